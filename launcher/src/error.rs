@@ -58,7 +58,7 @@ pub enum LaunchError {
         /// The variable.
         name: String,
     },
-    /// The environment has a setting that is not legal; every rank would refuse it.
+    /// Ranks would refuse a setting of their environment.
     #[error(transparent)]
     Setting(#[from] ConfigError),
     /// The file of tuned values cannot be used.

@@ -1,10 +1,10 @@
-//! Jobs that hang: what the launcher sees of ranks that run, and what it concludes from that.
+//! Finds out whether a running job hangs.
 //!
 //! ```text
-//!  oversight       when they are looked at, and asked
-//!  watch           whether they can go on: deadlock, and stall
-//!  idle            threads that only their own process wakes
-//!  standstill      whether they seem not to
+//!  oversight       when the launcher looks at the ranks and asks for their queues
+//!  watch           deadlock: the job cannot go on; stall: it has not gone on for a time
+//!  idle            which threads only their own process wakes
+//!  standstill      notes on jobs that may hang
 //!  observe         what the ranks and their processes do, for a report
 //! ```
 

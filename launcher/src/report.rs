@@ -79,7 +79,7 @@ pub(crate) fn of_verdict(
     headline + &what_follows
 }
 
-/// Why a rank has failed, and its complaints.
+/// Why a rank has failed, with its complaints.
 pub(crate) fn cause(ledger: &Ledger, failure: Failure) -> String {
     let headline = cause::headline(ledger, Verdict::Failed(failure));
     headline + &cause::complaints_of(&ledger.records()[failure.rank])
@@ -93,7 +93,7 @@ pub(crate) fn on_request(ledger: &Ledger, snapshot: &Snapshot) -> String {
     headline + &unjudged(ledger, snapshot, &standings)
 }
 
-/// The state of a job that goes on, after a time without progress. `launcher` is the process of mpjrun.
+/// The state of a job that goes on, after a time without progress. `launcher` is the process number of mpjrun.
 pub(crate) fn on_standstill(
     ledger: &Ledger,
     snapshot: &Snapshot,

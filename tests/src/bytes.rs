@@ -1,6 +1,6 @@
-//! Looks at the bytes of messages that take little time in a build without optimisation.
+//! A comparison of bytes that is quick in a build without optimisation.
 
-/// Whether all of them are `byte`: the first one is, and each one after it is as the one before.
+/// Whether all bytes are `byte`: the first one is, and each further one equals the one before.
 pub fn are_all(bytes: &[u8], byte: u8) -> bool {
     let Some((first, rest)) = bytes.split_first() else { return true };
     *first == byte && *rest == bytes[..rest.len()]

@@ -11,7 +11,7 @@ pub mod collective;
 pub mod device;
 pub mod ranks;
 
-/// How long one check may take.
+/// Time limit of one check.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs one check on a thread of its own.
@@ -21,7 +21,7 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 pub fn watch(check: impl FnOnce() + Send + 'static) {
     let (done, outcome) = mpsc::channel();
     thread::spawn(move || {
-        // The receiver is gone only after the limit, when the check has failed already.
+        // The receiver is gone only if the check has failed by its time limit.
         let _ = done.send(catch_unwind(AssertUnwindSafe(check)));
     });
     match outcome.recv_timeout(LIMIT) {
@@ -31,7 +31,7 @@ pub fn watch(check: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Seeded numbers, so that a failure can be repeated: SplitMix64.
+/// Random numbers from a seed (SplitMix64), so that a failure can be repeated.
 #[derive(Debug, Clone)]
 pub struct Numbers(pub u64);
 
@@ -56,11 +56,11 @@ impl Numbers {
     }
 }
 
-/// Bytes that depend on `seed` and on their place, so that neither a wrong message nor a piece in the wrong place goes
-/// unnoticed. They are cut out of one block, since tests ask for many.
+/// Bytes that depend on `seed` and on their place, so that a wrong message or a piece in the wrong place shows. They
+/// are cut out of one block, since tests need many.
 pub fn payload(seed: u64, len: usize) -> Vec<u8> {
     static BLOCK: OnceLock<Vec<u8>> = OnceLock::new();
-    // A prime number, so that pieces of no usual length come to lie at the same place in it.
+    // A prime number, so that pieces of usual lengths begin at different places of the block.
     const BYTES: usize = 2_097_143;
     let block = BLOCK.get_or_init(|| {
         let (mut numbers, mut block) = (Numbers(1), Vec::with_capacity(BYTES + 8));
@@ -73,7 +73,7 @@ pub fn payload(seed: u64, len: usize) -> Vec<u8> {
     cut(block, Numbers(seed).below(BYTES), len)
 }
 
-/// `len` bytes of a block that is repeated without end, from one of its places on.
+/// `len` bytes of the endlessly repeated block, from one of its places on.
 fn cut(block: &[u8], start: usize, len: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(len);
     let mut rest = &block[start..];

@@ -1,17 +1,17 @@
-//! Ranks that fail: what can happen to one, when, and what the launcher has to make of it.
+//! Faults of ranks: what happens to a rank, when, and what the launcher has to say about it.
 //!
 //! The fault campaign (`tests/tests/faults.rs`) draws a [`Fault`] from a seed, the rank program
-//! (`src/bin/victim.rs`) is told of it by its arguments and acts it out.
+//! (`src/bin/victim.rs`) gets it as arguments and carries it out.
 
 use rustix::process::Signal;
 use transport_lapi::config::inherited;
 
 use crate::conformance::Numbers;
 
-/// The first seed of a campaign, if nobody asks for another one: with so few [`ROUNDS`] it meets every stage with
-/// every way to fail.
+/// The first seed of a campaign, unless another one is given: even with so few [`ROUNDS`], every stage meets every way
+/// to fail.
 pub const FIRST_SEED: u64 = 39_923;
-/// Rounds of a campaign, if nobody asks for more.
+/// Rounds of a campaign, unless another number is given.
 pub const ROUNDS: u64 = 120;
 
 /// What the job does when a rank fails.
@@ -21,7 +21,7 @@ pub enum Stage {
     Init,
     /// Short messages go around.
     Eager,
-    /// Envelopes of long messages are there, and nobody has asked for the data.
+    /// Envelopes of long messages have come, and no data have been fetched.
     BeforeGet,
     /// Long messages are being fetched.
     DuringGet,
@@ -38,7 +38,7 @@ pub enum Stage {
 pub enum How {
     /// A signal of this number ends it.
     Signal(i32),
-    /// It ends itself with this code, the rest of the program unasked.
+    /// It exits with this code in the middle of the program.
     Code(i32),
     /// It panics.
     Panic,
@@ -78,7 +78,7 @@ const STAGES: [(&str, Stage); 7] = [
     ("exit", Stage::Exit),
 ];
 
-/// Signals that end a process, whatever the runtime of its language does about faults.
+/// Signals that end a process, whatever its language's runtime does about faults.
 const SIGNALS: [Signal; 4] = [Signal::KILL, Signal::TERM, Signal::ILL, Signal::USR1];
 
 impl Stage {
@@ -132,12 +132,12 @@ impl How {
         })
     }
 
-    /// The launcher's exit code: none where it is killed.
+    /// The launcher's exit code; `None` if the launcher is killed.
     pub fn exit_code(self) -> Option<i32> {
         match self {
             Self::Signal(signal) => Some(128 + signal),
             Self::Code(code) => Some(code),
-            // A job that was aborted has not succeeded.
+            // An aborted job has not succeeded.
             Self::Call(code) => Some(code.max(1)),
             Self::Panic => Some(101),
             Self::Abort => Some(128 + Signal::ABORT.as_raw()),
@@ -146,7 +146,7 @@ impl How {
         }
     }
 
-    /// What the launcher must say of it.
+    /// What the launcher must say about it.
     pub fn cause(self) -> String {
         match self {
             Self::Signal(signal) => format!("signal {signal} (SIG"),
@@ -166,19 +166,19 @@ impl Fault {
         let rank = numbers.below(ranks);
         let (_, stage) = STAGES[numbers.below(STAGES.len())];
         let how = How::of_seed(&mut numbers);
-        // Most failures come soon, since most of what can go wrong is at a beginning.
+        // Most failures come soon, since most of what can go wrong happens at the beginning of a stage.
         let micros = [200, 2_000, 10_000][numbers.below(3)];
         Self { ranks, rank, stage, how, micros: numbers.below(micros) as u64 }
     }
 
-    /// The arguments that tell a rank of it.
+    /// The arguments that describe it to a rank.
     pub fn words(&self) -> Vec<String> {
         let [how, number] = self.how.words();
         let (rank, micros) = (self.rank.to_string(), self.micros.to_string());
         vec![self.stage.word().to_owned(), how, number, rank, micros]
     }
 
-    /// What the arguments of a rank tell; the number of ranks is not among them.
+    /// The fault that the arguments of a rank describe; the number of ranks is not among them.
     pub fn from_words(words: &[String]) -> Option<Self> {
         let [stage, how, number, rank, micros] = words else { return None };
         let (_, stage) = *STAGES.iter().find(|(word, _)| word == stage)?;
@@ -188,11 +188,10 @@ impl Fault {
     }
 }
 
-/// A number that the caller of the tests gives in its environment, for longer runs and for other
-/// seeds than the usual ones.
+/// A number from the environment of the tests, for longer runs and other seeds.
 ///
 /// # Panics
-/// When it is there and is no number.
+/// When the variable is set to something else than a number.
 pub fn asked(variable: &str, otherwise: u64) -> u64 {
     let Some(text) = inherited(variable) else { return otherwise };
     let number = text.to_str().and_then(|text| text.parse().ok());

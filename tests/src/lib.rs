@@ -1,4 +1,4 @@
-//! What the tests of the workspace share: conformance suites, simulation.
+//! What the tests of the workspace share: conformance suites, simulation, random programs, faults.
 
 pub mod bytes;
 pub mod conformance;

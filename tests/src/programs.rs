@@ -20,7 +20,7 @@ use crate::conformance::Numbers;
 
 pub mod play;
 
-/// Tags that one program may use.
+/// Number of tags that one program may use.
 pub const TAGS: usize = 512;
 
 /// Most chains of a program. Each uses one tag.
@@ -38,7 +38,7 @@ pub(crate) enum Waiting {
     All,
     /// For the first, again and again.
     Any,
-    /// It looks again and again, without blocking.
+    /// By repeated tests.
     Test,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Taking {
     Vector,
     /// After a probe.
     Probe,
-    /// After looking again and again, without blocking.
+    /// After repeated probes that do not block.
     Poll,
 }
 
@@ -60,9 +60,9 @@ pub(crate) enum Taking {
 pub(crate) enum Action {
     /// A blocking send.
     Send { to: usize, tag: i32, bytes: usize, sync: bool },
-    /// A send that goes on, known by its slot.
+    /// A non-blocking send, known by its slot.
     Start { slot: usize, to: usize, tag: i32, bytes: usize, sync: bool },
-    /// A receive that goes on.
+    /// A non-blocking receive.
     Post { slot: usize, from: Option<usize>, tag: i32, bytes: usize },
     /// A blocking receive. `quiet`: for any tag, in the communicator for that (PR2).
     Recv { from: Option<usize>, tag: i32, bytes: usize, taking: Taking },
@@ -72,9 +72,9 @@ pub(crate) enum Action {
     QuietRecv { from: usize, tag: i32, bytes: usize },
     /// Waits for what it has started.
     Wait { slots: Vec<usize>, waiting: Waiting },
-    /// Sends upwards and receives from below at once.
+    /// Sends to the next rank and receives from the one before in one call.
     Exchange { to: usize, from: usize, tag: i32, bytes: usize },
-    /// Meets all other ranks.
+    /// A barrier.
     Barrier,
     /// Does nothing for so many microseconds.
     Pause(u64),
@@ -100,12 +100,12 @@ pub struct Program(Vec<Op>);
 pub enum Calls {
     /// Everything.
     All,
-    /// No looking again and again, which a detector of deadlocks must take for work.
+    /// No repeated tests or probes, which the detector of deadlocks must take for work.
     Blocking,
 }
 
 impl Program {
-    /// The correct program of a seed for so many ranks.
+    /// The correct program of a seed for this number of ranks.
     pub fn correct(seed: u64, ranks: usize, calls: Calls) -> Self {
         let numbers = Numbers(seed.wrapping_mul(31).wrapping_add(ranks as u64));
         Writer { numbers, ranks, calls, slots: 0, tags: 0, ops: Vec::new(), chains: Vec::new() }
@@ -119,7 +119,7 @@ impl Program {
         let mut numbers = Numbers(!seed);
         let sends = |op: &Op| matches!(op.action, Action::Send { .. } | Action::Start { .. });
         let places: Vec<_> = (0..ops.len()).filter(|&place| sends(&ops[place])).collect();
-        // A program without such a send gets a receive that nobody serves.
+        // A program without such a send gets a receive without a message.
         let Some(&place) = places.get(numbers.below(places.len().max(1))) else {
             let taking = Taking::Plain;
             let tag = TAGS as i32 - 1;
@@ -128,7 +128,7 @@ impl Program {
             return Self(ops);
         };
         match (&mut ops[place].action, numbers.below(2)) {
-            // Only short ones: a long one would not return, which is a deadlock of two.
+            // Only short ones: a long send would not return, which is another deadlock.
             (Action::Send { tag, .. } | Action::Start { tag, .. }, 0) => *tag += TAGS as i32 / 2,
             (Action::Start { slot, .. }, _) => {
                 let slot = *slot;
@@ -147,7 +147,7 @@ impl Program {
 }
 
 impl Op {
-    /// Waits no more for what was never started.
+    /// Removes the waits for what was never started.
     fn forget(&mut self, slot: usize) {
         if let Action::Wait { slots, .. } = &mut self.action {
             slots.retain(|other| *other != slot);
@@ -166,7 +166,7 @@ struct Writer {
     slots: usize,
     tags: usize,
     ops: Vec<Op>,
-    /// What was begun; the chains grow beside each other.
+    /// The chains that have begun; they grow side by side.
     chains: Vec<Chain>,
 }
 
@@ -238,7 +238,7 @@ impl Writer {
     }
 
     fn bytes(&mut self) -> usize {
-        // Long ones are seldom: they take time, and one per program will do.
+        // Long ones are rare: they take time, and one in a program is enough.
         let lengths = if self.numbers.below(4) == 0 { LENGTHS.len() } else { 5 };
         LENGTHS[self.numbers.below(lengths)]
     }
@@ -260,7 +260,7 @@ impl Writer {
         (from, to)
     }
 
-    /// A message between two ranks, each end blocking or not.
+    /// A message between two ranks, each of whose ends may block.
     fn message(&mut self) -> Chain {
         let (from, to) = self.pair();
         let (tag, bytes, sync) = (self.tag(), self.bytes(), self.numbers.below(4) == 0);

@@ -30,11 +30,11 @@ const LENGTHS: [usize; 9] = [0, 8, 40, 303, 305, 8_192, 8_193, 20_000, 70_000];
 const ROOM: usize = 70_000;
 const LITTLE_ROOM: usize = 64;
 
-/// Tiny ranges, so that wildcards and exact keys collide.
+/// Small ranges, so that wildcards and exact values often collide.
 const CONTEXTS: usize = 2;
 const TAGS: usize = 3;
 
-/// Rounds in which a job that is left alone must have come to rest.
+/// Rounds within which a job that is left alone must come to rest.
 const ROUNDS: usize = 5_000;
 
 /// What happened in a run, so that a campaign can show that it reached what it is for.
@@ -71,8 +71,7 @@ impl Reached {
     }
 }
 
-/// A run in which frames are refused and held back, but none is harmed: MPI's rules must hold to
-/// the letter.
+/// A run in which frames are refused and held back, but none is damaged: MPI's rules must hold exactly.
 ///
 /// # Errors
 /// What went wrong, in words.
@@ -92,8 +91,8 @@ pub fn orderly(seed: u64) -> Result<Reached, String> {
     run.reached()
 }
 
-/// A run in which frames are cut short or changed, or a task is lost: contents and order are not
-/// to be expected then, but no call may panic, and a device that has failed must keep saying so.
+/// A run in which frames are cut short or changed, or a task is lost. Contents and order may then be wrong, but no call
+/// may panic, and a device that has failed must go on saying so.
 ///
 /// # Errors
 /// As [`orderly`].
@@ -109,7 +108,7 @@ pub fn hostile(seed: u64) -> Result<Reached, String> {
         corrupt: if kind == 1 || kind == 2 { often } else { 0 },
         lose: (kind == 3).then_some(lost),
     };
-    // Sometimes only one rank is hit, and what the others do then is not its fault.
+    // Sometimes the harmful faults concern only one rank.
     let everyone = dice.below(2) == 0;
     let harmless = FaultPlan { full: 50, delay: 50, ..FaultPlan::default() };
     let mut run = Run::new(dice, |task| if everyone || task == 0 { plan } else { harmless });
@@ -143,14 +142,14 @@ struct Open {
     what: What,
 }
 
-/// What an operation is in the history, by number.
+/// The entry of an operation in the history, by its number.
 #[derive(Clone, Copy)]
 enum What {
     Send(usize),
     Receive(usize),
 }
 
-/// A job and what has happened in it.
+/// A job and its history.
 struct Run {
     dice: Numbers,
     ranks: Vec<Rank<Faulty>>,
@@ -158,7 +157,7 @@ struct Run {
     history: History,
     /// Whether errors are to be expected.
     hostile: bool,
-    /// By rank: what its device said when it failed.
+    /// For each rank, the error with which its device failed.
     failures: Vec<Option<String>>,
     counts: Reached,
 }
@@ -187,7 +186,7 @@ impl Run {
         }
     }
 
-    /// One action of one rank.
+    /// Takes one action of one rank.
     fn step(&mut self) -> Result<(), String> {
         self.history.step += 1;
         let rank = self.dice.below(self.ranks.len());
@@ -203,7 +202,7 @@ impl Run {
         }
     }
 
-    /// The value of a call, or `None` if it failed as it may.
+    /// The value of a call, or `None` if it failed in a permitted way.
     fn judge<T>(&mut self, rank: usize, outcome: Result<T, Error>) -> Result<Option<T>, String> {
         let failure = &mut self.failures[rank];
         match (outcome, failure.as_ref()) {
@@ -284,7 +283,7 @@ impl Run {
         self.take(Receive::new(rank, context, source, tag), room).map(drop)
     }
 
-    /// A matched probe and its receive; says whether there was a message.
+    /// A matched probe and its receive; returns whether there was a message.
     fn take(&mut self, receive: Receive, room: usize) -> Result<bool, String> {
         let Receive { rank, context, source, tag, .. } = receive;
         let from = self.ranks[rank].within(context);
@@ -326,7 +325,7 @@ impl Run {
         let Open { rank, pending, what } = &self.open[place];
         let (rank, what) = (*rank, *what);
         let outcome = self.ranks[rank].cancel(pending);
-        // A send that was complete at once is not looked up, and says nothing of the device.
+        // To cancel a send that was complete at once does not touch the device.
         if matches!(what, What::Send(_)) && matches!(outcome, Ok(false)) {
             return Ok(());
         }
@@ -360,7 +359,7 @@ impl Run {
         self.test(place).map(drop)
     }
 
-    /// Tests an operation; one that has ended leaves the list. Says whether it did.
+    /// Tests an operation, and takes it from the list if it has ended. Returns whether it has.
     fn test(&mut self, place: usize) -> Result<bool, String> {
         let Open { rank, pending, what } = &mut self.open[place];
         let (rank, what) = (*rank, *what);
@@ -394,7 +393,7 @@ impl Run {
         Ok(())
     }
 
-    /// The number of the message whose bytes these are; `None` where there are none.
+    /// The number of the message with these bytes; `None` if there are none.
     fn number_of(&self, status: Status, bytes: &[u8]) -> Result<Option<usize>, String> {
         let bytes = &bytes[..status.bytes.min(bytes.len())];
         if self.hostile || status.cancelled || bytes.is_empty() {
@@ -426,8 +425,8 @@ impl Run {
         Ok(())
     }
 
-    /// Lets everything that can end come to its end: posted receives are cancelled now or last, and
-    /// messages that nobody asked for are received.
+    /// Ends everything that can end: posted receives are cancelled at the beginning or at the end, and messages without
+    /// a receive are received.
     fn drain(&mut self) -> Result<(), String> {
         if self.dice.below(2) == 0 {
             self.cancel_all()?;
@@ -458,12 +457,12 @@ impl Run {
         Ok(())
     }
 
-    /// Some rounds after the last step of a hostile run: errors that are on their way come out.
+    /// Goes on for some rounds after the last step of a hostile run, so that pending errors show.
     fn settle(&mut self) -> Result<(), String> {
         (0..50).try_for_each(|_| self.round())
     }
 
-    /// Gives back the buffers of what is still open.
+    /// Detaches what is still open, with its buffers.
     fn give_up(&mut self) {
         for Open { rank, pending, .. } in self.open.drain(..) {
             self.ranks[rank].detach(pending);
@@ -486,7 +485,7 @@ impl Run {
     }
 }
 
-/// The bytes of a message: its number, and what depends on it.
+/// The bytes of a message: its number, and bytes that depend on it.
 fn message(number: usize, len: usize) -> Vec<u8> {
     let mut bytes = payload(number as u64, len);
     if let Some(head) = bytes.first_chunk_mut() {

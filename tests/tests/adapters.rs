@@ -1,5 +1,4 @@
-//! The adapters' conformance suite over every adapter, and over those that misbehave within the
-//! contract.
+//! The adapters' conformance suite over every adapter, and over adapters that misbehave within the contract.
 
 use std::thread;
 
@@ -17,7 +16,7 @@ fn threads(num_tasks: usize) -> Vec<ThreadsAdapter> {
     threads::job(num_tasks).expect("memory suffices")
 }
 
-/// Ranks over a segment that each maps for itself, as processes do.
+/// Ranks over a segment that each rank maps for itself, as processes do.
 fn shm(num_tasks: usize) -> Vec<ShmAdapter> {
     let segment = create_segment("test", num_tasks, 1).expect("memory suffices");
     let attach = |task| {
@@ -47,7 +46,7 @@ fn threads_in_a_further_context(num_tasks: usize) -> Vec<ThreadsAdapter> {
     second(threads::job_with_contexts(num_tasks, 2).expect("memory suffices"))
 }
 
-/// The same over a segment that each maps for itself.
+/// The same over a segment that each rank maps for itself.
 fn shm_in_a_further_context(num_tasks: usize) -> Vec<ShmAdapter> {
     let segment = create_segment("test", num_tasks, 2).expect("memory suffices");
     let attach = |task| {
@@ -71,12 +70,12 @@ fn faulty<A: Adapter>(tasks: Vec<A>, plan: FaultPlan) -> Vec<FaultAdapter<A>> {
     tasks.into_iter().zip(seeds).map(|(task, seed)| FaultAdapter::new(task, seed, plan)).collect()
 }
 
-/// Frames are refused at random. The checks of A4 and A5 need an offer that is taken at once.
+/// Frames are refused at random. The checks of A4 and A5 need offers that are taken at once.
 fn often_full(num_tasks: usize) -> Vec<FaultAdapter<ThreadsAdapter>> {
     faulty(threads(num_tasks), FaultPlan { full: 400, ..FaultPlan::default() })
 }
 
-/// Frames are held back at random. There is no bound to how many, so some are refused too.
+/// Frames are held back at random, in any number; so some are refused too.
 fn often_delayed(num_tasks: usize) -> Vec<FaultAdapter<ThreadsAdapter>> {
     faulty(threads(num_tasks), FaultPlan { delay: 400, full: 20, ..FaultPlan::default() })
 }

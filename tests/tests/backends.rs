@@ -39,7 +39,7 @@ fn shm_reference_get(ranks: usize) -> Vec<ShmAdapter> {
     attach(ranks, GetMode::Am)
 }
 
-/// Ranks over channels: no memory in common, bodies are read later, and there is seldom room.
+/// Ranks over channels: no shared memory, bodies are read later, and there is seldom room.
 fn channels(ranks: usize) -> Vec<ChannelAdapter> {
     channels::job(ranks).expect("a job of threads")
 }
@@ -68,13 +68,13 @@ fn mixed() -> Options {
     Options { table: Table::new(bounds, protocols).expect("a table"), ..Options::default() }
 }
 
-/// Waiting threads give the processor away soon, as where there are more ranks than processors. Those of channels
-/// need this, since their couriers work then.
+/// Waiting threads soon give up the processor, as they do if there are more ranks than processors. Channels need this,
+/// since their couriers work then.
 fn crowded(options: Options) -> Options {
     Options { processors: Some(1), ..options }
 }
 
-/// Waiting threads sleep at once: every wake-up that is missing is a hang.
+/// Waiting threads sleep at once, so that every missing wake-up is a hang.
 fn asleep(options: Options) -> Options {
     Options { wait: WaitMode::Block, ..options }
 }

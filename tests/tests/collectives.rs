@@ -1,11 +1,11 @@
-//! Collectives against a plain reference: each two values of their parameters together, and cases of chance.
+//! Collectives against a plain reference: every two values of their parameters together, and random cases.
 //!
 //! A case that fails is printed as text: `MPJ_TEST_CASE='collective=scan ranks=3 seed=5' cargo test -p mpj-tests --test
-//! collectives the_case_that_is_asked_for` runs it alone. `MPJ_TEST_CASES=20000 MPJ_TEST_SEED=2` takes more cases of
-//! chance, and others. `cargo test --release -p mpj-tests --test collectives product -- --ignored` takes all combinations
-//! of what decides on messages, and all of what decides on data; all together would take days. `MPJ_TEST_PART=0
-//! MPJ_TEST_PARTS=10` takes a tenth of them. With `--no-default-features --features mpj-tests/channels` ranks have no
-//! memory in common, as over a network.
+//! collectives the_case_that_is_asked_for` runs it alone. `MPJ_TEST_CASES=20000 MPJ_TEST_SEED=2` runs more cases, and
+//! other random ones. `cargo test --release -p mpj-tests --test collectives product -- --ignored` runs all combinations
+//! of the parameters that affect messages, and all of those that affect data; the full product would take days.
+//! `MPJ_TEST_PART=0 MPJ_TEST_PARTS=10` runs a tenth of them. With `--no-default-features --features mpj-tests/channels`
+//! ranks share no memory, as over a network.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -26,7 +26,7 @@ use mpjdev::BackendChoice;
 
 const COLLECTIVES: &str = env!("CARGO_BIN_EXE_collectives");
 
-/// How long the cases of one job may take: only a hang takes as long.
+/// Time limit of the cases of one job; only a hang takes as long.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Steps of a random program.
 const STEPS: usize = 150;
@@ -42,7 +42,7 @@ mod bits;
 #[path = "collectives/errors.rs"]
 mod errors;
 
-/// Plays cases, those of the same number of ranks and the same protocols in one job.
+/// Plays cases; those with the same number of ranks and the same protocols in one job.
 fn play_all(cases: impl IntoIterator<Item = Case>) {
     let mut jobs: BTreeMap<(usize, String), Vec<Case>> = BTreeMap::new();
     for case in cases {
@@ -57,7 +57,7 @@ fn play_all(cases: impl IntoIterator<Item = Case>) {
     }
 }
 
-/// The cases of one choice of protocols in which each two values meet.
+/// The cases of one choice of protocols in which every two values meet.
 fn all_pairs(backend: BackendChoice) {
     static LISTS: OnceLock<Vec<[usize; PARAMETERS]>> = OnceLock::new();
     let lists = LISTS.get_or_init(|| pairwise(Case::values(), 1, Case::settle));
@@ -101,7 +101,7 @@ fn product(parameters: &[usize]) {
             choices[parameter] = (rest % values) as usize;
             rest /= values;
         }
-        // What is settled stands elsewhere in the product, too.
+        // A case that settling changes equals another one of the product.
         let case = Case::new(choices, 0);
         let is_settled = |parameter: &usize| case.choices()[*parameter] != choices[*parameter];
         (!parameters.iter().any(is_settled)).then_some(case)
@@ -115,7 +115,7 @@ fn product(parameters: &[usize]) {
     }
 }
 
-/// All that decides on which messages are sent, and how.
+/// The parameters that decide which messages are sent, and how.
 #[test]
 #[ignore = "takes two minutes where it is optimized"]
 fn the_product_of_what_decides_on_messages() {
@@ -123,7 +123,7 @@ fn the_product_of_what_decides_on_messages() {
     product(&[COLLECTIVE, RANK, ROOT, SIZE, PLACE, MODE, BACKEND]);
 }
 
-/// All that decides on what is done with data.
+/// The parameters that decide what is done with data.
 #[test]
 #[ignore = "takes two minutes where it is optimized"]
 fn the_product_of_what_decides_on_data() {
@@ -139,7 +139,7 @@ fn the_case_that_is_asked_for() {
     }
 }
 
-/// The same over segments that each rank maps for itself.
+/// The same over a segment that each rank maps for itself.
 #[test]
 fn cases_of_chance_by_processes() {
     let (count, seed) = (asked("MPJ_TEST_CASES", 120) as usize, asked("MPJ_TEST_SEED", 1));

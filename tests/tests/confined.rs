@@ -1,5 +1,5 @@
-//! Jobs that get less than usual: no right to read each other's memory, few open files, little
-//! memory, few processors. They work in another way, or say in one line what is missing.
+//! Jobs that get less than usual: no right to read each other's memory, few open files, little memory, few processors.
+//! They work in another way, or one line says what is missing.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -21,7 +21,7 @@ fn confined(limits: &[&str], mpjrun: &Path, args: &[&str]) -> Outcome {
     outcome
 }
 
-/// Asserts that both ranks got their message, and say why they did not read it themselves.
+/// Asserts that both ranks got their message and printed why they did not read it themselves.
 #[track_caller]
 fn assert_by_messages(outcome: &Outcome, why: &str) {
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");

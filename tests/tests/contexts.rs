@@ -1,4 +1,4 @@
-//! Ranks with several contexts, as threads and as processes: each context by itself, no lock that is shared.
+//! Ranks with several contexts, as threads and as processes: contexts do not affect each other, and share no lock.
 
 use std::sync::mpsc;
 use std::thread;
@@ -16,7 +16,7 @@ const MESSAGES: usize = 1_200;
 /// Their lengths, in turn.
 const LENGTHS: [usize; 6] = [0, 8, 200, 3_000, 40_000, 300_000];
 
-/// Runs a job of threads, and not for ever.
+/// Runs a job of threads, within a time limit.
 fn job<R: Send + 'static>(
     contexts: usize,
     backend: BackendChoice,
@@ -26,7 +26,7 @@ fn job<R: Send + 'static>(
     let job = thread::spawn(move || {
         let options = Options { contexts, ..Options::with_backend(backend) };
         let answers = local::run_with(&options, 2, body);
-        // Nobody listens any more after the limit.
+        // Nobody listens after the limit.
         let _ = done.send(answers);
     });
     let answers = outcome.recv_timeout(LIMIT).expect("the job ends");
@@ -150,7 +150,7 @@ fn a_success_in_any_context_settles_an_error_in_another() {
         let refused = further.send(&[1_u8], 9, 0).unwrap_err();
         assert_eq!(refused.class(), ErrorClass::Rank);
         world.barrier().unwrap();
-        // The drop waits for the others, as it would not after an error that counts.
+        // The drop waits for the others, which it would not do after an error that counts.
     });
     assert_eq!(ended.len(), 2);
 }
@@ -214,7 +214,7 @@ fn a_deadlock_of_threads_in_several_contexts_is_found_and_told() {
     outcome.says_all(&["world ", "world, context 1 ", "world, context 2 "]);
 }
 
-/// The message is there, and nobody will ever take it in.
+/// The message has come, and nobody will ever take it in.
 #[test]
 fn a_message_to_a_context_in_which_nobody_waits_hides_no_deadlock() {
     processes(&["--contexts", "2"], "unattended").expect(125);

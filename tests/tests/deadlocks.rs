@@ -1,22 +1,25 @@
-//! Deadlocks are found and named, and programs that are none are left alone.
+//! Deadlocks are found and explained, and programs without one are left alone.
 //!
-//! `MPJ_PROGRAMS=100000 MPJ_PROGRAMS_SEED=2 cargo test -p mpj-tests --test deadlocks` runs more
-//! programs, and others; `.ci/run` runs 10,000. A quarter as many run with pools.
+//! `MPJ_PROGRAMS=100000 MPJ_PROGRAMS_SEED=2 cargo test -p mpj-tests --test deadlocks` runs more programs, and others;
+//! `.ci/run` runs 10,000. A quarter as many run with pools.
 
 use std::iter;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use mpj_harness::{command, launch, mpjrun, mpjrun_path};
+use mpj_harness::process::{children, find};
+use mpj_harness::{Launch, Running, eventually, launch, mpjrun};
 use mpj_tests::faults::asked;
+use rustix::process::Signal;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_program");
 const DEADLOCK: &str = env!("CARGO_BIN_EXE_deadlock");
 
-/// Programs of one job.
+/// Number of programs in one job.
 const EACH: u64 = 250;
 
-/// The jobs that programs are spread over, in turn.
+/// Ranks and protocols of the jobs that play the programs, in turn.
 const JOBS: [(&str, &str); 8] = [
     ("2", "auto"),
     ("3", "rendezvous"),
@@ -33,7 +36,7 @@ fn correct_programs_are_left_alone() {
     play("correct", asked("MPJ_PROGRAMS", 2_000));
 }
 
-/// A part of what they do is done by threads of a pool, which compute, nap and wait for each other.
+/// Threads of a pool do a part of the work; they compute, nap and wait for each other.
 #[test]
 fn correct_programs_with_pools_are_left_alone() {
     play("pooled", asked("MPJ_PROGRAMS", 2_000) / 4);
@@ -44,21 +47,21 @@ fn play(how: &str, count: u64) {
     for job in 0..count.div_ceil(EACH) {
         let (ranks, backend) = JOBS[job as usize % JOBS.len()];
         let (first, each) = ((first + job * EACH).to_string(), EACH.to_string());
-        // Looks as often as can be, so that many of them fall between the steps of a program.
+        // The launcher looks as often as it can, so that many looks fall between the steps of a program.
         let options = ["-n", ranks, "--backend", backend, "--look-every", "0.001"];
         let job = launch(PROGRAM).options(options).args([how, &first, &each]);
         job.expect_quiet();
     }
 }
 
-/// A job that cannot go on: it ends soon, with the code for that, and says why.
+/// Runs a job that cannot go on: it ends with the code for deadlocks, and says all of `says` in this order.
 #[track_caller]
 fn deadlock(args: &[&str], says: &[&str]) {
     hang(args, 125, says);
 }
 
-/// A job that cannot go on ends soon with `code`, and says all of `says` in this order. The launcher looks more often
-/// than it would, which is all that it waits for.
+/// Runs a job that cannot go on: it ends with `code`, and says all of `says` in this order. The launcher looks more
+/// often than usual, so that the test is quick.
 #[track_caller]
 fn hang(args: &[&str], code: i32, says: &[&str]) {
     let outcome = mpjrun([&["--look-every", "0.05"], args].concat()).expect(code);
@@ -95,7 +98,7 @@ fn a_tag_that_nobody_wants() {
     deadlock(&["-n", "2", DEADLOCK, "tag"], &["tag 8", "tag 7", "the tags differ"]);
 }
 
-/// What works with short messages.
+/// Programs that work with short messages.
 #[test]
 fn a_large_message_whose_receiver_waits_for_something_else() {
     let advice = "a send in the cycle waits for its receive, as long and synchronous ones do";
@@ -127,42 +130,53 @@ fn ranks_that_wait_in_threads_which_others_join() {
     deadlock(&["-n", "2", DEADLOCK, "joined"], &["mpjrun: deadlock", "0 waits for 1 (recv tag 5)"]);
 }
 
-/// A thread that sleeps for a time keeps a job from being judged, but not from being told of.
-#[test]
-fn a_job_that_seems_to_stand_still_is_told_so_once() {
-    let job = |options: &[&str]| {
-        let helper = ["-n", "2", "--note-after", "0.3", DEADLOCK, "helper"];
-        let outcome = mpjrun([options, &helper].concat()).expect(124);
-        outcome.stderr
-    };
-    let note = "mpjrun: no rank has made progress for ";
-    let cycle = "cycle: 0 waits for 1 (recv tag 5) -> 1 waits for 0 (recv tag 5) -> 0\n\
-                 mpjrun:   not judged to be a deadlock: ";
-    let why = "ranks 0-1 have a thread outside of mpj's calls that may go on by itself";
-    let said = job(&["--timeout", "2.5"]);
-    assert_eq!(said.matches(note).count(), 1, "{said}");
-    let reports = [cycle, why].concat();
-    assert_eq!(said.matches(&reports).count(), 2, "in the note, and at the end: {said}");
-    let said = job(&["--timeout", "1", "--deadlock", "ignore"]);
-    assert!(!said.contains(note), "{said}");
-    assert!(said.contains(&[cycle, "--deadlock ignore\n"].concat()), "{said}");
+/// How a note on a standstill begins.
+const NOTE: &str = "mpjrun: no rank has made progress for ";
+
+/// Starts a job of two ranks, whose standstill is noted soon.
+fn standing(how: &str, deadlock: &str) -> Launch {
+    let options = ["--note-after", "0.3", "--deadlock", deadlock];
+    launch(DEADLOCK).ranks(2).options(options).args([how])
 }
 
-/// So it is where a rank is asleep, and in no call that others could end.
+/// Waits for a note on a standstill whose report says this.
+#[track_caller]
+fn await_note(job: &Running, says: &str) {
+    let is_noted = || job.stderr().split_once(NOTE).is_some_and(|(_, note)| note.contains(says));
+    eventually("the standstill is noted", is_noted);
+}
+
+/// A thread that sleeps for a time keeps a job from being judged, but not from being noted.
 #[test]
-fn a_rank_that_never_comes_is_told_of_once() {
-    let job = |how: &'static str| {
-        let options = ["-n", "2", "--note-after", "1", "--timeout", "4"];
-        move || launch(DEADLOCK).options(options).args([how]).expect(124)
-    };
-    let stopped = thread::spawn(job("stopped"));
-    let asleep = job("asleep")();
-    let stopped = stopped.join().expect("a job that was run");
-    for (outcome, ends) in [(asleep, "asleep outside of MPI"), (stopped, "stopped by a signal")] {
-        let said = outcome.stderr;
-        assert_eq!(said.matches("mpjrun: no rank has made progress for ").count(), 1, "{said}");
-        let chain = format!("chain: 0 waits for 1 (recv tag 6) -> 1 ({ends})\n");
-        assert_eq!(said.matches(&chain).count(), 2, "in the note, and at the end: {said}");
+fn a_job_that_seems_to_stand_still_is_noted() {
+    let cycle = "cycle: 0 waits for 1 (recv tag 5) -> 1 waits for 0 (recv tag 5) -> 0\n\
+                 mpjrun:   not judged to be a deadlock: ";
+    let ignored = standing("helper", "ignore").start();
+    ignored.report_with(&[&[cycle, "--deadlock ignore\n"].concat()]);
+    // The ignored standstill began before this one, which is noted.
+    let noted = standing("helper", "end").start();
+    let why = "ranks 0-1 have a thread outside of mpj's calls that may go on by itself";
+    await_note(&noted, &[cycle, why].concat());
+    ignored.signal(Signal::TERM);
+    let said = ignored.expect(143).stderr;
+    assert!(!said.contains(NOTE), "{said}");
+    noted.signal(Signal::TERM);
+    noted.expect(143);
+}
+
+/// Rank 0 begins to wait when rank 1 is asleep or stopped, in no call that others could end.
+#[test]
+fn a_rank_that_never_comes_is_noted() {
+    for (how, before, end) in [
+        ("asleep", "ranks 0-1: joined, asleep outside of MPI", "asleep outside of MPI"),
+        ("stopped", "rank 1: joined, stopped by a signal", "stopped by a signal"),
+    ] {
+        let mut job = standing(how, "end").stdin(Stdio::piped()).start();
+        job.report_with(&[before]);
+        drop(job.stdin());
+        await_note(&job, &format!("chain: 0 waits for 1 (recv tag 6) -> 1 ({end})\n"));
+        job.signal(Signal::TERM);
+        job.expect(143);
     }
 }
 
@@ -174,10 +188,9 @@ fn an_error_that_main_returns_is_the_cause() {
 
 #[test]
 fn an_error_that_main_returns_is_seen_before_a_timeout() {
-    // Rank 0 is not judged while it does not sleep.
-    let words = ["--timeout", "1", "--", "env", "MPJ_WAIT=spin", DEADLOCK, "error"];
-    let says = ["no input file\n", "mpjrun: the job still ran after 1 s", "recv", "rank 1"];
-    hang(&[&["-n", "2"][..], &words].concat(), 124, &says);
+    let words = ["-n", "2", "--deadlock", "ignore", "--timeout", "10", DEADLOCK, "error"];
+    let says = ["no input file\n", "mpjrun: the job still ran after 10 s", "recv", "rank 1"];
+    hang(&words, 124, &says);
 }
 
 #[test]
@@ -188,17 +201,20 @@ fn the_others_go_on_after_an_error_that_main_returns() {
 
 #[test]
 fn an_error_beside_a_helper_thread_is_the_cause() {
-    // The thread cannot communicate any more, since the world is gone.
+    // The thread cannot communicate, since the world is gone.
     let says = ["no input file\n", "mpjrun: rank 1 (pid ", "exited with code 3", "recv", "rank 1"];
     hang(&["-n", "2", DEADLOCK, "helped-error"], 3, &says);
 }
 
 #[test]
 fn an_error_that_main_returns_is_seen_before_a_signal() {
-    let job =
-        command("timeout").args(["--preserve-status", "-s", "INT", "1"]).args([mpjrun_path()]);
-    let outcome = job.args(["-n", "2", "env", "MPJ_WAIT=spin", DEADLOCK, "error"]).expect(130);
-    assert!(outcome.stderr.starts_with("no input file\nmpjrun: ended by signal 2"), "{outcome:?}");
+    let job = launch(DEADLOCK).ranks(2).options(["--deadlock", "ignore"]).args(["error"]).start();
+    job.report_with(&["  recv ", "  finish "]);
+    // The report has woken the ranks, and one that is awake is not seen to wait at its end.
+    let is_asleep = |pid| find(pid).is_some_and(|process| process.state == 'S');
+    eventually("both wait again", || children(job.pid()).into_iter().all(is_asleep));
+    job.signal(Signal::TERM);
+    job.expect(143).says("no input file\nmpjrun: ended by signal 15 (SIGTERM)\n");
 }
 
 #[test]
@@ -237,7 +253,7 @@ fn a_panic_that_is_caught_is_no_cause() {
     deadlock(&["-n", "2", DEADLOCK, "caught"], &says);
 }
 
-/// Four jobs at a time, since they spend most of theirs asleep.
+/// Four jobs at a time, since they sleep most of the time.
 #[test]
 fn spoilt_programs_are_reported() {
     let first = asked("MPJ_PROGRAMS_SEED", 1);
@@ -256,6 +272,5 @@ fn spoilt_programs_are_reported() {
 fn spoilt(seed: u64) {
     let (ranks, backend) = JOBS[seed as usize % JOBS.len()];
     let seed = seed.to_string();
-    let words = ["-n", ranks, "--backend", backend, "--timeout", "20", PROGRAM];
-    deadlock(&[&words[..], &["spoilt", &seed]].concat(), &["mpjrun: "]);
+    deadlock(&["-n", ranks, "--backend", backend, PROGRAM, "spoilt", &seed], &["mpjrun: "]);
 }

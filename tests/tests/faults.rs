@@ -1,8 +1,8 @@
-//! The fault campaign: ranks that fail at random moments of everything that a job does. Whatever
-//! happens, the launcher names the cause, ends with its code, soon, and leaves nothing behind.
+//! The fault campaign: ranks that fail at random moments of everything that a job does. Whatever happens, the launcher
+//! names the cause, ends soon with its code, and leaves nothing behind.
 //!
-//! A round is a seed; one that fails prints it. `MPJ_FAULT_ROUNDS=5000 MPJ_FAULT_SEED=1 cargo test -p
-//! mpj-tests --test faults` runs other and more rounds; `.ci/run` runs 210.
+//! Each round has a seed, which a failure prints. `MPJ_FAULT_ROUNDS=5000 MPJ_FAULT_SEED=1 cargo test -p mpj-tests
+//! --test faults` runs more rounds, and others; `.ci/run` runs 210.
 
 use mpj_harness::{Outcome, Scene, launch};
 use mpj_tests::faults::{FIRST_SEED, Fault, How, ROUNDS, asked};
@@ -56,9 +56,9 @@ fn check(fault: &Fault, outcome: &Outcome) -> Result<(), String> {
     missing.map_or(Ok(()), |words| Err(format!("it does not say {words:?}")))
 }
 
-/// A rank writes garbage over the memory that all share, while they send each other messages. The
-/// others may finish, if they never see it; they may fail, or wait until somebody ends the job. They
-/// may not crash, and the launcher ends the job and says why.
+/// A rank writes garbage over the shared memory while all ranks send each other messages. The others may finish if they
+/// never see it; they may fail, or wait until the job is ended. They may not crash, and the launcher ends the job and
+/// says why.
 #[test]
 fn garbage_in_the_shared_memory_is_an_error_at_worst() {
     let scene = Scene::new(SCRIBBLER);

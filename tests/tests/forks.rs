@@ -1,4 +1,4 @@
-//! Forks of ranks: whatever a child does with what it has inherited, it neither harms the job nor is harmed.
+//! Forks of ranks: whatever a child does with what it has inherited, neither it nor the job comes to harm.
 
 use mpj_harness::{Outcome, launch};
 
@@ -32,7 +32,7 @@ fn a_fork_is_told(scene: &str) {
     assert_eq!(*end, "code Some(0), signal None", "{outcome:?}");
 }
 
-/// Where the job's memory is in the rank, the child has memory of its own, which stays there.
+/// At the addresses of the job's memory, the child has memory of its own, which stays there.
 #[test]
 fn a_fork_drops_what_it_has_inherited_and_goes_on() {
     assert_eq!(forked("drops").stdout, "code Some(0), signal None\n");

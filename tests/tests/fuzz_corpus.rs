@@ -1,6 +1,5 @@
-//! The packet decoder against the corpus of its fuzz target, and against seeded random heads, without
-//! a fuzzer. The name of a corpus file says what the decoder must answer; files that a fuzzer has
-//! added say nothing, and must only not panic.
+//! The packet decoder against the corpus of its fuzz target and against seeded random heads, without a fuzzer. The name
+//! of a corpus file says what the decoder must answer. For files that a fuzzer has added, it must only not panic.
 
 use std::fs;
 use std::path::Path;
@@ -41,7 +40,7 @@ fn the_corpus_is_answered_as_its_names_say() {
     assert!(accepted >= 17 && refused >= 24, "{accepted} accepted and {refused} refused");
 }
 
-/// Every file of the corpus with each of its bits turned over; and no packet can be cut short.
+/// Every file of the corpus with each of its bits flipped; a packet that is cut short is refused.
 #[test]
 fn neighbours_of_the_corpus_do_no_harm() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/wire");
@@ -62,7 +61,7 @@ fn neighbours_of_the_corpus_do_no_harm() {
     assert!(refused > 1_000);
 }
 
-/// Heads of nothing but chance: what is accepted has the size of a packet.
+/// Random heads: what is accepted has the size of a packet.
 #[test]
 fn random_heads_are_refused_or_have_the_size_of_a_packet() {
     let mut numbers = Numbers(2026);
@@ -76,8 +75,8 @@ fn random_heads_are_refused_or_have_the_size_of_a_packet() {
     }
 }
 
-/// Heads that start like a packet: a fair share is accepted, so the checks behind the first one are
-/// reached; and what is accepted is of a known kind.
+/// Heads that begin like a packet: many are accepted, so the later checks are reached, and what is accepted is of a
+/// known kind.
 #[test]
 fn random_fields_behind_a_known_kind() {
     let mut numbers = Numbers(7);

@@ -1,5 +1,5 @@
-//! Messages and layouts of more than 2 GiB, over processes, by each backend. They take up to 10 GiB of memory and
-//! minutes, so they are run on demand:
+//! Messages and layouts of more than 2 GiB, between processes, by each backend. They take minutes and up to 10 GiB of
+//! memory, so they run on demand:
 //! `cargo test --release -p mpj-tests --test huge -- --ignored --test-threads 1`.
 //!
 //! Where there is not enough memory, a test says so on standard error and passes.
@@ -17,7 +17,7 @@ const ROWS: usize = 400_000;
 const COLUMNS: usize = 12_288;
 const TAKEN: std::ops::Range<usize> = 2_000..10_192;
 
-/// What large buffers repeat; its length is prime, so that pieces in a wrong place differ.
+/// The pattern that large buffers repeat; its length is prime, so that pieces in a wrong place differ.
 const PERIOD: usize = 1_000_003;
 
 fn period() -> Vec<u8> {
@@ -39,7 +39,7 @@ fn check(bytes: &[u8]) {
     assert_eq!(wrong, None, "the first piece of {PERIOD} bytes that is wrong");
 }
 
-/// Whether there is so much memory on the machine, and in the control group of this process.
+/// Whether the machine and the control group of this process have this much memory.
 fn is_there(gibibytes: u64) -> bool {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let meminfo = read("/proc/meminfo");
@@ -50,7 +50,7 @@ fn is_there(gibibytes: u64) -> bool {
         Ok(most) => {
             most.saturating_sub(read("/sys/fs/cgroup/memory.current").trim().parse().unwrap_or(0))
         }
-        // Without a limit there is a word.
+        // Without a limit the file has a word.
         Err(_) => u64::MAX,
     };
     let is_there = of_machine.min(of_group) >= gibibytes << 30;
@@ -60,14 +60,14 @@ fn is_there(gibibytes: u64) -> bool {
     is_there
 }
 
-/// Rank 0 decides for both, since what one takes the other one sees.
+/// Rank 0 decides for both, since each sees the memory that the other one takes.
 fn has_room(world: &World, gibibytes: u64) -> bool {
     let mut has_room = [u8::from(world.rank() == 0 && is_there(gibibytes))];
     world.broadcast(&mut has_room, 0).unwrap();
     has_room == [1]
 }
 
-/// A message from rank 0 to rank 1, which looks at its length before.
+/// A message from rank 0 to rank 1, which probes its length first.
 fn message(world: &World) {
     if !has_room(world, 8) {
         return;

@@ -10,8 +10,8 @@ fn kept(ranks: usize, words: &[&str]) -> Launch {
     launch(SURVIVOR).ranks(ranks).options(["--on-failure", "keep"]).args(words)
 }
 
-/// The sender has left the send by a panic and uses the buffer again: the message arrives as it was, or not at
-/// all. When it is left, the receiver has read nothing, a part, or most of it.
+/// The sender has left the send by a panic and uses the buffer again: the message arrives as it was, or not at all. At
+/// the panic, the receiver has read none of it, a part, or most.
 #[test]
 fn a_message_whose_buffer_is_used_again_is_never_received() {
     for millis in ["3", "10", "20", "40"] {

@@ -1,14 +1,14 @@
-//! What was measured to go wrong with other launchers and libraries, one test for each case. With
-//! `--nocapture` they print what happens here, as rows of a table.
+//! One test for each case that other launchers and libraries were measured to handle badly. With `--nocapture` they
+//! print what happens here, as rows of a table.
 //!
-//! Cases that other tests show: nothing listens (`no_process_of_a_job_has_a_network_socket` in
+//! Other tests show further cases: nothing listens (`no_process_of_a_job_has_a_network_socket` in
 //! `processes.rs`), and what goes on when a rank dies at any other moment (`faults.rs`).
 
 #![allow(clippy::print_stdout, reason = "rows of a table, for those who ask for them")]
 
 use std::time::{Duration, Instant};
 
-use mpj_harness::process::{find, runs};
+use mpj_harness::process::{await_end, find};
 use mpj_harness::{Launch, Outcome, Running, Scene, eventually, launch};
 use rustix::process::Signal;
 
@@ -19,7 +19,7 @@ fn job(words: &[&str]) -> Launch {
     launch(RANK).ranks(2).args(words)
 }
 
-/// Runs a job that has to end with `code` and to leave nothing; tells how it ended, and returns that.
+/// Runs a job that has to end with `code` and leave nothing behind; prints how it ended, and returns the outcome.
 #[track_caller]
 fn case(name: &str, job: Launch, code: i32) -> Outcome {
     let scene = Scene::new("");
@@ -68,7 +68,7 @@ fn a_normal_run_leaves_nothing() {
     case("a job that ends well", job(&["well"]), 0).expect_quiet();
 }
 
-/// A job whose ranks wait, all but rank 0, and their numbers.
+/// Starts a job in which all ranks but rank 0 wait; returns it with the numbers of their processes.
 fn waiting(ranks: usize) -> (Running, Vec<u32>) {
     let job = launch(RANK).ranks(ranks).args(["waiting"]).start();
     let ranks = job.numbers(ranks);
@@ -82,7 +82,7 @@ fn ranks_that_wait_use_no_processor() {
     let ticks = || -> u64 { of_job().map(|process| process.ticks).sum() };
     eventually("they are asleep", || of_job().all(|process| process.state == 'S'));
     let (start, before) = (Instant::now(), ticks());
-    // As long as it takes to tell ten percent from none, in ticks of ten milliseconds.
+    // Long enough to distinguish ten percent from none, in ticks of ten milliseconds.
     std::thread::sleep(Duration::from_secs(1));
     let used = (ticks() - before) as f64 / rustix::param::clock_ticks_per_second() as f64;
     let percent = 100.0 * used / start.elapsed().as_secs_f64();
@@ -96,7 +96,7 @@ fn ranks_do_not_outlive_a_launcher_that_is_killed() {
     let start = Instant::now();
     job.signal(Signal::KILL);
     job.expect(137);
-    eventually("no rank is left", || !ranks.iter().copied().any(runs));
+    await_end(&ranks);
     println!("| SIGKILL of the launcher | no rank left after {:.0?} | |", start.elapsed());
 }
 

@@ -7,13 +7,13 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 
-use mpj_harness::process::{runs, signal};
+use mpj_harness::process::{await_end, signal};
 use mpj_harness::{Launch, Outcome, Running, command, eventually, launch, mpjrun, shell};
 use rustix::process::Signal;
 
 const RANK: &str = env!("CARGO_BIN_EXE_rank");
 
-/// A job of `rank` with these words on `ranks` ranks.
+/// A job of the program `rank` with these arguments.
 fn job(ranks: usize, words: &[&str]) -> Launch {
     launch(RANK).ranks(ranks).args(words)
 }
@@ -84,7 +84,7 @@ fn a_rank_that_fails_after_all_have_joined() {
     failing_job(2, &["after", "abort", "1"], 134, &["signal 6 (SIGABRT)", other]);
 }
 
-/// Either end of a long message that both of them copy.
+/// At either end of a long message that both ends copy.
 #[test]
 fn a_rank_that_is_killed_amid_long_messages() {
     for who in ["0", "1"] {
@@ -100,7 +100,7 @@ fn a_panic_is_told_with_its_text_and_place_and_decides() {
     failing_job(3, &["after", "panic", "1"], 101, &says);
     let says = ["mpjrun: rank 0 (pid ", "exited with code 101", place, ": rank 0 goes overboard"];
     let outcome = failing_job(3, &["after", "panic", "0"], 101, &says);
-    // The others are ended in their calls, and have nothing to complain of.
+    // The others are ended in their calls, before they meet an error.
     assert!(!outcome.stderr.contains("is gone"), "{outcome:?}");
     let waiting = "1-2    recv        rank 0";
     assert!(outcome.stderr.contains(waiting), "{outcome:?}");
@@ -175,7 +175,7 @@ fn a_rank_that_becomes_another_program_is_told_so() {
     failing_job(2, &["replaced"], 1, &says);
 }
 
-/// What a rank has taken is its own: a program that it starts, or becomes, gets none of it.
+/// A program that a rank starts or becomes inherits nothing of the job from it.
 #[test]
 fn a_program_that_a_rank_starts_has_nothing_of_the_job() {
     let outcome = job(1, &["lists"]).run();
@@ -194,8 +194,8 @@ fn a_program_that_a_rank_starts_has_nothing_of_the_job() {
     }
 }
 
-/// A job in which rank 1 returns an error from main, while the others wait for it: one rank is named,
-/// with the cause.
+/// Runs a job in which rank 1 returns an error from main while the others wait for it: the report names one rank, with
+/// the cause.
 #[track_caller]
 fn job_that_returns_an_error(ranks: usize, words: &[&str], cause: &str) {
     let outcome = job(ranks, words).expect(1);
@@ -250,7 +250,7 @@ fn a_rank_that_has_left_is_told_when_the_others_do_not() {
 
 #[test]
 fn a_job_that_is_stuck_ends_by_its_timeout_and_tells_who_had_joined() {
-    let options = ["--deadlock", "ignore", "--timeout", "2"];
+    let options = ["--deadlock", "ignore", "--timeout", "10"];
     let outcome = job(2, &["idle"]).options(options).expect(124);
     let both = "cycle: 0 waits for 1 (recv any tag) -> 1 waits for 0 (recv any tag) -> 0\n";
     outcome.says(both);
@@ -302,9 +302,10 @@ fn a_program_without_its_launcher_is_told_so_when_it_misses_a_rank() {
 }
 
 #[test]
-fn a_setting_that_only_the_ranks_see_is_refused_by_them() {
-    let outcome = job(2, &["well"]).options(["-x", "MPJ_EARLY_LIMIT=lots"]).expect(1);
-    outcome.says("MPJ_EARLY_LIMIT=lots is not known; legal values: a number of bytes");
+fn a_setting_that_only_the_ranks_would_read_is_refused_before_they_start() {
+    let outcome = job(2, &["well"]).options(["-x", "MPJ_EARLY_LIMIT=lots"]).expect(2);
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.lines().count()), ("", 1), "{outcome:?}");
+    outcome.says("mpjrun: MPJ_EARLY_LIMIT=lots is not known; legal values: a number of bytes");
 }
 
 /// A job whose ranks have all joined.
@@ -319,8 +320,8 @@ impl Joined {
         Self::start(ranks, through, "idle")
     }
 
-    /// Starts ranks that do `what` through these words, and waits until every one has told its number. The
-    /// launcher inherits that SIGQUIT is ignored, as one in the background of a script does.
+    /// Starts ranks that do `what` through these words, and waits until each has printed its process number. The
+    /// launcher inherits that SIGQUIT is ignored, as it does in the background of a script.
     fn start(ranks: usize, through: &[&str], what: &str) -> Self {
         let job = shell("trap '' QUIT; exec \"$0\" \"$@\"");
         let job = job.args(["-n", &ranks.to_string(), "--deadlock", "ignore"]);
@@ -333,7 +334,7 @@ impl Joined {
     #[track_caller]
     fn expect(self, code: i32) -> Outcome {
         let outcome = self.job.expect(code);
-        eventually("every rank is gone", || !self.ranks.iter().copied().any(runs));
+        await_end(&self.ranks);
         outcome
     }
 
@@ -458,7 +459,7 @@ fn a_rank_that_does_not_wait_is_seen_to_stand_still_compute_or_sleep() {
     let pid = number_behind(wake, &told);
     assert!(joined.ranks.contains(&pid), "{told}");
     signal(pid, Signal::CONT).expect("it is there");
-    // It went on and ended the job.
+    // It has gone on and ended the job.
     joined.expect(7);
 }
 

@@ -29,7 +29,7 @@ fn output(ranks: usize, backend: &str, example: &str, args: &[&str]) -> String {
     outcome.stdout
 }
 
-/// Runs a job that has to refuse with exit code 2 and to say `message` exactly once.
+/// Runs a job that has to refuse its input with exit code 2, and to print `message` exactly once.
 fn refusal(ranks: usize, example: &str, args: &[&str], message: &str) {
     let outcome = job(ranks, "auto", example, args);
     assert_eq!(outcome.code, 2, "{example} {args:?}, {ranks} ranks: {outcome:?}");

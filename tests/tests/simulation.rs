@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use mpj_tests::sim::{self, Reached};
 
-/// How long one seed may take.
+/// Time limit of one seed.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs a simulation with each seed, under a watchdog; returns what all of them reached.
+/// Runs a simulation with each seed under a watchdog; returns what they reached together.
 fn campaign(simulation: fn(u64) -> Result<Reached, String>, seeds: Range<u64>) -> Reached {
     let (report, reports) = mpsc::channel();
     let all = seeds.clone();
@@ -38,14 +38,14 @@ fn campaign(simulation: fn(u64) -> Result<Reached, String>, seeds: Range<u64>) -
     reached
 }
 
-/// What a panic says.
+/// The message of a panic.
 fn text(panic: &(dyn Any + Send)) -> String {
     let literal = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = literal.or_else(|| panic.downcast_ref::<String>().cloned());
     format!("panic: {}", text.unwrap_or_default())
 }
 
-/// A campaign that keeps the rules, and reached every case that the rules are about.
+/// The campaign keeps the rules, and reaches every case that the rules are about.
 fn orderly(seeds: Range<u64>) {
     let reached = campaign(sim::orderly, seeds);
     let Reached { early, fallbacks, cancelled, cancelled_late, truncated, probed, failed } =

@@ -1,7 +1,7 @@
-//! The rules of the tree, held against its source files.
+//! Checks the source files of the tree against its rules.
 //!
-//! `CONTRIBUTING.md` states the rules. Each rule is a function from a file to findings; here they
-//! meet the tree, and in `tidy/snippets.rs` snippets that break them.
+//! `CONTRIBUTING.md` states the rules. Each rule is a function from a file to findings. This file applies them to the
+//! tree, and `tidy/snippets.rs` to snippets that break them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ mod snippets;
 #[path = "tidy/source.rs"]
 mod source;
 
-/// Folders that hold what somebody made, not what somebody wrote.
+/// Folders of generated files.
 const MADE: &[&str] = &["target", ".git", "data", "corpus", "artifacts"];
-/// Kinds of files that the rules for every kind of text apply to.
+/// Kinds of files that the rules for all texts apply to.
 const TEXTS: &[&str] = &["rs", "md", "toml", "py", "sh"];
 
 fn root() -> PathBuf {
@@ -28,7 +28,7 @@ fn root() -> PathBuf {
     tests.parent().expect("the package is in a folder of the tree").to_owned()
 }
 
-/// The files of the tree that rules apply to: their paths in it, and what is in them.
+/// The files of the tree that rules apply to: their paths in the tree, and their contents.
 static TREE: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
     let (root, mut files) = (root(), Vec::new());
     let mut folders = vec![root.clone()];
@@ -52,7 +52,7 @@ static TREE: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
     files
 });
 
-/// The Rust files among them, taken apart once for all rules.
+/// The Rust files among them, scanned once for all rules.
 static CODE: LazyLock<Vec<Source>> = LazyLock::new(|| sources(|path| path.ends_with(".rs")));
 /// The other ones.
 static PROSE: LazyLock<Vec<Source>> = LazyLock::new(|| sources(|path| !path.ends_with(".rs")));

@@ -1,6 +1,6 @@
-//! What programs write: the typed layer over ranks that are threads.
+//! The typed layer, as programs use it, with ranks that are threads.
 //!
-//! Every job runs under a watchdog that fails with the dumps of all ranks.
+//! Every job runs under a watchdog, whose failure shows the dumps of all ranks.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
@@ -32,13 +32,13 @@ mod strided;
 #[path = "typed/structures.rs"]
 mod structures;
 
-/// How long a job may take.
+/// Time limit of a job.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// How long dumps may take.
+/// Time limit of dumps.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// A job that has to end well: the answers of its ranks.
+/// Runs a job that has to end well, and returns the answers of its ranks.
 #[track_caller]
 fn job<R: Send + 'static>(
     ranks: usize,
@@ -48,7 +48,7 @@ fn job<R: Send + 'static>(
     outcome.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A job under the watchdog.
+/// Runs a job under the watchdog.
 #[track_caller]
 fn try_job<R: Send + 'static>(
     options: &Options,
@@ -63,7 +63,7 @@ fn try_job<R: Send + 'static>(
             joined.lock().expect("no panic with this lock").push(Communicator::clone(&world));
             body(world)
         });
-        // Nobody listens any more after the limit.
+        // Nobody listens after the limit.
         let _ = done.send(outcome);
     });
     let outcome = outcome.recv_timeout(LIMIT);
@@ -77,7 +77,7 @@ fn dumps(members: &Arc<Mutex<Vec<Communicator>>>) -> String {
     thread::spawn(move || {
         for member in members {
             let dump = member.dump().unwrap_or_else(|error| format!("{error}\n"));
-            // Nobody listens any more after the grace.
+            // Nobody listens after the limit.
             let _ = say.send(format!("rank {}:\n{dump}", member.rank()));
         }
     });

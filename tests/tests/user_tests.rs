@@ -1,9 +1,9 @@
-//! `#[mpj::test]` as users see it: tests that pass are tests of this file, and those that fail are run
-//! by others, which look at what libtest says of them.
+//! `#[mpj::test]` as users see it. Samples that pass are tests of this file; samples that fail are run by other tests,
+//! which check what libtest prints about them.
 
 use std::collections::BTreeSet;
 
-use mpj_harness::process::{find, runs};
+use mpj_harness::process::{await_end, find};
 use mpj_harness::{Launch, Outcome, command, eventually, launch};
 use rustix::process::Signal;
 
@@ -23,12 +23,12 @@ fn tests(words: &[&str]) -> Launch {
     command(test).args(words).env("RUST_BACKTRACE", "0")
 }
 
-/// What libtest says of one sample.
+/// Runs one sample under libtest.
 fn run(sample: &str) -> Outcome {
     tests(&[&format!("samples::{sample}"), "--exact", "--include-ignored"]).run()
 }
 
-/// What libtest says of a sample that has to fail, and to say all of `says` in this order.
+/// Runs a sample that has to fail, and to print all of `says` in this order.
 #[track_caller]
 fn fails(sample: &str, says: &[&str]) -> String {
     let Outcome { code, stdout, stderr } = run(sample);
@@ -62,7 +62,7 @@ fn output_is_merged_in_whole_lines() {
             [format!("[{rank}] rank {rank} of 4"), format!("[{rank}] no trouble at rank {rank}")]
         })
         .collect();
-    // The first line stands behind libtest's name of the test.
+    // The first line follows libtest's name of the test.
     let lines: BTreeSet<String> =
         lines.iter().map(|line| line[line.find('[').unwrap_or(0)..].to_owned()).collect();
     assert_eq!(lines, expected, "{stdout}");
@@ -158,10 +158,4 @@ fn nothing_is_left_of_a_test_that_is_killed() {
 /// The processes of the ranks, as the sample `sleeps` prints them.
 fn pids(lines: impl Iterator<Item = String>) -> impl Iterator<Item = u32> {
     lines.filter_map(|line| line.split_once("] pid ")?.1.parse().ok())
-}
-
-/// Waits until none of the processes runs.
-#[track_caller]
-fn await_end(processes: &[u32]) {
-    eventually("none of the processes runs", || !processes.iter().copied().any(runs));
 }

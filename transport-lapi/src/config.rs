@@ -309,12 +309,15 @@ impl Settings {
         Self::from_lookup(&environment)
     }
 
-    /// The same where `given` counts for more than the environment: what a launcher passes on.
+    /// The same for a rank to which its launcher gives these variables, which override the environment.
     ///
     /// # Errors
     /// As [`Settings::from_env`].
     pub fn from_env_after(given: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
-        Self::from_lookup(&|name| given(name).or_else(|| environment(name)))
+        Self::from_lookup(&|name| match given(name) {
+            Some(value) => Some(value).filter(|value| !value.is_empty()),
+            None => environment(name),
+        })
     }
 
     fn from_lookup(lookup: Lookup<'_>) -> Result<Self, ConfigError> {

@@ -1,23 +1,25 @@
-//! Threads outside of all calls that sleep until their own process wakes them: those of a pool without work, one that
-//! joins another, one that waits for a channel. [`crate::hang::watch`] judges a rank in spite of them.
+//! Finds idle threads: threads outside of all calls that sleep until their own process wakes them, such as those of a
+//! pool without work, one that joins another, or one that waits for a channel. [`crate::hang::watch`] judges a rank in
+//! spite of them.
 //!
-//! A thread is idle while it waits for a futex without a time limit, and only a thread of its own process that is awake
-//! can wake it:
+//! A thread is idle while it waits for a futex without a time limit, and only an awake thread of its own process can
+//! wake it:
 //!
-//! - ID1: the futex is private to the process, by the flag of its call, or by its memory: `pthread_join` uses the
-//!   other kind, on memory that is nobody else's. The kernel shows the call of a thread only while that is off its
-//!   processor; a thread that is still on its way into the futex waits for memory, which is another state.
-//! - ID2: the process catches no signal that comes from outside: the wait of a thread that runs a handler is
-//!   interrupted, and a handler may wake others. The signals of faults, which a thread causes itself, are none of
-//!   these, and neither are the two that the C library keeps for itself.
-//! - ID3: no other process has its memory. Those that share it (CLONE_VM) have the place of its stack in common, and
-//!   are below the launcher as all that ranks start.
-//! - ID4: a thread that has not been taken from its processor between two looks at which it slept has slept all the
-//!   time. So its switches are counted after each look at what it does; the time of its start tells it from a later
-//!   thread of its number.
-//! - ID5: the kernel wakes it for nobody: `io_uring` can, when something else has happened.
-//! - ID6: no thread that is blocked in a call wakes it either. One that looks for messages in vain only lets go of the
-//!   lock of its context, for which all others wait with a time limit (X9 of `transport_lapi`'s lock).
+//! - ID1: the futex is private to the process, by the flag of its call or by its memory: `pthread_join` sets no such
+//!   flag, and its futex lies in memory that no other process has. The kernel shows the call of a thread only while the
+//!   thread is off its processor. A thread that is still on its way into the futex can only be off it to wait for
+//!   memory, which is another state.
+//! - ID2: the process catches no signal that comes from outside: a handler interrupts the wait of the thread that runs
+//!   it, and may wake others. Signals of faults do not count, since a thread causes them itself, and neither do the two
+//!   that the C library keeps for itself.
+//! - ID3: no other process has its memory. Processes that share it (CLONE_VM) report the same address of the stack, and
+//!   are below the launcher like all that ranks start.
+//! - ID4: a thread that was not switched off its processor between two looks at which it slept has slept all the time.
+//!   So its switches are counted after each look at what it does. The time of its start distinguishes it from a later
+//!   thread with its number.
+//! - ID5: the kernel does not wake it on behalf of something else, as `io_uring` can.
+//! - ID6: no thread that is blocked in a call wakes it. A thread that looks for messages in vain only releases the lock
+//!   of its context, for which all others wait with a time limit (X9 of `transport_lapi`'s lock).
 
 use std::cell::LazyCell;
 use std::fs;
@@ -28,22 +30,22 @@ use rustix::process::Pid;
 
 use crate::host::process_table::{self, Entry};
 
-/// [`process_table::stacks`], if it is asked for.
+/// [`process_table::stacks`], read on first use.
 pub(crate) type Stacks = LazyCell<Vec<u64>>;
 
-/// A thread that was idle when it was looked at.
+/// A thread that was found idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Idle {
     thread: i32,
     started: u64,
-    /// How often it has been taken from its processor since then.
+    /// How often it has been switched off its processor.
     switches: u64,
 }
 
-/// The threads of process `pid` that are neither blocked in calls, as those with the numbers `blocked`, nor
-/// bystanders: `None` unless all of them are idle. All of them have been listed before the first is asked what it does.
+/// The threads of process `pid` that are neither bystanders nor `blocked` in calls; `None` unless all of them are idle.
+/// All threads are listed before the first is asked what it does.
 pub(crate) fn beside(pid: Pid, blocked: &[u32], stacks: &Stacks) -> Option<Vec<Idle>> {
-    // Where one is gone the list may lack another (PT3).
+    // If one is gone, the list may lack another (PT3).
     let threads: Option<Vec<Entry>> = process_table::threads(pid)?.collect();
     let is_blocked = |thread: &Entry| blocked.contains(&thread.number.unsigned_abs());
     let (in_calls, others): (Vec<_>, Vec<_>) = threads?.into_iter().partition(is_blocked);
@@ -55,7 +57,7 @@ pub(crate) fn beside(pid: Pid, blocked: &[u32], stacks: &Stacks) -> Option<Vec<I
     idle.filter(|idle| idle.is_empty() || is_by_itself(pid, stacks))
 }
 
-/// The thread, if it is idle as far as it is seen by itself (ID1, ID4).
+/// The thread, if it is idle by the rules for a single thread (ID1, ID4).
 fn idle(pid: Pid, thread: &Entry) -> Option<Idle> {
     let Entry { number, started, .. } = *thread;
     let folder = format!("/proc/{pid}/task/{number}");
@@ -73,7 +75,7 @@ fn idle(pid: Pid, thread: &Entry) -> Option<Idle> {
     })
 }
 
-/// Whether nothing but its own threads wakes those of the process (ID2, ID3, ID5).
+/// Whether only its own threads wake the threads of the process (ID2, ID3, ID5).
 fn is_by_itself(pid: Pid, stacks: &Stacks) -> bool {
     let of_process = |file: &str| text(&format!("/proc/{pid}/{file}"));
     let is_deaf = || catches_nothing_from_outside(&of_process("status")?);
@@ -86,7 +88,7 @@ fn text(file: &str) -> Option<String> {
     fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Whether a thread that does this waits for a futex of its own process, without a time limit.
+/// Whether a thread in this call waits for a futex of its own process without a time limit.
 fn is_wait_without_end(does: Syscall, is_private: impl FnOnce(u64) -> bool) -> bool {
     let Syscall::Blocked { syscall_number: libc::SYS_futex, argument_registers, .. } = does else {
         return false;
@@ -99,8 +101,8 @@ fn is_wait_without_end(does: Syscall, is_private: impl FnOnce(u64) -> bool) -> b
     waits && limit == 0 && (operation != command || is_private(address))
 }
 
-/// Whether the memory at an address is nobody else's and no file's, by lines `FROM-TO rwxp OFFSET DEVICE INODE ...`. Of a
-/// mapping of a file it may be the file that is waited for.
+/// Whether the memory at an address belongs to no other process and to no file, by the lines of `maps`: `FROM-TO rwxp
+/// OFFSET DEVICE INODE ...`. Another process may have mapped the same file.
 fn is_private_memory(maps: &str, address: u64) -> bool {
     let number = |digits: &str| u64::from_str_radix(digits, 16).ok();
     let is_it = |line: &str| {
@@ -118,13 +120,13 @@ fn value<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     lines.find(|(of, _)| *of == name).map(|(_, value)| value.trim())
 }
 
-/// How often a thread has been taken from its processor, of itself or not.
+/// How often a thread has been switched off its processor, whether it waited or was preempted.
 fn switches(status: &str) -> Option<u64> {
     let count = |name| value(status, name)?.parse::<u64>().ok();
     Some(count("voluntary_ctxt_switches")?.wrapping_add(count("nonvoluntary_ctxt_switches")?))
 }
 
-/// ID2. The first signal has the lowest bit.
+/// Whether ID2 holds. The first signal has the lowest bit.
 fn catches_nothing_from_outside(status: &str) -> Option<bool> {
     let caught = u64::from_str_radix(value(status, "SigCgt")?, 16).ok()?;
     let of_faults =
@@ -134,7 +136,7 @@ fn catches_nothing_from_outside(status: &str) -> Option<bool> {
     Some(caught & !harmless.fold(0, |mask, signal| mask | 1 << (signal - 1)) == 0)
 }
 
-/// ID3: whether one process has its stack there; others may where it is hidden.
+/// Whether exactly one process has its stack there (ID3). A process that hides its address (0) may have it there too.
 fn is_only_one(stack: u64, of_all: &[u64]) -> bool {
     let mut alike = of_all.iter().filter(|other| [0, stack].contains(other));
     alike.next() == Some(&stack) && stack != 0 && alike.next().is_none()

@@ -1,12 +1,11 @@
-//! The snapshot of a job's ranks that a report shows: what they have published, and what the kernel says
-//! of their processes. Taken when a report is to be made, and at no other time.
+//! Takes the snapshot of a job's ranks that a report shows: what the ranks have published, and what the kernel says of
+//! their processes. Called only for a report.
 //!
-//! - OB1: the kernel is asked between two looks at what a rank has published. Where that has changed
-//!   meanwhile, the rank is awake, and nothing else is said: a thread that is seen asleep may have been so
-//!   in a call.
-//! - OB2: the number of a process is the rank's claim. It only decides which file of `/proc` is read, and
-//!   nothing is said of a rank in another namespace of processes. A process that the launcher started keeps
-//!   its number until the job is over (K1 of [`crate::host::rank`]).
+//! - OB1: the kernel is asked between two looks at what a rank has published. If that has changed meanwhile, the report
+//!   says only that the rank is awake: a thread that the kernel showed asleep may have slept in a call.
+//! - OB2: a rank's process number is a claim of the rank. It only decides which files of `/proc` are read, and nothing
+//!   is said of a rank in another PID namespace. A process that the launcher started keeps its number until the job is
+//!   over (K1 of [`crate::host::rank`]).
 
 use transport_lapi::bootstrap::board::{Board, TaskState};
 use transport_lapi::bootstrap::monotonic_nanos;
@@ -16,8 +15,8 @@ use crate::hang::watch::{self, Look};
 use crate::host::process_table::{numbered, stacks, threads};
 use crate::report::{Activity, Seen, Snapshot};
 
-/// The snapshot that begins with this `look` at the board. Of a rank that has not joined yet, its process is
-/// the one of `children` that was started for it, as far as that is known.
+/// Takes the snapshot that begins with this `look` at the board. The process of a rank that has not joined is the one
+/// of `children` that was started for it, if there is one.
 pub(crate) fn snapshot(board: &Board, look: Look, children: &[u32]) -> Snapshot {
     let process = |rank: usize, state: &TaskState| match state.pid {
         0 => children.get(rank).copied(),
@@ -44,8 +43,8 @@ fn of_process(pid: u32) -> Option<Activity> {
     of_threads(threads.filter(|thread| !thread.is_bystander()).map(|thread| thread.state))
 }
 
-/// What a process does whose threads are in these states. One thread that runs may be the one that matters;
-/// a signal that stops the process stops them all.
+/// What a process does whose threads are in these states. One thread that runs may be the one that matters; a signal
+/// that stops a process stops all its threads.
 fn of_threads(letters: impl Iterator<Item = char>) -> Option<Activity> {
     let letters: Vec<char> = letters.collect();
     let order = [

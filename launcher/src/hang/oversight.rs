@@ -1,9 +1,8 @@
-//! What the launcher knows of the ranks beyond their processes: it looks at what they publish in the job
-//! segment, asks them for their queues, and takes the snapshot that reports show. Owned by the job's poll
-//! loop, which gives it the time.
+//! Looks at what the ranks publish in the job segment, asks them for their queues, and takes the snapshot that reports
+//! show. Owned by the job's poll loop, which passes it the time.
 //!
-//! - OV1: a look blocks for nothing and takes microseconds; an inquiry waits for answers in the poll loop,
-//!   and not longer than [`PATIENCE`]: a rank that computes does not answer.
+//! - OV1: a look never blocks and takes microseconds. An inquiry waits for answers in the poll loop, for no longer than
+//!   [`PATIENCE`]: a rank that computes does not answer.
 //! - OV2: the snapshot of an inquiry is taken before the ranks are asked, since asking wakes them.
 
 use std::collections::BTreeSet;
@@ -21,17 +20,17 @@ use crate::job::Vigilance;
 use crate::job::exits::Verdict;
 use crate::report::Snapshot;
 
-/// How long ranks have to tell their queues. Those that wait or poll do it at once.
+/// How long ranks have to send their queues. Those that wait or poll answer at once.
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// Why the ranks are asked for their queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Occasion {
-    /// The user wants to know; the job goes on.
+    /// The user has asked; the job goes on.
     Request,
-    /// Nothing has moved for so long; the job goes on.
+    /// Nothing has moved for this long; the job goes on.
     Standstill(Duration),
-    /// The job is to be ended for this reason.
+    /// The job will be ended for this reason.
     End(Verdict),
 }
 
@@ -39,7 +38,7 @@ pub(crate) enum Occasion {
 struct Inquiry {
     occasion: Occasion,
     until: Instant,
-    /// How many contexts of each rank have still to answer.
+    /// How many contexts of each rank have not answered yet.
     open: Vec<usize>,
 }
 
@@ -47,9 +46,9 @@ struct Inquiry {
 pub(crate) struct Oversight {
     board: Board,
     watch: Watch,
-    /// `None` where the user does not want it.
+    /// `None` where deadlocks are ignored.
     standstill: Option<Standstill>,
-    /// The processes that were started, rank by rank.
+    /// The process that was started for each rank.
     children: Vec<u32>,
     interval: Duration,
     next_look: Instant,
@@ -58,7 +57,7 @@ pub(crate) struct Oversight {
 }
 
 impl Oversight {
-    /// Of the job whose segment this is, and whose ranks are, or were started by, these processes.
+    /// For the job with this `segment`, whose ranks are these `children` or were started by them.
     pub(crate) fn new(
         segment: &OwnedFd,
         vigilance: &Vigilance,
@@ -80,14 +79,14 @@ impl Oversight {
         })
     }
 
-    /// When [`Oversight::look`] or [`Oversight::concluded`] have something to do.
+    /// When [`Oversight::look`] or [`Oversight::concluded`] has something to do.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let look = (self.watch.is_on() && self.inquiry.is_none()).then_some(self.next_look);
         self.inquiry.as_ref().map(|inquiry| inquiry.until).or(look)
     }
 
-    /// Looks at the ranks if it is time, and says why they are to be asked, if they are. `stage` tells what
-    /// is known from before this call.
+    /// Looks at the ranks if it is time, and returns why they should be asked for their queues, if there is a reason.
+    /// `stage` returns what was known of a rank before this call.
     pub(crate) fn look(
         &mut self,
         stage: impl Fn(usize) -> Stage,
@@ -98,7 +97,7 @@ impl Oversight {
         }
         let begun = Instant::now();
         let found = self.watch.look(&self.board, &stage, now);
-        // Looks at thousands of threads take a while: they get a quarter of the time.
+        // A look at thousands of threads takes a while: looks take a quarter of the time at most.
         self.next_look = now + self.interval.max(4 * begun.elapsed());
         match found {
             Finding::Nothing => {
@@ -111,7 +110,7 @@ impl Oversight {
         }
     }
 
-    /// Takes a snapshot and asks all ranks for their queues, unless that is being done.
+    /// Takes a snapshot and asks all ranks for their queues, unless an inquiry is under way.
     pub(crate) fn inquire(&mut self, occasion: Occasion, now: Instant) {
         if self.inquiry.is_some() {
             return;
@@ -130,12 +129,12 @@ impl Oversight {
         self.inquiry.is_some()
     }
 
-    /// Rank `rank` has told its queues of one context.
+    /// Notes that rank `rank` has sent the queues of one context.
     pub(crate) fn answered(&mut self, rank: usize) {
         self.open(rank).into_iter().for_each(|open| *open = open.saturating_sub(1));
     }
 
-    /// Rank `rank` has ended, and tells nothing more.
+    /// Notes that rank `rank` has ended and will not answer.
     pub(crate) fn ended(&mut self, rank: usize) {
         self.open(rank).into_iter().for_each(|open| *open = 0);
     }
@@ -144,21 +143,20 @@ impl Oversight {
         self.inquiry.as_mut()?.open.get_mut(rank)
     }
 
-    /// The occasion of an inquiry that has all its answers, or will get no more.
+    /// Ends an inquiry that has all its answers or has waited long enough, and returns its occasion.
     pub(crate) fn concluded(&mut self, now: Instant) -> Option<Occasion> {
         let inquiry = self.inquiry.as_ref()?;
         if now < inquiry.until && inquiry.open.iter().any(|contexts| *contexts > 0) {
             return None;
         }
-        // The ranks have been woken to answer.
+        // The inquiry has woken the ranks.
         self.watch.wake();
         self.standstill.iter_mut().for_each(|standstill| standstill.wake(now));
         self.next_look = now + self.interval;
         self.inquiry.take().map(|inquiry| inquiry.occasion)
     }
 
-    /// The ranks as they were at the last inquiry, unless that is not `afresh` enough, or else as they are
-    /// now.
+    /// Returns the snapshot of the last inquiry, or a new one if there is none or `afresh` is set.
     pub(crate) fn snapshot(&mut self, afresh: bool) -> Snapshot {
         let before = self.snapshot.take().filter(|_| !afresh);
         before.unwrap_or_else(|| self.observe(watch::look(&self.board)))
@@ -169,24 +167,24 @@ impl Oversight {
         Snapshot { ignores_deadlocks, ..observe::snapshot(&self.board, look, &self.children) }
     }
 
-    /// Ends the calls of the other ranks that wait, since rank `rank` is gone.
+    /// Tells the other ranks that rank `rank` is gone, which ends their waits for it.
     pub(crate) fn declare_lost(&self, rank: usize) {
         self.board.declare_lost(rank as TaskId);
     }
 
-    /// Lets rank `rank` go, which waits at its end for others that will not come there.
+    /// Lets rank `rank` end, which waits at its end for ranks that will not come there.
     pub(crate) fn dismiss(&self, rank: usize) {
         self.board.dismiss(rank);
     }
 
-    /// The job was suspended until now.
+    /// Notes that the job was suspended until now.
     pub(crate) fn resumed(&mut self) {
         self.watch.start_anew();
         self.standstill.iter_mut().for_each(Standstill::start_anew);
     }
 }
 
-/// How many contexts of a rank will tell their queues: those in which a thread waits, or one in which it may poll.
+/// How many contexts of a rank will send their queues: those in which a thread waits, or else one in which it may poll.
 fn answers(state: Option<&TaskState>) -> usize {
     let Some(state) = state.filter(|state| state.is_there()) else { return 0 };
     let waiting = state.blocked.iter().filter(|thread| !thread.failed);

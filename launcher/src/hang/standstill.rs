@@ -1,23 +1,22 @@
-//! Notes that a job seems to stand still: for a long time no rank has begun or ended a wait or taken in a
-//! message, at least one has a thread asleep in a call, and no rank has used its processors for more than
-//! such sleep costs. Owned by [`crate::hang::oversight`], which gives it the time.
+//! Finds jobs that seem to stand still: for a long time no rank has begun or ended a wait or received a message, at
+//! least one has a thread asleep in a call, and no rank has used more processor time than such sleep costs. Owned by
+//! [`crate::hang::oversight`], which passes it the time.
 //!
-//! It is a hint, not a verdict, and ends nothing, since nothing in this says that the job cannot go on. A
-//! thread that is in no call may wait for the disk, the network, another process, a timer or the user,
-//! which costs no processor time, and communicate next. Where no thread can do that the job is in deadlock,
-//! and [`crate::hang::watch`] says so. So this is for ranks in which some thread might, but most often does
-//! not: one of a pool, of a runtime, or one that waits for Ctrl-C; and for ranks that sleep outside of all
-//! calls while others wait for them: in a lock, for a channel or a child, or stopped by a signal. Where
-//! nobody waits in a call nobody is kept from anything, and a job that only sleeps is not told of.
+//! The note is a hint and ends nothing, since the job may still go on. A thread that is in no call may wait for the
+//! disk, the network, another process, a timer or the user, which costs no processor time, and communicate next. A job
+//! in which no thread can do that is in deadlock, and [`crate::hang::watch`] finds it. So the note is for ranks with a
+//! thread that might communicate but most often does not: a thread of a pool or of a runtime, or one that waits for
+//! Ctrl-C. It is also for ranks that sleep outside of all calls while others wait for them: in a lock, for a channel or
+//! a child, or stopped by a signal. If nobody waits in a call, nobody is held up, and a job that only sleeps gets no
+//! note.
 //!
-//! - SS1: it is told once for each standstill. The next one, after a rank has moved or computed, has to last
-//!   twice as long: a job that is slow by nature is told so a few times, and not all the time. That is what
-//!   a false note costs, so it need not be ruled out.
-//! - SS2: the processor time is read at both ends of the time alone, and only of a job that stood still
-//!   between two looks. It is that of all threads of the process together, so each one that is asleep in a
-//!   call is granted its part: it looks for messages now and then. A rank without such a thread is granted
-//!   as much as one with one: its other threads may have timers. Children's time is not in it, since it
-//!   only counts when they are reaped.
+//! - SS1: each standstill is noted once. The next one, after a rank has moved or computed, is noted only when it has
+//!   lasted twice as long. So a job that is slow by nature gets a few notes, not a stream of them. That is all that a
+//!   false note costs, so false notes need not be ruled out.
+//! - SS2: processor time is read only at both ends of the span, and only of a job that stood still between two looks.
+//!   It is that of all threads of the process together. Each thread that is asleep in a call looks for messages now and
+//!   then, so each is allowed a share. A rank without such a thread is allowed one share too, since its other threads
+//!   may have timers. The time of children does not count: the kernel adds it only when they are reaped.
 
 use std::time::{Duration, Instant};
 
@@ -26,11 +25,11 @@ use transport_lapi::bootstrap::board::Board;
 use crate::hang::watch::{self, Look, Stage};
 use crate::host::process_table::{entry, numbered};
 
-/// How long nothing moves before that is told.
+/// How long nothing moves before the job is noted.
 pub(crate) const SPAN: Duration = Duration::from_secs(30);
-/// Looks in this time.
+/// Looks in each span.
 const LOOKS: u32 = 30;
-/// How long ranks that were woken take to sleep again.
+/// How long ranks that were woken may take to sleep again.
 const WAKING: Duration = Duration::from_secs(1);
 /// Processor time, in ticks of the kernel (100 in a second), that a thread asleep in a call may use.
 const TICKS_ASLEEP: u64 = 10;
@@ -51,7 +50,7 @@ struct Sleeper {
 struct Still {
     since: Instant,
     sleepers: Vec<Sleeper>,
-    /// What each had used then; `None` before the second look.
+    /// The ticks that each had used then; `None` before the second look.
     ticks: Option<Vec<u64>>,
 }
 
@@ -61,19 +60,19 @@ pub(crate) struct Standstill {
     span: Duration,
     next_look: Option<Instant>,
     still: Option<Still>,
-    /// Whether this standstill has been told.
+    /// Whether this standstill has been noted.
     is_told: bool,
-    /// Until when ranks may be awake since the launcher has woken them, which moves none.
+    /// Until when ranks may be awake because the launcher has woken them, which is no move.
     woken_until: Option<Instant>,
 }
 
 impl Standstill {
-    /// Tells of the first that lasts for `span`.
+    /// Notes the first standstill that lasts for `span`.
     pub(crate) fn new(span: Duration) -> Self {
         Self { span, next_look: None, still: None, is_told: false, woken_until: None }
     }
 
-    /// Looks if it is time, and answers for how long the job has stood still, if that is to be told.
+    /// Looks if it is time, and returns how long the job has stood still, if that is to be noted.
     pub(crate) fn look(
         &mut self,
         board: &Board,
@@ -87,7 +86,7 @@ impl Standstill {
         self.judge(sleepers(&watch::look(board), stage), ticks_of_all, now)
     }
 
-    /// What follows from a look that found these `sleepers`, if every rank may be one.
+    /// Judges a look that found these `sleepers`; `None` if a rank cannot be one.
     fn judge(
         &mut self,
         sleepers: Option<Vec<Sleeper>>,
@@ -128,18 +127,18 @@ impl Standstill {
         })
     }
 
-    /// The ranks are woken by the launcher.
+    /// Notes that the launcher wakes the ranks.
     pub(crate) fn wake(&mut self, now: Instant) {
         self.woken_until = Some(now + WAKING);
     }
 
-    /// The time of a suspended job does not count.
+    /// Begins anew after a suspension, whose time does not count.
     pub(crate) fn start_anew(&mut self) {
         self.still = None;
     }
 }
 
-/// Every rank that has still to do its part; `None` if no thread of them is asleep in a call, or one cannot be
+/// Every rank that has not finished; `None` if no thread of them is asleep in a call, or if one of the ranks cannot be
 /// looked at.
 fn sleepers(look: &Look, stage: impl Fn(usize) -> Stage) -> Option<Vec<Sleeper>> {
     let left = look.iter().enumerate().filter(|(rank, _)| stage(*rank) == Stage::Running);
@@ -160,7 +159,7 @@ fn sleepers(look: &Look, stage: impl Fn(usize) -> Stage) -> Option<Vec<Sleeper>>
     sleepers.filter(|_| is_waited)
 }
 
-/// Whether the ranks have used no more since then than `used` allows.
+/// Whether the ranks, whose ticks are now `used`, have used no more since then than sleep costs.
 fn are_idle(still: &Still, used: Option<&[u64]>) -> bool {
     let (Some(before), Some(now)) = (&still.ticks, used) else { return false };
     let spent = before.iter().zip(now).map(|(before, now)| now.saturating_sub(*before));

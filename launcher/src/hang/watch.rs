@@ -1,4 +1,4 @@
-//! Watches over a job that runs: whether it can still go on, and whether it does.
+//! Watches a running job: whether it can still go on (deadlock), and whether it does (stall).
 //!
 //! # Deadlock
 //!
@@ -11,7 +11,7 @@
 //!   slates of its contexts, or is idle: only another thread of its process can wake it ([`crate::hang::idle`]).
 //!   A thread that does anything else may go on, and so may its rank: one that computes, reads a file, sleeps for a
 //!   time, polls with `test` or `probe`, or waits with MPJ_WAIT=spin, which never sleeps. A rank may also go on if
-//!   its threads cannot be listed (it is in another namespace of processes), or if more of them are blocked in a
+//!   its threads cannot be listed (it is in another PID namespace), or if more of them are blocked in a
 //!   context than its slate has lines. Bystanders are left out: their name, which no other thread can have, says that
 //!   they never communicate and start no thread that does (`bystander_name`). The threads of a rank are not looked at
 //!   once it has dropped its last access to the library and waits for the end in all of its contexts (`alone`): no
@@ -56,9 +56,9 @@
 //!
 //! # Stall
 //!
-//! A job stalls when for a time no rank has begun or ended a wait, and none has taken in a message or copied
-//! a part of one. A job that computes for longer than the limit stalls too: the limit is the user's. Ranks
-//! that have done their part are not expected to make progress.
+//! A job stalls when for a time no rank has begun or ended a wait, received a message, or copied a part of one. A job
+//! that computes for longer than the limit stalls too: the user sets the limit. Ranks that have finished are not
+//! expected to make progress.
 
 use std::time::{Duration, Instant};
 
@@ -67,26 +67,26 @@ use transport_lapi::bootstrap::board::{Blocked, Board, TaskState};
 use crate::hang::idle::{self, Idle, Stacks};
 use crate::host::process_table;
 
-/// From one look to the next.
+/// Time from one look to the next.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(250);
 
-/// What is found.
+/// What a look has found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finding {
     /// The job may go on.
     Nothing,
-    /// It cannot.
+    /// The job cannot go on.
     Deadlock,
-    /// It did not, for this long.
+    /// The job has not gone on for this long.
     Stall(Duration),
 }
 
-/// How far a rank is, as far as the launcher knows it beside the segment.
+/// How far a rank has come, by what the launcher knows without the segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// On its way.
+    /// It has not finished.
     Running,
-    /// It has done its part, and may do something else.
+    /// It has finished its part in the job, and may do something else.
     Finished,
     /// Its process has ended.
     Ended,
@@ -99,13 +99,13 @@ pub(crate) enum Doubt {
     Awake,
     /// More threads are in calls than are listed.
     Crowded,
-    /// Its threads cannot be listed: it is in another namespace of processes.
+    /// Its threads cannot be listed: it is in another PID namespace.
     Elsewhere,
     /// It has threads that are in no call, and not idle.
     OtherThread,
 }
 
-/// What was seen of the ranks at one look; `None` where a slate changed all the time.
+/// The state of each rank at one look; `None` for a rank whose slate changed during every attempt to read it.
 pub(crate) type Look = Vec<Option<TaskState>>;
 
 /// Epoch and moves of a rank.
@@ -114,11 +114,11 @@ type Progress = Option<(u64, u64)>;
 /// A job that may be in deadlock.
 #[derive(Debug, Clone)]
 struct Candidate {
-    /// Ranks that had not ended before the first look.
+    /// The ranks that had not ended before the first look.
     left: Vec<usize>,
-    /// The first look by which all of them were blocked as they still are.
+    /// The first look at which all of them were blocked as they are now.
     first: Look,
-    /// The one after it.
+    /// The second such look.
     then: Option<Look>,
     /// The idle threads of each rank, as listed after the first look.
     idle: Option<Vec<Vec<Idle>>>,
@@ -130,14 +130,14 @@ pub(crate) struct Watch {
     deadlocks: bool,
     stall: Option<Duration>,
     candidate: Option<Candidate>,
-    /// Epochs and moves of all ranks at the last look that saw them change, and when that was.
+    /// Epochs and moves of all ranks at the last look that found a change, and the time of that look.
     last_change: Option<(Vec<Progress>, Instant)>,
-    /// Whether the ranks have been woken since, which is no progress.
+    /// Whether the launcher has woken the ranks since, which is no progress.
     were_woken: bool,
 }
 
 impl Watch {
-    /// Looks for deadlocks if `deadlocks`, and for stalls of that length.
+    /// Looks for deadlocks if `deadlocks` is set, and for stalls of the length `stall`.
     pub(crate) fn new(deadlocks: bool, stall: Option<Duration>) -> Self {
         Self { deadlocks, stall, candidate: None, last_change: None, were_woken: false }
     }
@@ -147,7 +147,7 @@ impl Watch {
         self.deadlocks || self.stall.is_some()
     }
 
-    /// Looks, at the time `now`. `stage` tells of a rank what is known from before this call (WD6).
+    /// Looks at the ranks at the time `now`. `stage` returns what was known of a rank before this call (WD6).
     pub(crate) fn look(
         &mut self,
         board: &Board,
@@ -167,8 +167,7 @@ impl Watch {
         found
     }
 
-    /// What follows from a look, where `before` are those before it, if all threads of all ranks were
-    /// blocked or idle then and are since.
+    /// Judges a look. `before` are the looks before it, if all threads of all ranks have been blocked or idle since.
     fn judge(
         &mut self,
         before: Option<Candidate>,
@@ -200,7 +199,7 @@ impl Watch {
         stalled.map_or(Finding::Nothing, Finding::Stall)
     }
 
-    /// For how long nothing has changed, if that is too long.
+    /// How long nothing has changed, if that is too long.
     fn stalled(
         &mut self,
         look: &Look,
@@ -210,7 +209,7 @@ impl Watch {
         let limit = self.stall?;
         let seen = look.iter().map(|state| state.as_ref().map(|state| (state.epoch, state.moves)));
         let seen: Vec<_> = seen.collect();
-        // A program that does not use the library has no progress to make, nor has one that is through.
+        // A rank that does not use the library, or has finished, has no progress to make.
         let is_expected = look.iter().enumerate().any(|(rank, state)| {
             stage(rank) == Stage::Running && state.as_ref().is_none_or(TaskState::is_there)
         });
@@ -228,13 +227,13 @@ impl Watch {
         }
     }
 
-    /// The ranks are woken by the launcher: what changes by that is neither progress nor its end.
+    /// Notes that the launcher wakes the ranks: what they do then is no progress, and ends no stall.
     pub(crate) fn wake(&mut self) {
         self.candidate = None;
         self.were_woken = true;
     }
 
-    /// The time of a suspended job does not count.
+    /// Begins anew after a suspension, whose time does not count.
     pub(crate) fn start_anew(&mut self) {
         (self.candidate, self.last_change) = (None, None);
     }
@@ -245,13 +244,13 @@ pub(crate) fn look(board: &Board) -> Look {
     (0..board.tasks()).map(|rank| board.state(rank)).collect()
 }
 
-/// WD1, but for the list of threads.
+/// Whether a rank is blocked by what it has published; the list of its threads is read elsewhere (WD1).
 fn is_blocked(state: &TaskState) -> bool {
     state.is_there() && waiting(state).next().is_some() && doubt_of_slate(state).is_none()
 }
 
-/// The threads that wait. What is published of waits that have failed is left out: if their threads are still there,
-/// the list of threads shows it.
+/// The threads that wait. Waits that have failed are left out: if their threads are still there, the list of threads
+/// shows them.
 fn waiting(state: &TaskState) -> impl Iterator<Item = &Blocked> {
     state.blocked.iter().filter(|thread| !thread.failed)
 }
@@ -261,7 +260,7 @@ pub(crate) fn doubt(state: &TaskState, stacks: &Stacks) -> Option<Doubt> {
     doubt_of_slate(state).or_else(|| doubt_of_threads(state, stacks))
 }
 
-/// What it has published itself.
+/// The reason in what it has published.
 fn doubt_of_slate(state: &TaskState) -> Option<Doubt> {
     let asleep = waiting(state).all(|thread| thread.undisturbed);
     match (asleep, state.unlisted) {
@@ -271,7 +270,7 @@ fn doubt_of_slate(state: &TaskState) -> Option<Doubt> {
     }
 }
 
-/// What the list of its threads says.
+/// The reason in the list of its threads.
 fn doubt_of_threads(state: &TaskState, stacks: &Stacks) -> Option<Doubt> {
     match idle(state, stacks) {
         Some(_) => None,
@@ -291,7 +290,7 @@ fn have_looked(then: &Option<TaskState>, now: &Option<TaskState>) -> bool {
     pairs.map(|(then, now)| now.looks.wrapping_sub(then.looks)).all(|looks| looks >= 2)
 }
 
-/// The idle threads of each rank; `None` if one has other threads beside those that are blocked (WD1).
+/// The idle threads of each rank; `None` if a rank may have threads that are neither blocked nor idle (WD1).
 fn idle_of_all(look: &Look, stage: impl Fn(usize) -> Stage) -> Option<Vec<Vec<Idle>>> {
     let stacks = Stacks::new(process_table::stacks);
     let of_rank = |(rank, state): (usize, &Option<TaskState>)| match state {
@@ -301,7 +300,7 @@ fn idle_of_all(look: &Look, stage: impl Fn(usize) -> Stage) -> Option<Vec<Vec<Id
     look.iter().enumerate().map(of_rank).collect()
 }
 
-/// The idle threads of a rank; `None` if it has other threads beside those that are blocked, as far as is known.
+/// The idle threads of a rank; `None` if it may have threads that are neither blocked nor idle.
 fn idle(state: &TaskState, stacks: &Stacks) -> Option<Vec<Idle>> {
     let ends = waiting(state).filter(|thread| thread.wait.alone).count();
     if ends > 0 && ends >= state.contexts {

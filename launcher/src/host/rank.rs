@@ -6,8 +6,8 @@
 //!   [`crate::host::stragglers`]); a descriptor of it shows its end.
 //! - K2: dropping a rank kills its group and reaps it, also when the launcher panics.
 //! - K3: a process that holds the output open does not hold up the launcher. When the rank has ended, the processes
-//!   of its group may print for [`LINGER`], or as long as the reader of the launcher's own output pauses; then the
-//!   group is killed, and what is in the pipe is read.
+//!   of its group may print for [`LINGER`]. While the reader of the launcher's own output pauses, this time does not
+//!   run; it begins anew when the reader goes on. Then the group is killed, and what is in the pipe is read.
 //! - K4: the control line stays open until the rank is dropped: its end would tell the rank that the launcher died.
 
 use std::fs::File;
@@ -61,6 +61,8 @@ pub(crate) struct Rank {
     /// How the process ended, and when that was noticed, in nanoseconds of the monotonic clock.
     ended: Option<(Ending, u64)>,
     linger_until: Option<Instant>,
+    /// Whether the reader of the launcher's own output paused in the last turn (K3).
+    reader_paused: bool,
     closed: bool,
 }
 
@@ -106,6 +108,7 @@ impl Rank {
             outputs,
             ended: None,
             linger_until: None,
+            reader_paused: false,
             closed: false,
         })
     }
@@ -233,14 +236,17 @@ impl Rank {
     /// Kills what is left of the group of a process that has ended, and reads its output: at once if nothing holds
     /// the output open, else when it has lingered. While it `may_linger` it also waits for a reader that pauses (K3).
     pub(crate) fn close_if_done(&mut self, now: Instant, may_linger: bool, printer: &mut Printer) {
-        let Some(until) = self.linger_until else {
+        let Some(mut until) = self.linger_until.filter(|_| !self.closed) else {
             return;
         };
-        let quiet = self.outputs.iter().all(|output| output.pipe.is_none());
-        let waits_for_reader = || self.pipes().any(|(stream, _)| printer.is_congested(stream));
-        if may_linger && waits_for_reader() {
-            self.linger_until = Some(now + LINGER);
-        } else if !self.closed && (quiet || now >= until) {
+        let pauses = may_linger && self.pipes().any(|(stream, _)| printer.is_congested(stream));
+        let has_paused = std::mem::replace(&mut self.reader_paused, pauses);
+        if pauses || has_paused {
+            until = now + LINGER;
+            self.linger_until = Some(until);
+        }
+        let is_quiet = self.pipes().next().is_none();
+        if is_quiet || now >= until {
             self.signal(Signal::KILL);
             for output in &mut self.outputs {
                 output.close(printer);

@@ -65,7 +65,6 @@ pub(crate) struct Program<'a> {
 
 /// Checks the programs, the folders, the exported variables, the settings and the tuned values.
 pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
-    Settings::from_env()?;
     let programs = spec.apps.iter().map(|app| Program::check(spec, app));
     let programs = programs.collect::<Result<Vec<_>, LaunchError>>()?;
     let tuned = tuning_file::load(&tuning_source(spec.all_exports()))?;
@@ -100,6 +99,9 @@ impl<'a> Program<'a> {
             let (name, value) = config::backend_entry(backend);
             environment.insert(name.into(), value.into());
         }
+        Settings::from_env_after(&|name| {
+            Some(environment.get(OsStr::new(name))?.to_string_lossy().into_owned())
+        })?;
         Ok(Self { app, path, environment })
     }
 

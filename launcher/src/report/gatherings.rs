@@ -1,5 +1,5 @@
-//! Collective calls, to which all ranks of a communicator have to come, and the end, to which all ranks of the job
-//! have to come: who is there and who is not, and ranks that make different collective calls.
+//! Gatherings: collective calls, to which all ranks of a communicator have to come, and the end, to which all ranks of
+//! the job have to come. Reports who has come and who has not, and ranks that make different collective calls.
 //!
 //! Waits in one collective call have the same context and number. Ranks send the members of their communicators with
 //! their queues; communicators without a common rank may have the same context.
@@ -96,7 +96,7 @@ impl Gathering {
         standing.holding().find(|wait| is_on(wait, *context) && is_later(wait))
     }
 
-    /// Where its ranks are. If its ranks are not known, none is absent.
+    /// Which of its ranks have come. If its ranks are not known, none is absent.
     fn places(&self, standings: &[Standing]) -> Places {
         let mut places = Places::default();
         for (rank, standing) in standings.iter().enumerate() {
@@ -152,8 +152,8 @@ fn members(by: &Standing, context: u64, job: usize, rank: usize) -> Option<(Vec<
     belongs(&rank).then(|| ((0..job).filter(belongs).collect(), name))
 }
 
-/// Whether every rank waits in this collective operation until all have come. In others a rank waits for some of them,
-/// as a leaf of a broadcast for its root.
+/// Whether every rank waits in this collective operation until all have come. In the others a rank waits for some of
+/// them, as a leaf of a broadcast waits for its root.
 pub(super) fn needs_all(operation: Call) -> bool {
     matches!(
         operation,
@@ -218,7 +218,7 @@ fn line(gathering: &Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> 
         Gathering::Finish => Some(" (at the end of main)"),
         Gathering::Call { .. } => None,
     };
-    // A cycle or chain has said all about two ranks.
+    // A cycle or chain says all about two ranks.
     let is_step = |pair: &[usize]| {
         places.come == pair[..1] && places.absent == pair[1..] && places.gone_on.is_empty()
     };

@@ -1,5 +1,5 @@
-//! Near misses: messages that are there and differ in one field from what their receiver waits for. Messages that are
-//! too long for the receive are left out.
+//! Near misses: messages that are there and differ in one field from what their receiver waits for. Messages longer
+//! than the receive are left out.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::words::{is_collective, on_communicator, on_named_communicator, source
 const MAX_MISSES: usize = 8;
 const MAX_PER_RECEIVE: usize = 2;
 
-/// What a rank wants to receive. The order of the fields is that of the lines.
+/// What a rank wants to receive. The order of the fields decides the order of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Pattern {
     source: Option<u32>,
@@ -119,7 +119,7 @@ fn early(standing: &Standing) -> impl Iterator<Item = Message> {
     messages.filter(|message| !is_collective(message.context))
 }
 
-/// The messages of blocked sends with their receivers, which may not have sent their queues.
+/// The messages of blocked sends, each with its receiver, which may not have sent its queues.
 fn sent(standings: &[Standing]) -> Vec<(u32, Message)> {
     let mut sent = Vec::new();
     for (rank, standing) in standings.iter().enumerate() {

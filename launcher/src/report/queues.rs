@@ -36,7 +36,7 @@ fn of_rank(rank: usize, standing: &Standing, queues: &Queues) -> Vec<String> {
     lines.into_iter().map(|line| format!("rank {rank}: {line}")).collect()
 }
 
-/// The receives without those that threads are blocked in, and the number of these.
+/// The receives that no thread is blocked in, and the number of the others.
 fn without_blocked<'a>(
     posted: &'a [PostedReceive],
     standing: &Standing,

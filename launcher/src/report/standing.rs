@@ -13,7 +13,7 @@ use crate::job::exits::{Ending, Ledger, Record};
 #[derive(Debug, Clone, Copy, Default)]
 struct Stage {
     words: &'static str,
-    /// The shorter form, which says why others wait for it.
+    /// The shorter form, for the end of a chain of waits.
     brief: &'static str,
 }
 
@@ -62,7 +62,7 @@ impl Standing {
         live.map(|blocked| &blocked.wait)
     }
 
-    /// Treats failed waits as waits: in the report on a failure, that made them fail.
+    /// Treats failed waits as waits, for the report on the failure that made them fail.
     pub(super) fn forget_errors(&mut self) {
         self.waits.iter_mut().for_each(|blocked| blocked.failed = false);
     }
@@ -180,7 +180,7 @@ fn stage(record: &Record) -> Option<Stage> {
     Some(Stage::brief(brief))
 }
 
-/// How far a rank has come that has joined and is not blocked in a call. `mpj::init` returns when all ranks have
+/// The stage of a rank that has joined and is not blocked in a call. It waits in `mpj::init` until all ranks have
 /// joined.
 fn outside(rank: usize, snapshot: &Snapshot) -> Stage {
     let is_absent = |seen: &Seen| seen.state().is_some_and(|state| !state.is_there());

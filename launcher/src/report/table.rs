@@ -69,7 +69,7 @@ struct Group {
     waits: Vec<Wait>,
 }
 
-/// The blocked threads in groups; in `coarse` ones peers, tags and lengths may differ.
+/// The blocked threads in groups; in `coarse` groups, peers, tags and lengths may differ.
 fn groups(standings: &[Standing], coarse: bool) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (rank, standing) in listed(standings) {
@@ -177,7 +177,7 @@ fn bytes(waits: &[Wait]) -> String {
     span(waits.iter().map(|wait| wait.bytes), |bytes| bytes.to_string())
 }
 
-/// For how long the waits have lasted; not longer than the job.
+/// How long the waits have lasted: no longer than the job.
 fn seconds(waits: &[Wait], start: u64, at: u64) -> String {
     let since = waits.iter().map(|wait| wait.since.clamp(start, at.max(start)));
     span(since.map(std::cmp::Reverse), |since| seconds_between(since.0, at))

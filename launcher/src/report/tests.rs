@@ -24,7 +24,7 @@ fn join(ledger: &mut Ledger, rank: u32) {
     assert!(ledger.note(rank as usize, joined, ms(1)));
 }
 
-/// The failure that decides.
+/// The failure that ended the job.
 #[track_caller]
 fn failure_of(ledger: &Ledger) -> Failure {
     match ledger.decide(u64::MAX) {
@@ -83,7 +83,7 @@ fn state(waits: &[Wait]) -> TaskState {
     }
 }
 
-/// Looked at 1 s after the start.
+/// A snapshot 1 s after the start.
 fn snapshot(states: impl IntoIterator<Item = TaskState>) -> Snapshot {
     let ranks = states.into_iter().map(|state| Seen::from(Some(state))).collect();
     Snapshot { at: ms(1_000), ranks, ..Snapshot::default() }

@@ -1,5 +1,5 @@
-//! Why ranks that all wait were not found to be in deadlock: what the detector could not rule out, in the
-//! user's words. The rule itself is WD1 of [`crate::hang::watch`].
+//! Says why ranks that all wait were not judged to be in deadlock: what the detector could not rule out (WD1 of
+//! [`crate::hang::watch`]), in terms of the user's program.
 
 use transport_lapi::bootstrap::board::TaskState;
 
@@ -9,8 +9,8 @@ use super::standing::Standing;
 use super::words::ranks;
 use crate::hang::watch::Doubt;
 
-/// A line, where every rank that is left waits, and something speaks against a deadlock. Where nothing
-/// does, the detector has not looked often enough yet.
+/// The line, if every rank that is left waits and there is a reason not to judge. If there is none, the detector has
+/// not looked often enough yet.
 pub(super) fn text(standings: &[Standing], snapshot: &Snapshot) -> String {
     let left: Vec<usize> = (0..standings.len()).filter(|rank| standings[*rank].is_alive).collect();
     if left.is_empty() || !left.iter().all(|rank| waits(&standings[*rank])) {
@@ -35,7 +35,7 @@ fn reasons(left: &[usize], snapshot: &Snapshot) -> Vec<String> {
     let doubts = [Doubt::Awake, Doubt::Crowded, Doubt::Elsewhere, Doubt::OtherThread];
     let reason = |doubt| {
         let is_meant = |rank: &usize| match (snapshot.doubt(*rank), snapshot.activity(*rank)) {
-            // One that sleeps by now was about to.
+            // A thread that was awake and sleeps by now was about to sleep.
             (Some(Doubt::Awake), activity) => {
                 doubt == Doubt::Awake && activity == Some(Activity::Computing)
             }
@@ -59,7 +59,7 @@ fn words(doubt: Doubt, of: &[usize]) -> String {
             format!("{ranks} {has} more threads in calls than the {listed} that are listed")
         }
         Doubt::Elsewhere => format!(
-            "{ranks} {} in another namespace of processes, where threads cannot be counted",
+            "{ranks} {} in another PID namespace, where threads cannot be counted",
             one_or("is", "are")
         ),
         Doubt::OtherThread => format!(

@@ -1,9 +1,9 @@
 //! Who waits for whom: the shortest cycle, or if there is none, chains and the ranks at their ends.
 //!
 //! A rank waits for the peers of the first open operations of its threads. At its end, and in a collective operation
-//! that needs all ranks, it waits for those that have not come. A receive from any rank, and any other collective
-//! operation, names no peer: it counts only if no rank names one, and then it waits for all. A rank whose process is
-//! stopped waits for nobody: its message may have come.
+//! that needs all ranks, it waits for those that have not come. A receive from any rank names no peer, and neither does
+//! any other collective operation: such a wait counts only if no rank names a peer, and then it is for all. A rank
+//! whose process is stopped waits for nobody: its message may have come.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -47,7 +47,7 @@ pub(super) fn text(standings: &[Standing]) -> String {
     text + &gatherings::text(standings, &paths)
 }
 
-/// Whether the line about a gathering says as much as a chain.
+/// Whether the line about a gathering says as much as the chain does.
 fn is_gathering_alone(chain: &[usize], targets: &Targets<'_>) -> bool {
     let [first, last] = chain else { return false };
     targets[*first].get(last).is_some_and(|wait| is_of_all(wait))
@@ -130,7 +130,7 @@ fn step(rank: usize, next: usize, targets: &Targets<'_>) -> String {
     }
 }
 
-/// Whether a wait that names nobody is for certain others.
+/// Whether a wait that names nobody is for particular ranks.
 fn is_for_others(wait: &Wait) -> bool {
     wait.call == Call::Finish || wait.operation.is_collective()
 }
@@ -146,7 +146,7 @@ fn chain_end(rank: usize, standings: &[Standing]) -> String {
     }
 }
 
-/// The steps in a row. If there are too many, some in the middle are left out.
+/// The steps joined by arrows, without those in the middle if there are too many.
 fn joined(mut steps: Vec<String>) -> String {
     if let Some(gap @ 1..) = steps.len().checked_sub(MAX_STEPS) {
         let more = format!("... ({} more) ...", gap + 1);

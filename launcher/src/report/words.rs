@@ -59,8 +59,8 @@ pub(super) fn ranks(numbers: &[usize]) -> String {
     format!("{noun} {}", ranges(numbers))
 }
 
-/// The lines of a text that a rank has sent, fit to be shown: control characters are escaped, since they would act on a
-/// terminal; a long text is cut, and a last line counts the lines that are left out.
+/// The lines of a text that a rank has sent, made fit to be shown: control characters are escaped, since they would act
+/// on a terminal; a long text is cut, and a last line counts the lines that are left out.
 pub(super) fn printable_lines(text: &str) -> Vec<String> {
     let text = text.trim();
     let shown = start(text);
@@ -79,19 +79,19 @@ pub(super) fn printable_lines(text: &str) -> Vec<String> {
     lines
 }
 
-/// The same for what belongs on one line.
+/// The same for a text that belongs on one line.
 pub(super) fn printable_line(text: &str) -> String {
     let shown = start(text);
     escaped(shown) + &rest(text, shown)
 }
 
-/// The start of a text that is shown: at most [`MAX_BYTES`], ending between two characters.
+/// The part of a text that is shown: at most [`MAX_BYTES`] from its start, ending between two characters.
 fn start(text: &str) -> &str {
     let end = (0..=MAX_BYTES.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
 }
 
-/// The words behind the start of a text that is `shown`, if that is not all.
+/// The words that follow the `shown` part of a text, if that is not all.
 fn rest(text: &str, shown: &str) -> String {
     match text.len() - shown.len() {
         0 => String::new(),

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use mpj_harness::process::{children, find, is_suspended, runs};
+use mpj_harness::process::{await_end, children, find, is_suspended, runs};
 use mpj_harness::{Launch, Running, eventually, launch, mpjrun_path, process, shell};
 use rustix::process::Signal;
 
@@ -18,11 +18,6 @@ fn start_and_list(job: Launch, count: usize) -> (Running, Vec<u32>) {
     let running = job.start();
     let pids = running.numbers(count);
     (running, pids)
-}
-
-#[track_caller]
-fn assert_gone(pids: Vec<u32>) {
-    eventually("every process of the job is gone", || !pids.iter().copied().any(runs));
 }
 
 /// Ends a process that outlives its job.
@@ -41,7 +36,7 @@ fn assert_gone_when_it_fails(job: Launch, count: usize) {
     let (mut running, pids) = start_and_list(job, count);
     drop(running.stdin());
     running.expect(3);
-    assert_gone(pids);
+    await_end(&pids);
 }
 
 const WITH_CHILD: &str = "sleep 600 & echo $!; echo $$";
@@ -51,7 +46,7 @@ fn what_a_rank_started_goes_when_the_rank_ends() {
     let (running, pids) = start_and_list(script(2, WITH_CHILD), 4);
     // Children that still ran would hold the launcher.
     running.expect(0);
-    assert_gone(pids);
+    await_end(&pids);
 }
 
 #[test]
@@ -64,13 +59,13 @@ fn what_a_rank_started_goes_when_the_launcher_is_asked_to_end() {
     let (running, pids) = start_and_list(script(2, &format!("{WITH_CHILD}; wait")), 4);
     running.signal(Signal::TERM);
     running.expect(143);
-    assert_gone(pids);
+    await_end(&pids);
 }
 
 #[test]
 fn a_daemon_ends_with_its_job_and_that_is_said() {
     let daemon = "setsid sleep 600 & echo $!; \
-        until [ $(cut -d' ' -f6 /proc/$!/stat) = $! ]; do sleep 0.01; done; echo said";
+        until [ $(cat /proc/$!/comm) = sleep ]; do sleep 0.01; done; echo said";
     let (running, pids) = start_and_list(script(1, daemon), 1);
     let done = running.expect(0);
     assert_eq!(done.stdout, format!("{}\nsaid\n", pids[0]));
@@ -108,7 +103,7 @@ fn a_command_under_timeout_goes_when_the_launcher_is_asked_to_end() {
     let (running, pids) = start_and_list(script(2, UNDER_TIMEOUT), 6);
     running.signal(Signal::TERM);
     running.expect(143);
-    assert_gone(pids);
+    await_end(&pids);
 }
 
 #[test]
@@ -123,7 +118,7 @@ fn a_command_under_timeout_gets_the_signals_of_its_rank() {
     running.signal(Signal::USR1);
     // The script traps it, and ends with the status of the command.
     running.expect(138);
-    assert_gone(pids);
+    await_end(&pids);
 }
 
 #[test]
@@ -138,7 +133,7 @@ fn a_command_under_timeout_is_suspended_and_continued_with_its_rank() {
     eventually("all go on", || !pids.iter().copied().any(is_suspended));
     running.signal(Signal::TERM);
     running.expect(143);
-    assert_gone(pids);
+    await_end(&pids);
 }
 
 #[test]
@@ -216,7 +211,7 @@ fn a_rank_in_a_session_of_its_own_is_suspended_and_continued() {
     eventually("all go on", || !pids.iter().copied().any(is_suspended));
     running.signal(Signal::TERM);
     running.expect(143);
-    assert_gone(pids);
+    await_end(&pids);
 }
 
 #[test]
@@ -274,7 +269,7 @@ fn orphans_of_a_job_that_runs_are_reaped() {
 fn ranks_die_with_a_launcher_that_is_killed() {
     let (running, pids) = start_and_list(script(3, "echo $$; exec sleep 600"), 3);
     running.signal(Signal::KILL);
-    assert_gone(pids);
+    await_end(&pids);
     running.expect(137);
 }
 
@@ -282,7 +277,7 @@ fn ranks_die_with_a_launcher_that_is_killed() {
 fn what_ranks_started_dies_with_a_launcher_that_is_killed() {
     let (running, pids) = start_and_list(script(2, &format!("{WITH_CHILD}; wait")), 4);
     running.signal(Signal::KILL);
-    assert_gone(pids);
+    await_end(&pids);
     running.expect(137);
 }
 
@@ -299,7 +294,7 @@ fn the_guard_holds_nothing_and_goes_with_the_job() {
     running.signal(Signal::TERM);
     running.expect(143);
     assert!(!runs(guard), "the launcher has waited for it");
-    assert_gone(ranks);
+    await_end(&ranks);
 }
 
 /// Names in `/dev/shm`, and how many blocks the file system behind it has in use.
@@ -314,7 +309,7 @@ fn nothing_is_made_in_dev_shm() {
     let (running, pids) = start_and_list(script(2, "echo $$; exec sleep 600"), 2);
     assert_eq!(shared_memory(), before, "while a job runs");
     running.signal(Signal::KILL);
-    assert_gone(pids);
+    await_end(&pids);
     script(2, "[ $MPJ_RANK = 1 ] && kill -9 $$; sleep 600").expect(137);
     assert_eq!(shared_memory(), before, "after a killed launcher and a killed rank");
 }
@@ -361,5 +356,6 @@ fn a_hard_limit_of_open_files_is_an_error_that_leaves_no_rank() {
     let run = "ulimit -n 40; exec \"$0\" -n 40 sh -c 'echo $$; exec sleep 600'";
     let says = ["mpjrun: cannot start rank ", "ulimit -n"];
     let done = shell(run).expect(125).says_all(&says);
-    assert_gone(done.stdout.lines().map(|line| line.parse().expect("a number")).collect());
+    let pids = done.stdout.lines().map(|line| line.parse().expect("a number"));
+    await_end(&pids.collect::<Vec<_>>());
 }

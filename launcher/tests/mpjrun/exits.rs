@@ -96,12 +96,11 @@ fn a_rank_that_is_stopped_before_it_joins_is_told_as_such() {
 
 #[test]
 fn a_timeout_is_124_and_tells_who_still_ran() {
-    script(2, "[ $MPJ_RANK = 1 ] && exit 0; sleep 600")
+    script(2, "exec sleep 600")
         .options(["--timeout", "1"])
         .expect(124)
         .says("mpjrun: the job still ran after 1 s, its time limit\n")
-        .says("rank 0: not joined, still running; ended by mpjrun\n")
-        .says("rank 1: not joined, exited with code 0\n");
+        .says("ranks 0-1: not joined, still running; ended by mpjrun\n");
 }
 
 #[test]
@@ -151,12 +150,28 @@ fn a_script_whose_interpreter_is_missing_is_126() {
 }
 
 #[test]
-fn an_unknown_setting_is_refused_once_for_all_ranks() {
-    let done = launch("true").ranks(4).env("MPJ_WAIT", "sometimes").expect(2);
-    assert_eq!(
-        done.stderr,
-        "mpjrun: MPJ_WAIT=sometimes is not known; legal values: spin, adaptive, block\n"
-    );
+fn an_illegal_setting_is_refused_once_before_any_rank_starts() {
+    let refusal = "mpjrun: MPJ_WAIT=sometimes is not known; legal values: spin, adaptive, block\n";
+    let started = ["-n", "2", "echo", "started"];
+    let illegal = ["-x", "MPJ_WAIT=sometimes"];
+    let second = [&started[..], &[":"], &illegal, &started].concat();
+    for job in [
+        mpjrun(started).env("MPJ_WAIT", "sometimes"),
+        mpjrun(illegal).args(started),
+        mpjrun(second),
+        mpjrun(["--dry-run"]).args(started).env("MPJ_WAIT", "sometimes"),
+    ] {
+        let done = job.expect(2);
+        assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", refusal));
+    }
+}
+
+#[test]
+fn an_illegal_setting_that_an_export_replaces_reaches_no_rank() {
+    for legal in ["MPJ_WAIT=block", "MPJ_WAIT="] {
+        let job = launch("true").ranks(2).env("MPJ_WAIT", "sometimes");
+        job.options(["-x", legal]).expect_quiet();
+    }
 }
 
 /// A job of two ranks that heeds these signals: whoever runs the tests may ignore them, which the launcher would then do
@@ -286,11 +301,18 @@ fn a_failing_rank_is_kept_for_the_report_while_the_others_go_on() {
 }
 
 #[test]
-fn a_job_that_keeps_its_ranks_starts_them_all_and_keeps_its_time() {
-    let script = "[ $MPJ_RANK = 0 ] && exit 3; echo started; exec sleep 600";
-    let words = ["-n", "40", "--on-failure", "keep", "--timeout", "5", "sh", "-c", script];
-    let done = mpjrun(words).expect(124);
-    assert_eq!(done.stdout, "started\n".repeat(39));
+fn a_job_that_keeps_its_ranks_starts_them_all() {
+    let starts = "[ $MPJ_RANK = 0 ] && exit 3; echo started; exec sleep 600";
+    let running = script(40, starts).options(["--on-failure", "keep"]).start();
+    eventually("39 ranks run", || running.stdout() == "started\n".repeat(39));
+    running.signal(Signal::TERM);
+    running.expect(143);
+}
+
+#[test]
+fn a_job_that_keeps_its_ranks_keeps_its_time() {
+    let keeps = ["--on-failure", "keep", "--timeout", "1"];
+    script(2, "[ $MPJ_RANK = 0 ] && exit 3; exec sleep 600").options(keeps).expect(124);
 }
 
 #[test]

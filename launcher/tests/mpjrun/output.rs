@@ -1,6 +1,6 @@
 //! What `mpjrun` does with the ranks' output, input, environment and folder.
 
-use std::fs::read_to_string;
+use std::fs::{File, read_to_string};
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use mpj_harness::process::runs;
 use mpj_harness::{Outcome, Running, eventually, launch, mpjrun, mpjrun_path, shell};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
 
 use crate::{Mark, script};
@@ -88,11 +89,24 @@ fn a_reader_that_pauses_after_a_failure_gets_everything() {
 
 #[test]
 fn a_reader_that_is_slow_after_the_timeout_gets_everything() {
-    let run = "{ \"$0\" -n 1 --timeout 0.3 sh -c 'seq 1 100000; exec sleep 600'; echo $? >&2; } | \
-               { for i in 1 2 3 4 5 6 7 8; do sleep 0.2; head -c 65536; done; cat; } | wc -l";
-    let done = shell(run).run();
-    assert_eq!(done.stdout.trim(), "100000", "{done:?}");
-    assert!(done.stderr.ends_with("\n124\n") && !done.stderr.contains("dropped"), "{done:?}");
+    let (output, writer) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
+    let job = launch("seq").ranks(1).options(["--timeout", "1"]).args(["100000000"]);
+    let running = job.into(writer).start();
+    eventually("the time is over", || running.stderr().contains(", its time limit\n"));
+    let (mut output, mut seen) = (File::from(output), Vec::new());
+    let mut room = [0; 1 << 16];
+    // Longer in all than a reader may pause.
+    for _ in 0..10 {
+        let len = output.read(&mut room).expect("a pipe");
+        seen.extend_from_slice(&room[..len]);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    output.read_to_end(&mut seen).expect("a pipe");
+    let done = running.expect(124);
+    assert!(!done.stderr.contains("dropped"), "{done:?}");
+    let text = String::from_utf8(seen).expect("digits");
+    let (whole, cut) = text.rsplit_once('\n').expect("lines");
+    assert!(whole.lines().enumerate().all(|(at, line)| line.parse() == Ok(at + 1)), "lost: {cut}");
 }
 
 #[test]
@@ -119,7 +133,7 @@ fn a_socket_gets_everything_and_holds_no_launcher() {
     running.expect(0);
     assert_eq!(seen.lines().count(), 100_000);
     let (_unread, writer) = UnixStream::pair().expect("sockets");
-    let done = start_on(OwnedFd::from(writer), "-n 1 --timeout 0.3 yes");
+    let done = start_on(OwnedFd::from(writer), "-n 1 --timeout 2 yes");
     done.expect(124).says(" bytes of output that nobody read\n");
 }
 
@@ -248,35 +262,42 @@ fn a_file_gets_whole_lines_however_slowly_they_are_written() {
     assert_eq!(text(), "other\none line\n");
 }
 
+/// Runs two ranks whose output nobody reads until a time limit ends the job.
+#[track_caller]
+fn unread(run: &str, limit: &str, code: i32) {
+    let mark = Mark::new();
+    let job = script(2, run).options(["--timeout", limit]).args([mark.path()]);
+    let done = job.unread().expect(code);
+    assert!(done.stderr.starts_with("mpjrun: "), "{done:?}");
+    assert!(done.stderr.ends_with(" bytes of output that nobody read\n"), "{done:?}");
+}
+
 #[test]
 fn a_launcher_that_nobody_reads_ends_by_its_timeout() {
-    let mark = Mark::new();
-    // Rank 1 fails once rank 0 has printed more than the pipe holds.
+    unread("exec yes", "3", 124);
+    unread("head -c 500000 /dev/zero", "3", 124);
+}
+
+/// Rank 1 fails once rank 0 has printed more than the pipe holds.
+#[test]
+fn a_launcher_that_nobody_reads_after_a_failure_ends_by_its_timeout() {
     let fails = "if [ $MPJ_RANK = 1 ]; then until [ -e \"$0\" ]; do sleep 0.01; done; exit 9; fi
         head -c 500000 /dev/zero; : > \"$0\"; exec yes";
-    let ends = "head -c 500000 /dev/zero";
-    let jobs = [("exec yes", 124), (fails, 9), (ends, 124)].map(|(run, code)| {
-        let job = script(2, run).options(["--timeout", "3"]).args([mark.path()]);
-        (job.unread().start(), code)
-    });
-    for (running, code) in jobs {
-        let done = running.expect(code);
-        assert!(done.stderr.starts_with("mpjrun: "), "{done:?}");
-        assert!(done.stderr.ends_with(" bytes of output that nobody read\n"), "{done:?}");
-    }
+    unread(fails, "10", 9);
 }
 
 #[test]
 fn what_a_rank_leaves_running_may_print_to_its_end_while_the_reader_pauses() {
-    let prints =
-        "echo $$ >&2; yes | head -c 1300000 | cat & until [ -e \"$0\" ]; do sleep 0.01; done";
+    // The rank ends when more is printed than the launcher (1 MiB) and both pipes hold.
+    let prints = "echo $$ >&2; { head -c 1180000 /dev/zero; : > \"$0\"; head -c 120000 /dev/zero; } & \
+                  until [ -e \"$0\" ]; do sleep 0.01; done";
     let mark = Mark::new();
     let mut running = script(1, prints).args([mark.path()]).unread().start();
-    eventually("all is printed that there is room for", || running.unread_bytes() >= 1 << 16);
+    mark.wait();
+    eventually("the rank has told its number", || running.stderr().ends_with('\n'));
     let rank = running.stderr().trim().parse().expect("a number");
-    mark.set();
     eventually("the rank has ended", || !runs(rank));
-    // The pause: longer than anybody lingers who is read.
+    // The pause is longer than the time to print after the end of a rank.
     std::thread::sleep(Duration::from_millis(300));
     running.read();
     let done = running.expect(0);
@@ -285,8 +306,8 @@ fn what_a_rank_leaves_running_may_print_to_its_end_while_the_reader_pauses() {
 
 #[test]
 fn a_time_limit_ends_the_wait_for_a_reader_of_what_is_left_running() {
-    let prints = "yes | head -c 1300000 | cat & sleep 0.3";
-    let done = script(1, prints).options(["--timeout", "1"]).unread().expect(124);
+    let prints = "head -c 1300000 /dev/zero & sleep 0.3";
+    let done = script(1, prints).options(["--timeout", "2"]).unread().expect(124);
     assert!(done.stderr.ends_with(" bytes of output that nobody read\n"), "{done:?}");
 }
 

@@ -122,7 +122,7 @@ fn a_prompt_is_seen_before_it_is_answered_and_its_line_is_its_own() {
 #[test]
 fn a_terminal_that_nobody_reads_holds_no_launcher() {
     let (_unread, screen) = terminal();
-    let run = "exec \"$0\" -n 1 --timeout 0.5 yes >&0 < /dev/null";
+    let run = "exec \"$0\" -n 1 --timeout 2 yes >&0 < /dev/null";
     shell(run).stdin(screen).expect(124).says(" bytes of output that nobody read\n");
 }
 

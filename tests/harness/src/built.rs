@@ -1,11 +1,11 @@
-//! The programs under test, built on first use, once per test process, with the profile and into the target folder of the
-//! running test; cargo does not hold its lock while tests run.
+//! Builds the programs under test on first use, once per test process, with the profile and into the target folder of
+//! the running test. Cargo does not hold its lock while tests run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The launcher, built if need be.
+/// The path of the launcher, which is built if need be.
 ///
 /// # Panics
 /// When it cannot be built.
@@ -15,13 +15,13 @@ pub fn mpjrun_path() -> PathBuf {
     profile_folder().join("mpjrun")
 }
 
-/// An example program of `mpj`, built if need be.
+/// The path of an example program of `mpj`, which is built if need be.
 ///
 /// # Panics
 /// When the examples cannot be built, or there is none of this name.
 pub fn example(name: &str) -> PathBuf {
     static BUILT: OnceLock<()> = OnceLock::new();
-    // With the features that the tests use of mpj, so that nothing is compiled a second time.
+    // With the features of mpj that the tests use, so that nothing is compiled twice.
     BUILT.get_or_init(|| {
         build(&["--package", "mpj", "--features", "ndarray,test", "--examples"]);
     });
@@ -39,7 +39,7 @@ pub fn workspace() -> &'static Path {
 fn build(selection: &[&str]) {
     let folder = profile_folder();
     let target = folder.parent().expect("the profile has a folder inside the target folder");
-    // The profile that writes to `debug` is the one folder not named after its profile.
+    // Only the folder `debug` is not named after its profile.
     let profile = match folder.file_name().and_then(|name| name.to_str()) {
         None | Some("debug") => "dev",
         Some(name) => name,

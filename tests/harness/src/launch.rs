@@ -1,4 +1,4 @@
-//! What is to be started, and how: a builder, used by every test that starts something.
+//! A builder for commands, used by every test that starts one.
 
 use std::ffi::{OsStr, OsString};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::running::Reader;
 use crate::{LIMIT, Outcome, Running, Scene, mpjrun_path, process};
 
-/// A command that has not been started. It has no input, and ignores the tuned values of whoever runs the tests.
+/// A command that has not been started. It has no input, and ignores the tuned values of the user who runs the tests.
 pub struct Launch {
     command: Command,
     /// What follows all options: the program of a job, and arguments.
@@ -28,7 +28,7 @@ pub fn mpjrun<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Launch {
     command(mpjrun_path()).args(words)
 }
 
-/// A shell that runs this script, whose `$0` is `mpjrun`, and whose other arguments may follow.
+/// A shell that runs this script, with `mpjrun` as its `$0`; further arguments may follow.
 pub fn shell(script: &str) -> Launch {
     command("sh").args(["-c", script]).args([mpjrun_path()])
 }
@@ -45,18 +45,18 @@ pub fn command(program: impl AsRef<OsStr>) -> Launch {
 }
 
 impl Launch {
-    /// The number of ranks.
+    /// Sets the number of ranks.
     pub fn ranks(self, ranks: usize) -> Self {
         self.options(["-n", &ranks.to_string()])
     }
 
-    /// Words that stand before the program of the job.
+    /// Adds words before the program of the job.
     pub fn options<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
         self.command.args(words);
         self
     }
 
-    /// Words that stand behind everything else.
+    /// Adds words at the end of the command line.
     pub fn args<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
         self.rest.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
         self
@@ -67,37 +67,37 @@ impl Launch {
         self.set(|command| command.env(name, value))
     }
 
-    /// Sets whatever else a command can be told.
+    /// Sets anything else about the command.
     pub fn set(mut self, how: impl FnOnce(&mut Command) -> &mut Command) -> Self {
         how(&mut self.command);
         self
     }
 
-    /// Gives it this for standard input.
+    /// Gives it this as standard input.
     pub fn stdin(self, input: impl Into<Stdio>) -> Self {
         self.set(|command| command.stdin(input))
     }
 
-    /// Sends standard output there, and not to the outcome.
+    /// Sends standard output there instead of into the outcome.
     pub fn into(mut self, out: impl Into<Stdio>) -> Self {
         self.reader = Reader::Elsewhere;
         self.set(|command| command.stdout(out))
     }
 
-    /// Nobody reads standard output before [`Running::read`].
+    /// Leaves standard output unread until [`Running::read`].
     pub fn unread(mut self) -> Self {
         self.reader = Reader::Nobody;
         self
     }
 
-    /// Lets it leave its traces in a scene, which looks for them.
+    /// Runs it in a scene, which looks for what it leaves behind.
     pub fn at(mut self, scene: &Scene) -> Self {
         self.mark = scene.mark().to_owned();
         let places = ["TMPDIR", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CACHE_HOME"];
         self.set(|command| command.envs(places.map(|place| (place, scene.folder()))))
     }
 
-    /// How long it may take.
+    /// Sets how long it may take.
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
@@ -122,7 +122,7 @@ impl Launch {
         self.start().finish()
     }
 
-    /// Runs it to its end, which has to be this code.
+    /// Runs it to its end, and asserts its exit code.
     ///
     /// # Panics
     /// When it ends otherwise, or not within the limit.
@@ -131,7 +131,7 @@ impl Launch {
         self.run().expect(code)
     }
 
-    /// Runs it to its end, which has to be code 0 without a word on standard error.
+    /// Runs it to its end, and asserts exit code 0 and an empty standard error.
     ///
     /// # Panics
     /// When it ends otherwise, or not within the limit.

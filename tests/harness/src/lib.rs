@@ -7,10 +7,11 @@
 //! assert_eq!(outcome.stdout.lines().count(), 4);
 //! ```
 //!
-//! - TH1: whatever a launch started carries its mark in the environment, and is killed when the test forgets it or fails.
-//! - TH2: a launch that does not end within its limit fails its test. The failure shows what its ranks did, since the
-//!   launcher is asked for a report first, and what was printed.
-//! - TH3: of what is printed no more than [`MOST_OUTPUT`] is kept, and the rest is read.
+//! - TH1: every process of a launch carries the launch's mark in its environment, and is killed when the test drops the
+//!   launch or fails.
+//! - TH2: a launch that does not end within its limit fails its test. The launcher is asked for a report first, so the
+//!   failure shows what the ranks did, and what was printed.
+//! - TH3: all output is read, but no more than [`MOST_OUTPUT`] of it is kept.
 
 #![forbid(unsafe_code)]
 
@@ -33,7 +34,7 @@ pub use scene::Scene;
 /// How long anything may take before the watchdog fails the test, unless it is given another limit.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// How often a condition is looked at that nothing announces.
+/// Time between two looks at a condition.
 const TICK: Duration = Duration::from_millis(2);
 
 /// Waits until `condition` holds.

@@ -1,4 +1,4 @@
-//! What came of a launch, and what tests ask of it.
+//! The outcome of a launch, with assertions about it.
 
 /// What a command did. The assertions return it, so that they can be strung together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,20 +12,20 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Asserts how it ended.
+    /// Asserts the exit code.
     ///
     /// # Panics
-    /// When it ended otherwise.
+    /// When it is another one.
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:?}");
         self
     }
 
-    /// Asserts that it ended well and had nothing to say on standard error.
+    /// Asserts exit code 0 and an empty standard error.
     ///
     /// # Panics
-    /// When it did not, or had.
+    /// When either is not so.
     #[track_caller]
     pub fn expect_quiet(self) -> Self {
         assert_eq!((self.code, self.stderr.as_str()), (0, ""), "{self:?}");
@@ -42,7 +42,7 @@ impl Outcome {
         self
     }
 
-    /// Asserts that all of these words are there, in whatever order.
+    /// Asserts that all of these words are on standard error, in any order.
     ///
     /// # Panics
     /// When some are not.
@@ -54,7 +54,7 @@ impl Outcome {
         self
     }
 
-    /// Lines of standard output, sorted: the order between ranks is free.
+    /// Lines of standard output, sorted, since the order between ranks varies.
     pub fn sorted_lines(&self) -> Vec<&str> {
         let mut lines: Vec<_> = self.stdout.lines().collect();
         lines.sort_unstable();

@@ -1,11 +1,13 @@
-//! What the kernel says of processes.
+//! What the kernel says about processes.
 
-use std::fs;
+use std::{fmt, fs};
 
 use procfs::FromRead;
 use procfs::process::Stat;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{LIMIT, holds_within};
 
 /// The variable that carries the mark of a launch, or of a scene.
 pub(crate) const MARK: &str = "MPJ_TEST_MARK";
@@ -24,6 +26,20 @@ pub struct Process {
     pub ticks: u64,
 }
 
+impl Process {
+    /// Whether it runs; a process that has ended and waits to be reaped does not.
+    fn runs(&self) -> bool {
+        !matches!(self.state, 'Z' | 'X')
+    }
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pid, name, state, parent, .. } = self;
+        write!(out, "process {pid} ({name}), state {state}, child of {parent}")
+    }
+}
+
 /// A process, by its number.
 pub fn find(pid: u32) -> Option<Process> {
     let Stat { comm: name, state, ppid, utime, stime, .. } =
@@ -38,7 +54,7 @@ pub fn all() -> impl Iterator<Item = Process> {
     entries.filter_map(|entry| find(entry.file_name().to_str()?.parse().ok()?))
 }
 
-/// Every process that was started with this mark, but not those that have ended and wait to be reaped.
+/// Every process that was started with this mark, without those that have ended and wait to be reaped.
 pub(crate) fn marked(mark: &str) -> impl Iterator<Item = Process> {
     let entry = format!("{MARK}={mark}");
     all().filter(move |process| {
@@ -49,7 +65,20 @@ pub(crate) fn marked(mark: &str) -> impl Iterator<Item = Process> {
 
 /// Whether a process runs; one that has ended and waits to be reaped does not.
 pub fn runs(pid: u32) -> bool {
-    find(pid).is_some_and(|process| !matches!(process.state, 'Z' | 'X'))
+    find(pid).is_some_and(|process| process.runs())
+}
+
+/// Waits until none of these processes runs.
+///
+/// # Panics
+/// When one does not end within [`LIMIT`].
+#[track_caller]
+pub fn await_end(pids: &[u32]) {
+    let running = || pids.iter().filter_map(|pid| find(*pid)).filter(Process::runs);
+    if !holds_within(LIMIT, || running().next().is_none()) {
+        let left: Vec<String> = running().map(|process| process.to_string()).collect();
+        panic!("watchdog: still there of {pids:?}: {left:?}");
+    }
 }
 
 /// Whether a process is suspended.
@@ -57,7 +86,7 @@ pub fn is_suspended(pid: u32) -> bool {
     find(pid).is_some_and(|process| process.state == 'T')
 }
 
-/// Whether a process does what it has been programmed to when this signal comes: catches it, or waits for it.
+/// Whether a process handles this signal itself: it catches it, or waits for it.
 pub fn heeds(pid: u32, signal: Signal) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let masks = status.lines().filter_map(|line| {
@@ -67,7 +96,7 @@ pub fn heeds(pid: u32, signal: Signal) -> bool {
     masks.fold(0, |all, mask| all | mask) >> (signal.as_raw() - 1) & 1 == 1
 }
 
-/// The processes that have this one for their parent.
+/// The processes whose parent is this one.
 pub fn children(parent: u32) -> Vec<u32> {
     all().filter(|process| process.parent == parent).map(|process| process.pid).collect()
 }

@@ -1,4 +1,4 @@
-//! A command that runs: what it says, how it ends, and the watchdog that sees to its end.
+//! A running command: its output, its end, and the watchdog that ends it.
 
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
@@ -14,25 +14,25 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::{LIMIT, Outcome, eventually, holds_within, process};
 
-/// How many bytes of each stream are kept (TH3).
+/// Most bytes that are kept of each stream (TH3).
 pub const MOST_OUTPUT: usize = 16 << 20;
-/// How many of them a failure shows, counted from the end.
+/// Most bytes that a failure shows of each stream, counted from its end.
 const SHOWN: usize = 16 << 10;
 /// How long the launcher has for its report, and then for its end.
 const GRACE: Duration = Duration::from_secs(3);
-/// How a report begins that the launcher was asked for.
+/// The beginning of a report that the launcher was asked for.
 const REPORT: &str = "mpjrun: state of the job ";
-/// What the kernel calls the launcher.
+/// The kernel's name for the launcher's process.
 const LAUNCHER: &str = "mpjrun";
 
-/// Who reads standard output.
+/// Where standard output goes.
 pub(crate) enum Reader {
     Harness,
     Nobody,
     Elsewhere,
 }
 
-/// A running command; killed with all that it started when the test forgets it (TH1).
+/// A running command; killed with all that it started when it is dropped (TH1).
 pub struct Running {
     child: Child,
     words: String,
@@ -86,7 +86,7 @@ impl Running {
         self.child.stdin.take().expect("it is piped")
     }
 
-    /// From now on somebody reads what it prints.
+    /// Begins to read its standard output.
     pub fn read(&mut self) {
         self.stdout = Stream::of(self.child.stdout.take());
     }
@@ -110,8 +110,8 @@ impl Running {
         self.stderr.text()
     }
 
-    /// The numbers that stand alone in a line of standard output, once there are so many: those of processes, as ranks
-    /// print them.
+    /// Waits until standard output has this `count` of lines that are numbers, and returns the numbers: those of
+    /// processes, as ranks print them.
     ///
     /// # Panics
     /// When they do not come.
@@ -126,7 +126,7 @@ impl Running {
         read()
     }
 
-    /// Asks the launcher for reports, one after the other, until one has all of these words; returns that one.
+    /// Asks the launcher for reports until one has all of these words, and returns that one.
     ///
     /// # Panics
     /// When none has.
@@ -167,22 +167,22 @@ impl Running {
         Outcome { code, stdout: self.stdout(), stderr: self.stderr() }
     }
 
-    /// Waits for the end, which has to be this code.
+    /// Waits for the end, and asserts the exit code.
     ///
     /// # Panics
-    /// When it is another one, or does not come within the limit.
+    /// When it is another one, or the end does not come within the limit.
     #[track_caller]
     pub fn expect(self, code: i32) -> Outcome {
         self.finish().expect(code)
     }
 
-    /// How it ended, if it does, and its output, before the deadline.
+    /// How it ended, if it and its output end before the deadline.
     fn end(&mut self, deadline: Instant) -> Option<ExitStatus> {
         let handle = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty());
         let handle = handle.expect("Linux has it since 5.3");
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            // Rounded up, so that it is not looked at again and again at the end.
+            // Rounded up, so that the loop does not spin near the deadline.
             let left = Timespec { tv_sec: left.as_secs() as i64 + 1, tv_nsec: 0 };
             // An interrupted wait begins again.
             let _ = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&left));
@@ -197,11 +197,11 @@ impl Running {
         }
     }
 
-    /// Asks for a report, ends everything, and returns what was printed, in words.
+    /// Asks for a report, ends everything, and returns what was printed.
     fn diagnose(&mut self) -> String {
         let launchers = || process::marked(&self.mark).filter(|process| process.name == LAUNCHER);
         let tell = |signal| {
-            // One that is gone already needs no signal.
+            // A launcher that is gone needs no signal.
             let heeding = launchers().filter(|launcher| process::heeds(launcher.pid, signal));
             heeding.for_each(|launcher| _ = process::signal(launcher.pid, signal));
         };
@@ -247,11 +247,11 @@ impl Drop for Running {
     }
 }
 
-/// What came out of a stream so far; read beside the process, so that a full pipe never blocks it.
+/// What has come out of a stream so far. A thread reads it, so that a full pipe never blocks the process.
 #[derive(Default)]
 struct Stream {
     kept: Arc<Mutex<Vec<u8>>>,
-    /// Disconnected at the end of the stream; nothing where nobody reads it.
+    /// Disconnected at the end of the stream; `None` if nobody reads it.
     end: Option<Receiver<()>>,
 }
 

@@ -13,19 +13,19 @@ use tempfile::TempDir;
 
 use crate::{eventually, process};
 
-/// A place for jobs whose remains are looked for.
+/// A place in which jobs run, and which finds what they have left behind.
 pub struct Scene {
     mark: String,
-    /// The ranks' program, as the kernel names its processes; empty if other tests run it too.
+    /// The kernel's name for the processes of the ranks' program; empty if other tests run it too.
     program: String,
-    /// Where temporary files would go.
+    /// The folder for temporary files.
     folder: TempDir,
     names: BTreeSet<String>,
 }
 
 impl Scene {
-    /// A scene for jobs of `program`. Zombies are looked for only if the program is named, which no other test of the same
-    /// process may run.
+    /// A scene for jobs of `program`. It looks for zombies only if the program is named; then no other test of the same
+    /// process may run it.
     ///
     /// # Panics
     /// When this process may not adopt orphans, or make a temporary folder.
@@ -45,7 +45,7 @@ impl Scene {
         &self.mark
     }
 
-    /// Where temporary files of the jobs go.
+    /// The folder for temporary files of the jobs.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -55,12 +55,8 @@ impl Scene {
     /// # Panics
     /// When the temporary folder cannot be read.
     pub fn remains(&self) -> Vec<String> {
-        let words = |process: process::Process| {
-            let process::Process { pid, name, state, parent, .. } = process;
-            format!("process {pid} ({name}), state {state}, child of {parent}")
-        };
-        let mut remains: Vec<_> =
-            self.orphans().chain(process::marked(&self.mark)).map(words).collect();
+        let processes = self.orphans().chain(process::marked(&self.mark));
+        let mut remains: Vec<_> = processes.map(|process| process.to_string()).collect();
         let names = shared_names();
         let new = names.difference(&self.names).filter(|name| name.contains("mpj"));
         remains.extend(new.map(|name| format!("/dev/shm/{name}")));
@@ -78,7 +74,7 @@ impl Scene {
         assert_eq!(self.remains(), [""; 0]);
     }
 
-    /// Waits until the ranks of a job whose launcher was killed are gone, and does for them what init would do.
+    /// Waits until the ranks of a job whose launcher was killed are gone, and reaps them, as init would.
     ///
     /// # Panics
     /// When they do not go.
@@ -86,14 +82,14 @@ impl Scene {
     pub fn bury_orphans(&self) {
         eventually("every orphan is gone", || {
             for orphan in self.orphans().filter(|orphan| orphan.state == 'Z') {
-                // Gone in either case.
+                // It is gone in either case.
                 let _ = waitpid(Pid::from_raw(orphan.pid as i32), WaitOptions::NOHANG);
             }
             self.remains().is_empty()
         });
     }
 
-    /// Ranks' processes that this one has adopted.
+    /// The processes of ranks that this process has adopted.
     fn orphans(&self) -> impl Iterator<Item = process::Process> {
         let me = std::process::id();
         process::all().filter(move |process| process.parent == me && process.name == self.program)

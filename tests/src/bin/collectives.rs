@@ -1,5 +1,5 @@
 //! A rank that plays cases of the conformance suite of collectives, one after the other: `collectives CASE...`, each
-//! in the form in which failures print it. Number of ranks and protocols are those of the job.
+//! in the form in which failures print it. The job decides the number of ranks and the protocols.
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 

@@ -1,9 +1,10 @@
 //! Runs a program with less than it usually has: `confined WHAT... -- PROGRAM ARGS`.
 //!
-//! `no-reads`: a filter of system calls refuses to read and write the memory of other processes.
-//! `no-ptrace`: no right to trace processes that do not allow it, and none to pass over the modes of
-//! files. `files=N`: at most N open files. `memory=N`: at most N bytes of addresses.
-//! `file-size=N`: files of at most N bytes, which the memory of a job is one of.
+//! - `no-reads`: a filter of system calls forbids to read and write the memory of other processes.
+//! - `no-ptrace`: no right to trace processes that do not allow it, and none to override the modes of files.
+//! - `files=N`: at most N open files.
+//! - `memory=N`: at most N bytes of address space.
+//! - `file-size=N`: files of at most N bytes; the memory of a job is such a file.
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 

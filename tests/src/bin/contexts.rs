@@ -1,11 +1,14 @@
 //! A rank whose threads use a context each. The main thread uses context 0.
 //!
-//! `contexts exchange`: every thread exchanges messages with the next rank, and the rank tells how often a thread
-//! has waited for a lock. `contexts deadlock`: every thread receives what nobody sends. `contexts unattended`: rank 0
-//! sends to context 1 of the others, where nobody waits, and then all wait in context 0. `contexts late`: only the
-//! thread of context 1 of rank 0 is in no call, and sends after a second what all others wait for. `contexts
-//! fetched`: what rank 0 has begun to send in context 1 is fetched while rank 0 is at its end. `contexts beyond`
-//! asks for a context that there is not.
+//! - `contexts exchange`: every thread exchanges messages with the next rank, and the rank prints how often a thread
+//!   has waited for a lock.
+//! - `contexts deadlock`: every thread receives what nobody sends.
+//! - `contexts unattended`: rank 0 sends to context 1 of the others, where nobody waits, and then all wait in
+//!   context 0.
+//! - `contexts late`: only the thread of context 1 of rank 0 is in no call; after a second it sends what all others
+//!   wait for.
+//! - `contexts fetched`: the others fetch what rank 0 has begun to send in context 1 while rank 0 is at its end.
+//! - `contexts beyond` asks for a context that does not exist.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
 
@@ -47,7 +50,7 @@ fn take_part(how: &str) -> Result<(), Error> {
     }
 }
 
-/// Runs `body` in a thread for each context, this one for the first.
+/// Runs `body` in one thread for each context, in this thread for the first.
 fn in_each_context(
     world: &World,
     body: impl Fn(&Communicator) -> Result<(), Error> + Sync,

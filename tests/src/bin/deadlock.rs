@@ -1,19 +1,21 @@
 //! A rank of a job that cannot go on.
 //!
-//! `deadlock sends`: both ranks of each pair send first, which ends only where messages need not wait
-//! for their receive. `deadlock ring`: every rank receives from the one below it first. `deadlock
-//! tag`: rank 0 sends with another tag than rank 1 wants. `deadlock large` does not end since messages are
-//! large: rank 0 sends in another order than rank 1 receives; `barrier` has rank 1 come to a barrier before it
-//! receives, `finish` to its end, and in `itself` every rank sends to itself. `deadlock collectives`: rank 0
-//! is in a barrier, the others reduce to the last one. `deadlock helper`: as `ring`, with a thread in
-//! every rank that sleeps for an hour; `pool`: with a pool of threads that has nothing to do; `joined`: in a thread that
-//! another one joins. In the others, rank 0 waits for a message of
-//! rank 1, which `error` meets an error, `leaves` is done, `thread` loses the thread that is to send it by
-//! a panic, `caught` catches that, `asleep` sleeps, `stopped` stops itself.
+//! - `sends`: both ranks of each pair send first, which ends only where messages need not wait for their receive.
+//! - `ring`: every rank first receives from the one below it. `helper`: the same, with a thread in every rank that
+//!   sleeps for an hour; `pool`: with a pool of threads that has nothing to do; `joined`: in a thread that another one
+//!   joins.
+//! - `tag`: rank 0 sends with another tag than rank 1 wants.
+//! - `large`: rank 0 sends large messages in another order than rank 1 receives them. In `barrier`, rank 1 comes to a
+//!   barrier before it receives, in `finish` to its end; in `itself`, every rank sends to itself.
+//! - `collectives`: rank 0 is in a barrier, the others reduce to the last one.
+//! - In the others, rank 0 waits for a message of rank 1, once its own input has ended. Rank 1 meets an `error`, `leaves`
+//!   without sending, loses the `thread` that is to send by a panic, has `caught` that panic, is `asleep`, or has
+//!   `stopped` itself.
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
 use std::error::Error;
+use std::io;
 use std::panic::catch_unwind;
 use std::process::ExitCode;
 use std::thread;
@@ -63,7 +65,10 @@ fn take_part(how: &str) -> Outcome {
             let ring = scope.spawn(|| ring(&world).map_err(|error| error.to_string()));
             Ok(ring.join().expect("it does not panic")?)
         }),
-        _ if world.rank() == 0 => waits(&world),
+        _ if world.rank() == 0 => {
+            io::copy(&mut io::stdin(), &mut io::sink())?;
+            waits(&world)
+        }
         "error" => Err("no input file".into()),
         "helped-error" => {
             thread::spawn(thread::park);

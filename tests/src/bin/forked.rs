@@ -1,9 +1,12 @@
-//! A rank that forks. Its child is no part of the job: whatever it does ends nobody but itself.
+//! A rank that forks, and prints how its child has ended. The child is no part of the job: whatever it does ends nobody
+//! but itself.
 //!
-//! `forked returns`: the child ends by returning from `main`. `forked uses`: it calls the library and
-//! prints what that says; `forked interrupts`: the same, while another thread of the rank may hold its lock. `forked drops`: it drops what it has inherited and goes on with memory of its own.
-//! `forked aborts`: it calls `mpj::abort`. `forked starts`: it has a job of its own.
-//! The rank prints how its child has ended.
+//! - `forked returns`: the child ends by returning from `main`.
+//! - `forked uses`: it calls the library and prints the answer. `forked interrupts`: the same, while another thread of
+//!   the rank may hold the library's lock.
+//! - `forked drops`: it drops what it has inherited and goes on with memory of its own.
+//! - `forked aborts`: it calls `mpj::abort`.
+//! - `forked starts`: it has a job of its own.
 
 #![expect(unsafe_code, reason = "fork")]
 #![allow(clippy::print_stdout, reason = "a program talks to its user")]
@@ -11,11 +14,11 @@
 use mpj::World;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
-/// Long enough to lie in a mapping of its own, which the kernel may put where the job's memory is missing.
+/// Long enough for a mapping of its own, which the kernel may place where the job's memory is missing in the child.
 const LONG: usize = 4 << 20;
 /// A tag that nobody sends.
 const NEVER: i32 = 99;
-/// Calls after which a thread that makes them alone has the lock of the library for itself.
+/// Calls after which the only calling thread owns the lock of the library.
 const TURNS: usize = 50;
 
 fn main() -> Result<(), mpj::Error> {
@@ -26,14 +29,14 @@ fn main() -> Result<(), mpj::Error> {
         world.iprobe(mpj::ANY_SOURCE, NEVER)?;
     }
     if what == "interrupts" {
-        // Another thread is in and out of the library all the time.
+        // Another thread calls the library all the time.
         let polling = world.dup()?;
         std::thread::spawn(move || while polling.iprobe(mpj::ANY_SOURCE, mpj::ANY_TAG).is_ok() {});
     }
     world.barrier()?;
     if world.rank() == 1 {
-        // SAFETY: the child needs no lock that another thread may hold, but the allocator's, which are those of
-        // a C library that sets them free in forks.
+        // SAFETY: of the locks that another thread may hold, the child needs only those of the allocator, which the C
+        // library releases in a fork.
         let child = unsafe { libc::fork() };
         let Some(child) = Pid::from_raw(child) else {
             drop(pending);

@@ -1,8 +1,9 @@
 //! A rank that carries out random programs, one after the other.
 //!
-//! `program correct FIRST COUNT` plays the correct programs of COUNT seeds, every fifth time with two
-//! threads that play different ones; `program pooled FIRST COUNT` plays them with a pool of threads beside;
-//! `program spoilt SEED` plays one that cannot end.
+//! - `program correct FIRST COUNT` plays the correct programs of COUNT seeds, every fifth time in two threads that play
+//!   different ones.
+//! - `program pooled FIRST COUNT` plays them with a pool of threads.
+//! - `program spoilt SEED` plays a program that cannot end.
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 

@@ -1,20 +1,19 @@
 //! A rank that misbehaves on demand, for the multi-process tests.
 //!
-//! `rank WHEN HOW WHO`: rank WHO misbehaves in the way HOW `before` it joins, `during` the joining
-//! (the last rank never comes, so that the others wait for it), or `after` all have joined. The
-//! other ranks are blocked in a receive from WHO at that time. `amid` is for two ranks, which copy long
-//! messages meanwhile. `rank idle` blocks for ever in every
-//! rank, `rank well` does everything right.
-//!
-//! `rank error-...` meets an error of the library and returns it from main, or deals with it, also beside
-//! a thread that polls, or in one that ends;
-//! `rank thread-panic` panics in a thread that nobody waits for, and `rank leaving` ends one rank
-//! while the other one goes on. `rank replaced` becomes another program, `rank lists` has two of them
-//! show what they have open. `rank reads` says how ranks
-//! read each other's memory, `rank unreadable` forbids it. `rank waiting` blocks in all ranks but rank
-//! 0, which is busy; in `rank apart` rank 0 waits while the others stand still, compute and sleep;
-//! `rank late-abort` aborts in one rank after another has failed; `rank exit CODE`, `rank abort CODE` and
-//! `rank ssend` are what other launchers and libraries fail at.
+//! - `rank WHEN HOW WHO`: rank WHO misbehaves in the way HOW `before` it joins, `during` the joining (the last rank
+//!   never comes, so the others wait for it), or `after` all have joined and the others are blocked in a receive from
+//!   WHO. `amid` is for two ranks, which copy long messages meanwhile.
+//! - `rank well` does everything right. `rank idle` blocks for ever in every rank.
+//! - `rank error-...` meets an error of the library and returns it from main or handles it, also while another thread
+//!   polls, or in a thread that ends.
+//! - `rank thread-panic` panics in a thread that nobody waits for. `rank leaving` ends one rank while the other goes
+//!   on.
+//! - `rank replaced` becomes another program. `rank lists` has two other programs show their open files.
+//! - `rank reads` prints how ranks read each other's memory; `rank unreadable` forbids it.
+//! - `rank waiting` blocks all ranks but rank 0, which is busy. In `rank apart`, rank 0 waits while the others stand
+//!   still, compute and sleep.
+//! - `rank late-abort` aborts in one rank after another has failed.
+//! - `rank exit CODE`, `rank abort CODE` and `rank ssend` do what other launchers and libraries do not cope with.
 
 #![allow(clippy::disallowed_methods, reason = "ranks end in every way there is")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
@@ -72,7 +71,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The rank that this process will be, known before it joins.
+/// The number that this rank will have, before it joins.
 fn future_rank() -> String {
     inherited("MPJ_RANK").unwrap_or_default().to_string_lossy().into_owned()
 }
@@ -122,7 +121,7 @@ fn twice() -> Result<(), mpj::Error> {
     }
 }
 
-/// Starts a program that would be a rank, by a process that is one.
+/// Starts a program that would be a rank, from a process that is one.
 fn nested() -> Result<(), mpj::Error> {
     let _world = mpj::init()?;
     let this = std::env::current_exe().expect("a program knows its own path");
@@ -142,7 +141,7 @@ fn error_truncate() -> Result<(), mpj::Error> {
     world.send(&[status.bytes], 0, 0)
 }
 
-/// Rank 1 sends to a rank that there is not, while the others wait for it.
+/// Rank 1 sends to a rank that does not exist, while the others wait for rank 1.
 fn error_rank() -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     if world.rank() == 1 {
@@ -151,14 +150,14 @@ fn error_rank() -> Result<(), mpj::Error> {
     world.barrier()
 }
 
-/// As [`error_rank`], and rank 1 has much to do before it ends.
+/// As [`error_rank`], but rank 1 takes long to end.
 fn error_slow() -> Result<(), mpj::Error> {
     let outcome = error_rank();
     std::thread::sleep(Duration::from_secs(30));
     outcome
 }
 
-/// Every rank meets an error, deals with it and goes on.
+/// Every rank meets an error, handles it and goes on.
 fn error_handled() -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     let refusal = world.send(&[1u8], 99, 0).expect_err("there is no such rank");
@@ -166,7 +165,7 @@ fn error_handled() -> Result<(), mpj::Error> {
     world.barrier()
 }
 
-/// As [`error_rank`], beside a thread of rank 1 that polls all the time.
+/// As [`error_rank`], while a thread of rank 1 polls all the time.
 fn error_polled() -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     if world.rank() == 1 {
@@ -178,7 +177,7 @@ fn error_polled() -> Result<(), mpj::Error> {
     world.barrier()
 }
 
-/// The same, where the error is that of a thread which has ended.
+/// The same, but a thread that has ended has met the error.
 fn error_joined() -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     if world.rank() == 1 {
@@ -186,14 +185,14 @@ fn error_joined() -> Result<(), mpj::Error> {
         let sends = || world.send(&[1u8], 99, 0);
         let outcome = std::thread::scope(|scope| scope.spawn(sends).join());
         await_polls(&polls);
-        // To look in vain says nothing of the error.
+        // A poll in vain does not report the error.
         world.iprobe(mpj::ANY_SOURCE, ANY_TAG)?;
         outcome.expect("it does not panic")?;
     }
     world.barrier()
 }
 
-/// A thread of every rank meets an error and ends; main deals with it and goes on.
+/// A thread of every rank meets an error and ends; main handles it and goes on.
 fn error_elsewhere() -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     let sends = || world.send(&[1u8], 99, 0);
@@ -222,7 +221,7 @@ fn await_polls(polls: &AtomicU64) {
     }
 }
 
-/// A thread of rank 1 panics, and nobody asks what became of it.
+/// A thread of rank 1 panics, and nobody joins it.
 fn thread_panic() -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     if world.rank() == 1 {
@@ -248,7 +247,7 @@ fn replaced() -> Result<(), mpj::Error> {
     unreachable!("this process is another program now: {error}");
 }
 
-/// Starts a program that shows what it has open, and becomes it.
+/// Starts a program that shows its open files, and then becomes it.
 fn lists() -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     world.barrier()?;
@@ -340,7 +339,7 @@ fn ssend() -> Result<(), mpj::Error> {
     Ok(())
 }
 
-/// Fetches a long message from a neighbour, and says how it was read.
+/// Fetches a long message from a neighbour, and prints how it was read.
 fn reads() -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     let (up, down) = ((world.rank() + 1) % world.size(), world.size() - 1);
@@ -352,7 +351,7 @@ fn reads() -> Result<(), mpj::Error> {
     Ok(())
 }
 
-/// The same in a process that lets nobody read its memory.
+/// The same in a process whose memory nobody may read.
 fn unreadable() -> Result<(), mpj::Error> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).expect("a process may ask for it");
     reads()

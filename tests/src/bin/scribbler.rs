@@ -1,7 +1,7 @@
 //! A rank of a job in which one rank writes garbage over the memory that all of them share.
 //!
 //! `scribbler RANK SEED`: all ranks send each other messages of all kinds for a while, and rank RANK
-//! does the damage that the seed stands for, through `/proc/self/mem`.
+//! does the damage that the seed selects, through `/proc/self/mem`.
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
@@ -16,15 +16,15 @@ use mpj::{ANY_SOURCE, Error, World};
 use mpj_tests::conformance::Numbers;
 use transport_lapi::config::inherited;
 
-/// How long the ranks send messages: longer than the damage waits.
+/// How long the ranks send messages: longer than the longest wait for the damage.
 const TALK: Duration = Duration::from_millis(100);
 /// The longest wait for the damage, in microseconds.
 const LATEST: usize = 60_000;
 /// Lengths of messages: in a cell, in the bulk area, in pieces, shared gets.
 const LENGTHS: [usize; 6] = [0, 8, 2_000, 30_000, 120_000, 700_000];
-/// What concerns the whole job.
+/// The part of the segment that concerns the whole job.
 const HEADER: u64 = 4 << 10;
-/// Where the words lie that steer everything else: blocks, indices, words of shared gets.
+/// The part that controls everything else: blocks, indices, words of shared gets.
 const STEERING: u64 = 64 << 10;
 
 fn main() -> ExitCode {
@@ -50,7 +50,7 @@ fn talk(world: &World) -> Result<(), Error> {
     let mut room = data.clone();
     let start = Instant::now();
     for turn in 0.. {
-        // Rank 0 says for all when it is enough.
+        // Rank 0 decides for all when to stop.
         let mut goes_on = [u8::from(start.elapsed() < TALK)];
         match rank {
             0 => (1..size).try_for_each(|other| world.send(&goes_on, other, 2))?,
@@ -73,10 +73,9 @@ fn talk(world: &World) -> Result<(), Error> {
     Ok(())
 }
 
-/// Waits for the moment and does the damage, once or several times. Without a segment there is none
-/// to do.
+/// Waits for the moment and does the damage, once or several times. Without a segment it does nothing.
 fn scribble(numbers: &mut Numbers) {
-    // Every third time while the ranks meet: as soon as the segment is there.
+    // Every third time during start-up: as soon as the segment is there.
     let pause = if numbers.below(3) == 0 { 0 } else { numbers.below(LATEST) };
     let place = loop {
         std::thread::sleep(Duration::from_micros(50));
@@ -107,7 +106,7 @@ fn segment() -> Option<Range<u64>> {
 }
 
 fn damage(memory: &fs::File, place: &Range<u64>, numbers: &mut Numbers) -> io::Result<()> {
-    // Half of the time the header is spared, which says that a rank is lost when any of it is damaged.
+    // Half of the time the header is spared: any damage to it means that a rank is lost.
     let place = &(place.start + [0, HEADER][numbers.below(2)]..place.end);
     let len = place.end - place.start;
     let near = STEERING.min(len);

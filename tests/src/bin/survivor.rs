@@ -1,8 +1,9 @@
 //! A rank of a job that goes on without lost ranks (`--on-failure keep`).
 //!
-//! `survivor overwritten MILLIS`: rank 0 leaves a send by a panic, so long after its start, and uses the buffer
-//! again; rank 1 says what it has received. `survivor long`: two ranks exchange long messages.
-//! `survivor two-lost`: of four ranks, two are killed, and the others say what their calls answer.
+//! - `survivor overwritten MILLIS`: rank 0 leaves a send by a panic, that long after its start, and uses the buffer
+//!   again; rank 1 prints what it has received.
+//! - `survivor long`: two ranks exchange long messages.
+//! - `survivor two-lost`: two of four ranks are killed, and the others print what their calls return.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
 
@@ -14,9 +15,9 @@ use mpj::World;
 use mpj_tests::bytes::are_all;
 use rustix::process::{Signal, getpid, kill_process};
 
-/// How long the memory of a message stays that its receiver may still read. A receiver that comes later is refused.
+/// How long a message's memory stays for a receiver that may still read it. A receiver that comes later is refused.
 const AMPLE: Duration = Duration::from_millis(400);
-/// A message that says that its sender has left the barrier.
+/// The tag of a message whose sender has left the barrier.
 const LEFT: i32 = 5;
 /// A tag that nobody sends.
 const NEVER: i32 = 9;
@@ -51,7 +52,7 @@ fn overwritten(millis: &str) -> Result<(), mpj::Error> {
             world.scope(|scope| -> Result<(), mpj::Error> {
                 scope.isend(&message, 1, 0).expect("rank 1 is there");
                 std::thread::sleep(pause);
-                // A panic without its message, the writing of which would take longer than the transfer.
+                // A panic without its message: to write that would take longer than the transfer.
                 resume_unwind(Box::new("rank 0 goes overboard"));
             })
         }));

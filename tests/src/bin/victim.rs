@@ -1,8 +1,7 @@
-//! A rank of the fault campaign: does what its stage says for ever, until the fault comes.
+//! A rank of the fault campaign: carries out its stage until the fault comes.
 //!
-//! The arguments are those of [`Fault::words`]. The rank that fails first prints its process number,
-//! so that the test can compare it with what the launcher says. Stages go on for ever, but for those
-//! in which nothing fails.
+//! The arguments are those of [`Fault::words`]. Before it fails, the victim prints its process number, so that the test
+//! can compare it with what the launcher says. Stages never end by themselves, except those in which nothing fails.
 
 #![allow(clippy::disallowed_methods, reason = "ranks end in every way there is")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
@@ -53,7 +52,7 @@ fn take_part(fault: Fault) -> Result<(), mpj::Error> {
     let pauses = if fault.how == How::Pause { exchange_pids(&world, fault)? } else { None };
     fuse.light();
     act(world, &fuse)?;
-    // A victim that is stopped needs somebody who lets it go on.
+    // A stopped victim needs a neighbour that continues it.
     pauses.map_or(Ok(()), JoinHandle::join).expect("the pauses do not panic");
     Ok(())
 }
@@ -69,7 +68,7 @@ fn act(world: World, fuse: &Fuse) -> Result<(), mpj::Error> {
     }
 }
 
-/// What makes the victim fail at its time.
+/// Makes the victim fail at its time.
 struct Fuse {
     fault: Fault,
     is_victim: bool,
@@ -78,7 +77,7 @@ struct Fuse {
 }
 
 impl Fuse {
-    /// The stage begins. A fault that may come in the middle of a call comes from another thread.
+    /// Begins the stage. Another thread causes a fault that may come in the middle of a call.
     fn light(&mut self) {
         let Fault { how, micros, stage, .. } = self.fault;
         if !self.is_victim || self.lit.is_some() {
@@ -97,21 +96,21 @@ impl Fuse {
         self.lit.is_some_and(|lit| lit.elapsed() >= Duration::from_micros(self.fault.micros))
     }
 
-    /// Panics when it is time for that.
+    /// Panics when it is time.
     fn check(&self) {
         if self.fault.how == How::Panic && self.is_due() {
             fail(How::Panic);
         }
     }
 
-    /// Fails when it is time for that, in the thread that communicates.
+    /// Fails when it is time, in the thread that communicates.
     fn burn(&self) {
         if self.fault.how != How::Pause && self.is_due() {
             fail(self.fault.how);
         }
     }
 
-    /// Waits for the time to panic, for every second time that there is: `parity` says which.
+    /// Waits for the time to panic if the time is even or odd, as `parity` says.
     fn wait_to_panic(&self, parity: u64) {
         if self.is_victim && self.fault.how == How::Panic && self.fault.micros % 2 == parity {
             std::thread::sleep(Duration::from_micros(self.fault.micros));
@@ -119,7 +118,7 @@ impl Fuse {
         }
     }
 
-    /// Whether a stage that has had so many turns goes on.
+    /// Whether a stage goes on after this number of turns.
     fn goes_on(&self, turn: usize) -> bool {
         self.fault.how != How::Pause || turn < TURNS
     }
@@ -130,7 +129,7 @@ fn fail(how: How) {
         How::Signal(signal) => {
             let signal = Signal::from_named_raw(signal).expect("the campaign names signals");
             kill_process(getpid(), signal).expect("a process may signal itself");
-            // Whichever thread takes it, the process ends.
+            // Whichever thread takes the signal, the process ends.
             std::thread::sleep(Duration::from_secs(60));
         }
         How::Code(code) => std::process::exit(code),
@@ -146,8 +145,8 @@ fn fail(how: How) {
     }
 }
 
-/// The victim tells its neighbour its process number, and the neighbour stops it again and again,
-/// beside what both of them do.
+/// The victim sends its process number to its neighbour, which stops it again and again while both carry out the
+/// stage.
 fn exchange_pids(world: &World, fault: Fault) -> Result<Option<JoinHandle<()>>, mpj::Error> {
     let neighbour = (fault.rank + 1) % world.size();
     if world.rank() == fault.rank {
@@ -159,7 +158,7 @@ fn exchange_pids(world: &World, fault: Fault) -> Result<Option<JoinHandle<()>>, 
         return Ok(Some(std::thread::spawn(move || {
             for pause in [3, 12, 1] {
                 std::thread::sleep(Duration::from_micros(fault.micros));
-                // The victim may have done its part already.
+                // The victim may have ended already.
                 let _ = kill_process(victim, Signal::STOP);
                 std::thread::sleep(Duration::from_millis(pause));
                 let _ = kill_process(victim, Signal::CONT);
@@ -190,7 +189,7 @@ fn eager(world: &World, fuse: &Fuse) -> Result<(), mpj::Error> {
     Ok(())
 }
 
-/// Every rank announces a long message, and asks for its neighbour's only after a while.
+/// Every rank announces a long message, and fetches its neighbour's only after a while.
 fn before_get(world: &World, fuse: &Fuse) -> Result<(), mpj::Error> {
     let (up, down) = neighbours(world);
     let mut room = vec![0u8; 1 << 20];
@@ -207,7 +206,7 @@ fn before_get(world: &World, fuse: &Fuse) -> Result<(), mpj::Error> {
     Ok(())
 }
 
-/// Messages of `len` bytes go around; `between` is called when one has come.
+/// Messages of `len` bytes go around the ring; `between` is called when one has come.
 fn fetched(
     world: &World,
     fuse: &Fuse,

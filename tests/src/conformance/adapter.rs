@@ -2,8 +2,8 @@
 //!
 //! Every check takes a maker of jobs: given a number of tasks, it returns their adapters in order.
 //! [`crate::adapter_conformance`] makes tests of the checks, and `tests/adapters.rs` lists the
-//! adapters. An adapter that holds frames back until their sender polls keeps A1 to A3 and A7 only, which
-//! the macro is told with `while sender polls`.
+//! adapters. For an adapter that holds frames back until their sender polls, and so keeps only A1 to A3 and A7, the
+//! macro takes `while sender polls`.
 //!
 //! That no method calls back into the transport (A2) needs no check: an adapter is given nothing to
 //! call but the sink of [`Adapter::poll`].
@@ -25,11 +25,11 @@ pub use bell::*;
 pub use delivery::*;
 pub use share::*;
 
-/// Makes a job of so many tasks.
+/// Makes a job of this number of tasks.
 pub type Maker<A> = fn(usize) -> Vec<A>;
 
-/// Makes tests of the checks: `adapter_conformance!(module, maker)`, or with `while sender polls`
-/// behind it for an adapter that does not keep A4 and A5.
+/// Makes tests of the checks: `adapter_conformance!(module, maker)`, followed by `while sender polls` for an adapter
+/// that does not keep A4 and A5.
 #[macro_export]
 macro_rules! adapter_conformance {
     ($name:ident, $make:expr) => {
@@ -87,14 +87,14 @@ macro_rules! adapter_conformance {
     };
 }
 
-/// How often an offer is repeated: ample for adapters that refuse frames at random.
+/// How often an offer is repeated: enough for adapters that refuse frames at random.
 const PATIENCE: usize = 1_000;
 
-/// How long what is to come may take: ample for adapters that hold back frames at random, or carry them in a
-/// thread of their own.
+/// Time limit for what has to come, also with adapters that hold back frames at random or carry them in a thread of
+/// their own.
 const SOON: Duration = Duration::from_secs(8);
 
-/// Whether `look` finds, soon, what it looks for.
+/// Whether `look` returns true within the time limit.
 fn comes_soon(mut look: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !look() {
@@ -121,7 +121,7 @@ impl Sent {
     }
 }
 
-/// Gives frames to `take`, and counts what else a poll reports.
+/// Passes frames to `take`, and counts what else a poll reports.
 struct Taker<F> {
     take: F,
     ended: usize,
@@ -149,11 +149,10 @@ fn poll<A: Adapter>(task: &mut A, budget: usize, take: impl FnMut(Frame<'_>)) ->
     count - taker.ended
 }
 
-/// A job in one thread: everybody polls in turn, and every frame that arrives is compared with the
-/// one that is due.
+/// A job in one thread: the tasks poll in turn, and every frame that arrives is compared with the one that is due.
 struct Job<A> {
     tasks: Vec<A>,
-    /// By origin, then target: frames taken and not yet arrived.
+    /// The frames that were taken and have not arrived, by origin and target.
     due: Vec<Vec<VecDeque<Sent>>>,
     arrived: usize,
 }
@@ -174,7 +173,7 @@ impl<A: Adapter> Job<A> {
         taken
     }
 
-    /// Offers a frame until it is taken, while everybody polls.
+    /// Offers a frame until it is taken, while all tasks poll.
     fn send(&mut self, from: usize, to: usize, frame: &Sent) {
         let is_taken = comes_soon(|| {
             let taken = self.offer(from, to, frame);
@@ -186,7 +185,7 @@ impl<A: Adapter> Job<A> {
         assert!(is_taken, "a frame of {} bytes is refused for ever", frame.body.len());
     }
 
-    /// One poll of a task. What arrives must be what is due (A1).
+    /// Polls once for a task. What arrives must be what is due (A1).
     fn poll(&mut self, task: usize, budget: usize) -> usize {
         let Self { tasks, due, arrived } = self;
         let mut seen = 0;

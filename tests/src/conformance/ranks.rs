@@ -14,7 +14,7 @@ use mpjdev::{Adapter, Device, Error};
 /// How long the others may take once one rank has failed, and how long a dump may take.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// What a rank has, so that a hang can be told and ended.
+/// What the watchdog needs of a rank, to report a hang and to end it.
 pub trait Watched: Send + Sync {
     /// What the rank is doing.
     ///
@@ -22,7 +22,7 @@ pub trait Watched: Send + Sync {
     /// What made the device unusable.
     fn dump(&self) -> Result<String, Error>;
 
-    /// Gives it up, so that nobody waits for it.
+    /// Gives the rank up, so that nobody waits for it.
     fn abort(&self);
 }
 
@@ -46,7 +46,7 @@ impl Watched for Process {
     }
 }
 
-/// What one rank does, by its number; it fails with what is wrong, in words.
+/// What one rank does, by its number; the error says what is wrong.
 type Part = dyn Fn(usize) -> Result<(), String> + Send + Sync;
 
 /// Runs `part` for every rank, each on a thread of its own; returns the answers.
@@ -84,8 +84,7 @@ fn run_each(ranks: &[Arc<dyn Watched>], limit: Duration, part: &Arc<Part>) {
             let outcome = catch_unwind(AssertUnwindSafe(|| part(number)));
             let outcome = outcome.unwrap_or_else(|panic| Err(mpjdev::panic_text(&*panic)));
             let has_failed = outcome.is_err();
-            // Before the others fail of it, so that the cause is reported first. After a timeout, nobody listens
-            // any more.
+            // The cause is reported before the others fail because of it. After a timeout, nobody listens.
             let _ = report.send((number, outcome));
             if has_failed {
                 rank.abort();
@@ -114,7 +113,7 @@ fn run_each(ranks: &[Arc<dyn Watched>], limit: Duration, part: &Arc<Part>) {
     }
 }
 
-/// What the ranks are doing; then ends them. One whose lock is never given up is passed by.
+/// Returns what the ranks are doing, and ends them. A rank whose lock is never released is passed over.
 fn dumps(ranks: &[Arc<dyn Watched>]) -> String {
     let mut text = String::new();
     for (number, rank) in ranks.iter().enumerate() {

@@ -10,8 +10,8 @@ use mpj_tests::conformance::collective::shape::{Form, Shape, Side};
 
 use super::{BACKENDS, LIMIT};
 
-/// Numbers of each rank in a short sum, whose operands ranks exchange whole, and in a long one, whose halves they
-/// exchange.
+/// Numbers per rank in a short sum, whose operands ranks exchange whole, and in a long one, whose operands they
+/// exchange by halves.
 const LENS: [usize; 2] = [3_001, 8_211];
 
 /// Numbers of very different sizes, of both signs.
@@ -52,7 +52,7 @@ fn all_ranks_get_the_same_bits() {
             let of_all = LENS.map(|len| in_place.map(|in_place| sums(world, len, in_place)));
             of_all.into_iter().flatten().collect::<Result<Vec<_>, _>>()
         });
-        // What is exchanged does not change how numbers are associated: the long sums begin with the short ones.
+        // Both ways associate the numbers alike: the long sums begin with the short ones.
         let longest = &all[0][3];
         for (rank, sums) in all.iter().enumerate() {
             for (sum, bits) in sums.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What goes wrong inside of collectives: a rank whose buffers are too short, and a rank that is lost.
+//! Errors inside of collectives: a rank whose buffers are too short, and a rank that is lost.
 
 use mpicore::collective::Blocks;
 use mpicore::collective::inter::Root;
@@ -16,7 +16,7 @@ use super::{BACKENDS, LIMIT};
 /// A collective with `count` words in each block.
 type Call = for<'c> fn(&'c Communicator, Input, Output, &Lengths) -> Result<Plan<'c>, Error>;
 
-/// The lengths of one rank.
+/// The lengths of one rank's blocks.
 struct Lengths {
     count: u64,
     counts: Vec<u64>,
@@ -120,7 +120,7 @@ fn root(over: &Communicator) -> Root {
 fn run(over: &Communicator, call: Call, count: u64, blocking: bool) -> Result<(), Error> {
     let blocks = over.peers().size() as usize;
     let form = Form::new(Shape::Plain, Kind::I64);
-    // Room for the blocks of either group, since those of the own one are lent in reductions.
+    // Room for the blocks of either group, since reductions use those of the own group.
     let room = vec![count as usize; blocks.max(over.size() as usize)];
     let area = || Area::new(Side::consecutive(&form, &room));
     let (mut input, mut output) = (area(), area());
@@ -138,7 +138,7 @@ fn run(over: &Communicator, call: Call, count: u64, blocking: bool) -> Result<()
     outcome
 }
 
-/// The sum of the ranks of a communicator, to see that it works.
+/// The sum of the ranks of a communicator, which shows that it works.
 fn works(over: &Communicator) -> Result<(), String> {
     let form = Form::new(Shape::Plain, Kind::I64);
     let mut area = Area::new(Side::consecutive(&form, &[1]));
@@ -151,8 +151,8 @@ fn works(over: &Communicator) -> Result<(), String> {
     if area.memory() == expected { Ok(()) } else { Err("a sum is wrong".to_owned()) }
 }
 
-/// One rank has shorter blocks than all others: it is told, or those are that get less from it than they expect,
-/// nobody hangs, and the communicator can be used on.
+/// One rank has shorter blocks than all others: it gets an error, or those do that get less from it than they expect;
+/// nobody hangs, and the communicator still works.
 fn shorten(name: &'static str, call: Call, between: bool, short: u32, count: u64, number: usize) {
     let backend = BACKENDS[number % BACKENDS.len()];
     job::run(5, backend, LIMIT, move |world| {
@@ -197,8 +197,8 @@ fn between_groups_a_rank_with_shorter_blocks_is_told_too() {
     }
 }
 
-/// Rank 2 is lost: the others are told by every collective on a communicator with it, sooner or later, and those
-/// without it go on.
+/// Rank 2 is lost: every collective on a communicator with it fails sooner or later, and communicators without it still
+/// work.
 fn lose(name: &'static str, call: Call, between: bool, blocking: bool, number: usize) {
     let backend = BACKENDS[number % BACKENDS.len()];
     job::run_open(4, backend, LIMIT, move |world| {
@@ -220,13 +220,13 @@ fn lose(name: &'static str, call: Call, between: bool, blocking: bool, number: u
         }
         let told = device.send(SendRegion::EMPTY, 2, 0, context, Mode::Standard);
         told.map_err(|error| error.to_string())?;
-        // Who is beside the root takes no part, and has nothing to be told.
+        // Ranks beside the root take no part, and meet no error.
         let is_rooted = ["bcast", "gather", "scatter", "reduce"].contains(&name);
         if between && is_rooted && matches!(root(&over), Root::Beside) {
             run(&over, call, 5, blocking).map_err(words)?;
             return works(&without);
         }
-        // Who needs nothing of the lost rank may succeed before the loss is seen.
+        // A rank that needs nothing of the lost one may succeed before the loss is noticed.
         let error = loop {
             if let Err(error) = run(&over, call, 5, blocking) {
                 break error;

@@ -1,7 +1,7 @@
-//! The distributed algorithms of `matmul` with ranks as threads of this process, on every kind of
-//! shape, and the arithmetic of their blocks.
+//! The distributed algorithms of `matmul` on every kind of shape, with ranks as threads of this process, and the
+//! arithmetic of their blocks.
 //!
-//! The values are small integers, so that every order of the sums gives the same bits.
+//! The values are small integers, so that sums have the same bits in every order.
 
 use proptest::prelude::*;
 
@@ -42,7 +42,7 @@ fn integers(rows: usize, cols: usize, seed: u64) -> Matrix<f64> {
     matrix
 }
 
-/// Every algorithm that these ranks can run.
+/// Every algorithm that this number of ranks can run.
 fn algorithms(ranks: usize) -> Vec<Algorithm> {
     let mut all = vec![Algorithm::Ring { ranks }, Algorithm::Summa(Grid::nearest_square(ranks))];
     all.extend(Grid::square(ranks).map(Algorithm::Cannon));

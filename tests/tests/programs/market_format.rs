@@ -1,5 +1,4 @@
-//! The reader of Matrix Market files, as `conjugate_gradient` has it, on files that are valid, damaged
-//! and arbitrary.
+//! `conjugate_gradient`'s reader of Matrix Market files, on valid, damaged and arbitrary files.
 
 use proptest::prelude::*;
 
@@ -15,7 +14,7 @@ mod matrix_market;
 const GENERAL: &str = "%%MatrixMarket matrix coordinate real general\n";
 const SYMMETRIC: &str = "%%matrixmarket Matrix COORDINATE Real Symmetric\n";
 
-/// What is wrong with a file.
+/// The error of a file.
 fn refusal(text: &str) -> String {
     read(text.as_bytes()).expect_err("the file is damaged").to_string()
 }

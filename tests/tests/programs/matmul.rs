@@ -1,4 +1,4 @@
-//! Jobs of `matmul`: products against those that NumPy wrote, and input that it has to refuse.
+//! Jobs of `matmul`: products against those that NumPy has computed, and input that it has to refuse.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

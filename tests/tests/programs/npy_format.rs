@@ -1,4 +1,4 @@
-//! The reader of `.npy` files, as `matmul` has it, on files that are valid, damaged and arbitrary.
+//! `matmul`'s reader of `.npy` files, on valid, damaged and arbitrary files.
 
 use proptest::prelude::*;
 
@@ -186,7 +186,7 @@ proptest! {
 
     #[test]
     fn survives_arbitrary_headers(text in "[{}()'\":, \nTrueFalsdcshpotn_0-9<f8]{0,80}") {
-        // Almost nothing of this is valid; what is, has to be read to its end.
+        // Almost nothing of this is valid; valid files have to be read to their end.
         if let Ok(header) = header(&file(1, &text, &[])) {
             prop_assert!(header.shape.contains(&0));
         }
@@ -198,8 +198,7 @@ proptest! {
         let mut bytes = sound.clone();
         bytes[at] = byte;
         if let Ok(found) = header(&bytes) {
-            // A change that is accepted has to be one of spelling, of order, or of the shape to
-            // another one of the same size.
+            // An accepted change concerns the spelling, the order, or the shape, whose size stays the same.
             let count: usize = found.shape.iter().product();
             prop_assert_eq!(count * if found.dtype == Dtype::F64 { 8 } else { 4 }, 96);
         }

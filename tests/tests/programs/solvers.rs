@@ -1,10 +1,10 @@
-//! Jobs of `laplace`, `conjugate_gradient`, `nbody` and `sort`: what they find and what they refuse.
+//! Jobs of `laplace`, `conjugate_gradient`, `nbody` and `sort`: their results, and input that they refuse.
 
 use std::fs;
 
 use super::{RANKS, job, output, refusal, value};
 
-/// How each job tells what its check has found.
+/// How the line begins in which each job prints the result of its check.
 const CHECKED: &str = ": verified";
 
 #[test]
@@ -39,7 +39,7 @@ fn laplace_finds_the_solution() {
 
 #[test]
 fn laplace_refuses_ranks_without_points() {
-    // One row for each rank is the least there can be.
+    // One row for each rank is the minimum.
     output(5, "auto", "laplace", &["--size", "7", "--iterations", "3"]);
     let reason = "laplace: 3 x 1 ranks share 2 x 2 inner points";
     refusal(3, "laplace", &["--size", "4"], reason);

@@ -1,11 +1,11 @@
-//! Who may know whom: the table of `ARCHITECTURE.md`, but for what would be a cycle, which cargo refuses.
+//! Which layer may use which: the table of `ARCHITECTURE.md`, without what would be a cycle, which cargo refuses.
 //!
-//! Called by the tests of the tree. Names are found in `use` trees and in paths; those that
-//! begin with `super` are resolved from the place of the file.
+//! Called by the tests of the tree. Names are found in `use` trees and in paths; those that begin with `super` are
+//! resolved from the place of the file.
 
 use crate::source::{Finding, Line, Source};
 
-/// Files that may use nothing under a name but what is listed.
+/// Files that may use, of a crate or module, only what is listed.
 pub struct Layer {
     /// Beginning of the paths of the files.
     files: &'static str,
@@ -20,7 +20,7 @@ const fn layer(files: &'static str, name: &'static str, allowed: &'static [&'sta
     Layer { files, name, allowed }
 }
 
-/// What an adapter is built from. Nothing of it is above the seam; the board is words only.
+/// What an adapter is built from. Nothing of it is above the adapters; the board is only words in memory.
 const BELOW_THE_SEAM: &[&str] = &[
     "crate::adapter",
     "crate::adapters",
@@ -49,10 +49,10 @@ const JOB_CONTRACT: &[&str] = &[
     "transport_lapi::wireup",
 ];
 
-/// What pure code may use of the standard library: nothing that sees the world outside.
+/// What pure code may use of the standard library: nothing that depends on the system.
 const PURE: &[&str] = &["std::cell", "std::collections", "std::hash", "std::mem"];
 
-/// What says where the bytes of a message lie.
+/// What describes where the bytes of a message lie.
 const LAYOUTS: &[&str] = &["transport_lapi::Layout", "transport_lapi::LayoutError"];
 
 /// What the expansions of macros name.
@@ -110,14 +110,14 @@ pub const LAYERS: &[Layer] = &[
     layer("launcher/", "mpicore", &[]),
 ];
 
-/// Crates of others that one place alone may use, so that they can be replaced there.
+/// Foreign crates that only one place may use, so that they can be replaced there.
 const FENCED: &[(&str, &str)] = &[
     ("bincode", "transport-lapi/src/bootstrap/control"),
     ("ciborium", "mpjdev/src/buffer/object"),
     ("toml", "launcher/src/"),
 ];
 
-/// A fenced crate is used inside its fence only.
+/// A fenced crate is used only inside its fence.
 pub fn fences(source: &Source) -> Vec<Finding> {
     let names = names(source);
     let outside = FENCED.iter().filter(|(_, place)| !source.path.starts_with(place));
@@ -146,7 +146,7 @@ pub fn layering(source: &Source) -> Vec<Finding> {
 pub struct Name {
     pub line: usize,
     pub path: String,
-    /// From a `use`, which brings everything below the path within reach.
+    /// Whether it is from a `use`, which makes everything below the path reachable.
     pub imported: bool,
 }
 
@@ -183,8 +183,8 @@ fn is_under(path: &str, stem: &str) -> bool {
     path.strip_prefix(stem).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }
 
-/// Every path with at least one `::`, and every leaf of every `use` tree. An import of everything
-/// counts as an import of the module.
+/// Every path with at least one `::`, and every leaf of every `use` tree. A glob import counts as an import of the
+/// module.
 pub fn names(source: &Source) -> Vec<Name> {
     let mut names = Vec::new();
     let mut rest = &source.tokens[..];
@@ -234,12 +234,12 @@ fn leaves(tree: &[Line], stem: &str, names: &mut Vec<Name>) {
     }
 }
 
-/// What is between the first and the last token.
+/// The tokens between the first and the last one.
 fn inside<'a>(group: &'a [Line<'a>]) -> &'a [Line<'a>] {
     group.get(1..group.len() - 1).unwrap_or(&[])
 }
 
-/// The parts of a `use` tree between the commas that are in no group.
+/// The parts of a `use` tree between the commas outside of groups.
 fn branches<'a>(tree: &'a [Line<'a>]) -> Vec<&'a [Line<'a>]> {
     let mut depth = 0_usize;
     let at_comma = tree.split(|token| {

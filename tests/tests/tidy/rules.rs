@@ -70,7 +70,7 @@ pub fn residue(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Comments do not speak of issues by number.
+/// Comments mention no issue numbers.
 pub fn issue_numbers(source: &Source) -> Vec<Finding> {
     let is_number = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());
     let numbered =
@@ -115,7 +115,7 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// An invariant that a SAFETY comment cites is stated in a list at the head of some file.
+/// Each invariant that a SAFETY comment cites is stated in a list at the head of a file.
 pub fn citations(sources: &[Source]) -> Vec<Finding> {
     let comments =
         || sources.iter().flat_map(|source| source.comments.iter().map(move |c| (source, c)));
@@ -132,7 +132,7 @@ pub fn citations(sources: &[Source]) -> Vec<Finding> {
         .collect()
 }
 
-/// No two files state an invariant under the same number, so that one that is cited is found.
+/// No two files state an invariant under the same number, so that each citation is unambiguous.
 pub fn numbers_are_unique(sources: &[Source]) -> Vec<Finding> {
     let mut stated = BTreeMap::<&str, &Source>::new();
     let mut findings = Vec::new();

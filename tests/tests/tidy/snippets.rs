@@ -1,4 +1,4 @@
-//! The rules against snippets that break them, and the scanner against what is hard to scan.
+//! Tests of the rules, with snippets that break them, and of the scanner, with texts that are hard to scan.
 
 use crate::layers::{fences, layering, names};
 use crate::rules;

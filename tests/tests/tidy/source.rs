@@ -1,18 +1,18 @@
-//! One source file, taken apart far enough for the rules: code, comments, tokens.
+//! Scans a source file into what the rules look at: code, comments, tokens.
 //!
-//! Called by the rules beside it. This is no parser: it knows comments, string and character
-//! literals, words and brackets, which is all that the rules ask about.
+//! Called by the rules beside it. This is no parser: it knows only comments, string and character literals, words and
+//! brackets.
 
 /// A file of the tree.
 pub struct Source<'a> {
     /// Path from the root of the tree, with `/`.
     pub path: &'a str,
-    /// The file as it is.
+    /// The whole text.
     pub text: &'a str,
     /// Comments without their `//`, `///`, `//!` or stars, one per line that has one.
     pub comments: Vec<Line<'a>>,
-    /// Words and punctuation outside comments and literals. A literal is one quote, so that what stands beside it does
-    /// not grow together.
+    /// Words and punctuation outside comments and literals. A literal becomes one quote, which keeps its neighbours
+    /// apart.
     pub tokens: Vec<Line<'a>>,
 }
 
@@ -32,7 +32,7 @@ pub struct Finding {
 }
 
 impl<'a> Source<'a> {
-    /// Takes a Rust file apart. For files of other kinds only `path` and `text` are of use.
+    /// Scans a Rust file. For files of other kinds only `path` and `text` are meaningful.
     pub fn new(path: &'a str, text: &'a str) -> Self {
         let mut splitter =
             Splitter { rest: text, number: 1, tokens: Vec::new(), comments: Vec::new() };
@@ -50,7 +50,7 @@ impl<'a> Source<'a> {
         self.tokens.iter().filter(move |token| token.number == line).map(|token| token.text)
     }
 
-    /// Places in `tokens` where this word or these words and signs follow one another.
+    /// Places in `tokens` where this sequence of words and signs begins.
     pub fn find(&self, wanted: &[&str]) -> impl Iterator<Item = usize> {
         let first = wanted[0];
         let begins = move |token: &(usize, &Line)| token.1.text == first;
@@ -87,7 +87,7 @@ struct Splitter<'a> {
 }
 
 impl<'a> Splitter<'a> {
-    /// Goes on by one comment, literal, word or sign, and by the space before it. False at the end.
+    /// Advances by one comment, literal, word or sign, and the space before it. False at the end.
     fn step(&mut self) -> bool {
         let rest = self.rest.trim_start();
         self.take(self.rest.len() - rest.len());
@@ -172,7 +172,7 @@ fn raw_string_len(text: &str, word: usize) -> Option<usize> {
     Some(text.len() - inside.len() + end)
 }
 
-/// Length of the literal between two `quote`s that `text` starts with; a backslash hides one.
+/// Length of the literal between two `quote`s that `text` starts with; a backslash escapes a quote.
 fn quoted_len(text: &str, quote: char) -> usize {
     let mut hidden = false;
     for (at, char) in text.char_indices().skip(1) {

@@ -49,7 +49,7 @@ fn any_strides_meet_any_others() {
     });
 }
 
-/// What was received above, out of its surroundings.
+/// The received elements, without their surroundings.
 fn into_owned(around: &Array3<i32>) -> Array3<i32> {
     around.slice(s![..;-2, 2.., ..;-1]).to_owned()
 }

@@ -1,4 +1,4 @@
-//! Memory from `alloc_buffer`: what it is, and that messages go through it by either protocol.
+//! Memory from `alloc_buffer`: its properties, and messages in it by either protocol.
 
 use std::fs;
 
@@ -64,7 +64,7 @@ fn dropping_gives_the_memory_back() {
     let before = mappings();
     let mut buffers: Vec<_> = (0..200).map(|_| buffer::<u8>(1)).collect();
     buffers.extend((0..10).map(|_| buffer::<u8>(HUGE_PAGE)));
-    // Tests beside this one have mappings too, but not so many.
+    // Other tests of this process have mappings too, but fewer.
     assert!(mappings() > before + 150);
     drop(buffers);
     assert!(mappings() < before + 100);

@@ -1,4 +1,4 @@
-//! Barriers, duplicated communicators, and what they leave alone.
+//! Barriers and duplicated communicators, which do not disturb other messages.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -16,7 +16,7 @@ fn barriers_of_jobs_of_many_sizes() {
             for round in 1..=ROUNDS {
                 come.fetch_add(1, Ordering::SeqCst);
                 world.barrier().unwrap();
-                // Nobody comes again before everybody has looked, so the number is exact.
+                // Nobody comes again before all have looked, so the number is exact.
                 assert_eq!(come.load(Ordering::SeqCst), round * ranks, "{ranks} ranks");
                 world.barrier().unwrap();
             }
@@ -24,8 +24,8 @@ fn barriers_of_jobs_of_many_sizes() {
     }
 }
 
-/// A rank that has left a barrier owes the others nothing: they leave it, too, while it makes no progress, although
-/// more messages were on their way than there is room for.
+/// A rank that has left a barrier owes the others nothing: they leave it too, even if that rank makes no progress and
+/// more messages are on their way than there is room for.
 #[test]
 fn a_rank_that_has_left_a_barrier_need_not_make_progress() {
     const ROUNDS: usize = 20;
@@ -73,7 +73,7 @@ fn a_barrier_meets_no_receive_of_the_program() {
     });
 }
 
-/// Copies of copies: each is a world of its own, also for wildcards and probes.
+/// Copies of copies do not mix their messages, also with wildcards and probes.
 #[test]
 fn communicators_are_apart() {
     job(2, |world| {
@@ -100,7 +100,7 @@ fn communicators_are_apart() {
     });
 }
 
-/// Many copies at the same time as messages on the old ones, and barriers on each.
+/// Many copies are made while messages are under way on the old ones, with barriers on each.
 #[test]
 fn many_copies() {
     job(3, |world| {

@@ -6,7 +6,7 @@ use mpj::{ANY_SOURCE, ANY_TAG, Datatype, Error, ErrorClass, Pod, Zeroable};
 
 use crate::job;
 
-/// Sends the elements and gets them back, in every way of receiving.
+/// Sends the elements and gets them back, with every kind of receive.
 fn round_trip<T: Datatype + Debug + PartialEq>(elements: &[T]) {
     let elements = elements.to_vec();
     job(2, move |world| {
@@ -58,7 +58,7 @@ fn bits_of_numbers_that_are_none() {
     assert_eq!(bits[0], bits[1]);
 }
 
-/// A structure as programs derive it.
+/// A structure with the derives that programs use.
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 #[bytemuck(crate = "mpj::bytemuck")]
 #[repr(C)]
@@ -109,7 +109,7 @@ fn elements_without_size() {
     });
 }
 
-/// The bytes of a message are what they are: the receiver may see other elements in them.
+/// A message is bytes: the receiver may take them as other elements.
 #[test]
 fn other_elements_of_the_same_bytes() {
     job(2, |world| {
@@ -144,7 +144,7 @@ fn bytes_that_are_no_whole_elements() {
         let mut buffer = [0u32; 3];
         let status = world.recv(&mut buffer, 0, 0).unwrap();
         assert!(matches!(status.count::<u32>(), Err(Error::Count { bytes: 11, size: 4, .. })));
-        // Both were consumed, and the connection is as it was.
+        // Both messages were consumed, and the connection works.
         let (five, _) = world.recv_vec::<u32>(0, 0).unwrap();
         assert_eq!(five, [5]);
     });

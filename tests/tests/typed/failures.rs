@@ -1,4 +1,4 @@
-//! Ranks that fail, and what the others and the caller learn.
+//! Ranks that fail, and how the others and the caller learn of it.
 
 use std::panic::panic_any;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ fn panics_say_what_they_can() {
     assert_eq!(text(|| panic_any(5)), "no message");
 }
 
-/// The ranks that fail because the first one is gone are not the cause, though they panic too.
+/// Ranks that fail because the first one is gone are not the cause, although they panic too.
 #[test]
 fn the_first_panic_is_the_cause() {
     let outcome = try_job(&Options::default(), 4, |world| {
@@ -119,8 +119,8 @@ fn answers_come_in_the_order_of_the_ranks() {
     assert!(answers.unwrap().into_iter().eq((0..9).map(|rank| (rank, 9))));
 }
 
-/// A `sendrecv` whose send fails leaves no receive behind: what comes later goes into no buffer that is not lent
-/// any more. Nor does anything else of a failed call stand in the way of the ranks that are left.
+/// A `sendrecv` whose send fails leaves no receive behind: later messages go into no buffer that the call has given
+/// back. Nothing else of a failed call is in the way of the remaining ranks either.
 #[test]
 fn a_failed_exchange_leaves_nothing_posted() {
     let outcome = try_job(&Options::default(), 3, |world| {
@@ -157,7 +157,7 @@ fn no_rank_waits_in_a_barrier_for_those_that_have_failed_in_it() {
                 assert_eq!(world.barrier().unwrap_err().class(), ErrorClass::ProcFailed);
             }
             through.fetch_add(1, Ordering::Relaxed);
-            // A rank takes a message back only when its receiver, which lives, agrees: so this one makes progress.
+            // A rank takes a message back only when its living receiver agrees, so this one makes progress.
             while through.load(Ordering::Relaxed) < 4 {
                 let _ = world.iprobe(mpj::ANY_SOURCE, 0);
                 thread::yield_now();
@@ -167,15 +167,15 @@ fn no_rank_waits_in_a_barrier_for_those_that_have_failed_in_it() {
     }
 }
 
-/// Errors are values that programs may return from the body.
+/// Programs may return errors from the body.
 #[test]
 fn a_failed_call_is_no_failed_job() {
     let answers = try_job(&Options::default(), 2, |world| world.send(&[0u8], 9, 0)).unwrap();
     assert!(answers.iter().all(Result::is_err));
 }
 
-/// Rank 0 meets an error that a program would leave by, and says whether it goes on; rank 1 then
-/// waits for it. Returns what rank 1 meets.
+/// Rank 0 meets an error that would end a program, and says whether it goes on; rank 1 then waits for it. Returns what
+/// rank 1 meets.
 fn after_an_error(goes_on: bool) -> Result<(), ErrorClass> {
     let answers = try_job(&Options::default(), 2, move |world| {
         if world.rank() == 1 {
@@ -189,15 +189,15 @@ fn after_an_error(goes_on: bool) -> Result<(), ErrorClass> {
     answers.unwrap()[1]
 }
 
-/// A world that is dropped right after an error does not wait for the others, and they do not wait
-/// for it: programs leave by `?`.
+/// A world that is dropped right after an error does not wait for the others, and they do not wait for it, since
+/// programs leave by `?`.
 #[test]
 fn leaving_after_an_error_ends_the_job() {
     assert_eq!(after_an_error(false), Err(ErrorClass::ProcFailed));
     assert_eq!(after_an_error(true), Ok(()), "an error that the program has dealt with");
 }
 
-/// The world may be dropped by another thread than that which met the error, while a third one polls.
+/// One thread meets the error, another one may drop the world, while a third one polls.
 #[test]
 fn an_error_counts_in_whatever_thread_the_world_is_dropped() {
     let answers = try_job(&Options::default(), 2, |world| {
@@ -216,7 +216,7 @@ fn an_error_counts_in_whatever_thread_the_world_is_dropped() {
     assert_eq!(answers.unwrap()[1], Err(ErrorClass::ProcFailed));
 }
 
-/// A thread's error that was dealt with: the thread that drops the world has gone on since.
+/// The error of a thread counts as handled if the thread that drops the world has gone on since.
 #[test]
 fn an_error_of_a_thread_is_settled_when_the_rank_goes_on() {
     let answers = try_job(&Options::default(), 2, |world| {
@@ -229,7 +229,7 @@ fn an_error_of_a_thread_is_settled_when_the_rank_goes_on() {
     assert_eq!(answers.unwrap(), [Ok(()), Ok(())]);
 }
 
-/// After the end, the communicators that a program has kept say so.
+/// After the end, communicators that a program has kept return an error for it.
 #[test]
 fn communicators_after_the_end() {
     let kept = try_job(&Options::default(), 2, |world| {

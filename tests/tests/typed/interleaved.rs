@@ -1,6 +1,5 @@
-//! Collective calls on matrices that are stored by columns: the rows of such a buffer, which a call divides among
-//! ranks, reach into each other's memory, and those of one rank leave no room for those of another. What comes out is
-//! what comes out of matrices that are stored by rows.
+//! Collective calls on matrices that are stored by columns. A call divides the rows of such a buffer among the ranks;
+//! these rows lie interleaved in memory. The results equal those of matrices that are stored by rows.
 
 use mpj::{Blocks, Communicator, Op, UserOp};
 use ndarray::{Array2, ShapeBuilder};
@@ -17,14 +16,14 @@ fn both(rank: usize, rows: usize) -> [Array2<i64>; 2] {
     [by_columns, by_rows]
 }
 
-/// Makes a call with each of them, and with such results.
+/// Makes a call with each of the two, and compares the results.
 #[track_caller]
 fn alike(rank: usize, rows: (usize, usize), call: impl Fn(&Array2<i64>, &mut Array2<i64>)) {
     alike_in_units(rank, rows, |data, into, _| call(data, into));
 }
 
-/// The same for a call that is told how many units parts have. These are rows where rows do not lie side by side, and
-/// numbers where they do: as many for each row as the last argument says.
+/// The same for a call with counts. The unit is a row if rows do not lie side by side, and else a number, of which each
+/// row has as many as the last argument says.
 #[track_caller]
 fn alike_in_units(
     rank: usize,
@@ -37,7 +36,7 @@ fn alike_in_units(
     assert_eq!(columns, rows, "rank {rank}");
 }
 
-/// Different numbers of rows for the ranks. One row lies side by side in either way.
+/// Different numbers of rows for the ranks. The numbers of a single row lie side by side in either order.
 fn parts(size: usize) -> Vec<usize> {
     (0..size).map(|rank| rank % 3 + 2).collect()
 }

@@ -120,7 +120,7 @@ fn selectors_by_value() {
     assert_eq!((ANY_SOURCE, ANY_TAG), (Source::Any, Tag::Any));
 }
 
-/// A synchronous send and its receive: the send is not over before.
+/// A synchronous send does not end before its receive begins.
 #[test]
 fn a_synchronous_send_is_over_after_the_receive_has_begun() {
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -138,7 +138,7 @@ fn a_synchronous_send_is_over_after_the_receive_has_begun() {
     });
 }
 
-/// Four threads of each rank, each with its partner, on one communicator.
+/// Four threads of each rank, each with a partner, on one communicator.
 #[test]
 fn threads_of_one_rank() {
     job(2, |world| {
@@ -186,7 +186,7 @@ fn time_goes_forward() {
         assert!(now >= last);
         last = now;
     }
-    // In seconds, as another clock around it has them.
+    // In seconds, by comparison with another clock.
     let around = std::time::Instant::now();
     let begin = mpj::wtime();
     thread::sleep(std::time::Duration::from_millis(20));

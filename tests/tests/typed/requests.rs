@@ -166,7 +166,7 @@ fn all_of_them() {
     });
 }
 
-/// One that fails is the answer, and the others are complete all the same.
+/// The call returns the error of the request that fails, and the others complete all the same.
 #[test]
 fn one_of_all_fails() {
     job(2, |world| {
@@ -185,7 +185,7 @@ fn one_of_all_fails() {
     });
 }
 
-/// The one that fails is out of the list, the others stay.
+/// The request that fails leaves the list, the others stay.
 #[test]
 fn one_of_any_fails() {
     job(1, |world| {
@@ -201,7 +201,7 @@ fn one_of_any_fails() {
     });
 }
 
-/// Requests of two jobs in one list are refused, and stay what they were.
+/// Requests of two jobs in one list are refused, and stay as they are.
 #[test]
 fn requests_of_two_jobs() {
     job(1, |here| {
@@ -221,7 +221,7 @@ fn requests_of_two_jobs() {
     });
 }
 
-/// A request may outlive the world: it cannot complete any more, and its buffer is safe.
+/// A request may outlive the world: it cannot complete then, and its buffer is safe.
 #[test]
 fn a_request_after_the_end() {
     let world_ended = crate::try_job(&mpj::Options::default(), 2, |world| {
@@ -245,7 +245,7 @@ fn a_receive_of_an_early_message_wakes_whoever_sleeps() {
         }
         thread::scope(|scope| {
             let sleeper = scope.spawn(|| world.recv(&mut [0u8], 0, 2).unwrap());
-            // Ample for the first message to have come, and for the thread to have fallen asleep.
+            // Long enough for the first message to come, and for the thread to fall asleep.
             thread::sleep(Duration::from_millis(100));
             let early = world.irecv(vec![0u8; 1000], 0, 1).unwrap();
             sleeper.join().unwrap();

@@ -113,7 +113,7 @@ fn panic_in_scope(world: &World, start: impl FnOnce(&World)) {
     assert_eq!(*caught.unwrap_err().downcast::<&str>().unwrap(), "in the scope");
 }
 
-/// Posted receives are cancelled, so the panic costs nothing but the scope.
+/// Posted receives are cancelled, so the panic ends only the scope.
 #[test]
 fn a_panic_with_nothing_but_posted_receives() {
     job(2, |world| {
@@ -152,7 +152,7 @@ fn a_panic_with_an_open_send() {
             assert!(matches!(error, Error::Device(mpjdev::Error::Finished)), "{error}");
             return error.class();
         }
-        // One waits for a message of the rank, the other one for the end of all.
+        // One rank waits for a message of the failed one, the other for the end of all.
         let outcome = match world.rank() {
             1 => world.recv(&mut [0u8; 8], 0, 5).map(drop),
             _ => world.barrier(),

@@ -16,7 +16,7 @@ fn either_protocol(body: impl Fn(&World) + Clone + Send + Sync + 'static) {
     }
 }
 
-/// A matrix of this many columns whose elements count.
+/// A matrix of this many columns whose elements are numbered.
 fn counting(rows: usize, columns: usize) -> Vec<u32> {
     (0..).take(rows * columns).collect()
 }
@@ -88,7 +88,7 @@ fn a_shorter_message_fills_the_beginning_and_a_longer_one_is_an_error() {
         assert_eq!(world.recv(&mut three, 0, 0).unwrap().count::<i32>().unwrap(), 2);
         let error = world.recv(&mut three, 0, 0).unwrap_err();
         assert_eq!(error.class(), ErrorClass::Truncate);
-        // A world that is dropped after an error waits for nobody: not for the sender either, whose send may fail.
+        // A world that is dropped after an error waits for nobody, not even for the sender, whose send may fail.
         world.recv(&mut three, 0, 0).unwrap();
         assert_eq!(matrix, [0, 5, 0, 2, 0, 3]);
     });

@@ -1,4 +1,4 @@
-//! Structures with padding, by derive, which needs no unsafe code of its user.
+//! Structures with padding, by a derive that needs no unsafe code of its user.
 
 #![forbid(unsafe_code)]
 
@@ -6,7 +6,7 @@ use mpj::{Datatype, Options, column, column_mut};
 
 use crate::{job, try_job};
 
-/// 5 bytes of fields, 3 of padding behind the first one.
+/// 5 bytes of fields, and 3 bytes of padding behind the first field.
 #[derive(Debug, Clone, Copy, PartialEq, Datatype)]
 #[repr(C)]
 struct Padded {
@@ -14,7 +14,7 @@ struct Padded {
     number: u32,
 }
 
-/// Of no particular representation, with structures and arrays of them inside.
+/// A structure of no particular representation that contains structures and arrays of them.
 #[derive(Debug, Clone, Copy, PartialEq, Datatype)]
 struct Nested<T, const N: usize> {
     first: u8,
@@ -23,7 +23,7 @@ struct Nested<T, const N: usize> {
     last: (),
 }
 
-/// Without padding.
+/// A structure without padding.
 #[derive(Debug, Clone, Copy, PartialEq, Datatype)]
 struct Whole(u32, [f32; 2], u32);
 
@@ -75,7 +75,7 @@ fn fields_arrive_and_padding_stays_at_home() {
     }
 }
 
-/// A message of fields is the fields one behind the other; in memory it changes nothing else.
+/// A message of structures has their fields one behind the other; a receive changes nothing else in memory.
 #[test]
 fn padding_is_left_alone() {
     let two = Padded::datatype().unwrap().layout(2).unwrap();

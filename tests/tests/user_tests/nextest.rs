@@ -1,5 +1,5 @@
-//! The samples under cargo-nextest, where it is installed: each test is a process of its own there, in a
-//! process group of its own. This executable is handed over as it is, so nothing is built.
+//! The samples under cargo-nextest, if it is installed. There each test is a process in a process group of its own.
+//! This executable is used as it is, so nothing is built.
 
 #![allow(clippy::print_stderr, reason = "a test that cannot be made here says so")]
 
@@ -13,16 +13,16 @@ use tempfile::TempDir;
 
 use super::{await_end, pids};
 
-/// What nextest ends with when a test has failed.
+/// The exit code of nextest when a test has failed.
 const FAILED: i32 = 100;
 
-/// What nextest is told of this executable, in files.
+/// Files that describe this executable to nextest.
 struct Nextest {
     folder: TempDir,
 }
 
 impl Nextest {
-    /// `None`, and a word about it, where there is no nextest.
+    /// Writes the files; `None`, with a message, if there is no nextest.
     fn here() -> Option<Self> {
         let version = Command::new("cargo-nextest").args(["nextest", "--version"]).output();
         if !version.is_ok_and(|output| output.status.success()) {
@@ -48,7 +48,7 @@ impl Nextest {
         fs::write(self.path(name), text).expect("room");
     }
 
-    /// nextest on these samples, also if they are ignored.
+    /// Runs nextest on these samples, also ignored ones.
     fn command(&self, what: &str, samples: &[&str]) -> Launch {
         let mut command = harness::command("cargo-nextest");
         command = command.args(["nextest", what, "--color", "never", "--run-ignored", "all"]);
@@ -62,7 +62,7 @@ impl Nextest {
         command = command.args(["--user-config-file", "none", "-E"]);
         command = command.args([format!("test(/^samples::({})$/)", samples.join("|"))]);
         command = command.env("RUST_BACKTRACE", "0").env("CARGO", env!("CARGO"));
-        // What the nextest that runs this test says, and what somebody set for it.
+        // Variables of the nextest that may run this test, and of its user.
         for name in ["NEXTEST", "NEXTEST_PROFILE", "NEXTEST_RETRIES", "NEXTEST_NO_CAPTURE"] {
             command = command.set(|command| command.env_remove(name));
         }
@@ -74,7 +74,7 @@ impl Nextest {
     }
 }
 
-/// What cargo prints, with no target folder locked.
+/// The output of cargo, which locks no target folder.
 fn cargo(words: &[&str]) -> String {
     let cargo = harness::command(env!("CARGO")).args(words);
     let outcome = cargo.set(|command| command.current_dir(workspace())).expect(0);

@@ -1,5 +1,5 @@
-//! Tests as users write them. Those that fail on purpose are ignored, and run one by one by the tests
-//! beside this file, each in a process of its own.
+//! Tests as users write them. Those that fail on purpose are ignored; the tests beside this file run each of them in a
+//! process of its own.
 
 #![allow(clippy::disallowed_methods, reason = "ranks end in every way there is")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what ranks print is looked at")]
@@ -17,7 +17,7 @@ fn wait_for(source: usize, world: &World) {
     world.recv(&mut value, source, 0).expect("a rank that goes ends the job");
 }
 
-/// How many descriptors this rank has of memory of the project. That of its own segment it has closed.
+/// How many descriptors of the project's memory this rank has open. It has closed that of its own segment.
 fn foreign_segments() -> usize {
     let descriptors = std::fs::read_dir("/proc/self/fd").expect("Linux");
     let links = descriptors.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());

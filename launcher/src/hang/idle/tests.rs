@@ -1,4 +1,4 @@
-//! What the kernel says of threads, as lines and of threads of this process.
+//! Which threads are idle, by lines as the kernel writes them and for threads of this process.
 
 use std::sync::mpsc;
 use std::thread;
@@ -82,12 +82,12 @@ fn switches_of_both_kinds_count() {
     assert_eq!(switches("voluntary_ctxt_switches:\t12\n"), None);
 }
 
-/// What is seen of a thread of this process.
+/// A thread of this process, if it is idle.
 fn seen(number: i32) -> Option<Idle> {
     idle(getpid(), &Entry { number, ..Entry::default() })
 }
 
-/// Waits until the thread is in the state, and answers what was seen of it.
+/// Waits until what is seen of the thread is `wanted`, and returns it.
 fn until(thread: i32, wanted: impl Fn(Option<Idle>) -> bool) -> Option<Idle> {
     let end = Instant::now() + Duration::from_secs(20);
     loop {

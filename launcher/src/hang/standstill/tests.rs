@@ -1,9 +1,9 @@
-//! What looks at made-up ranks add up to.
+//! When a standstill is noted, with made-up ranks and times.
 
 use super::*;
 use transport_lapi::bootstrap::board::{Blocked, TaskState, Wait};
 
-/// Ranks in the same call since the start, one of which has come to its `epoch`.
+/// Two ranks asleep in calls, the second in its `epoch`.
 fn asleep(epoch: u64) -> Option<Vec<Sleeper>> {
     let sleeper = |rank, epoch| Sleeper { rank, pid: 7 + rank as u32, epoch, moves: 3, threads: 1 };
     Some(vec![sleeper(0, 2), sleeper(1, epoch)])
@@ -21,7 +21,7 @@ impl Job {
         Self { standstill: Standstill::new(SPAN), start: Instant::now(), seconds: 0 }
     }
 
-    /// The next second, after which the ranks have used so many ticks each.
+    /// Goes on for a second, at whose end the ranks have used these ticks.
     fn second(&mut self, ranks: Option<Vec<Sleeper>>, used: [u64; 2]) -> Option<u64> {
         self.seconds += 1;
         let now = self.start + Duration::from_secs(self.seconds);
@@ -29,13 +29,13 @@ impl Job {
         told.map(|lasted| lasted.as_secs())
     }
 
-    /// The launcher has woken the ranks: they sleep again within a second.
+    /// Wakes the ranks, which sleep again within a second.
     fn wake(&mut self) {
         let now = self.start + Duration::from_secs(self.seconds);
         self.standstill.wake(now + WAKING);
     }
 
-    /// So many seconds asleep since `epoch`; answers what was told, and in which of them.
+    /// Lets the ranks sleep for so many seconds; returns the second of each note, and what it says.
     fn seconds(&mut self, count: u64, epoch: u64) -> Vec<(u64, u64)> {
         let told = (1..=count).map(|second| (second, self.second(asleep(epoch), [5, 5])));
         told.filter_map(|(second, told)| Some((second, told?))).collect()

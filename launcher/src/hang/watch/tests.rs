@@ -1,4 +1,4 @@
-//! What looks add up to, over made-up states; whether it is true, over all interleavings of a model.
+//! What is concluded from looks at made-up states, and whether it is true in all interleavings of a model.
 
 use std::ffi::CString;
 use std::fs;
@@ -29,8 +29,8 @@ fn deadlocks() -> Watch {
     Watch::new(true, None)
 }
 
-/// The looks after which a deadlock is sure, of ranks that are as in `first`, `then`, and `then` after each
-/// thread has looked for messages `more` times; `all_blocked` says whether their threads are, in between.
+/// Judges three looks: at `first`, at `then`, and at `then` after each thread has looked for messages `more` times.
+/// `all_blocked` says whether all threads are blocked or idle between the looks.
 fn verdict(first: Look, then: Look, more: u32, all_blocked: bool) -> Finding {
     let mut watch = deadlocks();
     let mut last = then.clone();
@@ -176,7 +176,7 @@ fn a_thread_in_no_call_and_another_namespace_are_doubts() {
     assert_eq!(idle(&TaskState { pid: u32::MAX, ..here }, &stacks), None);
 }
 
-/// The first list follows the first look, so it is there when the next look asks.
+/// A candidate without a list of its threads is dropped.
 #[test]
 fn idle_threads_have_to_sleep_from_the_first_list_on() {
     let ended = |_: usize| Stage::Ended;

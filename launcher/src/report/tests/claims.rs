@@ -1,4 +1,4 @@
-//! Reports are short and finite whatever ranks send.
+//! Reports stay short, whatever ranks send.
 
 use proptest::prelude::*;
 

@@ -263,7 +263,7 @@ mpjrun:   rank 1: and 994 more early messages
     assert!(found_in(&job, &snapshot([state(&[]), state(&[])])).ends_with(expected));
 }
 
-/// Each blocked call once: of two receives alike the other one is still told.
+/// Of two equal receives, only the one that a thread is blocked in is left out.
 #[test]
 fn the_queues_leave_out_what_the_table_has() {
     let mut job = joined(2);

@@ -105,7 +105,7 @@ mpjrun:   rank 1: joined, awake: computing, polling, or at the beginning of a ca
     assert!(shown.contains(expected), "{shown}");
 }
 
-/// What the processes of ranks do, as far as the kernel tells.
+/// What the processes of ranks do, by what the kernel says.
 #[test]
 fn a_rank_that_is_not_blocked_does_something() {
     let mut snapshot = snapshot([&[][..], &[], &[], &[], &[], &[recv(0, 7)]].map(state));

@@ -35,7 +35,7 @@ fn each_doubt_has_its_words() {
     );
     assert_eq!(
         said(&doubted([None, Some(Doubt::Elsewhere)])).as_deref(),
-        Some("rank 1 is in another namespace of processes, where threads cannot be counted")
+        Some("rank 1 is in another PID namespace, where threads cannot be counted")
     );
     let mut awake = doubted([Some(Doubt::Awake), None]);
     assert_eq!(said(&awake), None, "it was just woken");

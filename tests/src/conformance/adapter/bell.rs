@@ -1,4 +1,4 @@
-//! A5: whoever announced and found nothing is woken.
+//! A5: whoever has announced a sleep and found nothing is woken.
 
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -8,11 +8,11 @@ use transport_lapi::adapter::{Adapter, Doorbell, Frame, Post, TaskId};
 
 use super::{Maker, Sent, comes_soon, poll};
 
-/// A sleep that nobody ends is over after this long.
+/// Length of a sleep that nobody ends.
 const FOR_EVER: Duration = Duration::from_secs(120);
-/// A sleep that somebody ended took less than this.
+/// A sleep that took less than this was ended by somebody.
 const WOKEN: Duration = Duration::from_secs(60);
-/// What a thread needs, amply, to fall asleep; where it does not, a test shows less and passes all the same.
+/// More than a thread needs to fall asleep. If it needs longer, a test shows less and still passes.
 const ASLEEP: Duration = Duration::from_millis(30);
 
 /// Sleeps, and fails when nobody ended the sleep.
@@ -122,7 +122,7 @@ pub fn a_frame_to_oneself_wakes_a_sleeping_thread<A: Adapter>(make: Maker<A>) {
     });
 }
 
-/// Two tasks wake each other thousands of times: a wake-up that is lost once stops them.
+/// Two tasks wake each other thousands of times: one lost wake-up stops them.
 pub fn sleepers_that_take_turns_lose_no_wake_up<A: Adapter>(make: Maker<A>) {
     const ROUNDS: usize = 3_000;
     let tasks = make(2);
@@ -142,7 +142,7 @@ pub fn sleepers_that_take_turns_lose_no_wake_up<A: Adapter>(make: Maker<A>) {
     });
 }
 
-/// Announcements that are taken back do not disturb later sleeps.
+/// Withdrawn announcements do not disturb later sleeps.
 pub fn retracting_leaves_the_bell_in_order<A: Adapter>(make: Maker<A>) {
     let mut tasks = make(2);
     let [sender, receiver] = &mut tasks[..] else { panic!("two tasks were asked for") };
@@ -191,7 +191,7 @@ pub fn a_sleep_ends_with_its_time<A: Adapter>(make: Maker<A>) {
     assert!(start.elapsed() < WOKEN);
 }
 
-/// Tasks that are declared lost are known to all, and everybody is woken to see it.
+/// All tasks learn of tasks that are declared lost, and are woken for it.
 pub fn a_lost_task_is_known_to_all<A: Adapter>(make: Maker<A>) {
     let tasks = make(3);
     thread::scope(|scope| {

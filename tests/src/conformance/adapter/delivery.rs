@@ -54,7 +54,7 @@ pub fn frames_arrive_once_and_in_order<A: Adapter>(make: Maker<A>) {
     }
 }
 
-/// As before with five tasks, everybody to everybody and to itself.
+/// The same with five tasks, each of which sends to all and to itself.
 pub fn every_pair_keeps_its_own_order<A: Adapter>(make: Maker<A>) {
     for seed in 0..3 {
         let mut job = Job::new(make(5));
@@ -186,8 +186,8 @@ pub fn a_poll_keeps_to_its_budget<A: Adapter>(make: Maker<A>) {
     }
 }
 
-/// A3: what was answered with full does not arrive, whatever filled the ring, and however often it
-/// was offered; what was taken does.
+/// A3: a refused frame does not arrive, whatever filled the ring and however often it was offered; a frame that was
+/// taken does.
 pub fn a_full_ring_took_nothing<A: Adapter>(make: Maker<A>) {
     let mut job = Job::new(make(2));
     let caps = job.tasks[0].caps();
@@ -205,8 +205,8 @@ pub fn a_full_ring_took_nothing<A: Adapter>(make: Maker<A>) {
     }
 }
 
-/// A3, to the last line: frames of all lengths are offered until the room that is left is too small
-/// for nearly all of them. None of those taken is overwritten by a later one.
+/// A3 at the limit: frames of all lengths are offered until the remaining room is too small for nearly all of them. No
+/// frame that was taken is overwritten by a later one.
 pub fn a_ring_filled_to_the_last_line_keeps_its_frames<A: Adapter>(make: Maker<A>) {
     let mut job = Job::new(make(2));
     let caps = job.tasks[0].caps();
@@ -284,7 +284,7 @@ fn fill<A: Adapter>(job: &mut Job<A>) {
     assert!(job.outstanding() > 10);
 }
 
-/// A4: the target polls, nobody else does anything.
+/// A4: only the target polls.
 pub fn taken_frames_arrive_when_their_sender_does_nothing_more<A: Adapter>(make: Maker<A>) {
     let mut job = Job::new(make(2));
     fill(&mut job);

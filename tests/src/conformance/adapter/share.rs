@@ -1,8 +1,8 @@
-//! A7 and A8: shared gets are complete and right whether the target helps or not, and when they have ended
-//! nobody writes. An adapter that shares none answers so from the start, and passes.
+//! A7 and A8: shared gets are complete and correct whether the target helps or not, and nobody writes after their end.
+//! An adapter without shared gets says so at the start, and passes.
 //!
-//! - TS3: a region of these checks is of a buffer that is never freed, and its check touches the buffer
-//!   only while no get writes it.
+//! - TS3: each region of these checks covers a buffer that is never freed, and the check touches the buffer only while
+//!   no get writes to it.
 
 #![expect(unsafe_code, reason = "makes the regions that gets read and write")]
 
@@ -82,7 +82,7 @@ fn shares<A: Adapter>(task: &mut A) -> &mut dyn SharedGets {
     task.shared_gets().expect("an adapter keeps its capabilities")
 }
 
-/// How the only get that is under way ends.
+/// How the only open get ends.
 fn end_of_get<A: Adapter>(task: &mut A) -> Result<(), AdapterError> {
     struct Got(Option<Result<(), AdapterError>>);
     impl Events for Got {
@@ -194,7 +194,7 @@ pub fn a_shared_get_that_was_ended_is_written_by_nobody<A: Adapter>(make: Maker<
     }
 }
 
-/// Numbers of other gets, lengths that do not fit, gets that there are none of.
+/// Wrong numbers of gets, lengths that do not fit, gets that do not exist.
 pub fn help_that_fits_no_get_is_none<A: Adapter>(make: Maker<A>) {
     let mut scene = Scene::new(make, 100_000);
     assert!(!scene.help(0) && !scene.help(1), "before any get");

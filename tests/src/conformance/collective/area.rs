@@ -1,8 +1,8 @@
 //! The memory that a collective under test is lent.
 //!
-//! - CB1: a [`Area`] is lent to one call at a time, and is marked as lent until its rank has seen the end of the call, or
-//!   the device has failed and uses no buffer any more. While it is lent nobody touches the bytes; dropped before
-//!   its end, it leaks them.
+//! - CB1: an [`Area`] is lent to one call at a time. It is marked as lent until its rank has seen the end of the call,
+//!   or the device has failed and uses no buffer any more. While it is lent, nobody else touches the bytes. An area
+//!   that is dropped while it is lent leaks them.
 
 #![expect(unsafe_code, reason = "lends buffers of the tests to collectives")]
 
@@ -31,18 +31,18 @@ impl Area {
         &self.side
     }
 
-    /// Replaces what is in it: data for each block that has some.
+    /// Replaces the contents by the data of each block.
     ///
     /// # Panics
     /// When it is lent.
     pub fn fill(&mut self, blocks: &[Option<Vec<u8>>]) {
         assert!(!self.is_lent, "the memory is lent (CB1)");
-        // In place, since a call may know the address from before.
+        // In place, since a call may have kept the address.
         let image = self.image(blocks, None);
         self.memory.copy_from_slice(&image);
     }
 
-    /// The memory as it is with these data in it, and at last with `front` at the address of the buffer.
+    /// The contents with these data in it, and then with `front` at the address of the buffer.
     pub fn image(&self, blocks: &[Option<Vec<u8>>], front: Option<&[u8]>) -> Vec<u8> {
         let mut memory = self.side.blank();
         for (number, data) in blocks.iter().enumerate() {
@@ -82,7 +82,7 @@ impl Area {
         Output::new(region, self.side.origin(), self.side.elements())
     }
 
-    /// The bytes of the data, with what lies between, to be read. The memory counts as lent.
+    /// The bytes of the data, with the gaps between them, for reading. The memory counts as lent.
     pub fn lend_source(&mut self) -> SendRegion {
         self.is_lent = true;
         let data = &self.memory[self.side.start()..][..self.side.len()];
@@ -90,7 +90,7 @@ impl Area {
         unsafe { SendRegion::new(data.as_ptr(), data.len()) }
     }
 
-    /// The same, to be written.
+    /// The same, for writing.
     pub fn lend_sink(&mut self) -> RecvRegion {
         self.is_lent = true;
         let data = &mut self.memory[self.side.start()..][..self.side.len()];

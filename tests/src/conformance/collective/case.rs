@@ -1,5 +1,5 @@
-//! The parameters of one check of a collective, as numbers that a generator chooses, as values that the check asks
-//! for, and as text that names it in a report and runs it again.
+//! A case: the parameters of one check of a collective, as numbers that a generator chooses, as values for the check,
+//! and as text that names the case in a report and runs it again.
 
 use std::fmt;
 use std::str::FromStr;
@@ -127,7 +127,7 @@ pub const WORDS: [(&str, &[&str]); PARAMETERS] = [
     ("mode", Mode::WORDS),
     ("backend", BACKEND_WORDS),
 ];
-/// Jobs of more ranks do not have the longest messages: all of them are computed again by plain loops.
+/// Jobs of more ranks do not get the longest messages, since plain loops compute all of them again.
 const MOST_RANKS_OF_LONGEST: usize = 5;
 
 /// The numbers of the parameters, as they stand in [`WORDS`].
@@ -211,11 +211,11 @@ impl Collective {
     }
 }
 
-/// One call of a collective with all that can differ about it.
+/// One call of a collective with all its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Case {
     choices: [usize; PARAMETERS],
-    /// What the data are made from.
+    /// The seed of the data.
     pub seed: u64,
 }
 
@@ -226,7 +226,7 @@ impl Case {
         Self { choices, seed }
     }
 
-    /// A case of chance.
+    /// A random case.
     pub fn random(numbers: &mut Numbers) -> Self {
         let choices = WORDS.map(|(_, words)| numbers.below(words.len()));
         Self::new(choices, numbers.next_number() % 1_000)
@@ -242,7 +242,7 @@ impl Case {
         self.choices
     }
 
-    /// Replaces values that the call cannot have, that do not matter to it, or that together take too long.
+    /// Replaces values that the call cannot have, that have no effect on it, or that together take too long.
     pub fn settle(choices: &mut [usize; PARAMETERS]) {
         let collective = Collective::ALL[choices[COLLECTIVE]];
         if collective.is_inter() && choices[RANK] == 0 {
@@ -297,7 +297,7 @@ impl Case {
         RANKS[self.choices[RANK]]
     }
 
-    /// The root in a group of so many ranks.
+    /// The root in a group of this number of ranks.
     pub fn root(&self, ranks: usize) -> usize {
         match RootRank::ALL[self.choices[ROOT]] {
             RootRank::First => 0,
@@ -321,7 +321,7 @@ impl Case {
         Op::ALL[self.choices[OP]]
     }
 
-    /// Whether ranks work in place that can.
+    /// Whether ranks work in place where they can.
     pub fn is_in_place(&self) -> bool {
         Place::ALL[self.choices[PLACE]] == Place::Same
     }
@@ -364,7 +364,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// What is not named has its first value.
+/// Parameters that are not named have their first values.
 impl FromStr for Case {
     type Err = String;
 

@@ -1,5 +1,5 @@
-//! Elements of a case: how many bytes, what values, and what operations make of two of them, by code that has
-//! nothing in common with the one under test.
+//! Elements of a case: their size, their values, and the result of operations on two of them, by code that has nothing
+//! in common with the code under test.
 //!
 //! Here elements are *packed*: the bytes of data, without padding. Floating-point numbers are such that all sums and
 //! products of a case are exact, so every order of combining them gives the same bits.
@@ -136,7 +136,7 @@ impl Kind {
     pub fn data(self, numbers: &mut Numbers, count: usize) -> Vec<u8> {
         static BLOCKS: [OnceLock<Vec<u8>>; Kind::ALL.len()] =
             [const { OnceLock::new() }; Kind::ALL.len()];
-        // A prime number, so that blocks of no usual length have the same elements at the same places.
+        // A prime number, so that blocks of usual lengths differ in their elements.
         const ELEMENTS: usize = 65_521;
         let block = BLOCKS[self as usize].get_or_init(|| self.any(&mut Numbers(1), ELEMENTS));
         cut(block, numbers.below(ELEMENTS) * self.size(), count * self.size())
@@ -204,7 +204,7 @@ impl Op {
         self.predefined().is_some()
     }
 
-    /// Whether operands may change places.
+    /// Whether the operation is commutative.
     pub fn commutes(self) -> bool {
         !matches!(self, Self::Left | Self::Product)
     }

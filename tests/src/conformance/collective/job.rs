@@ -8,10 +8,10 @@ use mpjdev::{BackendChoice, Options, wireup};
 
 use crate::conformance::ranks::{self, Watched};
 
-/// What a rank answers, or what is wrong, in words.
+/// A rank's answer, or what is wrong.
 pub type Answer<R> = Result<R, String>;
 
-/// Runs `body` on every rank and ends the devices together; gives the answers.
+/// Runs `body` on every rank, ends the devices together, and returns the answers.
 ///
 /// # Panics
 /// When a rank panics or fails, or the job does not end within `limit`.

@@ -1,8 +1,8 @@
-//! Few cases in which each two values of different parameters meet.
+//! A small set of cases in which every two values of different parameters meet.
 //!
-//! Most faults need one or two values to meet, so such cases find nearly what the full product finds. The
-//! generator is greedy: it takes a pair that has not met yet, tries some completions by chance, and keeps the one
-//! in which the most such pairs meet.
+//! Most faults need one or two values to meet, so these cases find nearly what the full product finds. The generator is
+//! greedy: it takes a pair that has not met yet, tries some random completions, and keeps the one in which the most new
+//! pairs meet.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ const TRIES: usize = 12;
 /// Completions that are tried before a pair counts as impossible.
 const MOST_TRIES: usize = 1_000;
 
-/// Lists of numbers, one below each of `values`, in which all pairs meet that can. `settle` replaces numbers that
-/// cannot stand beside the others; what it has settled it leaves alone.
+/// Lists of numbers, each below that of `values` at its place, in which all possible pairs meet. `settle` replaces
+/// numbers that do not go with the others; it leaves a settled list unchanged.
 pub fn pairwise<const N: usize>(
     values: [usize; N],
     seed: u64,
@@ -51,7 +51,7 @@ pub fn pairwise<const N: usize>(
     lists
 }
 
-/// A list of chance with this pair in it, if settling leaves it there.
+/// A random list with this pair in it, if settling leaves the pair there.
 fn completed<const N: usize>(
     pair: Pair,
     values: [usize; N],

@@ -1,5 +1,4 @@
-//! A rank's part in a case: the call, by whichever way the case has it, and the comparison of all its memory with the
-//! reference.
+//! A rank's part in a case: makes the call in the way of the case, and compares all its memory with the reference.
 
 use std::any::Any;
 
@@ -21,7 +20,7 @@ const ROUNDS: usize = 3;
 /// The tag with which leaders make an intercommunicator.
 const TAG: i32 = 77;
 
-/// Plays the part of this rank in a case on a communicator of as many ranks. What is wrong is told in words.
+/// Plays the part of this rank in a case, on a communicator of as many ranks.
 ///
 /// # Errors
 /// The first byte that is wrong, or the error of a call.
@@ -272,7 +271,7 @@ fn users(op: Op, kind: Kind, shape: Shape) -> UserOp {
     })
 }
 
-/// Refuses memory that is not as it should be.
+/// Checks that the memory is as it should be.
 fn compare(what: &str, area: &Area, expected: Vec<u8>) -> Result<(), String> {
     if area.memory() == expected {
         return Ok(());

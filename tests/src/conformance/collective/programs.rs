@@ -1,9 +1,9 @@
-//! Random programs: collectives, blocking and started ones, with messages between them, on communicators that are made
-//! of each other and dropped again.
+//! Random programs: blocking and started collectives, with messages between them, on communicators that are made from
+//! each other and dropped again.
 //!
-//! - RP1: every rank draws the same steps from the seed, and keeps account of the members of all communicators, also
-//!   of those that it is not in. All take the steps in the same order, so no program can stand still.
-//! - RP2: which requests a rank waits for, how, and when it drops its handle of a communicator, it draws by itself.
+//! - RP1: every rank draws the same steps from the seed, and knows the members of all communicators, also of those that
+//!   it is not in. All take the steps in the same order, so no program can stop.
+//! - RP2: each rank draws for itself which requests it waits for, how, and when it drops its handle of a communicator.
 
 use mpicore::op::{ElementKind, Predefined};
 use mpicore::{Communicator, Error, Input, Operand, Output, Plan, Reduction};
@@ -22,10 +22,10 @@ use tree::{Node, Own};
 const MOST: usize = 14;
 /// Lengths of data, in words.
 const LENGTHS: [usize; 5] = [0, 1, 3, 200, 6_000];
-/// Longest time for which a rank keeps what all have given up, in steps.
+/// For how many steps at most a rank keeps what all have given up.
 const LINGER: usize = 8;
 
-/// A thread of a rank in its program.
+/// A rank's thread in its program.
 pub struct Program {
     seed: u64,
     rank: u32,
@@ -35,7 +35,7 @@ pub struct Program {
     /// RP2.
     own: Numbers,
     nodes: Vec<Node>,
-    /// What was given up, with the step at which it is dropped.
+    /// Handles that were given up, with the step at which each is dropped.
     leaving: Vec<(usize, Own)>,
     pending: Vec<Pending>,
 }
@@ -73,7 +73,7 @@ impl Buffers {
         self.output.as_mut().map_or_else(Output::none, Area::lend_output)
     }
 
-    /// Takes the memory back after the end, and looks at it.
+    /// Takes the memory back after the end, and checks it.
     fn check(mut self, what: &str) -> Result<(), String> {
         self.input.iter_mut().for_each(|area| area.set_lent(false));
         let Some(mut output) = self.output.take() else { return Ok(()) };
@@ -91,7 +91,7 @@ impl Buffers {
     }
 }
 
-/// Memory of so many bytes of words, and what is in it.
+/// Memory of this many bytes of words, with contents.
 fn filled(bytes: usize, data: Option<&[u8]>) -> Area {
     let form = Form::new(Shape::Plain, Kind::I64);
     let mut area = Area::new(Side::consecutive(&form, &[bytes / Kind::I64.size()]));
@@ -105,7 +105,7 @@ fn words(error: Error) -> String {
 }
 
 impl Program {
-    /// The program of a seed, on a communicator that nothing else uses, of all ranks of the job in order.
+    /// The program of a seed, on a communicator that nothing else uses and that has all ranks of the job in order.
     pub fn new(seed: u64, over: &Communicator) -> Self {
         let rank = over.rank();
         Self {
@@ -120,7 +120,7 @@ impl Program {
         }
     }
 
-    /// Takes so many steps, and waits for all that is under way then.
+    /// Takes this number of steps, and waits for all that is under way then.
     ///
     /// # Errors
     /// What is wrong, in words.
@@ -164,7 +164,7 @@ impl Program {
         Kind::I64.data(&mut Numbers(seed + u64::from(rank)), len)
     }
 
-    /// Every member sends to one of the others, by messages of their own.
+    /// Every member sends a message to one of the others.
     fn exchange(&mut self, chosen: usize) -> Result<(), String> {
         let len = LENGTHS[self.common.below(LENGTHS.len())];
         let (shift, tag) = (self.common.below(5), self.common.below(3) as i32);
@@ -173,7 +173,7 @@ impl Program {
         let Some(over) = self.nodes[chosen].communicator().map_err(words)?.cloned() else {
             return Ok(());
         };
-        // Between groups of different lengths only as many as both have.
+        // Between groups of different sizes, as many as the smaller one has.
         let pairs = own.len().min(peers.len());
         let place = over.rank() as usize;
         if place >= pairs {
@@ -260,7 +260,7 @@ impl Program {
         }
     }
 
-    /// Drops what is to be dropped, and waits for some of what is under way, or looks at it.
+    /// Drops what is due, and waits for or tests some of what is under way.
     fn attend(&mut self, base: &Communicator) -> Result<(), String> {
         self.leaving.retain(|(until, _)| *until > self.step);
         match self.own.below(6) {

@@ -8,7 +8,7 @@ use super::case::{Case, Collective, Size};
 use super::shape::{Form, Shape, Side};
 use crate::conformance::Numbers;
 
-/// Data of a buffer, block by block; there are none where the call finds or leaves nothing of interest.
+/// Data of a buffer, block by block; `None` for a block that does not matter.
 pub type Data = Vec<Option<Vec<u8>>>;
 
 /// A rank's part of a call.
@@ -29,14 +29,14 @@ pub struct Contents {
     pub before: Data,
     /// In the output after it.
     pub after: Data,
-    /// After it, these data stand at the address of the output, whatever blocks are there.
+    /// These data are at the address of the output after the call, whatever blocks are there.
     pub front: Option<Vec<u8>>,
 }
 
 /// The operands of some ranks combined, up to each of them.
 type Prefixes = Arc<Vec<Vec<u8>>>;
 
-/// A case, with what the ranks of a job need not each compute for themselves.
+/// A case, with results that the ranks of a job compute only once.
 #[derive(Debug)]
 pub struct Reference {
     case: Case,

@@ -1,5 +1,5 @@
-//! Where the elements of a case lie: as lists of displacements, by code that has nothing in common with the one under
-//! test, and beside them as the datatype that the call is given.
+//! Where the elements of a case lie: as lists of displacements, by code that has nothing in common with the code under
+//! test, and as the datatype that the call gets.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ choices! {
     }
 }
 
-/// What of a memory block is no data.
+/// The byte that fills memory outside of the data.
 const MARK: u8 = 0xA7;
 /// Bytes before and behind all data.
 const MARGIN: usize = 48;
@@ -46,7 +46,7 @@ impl Shape {
         }
     }
 
-    /// The shape of the block of a rank, where all have shapes of their own.
+    /// The shape of a rank's block, where each block has a shape of its own.
     pub fn of_block(self, rank: usize, kind: Kind) -> Self {
         match Self::ALL[(self as usize + rank) % Self::ALL.len()] {
             Self::Plain if kind.has_padding() => Self::Typed,
@@ -55,7 +55,7 @@ impl Shape {
     }
 }
 
-/// A shape with elements of a kind.
+/// A shape of elements of one kind.
 #[derive(Debug, Clone)]
 pub struct Form {
     kind: Kind,
@@ -66,7 +66,7 @@ pub struct Form {
 }
 
 impl Form {
-    /// A form.
+    /// Makes a form.
     ///
     /// # Panics
     /// When the datatype cannot be made.
@@ -98,12 +98,12 @@ impl Form {
         Self { kind, displacements, extent, datatype }
     }
 
-    /// The datatype; there is none where elements follow each other.
+    /// The datatype; `None` if elements follow each other without gaps.
     pub fn datatype(&self) -> Option<&Datatype> {
         self.datatype.as_ref()
     }
 
-    /// From which byte to which the data of `count` datatypes reach.
+    /// The first byte of the data of `count` datatypes, and the byte behind the last one.
     pub fn bounds(&self, count: usize) -> (isize, isize) {
         if count == 0 {
             return (0, 0);
@@ -111,7 +111,7 @@ impl Form {
         let low = self.displacements.iter().min().expect("a datatype has elements");
         let high = self.displacements.iter().max().expect("as above");
         let last = self.extent * (count as isize - 1) + high;
-        // Padding of the last element comes behind its data.
+        // The padding of the last element follows its data.
         (*low, last + self.kind.size() as isize)
     }
 
@@ -150,7 +150,7 @@ struct Block {
     at: isize,
 }
 
-/// The blocks of a buffer, and how the call is told of them.
+/// The blocks of a buffer, and how the call gets them.
 #[derive(Debug, Clone)]
 pub struct Side {
     blocks: Vec<Block>,
@@ -161,7 +161,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// Blocks with so many datatypes each, one behind another.
+    /// Blocks with these numbers of datatypes, one behind another.
     pub fn consecutive(form: &Form, counts: &[usize]) -> Self {
         let mut first = 0;
         let places = counts.iter().map(|count| {
@@ -253,7 +253,7 @@ impl Side {
         }
     }
 
-    /// The bytes of all data, with what lies between.
+    /// The number of bytes of all data, with the gaps between them.
     pub fn len(&self) -> usize {
         self.high.abs_diff(self.low)
     }
@@ -273,7 +273,7 @@ impl Side {
         MARGIN
     }
 
-    /// Memory for it, with margins, without data.
+    /// Memory for it, with margins and without data.
     pub fn blank(&self) -> Vec<u8> {
         vec![MARK; self.len() + 2 * MARGIN]
     }
@@ -306,7 +306,7 @@ impl Side {
             let start = place(datatype);
             return memory[start..start + data.len()].copy_from_slice(data);
         }
-        // By indices: iterators and slices take many times as long where nothing is optimized.
+        // By indices: iterators and slices take many times as long without optimisation.
         let mut from = 0;
         while from < data.len() {
             for displacement in &form.displacements {
@@ -327,7 +327,7 @@ impl Side {
 mod tests {
     use super::*;
 
-    /// The datatypes are what the lists of displacements say.
+    /// The datatypes agree with the lists of displacements.
     #[test]
     fn forms_and_datatypes_agree() {
         for (shape, kind) in

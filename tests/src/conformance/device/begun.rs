@@ -1,4 +1,4 @@
-//! Operations that a client of the device ends: generalized requests (MPI-4 section 13.2).
+//! Generalized requests: operations that a client of the device ends (MPI-4 section 13.2).
 
 use std::sync::mpsc;
 use std::thread;
@@ -10,7 +10,7 @@ use super::job::Setup;
 use super::rank::{Pending, Rank, check};
 use crate::conformance::payload;
 
-/// Begins an operation, for a list.
+/// Begins an operation and returns it for a list.
 fn begin<A: Adapter>(rank: &Rank<A>, tag: i32) -> (Pending, Ending) {
     let (request, ending) = rank.begin(Call::Barrier, 5, tag).unwrap();
     (Pending::bare(request), ending)
@@ -43,7 +43,7 @@ pub fn their_client_ends_them<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// They stand in lists beside receives and sends.
+/// Lists may have them beside receives and sends.
 pub fn in_lists_with_messages<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         let other = 1 - rank.me();
@@ -69,7 +69,7 @@ pub fn in_lists_with_messages<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// Another thread ends what the first one waits for, in every kind of wait, when it sleeps.
+/// Another thread ends the operation for which the first one sleeps, in every kind of wait.
 pub fn a_sleeping_wait_is_woken<A: Adapter>(setup: &Setup<A>) {
     setup.run(1, |rank| {
         let (give, take) = mpsc::channel::<Ending>();
@@ -94,7 +94,7 @@ pub fn a_sleeping_wait_is_woken<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// A function that follows one operation ends another one, on whatever call the thread is.
+/// A function that follows one operation ends another one, in whatever call its thread is.
 pub fn continuations_follow_them_and_end_them<A: Adapter>(setup: &Setup<A>) {
     const LINKS: i32 = 50;
     setup.run(2, |rank| {
@@ -137,7 +137,7 @@ pub fn they_are_left_alone<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// To end one on a device that has ended, or on another one, does nothing.
+/// To end an operation does nothing on a device that has ended, or on another device.
 pub fn on_a_device_that_has_ended<A: Adapter>(setup: &Setup<A>) {
     let devices = setup.devices(2);
     let (request, ending) = devices[0].begin(Call::Other, 0, 0).unwrap();

@@ -52,7 +52,7 @@ pub fn buffers_of_every_size<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// What the sender does with its buffer after it has started the send changes nothing of the message.
+/// The message does not change by what the sender does with its buffer after it has started the send.
 pub fn a_buffer_may_be_used_again_at_once<A: Adapter>(setup: &Setup<A>) {
     let met = Barrier::new(2);
     setup.run(2, move |rank| {
@@ -75,7 +75,7 @@ pub fn a_buffer_may_be_used_again_at_once<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// A message that is no buffer is an error of the receive that asked for one, and of nothing else.
+/// A message that is no buffer is an error only of the receive that asked for one.
 pub fn messages_that_are_no_buffers<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         if rank.me() == 0 {

@@ -1,4 +1,4 @@
-//! Cancelling receives, and giving requests up (MPI-4 sections 3.8.4 and 3.7.3).
+//! Cancelled receives, and requests that are given up (MPI-4 sections 3.8.4 and 3.7.3).
 
 use std::sync::Barrier;
 
@@ -97,8 +97,7 @@ pub fn other_receives_keep_their_order<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// A request that was given up: a posted receive takes no message, anything else ends by itself,
-/// and nothing stays behind.
+/// After a request is given up, a posted receive takes no message, anything else ends by itself, and nothing is left.
 pub fn dropped_requests<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         let other = 1 - rank.me();
@@ -119,7 +118,7 @@ pub fn dropped_requests<A: Adapter>(setup: &Setup<A>) {
         while !rank.dump().unwrap().ends_with("open requests: 0\n") {
             rank.progress().unwrap();
         }
-        // Behind everything that was given up: until then, the other one may need this one.
+        // Behind everything that was given up: until then, the other rank may need this one.
         rank.detach(rank.isend(Vec::new(), other, 1000).unwrap());
         rank.recv(&mut [], other, 1000).unwrap();
         assert_eq!(rank.iprobe(None, None).unwrap(), None);

@@ -17,7 +17,7 @@ fn demand<A: mpjdev::Adapter>(rank: &super::rank::Rank<A>) {
     rank.send(&[], 0, 1000).unwrap();
 }
 
-/// A test says no until the message is there, then gives the status once.
+/// A test returns nothing until the message is there, and then returns the status once.
 pub fn testing<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         for (tag, len) in (0..).zip([0, 100, 10_000, 1_200_000]) {
@@ -43,7 +43,7 @@ pub fn testing<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// Tests of lists take what is complete and nothing else; that of all takes everything or nothing.
+/// Tests of lists take only what is complete; the test of all takes everything or nothing.
 pub fn testing_lists<A: Adapter>(setup: &Setup<A>) {
     const LENGTHS: [usize; 4] = [10, 20_000, 0, 300_000];
     setup.run(2, |rank| {
@@ -89,7 +89,7 @@ pub fn testing_lists<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// Calls until there is something.
+/// Calls until there is a result.
 fn until<R>(mut call: impl FnMut() -> Option<R>) -> R {
     loop {
         match call() {
@@ -99,7 +99,7 @@ fn until<R>(mut call: impl FnMut() -> Option<R>) -> R {
     }
 }
 
-/// The outcome of a request can be seen any number of times before it is taken, also where it is an error, and of a
+/// The outcome of a request can be seen any number of times before it is taken, also if it is an error, and also of a
 /// send.
 pub fn looking_without_taking<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {

@@ -1,4 +1,4 @@
-//! Arguments that no call accepts, and the edges of those that it does.
+//! Arguments that every call refuses, and the limits of those that calls accept.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::job::Setup;
 use super::rank::{Rank, check};
 use crate::conformance::payload;
 
-/// What every call says that names a source and a tag, and the calls that name a destination.
+/// The answers of all calls that name a source and a tag, or a destination.
 fn errors_of<A: Adapter>(rank: &Rank<A>, peer: usize, tag: i32) -> Vec<Error> {
     let nothing: &mut [u8] = &mut [];
     vec![
@@ -83,7 +83,7 @@ pub fn requests_of_other_devices<A: Adapter>(setup: &Setup<A>) {
         assert!(matches!(other.iwait(strange()), Err(Error::Request)), "no such number here");
         let own = [1, 2].map(|tag| other.irecv(8, 0, tag).unwrap());
         for request in [strange(), strange()] {
-            // A test does not block: a request taken for one of these receives is not complete.
+            // A test does not block: a request mistaken for one of these receives is not complete.
             let outcome = other.itest(&mut Some(request));
             assert!(matches!(outcome, Err(Error::Request)), "{outcome:?}");
         }

@@ -11,7 +11,7 @@ use super::job::Setup;
 use super::rank::{Pending, Rank, check};
 use crate::conformance::payload;
 
-/// What every call says that names `other`.
+/// The answers of all calls that name `other`.
 fn errors_towards<A: Adapter>(rank: &Rank<A>, other: usize) -> Vec<Error> {
     vec![
         rank.send(&[1], other, 0).unwrap_err(),
@@ -27,7 +27,7 @@ fn errors_towards<A: Adapter>(rank: &Rank<A>, other: usize) -> Vec<Error> {
     ]
 }
 
-/// What every call says.
+/// The answers of all calls.
 fn errors_of<A: Adapter>(rank: &Rank<A>) -> Vec<Error> {
     let others = [
         rank.progress().unwrap_err(),
@@ -71,7 +71,7 @@ pub fn the_end_waits_for_all<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// What was sent before, and not waited for, arrives all the same: more than the rings hold.
+/// Messages that were sent before and not waited for still arrive, also more than the rings hold.
 pub fn sends_before_the_end_arrive<A: Adapter>(setup: &Setup<A>) {
     const MESSAGES: u64 = 700;
     let len = |seed: u64| if seed % 100 == 7 { 200_000 } else { 300 };
@@ -134,7 +134,7 @@ fn go_on_without_the_last<A: Adapter>(rank: &Rank<A>) {
     for (seed, len) in (0..).zip([1, 3_000, 2 << 20]) {
         let send = rank.isend(payload(seed, len), other, 77).unwrap();
         let mut got = vec![0; len];
-        // Any source: the loss was told once.
+        // Receives from any source: the loss was reported once.
         let status = rank.recv(&mut got, None, 77).unwrap();
         assert_eq!((status.source, status.bytes), (other as u32, len));
         check(&got, seed);
@@ -144,7 +144,7 @@ fn go_on_without_the_last<A: Adapter>(rank: &Rank<A>) {
     rank.progress().unwrap();
     let left = rank.dump().unwrap();
     assert!(left.contains("open requests: 0"), "nothing is left of what has failed: {left}");
-    // Both have done all that before the first one ends.
+    // Both have done all this before the first one ends.
     let done = rank.isend(vec![0], other, 78).unwrap();
     rank.recv(&mut [1], other, 78).unwrap();
     // The other one may end before its answer is on its way.
@@ -165,8 +165,8 @@ pub fn a_lost_rank_fails_blocked_receives<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// Operations that do not need the lost rank are none of its business, those from any source fail once, and what it
-/// has sent before counts.
+/// Operations that do not need the lost rank go on, receives from any source fail once, and what the lost rank has sent
+/// before still counts.
 pub fn a_lost_rank_fails_no_other_operation<A: Adapter>(setup: &Setup<A>) {
     setup.run_open(3, |rank| {
         if rank.me() == 2 {
@@ -189,7 +189,7 @@ pub fn a_lost_rank_fails_no_other_operation<A: Adapter>(setup: &Setup<A>) {
         let mut early = vec![0; 500];
         match rank.recv(&mut early, 2, 9) {
             Ok(_) => check(&early, 9),
-            // By rendezvous the data went with their sender.
+            // By rendezvous, the data are lost with their sender.
             Err(error) => expect_lost(&error, 2),
         }
         let send = rank.isend(payload(1, 300_000), other, 1).unwrap();
@@ -256,8 +256,8 @@ pub fn a_lost_rank_ends_no_collective_of_others<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// In a context that needs the lost rank everything that waits fails, once, also for a rank that lives and never does
-/// its part, and so does what is begun later; in others the device goes on.
+/// In a context that needs the lost rank, everything that waits fails once, even if it waits for a living rank that
+/// never does its part, and so does what is begun later. In other contexts the device goes on.
 pub fn a_lost_member_fails_what_its_collectives_wait_for<A: Adapter>(setup: &Setup<A>) {
     setup.run_open(3, |rank| {
         if rank.me() == 2 {
@@ -267,7 +267,7 @@ pub fn a_lost_member_fails_what_its_collectives_wait_for<A: Adapter>(setup: &Set
         rank.set_members(3, Arc::new(These(&[2, 1, 0]))).unwrap();
         rank.detach(inside.isend(payload(7, 100), other, 7).unwrap());
         inside.probe(other, 7).unwrap();
-        // Sends that nobody receives, and receives that nobody sends for.
+        // Sends without receives, and receives without messages.
         let open = [
             inside.issend(payload(1, 10), other, 1).unwrap(),
             inside.issend(payload(2, 300_000), other, 2).unwrap(),
@@ -355,7 +355,7 @@ pub fn a_rank_is_lost_in_the_middle_of_long_messages<A: Adapter>(setup: &Setup<A
                 Ok(_) => check(&got, 4),
                 Err(error) => expect_lost(&error, 2),
             }
-            // Where both ended well the loss was not noticed yet.
+            // If both ended well, the loss was not noticed yet.
             expect_lost(&rank.recv(&mut [0; 8], 2, 6).unwrap_err(), 2);
             go_on_without_the_last(rank);
         });
@@ -408,7 +408,7 @@ fn poll(mut call: impl FnMut() -> Result<bool, Error>) -> Error {
     }
 }
 
-/// A rank that never blocks finds out too: its requests would not end.
+/// A rank that never blocks learns of the loss too: its requests fail.
 pub fn a_lost_rank_fails_polling<A: Adapter>(setup: &Setup<A>) {
     lose_the_last(setup, |rank| match rank.me() {
         0 => {
@@ -422,13 +422,13 @@ pub fn a_lost_rank_fails_polling<A: Adapter>(setup: &Setup<A>) {
 /// The collective end cannot wait for a rank that is gone.
 pub fn a_lost_rank_fails_the_end<A: Adapter>(setup: &Setup<A>) {
     let blocked = |rank: &Rank<A>| {
-        // Whichever of the others fails first is lost to the other one then.
+        // The first of the others to fail is then lost for the other one.
         assert_eq!(rank.finish().unwrap_err().class(), ErrorClass::ProcFailed);
     };
     lose_the_last_by(setup, |rank| rank.abort(), blocked);
 }
 
-/// A rank that gave its device up is gone as well, though it lives.
+/// A living rank that has given up its device counts as gone too.
 pub fn a_rank_that_gives_up_is_lost<A: Adapter>(setup: &Setup<A>) {
     let blocked = |rank: &Rank<A>| {
         expect_lost(&rank.recv(&mut [0; 8], 2, 0).unwrap_err(), 2);

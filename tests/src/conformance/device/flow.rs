@@ -8,7 +8,7 @@ use super::job::Setup;
 use super::rank::{Rank, check};
 use crate::conformance::payload;
 
-/// Early memory of one rank for another one, in these tests.
+/// The early memory of one rank for another one in these tests.
 const EARLY_LIMIT: usize = 64 << 10;
 
 /// Messages of each sender: together they are many times the early memory, and some of them are too
@@ -50,8 +50,8 @@ pub fn early_memory_is_bounded<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// Credit that was used up is there again when the messages were received, early or not, so that
-/// later messages go as they would have gone at first.
+/// Used credit comes back when the messages are received, early or not, so that later messages go as the first ones
+/// did.
 pub fn early_memory_comes_back<A: Adapter>(setup: &Setup<A>) {
     setup.with_early_limit(EARLY_LIMIT).run(2, |rank| {
         let flood = 2 * EARLY_LIMIT / 2_000;
@@ -90,11 +90,11 @@ pub fn early_memory_comes_back<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// Messages of which three, and no fourth one, have credit at a time.
+/// Messages of which exactly three have credit at a time.
 const LARGE: usize = 17_000;
 
-/// Credit that has come is used by the next message, also where the sender makes no other call. A send
-/// that does without ends by its receive only, and there is none before all have ended.
+/// The next message uses credit that has come, even if the sender makes no other call. A send without credit would end
+/// only by its receive, and no receive begins before all sends have ended.
 pub fn credit_that_has_come_is_used<A: Adapter>(setup: &Setup<A>) {
     if !setup.is_eager(LARGE) {
         return;
@@ -106,7 +106,7 @@ pub fn credit_that_has_come_is_used<A: Adapter>(setup: &Setup<A>) {
                 let send = |tag| rank.isend(payload(round, LARGE), 1, tag).unwrap();
                 rank.complete(&mut [0, 1, 2].map(send));
                 sent.wait();
-                // Credit comes before it.
+                // The credit comes before this message.
                 rank.recv(&mut [], 1, 9).unwrap();
             } else {
                 sent.wait();
@@ -226,7 +226,7 @@ pub fn the_dump_names_what_is_queued<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// A device that does nothing says so.
+/// The dump of an idle device says that it is idle.
 pub fn the_dump_of_an_idle_device<A: Adapter>(setup: &Setup<A>) {
     setup.run(3, |rank| {
         let expected = format!(

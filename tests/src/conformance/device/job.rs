@@ -11,7 +11,7 @@ use crate::conformance::ranks::{self, Watched};
 /// How long a job may take.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// What connects the ranks of a job, and how its devices behave: what the suite is run on.
+/// What the suite runs on: what connects the ranks of a job, and how its devices behave.
 pub struct Setup<A> {
     adapters: fn(usize) -> Vec<A>,
     options: Options,
@@ -33,8 +33,8 @@ impl<A: Adapter> Setup<A> {
         self.options.table.protocol(len) == Protocol::Eager
     }
 
-    /// Whether a message of this length goes eagerly that is the only one on its way, by a device that
-    /// does or does not read other ranks' memory.
+    /// Whether a message of this length goes eagerly if it is the only one on its way, by a device that does or does
+    /// not read other ranks' memory.
     pub fn is_eager_alone(&self, len: usize, reads: bool) -> bool {
         let mut exceptions = self.options.table.exceptions().iter();
         let is_alone = |(from, circumstance): &(usize, Circumstance)| {

@@ -1,4 +1,4 @@
-//! Messages whose bytes do not lie together: blocks at a distance, lists of spans, at either end or at both.
+//! Messages whose bytes do not lie together at one end or at both: strided blocks and lists of spans.
 
 use std::sync::Barrier;
 
@@ -23,7 +23,7 @@ fn layout((block, gap, count): (usize, usize, usize)) -> Layout {
     Layout::strided(block, (block + gap) as isize, count).expect("a possible layout")
 }
 
-/// The bytes of a message, spread over memory of this shape; 0xEE between them.
+/// Memory of this shape with the bytes of a message, and 0xEE between them.
 fn spread(shape: (usize, usize, usize), bytes: &[u8]) -> Vec<u8> {
     let (block, gap, _) = shape;
     let mut memory = Vec::new();
@@ -35,7 +35,7 @@ fn spread(shape: (usize, usize, usize), bytes: &[u8]) -> Vec<u8> {
     memory
 }
 
-/// The bytes of a message, out of memory of this shape, whose gaps are checked.
+/// The bytes of a message from memory of this shape, after a check of its gaps.
 fn gathered((block, gap, _): (usize, usize, usize), memory: &[u8]) -> Vec<u8> {
     let (mut bytes, untouched) = (Vec::new(), vec![0; gap]);
     for part in memory.chunks(block + gap) {
@@ -96,7 +96,7 @@ pub fn strided_messages<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// The receiver's blocks are fewer or others than the sender's.
+/// The receiver's blocks differ from the sender's, in number or in size.
 pub fn shapes_that_differ<A: Adapter>(setup: &Setup<A>) {
     const FROM: (usize, usize, usize) = (12, 4, 10_000);
     const INTO: (usize, usize, usize) = (500, 20, 240);

@@ -8,7 +8,7 @@ use super::job::Setup;
 use super::rank::{Pending, check};
 use crate::conformance::payload;
 
-/// Sizes that travel in different ways, in an order without a pattern.
+/// Sizes that go in different ways, in no regular order.
 fn mixed_size(number: u64) -> usize {
     const SIZES: [usize; 9] = [8, 70_000, 304, 0, 8_193, 120, 200_000, 8_192, 1_000];
     SIZES[(number * 7 % 9) as usize]
@@ -48,7 +48,7 @@ pub fn messages_do_not_overtake<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// A short message behind a long one that is not complete yet does not pass it.
+/// A short message does not overtake a long one before it that is not complete yet.
 pub fn small_messages_do_not_overtake_large_ones<A: Adapter>(setup: &Setup<A>) {
     const LARGE: usize = 3 << 20;
     setup.run(2, |rank| {
@@ -125,7 +125,7 @@ pub fn the_earliest_posted_receive_is_met<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// Neither another source nor another tag is taken for the one that was asked for.
+/// A receive takes no message of another source or tag.
 pub fn a_receive_takes_only_what_it_asks_for<A: Adapter>(setup: &Setup<A>) {
     setup.run(3, |rank| {
         if rank.me() > 0 {

@@ -8,10 +8,10 @@ use super::job::Setup;
 use super::rank::check;
 use crate::conformance::payload;
 
-/// Sizes of the messages that are looked for.
+/// Sizes of the probed messages.
 const SIZES: [usize; 5] = [0, 40, 5_000, 30_000, 400_000];
 
-/// A probe says what is known of a message, as often as it is asked, and the message stays.
+/// A probe reports a message any number of times, and the message stays.
 pub fn a_probe_leaves_the_message<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         for (tag, len) in (0..).zip(SIZES) {
@@ -34,7 +34,7 @@ pub fn a_probe_leaves_the_message<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// Other tags and sources are not seen, and of several messages the earliest is.
+/// A probe sees no other tags and sources, and of several messages it sees the earliest.
 pub fn a_probe_sees_only_what_it_asks_for<A: Adapter>(setup: &Setup<A>) {
     setup.run(3, |rank| {
         if rank.me() > 0 {

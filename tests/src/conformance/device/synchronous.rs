@@ -9,10 +9,10 @@ use super::job::Setup;
 use super::rank::check;
 use crate::conformance::payload;
 
-/// Short and long, on both sides of what early memory takes at once.
+/// Short and long lengths: early memory has room for one, and not for the other.
 const SIZES: [usize; 6] = [0, 8, 304, 9_000, 200_000, 2_500_000];
 
-/// How often a send is tested that must not end.
+/// How often the tests look at a send that must not end.
 const PATIENCE: usize = 300;
 
 /// As long as no receive is posted, the send is not complete, though the message was seen.
@@ -76,7 +76,7 @@ pub fn the_blocking_form_waits<A: Adapter>(setup: &Setup<A>) {
             if rank.me() == 0 {
                 rank.ssend(&payload(tag as u64, len), 1, tag).unwrap();
                 assert!(posted.swap(false, Ordering::SeqCst), "{len} bytes");
-                // Not to be posted again before it was looked at.
+                // It must not be posted again before it was looked at.
                 rank.send(&[], 1, 1000).unwrap();
             } else {
                 rank.probe(0, tag).unwrap();

@@ -12,7 +12,7 @@ use crate::conformance::payload;
 
 const THREADS: i32 = 4;
 
-/// Lengths of the messages that go to and fro.
+/// Lengths of the messages of a ping-pong.
 const LENGTHS: [usize; 4] = [8, 1_000, 20_000, 150_000];
 
 /// One thread's part of a ping-pong with the thread of the other rank that has the same tag.
@@ -31,7 +31,7 @@ fn ping_pong<A: Adapter>(rank: &Rank<A>, tag: i32, rounds: u64) {
     }
 }
 
-/// Each thread has its partner; all are under way at once.
+/// Each thread has a partner; all run at the same time.
 pub fn threads_with_their_own_tags<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         thread::scope(|scope| {
@@ -42,7 +42,7 @@ pub fn threads_with_their_own_tags<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// Threads that ask for the same share the messages: each message is received once.
+/// Threads with equal receives share the messages: each message is received once.
 pub fn threads_that_share_one_tag<A: Adapter>(setup: &Setup<A>) {
     const EACH: usize = 50;
     setup.run(2, |rank| {
@@ -143,12 +143,12 @@ fn blocked_while<A: Adapter>(rank: &Rank<A>, end: impl FnOnce()) {
     assert!(matches!(rank.send(&[], 0, 0), Err(Error::Finished)));
 }
 
-/// A device that one thread gives up fails for the others too, also for one that sleeps.
+/// A device that one thread gives up fails for the other threads too, also for one that sleeps.
 pub fn giving_up_wakes_a_blocked_thread<A: Adapter>(setup: &Setup<A>) {
     setup.run_open(1, |rank| blocked_while(rank, || rank.give_up()));
 }
 
-/// Nothing can come any more after the end, so nobody goes on waiting for it.
+/// Nothing can come after the end, so nobody goes on waiting for it.
 pub fn finishing_wakes_a_blocked_thread<A: Adapter>(setup: &Setup<A>) {
     setup.run_open(2, |rank| blocked_while(rank, || rank.finish().unwrap()));
 }

@@ -1,4 +1,5 @@
-//! Bytes arrive: every size, posted and early, between two ranks, in rings, fans and crowds.
+//! Bytes arrive: messages of every size, posted and early, between two ranks, around a ring, from many to one, and from
+//! all to all.
 
 use std::sync::Barrier;
 
@@ -98,7 +99,7 @@ pub fn early_messages_of_every_size<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// Each message comes back before the next one goes.
+/// Each message comes back before the next one is sent.
 pub fn blocking_ping_pong_of_every_size<A: Adapter>(setup: &Setup<A>) {
     setup.with_early_limit(EARLY_LIMIT).run(2, |rank| {
         for (tag, len) in tagged_sizes() {
@@ -132,7 +133,7 @@ pub fn self_sends<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// What rank `from` sends to rank `to`.
+/// The message of rank `from` for rank `to`.
 fn seed_of(from: usize, to: usize) -> u64 {
     (from * 100 + to) as u64
 }
@@ -181,7 +182,8 @@ pub fn many_to_one<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// A message travels round, and grows. With fewer cores than ranks, waiting ranks must make room.
+/// A message goes around the ring and grows. If there are fewer processors than ranks, waiting ranks must give theirs
+/// up.
 pub fn ring_of_five<A: Adapter>(setup: &Setup<A>) {
     const RANKS: usize = 5;
     setup.run(RANKS, |rank| {

@@ -1,4 +1,4 @@
-//! Sends that are withdrawn from a receiver that lives: both ends say the same, and no byte is wrong.
+//! Sends that are withdrawn from a living receiver: both ends agree, and no byte is wrong.
 
 use std::sync::Barrier;
 
@@ -16,12 +16,12 @@ const SIZES: [usize; 5] = [0, 8, 9_000, 200_000, 1_500_000];
 /// The rank whose loss is given as the reason; no job has it.
 const LOST: u32 = 99;
 
-/// Why sends are withdrawn.
+/// The reason why sends are withdrawn.
 fn because() -> Error {
     LapiError::from(AdapterError::PeerLost { task: LOST }).into()
 }
 
-/// Whether a send that was withdrawn has failed for the reason that was given; its buffer is written again.
+/// Whether a withdrawn send has failed for the given reason; overwrites its buffer.
 #[track_caller]
 fn has_failed<A: Adapter>(rank: &Rank<A>, send: Pending) -> bool {
     let (outcome, mut buffer) = rank.wait(send);
@@ -33,7 +33,7 @@ fn has_failed<A: Adapter>(rank: &Rank<A>, send: Pending) -> bool {
     }
 }
 
-/// A receive has got message `tag` of `len` bytes from rank 0.
+/// Asserts that a receive has got message `tag` of `len` bytes from rank 0.
 #[track_caller]
 fn check_message(outcome: Result<Status, Error>, bytes: &[u8], tag: i32, len: usize) {
     let status = outcome.unwrap();
@@ -41,7 +41,7 @@ fn check_message(outcome: Result<Status, Error>, bytes: &[u8], tag: i32, len: us
     check(bytes, tag as u64);
 }
 
-/// Whether message `tag` from rank 0, which was sent some messages before, is not there; else it is received.
+/// Whether message `tag` from rank 0, which was sent some messages ago, is not there; receives it if it is.
 #[track_caller]
 fn was_withdrawn<A: Adapter>(rank: &Rank<A>, tag: i32, len: usize) -> bool {
     let is_there = rank.iprobe(0, tag).unwrap().is_some();
@@ -53,7 +53,7 @@ fn was_withdrawn<A: Adapter>(rank: &Rank<A>, tag: i32, len: usize) -> bool {
     !is_there
 }
 
-/// Waits until the other one of two ranks has come here.
+/// Waits until the other of two ranks has come here.
 fn meet<A: Adapter>(rank: &Rank<A>) {
     let other = 1 - rank.me();
     let ready = rank.isend(Vec::new(), other, 1000).unwrap();
@@ -61,8 +61,8 @@ fn meet<A: Adapter>(rank: &Rank<A>) {
     rank.wait(ready).0.unwrap();
 }
 
-/// Messages of both protocols that have met no receive: the send fails, nothing is left of the message, and a receive
-/// that comes later meets the next one.
+/// Messages of both protocols that have met no receive: the send fails, nothing is left of the message, and a later
+/// receive meets the next one.
 pub fn messages_that_nobody_takes<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         for (tag, len) in (0..).zip(SIZES) {
@@ -89,7 +89,7 @@ pub fn messages_that_nobody_takes<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// More messages than the rings hold, withdrawn before the receiver has taken in any: all of them.
+/// More messages than the rings hold, all withdrawn before the receiver has taken in any.
 pub fn messages_that_wait_for_room<A: Adapter>(setup: &Setup<A>) {
     const MESSAGES: i32 = 600;
     let len = |tag: i32| [8, 700, 20_000][tag as usize % 3];
@@ -97,7 +97,7 @@ pub fn messages_that_wait_for_room<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, move |rank| {
         if rank.me() == 1 {
             withdrawn.wait();
-            // It comes behind them and their withdrawals.
+            // It comes after the messages and their withdrawals.
             rank.recv(&mut [], 0, 1000).unwrap();
             assert_eq!(rank.iprobe(None, None).unwrap(), None);
             return;
@@ -112,8 +112,8 @@ pub fn messages_that_wait_for_room<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// Messages of standard mode, some of which have no credit, and the others left at once: what has failed at one end
-/// has failed at the other.
+/// Messages of standard mode, some without credit, the others sent at once: what has failed at one end has failed at
+/// the other.
 pub fn messages_without_credit<A: Adapter>(setup: &Setup<A>) {
     const MESSAGES: i32 = 60;
     let withdrawn = Barrier::new(2);
@@ -180,8 +180,8 @@ pub fn messages_that_have_met_their_receive<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// The receive and the withdrawal are under way at the same time: whoever comes first, both ends say the same, and a
-/// buffer that was written again is not received. In place of a message that is withdrawn comes an empty one.
+/// The receive and the withdrawal are under way at the same time: whichever comes first, both ends agree, and an
+/// overwritten buffer is not received. An empty message comes in place of a withdrawn one.
 pub fn messages_that_are_taken_meanwhile<A: Adapter>(setup: &Setup<A>) {
     const ROUNDS: i32 = 60;
     let len = |tag: i32| [8, 30_000, 600_000][tag as usize % 3];
@@ -217,7 +217,8 @@ pub fn messages_that_are_taken_meanwhile<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// A receive without a message is cancelled; requests that have ended, and those of other devices, are told apart.
+/// A receive without a message is cancelled. A request that has ended stays as it is, and one of another device is
+/// refused.
 pub fn receives_are_cancelled<A: Adapter>(setup: &Setup<A>) {
     setup.run(1, |rank| {
         let receive = rank.irecv(8, 0, 0).unwrap();
@@ -235,7 +236,7 @@ pub fn receives_are_cancelled<A: Adapter>(setup: &Setup<A>) {
     assert!(matches!(devices[1].withdraw(&request, because()), Err(Error::Request)));
 }
 
-/// The receiver goes away instead of answering: the send fails for the reason that was given first.
+/// The receiver leaves instead of answering: the send fails for the reason that was given first.
 pub fn the_receiver_is_lost_meanwhile<A: Adapter>(setup: &Setup<A>) {
     let withdrawn = Barrier::new(2);
     setup.run_open(2, move |rank| {
@@ -275,11 +276,11 @@ pub fn contexts_are_idle_again<A: Adapter>(setup: &Setup<A>) {
         }
         let send = elsewhere.issend(payload(0, 8), other, 50).unwrap();
         elsewhere.probe(other, 50).unwrap();
-        // A message that was withdrawn is not found any more.
+        // A withdrawn message is not found.
         meet(rank);
         rank.withdraw(&send, because()).unwrap();
         assert!(has_failed(rank, send));
-        // The other one has withdrawn its message, too.
+        // The other rank has withdrawn its message too.
         meet(rank);
         assert!(idle(4));
     });

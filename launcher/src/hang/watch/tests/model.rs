@@ -1,29 +1,29 @@
-//! Every interleaving of a small job, whatever its program does, with the looks of its launcher.
+//! A model of a small job: every interleaving of its threads and the looks of its launcher, for every program.
 //!
-//! There is no program: a thread that is not in a call may do anything next. It sends, to its own rank
-//! too, as long as the job has sends left; it receives; it polls; it starts a thread; it ends, or ends its
-//! process; it computes for a while, which is to do nothing. So one exploration stands for all programs
-//! that send so often. What a thread does in the library are these steps, each of them atomic; between
-//! those of one item it has the session's lock.
+//! There is no program: a thread that is not in a call may do anything next. It sends, to its own rank too, as long as
+//! the job has sends left; it receives; it polls; it starts a thread; it ends, or ends its process; it computes, which
+//! is to do nothing for a while. So one exploration stands for all programs that send this often. In the library a
+//! thread takes the following steps. Each is atomic, and the thread holds the session's lock between the steps of one
+//! item.
 //!
 //! - Send a frame; ring, or not, since a ring may be lost.
 //! - In a wait, look for frames in vain; publish. Asleep, look again in vain; count that.
-//! - Take in a frame. It may be what any of the rank's threads waits for, whatever they have asked for, or
-//!   nobody; they are woken by that, or not. Asleep, answer it, perhaps; withdraw.
+//! - Take in a frame. It may be what any one of the rank's threads waits for, whatever that has asked for, or what none
+//!   waits for; the threads are woken by that, or not. Asleep, perhaps answer it; withdraw.
 //! - Woken by the bell, withdraw.
 //! - Asleep, find that another thread took in what it waits for; withdraw.
 //!
-//! Ranks may have several contexts. A call of the library is in one of them, whichever the thread likes: there it
-//! sends to the same one of the other rank, takes in what was sent there, and wakes or meets who waits there. Each
-//! has its own lock and its own slate. Frames to a context that nobody comes to stay there.
+//! Ranks may have several contexts, each with its own lock and its own slate. A call of the library is in any one of
+//! them: there it sends to the same context of another rank, takes in what was sent there, and wakes or completes the
+//! threads that wait there. Frames to a context that nobody enters stay there.
 //!
-//! In jobs with pools a thread outside of the library may go to sleep there, until another one of its rank wakes it, which
-//! one that has found something in the library may do as well, in a function of the program; or, in jobs of other kinds,
-//! something beyond its rank ([`Pool`]). And it may sleep until the lock of a context is free.
+//! In jobs with pools, a thread outside of the library may go to sleep there. Another thread of its rank wakes it, also
+//! one that has found something in the library and runs a function of the program; or, depending on the job, something
+//! beyond its rank wakes it ([`Pool`]). A thread may also sleep until the lock of a context is free.
 //!
-//! The launcher (`launcher.rs`) learns of ends at any time after them, reads line by line, and asks for
-//! threads as the kernel lists them. What follows from its looks is said by [`Watch::judge`] itself.
-//! Whenever that is a deadlock, no rank may ever get further; whenever none can, it has to come to that.
+//! The launcher (`launcher.rs`) learns of an end at any time after it, reads line by line, and asks for threads as the
+//! kernel lists them. [`Watch::judge`] itself draws the conclusion. If that is a deadlock, no rank may ever get
+//! further; if no rank can get further, the launcher has to find the deadlock.
 
 use super::*;
 use launcher::{BEYOND, Launcher, Without};
@@ -33,10 +33,10 @@ mod launcher;
 mod packed;
 mod ways;
 
-/// More looks than these are not told apart.
+/// Greater numbers of looks are not distinguished.
 const MOST_LOOKS: u8 = 2;
 
-/// Where a thread stands.
+/// What a thread is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     /// Not started yet.
@@ -44,24 +44,24 @@ enum At {
     Gone,
     /// Not in a call that waits.
     Free,
-    /// Says that it never communicates any more.
+    /// Has declared that it communicates no more.
     Bystander,
-    /// Asleep outside of the library, until it is woken there.
+    /// Asleep outside of the library until it is woken.
     Idle,
     /// Asleep until the lock of its context is free.
     Queued,
-    /// Sent to that rank, and has still to ring.
+    /// Has sent to that rank, and has yet to ring its bell.
     Sent(u8),
-    /// In a wait, neither published nor announced.
+    /// In a wait that is neither published nor announced.
     Waiting,
-    /// Looked in vain, and has to publish.
+    /// Has looked in vain, and has yet to publish.
     Looked,
     Asleep,
-    /// Looked again in vain, and has to count it.
+    /// Has looked again in vain, and has yet to count that.
     LookedAgain,
-    /// Found something when it looked again, and has to withdraw.
+    /// Has found something when it looked again, and has yet to withdraw.
     Found,
-    /// The same, and has to ring the bell of that rank, to which it has sent an answer.
+    /// The same; it has sent an answer to that rank and has yet to ring its bell.
     Answered(u8),
 }
 
@@ -73,7 +73,7 @@ use At::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Thread {
     at: At,
-    /// In which context, inside of the library; else 0.
+    /// The context that it has entered; 0 outside of the library.
     context: u8,
     /// Whether what it waits for has come.
     met: bool,
@@ -86,12 +86,12 @@ struct Thread {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Rank<const T: usize, const C: usize> {
     threads: [Thread; T],
-    /// By context.
+    /// How many frames lie in each context.
     frames: [u8; C],
     ended: bool,
     /// Whether the slate of a context has changed since the launcher read it first.
     changed: [bool; C],
-    /// Threads, one bit each, that the launcher found to be idle and that have been woken since.
+    /// The threads, one bit each, that were woken after the launcher had found them idle.
     woken: u8,
 }
 
@@ -101,7 +101,7 @@ enum Pool {
     None,
     /// Another thread of the rank, and nobody else.
     Own,
-    /// Something else, for which the launcher has this rule: a process outside of the job, time, a signal.
+    /// Something that the launcher excludes by this rule: a process outside of the job, time, a signal.
     Beyond(Without),
 }
 
@@ -125,7 +125,7 @@ impl Thread {
         !matches!(self.at, Unborn | Gone)
     }
 
-    /// Whether it has the session's lock between two of its steps.
+    /// Whether it holds the session's lock between two of its steps.
     fn has_lock(self) -> bool {
         matches!(self.at, Sent(_) | Looked | LookedAgain | Found | Answered(_))
     }
@@ -150,7 +150,8 @@ impl<const T: usize, const C: usize> Rank<T, C> {
         self.threads.iter().any(|thread| thread.is_open())
     }
 
-    /// What lies in a context in which no thread waits moves nobody, nor does a pool in which each waits for another one.
+    /// Whether it can never go on. A frame in a context in which no thread waits moves nobody, and neither does a pool
+    /// in which all threads wait for each other.
     fn is_stuck(&self, pool: Pool) -> bool {
         let is_stuck = |thread: &Thread| match thread.at {
             Unborn | Gone | Bystander => true,
@@ -162,7 +163,7 @@ impl<const T: usize, const C: usize> Rank<T, C> {
         self.threads.iter().all(is_stuck)
     }
 
-    /// The thread that has the lock of `context`.
+    /// The thread that holds the lock of `context`.
     fn holder(&self, context: usize) -> Option<usize> {
         let holds = |thread: &Thread| thread.has_lock() && usize::from(thread.context) == context;
         self.threads.iter().position(holds)
@@ -170,7 +171,7 @@ impl<const T: usize, const C: usize> Rank<T, C> {
 }
 
 impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
-    /// A job whose ranks can have that many threads.
+    /// A job whose ranks can have these numbers of threads.
     fn new(threads: [usize; R], sends: u8) -> Self {
         let rank = |most: usize| {
             let at = |thread| match thread {
@@ -194,7 +195,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         Self { pool, ..self }
     }
 
-    /// The job after each step that one of its threads may take next.
+    /// Appends the job after each step that one of its threads may take next.
     fn steps(&self, without: Without, then: &mut Vec<Self>) {
         for rank in (0..R).filter(|rank| !self.ranks[*rank].ended) {
             for thread in 0..T {
@@ -220,7 +221,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         }
     }
 
-    /// The steps of a thread outside of it.
+    /// The steps of a thread outside of the library.
     fn free_step(&self, rank: usize, me: usize, without: Without, then: &mut Vec<Self>) {
         let Rank { threads, .. } = self.ranks[rank];
         if !matches!(threads[me].at, Free | Bystander) {
@@ -237,7 +238,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         if me > 0 {
             then.push(self.with(rank, me, Thread::new(Gone)));
         }
-        // The process ends. What is published stays.
+        // The process ends. What it has published stays.
         let mut job = *self;
         let Rank { threads, frames, ended, .. } = &mut job.ranks[rank];
         (*frames, *ended) = ([0; C], true);
@@ -247,7 +248,8 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         then.push(job);
     }
 
-    /// A thread goes to sleep outside of the library, or waits for a lock; wakes others; or is woken.
+    /// The steps of a thread in a pool: it goes to sleep outside of the library, waits for a lock, wakes others, or is
+    /// woken.
     fn pool_step(&self, rank: usize, me: usize, then: &mut Vec<Self>) {
         let Rank { threads, .. } = self.ranks[rank];
         let Thread { at, context, .. } = threads[me];
@@ -296,7 +298,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         match thread.at {
             Waiting if thread.met => then.push(self.with(rank, me, Thread::new(Free))),
             Waiting if frames > 0 => self.take_in(rank, me, thread.context, Waiting, then),
-            // It announces itself before it looks, so later rings are its own.
+            // It announces itself before it looks, so later rings reach it.
             Waiting => {
                 let looked = Thread { context: thread.context, ..Thread::new(Looked) };
                 then.push(self.with(rank, me, looked));
@@ -311,7 +313,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         }
     }
 
-    /// The steps of the thread that has the lock.
+    /// The steps of the thread that holds the lock.
     fn locked_step(&self, rank: usize, me: usize, then: &mut Vec<Self>) {
         let thread = self.ranks[rank].threads[me];
         let on = |at| Thread { at, ..thread };
@@ -348,7 +350,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         }
     }
 
-    /// Takes in a frame of the context, which is what one of the threads waits for, or not, and goes on at `at`.
+    /// Takes in a frame of the context, for which one of the threads waits, or none, and goes on at `at`.
     fn take_in(&self, rank: usize, me: usize, context: u8, at: At, then: &mut Vec<Self>) {
         if self.ranks[rank].frames[usize::from(context)] == 0 {
             return;
@@ -368,7 +370,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         }
     }
 
-    /// Rings for all of the rank that have announced themselves in the context, or the ring is lost.
+    /// Rings for all threads of the rank that have announced themselves in the context, or loses the ring.
     fn ring(self, to: u8, context: u8, then: &mut Vec<Self>) {
         then.push(self);
         let mut job = self;
@@ -398,20 +400,20 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         self
     }
 
-    /// Whether some threads wait, and no rank can ever get further: what they wait for will not come.
+    /// Whether some threads wait, and no rank can ever get further.
     fn is_stuck(&self) -> bool {
         self.ranks.iter().any(Rank::waits)
             && self.ranks.iter().all(|rank| rank.ended || rank.is_stuck(self.pool))
     }
 
-    /// Whether the launcher has to find that. It does not judge a rank that has bystanders only.
+    /// Whether the launcher has to find that. It does not judge a rank that has only bystanders.
     fn is_to_be_found(&self) -> bool {
         let mut left = self.ranks.iter().filter(|rank| !rank.ended).peekable();
         self.is_stuck() && left.peek().is_some() && left.all(Rank::waits)
     }
 }
 
-/// A job of which nothing is reported but deadlocks, and all of those.
+/// Asserts that the launcher finds all deadlocks of the job, and nothing else.
 fn check<const R: usize, const T: usize, const C: usize>(job: Job<R, T, C>) {
     check_without(Without::Nothing, job);
 }
@@ -439,7 +441,7 @@ fn ranks_of_two_threads() {
     check(Job::<2, 2, 1>::new([2, 1], 3));
 }
 
-/// A thread that starts another one and ends is at the launcher's count, or the other one is.
+/// Of a thread that starts another one and ends, the launcher's list shows one or the other.
 #[test]
 fn threads_that_come_and_go() {
     check(Job::<2, 3, 1>::new([3, 1], 2));
@@ -451,16 +453,16 @@ fn bystanders() {
     check(Job::<2, 3, 1>::new([3, 1], 1).with_bystanders());
 }
 
-/// Pools, of which the launcher judges those that nobody else can wake.
+/// The launcher judges only pools that nobody else can wake.
 #[test]
 fn pools() {
     check(Job::<2, 2, 1>::new([2, 2], 1).with_pool(Pool::Own));
     check(Job::<2, 3, 1>::new([3, 1], 1).with_pool(Pool::Own));
-    // With its rule each of these is as any other.
+    // With their rules, all of these are alike.
     check(Job::<2, 2, 1>::new([2, 2], 1).with_pool(Pool::Beyond(Without::Limits)));
 }
 
-/// Threads that go from one context to another, and frames that come to one that nobody waits in.
+/// Threads that go from one context to another, and frames in a context in which nobody waits.
 #[test]
 fn contexts() {
     check_without(Without::Haste, Job::<2, 1, 2>::new([1, 1], 1));
@@ -490,7 +492,7 @@ fn larger_jobs() {
     check(Job::<2, 2, 2>::new([2, 1], 1).with_pool(Pool::Own));
 }
 
-/// The model can tell a launcher that is wrong.
+/// The model finds an error in a launcher without any one of these rules.
 #[test]
 fn each_part_of_the_protocol_is_needed() {
     let small = Job::<2, 1, 1>::new([1, 1], 2);

@@ -1,4 +1,4 @@
-//! The communicators of a random program: who is in each, and how others are made of it.
+//! The communicators of a random program: their members, and how communicators are made from others.
 
 use mpicore::group::Group;
 use mpicore::{Communicator, Creating, Error, OtherGroup, SplitKey};
@@ -7,7 +7,7 @@ use crate::conformance::Numbers;
 
 /// A communicator, as every rank of the job knows it.
 pub struct Node {
-    /// Job ranks of its group, or of its two groups.
+    /// The ranks of the job in its group, or in its two groups.
     groups: [Vec<u32>; 2],
     own: Own,
 }
@@ -34,12 +34,12 @@ impl Node {
         Self { groups: [ranks, vec![]], own }
     }
 
-    /// This rank's handle, for who drops it.
+    /// This rank's handle, for dropping it.
     pub fn into_own(self) -> Own {
         self.own
     }
 
-    /// The communicator, which is waited for if need be; `None` on ranks that are not in it.
+    /// The communicator, after a wait if it is still being made; `None` on ranks that are not in it.
     ///
     /// # Errors
     /// Those of the call that makes it.
@@ -72,7 +72,7 @@ impl Node {
     }
 }
 
-/// Makes communicators of one, in a way of chance: all of them, also those that this rank is not in.
+/// Makes communicators from one in a random way; returns all of them, also those that this rank is not in.
 ///
 /// # Errors
 /// Those of the calls.

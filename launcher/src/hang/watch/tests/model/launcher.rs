@@ -1,17 +1,17 @@
-//! The launcher of the model: it reads the slates and lists the threads, a line and a thread at a time,
-//! and gives [`Watch::judge`] what it has read.
+//! The launcher of the model: it reads the slates and lists the threads, a line and a thread at a time, and passes what
+//! it has read to [`Watch::judge`].
 //!
-//! It is no stricter than the true one: it lists the threads between two looks alone, twice if it has found idle ones,
-//! where that lists them between all looks. That a thread sleeps and how often it has been switched it reads at once,
-//! which the true one need not (ID4). Of what it does it leaves out what cannot matter: it
-//! gives up as soon as it sees that it will find nothing, since it may begin anew at any time.
+//! It is no stricter than the real one. It lists the threads only between two looks, twice if it has found idle ones;
+//! the real one lists them between all looks. It reads at once that a thread sleeps and how often it has been switched,
+//! which the real one need not (ID4). It leaves out what cannot matter: it gives up as soon as it can find nothing any
+//! more, since it may begin anew at any time.
 
 use super::*;
 
 /// Looks of the launcher.
 const ROUNDS: usize = 3;
 
-/// A line as it was read: whether the bell had rung, and the looks.
+/// A line as it was read: whether the bell had rung, and how many looks it counted.
 pub(super) type Line = Option<(bool, u8)>;
 
 /// What the launcher does next.
@@ -23,14 +23,14 @@ pub(super) enum Doing {
         context: u8,
         line: u8,
     },
-    /// The kernel has told the threads `told` of that rank, the `last` one last.
+    /// The kernel has listed the threads `told` of that rank, `last` the latest of them.
     Listing {
         second: bool,
         rank: u8,
         told: u8,
         last: u8,
     },
-    /// Those threads of it are still to be asked whether they are idle.
+    /// It has still to find out whether these threads of the rank are idle.
     Asking {
         second: bool,
         rank: u8,
@@ -43,62 +43,62 @@ use Doing::{Asking, Listing, Reading};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Launcher<const R: usize, const T: usize, const C: usize> {
     pub(super) doing: Doing,
-    /// Ranks that are known to have ended, before each look.
+    /// The ranks that are known to have ended before each look.
     pub(super) ended: [[bool; R]; ROUNDS],
     pub(super) lines: [[[[Line; T]; C]; R]; ROUNDS],
-    /// Whether the epoch of a context was not that of the first look any more.
+    /// Whether the epoch of a context differed from that of the first look.
     pub(super) changed: [[[bool; C]; R]; ROUNDS],
-    /// Threads of each rank, one bit each, that were idle by the first list.
+    /// The threads of each rank, one bit each, that were idle by the first list.
     pub(super) idle: [u8; R],
 }
 
-/// What is left out, to see that the model notices.
+/// Which rule is left out, to show that it is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Without {
     Nothing,
-    /// What saves time only: to give up where a slate has changed since it was read.
+    /// The launcher gives up where a slate has changed since it was read. This only saves time.
     Haste,
-    /// The looks of the threads.
+    /// Threads count their looks.
     Looks,
-    /// The second one of them.
+    /// Each thread has to look twice.
     SecondLook,
-    /// The comparison of epochs.
+    /// Epochs are compared.
     Epochs,
-    /// All contexts but the first.
+    /// Contexts beyond the first are read.
     Contexts,
-    /// The looks of the threads in them.
+    /// The looks of threads in those contexts count.
     ContextLooks,
-    /// Their epochs.
+    /// The epochs of those contexts are compared.
     ContextEpochs,
-    /// The lists of threads.
+    /// Threads are listed.
     Lists,
-    /// Those before the second look of the launcher; there are some after it.
+    /// They are listed before the second look of the launcher, not only after it.
     EarlyLists,
-    /// The second list, by which idle threads still sleep.
+    /// They are listed a second time, when idle threads still have to sleep.
     SecondList,
-    /// That they have slept all the time since the first one.
+    /// Idle threads must not have been switched since the first list.
     Switches,
-    /// That no other process can wake them, by a futex that it has as well.
+    /// No other process has the futex of an idle thread.
     Privacy,
-    /// By their memory.
+    /// No other process has the memory of an idle thread.
     Memory,
-    /// That they sleep without a time limit.
+    /// An idle thread sleeps without a time limit.
     Limits,
-    /// That their process catches no signals.
+    /// The process of an idle thread catches no signals.
     Signals,
-    /// That the kernel wakes them for nobody.
+    /// The kernel does not wake an idle thread on behalf of something else.
     Rings,
-    /// That those that wait for the lock of a context have one, since a thread that is asleep in a call may have it.
+    /// A wait for the lock of a context has a time limit, since a thread that is asleep in a call may hold that lock.
     LockLimits,
-    /// Threads that the kernel has told, and that are gone when they are asked for their names.
+    /// A listed thread that is gone when its name is read makes the launcher give up.
     Names,
-    /// That bystanders start no threads.
+    /// Bystanders start no threads.
     LoneBystanders,
-    /// That no rank may end between the looks.
+    /// No rank may end between the looks.
     Ends,
 }
 
-/// The rules for what wakes a thread from beyond its process.
+/// The rules against what could wake a thread from beyond its process.
 pub(super) const BEYOND: [Without; 5] =
     [Without::Privacy, Without::Memory, Without::Limits, Without::Signals, Without::Rings];
 
@@ -123,7 +123,7 @@ impl<const R: usize, const T: usize, const C: usize> Launcher<R, T, C> {
         }
     }
 
-    /// Whether it has read that line of the slate of `context` the second time, and will read it again.
+    /// Whether it has read that line of the slate of `context` twice, and will read it again.
     pub(super) fn counts_looks(&self, rank: usize, context: usize, thread: usize) -> bool {
         let has_passed = |at: u8, of: u8, line: u8| {
             (rank, context, thread) < (at.into(), of.into(), line.into())
@@ -135,7 +135,7 @@ impl<const R: usize, const T: usize, const C: usize> Launcher<R, T, C> {
         }
     }
 
-    /// What the launcher makes of its looks so far: what it finds, and whether it goes on.
+    /// Judges the looks so far: what they have found, and whether the launcher goes on.
     fn judge(&self, rounds: usize, without: Without) -> (Finding, bool) {
         let (mut watch, now) = (deadlocks(), Instant::now());
         let mut found = Finding::Nothing;
@@ -149,7 +149,7 @@ impl<const R: usize, const T: usize, const C: usize> Launcher<R, T, C> {
         (found, watch.candidate.is_some_and(|candidate| candidate.then.is_some() == (rounds > 1)))
     }
 
-    /// Whether what was read of a rank keeps the launcher from finding anything.
+    /// Whether the launcher can find nothing any more, by what it has read of a rank.
     fn is_over(&self, round: usize, rank: usize, without: Without) -> bool {
         let [then, now] = [1, round].map(|round| self.state(round, rank, without));
         let is_blocked = now.as_ref().is_some_and(is_blocked);
@@ -160,7 +160,7 @@ impl<const R: usize, const T: usize, const C: usize> Launcher<R, T, C> {
         (0..R).map(|rank| self.state(round, rank, without)).collect()
     }
 
-    /// What was read of a rank.
+    /// The state of a rank as it was read.
     fn state(&self, round: usize, rank: usize, without: Without) -> Option<TaskState> {
         let looks = |looks: u8, context: usize| match without {
             Without::Looks => 9 * round as u32,
@@ -189,7 +189,7 @@ impl<const R: usize, const T: usize, const C: usize> Launcher<R, T, C> {
 }
 
 impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
-    /// The job after each step that its launcher may take next, or what that concludes.
+    /// Appends the job after each step that its launcher may take next, and returns what that step has found.
     pub(super) fn watch(&self, without: Without, then: &mut Vec<Self>) -> Finding {
         match self.launcher.doing {
             Reading { round, rank: 0, context: 0, line: 0 } => {
@@ -212,7 +212,8 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         }
     }
 
-    /// A look that begins: some of the ranks that have ended are known to have, last of all, all of them.
+    /// The job at the beginning of a look, for each set of ended ranks that the launcher may know of; the last set has
+    /// all of them.
     fn begun(&self, round: usize) -> impl Iterator<Item = Self> + '_ {
         let knows = |known: u8, rank: usize| known >> rank & 1 == 1;
         let has_known = move |rank: usize| round > 0 && self.launcher.ended[round - 1][rank];
@@ -229,8 +230,9 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         })
     }
 
-    /// Reads a line of the slate of a rank and context, and goes on to the next one. In the first look it reads all
-    /// lines of a slate at once: what changes meanwhile is read again (SL2), and their looks do not matter yet.
+    /// Reads a line of the slate of a rank and context, and goes on to the next one. The first look reads all lines of
+    /// a slate at once: a slate that changes meanwhile is read again (SL2), and the looks of its threads do not matter
+    /// yet.
     fn read(
         mut self,
         round: usize,
@@ -285,8 +287,8 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         found
     }
 
-    /// Goes on in the kernel's list of the rank's threads. After its end, those that are neither blocked nor bystanders
-    /// are asked what they do.
+    /// Goes on in the kernel's list of the rank's threads. At its end, the launcher looks at what those do that are
+    /// neither blocked nor bystanders.
     fn list(
         &self,
         second: bool,
@@ -318,8 +320,8 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         }
     }
 
-    /// Asks the first of these threads whether it is idle. A rank with a thread that is not, or was not by the list
-    /// before, is not looked at further.
+    /// Finds out whether the first of these threads is idle. The launcher gives up if it is not, or was not by the
+    /// first list.
     fn ask(&self, second: bool, rank: usize, threads: u8, without: Without, then: &mut Vec<Self>) {
         let round = usize::from(without == Without::EarlyLists);
         if threads == 0 {
@@ -347,7 +349,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         }
     }
 
-    /// The threads of the rank are listed: those of the next one follow, or the second list, or the next look.
+    /// Goes on after the threads of a rank are listed: with the next rank, the second list, or the next look.
     fn listed(
         &self,
         second: bool,
@@ -367,8 +369,8 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         then.push(job);
     }
 
-    /// Which of the threads that the kernel told are no bystanders by their names. One that has gone is
-    /// none: where a name cannot be read, the launcher gives up.
+    /// The listed threads that are no bystanders by their names. One that is gone counts among them: the launcher gives
+    /// up where a name cannot be read.
     fn asked(&self, rank: usize, told: u8, without: Without) -> u8 {
         let is_asked =
             |at: At| at != At::Bystander && (at != At::Gone || without != Without::Names);
@@ -377,10 +379,10 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         asked.fold(0, |all, (thread, _)| all | told & 1 << thread)
     }
 
-    /// The thread that the kernel tells next, after those `told` of which the `last` one may have ended.
-    /// It lists threads in the order in which they were started. Where the last one has gone, or was the
-    /// end, it goes on at the place that is the number of those told, if there are more threads than that.
-    /// Of a process that has ended, the first one is left.
+    /// The thread that the kernel lists next, after those `told`, of which the `last` one may have ended. It lists
+    /// threads in the order in which they were started. If the last one is gone, or no thread follows it, the kernel
+    /// goes on at the place that is the number of threads told, if there are more than that. Of a process that has
+    /// ended, the first thread is left.
     fn next_thread(&self, rank: usize, told: u8, last: u8) -> Option<usize> {
         let Rank { threads, ended, .. } = &self.ranks[rank];
         let is_there = |&at: &usize| if *ended { at == 0 } else { threads[at].is_alive() };

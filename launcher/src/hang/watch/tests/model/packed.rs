@@ -1,4 +1,4 @@
-//! A state of the model in few bits, and its hash: all states that were met are kept and compared, without optimisation.
+//! Packs a state of the model into few bits, and hashes it: an exploration keeps all states that it has met.
 
 use std::hash::{Hash, Hasher};
 
@@ -8,7 +8,7 @@ use super::launcher::{
 };
 use super::*;
 
-/// As many as the states of the largest jobs need.
+/// Words that the states of the largest jobs need.
 const WORDS: usize = 3;
 
 /// A state; different ones have different words.
@@ -23,7 +23,7 @@ impl Hash for Packed {
     }
 }
 
-/// A hash that is good enough for them.
+/// A quick hash, good enough for states.
 #[derive(Default)]
 pub(super) struct Fold(u64);
 
@@ -77,7 +77,7 @@ impl Packer {
 }
 
 impl At {
-    /// A number for each of them, where there are three ranks at most.
+    /// A number for each variant, in jobs of at most three ranks.
     fn code(self) -> u8 {
         match self {
             Unborn => 0,

@@ -1,4 +1,4 @@
-//! Goes all the ways that a job of the model can take.
+//! Explores all interleavings of a job of the model.
 
 use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
@@ -12,14 +12,14 @@ use super::*;
 pub(super) struct Outcome<const R: usize, const T: usize, const C: usize> {
     /// Whether a deadlock was ever found.
     pub(super) found: bool,
-    /// How it came to a deadlock that is none.
+    /// The way to a false deadlock.
     pub(super) wrong: Vec<Job<R, T, C>>,
-    /// A deadlock that is never found.
+    /// A state in deadlock that is never found to be one.
     pub(super) missed: Option<Job<R, T, C>>,
 }
 
 impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
-    /// Goes all ways, until a deadlock is found that is none.
+    /// Explores all interleavings, until a false deadlock is found.
     pub(super) fn explore(self, without: Without) -> Outcome<R, T, C> {
         let mut outcome = Outcome::default();
         let mut known = HashSet::<_, BuildHasherDefault<Fold>>::from_iter([self.packed()]);
@@ -46,8 +46,8 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         outcome
     }
 
-    /// Whether a slate has changed since the launcher read it first: SL3 tells it so when it reads it again, or
-    /// the rank is known to have ended by then, as it was not before.
+    /// Whether a slate has changed since the launcher first read it. The launcher notices that when it reads it again
+    /// (SL3), unless the rank is then known to have ended, which also makes it begin anew.
     fn is_over(&self, without: Without) -> bool {
         let keeps_on = matches!(
             without,
@@ -56,7 +56,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         !keeps_on && self.ranks.iter().flat_map(|rank| rank.changed).any(|changed| changed)
     }
 
-    /// Whether the launcher finds a deadlock that is there, if all others go on meanwhile.
+    /// Whether the launcher finds an existing deadlock while all threads go on looking.
     fn is_found_in_time(mut self, without: Without) -> bool {
         let mut then = Vec::new();
         loop {
@@ -66,14 +66,14 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
             if self.watch(without, &mut then) == Finding::Deadlock {
                 return true;
             }
-            // The last one is that in which most ends are known.
+            // In the last one, most ends are known.
             let Some(next) = then.pop() else { return false };
             then.clear();
             self = next;
         }
     }
 
-    /// Each thread that waits goes on until it has looked again twice, or more often.
+    /// Lets each waiting thread go on until it has looked again at least twice.
     fn let_all_look(&mut self) {
         let mut then = Vec::new();
         for _ in 0..8 * T {
