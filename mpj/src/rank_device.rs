@@ -8,8 +8,8 @@
 //! * the error of its own last call, in any context. A later successful call of its own shows that the program has
 //!   handled it; calls of other threads, which may poll for example, do not.
 //! * the error of another thread's last call, unless a call of the dropping thread has succeeded since. The other
-//!   thread may have passed its error to this one, as a joined thread does, and it may be the error that `main` returns.
-//!   But a thread whose calls have succeeded since is not leaving because of that error.
+//!   thread may have passed its error to this one, as a joined thread does, and it may be the error that `main`
+//!   returns. But a thread whose calls have succeeded since is not leaving because of that error.
 //!
 //! A call of `iprobe` or `test` that finds nothing does not count as a success: a program may poll while it leaves.
 //!
