@@ -7,7 +7,7 @@
 //!  0      kind (low 7 bits), bit 7: counters follow
 //!  1      handler index, or barrier round
 //!  2..4   uhdr length in bytes
-//!  4..8   number of a message or shared get, get ticket, counter index or epoch
+//!  4..8   number of a message or shared get, get ticket, or completion counter + 1
 //!  8..16  counters, if announced: target counter + 1, completion counter + 1 (0: none)
 //!  ...    u64 fields of the kind: total length, offset, key, length
 //!  ...    uhdr
@@ -347,8 +347,7 @@ mod tests {
             .prop_map(|(target, completion)| RemoteCounters { target, completion })
     }
 
-    /// Handler and user header of a short head, as the dispatcher decodes it.=10-10!
-    ///  4..8   number of a message or shared get, get ticket, or completion counter + 1
+    /// Handler and user header of a short head, as the dispatcher decodes it.
     fn taken_apart(head: [u8; SHORT_HEAD]) -> Option<(u8, u64)> {
         let words = u128::from_le_bytes(head);
         let first = words as u64;
