@@ -184,7 +184,7 @@ pub enum AdapterError {
     Corrupt {
         /// The task that wrote the bytes.
         origin: TaskId,
-        /// What is impossible about them.
+        /// Describes the damage.
         what: &'static str,
     },
     /// A one-sided read was refused by the kernel or by the region's owner.
@@ -278,7 +278,8 @@ impl AdapterError {
 /// #   fn caps(&self) -> Caps { unreachable!() }
 /// #   fn task(&self) -> TaskId { 0 }
 /// #   fn num_tasks(&self) -> usize { 1 }
-/// #   fn try_send(&mut self, _: TaskId, _: &[u8], _: Piece<'_>, _: Ticket) -> Result<Post, AdapterError> { unreachable!() }
+/// #   fn try_send(&mut self, _: TaskId, _: &[u8], _: Piece<'_>, _: Ticket)
+/// #       -> Result<Post, AdapterError> { unreachable!() }
 /// #   fn poll<E: Events>(&mut self, _: Option<TaskId>, _: usize, _: &mut E) -> Result<usize, AdapterError> { Ok(0) }
 /// #   fn withdraw(&mut self) -> bool { true }
 /// #   fn doorbell(&self) -> Arc<dyn Doorbell> { unreachable!() }

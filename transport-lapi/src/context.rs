@@ -44,11 +44,11 @@ use crate::lock::{Guard, Lock, Refusal};
 use crate::session::{BETWEEN_LOOKS, Session};
 use crate::wait::{Pace, Turn};
 
-/// A spin pauses once in so many polls. A message that arrives during the pause is seen only after it, so pauses are
-/// rare; the polls themselves touch several cache lines, which slows the loop enough.
+/// Polls of a spin between two pauses. A message that arrives during a pause is seen only after it, so pauses are rare;
+/// the polls themselves touch several cache lines, which slows the loop enough.
 const POLLS_PER_PAUSE: u32 = 64;
 
-/// A spin prefetches the memory of the next expected frame once in so many polls. Not at every poll: while the peer
+/// Polls of a spin between two prefetches of the memory of the next expected frame. Not at every poll: while the peer
 /// writes there, both processors compete for the same lines, and between near processors that costs more than the
 /// prefetch saves.
 const POLLS_PER_FETCH: u32 = 4;

@@ -221,8 +221,8 @@ impl<T> Lock<T> {
         (is_owner && self.is_held()) || self.holder.load(Ordering::Relaxed) == mine
     }
 
-    /// Decides by what a thread at the gate holds the lock: by its bias if it has one, which frees the gate, or by the
-    /// gate.
+    /// Makes a thread that has taken the gate the holder of the lock: by its bias if it has one, otherwise by the gate.
+    /// Returns the gate in the second case.
     fn settle<'a>(
         &self,
         gate: MutexGuard<'a, Turns>,

@@ -138,7 +138,7 @@ impl<S> Outbox<S> {
     /// ends, so no other thread sees the source's owner continue earlier. `next` is performed when the source is not
     /// read any more. If it is a handler and due at once, it is returned instead, and the caller must run it. For a
     /// region that is not registered, `next` is not performed.
-    #[must_use = "what is given back does not happen by itself"]
+    #[must_use = "the caller must run the returned handler"]
     pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) -> Option<Next<S>> {
         self.concealed.push(region.key);
         match self.regions.remove(region.key, next)? {

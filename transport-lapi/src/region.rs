@@ -1,7 +1,7 @@
 //! User memory that is borrowed for longer than a call, and memory that a peer can write.
 //!
 //! A non-blocking transfer uses a buffer after the call that started it has returned. These types carry such a buffer.
-//! Whoever makes one promises what the compiler cannot:
+//! Making one is a promise that the compiler cannot check:
 //!
 //! - G1: the memory of a [`SendRegion`] stays allocated and is not written until the operation that took it reports
 //!   that the origin buffer is reusable (origin counter, or release of the region).

@@ -208,7 +208,7 @@ impl<A: Adapter, S> Session<A, S> {
     }
 
     /// Makes memory of this task readable by the other tasks' gets, until [`Session::deregister`]. Send the result to
-    /// the tasks that shall read it.
+    /// the tasks that need to read it.
     ///
     /// # Errors
     /// [`LapiError::OrgAddrNull`] for a null address with a length.

@@ -13,8 +13,8 @@ const SHORT_SPIN: u32 = 4;
 /// Yields before the sleep.
 const YIELDS: u32 = 50;
 
-/// In so many turns, a wait polls one task only; after so many such turns of its waits, a session polls all tasks once.
-/// What a wait needs may depend on further tasks, and those may need this one.
+/// How many turns of one wait may poll a single task only, and how many such turns of all its waits a session makes
+/// before it polls all tasks once. What a wait needs may depend on further tasks, and those may need this one.
 pub(crate) const ALONE: u32 = 8 * (SHORT_SPIN + 1);
 
 /// What to do next.

@@ -482,8 +482,8 @@ fn handlers_that_are_not_set() {
     scene.expect_service();
 }
 
-/// A handler for short messages only gets other messages: with counters, with another user header, or with the first of
-/// several packets.
+/// Messages that are not short, for an index that has only a handler for short ones: with counters, with another user
+/// header, or in several packets.
 #[test]
 fn messages_that_are_not_short() {
     fn note(
