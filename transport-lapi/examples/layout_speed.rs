@@ -1,9 +1,8 @@
-//! What it costs to pack and unpack a layout, beside a loop written by hand for that layout alone.
+//! Measures packing and unpacking of layouts, compared with loops written by hand for each layout.
 //!
-//! The loops know the length of a block when they are compiled and copy the whole message at once; the layout is
-//! asked for pieces of 64 KiB, as a transport asks. Both take turns; the table has the median of the times by
-//! layout and of their ratios to those by hand. Run it with
-//! `cargo run --release -p transport-lapi --example layout_speed`.
+//! The loops know the length of a block at compile time and copy the whole message at once. The layout packs and
+//! unpacks pieces of 64 KiB, as in a transport. Both take turns. The table lists the median time by layout, and the
+//! median ratio to the time by hand. Run it with `cargo run --release -p transport-lapi --example layout_speed`.
 
 #![expect(unsafe_code, reason = "describes buffers of its own as regions")]
 #![allow(clippy::print_stdout, reason = "a program")]
@@ -13,14 +12,14 @@ use std::time::Instant;
 
 use transport_lapi::{ForeignBytes, Layout, LayoutError, RecvRegion, SendRegion, Source};
 
-/// Bytes of a message.
+/// Length of a message in bytes.
 const MESSAGE: usize = 16 << 20;
-/// Bytes of a piece.
+/// Length of a piece in bytes.
 const PIECE: usize = 64 << 10;
-/// Messages of each kind, after one that is not counted.
+/// Messages of each kind, after a warm-up message.
 const ROUNDS: usize = 15;
 
-/// A loop written by hand: out of the memory if `PACK`, else into it.
+/// A loop written by hand: copies out of the memory if `PACK`, else into it.
 trait ByHand {
     fn copy<const PACK: bool>(&self, memory: &mut [u8], message: &mut [u8]);
 }
@@ -31,7 +30,7 @@ fn block<const PACK: bool, const LEN: usize>(memory: &mut [u8], message: &mut [u
     if PACK { message.copy_from_slice(memory) } else { memory.copy_from_slice(message) }
 }
 
-/// Blocks with as much between them.
+/// Blocks separated by gaps of their own length.
 struct Strided<const LEN: usize>;
 
 impl<const LEN: usize> ByHand for Strided<LEN> {
@@ -42,7 +41,7 @@ impl<const LEN: usize> ByHand for Strided<LEN> {
     }
 }
 
-/// Blocks at these places.
+/// Blocks at the given places.
 struct Places<const LEN: usize>(Vec<usize>);
 
 impl<const LEN: usize> ByHand for Places<LEN> {
@@ -53,7 +52,7 @@ impl<const LEN: usize> ByHand for Places<LEN> {
     }
 }
 
-/// In each row of twice as many numbers as these, and as many again, every second one of the first half.
+/// Every second number in the first half of each row. A row has four times as many numbers as are taken from it.
 struct Submatrix(usize);
 
 impl ByHand for Submatrix {
@@ -65,7 +64,7 @@ impl ByHand for Submatrix {
     }
 }
 
-/// A byte and a number, aligned as C does.
+/// A byte and a number, aligned as in C.
 struct Records;
 
 impl ByHand for Records {
@@ -145,7 +144,7 @@ fn compare(name: &str, layout: &Layout, by_hand: &impl ByHand) {
     println!("{name:20} {}   {}", column(packed), column(unpacked));
 }
 
-/// Medians of the time by layout, in seconds, and of its ratio to the time by hand.
+/// The median time by layout, in seconds, and the median of its ratio to the time by hand.
 fn median(mut run: impl FnMut(bool) -> f64) -> (f64, f64) {
     let mut rounds: Vec<_> = (0..=ROUNDS).map(|_| (run(true), run(false))).skip(1).collect();
     rounds.sort_by(|one, two| one.0.total_cmp(&two.0));
@@ -156,11 +155,11 @@ fn median(mut run: impl FnMut(bool) -> f64) -> (f64, f64) {
 }
 
 fn pack(layout: &Layout, memory: &[u8], message: &mut [u8]) {
-    // SAFETY: the bytes are not touched until the source is gone.
+    // SAFETY: the bytes are not accessed until the source is gone.
     let memory = unsafe { SendRegion::new(memory.as_ptr(), memory.len()) };
     let source = layout.to_send(memory, 0).expect("the memory is long enough");
     let Source::Layout(source) = source else { unreachable!("the blocks lie apart") };
-    // SAFETY: the bytes are not touched until the region is gone.
+    // SAFETY: the bytes are not accessed until the region is gone.
     let mut message = unsafe { RecvRegion::new(message.as_mut_ptr(), message.len()) };
     for offset in (0..layout.size()).step_by(PIECE) {
         source.pack(offset, message.part(offset, PIECE));
@@ -169,7 +168,7 @@ fn pack(layout: &Layout, memory: &[u8], message: &mut [u8]) {
 }
 
 fn unpack(layout: &Layout, memory: &mut [u8], message: &[u8]) {
-    // SAFETY: the bytes are not touched until the sink is gone.
+    // SAFETY: the bytes are not accessed until the sink is gone.
     let memory = unsafe { RecvRegion::new(memory.as_mut_ptr(), memory.len()) };
     let mut sink = layout.to_receive(memory, 0).expect("the memory is long enough");
     for (index, piece) in message.chunks(PIECE).enumerate() {

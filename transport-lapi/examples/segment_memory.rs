@@ -1,8 +1,8 @@
-//! How much memory the segment of a job takes: reserved addresses, and what is really taken after
-//! the start, after every task has talked to both neighbours, and after all pairs have talked.
+//! Measures how much memory the segment of a job occupies: reserved addresses, and memory in use after the start, after
+//! every task has communicated with both neighbours, and after all pairs have communicated.
 //!
-//! `cargo run --release -p transport-lapi --example segment_memory` prints the tables of
-//! ARCHITECTURE.md. The tasks are threads here; the segment is that of processes.
+//! `cargo run --release -p transport-lapi --example segment_memory` prints the tables of ARCHITECTURE.md. The tasks are
+//! threads here; the segment is that of processes.
 #![allow(clippy::print_stdout, reason = "a program prints")]
 
 use std::os::fd::OwnedFd;
@@ -15,12 +15,12 @@ use transport_lapi::adapters::segment_bytes;
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::config::GetMode;
 
-/// Bytes of memory that the segment takes now.
+/// Bytes of memory that the segment occupies now.
 fn taken(fd: &OwnedFd) -> u64 {
     rustix::fs::fstat(fd).map_or(0, |stat| stat.st_blocks as u64 * 512)
 }
 
-/// Sends a frame to each of `peers` and takes as many in.
+/// Sends a frame to each of `peers` and receives one from each.
 fn exchange(adapter: &mut ShmAdapter, peers: &[usize]) -> Result<(), AdapterError> {
     let body = Source::from(b"body".to_vec());
     for &peer in peers {
@@ -37,7 +37,7 @@ fn exchange(adapter: &mut ShmAdapter, peers: &[usize]) -> Result<(), AdapterErro
     Ok(())
 }
 
-/// What a job of `tasks` with so many `contexts` has taken when all tasks have attached.
+/// Memory in use in a job of `tasks` tasks with `contexts` contexts each, once all tasks have attached.
 fn start(tasks: usize, contexts: usize) -> Result<u64, AdapterError> {
     let fd = create_segment("example", tasks, contexts)?;
     let attach = |me: usize| {
@@ -58,7 +58,7 @@ fn copy(fd: &OwnedFd) -> Result<OwnedFd, AdapterError> {
     fd.try_clone().map_err(|source| AdapterError::System { action, source })
 }
 
-/// The part of one task; what was taken at each step, in bytes.
+/// Runs one task; returns the memory in use after each step, in bytes.
 fn task(
     fd: &OwnedFd,
     me: usize,
@@ -80,7 +80,7 @@ fn task(
     Ok([start, neighbours, measured()])
 }
 
-/// What was taken at each step of a job of `tasks`.
+/// Runs a job of `tasks` tasks; returns the memory in use after each step.
 fn job(tasks: usize) -> Result<[u64; 3], AdapterError> {
     let (fd, together) = (create_segment("example", tasks, 1)?, Barrier::new(tasks));
     thread::scope(|scope| {

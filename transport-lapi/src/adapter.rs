@@ -4,37 +4,36 @@
 //! contents of a [`Frame`] are untrusted: the adapter has copied the head out of shared memory once, and passes the
 //! body as [`ForeignBytes`], which can be copied but not borrowed as a slice.
 //!
-//! Every adapter has the core, [`Adapter`]: it moves frames and has a bell to sleep on. Further capabilities are
-//! traits of their own, which the core returns if it has them: [`OneSided`], [`SharedGets`], [`WaitBoard`]. The
-//! transport builds missing ones from frames.
+//! Every adapter implements the core, [`Adapter`]: it moves frames and has a bell to sleep on. Further capabilities are
+//! separate traits, which the core returns if it has them: [`OneSided`], [`SharedGets`], [`WaitBoard`]. The transport
+//! builds missing ones from frames.
 //!
 //! The conformance suite in `tests/src/conformance/adapter.rs` checks this contract:
 //!
 //! - A1: frames from one origin to one target arrive whole, once, and in the order offered.
-//! - A2: no method blocks, and none calls back into the transport. [`OneSided::conceal`] may wait for
-//!   a copy out of the region that is under way.
-//! - A3: [`Post::Full`] took nothing. The caller polls and offers the same frame again.
-//! - A4: a frame that was taken reaches its target as long as the target polls. One whose body was copied,
-//!   [`Post::Taken`], does so even when the sender never calls the adapter again; one whose body is still read,
-//!   [`Post::Leaving`], as long as the sender polls.
-//! - A5: a task that announced on its [`Doorbell`] and then polled without finding anything is
-//!   woken by every frame that reaches it later.
-//! - A6: a task whose last `try_send` to a target returned [`Post::Full`] after it had announced is woken when there
-//!   is room: polls of the target free room.
-//! - A7: a shared get lasts from [`SharedGets::begin`] until [`SharedGets::advance`] answered
-//!   [`Advance::Complete`] or an error, or [`SharedGets::end`] that it has ended. Outside of that time
-//!   nobody writes into its region, and the target reads its own memory inside of [`SharedGets::help`] only.
-//!   The get completes whether the target helps or not; a task that announced while it was
-//!   [`Advance::Waiting`] is woken.
-//! - A8: what a get has brought is what the region held while it was exposed. A get during which its target
+//! - A2: no method blocks, and none calls back into the transport. Only [`OneSided::conceal`] may wait for a copy out
+//!   of the region to end.
+//! - A3: [`Post::Full`] means that nothing was taken. The caller polls and offers the same frame again.
+//! - A4: a frame that was taken reaches its target as long as the target polls. If its body was copied
+//!   ([`Post::Taken`]), the sender need not call the adapter again; if its body is still read ([`Post::Leaving`]), the
+//!   sender must poll too.
+//! - A5: a task that announced on its [`Doorbell`] and then polled without finding anything is woken by every frame
+//!   that reaches it later.
+//! - A6: a task whose last `try_send` to a target returned [`Post::Full`] after it had announced is woken when there is
+//!   room. Polls of the target make room.
+//! - A7: a shared get lasts from [`SharedGets::begin`] until [`SharedGets::advance`] has returned [`Advance::Complete`]
+//!   or an error, or [`SharedGets::end`] has returned `true`. Outside that time nobody writes into its region. The
+//!   target reads its own memory only inside [`SharedGets::help`]. The get completes whether or not the target helps. A
+//!   task that announced while the get was [`Advance::Waiting`] is woken.
+//! - A8: the bytes that a get brings are what the region contained while it was exposed. A get during which its target
 //!   has withdrawn ends with [`AdapterError::PeerLost`].
-//! - A9: the memory of a body that was offered is read until the call returns, or, after [`Post::Leaving`], until
-//!   [`Events::left`] names its ticket. The memory that a get fills is written until the call returns, or, after
-//!   [`Transfer::Started`], until [`Events::got`] names its ticket. When [`Adapter::withdraw`] has answered
-//!   `true`, none is read or written any more, whatever was under way.
-//! - A10: what has arrived from a task before it is declared lost can still be taken in. What it sends after that may
-//!   still come; the caller throws it away. What is under way towards a lost task ends: bodies leave, and gets are
-//!   over, although nobody takes anything in there.
+//! - A9: the memory of an offered body is read only until the call returns or, after [`Post::Leaving`], until
+//!   [`Events::left`] reports its ticket. The memory that a get fills is written only until the call returns or, after
+//!   [`Transfer::Started`], until [`Events::got`] reports its ticket. Once [`Adapter::withdraw`] has returned `true`,
+//!   no such memory is read or written any more, whatever was unfinished.
+//! - A10: frames that arrived from a task before it was declared lost can still be polled. Frames that it sends later
+//!   may arrive too; the caller discards them. Operations towards a lost task end, although nobody receives there:
+//!   bodies leave, and gets are over.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +58,7 @@ pub struct Caps {
     pub max_inline: usize,
     /// Largest body of one frame, in bytes.
     pub max_body: usize,
-    /// Whether [`Adapter::try_send`] copies every body, and never answers [`Post::Leaving`].
+    /// Whether [`Adapter::try_send`] copies every body, and never returns [`Post::Leaving`].
     pub copies_bodies: bool,
 }
 
@@ -78,14 +77,14 @@ pub enum GetKind {
 pub enum Post {
     /// The frame is on its way, and its body was copied.
     Taken,
-    /// The frame is on its way, and its body, which is not empty, is still read: [`Events::left`] tells when it has
-    /// left (A9).
+    /// The frame is on its way, but its body, which is not empty, is still read until [`Events::left`] reports its
+    /// ticket (A9).
     Leaving,
     /// No room now; nothing was taken.
     Full,
 }
 
-/// Names an operation whose end an event reports later. The caller chooses the value.
+/// Identifies an operation whose end an event reports later. The caller chooses the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ticket(pub u32);
 
@@ -95,9 +94,9 @@ pub struct Ticket(pub u32);
 pub enum Transfer {
     /// The bytes have arrived.
     Done,
-    /// They are under way: [`Events::got`] tells when they are there (A9).
+    /// The get is under way: [`Events::got`] reports when the bytes have arrived (A9).
     Started,
-    /// No room now; nothing was begun. The caller polls and asks again.
+    /// No room now; no get was started. The caller polls and tries again.
     Full,
 }
 
@@ -105,11 +104,11 @@ pub enum Transfer {
 #[derive(Debug)]
 #[must_use]
 pub enum Begun {
-    /// The get is shared under this number, which the caller tells the target for its [`SharedGets::help`].
+    /// The get is shared under this number. The caller sends it to the target, which passes it to [`SharedGets::help`].
     Shared(u32),
-    /// Another get from the same target is shared: the caller asks again.
+    /// Another get from the same target is shared: the caller tries again later.
     Busy(RecvRegion),
-    /// This get cannot be shared.
+    /// This get cannot be shared: the caller carries it out alone.
     Alone(RecvRegion),
 }
 
@@ -119,43 +118,42 @@ pub enum Begun {
 pub enum Advance {
     /// A slice was copied.
     Copied,
-    /// Nothing is left to do here, but the target is still copying: the rest of the get, or the slice that a failed
-    /// get must wait for.
+    /// Nothing is left to copy here, but the target is still copying: the rest of the get, or a slice whose end a
+    /// failed get must wait for.
     Waiting,
-    /// All bytes are there.
+    /// All bytes have arrived.
     Complete,
 }
 
 /// One frame as it arrives.
 #[derive(Debug)]
 pub struct Frame<'a> {
-    /// The sender. It is certain, since it follows from the ring that the frame came through.
+    /// The sender. It is trustworthy, since the adapter knows it from the ring that carried the frame.
     pub origin: TaskId,
     /// The head, already copied out of shared memory; its contents are untrusted.
     pub head: &'a [u8],
-    /// The body, still where the peer wrote it.
+    /// The body, still in memory that the peer can write.
     pub body: ForeignBytes<'a>,
 }
 
-/// Receives the frames and events that [`Adapter::poll`] delivers. Closures over frames implement it, for adapters
-/// that report nothing else.
+/// Receives the frames and events that [`Adapter::poll`] delivers. Closures over frames implement it, for callers that
+/// need no other events.
 pub trait Events {
-    /// Takes in one frame.
+    /// Handles one frame.
     fn frame(&mut self, frame: Frame<'_>);
 
-    /// Takes in one frame whose head is a short one. An adapter may call this in place of
-    /// [`Events::frame`].
+    /// Handles one frame whose head has [`SHORT_HEAD`] bytes. An adapter may call this instead of [`Events::frame`].
     #[inline]
     fn short(&mut self, origin: TaskId, head: [u8; SHORT_HEAD], body: ForeignBytes<'_>) {
         self.frame(Frame { origin, head: &head, body });
     }
 
-    /// The body that was offered with this ticket has left its memory, which is not read any more.
+    /// Reports that the body offered with this ticket has been read, and its memory is not read any more.
     fn left(&mut self, ticket: Ticket) {
         let _ = ticket;
     }
 
-    /// The get with this ticket is over: its bytes are there, or it has failed.
+    /// Reports that the get with this ticket is over: its bytes have arrived, or it has failed.
     fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
         let _ = (ticket, outcome);
     }
@@ -168,7 +166,7 @@ impl<F: FnMut(Frame<'_>)> Events for F {
     }
 }
 
-/// Length of a short head: that of the frames that most messages are.
+/// Length of a short head in bytes. Most messages are single frames with a head of this length.
 pub const SHORT_HEAD: usize = 16;
 
 /// The reason why an adapter failed.
@@ -184,9 +182,9 @@ pub enum AdapterError {
     /// A peer wrote something impossible into the shared structures.
     #[error("rank {origin} damaged the shared memory of the job: {what}")]
     Corrupt {
-        /// The task whose bytes they are.
+        /// The task that wrote the bytes.
         origin: TaskId,
-        /// What was impossible about them.
+        /// Describes the damage.
         what: &'static str,
     },
     /// A one-sided read was refused by the kernel or by the region's owner.
@@ -207,7 +205,7 @@ pub enum AdapterError {
         /// What the system answered.
         source: std::io::Error,
     },
-    /// The inherited segment is not one of ours, or of another version.
+    /// The inherited segment is not one of this transport, or of another version.
     #[error("the inherited job segment is not usable: {what}")]
     BadSegment {
         /// What is wrong with it.
@@ -221,7 +219,7 @@ pub enum AdapterError {
     AlreadyAttached {
         /// The task.
         task: TaskId,
-        /// The process that was it first.
+        /// The process that joined first.
         pid: u32,
     },
     /// `MPJ_GET=cma` was demanded and the probe failed.
@@ -230,21 +228,21 @@ pub enum AdapterError {
          allow ptrace between the ranks, or set MPJ_GET=auto"
     )]
     GetRefused {
-        /// What the probe met.
+        /// How the probe failed.
         reason: String,
     },
-    /// Tasks with this many contexts are not possible.
+    /// A task cannot have this many contexts.
     #[error("a rank has 1 to {max} contexts, not {asked}")]
     ContextCount {
-        /// What was asked for.
+        /// The number asked for.
         asked: usize,
         /// The limit.
         max: usize,
     },
-    /// A job of this many tasks is not possible.
+    /// A job cannot have this many tasks.
     #[error("a job has 1 to {max} ranks, not {asked}")]
     TaskCount {
-        /// What was asked for.
+        /// The number asked for.
         asked: usize,
         /// The limit.
         max: usize,
@@ -252,7 +250,7 @@ pub enum AdapterError {
 }
 
 impl AdapterError {
-    /// Returns advice for an error of the system that always has the same remedy; empty, or beginning with `;`.
+    /// Returns advice for a system error that always has the same remedy: either empty, or text that begins with `;`.
     pub fn remedy(refusal: &std::io::Error) -> &'static str {
         match refusal.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::MFILE) => {
@@ -264,12 +262,12 @@ impl AdapterError {
     }
 }
 
-/// Moves frames between tasks. See the module's contract A1 to A10.
+/// Moves frames between tasks, by the rules A1 to A10 of this module.
 ///
 /// # Safety
-/// Memory of users is read and written on this trait's word: an implementation, and each capability that it
-/// gives out, keeps A7, A8 and A9, and reads an exposed region between [`OneSided::expose`] and the end of
-/// [`OneSided::conceal`] only.
+/// The transport relies on an implementation when memory of users is read and written. An implementation, and each
+/// capability that it returns, keeps A7, A8 and A9, and reads an exposed region only between [`OneSided::expose`] and
+/// the end of [`OneSided::conceal`].
 ///
 /// ```compile_fail,E0200
 /// # use std::sync::Arc;
@@ -280,7 +278,8 @@ impl AdapterError {
 /// #   fn caps(&self) -> Caps { unreachable!() }
 /// #   fn task(&self) -> TaskId { 0 }
 /// #   fn num_tasks(&self) -> usize { 1 }
-/// #   fn try_send(&mut self, _: TaskId, _: &[u8], _: Piece<'_>, _: Ticket) -> Result<Post, AdapterError> { unreachable!() }
+/// #   fn try_send(&mut self, _: TaskId, _: &[u8], _: Piece<'_>, _: Ticket)
+/// #       -> Result<Post, AdapterError> { unreachable!() }
 /// #   fn poll<E: Events>(&mut self, _: Option<TaskId>, _: usize, _: &mut E) -> Result<usize, AdapterError> { Ok(0) }
 /// #   fn withdraw(&mut self) -> bool { true }
 /// #   fn doorbell(&self) -> Arc<dyn Doorbell> { unreachable!() }
@@ -297,8 +296,8 @@ pub unsafe trait Adapter: Send + 'static {
     /// Returns this task's number.
     fn task(&self) -> TaskId;
 
-    /// Returns the number of this context. Frames travel only between contexts of the same number, so a frame does
-    /// not contain it.
+    /// Returns the number of this context. Frames travel only between contexts of the same number, so they do not
+    /// contain the number.
     fn context(&self) -> usize {
         0
     }
@@ -306,9 +305,9 @@ pub unsafe trait Adapter: Send + 'static {
     /// Returns the number of tasks of the job.
     fn num_tasks(&self) -> usize;
 
-    /// Offers one frame to `target` (which may be this task itself): `head`, at most
-    /// [`Caps::max_head`] bytes, which are copied, and `body`, at most [`Caps::max_body`] bytes, which are
-    /// copied or read later (A9); `ticket` names the body then. Callers have checked the lengths and the target.
+    /// Offers one frame to `target`, which may be this task itself. `head` has at most [`Caps::max_head`] bytes, and is
+    /// copied. `body` has at most [`Caps::max_body`] bytes, and is copied, or read later (A9) and then identified by
+    /// `ticket`. Callers have checked the lengths and the target.
     fn try_send(
         &mut self,
         target: TaskId,
@@ -317,10 +316,10 @@ pub unsafe trait Adapter: Send + 'static {
         ticket: Ticket,
     ) -> Result<Post, AdapterError>;
 
-    /// Delivers at most `budget` frames to `events`, reports the ends of operations, and returns how many events
-    /// there were. If `origin` is given, its frames alone are awaited: where it is less work to look for these alone,
-    /// the others stay where they are. A damaged frame is skipped and reported as an error; frames behind it come with
-    /// the next call.
+    /// Delivers at most `budget` frames to `events`, reports operations that have ended, and returns how many events
+    /// there were. If `origin` is given, only its frames are wanted: an adapter that can look for these alone with less
+    /// work leaves the others where they are. A damaged frame is skipped and reported as an error; the next call
+    /// delivers the frames behind it.
     fn poll<E: Events>(
         &mut self,
         origin: Option<TaskId>,
@@ -328,34 +327,34 @@ pub unsafe trait Adapter: Send + 'static {
         events: &mut E,
     ) -> Result<usize, AdapterError>;
 
-    /// Prefetches the memory of the next frame. A thread that waits calls it after some polls without success.
+    /// Prefetches the memory of the next expected frame. A waiting thread calls it after some polls that found nothing.
     fn fetch_awaited(&self) {}
 
-    /// Withdraws this task: its exposed memory may change from now on, and no get of it succeeds any more (A8). It
-    /// begins nothing new, and drops everything under way but frames that were taken (A4). Returns whether no memory
-    /// of this task is read or written any more; on `false` the caller asks again.
+    /// Withdraws this task: its exposed memory may change from now on, and no get of it succeeds any more (A8). The
+    /// adapter starts nothing new and drops all unfinished operations, except frames that were taken (A4). Returns
+    /// whether no memory of this task is read or written any more; on `false` the caller tries again.
     #[must_use]
     fn withdraw(&mut self) -> bool;
 
     /// Returns the bell on which threads of this task sleep, and which peers ring.
     fn doorbell(&self) -> Arc<dyn Doorbell>;
 
-    /// Returns a number that is 0 at first and changes whenever a task is declared lost. It is cheap enough for a
-    /// spin loop's slow turn.
+    /// Returns a number that is 0 at first and changes whenever a task is declared lost. The call is cheap enough for
+    /// the slow turns of a spin loop.
     fn losses(&self) -> usize;
 
     /// Returns whether `task` was declared lost.
     fn is_lost(&self, task: TaskId) -> bool;
 
-    /// Returns whether long bodies for `target` are stored past the caches, as far as the adapter knows: a hint for
-    /// the choice of a protocol. It may change from call to call.
+    /// Returns whether long bodies for `target` are stored past the caches, as far as the adapter knows. This is a hint
+    /// for the choice of a protocol, and may change from call to call.
     fn stores_past_caches(&mut self, target: TaskId) -> bool {
         let _ = target;
         false
     }
 
-    /// Returns the capability to read other tasks' memory, if the adapter has it. The result never changes, here and
-    /// below.
+    /// Returns the capability to read other tasks' memory, if the adapter has it. The result of this and the following
+    /// methods never changes.
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
         None
     }
@@ -371,23 +370,23 @@ pub unsafe trait Adapter: Send + 'static {
     }
 }
 
-/// The capability to read another task's memory without its help.
+/// The capability to read another task's memory without that task's help.
 pub trait OneSided {
     /// Returns how the memory is read.
     fn kind(&mut self) -> GetKind;
 
-    /// Makes `region` readable for the other tasks' [`OneSided::get`] under `key`, until
-    /// [`OneSided::conceal`]. Adapters whose get needs no table have nothing to do.
+    /// Makes `region` readable under `key` by the other tasks' [`OneSided::get`], until [`OneSided::conceal`]. Adapters
+    /// whose get needs no table do nothing.
     ///
     /// # Errors
-    /// [`AdapterError::System`] when the system refuses: the region is read over frames then.
+    /// [`AdapterError::System`] if the system refuses: the caller then has the region read over frames.
     fn expose(&mut self, key: u64, region: SendRegion) -> Result<(), AdapterError>;
 
-    /// Ends what [`OneSided::expose`] began. Returns only when no get reads the region any more.
+    /// Ends the exposure that [`OneSided::expose`] began. Returns only when no get reads the region any more.
     fn conceal(&mut self, key: u64);
 
-    /// Reads `into.len()` bytes at `offset` of the `remote` region of `target`; `ticket` names the get if it
-    /// is over later (A9). The caller has checked that the range lies inside `remote`.
+    /// Reads `into.len()` bytes at `offset` of the `remote` region of `target`. `ticket` identifies the get if it ends
+    /// later (A9). The caller has checked that the range lies inside `remote`.
     ///
     /// # Errors
     /// [`AdapterError::PeerLost`] (A8), [`AdapterError::GetFailed`].
@@ -401,10 +400,10 @@ pub trait OneSided {
     ) -> Result<Transfer, AdapterError>;
 }
 
-/// The capability to let both ends of a get copy (A7): one get at a time for each ordered pair of tasks.
+/// The capability to let both ends of a get copy (A7): at most one get at a time for each ordered pair of tasks.
 pub trait SharedGets {
-    /// Begins a get as [`OneSided::get`] does it, in which the target may copy too (A7). Gives the region back
-    /// where that is not possible.
+    /// Begins a get like that of [`OneSided::get`], in which the target may copy too (A7). Returns the region if that
+    /// is not possible.
     fn begin(
         &mut self,
         target: TaskId,
@@ -413,82 +412,79 @@ pub trait SharedGets {
         into: RecvRegion,
     ) -> Begun;
 
-    /// Carries on the get that [`SharedGets::begin`] began: copies a slice, if one is left.
+    /// Continues the get begun by [`SharedGets::begin`]: copies a slice, if one is left.
     ///
     /// # Errors
-    /// What [`OneSided::get`] says; told when nobody writes into the region any more.
+    /// Those of [`OneSided::get`], reported only when nobody writes into the region any more.
     fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError>;
 
-    /// Ends the get that [`SharedGets::begin`] began, complete or not. `false` means not yet: the target is
-    /// still writing a slice, and the caller asks again. Without a get it is `true`.
+    /// Ends the get begun by [`SharedGets::begin`], complete or not. `false` means that the target is still writing a
+    /// slice, and the caller tries again. Returns `true` if there is no get.
     #[must_use]
     fn end(&mut self, target: TaskId) -> bool;
 
-    /// Copies a slice of get `number` of `origin`, whose source is `from`, into that task's memory.
-    /// `false` when there is nothing to copy any more, or that is not possible: the origin does it
-    /// then.
+    /// Copies a slice of get `number` of `origin` from `from` into that task's memory. Returns `false` if nothing is
+    /// left to copy, or if this task cannot copy it; the origin then copies the rest.
     fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool;
 }
 
 /// The bell on which threads of one task sleep until a frame arrives, or until another thread of the task completes
-/// something for them. It is an event count: announce, look once more, sleep.
+/// something for them. It is an event count: announce, poll once more, sleep.
 pub trait Doorbell: Send + Sync {
-    /// Says that a thread is about to sleep, and returns the ticket to sleep with. After this call
-    /// the thread must look once more for work, then call [`Doorbell::sleep`] or
-    /// [`Doorbell::retract`].
+    /// Announces that a thread is about to sleep, and returns the ticket to sleep with. After this call the thread must
+    /// poll once more for work, then call [`Doorbell::sleep`] or [`Doorbell::retract`].
     fn announce(&self) -> u32;
 
-    /// Sleeps until the bell has rung since `ticket` was given, or `timeout` is over, and returns whether
-    /// it has rung. Spurious returns are allowed.
+    /// Sleeps until the bell has rung since `ticket` was issued, or `timeout` is over. Returns whether the bell has
+    /// rung. Spurious returns are allowed.
     fn sleep(&self, ticket: u32, timeout: Option<Duration>) -> bool;
 
     /// Cancels an announcement without sleeping.
     fn retract(&self);
 
-    /// Wakes every thread that sleeps or is about to. Costs one load when none does.
+    /// Wakes every thread that sleeps or is about to. Costs one load if there are none.
     fn ring(&self);
 
-    /// Whether the calling thread has woken sleepers of any task since it last asked. They are often
-    /// put on the waker's processor, and run as soon as it yields.
+    /// Returns whether the calling thread has woken sleepers of any task since its last call. The scheduler often puts
+    /// them on the waker's processor, where they run as soon as it yields.
     fn has_woken(&self) -> bool {
         false
     }
 
-    /// Declares this task lost and rings every task's bell, so that blocked peers find out. What it still sends
-    /// may be thrown away.
+    /// Declares this task lost and rings every task's bell, so that blocked peers notice. Frames that it still sends
+    /// may be discarded.
     fn declare_lost(&self);
 }
 
-/// The capability to publish what this task's threads wait for, for the watcher of the job.
+/// The capability to publish what this task's threads wait for, for the watcher of the job, which looks for deadlocks.
 pub trait WaitBoard: Send + Sync {
-    /// Publishes what a thread waits for, at a place that no other thread of the task has, for whoever
-    /// asks why nothing moves. One thread at a time publishes and withdraws; nothing is published at a place
-    /// before what stood there was withdrawn.
+    /// Publishes what a thread waits for, at a place that no other thread of the task uses. One thread at a time
+    /// publishes and withdraws; a place is withdrawn before something else is published there.
     fn publish(&self, place: usize, wait: &Wait, standing: Standing);
 
-    /// The thread whose wait is published at `place` has looked again for work, and found none.
+    /// Records that the thread whose wait is published at `place` has polled again and found nothing.
     fn looked_again(&self, place: usize);
 
-    /// Takes back what was published at `place`.
+    /// Withdraws what was published at `place`.
     fn withdraw(&self, place: usize);
 
     /// Returns how often the watcher has asked for this task's queues.
     fn inquiries(&self) -> u32;
 
-    /// Returns whether the watcher has found that this task waits for the others at its end without success, and has
-    /// released it.
+    /// Returns whether the watcher has released this task from the wait at its end, because that wait for the others
+    /// cannot succeed.
     fn is_dismissed(&self) -> bool;
 }
 
 /// The state of a thread in a published wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It sleeps on the bell, after it has looked for work and found none.
+    /// The thread sleeps on the bell, after it has polled and found nothing.
     Asleep {
-        /// The ticket that the bell gave.
+        /// The ticket that the bell issued.
         ticket: u32,
     },
-    /// It polls, and never sleeps.
+    /// The thread polls, and never sleeps.
     Awake,
     /// The wait has ended with an error; the published wait is the one that failed.
     Failed,

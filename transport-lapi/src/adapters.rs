@@ -4,15 +4,14 @@
 //! |---|---|---|---|
 //! | [`threads`] | threads of one process | a block on the heap | memory copy |
 //! | [`shm`] | processes of one host | one sealed memfd | `process_vm_readv`, where allowed |
-//! | [`channels`] | threads of one process, in tests | none in common | none |
+//! | [`channels`] | threads of one process, in tests | none shared | none |
 //!
-//! The first two are one adapter, `local`, and differ in how tasks reach each other's memory. It has a `port`, which
-//! knows the rings (`ring`, `bulk`) and the bells
-//! (`doorbell`, `arrivals`) of a `segment`, laid out by `layout`; in long gets both ends copy (`share`);
-//! a task that gives up says so before its buffers change (`withdrawal`).
-//! What a task's threads sleep for stands on its `slate`, which `board` reads for the launcher.
-//! Adapters do not know each other, and know nothing above [`crate::adapter`]. Models under loom exercise
-//! the rings, the bells, shared gets and withdrawals without a segment.
+//! The first two are one adapter, `local`, and differ in how tasks access each other's memory. It uses a `port`, which
+//! knows the rings (`ring`, `bulk`) and the bells (`doorbell`, `arrivals`) of a `segment`, laid out by `layout`. In
+//! long gets both ends copy (`share`). A task that gives up announces it before its buffers change (`withdrawal`). The
+//! waits of a task's threads are published on its `slate`, which `board` reads for the launcher. Adapters do not know
+//! each other, and know nothing above [`crate::adapter`]. Loom models cover the rings, the bells, shared gets and
+//! withdrawals without a segment.
 
 mod arrivals;
 pub(crate) mod board;

@@ -1,8 +1,8 @@
 //! LAPI_Amsend: checks, the fast path of one frame, and the pieces of long messages.
 //!
-//! A message whose frame the adapter takes at once costs one encode and one `try_send`. Everything
-//! else becomes an [`Outgoing`] in the lane of its target. A lane is a FIFO, and a frame is offered
-//! only from its front: this is what keeps header handlers in the order of sending.
+//! A message whose frame the adapter takes at once costs one encode and one `try_send`. Any other message becomes an
+//! [`Outgoing`] in the lane of its target. A lane is a FIFO, and frames are offered only from its front, so header
+//! handlers run in the order of sending.
 
 use std::cmp::Ordering;
 
@@ -19,7 +19,7 @@ use crate::wire::{BASE, MAX_UHDR, Packet, RemoteCounters};
 
 /// The parameters of LAPI_Amsend.
 pub struct Amsend<'a, S> {
-    /// The task that gets the message; may be the caller.
+    /// The task that receives the message; may be the caller.
     pub target: TaskId,
     /// Index of the header handler in the target's table.
     pub handler: u8,
@@ -29,9 +29,9 @@ pub struct Amsend<'a, S> {
     pub udata: Source,
     /// The action when the origin's buffer is reusable: LAPI's `org_cntr` or send completion handler.
     pub on_origin: Next<S>,
-    /// Counter *of the target* that goes up when the message is complete there.
+    /// Counter *of the target* that is incremented when the message is complete there.
     pub tgt_cntr: Option<CounterId>,
-    /// Counter of the origin that goes up when the message is complete at the target.
+    /// Counter of the origin that is incremented when the message is complete at the target.
     pub cmpl_cntr: Option<CounterId>,
 }
 
@@ -94,18 +94,18 @@ pub(crate) fn check_target(target: TaskId, num_tasks: usize) -> Result<(), LapiE
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Sent {
-    /// It is; what was to happen then happens, or has happened.
+    /// It is reusable; the action `on_origin` has been performed or is performed now.
     Now,
-    /// Not yet, or the news came during the call: what happens then tells.
+    /// It is not, or became so during the call: the action `on_origin` reports it.
     Later,
 }
 
-/// One operation that waits in a lane. It is small, since it is moved into the lane and out of it, and the answers of
-/// rendezvous go this way.
+/// One operation queued in a lane. It is small, since it is moved into and out of the lane, and the answers of the
+/// rendezvous protocol go this way.
 pub(crate) enum Outgoing {
     /// A message, perhaps partly sent: its number in [`Outbox::messages`].
     Message(u32),
-    /// A message without data, whose end nothing follows: this is its head.
+    /// A message without data and without an action at its end, as its head.
     Short([u8; SHORT_HEAD]),
     /// A packet without user header and body.
     Control(Packet<'static>),
@@ -113,25 +113,25 @@ pub(crate) enum Outgoing {
     GetReply { ticket: u32, key: u64, offset: u64, len: u64, sent: u64 },
 }
 
-/// A message whose number waits in a lane.
+/// A queued message; the lane contains its number.
 pub(crate) struct Queued<S> {
     pub handler: u8,
     pub counters: RemoteCounters,
     pub uhdr: [u8; MAX_UHDR],
     pub uhdr_len: usize,
     pub data: Source,
-    /// Length of the data: a layout is asked once.
+    /// Length of the data, so that a layout's size is computed once.
     pub len: usize,
     pub sent: usize,
-    /// Number within its lane; given when its first packet is sent.
+    /// Number of the message within its lane; assigned when the first packet is sent.
     pub msg: u32,
-    /// Where its frames are counted whose bodies are still read, once there was one.
+    /// The counter of frames whose bodies are still read, once there has been such a frame.
     pub departure: Option<u32>,
     pub next: Next<S>,
 }
 
 impl<S> Queued<S> {
-    /// A message none of which has been sent. The user header was checked.
+    /// Makes a message of which nothing has been sent. The caller has checked the user header.
     pub fn new(handler: u8, uhdr: &[u8], data: Source) -> Self {
         let mut copy = [0; MAX_UHDR];
         copy[..uhdr.len()].copy_from_slice(uhdr);
@@ -150,25 +150,24 @@ impl<S> Queued<S> {
     }
 }
 
-/// Frames whose bodies the adapter still reads, of one message or one answer.
+/// Counts the frames, of one message or one answer, whose bodies the adapter still reads.
 pub(crate) struct Departure<S> {
     pub frames: u32,
-    /// What they are of.
+    /// The message or answer that they belong to.
     of: Departing<S>,
 }
 
-/// See [`Departure`].
+/// What a [`Departure`] belongs to.
 enum Departing<S> {
-    /// A message, more frames of which are to come.
+    /// A message with more frames to come.
     Open,
-    /// A message, all of which is on its way. This happens when it has left.
+    /// A message whose frames are all on their way. This is performed when they have left.
     Closed(Next<S>),
     /// The registered source with this key.
     Region(u64),
 }
 
-/// The lengths, ascending, above which a message with a user header of `uhdr` bytes travels in
-/// another way.
+/// The lengths, ascending, above which a message with a user header of `uhdr` bytes is sent in another way.
 pub(crate) fn steps(uhdr: usize, caps: &Caps, pieces: &Pieces) -> Vec<Step> {
     let cell = caps.max_inline.saturating_sub(BASE + uhdr);
     let mut steps = vec![
@@ -186,17 +185,17 @@ pub(crate) fn steps(uhdr: usize, caps: &Caps, pieces: &Pieces) -> Vec<Step> {
     steps
 }
 
-/// What became of an offer.
+/// The outcome of offering a frame.
 pub(crate) enum FrameSent {
     /// The adapter is full.
     Full,
-    /// One frame went, more are to come.
+    /// One frame was sent; more are to come.
     Part,
-    /// The last frame went.
+    /// The last frame was sent.
     Last,
 }
 
-/// [`Adapter::try_send`] where it is not on the path of every message, which alone has a copy of it inlined.
+/// [`Adapter::try_send`], not inlined: only the path of most messages has an inlined copy.
 #[inline(never)]
 pub(crate) fn post<A: Adapter>(
     adapter: &mut A,
@@ -208,7 +207,7 @@ pub(crate) fn post<A: Adapter>(
     adapter.try_send(target, head, body, ticket)
 }
 
-/// Offers a frame that is all head.
+/// Offers a frame without a body.
 fn send_head<A: Adapter>(
     adapter: &mut A,
     target: TaskId,
@@ -220,7 +219,7 @@ fn send_head<A: Adapter>(
 }
 
 impl<S> Outbox<S> {
-    /// Offers the next frame of the operation at the front of a lane, which has one.
+    /// Offers the next frame of the operation at the front of a lane. The lane must not be empty.
     pub(crate) fn send_frame<A: Adapter>(
         &mut self,
         adapter: &mut A,
@@ -259,8 +258,8 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// The last frame of a message is on its way, or no more will be sent: what follows its end is due now, or when
-    /// all bodies have left.
+    /// Closes a message whose last frame is on its way, or of which no more will be sent: performs what follows it now,
+    /// or when all bodies have left.
     pub(crate) fn close(&mut self, number: u32) {
         let Some(message) = self.messages.remove(number) else { return };
         let under_way = message.departure.and_then(|number| self.departures.get_mut(number));
@@ -275,7 +274,7 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// A body has left.
+    /// Handles the event that a body has left its memory.
     pub(crate) fn left(&mut self, ticket: Ticket) {
         let Ticket(number) = ticket;
         let Some(departure) = self.departures.get_mut(number) else { return };

@@ -1,15 +1,15 @@
-//! What a thread waits for: how to see that it is there, and how to say what it is.
+//! What a thread waits for: how to check for it, and how to describe it.
 //!
-//! A wait asks [`Awaited::look`] after every round of progress. Only where it has lasted so long that the
-//! thread goes to sleep does it ask [`Awaited::note`], and publish the answer: a person who asks why the
-//! job stands still is told that. So the note costs nothing where messages come soon.
+//! A wait calls [`Awaited::look`] after every round of progress. It calls [`Awaited::note`] only when it has lasted so
+//! long that the thread goes to sleep, and publishes the result, so that a person who asks why the job stands still can
+//! be told. So the note costs nothing where messages arrive soon.
 //!
-//! - AW1: what a thread waits for is published as asleep after its last look and before it sleeps, and
-//!   withdrawn after it has woken and before it does anything else, all under the session's lock. So while
-//!   that is published the thread sends nothing, but in a look that has found something, which is not
-//!   counted and ends with the withdrawal; and it has seen everything for which its ticket's bell was not
-//!   rung since. What is published of a thread that never sleeps, or whose wait has failed, says what
-//!   it waits or waited for, and nothing else.
+//! - AW1: a wait is published as asleep after the thread's last look and before it sleeps, and withdrawn after the
+//!   thread has woken and before it does anything else, all under the session's lock. So while it is published the
+//!   thread sends nothing, except in a look that finds something; such a look is not counted, and ends with the
+//!   withdrawal. And the thread has seen every event except those for which the bell was rung after its ticket. A
+//!   published wait of a thread that never sleeps, or that has failed, states what the thread waits or waited for, and
+//!   proves nothing else.
 
 use std::marker::PhantomData;
 
@@ -21,46 +21,46 @@ use crate::bootstrap::monotonic_nanos;
 use crate::error::LapiError;
 use crate::session::Session;
 
-/// What a thread waits for. See the module's head.
+/// An event that a thread waits for. See the module's documentation.
 pub trait Awaited<A: Adapter, S> {
     /// What the wait returns.
     type Answer;
 
-    /// How many frames at most are taken in before the next look. Who waits for one message takes one: what has come
-    /// behind it stays where it is, and the receive that is posted next takes it without a copy.
+    /// The most frames that one round of progress takes before the next look. A wait for one message takes one: a later
+    /// message stays where it is, and a receive posted next takes it without a copy.
     #[inline(always)]
     fn frames(&self) -> usize {
         crate::session::BUDGET
     }
 
-    /// Whose frames it waits for, if those of one task. Then most polls look for these alone: what has come from
-    /// others is not needed yet, and a message that no receive waits for would have to be kept.
+    /// The task whose frames it waits for, if it is a single one. Then most polls take only frames of that task: those
+    /// of others are not needed yet, and a message without a posted receive would have to be stored.
     #[inline(always)]
     fn origin(&self) -> Option<TaskId> {
         None
     }
 
-    /// Whether it is there. Called with the lock held; must not call the context.
+    /// Returns the answer if the event has happened. Called with the lock held; must not call the context.
     fn look(&mut self, session: &mut Session<A, S>) -> Option<Self::Answer>;
 
-    /// Why it can never be there, now that tasks are lost. Asked in slow turns, and only then. A wait that does not
-    /// say which tasks it needs needs all of them.
+    /// Returns an error if the event cannot happen any more because tasks are lost. Called only in slow turns after a
+    /// loss. The default is for a wait that needs all tasks.
     fn in_vain(&self, session: &Session<A, S>) -> Option<LapiError> {
         session.check_lost().err()
     }
 
-    /// Whether this answer says that it can never be there: what was awaited stays published then, for who asks
-    /// what the others were doing.
+    /// Returns whether this answer means that the event can never happen. The wait then stays published, so that a
+    /// report can tell what the others were doing.
     fn is_failure(&self, session: &Session<A, S>, answer: &Self::Answer) -> bool {
         let _ = (session, answer);
         false
     }
 
-    /// What it is, in words for a report; the time is filled in by the caller.
+    /// Describes the event for a report; the caller fills in the time.
     fn note(&self, session: &Session<A, S>) -> Wait;
 }
 
-/// Something that says nothing about itself.
+/// A wait without a description.
 pub(crate) struct Unnamed<F, R> {
     look: F,
     answer: PhantomData<fn() -> R>,
@@ -88,20 +88,20 @@ where
     }
 }
 
-/// The wait of one thread, and what of it is published.
+/// The wait of one thread, and the part of it that is published.
 #[derive(Default)]
 pub(crate) enum Notice {
-    /// The wait has not lasted.
+    /// The wait has not lasted long enough to be published.
     #[default]
     None,
-    /// It has lasted, and is not published now. What it was.
+    /// The wait was published before, and is not published now.
     Lasting { wait: Wait },
-    /// It is published there.
+    /// The wait is published at this place.
     Posted { wait: Wait, place: usize },
 }
 
 impl Notice {
-    /// Publishes what `awaited` is (AW1), unless that stands there. The caller holds the lock.
+    /// Publishes what `awaited` is (AW1), unless it is published already. The caller holds the lock.
     #[cold]
     pub(crate) fn post<A: Adapter, S>(
         &mut self,
@@ -113,7 +113,7 @@ impl Notice {
         let mut wait = awaited.note(session);
         if let Some(Outer { call, collective, alone }) = Within::current() {
             (wait.call, wait.alone) = (call, alone);
-            // A function of the program that the call runs may wait for something else.
+            // The call may run a function of the program which waits for something else.
             if let Some((_, number)) = collective.filter(|(context, _)| *context == wait.context) {
                 (wait.operation, wait.tag) = (call, Some(number));
             }
@@ -130,7 +130,7 @@ impl Notice {
         }
         let place = match place {
             None => {
-                // Their threads have gone on, or are about to: this one has.
+                // The threads of failed waits have continued or are about to; this thread is an example.
                 session.forget_failures(&*board);
                 take_place(&mut session.places)
             }
@@ -143,20 +143,20 @@ impl Notice {
         *self = Self::Posted { wait, place };
     }
 
-    /// It is still so.
+    /// Records on the board that the thread has polled again and found nothing.
     pub(crate) fn looked_again<A: Adapter, S>(&self, session: &Session<A, S>) {
         if let (Self::Posted { place, .. }, Some(board)) = (self, &session.board) {
             board.looked_again(*place);
         }
     }
 
-    /// Whether it was ever published.
+    /// Whether the wait was ever published.
     #[inline(always)]
     pub(crate) fn has_lasted(&self) -> bool {
         !matches!(self, Self::None)
     }
 
-    /// The wait has ended by an error: what it was stays published until a thread waits again.
+    /// Ends a wait that failed: it stays published as failed until a thread publishes the next one.
     #[cold]
     pub(crate) fn fail<A: Adapter, S>(&mut self, session: &mut Session<A, S>) {
         let Some(board) = session.board.clone() else { return };
@@ -172,7 +172,7 @@ impl Notice {
         session.failed_places |= 1 << place;
     }
 
-    /// Withdraws it.
+    /// Withdraws the wait, if it is published.
     pub(crate) fn withdraw<A: Adapter, S>(&mut self, session: &mut Session<A, S>) {
         if let (&mut Self::Posted { wait, place }, Some(board)) = (&mut *self, &session.board) {
             board.withdraw(place);
@@ -183,7 +183,7 @@ impl Notice {
 }
 
 impl<A: Adapter, S> Session<A, S> {
-    /// Withdraws what is published of waits that have failed.
+    /// Withdraws the published waits that have failed.
     fn forget_failures(&mut self, board: &dyn WaitBoard) {
         let mut failed = std::mem::take(&mut self.failed_places);
         self.places &= !failed;
@@ -194,7 +194,7 @@ impl<A: Adapter, S> Session<A, S> {
     }
 }
 
-/// A place that no other thread of the task has. Beyond 64 threads all share the last one, which no slate
+/// Takes a place that no other thread of the task has. All threads beyond the 63rd share the last place, which no slate
 /// has.
 fn take_place(places: &mut u64) -> usize {
     let free = (!*places).trailing_zeros().min(63);

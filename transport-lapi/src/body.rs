@@ -1,24 +1,23 @@
 //! Sources and sinks of message bodies.
 //!
-//! A [`Source`] or a [`Sink`] is one span of memory, which is the common and fast case, or a layout: anything
-//! that can copy a part of its bytes, from any offset on, out of its memory or into it. Frames, the bulk area
-//! and the slices of a get are filled from a source and emptied into a sink piece by piece, so a body that does
-//! not lie in one span is never copied as a whole. Clients make sources and sinks; adapters see a [`Piece`] of a
-//! source at a time.
+//! A [`Source`] or a [`Sink`] is either one span of memory, which is the common and fast case, or a layout: an object
+//! that can copy any part of the message between its memory and a contiguous buffer. Frames, the bulk area and the
+//! slices of a get are filled from a source and emptied into a sink piece by piece, so a body that does not lie in one
+//! span is never copied as a whole. Clients make sources and sinks; adapters see one [`Piece`] of a source at a time.
 //!
-//! The layouts that come with the transport are [`Layout`](crate::Layout), a program of blocks in one memory, and
-//! [`Spans`], a list of memories.
+//! The transport has two layouts: [`Layout`](crate::Layout), a program of blocks in one memory, and [`Spans`], a list
+//! of separate spans.
 
 use std::sync::Arc;
 
 use crate::region::{ForeignBytes, RecvPart, RecvRegion, SendRegion};
 
-/// A layout to read from: it packs the bytes of a message, wherever they lie.
+/// A layout to read from: it packs the bytes of a message from wherever they lie.
 pub trait Pack: Send + Sync {
     /// Returns the number of bytes.
     fn size(&self) -> usize;
 
-    /// Copies the bytes from `offset` on into `into`, and fills it. Callers ask for no more than there are.
+    /// Fills `into` with the bytes from `offset` on. Callers never ask for bytes beyond the end.
     fn pack(&self, offset: usize, into: RecvPart<'_>);
 }
 
@@ -27,21 +26,21 @@ pub trait Unpack: Send + Sync {
     /// Returns the number of bytes that fit.
     fn size(&self) -> usize;
 
-    /// Copies `from` to the bytes from `offset` on. Callers give no more than fit.
+    /// Copies `from` to the bytes from `offset` on. Callers never pass more bytes than fit.
     fn unpack(&mut self, offset: usize, from: ForeignBytes<'_>);
 }
 
 /// The source of a message: the bytes to send.
 #[derive(Clone)]
 pub enum Source {
-    /// They lie together.
+    /// The bytes are contiguous.
     Span(SendRegion),
-    /// They lie as a layout says.
+    /// A layout determines where the bytes are.
     Layout(Arc<dyn Pack>),
 }
 
 impl Source {
-    /// No bytes.
+    /// A source without bytes.
     pub const EMPTY: Self = Self::Span(SendRegion::EMPTY);
 
     /// Returns the length in bytes.
@@ -83,8 +82,8 @@ impl Source {
         }
     }
 
-    /// Copies the bytes to `into`, as many as fit, and returns how many those were. Nothing is copied twice but
-    /// where both are layouts: then pieces of a few kilobytes are.
+    /// Copies as many bytes to `into` as fit, and returns how many those were. Bytes are copied once, unless both sides
+    /// are layouts: then they pass through a buffer of a few kilobytes.
     pub fn copy_to(&self, into: &mut Sink) -> usize {
         let len = self.len().min(into.len());
         match (self, into) {
@@ -106,7 +105,7 @@ impl Source {
     }
 }
 
-/// Bytes of a layout that are copied to another one at once.
+/// Size of the buffer for copies from one layout to another.
 const COPIED_AT_ONCE: usize = 4096;
 
 impl From<SendRegion> for Source {
@@ -117,7 +116,7 @@ impl From<SendRegion> for Source {
 }
 
 impl From<Vec<u8>> for Source {
-    /// Bytes that belong to the message.
+    /// Makes a source that owns its bytes.
     fn from(bytes: Vec<u8>) -> Self {
         if bytes.is_empty() { Self::EMPTY } else { Self::Layout(Arc::new(bytes)) }
     }
@@ -142,24 +141,24 @@ impl Pack for Vec<u8> {
     }
 }
 
-/// A part of a source, for the length of one call: the body of a frame.
+/// A part of a source, borrowed for one call: the body of a frame.
 #[derive(Clone, Copy)]
 pub enum Piece<'a> {
-    /// It lies together.
+    /// The bytes are contiguous.
     Span(SendRegion),
-    /// It is these bytes of a layout.
+    /// The bytes are these of a layout.
     Layout {
         /// The layout.
         layout: &'a Arc<dyn Pack>,
-        /// Where it begins, in bytes of the message.
+        /// Where the piece begins, in bytes of the message.
         offset: usize,
-        /// How long it is.
+        /// Length of the piece in bytes.
         len: usize,
     },
 }
 
 impl Piece<'_> {
-    /// No bytes.
+    /// A piece without bytes.
     pub const EMPTY: Self = Self::Span(SendRegion::EMPTY);
 
     /// Returns the length in bytes.
@@ -177,13 +176,14 @@ impl Piece<'_> {
         self.len() == 0
     }
 
-    /// A slice, for adapters that copy bodies inside of the call.
+    /// Describes a slice, for adapters that copy bodies inside the call.
     #[cfg(test)]
     pub(crate) fn of(bytes: &[u8]) -> Piece<'_> {
         Piece::Span(SendRegion::of_test(bytes))
     }
 
-    /// The bytes beyond the call: a source, and where in it they begin. They are as long as the piece.
+    /// Returns the bytes in a form that outlives the call: a source, and the offset in it at which the piece begins.
+    /// The length is that of the piece.
     pub(crate) fn to_source(self) -> (Source, usize) {
         match self {
             Self::Span(region) => (Source::Span(region), 0),
@@ -200,7 +200,7 @@ impl Piece<'_> {
         }
     }
 
-    /// A copy of the bytes.
+    /// Returns a copy of the bytes.
     pub(crate) fn to_vec(self) -> Vec<u8> {
         let mut copy = vec![0; self.len()];
         self.copy_to(RecvPart::of_slice(&mut copy));
@@ -210,22 +210,22 @@ impl Piece<'_> {
 
 /// The destination of a message.
 pub enum Sink {
-    /// In one place.
+    /// The bytes go to one span.
     Span(RecvRegion),
-    /// Where a layout says: its first `len` bytes.
+    /// A layout determines where the bytes go; its first `len` bytes are used.
     Layout {
         /// The layout.
         layout: Box<dyn Unpack>,
-        /// How many of its bytes are to be used.
+        /// How many of its bytes are used.
         len: usize,
     },
 }
 
 impl Sink {
-    /// No bytes.
+    /// A sink without room.
     pub const EMPTY: Self = Self::Span(RecvRegion::EMPTY);
 
-    /// Makes a sink whose places `layout` determines.
+    /// Makes a sink of a layout.
     pub fn layout(layout: impl Unpack + 'static) -> Self {
         let len = layout.size();
         Self::Layout { layout: Box::new(layout), len }
@@ -266,7 +266,7 @@ impl Sink {
         }
     }
 
-    /// Copies `from` to `offset`, as much of it as fits, and returns how many bytes that was.
+    /// Copies as much of `from` to `offset` as fits, and returns how many bytes that was.
     #[inline(always)]
     pub fn store(&mut self, offset: usize, from: ForeignBytes<'_>) -> usize {
         match self {
@@ -300,11 +300,11 @@ impl std::fmt::Debug for Sink {
 
 /// A list of spans, as in LAPI's vectors and writev: `R` is [`SendRegion`] for a source, [`RecvRegion`] for a sink.
 ///
-/// This is no [`Layout`](crate::Layout): a layout is made once and knows displacements in one memory, while every
-/// span is a memory of its own that one message borrows. No pointer may reach from one to another.
+/// Unlike a [`Layout`](crate::Layout), which is made once and describes displacements in one memory, this is made for
+/// one message. Each span borrows memory of its own: no pointer may reach from one span to another.
 #[derive(Debug)]
 pub struct Spans<R> {
-    /// Each with the offset in the message at which it begins.
+    /// The spans, each with the offset in the message at which it begins.
     spans: Vec<(usize, R)>,
     size: usize,
 }
@@ -321,7 +321,7 @@ impl<R> Spans<R> {
         Self { spans, size }
     }
 
-    /// The place of the span that has the byte at `offset`.
+    /// Index of the span that contains the byte at `offset`.
     fn place(&self, offset: usize) -> usize {
         self.spans.partition_point(|(begin, _)| *begin <= offset).saturating_sub(1)
     }

@@ -1,15 +1,15 @@
 //! The contract between the launcher and the ranks of a job.
 //!
-//! The rank's half is [`detect`], called once per process by [`crate::wireup`]: it says whether a
-//! launcher started this process, and takes the inherited descriptors. The launcher's half is
-//! [`rank_environment`], [`control::control_pair`], [`spawn`] and [`signals`]. Nothing else knows
-//! how the two find each other: no socket listens, no name is resolved, no file is made.
+//! The rank's half is [`detect`], called once per process by [`crate::wireup`]: it finds out whether a launcher started
+//! this process, and takes the inherited descriptors. The launcher's half is [`rank_environment`],
+//! [`control::control_pair`], [`spawn`] and [`signals`]. The two need nothing else to find each other: no socket
+//! listens, no name is resolved, no file is made.
 //!
-//! - BS1: a launched process inherits exactly two descriptors besides the standard streams: the job
-//!   segment (a sealed memfd) and its end of the control socket. Their numbers are in the
-//!   environment; both are closed on exec from the moment the rank takes them.
-//! - BS2: they are taken once per process. What the environment says afterwards is stale.
-//! - BS3: a process that another MPI's launcher started is refused rather than run as rank 0 of 1.
+//! - BS1: a launched process inherits exactly two descriptors besides the standard streams: the job segment (a sealed
+//!   memfd) and its end of the control socket. Their numbers are in the environment. Both are close-on-exec from the
+//!   moment the rank takes them.
+//! - BS2: the descriptors are taken once per process. After that, the environment is stale.
+//! - BS3: a process started by another MPI's launcher is refused; it would otherwise run as rank 0 of 1.
 
 pub mod board;
 pub mod control;
@@ -28,7 +28,7 @@ use crate::config::{self, ForeignLauncher, JobVariables, Settings, Tuning};
 
 pub use control::Control;
 
-/// The way in which this process was started.
+/// How this process was started.
 #[derive(Debug)]
 pub enum Start {
     /// `mpjrun` started it, as one rank of a job.
@@ -42,21 +42,21 @@ pub enum Start {
 pub struct Membership {
     /// Number of this task.
     pub task: TaskId,
-    /// How many tasks the job has, at most [`MAX_TASKS`].
+    /// Number of tasks of the job, at most [`MAX_TASKS`].
     pub num_tasks: usize,
-    /// How many contexts each of them has, at most [`MAX_CONTEXTS`].
+    /// Number of contexts of each task, at most [`MAX_CONTEXTS`].
     pub contexts: usize,
     /// Opaque name of the job.
     pub job: String,
     /// The segment that all tasks of the job map.
     pub segment: OwnedFd,
-    /// The line to the launcher.
+    /// The connection to the launcher.
     pub control: Control,
     /// The tuned values of the job.
     pub tuning: Tuning,
 }
 
-/// The reason why a process could not find its job.
+/// Why a process could not find its job.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BootstrapError {
@@ -66,12 +66,12 @@ pub enum BootstrapError {
          it; use mpjrun -n N PROGRAM instead, or set MPJ_SINGLETON=1 to run as a job of one rank"
     )]
     ForeignLauncher {
-        /// Whose launcher it was.
+        /// The launcher's name.
         launcher: &'static str,
-        /// The variable that shows it.
+        /// The variable that reveals it.
         variable: &'static str,
     },
-    /// A job variable is missing while others are there.
+    /// A job variable is missing although others are set.
     #[error(
         "{variable} is not set, though mpjrun sets it together with MPJ_CTRL_FD; {FRESH_START}"
     )]
@@ -79,17 +79,17 @@ pub enum BootstrapError {
         /// The variable.
         variable: &'static str,
     },
-    /// A job variable holds something the launcher never writes.
+    /// A job variable has a value that the launcher never writes.
     #[error("{variable}={value} is not {expected}; {FRESH_START}")]
     Malformed {
         /// The variable.
         variable: &'static str,
-        /// What it holds.
+        /// Its value.
         value: String,
-        /// What it should hold.
+        /// What its value should be.
         expected: &'static str,
     },
-    /// The numbered descriptor is not what the launcher passes.
+    /// The descriptor with this number is not one that the launcher passes.
     #[error(
         "descriptor {number} of {variable} is not {expected}; if a script between mpjrun and this \
          program has closed it, let it stay open (Python: close_fds=False); else {FRESH_START}"
@@ -99,25 +99,25 @@ pub enum BootstrapError {
         variable: &'static str,
         /// Its number.
         number: i32,
-        /// What it should be.
+        /// What the descriptor should be.
         expected: &'static str,
     },
-    /// The process has joined its job already (BS2).
+    /// The process has already joined its job (BS2).
     #[error("this process has joined its job already: a rank joins once, for its whole life")]
     AlreadyTaken,
     /// The thread that ends the rank when the launcher is gone could not be started.
     #[error("cannot watch for the end of mpjrun: {source}")]
     Watch {
-        /// What the system answered.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
 
-/// What to do about variables that outlived their launcher.
+/// Advice for variables that outlived their launcher.
 const FRESH_START: &str = "start the program with mpjrun, or, for a program that is no rank of the \
                            job, remove the variables MPJ_RANK, MPJ_SIZE, MPJ_SHM_FD and MPJ_CTRL_FD";
 
-/// Set when the descriptors have been taken (BS2).
+/// Whether the descriptors have been taken (BS2).
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Finds out how this process was started, and takes the inherited descriptors if it was launched.
@@ -143,8 +143,8 @@ pub fn detect(settings: &Settings) -> Result<Start, BootstrapError> {
     Ok(Start::Launched(Box::new(place)))
 }
 
-/// Takes the descriptors of `place`, unless they have been `taken` (BS2). A refusal leaves them where they are, so
-/// that another call fails with the same cause.
+/// Takes the descriptors of `place`, unless they have been `taken` (BS2). A refusal leaves them open, so that another
+/// call fails for the same reason.
 fn take_once(taken: &AtomicBool, place: &RankPlace) -> Result<(OwnedFd, OwnedFd), BootstrapError> {
     if taken.swap(true, Ordering::SeqCst) {
         return Err(BootstrapError::AlreadyTaken);
@@ -154,17 +154,17 @@ fn take_once(taken: &AtomicBool, place: &RankPlace) -> Result<(OwnedFd, OwnedFd)
     descriptors
 }
 
-/// Makes the job's descriptors close-on-exec, if this process is a rank that has not taken them, since a program that
-/// it starts may belong to a job of its own.
+/// Makes the job's descriptors close-on-exec if this process is a rank that has not taken them. For a process that is
+/// about to start a program which may belong to another job.
 pub fn withhold_descriptors() {
     if let Ok(place) = RankPlace::parse(&JobVariables::from_env()) {
         inherit::withhold(place.segment, place.control);
     }
 }
 
-/// Returns the environment of rank `task` of the job called `job`, whose tasks have `contexts` contexts and whose
-/// inherited descriptors are `segment` and `control`. Its tuned values are the same on every rank. [`spawn::prepare`]
-/// passes the descriptors themselves.
+/// Returns the environment of rank `task` of the job called `job`. The job's tasks have `contexts` contexts, and
+/// inherit the descriptors `segment` and `control`. `tuning` must be the same for every rank. [`spawn::prepare`] passes
+/// the descriptors themselves.
 pub fn rank_environment(
     task: TaskId,
     num_tasks: usize,
@@ -186,7 +186,8 @@ pub fn rank_environment(
     ]
 }
 
-/// Returns the nanoseconds of the clock that launcher and ranks share, which orders failures in different processes.
+/// Returns the nanoseconds of a clock that launcher and ranks share, so that failures in different processes can be
+/// ordered.
 pub fn monotonic_nanos() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0);

@@ -1,8 +1,8 @@
-//! The completion thread: where completion handlers run that may block.
+//! The completion thread, which runs completion handlers that may block.
 //!
-//! It is started by the first message that wants it. Jobs go to it and news come back through
-//! channels; the thread rings its task's bell, so that a thread asleep in a wait sees the counters
-//! move. Nothing is shared but the channels and the bell.
+//! The first message that needs it starts it. It receives jobs and returns results through channels, and rings its
+//! task's bell after each job, so that a thread asleep in a wait sees the counters change. The threads share only the
+//! channels and the bell.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::adapter::{Doorbell, TaskId};
 use crate::error::LapiError;
 use crate::wire::RemoteCounters;
 
-/// What is due when a handler has returned.
+/// The counters to update when a handler has returned.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Due {
     pub origin: TaskId,
@@ -26,7 +26,7 @@ struct Work {
     due: Due,
 }
 
-/// The thread and the channels to it.
+/// The thread and the channels to and from it.
 pub(crate) struct CompletionThread {
     jobs: Option<Sender<Work>>,
     news: Receiver<Result<Due, String>>,
@@ -65,7 +65,8 @@ impl CompletionThread {
         }
     }
 
-    /// A handler that has returned since the last call, if any: what is due, or how it panicked.
+    /// Returns the result of a handler that has returned since the last call, if there is one: the counters to update,
+    /// or its panic.
     pub fn finished(&mut self) -> Option<Result<Due, LapiError>> {
         if self.running == 0 {
             return None;
@@ -77,20 +78,20 @@ impl CompletionThread {
 }
 
 impl Drop for CompletionThread {
-    /// Lets the queued handlers run, then ends the thread. While panicking, nothing is waited for;
-    /// nor is it by the thread itself, when a handler of its was the last owner of the context.
+    /// Runs the queued handlers, then ends the thread. Does not wait for it while panicking, nor in that thread itself,
+    /// which drops the context if one of its handlers was the last owner.
     fn drop(&mut self) {
         self.jobs = None;
         let me = std::thread::current().id();
         let other = self.thread.take().filter(|thread| thread.thread().id() != me);
         if let (Some(thread), false) = (other, std::thread::panicking()) {
-            // The thread catches the panics of its handlers; there is nothing to learn here.
+            // The thread catches the panics of its handlers, so the result contains nothing of interest.
             let _ = thread.join();
         }
     }
 }
 
-/// What a panic says; `no message` if it does not.
+/// Returns the message of a panic; `no message` if it has none.
 ///
 /// ```
 /// let panic = std::panic::catch_unwind(|| panic!("no more {}", "data")).unwrap_err();

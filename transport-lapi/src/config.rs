@@ -1,8 +1,8 @@
 //! Every setting of the project, and the only file that reads the environment.
 //!
-//! `mpj` reads [`Settings`] once at init; [`crate::bootstrap`] reads the variables with which the
-//! launcher tells a process that it is a rank; the launcher prints [`SETTINGS`] as its manual.
-//! Parsers are pure: they take a lookup function, so that tests need not touch the environment.
+//! `mpj` reads [`Settings`] once at init. [`crate::bootstrap`] reads the variables by which the launcher tells a
+//! process that it is a rank. The launcher prints [`SETTINGS`] as its manual. Parsers are pure: they take a lookup
+//! function, so that tests need not touch the environment.
 //!
 //! - CF1: an unknown value is an error that lists the legal ones. It never falls back silently.
 //! - CF2: an empty value means the same as an unset variable.
@@ -19,16 +19,16 @@ pub use tuning::{
     Circumstance, Legal, NotATuning, Pieces, Protocol, RENDEZVOUS_FROM, Tuning, TuningError,
 };
 
-/// One row of the manual.
+/// One setting: a row of the manual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
     /// The environment variable.
     pub name: &'static str,
-    /// Its value where unset.
+    /// The value if the variable is unset.
     pub default: &'static str,
     /// The legal values, as listed in errors.
     pub legal: &'static str,
-    /// What it decides.
+    /// What the setting decides.
     pub meaning: &'static str,
 }
 
@@ -79,7 +79,7 @@ const SINGLETON: Setting = Setting {
     meaning: "1: run as a job of one rank even when another MPI's launcher started the process",
 };
 
-/// Every setting a user may give, in the order of the manual.
+/// Every setting that a user may give, in the order of the manual.
 pub const SETTINGS: [Setting; 7] = [BACKEND, GET, WAIT, SPIN, EARLY_LIMIT, TUNING, SINGLETON];
 
 /// Rank of this process, set by the launcher.
@@ -88,7 +88,7 @@ pub(crate) const RANK: &str = "MPJ_RANK";
 pub(crate) const SIZE: &str = "MPJ_SIZE";
 /// Rank among those of this host, set by the launcher for programs that choose a device by it.
 pub(crate) const LOCAL_RANK: &str = "MPJ_LOCAL_RANK";
-/// How many contexts each rank has, set by the launcher; 1 where it is not set.
+/// Number of contexts of each rank, set by the launcher; 1 if unset.
 pub(crate) const CONTEXTS: &str = "MPJ_CONTEXTS";
 /// Opaque name of the job, set by the launcher.
 pub(crate) const JOB: &str = "MPJ_JOB";
@@ -99,17 +99,17 @@ pub(crate) const CTRL_FD: &str = "MPJ_CTRL_FD";
 /// The tuned values of the job as one word, set by the launcher.
 pub(crate) const TUNED: &str = "MPJ_TUNED";
 
-/// All variables that the launcher sets for a rank. Programs that a rank starts outside of its job do not get them.
+/// All variables that the launcher sets for a rank. Programs that a rank starts outside its job do not get them.
 pub const JOB_VARIABLES: [&str; 8] =
     [RANK, SIZE, LOCAL_RANK, CONTEXTS, JOB, SHM_FD, CTRL_FD, TUNED];
-/// Which test of several ranks a process was started for, and by which process: set by a test for its
-/// launcher, and so for its ranks.
+/// Identifies the test of several ranks that a process was started for, and the process that runs it. A test sets it
+/// for its launcher, which passes it to its ranks.
 pub const TEST: &str = "MPJ_TEST";
 
 /// The prefix of this project's variables.
 pub const PREFIX: &str = "MPJ_";
-/// Known variables that are no settings for users: those that make the project's own tests longer or repeat them, and
-/// the folder of MPJ Express.
+/// Known variables that are not settings for users: those that lengthen or repeat the project's own tests, and the
+/// folder of MPJ Express.
 const NO_SETTINGS: [&str; 7] = [
     "MPJ_FAULT_ROUNDS",
     "MPJ_FAULT_SEED",
@@ -120,7 +120,7 @@ const NO_SETTINGS: [&str; 7] = [
     "MPJ_HOME",
 ];
 
-/// Returns whether a variable has this project's prefix but is none of its variables.
+/// Returns whether a variable has this project's prefix but is not one of its variables.
 pub fn is_unknown(name: &str) -> bool {
     let is_known = SETTINGS.iter().any(|row| row.name == name)
         || JOB_VARIABLES.contains(&name)
@@ -130,7 +130,7 @@ pub fn is_unknown(name: &str) -> bool {
     name.starts_with(PREFIX) && !is_known
 }
 
-/// The names of the variables in this process's environment, those that are empty aside (CF2).
+/// Returns the names of the variables in this process's environment, except empty ones (CF2).
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 pub fn inherited_names() -> impl Iterator<Item = OsString> {
     std::env::vars_os().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name)
@@ -146,12 +146,12 @@ pub trait Keyword: Copy + PartialEq + Sized + 'static {
     /// Every legal word with its value.
     const WORDS: &'static [(&'static str, Self)];
 
-    /// The value that `word` stands for, if it is legal.
+    /// Returns the value that `word` stands for, if it is legal.
     fn from_word(word: &str) -> Option<Self> {
         Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
     }
 
-    /// The word that stands for this value.
+    /// Returns the word that stands for this value.
     fn word(self) -> &'static str {
         let row = Self::WORDS.iter().find(|(_, value)| *value == self);
         row.expect("every value has a row in WORDS").0
@@ -161,12 +161,12 @@ pub trait Keyword: Copy + PartialEq + Sized + 'static {
 /// `MPJ_BACKEND`: which protocol carries the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BackendChoice {
-    /// By message size.
+    /// The message's size decides.
     #[default]
     Auto,
     /// Envelope and data in one amsend.
     Eager,
-    /// Envelope first, data by get when a receive matched.
+    /// Envelope first, data by get once a receive has matched.
     Rendezvous,
 }
 
@@ -178,10 +178,10 @@ impl Keyword for BackendChoice {
 /// `MPJ_GET`: how a one-sided read of another process is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GetMode {
-    /// `process_vm_readv` where every rank can, otherwise active messages.
+    /// `process_vm_readv` if every rank can use it, otherwise active messages.
     #[default]
     Auto,
-    /// `process_vm_readv`; start-up fails where the kernel refuses it.
+    /// `process_vm_readv`; start-up fails if the kernel refuses it.
     Cma,
     /// The reference get, built from active messages.
     Am,
@@ -209,20 +209,20 @@ impl Keyword for WaitMode {
         &[("spin", Self::Spin), ("adaptive", Self::Adaptive), ("block", Self::Block)];
 }
 
-/// `MPJ_TUNING`: the place of the tuned values.
+/// `MPJ_TUNING`: where the tuned values come from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TuningSource {
-    /// The file of the user, if it is there.
+    /// The user's file, if it exists.
     #[default]
     User,
-    /// Nowhere: what is built in.
+    /// The built-in values.
     BuiltIn,
     /// This file.
     File(PathBuf),
 }
 
 impl TuningSource {
-    /// What a value of `MPJ_TUNING` means. A file called `none` or `user` is named `./none`.
+    /// Parses a value of `MPJ_TUNING`. A file whose name is `none` or `user` must be given as `./none` or `./user`.
     pub fn named(value: &OsStr) -> Self {
         match value.to_str() {
             Some("" | "user") => Self::User,
@@ -231,19 +231,19 @@ impl TuningSource {
         }
     }
 
-    /// The source that this process's environment names.
+    /// Returns the source that this process's environment names.
     pub fn from_env() -> Self {
         inherited(TUNING.name).map_or(Self::User, |value| Self::named(&value))
     }
 }
 
-/// The environment entry that makes a launcher take the tuned values from `file`.
+/// Returns the environment entry that makes a launcher take the tuned values from `file`.
 pub fn tuning_entry(file: &Path) -> (&'static str, &OsStr) {
     (TUNING.name, file.as_os_str())
 }
 
-/// Where the user's own tuned values are kept: below `XDG_CONFIG_HOME`, or else below `.config` in
-/// `HOME`. `None` where neither is set to an absolute path.
+/// Returns the path of the user's own tuned values: below `XDG_CONFIG_HOME`, or else below `.config` in `HOME`. `None`
+/// if neither is set to an absolute path.
 pub fn user_tuning_file() -> Option<PathBuf> {
     tuning_file_in(&|name| inherited(name))
 }
@@ -265,9 +265,9 @@ pub struct Settings {
     pub wait: WaitMode,
     /// `MPJ_SPIN`: how long an adaptive wait polls before it sleeps.
     pub spin: Duration,
-    /// `MPJ_EARLY_LIMIT`: bytes of early messages that one peer may have pending here.
+    /// `MPJ_EARLY_LIMIT`: the most bytes of early messages that one peer may have pending at this rank.
     pub early_limit: usize,
-    /// `MPJ_SINGLETON`: whether a foreign launcher's variables are ignored.
+    /// `MPJ_SINGLETON`: whether the variables of another MPI's launcher are ignored.
     pub singleton: bool,
 }
 
@@ -284,18 +284,18 @@ impl Default for Settings {
     }
 }
 
-/// The reason why the settings were refused.
+/// Why the settings were refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A variable holds something that is not one of its legal values.
+    /// A variable has a value that is not legal.
     #[error("{name}={value} is not known; legal values: {legal}")]
     Unknown {
         /// The variable.
         name: &'static str,
-        /// What it holds.
+        /// Its value.
         value: String,
-        /// What it may hold.
+        /// Its legal values.
         legal: &'static str,
     },
 }
@@ -333,36 +333,36 @@ impl Settings {
     }
 }
 
-/// The environment entry that makes a rank choose `backend`.
+/// Returns the environment entry that makes a rank choose `backend`.
 pub fn backend_entry(backend: BackendChoice) -> (&'static str, &'static str) {
     (BACKEND.name, backend.word())
 }
 
-/// A variable of this process's environment; `None` where it is unset or empty (CF2). For what the
-/// launcher takes from its caller for itself: `PATH`, `CARGO`, and what it shows of the settings.
+/// Returns a variable of this process's environment; `None` if it is unset or empty (CF2). For variables that the
+/// launcher itself uses, such as `PATH` and `CARGO`, and for settings that it prints.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 pub fn inherited(name: impl AsRef<OsStr>) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// A variable of this process's environment as it is, empty or not; `None` where it is unset. For
-/// variables that the launcher passes on by name, whose meaning is the program's business.
+/// Returns a variable of this process's environment unchanged, even if it is empty; `None` if it is unset. For
+/// variables that the launcher passes on by name, whose meaning only the program knows.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 pub fn given(name: impl AsRef<OsStr>) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// Variable that tells a rank which the launcher bound how many processors the ranks of its job have
-/// between them. The launcher sets it for those and removes it for all others.
+/// Variable that tells a bound rank how many processors the ranks of its job share. The launcher sets it for ranks that
+/// it has bound and removes it for all others.
 pub const PROCESSORS: &str = "MPJ_PROCESSORS";
 
-/// How many processors the ranks of this process's job share, if the launcher says: a rank that is bound
-/// to one is not short of them.
+/// How many processors the ranks of this process's job share, if the launcher has set it: a rank that is bound to one
+/// processor may still be in a job that has enough of them.
 pub(crate) fn processors() -> Option<usize> {
     environment(PROCESSORS)?.parse().ok()
 }
 
-/// What the launcher told this process about its job; unparsed.
+/// The variables by which the launcher describes the job to this process; unparsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JobVariables {
     pub(crate) rank: Option<String>,
@@ -392,7 +392,7 @@ impl JobVariables {
     }
 }
 
-/// Another MPI's launcher, as its variables show it.
+/// Another MPI's launcher, recognised by a variable that it sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ForeignLauncher {
     pub(crate) launcher: &'static str,
@@ -404,8 +404,8 @@ impl ForeignLauncher {
         Self::from_lookup(&environment)
     }
 
-    /// A size above one is proof. `PMIX_RANK` carries no size, so it counts only where none of the
-    /// others says that the job has a single rank, which is a singleton under any launcher.
+    /// A size above one is proof. `PMIX_RANK` has no size; it counts only if no size variable says that the job has a
+    /// single rank, since that is a singleton under any launcher.
     fn from_lookup(lookup: Lookup<'_>) -> Option<Self> {
         const SIZES: [(&str, &str); 3] = [
             ("OMPI_COMM_WORLD_SIZE", "Open MPI's launcher"),
@@ -425,11 +425,11 @@ impl ForeignLauncher {
     }
 }
 
-/// How a parser sees the environment: the value, or `None` where unset or empty (CF2).
+/// How a parser reads the environment: the value, or `None` if it is unset or empty (CF2).
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// A value that is not Unicode keeps its shape in errors by replacement characters; no legal value
-/// contains one.
+/// A variable of the environment as a string. What is not Unicode becomes replacement characters, which errors can show
+/// and no legal value contains.
 fn environment(name: &str) -> Option<String> {
     inherited(name).map(|value| value.to_string_lossy().into_owned())
 }

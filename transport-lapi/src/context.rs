@@ -1,32 +1,32 @@
 //! A context: one task's access to the job. It consists of a lock around a [`Session`], and the calls that wait.
 //!
-//! The session contains the task's adapter, its operations under way and its client's state. One thread at a time has
-//! it. A call that does not wait takes the lock, does its work and releases the lock. A call that waits makes
+//! The session contains the task's adapter, its unfinished operations and its client's state. One thread at a time
+//! holds it. A call that does not wait takes the lock, does its work and releases the lock. A call that waits makes
 //! progress in turns until its event has happened ([`Context::wait_from`]):
 //!
-//! 1. *Poll*: take in what has arrived, and look. Most waits end here.
-//! 2. *Yield*: the same, and now and then give the processor to another thread, and act on tasks that were lost.
-//! 3. *Sleep*: announce that on the bell, poll once more, and sleep until the bell rings.
+//! 1. *Poll*: handle the frames that have arrived, then check for the event. Most waits end here.
+//! 2. *Yield*: the same, but now and then yield the processor to another thread, and act on lost tasks.
+//! 3. *Sleep*: announce the sleep on the bell, poll once more, and sleep until the bell rings.
 //!
-//! In each turn another thread that wants the lock gets it. How many turns each phase has is in [`crate::wait`]; how a
-//! wait that lasts is published, for who asks why nothing moves, in [`crate::awaited`].
+//! In each turn the thread passes the lock to any other thread that wants it. [`crate::wait`] defines how many turns
+//! each phase has. [`crate::awaited`] publishes a wait that lasts, so that an observer can see why nothing moves.
 //!
-//! - C1: adapter, dispatcher and client state are reached only through the lock; a thread that
-//!   waits gives it up whenever another thread wants it, and while it yields or sleeps.
-//! - C2: a thread goes to sleep only after it has announced that on the bell and has then polled
-//!   once more without finding anything; every adapter wakes it for everything that comes later.
-//! - C3: a thread that made progress while others of the same task sleep rings the bell, since what
-//!   it took in may be what they wait for.
-//! - C4: nobody waits with the lock held: what has to be waited for is looked at again and again, and the
-//!   lock is free in between. Only the drop of a context, which nobody else has, waits.
-//! - C5: a context that has failed is terminated before the error is reported. A wait that finds it terminated
-//!   returns only when no peer writes into memory of this task any more; other callers that find it so call
-//!   [`Context::settle`]. So the task's buffers are free.
-//! - C6: continuations (H4 of [`crate::handler`]) run with the lock free, one at a time in each thread, each taken
-//!   from the queue before it runs. The wait that runs one has nothing published meanwhile (AW1), and looks
-//!   afterwards whether the context was terminated.
-//! - C7: a handler that calls the context of its own dispatcher gets an error, instead of waiting for a lock that its
-//!   own thread holds (X5 of [`crate::lock`]).
+//! - C1: adapter, dispatcher and client state are reached only through the lock. A waiting thread releases it whenever
+//!   another thread wants it, and while it yields or sleeps.
+//! - C2: a thread goes to sleep only after it has announced that on the bell and then polled once more without finding
+//!   anything. Every adapter wakes it for everything that arrives later.
+//! - C3: a thread that made progress rings the bell if other threads of the same task sleep, since they may wait for
+//!   what it handled.
+//! - C4: no thread waits while it holds the lock: a waiting thread checks its condition repeatedly, and the lock is
+//!   free in between. The drop of a context may wait, since no other thread can use that context.
+//! - C5: a context that has failed is terminated before the error is reported. A wait that finds it terminated returns
+//!   only when no peer can write into this task's memory any more. Other callers that find it terminated call
+//!   [`Context::settle`]. After that the task's buffers may be freed.
+//! - C6: continuations (H4 of [`crate::handler`]) run with the lock free, each thread one at a time, and each is taken
+//!   from the queue before it runs. While a wait runs one it has nothing published (AW1); afterwards it checks whether
+//!   the context was terminated.
+//! - C7: a handler that calls the context of its own dispatcher gets an error. It would otherwise wait for a lock that
+//!   its own thread holds (X5 of [`crate::lock`]).
 
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -44,21 +44,22 @@ use crate::lock::{Guard, Lock, Refusal};
 use crate::session::{BETWEEN_LOOKS, Session};
 use crate::wait::{Pace, Patience, Turn, Vain};
 
-/// A message that comes during a pause waits for its end, and a poll looks at several lines anyway; so few
-/// are followed by one.
+/// Polls of a spin between two pauses. A message that arrives during a pause is seen only after it, so pauses are rare;
+/// the polls themselves touch several cache lines, which slows the loop enough.
 const POLLS_PER_PAUSE: u32 = 64;
 
-/// Polls of a spin between two requests for the memory of the frame that may come next. Not each: while the peer writes there, both pull
-/// at the same lines, and where they are near each other that costs more than it saves.
+/// Polls of a spin between two prefetches of the memory of the next expected frame. Not at every poll: while the peer
+/// writes there, both processors compete for the same lines, and between near processors that costs more than the
+/// prefetch saves.
 const POLLS_PER_FETCH: u32 = 4;
 
-/// The turn of a spin, a multiple of the above, at which a thread that has woken another one yields: the
-/// woken one is often put on this processor, and would wait there until the spin ends. Late enough that
-/// an answer that comes at once does not pay for the question.
+/// The turn of a spin, a multiple of [`POLLS_PER_PAUSE`], at which a thread that has woken another one yields: the
+/// scheduler often puts the woken thread on this processor, where it would wait until the spin ends. It is so late that
+/// a wait whose answer arrives at once never asks whether it has woken somebody.
 const HAND_OVER: u32 = POLLS_PER_PAUSE;
 
-/// How long a sleeper trusts its bell. Longer than any ring takes, and short beside what a person notices;
-/// a look costs microseconds.
+/// How long a sleeper relies on its bell before it polls again. Longer than any ring takes, and short for a person; the
+/// poll itself takes microseconds.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A session whose lock is held by this thread.
@@ -81,19 +82,19 @@ impl<A: Adapter, S> DerefMut for SessionGuard<'_, A, S> {
 }
 
 impl<'a, A: Adapter, S> SessionGuard<'a, A, S> {
-    /// The guard of a session whose context was not terminated.
+    /// Opens a session whose lock is held, unless its context was terminated.
     #[inline(always)]
     fn open(session: Guard<'a, Session<A, S>>) -> Result<Self, LapiError> {
         if session.terminated { Err(LapiError::HndlInvalid) } else { Ok(Self(session)) }
     }
 
-    /// Abandons everything under way and terminates the context. After a failure, this and [`Context::settle`] make
-    /// the buffers of unfinished operations safe to free (C5).
+    /// Abandons all unfinished operations and terminates the context. Call it after a failure; once [`Context::settle`]
+    /// has returned too, the buffers of these operations may be freed (C5).
     pub fn abandon(mut self) {
         self.give_up();
     }
 
-    /// What a call gets that finds the context terminated (C5).
+    /// Waits as C5 demands, and returns the error for a call that finds the context terminated.
     #[cold]
     #[inline(never)]
     fn refuse(&mut self) -> LapiError {
@@ -111,14 +112,14 @@ impl<'a, A: Adapter, S> SessionGuard<'a, A, S> {
 /// Options of a context.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How many processors the tasks of the job share; those that this process may use if not given.
+    /// How many processors the tasks of the job share; by default those that this process may use.
     pub processors: Option<usize>,
     /// How waiting threads spend their time.
     pub wait: WaitMode,
     /// How long an adaptive wait polls before it sleeps, where every task has a processor. Up to ten times as long
     /// while sleeps turn out short.
     pub spin: Duration,
-    /// How long messages are cut, and how often a wait polls before it yields for the first time.
+    /// How long messages are cut into pieces, and how often a wait polls before it yields for the first time.
     pub tuning: Tuning,
 }
 
@@ -129,9 +130,9 @@ impl Default for Options {
     }
 }
 
-/// One task's access to the job, shared by all its threads; LAPI calls it a handle.
+/// One task's access to the job, shared by all threads of the task; LAPI calls it a handle.
 ///
-/// `S` is the client's state, which header and completion handlers get.
+/// `S` is the client's state, which is passed to header and completion handlers.
 pub struct Context<A: Adapter, S> {
     session: Lock<Session<A, S>>,
     bell: Arc<dyn Doorbell>,
@@ -142,7 +143,7 @@ pub struct Context<A: Adapter, S> {
     inquiry: OnceLock<Answer<A, S>>,
 }
 
-/// How the client answers an inquiry: what it sees under the lock, and how it tells that without the lock.
+/// The client's answer to an inquiry: reads the session under the lock, and returns a function that replies without it.
 type Answer<A, S> = Box<dyn Fn(&Session<A, S>) -> Box<dyn FnOnce()> + Send + Sync>;
 
 impl<A: Adapter, S> Context<A, S> {
@@ -192,27 +193,27 @@ impl<A: Adapter, S> Context<A, S> {
         self.num_tasks
     }
 
-    /// Returns whether the job has more tasks than processors and its waits poll, so that a task that waits keeps another
-    /// one from running. With [`WaitMode::Block`] they do not.
+    /// Returns whether the job has more tasks than processors and its waits poll, so that a waiting task takes
+    /// processor time from another one. With [`WaitMode::Block`] waits do not poll, and this is false.
     #[inline]
     pub fn shares_processors(&self) -> bool {
         self.pace.shares()
     }
 
-    /// Returns how often a thread has waited for the session while another thread had it.
+    /// Returns how often a thread has had to wait for the session because another thread held it.
     pub fn contended(&self) -> u64 {
         self.session.contended()
     }
 
-    /// Returns whether this process is a fork of the one that made the context. In a fork every call that
-    /// communicates fails with [`LapiError::Forked`], and dropping the context touches nothing of the job.
+    /// Returns whether this process is a fork of the one that made the context. In a fork every call that communicates
+    /// fails with [`LapiError::Forked`], and dropping the context leaves the job untouched.
     #[inline]
     pub fn is_fork(&self) -> bool {
         self.session.is_fork()
     }
 
-    /// Takes the lock. Calls on the session never block, so it is held only briefly. A thread that uses the context
-    /// alone pays hardly anything for the lock.
+    /// Takes the lock and returns the session. Calls on the session never block, so the lock is held only briefly. A
+    /// thread that uses the context alone pays hardly anything for it.
     ///
     /// # Errors
     /// [`LapiError::HndlInvalid`] after [`Context::term`]; [`LapiError::InHandler`] from inside a
@@ -227,7 +228,7 @@ impl<A: Adapter, S> Context<A, S> {
         self.session().inspect_err(|_| self.settle())
     }
 
-    /// What a refusal of the lock means.
+    /// The error for a refused lock.
     #[cold]
     #[inline(never)]
     fn refused(&self, refusal: Refusal) -> LapiError {
@@ -237,13 +238,14 @@ impl<A: Adapter, S> Context<A, S> {
         }
     }
 
-    /// Waits until no peer writes into memory of this task any more, after [`SessionGuard::abandon`] or
-    /// [`Context::term`]; does nothing before. Whoever frees buffers of operations that were under way when
-    /// [`Context::session`] has refused calls this first; waits do it themselves (C5). A peer that is
-    /// stopped while it writes a slice of a get is waited for until it goes on or is gone; the lock is
-    /// free meanwhile (C4).
+    /// Waits until no peer can write into this task's memory any more. It returns at once unless the context was
+    /// terminated, by [`SessionGuard::abandon`] or [`Context::term`].
+    ///
+    /// If [`Context::session`] has refused a call, call this before you free buffers of unfinished operations; waits do
+    /// it themselves (C5). If a peer was stopped while it writes a slice of a get, this waits until the peer continues
+    /// or is gone; the lock is free meanwhile (C4).
     pub fn settle(&self) {
-        // A thread that is inside, or in a fork, has nothing to wait for.
+        // A thread that holds the lock already, or runs in a fork, has nothing to wait for.
         if let Ok(session) = self.session.lock() {
             if session.terminated {
                 SessionGuard(session).settle();
@@ -251,8 +253,8 @@ impl<A: Adapter, S> Context<A, S> {
         }
     }
 
-    /// Ends the use of this context (LAPI_Term). Local: synchronise with [`Context::gfence`] first.
-    /// Later calls, also those of threads that wait just now, fail with [`LapiError::HndlInvalid`].
+    /// Ends the use of this context (LAPI_Term). This is a local call: synchronise with [`Context::gfence`] first.
+    /// Later calls, and waits in progress in other threads, fail with [`LapiError::HndlInvalid`].
     ///
     /// # Errors
     /// [`LapiError::HndlInvalid`] the second time.
@@ -263,8 +265,8 @@ impl<A: Adapter, S> Context<A, S> {
         Ok(())
     }
 
-    /// Makes progress until `ready` answers, and returns what it answered. `ready` is called with
-    /// the lock held after every round of progress; it must not call this context.
+    /// Makes progress until `ready` returns `Some`, and returns its value. `ready` is called with the lock held after
+    /// every round of progress; it must not call this context.
     ///
     /// # Errors
     /// Those of [`Session::progress`]; [`crate::adapter::AdapterError::PeerLost`] when a task of the job was
@@ -276,8 +278,8 @@ impl<A: Adapter, S> Context<A, S> {
         self.wait_from(self.session_to_wait()?, &mut Unnamed::new(ready))
     }
 
-    /// [`Context::wait`] for a caller that holds the session already, and may have started there what
-    /// it waits for.
+    /// [`Context::wait`] for a caller that already holds the session, for example because it has started the operation
+    /// there.
     ///
     /// # Errors
     /// Those of [`Context::wait`].
@@ -287,7 +289,7 @@ impl<A: Adapter, S> Context<A, S> {
         mut session: SessionGuard<'_, A, S>,
         awaited: &mut W,
     ) -> Result<W::Answer, LapiError> {
-        // Most answers come while a thread does nothing but poll.
+        // Most waits end in this loop, which only polls.
         let mut idle = 0;
         while idle < self.pace.spins() {
             session.turn(awaited.frames(), self.pace.alone(awaited.origin(), idle));
@@ -306,9 +308,9 @@ impl<A: Adapter, S> Context<A, S> {
         self.wait_on(idle, session, awaited)
     }
 
-    /// Sets what answers when somebody outside of the job asks for this task's queues: `answer` looks at them
-    /// under the lock, in a thread that waits or polls, so it must not call this context, nor wait. What it
-    /// returns tells them, and may wait (C4). Later calls change nothing.
+    /// Sets the reply to an inquiry, which is a request from outside the job to describe this task's queues. `answer`
+    /// reads the session under the lock, in a thread that waits or polls; it must neither call this context nor wait.
+    /// The function that it returns replies without the lock, and may wait (C4). Only the first call has an effect.
     pub fn on_inquiry<T: FnOnce() + 'static>(
         &self,
         answer: impl Fn(&Session<A, S>) -> T + Send + Sync + 'static,
@@ -316,17 +318,17 @@ impl<A: Adapter, S> Context<A, S> {
         let _ = self.inquiry.set(Box::new(move |session| Box::new(answer(session))));
     }
 
-    /// Does what has to be done without the lock: runs continuations, and answers if somebody has asked since the
-    /// last time. Waits do that themselves; callers that poll with [`Session::progress`] do it after each look.
+    /// Does the work that needs the lock to be free: replies to an inquiry made since the last reply, and runs
+    /// continuations. Waits do this themselves. Callers that poll with [`Session::progress`] call this after each poll.
     pub fn attend(&self, mut session: SessionGuard<'_, A, S>) {
         self.answer(&mut session);
         self.run_continuations(&mut session);
     }
 
-    /// Runs the continuations that are due (C6). It releases the lock meanwhile, so the context may be terminated
+    /// Runs the continuations that are due (C6). The lock is free meanwhile, so the context may be terminated
     /// afterwards.
     fn run_continuations(&self, session: &mut SessionGuard<'_, A, S>) {
-        // Not those that these add, so that a wait looks in between whether what it waits for is there.
+        // Continuations that these add are left for later, so that a wait checks its condition in between.
         for _ in 0..session.engine.outbox.continuations.len() {
             let next = session.engine.outbox.continuations.pop_front();
             let Some(continuation) = next.filter(|_| !session.terminated) else { break };
@@ -339,7 +341,7 @@ impl<A: Adapter, S> Context<A, S> {
         }
     }
 
-    /// Answers if somebody has asked. It releases the lock meanwhile, so the context may be terminated afterwards.
+    /// Replies to an inquiry, if there is one. The lock is free meanwhile, so the context may be terminated afterwards.
     fn answer(&self, session: &mut SessionGuard<'_, A, S>) {
         let asked = session.inquiries();
         if asked != session.answered {
@@ -351,7 +353,8 @@ impl<A: Adapter, S> Context<A, S> {
         }
     }
 
-    /// Goes on with a wait that has polled for `idle` turns without finding anything, or has something else to do.
+    /// Continues a wait after `idle` turns of polling in which nothing arrived, or in which something else has to be
+    /// done.
     #[inline(never)]
     fn wait_on<W: Awaited<A, S>>(
         &self,
@@ -375,8 +378,8 @@ impl<A: Adapter, S> Context<A, S> {
         outcome
     }
 
-    /// The context may be terminated whenever the lock was released. Posted waits must not be touched then, so this
-    /// is checked before each round.
+    /// The loop of a wait, with `notice` for what it publishes. The context may be terminated whenever the lock is
+    /// free. A terminated context's posted operations must not be touched, so each round is preceded by a check.
     fn wait_noticed<W: Awaited<A, S>>(
         &self,
         mut idle: u32,
@@ -451,7 +454,8 @@ impl<A: Adapter, S> Context<A, S> {
         session.0.bump();
     }
 
-    /// Announces, looks once more, sleeps (C2); and looks again now and then (D7 of the doorbell).
+    /// Announces the sleep, polls once more, and sleeps (C2); wakes to poll again every [`LOOK_AGAIN`] (D7 of the
+    /// doorbell).
     #[cold]
     fn sleep<W: Awaited<A, S>>(
         &self,
@@ -464,7 +468,7 @@ impl<A: Adapter, S> Context<A, S> {
             let ticket = self.bell.announce();
             let has_rung = first_ticket.is_some_and(|first| first != ticket);
             if has_rung || session.inquiries() != session.answered {
-                // Whoever asks may have seen no sleeper, and rung no bell.
+                // An inquirer that saw no sleeper has not rung the bell.
                 self.bell.retract();
                 break;
             }
@@ -501,8 +505,7 @@ impl<A: Adapter, S> Context<A, S> {
         Ok(None)
     }
 
-    /// Waits until the counter has reached `value`, subtracts `value`, and returns what is left
-    /// (LAPI_Waitcntr).
+    /// Waits until the counter has reached `value`, subtracts `value`, and returns the remainder (LAPI_Waitcntr).
     ///
     /// # Errors
     /// [`LapiError::CntrVal`] if `value < 1`; [`LapiError::CntrNull`] if there is no such counter;
@@ -515,10 +518,10 @@ impl<A: Adapter, S> Context<A, S> {
     }
 }
 
-/// Acts on losses. Answers whether something was done by that.
+/// Acts on lost tasks. Returns whether that did anything.
 ///
 /// # Errors
-/// The wait cannot succeed.
+/// The wait cannot succeed any more, or this task itself was declared lost.
 fn notice_losses<A: Adapter, S, W: Awaited<A, S>>(
     session: &mut Session<A, S>,
     awaited: &W,

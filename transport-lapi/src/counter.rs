@@ -1,11 +1,11 @@
 //! The counters of one task: LAPI_Setcntr, LAPI_Getcntr, and the arithmetic of LAPI_Waitcntr.
 //!
-//! A counter is named by its place in the task's table, so that it can be named by other tasks too:
-//! tasks that make their counters in the same order know each other's names.
+//! A counter is identified by its index in the task's table. Tasks that make their counters in the same order know each
+//! other's indices.
 
 use crate::error::LapiError;
 
-/// The name of a counter of one task.
+/// Identifies a counter of one task: its index in the task's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CounterId(pub u32);
 
@@ -23,7 +23,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// A new counter, at 0.
+    /// Adds a counter with value 0.
     pub fn add(&mut self) -> CounterId {
         self.values.push(0);
         CounterId(self.values.len() as u32 - 1)
@@ -36,8 +36,8 @@ impl Counters {
         self.values.get_mut(id.0 as usize).ok_or(unknown)
     }
 
-    /// Counts one event on the counter that a packet names (its index plus one; 0 is none).
-    /// Returns whether it exists.
+    /// Adds one to the counter with this number in a packet (its index plus one; 0 stands for none). Returns whether it
+    /// exists.
     pub fn count_on_wire(&mut self, on_wire: u32) -> bool {
         let Some(index) = on_wire.checked_sub(1) else {
             return true;
@@ -49,7 +49,7 @@ impl Counters {
         true
     }
 
-    /// If the counter has reached `value`, subtracts it and returns what is left.
+    /// If the counter has reached `value`, subtracts it and returns the remainder.
     pub fn take(&mut self, id: CounterId, value: i64) -> Result<Option<i64>, LapiError> {
         let current = self.value(id)?;
         if *current < value {

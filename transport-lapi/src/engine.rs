@@ -1,11 +1,10 @@
 //! The dispatcher: what happens when a frame arrives.
-//!
-//! - E1: frames from one origin are dispatched in the order of arrival, on whichever thread holds
-//!   the session; so header handlers run in the order of sending.
-//! - E2: at most one message per origin is being reassembled, since a lane sends one message after
-//!   the other. Its destination region is written by nobody else until its completion.
-//! - E3: a violation drops the packet it came in, and is reported by the call that found it; the
-//!   packets behind it are dispatched as usual.
+//! - E1: frames from one origin are dispatched in the order of arrival, by the thread that holds the session; so header
+//!   handlers run in the order of sending.
+//! - E2: at most one message per origin is being reassembled, since a lane sends one message after another. Until its
+//!   completion nobody else writes to its destination region.
+//! - E3: a violation drops the packet that contains it, and is reported by the call that found it. The packets behind
+//!   it are dispatched as usual.
 
 use std::sync::Arc;
 
@@ -25,16 +24,16 @@ use crate::wire::{self, Packet, RemoteCounters};
 /// Rounds of the dissemination barrier: enough for 2^16 tasks.
 pub(crate) const BARRIER_ROUNDS: usize = 16;
 
-/// Everything of a task but its adapter and its client's state.
+/// The state of a task apart from its adapter and its client's state.
 pub(crate) struct Engine<S> {
     pub task: TaskId,
-    /// Shorter bodies than this are done with as soon as the adapter has taken their frame: it copies them, and
-    /// needs one frame for them. 0 where it reads bodies later.
+    /// Bodies shorter than this are reusable as soon as the adapter has taken their frame: they fit in one frame, and
+    /// the adapter copies them. 0 if the adapter reads bodies later.
     pub at_once: usize,
     pub outbox: Outbox<S>,
     pub handlers: Box<[Option<HeaderHandler<S>>; MAX_HANDLERS]>,
     pub short: Box<[Option<ShortHandler<S>>; MAX_HANDLERS]>,
-    /// Barrier messages that came, per round, minus those used.
+    /// Barrier messages received minus those consumed, per round.
     pub barrier: [u32; BARRIER_ROUNDS],
     /// The task whose loss was noticed first.
     pub first_lost: Option<TaskId>,
@@ -45,10 +44,10 @@ pub(crate) struct Engine<S> {
     thread: Option<CompletionThread>,
 }
 
-/// What a client does when a task is lost.
+/// A client's hook that runs when a task is lost.
 pub(crate) type LossHook<S> = fn(&mut S, &mut Outbox<S>, TaskId);
 
-/// Takes in the frames of one round, and keeps the first error (E3).
+/// Handles the frames of one round, and keeps the first error (E3).
 pub(crate) struct Dispatcher<'a, S> {
     pub engine: &'a mut Engine<S>,
     pub state: &'a mut S,
@@ -119,7 +118,8 @@ impl<S> Engine<S> {
         }
     }
 
-    /// Whether a frame of `origin` is thrown away: what came before it may have failed with the loss of that task.
+    /// Whether frames of `origin` are discarded because that task is lost: its operations have already ended with an
+    /// error.
     #[inline(always)]
     fn comes_too_late(&self, origin: TaskId) -> bool {
         self.first_lost.is_some() && self.outbox.lanes[origin as usize].is_lost
@@ -168,7 +168,7 @@ impl<S> Engine<S> {
         })
     }
 
-    /// Does what the header handler of a whole message wants, with all of its bytes.
+    /// Carries out the decision of a header handler on a message of which all bytes have arrived.
     fn act(
         &mut self,
         state: &mut S,
@@ -190,7 +190,7 @@ impl<S> Engine<S> {
         body: ForeignBytes<'_>,
         begin: Reassembly<S>,
     ) -> Result<(), LapiError> {
-        // A message that broke off is given up: its completion handler never runs.
+        // A message that broke off is abandoned: its completion handler never runs.
         let open = self.open[origin as usize].take();
         let next = begin.msg;
         let begun = self.begin(state, origin, handler, uhdr, body, begin);
@@ -252,7 +252,8 @@ impl<S> Engine<S> {
         }
     }
 
-    /// The last byte is stored, or an operation of this task has ended: does what happens next, then counts.
+    /// Completes a message whose last byte is stored, or an operation of this task that has ended: performs `next`,
+    /// then updates counters.
     #[inline]
     pub fn complete(&mut self, state: &mut S, next: Next<S>, due: Due) -> Result<(), LapiError> {
         match next {
@@ -272,7 +273,7 @@ impl<S> Engine<S> {
         self.count(due)
     }
 
-    /// Target counter here, completion counter at the origin.
+    /// Adds one to the target counter here, and sends for the completion counter at the origin.
     #[inline]
     fn count(&mut self, due: Due) -> Result<(), LapiError> {
         let Due { origin, counters } = due;
@@ -290,13 +291,14 @@ impl<S> Engine<S> {
         Ok(())
     }
 
-    /// Whether nothing is under way that progress has to see to.
+    /// Whether there is no unfinished work that progress must continue.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.outbox.is_idle() && self.thread.is_none()
     }
 
-    /// Does what follows operations that have ended, and what follows those in turn; returns how much that was.
+    /// Performs what follows the operations that have ended, also those that end meanwhile; returns how many there
+    /// were.
     pub fn run_ready(&mut self, state: &mut S) -> Result<usize, LapiError> {
         let (mut done, mut trouble) = (0, None);
         let due = Due { origin: self.task, counters: RemoteCounters::default() };
@@ -317,7 +319,7 @@ impl<S> Engine<S> {
         trouble.map_or(Ok(done), Err)
     }
 
-    /// Task `lost` is lost: ends what is under way to it and from it, and tells the client.
+    /// Ends all operations to and from `lost`, a task that was lost, and calls the client's hook.
     pub fn lose(&mut self, state: &mut S, lost: TaskId) {
         self.first_lost.get_or_insert(lost);
         self.open[lost as usize] = None;
@@ -327,7 +329,7 @@ impl<S> Engine<S> {
         }
     }
 
-    /// Counts for the completion handlers that have returned on the thread; returns how many.
+    /// Updates counters for the completion handlers that have returned on the thread; returns how many those were.
     pub fn collect(&mut self) -> Result<usize, LapiError> {
         let mut finished = 0;
         while let Some(news) = self.thread.as_mut().and_then(CompletionThread::finished) {
@@ -337,17 +339,17 @@ impl<S> Engine<S> {
         Ok(finished)
     }
 
-    /// Ends the completion thread, after the handlers that wait there.
+    /// Ends the completion thread once it has run the handlers queued there.
     pub fn join_thread(&mut self) {
         self.thread = None;
     }
 
-    /// Leaves the completion thread alone: in a fork there is none to wait for.
+    /// Forgets the completion thread, for a fork, which has no such thread to wait for.
     pub fn forget_thread(&mut self) {
         std::mem::forget(self.thread.take());
     }
 
-    /// Gives up what is under way in both directions.
+    /// Abandons the unfinished operations in both directions.
     pub fn abandon<A: Adapter>(&mut self, adapter: &mut A) {
         self.outbox.abandon(adapter);
     }

@@ -1,26 +1,26 @@
 //! Errors of the transport, with LAPI's names and conditions.
 //!
-//! Synchronous errors come from the call that was wrong. Asynchronous ones (LAPI hands them to the
-//! error handler) come from [`crate::Session::progress`] and the calls that run it.
+//! Synchronous errors are returned by the call that was wrong. Asynchronous ones, which LAPI passes to the error
+//! handler, are returned by [`crate::Session::progress`] and the calls that run it.
 
 use crate::adapter::{AdapterError, TaskId};
 use crate::wire::WireError;
 
-/// The reason why a transport call failed. Each description names LAPI's condition.
+/// Why a transport call failed. Each description names LAPI's condition.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LapiError {
     /// HNDL_INVALID: the context was terminated.
     #[error("the context was terminated; no transport call is possible after term")]
     HndlInvalid,
-    /// A call was made on a context from inside one of its own handlers (a deadlock in LAPI), or
-    /// while the same thread holds the session.
+    /// A call was made on a context inside one of its own handlers (a deadlock in LAPI), or while the same thread holds
+    /// the session.
     #[error(
         "transport call from inside a handler of the same context; \
          return an action from the header handler, or use the outbox of the completion handler"
     )]
     InHandler,
-    /// The process is a fork of a task. It has no part in the job, and none of the job's memory.
+    /// The process is a fork of a task. It does not belong to the job, and has none of the job's memory.
     #[error(
         "this process is a fork of rank {task} and has no part in the job; let the rank itself communicate, or \
          start the other program with exec"
@@ -32,7 +32,7 @@ pub enum LapiError {
     /// TGT: the target is not a task of this job.
     #[error("target {target} is out of range: the job has ranks 0 to {last}", last = .num_tasks - 1)]
     Tgt {
-        /// The target that was asked for.
+        /// The target of the call.
         target: TaskId,
         /// How many tasks there are.
         num_tasks: usize,
@@ -40,7 +40,7 @@ pub enum LapiError {
     /// UHDR_LEN: longer than the maximum, or not a multiple of 8.
     #[error("user header of {len} bytes: it must be a multiple of 8 and at most {max}")]
     UhdrLen {
-        /// The length that was given.
+        /// The length of the user header.
         len: usize,
         /// The limit, [`crate::Query::MaxUhdrSz`].
         max: usize,
@@ -48,29 +48,29 @@ pub enum LapiError {
     /// ORG_ADDR_NULL: a null origin address with a length.
     #[error("origin address is null, but {len} bytes are to be moved")]
     OrgAddrNull {
-        /// The length that was given.
+        /// The length of the transfer.
         len: usize,
     },
     /// TGT_ADDR_NULL: a null target address with a length.
     #[error("target address is null, but {len} bytes are to be moved")]
     TgtAddrNull {
-        /// The length that was given.
+        /// The length of the transfer.
         len: u64,
     },
     /// DATA_LEN: longer than any memory, or outside the region that is read.
     #[error("{len} bytes at offset {offset} do not fit the {limit} bytes there are")]
     DataLen {
-        /// Where the transfer would begin.
+        /// Offset at which the transfer would begin.
         offset: u64,
-        /// How long it would be.
+        /// Length of the transfer.
         len: u64,
-        /// What there is.
+        /// Length of the memory.
         limit: u64,
     },
     /// ADDR_HNDL_RANGE: handler index outside the table.
     #[error("handler index {index} is outside 1 to {last}", last = crate::MAX_HANDLERS - 1)]
     AddrHndlRange {
-        /// The index that was given.
+        /// The index of the call.
         index: usize,
     },
     /// HDR_HNDLR_NULL, asynchronous: a message named a handler that this task has not set.
@@ -79,15 +79,15 @@ pub enum LapiError {
          set the same handlers on every rank before the first message"
     )]
     HdrHndlrNull {
-        /// Who sent it.
+        /// The task that sent it.
         origin: TaskId,
-        /// The index that it named.
+        /// The index in the message.
         index: u8,
     },
     /// CNTR_NULL: no such counter.
     #[error("counter {index} does not exist: {count} were made here")]
     CntrNull {
-        /// The index that was given.
+        /// The index of the call.
         index: u32,
         /// How many counters there are.
         count: usize,
@@ -95,13 +95,13 @@ pub enum LapiError {
     /// CNTR_VAL: a wait for less than one event.
     #[error("cannot wait for {value} events: the value must be at least 1")]
     CntrVal {
-        /// The value that was given.
+        /// The value of the call.
         value: i64,
     },
-    /// A completion handler panicked on the completion thread; its message counts as not completed.
+    /// A completion handler panicked on the completion thread; its message counts as incomplete.
     #[error("a completion handler panicked: {message}")]
     CompletionPanicked {
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
     /// The completion thread could not be started.
@@ -110,9 +110,9 @@ pub enum LapiError {
     /// A peer broke the protocol.
     #[error("rank {origin} broke the protocol: {violation}")]
     Peer {
-        /// Who sent it.
+        /// The task that broke it.
         origin: TaskId,
-        /// What was wrong with it.
+        /// What that task did.
         violation: Violation,
     },
     /// The adapter below failed.
@@ -120,14 +120,14 @@ pub enum LapiError {
     Adapter(#[from] AdapterError),
 }
 
-/// A violation of the protocol by a peer: one variant for each, and a test for each variant.
+/// A peer's violation of the protocol. There is one variant for each violation, and a test for each variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
     /// The packet could not be decoded.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// A message began before the one before it was complete.
+    /// A message began before the previous one was complete.
     #[error("message {next} began before message {open} was complete")]
     Interleaved {
         /// The message that was still open.
@@ -138,58 +138,58 @@ pub enum Violation {
     /// A body packet of a message that is not being received.
     #[error("a body packet of message {msg}, which is not being received")]
     StrayBody {
-        /// The message it named.
+        /// The message that the packet names.
         msg: u32,
     },
-    /// A body packet that is not the continuation of what came before, or goes past the end.
+    /// A body packet that does not continue the previous one, or goes past the end.
     #[error("a body packet at offset {offset}, where {expected} was expected")]
     BodyOffset {
-        /// The offset it named.
+        /// The offset that the packet names.
         offset: u64,
-        /// The offset that was due.
+        /// The offset that was expected.
         expected: u64,
     },
-    /// A message that is not short, for a handler that takes no others.
+    /// A message that is not short, for an index that has only a handler for short messages.
     #[error(
         "a message for handler {index}, which takes one word of user header, one packet and no counters"
     )]
     NotShort {
-        /// The handler it named.
+        /// The handler that the message names.
         index: u8,
     },
     /// A counter that does not exist here.
     #[error("an update of counter {index}, which does not exist here")]
     UnknownCounter {
-        /// The counter it named.
+        /// The counter that the packet names.
         index: u32,
     },
-    /// Data or a refusal for a get that is not under way.
+    /// Data or a refusal for a get that is not in progress.
     #[error("an answer to get {ticket}, which is not under way")]
     StrayGet {
-        /// The get it named.
+        /// The get that the packet names.
         ticket: u32,
     },
     /// A get of memory that is not registered here, or outside the registered region.
     #[error("a get of {len} bytes at offset {offset} of a region that is not registered here")]
     UnregisteredGet {
-        /// Where it would begin.
+        /// Offset at which the get would begin.
         offset: u64,
-        /// How long it would be.
+        /// Length of the get.
         len: u64,
     },
-    /// The peer refused a get, since the region is not registered there.
+    /// The peer refused a get because the region is not registered there.
     #[error("it refused get {ticket}: the region is not registered there")]
     GetRefused {
-        /// The get it refused.
+        /// The get that it refused.
         ticket: u32,
     },
-    /// A fence answer that was not asked for.
+    /// A fence answer without a fence.
     #[error("an answer to a fence that was not asked for")]
     StrayFence,
     /// A barrier round that does not exist.
     #[error("a barrier message of round {round}, which does not exist")]
     BarrierRound {
-        /// The round it named.
+        /// The round that the message names.
         round: u8,
     },
 }

@@ -1,10 +1,9 @@
 //! LAPI_Fence and LAPI_Gfence.
 //!
-//! A fence is a packet at the end of every lane that was used; its target answers when it comes to
-//! it. Frames are stored in the order of arrival, so the answer says that the data of everything
-//! before it is in place. It says nothing about completion handlers: only completion counters do.
-//! The barrier of the global fence is a dissemination: in round `k`, a task signals the one `2^k`
-//! places up, and waits for the one `2^k` places down.
+//! A fence is a packet at the end of every lane that was used; its target answers when it gets there. Frames are stored
+//! in the order of arrival, so the answer means that all data sent before it is in place. It says nothing about
+//! completion handlers; only completion counters do. The barrier of the global fence is a dissemination: in round `k`,
+//! a task signals the task `2^k` places above, and waits for the one `2^k` places below.
 
 use crate::adapter::{Adapter, TaskId, WaitBoard};
 use crate::amsend::Outgoing;
@@ -16,11 +15,11 @@ use crate::session::Session;
 use crate::wire::Packet;
 
 impl<A: Adapter, S> Context<A, S> {
-    /// Blocks until the data of everything this context has started is in place at its targets
-    /// (LAPI_Fence). The targets must make progress.
+    /// Blocks until the data of everything that this context has started is in place at its targets (LAPI_Fence). The
+    /// targets must make progress.
     ///
     /// # Errors
-    /// Those of [`Context::wait`]; of lost tasks, only targets count.
+    /// Those of [`Context::wait`]; the loss of a task counts only if it is a target.
     pub fn fence(&self) -> Result<(), LapiError> {
         self.fence_unless(|_| false, false).map(drop)
     }
@@ -33,9 +32,9 @@ impl<A: Adapter, S> Context<A, S> {
         self.gfence_unless(|_| false).map(drop)
     }
 
-    /// [`Context::gfence`] for a task that has nothing to do behind it. Answers whether the others have
-    /// come: not where whoever watches over the job has found that they never will, and has dismissed this
-    /// task ([`crate::bootstrap::board::Board::dismiss`]). It can only end then.
+    /// [`Context::gfence`] for a task that has nothing left to do after it. Returns whether all tasks have arrived. It
+    /// returns `false` if the watcher of the job has found that they never will, and has dismissed this task
+    /// ([`crate::bootstrap::board::Board::dismiss`]); the task must end then.
     ///
     /// # Errors
     /// Those of [`Context::wait`].
@@ -75,8 +74,8 @@ impl<A: Adapter, S> Context<A, S> {
         self.wait_for_others(is_dismissed, all, |session| session.fence_done().then_some(()))
     }
 
-    /// Waits for what `look` finds, unless this task is dismissed; answers which of the two came. Needs `all` tasks,
-    /// or those that a fence is under way to.
+    /// Waits until `look` succeeds or this task is dismissed, and returns whether it was the former. The wait needs
+    /// `all` tasks, or only those that have not yet answered a fence.
     fn wait_for_others(
         &self,
         is_dismissed: fn(&dyn WaitBoard) -> bool,
@@ -91,7 +90,7 @@ impl<A: Adapter, S> Context<A, S> {
     }
 }
 
-/// What comes when the other tasks have got so far.
+/// A wait for progress of other tasks.
 struct Others<F> {
     look: F,
     /// Whether all tasks are needed.
@@ -126,7 +125,7 @@ impl<A: Adapter, S> Session<A, S> {
         for target in 0..outbox.lanes.len() {
             let lane = &mut outbox.lanes[target];
             if lane.is_lost && !lane.dirty {
-                // An earlier fence has told.
+                // An earlier fence has reported the loss.
                 lane.fences = 0;
             }
             if lane.dirty {

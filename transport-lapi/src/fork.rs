@@ -1,15 +1,15 @@
 //! Whether this process is a fork of the one that joined the job.
 //!
 //! A fork inherits the objects of a rank, but it is not the rank: the job's memory is not mapped in it (MM2 of
-//! [`crate::adapters::shm`]), and threads that the objects count on do not exist there. So whoever would
-//! touch memory of the job, wait for a thread, or speak to the launcher asks a [`ProcessMark`] first. The path
-//! of messages does not ask: it takes the lock of the session, and the word that makes this cheap
-//! is a [`WipedWord`] (X8 of [`crate::lock`]).
+//! [`crate::adapters::shm`]), and the threads that the objects rely on do not exist there. So code that would touch
+//! memory of the job, wait for a thread, or talk to the launcher checks a [`ProcessMark`] first. The path of messages
+//! need not: it takes the lock of the session, which detects a fork at no cost by a [`WipedWord`] (X8 of
+//! [`crate::lock`]).
 //!
-//! - FK1: the word of a process is 0 until its first mark, and not 0 from then on. A fork finds 0 there: the
-//!   kernel gives it a fresh page (MADV_WIPEONFORK).
-//! - FK2: no number is given twice in a line of forks, since the count of those given is inherited. So a mark
-//!   of the parent never fits the word of a child, also when that has joined a job of its own since.
+//! - FK1: the word of a process is 0 until its first mark is made, and never 0 afterwards. A fork finds 0 there,
+//!   because the kernel gives it a fresh page (MADV_WIPEONFORK).
+//! - FK2: no number is assigned twice in a line of forks, since a fork inherits the counter. So a mark of the parent
+//!   never equals the word of a child, even if the child has joined another job since.
 
 #![expect(
     unsafe_code,
@@ -23,13 +23,13 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
-/// The word of this process (FK1). Nothing is published by it: relaxed accesses are enough.
+/// The word of this process (FK1). It publishes nothing, so relaxed accesses suffice.
 static WORD: OnceLock<&'static AtomicU32> = OnceLock::new();
 
-/// The last number that was given (FK2).
+/// The last number that was assigned (FK2).
 static LAST: AtomicU32 = AtomicU32::new(0);
 
-/// Tells the process that it was made in from forks of it.
+/// Distinguishes the process in which it was made from forks of that process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProcessMark {
     word: &'static AtomicU32,
@@ -37,7 +37,7 @@ pub(crate) struct ProcessMark {
 }
 
 impl ProcessMark {
-    /// The mark of this process.
+    /// Makes a mark of this process.
     pub(crate) fn new() -> Self {
         let word = *WORD.get_or_init(word_of_this_process);
         let mut number = word.load(Ordering::Relaxed);
@@ -49,15 +49,15 @@ impl ProcessMark {
         Self { word, number }
     }
 
-    /// Whether this process is a fork of the one that the mark was made in.
+    /// Whether this process is a fork of the one in which the mark was made.
     #[inline(always)]
     pub(crate) fn is_fork(self) -> bool {
         self.word.load(Ordering::Relaxed) != self.number
     }
 }
 
-/// A word that is 0 in every fork. Where the kernel wipes no pages, the C library clears it, which only misses
-/// forks that are made past it.
+/// Returns a word that is 0 in every fork. If the kernel cannot wipe pages, the C library clears the word, which misses
+/// only forks made without the C library.
 fn word_of_this_process() -> &'static AtomicU32 {
     match wiped_page::<AtomicU32>() {
         // SAFETY: a page of zeros that is never unmapped, in this process and its forks.
@@ -76,7 +76,7 @@ extern "C" fn clear() {
     }
 }
 
-/// A page of zeros, of which forks get a fresh one; `None` where the kernel does not do that.
+/// Maps a page of zeros that forks get anew; `None` if the kernel cannot do that.
 fn wiped_page<T>() -> Option<NonNull<T>> {
     if cfg!(miri) {
         return None;
@@ -87,32 +87,32 @@ fn wiped_page<T>() -> Option<NonNull<T>> {
     let page =
         unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), len, access, MapFlags::PRIVATE) };
     let page = page.ok()?;
-    // SAFETY: advice on a page that only this function knows.
+    // SAFETY: advice on a page that only this function uses.
     unsafe { rustix::mm::madvise(page, len, Advice::LinuxWipeOnFork) }.ok()?;
     NonNull::new(page.cast())
 }
 
-/// A word that a fork finds 0, whatever it holds in the process that made it.
+/// A word that is 0 in a fork, whatever its value in the process that made it.
 pub(crate) struct WipedWord {
     word: NonNull<AtomicUsize>,
-    /// Whether it is one: not where the kernel wipes no pages.
+    /// Whether the kernel wipes the page.
     is_wiped: bool,
 }
 
-// SAFETY: an atomic, which is not tied to a thread.
+// SAFETY: an atomic is not tied to a thread.
 unsafe impl Send for WipedWord {}
 // SAFETY: as above.
 unsafe impl Sync for WipedWord {}
 
 impl WipedWord {
-    /// A word that is 0.
+    /// Makes a word with value 0.
     pub(crate) fn new() -> Self {
         let page = wiped_page();
         let word = page.unwrap_or_else(|| NonNull::from(Box::leak(Box::default())));
         Self { word, is_wiped: page.is_some() }
     }
 
-    /// Whether forks find it 0. They find what it holds otherwise.
+    /// Whether the word is 0 in a fork; otherwise it keeps its value there.
     pub(crate) fn is_wiped(&self) -> bool {
         self.is_wiped
     }

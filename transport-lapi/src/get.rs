@@ -1,17 +1,17 @@
-//! LAPI_Get at its origin, and the gets of others that this task helps with.
+//! LAPI_Get at its origin, and the gets of other tasks that this task helps with.
 //!
 //! A get is carried out in one of three ways:
 //!
-//! - *Direct*: where the adapter reads another task's memory itself ([`OneSided`]), progress reads slice after
-//!   slice, so that a long get does not keep the task from its other messages.
-//! - *Shared*: a long direct one, where the adapter can share it ([`SharedGets`], A7 of [`crate::adapter`]). The
-//!   target gets a message; if it makes progress meanwhile, and has no get of its own to copy, both ends copy slices
-//!   until none is left.
-//! - *Messages*: elsewhere the transport builds a get from frames: a request, and data packets that the target
-//!   fills from the registered source. So are gets of sources that do not lie in one span, which only their
-//!   owner can pack.
+//! - *Direct*: if the adapter reads another task's memory itself ([`OneSided`]), progress reads slice after slice, so
+//!   that a long get does not keep the task from its other messages.
+//! - *Shared*: a long direct get, if the adapter can share it ([`SharedGets`], A7 of [`crate::adapter`]). The target
+//!   gets a message; if it makes progress meanwhile, and has no get of its own to copy, both ends copy slices until
+//!   none is left.
+//! - *Messages*: otherwise the transport builds the get from frames: a request, and data packets that the target fills
+//!   from the registered source. This is also the way for sources that do not lie in one span, which only their owner
+//!   can pack.
 //!
-//! All that is known of a get is in [`Get`], under its ticket, from its start to its end.
+//! [`Get`] contains the whole state of a get, under its ticket, from its start to its end.
 
 use std::collections::VecDeque;
 
@@ -30,21 +30,20 @@ use crate::wire::Packet;
 /// Bytes that one turn of progress reads for one get.
 const SLICE: usize = 256 << 10;
 
-/// Gets of at least this many bytes are shared: below, what the ends tell each other costs more than
-/// the help brings. One at a time from each target; the others wait for it, since the target can help
-/// with one only.
+/// Gets of at least this many bytes are shared: below it, the messages between the ends cost more than the help saves.
+/// One get from each target is shared at a time; the others wait for it, since the target can help with only one.
 const SHARED_FROM: usize = 128 << 10;
 
-/// The gets under way at their origin, and those of others that this task helps with.
+/// The unfinished gets of this task, and those of others that it helps with.
 pub(crate) struct Gets<S> {
     own: Slots<Get<S>>,
-    /// Those of them that progress carries on, in turn.
+    /// Tickets of this task's gets that progress continues, in turn.
     turns: VecDeque<u32>,
-    /// Gets of others, at most one of each origin.
+    /// Gets of other tasks, at most one for each origin.
     helped: VecDeque<SharedGet>,
 }
 
-/// A get of another task with which this one may help, as its origin claims it.
+/// A get of another task that this one may help with, as described by its origin (untrusted).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SharedGet {
     pub origin: TaskId,
@@ -60,11 +59,11 @@ struct Get<S> {
     offset: u64,
     len: usize,
     into: Sink,
-    /// Bytes that are there.
+    /// Bytes that have been stored.
     stored: usize,
-    /// Bytes behind them that the adapter is reading.
+    /// Bytes after those that the adapter is reading now.
     reading: usize,
-    /// Where a slice lies that goes to a layout.
+    /// Buffer for the slice being read, if its destination is a layout.
     buffer: Vec<u8>,
     way: Way,
     next: Next<S>,
@@ -87,7 +86,7 @@ impl<S> Default for Gets<S> {
 }
 
 impl<S> Gets<S> {
-    /// Gets that are not complete.
+    /// Number of gets that are not complete.
     pub fn under_way(&self) -> usize {
         self.own.len()
     }
@@ -98,7 +97,7 @@ impl<S> Gets<S> {
         !self.turns.is_empty() || !self.helped.is_empty()
     }
 
-    /// The get with this ticket, if its target is to send packets.
+    /// The get with this ticket, if `target` is to send its data packets.
     fn of_messages(&mut self, ticket: u32, target: TaskId) -> Result<&mut Get<S>, Violation> {
         let get = self.own.get_mut(ticket);
         let asked = get.filter(|get| get.target == target && matches!(get.way, Way::Messages));
@@ -107,7 +106,7 @@ impl<S> Gets<S> {
 }
 
 impl<S> Get<S> {
-    /// Begins to read the next slice. `Full` says that the adapter has no room for that now.
+    /// Starts to read the next slice. `Full` means that the adapter has no room for it now.
     fn read(&mut self, ticket: u32, adapter: &mut dyn OneSided) -> Result<Transfer, AdapterError> {
         let (offset, len) = (self.offset + self.stored as u64, SLICE.min(self.len - self.stored));
         let into = match &mut self.into {
@@ -127,7 +126,7 @@ impl<S> Get<S> {
         Ok(transfer)
     }
 
-    /// The slice that was being read is there.
+    /// Stores the slice that was being read.
     fn has_read(&mut self) {
         let len = std::mem::take(&mut self.reading);
         self.stored += match &mut self.into {
@@ -142,14 +141,13 @@ impl<S> Get<S> {
 }
 
 impl<S> Outbox<S> {
-    /// Starts a one-sided read of `into.len()` bytes at `offset` of another task's region
-    /// (LAPI_Get). `next` happens when the bytes are there; for no bytes, that is in the next round of progress.
+    /// Starts a one-sided read of `into.len()` bytes at `offset` of another task's region (LAPI_Get). `next` is
+    /// performed when the bytes have arrived; if there are none, in the next round of progress.
     ///
     /// # Errors
-    /// [`LapiError::Tgt`]; [`LapiError::TgtAddrNull`] and [`LapiError::OrgAddrNull`] for a null
-    /// address with a length; [`LapiError::DataLen`] when the range is not inside the region;
-    /// [`LapiError::CntrNull`] for an origin counter that does not exist; [`AdapterError::PeerLost`] for a target
-    /// that was found to be lost.
+    /// [`LapiError::Tgt`]; [`LapiError::TgtAddrNull`] and [`LapiError::OrgAddrNull`] for a null address with a length;
+    /// [`LapiError::DataLen`] if the range is not inside the region; [`LapiError::CntrNull`] for an origin counter that
+    /// does not exist; [`AdapterError::PeerLost`] for a target whose loss has been noticed.
     pub fn get(
         &mut self,
         target: TaskId,
@@ -186,15 +184,15 @@ impl<S> Outbox<S> {
         Ok(())
     }
 
-    /// Copies a slice of every get that this task carries out; if there is none, of those that it helps with.
-    /// Returns how many.
+    /// Copies one slice of every get of this task that it carries out; if that did nothing, one slice of each get that
+    /// it helps with. Returns the number of slices.
     pub(crate) fn advance_gets<A: Adapter>(&mut self, adapter: &mut A) -> usize {
         let mut done = 0;
         for _ in 0..self.gets.turns.len() {
             let Some(ticket) = self.gets.turns.pop_front() else { break };
             done += usize::from(self.advance(adapter, ticket));
         }
-        // Two tasks that read from each other have enough to do: help would only move the work.
+        // If two tasks read from each other, both are busy: help would only move the work.
         let helped = if done == 0 { self.gets.helped.len() } else { 0 };
         for _ in 0..helped {
             let Some(shared) = self.gets.helped.pop_front() else { break };
@@ -206,7 +204,7 @@ impl<S> Outbox<S> {
         done
     }
 
-    /// One turn of a get of this task. Returns whether anything was done.
+    /// Takes one turn of a get of this task. Returns whether that did anything.
     fn advance<A: Adapter>(&mut self, adapter: &mut A, ticket: u32) -> bool {
         let Some(get) = self.gets.own.get_mut(ticket) else { return false };
         let target = get.target;
@@ -221,7 +219,7 @@ impl<S> Outbox<S> {
                     get.way = Way::Shared;
                     let (key, offset, len) = (get.remote.key, get.offset, get.len as u64);
                     let offer = Packet::GetShare { number, key, offset, len };
-                    // It goes out in this round, so the first slice waits for the next one.
+                    // The offer is sent in this round, so the first slice waits for the next one.
                     self.push(target, Outgoing::Control(offer));
                     self.gets.turns.push_back(ticket);
                     return true;
@@ -248,7 +246,7 @@ impl<S> Outbox<S> {
             _ => {
                 let adapter = adapter.one_sided().expect("an adapter keeps its capabilities");
                 match get.read(ticket, adapter) {
-                    // The event carries it on.
+                    // The event `got` continues it.
                     Ok(Transfer::Started) => return true,
                     Ok(Transfer::Full) => Ok(Advance::Waiting),
                     Ok(Transfer::Done) if get.is_complete() => Ok(Advance::Complete),
@@ -268,7 +266,7 @@ impl<S> Outbox<S> {
         true
     }
 
-    /// The adapter has read the slice of a get that it was reading, or has failed to.
+    /// Continues a get whose slice the adapter has read, or has failed to read.
     pub(crate) fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
         let Ticket(ticket) = ticket;
         let Some(get) = self.gets.own.get_mut(ticket) else { return };
@@ -283,7 +281,7 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// The target has refused a get.
+    /// Ends a get that the target has refused.
     pub(crate) fn get_refused(&mut self, ticket: u32, target: TaskId) -> Result<(), Violation> {
         self.gets.of_messages(ticket, target)?;
         let violation = Violation::GetRefused { ticket };
@@ -291,8 +289,8 @@ impl<S> Outbox<S> {
         Ok(())
     }
 
-    /// Task `lost` is lost. What it would have sent does not come. A slice that is being read ends by itself, and a get
-    /// that is shared in its next turn.
+    /// Ends the gets of the lost task's memory, except those whose end comes by another way: a slice that is being read
+    /// ends by itself, and a shared get ends in its next turn. Drops the gets of that task that this one helps with.
     pub(crate) fn lose_gets(&mut self, lost: TaskId) {
         self.gets.helped.retain(|shared| shared.origin != lost);
         let is_over = |get: &Get<S>| {
@@ -305,7 +303,7 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// One turn of a get of another task. Returns whether a slice was copied.
+    /// Takes one turn of a get of another task. Returns whether a slice was copied.
     fn help<A: Adapter>(&mut self, adapter: &mut A, shared: &SharedGet) -> bool {
         let SharedGet { origin, number, key, offset, len } = *shared;
         // The registration may have ended since the last turn.
@@ -315,8 +313,7 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// Another task has begun a get with which this one may help. A task offers one at a time, so an
-    /// older offer is over.
+    /// Accepts another task's offer to help with a get. A task offers one get at a time, so an older offer is over.
     pub(crate) fn shared_by(&mut self, shared: SharedGet) -> Result<(), Violation> {
         let SharedGet { origin, key, offset, len, .. } = shared;
         if len == 0 || self.regions.part(key, offset, len).is_none() {
@@ -329,7 +326,7 @@ impl<S> Outbox<S> {
         Ok(())
     }
 
-    /// A data packet of a get over messages has come.
+    /// Stores a data packet of a get over messages.
     pub(crate) fn get_data(
         &mut self,
         ticket: u32,

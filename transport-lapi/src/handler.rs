@@ -1,24 +1,22 @@
 //! Header and completion handlers: their arguments, their results, and their restrictions.
 //!
-//! A handler's answer says what happens next, as a value ([`Next`]); so does whoever starts an operation, for its
+//! A handler returns what happens next as a value ([`Next`]). Calls that start an operation take such a value for its
 //! end.
 //!
-//! - H1: a header handler runs inline in the dispatcher, when the first packet of a message is
-//!   there. It gets the client's state, but neither the context nor an outbox: it cannot
-//!   communicate, and a call on the context from inside it fails with
-//!   [`crate::LapiError::InHandler`].
+//! - H1: a header handler runs inline in the dispatcher when the first packet of a message has arrived. It gets the
+//!   client's state, but neither the context nor an outbox, so it cannot communicate. A call on the context from inside
+//!   it fails with [`crate::LapiError::InHandler`].
 //! - H2: an inline completion handler runs in the dispatcher when the last byte has been stored, or at the end of the
 //!   call of the session in which its operation has ended. It may start communication through the [`Outbox`], which
-//!   never blocks, and must not wait. What follows the operations that it starts does not run inside of it, but later
-//!   in the same round or call: handlers never call each other, however long the chain. Only a handler that
-//!   [`Outbox::deregister`] returns must be run by its caller.
-//! - H3: a completion handler on the completion thread may do anything, including waiting; handlers
-//!   run there one after another, so one that blocks delays the next ones.
-//! - H4: a continuation runs in the next thread that makes progress in a call of the context, or waits in one,
-//!   when the lock is free, and may call the context. Continuations start in the order in which they became due,
-//!   but threads run them beside each other, and one that waits in the context runs those that become due
-//!   meanwhile inside of itself. One that panics unwinds out of the call that ran it, and leaves the context as
-//!   it is.
+//!   never blocks, and must not wait. The handlers of operations that it starts do not run inside it, but later in the
+//!   same round or call: handlers never nest, however long the chain. Only a handler returned by [`Outbox::deregister`]
+//!   must be run by the caller.
+//! - H3: a completion handler on the completion thread may do anything, including waiting. Handlers run there one after
+//!   another, so one that blocks delays the next ones.
+//! - H4: a continuation runs with the lock free, in the next thread that makes progress or waits in a call of the
+//!   context, and may itself call the context. Continuations start in the order in which they became due, but several
+//!   threads may run them concurrently. One that waits in the context runs those that become due meanwhile, nested
+//!   inside itself. One that panics unwinds out of the call that ran it, and leaves the context unchanged.
 
 use crate::adapter::TaskId;
 use crate::body::Sink;
@@ -33,10 +31,10 @@ pub const MAX_HANDLERS: usize = 256;
 /// A header handler: it sees the beginning of a message and decides what to do with it (H1).
 pub type HeaderHandler<S> = fn(state: &mut S, message: Arrival<'_>) -> HeaderAction<S>;
 
-/// A header handler for messages that came whole in one packet, with one word of user header (eight bytes, little
-/// endian) and no counters: most messages, on the path of which nothing is handed over in memory. It has taken what
-/// it wants of `udata` when it returns (H1), and may answer an inline completion handler (H2) with its
-/// argument.
+/// A header handler for short messages: those that arrive whole in one packet, with one word of user header (eight
+/// bytes, little endian) and no counters. Most messages are of this kind, and the arguments travel in registers. The
+/// handler must copy what it needs of `udata` before it returns (H1). It may return an inline completion handler (H2)
+/// with its argument.
 pub type ShortHandler<S> = fn(
     state: &mut S,
     origin: TaskId,
@@ -44,40 +42,40 @@ pub type ShortHandler<S> = fn(
     udata: ForeignBytes<'_>,
 ) -> Option<(InlineHandler<S>, u64)>;
 
-/// A handler that runs in the dispatcher and may communicate through the outbox (H2). The last
-/// argument is what was given along with the handler: LAPI's `user_info`.
+/// A handler that runs in the dispatcher and may communicate through the outbox (H2). The last argument is the value
+/// given along with the handler: LAPI's `user_info`.
 pub type InlineHandler<S> = fn(state: &mut S, outbox: &mut Outbox<S>, info: u64);
 
-/// An inline handler (H2) that gets the outcome of the operation. Other handlers do not run when an operation fails;
-/// its error is then an asynchronous one.
+/// An inline handler (H2) that gets the outcome of the operation. Other handlers do not run if an operation fails; its
+/// error is then reported asynchronously.
 pub type OutcomeHandler<S> =
     fn(state: &mut S, outbox: &mut Outbox<S>, info: u64, outcome: Result<(), LapiError>);
 
-/// A message whose first packet is there.
+/// A message whose first packet has arrived.
 #[derive(Debug)]
 pub struct Arrival<'a> {
     /// The task that sent it.
     pub origin: TaskId,
-    /// The user header; gone when the handler returns.
+    /// The user header; valid until the handler returns.
     pub uhdr: &'a [u8],
     /// Length of `udata` in bytes, all packets together.
     pub len: u64,
-    /// All of `udata`, if it came in this one packet: LAPI's `udata_one_pkt_ptr`. `Some` even for
-    /// no bytes.
+    /// All of `udata`, if it came in this one packet: LAPI's `udata_one_pkt_ptr`. It is `Some` even if there are no
+    /// bytes.
     pub data: Option<ForeignBytes<'a>>,
 }
 
-/// The decision of a header handler about its message: LAPI's `lapi_return_info_t`.
+/// What a header handler does with its message: LAPI's `lapi_return_info_t`.
 pub enum HeaderAction<S> {
     /// The handler has taken what it needs from [`Arrival::data`]. Bytes that have not arrived yet are discarded.
     Consumed,
-    /// The same, and this happens next, when all of it has arrived.
+    /// The same as [`HeaderAction::Consumed`], and this happens next, when the whole message has arrived.
     Then(Next<S>),
     /// Store the bytes, as many as fit, and discard the rest.
     Deliver {
         /// Where the bytes go.
         into: Sink,
-        /// What happens when they are there.
+        /// What happens when they have been stored.
         next: Next<S>,
     },
     /// Discard the message: LAPI_BURY_MSG.
@@ -85,7 +83,7 @@ pub enum HeaderAction<S> {
 }
 
 impl<S> HeaderAction<S> {
-    /// Where the bytes go, and what happens when all of them have come.
+    /// Where the bytes go, and what happens when all of them have arrived.
     pub(crate) fn parts(self) -> (Sink, Next<S>) {
         match self {
             Self::Consumed | Self::Drop => (Sink::EMPTY, Next::Nothing),
@@ -95,25 +93,25 @@ impl<S> HeaderAction<S> {
     }
 }
 
-/// What happens when an operation has ended: the last byte of a message has been stored, a buffer is reusable, be it
-/// since the message's target is lost, a get is complete, a registration has ended.
+/// What happens when an operation has ended: the last byte of a message has been stored, a buffer is reusable (also
+/// because the message's target is lost), a get is complete, or a registration has ended.
 pub enum Next<S> {
     /// Nothing.
     Nothing,
-    /// This counter of the task goes up.
+    /// Adds one to this counter of the task.
     Counter(CounterId),
-    /// This runs inline, with this argument (H2): LAPI_SEND_REPLY.
+    /// Runs this handler inline, with this argument (H2): LAPI_SEND_REPLY.
     Inline(InlineHandler<S>, u64),
-    /// The same, also where the operation fails.
+    /// Runs this handler inline, also if the operation fails.
     Outcome(OutcomeHandler<S>, u64),
-    /// This runs when the lock is free (H4).
+    /// Runs this when the lock is free (H4).
     Unlocked(Continuation),
-    /// This runs on the completion thread (H3): LAPI_NORMAL.
+    /// Runs this on the completion thread (H3): LAPI_NORMAL.
     Thread(Box<dyn FnOnce() + Send>),
 }
 
 impl<S> Next<S> {
-    /// LAPI's CNTR_NULL condition.
+    /// Checks for LAPI's CNTR_NULL condition.
     pub(crate) fn check(&self, counters: &mut Counters) -> Result<(), LapiError> {
         match self {
             Self::Counter(id) => counters.value(*id).map(drop),
@@ -122,5 +120,5 @@ impl<S> Next<S> {
     }
 }
 
-/// A function that runs in a thread that is in a call of the context, when the lock is free (H4).
+/// A function that runs, when the lock is free, in a thread that is in a call of the context (H4).
 pub type Continuation = Box<dyn FnOnce() + Send>;

@@ -1,19 +1,16 @@
 //! Layouts: descriptions of where the bytes of a message lie in memory, and the interpreter that copies them.
 //!
-//! Clients build a [`Layout`] from blocks, strides, repetitions and lists, once, and use it for as many messages
-//! as they like: [`Layout::to_send`] and [`Layout::to_receive`] join it with memory to a [`Source`] or a
-//! [`Sink`]. LAPI's strided vectors, its data gather/scatter programs (DGSP) and the datatypes of MPI are such
-//! layouts.
+//! Clients build a [`Layout`] once, from blocks, strides, repetitions and lists, and use it for any number of messages:
+//! [`Layout::to_send`] and [`Layout::to_receive`] combine it with memory into a [`Source`] or a [`Sink`]. Examples of
+//! such layouts are LAPI's strided vectors, its data gather/scatter programs (DGSP) and the datatypes of MPI.
 //!
-//! - LAY1: displacements inside of a body count from the first byte of its message. So every position that the
-//!   interpreter computes is that of a byte of the message, inside the bounds that were checked.
-//! - LAY2: the size of a layout, its bounds and their distance are at most `isize::MAX`; constructors refuse the
-//!   rest.
-//! - LAY3: no part of a layout is empty, except that a whole layout may be. So a layout has no more blocks than
-//!   bytes.
+//! - LAY1: displacements inside a body are relative to the first byte of its message. So every position that the
+//!   interpreter computes is that of a byte of the message, within the bounds that were checked.
+//! - LAY2: the size of a layout, its bounds and their distance are at most `isize::MAX`; constructors refuse others.
+//! - LAY3: no part of a layout is empty, although a whole layout may be. So a layout has no more blocks than bytes.
 //!
-//! The forms and their bounds are in [`body`], the choice of a form in [`build`], the copies in [`walk`], and the
-//! search for bytes that are named twice in [`overlap`].
+//! [`body`] defines the forms and their bounds, [`build`] chooses the form, [`walk`] copies, and [`overlap`] searches
+//! for bytes that are named twice.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,11 +30,11 @@ mod walk;
 
 /// Describes where the bytes of a message lie, by displacements from an origin that each message chooses.
 ///
-/// The order of the bytes in the message is the order of the parts, as in a type map of MPI (MPI-4.1 chapter 5).
-/// Displacements and strides are in bytes and may be negative; memory between the blocks is not touched. A layout
-/// is immutable and cheap to clone. Constructors choose the simplest form that they recognise: what lies together
-/// becomes one block, what has equal distances a repetition. Finding a byte of the message takes one step for a
-/// repetition, and a binary search for a list.
+/// The bytes of the message are in the order of the parts, as in a type map of MPI (MPI-4.1 chapter 5). Displacements
+/// and strides are in bytes and may be negative; memory between the blocks is not touched. A layout is immutable and
+/// cheap to clone. Constructors choose the simplest form that they recognise: contiguous parts become one block, and
+/// parts at equal distances become a repetition. Finding a byte of the message takes one step for a repetition, and a
+/// binary search for a list.
 ///
 /// # Example
 ///
@@ -71,20 +68,20 @@ pub enum LayoutError {
     /// The size, a displacement or the distance of the bounds is more than `isize::MAX`.
     #[error("the layout is larger than memory can be")]
     TooLarge,
-    /// It is nested deeper than [`Layout::MAX_DEPTH`].
+    /// The layout is nested deeper than [`Layout::MAX_DEPTH`].
     #[error("the layout is nested deeper than {} levels", Layout::MAX_DEPTH)]
     TooDeep,
-    /// Some of its bytes lie outside of the memory.
+    /// Some bytes of the layout lie outside the memory.
     #[error("the layout covers bytes {low} to {high} of memory of {len} bytes")]
     Outside {
-        /// Where its lowest byte would be in the memory, as far as that is a number.
+        /// Offset of the lowest byte in the memory, clamped to `isize`.
         low: isize,
-        /// One past its highest byte.
+        /// Offset of the byte behind the highest one.
         high: isize,
-        /// How long the memory is, in bytes.
+        /// Length of the memory in bytes.
         len: usize,
     },
-    /// The memory is at no address: LAPI's ORG_ADDR_NULL.
+    /// The memory's address is null: LAPI's ORG_ADDR_NULL.
     #[error("the layout has bytes, but the memory is at address null")]
     Null,
     /// A byte would be written twice: MPI calls such a receive erroneous (MPI-4.1 section 5.1).
@@ -93,7 +90,7 @@ pub enum LayoutError {
 }
 
 impl Layout {
-    /// How deep layouts may be nested, counted after simplification. Copies recurse that deep.
+    /// How deep layouts may be nested after simplification. Copies recurse to this depth.
     pub const MAX_DEPTH: usize = 128;
 
     fn new(at: isize, body: Arc<Body>) -> Result<Self, LayoutError> {
@@ -109,7 +106,7 @@ impl Layout {
         Self { at: 0, body: Arc::new(Body::block(0)) }
     }
 
-    /// One block of `len` bytes at displacement 0.
+    /// Makes a layout of one block of `len` bytes at displacement 0.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`], as in all constructors.
@@ -118,8 +115,8 @@ impl Layout {
         Self::new(0, Arc::new(Body::block(len)))
     }
 
-    /// `count` blocks of `block` bytes, each beginning `stride` bytes after the one before it, the first one at
-    /// displacement 0: MPI_Type_create_hvector of bytes, LAPI_GEN_STRIDED_XFER.
+    /// Makes a layout of `count` blocks of `block` bytes, each beginning `stride` bytes after the previous one, the
+    /// first at displacement 0: MPI_Type_create_hvector of bytes, LAPI_GEN_STRIDED_XFER.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`].
@@ -127,8 +124,9 @@ impl Layout {
         Self::contiguous(block)?.repeat(count, stride)
     }
 
-    /// `count` copies of this layout, each `stride` bytes after the one before it: MPI_Type_create_hvector, the
-    /// body of a DGSP's GOSUB, and, with the extent of a datatype as the stride, `count` elements of it.
+    /// Makes a layout of `count` copies of this one, each `stride` bytes after the previous one:
+    /// MPI_Type_create_hvector, the body of a DGSP's GOSUB. With the extent of a datatype as the stride, these are
+    /// `count` elements of it.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`], [`LayoutError::TooDeep`].
@@ -139,7 +137,7 @@ impl Layout {
         Self::new(self.at, build::repeated(&self.body, count, stride)?)
     }
 
-    /// A copy of this layout at each of these displacements: MPI_Type_create_hindexed_block.
+    /// Makes a layout with a copy of this one at each of `displacements`: MPI_Type_create_hindexed_block.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`], [`LayoutError::TooDeep`].
@@ -157,7 +155,8 @@ impl Layout {
         Self::new(at, build::placed(&self.body, displacements)?)
     }
 
-    /// Blocks of these displacements and lengths: MPI_Type_create_hindexed of bytes, a DGSP's MCOPY.
+    /// Makes a layout of blocks with these displacements and lengths: MPI_Type_create_hindexed of bytes, a DGSP's
+    /// MCOPY.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`].
@@ -165,7 +164,7 @@ impl Layout {
         Blocks::collect(blocks.into_iter().map(Ok))
     }
 
-    /// Blocks of `len` bytes at these displacements: MPI_Type_create_hindexed_block of bytes.
+    /// Makes a layout of blocks of `len` bytes at `displacements`: MPI_Type_create_hindexed_block of bytes.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`].
@@ -176,7 +175,7 @@ impl Layout {
         Self::indexed(displacements.into_iter().map(|at| (at, len)))
     }
 
-    /// These layouts one after the other, each with its displacement 0 at the displacement beside it:
+    /// Makes a layout of these layouts in order, each with its displacement 0 at the given displacement:
     /// MPI_Type_create_struct.
     ///
     /// ```
@@ -200,29 +199,29 @@ impl Layout {
         build::listed(placed)
     }
 
-    /// How many bytes a message has: MPI_Type_size.
+    /// Returns the number of bytes of a message: MPI_Type_size.
     pub fn size(&self) -> usize {
         self.body.size
     }
 
-    /// Displacements of the lowest byte and of the one behind the highest byte: MPI's true lower and upper bound.
-    /// Both are 0 if there are no bytes.
+    /// Returns the displacements of the lowest byte and of the one behind the highest: MPI's true lower and upper
+    /// bound. Both are 0 if there are no bytes.
     pub fn bounds(&self) -> (isize, isize) {
         (self.at + self.body.low, self.at + self.body.high)
     }
 
-    /// Displacement and length of the layout, if it is one block: then a message needs no copy.
+    /// Returns displacement and length if the layout is one block; its messages then need no copy.
     pub fn span(&self) -> Option<(isize, usize)> {
         self.body.is_block().then_some((self.at, self.body.size))
     }
 
-    /// How many blocks there are, as far as adjacent ones were joined.
+    /// Returns the number of blocks, after adjacent ones were joined where recognised.
     pub fn blocks(&self) -> usize {
         self.body.blocks
     }
 
-    /// The bytes of this layout in `memory`, whose byte `origin` is displacement 0. That may be outside of the
-    /// memory, as long as no byte of the layout is.
+    /// Makes a source of the bytes of this layout in `memory`. Displacement 0 is the byte `origin` of the memory, which
+    /// may be outside it as long as no byte of the layout is.
     ///
     /// ```
     /// # use transport_lapi::{Layout, SendRegion};
@@ -236,7 +235,7 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// [`LayoutError::Outside`], and [`LayoutError::Null`] if the memory is at no address and there are bytes.
+    /// [`LayoutError::Outside`], and [`LayoutError::Null`] if the memory's address is null and there are bytes.
     pub fn to_send(&self, memory: SendRegion, origin: isize) -> Result<Source, LayoutError> {
         if self.size() == 0 {
             return Ok(Source::EMPTY);
@@ -248,14 +247,14 @@ impl Layout {
         Ok(Source::Layout(Arc::new(Placed { body: self.body.clone(), at, memory })))
     }
 
-    /// Where this layout says in `memory`, whose byte `origin` is displacement 0. That may be outside of the
-    /// memory, as long as no byte of the layout is.
+    /// Makes a sink of the bytes of this layout in `memory`. Displacement 0 is the byte `origin` of the memory, which
+    /// may be outside it as long as no byte of the layout is.
     ///
     /// # Errors
-    /// [`LayoutError::Outside`]; [`LayoutError::Null`] if the memory is at no address and there are bytes;
-    /// [`LayoutError::Overlap`] if the layout names a byte more than once. Whether it does is found out exactly,
-    /// once per layout: for repetitions from their strides, for lists by sorting them, and by sorting all blocks
-    /// where the parts of a list or the rounds of a repetition reach into each other.
+    /// [`LayoutError::Outside`]; [`LayoutError::Null`] if the memory's address is null and there are bytes;
+    /// [`LayoutError::Overlap`] if the layout names a byte more than once. The check is exact and runs once per layout:
+    /// it uses strides for repetitions, sorts the parts of lists, and sorts all blocks if the parts of a list or the
+    /// rounds of a repetition reach into each other.
     pub fn to_receive(&self, memory: RecvRegion, origin: isize) -> Result<Sink, LayoutError> {
         if self.size() == 0 {
             return Ok(Sink::EMPTY);
@@ -270,9 +269,9 @@ impl Layout {
         Ok(Sink::layout(Placed { body: self.body.clone(), at, memory }))
     }
 
-    /// Copies the bytes of the message from `offset` on into `into`, and returns how many those were: as many as
-    /// fit and as there are. They lie in `memory`, whose byte `origin` is displacement 0; that may be outside of
-    /// the memory, as long as no byte of the layout is.
+    /// Copies bytes of the message, from `offset` on, out of `memory` into `into`. Returns how many were copied: as
+    /// many as fit and exist. Displacement 0 is the byte `origin` of the memory, which may be outside it as long as no
+    /// byte of the layout is.
     ///
     /// ```
     /// # use transport_lapi::Layout;
@@ -304,8 +303,8 @@ impl Layout {
         Ok(len)
     }
 
-    /// Copies `from` to the bytes of the message from `offset` on, as many as there are, and returns how many
-    /// those were. They lie in `memory` as [`pack`](Self::pack) says; bytes between them keep their values.
+    /// Copies `from` to the bytes of the message from `offset` on, as many as there are, and returns how many those
+    /// were. They lie in `memory` as in [`pack`](Self::pack); bytes between them are unchanged.
     ///
     /// # Errors
     /// [`LayoutError::Outside`]; [`LayoutError::Overlap`] as in [`to_receive`](Self::to_receive).
@@ -327,14 +326,14 @@ impl Layout {
         Ok(len)
     }
 
-    /// Where in memory of `len` bytes the first byte of the message lies; all others then lie inside, too.
+    /// Offset of the message's first byte in memory of `len` bytes. Fails unless all bytes lie inside.
     fn first_byte(&self, origin: isize, is_null: bool, len: usize) -> Result<usize, LayoutError> {
         if is_null {
             return Err(LayoutError::Null);
         }
         let (low, high) = self.bounds();
         let (low, high) = (origin.saturating_add(low), origin.saturating_add(high));
-        // Neither sum is saturated if this holds: the memory is shorter than that.
+        // If this check passes, neither sum was saturated: memory is shorter than that.
         if low < 0 || high.unsigned_abs() > len || high == isize::MAX {
             return Err(LayoutError::Outside { low, high, len });
         }

@@ -1,5 +1,6 @@
-//! Active messages in the manner of IBM's LAPI. A message names a *header handler* at its target, which says where
-//! the bytes go; a *completion handler* runs when they are there. There are also counters, one-sided get and fences.
+//! Active messages in the manner of IBM's LAPI. A message names a *header handler* at its target, which decides where
+//! the bytes go; a *completion handler* runs once they have arrived. There are also counters, one-sided gets and
+//! fences.
 //!
 //! ```text
 //!        clients (mpjdev)

@@ -1,41 +1,39 @@
-//! The lock around a session. A task with one thread takes it without an atomic read-modify-write; it is a mutex for
-//! all others. Used by [`crate::Context`].
+//! The lock around a session, used by [`crate::Context`]. A task with one thread takes it without an atomic
+//! read-modify-write; with several threads it is a mutex.
 //!
 //! A thread that has taken the lock many times in a row becomes its *owner*: the lock is *biased* to it. The owner
-//! takes it by storing that it is inside (`held`) and then looking whether it still is the owner. Another thread that
-//! wants the lock takes the bias back, once and for ever: it stores that the bias is *revoked*, and then waits until
-//! the owner is not inside. So each of the two stores first and looks afterwards, and at least one of them sees the
-//! other (X3). From then on everybody takes the mutex, which is called the *gate*.
+//! enters by storing that it is inside (`held`) and then checking that it is still the owner. Another thread that wants
+//! the lock takes the bias back, once and for ever: it stores that the bias is *revoked*, and then waits until the
+//! owner is not inside. So each of the two stores first and loads afterwards, and at least one of them sees the other's
+//! store (X3). From then on every thread takes the mutex, which is called the *gate*.
 //!
-//! - X1: `bias` goes from nobody to the mark of one thread, and from there to the same mark, revoked,
-//!   for ever. Only who holds the gate stores it.
-//! - X2: `held` is stored by the owner only, so the owner's own reads of it are exact. The owner holds
-//!   the lock by bias while `held` is set and it has seen its bias unrevoked after setting it. What
-//!   runs in [`Guard::unlocked`] may take the lock, since the guard has left it, and has left it again when
-//!   that is over.
-//! - X3: a revoker and the owner are never inside together. The owner sets `held`, fences, then looks
-//!   at the bias; the revoker revokes the bias, fences, then looks at `held`. Two full fences have an
-//!   order. If the owner's is first, the revoker sees `held`, and waits until the owner has let go
-//!   or has backed off; if the revoker's is first, the owner sees the revocation and backs off. The
-//!   owner's fence may be a light one, as Y4 of [`crate::sync`] says for each of its executions. Where
-//!   light fences cannot be had, there is no bias from the start.
-//! - X4: a heavy fence that fails has ordered nothing, so the revoker waits instead, far longer than a
-//!   processor keeps a store to itself: what the owner stored before it looked at the bias is visible
-//!   then. So taking the lock never fails for this, and no caller has to give up with an operation
-//!   under way. Light fences were registered, so this is for kernels that change their mind.
-//! - X5: nobody waits for itself. `holder` is the mark of the thread that holds by the gate; only that
-//!   thread stores its mark there. With X2, a thread knows whether it holds the lock already, also
-//!   while a revoker waits for it.
-//! - X6: who has given way inside the gate (`away`) comes back through the gate, whoever was there
-//!   meanwhile: no bias is given while somebody is away.
-//! - X7: the mark of a thread that has ended may belong to a new one, which then owns its bias. It
-//!   acquires `held` as the ended one released it.
-//! - X8: in a fork of the process no thread has the bias, since its word is wiped. So every thread goes to the gate,
-//!   which refuses it before anything is locked: a thread that held a lock in the parent does not exist here. Where
-//!   words cannot be wiped, there is no bias from the start.
-//! - X9: whoever waits at the gate sleeps with a time limit, again and again. The launcher takes a thread that sleeps
-//!   without one for one that only an awake thread can wake (`launcher/src/hang/idle.rs`), but a thread that is asleep
-//!   in a call has the gate now and then, to look for messages.
+//! - X1: `bias` changes from nobody to the mark of one thread, and from there to the same mark with the revoked bit,
+//!   for ever. Only the holder of the gate stores it.
+//! - X2: only the owner stores `held`, so the owner's own reads of it are exact. The owner holds the lock by bias while
+//!   `held` is set and it has seen its bias unrevoked after setting it. The closure that [`Guard::unlocked`] runs may
+//!   take the lock, since the guard has released it; the closure has released it again when it ends.
+//! - X3: a revoker and the owner are never inside together. The owner sets `held`, fences, then loads the bias; the
+//!   revoker revokes the bias, fences, then loads `held`. Two full fences have an order. If the owner's is first, the
+//!   revoker sees `held`, and waits until the owner has left or backed off; if the revoker's is first, the owner sees
+//!   the revocation and backs off. The owner's fence may be a light one, by Y4 of [`crate::sync`], for each of its
+//!   executions. If light fences are not available, the lock is never biased.
+//! - X4: a heavy fence that fails has ordered nothing. The revoker then sleeps far longer than a processor delays a
+//!   store, so it sees what the owner stored before it loaded the bias. So taking the lock never fails for this reason,
+//!   and no caller must give up in the middle of an operation. The light fences were registered successfully, so this
+//!   is for kernels that refuse later.
+//! - X5: no thread waits for itself. `holder` is the mark of the thread that holds the lock by the gate; only that
+//!   thread stores its mark there. Together with X2, a thread knows whether it already holds the lock, even while a
+//!   revoker waits for it.
+//! - X6: a thread that has released the gate for a while (`away`) returns through the gate, whoever had the lock
+//!   meanwhile: no thread gets the bias while one is away.
+//! - X7: a new thread may have the mark of one that has ended, and then owns its bias. It acquires `held` as the ended
+//!   thread released it.
+//! - X8: in a fork of the process no thread has the bias, since the kernel wipes its word. So every thread goes to the
+//!   gate, which refuses it before anything is locked: a thread that held a lock in the parent does not exist in the
+//!   fork. If words cannot be wiped, the lock is never biased.
+//! - X9: a thread that waits at the gate sleeps with a time limit, repeatedly. The launcher assumes that only an awake
+//!   thread can wake one that sleeps without a limit (`launcher/src/hang/idle.rs`). But the gate may be held by a
+//!   thread that is asleep in a call, since it takes the lock now and then to look for messages.
 
 #![expect(unsafe_code, reason = "a lock lends its value to whoever holds it")]
 
@@ -59,14 +57,14 @@ use crate::sync::{
 const NOBODY: usize = 0;
 /// Marks a bias that was taken back. Marks of threads are even.
 const REVOKED: usize = 1;
-/// As often in a row a thread takes the lock until it gets the bias: whoever sets a context up for
-/// another thread shall not get it.
+/// A thread gets the bias after taking the lock this often in a row, so that a thread which only sets a context up for
+/// another one does not get it.
 const TURNS: u32 = if cfg!(loom) { 1 } else { 16 };
-/// A store is visible after some nanoseconds, and this is ten million of them (X4).
+/// A store becomes visible within nanoseconds; this is ten million of them (X4).
 const SETTLED: Duration = Duration::from_millis(10);
-/// The limit, which is never far from its end nor often reached (X9).
+/// Time limit of each sleep at the gate (X9).
 const TURN: Duration = Duration::from_secs(60);
-/// Models know no asymmetric fences (X3).
+/// Loom has no model of asymmetric fences (X3).
 const FENCES: Fences = if cfg!(loom) { Fences::Symmetric } else { Fences::InProcess };
 
 /// Why a lock was refused.
@@ -74,20 +72,20 @@ const FENCES: Fences = if cfg!(loom) { Fences::Symmetric } else { Fences::InProc
 pub(crate) enum Refusal {
     /// This thread holds it already.
     Inside,
-    /// This process is a fork of the one that has made it.
+    /// This process is a fork of the one that made the lock.
     Fork,
 }
 
 /// A value that one thread at a time can reach.
 pub(crate) struct Lock<T> {
-    /// Whose lock it is without the gate (X1).
+    /// The thread that may enter without the gate (X1).
     bias: BiasWord,
-    /// Whether the owner is inside, by bias (X2).
+    /// Whether the owner is inside by bias (X2).
     held: AtomicBool,
-    /// Who is inside, by the gate (X5).
+    /// The thread that is inside by the gate (X5).
     holder: AtomicUsize,
     gate: Mutex<Turns>,
-    /// How often a thread that came had to wait for another one: counted where it waits, so nowhere else does it cost.
+    /// How often a thread had to wait for another one. Only a thread that waits counts, so the other paths pay nothing.
     contended: AtomicU64,
     /// How many threads wait at the gate.
     waiting: AtomicU32,
@@ -95,19 +93,19 @@ pub(crate) struct Lock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: X3: a guard is the only way to the value, and one thread has one.
+// SAFETY: X3: the value is reached only through a guard, and only one thread has a guard.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// Who came through the gate, to see whether one thread uses the lock alone.
+/// Which threads came through the gate, to detect a thread that uses the lock alone.
 struct Turns {
     last: usize,
     in_a_row: u32,
-    /// Threads that have given way and will come back (X6).
+    /// Threads that have released the gate and will return (X6).
     away: u32,
 }
 
 impl Turns {
-    /// Counts a turn, and says whether the thread may have the bias.
+    /// Counts a turn, and returns whether the thread may get the bias.
     fn count(&mut self, mine: usize) -> bool {
         self.in_a_row = if self.last == mine { self.in_a_row.saturating_add(1) } else { 1 };
         self.last = mine;
@@ -148,7 +146,7 @@ impl<T> Lock<T> {
         let mine = thread_mark();
         let bias: &AtomicUsize = &self.bias;
         if bias.load(Ordering::Relaxed) == mine && !self.is_held() {
-            // The owner's entry, or its retreat (X3).
+            // The owner enters, or backs off (X3).
             self.held.store(true, Ordering::Relaxed);
             FENCES.light();
             if bias.load(Ordering::Relaxed) == mine {
@@ -159,12 +157,12 @@ impl<T> Lock<T> {
         self.enter_by_gate(mine)
     }
 
-    /// Whether this process is a fork of the one that has made the lock (X8).
+    /// Whether this process is a fork of the one that made the lock (X8).
     pub(crate) fn is_fork(&self) -> bool {
         self.process.is_fork()
     }
 
-    /// How often a thread that wanted the lock has waited for another one that had it.
+    /// How often a thread has had to wait for the lock because another one held it.
     pub(crate) fn contended(&self) -> u64 {
         self.contended.load(Ordering::Relaxed)
     }
@@ -174,7 +172,7 @@ impl<T> Lock<T> {
         self.contended.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Waits for the gate, if it has to (X9).
+    /// Takes the gate; sleeps for it if it must (X9).
     fn come_to_gate(&self) -> MutexGuard<'_, Turns> {
         self.gate.try_lock().unwrap_or_else(|| {
             self.count_contention();
@@ -194,7 +192,7 @@ impl<T> Lock<T> {
         self.held.store(false, Ordering::Release); // SYNC: held
     }
 
-    /// Acquires what the owner did inside: for a revoker, and for the next owner of the mark (X7).
+    /// Acquires the owner's writes: for a revoker, and for the next owner of the mark (X7).
     #[inline(always)]
     fn is_held(&self) -> bool {
         self.held.load(Ordering::Acquire) // SYNC: held
@@ -223,8 +221,8 @@ impl<T> Lock<T> {
         (is_owner && self.is_held()) || self.holder.load(Ordering::Relaxed) == mine
     }
 
-    /// What holds the lock for a thread that has come through the gate: its bias if it has one, else the
-    /// gate.
+    /// Makes a thread that has taken the gate the holder of the lock: by its bias if it has one, otherwise by the gate.
+    /// Returns the gate in the second case.
     fn settle<'a>(
         &self,
         gate: MutexGuard<'a, Turns>,
@@ -238,7 +236,7 @@ impl<T> Lock<T> {
         Some(gate)
     }
 
-    /// Takes the bias back, and waits until the owner is outside. The caller has the gate.
+    /// Takes the bias back, and waits until the owner is outside. The caller holds the gate.
     fn revoke(&self, owner: usize, heavy_fence: impl FnOnce() -> io::Result<()>) {
         self.bias.store(owner | REVOKED, Ordering::Relaxed);
         if heavy_fence().is_err() {
@@ -262,7 +260,7 @@ pub(crate) struct Guard<'a, T> {
     lock: &'a Lock<T>,
     /// The gate, unless the lock is held by bias.
     gate: Option<MutexGuard<'a, Turns>>,
-    /// A guard stays with its thread, whose mark holds the lock.
+    /// Keeps the guard in its thread, since the lock is held by that thread's mark.
     stays: PhantomData<*mut T>,
 }
 
@@ -272,7 +270,7 @@ impl<'a, T> Guard<'a, T> {
         Self { lock, gate, stays: PhantomData }
     }
 
-    /// Lets another thread have the lock, if one waits for it.
+    /// Passes the lock to another thread for a turn, if one waits for it.
     #[inline(always)]
     pub(crate) fn bump(&mut self) {
         if self.gate.is_some() || is_revoked(self.lock.bias.load(Ordering::Relaxed)) {
@@ -287,14 +285,14 @@ impl<'a, T> Guard<'a, T> {
         }
     }
 
-    /// Runs `body`, a pause, without the lock (X2), which is back even if that panics.
+    /// Runs `body` with the lock free (X2), and takes the lock again even if `body` panics.
     pub(crate) fn unlocked(&mut self, body: impl FnOnce()) {
         let away = self.leave(drop);
         body();
         drop(away);
     }
 
-    /// Leaves the lock, through the gate by `unlock`, until what it answers is dropped.
+    /// Releases the lock until the result is dropped; releases the gate with `unlock`, if it is held.
     fn leave(&mut self, unlock: impl FnOnce(MutexGuard<'a, Turns>)) -> Away<'_, 'a, T> {
         let gate = self.gate.take();
         let from_gate = gate.is_some();
@@ -310,10 +308,10 @@ impl<'a, T> Guard<'a, T> {
     }
 }
 
-/// A thread that has given way, and comes back when this is dropped.
+/// The absence of a thread from the lock; dropping it takes the lock again.
 struct Away<'g, 'a, T> {
     guard: &'g mut Guard<'a, T>,
-    /// X6.
+    /// Whether the thread held the gate (X6).
     from_gate: bool,
 }
 
@@ -330,7 +328,7 @@ impl<T> Deref for Guard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: X3: nobody else is inside while this guard lives, and it lends by its own borrow.
+        // SAFETY: X3: no other thread is inside while this guard lives, and the reference borrows the guard.
         unsafe { &*self.lock.value.get() }
     }
 }

@@ -1,5 +1,6 @@
-//! What a task has under way: a lane of outgoing operations per target, gets, registered sources, counters, and
-//! what follows operations that have ended. Handlers get it to start communication; the session sends from it.
+//! The unfinished operations of a task: a lane of outgoing operations for each target, gets, registered sources,
+//! counters, and what follows operations that have ended. Handlers start communication through it; the session sends
+//! from it.
 
 use std::collections::VecDeque;
 
@@ -18,48 +19,48 @@ use crate::registry::Regions;
 use crate::slots::Slots;
 use crate::wire;
 
-/// Communication that has been accepted and not yet carried out. Its calls never block: they queue,
-/// and the dispatcher sends.
+/// Communication that has been accepted but not carried out. Calls on it never block: they queue operations, and the
+/// dispatcher sends them.
 pub struct Outbox<S> {
-    /// How long messages are cut, within what the adapter's frames take.
+    /// How long messages are cut into pieces, within the adapter's limits for frames.
     pub(crate) pieces: Pieces,
-    /// Whether the adapter reads other tasks' memory.
+    /// Whether the adapter can read other tasks' memory.
     pub(crate) reads: bool,
     pub(crate) lanes: Vec<Lane>,
-    /// Operations in all lanes together.
+    /// Number of operations in all lanes together.
     pub(crate) queued: usize,
     /// The messages that wait in lanes.
     pub(crate) messages: Slots<Queued<S>>,
-    /// What has gone and is still read.
+    /// Messages and answers with frames on their way whose bodies are still read.
     pub(crate) departures: Slots<Departure<S>>,
     pub(crate) counters: Counters,
     pub(crate) gets: Gets<S>,
     pub(crate) regions: Regions<S>,
-    /// Keys whose end has still to be passed to the adapter.
+    /// Keys of ended registrations that the adapter must still conceal.
     pub(crate) concealed: Vec<u64>,
-    /// What follows operations that have ended, to be done in this round.
+    /// What follows operations that have ended, to be performed in this round.
     pub(crate) ready: VecDeque<Ready<S>>,
-    /// What is to run when the lock is free.
+    /// Functions that run when the lock is free.
     pub(crate) continuations: VecDeque<Continuation>,
 }
 
-/// What follows an operation that has ended: well, or with an error.
+/// What follows an operation that has ended, and the outcome of that operation.
 pub(crate) type Ready<S> = (Next<S>, Result<(), Box<LapiError>>);
 
-/// What is on its way to one target.
+/// The operations queued for one target.
 pub(crate) struct Lane {
     pub queue: VecDeque<Outgoing>,
     /// Whether a frame may go at once: nothing is queued, and the target is not lost.
     pub is_free: bool,
-    /// Whether the target is lost: nothing goes there any more.
+    /// Whether the target is lost: nothing is sent there any more.
     pub is_lost: bool,
-    /// Operations that have gone.
+    /// Number of operations that have been sent.
     pub gone: u64,
     /// Number of the next message that takes several packets.
     pub next_msg: u32,
     /// Whether anything was sent since the last fence.
     pub dirty: bool,
-    /// Fence answers that are due.
+    /// Number of fence answers that are outstanding.
     pub fences: u32,
 }
 
@@ -118,13 +119,13 @@ impl<S> Outbox<S> {
         Ok(())
     }
 
-    /// Makes a source readable for the other tasks' gets, until [`crate::Session::deregister`].
+    /// Makes a source readable by the other tasks' gets, until [`crate::Session::deregister`].
     pub(crate) fn register<A: Adapter>(&mut self, adapter: &mut A, source: Source) -> RemoteRegion {
         let len = source.len() as u64;
         let span = source.span();
         let key = self.regions.add(source);
         let mut is_exposed = |region| match adapter.one_sided() {
-            // What the system refuses to expose is read over frames.
+            // A region that the system refuses to expose is read over frames.
             Some(one_sided) => one_sided.expose(key, region).is_ok(),
             None => true,
         };
@@ -133,11 +134,11 @@ impl<S> Outbox<S> {
         RemoteRegion { addr, len, key }
     }
 
-    /// Ends a registration: [`crate::Session::deregister`] for handlers. It takes effect before the dispatcher's
-    /// round ends, so no other thread sees the source's owner continue earlier. `next` happens when the source is not
-    /// read any more; a handler that is due at once is returned instead, for the caller to run. For a region that is
-    /// not registered nothing happens, and nothing is returned.
-    #[must_use = "what is given back does not happen by itself"]
+    /// Ends a registration: [`crate::Session::deregister`] for handlers. It takes effect before the dispatcher's round
+    /// ends, so no other thread sees the source's owner continue earlier. `next` is performed when the source is not
+    /// read any more. If it is a handler and due at once, it is returned instead, and the caller must run it. For a
+    /// region that is not registered, `next` is not performed.
+    #[must_use = "the caller must run the returned handler"]
     pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) -> Option<Next<S>> {
         self.concealed.push(region.key);
         match self.regions.remove(region.key, next)? {
@@ -149,7 +150,8 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// An operation has ended: what follows it is done in this round, or in the next one if none is going on.
+    /// Performs what follows an operation that has ended: handlers in this round, or in the next one if none is in
+    /// progress.
     #[inline]
     pub(crate) fn follow(&mut self, next: Next<S>) {
         match next {
@@ -164,19 +166,19 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// An operation has failed: its handler learns of it in this round, as with [`Outbox::follow`].
+    /// Reports the failure of an operation to its handler, at the time that [`Outbox::follow`] defines.
     #[cold]
     pub(crate) fn fail(&mut self, next: Next<S>, error: LapiError) {
         self.ready.push_back((next, Err(Box::new(error))));
     }
 
-    /// Whether nothing is under way that progress has to see to.
+    /// Whether there is no unfinished work that progress must continue.
     #[inline(always)]
     pub(crate) fn is_idle(&self) -> bool {
         self.queued == 0 && !self.gets.has_turns() && self.ready.is_empty()
     }
 
-    /// Whether `target` was found to be lost.
+    /// Fails if the loss of `target` has been noticed.
     pub(crate) fn check_lost(&self, target: TaskId) -> Result<(), LapiError> {
         match self.lanes[target as usize].is_lost {
             true => Err(AdapterError::PeerLost { task: target }.into()),
@@ -184,8 +186,8 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// Task `lost` is lost: ends what is under way to it and from it. What is still read of messages ends when it
-    /// has left.
+    /// Ends the operations to and from `lost`, a task that was lost. A message whose body is still read ends when that
+    /// body has left.
     #[cold]
     pub(crate) fn lose(&mut self, lost: TaskId) {
         let lane = &mut self.lanes[lost as usize];
@@ -200,13 +202,12 @@ impl<S> Outbox<S> {
         self.lose_gets(lost);
     }
 
-    /// `continuation` runs in a thread that is in a call of the context, as soon as the lock is free (H4 of
-    /// [`Next`]).
+    /// Runs `continuation` as soon as the lock is free, in a thread that is in a call of the context (H4 of [`Next`]).
     pub fn when_unlocked(&mut self, continuation: Continuation) {
         self.continuations.push_back(continuation);
     }
 
-    /// Tells the adapter which regions have ended.
+    /// Makes the adapter conceal the regions whose registrations have ended.
     pub(crate) fn conceal<A: Adapter>(&mut self, adapter: &mut A) {
         if let Some(one_sided) = adapter.one_sided() {
             self.concealed.iter().for_each(|&key| one_sided.conceal(key));
@@ -214,18 +215,18 @@ impl<S> Outbox<S> {
         self.concealed.clear();
     }
 
-    /// Gives up everything that is under way. No peer begins to use memory of this task afterwards; when
-    /// none is used any more, [`Adapter::withdraw`] answers.
+    /// Abandons all unfinished operations. No peer begins to use memory of this task afterwards; [`Adapter::withdraw`]
+    /// returns `true` when none uses it any more.
     pub(crate) fn abandon<A: Adapter>(&mut self, adapter: &mut A) {
-        // Before anything that peers may be reading is let go. What one writes already is waited for elsewhere;
-        // what was to follow may own memory, so it is kept as long as the outbox.
+        // Withdraw before memory that peers may be reading is released. Another place waits for writes in progress.
+        // What was to follow the operations may own memory, so it is kept as long as the outbox.
         let _ = adapter.withdraw();
         self.concealed.extend(self.regions.keys());
         self.conceal(adapter);
     }
 
-    /// Appends an operation to the lane of its target, unless that is lost. Returns its number there, which is its
-    /// own until an operation before it is taken back.
+    /// Appends an operation to the lane of its target, unless the target is lost. Returns the operation's number in the
+    /// lane, which is unique until an operation before it is taken back.
     pub(crate) fn push(&mut self, target: TaskId, operation: Outgoing) -> u64 {
         let lane = &mut self.lanes[target as usize];
         let number = lane.gone + lane.queue.len() as u64;
@@ -240,8 +241,7 @@ impl<S> Outbox<S> {
         number
     }
 
-    /// Offers frames of one lane until the adapter is full or the lane is empty. Returns how many
-    /// frames went.
+    /// Offers frames of one lane until the adapter is full or the lane is empty. Returns how many frames were sent.
     pub(crate) fn flush_lane<A: Adapter>(
         &mut self,
         adapter: &mut A,
@@ -267,8 +267,8 @@ impl<S> Outbox<S> {
         Ok(frames)
     }
 
-    /// Takes the message with this number back. Answers whether it was still there and none of it is read any
-    /// more; else it has gone, or will be seen to go.
+    /// Takes back the message with this number. Returns whether it was still queued and none of its bytes are read any
+    /// more; otherwise it has been sent, or will be.
     pub(crate) fn take_back(&mut self, target: TaskId, number: u64) -> bool {
         let Lane { queue, gone, is_free, .. } = &mut self.lanes[target as usize];
         let Some(place) = number.checked_sub(*gone).map(|place| place as usize) else {
@@ -288,8 +288,8 @@ impl<S> Outbox<S> {
         true
     }
 
-    /// [`Self::flush_lane`] for every lane that has something. A lane that fails does not hold up
-    /// the others; the first error is given.
+    /// [`Self::flush_lane`] for every lane with queued operations. A lane that fails does not delay the others; the
+    /// first error is returned.
     pub(crate) fn flush<A: Adapter>(&mut self, adapter: &mut A) -> Result<usize, LapiError> {
         let (mut frames, mut trouble) = (0, None);
         for target in 0..self.lanes.len() {

@@ -1,4 +1,4 @@
-//! LAPI_Qenv: what a context can do and who it is.
+//! LAPI_Qenv: properties of a context and its task.
 
 use crate::adapter::{Adapter, GetKind, TaskId};
 use crate::amsend;
@@ -6,7 +6,7 @@ use crate::handler::MAX_HANDLERS;
 use crate::session::Session;
 use crate::wire::MAX_UHDR;
 
-/// What can be asked.
+/// A property that [`Session::qenv`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Query {
@@ -24,17 +24,17 @@ pub enum Query {
     LocAddrtblSz,
 }
 
-/// A length up to which (inclusive) messages travel in one way.
+/// A length up to which (inclusive) messages are sent in one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// The length, in bytes.
     pub bytes: usize,
-    /// How those travel that are longer.
+    /// How longer messages are sent.
     pub above: &'static str,
 }
 
 impl<A: Adapter, S> Session<A, S> {
-    /// Answers a query (LAPI_Qenv).
+    /// Returns a property of the context or its task (LAPI_Qenv).
     pub fn qenv(&self, query: Query) -> u64 {
         match query {
             Query::TaskId => u64::from(self.adapter.task()),
@@ -46,29 +46,29 @@ impl<A: Adapter, S> Session<A, S> {
         }
     }
 
-    /// The lengths of `udata`, ascending, above which an amsend with a user header of `uhdr` bytes
-    /// travels in another way.
+    /// Returns the lengths of `udata`, ascending, above which an amsend with a user header of `uhdr` bytes is sent in
+    /// another way.
     pub fn steps(&self, uhdr: usize) -> Vec<Step> {
         amsend::steps(uhdr, &self.adapter.caps(), &self.engine.outbox.pieces)
     }
 
-    /// Whether long bodies for `target` are stored past the caches, as far as is known by now: then a get, which reads
-    /// through them, is worth less.
+    /// Returns whether long bodies for `target` are stored past the caches, as far as is known so far. If so, a get is
+    /// worth less, since it reads through the caches.
     pub fn stores_past_caches(&mut self, target: TaskId) -> bool {
         self.adapter.stores_past_caches(target)
     }
 
-    /// Whether nothing waits to be sent to `target`.
+    /// Returns whether no message to `target` is queued.
     pub fn is_clear(&self, target: TaskId) -> bool {
         self.engine.outbox.lanes[target as usize].queue.is_empty()
     }
 
-    /// Name of the adapter.
+    /// Returns the name of the adapter.
     pub fn adapter_name(&self) -> &'static str {
         self.adapter.caps().name
     }
 
-    /// How gets read other tasks' memory; `None` means the reference get over active messages.
+    /// Returns how gets read other tasks' memory; `None` means over active messages.
     pub fn get_kind(&mut self) -> Option<GetKind> {
         self.adapter.one_sided().map(|one_sided| one_sided.kind())
     }

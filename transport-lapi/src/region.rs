@@ -1,22 +1,21 @@
-//! Borrowed user memory that outlives a call, and memory that belongs to a peer.
+//! User memory that is borrowed for longer than a call, and memory that a peer can write.
 //!
-//! A non-blocking transfer holds a buffer after the call that started it has returned. These types
-//! carry such a buffer; making one is the promise that the compiler cannot check.
+//! A non-blocking transfer uses a buffer after the call that started it has returned. These types carry such a buffer.
+//! Making one is a promise that the compiler cannot check:
 //!
-//! - G1: the memory of a [`SendRegion`] stays allocated and is not written until the operation that
-//!   took it reports that the origin buffer is reusable (origin counter, or release of the region).
-//! - G2: the memory of a [`RecvRegion`] stays allocated and is touched by nobody else until the
-//!   operation that took it reports completion. The target that helps with a get acts for the
-//!   operation (A7 of [`crate::adapter`]). A region is neither copied nor cloned: who holds it holds the
-//!   right to write, and hands it on by giving it away.
-//! - G3: the memory of a [`ForeignBytes`] stays mapped for its lifetime, but a peer may write it at
-//!   any moment. It is therefore never borrowed as a slice: it is copied, and the copy is checked.
+//! - G1: the memory of a [`SendRegion`] stays allocated and is not written until the operation that took it reports
+//!   that the origin buffer is reusable (origin counter, or release of the region).
+//! - G2: the memory of a [`RecvRegion`] stays allocated and is accessed by nobody else until the operation that took it
+//!   reports completion. A target that helps with a get acts for that operation (A7 of [`crate::adapter`]). A region
+//!   can be neither copied nor cloned: its holder may write there, and passes this right on by moving the region.
+//! - G3: the memory of a [`ForeignBytes`] stays mapped for its lifetime, but a peer may write it at any moment. So it
+//!   is never borrowed as a slice: it is copied, and the copy is checked.
 //!
-//! Heads, short bodies and the blocks of many layouts are 1 to 64 bytes, where a call of the C library costs more than
-//! the copy: [`copy_short`].
+//! Heads, short bodies and the blocks of many layouts have 1 to 64 bytes. For these a call of the C library costs more
+//! than the copy; [`copy_short`] avoids it.
 //!
-//! - CO1: two moves of one width that overlap in the middle cover every length from that width to
-//!   twice of it, and touch nothing else.
+//! - CO1: two moves of one width, one at the start and one at the end, cover every length from that width to twice that
+//!   width, and touch nothing else.
 
 #![expect(unsafe_code, reason = "carries borrowed buffers through requests")]
 
@@ -41,8 +40,8 @@ impl SendRegion {
     /// No bytes.
     pub const EMPTY: Self = Self { ptr: std::ptr::dangling(), len: 0 };
 
-    /// Describes `len` bytes at `ptr`. A null `ptr` with `len > 0` is accepted here and refused by
-    /// the call it is given to, as LAPI's ORG_ADDR_NULL.
+    /// Describes `len` bytes at `ptr`. A null `ptr` with `len > 0` is accepted here; the call that takes the region
+    /// refuses it, with LAPI's ORG_ADDR_NULL.
     ///
     /// # Safety
     /// The caller keeps G1.
@@ -51,7 +50,7 @@ impl SendRegion {
         Self { ptr, len }
     }
 
-    /// Bytes that its test keeps for as long as they are used.
+    /// Describes bytes that the test keeps for as long as they are used.
     #[cfg(test)]
     pub(crate) const fn of_test(bytes: &[u8]) -> Self {
         Self { ptr: bytes.as_ptr(), len: bytes.len() }
@@ -63,13 +62,13 @@ impl SendRegion {
         self.len
     }
 
-    /// Whether there are no bytes.
+    /// Whether the length is 0.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The first byte.
+    /// Pointer to the first byte.
     pub fn as_ptr(&self) -> *const u8 {
         self.ptr
     }
@@ -79,7 +78,7 @@ impl SendRegion {
         self.ptr as u64
     }
 
-    /// Whether this is null with a length: LAPI's ORG_ADDR_NULL.
+    /// Whether the address is null and the length is not 0: LAPI's ORG_ADDR_NULL.
     #[inline]
     pub const fn is_null(&self) -> bool {
         self.ptr.is_null() && self.len > 0
@@ -92,16 +91,16 @@ impl SendRegion {
         Self { ptr: self.ptr.wrapping_add(offset), len: len.min(self.len - offset) }
     }
 
-    /// The bytes in a form that can be copied only: what lies between them may be written meanwhile.
+    /// The bytes in a form that can only be copied: other code may write them meanwhile.
     #[inline(always)]
     pub(crate) fn foreign(&self) -> ForeignBytes<'_> {
         ForeignBytes { ptr: self.ptr, len: self.len, life: PhantomData }
     }
 }
 
-/// Memory that a transfer writes: what a header handler names, or the origin side of LAPI_Get.
+/// Memory that a transfer writes: the destination that a header handler names, or the origin side of LAPI_Get.
 ///
-/// Whoever holds one may write there (G2), so there is one holder at a time:
+/// The holder may write there (G2), so there is one holder at a time:
 ///
 /// ```compile_fail,E0382
 /// fn deliver(into: transport_lapi::RecvRegion) -> [transport_lapi::RecvRegion; 2] {
@@ -116,7 +115,7 @@ pub struct RecvRegion {
 
 // SAFETY: G2 gives the operation exclusive use of the memory, from whatever thread runs it.
 unsafe impl Send for RecvRegion {}
-// SAFETY: as above; `&RecvRegion` gives no access, writing takes it exclusively.
+// SAFETY: as above; `&RecvRegion` gives no access, and writing needs exclusive access to the region.
 unsafe impl Sync for RecvRegion {}
 
 impl RecvRegion {
@@ -138,13 +137,13 @@ impl RecvRegion {
         self.len
     }
 
-    /// Whether there are no bytes.
+    /// Whether the length is 0.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether this is null with a length.
+    /// Whether the address is null and the length is not 0.
     #[inline]
     pub const fn is_null(&self) -> bool {
         self.ptr.is_null() && self.len > 0
@@ -155,31 +154,31 @@ impl RecvRegion {
         self.ptr as u64
     }
 
-    /// The first byte. Who writes there by it holds the region (G2).
+    /// Pointer to the first byte. Only the holder of the region may write through it (G2).
     pub fn as_mut_ptr(&self) -> *mut u8 {
         self.ptr
     }
 
-    /// Leaves nothing here and gives what was here.
+    /// Replaces the region by an empty one and returns it.
     #[inline]
     pub fn take(&mut self) -> Self {
         std::mem::replace(self, Self::EMPTY)
     }
 
-    /// The first `len` bytes, or all if it is shorter.
+    /// Returns the first `len` bytes, or all if the region is shorter.
     #[inline]
     pub fn truncated(self, len: usize) -> Self {
         Self { len: len.min(self.len), ..self }
     }
 
-    /// What lies behind the first `len` bytes; nothing if it is shorter.
+    /// Returns all but the first `len` bytes; nothing if the region is shorter.
     #[inline]
     pub(crate) fn behind(self, len: usize) -> Self {
         let len = len.min(self.len);
         Self { ptr: self.ptr.wrapping_add(len), len: self.len - len }
     }
 
-    /// The part `offset..offset + len`, clipped to the region.
+    /// Returns the part `offset..offset + len`, clipped to the region.
     #[inline]
     pub fn part(&mut self, offset: usize, len: usize) -> RecvPart<'_> {
         let offset = offset.min(self.len);
@@ -187,23 +186,23 @@ impl RecvRegion {
         RecvPart { ptr, len, life: PhantomData }
     }
 
-    /// Copies `from` to `offset`, as much of it as fits, and returns how many bytes that was.
+    /// Copies as much of `from` to `offset` as fits, and returns how many bytes that was.
     #[inline(always)]
     pub fn store(&mut self, offset: usize, from: ForeignBytes<'_>) -> usize {
         self.part(offset, from.len()).store(from)
     }
 
-    /// A second hold on the memory, for the other end of a get that both ends carry out.
+    /// Makes a second region of the same memory, for the other end of a get that both ends carry out.
     ///
     /// # Safety
-    /// The holders never write the same byte, and the second one writes until the get has ended and no
-    /// longer (A7 of [`crate::adapter`]).
+    /// The two holders never write the same byte, and the second one stops writing when the get ends (A7 of
+    /// [`crate::adapter`]).
     pub(crate) unsafe fn second_hold(&self) -> Self {
         Self { ..*self }
     }
 }
 
-/// A part of a [`RecvRegion`], for the length of one call.
+/// A part of a [`RecvRegion`], borrowed for one call.
 #[derive(Debug)]
 pub struct RecvPart<'a> {
     ptr: *mut u8,
@@ -212,26 +211,25 @@ pub struct RecvPart<'a> {
 }
 
 impl<'a> RecvPart<'a> {
-    /// `len` bytes at `ptr`.
+    /// Describes `len` bytes at `ptr`.
     ///
     /// # Safety
-    /// They may be written, and by nobody else, for as long as `'a` lasts.
+    /// For the whole of `'a` they may be written, and nobody else accesses them.
     #[inline(always)]
     pub(crate) unsafe fn new(ptr: *mut u8, len: usize) -> Self {
         Self { ptr, len, life: PhantomData }
     }
 
-    /// The bytes of a slice.
+    /// Describes the bytes of a slice.
     #[inline(always)]
     pub(crate) fn of_slice(bytes: &'a mut [u8]) -> Self {
         Self { ptr: bytes.as_mut_ptr(), len: bytes.len(), life: PhantomData }
     }
 
-    /// A hold on the bytes beyond the call that was given this part.
+    /// Makes a region of the part that outlives the call which was given the part.
     ///
     /// # Safety
-    /// The holder writes there until it has reported the end of its operation, and no longer (A9 of
-    /// [`crate::adapter`]).
+    /// The holder writes there only until it has reported the end of its operation (A9 of [`crate::adapter`]).
     pub(crate) unsafe fn hold(self) -> RecvRegion {
         RecvRegion { ptr: self.ptr, len: self.len }
     }
@@ -242,18 +240,18 @@ impl<'a> RecvPart<'a> {
         self.len
     }
 
-    /// Whether there are no bytes.
+    /// Whether the length is 0.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The first byte.
+    /// Pointer to the first byte.
     pub(crate) fn as_mut_ptr(&self) -> *mut u8 {
         self.ptr
     }
 
-    /// The part `offset..offset + len`, clipped to what is there.
+    /// Returns the part `offset..offset + len`, clipped to this part.
     #[inline(always)]
     pub fn part(&mut self, offset: usize, len: usize) -> RecvPart<'_> {
         let offset = offset.min(self.len);
@@ -261,7 +259,7 @@ impl<'a> RecvPart<'a> {
         RecvPart { ptr, len, life: PhantomData }
     }
 
-    /// Copies `from` to the start, as much of it as fits, and returns how many bytes that was.
+    /// Copies as much of `from` to the start as fits, and returns how many bytes that was.
     #[inline(always)]
     pub fn store(&mut self, from: ForeignBytes<'_>) -> usize {
         let len = from.len.min(self.len);
@@ -271,7 +269,8 @@ impl<'a> RecvPart<'a> {
         len
     }
 
-    /// [`RecvPart::store`] of bytes that another processor reads next, and this one does not.
+    /// Like [`RecvPart::store`], with stores that bypass the caches: for bytes that another processor reads next, and
+    /// this one does not.
     pub(crate) fn store_past_caches(&mut self, from: ForeignBytes<'_>) {
         let len = from.len.min(self.len);
         if len > 0 {
@@ -280,7 +279,7 @@ impl<'a> RecvPart<'a> {
         }
     }
 
-    /// Copies `len` bytes of `from`, from `from_at` on, to `at`; none if one of the two has no such bytes.
+    /// Copies the `len` bytes of `from` at `from_at` to `at`; does nothing if either range is out of bounds.
     #[inline(always)]
     pub(crate) fn store_at(
         &mut self,
@@ -291,13 +290,13 @@ impl<'a> RecvPart<'a> {
     ) {
         let has = |whole: usize, at: usize| whole.checked_sub(len).is_some_and(|last| at <= last);
         if has(self.len, at) && has(from.len, from_at) {
-            // SAFETY: as in `store`: `has` says that both ranges lie inside.
+            // SAFETY: as in `store`: `has` has checked that both ranges are in bounds.
             unsafe { copy_short(from.ptr.add(from_at), self.ptr.add(at), len) };
         }
     }
 
-    /// Copies the `len` bytes at each of these places of `from` to the start, one block behind the other. Blocks
-    /// that one of the two has no room for are left out.
+    /// Copies the `len` bytes at each of `places` in `from` to the start, one block behind the other. Blocks that do
+    /// not fit on both sides are left out.
     #[inline(always)]
     pub(crate) fn gather(
         &mut self,
@@ -308,14 +307,14 @@ impl<'a> RecvPart<'a> {
         let Some(last) = from.len.checked_sub(len) else { return };
         for (block, at) in (0..blocks(self.len, len, len)).zip(places) {
             if at <= last {
-                // SAFETY: as in `store`: the block ends inside of `from`, and there are no more than fit here.
+                // SAFETY: as in `store`: the block ends inside `from`, and there are no more blocks than fit here.
                 unsafe { copy_short(from.ptr.add(at), self.ptr.add(block * len), len) };
             }
         }
     }
 
-    /// Copies blocks of `len` bytes, which lie one behind the other in `from`, to each of these places. Blocks
-    /// that one of the two has no room for are left out.
+    /// Copies blocks of `len` bytes, which lie one behind the other in `from`, to `places`. Blocks that do not fit on
+    /// both sides are left out.
     #[inline(always)]
     pub(crate) fn scatter(
         &mut self,
@@ -326,15 +325,14 @@ impl<'a> RecvPart<'a> {
         let Some(last) = self.len.checked_sub(len) else { return };
         for (block, at) in (0..blocks(from.len, len, len)).zip(places) {
             if at <= last {
-                // SAFETY: as in `store`: the block ends inside of us, and there are no more than `from` has.
+                // SAFETY: as in `store`: the block ends inside this part, and there are no more blocks than `from` has.
                 unsafe { copy_short(from.ptr.add(block * len), self.ptr.add(at), len) };
             }
         }
     }
 
-    /// Copies `count` blocks of `block` bytes, which begin every `from_step` bytes of `from`, to every `step`
-    /// bytes from the start. Blocks that one of the two has no room for are left out. Returns how many bytes were
-    /// copied.
+    /// Copies `count` blocks of `block` bytes: in `from` one begins every `from_step` bytes, here one begins every
+    /// `step` bytes. Blocks that do not fit on both sides are left out. Returns how many bytes were copied.
     pub fn store_blocks(
         &mut self,
         step: usize,
@@ -345,14 +343,13 @@ impl<'a> RecvPart<'a> {
     ) -> usize {
         let count =
             count.min(blocks(self.len, step, block)).min(blocks(from.len, from_step, block));
-        // SAFETY: as in `store`: `blocks` says how many lie inside of both, and blocks of one message do
-        // not overlap.
+        // SAFETY: as in `store`: `blocks` returns how many lie inside both, and blocks of one message do not overlap.
         unsafe { copy_blocks(from.ptr, from_step, self.ptr, step, block, count) };
         block * count
     }
 }
 
-/// How many blocks of `block` bytes begin every `step` bytes and end inside of `len` bytes.
+/// How many blocks of `block` bytes, of which one begins every `step` bytes, end within `len` bytes.
 fn blocks(len: usize, step: usize, block: usize) -> usize {
     match len.checked_sub(block) {
         None => 0,
@@ -360,7 +357,7 @@ fn blocks(len: usize, step: usize, block: usize) -> usize {
     }
 }
 
-/// Bytes in memory that a peer can write, so they can be copied but not borrowed (G3).
+/// Bytes in memory that a peer can write, so they may be copied but not borrowed (G3).
 #[derive(Debug, Clone, Copy)]
 pub struct ForeignBytes<'a> {
     ptr: *const u8,
@@ -378,7 +375,7 @@ impl<'a> ForeignBytes<'a> {
         Self { ptr, len, life: PhantomData }
     }
 
-    /// Bytes of this task's own, in the shape of a peer's.
+    /// Describes bytes of this task in the form of a peer's.
     #[inline]
     pub fn from_slice(bytes: &'a [u8]) -> Self {
         Self { ptr: bytes.as_ptr(), len: bytes.len(), life: PhantomData }
@@ -390,26 +387,26 @@ impl<'a> ForeignBytes<'a> {
         self.len
     }
 
-    /// Whether there are no bytes.
+    /// Whether the length is 0.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The first byte.
+    /// Pointer to the first byte.
     #[inline(always)]
     pub(crate) fn as_ptr(&self) -> *const u8 {
         self.ptr
     }
 
-    /// The part `offset..offset + len`, clipped to what is there.
+    /// Returns the part `offset..offset + len`, clipped to these bytes.
     #[inline]
     pub fn part(&self, offset: usize, len: usize) -> Self {
         let offset = offset.min(self.len);
         Self { ptr: self.ptr.wrapping_add(offset), len: len.min(self.len - offset), ..*self }
     }
 
-    /// Copies the bytes into `into`, as many as fit, and returns how many that was.
+    /// Copies as many of the bytes into `into` as fit, and returns how many those were.
     pub fn copy_to(&self, into: &mut [u8]) -> usize {
         let len = self.len.min(into.len());
         // SAFETY: G3 keeps the source mapped; `into` is exclusively borrowed and at least `len`
@@ -418,7 +415,7 @@ impl<'a> ForeignBytes<'a> {
         len
     }
 
-    /// A copy of the bytes.
+    /// Returns a copy of the bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut copy = vec![0; self.len];
         self.copy_to(&mut copy);
@@ -426,20 +423,20 @@ impl<'a> ForeignBytes<'a> {
     }
 }
 
-/// Memory of another task, as that task described it. The description is untrusted, and checked when the memory is
+/// Memory of another task, as described by that task. The description is untrusted; it is checked when the memory is
 /// read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RemoteRegion {
-    /// Address in the owner's memory; the highest number where only the owner can find the bytes.
+    /// Address in the owner's memory; `u64::MAX` if only the owner can find the bytes.
     pub addr: u64,
     /// Length in bytes.
     pub len: u64,
-    /// Key under which the owner registered it; never reused while the region lives.
+    /// Key under which the owner registered the memory; unique while the region is registered.
     pub key: u64,
 }
 
 impl RemoteRegion {
-    /// Stands for the address where only the owner can pack the bytes.
+    /// The address of a region whose bytes only the owner can pack.
     pub(crate) const NO_ADDRESS: u64 = u64::MAX;
 
     /// Whether the memory can be read by its address.
@@ -457,14 +454,14 @@ pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's promise covers `len` bytes; CO1 keeps every move inside them.
     unsafe {
         match len {
-            // A single number and the heads of messages: it is asked for first.
+            // Single numbers and the heads of messages have this length, so it is tested first.
             8..=16 => both_ends::<u64>(from, to, len),
             0 => {}
             1..4 => ends::<u8, u16>(from, to, len),
             4..8 => both_ends::<u32>(from, to, len),
             17..=32 => both_ends::<u128>(from, to, len),
             33..=64 => {
-                // Not by one type of 32 bytes, which would go through the stack.
+                // Not as one type of 32 bytes, which the compiler would copy through the stack.
                 let back = len - 32;
                 both_ends::<u128>(from, to, 32);
                 both_ends::<u128>(from.add(back), to.add(back), 32);
@@ -474,7 +471,7 @@ pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Moves the first and the last `T` of `len` bytes (CO1): `len` is between one and two `T`.
+/// Copies the first and the last `T` of `len` bytes (CO1); `len` is between one and two times the size of `T`.
 ///
 /// # Safety
 /// As [`copy_short`], and `size_of::<T>() <= len`.
@@ -490,7 +487,7 @@ unsafe fn both_ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Moves 1 to 3 bytes: the first one and, from two on, the last two.
+/// Copies 1 to 3 bytes: the first one and, if there are two or more, the last two.
 ///
 /// # Safety
 /// As [`copy_short`], and `1 <= len < 4`.
@@ -507,7 +504,8 @@ unsafe fn ends<One: Copy, Two: Copy>(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Copies `count` blocks of `block` bytes from every `from_step` bytes of `from` to every `to_step` bytes of `to`.
+/// Copies `count` blocks of `block` bytes: one begins every `from_step` bytes in `from`, and every `to_step` bytes in
+/// `to`.
 ///
 /// # Safety
 /// As [`copy_nonoverlapping`] for each block.
@@ -519,8 +517,8 @@ pub(crate) unsafe fn copy_blocks(
     block: usize,
     count: usize,
 ) {
-    // A length that is known when this is compiled makes one move of a block. Where the steps are known, too, one
-    // store moves several numbers: here every second one, to where they lie together.
+    // With a length known at compile time, the compiler makes one move of each block. With known steps too, one store
+    // moves several numbers: these arms gather every second number of `from`.
     // SAFETY: the caller's promise.
     unsafe {
         match block {
@@ -539,6 +537,8 @@ pub(crate) unsafe fn copy_blocks(
     }
 }
 
+/// Copies the blocks of [`copy_blocks`], which calls this with constants.
+///
 /// # Safety
 /// As [`copy_blocks`].
 #[inline(always)]

@@ -1,12 +1,12 @@
-//! The memory that a task lets others read, by key.
+//! The memory of a task that other tasks may read, by key.
 //!
-//! A key is a place and its generation, so that the key of a source that is gone never names another one. A
+//! A key consists of an index and a generation, so that the key of an ended registration does not name a later one. A
 //! source that is not one span, or that the adapter could not expose, is read over frames: its owner packs it.
 
 use crate::body::{Piece, Source};
 use crate::handler::Next;
 
-/// What is registered.
+/// The registered sources.
 pub(crate) struct Regions<S> {
     places: Vec<Place<S>>,
     free: Vec<u32>,
@@ -15,11 +15,11 @@ pub(crate) struct Regions<S> {
 struct Place<S> {
     generation: u32,
     source: Option<Source>,
-    /// Length of the source: a layout is asked once.
+    /// Length of the source, so that a layout's size is computed once.
     len: u64,
-    /// Frames whose bodies are still read out of it.
+    /// Number of frames whose bodies are still read from the source.
     readers: u32,
-    /// What happens when nobody reads it any more, if its registration has ended.
+    /// The action for the moment when nobody reads the source any more, once its registration has ended.
     next: Option<Next<S>>,
 }
 
@@ -47,8 +47,8 @@ impl<S> Regions<S> {
         (u64::from(place.generation) == key >> 32).then_some(place)
     }
 
-    /// Ends a registration: nothing more of it is read. Gives `next` back if it is due now; else it is due when
-    /// the last reader has left. `None` for an unknown key, too, for which nothing is due.
+    /// Ends a registration: no more reads begin. Returns `next` if it is due now. Otherwise returns `None`: `next` is
+    /// due when the last reader has left, or never if the key is unknown.
     pub fn remove(&mut self, key: u64, next: Next<S>) -> Option<Next<S>> {
         let place = self.place(key)?;
         place.source.take()?;
@@ -60,7 +60,7 @@ impl<S> Regions<S> {
         Some(next)
     }
 
-    /// The place may be used again.
+    /// Makes the place available again, with a new generation.
     fn release(&mut self, key: u64) {
         let number = key as u32;
         let place = &mut self.places[number as usize];
@@ -68,15 +68,15 @@ impl<S> Regions<S> {
         self.free.push(number);
     }
 
-    /// A frame is on its way whose body is still read out of this source.
+    /// Counts a frame that is on its way while its body is still read from this source.
     pub fn begin_reading(&mut self, key: u64) {
         if let Some(place) = self.place(key) {
             place.readers += 1;
         }
     }
 
-    /// The body of such a frame has left. Gives what happens next, if this was the last one of a source whose
-    /// registration has ended.
+    /// Counts the body of such a frame as left. Returns the action that is due if it was the last one of an ended
+    /// registration.
     pub fn end_reading(&mut self, key: u64) -> Option<Next<S>> {
         let place = self.place(key)?;
         place.readers -= 1;
@@ -88,13 +88,13 @@ impl<S> Regions<S> {
         Some(next)
     }
 
-    /// The keys of all that is registered.
+    /// The keys of all registered sources.
     pub fn keys(&self) -> impl Iterator<Item = u64> {
         let live = self.places.iter().enumerate().filter(|(_, place)| place.source.is_some());
         live.map(|(number, place)| u64::from(place.generation) << 32 | number as u64)
     }
 
-    /// The bytes `offset..offset + len` of the source, if it is registered and has them.
+    /// The bytes `offset..offset + len` of the source, if it is registered and contains them.
     pub fn part(&self, key: u64, offset: u64, len: u64) -> Option<Piece<'_>> {
         let place = self.places.get(key as u32 as usize)?;
         let source = place.source.as_ref().filter(|_| u64::from(place.generation) == key >> 32)?;

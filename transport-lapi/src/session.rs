@@ -1,4 +1,4 @@
-//! The session: a context whose lock is held. Every call that communicates is made on it.
+//! The session: a context whose lock is held. All calls that communicate are methods of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,15 +17,15 @@ use crate::region::{RemoteRegion, SendRegion};
 use crate::wait::{ALONE, Patience};
 use crate::wire::{self, Packet, RemoteCounters};
 
-/// Frames that one call of progress dispatches at most, so that a flood does not keep a caller.
+/// Frames that one call of progress dispatches at most, so that a flood of frames does not hold up the caller.
 pub(crate) const BUDGET: usize = 64;
 
-/// How long whoever waits for a peer's last write sleeps between two looks.
+/// Pause between two checks of whether a peer has finished its last write into this task's memory.
 pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
 
-/// A context whose lock is held: adapter, dispatcher and the client's state together.
+/// Adapter, dispatcher and client state of a context, while the lock is held.
 pub struct Session<A: Adapter, S> {
-    /// The client's state, which handlers get.
+    /// The client's state, which is passed to handlers.
     pub state: S,
     pub(crate) adapter: A,
     pub(crate) engine: Engine<S>,
@@ -33,19 +33,19 @@ pub struct Session<A: Adapter, S> {
     pub(crate) board: Option<Arc<dyn WaitBoard>>,
     /// Threads of this task that sleep in a wait.
     pub(crate) sleeping: usize,
-    /// Places of published waits that are taken, a bit for each.
+    /// Places of published waits that are in use, one bit for each.
     pub(crate) places: u64,
-    /// Those of them whose waits have failed.
+    /// The places whose waits have failed.
     pub(crate) failed_places: u64,
     /// Inquiries that have been answered.
     pub(crate) answered: u32,
     /// See [`Session::after_rounds`].
     pub(crate) after_rounds: Option<fn(&mut S, &mut Outbox<S>)>,
-    /// Losses that have been acted on.
+    /// How many losses of tasks have been acted on.
     pub(crate) noticed: usize,
-    /// The first error of the rounds since [`Session::progress`] last answered.
+    /// The first error since [`Session::progress`] last returned.
     pub(crate) trouble: Option<Box<LapiError>>,
-    /// Turns for one task's frames alone since one has looked for all.
+    /// Turns since the last poll of all origins; each of them polled one origin only.
     pub(crate) alone: u32,
     /// How long waits poll before they sleep.
     pub(crate) patience: Patience,
@@ -61,8 +61,8 @@ pub(crate) fn keep_first(trouble: &mut Option<Box<LapiError>>, error: LapiError)
 }
 
 impl<A: Adapter, S> Session<A, S> {
-    /// Sets the header handler of an index (LAPI_Addr_set). Every task sets the same handlers
-    /// before the first message.
+    /// Sets the header handler with an index (LAPI_Addr_set). Every task must set the same handlers before the first
+    /// message.
     ///
     /// # Errors
     /// [`LapiError::AddrHndlRange`] unless `1 <= index < MAX_HANDLERS`.
@@ -72,8 +72,8 @@ impl<A: Adapter, S> Session<A, S> {
         Ok(())
     }
 
-    /// Sets a handler that gets the short messages of an index, those that [`ShortHandler`] describes,
-    /// in place of its header handler. Others go to that one, and are refused where there is none.
+    /// Sets a handler for the short messages of an index, those that [`ShortHandler`] describes; it replaces the header
+    /// handler for them. Other messages go to the header handler, and are refused if there is none.
     ///
     /// # Errors
     /// As [`Session::addr_set`].
@@ -88,15 +88,14 @@ impl<A: Adapter, S> Session<A, S> {
     }
 
     /// Sends an active message (LAPI_Amsend). Never blocks: frames for which the adapter has no room wait in a queue
-    /// that progress empties. `udata` is not copied; it must stay unchanged until the call returns [`Sent::Now`], or
-    /// the counter or handler reports that it may change.
+    /// that progress sends. `udata` is not copied. It must stay unchanged until the call returns [`Sent::Now`], or the
+    /// counter or handler reports that it may change.
     ///
     /// # Errors
-    /// [`LapiError::DataLen`], [`LapiError::AddrHndlRange`] for handler 0,
-    /// [`LapiError::OrgAddrNull`], [`LapiError::Tgt`], [`LapiError::UhdrLen`],
-    /// [`LapiError::CntrNull`] for an origin counter that does not exist; what the adapter
-    /// says of a lost target. After an error the buffer is the caller's again; unless the adapter
-    /// failed in the middle of a long message, nothing was sent.
+    /// [`LapiError::DataLen`], [`LapiError::AddrHndlRange`] for handler 0, [`LapiError::OrgAddrNull`],
+    /// [`LapiError::Tgt`], [`LapiError::UhdrLen`], [`LapiError::CntrNull`] for an origin counter that does not exist;
+    /// the adapter's error if the target is lost. After an error the buffer belongs to the caller again. Nothing was
+    /// sent, unless the adapter failed in the middle of a long message.
     pub fn amsend(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
         call.on_origin.check(&mut self.engine.outbox.counters)?;
         if self.send_whole(&call)? {
@@ -109,8 +108,8 @@ impl<A: Adapter, S> Session<A, S> {
     }
 
     /// Sends an active message with one word of user header and no counters, if that is possible at once and in one
-    /// packet: no message waits before it, it is short, its pointer is not null, and the adapter has room. Returns
-    /// whether it was sent; then the buffer is reusable. On `false` nothing has happened, and [`Session::amsend`]
+    /// packet: the message is short, its pointer is not null, no message is queued before it, and the adapter has room.
+    /// Returns whether it was sent; if so, the buffer is reusable. On `false` nothing was sent, and [`Session::amsend`]
     /// sends the message or reports why not.
     #[inline(always)]
     pub fn try_amsend(
@@ -133,7 +132,7 @@ impl<A: Adapter, S> Session<A, S> {
         sent
     }
 
-    /// [`Session::amsend`] without the origin's counter: whether the message went at once.
+    /// Sends the message if it fits in one packet and can go at once; returns whether it did. Ignores `call.on_origin`.
     fn send_whole(&mut self, call: &Amsend<'_, S>) -> Result<bool, LapiError> {
         let Engine { outbox, at_once, .. } = &mut self.engine;
         call.check(outbox.lanes.len())?;
@@ -165,11 +164,11 @@ impl<A: Adapter, S> Session<A, S> {
             Ok(0) => {}
             Ok(_) => self.end_call(Next::Nothing),
             Err(error) if engine.outbox.take_back(call.target, number) => {
-                // Others before it may have gone.
+                // Messages queued before it may have been sent.
                 self.end_call(Next::Nothing);
                 return Err(error);
             }
-            // A part of it is on its way, so the buffer is not the caller's yet.
+            // A part of the message was sent, so the buffer does not belong to the caller yet.
             Err(error) => {
                 self.keep_first(error);
                 self.end_call(Next::Nothing);
@@ -178,8 +177,8 @@ impl<A: Adapter, S> Session<A, S> {
         Ok(Sent::Later)
     }
 
-    /// Ends a call in which operations have ended: does what follows them, `next` first, and sends what that has
-    /// queued.
+    /// Ends a call in which operations may have ended: performs `next`, then what follows the ended operations, and
+    /// sends the frames that they queue.
     fn end_call(&mut self, next: Next<S>) {
         let Self { state, engine, adapter, trouble, .. } = self;
         let due = Due { origin: engine.task, counters: RemoteCounters::default() };
@@ -192,7 +191,7 @@ impl<A: Adapter, S> Session<A, S> {
         self.end_round();
     }
 
-    /// Starts a one-sided read (LAPI_Get); see [`Outbox::get`] for parameters and errors. When `next` happens, the
+    /// Starts a one-sided read (LAPI_Get); see [`Outbox::get`] for parameters and errors. `next` is performed when the
     /// bytes have arrived.
     ///
     /// # Errors
@@ -210,8 +209,8 @@ impl<A: Adapter, S> Session<A, S> {
         Ok(())
     }
 
-    /// Makes memory of this task readable for the others' gets, until [`Session::deregister`]. The
-    /// result describes it and may be sent to them.
+    /// Makes memory of this task readable by the other tasks' gets, until [`Session::deregister`]. Send the result to
+    /// the tasks that need to read it.
     ///
     /// # Errors
     /// [`LapiError::OrgAddrNull`] for a null address with a length.
@@ -223,27 +222,27 @@ impl<A: Adapter, S> Session<A, S> {
         Ok(self.engine.outbox.register(&mut self.adapter, source))
     }
 
-    /// Ends what [`Session::register`] began. No get of this job's protocols reads it any more when `next` happens;
-    /// for a region that is not registered, or not any more, it does not happen.
+    /// Ends a registration made by [`Session::register`]. When `next` is performed, no get of this job's protocols
+    /// reads the region any more. For a region that is not registered `next` is never performed.
     pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) {
         let due = self.engine.outbox.deregister(region, next);
         self.end_call(due.unwrap_or(Next::Nothing));
     }
 
-    /// Makes one round of progress (LAPI_Probe): dispatches arrived frames, sends waiting ones, and carries out gets.
-    /// Never blocks. Returns the number of things done.
+    /// Makes one round of progress (LAPI_Probe): dispatches arrived frames, sends queued ones, and advances gets. Never
+    /// blocks. Returns the number of things done.
     ///
     /// # Errors
-    /// Asynchronous conditions, the first that was met since the last call: [`LapiError::Peer`],
-    /// [`LapiError::HdrHndlrNull`], [`LapiError::CompletionPanicked`], and what the adapter says.
-    /// The packet concerned is dropped; later calls go on behind it.
+    /// The first asynchronous error since the last call: [`LapiError::Peer`], [`LapiError::HdrHndlrNull`],
+    /// [`LapiError::CompletionPanicked`], or an error of the adapter. The packet concerned is dropped; later calls
+    /// continue with the packets behind it.
     #[inline(always)]
     pub fn progress(&mut self) -> Result<usize, LapiError> {
         self.progress_within(BUDGET, None)
     }
 
-    /// [`Session::progress`] that takes at most `frames` frames, those of `origin` alone if that is given, but in one of
-    /// [`ALONE`] turns.
+    /// [`Session::progress`] with at most `frames` frames. If `origin` is given, only its frames are taken, but after
+    /// [`ALONE`] such turns one turn takes all.
     #[inline]
     pub(crate) fn progress_within(
         &mut self,
@@ -257,21 +256,20 @@ impl<A: Adapter, S> Session<A, S> {
         }
     }
 
-    /// One round of the dispatcher for a caller that does something else with it than to wait: all that a
-    /// round does, whatever goes wrong in between. The first error is kept for the next call of
-    /// [`Session::progress`]. Returns how many things were done.
+    /// Makes one round of progress for a caller that is not waiting. An error does not cut the round short: the first
+    /// one is kept for the next call of [`Session::progress`]. Returns how many things were done.
     #[inline(never)]
     pub fn round(&mut self) -> usize {
         self.turn(BUDGET, None)
     }
 
-    /// [`Session::round`] inlined: each turn of a spin is one, so this is on the path of every message, and mostly
-    /// there is nothing but arrivals.
+    /// The inlined body of [`Session::round`]. Each turn of a spin is one such round, so this is on the path of every
+    /// message; mostly there is nothing to do except for arrivals.
     #[inline(always)]
     pub(crate) fn turn(&mut self, frames: usize, origin: Option<TaskId>) -> usize {
         let budget = frames.clamp(1, BUDGET);
         let Self { state, adapter, engine, trouble, alone, .. } = self;
-        // Nothing is stored where no origin is given: a store in every turn of a spin makes short messages slower.
+        // Nothing is stored if no origin is given: a store in every turn of a spin makes short messages slower.
         let origin = match origin {
             Some(_) if *alone == ALONE => {
                 *alone = 0;
@@ -297,14 +295,14 @@ impl<A: Adapter, S> Session<A, S> {
         done
     }
 
-    /// From now on `hook` runs in the dispatcher at the end of each round in which something was done: where a
-    /// client looks what its handlers have left to do. One hook at a time.
+    /// Sets a hook that runs in the dispatcher at the end of each round that did something. A client uses it for work
+    /// that its handlers have left. There is one hook at a time.
     pub fn after_rounds(&mut self, hook: fn(&mut S, &mut Outbox<S>)) {
         self.after_rounds = Some(hook);
     }
 
-    /// Whatever the round met: regions that ended are withdrawn before anybody can free them, and the
-    /// threads that sleep may have got what they wait for.
+    /// Ends a round, whether or not it failed: withdraws regions whose registration ended before their memory can be
+    /// freed, and wakes sleeping threads, whose events may have happened.
     #[inline(always)]
     fn end_round(&mut self) {
         if let Some(hook) = self.after_rounds {
@@ -316,7 +314,7 @@ impl<A: Adapter, S> Session<A, S> {
         self.wake();
     }
 
-    /// What is under way besides arrivals.
+    /// The parts of a round other than arrivals.
     #[inline(never)]
     fn rest_of_round(&mut self) -> usize {
         let Self { state, adapter, engine, trouble, .. } = self;
@@ -326,14 +324,14 @@ impl<A: Adapter, S> Session<A, S> {
             Err(error) => keep_first(trouble, error),
         };
         count(engine.collect());
-        // What it sends goes out in this round.
+        // Frames queued here are sent in this round.
         count(engine.run_ready(state));
         count(engine.outbox.flush(adapter));
         count(engine.run_ready(state));
         done
     }
 
-    /// Keeps an error if it is the first one of its round. It counts as nothing done.
+    /// Keeps an error if it is the first one of its round. Returns 0, the number of things done.
     fn keep_first(&mut self, error: LapiError) -> usize {
         keep_first(&mut self.trouble, error);
         0
@@ -346,16 +344,16 @@ impl<A: Adapter, S> Session<A, S> {
         self.wake();
     }
 
-    /// Ends what is under way in the adapter, after the context was terminated. Answers whether no memory of this
-    /// task is used any more.
+    /// Ends unfinished operations in the adapter, after the context was terminated. Returns whether nobody uses memory
+    /// of this task any more.
     pub(crate) fn try_settle(&mut self) -> bool {
         self.adapter.withdraw()
     }
 
-    /// Acts on the loss of tasks: operations to and from a lost task end, and so do gets of its memory, with an error
-    /// that names it. Calls that name it fail from then on. Waits do this themselves. Callers that poll with
-    /// [`Session::progress`] do it when no frames come, since frames that arrived before the loss still count.
-    /// Returns whether anything was done; then the caller looks again.
+    /// Acts on the loss of tasks: operations to and from a lost task, and gets of its memory, end with an error that
+    /// names it. Later calls that name the task fail. Waits do this themselves. Callers that poll with
+    /// [`Session::progress`] do it when no frames arrive, since frames that arrived before the loss still count. If
+    /// this returns `true` something was done, and the caller checks its condition again.
     ///
     /// # Errors
     /// [`AdapterError::PeerLost`] when this task itself was declared lost: the others go on without it.
@@ -374,7 +372,8 @@ impl<A: Adapter, S> Session<A, S> {
         let is_news = |task: &TaskId| {
             self.adapter.is_lost(*task) && !self.engine.outbox.lanes[*task as usize].is_lost
         };
-        // Those alone: what others had sent by the time of the round is not all taken in by it.
+        // Collected before the round: a task that is lost during the round may have sent frames that the round does not
+        // reach.
         let lost: Vec<TaskId> = (0..self.adapter.num_tasks() as TaskId).filter(is_news).collect();
         if self.round() > 0 {
             return Ok(true);
@@ -388,8 +387,8 @@ impl<A: Adapter, S> Session<A, S> {
         Ok(true)
     }
 
-    /// From now on `hook` runs in the dispatcher once for each task that is lost, after what was under way to it
-    /// and from it has ended: where a client ends its operations that need the task. One hook at a time.
+    /// Sets a hook that runs in the dispatcher once for each lost task, after the operations to and from that task have
+    /// ended. A client uses it to end its own operations that need the task. There is one hook at a time.
     pub fn on_loss(&mut self, hook: fn(&mut S, &mut Outbox<S>, TaskId)) {
         self.engine.on_loss = Some(hook);
     }
@@ -405,20 +404,19 @@ impl<A: Adapter, S> Session<A, S> {
         }
     }
 
-    /// Wakes the threads of this task that sleep in a wait: the caller has changed the state that
-    /// they wait for.
+    /// Wakes the threads of this task that sleep in a wait. Call it after changing state that they wait for.
     pub fn wake(&self) {
         if self.sleeping != 0 {
             self.bell.ring();
         }
     }
 
-    /// How often somebody outside has asked for this task's queues.
+    /// How often a process outside the job has asked for this task's queues.
     pub(crate) fn inquiries(&self) -> u32 {
         self.board.as_ref().map_or(0, |board| board.inquiries())
     }
 
-    /// Whether something is to run when the lock is free.
+    /// Whether continuations are due, which run when the lock is free.
     #[inline(always)]
     pub(crate) fn has_continuations(&self) -> bool {
         !self.engine.outbox.continuations.is_empty()
@@ -429,7 +427,7 @@ impl<A: Adapter, S> Session<A, S> {
         (&mut self.state, &mut self.engine.outbox)
     }
 
-    /// Makes a counter, at 0. Tasks that make their counters in the same order know each other's.
+    /// Makes a counter with value 0. Tasks that make their counters in the same order know each other's.
     pub fn counter(&mut self) -> CounterId {
         self.engine.outbox.counters.add()
     }
@@ -453,7 +451,7 @@ impl<A: Adapter, S> Session<A, S> {
     }
 }
 
-/// Whether the handler table has this place for a client.
+/// Whether clients may use this index of the handler table.
 fn check_index(index: usize) -> Result<(), LapiError> {
     if (1..MAX_HANDLERS).contains(&index) {
         Ok(())
@@ -463,8 +461,8 @@ fn check_index(index: usize) -> Result<(), LapiError> {
 }
 
 impl<A: Adapter, S> Drop for Session<A, S> {
-    /// Lets completion handlers end, and ends all registrations, before the client's state goes, and
-    /// with it perhaps the buffers. A fork has neither the thread nor the job's memory.
+    /// Waits for completion handlers and ends all registrations before the client's state is dropped, which may own the
+    /// buffers. A fork has neither the completion thread nor the job's memory.
     fn drop(&mut self) {
         if self.process.is_fork() {
             return self.engine.forget_thread();

@@ -1,6 +1,6 @@
-//! Numbered places for things under way: gets, departures, messages that wait.
+//! Numbered slots for unfinished operations: gets, departures, queued messages.
 
-/// A list of places, the free ones of which are used again.
+/// A list of slots that reuses free ones.
 pub(crate) struct Slots<T> {
     places: Vec<Option<T>>,
     free: Vec<u32>,
@@ -18,7 +18,7 @@ impl<T> Slots<T> {
         self.free.last().copied().unwrap_or(self.places.len() as u32)
     }
 
-    /// Takes a place and returns its number.
+    /// Stores an item and returns its number.
     pub fn insert(&mut self, item: T) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
@@ -28,12 +28,12 @@ impl<T> Slots<T> {
         number
     }
 
-    /// What is at a place.
+    /// The item with this number, if there is one.
     pub fn get_mut(&mut self, number: u32) -> Option<&mut T> {
         self.places.get_mut(number as usize)?.as_mut()
     }
 
-    /// Empties a place without moving what is there.
+    /// Drops an item in place, without moving it.
     pub fn clear(&mut self, number: u32) {
         if let Some(place @ Some(_)) = self.places.get_mut(number as usize) {
             *place = None;
@@ -41,14 +41,14 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Takes out what is at a place.
+    /// Takes an item out of its slot.
     pub fn remove(&mut self, number: u32) -> Option<T> {
         let item = self.places.get_mut(number as usize)?.take()?;
         self.free.push(number);
         Some(item)
     }
 
-    /// The numbers of the items of a kind.
+    /// The numbers of the items that satisfy a predicate.
     pub fn numbers(&self, is_one: impl Fn(&T) -> bool) -> Vec<u32> {
         let taken = self.places.iter().zip(0..);
         let of_kind = |(place, number): (&Option<T>, u32)| {
@@ -57,7 +57,7 @@ impl<T> Slots<T> {
         taken.filter_map(of_kind).collect()
     }
 
-    /// How many places are taken.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }

@@ -1,22 +1,20 @@
 //! The primitives of shared memory: the standard library's, or loom's while a model runs.
 //!
-//! Used by the rings and the doorbell in [`crate::adapters`], and by [`crate::lock`]. The standard library's variants are
-//! valid when all their bytes are zero, which is how a job segment begins its life; loom's are not,
-//! so models build their rings from parts.
+//! Used by the rings and the doorbell in [`crate::adapters`], and by [`crate::lock`]. The standard library's variants
+//! are valid if all their bytes are zero, as they are in a new job segment. Loom's are not, so models build their rings
+//! from parts.
 //!
-//! - Y1: an [`UnsafeCell`] hands out its address only for the length of a closure, so that loom can
-//!   see who reads and who writes.
-//! - Y2: a [`FutexWord`] compares and falls asleep in one step, as the kernel's futex does: a wake
-//!   after the value has changed is never lost.
-//! - Y3: between the start and the end of a [`heavy_fence`], every thread that runs in a registered
-//!   process executes a full barrier (membarrier(2), MEMBARRIER_CMD_GLOBAL_EXPEDITED); a thread that
-//!   does not run has executed one when it was switched out. So if a [`light_fence`] stands before
-//!   that moment in program order, what precedes it is visible to what follows the heavy fence; and
-//!   if it stands after, what follows it sees what preceded the heavy fence.
-//! - Y4: the same for the threads of one process and a [`heavy_fence_in_process`]
-//!   (MEMBARRIER_CMD_PRIVATE_EXPEDITED). The kernel then asks each processor what it runs. For Y3 it keeps
-//!   a note per processor, which was seen to be out of date for a processor that was idle while the
-//!   process registered (Linux 6.18); so where all threads are of one process, Y4 is what to build on.
+//! - Y1: an [`UnsafeCell`] lends its address only to a closure, so that loom can see each read and write.
+//! - Y2: a [`FutexWord`] compares and falls asleep in one step, as the kernel's futex does: a wake after the value has
+//!   changed is never lost.
+//! - Y3: between the start and the end of a [`heavy_fence`], every running thread of a registered process executes a
+//!   full barrier (membarrier(2), MEMBARRIER_CMD_GLOBAL_EXPEDITED); a thread that is not running executed one when it
+//!   was switched out. So if a [`light_fence`] precedes that moment in program order, the accesses before it are
+//!   visible after the heavy fence; if it follows that moment, the accesses after it see what preceded the heavy fence.
+//! - Y4: the same for the threads of one process and a [`heavy_fence_in_process`] (MEMBARRIER_CMD_PRIVATE_EXPEDITED).
+//!   For this the kernel asks each processor which process it runs. For Y3 it reads a note per processor instead, which
+//!   was seen to be out of date for a processor that was idle while the process registered (Linux 6.18). So if all
+//!   threads belong to one process, rely on Y4.
 
 pub(crate) use self::imp::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, FutexWord, Mutex, MutexGuard, Ordering,
@@ -24,25 +22,25 @@ pub(crate) use self::imp::{
     register_light_fences_in_process, thread_mark, yield_now,
 };
 
-/// A pair of full fences, one of which is passed often and the other one seldom.
+/// A pair of full fences, of which one is executed often and the other rarely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fences {
     /// The light one costs nothing, the heavy one a system call (Y3).
     Asymmetric,
-    /// The same, between threads of one process (Y4).
+    /// The same between threads of one process (Y4).
     InProcess,
     /// Both are full fences.
     Symmetric,
 }
 
 impl Fences {
-    /// The fence that is passed often.
+    /// The fence that is executed often.
     #[inline(always)]
     pub(crate) fn light(self) {
         if self == Self::Symmetric { fence(Ordering::SeqCst) } else { light_fence() }
     }
 
-    /// The fence that is passed seldom. An error means that nothing was ordered.
+    /// The fence that is executed rarely. An error means that nothing was ordered.
     pub(crate) fn heavy(self) -> std::io::Result<()> {
         match self {
             Self::Asymmetric => heavy_fence(),
@@ -70,7 +68,7 @@ mod imp {
     };
     pub(crate) use std::thread::yield_now;
 
-    // Of two bytes or more, so that its place is an even number.
+    // At least two bytes long, so that its address is even.
     thread_local!(static MARK: u64 = const { 0 });
 
     /// A number that no two living threads share; even, and not 0.
@@ -79,26 +77,26 @@ mod imp {
         MARK.with(|mark| std::ptr::from_ref(mark) as usize)
     }
 
-    /// The cheap half of an asymmetric fence: it binds the compiler only. The other half makes this
-    /// processor execute a full barrier at some moment of the call (Y3).
+    /// The cheap half of an asymmetric fence: it only restrains the compiler. The other half makes this processor
+    /// execute a full barrier at some moment of that call (Y3).
     #[inline(always)]
     pub(crate) fn light_fence() {
         std::sync::atomic::compiler_fence(Ordering::SeqCst);
     }
 
-    /// The dear half of an asymmetric fence (Y3). An error means that nothing was ordered.
+    /// The expensive half of an asymmetric fence (Y3). An error means that nothing was ordered.
     pub(crate) fn heavy_fence() -> std::io::Result<()> {
         Ok(membarrier(MembarrierCommand::GlobalExpedited)?)
     }
 
-    /// The dear half between threads of this process (Y4). An error means that nothing was ordered.
+    /// The expensive half between threads of this process (Y4). An error means that nothing was ordered.
     pub(crate) fn heavy_fence_in_process() -> std::io::Result<()> {
         Ok(membarrier(MembarrierCommand::PrivateExpedited)?)
     }
 
-    /// Lets this process take part in asymmetric fences; until it has, [`light_fence`] orders
-    /// nothing. Kernels before 4.16 refuse. A process that has registered may ask again: the kernel
-    /// remembers, and only the first time may take milliseconds, if there are several threads.
+    /// Registers this process for asymmetric fences; before that, [`light_fence`] orders nothing. Kernels before 4.16
+    /// refuse. A process may register repeatedly; only the first time may take milliseconds, if there are several
+    /// threads.
     pub(crate) fn register_light_fences() -> std::io::Result<()> {
         if cfg!(miri) {
             return Err(std::io::ErrorKind::Unsupported.into());
@@ -106,7 +104,7 @@ mod imp {
         Ok(membarrier(MembarrierCommand::RegisterGlobalExpedited)?)
     }
 
-    /// As [`register_light_fences`], for [`heavy_fence_in_process`]. Kernels before 4.14 refuse.
+    /// Like [`register_light_fences`], for [`heavy_fence_in_process`]. Kernels before 4.14 refuse.
     pub(crate) fn register_light_fences_in_process() -> std::io::Result<()> {
         if cfg!(miri) {
             return Err(std::io::ErrorKind::Unsupported.into());
@@ -119,7 +117,7 @@ mod imp {
     pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
     impl<T> UnsafeCell<T> {
-        /// For rings that live outside of a segment, in tests.
+        /// For rings outside a segment, in tests.
         #[cfg(test)]
         pub(crate) const fn new(value: T) -> Self {
             Self(std::cell::UnsafeCell::new(value))
@@ -149,20 +147,20 @@ mod imp {
             &self.0
         }
 
-        /// Sleeps while the value is `expected`, at most for `timeout`. Returns early on a wake, on
-        /// a signal, or when the value is another one (Y2).
+        /// Sleeps while the value is `expected`, at most for `timeout`. Returns early on a wake, on a signal, or if the
+        /// value differs (Y2).
         pub(crate) fn wait(&self, expected: u32, timeout: Option<Duration>) {
             let timeout = timeout.map(|t| futex::Timespec {
                 tv_sec: i64::try_from(t.as_secs()).unwrap_or(i64::MAX),
                 tv_nsec: t.subsec_nanos().into(),
             });
-            // Every way to return, EAGAIN, EINTR and ETIMEDOUT too, means: look again.
+            // However the call returns, also with EAGAIN, EINTR or ETIMEDOUT, the caller checks again.
             let _ = futex::wait(&self.0, futex::Flags::empty(), expected, timeout.as_ref());
         }
 
         /// Wakes every sleeper, in every process.
         pub(crate) fn wake_all(&self) {
-            // The only failure is an unmapped word, which a reference rules out.
+            // It could only fail for an unmapped word, and a reference is always mapped.
             let _ = futex::wake(&self.0, futex::Flags::empty(), i32::MAX as u32);
         }
     }
@@ -183,7 +181,7 @@ mod imp {
     };
     pub(crate) use loom::thread::yield_now;
 
-    /// Threads of a model are not threads of the system, so they have no memory of their own.
+    /// Threads of a model are not threads of the system, so thread-local addresses cannot identify them.
     pub(crate) fn thread_mark() -> usize {
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
         (hasher.hash_one(loom::thread::current().id()) as usize | 2) & !1
@@ -210,7 +208,7 @@ mod imp {
         }
     }
 
-    /// `parking_lot`'s mutex, as far as it is used here.
+    /// The part of `parking_lot`'s mutex that is used here.
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
@@ -254,8 +252,7 @@ mod imp {
         mutex.lock().expect("no model panics under the lock")
     }
 
-    /// A model has no membarrier: neither half orders anything, so that a model with these shows what
-    /// holds without them.
+    /// A model has no membarrier. Neither half orders anything, so a model with these shows what holds without them.
     pub(crate) fn light_fence() {}
 
     /// See [`light_fence`].

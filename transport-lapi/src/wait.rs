@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use crate::adapter::TaskId;
 use crate::config::WaitMode;
 
-/// Turns of polling before the first yield with more tasks than processors, and between two yields: what
-/// is awaited comes from a task that waits for the processor, or within a few polls.
+/// With more tasks than processors: turns of polling before the first yield, and between two yields. An answer that
+/// does not come within a few polls comes from a task that needs the processor.
 const SHORT_SPIN: u32 = 4;
 /// Yields before the sleep.
 const YIELDS: u32 = 50;
 
-/// So many turns look for the frames of one task alone: of one wait at most, and of the waits of a session before one
-/// looks for all. What is awaited may depend on others, and so may what other tasks wait for.
+/// How many turns of one wait may poll a single task only, and how many such turns of all its waits a session makes
+/// before it polls all tasks once. What a wait needs may depend on further tasks, and those may need this one.
 pub(crate) const ALONE: u32 = 8 * (SHORT_SPIN + 1);
 
 /// What to do next.
@@ -26,7 +26,7 @@ pub(crate) const ALONE: u32 = 8 * (SHORT_SPIN + 1);
 pub(crate) enum Turn {
     /// Poll again.
     Spin,
-    /// Give the processor away once, then poll again.
+    /// Yield the processor once, then poll again.
     Yield,
     /// Sleep until the bell rings.
     Sleep,
@@ -38,13 +38,13 @@ pub(crate) struct Pace {
     spins: u32,
     yields: u32,
     sleeps: bool,
-    /// Whether tasks share processors, and take turns.
+    /// Whether there are more tasks than processors, so that they take turns.
     shares: bool,
 }
 
 impl Pace {
-    /// The pace for a job of `tasks` on `cores` processors, with `long_spin` turns of polling before
-    /// the first yield when every task has one.
+    /// The pace for a job of `tasks` on `cores` processors. If every task has a processor, a wait polls for `long_spin`
+    /// turns before its first yield.
     pub fn new(mode: WaitMode, long_spin: u32, tasks: usize, cores: usize) -> Self {
         let shares = tasks > cores;
         let spins = if shares { SHORT_SPIN } else { long_spin };
@@ -55,7 +55,7 @@ impl Pace {
         }
     }
 
-    /// Returns whether tasks share processors, and poll in turns while they wait.
+    /// Returns whether tasks share processors and their waits poll.
     #[inline]
     pub fn shares(self) -> bool {
         self.shares
@@ -67,9 +67,9 @@ impl Pace {
         self.spins
     }
 
-    /// Whose frames the next poll of a wait for those of `origin` may look for alone, after `turns` turns. Where tasks
-    /// share processors, a task that sends faster than this one receives thus fills its ring and has to stop, instead
-    /// of taking the processor and filling early memory.
+    /// The only task to poll in the next turn of a wait for frames of `origin`, after `turns` turns; `None` to poll
+    /// all. If tasks share processors, a task that sends faster than this one receives thus fills its ring and must
+    /// stop; otherwise it would take the processor and fill early memory.
     #[inline]
     pub fn alone(self, origin: Option<TaskId>, turns: u32) -> Option<TaskId> {
         origin.filter(|_| self.shares && turns < ALONE)
@@ -82,8 +82,8 @@ impl Pace {
         if self.sleeps && !self.shares { self.spins / 2 } else { idle }
     }
 
-    /// Whether a wait, which yields after `idle` turns, has lasted as long as one that would sleep now, though
-    /// it never does.
+    /// Whether a wait that yields after `idle` turns, and never sleeps, has lasted so long that a wait of another mode
+    /// would sleep now.
     pub fn is_long(self, idle: u32) -> bool {
         !self.sleeps && idle - self.spins >= self.yields * (SHORT_SPIN + 1)
     }

@@ -1,19 +1,19 @@
-//! The packets of the transport and their codec. Pure: no memory but what it is given.
+//! The packets of the transport and their codec, which is pure: it accesses no memory but its arguments.
 //!
-//! A packet is the head of a frame; what it carries of `udata` is the frame's body. All integers are
-//! little endian, all positions fixed:
+//! A packet is the head of a frame; its part of `udata` is the frame's body. All integers are little endian, all
+//! positions fixed:
 //!
 //! ```text
 //!  0      kind (low 7 bits), bit 7: counters follow
 //!  1      handler index, or barrier round
 //!  2..4   uhdr length in bytes
-//!  4..8   number of a message or shared get, get ticket, counter index or epoch
+//!  4..8   number of a message or shared get, get ticket, or completion counter + 1
 //!  8..16  counters, if announced: target counter + 1, completion counter + 1 (0: none)
 //!  ...    u64 fields of the kind: total length, offset, key, length
 //!  ...    uhdr
 //! ```
 //!
-//! Everything decoded is a claim of the peer: lengths are checked here, meanings in the engine.
+//! Everything decoded is untrusted: this file checks lengths, the engine checks meanings.
 
 use crate::adapter::SHORT_HEAD;
 
@@ -23,7 +23,7 @@ pub const MAX_UHDR: usize = 128;
 /// Largest head that [`Head`] can hold: base, counters, three fields, user header.
 pub(crate) const MAX_HEAD: usize = 8 + 8 + 24 + MAX_UHDR;
 
-/// Bytes of a head before the user header.
+/// Bytes at the start of every head.
 pub(crate) const BASE: usize = 8;
 const COUNTERS: u8 = 0x80;
 
@@ -39,53 +39,53 @@ const FENCE_ACK: u8 = 9;
 const BARRIER: u8 = 10;
 const GET_SHARE: u8 = 11;
 
-/// The reason why a packet was refused: one variant for each violation, and a test for each variant.
+/// Why a packet was refused. There is one variant for each violation, and a test for each variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
     /// The head ends before its fields do.
     #[error("packet head has {len} bytes, its kind needs {needed}")]
     Truncated {
-        /// Bytes there are.
+        /// Length of the head.
         len: usize,
-        /// Bytes its kind needs.
+        /// Length that its kind needs.
         needed: usize,
     },
-    /// Not a kind of packet.
+    /// The kind of packet does not exist.
     #[error("unknown packet kind {0:#04x}")]
     UnknownKind(u8),
-    /// The user header's length is not what the head holds, or not legal.
+    /// The user header's length does not match the head, or is not legal.
     #[error("packet claims a user header of {claimed} bytes and carries {carried}")]
     UhdrLength {
-        /// What the packet says.
+        /// The length in the packet.
         claimed: usize,
-        /// What it holds.
+        /// The length that is there.
         carried: usize,
     },
-    /// A body where the kind has none.
+    /// The packet has a body, but its kind has none.
     #[error("a packet of kind {kind:#04x} carries {len} bytes of body")]
     UnexpectedBody {
         /// The kind.
         kind: u8,
-        /// Bytes of body.
+        /// Length of the body.
         len: usize,
     },
-    /// A first packet that carries more than its message has.
+    /// The body of a first packet is longer than its message.
     #[error("a first packet carries {carried} bytes of a message of {total}")]
     Overlong {
-        /// Bytes of body.
+        /// Length of the body.
         carried: usize,
-        /// Bytes in all.
+        /// Length of the message.
         total: u64,
     },
 }
 
-/// Counters that a message updates away from its origin; indices are the table's plus one.
+/// Counters that a message updates when it is complete. Each number is the index in the table plus one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RemoteCounters {
     /// Counter of the target, 0 for none.
     pub target: u32,
-    /// Counter of the origin for completion, 0 for none.
+    /// Counter of the origin, incremented on completion; 0 for none.
     pub completion: u32,
 }
 
@@ -99,47 +99,47 @@ impl RemoteCounters {
 /// One packet, decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packet<'a> {
-    /// A whole message: `udata` is the body.
+    /// A whole message; the body is `udata`.
     Single { handler: u8, counters: RemoteCounters, uhdr: &'a [u8] },
     /// The beginning of a message of `total` bytes.
     First { handler: u8, counters: RemoteCounters, msg: u32, total: u64, uhdr: &'a [u8] },
     /// The bytes of message `msg` from `offset` on.
     Body { msg: u32, offset: u64 },
-    /// The completion counter `counter` (plus one) of the receiver goes up.
+    /// Increments completion counter `counter` (its index plus one) of the receiver.
     Complete { counter: u32 },
-    /// A reference get: please send this part of the region.
+    /// Requests this part of the region, for a get over messages.
     GetRequest { ticket: u32, key: u64, offset: u64, len: u64 },
-    /// The bytes from `offset` on, counted from where the get begins.
+    /// The bytes of a get over messages, from `offset` of the get on.
     GetData { ticket: u32, offset: u64 },
-    /// The region is not registered.
+    /// Answers that the region is not registered.
     GetRefused { ticket: u32 },
-    /// A get by the adapter of this part of the region: please help with it.
+    /// Offers the receiver to help with a get of this part of its region.
     GetShare { number: u32, key: u64, offset: u64, len: u64 },
-    /// Please answer once everything before this has been stored.
+    /// Requests an answer once everything before this has been stored.
     Fence,
-    /// Everything before the fence has been stored.
+    /// Answers that everything before the fence has been stored.
     FenceAck,
     /// One round of the dissemination barrier.
     Barrier { round: u8 },
 }
 
-// The head of a message that is one packet, with one word of user header and no counters, is a short
-// one. Most messages are such, so this head is made and taken apart without looking at each field.
+// A short head belongs to a message that is one packet, with one word of user header and no counters. Most messages are
+// such, so this head is encoded and decoded as a whole, not field by field.
 const _: () = assert!(SHORT_HEAD == BASE + 8);
 
-/// The head of a [`Packet::Single`] for `handler` with this user header and no counters.
+/// Encodes the head of a [`Packet::Single`] for `handler` with this user header and no counters.
 #[inline(always)]
 pub(crate) fn short_head(handler: u8, uhdr: u64) -> [u8; SHORT_HEAD] {
     (u128::from(base(SINGLE, handler, 8, 0)) | u128::from(uhdr) << 64).to_le_bytes()
 }
 
-/// Whether a first word is that of such a head.
+/// Whether a head of [`SHORT_HEAD`] bytes that begins with `first` is a short one.
 #[inline(always)]
 pub(crate) fn is_short(first: u64) -> bool {
     first & !base(0, u8::MAX, 0, 0) == base(SINGLE, 0, 8, 0)
 }
 
-/// The handler that a first word names.
+/// The handler named in the first word of a head.
 #[inline(always)]
 pub(crate) fn handler_of(first: u64) -> u8 {
     (first >> 8) as u8
@@ -151,7 +151,7 @@ fn base(kind: u8, handler: u8, uhdr_len: usize, number: u32) -> u64 {
     u64::from(kind) | u64::from(handler) << 8 | (uhdr_len as u64) << 16 | u64::from(number) << 32
 }
 
-/// An encoded head on the stack.
+/// An encoded head, on the stack.
 pub(crate) struct Head {
     bytes: [u8; MAX_HEAD],
     len: usize,
@@ -192,8 +192,8 @@ impl Head {
 }
 
 impl Packet<'_> {
-    /// Encodes the packet. User headers that are longer than [`MAX_UHDR`] or not a multiple of 8
-    /// were refused by the caller.
+    /// Encodes the packet. The caller has refused user headers that are longer than [`MAX_UHDR`] or not a multiple of
+    /// 8.
     pub fn encode(&self) -> Head {
         let mut head = Head { bytes: [0; MAX_HEAD], len: 0 };
         match *self {
@@ -238,7 +238,7 @@ impl Packet<'_> {
     }
 }
 
-/// Reads a head field by field; every read is checked.
+/// Reads a head field by field, and checks the length at each.
 struct Reader<'a> {
     head: &'a [u8],
     at: usize,
@@ -269,7 +269,7 @@ impl<'a> Reader<'a> {
         Ok(RemoteCounters { target, completion })
     }
 
-    /// What is left must be exactly the user header that was announced.
+    /// Takes the rest of the head, which must be exactly the announced user header.
     #[inline]
     fn uhdr(&self, claimed: usize) -> Result<&'a [u8], WireError> {
         let uhdr = &self.head[self.at..];
@@ -331,7 +331,7 @@ pub(crate) fn decode(head: &[u8], body: usize) -> Result<Packet<'_>, WireError> 
     }
 }
 
-/// Decodes arbitrary bytes and throws the result away: the entry of the fuzz target.
+/// Decodes arbitrary bytes, and returns whether they are a packet: the entry of the fuzz target.
 #[doc(hidden)]
 pub fn fuzz_decode(head: &[u8], body: usize) -> bool {
     decode(head, body).is_ok()
@@ -347,7 +347,7 @@ mod tests {
             .prop_map(|(target, completion)| RemoteCounters { target, completion })
     }
 
-    /// Handler and user header of a short head, as the dispatcher takes it apart.
+    /// Handler and user header of a short head, as the dispatcher decodes it.
     fn taken_apart(head: [u8; SHORT_HEAD]) -> Option<(u8, u64)> {
         let words = u128::from_le_bytes(head);
         let first = words as u64;

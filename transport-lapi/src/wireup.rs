@@ -1,7 +1,7 @@
 //! Set-up of connections: makes a connected adapter from the environment.
 //!
-//! A process that `mpjrun` started attaches to the job's segment; one that was started alone is a
-//! job of one task on the heap; threads of one process share a heap segment.
+//! A process that `mpjrun` started attaches to the job's segment. A process that was started alone is a job of one task
+//! on the heap. Threads of one process share a segment on the heap.
 
 use std::os::fd::OwnedFd;
 
@@ -26,7 +26,7 @@ mod over_segment {
     /// The adapter of jobs on this host, whether their tasks are threads or processes.
     pub type Native = LocalAdapter<Box<dyn Reach>>;
 
-    /// A process attaches: an adapter for each context, and how gets are done.
+    /// Attaches a process. Returns an adapter for each context, and a text that describes how gets are done.
     pub(super) fn attach(
         segment: OwnedFd,
         task: TaskId,
@@ -46,7 +46,7 @@ mod over_segment {
     }
 }
 
-/// Jobs of threads that are connected by channels.
+/// Jobs of threads that communicate through channels.
 #[cfg(feature = "channels")]
 mod over_channels {
     use super::{AdapterError, GetMode, OwnedFd, TaskId};
@@ -55,7 +55,7 @@ mod over_channels {
     /// The adapter of jobs in this build.
     pub type Native = ChannelAdapter;
 
-    /// Refused: channels lead to no other process.
+    /// Refuses: channels do not reach other processes.
     pub(super) fn attach(
         _: OwnedFd,
         _: TaskId,
@@ -79,14 +79,14 @@ mod over_channels {
     }
 }
 
-/// The reason why a task could not join its job.
+/// Why a task could not join its job.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireupError {
     /// A setting is not legal.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The environment does not describe a job of ours.
+    /// The environment does not describe a valid job.
     #[error(transparent)]
     Bootstrap(#[from] BootstrapError),
     /// The segment could not be attached.
@@ -98,13 +98,13 @@ pub enum WireupError {
 pub struct Joined {
     /// The connections: one for each of the task's contexts, in order.
     pub contexts: Vec<Native>,
-    /// The line to the launcher, if one started us.
+    /// The connection to the launcher, if the process was started by one.
     pub control: Option<Control>,
-    /// A text that says how gets are done, for reports.
+    /// Describes how gets are done, for reports.
     pub get_report: String,
-    /// Number of processors that the tasks of the job share, if the launcher says so.
+    /// Number of processors that the tasks of the job share, if the launcher has set it.
     pub processors: Option<usize>,
-    /// The tuned values of the job. A job of one task has the built-in ones.
+    /// The tuned values of the job; the built-in ones for a job of one task that was started alone.
     pub tuning: Tuning,
 }
 
@@ -112,7 +112,7 @@ pub struct Joined {
 /// of the job has joined.
 ///
 /// # Errors
-/// [`WireupError`]; nothing is left behind.
+/// [`WireupError`]; in that case nothing is left to clean up.
 pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
     match bootstrap::detect(settings)? {
         Start::Singleton => {
@@ -132,10 +132,10 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
     }
 }
 
-/// Makes a job whose ranks are threads of this process. Returns, for each task in order, its `contexts`.
+/// Makes a job whose ranks are threads of this process. Returns the `contexts` adapters of each task, in order.
 ///
 /// # Errors
-/// [`AdapterError::TaskCount`]; [`AdapterError::ContextCount`]; [`AdapterError::System`] when there is no memory.
+/// [`AdapterError::TaskCount`]; [`AdapterError::ContextCount`]; [`AdapterError::System`] if there is not enough memory.
 pub fn in_process(num_tasks: usize, contexts: usize) -> Result<Vec<Vec<Native>>, AdapterError> {
     native::threads(num_tasks, contexts)
 }

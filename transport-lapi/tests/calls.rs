@@ -1,4 +1,4 @@
-//! What the calls of the transport promise when nothing goes wrong, over every adapter.
+//! The calls of the transport when nothing goes wrong, over every adapter.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Every error that a call of the transport can answer, each provoked.
+//! Every error that a call of the transport can return, each provoked.
 
 mod support;
 
@@ -31,8 +31,8 @@ fn consume<S>(_: &mut S, _: Arrival<'_>) -> HeaderAction<S> {
     HeaderAction::Consumed
 }
 
-/// What a correct message to the task itself, changed by `change`, is answered with, and
-/// that the call which says nothing of reasons does not take it either.
+/// The error for a correct message to the task itself after `change`. Checks that `try_amsend`, which gives no reasons,
+/// refuses it too.
 fn refused(change: impl Fn(&mut Amsend<'_, ()>)) -> LapiError {
     let context = alone();
     let mut session = context.session().unwrap();
@@ -114,7 +114,7 @@ fn addr_hndl_range_an_index_outside_the_table() {
     assert!(matches!(error, LapiError::AddrHndlRange { index: 0 }));
 }
 
-/// The outbox refuses what the session refuses.
+/// The outbox refuses the same as the session.
 #[test]
 fn an_outbox_checks_its_parameters() {
     let context = alone();
@@ -127,7 +127,7 @@ fn an_outbox_checks_its_parameters() {
     assert_eq!(session.progress().unwrap(), 0, "nothing was queued");
 }
 
-/// What a get of `into` from `remote` is answered with.
+/// The error for a get of `into` from `remote`.
 fn get_refused(target: u32, remote: RemoteRegion, offset: u64, into: RecvRegion) -> LapiError {
     let context = alone();
     let mut session = context.session().unwrap();
@@ -181,7 +181,7 @@ fn cntr_val_a_wait_for_nothing() {
 
 #[test]
 fn hdr_hndlr_null_is_found_by_the_target() {
-    // The tasks meet outside of the transport: a global fence would come upon the error.
+    // The tasks meet outside the transport: a global fence would run into the error.
     let set = Barrier::new(2);
     run(
         Kind::Threads,
@@ -269,7 +269,7 @@ fn peer_lost_ends_every_wait() {
     }
 }
 
-/// What is there already is delivered, whoever has been lost meanwhile.
+/// Frames that have arrived are delivered, whichever task has been lost meanwhile.
 #[test]
 fn a_lost_peer_does_not_take_back_what_arrived() {
     let mut adapters = Kind::Threads.adapters(2);
@@ -284,7 +284,7 @@ fn a_lost_peer_does_not_take_back_what_arrived() {
     assert_eq!(context.waitcntr(counter, 1).unwrap(), 0);
 }
 
-/// A get that fails with its target is told of by progress, where what follows it takes no outcome.
+/// If a get fails with its target and what follows it takes no outcome, progress reports the error.
 #[test]
 fn a_get_from_a_lost_task_fails_asynchronously() {
     let mut adapters = Kind::ShmAm.adapters(2);
@@ -328,7 +328,7 @@ fn hndl_invalid_after_abandon() {
     assert!(is_invalid(context.term()));
 }
 
-/// Threads that wait are told, whether they spin or sleep.
+/// Waiting threads get the error, whether they spin or sleep.
 #[test]
 fn term_and_abandon_end_the_waits_of_other_threads() {
     let endings: [fn(&Alone); 2] =
@@ -355,7 +355,7 @@ fn term_and_abandon_end_the_waits_of_other_threads() {
     }
 }
 
-/// Operations that are abandoned leave no trace: no handler runs, no buffer is touched.
+/// Abandoned operations have no effects: no handler runs, no buffer is touched.
 #[test]
 fn abandoned_operations_touch_no_buffer() {
     type Told = Arc<OnceLock<u64>>;
@@ -386,7 +386,7 @@ fn abandoned_operations_touch_no_buffer() {
     assert_eq!(support::frames::received(&mut peer).len(), 0, "nothing more is sent");
 }
 
-/// State that reaches its own context, as a careless client's does.
+/// State that holds its own context, like that of a careless client.
 #[derive(Default)]
 struct Careless {
     context: OnceLock<Weak<Context<Native, Self>>>,
@@ -394,7 +394,7 @@ struct Careless {
 }
 
 impl Careless {
-    /// Calls everything there is on the context.
+    /// Makes every possible call on the context.
     fn call_everything(&mut self) {
         let context = self.context.get().expect("set before the first message");
         let context = context.upgrade().expect("the context dispatches just now");
@@ -447,7 +447,7 @@ fn in_handler_for_every_call_while_the_thread_holds_the_session() {
     watch(|| {
         let context = alone();
         let is_inside = |answer| matches!(answer, Err(LapiError::InHandler));
-        // Often enough for the thread to have the lock for itself.
+        // Often enough that the thread gets the bias of the lock.
         for _ in 0..20 {
             let inside = context.wait(|_| Some(is_inside(context.session().map(drop)))).unwrap();
             assert!(inside, "from what a wait waits for");
@@ -475,7 +475,7 @@ fn another_thread_waits_for_the_session() {
     });
 }
 
-/// A get of a region whose registration has ended fails, by whichever way it is read.
+/// A get of a region whose registration has ended fails, however it is read.
 #[test]
 fn get_failed_when_the_registration_has_ended() {
     run(
@@ -499,7 +499,7 @@ fn get_failed_when_the_registration_has_ended() {
     );
 }
 
-/// A get of memory that the target does not have.
+/// A get of memory that does not exist in the target.
 #[test]
 fn get_failed_when_the_kernel_refuses() {
     run(
@@ -524,7 +524,7 @@ fn get_failed_when_the_kernel_refuses() {
     );
 }
 
-/// After an error nothing was sent: the buffer is the caller's again, and is read no more.
+/// After an error nothing was sent: the buffer belongs to the caller again, and is not read any more.
 #[test]
 fn a_send_that_failed_is_not_sent_later() {
     fn count(count: &mut u32, _: Arrival<'_>) -> HeaderAction<u32> {

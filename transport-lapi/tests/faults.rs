@@ -1,5 +1,4 @@
-//! The transport over an adapter that misbehaves: what only delays loses nothing, what damages is
-//! noticed, and nothing hangs or panics.
+//! The transport over an adapter that misbehaves: delays lose nothing, damage is noticed, and nothing hangs or panics.
 
 mod support;
 
@@ -24,7 +23,7 @@ const SLOW: FaultPlan = FaultPlan { full: 300, delay: 200, truncate: 0, corrupt:
 /// Frames are damaged.
 const DAMAGED: FaultPlan = FaultPlan { full: 0, delay: 0, truncate: 120, corrupt: 120, lose: None };
 
-/// A job whose adapters misbehave, each in its own way.
+/// A job whose adapters misbehave, each with its own seed.
 fn faulty(kind: Kind, num_tasks: usize, seed: u64, plan: FaultPlan) -> Vec<FaultAdapter<Native>> {
     let adapters = kind.adapters(num_tasks).into_iter().enumerate();
     adapters
@@ -32,7 +31,7 @@ fn faulty(kind: Kind, num_tasks: usize, seed: u64, plan: FaultPlan) -> Vec<Fault
         .collect()
 }
 
-/// What has arrived, in the order of the header handlers.
+/// The received messages, in the order of the header handlers.
 #[derive(Default)]
 struct Inbox {
     begun: Vec<(TaskId, u64)>,
@@ -62,7 +61,7 @@ fn got(inbox: &mut Inbox, _: &mut Outbox<Inbox>, _: u64) {
     inbox.gets += 1;
 }
 
-/// Every task sends to every other one and reads from itself; all of it arrives, in order.
+/// Every task sends to every other one and reads from itself; everything arrives, in order.
 fn everything_arrives(kind: Kind, num_tasks: usize, seed: u64) {
     const MESSAGES: usize = 40;
     let adapters = faulty(kind, num_tasks, seed, SLOW);
@@ -93,7 +92,7 @@ fn everything_arrives(kind: Kind, num_tasks: usize, seed: u64) {
         context.waitcntr(sent_all, (MESSAGES * num_tasks) as i64).unwrap();
         context.wait(|session| (session.state.gets == 1).then_some(())).unwrap();
         context.gfence().unwrap();
-        // Frames that are held back go on only while their sender polls.
+        // Held-back frames are sent only while their sender polls.
         through.fetch_add(1, Ordering::SeqCst);
         let all_through = || (through.load(Ordering::SeqCst) == num_tasks).then_some(());
         context.wait(|_| all_through()).unwrap();
@@ -128,7 +127,7 @@ fn stamped(number: u64, len: usize) -> Vec<u8> {
     [number, len as u64, number ^ len as u64 ^ 0x5A5A].map(u64::to_le_bytes).concat()
 }
 
-/// What a receiver has noticed of the message that is under way.
+/// What a receiver has noticed of the current message.
 #[derive(Default)]
 struct Witness {
     landing: Option<Landing>,
@@ -160,7 +159,7 @@ fn judge(state: &mut Witness, _: &mut Outbox<Witness>, len: u64) {
     }
 }
 
-/// Both ends make progress until nothing happens any more. Returns the errors they met.
+/// Both ends make progress until nothing more happens. Returns the errors they met.
 fn settle<A: Adapter, B: Adapter>(
     sender: &Context<A, Witness>,
     receiver: &Context<B, Witness>,
@@ -183,9 +182,9 @@ fn tells_of_a_break(error: &LapiError) -> bool {
     matches!(error, LapiError::Peer { violation: Violation::Interleaved { .. }, .. })
 }
 
-/// Messages one after the other through a receiver that damages frames. Each arrives intact, or is
-/// seen damaged by its handler, or there was an error; except for one whose last packet lost its
-/// end: that shows when the next message of several packets begins.
+/// Sends messages one after the other to a receiver that damages frames. Each arrives intact, or its handler detects
+/// the damage, or there is an error. The exception is a message whose last packet was truncated: that is detected when
+/// the next message of several packets begins.
 fn damage_is_noticed(seed: u64) -> (usize, usize) {
     let mut adapters = Kind::Threads.adapters(2);
     let receiver = FaultAdapter::new(adapters.remove(1), seed, DAMAGED);
@@ -233,13 +232,13 @@ fn truncated_and_corrupted_frames_are_noticed() {
     assert!(noticed > 500, "many do: {noticed}");
 }
 
-/// Control packets, fences and gets of a damaging adapter: bounded, without panic.
+/// Control packets, fences and gets over a damaging adapter: they end, without panic.
 #[test]
 fn damaged_control_packets_do_no_harm() {
     for seed in 0..60 {
         watch(move || {
             let kind = Kind::ALL[seed as usize % Kind::ALL.len()];
-            // Where the adapter reads by itself, a long get asks for help in a packet.
+            // If the adapter reads by itself, a long get sends a packet that asks for help.
             let len = if kind == Kind::ShmAm { 10_000 } else { 300_000 };
             let mut adapters = faulty(kind, 2, seed, DAMAGED);
             let other = Context::init(adapters.remove(1), Witness::default(), Options::default());
@@ -269,8 +268,8 @@ fn is_lost<T>(answer: Result<T, LapiError>) -> bool {
     matches!(answer, Err(LapiError::Adapter(AdapterError::PeerLost { task: 1 })))
 }
 
-/// The peer is lost after so many frames: sends and gets fail from then on, and so does every wait that does not
-/// say that it needs others.
+/// The peer is lost after some frames: sends and gets fail from then on, and so does every wait that does not name the
+/// tasks it needs.
 #[test]
 fn a_lost_peer_is_reported_by_every_call() {
     for after in [0, 1, 2, 5, 17] {
@@ -304,7 +303,7 @@ fn a_lost_peer_is_reported_by_every_call() {
     }
 }
 
-/// One peer is lost while others still work: what goes to those others is not held up.
+/// One peer is lost while others still work: messages to the others are not delayed.
 #[test]
 fn a_lost_peer_does_not_hold_up_frames_to_others() {
     watch(|| {
@@ -318,7 +317,7 @@ fn a_lost_peer_does_not_hold_up_frames_to_others() {
         let mut session = context.session().unwrap();
         session.parts().1.amsend(2, 1, &[], vec![7; 10]).unwrap();
         for _ in 0..10 {
-            // Each round meets the lost peer again.
+            // Each round encounters the lost peer again.
             session.progress().unwrap();
         }
         let frames = support::frames::received(&mut other);
@@ -326,8 +325,8 @@ fn a_lost_peer_does_not_hold_up_frames_to_others() {
     });
 }
 
-/// A fixed sequence of offers and polls over a pair of adapters that misbehave: what was done, and
-/// what came through.
+/// Runs a fixed sequence of offers and polls over a pair of misbehaving adapters. Returns the injected faults and the
+/// frames that arrived.
 fn replay(seed: u64, plan: FaultPlan) -> (FaultCount, FaultCount, Vec<Vec<u8>>) {
     let mut adapters = faulty(Kind::Threads, 2, seed, plan);
     let (mut receiver, mut sender) = (adapters.remove(1), adapters.remove(0));
@@ -369,7 +368,7 @@ fn faults_are_as_frequent_as_planned() {
     assert!((30..70).contains(&share(receiver.corrupted, frames.len())), "{receiver:?}");
 }
 
-/// Without a plan nothing is changed.
+/// Without a plan nothing changes.
 #[test]
 fn an_empty_plan_changes_nothing() {
     let (sender, receiver, frames) = replay(7, FaultPlan::default());
@@ -381,7 +380,7 @@ fn an_empty_plan_changes_nothing() {
     }
 }
 
-/// A frame that was refused as full was not taken in secret, and one held back comes exactly once.
+/// A frame that was refused as full was not taken, and a held-back one arrives exactly once.
 #[test]
 fn refused_frames_do_not_come_and_held_ones_come_once() {
     let plan = FaultPlan { full: 400, delay: 400, ..FaultPlan::default() };

@@ -1,6 +1,6 @@
-//! Every way in which a peer can break the protocol, made by hand: the peer is a bare adapter that
-//! puts crafted packets into the ring. Each is answered with its own error, costs no more than the
-//! message concerned, and later messages arrive.
+//! Every way in which a peer can break the protocol, provoked by hand: the peer is a bare adapter that puts crafted
+//! packets into the ring. Each violation causes its own error and costs only the message concerned; later messages
+//! arrive.
 
 mod support;
 
@@ -23,7 +23,7 @@ const STORE: u8 = 1;
 /// Length of the correct long message.
 const LONG: usize = 20_000;
 
-/// What the attacked task has received in full.
+/// The messages that the attacked task has received in full.
 struct Inbox {
     landing: Landing,
     complete: Vec<u64>,
@@ -45,7 +45,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Task 0 of three, which reads others' memory by active messages; the peer is task 1.
+    /// Task 0 of three, which reads other tasks' memory by active messages. The peer is task 1.
     fn new() -> Self {
         Self::over(Kind::ShmAm)
     }
@@ -65,12 +65,12 @@ impl Scene {
         head.send(&mut self.peer, 0, body);
     }
 
-    /// The task makes progress without trouble.
+    /// Makes progress without errors.
     fn progress(&self) {
         self.context.session().unwrap().progress().expect("nothing is wrong");
     }
 
-    /// The task makes progress and finds what is wrong with the packet.
+    /// Makes progress and returns the violation that it finds.
     fn violation(&self) -> Violation {
         match self.context.session().unwrap().progress() {
             Err(LapiError::Peer { origin: 1, violation }) => violation,
@@ -78,13 +78,13 @@ impl Scene {
         }
     }
 
-    /// The peer sends a packet, and the task finds this violation in it.
+    /// Sends a packet of the peer, and expects this violation.
     fn expect(&mut self, head: &Head, body: &[u8], expected: impl Into<Violation>) {
         self.packet(head, body);
         assert_eq!(self.violation(), expected.into(), "of {head:?}");
     }
 
-    /// Correct messages of one packet and of several arrive.
+    /// Checks that correct messages of one packet and of several arrive.
     fn expect_service(&mut self) {
         let before = self.context.session().unwrap().state.complete.len();
         self.packet(&Head::new(SINGLE, STORE, 0).uhdr(&[1; 16]), pattern(1, 50));
@@ -99,7 +99,7 @@ impl Scene {
     }
 }
 
-/// The packet is refused by the decoder, and the task goes on.
+/// Expects that the decoder refuses the packet and that the task continues.
 fn refused(head: &Head, body: &[u8], expected: WireError) {
     let mut scene = Scene::new();
     scene.expect(head, body, expected);
@@ -188,8 +188,8 @@ fn interleaved_messages() {
     scene.expect(&first(8), pattern(2, 10), Violation::Interleaved { open: 7, next: 8 });
 }
 
-/// A message whose rest never comes is given up when the next one begins: one violation does not
-/// cost the messages behind it.
+/// A message whose rest never arrives is abandoned when the next one begins: one violation does not cost the messages
+/// behind it.
 #[test]
 fn a_message_that_broke_off_does_not_block_the_next() {
     let mut scene = Scene::new();
@@ -222,7 +222,7 @@ fn stray_bodies() {
     scene.expect_service();
 }
 
-/// A body that leaves a gap, repeats, or goes past the end; the correct one is taken afterwards.
+/// A body that leaves a gap, repeats, or goes past the end; the correct one is accepted afterwards.
 #[test]
 fn bodies_at_a_wrong_offset() {
     let mut scene = Scene::new();
@@ -242,7 +242,7 @@ fn bodies_at_a_wrong_offset() {
     scene.expect_service();
 }
 
-/// A message that claims more bytes than there are in any memory is harmless until they come.
+/// A message that claims more bytes than any memory has is harmless until they arrive.
 #[test]
 fn a_message_of_an_absurd_length() {
     let mut scene = Scene::new();
@@ -254,7 +254,7 @@ fn a_message_of_an_absurd_length() {
     assert!(scene.context.session().unwrap().state.complete.is_empty());
 }
 
-/// Counters that do not exist here: as target counter, and as the news of a completion.
+/// Counters that do not exist here: as target counter, and in a completion packet.
 #[test]
 fn unknown_counters() {
     let mut scene = Scene::new();
@@ -274,7 +274,7 @@ fn unknown_counters() {
     scene.expect_service();
 }
 
-/// The task starts a get from `target`; returns the ticket that it sent.
+/// Starts a get from `target`; returns the ticket in the packet.
 fn start_get(scene: &mut Scene, target: u32, into: RecvRegion) -> u32 {
     let remote = RemoteRegion { addr: 4096, len: 10_000, key: 77 };
     let mut session = scene.context.session().unwrap();
@@ -308,7 +308,7 @@ fn stray_answers_to_gets() {
     scene.expect_service();
 }
 
-/// Data of a get out of order, too much of it, or none; the correct data is taken afterwards.
+/// Data of a get out of order, too long, or empty; the correct data is accepted afterwards.
 #[test]
 fn data_of_gets_at_a_wrong_offset() {
     let mut scene = Scene::new();
@@ -343,7 +343,7 @@ fn refused_gets() {
     scene.expect_service();
 }
 
-/// Gets of memory that is not registered: the asker is told, and no byte is sent.
+/// Gets of memory that is not registered: the peer gets a refusal, and no byte is sent.
 #[test]
 fn gets_of_unregistered_memory() {
     let mut scene = Scene::new();
@@ -378,7 +378,7 @@ fn gets_of_unregistered_memory() {
     scene.expect_service();
 }
 
-/// Help is asked for with memory that is not registered, and for gets that there are none of.
+/// Requests for help with memory that is not registered, or with gets that do not exist.
 #[test]
 fn offers_of_gets_that_are_none() {
     for kind in Kind::ALL {
@@ -403,7 +403,7 @@ fn offers_of_gets_that_are_none() {
     }
 }
 
-/// The registration ends while the answer is under way: the rest is refused, not read.
+/// The registration ends while the answer is being sent: the rest is refused, not read.
 #[test]
 fn a_registration_that_ends_during_a_get() {
     watch(|| {
@@ -431,7 +431,7 @@ fn a_registration_that_ends_during_a_get() {
     });
 }
 
-/// An answer to a fence when none was asked for, or a second one.
+/// An answer to a fence that was not started, or a second answer.
 #[test]
 fn stray_fence_answers() {
     watch(|| {
@@ -463,7 +463,7 @@ fn barrier_rounds_that_do_not_exist() {
     scene.expect_service();
 }
 
-/// A handler that is not set, for messages of one packet and of several: index 0 is never set.
+/// A handler that is not set, for messages of one packet and of several; index 0 is never set.
 #[test]
 fn handlers_that_are_not_set() {
     let mut scene = Scene::new();
@@ -482,8 +482,8 @@ fn handlers_that_are_not_set() {
     scene.expect_service();
 }
 
-/// A handler that takes short messages alone, for messages that are not: with counters, with another user header, with
-/// the first of several packets.
+/// Messages that are not short, for an index that has only a handler for short ones: with counters, with another user
+/// header, or in several packets.
 #[test]
 fn messages_that_are_not_short() {
     fn note(
@@ -514,8 +514,7 @@ fn messages_that_are_not_short() {
     scene.expect_service();
 }
 
-/// Many bad packets between good ones: progress reports the first of each round, and delivers all
-/// good ones.
+/// Many bad packets between good ones: progress reports the first error of each round, and delivers all good ones.
 #[test]
 fn good_packets_between_bad_ones_are_delivered() {
     let mut scene = Scene::new();

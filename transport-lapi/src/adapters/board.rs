@@ -1,8 +1,8 @@
-//! Reads the slates of a job, for the launcher, which watches it.
+//! Reads the slates of a job, for the launcher, which watches the job.
 //!
 //! - BD1: the segment is mapped for as long as the board lives, and a sealed file cannot shrink (MM1 of
-//!   `shm/mapping.rs`), so no read meets the end of the file, whatever the tasks do.
-//! - BD2: everything read is a claim: numbers and texts for a report, never an index or a length.
+//!   `shm/mapping.rs`), so no read goes past the end of the file, whatever the tasks do.
+//! - BD2: everything read is untrusted: numbers and texts for a report, never an index or a length.
 
 use std::os::fd::AsFd;
 
@@ -21,7 +21,7 @@ const _: () = assert!(cfg!(loom) || LISTED == TaskState::LISTED);
 pub struct Board {
     /// The planes of all contexts, in order.
     planes: Vec<Segment>,
-    /// That of the process which looks.
+    /// The PID namespace of this process.
     pid_namespace: u64,
 }
 
@@ -29,8 +29,7 @@ impl Board {
     /// Maps the segment behind `fd`, which may be closed afterwards.
     ///
     /// # Errors
-    /// [`AdapterError::BadSegment`] when it is not the segment of a job; [`AdapterError::System`] when it
-    /// cannot be mapped.
+    /// [`AdapterError::BadSegment`] if it is not the segment of a job; [`AdapterError::System`] if it cannot be mapped.
     pub fn open(fd: impl AsFd) -> Result<Self, AdapterError> {
         let planes = open_segment(fd)?.contexts().collect();
         Ok(Self { planes, pid_namespace: pid_namespace() })
@@ -41,16 +40,16 @@ impl Board {
         self.first().layout().tasks()
     }
 
-    /// The plane on which tasks say who they are.
+    /// The plane on which tasks publish who they are.
     fn first(&self) -> &Segment {
         &self.planes[0]
     }
 
-    /// What is known of task `task` now, in all its contexts, which are read one after the other; `None` if one of
-    /// them changed at every look, which a task that runs does not do for long.
+    /// Returns the published state of task `task`. Its contexts are read one after the other. `None` if one of them
+    /// changed at every attempt, which a running task does not cause for long.
     ///
     /// # Panics
-    /// When the job has no such task.
+    /// If the job has no such task.
     pub fn state(&self, task: usize) -> Option<TaskState> {
         let wireup = &self.first().task(task).wireup;
         let mut state = TaskState {
@@ -65,7 +64,7 @@ impl Board {
         };
         for plane in &self.planes {
             let reading = plane.slate(task).read()?;
-            // After the entries: a ring that came before they were read counts.
+            // After the entries: rings that came before they were read must count.
             let rung = plane.task(task).bell.0.rung();
             let blocked = reading.entries.into_iter().map(|entry| {
                 let Entry { wait, standing, looks } = entry;
@@ -84,18 +83,18 @@ impl Board {
         Some(state)
     }
 
-    /// Says that the job goes on without tasks that are lost, and that this process reaps its children among
-    /// them when it is over. To be called before any task joins.
+    /// Publishes that the job goes on without lost tasks, and that this process reaps its children among them only when
+    /// the job is over. Call it before any task joins.
     pub fn goes_on(&self) {
-        // The start of the tasks publishes it.
+        // The start of the tasks publishes this store.
         self.first().job().keeper.store(std::process::id(), Ordering::Relaxed);
     }
 
-    /// Asks task `task` for its queues, in all its contexts, and wakes its threads that sleep in a wait. Each context
-    /// answers by itself, as soon as a thread waits or polls in it.
+    /// Asks task `task` for its queues in all its contexts, and wakes its threads that sleep in a wait. Each context
+    /// answers on its own, as soon as a thread waits or polls in it.
     ///
     /// # Panics
-    /// When the job has no such task.
+    /// If the job has no such task.
     pub fn inquire(&self, task: usize) {
         for plane in &self.planes {
             plane.slate(task).ask();
@@ -103,11 +102,11 @@ impl Board {
         }
     }
 
-    /// Lets task `task` go if it waits at its end for the others, who will not come. It learns of that by
-    /// [`crate::Context::gfence_unless_dismissed`] alone.
+    /// Releases task `task` if it waits at its end for the others, who will not come. Only
+    /// [`crate::Context::gfence_unless_dismissed`] takes notice.
     ///
     /// # Panics
-    /// When the job has no such task.
+    /// If the job has no such task.
     pub fn dismiss(&self, task: usize) {
         for plane in &self.planes {
             plane.slate(task).dismiss();
@@ -115,7 +114,7 @@ impl Board {
         }
     }
 
-    /// Declares task `task` lost and wakes everybody: the operations of the others that need it end with an error.
+    /// Declares task `task` lost and wakes every task: operations of the others that need it end with an error.
     pub fn declare_lost(&self, task: TaskId) {
         port::declare_lost(self.first(), task);
     }

@@ -1,19 +1,19 @@
-//! The bulk area of a pair: where bodies lie that do not fit into a cell.
+//! The bulk area of a pair: memory for bodies that do not fit into a cell.
 //!
-//! A ring of lines beside the ring of cells, and used by [`crate::adapters::ring`] only. The
-//! producer places each body contiguously, at the start of a line, and skips to the start of the
-//! area when the body does not fit before its end. Positions are counters of bytes that wrap at
-//! 2^32; the area's size is a power of two, so a position modulo the size is an offset.
+//! It is a ring of lines beside the ring of cells, used only by [`crate::adapters::ring`]. The producer places each
+//! body contiguously, at the start of a line, and skips to the start of the area if the body does not fit before its
+//! end. Positions are counters of bytes that wrap at 2^32. The area's size is a power of two, so a position modulo the
+//! size is an offset.
 //!
-//! - B1: bytes from what the consumer has freed up to the producer's position are the consumer's,
-//!   the others are the producer's. A frame's stamp hands bytes over, the freed position hands them
-//!   back, and only after the sink has returned.
-//! - B2: no deadlock. A body is at most a quarter of the area. The consumer publishes what it has
-//!   freed at every quarter, so once it has seen all frames it hides less than a quarter. A body
-//!   needs its own length, and skips less than that: together less than two quarters. Three quarters
-//!   fit, so a body that is refused now is taken when the consumer has caught up.
-//! - B3: a position that the peer wrote is a claim. The consumer accepts one that starts a line, does
-//!   not cross the area's end, and does not reach further than the area from what was freed.
+//! - B1: the bytes from the position that the consumer has freed up to the producer's position belong to the consumer,
+//!   the others to the producer. A frame's stamp passes bytes to the consumer; the freed position passes them back, and
+//!   only after the sink has returned.
+//! - B2: no deadlock. A body is at most a quarter of the area. The consumer publishes what it has freed at every
+//!   quarter, so once it has seen all frames less than a quarter is unpublished. A body needs its own length and skips
+//!   less than that: together less than two quarters. Three quarters are free, so a body that is refused now is taken
+//!   when the consumer has caught up.
+//! - B3: a position that the peer wrote is untrusted. The consumer accepts one that starts a line, does not cross the
+//!   area's end, and reaches at most one area beyond the freed position.
 
 #![expect(unsafe_code, reason = "the area is memory shared with a peer")]
 
@@ -27,12 +27,12 @@ use crate::sync::{AtomicU32, Ordering, UnsafeCell};
 #[repr(C, align(64))]
 pub(crate) struct BulkLine(pub(crate) UnsafeCell<[u8; LINE]>);
 
-// SAFETY: B1 says who may touch the bytes.
+// SAFETY: B1 determines which end may access the bytes.
 unsafe impl Sync for BulkLine {}
 
 const _: () = assert!(cfg!(loom) || size_of::<BulkLine>() == LINE);
 
-/// Largest body that an area of `lines` lines takes (B2).
+/// Largest body that these lines accept (B2).
 const fn quarter(lines: &[BulkLine]) -> usize {
     lines.len() * LINE / 4
 }
@@ -42,7 +42,7 @@ const fn footprint(len: usize) -> u32 {
     len.next_multiple_of(LINE) as u32
 }
 
-/// Lends the address of the line at `position` for writing; the lines behind it follow it.
+/// Lends the address of the line at `position` for writing; the following lines are adjacent.
 #[cfg(not(loom))]
 fn lend<R>(lines: &[BulkLine], position: u32, body: impl FnOnce(*mut u8) -> R) -> R {
     let offset = position as usize & (lines.len() * LINE - 1);
@@ -51,7 +51,7 @@ fn lend<R>(lines: &[BulkLine], position: u32, body: impl FnOnce(*mut u8) -> R) -
     body(unsafe { lines.as_ptr().cast::<u8>().cast_mut().add(offset) })
 }
 
-/// A model's lines are not adjacent, and its bodies are one line at most.
+/// Likewise in a model, whose lines are not adjacent and whose bodies are one line at most.
 #[cfg(loom)]
 fn lend<R>(lines: &[BulkLine], position: u32, body: impl FnOnce(*mut u8) -> R) -> R {
     let line = &lines[position as usize / LINE & (lines.len() - 1)];
@@ -70,11 +70,11 @@ impl<'m> BulkProducer<'m> {
         Self { lines, position: 0, freed: 0 }
     }
 
-    /// Copies `body` in and returns its position, or `None` when there is no room now. `freed` is
-    /// the consumer's published position.
+    /// Copies `body` into the area and returns its position, or `None` if there is no room now. `freed` is the
+    /// consumer's published position.
     ///
     /// # Panics
-    /// When the body is longer than a quarter of the area, which the caller must have checked.
+    /// If the body is longer than a quarter of the area, which the caller must have checked.
     pub(crate) fn store(
         &mut self,
         body: Piece<'_>,
@@ -94,8 +94,8 @@ impl<'m> BulkProducer<'m> {
             }
         }
         lend(self.lines, start, |to| {
-            // SAFETY: `start..end` does not cross the end of the area and lies at most one area
-            // before what was freed, so B1 makes it the producer's.
+            // SAFETY: `start..end` does not cross the end of the area and reaches at most one area beyond the freed
+            // position, so B1 makes it the producer's.
             let mut place = unsafe { RecvPart::new(to, body.len()) };
             match body {
                 Piece::Span(span) if past_caches => place.store_past_caches(span.foreign()),
@@ -129,7 +129,7 @@ impl<'m> BulkConsumer<'m> {
         Self { lines, position: 0, published: 0 }
     }
 
-    /// Checks the claim of a body of `len` bytes at `start` (B3), takes it, and lends its address.
+    /// Checks the position of a body of `len` bytes at `start` (B3), takes the body, and lends its address.
     /// [`BulkConsumer::release`] frees it.
     pub(crate) fn take<R>(
         &mut self,
@@ -153,8 +153,8 @@ impl<'m> BulkConsumer<'m> {
         Ok(lend(self.lines, start, |from| body(from)))
     }
 
-    /// Gives back everything taken so far, and tells the producer when it is a quarter (B2); returns
-    /// whether it did.
+    /// Frees everything taken so far, and publishes that if it is at least a quarter of the area (B2). Returns whether
+    /// it published.
     pub(crate) fn release(&mut self, freed: &AtomicU32) -> bool {
         let hidden = self.position.wrapping_sub(self.published) as usize;
         let due = hidden >= quarter(self.lines);

@@ -1,10 +1,9 @@
-//! An adapter for tests that stands for a network: ranks are threads that exchange owned frames through
-//! channels.
+//! An adapter for tests that behaves like a network: ranks are threads that exchange owned frames through channels.
 //!
-//! It has the core of [`Adapter`] and no capability: no shared memory, no one-sided reads, no board. A courier, a
-//! thread of each task, stands for the network card: it reads a body some time after the frame was offered, and
-//! then reports that it has left. So whoever lets go of a buffer too early sends other bytes than it meant.
-//! Channels and queues are short, and often full.
+//! It has the core of [`Adapter`] and no capability: no shared memory, no one-sided reads, no board. Each task has a
+//! courier, a thread that plays the network card: it reads a body some time after the frame was offered, and then
+//! reports that the body has left. So a caller that releases a buffer too early sends wrong bytes. Channels and queues
+//! are short, and often full.
 
 #![expect(unsafe_code, reason = "an adapter promises its contract")]
 
@@ -25,11 +24,11 @@ use crate::adapters::layout::MAX_TASKS;
 use crate::body::{Piece, Source};
 use crate::region::ForeignBytes;
 
-/// Frames in the channel of an ordered pair.
+/// Capacity of the channel of an ordered pair, in frames.
 const IN_CHANNEL: usize = 16;
-/// Frames of a sender for one target whose bodies it has still to read.
+/// Most frames from a sender to one target whose bodies are still to be read.
 const LEAVING: usize = 4;
-/// Largest body: small, so that long messages take many.
+/// Largest body: small, so that long messages take many frames.
 const MAX_BODY: usize = 4 << 10;
 
 /// A frame in a channel.
@@ -38,7 +37,7 @@ struct Parcel {
     body: Vec<u8>,
 }
 
-/// A frame whose body was not read yet.
+/// A frame whose body has not been read yet.
 struct Leaving {
     head: Vec<u8>,
     body: Source,
@@ -47,11 +46,11 @@ struct Leaving {
     ticket: Ticket,
 }
 
-/// Where a task leaves its frames, and its courier takes them.
+/// The queues in which a task leaves its frames for its courier.
 #[derive(Default)]
 struct Desk {
     leaving: Mutex<Frames>,
-    /// Something was added, or there is room in a channel again, or the task has ended.
+    /// Signalled when a frame was added, a channel has room again, or the task has ended.
     changed: Condvar,
 }
 
@@ -60,19 +59,19 @@ struct Desk {
 struct Frames {
     /// By target.
     queues: Vec<VecDeque<Leaving>>,
-    /// Whether the courier reads a body just now.
+    /// Whether the courier is reading a body now.
     is_read: bool,
     /// Whether the task has ended.
     is_closed: bool,
 }
 
-/// What all tasks of a job see.
+/// The state that all tasks of a job share.
 struct Network {
     bells: Vec<EventCount>,
     desks: Vec<Desk>,
     /// Whether each task was declared lost.
     lost: Box<[AtomicBool]>,
-    /// How often that was done.
+    /// How many times a task was declared lost.
     losses: AtomicUsize,
 }
 
@@ -84,7 +83,7 @@ impl Network {
     fn declare_lost(&self, task: TaskId) {
         self.lost[task as usize].store(true, Ordering::Release); // SYNC: loss of a task of channels
         self.losses.fetch_add(1, Ordering::Release); // SYNC: losses of channels
-        // Couriers throw away what they have for it (A10).
+        // Couriers discard the frames that they have for the task (A10).
         self.desks.iter().for_each(Desk::has_changed);
         self.bells.iter().for_each(EventCount::ring);
     }
@@ -94,7 +93,7 @@ impl Network {
 pub struct ChannelAdapter {
     task: TaskId,
     network: Arc<Network>,
-    /// Bodies that have left.
+    /// Receives the tickets of bodies that have left.
     left: Receiver<Ticket>,
     /// By origin.
     incoming: Vec<Receiver<Parcel>>,
@@ -105,7 +104,7 @@ pub struct ChannelAdapter {
 /// Makes a job of `num_tasks` threads: one adapter for each, in the order of their numbers.
 ///
 /// # Errors
-/// [`AdapterError::TaskCount`]; [`AdapterError::System`] when there is no thread to be had.
+/// [`AdapterError::TaskCount`]; [`AdapterError::System`] if the system provides no thread.
 pub fn job(num_tasks: usize) -> Result<Vec<ChannelAdapter>, AdapterError> {
     if !(1..=MAX_TASKS).contains(&num_tasks) {
         return Err(AdapterError::TaskCount { asked: num_tasks, max: MAX_TASKS });
@@ -156,7 +155,7 @@ struct Courier {
 }
 
 impl Courier {
-    /// Carries until the task has ended and nothing is left.
+    /// Carries frames until the task has ended and none are left.
     fn run(self) {
         let Desk { leaving, changed } = &self.network.desks[self.origin];
         let mut frames = leaving.lock();
@@ -171,7 +170,7 @@ impl Courier {
                 let carried = catch_unwind(AssertUnwindSafe(carry));
                 frames.is_read = false;
                 if carried.is_err() {
-                    // A layout has panicked: what it is of never arrives.
+                    // A layout has panicked: its message never arrives.
                     drop(frames);
                     return self.network.declare_lost(self.origin as TaskId);
                 }
@@ -183,33 +182,33 @@ impl Courier {
         }
     }
 
-    /// Reads the body of a frame and sends it on. The channel has room, or nobody takes anything out of it; and nobody
-    /// else sends there.
+    /// Reads the body of a frame and sends it on. The channel has room, since nobody else sends there, or nobody
+    /// receives from it any more.
     fn carry(&self, target: usize, frame: Leaving) {
         let Leaving { head, body, offset, len, ticket } = frame;
-        // A task that has ended, or is lost, takes nothing in any more.
+        // If the target has ended or is lost, the parcel is dropped.
         let parcel = Parcel { head, body: body.piece(offset, len).to_vec() };
         let _ = self.outgoing[target].try_send(parcel);
         self.network.bells[target].ring();
         if len > 0 {
             let _ = self.left.send(ticket);
         }
-        // Who sleeps for want of room, or until the body has left, looks again.
+        // A thread that sleeps because there was no room, or until the body has left, polls again.
         self.network.bells[self.origin].ring();
     }
 }
 
 impl Desk {
-    /// Tells the courier.
+    /// Wakes the courier.
     fn has_changed(&self) {
-        // Under the lock, so that it falls before or after the courier's look, and not between that and its sleep.
+        // With the lock, so that this comes before or after the courier's check, but not between that and its sleep.
         let _leaving = self.leaving.lock();
         self.changed.notify_one();
     }
 }
 
-// SAFETY: A9: a body is read before `left` names its ticket, or never, if `withdraw` takes its frame away first; while
-// the courier reads one that it has taken, `withdraw` answers `false`. Nothing else touches memory of users.
+// SAFETY: A9: a body is read before `left` reports its ticket, or never, if `withdraw` removes its frame first. While
+// the courier reads one that it has taken, `withdraw` returns `false`. Nothing else accesses memory of users.
 unsafe impl Adapter for ChannelAdapter {
     fn caps(&self) -> Caps {
         let (max_head, max_inline, max_body) = (256, 256, MAX_BODY);
@@ -273,7 +272,7 @@ unsafe impl Adapter for ChannelAdapter {
 
     fn withdraw(&mut self) -> bool {
         let mut frames = self.network.desks[self.task as usize].leaving.lock();
-        // What has no body was taken, and goes on (A4).
+        // A frame without a body was taken, so it stays (A4).
         frames.queues.iter_mut().for_each(|queue| queue.retain(|frame| frame.len == 0));
         !frames.is_read
     }
@@ -292,7 +291,7 @@ unsafe impl Adapter for ChannelAdapter {
 }
 
 impl Drop for ChannelAdapter {
-    /// What was offered goes on; the couriers of the others throw away what comes for this task.
+    /// Frames that were offered are still carried; the couriers of the others discard frames for this task.
     fn drop(&mut self) {
         self.incoming.clear();
         self.network.desks[self.task as usize].leaving.lock().is_closed = true;

@@ -1,7 +1,6 @@
-//! The adapter contract A1 to A6 as tests, run by each adapter over its own jobs.
+//! Tests of the adapter contract, A1 to A6, which each adapter runs on its own jobs.
 //!
-//! A job is a list of adapters, one per task. Whatever does not happen within [`PATIENCE`] counts as
-//! never.
+//! A job is a list of adapters, one per task. An event that does not happen within [`PATIENCE`] counts as lost.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,10 +8,10 @@ use std::time::{Duration, Instant};
 use crate::adapter::{Adapter, Frame, Post, TaskId, Ticket};
 use crate::body::Piece;
 
-/// How long a test waits for what must happen at once.
+/// How long a test waits for an event that is due at once.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Repeats `step` until it answers `true`.
+/// Repeats `step` until it returns `true`.
 pub(crate) fn until(what: &str, mut step: impl FnMut() -> bool) {
     let start = Instant::now();
     while !step() {
@@ -26,7 +25,7 @@ pub(crate) fn next<A: Adapter>(adapter: &mut A) -> Option<(TaskId, Vec<u8>, Vec<
     next_of(adapter, None)
 }
 
-/// The same, of one origin alone if it is given.
+/// Polls one frame, from `origin` only if it is given.
 fn next_of<A: Adapter>(
     adapter: &mut A,
     origin: Option<TaskId>,
@@ -45,7 +44,7 @@ fn offer<A: Adapter>(adapter: &mut A, target: TaskId, head: &[u8], body: &[u8]) 
     adapter.try_send(target, head, Piece::of(body), Ticket(0)).expect("nobody damages the rings")
 }
 
-/// Length of the body of frame `i`: all ways to travel, the largest included.
+/// Length of the body of frame `i`: covers every path of a frame, and the largest body.
 fn body_len(i: u32, max_body: usize) -> usize {
     [0, 8, 60, 280, 300, 1500, max_body][i as usize % 7]
 }
@@ -54,7 +53,7 @@ fn fill(origin: TaskId, i: u32) -> u8 {
     (origin * 64 + i) as u8
 }
 
-/// A1, between all pairs at once, with many more bytes than the rings hold.
+/// A1, between all pairs at once, with many more bytes than fit in the rings.
 pub(crate) fn frames_arrive_whole_once_and_in_order<A: Adapter>(job: Vec<A>) {
     const FRAMES: u32 = 400;
     let exchange = |adapter: &mut A| {
@@ -62,7 +61,7 @@ pub(crate) fn frames_arrive_whole_once_and_in_order<A: Adapter>(job: Vec<A>) {
         let max_body = adapter.caps().max_body;
         let mut sent = vec![0_u32; tasks as usize];
         let mut seen = vec![0_u32; tasks as usize];
-        // Every second poll is for the frames of one task.
+        // Every second poll asks for the frames of one task only.
         let mut ones = (0..tasks).flat_map(|origin| [Some(origin), None]).cycle();
         until("all frames are exchanged", || {
             for target in 0..tasks {
@@ -84,7 +83,7 @@ pub(crate) fn frames_arrive_whole_once_and_in_order<A: Adapter>(job: Vec<A>) {
         assert_eq!(next(adapter), None);
     };
     thread::scope(|scope| {
-        // The adapters live until all tasks are through, as A4 concerns another test.
+        // The adapters live until all tasks have finished, since another test covers A4.
         let tasks: Vec<_> = job
             .into_iter()
             .map(|mut adapter| {
@@ -98,7 +97,7 @@ pub(crate) fn frames_arrive_whole_once_and_in_order<A: Adapter>(job: Vec<A>) {
     });
 }
 
-/// A3: what was refused was not taken, and is taken once the target has polled.
+/// A3: a refused frame was not taken, and is taken once the target has polled.
 pub(crate) fn full_takes_nothing<A: Adapter>(mut job: Vec<A>) {
     for body_len in [0, 300, job[0].caps().max_body] {
         let mut taken = 0_u32;
@@ -117,7 +116,7 @@ pub(crate) fn full_takes_nothing<A: Adapter>(mut job: Vec<A>) {
     }
 }
 
-/// A4: a sender that is gone has sent what it sent.
+/// A4: frames arrive although their sender is gone.
 pub(crate) fn taken_frames_outlive_their_sender<A: Adapter>(mut job: Vec<A>) {
     let body = vec![3; job[0].caps().max_body];
     assert_eq!(offer(&mut job[0], 1, b"short", b""), Post::Taken);
@@ -178,7 +177,7 @@ pub(crate) fn senders_are_woken_by_room<A: Adapter>(mut job: Vec<A>) {
     }
 }
 
-/// A doorbell rings for threads of its own task, and its timeout ends a sleep.
+/// A doorbell wakes threads of its own task, and the timeout ends a sleep.
 pub(crate) fn the_own_bell_wakes_and_the_timeout_ends<A: Adapter>(job: Vec<A>) {
     let bell = job[0].doorbell();
     let start = Instant::now();
@@ -190,7 +189,7 @@ pub(crate) fn the_own_bell_wakes_and_the_timeout_ends<A: Adapter>(job: Vec<A>) {
     assert!(start.elapsed() < PATIENCE, "a ring between announcing and sleeping was lost");
 }
 
-/// A task that is declared lost wakes everybody, and everybody knows which one it was, however often it is said.
+/// A lost task wakes every task, and every task knows which one was lost, however often it is declared.
 pub(crate) fn a_lost_task_wakes_everybody<A: Adapter>(job: Vec<A>) {
     assert!(job.iter().all(|adapter| adapter.losses() == 0));
     let bells: Vec<_> = job.iter().map(|adapter| adapter.doorbell()).collect();

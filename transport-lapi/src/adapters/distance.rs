@@ -1,23 +1,23 @@
-//! How far away a peer's processor is: what a cache line takes that the peer has written.
+//! Estimates whether a peer's processor is near, from the time to load a cache line that the peer has written.
 //!
-//! Two tasks may run on processors that share a cache, or not, and on a virtual machine that changes
-//! without notice. What is fast between the ones is slow between the others: how long bodies are stored into a ring,
-//! and whether both ends copy a part of them. So the producer of a ring times a look at a line of the consumer's now
-//! and then, where the line was written since it was looked at before.
+//! Two tasks may run on processors that share a cache or not, and on a virtual machine that changes without notice.
+//! What is fast in one case is slow in the other: how long bodies are stored into a ring, and whether both ends of a
+//! message copy parts of it. So the producer of a ring times a load of the consumer's line now and then, if the line
+//! has been written since the previous load.
 
 use std::time::Duration;
 
-/// One of so many questions is worth a look: it takes some 50 ns.
+/// One of so many questions may time a load, which takes some 50 ns.
 const EVERY: u32 = 8;
 
-/// What a look takes at least, reading the clock included, at a line from far away. Measured on AMD EPYC: 30 to 60 ns
-/// beside each other, 130 to 180 ns else.
+/// Least time, including reading the clock, of a load from a distant processor. Measured on AMD EPYC: 30 to 60 ns from
+/// a near one, 130 to 180 ns from others.
 const FAR: Duration = Duration::from_nanos(100);
 
-/// Looks in a row that have to contradict what is believed: one may have been interrupted.
+/// How many loads in a row must contradict the estimate before it changes: one may have been interrupted.
 const DOUBTS: u32 = 2;
 
-/// What is believed of one peer. Near, before anything is known.
+/// The estimate for one peer: near, until it is known to be far.
 #[derive(Debug, Default)]
 pub(crate) struct Distance {
     is_far: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Distance {
 }
 
 impl Distance {
-    /// Whether the peer is far, after a look if one is due. `look` answers how long it took, or nothing
+    /// Returns whether the peer is far, after timing a load if one is due. `look` returns how long it took, or `None`
     /// if the line had not been written.
     pub(crate) fn ask(&mut self, look: impl FnOnce() -> Option<Duration>) -> bool {
         self.questions = self.questions.wrapping_add(1);
@@ -57,7 +57,7 @@ mod tests {
     const NEAR_LOOK: Option<Duration> = Some(Duration::from_nanos(70));
     const FAR_LOOK: Option<Duration> = Some(Duration::from_nanos(300));
 
-    /// Asks as often as it takes for one look.
+    /// Asks until one load has been timed.
     fn ask(distance: &mut Distance, look: Option<Duration>) -> bool {
         let mut looks = 0;
         for _ in 0..EVERY {

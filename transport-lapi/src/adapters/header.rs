@@ -1,12 +1,12 @@
-//! The facts at the start of a segment, by which a task knows that the segment is its job's.
+//! The facts at the start of a segment, by which a task recognises the segment of its job.
 //!
-//! The launcher writes them, [`crate::adapters::shm`] checks them before it maps anything. Only
-//! arithmetic on a copied array of bytes; one test for each way in which the facts can be wrong.
+//! The launcher writes them; [`crate::adapters::shm`] checks them before it maps anything. This file only does
+//! arithmetic on a copied array of bytes. There is one test for each fact that can be wrong.
 
 use crate::adapter::AdapterError;
 use crate::adapters::layout::{CELL_BYTES, Layout};
 
-/// Bytes that the facts take.
+/// Size of the facts in bytes.
 pub(crate) const FACTS_BYTES: usize = 56;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"MPJ-LAPI");
@@ -14,7 +14,7 @@ const MAGIC: u64 = u64::from_be_bytes(*b"MPJ-LAPI");
 /// Changes whenever the meaning of any byte of a segment changes.
 const VERSION: u64 = 7;
 
-/// The facts of a segment with `layout`, as they stand at its start.
+/// Encodes the facts of a segment with `layout`.
 pub(crate) fn encode(layout: &Layout) -> [u8; FACTS_BYTES] {
     let mut bytes = [0; FACTS_BYTES];
     for (field, (_, value)) in bytes.chunks_exact_mut(8).zip(facts(layout)) {
@@ -23,8 +23,7 @@ pub(crate) fn encode(layout: &Layout) -> [u8; FACTS_BYTES] {
     bytes
 }
 
-/// How many tasks a segment says that it is for, and how many contexts each of them has; whether that is true,
-/// [`check`] tells.
+/// The numbers of tasks and of contexts per task that a segment claims to have. Untrusted until [`check`].
 pub(crate) fn claimed_endpoints(bytes: &[u8; FACTS_BYTES]) -> (usize, usize) {
     let field = |at: usize| {
         let field = bytes[at..at + 8].try_into().expect("eight bytes");
@@ -33,7 +32,7 @@ pub(crate) fn claimed_endpoints(bytes: &[u8; FACTS_BYTES]) -> (usize, usize) {
     (field(16), field(48).saturating_add(1))
 }
 
-/// Compares what stands at the start of a segment with what must stand there.
+/// Compares the facts of a segment with those expected for `layout`.
 pub(crate) fn check(bytes: &[u8; FACTS_BYTES], layout: &Layout) -> Result<(), AdapterError> {
     for (field, (name, expected)) in bytes.chunks_exact(8).zip(facts(layout)) {
         let found = u64::from_ne_bytes(field.try_into().expect("chunks are 8 bytes long"));
@@ -45,7 +44,7 @@ pub(crate) fn check(bytes: &[u8; FACTS_BYTES], layout: &Layout) -> Result<(), Ad
     Ok(())
 }
 
-/// Names and values, in the order in which they stand.
+/// Names and values of the facts, in their order in the segment.
 fn facts(layout: &Layout) -> [(&'static str, u64); FACTS_BYTES / 8] {
     [
         ("magic number", MAGIC),
@@ -97,7 +96,7 @@ mod tests {
         assert!(refused.contains(expected), "{refused}");
     }
 
-    /// Behind the facts of one context stands what stands in a segment that nobody has written to.
+    /// For one context the last fact is 0, as in a segment where nobody has written it.
     #[test]
     fn one_context_adds_nothing_to_the_facts() {
         assert_eq!(encode(&Layout::new(3, 1).unwrap())[48..], [0; 8]);

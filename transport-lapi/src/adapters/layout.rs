@@ -1,12 +1,11 @@
-//! Where everything lies in a job segment; arithmetic only.
+//! Where everything is in a job segment; arithmetic only.
 //!
-//! A segment holds one *plane* for each context of a task, one behind the other and all alike. Context `c` of a
-//! task talks to context `c` of the others, so a segment grows with the number of contexts, not with its square.
-//! A plane holds, in this order: the header page, one block and one slate per task, and for every ordered pair
-//! of tasks, a task with itself included, its indices, its words for a shared get, its cells and its
-//! bulk area. The pairs of one
-//! target lie together, so that what a task polls is contiguous. What concerns the whole job stands in the
-//! header page of plane 0; those of the others are not used.
+//! A segment contains one *plane* for each context of a task, one after another and all alike. Context `c` of a task
+//! communicates with context `c` of the others, so a segment grows with the number of contexts, not with its square. A
+//! plane contains, in this order: the header page, one block and one slate per task, and for every ordered pair of
+//! tasks, including a task with itself, its indices, its words for a shared get, its cells and its bulk area. The pairs
+//! of one target are adjacent, so that what a task polls is contiguous. Data of the whole job is in the header page of
+//! plane 0; the header pages of the other planes are not used.
 //!
 //! - LY1: the parts of a plane do not overlap, and the last one ends at [`Layout::plane_bytes`], where the next
 //!   plane begins.
@@ -16,10 +15,10 @@
 
 use crate::adapter::AdapterError;
 
-/// A cache line.
+/// Size of a cache line.
 pub(crate) const LINE: usize = 64;
 
-/// Distance that keeps two tasks' writes apart: processors fetch lines in pairs.
+/// Distance between the writes of two tasks: processors fetch lines in pairs.
 pub(crate) const SEPARATION: usize = 128;
 
 /// Most tasks that one segment can serve.
@@ -40,27 +39,27 @@ pub(crate) const SLATE_BYTES: usize = 4 * SEPARATION;
 /// Size of one pair's indices.
 pub(crate) const INDICES_BYTES: usize = SEPARATION;
 
-/// Size of the words by which one pair shares a get.
+/// Size of the words that one pair uses to share a get.
 pub(crate) const SHARE_BYTES: usize = SEPARATION;
 
 /// Size of one cell.
 pub(crate) const CELL_BYTES: usize = 5 * LINE;
 
-/// Largest body of one frame, where the bulk area is large enough.
+/// Largest body of one frame, if the bulk area is large enough.
 const MAX_BODY: usize = 64 << 10;
 
-/// Cells that all pairs of a job share, within the limits per pair. Few for Miri, whose work on a borrow grows with the
-/// memory behind it.
+/// Cells of all pairs of a job together, within the limits per pair. Few for Miri, whose work per borrow grows with the
+/// size of the memory.
 const JOB_CELLS: usize = if cfg!(miri) { 1 << 6 } else { 1 << 16 };
 
-/// Bulk bytes that all pairs of a job share, within the limits per pair; likewise.
+/// Bulk bytes of all pairs of a job together, within the limits per pair; likewise.
 const JOB_BULK: usize = if cfg!(miri) { 32 << 10 } else { 32 << 20 };
 
-/// Bulk bytes of one task towards all others, within the limits per pair: bodies go round and round there, so it
-/// should fit into a cache.
+/// Bulk bytes of one task towards all others, within the limits per pair. Bodies reuse this memory round and round, so
+/// it should fit into a cache.
 const TASK_BULK: usize = 1 << 20;
 
-/// The sizes and places of one job's segment.
+/// The sizes of one job's segment, and the places in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     tasks: usize,
@@ -70,7 +69,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// The layout of a job of `tasks` tasks with so many `contexts` each: every task computes the same one.
+    /// Makes the layout of a job of `tasks` tasks with `contexts` contexts each. Every task computes the same one.
     pub(crate) fn new(tasks: usize, contexts: usize) -> Result<Self, AdapterError> {
         if !(1..=MAX_TASKS).contains(&tasks) {
             return Err(AdapterError::TaskCount { asked: tasks, max: MAX_TASKS });
@@ -105,13 +104,12 @@ impl Layout {
         self.bulk
     }
 
-    /// Largest body of one frame: at most a quarter of the bulk area, as rule B2 of
-    /// [`crate::adapters::bulk`] wants it.
+    /// Largest body of one frame: at most a quarter of the bulk area, as rule B2 of [`crate::adapters::bulk`] demands.
     pub(crate) fn max_body(&self) -> usize {
         MAX_BODY.min(self.bulk / 4)
     }
 
-    /// Where the plane of `context` starts. All other places are counted from there.
+    /// Where the plane of `context` starts. All other places are relative to it.
     pub(crate) const fn plane_at(&self, context: usize) -> usize {
         context * self.plane_bytes()
     }
@@ -164,8 +162,8 @@ impl Layout {
     }
 }
 
-/// Size in bytes of the segment of a job of `num_tasks` tasks with so many `contexts` each. Memory is taken only
-/// where a job touches it.
+/// Returns the size in bytes of the segment of a job of `num_tasks` tasks with `contexts` contexts each. The segment
+/// occupies memory only where a job touches it.
 ///
 /// # Errors
 /// [`AdapterError::TaskCount`], [`AdapterError::ContextCount`].
@@ -188,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    /// Every part of a segment, in no particular order, with the alignment it needs.
+    /// Every part of a segment, in no particular order, with the alignment that it needs.
     fn parts(layout: &Layout) -> Vec<(Range<usize>, usize)> {
         let part = |start: usize, len: usize, align: usize| (start..start + len, align);
         let mut parts = vec![part(0, HEADER_BYTES, SEPARATION)];

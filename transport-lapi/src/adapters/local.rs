@@ -1,9 +1,9 @@
-//! The adapter for jobs whose tasks share a segment: it has rings and bells in the segment, and a way to read and
-//! write other tasks' memory.
+//! The adapter for jobs whose tasks share a segment: it has rings and bells in the segment, and a way to read and write
+//! other tasks' memory.
 //!
-//! Tasks that are threads and tasks that are processes differ in that way only, which is a [`Reach`]:
-//! [`crate::adapters::threads`] and [`crate::adapters::shm`] each have one. Frames take the [`Port`], whatever
-//! the reach is, so their path is here once.
+//! Tasks that are threads and tasks that are processes differ only in that way, which is a [`Reach`]:
+//! [`crate::adapters::threads`] and [`crate::adapters::shm`] each have one. Frames go through the [`Port`] in either
+//! case.
 
 #![expect(unsafe_code, reason = "an adapter promises its contract")]
 
@@ -22,12 +22,12 @@ use crate::adapters::share::Shares;
 use crate::body::Piece;
 use crate::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
-/// The way in which the tasks of a segment reach each other's memory.
+/// How the tasks of a segment access each other's memory.
 pub trait Reach: Send + Sync + 'static {
-    /// Name of the adapter with this reach.
+    /// Returns the name of the adapter with this reach.
     fn name(&self) -> &'static str;
 
-    /// Returns how memory is read; `None` where it cannot be.
+    /// Returns how memory is read; `None` if it cannot be read.
     fn kind(&self) -> Option<GetKind>;
 
     /// See [`OneSided::expose`].
@@ -40,7 +40,7 @@ pub trait Reach: Send + Sync + 'static {
         let _ = key;
     }
 
-    /// Fills `into` from `offset` on in a region that `target` has exposed.
+    /// Fills `into` from a region that `target` has exposed, beginning at `offset`.
     ///
     /// # Errors
     /// As [`OneSided::get`].
@@ -52,23 +52,23 @@ pub trait Reach: Send + Sync + 'static {
         into: RecvPart<'_>,
     ) -> Result<(), AdapterError>;
 
-    /// Whether other tasks may be let write into memory of this one.
+    /// Returns whether other tasks may be allowed to write into this task's memory.
     fn may_be_written(&self) -> bool;
 
-    /// From now on a get of this task from `target` goes to `into`, until that is said of another one: which
-    /// bytes of it the target may write, and how long, the words of the shared get say.
+    /// Makes `into` the destination of this task's get from `target`, until the next call for that target. The words of
+    /// the shared get determine which bytes of it the target may write, and for how long.
     fn land(&self, target: TaskId, into: &RecvRegion) {
         let _ = (target, into);
     }
 
-    /// Writes `from` to where the get of `origin` from this task goes: `at` bytes behind the beginning, which
-    /// the origin says is at `addr`.
+    /// Writes `from` into the destination of the get of `origin` from this task, at offset `at`. The origin claims that
+    /// the destination begins at `addr`.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// The error of the system.
     fn write(&self, origin: TaskId, addr: u64, at: usize, from: SendRegion) -> io::Result<()>;
 
-    /// Returns whether `target` will never write again. A slow task may still write.
+    /// Returns whether `target` will never write again. A task that is merely slow may still write.
     fn is_gone(&self, target: TaskId) -> bool;
 }
 
@@ -103,28 +103,28 @@ pub struct LocalAdapter<R> {
 }
 
 impl<R: Reach> LocalAdapter<R> {
-    /// The adapter of `task` on the plane of `segment`. Called once per task and plane (P2 of
+    /// Makes the adapter of `task` on the plane of `segment`. Called once per task and plane (P2 of
     /// [`crate::adapters::port`]).
     pub(crate) fn new(segment: Arc<Segment>, task: TaskId, fences: Fences, reach: R) -> Self {
         let port = Port::new(Arc::clone(&segment), task, fences);
         Self { port, shares: Shares::new(segment, task, fences), reach }
     }
 
-    /// Erases the type of the reach, so that programs are compiled for one type.
+    /// Erases the type of the reach, so that programs are compiled for one type of adapter.
     pub fn into_any(self) -> LocalAdapter<Box<dyn Reach>> {
         let Self { port, shares, reach } = self;
         LocalAdapter { port, shares, reach: Box::new(reach) }
     }
 }
 
-/// What the adapter of a segment can do.
+/// The capabilities of the adapter of a segment.
 pub(crate) fn caps(name: &'static str, max_body: usize) -> Caps {
     let (max_head, max_inline) = (MAX_HEAD, CELL_DATA);
     Caps { name, max_head, max_inline, max_body, copies_bodies: true }
 }
 
-// SAFETY: bodies are copied inside of the call. A7 is that of `crate::adapters::share`; a reach reads and
-// writes inside of its calls only. A8: after each read the word of WI1 is looked at.
+// SAFETY: bodies are copied inside the call. `crate::adapters::share` keeps A7; a reach reads and writes only inside
+// its calls. A8: the word of WI1 is checked after each read.
 unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
     fn caps(&self) -> Caps {
         caps(self.reach.name(), self.port.max_body())
@@ -172,7 +172,7 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         self.port.withdraw();
         let Self { shares, reach, port } = self;
         let end = |target| shares.end(target, || reach.is_gone(target));
-        // All of them, also behind one that is not over.
+        // Not short-circuited: every get is ended, even after one that is not over.
         (0..port.num_tasks() as TaskId).map(end).fold(true, |all, one| all & one)
     }
 
@@ -248,7 +248,7 @@ impl<R: Reach> SharedGets for LocalAdapter<R> {
         if self.shares.is_busy(target) {
             return Begun::Busy(into);
         }
-        // Before the get has a number: who knows that finds the region.
+        // Before the get has a number: a task that knows the number must find the region.
         self.reach.land(target, &into);
         Begun::Shared(self.shares.begin(target, remote, offset, into))
     }

@@ -1,11 +1,11 @@
-//! One context's window on its plane of a job segment: the rings it fills, the rings it polls, and the bells.
+//! One context's access to its plane of a job segment: the rings that it fills, the rings that it polls, and the bells.
 //!
-//! What moves frames in [`crate::adapters::local`].
+//! It moves the frames of [`crate::adapters::local`].
 //!
-//! - P1: the lifetime of the rings and bells inside a `Port` is that of its segment, which it holds.
-//!   They are not `'static`, only written so; none leaves the `Port`.
-//!   All of them stand behind a `Vec` or a `Box`: a reference that a function is passed, be it in a field,
-//!   has to be good until that function returns, and a port may be dropped by one that it was passed to.
+//! - P1: the rings and bells inside a `Port` live as long as its segment, which the port holds. They are declared
+//!   `'static`, but none leaves the `Port`. All of them are behind a `Vec` or a `Box`: a reference passed to a
+//!   function, even inside a field, must stay valid until that function returns, and a function may drop a port that it
+//!   was passed.
 //! - P2: a port is made once per task and plane, because each end of a ring has one owner.
 
 #![expect(unsafe_code, reason = "a port holds both the segment and views into it")]
@@ -23,16 +23,16 @@ use crate::adapters::slate::{Entry, Slate};
 use crate::body::Piece;
 use crate::bootstrap::board::Wait;
 
-/// What leads to one target.
+/// The ring to one target, and the target's bell.
 struct ToTarget {
     producer: Producer<'static>,
     bell: &'static Bell,
 }
 
-/// What comes from one origin.
+/// The ring from one origin.
 struct FromOrigin {
     ring: Consumer<'static>,
-    /// The task's own, beside each ring since every delivery counts there.
+    /// The task's own slate, stored beside each ring because every delivery is counted there.
     slate: &'static Slate,
 }
 
@@ -44,16 +44,16 @@ pub(crate) struct Port {
     targets: Vec<ToTarget>,
     /// By origin.
     origins: Vec<FromOrigin>,
-    /// How many rings are polled in turn: all of them, or none where marks say which.
+    /// How many rings are polled in turn: all, or none if marks tell which to poll.
     in_turn: usize,
-    /// The origin that is polled first next time, so that none starves.
+    /// The origin that the next poll begins with, so that none starves.
     first: usize,
     visits: Box<Visits<'static>>,
     segment: Arc<Segment>,
 }
 
 impl Port {
-    /// The port of `task` on the plane of `segment`. Called once per task and plane (P2).
+    /// Makes the port of `task` on the plane of `segment`. Called once per task and plane (P2).
     pub(crate) fn new(segment: Arc<Segment>, task: TaskId, fences: Fences) -> Self {
         // SAFETY: P1: the views are stored beside the `Arc` that keeps the segment, and dropping
         // them touches no segment memory, so the order of the fields does not matter.
@@ -129,7 +129,7 @@ impl Port {
         for _ in 0..self.in_turn {
             let from = next;
             next = if from + 1 == self.in_turn { 0 } else { from + 1 };
-            // Whether this task has taken in all that it sent to itself is seen without touching that ring.
+            // Equal positions show that this task has received all it sent to itself, without a load from that ring.
             if from == me
                 && self.targets[me].producer.position() == self.origins[me].ring.position()
             {
@@ -137,7 +137,7 @@ impl Port {
             }
             let polled = self.poll_origin(from, budget, events);
             if !matches!(polled, Ok(0)) {
-                // Frames are dealt with at once; the other origins come first next time.
+                // The frames are handled at once; the next poll begins with the other origins.
                 self.first = next;
                 return polled;
             }
@@ -145,7 +145,7 @@ impl Port {
         if self.in_turn == 0 { self.poll_marked(budget, events) } else { Ok(0) }
     }
 
-    /// [`Port::poll`] where marks say whose rings to look into.
+    /// [`Port::poll`] in jobs where marks tell which rings to poll.
     #[cold]
     #[inline(never)]
     fn poll_marked<E: Events>(
@@ -198,7 +198,7 @@ impl Port {
         slate.moved();
         self.targets[from].producer.hears();
         if consumer.gave_back() {
-            // The origin may sleep for want of this room (A6).
+            // The origin may be asleep until there is room (A6).
             self.targets[from].bell.ring(self.fences);
         }
         polled.map(|()| delivered)
@@ -215,9 +215,9 @@ impl Port {
         self.targets[target as usize].producer.stores_past_caches()
     }
 
-    /// This task has copied a part of a long message itself: that is progress, too.
+    /// Counts a piece of a long message that this task has copied itself: that is progress, too.
     pub(crate) fn moved(&self) {
-        // A task receives from itself at least.
+        // Every task has a ring from itself at least.
         self.origins[0].slate.moved();
     }
 
@@ -226,8 +226,8 @@ impl Port {
         self.segment.task(self.task as usize).wireup.withdrawal.set();
     }
 
-    /// What became of a read from `target` that is over: it does not count if the target has withdrawn (A8), or if this
-    /// task is lost itself, since the target may have taken its memory back then.
+    /// The outcome of a completed read from `target`. The read is void if the target has withdrawn (A8), or if this
+    /// task is lost itself, since the target may then have reused its memory.
     pub(crate) fn unless_withdrawn(
         &self,
         target: TaskId,
@@ -251,7 +251,7 @@ impl Port {
         is_lost(&self.segment, task)
     }
 
-    /// The handle on this task's bell and slate.
+    /// Returns a handle on this task's bell and slate.
     pub(crate) fn handle(&self) -> Arc<BellAndSlate> {
         let segment = Arc::clone(&self.segment);
         Arc::new(BellAndSlate { segment, task: self.task, fences: self.fences })
@@ -263,7 +263,7 @@ fn corrupt(origin: TaskId, damage: RingDamage) -> AdapterError {
     AdapterError::Corrupt { origin, what: damage.what() }
 }
 
-/// How often tasks of the segment's job were declared lost.
+/// How many times tasks of the segment's job were declared lost.
 pub(crate) fn losses(segment: &Segment) -> usize {
     segment.job().losses.load(Ordering::Acquire) as usize // SYNC: losses
 }
@@ -273,17 +273,17 @@ pub(crate) fn is_lost(segment: &Segment, task: TaskId) -> bool {
     segment.wireup(task as usize).is_lost.load(Ordering::Acquire) != 0 // SYNC: loss of a task
 }
 
-/// Declares `task` lost and wakes everybody, in all contexts. Who sees it marked sees all frames that it had sent.
+/// Declares `task` lost and wakes every task, in all contexts. A task that sees the mark sees all frames sent before.
 pub(crate) fn declare_lost(segment: &Segment, task: TaskId) {
     segment.wireup(task as usize).is_lost.store(1, Ordering::Release); // SYNC: loss of a task
-    // Also where it was declared lost before: whoever did that may have ended in between.
+    // Counted even if the task was declared lost before: that caller may have ended before it counted.
     segment.job().losses.fetch_add(1, Ordering::Release); // SYNC: losses
     for plane in segment.contexts() {
         plane.tasks().for_each(|block| block.bell.0.ring(Fences::Symmetric));
     }
 }
 
-/// A context's bell and slate, apart from its port: threads that do not hold the port sleep, ring and publish here.
+/// A context's bell and slate, for threads that do not hold its port: they sleep, ring and publish here.
 pub(crate) struct BellAndSlate {
     segment: Arc<Segment>,
     task: TaskId,
@@ -314,7 +314,7 @@ impl Doorbell for BellAndSlate {
     }
 
     fn ring(&self) {
-        // Rare, and the caller may have published in ways that the compiler fence does not bind.
+        // Rare; and a compiler fence may not order what the caller has published.
         self.bell().ring(Fences::Symmetric);
     }
 

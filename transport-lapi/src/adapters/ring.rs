@@ -1,22 +1,21 @@
 //! The ring of an ordered pair of tasks: fixed cells, one producer, one consumer.
 //!
-//! A cell is five cache lines. Its first word holds a lap number that is written last, so the
-//! consumer needs to look at nothing else, and a short frame moves in one line: no head or tail
-//! index is exchanged per message. The memory is borrowed, which lets loom run the same code.
-//! Used by [`crate::adapters::port`]; a body that does not fit goes to [`crate::adapters::bulk`].
+//! A cell is five cache lines. Its first word contains a lap number that is written last, so the consumer needs to poll
+//! nothing else, and a short frame moves in one line: no head or tail index is exchanged per message. The memory is
+//! borrowed, so loom can run the same code. Used by [`crate::adapters::port`]; a body that does not fit goes to
+//! [`crate::adapters::bulk`].
 //!
-//! - R1: the cell at position `p` is ready when its lap is `p + 1`. Positions count up and wrap at
-//!   2^32; an old lap is a whole number of rings lower, and zero, the initial one, is never awaited
-//!   before the cell was written. So a stale lap never matches.
-//! - R2: cells from the consumer's published position up to the producer's are the consumer's, the
-//!   others are the producer's. The lap hands a cell over, the published position hands it back.
-//! - R3: no deadlock. The consumer publishes at every quarter of the ring, so once it has seen all
-//!   frames at least three quarters are free for the producer.
-//! - R4: everything read from the cell is the peer's claim: loaded once, checked, and the checked
-//!   copy is used. The lap is compared for equality only, so no value there does harm. A damaged
-//!   cell is skipped.
-//! - R5: the position is advanced before the sink runs and published after, so a sink that panics
-//!   neither repeats a frame nor gives its memory away early.
+//! - R1: the cell at position `p` is ready when its lap is `p + 1`. Positions count up and wrap at 2^32. An old lap is
+//!   lower by a whole number of rings, and zero, the initial one, is not expected before the cell has been written. So
+//!   a stale lap never matches.
+//! - R2: the cells from the consumer's published position up to the producer's belong to the consumer, the others to
+//!   the producer. The lap passes a cell to the consumer, the published position passes it back.
+//! - R3: no deadlock. The consumer publishes at every quarter of the ring, so once it has seen all frames at least
+//!   three quarters are free for the producer.
+//! - R4: everything read from the cell is untrusted: it is loaded once, checked, and the checked copy is used. The lap
+//!   is only compared for equality, so no value there does harm. A damaged cell is skipped.
+//! - R5: the position is advanced before the sink runs and published after, so a sink that panics neither repeats a
+//!   frame nor frees its memory early.
 
 #![expect(unsafe_code, reason = "the cells are memory shared with a peer")]
 
@@ -32,7 +31,7 @@ use crate::region::{ForeignBytes, RecvPart, SendRegion, copy_short};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use crate::sys;
 
-/// Bytes of a cell behind its two words.
+/// Bytes of a cell after its two words.
 pub(crate) const CELL_DATA: usize = CELL_BYTES - STAMPS;
 
 /// Bytes of a cell's two words.
@@ -41,21 +40,21 @@ const STAMPS: usize = 16;
 /// Largest head of a frame.
 pub(crate) const MAX_HEAD: usize = 256;
 
-/// The body lies in the cell, behind the head.
+/// Kind of a frame whose body is in the cell, after the head.
 const INLINE: u16 = 0;
-/// The body lies in the bulk area.
+/// Kind of a frame whose body is in the bulk area.
 const BULK: u16 = 1;
 
-/// From this length on, bodies for a processor that is far away are stored past the caches: the lines would be fetched
-/// from there to be overwritten, and fetched back to be read.
+/// Bodies of at least this length for a distant processor are stored past the caches. Otherwise their lines would be
+/// fetched from there to be overwritten, and fetched back to be read.
 const PAST_CACHES: usize = 4 << 10;
 
-/// After so many frames in a row, without one from the consumer's side in between, the next one is taken for a part of
-/// a stream, which one more will follow: more than a dialogue has in which each side answers and then asks. In a
-/// dialogue the consumer looks at the next lines already, and both would pull at them.
+/// After so many frames in a row, without one from the consumer in between, the producer assumes a stream and
+/// prefetches the next cell. A dialogue in which each side answers and then asks has fewer in a row. In a dialogue the
+/// consumer polls the next lines already, and both ends would compete for them.
 const STREAM: u32 = 3;
 
-/// What stands beside the lap of a frame with a short head whose body lies in the cell.
+/// The upper half of the stamp of a frame that has a short head and its body in the cell.
 const SHORT_INLINE: u32 = SHORT_HEAD as u32 | (INLINE as u32) << 16;
 
 /// One cell.
@@ -63,15 +62,15 @@ const SHORT_INLINE: u32 = SHORT_HEAD as u32 | (INLINE as u32) << 16;
 pub(crate) struct Cell {
     /// Lap, length of the head, kind: from the low bits up, 32, 16 and 16.
     stamp: AtomicU64,
-    /// Length of the body, position in the bulk area: 32 bits each.
+    /// Length of the body and position in the bulk area: 32 bits each.
     extent: AtomicU64,
     data: UnsafeCell<[MaybeUninit<u8>; CELL_DATA]>,
 }
 
-// SAFETY: R2 says who may touch `data`.
+// SAFETY: R2 determines which end may access `data`.
 unsafe impl Sync for Cell {}
 
-/// What the consumer tells the producer. Written by the consumer only.
+/// What the consumer publishes to the producer. Only the consumer writes it.
 #[repr(C, align(128))]
 pub(crate) struct Indices {
     cells: AtomicU32,
@@ -79,7 +78,7 @@ pub(crate) struct Indices {
 }
 
 impl Indices {
-    /// What both are now.
+    /// The current value of both.
     fn both(&self) -> (u32, u32) {
         (self.cells.load(Ordering::Relaxed), self.bulk.load(Ordering::Relaxed))
     }
@@ -89,7 +88,7 @@ const _: () = assert!(
     cfg!(loom) || (size_of::<Cell>() == CELL_BYTES && size_of::<Indices>() == INDICES_BYTES)
 );
 
-/// How a peer damaged the ring. One variant per violation; each has a test that provokes it.
+/// How a peer damaged the ring. There is one variant per violation, and each has a test that provokes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RingDamage {
     /// A head longer than any frame's.
@@ -98,20 +97,20 @@ pub(crate) enum RingDamage {
     InlineLength,
     /// A body longer than any frame's.
     BodyLength,
-    /// Neither inline nor bulk.
+    /// Neither inline nor bulk: an unknown kind.
     Kind,
     /// A bulk body that starts inside a line or crosses the end of the area.
     BulkPlace,
-    /// A bulk body outside of what the producer may have filled.
+    /// A bulk body outside the part that the producer may have filled.
     BulkRange,
-    /// The consumer freed cells that it never had.
+    /// The consumer freed cells that it never received.
     CellCredit,
-    /// The consumer freed bulk memory that it never had.
+    /// The consumer freed bulk memory that it never received.
     BulkCredit,
 }
 
 impl RingDamage {
-    /// The damage in words.
+    /// Describes the damage.
     pub(crate) const fn what(self) -> &'static str {
         match self {
             Self::HeadLength => "a frame's head is longer than a head can be",
@@ -126,7 +125,7 @@ impl RingDamage {
     }
 }
 
-/// The memory of one ring. Lengths of both slices are powers of two.
+/// The memory of one ring. The lengths of both slices are powers of two.
 #[derive(Clone, Copy)]
 pub(crate) struct Ring<'m> {
     pub(crate) cells: &'m [Cell],
@@ -145,13 +144,13 @@ impl<'m> Ring<'m> {
 pub(crate) struct Producer<'m> {
     ring: Ring<'m>,
     position: u32,
-    /// The consumer's published position as last seen.
+    /// The consumer's published position when last loaded.
     freed: u32,
     bulk: BulkProducer<'m>,
-    /// Frames since one has come from the consumer's side, at most [`STREAM`].
+    /// Frames since the last one from the consumer, at most [`STREAM`].
     in_a_row: u32,
     distance: Distance,
-    /// What the consumer's line held when this end looked at it last.
+    /// The consumer's published values when last loaded.
     seen: (u32, u32),
 }
 
@@ -169,10 +168,10 @@ impl<'m> Producer<'m> {
         }
     }
 
-    /// Offers one frame. [`Post::Full`] took nothing.
+    /// Offers one frame. [`Post::Full`] means that nothing was taken.
     ///
     /// # Panics
-    /// When the head or the body is longer than the adapter's `Caps` say.
+    /// If the head or the body is longer than the adapter's `Caps` allow.
     #[inline(always)]
     pub(crate) fn offer(&mut self, head: &[u8], body: Piece<'_>) -> Result<Post, RingDamage> {
         let Piece::Span(span) = body else { return self.offer_otherwise(head, body) };
@@ -183,13 +182,13 @@ impl<'m> Producer<'m> {
         Ok(Post::Taken)
     }
 
-    /// [`Producer::offer_otherwise`] of a span, which comes in registers.
+    /// [`Producer::offer_otherwise`] of a span, which is passed in registers.
     #[inline(never)]
     fn offer_long(&mut self, head: &[u8], span: SendRegion) -> Result<Post, RingDamage> {
         self.offer_otherwise(head, Piece::Span(span))
     }
 
-    /// What [`Producer::offer`] does where the ring may be full, or the body is longer or no span.
+    /// [`Producer::offer`] for the other cases: the ring may be full, or the body is long or not a span.
     fn offer_otherwise(&mut self, head: &[u8], body: Piece<'_>) -> Result<Post, RingDamage> {
         assert!(head.len() <= MAX_HEAD, "callers respect Caps::max_head");
         if self.full() && self.still_full()? {
@@ -206,7 +205,7 @@ impl<'m> Producer<'m> {
         let freed = self.bulk.freed;
         let stored = self.bulk.store(body, past_caches, &self.ring.indices.bulk)?;
         if self.bulk.freed != freed {
-            // It has looked at the consumer's line.
+            // `store` has loaded the consumer's line.
             self.seen = self.ring.indices.both();
         }
         let Some(start) = stored else {
@@ -217,7 +216,7 @@ impl<'m> Producer<'m> {
         Ok(Post::Taken)
     }
 
-    /// Fills the cell at the position and hands it over: `head`, then `inline`.
+    /// Fills the next cell with `head` and `inline`, and passes it to the consumer.
     #[inline(always)]
     fn publish(&mut self, head: &[u8], inline: ForeignBytes<'_>, kind: u16, extent: u64) {
         let cell = self.ring.cell(self.position);
@@ -242,15 +241,15 @@ impl<'m> Producer<'m> {
         }
     }
 
-    /// A frame has come from the consumer's side: what goes there is no stream.
+    /// Notes that a frame has come from the consumer, so the frames to it are not a stream.
     #[inline(always)]
     pub(crate) fn hears(&mut self) {
         self.in_a_row = 0;
     }
 
-    /// Whether long bodies are stored past the caches, since the consumer's processor is far away. Now and then, where
-    /// the consumer has written its line since this end looked at it, a look is timed. The values are not used: a claim
-    /// that says nothing can do no harm.
+    /// Whether long bodies are stored past the caches because the consumer's processor is distant. If the consumer has
+    /// written its line since this end last loaded it, a load is timed now and then. The loaded values are not used, so
+    /// a wrong claim does no harm.
     pub(crate) fn stores_past_caches(&mut self) -> bool {
         let Self { ring, distance, seen, .. } = self;
         let look = || {
@@ -262,7 +261,7 @@ impl<'m> Producer<'m> {
         sys::STORES_PAST_CACHES && distance.ask(look)
     }
 
-    /// The next position that is filled.
+    /// The position that is filled next.
     #[inline(always)]
     pub(crate) fn position(&self) -> u32 {
         self.position
@@ -273,7 +272,7 @@ impl<'m> Producer<'m> {
         self.position.wrapping_sub(self.freed) as usize >= self.ring.cells.len()
     }
 
-    /// Looks up the room that the consumer has freed meanwhile.
+    /// Loads how much the consumer has freed meanwhile.
     #[cold]
     fn still_full(&mut self) -> Result<bool, RingDamage> {
         let claim = self.ring.indices.cells.load(Ordering::Acquire); // SYNC: cell credit
@@ -287,9 +286,10 @@ impl<'m> Producer<'m> {
     }
 }
 
-/// Asks for the lines of the cell behind this one, as many as `len` bytes take. The consumer's cache has them since the
-/// lap before; asked for now, they are here when the next frame is written. Behind the last cell there is something
-/// else, once in a lap, and where the ring is full the consumer still needs them: both cost a little, and do no harm.
+/// Prefetches the lines of the next cell that `len` bytes occupy. They are in the consumer's cache since the previous
+/// lap; requested now, they are here when the next frame is written. After the last cell, once in a lap, this
+/// prefetches something else, and in a full ring the consumer still needs the lines: both cost a little, and do no
+/// harm.
 #[inline(always)]
 fn expect_another(cell: *const Cell, len: usize) {
     let next = cell.wrapping_add(1);
@@ -312,7 +312,7 @@ pub(crate) struct Consumer<'m> {
     position: u32,
     published: u32,
     bulk: BulkConsumer<'m>,
-    /// Bytes of the body in the last frame's cell, if its head was short; else 0.
+    /// Length of the last frame's body if it was in the cell with a short head; else 0.
     last: usize,
     /// Whether room was freed since the last call of [`Consumer::gave_back`].
     gave_back: bool,
@@ -330,8 +330,8 @@ impl<'m> Consumer<'m> {
         }
     }
 
-    /// Gives the next frame of `origin`, whose ring this is, to `events`; `false` when none is ready. An
-    /// error means that the next frame was damaged and is skipped.
+    /// Passes the next frame of `origin`, whose ring this is, to `events`; returns `false` if none is ready. An error
+    /// means that the next frame was damaged and is skipped.
     #[inline(always)]
     pub(crate) fn take<E: Events>(
         &mut self,
@@ -363,7 +363,7 @@ impl<'m> Consumer<'m> {
         Ok(true)
     }
 
-    /// Tells the producer of all cells that are free again.
+    /// Publishes to the producer that all consumed cells are free again.
     #[inline]
     fn give_back(&mut self) {
         self.ring.indices.cells.store(self.position, Ordering::Release); // SYNC: cell credit
@@ -371,8 +371,8 @@ impl<'m> Consumer<'m> {
         self.gave_back = true;
     }
 
-    /// Checks the claims of a ready cell (R4) and gives the frame to `events`. `shape` is what stands
-    /// beside the lap.
+    /// Checks the contents of a ready cell (R4) and passes the frame to `events`. `shape` is the upper half of its
+    /// stamp.
     #[inline(never)]
     fn deliver<E: Events>(
         &mut self,
@@ -401,8 +401,7 @@ impl<'m> Consumer<'m> {
             BULK => {
                 self.bulk.take((extent >> 32) as u32, body_len, |place| {
                     cell.with_head(head_len, |head, _| {
-                        // SAFETY: the claim was checked to lie in the bulk area, which stays mapped
-                        // (G3).
+                        // SAFETY: the range was checked to lie in the bulk area, which stays mapped (G3).
                         let body = unsafe { ForeignBytes::new(place, body_len) };
                         match head.try_into() {
                             Ok(short) => events.short(origin, short, body),
@@ -417,20 +416,20 @@ impl<'m> Consumer<'m> {
         }
     }
 
-    /// The next position that is taken.
+    /// The position that is taken next.
     #[inline(always)]
     pub(crate) fn position(&self) -> u32 {
         self.position
     }
 
-    /// Asks for the lines behind the first one of the awaited cell, as many as the last frame had: when a frame like
-    /// that comes, their transfers overlap.
+    /// Prefetches the lines of the awaited cell after the first one, as many as the last frame occupied: if the next
+    /// frame is similar, their transfers overlap.
     #[inline(always)]
     pub(crate) fn fetch_awaited(&self) {
         self.ring.cell(self.position).fetch(STAMPS + SHORT_HEAD + self.last);
     }
 
-    /// Whether the consumer has published free room since the last call: the producer may sleep until there is some.
+    /// Whether room was published since the last call. If so, the producer may be asleep, waiting for it.
     #[inline(always)]
     pub(crate) fn gave_back(&mut self) -> bool {
         std::mem::take(&mut self.gave_back)
@@ -438,8 +437,8 @@ impl<'m> Consumer<'m> {
 }
 
 impl Cell {
-    /// Copies `head_len` bytes of head out, so that the peer cannot change them any more, and lends
-    /// them with the address of what follows. `head_len` is at most [`MAX_HEAD`].
+    /// Copies `head_len` bytes of head, so that the peer cannot change them any more, and lends them with the address
+    /// of what follows. `head_len` is at most [`MAX_HEAD`].
     #[inline(always)]
     fn with_head(&self, head_len: usize, body: impl FnOnce(&[u8], *const u8)) {
         let mut head = [MaybeUninit::<u8>::uninit(); MAX_HEAD];
@@ -456,18 +455,18 @@ impl Cell {
         });
     }
 
-    /// Gives the frame of a cell to `events`: a short head, and a body of `body_len` bytes, which was
-    /// checked to lie in the cell.
+    /// Passes the frame of a cell to `events`: a short head, and a body of `body_len` bytes, which was checked to lie
+    /// in the cell.
     #[inline(always)]
     fn deliver_short<E: Events>(&self, body_len: usize, origin: TaskId, events: &mut E) {
         if body_len > LINE - STAMPS - SHORT_HEAD {
-            // The body's lines come while the head is looked at.
+            // The lines of the body arrive while the head is handled.
             self.fetch(CELL_BYTES);
         }
         self.data.with(|data| {
             let data = data.cast::<u8>();
-            // SAFETY: head and body lie in the cell, which is the consumer's (R2) and stays mapped
-            // (G3). The head is copied out; any bytes are one.
+            // SAFETY: head and body lie in the cell, which is the consumer's (R2) and stays mapped (G3). The head is
+            // copied; any bytes are valid.
             let (head, body) = unsafe {
                 let head = data.cast::<[u8; SHORT_HEAD]>().read();
                 (head, ForeignBytes::new(data.add(SHORT_HEAD), body_len))
@@ -476,7 +475,7 @@ impl Cell {
         });
     }
 
-    /// Asks for the lines of the first `len` bytes, but for the first one.
+    /// Prefetches the lines of the first `len` bytes, except the first line.
     #[inline(always)]
     fn fetch(&self, len: usize) {
         let cell: *const Self = self;

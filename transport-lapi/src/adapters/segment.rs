@@ -1,18 +1,17 @@
 //! The memory of a job, and typed views into it.
 //!
-//! [`crate::adapters::threads`] allocates one block for all tasks; [`crate::adapters::shm`] maps one
-//! file into each. Both see the same bytes through [`Segment`], and both start from zeros.
+//! [`crate::adapters::threads`] allocates one block for all tasks; [`crate::adapters::shm`] maps one file into each
+//! process. Both see the same bytes through [`Segment`], and both start from zeros.
 //!
-//! A `Segment` shows the plane of one context; those of the others are had from it. All of them share the memory,
-//! which goes with the last one.
+//! A `Segment` shows the plane of one context, and can make a `Segment` for any other. All of them share the memory,
+//! which is freed with the last one.
 //!
 //! - S1: `start..start + layout.bytes()` is readable and writable for the life of the `Segment`, which holds the
-//!   memory; `start` is a multiple of [`SEPARATION`], and `base` is where its plane begins, inside of that.
-//! - S2: the types that are viewed are `repr(C)`, valid for every bit pattern, and made of atomics
-//!   and cells only, so that shared references to them may be written through by anyone. Loom's
-//!   types are none of that, so no segment is made in a model.
-//! - S3: each view of a plane has its own bytes (LY1 of [`crate::adapters::layout`]) and its type's alignment
-//!   (LY2).
+//!   memory. `start` is a multiple of [`SEPARATION`], and `base`, inside that range, is where its plane begins.
+//! - S2: the types of the views are `repr(C)`, valid for every bit pattern, and made only of atomics and cells, so that
+//!   anyone may write through shared references to them. Loom's types are none of that, so no segment is made in a
+//!   model.
+//! - S3: each view of a plane has its own bytes (LY1 of [`crate::adapters::layout`]) and its type's alignment (LY2).
 
 #![expect(unsafe_code, reason = "views of one block of memory as the types that lie in it")]
 
@@ -34,51 +33,51 @@ use crate::adapters::withdrawal::Withdrawal;
 use crate::fork::ProcessMark;
 use crate::sync::FutexWord;
 
-/// What concerns the whole job: the second line pair of the header page, behind the facts.
+/// Data of the whole job: the second pair of lines in the header page, after the facts.
 #[repr(C, align(128))]
 pub(crate) struct JobBlock {
-    /// How often tasks were declared lost.
+    /// How many times tasks were declared lost.
     pub(crate) losses: AtomicU32,
     /// How many tasks have attached.
     pub(crate) attached: FutexWord,
     /// How many tasks have probed.
     pub(crate) probed: FutexWord,
-    /// Where the job goes on without tasks that are lost: the launcher's process; else 0.
+    /// The launcher's process if the job goes on without lost tasks; else 0.
     pub(crate) keeper: AtomicU32,
 }
 
-/// What concerns one task.
+/// Data of one task.
 #[repr(C)]
 pub(crate) struct TaskBlock {
     pub(crate) bell: BellLine,
     pub(crate) wireup: WireupLine,
 }
 
-/// The bell alone in its lines: every sender looks at it after every frame.
+/// The bell, alone in its lines, since every sender loads it after every frame.
 #[repr(C, align(128))]
 pub(crate) struct BellLine(pub(crate) Bell);
 
-/// What a task tells the others while the job starts.
+/// What a task publishes to the others while the job starts.
 #[repr(C, align(128))]
 pub(crate) struct WireupLine {
     /// Process of the task; 0 until it has attached.
     pub(crate) pid: AtomicU32,
-    /// The namespace in which the number of the process means something; 0 if that is not known.
+    /// The PID namespace in which `pid` is valid; 0 if unknown.
     pub(crate) pid_namespace: AtomicU64,
-    /// 1 when the process is registered for asymmetric fences.
+    /// 1 if the process is registered for asymmetric fences.
     pub(crate) light_fences: AtomicU32,
-    /// What the task met when it read its successor's memory.
+    /// The result of the task's probe of its successor's memory.
     pub(crate) verdict: AtomicU32,
     /// Address of a cell in the task's own memory.
     pub(crate) probe_addr: AtomicU64,
-    /// What that cell holds.
+    /// The value of that cell.
     pub(crate) probe_value: AtomicU64,
-    /// 1 when the number of the process is its own until the job is over: the launcher, whose child it is,
-    /// reaps it then.
+    /// 1 if no other process can get this number until the job is over, since the process is a child of the launcher,
+    /// which reaps it only then.
     pub(crate) keeps_pid: AtomicU32,
-    /// 1 when the task was declared lost.
+    /// 1 if the task was declared lost.
     pub(crate) is_lost: AtomicU32,
-    /// Set when the task gives up. Beside what nobody writes any more, since gets look at it.
+    /// Set when the task gives up. Gets load it, so it is beside words that are hardly written after the start.
     pub(crate) withdrawal: Withdrawal,
 }
 
@@ -90,7 +89,7 @@ const _: () = assert!(cfg!(loom) || size_of::<Slate>() == SLATE_BYTES);
 const _: () = assert!(align_of::<Words>() <= SEPARATION && align_of::<Slate>() <= SEPARATION);
 const _: () = assert!(align_of::<Cell>() <= LINE && align_of::<BulkLine>() <= LINE);
 
-/// Where the bytes come from, and how they go back.
+/// The source of the memory, and so the way to free it.
 enum Backing {
     Heap {
         block: NonNull<u8>,
@@ -99,34 +98,34 @@ enum Backing {
     Mapping {
         start: NonNull<u8>,
         bytes: usize,
-        /// Of the process that has it; a fork has something else there, or nothing.
+        /// The process that has the mapping; in a fork this range is unmapped or used otherwise.
         process: ProcessMark,
     },
 }
 
-// SAFETY: the memory is not tied to a thread, and its owner does nothing but give it back.
+// SAFETY: the memory is not tied to a thread, and this owner only frees it.
 unsafe impl Send for Backing {}
 // SAFETY: as above.
 unsafe impl Sync for Backing {}
 
-/// The memory of a job as one context of a task sees it.
+/// The memory of a job as seen by one context of a task.
 pub(crate) struct Segment {
     start: NonNull<u8>,
     /// Where the context's plane begins.
     base: NonNull<u8>,
     context: usize,
     layout: Layout,
-    /// Held for S1.
+    /// Keeps the memory for S1.
     memory: Arc<Backing>,
 }
 
-// SAFETY: the memory is not tied to a thread, and S2 says how its bytes are shared.
+// SAFETY: the memory is not tied to a thread, and S2 states how its bytes are shared.
 unsafe impl Send for Segment {}
 // SAFETY: as above.
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// A block of zeros on the heap; the plane of context 0.
+    /// Allocates a block of zeros on the heap, and returns the plane of context 0.
     pub(crate) fn on_heap(layout: Layout) -> Result<Self, AdapterError> {
         if cfg!(loom) {
             unreachable!("no segment is made in a model (S2)");
@@ -135,8 +134,8 @@ impl Segment {
             action: "allocate the job's memory",
             source: io::ErrorKind::OutOfMemory.into(),
         };
-        // The allocator hands out fresh zero pages untouched for ordinary alignments only, so the
-        // block is longer and the alignment is made here.
+        // The allocator returns fresh zero pages without touching them only for ordinary alignments. So the block is
+        // longer, and is aligned here.
         let block_layout =
             alloc::Layout::from_size_align(layout.bytes() + SEPARATION, align_of::<u64>())
                 .map_err(|_| failed())?;
@@ -152,7 +151,7 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Takes over a shared mapping; the plane of context 0.
+    /// Takes over a shared mapping, and returns the plane of context 0.
     ///
     /// # Safety
     /// S1 holds for `start` and `layout`, the mapping starts at `start`, and nobody else unmaps it.
@@ -165,16 +164,16 @@ impl Segment {
         Self { start, base: start, context: 0, layout, memory }
     }
 
-    /// The plane of `context`, in the same memory.
+    /// Returns the plane of `context`, in the same memory.
     pub(crate) fn of_context(&self, context: usize) -> Self {
         assert!(context < self.layout.contexts(), "contexts are numbered below their number");
         let Self { start, layout, .. } = *self;
-        // SAFETY: inside of the memory (S1, LY1).
+        // SAFETY: inside the memory (S1, LY1).
         let base = unsafe { start.add(layout.plane_at(context)) };
         Self { start, base, context, layout, memory: Arc::clone(&self.memory) }
     }
 
-    /// The planes of all contexts, in order.
+    /// Returns the planes of all contexts, in order.
     pub(crate) fn contexts(&self) -> impl Iterator<Item = Self> + '_ {
         (0..self.layout.contexts()).map(|context| self.of_context(context))
     }
@@ -183,12 +182,12 @@ impl Segment {
         &self.layout
     }
 
-    /// Which context's plane this is.
+    /// The context whose plane this is.
     pub(crate) const fn context(&self) -> usize {
         self.context
     }
 
-    /// The job's own block, the same on all planes.
+    /// The job's block, the same on all planes.
     pub(crate) fn job(&self) -> &JobBlock {
         self.of_first_plane(SEPARATION)
     }
@@ -198,19 +197,19 @@ impl Segment {
         self.view(self.layout.task_at(task))
     }
 
-    /// What `task` tells of itself: on the plane of context 0, for all of them.
+    /// What `task` publishes about itself: on the plane of context 0 for all contexts.
     pub(crate) fn wireup(&self, task: usize) -> &WireupLine {
         assert!(task < self.layout.tasks(), "tasks of a job are numbered below its size");
         &self.of_first_plane::<TaskBlock>(self.layout.task_at(task)).wireup
     }
 
-    /// What the threads of `task` wait for.
+    /// The slate of `task`: what its threads wait for.
     pub(crate) fn slate(&self, task: usize) -> &Slate {
         assert!(task < self.layout.tasks(), "tasks of a job are numbered below its size");
         self.view(self.layout.slate_at(task))
     }
 
-    /// Writes what must stand in the blocks of `task` before any task sends.
+    /// Initialises the blocks of `task`, before any task sends.
     pub(crate) fn set_up(&self, task: usize) {
         if self.layout.tasks() > MOST_POLLED {
             for plane in self.contexts() {
@@ -235,35 +234,35 @@ impl Segment {
         }
     }
 
-    /// The words by which `origin` shares a get with its `target`.
+    /// The words that `origin` uses to share a get with `target`.
     pub(crate) fn share(&self, origin: usize, target: usize) -> &Words {
         let tasks = self.layout.tasks();
         assert!(origin < tasks && target < tasks, "tasks of a job are numbered below its size");
         self.view(self.layout.share_at(origin, target))
     }
 
-    /// The address of `len` bytes from `at` on, for the kernel.
+    /// The address of `len` bytes at `at`, for the kernel.
     pub(crate) fn pages(&self, at: usize, len: usize) -> NonNull<[u8]> {
         assert!(at + len <= self.layout.plane_bytes(), "the layout names places of its plane");
-        // SAFETY: inside of the plane (S1).
+        // SAFETY: inside the plane (S1).
         NonNull::slice_from_raw_parts(unsafe { self.base.add(at) }, len)
     }
 
-    /// Called with places of the layout and the types that lie there only.
+    /// A view of the bytes at `at`. Callers pass only places of the layout, with the types that are there.
     fn view<T>(&self, at: usize) -> &T {
         debug_assert!(at + size_of::<T>() <= self.layout.plane_bytes());
         // SAFETY: S1 to S3.
         unsafe { self.base.add(at).cast().as_ref() }
     }
 
-    /// As [`Segment::view`], on plane 0.
+    /// Like [`Segment::view`], on plane 0.
     fn of_first_plane<T>(&self, at: usize) -> &T {
         debug_assert!(at + size_of::<T>() <= self.layout.plane_bytes());
         // SAFETY: S1 to S3.
         unsafe { self.start.add(at).cast().as_ref() }
     }
 
-    /// As [`Segment::view`], for `len` of them.
+    /// Like [`Segment::view`], for `len` values.
     fn views<T>(&self, at: usize, len: usize) -> &[T] {
         debug_assert!(at + len * size_of::<T>() <= self.layout.plane_bytes());
         // SAFETY: S1 to S3.
@@ -278,7 +277,7 @@ impl Drop for Backing {
             Self::Heap { block, layout } => unsafe { alloc::dealloc(block.as_ptr(), layout) },
             Self::Mapping { process, .. } if process.is_fork() => {}
             Self::Mapping { start, bytes, .. } => {
-                // SAFETY: `from_mapping` gave us the mapping, in this process, and no view outlives its segment.
+                // SAFETY: `from_mapping` took over the mapping, in this process, and no view outlives its segment.
                 let unmapped = unsafe { rustix::mm::munmap(start.as_ptr().cast(), bytes) };
                 debug_assert!(unmapped.is_ok(), "a mapping of our own can be unmapped");
             }

@@ -1,33 +1,32 @@
 //! Shared gets: long reads that both of their ends carry out.
 //!
-//! The bytes of a get lie in the target's memory and go to the origin's. Either end can copy them: the origin reads
-//! out of the target's memory, the target writes into the origin's. In a shared get both do. An end *claims* a slice
-//! of the bytes, copies it and claims the next one, the origin from the beginning upwards, the target from the end
-//! downwards, until they meet. A target that computes claims nothing, and costs nothing: the origin copies all.
+//! The bytes of a get move from the target's memory to the origin's. Either end can copy them: the origin reads from
+//! the target's memory, the target writes into the origin's. In a shared get both do. An end *claims* a slice of the
+//! bytes, copies it and claims the next one, the origin from the beginning upwards, the target from the end downwards,
+//! until they meet. A target that computes claims nothing and costs nothing: the origin copies everything.
 //!
-//! Each ordered pair of tasks has some [`Words`] of shared memory for this, and so one such get at a time. One word says
-//! what is not claimed yet, and to claim is a compare-exchange of it; another one counts what the target has written.
-//! The get is over when nothing is left to claim and the target has written all that it has claimed. Both reaches of
-//! [`crate::adapters::local`] use [`Shares`], and differ in how they copy.
+//! For each ordered pair of tasks there is one [`Words`] in shared memory, and so one such get at a time. One word
+//! contains what is not yet claimed, and a claim is a compare-exchange of it; another counts what the target has
+//! written. The get is over when nothing is left to claim and the target has written all that it has claimed. The
+//! adapters for threads and for processes ([`crate::adapters::local`]) both use [`Shares`], and differ in how they
+//! copy.
 //!
-//! - U1: bytes are claimed by one end. [`Words::claims`] holds the number of the get and what is left
-//!   between the two ends; a claim is a compare-exchange of all that. The origin alone sets another
-//!   number, and it closes by claiming all that is left.
-//! - U2: the target writes only what it has claimed, and counts it when it is written. The origin knows
-//!   how much the target has claimed: all but its own. When the count has come to that and nothing is
-//!   left to claim, nobody writes any more. Only then does the get end, and only after that are the
-//!   words used for another one.
-//! - U3: where the bytes go is written before the number is, and stays until the get has ended. So
-//!   what a target has read between seeing the number and claiming a slice of it is of that get.
-//! - U4: a target that could not write hands its slice back with the count, and helps no more. The
-//!   origin copies it.
-//! - U5: what stands in the words is the peer's claim. It is checked before it is used; a count that
-//!   cannot be ends the get with an error.
-//!   The address is that of foreign memory, of which nobody else could say whether it is right: it
-//!   stands there with a seal, so that damage to either shows.
-//! - U6: a get that fails or is ended early is over when the target has written what it had claimed. A process that
-//!   is gone writes nothing; one that is stopped in the middle of a slice keeps the get from being over until it goes
-//!   on or is gone. Nothing here waits for that: callers ask again.
+//! - U1: each byte is claimed by one end only. [`Words::claims`] contains the number of the get and the range left
+//!   between the two ends; a claim is a compare-exchange of both together. Only the origin sets another number, and it
+//!   closes the get by claiming all that is left.
+//! - U2: the target writes only what it has claimed, and counts it after writing. The origin knows how much the target
+//!   has claimed: all that it has not claimed itself. When the count has reached that and nothing is left to claim,
+//!   nobody writes any more. Only then does the get end, and only after that are the words used for another one.
+//! - U3: the destination is written before the number, and stays until the get has ended. So if a target reads it after
+//!   seeing the number and before claiming a slice of that get, it belongs to that get.
+//! - U4: a target that could not write returns its slice together with the count, and helps no more. The origin copies
+//!   that slice.
+//! - U5: the words are untrusted. They are checked before they are used, and an impossible count ends the get with an
+//!   error. The address is one in foreign memory, which this task cannot check; so a seal is stored with it, which
+//!   reveals damage to either.
+//! - U6: a get that fails or is ended early is over when the target has written what it had claimed. A process that is
+//!   gone writes nothing; one that is stopped in the middle of a slice delays the end until it continues or is gone.
+//!   Nothing here waits for that: callers try again.
 
 use std::io;
 use std::sync::Arc;
@@ -39,27 +38,27 @@ use crate::adapters::segment::Segment;
 use crate::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
 use crate::sync::{AtomicU64, Ordering};
 
-/// Claims are counted in units of this many bytes, or of more in a very long get. What an end begins
-/// costs as much as some ten thousand bytes, so smaller ones would not pay.
+/// Claims are counted in units of this many bytes, or of more in a very long get. Starting a copy costs as much as
+/// copying some ten thousand bytes, so smaller units would not pay.
 const UNIT: usize = 32 << 10;
 /// Most units: a claim has 16 bits for each end.
 const MAX_UNITS: usize = u16::MAX as usize;
-/// Smallest slice that an end takes of the other's half, so that the origin of a get without help does
-/// not begin more often than it has to.
+/// Smallest slice that an end takes of the other end's half, so that the origin of a get without help does not start
+/// more copies than necessary.
 const SMALLEST: usize = 128 << 10;
-/// Largest slice: a task looks for other messages after each.
+/// Largest slice: a task polls for other messages after each.
 const LARGEST: usize = 512 << 10;
 
-/// What both ends write: the only memory that they share for a get.
+/// The words that both ends write: the only memory that they share for a get.
 #[repr(C, align(128))]
 pub(crate) struct Words {
     /// See [`Claims`].
     claims: AtomicU64,
-    /// See [`Done`]. Set to 0 by the origin before it opens, then written by the target only.
+    /// See [`Done`]. The origin sets it to 0 before it opens the get; then only the target writes it.
     done: AtomicU64,
-    /// Where the bytes go in the origin's memory (U3).
+    /// The destination's address in the origin's memory (U3).
     addr: AtomicU64,
-    /// How many they are.
+    /// The length of the get in bytes.
     len: AtomicU64,
     /// See [`seal`].
     seal: AtomicU64,
@@ -67,23 +66,23 @@ pub(crate) struct Words {
 
 const _: () = assert!(cfg!(loom) || size_of::<Words>() == SHARE_BYTES);
 
-/// What belongs to these words (U5): any change of one of them changes it.
+/// The seal of these values (U5): a change of any of them changes it.
 fn seal(number: u32, addr: u64, len: u64) -> u64 {
     let mixed = (addr ^ len.rotate_left(40) ^ u64::from(number).rotate_left(20)).wrapping_mul(ODD);
     mixed ^ mixed >> 32
 }
 
-/// A multiplier that leaves no two numbers alike: the golden ratio.
+/// An odd multiplier, which maps different numbers to different ones: the golden ratio.
 const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// How a get is divided (U1).
+/// How a get is divided between its ends (U1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Claims {
     /// Number of the get; 32 bits.
     number: u32,
-    /// Units that the origin has claimed, from the beginning; 16 bits.
+    /// Units that the origin has claimed, counted from the beginning; 16 bits.
     low: u16,
-    /// Where the units begin that the target has claimed, up to the end; 16 bits.
+    /// The first unit that the target has claimed; it has all from there to the end; 16 bits.
     high: u16,
 }
 
@@ -96,8 +95,8 @@ impl Claims {
         u64::from(self.number) << 32 | u64::from(self.low) << 16 | u64::from(self.high)
     }
 
-    /// How many units an end claims next that has claimed `mine`: what is missing to its half, and of
-    /// the other's half the half of what is left.
+    /// How many units an end claims next that has claimed `mine`: the rest of its own half first, then half of all that
+    /// is left.
     fn share(self, mine: u16, measure: Measure) -> u16 {
         let left = self.high - self.low;
         let missing = measure.units.div_ceil(2).saturating_sub(mine);
@@ -106,8 +105,8 @@ impl Claims {
     }
 }
 
-/// What a target has done: units in the low half; in the high half the slice that it handed back, its
-/// first unit and its length, or 0.
+/// What a target has done. The low half of the word counts units; the high half contains the slice that it returned, as
+/// first unit and length, or 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Done {
     units: u32,
@@ -133,13 +132,13 @@ pub(crate) struct Slice {
     units: u16,
 }
 
-/// How the bytes of a get are counted; the same at both ends.
+/// How the bytes of a get are divided into units; the same at both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Measure {
     len: usize,
     unit: usize,
     units: u16,
-    /// Units of the smallest slice and of the largest one.
+    /// Length of the smallest slice and of the largest one, in units.
     smallest: u16,
     largest: u16,
 }
@@ -152,25 +151,25 @@ impl Measure {
         Self { len, unit, units, smallest: slice(SMALLEST), largest: slice(LARGEST) }
     }
 
-    /// Where the bytes of a slice begin, and how many they are.
+    /// Offset of a slice's first byte, and its length in bytes.
     fn bytes(self, slice: Slice) -> (usize, usize) {
         let begin = self.unit * usize::from(slice.first);
         (begin, (self.unit * usize::from(slice.units)).min(self.len - begin))
     }
 }
 
-/// The words hold what the protocol never writes.
+/// The words contain values that the protocol never writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ShareDamage;
 
-/// What the origin is to do next.
+/// What the origin does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextSlice {
     /// Copy this slice.
     Copy(Slice),
-    /// Nothing is left but what the target has claimed.
+    /// Nothing is left to copy except what the target has claimed.
     Wait,
-    /// All bytes are there.
+    /// All bytes have arrived.
     Over,
 }
 
@@ -181,12 +180,12 @@ pub(crate) struct Opened {
     measure: Measure,
     /// Units that the origin has claimed.
     mine: u16,
-    /// Whether the slice that was handed back is being copied, or has been.
+    /// Whether the origin copies, or has copied, the slice that the target returned.
     taken_back: bool,
 }
 
 impl Opened {
-    /// Opens the words to claims. The get before, if any, has ended (U2).
+    /// Opens the words to claims. The previous get, if any, has ended (U2).
     pub(crate) fn new(words: &Words, number: u32, addr: u64, measure: Measure) -> Self {
         words.done.store(0, Ordering::Relaxed);
         words.addr.store(addr, Ordering::Relaxed);
@@ -197,7 +196,7 @@ impl Opened {
         Self { number, measure, mine: 0, taken_back: false }
     }
 
-    /// Claims a slice for the origin, or says what it waits for.
+    /// Claims a slice for the origin, or returns that it must wait or that the get is over.
     pub(crate) fn next(&mut self, words: &Words) -> Result<NextSlice, ShareDamage> {
         loop {
             let seen = words.claims.load(Ordering::Relaxed);
@@ -215,7 +214,7 @@ impl Opened {
         }
     }
 
-    /// U5.
+    /// Checks claims that were loaded (U5).
     fn check(&self, claims: Claims) -> Result<Claims, ShareDamage> {
         let Claims { number, low, high } = claims;
         let right = number == self.number && low == self.mine;
@@ -226,7 +225,7 @@ impl Opened {
         }
     }
 
-    /// All units are claimed.
+    /// The next step when all units are claimed.
     fn last(&mut self, words: &Words, claims: Claims) -> Result<NextSlice, ShareDamage> {
         let done = Done::decode(words.done.load(Ordering::Acquire)); // SYNC: share done
         let theirs = self.measure.units - claims.high;
@@ -248,7 +247,7 @@ impl Opened {
         }
     }
 
-    /// Claims everything that is left, so that the target begins no further slice.
+    /// Claims everything that is left, so that the target starts no further slice.
     pub(crate) fn close(&mut self, words: &Words) -> Result<(), ShareDamage> {
         loop {
             let seen = words.claims.load(Ordering::Relaxed);
@@ -261,22 +260,22 @@ impl Opened {
         }
     }
 
-    /// Whether nobody writes any more, after [`Opened::close`] (U2). Damaged words say nothing about
-    /// that, so they are not waited for.
+    /// Whether nobody writes any more, after [`Opened::close`] (U2). Damaged words tell nothing about that, so the
+    /// result is then `true`.
     pub(crate) fn is_settled(&mut self, words: &Words) -> bool {
         !matches!(self.next(words), Ok(NextSlice::Wait))
     }
 }
 
-/// Replaces the claims, unless they have changed. Claims publish nothing: what must be seen was
-/// published by the opening or is published by the count.
+/// Replaces the claims, unless they have changed. Relaxed, since claims publish nothing: the opening and the count
+/// publish what the other end must see.
 fn exchange(word: &AtomicU64, seen: u64, claims: Claims) -> bool {
     let (taken, refused) = (Ordering::Relaxed, Ordering::Relaxed);
     word.compare_exchange(seen, claims.encode(), taken, refused).is_ok()
 }
 
-/// The target claims a slice of get `number`, which must be of this measure: the slice, and the
-/// address where the bytes of the get go.
+/// Claims a slice of get `number`, which must have this measure, for the target. Returns the slice, and the address of
+/// the destination.
 pub(crate) fn claim(words: &Words, number: u32, measure: Measure) -> Option<(Slice, u64)> {
     loop {
         let seen = words.claims.load(Ordering::Acquire); // SYNC: share opens
@@ -297,14 +296,14 @@ pub(crate) fn claim(words: &Words, number: u32, measure: Measure) -> Option<(Sli
     }
 }
 
-/// The target has written the slice that it claimed, or hands it back (U4).
+/// Counts the slice that the target claimed, as written or as returned (U4).
 pub(crate) fn finish(words: &Words, slice: Slice, written: bool) {
     let handed_back = (!written).then_some(slice);
     let done = Done { units: slice.units.into(), handed_back };
     words.done.fetch_add(done.encode(), Ordering::Release); // SYNC: share done
 }
 
-/// A get under way at its origin.
+/// A get in progress at its origin.
 struct SharedGet {
     opened: Opened,
     remote: RemoteRegion,
@@ -313,32 +312,32 @@ struct SharedGet {
     stage: Stage,
 }
 
-/// How far a get is at its origin.
+/// The state of a get at its origin.
 enum Stage {
-    /// Slices are copied.
+    /// Slices are being copied.
     Open,
-    /// It has failed with this error, which is reported when it is over (U6).
+    /// The get has failed with this error, which is reported when it is over (U6).
     Failed(AdapterError),
-    /// It was ended early, and is not over yet.
+    /// The get was ended early, and is not over yet.
     GivenUp,
 }
 
 impl SharedGet {
-    /// Begins no further slice. Answers whether nobody writes any more (U6).
+    /// Starts no further slice. Returns whether nobody writes any more (U6).
     fn is_over(&mut self, words: &Words, gone: impl FnOnce() -> bool) -> bool {
         self.opened.close(words).is_err() || self.opened.is_settled(words) || gone()
     }
 }
 
-/// One task's part in shared gets: as their origin, one per target, and as the target of any.
+/// One task's part in shared gets: as their origin, one per target, and as the target of others.
 pub(crate) struct Shares {
     task: TaskId,
     fences: Fences,
-    /// By target.
+    /// This task's gets, by target.
     gets: Vec<Option<SharedGet>>,
     /// Number of the last get.
     last: u32,
-    /// Whether the system has refused a write: then this task helps no more.
+    /// Whether the system has refused a write; this task then helps no more.
     refused: bool,
     segment: Arc<Segment>,
 }
@@ -349,17 +348,18 @@ impl Shares {
         Self { task, fences, gets, last: 0, refused: false, segment }
     }
 
-    /// Whether a get of `len` bytes from `target` can be shared: it has more than one slice, and two ends.
+    /// Whether a get of `len` bytes from `target` can be shared: it has at least two units, and its ends are different
+    /// tasks.
     pub(crate) fn can_divide(&self, target: TaskId, len: usize) -> bool {
         target != self.task && Measure::of(len).units >= 2
     }
 
-    /// Whether a get from `target` is shared now.
+    /// Whether a get from `target` is being shared now.
     pub(crate) fn is_busy(&self, target: TaskId) -> bool {
         self.gets[target as usize].is_some()
     }
 
-    /// See [`crate::adapter::SharedGets::begin`]. The caller has asked whether that is possible.
+    /// See [`crate::adapter::SharedGets::begin`]. The caller has checked that it is possible.
     pub(crate) fn begin(
         &mut self,
         target: TaskId,
@@ -375,8 +375,8 @@ impl Shares {
         self.last
     }
 
-    /// See [`crate::adapter::SharedGets::advance`]. `read` copies out of the target's memory, `gone` says
-    /// whether the target will never write again.
+    /// See [`crate::adapter::SharedGets::advance`]. `read` copies from the target's memory; `gone` returns whether the
+    /// target will never write again.
     pub(crate) fn advance(
         &mut self,
         target: TaskId,
@@ -414,7 +414,7 @@ impl Shares {
         }
     }
 
-    /// Ends the get from `target`, if there is one. Answers whether nobody writes any more (U6).
+    /// Ends the get from `target`, if there is one. Returns whether nobody writes any more (U6).
     pub(crate) fn end(&mut self, target: TaskId, gone: impl FnOnce() -> bool) -> bool {
         let words = self.segment.share(self.task as usize, target as usize);
         let place = &mut self.gets[target as usize];
@@ -425,8 +425,8 @@ impl Shares {
         over.is_some() || place.is_none()
     }
 
-    /// See [`crate::adapter::SharedGets::help`]. `write` copies into the origin's memory: an address and
-    /// an offset from it.
+    /// See [`crate::adapter::SharedGets::help`]. `write` copies into the origin's memory, to an address and an offset
+    /// from it.
     pub(crate) fn help(
         &mut self,
         origin: TaskId,
@@ -446,7 +446,7 @@ impl Shares {
         let written = write(addr, at, from.part(at, len)).is_ok();
         finish(words, slice, written);
         self.refused = !written;
-        // The origin may sleep since nothing was left to it (D1, with the count as the frame).
+        // The origin may be asleep because nothing was left for it to copy (D1, with the count as the frame).
         self.segment.task(origin as usize).bell.0.ring(self.fences);
         written
     }
@@ -454,7 +454,7 @@ impl Shares {
 
 #[cfg(test)]
 impl Shares {
-    /// Claims a slice as the target would, and never counts it.
+    /// Claims a slice as the target would, but never counts it.
     pub(crate) fn claim_in_the_name_of_target(&self, target: TaskId, number: u32) {
         let get = self.gets[target as usize].as_ref().expect("the test has begun it");
         let words = self.segment.share(self.task as usize, target as usize);

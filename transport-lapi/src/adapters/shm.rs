@@ -1,12 +1,12 @@
-//! The reach of ranks that are processes of one host, and their attachment to the segment.
+//! The reach of ranks that are processes of one host, and how they attach to the segment.
 //!
-//! The launcher makes one sealed memfd with [`create_segment`] and every rank inherits it by
-//! descriptor: there is no name to leak or to squat. [`LocalAdapter::attach`] maps it and waits for the
-//! other tasks. One-sided reads are `process_vm_readv`, after a probe on which all tasks agree; in long
-//! ones the target helps with `process_vm_writev`, for which the kernel asks for the same rights. Where
-//! a filter of system calls refuses it all the same, the origin reads everything.
+//! The launcher makes one sealed memfd with [`create_segment`], and every rank inherits its descriptor: there is no
+//! name that could be leaked or taken by another process. [`LocalAdapter::attach`] maps it and waits for the other
+//! tasks. One-sided reads are `process_vm_readv`, after a probe on which all tasks agree. In long ones the target helps
+//! with `process_vm_writev`, for which the kernel asks for the same rights. If a filter of system calls refuses it
+//! nevertheless, the origin reads everything.
 //!
-//! What is read of another process, and when it is gone, is in `peer.rs`.
+//! `peer.rs` reads and writes the memory of another process, and finds out whether it is gone.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -33,15 +33,15 @@ pub(crate) use wireup::pid_namespace;
 /// One context of a task of a job whose tasks are processes.
 pub type ShmAdapter = LocalAdapter<Processes>;
 
-/// The processes of a job's tasks, and what the kernel lets them do with each other's memory: the same for all
+/// The processes of a job's tasks, and what the kernel allows them with each other's memory. It is the same for all
 /// contexts of a task.
 #[derive(Clone)]
 pub struct Processes {
-    /// By task, read once at wireup.
+    /// The tasks' processes by task, read once at wireup.
     peers: Arc<[Peer]>,
-    /// Whether this task's own number may be given to a stranger while others hold it (PE2).
+    /// Whether another process may get this task's process number while the job goes on (PE2).
     may_be_reaped: bool,
-    /// By what it holds, the others know this process again; they read it as long as the task lives (PE1).
+    /// The other tasks identify this process by the value of this cell, and read it as long as the task lives (PE1).
     #[cfg_attr(not(test), expect(dead_code, reason = "others read it"))]
     cell: Arc<AtomicU64>,
     /// Why one-sided reads are not used, if they are not.
@@ -63,16 +63,15 @@ impl LocalAdapter<Processes> {
         Ok(contexts.pop().expect("a job of one context has an adapter for it"))
     }
 
-    /// Maps the job's segment as task number `task` of `num_tasks`, waits until all tasks have done
-    /// so, and agrees with them on how one-sided reads are done. Waits as long as it takes: whoever
-    /// started the tasks watches over that. Returns an adapter for each of the task's `contexts`, in order.
+    /// Maps the job's segment as task `task` of `num_tasks`, waits until all tasks have done so, and agrees with them
+    /// how one-sided reads are done. There is no time limit: whoever started the tasks must watch them. Returns an
+    /// adapter for each of the task's `contexts`, in order.
     ///
     /// # Errors
-    /// [`AdapterError::ContextCount`];
-    /// [`AdapterError::TaskCount`]; [`AdapterError::BadSegment`] when `fd` is not a segment for this
-    /// job; [`AdapterError::AlreadyAttached`]; [`AdapterError::System`] when it cannot be mapped;
-    /// [`AdapterError::PeerLost`] when another task gave up meanwhile; [`AdapterError::GetRefused`]
-    /// when `get` demands what the kernel refuses.
+    /// [`AdapterError::ContextCount`]; [`AdapterError::TaskCount`]; [`AdapterError::BadSegment`] if `fd` is not a
+    /// segment for this job; [`AdapterError::AlreadyAttached`]; [`AdapterError::System`] if it cannot be mapped;
+    /// [`AdapterError::PeerLost`] if another task gave up meanwhile; [`AdapterError::GetRefused`] if `get` demands what
+    /// the kernel refuses.
     pub fn attach_contexts(
         fd: OwnedFd,
         task: TaskId,
@@ -101,7 +100,7 @@ impl LocalAdapter<Processes> {
         Ok(segment.contexts().map(adapter).collect())
     }
 
-    /// Says how one-sided reads are done, and why, for reports.
+    /// Describes how one-sided reads are done, and why, for reports.
     pub fn get_report(&self) -> String {
         match &self.reach.without_get {
             None => "process_vm_readv".to_owned(),
@@ -118,7 +117,7 @@ pub fn caps_of(num_tasks: usize) -> Result<Caps, AdapterError> {
     Ok(local::caps("shm", Layout::new(num_tasks, 1)?.max_body()))
 }
 
-/// The kernel copies inside of the calls only (SC1 of `crate::sys`).
+/// The kernel copies only inside the calls (SC1 of `crate::sys`).
 impl Reach for Processes {
     fn name(&self) -> &'static str {
         "shm"
@@ -153,18 +152,18 @@ impl Reach for Processes {
 
 #[cfg(test)]
 impl LocalAdapter<Processes> {
-    /// From now on, task `target` is this process.
+    /// Makes this adapter believe that `pid` is the process of task `target`.
     pub(crate) fn set_process(&mut self, target: TaskId, pid: i32) {
         self.peer_mut(target).pid = pid;
     }
 
-    /// What is known of `target`'s process.
+    /// The entry for `target`'s process.
     fn peer_mut(&mut self, target: TaskId) -> &mut Peer {
         let peers = Arc::get_mut(&mut self.reach.peers);
         &mut peers.expect("no other context knows the processes")[target as usize]
     }
 
-    /// Claims a slice of get `number` as `target` would, and never counts it.
+    /// Claims a slice of get `number` as `target` would, but never counts it.
     pub(crate) fn claim_in_the_name_of_target(&self, target: TaskId, number: u32) {
         self.shares.claim_in_the_name_of_target(target, number);
     }

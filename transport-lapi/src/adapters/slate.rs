@@ -1,41 +1,41 @@
-//! What the threads of a task wait for, in the segment, for the launcher to read.
+//! What the threads of a task wait for, published in the segment for the launcher.
 //!
-//! One slate per task. The task writes it, under the lock of its context, when a thread goes to sleep
-//! and when it wakes; the launcher, or anybody of the same user, reads. Words are atomics, so a reader
-//! that races sees old or new ones, never nonsense; the epoch tells whether they belong together.
+//! There is one slate per task. The task writes it, under the lock of its context, when a thread goes to sleep and when
+//! it wakes; the launcher, or any process of the same user, reads it. The words are atomics, so a racing reader sees an
+//! old or a new value of each; the epoch tells whether they belong together.
 //!
-//! - SL1: one thread at a time writes the slate of a task (C1 of [`crate::context`]). It makes the epoch
-//!   odd, fences, writes, and makes it even again with a release store.
-//! - SL2: a reader takes the epoch, reads, fences, and looks at the epoch again. The same even number
-//!   both times means that what it read stood there together at one moment between the two looks: had it
-//!   seen a word of a later change, the fences would show it that change's odd epoch.
-//! - SL3: the epoch only grows, by two per change. So a reader that finds the same epoch at two times
-//!   knows that nothing has changed between them.
-//! - SL4: the looks of a line count up beside the epoch, while its thread sleeps: they say that it still
-//!   finds nothing, and change nothing else.
-//! - SL5: words that are not legal, which only a damaged task writes, read as the first legal value.
+//! - SL1: one thread at a time writes the slate of a task (C1 of [`crate::context`]). It makes the epoch odd, fences,
+//!   writes, and makes the epoch even again with a release store.
+//! - SL2: a reader loads the epoch, reads, fences, and loads the epoch again. If both loads return the same even
+//!   number, everything it read was there together at one moment between them: had it seen a word of a later change,
+//!   the fences would show it that change's odd epoch.
+//! - SL3: the epoch only grows, by two per change. So a reader that finds the same epoch at two times knows that
+//!   nothing has changed between them.
+//! - SL4: the looks of a line are counted separately from the epoch, while its thread sleeps: they show that the thread
+//!   still finds nothing, and change nothing else.
+//! - SL5: an illegal word, which only a damaged task writes, is read as the first legal value.
 
 use crate::adapter::Standing;
 use crate::bootstrap::board::{Call, Phase, Wait};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Threads of a task whose waits are listed; one in models, which look at every interleaving.
+/// How many waiting threads of a task are listed; one in models, which explore every interleaving.
 pub(crate) const LISTED: usize = if cfg!(loom) { 1 } else { 7 };
 
-/// How often a reader tries before it gives up on a slate that changes all the time.
+/// How often a reader tries to read a slate that keeps changing.
 const LOOKS: usize = 64;
 
 /// The slate of one task.
 #[repr(C, align(128))]
 pub(crate) struct Slate {
     epoch: AtomicU64,
-    /// Counts deliveries, wrapping: written on the path of messages, by the task alone.
+    /// Counts deliveries, wrapping. Only the task writes it, on the path of messages.
     moves: AtomicU64,
-    /// How often somebody has asked for the task's queues.
+    /// How many times somebody has asked for the task's queues.
     asked: AtomicU32,
-    /// Not 0 if the task need not wait for the others at its end.
+    /// Not 0 if the task need not wait for the others before it ends.
     dismissed: AtomicU32,
-    /// Threads that sleep and are not listed.
+    /// Number of sleeping threads that are not listed.
     unlisted: AtomicU32,
     lines: [WaitLine; LISTED],
 }
@@ -56,7 +56,7 @@ struct WaitLine {
     operation: AtomicU32,
     bytes: AtomicU64,
     since: AtomicU64,
-    /// How often threads of this line have looked in vain while they were asleep.
+    /// How many times threads of this line have polled in vain while asleep.
     looks: AtomicU32,
     thread: AtomicU32,
 }
@@ -72,16 +72,16 @@ const ANY_TAG: u32 = 4;
 const ALONE: u32 = 8;
 const UNWINDING: u32 = 16;
 
-/// What stands in one line.
+/// The content of one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) wait: Wait,
     pub(crate) standing: Standing,
-    /// See [`Slate::looked_again`]. Not written by [`Slate::put`].
+    /// See [`Slate::looked_again`]. [`Slate::put`] does not write it.
     pub(crate) looks: u32,
 }
 
-/// What stands on a slate.
+/// The content of a slate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reading {
     pub(crate) epoch: u64,
@@ -104,7 +104,7 @@ impl Slate {
         }
     }
 
-    /// Writes `entry` into line `place`, which was cleared; a place beyond the last line is counted only.
+    /// Writes `entry` into line `place`, which is clear. A place beyond the last line is only counted.
     pub(crate) fn put(&self, place: usize, entry: &Entry) {
         self.change(|| match self.lines.get(place) {
             Some(line) => line.put(entry),
@@ -112,7 +112,7 @@ impl Slate {
         });
     }
 
-    /// The thread at `place` has looked for work once more and found none; nothing else has changed.
+    /// Counts that the thread at `place` has polled again and found nothing.
     pub(crate) fn looked_again(&self, place: usize) {
         if let Some(line) = self.lines.get(place) {
             let looks = line.looks.load(Ordering::Relaxed).wrapping_add(1);
@@ -120,7 +120,7 @@ impl Slate {
         }
     }
 
-    /// Takes back what [`Slate::put`] wrote at `place`.
+    /// Removes what [`Slate::put`] wrote at `place`.
     pub(crate) fn clear(&self, place: usize) {
         self.change(|| match self.lines.get(place) {
             Some(line) => line.state.store(FREE, Ordering::Relaxed),
@@ -128,10 +128,10 @@ impl Slate {
         });
     }
 
-    /// The task has taken in messages.
+    /// Counts a delivery of messages to the task.
     #[inline(always)]
     pub(crate) fn moved(&self) {
-        // Not an atomic addition: the task alone writes (SL1).
+        // Not an atomic addition: only the task writes it (SL1).
         self.moves.store(self.moves.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
@@ -140,22 +140,22 @@ impl Slate {
         self.asked.fetch_add(1, Ordering::Release); // SYNC: inquiry
     }
 
-    /// How often was asked.
+    /// How many times somebody has asked.
     pub(crate) fn asked(&self) -> u32 {
         self.asked.load(Ordering::Acquire) // SYNC: inquiry
     }
 
-    /// Lets the task go without waiting for the others, if it is at its end. The caller wakes the task.
+    /// Releases the task from waiting for the others before it ends. The caller wakes the task.
     pub(crate) fn dismiss(&self) {
         self.dismissed.store(1, Ordering::Relaxed);
     }
 
-    /// Whether the task may go.
+    /// Whether the task was released by [`Slate::dismiss`].
     pub(crate) fn is_dismissed(&self) -> bool {
         self.dismissed.load(Ordering::Relaxed) != 0
     }
 
-    /// What stands on the slate; `None` if it was changing at every look (SL2).
+    /// Reads the slate; `None` if it changed at every attempt (SL2).
     pub(crate) fn read(&self) -> Option<Reading> {
         (0..LOOKS).find_map(|_| self.look())
     }
@@ -171,7 +171,7 @@ impl Slate {
         Some(reading)
     }
 
-    /// The epoch, and what `read` read, if that stood there together (SL2).
+    /// Returns the epoch and the result of `read`, if it was consistent (SL2).
     fn at_one_moment<R>(&self, read: impl FnOnce() -> R) -> Option<(u64, R)> {
         let epoch = self.epoch.load(Ordering::Acquire); // SYNC: slate
         let found = read();
@@ -180,7 +180,7 @@ impl Slate {
         (unchanged && epoch % 2 == 0).then_some((epoch, found))
     }
 
-    /// SL1.
+    /// Changes the slate as SL1 demands.
     fn change(&self, write: impl FnOnce()) {
         let epoch = self.epoch.load(Ordering::Relaxed) | 1;
         self.epoch.store(epoch, Ordering::Relaxed);
@@ -190,7 +190,7 @@ impl Slate {
     }
 }
 
-/// As [`Slate::moved`]: one writer.
+/// Adds to a word that has one writer, like [`Slate::moved`].
 fn add(word: &AtomicU32, number: u32) {
     word.store(word.load(Ordering::Relaxed).wrapping_add(number), Ordering::Relaxed);
 }
@@ -257,7 +257,7 @@ impl WaitLine {
     }
 }
 
-/// The value that a word stands for (SL5).
+/// The value that a word encodes (SL5).
 fn legal<T: Copy>(values: &[T], word: u32) -> T {
     *values.get(word as usize).unwrap_or(&values[0])
 }

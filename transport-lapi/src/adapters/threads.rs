@@ -1,8 +1,8 @@
 //! The reach of ranks that are threads of one process.
 //!
-//! The rings are those of [`crate::adapters::shm`], on heap memory, so that doc tests, unit tests
-//! and Miri run the same code as a job of processes. One-sided reads copy out of regions that their
-//! owners have exposed in a table; whoever helps with one finds in another table where the bytes go.
+//! The rings are those of [`crate::adapters::shm`], on heap memory, so that doc tests, unit tests and Miri run the same
+//! code as a job of processes. One-sided reads copy from regions that their owners have exposed in a table. A task that
+//! helps with a get finds the destination in another table.
 
 #![expect(unsafe_code, reason = "both ends of a get write one region")]
 
@@ -24,35 +24,36 @@ use crate::sync::register_light_fences_in_process;
 /// One context of a task of a job whose tasks are threads.
 pub type ThreadsAdapter = LocalAdapter<Tables>;
 
-/// What one context of a task has exposed, by key. A reader copies under the lock, so a region that was taken out
-/// is not read any more.
+/// The regions that one context of a task has exposed, by key. A reader copies under the lock, so a region that was
+/// removed is not read any more.
 type Exposed = RwLock<HashMap<u64, SendRegion>>;
 
-/// Where the bytes of one pair's shared get go. The last one stays there: who may write into it, and
-/// when, the words of the get say.
+/// The destination of one pair's shared get. The last one stays here; the words of the get determine who may write into
+/// it, and when.
 type Landing = Mutex<RecvRegion>;
 
-/// Where tasks that are threads find each other's memory, in one context.
+/// The tables by which tasks that are threads find each other's memory, in one context.
 pub struct Tables {
     task: TaskId,
     num_tasks: usize,
-    /// By owner.
+    /// The exposed regions, by owner.
     exposed: Arc<[Exposed]>,
-    /// By origin, then target.
+    /// The destinations, by origin and then target.
     landings: Arc<[Landing]>,
     process: ProcessMark,
 }
 
-/// Makes a job of `num_tasks` threads with one context each: one adapter for each, in the order of their numbers.
+/// Makes a job of `num_tasks` threads with one context each, and returns one adapter for each in the order of their
+/// numbers.
 ///
 /// # Errors
-/// [`AdapterError::TaskCount`], or [`AdapterError::System`] when there is no memory.
+/// [`AdapterError::TaskCount`], or [`AdapterError::System`] if there is not enough memory.
 pub fn job(num_tasks: usize) -> Result<Vec<ThreadsAdapter>, AdapterError> {
     Ok(job_with_contexts(num_tasks, 1)?.into_iter().flatten().collect())
 }
 
-/// Makes a job of `num_tasks` threads with so many `contexts` each: for each task, in the order of their numbers,
-/// the adapters of its contexts, in theirs.
+/// Makes a job of `num_tasks` threads with `contexts` contexts each. Returns, for each task in order, the adapters of
+/// its contexts in order.
 ///
 /// # Errors
 /// As [`job`]; [`AdapterError::ContextCount`].
@@ -73,7 +74,7 @@ pub fn job_with_contexts(
     Ok(tasks)
 }
 
-/// The adapters of one context of all tasks.
+/// Makes the adapters of one context, one for each task.
 fn on_plane(plane: Segment, fences: Fences) -> impl Iterator<Item = ThreadsAdapter> {
     let (num_tasks, segment) = (plane.layout().tasks(), Arc::new(plane));
     let exposed: Arc<[Exposed]> = (0..num_tasks).map(|_| Exposed::default()).collect();
@@ -143,7 +144,7 @@ impl Reach for Tables {
     }
 
     fn land(&self, target: TaskId, into: &RecvRegion) {
-        // SAFETY: U1 and U2 of `crate::adapters::share` divide the bytes between the two, and say how long.
+        // SAFETY: U1 and U2 of `crate::adapters::share` divide the bytes between the two holders, and bound the time.
         *self.landing(self.task, target).lock() = unsafe { into.second_hold() };
     }
 
@@ -152,14 +153,14 @@ impl Reach for Tables {
         Ok(())
     }
 
-    /// Threads are not gone in the middle of a copy.
+    /// A thread cannot vanish in the middle of a copy.
     fn is_gone(&self, _: TaskId) -> bool {
         false
     }
 }
 
 impl Drop for Tables {
-    /// What the context exposed ends with it. In a fork, whoever held a lock does not exist.
+    /// Conceals what the context has exposed. Not in a fork, where the thread that holds a lock may not exist.
     fn drop(&mut self) {
         if !self.process.is_fork() {
             self.mine().write().clear();

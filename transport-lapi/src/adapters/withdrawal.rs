@@ -1,17 +1,17 @@
-//! A task's word that its memory is not to be read any more.
+//! A word by which a task declares that its memory must not be read any more.
 //!
-//! A task that gives up sets it before it lets go of the buffers that it has exposed; whoever has read such
-//! a buffer looks at it before the bytes count. It is the task's own, apart from the word that says which
-//! task was lost first, and stays set for ever.
+//! A task that gives up sets it before it releases the buffers that it has exposed. A task that has read such a buffer
+//! checks it before it uses the bytes. Each task has its own, separate from the mark of its loss, and it stays set for
+//! ever.
 //!
-//! - WI1: what a reader has read before it found the word unset is what the buffer held while it was exposed.
-//!   The task sets the word, fences, and only then may the buffer change; the reader reads, fences, and then
-//!   looks. If it has read anything that was written later, the two fences have an order, and it sees the
-//!   word set. The reads may be the kernel's: it has done them when its call returns.
+//! - WI1: if a reader finds the word unset after reading, it has read what the buffer contained while it was exposed.
+//!   The task sets the word, fences, and only then may the buffer change; the reader reads, fences, and then loads the
+//!   word. If it has read anything that was written later, the two fences have an order, and it sees the word set. The
+//!   kernel may do the reading: it has finished when its call returns.
 
 use crate::sync::{AtomicU32, Ordering, fence};
 
-/// See the module. All zero at first.
+/// The word of the module's documentation; initially zero.
 #[repr(transparent)]
 pub(crate) struct Withdrawal(AtomicU32);
 
@@ -21,14 +21,14 @@ impl Withdrawal {
         Self(AtomicU32::new(0))
     }
 
-    /// From now on, what the task has exposed may change.
+    /// Declares that the memory that the task has exposed may change from now on.
     pub(crate) fn set(&self) {
         self.0.store(1, Ordering::Release); // SYNC: withdrawn
-        // What is stored later, also past the caches, is seen later.
+        // Later stores, also those past the caches, become visible after the word.
         fence(Ordering::SeqCst);
     }
 
-    /// Whether what was read before this call may have changed meanwhile.
+    /// Whether the memory read before this call may have changed meanwhile.
     pub(crate) fn is_set(&self) -> bool {
         fence(Ordering::Acquire); // SYNC: withdrawn
         self.0.load(Ordering::Relaxed) != 0

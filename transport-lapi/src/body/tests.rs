@@ -1,4 +1,4 @@
-//! Spans against copies made byte by byte.
+//! Spans, compared with copies made byte by byte.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ fn send(bytes: &[u8]) -> SendRegion {
 }
 
 fn receive(bytes: &mut [u8]) -> RecvRegion {
-    // SAFETY: G2 of `crate::region`: the tests look at the bytes after the last store.
+    // SAFETY: G2 of `crate::region`: the tests read the bytes only after the last store.
     unsafe { RecvRegion::new(bytes.as_mut_ptr(), bytes.len()) }
 }
 
@@ -18,7 +18,7 @@ fn numbered(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 7 + i / 251) as u8 | 1).collect()
 }
 
-/// The bytes of a source, taken in pieces of these lengths, over and over.
+/// The bytes of a source, packed in pieces of these lengths, repeated as needed.
 fn packed(source: &Source, pieces: &[usize]) -> Vec<u8> {
     let mut whole = Vec::new();
     for &piece in pieces.iter().cycle() {
@@ -31,7 +31,7 @@ fn packed(source: &Source, pieces: &[usize]) -> Vec<u8> {
     whole
 }
 
-/// Stores bytes in pieces of these lengths, over and over; returns how many fitted.
+/// Stores bytes in pieces of these lengths, repeated as needed; returns how many fitted.
 fn unpack(sink: &mut Sink, bytes: &[u8], pieces: &[usize]) -> usize {
     let (mut at, mut stored) = (0, 0);
     for &piece in pieces.iter().cycle() {
@@ -71,7 +71,7 @@ proptest! {
 
 #[test]
 fn spans_at_no_address_are_refused() {
-    // SAFETY: nothing is read at no address: it is refused.
+    // SAFETY: the null address is refused, so nothing is read.
     let nowhere = unsafe { SendRegion::new(std::ptr::null(), 40) };
     assert!(Spans::to_send([send(&[1]), nowhere]).is_none());
 }

@@ -1,17 +1,17 @@
 //! What blocked ranks wait for: the vocabulary that ranks and launcher share.
 //!
-//! The words are MPI's, since the launcher's user reads them. A thread that goes to sleep in a call
-//! publishes a [`Wait`] in the job segment; a rank that is asked for its queues tells them over the
-//! control line. Whatever is read from the segment is a claim of the rank that wrote it.
+//! The words are MPI's, since the launcher's user reads them. A thread that goes to sleep in a call publishes a
+//! [`Wait`] in the job segment. A rank that is asked for its queues sends them over the control line. Everything read
+//! from the segment is untrusted.
 
 use std::cell::Cell;
 
 pub use crate::adapters::board::Board;
 
-/// The name of a thread that never communicates, whose number is `thread`: a rank may be found to be in
-/// deadlock although such a thread runs. So it must not start threads that communicate either. The number
-/// is part of the name since new threads inherit that of the one that starts them, and may have been
-/// started before. The runtime's own thread has such a name, and libtest's while it waits for a test of several ranks.
+/// Returns the name that marks thread `thread` as one that never communicates: a rank may be in deadlock although such
+/// a thread runs. It must not start threads that communicate either. The name contains the thread's number because new
+/// threads inherit the name of the thread that starts them, and may be older than the mark. The runtime's own thread
+/// has such a name, and so has libtest's while it waits for a test of several ranks.
 pub fn bystander_name(thread: i32) -> String {
     format!("mpj-by-{thread}")
 }
@@ -20,10 +20,10 @@ pub fn bystander_name(thread: i32) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[repr(u32)]
 pub enum Call {
-    /// A call that is none of the others.
+    /// Any call not listed here.
     #[default]
     Other,
-    /// Blocking send, of whatever mode.
+    /// Blocking send of any mode.
     Send,
     /// Blocking receive.
     Recv,
@@ -39,7 +39,7 @@ pub enum Call {
     Barrier,
     /// Duplication of a communicator.
     Dup,
-    /// The end of the rank's part: it waits until all others have come there.
+    /// The end of the rank's part of the job, where it waits for all others to get there.
     Finish,
     /// Broadcast.
     Bcast,
@@ -75,9 +75,9 @@ pub enum Call {
     Exscan,
     /// Division of a communicator by colours.
     Split,
-    /// A communicator of a part of another one, made by all ranks of that.
+    /// A communicator of some ranks of another one, made by all ranks of that one.
     Create,
-    /// A communicator of a part of another one, made by its own ranks.
+    /// A communicator of some ranks of another one, made by those ranks only.
     CreateGroup,
     /// An intercommunicator.
     IntercommCreate,
@@ -85,106 +85,105 @@ pub enum Call {
     IntercommMerge,
 }
 
-/// What an operation waits for.
+/// The progress of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u32)]
 pub enum Phase {
-    /// Nothing is known.
+    /// Unknown.
     #[default]
     Unknown,
-    /// A receive or probe: no message has come yet.
+    /// A receive or probe for which no message has arrived.
     Unmatched,
-    /// A receive that has met an eager message, whose data are arriving.
+    /// A receive that has matched an eager message whose data are arriving.
     Arriving,
-    /// A receive that has met a rendezvous message, and fetches its data.
+    /// A receive that has matched a rendezvous message and fetches its data.
     Fetching,
     /// A send whose data wait for room at the receiver.
     Leaving,
     /// A send by rendezvous whose data the receiver has not fetched yet.
     Offered,
-    /// A synchronous send whose message no receive has met yet.
+    /// A synchronous send whose message has not been matched by a receive.
     Unanswered,
-    /// A rank at its end: others have not come there yet.
+    /// A rank at its end, which other ranks have not reached yet.
     Others,
 }
 
-/// What one thread of a rank is blocked in.
+/// The call in which one thread of a rank is blocked, and what it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wait {
     /// The call.
     pub call: Call,
-    /// The collective operation that is waited for: of a blocking one that is the call itself, of a non-blocking one
-    /// the call is a wait. [`Call::Other`] for messages between two ranks.
+    /// The collective operation that the thread waits for. For a blocking one this equals `call`; for a non-blocking
+    /// one `call` is a wait. [`Call::Other`] for messages between two ranks.
     pub operation: Call,
-    /// Operations of the call that are not complete; the fields below are of the first of them.
+    /// Number of incomplete operations of the call; the fields below describe the first of them.
     pub open: u32,
-    /// Whether that one sends.
+    /// Whether that operation sends.
     pub sends: bool,
-    /// Its other end; `None` is any rank, or all of them.
+    /// The other end; `None` stands for any rank, or all of them.
     pub peer: Option<u32>,
-    /// Its tag; `None` is any. In a collective operation, its number among those of the communicator: see
-    /// [`goes_before`].
+    /// The tag; `None` stands for any. In a collective operation, its number on the communicator: see [`goes_before`].
     pub tag: Option<i32>,
-    /// Its context: communicator number times two, plus one for collective calls. What is read of a rank says in
-    /// the high half in which context of the task that is (see [`context_of`]).
+    /// The MPI context: communicator number times two, plus one for collective calls. When read from a rank, the high
+    /// half contains the number of the task's context (see [`context_of`]).
     pub context: u64,
-    /// Length of its buffer in bytes.
+    /// Length of the buffer in bytes.
     pub bytes: u64,
-    /// How far it has come.
+    /// The progress of the operation.
     pub phase: Phase,
     /// Whether no other thread of the rank has access to the library any more.
     pub alone: bool,
     /// Whether the thread is unwinding from a panic.
     pub unwinding: bool,
-    /// Since when the thread is blocked, by [`super::monotonic_nanos`].
+    /// When the thread blocked, by [`super::monotonic_nanos`].
     pub since: u64,
-    /// The number of the thread in its namespace of processes; 0 if it is not known.
+    /// The number of the thread in its PID namespace; 0 if unknown.
     pub thread: u32,
 }
 
-/// What was read of one rank. Everything in it is that rank's claim.
+/// The published state of one rank. All of it is untrusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskState {
-    /// Its process; 0 before it has attached to the segment.
+    /// The rank's process; 0 before it has attached to the segment.
     pub pid: u32,
-    /// Whether that number means the same process here: not in another namespace of processes.
+    /// Whether that number denotes the same process here, that is, in the same PID namespace.
     pub is_here: bool,
-    /// Grows whenever a thread of the rank begins or ends to sleep: the sum of what grows in each of its contexts, so
-    /// the same sum at two times means that none has changed.
+    /// Grows whenever a thread of the rank starts or stops sleeping. It is the sum over the rank's contexts, each of
+    /// which only grows: equal sums at two times mean that nothing has changed.
     pub epoch: u64,
-    /// Changes, most often, when the rank takes in messages. A sum as well.
+    /// Usually changes when the rank receives messages. Also a sum over the contexts.
     pub moves: u64,
-    /// What its threads are blocked in, context by context, at most [`TaskState::LISTED`] of them in each.
+    /// The blocked threads, context by context, at most [`TaskState::LISTED`] for each.
     pub blocked: Vec<Blocked>,
-    /// Blocked threads that are not among those.
+    /// Number of further blocked threads.
     pub unlisted: u32,
-    /// How many contexts it has.
+    /// Number of contexts of the rank.
     pub contexts: usize,
 }
 
-/// What tells messages of `context`, in context `of_task` of their tasks, from all others: the latter in the high
-/// half. For a task with one context, that is `context`.
+/// Combines MPI context `context` with the number `of_task` of the task's context, in the high half, into a number that
+/// distinguishes its messages from all others. For a task with one context the result is `context`.
 pub fn context_of(of_task: usize, context: u64) -> u64 {
     (of_task as u64) << 32 | context & u64::from(u32::MAX)
 }
 
-/// The two parts of what [`context_of`] has made.
+/// Splits a number made by [`context_of`] into its two parts.
 pub fn parts_of_context(context: u64) -> (u32, u32) {
     ((context >> 32) as u32, context as u32)
 }
 
-/// How many numbers collective calls of one communicator have, before they begin again at 0.
+/// How many numbers the collective calls of a communicator have before they start again at 0.
 pub const CALL_NUMBERS: u32 = 1 << 30;
 
-/// Whether the collective call with number `one` comes before that with number `other`, of one communicator. Numbers
-/// begin at 0 and are counted modulo [`CALL_NUMBERS`]; those that ranks of one communicator are at lie near each other.
+/// Returns whether collective call `one` of a communicator precedes call `other`. Numbers start at 0 and are counted
+/// modulo [`CALL_NUMBERS`]; the current numbers of the communicator's ranks are close to each other.
 pub fn goes_before(one: i32, other: i32) -> bool {
     let distance = other.wrapping_sub(one) as u32 % CALL_NUMBERS;
     (1..CALL_NUMBERS / 2).contains(&distance)
 }
 
 impl Call {
-    /// All of them, in the order of their numbers.
+    /// All calls, in the order of their numbers.
     pub const ALL: [Self; 31] = [
         Self::Other,
         Self::Send,
@@ -219,13 +218,13 @@ impl Call {
         Self::IntercommMerge,
     ];
 
-    /// Whether all ranks of a communicator make this call (MPI-4.1 chapters 6 and 7). The end of a rank's part belongs
+    /// Returns whether all ranks of a communicator make this call (MPI-4.1 chapters 6 and 7). [`Call::Finish`] belongs
     /// to no communicator.
     pub fn is_collective(self) -> bool {
         self > Self::Finish || matches!(self, Self::Barrier | Self::Dup)
     }
 
-    /// The name that users know it by: that of MPI in small letters, without the prefix.
+    /// Returns the name for users: MPI's in small letters, without the prefix.
     pub fn name(self) -> &'static str {
         match self {
             Self::Other => "other",
@@ -264,7 +263,7 @@ impl Call {
 }
 
 impl Phase {
-    /// All of them, in the order of their numbers.
+    /// All phases, in the order of their numbers.
     pub const ALL: [Self; 8] = [
         Self::Unknown,
         Self::Unmatched,
@@ -278,10 +277,10 @@ impl Phase {
 }
 
 impl TaskState {
-    /// Most threads of a rank whose calls are published, in each of its contexts.
+    /// Most blocked threads that are published for each context of a rank.
     pub const LISTED: usize = 7;
 
-    /// Whether the rank was there to publish anything.
+    /// Returns whether the rank has attached to the segment.
     pub fn is_there(&self) -> bool {
         self.pid != 0
     }
@@ -290,57 +289,57 @@ impl TaskState {
 /// A blocked thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blocked {
-    /// What it waits for.
+    /// What the thread waits for.
     pub wait: Wait,
-    /// Whether nobody has rung for it since it looked for messages the last time.
+    /// Whether nobody has rung the bell since the thread last polled for messages.
     pub undisturbed: bool,
-    /// Whether the wait has ended since by an error: what was published is what it was.
+    /// Whether the wait has ended with an error; it stays published.
     pub failed: bool,
-    /// Counts how often it has looked for messages in vain while it slept.
+    /// How many times the thread has polled for messages in vain while asleep.
     pub looks: u32,
 }
 
-/// A call of which others are parts.
+/// A call that consists of other calls.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outer {
     pub(crate) call: Call,
-    /// Of a collective call: the context of its messages, and its number among those of the communicator.
+    /// For a collective call: the context of its messages, and its number on the communicator.
     pub(crate) collective: Option<(u64, i32)>,
     pub(crate) alone: bool,
 }
 
 thread_local! {
-    /// The call that the program made, where that is not the one that waits.
+    /// The program's call, if it differs from the call that waits.
     static OUTER: Cell<Option<Outer>> = const { Cell::new(None) };
 }
 
-/// Says that this thread is in a call of which others are parts, until it is dropped: what it waits for
-/// meanwhile is published under its name.
+/// Marks this thread as being in a call that consists of other calls. Until this value is dropped, waits of the thread
+/// are published under the name of that call.
 #[must_use = "the call ends when this is dropped"]
 pub struct Within {
     before: Option<Outer>,
 }
 
 impl Within {
-    /// The call begins.
+    /// Begins a call.
     pub fn call(call: Call) -> Self {
         Self { before: OUTER.replace(Some(Outer { call, collective: None, alone: false })) }
     }
 
-    /// A collective call begins, which has this number among those of its communicator (see [`goes_before`]): it
-    /// stands in place of the tags of its messages, which have this context.
+    /// Begins a collective call with this number on its communicator (see [`goes_before`]). The number is published
+    /// instead of the tags of its messages, whose MPI context is `context`.
     pub fn collective(call: Call, context: u32, number: i32) -> Self {
         let collective = Some((context.into(), number));
         Self { before: OUTER.replace(Some(Outer { call, collective, alone: false })) }
     }
 
-    /// The end of this rank's part begins; `alone` if no other thread has access to the library any more,
-    /// whatever it does: then such threads do not keep the job from being in deadlock.
+    /// Begins the end of this rank's part. `alone` means that no other thread has access to the library any more. Such
+    /// threads then do not prevent the job from being in deadlock, whatever they do.
     pub fn end(alone: bool) -> Self {
         Self { before: OUTER.replace(Some(Outer { call: Call::Finish, collective: None, alone })) }
     }
 
-    /// The call that this thread is in, if it is in one.
+    /// The call that this thread is in, if any.
     pub(crate) fn current() -> Option<Outer> {
         OUTER.get()
     }
@@ -375,7 +374,7 @@ mod tests {
             assert!(goes_before(one, other) && !goes_before(other, one), "{one} {other}");
         }
         assert!(!goes_before(7, 7));
-        // Claims.
+        // Untrusted values.
         assert!(!goes_before(i32::MIN, i32::MIN) && !goes_before(-1, -1));
     }
 }

@@ -1,19 +1,18 @@
-//! The control line of a job: messages of a rank to the launcher, one per packet.
+//! The control line of a job: messages from a rank to the launcher, one per packet.
 //!
-//! A rank holds [`Control`], the launcher a [`ControlReceiver`] per rank, both made by
-//! [`control_pair`]. The line goes one way. It carries a handful of messages in a rank's life, never
-//! data. This file is the only one that knows the encoding.
+//! A rank has a [`Control`], the launcher a [`ControlReceiver`] per rank; [`control_pair`] makes both. The line is
+//! one-way. It carries a handful of messages during a rank's life, never data. Only this file knows the encoding.
 //!
-//! - L1: a packet holds one message, of at most [`MAX_MESSAGE`] bytes, with nothing behind it.
-//! - L2: the receiver takes every packet as a claim: a damaged one is an error value, whatever its
-//!   bytes, and allocates no more than the limit.
-//! - L3: sending never waits longer than `PATIENCE`, never raises a signal, and ignores a launcher
-//!   that is gone: a rank has nothing better to do with that news.
+//! - L1: a packet contains one message of at most [`MAX_MESSAGE`] bytes, and nothing else.
+//! - L2: the receiver treats every packet as untrusted: a damaged one, whatever its bytes, is an error value, and
+//!   causes no allocation above the limit.
+//! - L3: sending never waits longer than `PATIENCE` for room, never raises a signal, and ignores that the launcher is
+//!   gone: the rank could not do anything about it.
 //! - L4: only the launcher holds its ends, so that a rank sees end-of-file when the launcher is gone.
-//! - L5: whose process joins is not taken from the packet, but from the kernel, which names the sender in
-//!   the receiver's namespace of processes.
-//! - L6: a fork of the rank says nothing: what it does is not done by the rank.
-//! - L7: a rank reports only the first loss that it meets, once, so that failing calls do not fill the line.
+//! - L5: the process that joins is not taken from the packet but from the kernel, which names the sender in the
+//!   receiver's PID namespace.
+//! - L6: a fork of the rank sends nothing, since what it does is not done by the rank.
+//! - L7: a rank reports only the first loss that it notices, once, so that failing calls do not fill the line.
 
 mod counters;
 mod queues;
@@ -50,7 +49,7 @@ pub use queues::{Communicator, EarlyMessage, PostedReceive, Queues, RankRange};
 pub const MAX_MESSAGE: usize = 65536;
 /// Longest wait for room in the socket.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Longest text of a failure, in bytes; the rest is cut off, so that L1 holds.
+/// Longest text of a failure, in bytes; longer texts are cut, so that L1 holds.
 const MAX_TEXT: usize = 32 * 1024;
 /// Longest location of a failure, in bytes.
 const MAX_LOCATION: usize = 4 * 1024;
@@ -58,22 +57,21 @@ const MAX_LOCATION: usize = 4 * 1024;
 /// A message of a rank to the launcher.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub enum ControlMessage {
-    /// The rank found its job, and is about to connect to the others.
+    /// The rank has found its job, and is about to connect to the others.
     Joined {
-        /// Who.
+        /// The rank.
         task: TaskId,
-        /// Its process, which a wrapper script may have started. Received, it is the kernel's word (L5).
+        /// Its process, which a wrapper script may have started. The receiver gets it from the kernel (L5).
         pid: u32,
     },
     /// The rank has done its part of the job, and may exit with code 0.
     Finished {
-        /// Who.
+        /// The rank.
         task: TaskId,
     },
-    /// The rank panicked, or could not do its part. It may still recover; its exit says whether it
-    /// did.
+    /// The rank panicked, or could not do its part. It may still recover, as its exit will show.
     Failed {
-        /// Who.
+        /// The rank.
         task: TaskId,
         /// When, by [`monotonic_nanos`].
         at_nanos: u64,
@@ -84,43 +82,43 @@ pub enum ControlMessage {
         /// The kernel's number of the thread.
         thread: i32,
     },
-    /// The rank communicates no more, and is about to wait until the others have finished as well.
+    /// The rank has stopped communicating, and is about to wait until the others have finished too.
     Leaving {
-        /// Who.
+        /// The rank.
         task: TaskId,
-        /// What it has done.
+        /// What it has sent and received.
         counters: MessageCounts,
     },
     /// The program asked for the end of the job (MPI_Abort). The rank ends at once.
     Aborted {
-        /// Who.
+        /// The rank.
         task: TaskId,
         /// When, by [`monotonic_nanos`].
         at_nanos: u64,
-        /// What the program wants the job to end with.
+        /// The exit code that the program wants for the job.
         code: i32,
     },
     /// The answer to an inquiry.
     Queues {
-        /// Who.
+        /// The rank.
         task: TaskId,
-        /// In which of its contexts.
+        /// The number of its context.
         context: u32,
-        /// What it has there.
+        /// The queues of that context.
         queues: Queues,
     },
-    /// The rank communicates no more, and never finishes: its World was dropped by a panic or after an
-    /// error, or its device has failed. It is about to end, mostly.
+    /// The rank has stopped communicating and will never finish: its World was dropped by a panic or after an error, or
+    /// its device has failed. Usually it is about to end.
     GaveUp {
-        /// Who.
+        /// The rank.
         task: TaskId,
         /// When, by [`monotonic_nanos`].
         at_nanos: u64,
     },
-    /// The rank has noticed that another one is gone, mostly since a call has failed, which may be news to the
-    /// launcher: what the rank does next is not the cause.
+    /// The rank has noticed that another one is gone, usually because a call failed. The launcher may not know of it
+    /// yet; what the rank does next is not the cause of the failure.
     MetLoss {
-        /// Who.
+        /// The rank.
         task: TaskId,
         /// When, by [`monotonic_nanos`].
         at_nanos: u64,
@@ -130,7 +128,7 @@ pub enum ControlMessage {
 }
 
 impl ControlMessage {
-    /// The rank that the message claims to come from.
+    /// Returns the rank that the message claims to come from.
     pub fn task(&self) -> TaskId {
         match self {
             Self::Joined { task, .. }
@@ -145,23 +143,23 @@ impl ControlMessage {
     }
 }
 
-/// The reason why a packet was refused.
+/// Why a packet was refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ControlError {
-    /// More than [`MAX_MESSAGE`] bytes.
+    /// The packet has more than [`MAX_MESSAGE`] bytes.
     #[error("control message of {len} bytes, the limit is {MAX_MESSAGE}")]
     TooLong {
         /// Its length.
         len: usize,
     },
-    /// The bytes are no message.
+    /// The bytes are not a message.
     #[error("undecodable control message")]
     Undecodable(#[source] bincode::error::DecodeError),
-    /// Bytes are left over behind the message.
+    /// There are bytes after the message.
     #[error("{extra} bytes behind a control message")]
     TrailingBytes {
-        /// How many.
+        /// Number of such bytes.
         extra: usize,
     },
     /// The socket failed.
@@ -191,7 +189,7 @@ fn decode(packet: &[u8]) -> Result<ControlMessage, ControlError> {
 /// Makes a control line: the launcher's end and the rank's, both closed on exec.
 ///
 /// # Errors
-/// What the system answers, usually that the limit of open descriptors is reached.
+/// The error of the system, usually that the limit of open descriptors is reached.
 pub fn control_pair() -> io::Result<(ControlReceiver, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC;
     let (launcher, rank) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -199,7 +197,7 @@ pub fn control_pair() -> io::Result<(ControlReceiver, OwnedFd)> {
     Ok((ControlReceiver { socket: launcher }, rank))
 }
 
-/// A rank's end of the control line. Clones are the same line.
+/// A rank's end of the control line. Clones share the line.
 #[derive(Debug, Clone)]
 pub struct Control {
     task: TaskId,
@@ -209,9 +207,9 @@ pub struct Control {
 #[derive(Debug)]
 struct ControlSocket {
     socket: OwnedFd,
-    /// Of the rank (L6).
+    /// The process of the rank (L6).
     process: ProcessMark,
-    /// Runs when a loss is reported (L7).
+    /// Used when a loss is reported (L7).
     first_loss: Once,
 }
 
@@ -221,20 +219,20 @@ impl Control {
         Self { task, line: Arc::new(ControlSocket { socket, process, first_loss }) }
     }
 
-    /// Reports that this rank has joined. Call it before waiting for the other ranks, so that the launcher knows of
-    /// the wait if one of them never comes.
+    /// Reports that this rank has joined. Call it before waiting for the other ranks, so that the launcher knows about
+    /// the wait if one of them never joins.
     pub fn joined(&self) {
         self.send(&ControlMessage::Joined { task: self.task, pid: std::process::id() });
     }
 
-    /// Reports that this rank communicates no more and now waits for the others. Call it when the program leaves the
-    /// job, before it waits, so that the launcher knows of the wait if another rank never gets there. `counters` say
-    /// what the rank has done.
+    /// Reports that this rank has stopped communicating and now waits for the others. Call it when the program leaves
+    /// the job, before it waits, so that the launcher knows about the wait if another rank never gets there. `counters`
+    /// states what the rank has sent and received.
     pub fn leaving(&self, counters: MessageCounts) {
         self.send(&ControlMessage::Leaving { task: self.task, counters });
     }
 
-    /// Reports that this rank has done its part: from now on, exit code 0 is a success.
+    /// Reports that this rank has done its part: from now on, exit code 0 means success.
     pub fn finished(&self) {
         self.send(&ControlMessage::Finished { task: self.task });
     }
@@ -244,17 +242,16 @@ impl Control {
         self.send(&ControlMessage::Aborted { task: self.task, at_nanos: monotonic_nanos(), code });
     }
 
-    /// Reports that this rank communicates no more and never finishes. Call it instead of letting the other ranks
-    /// fail: the launcher ends the job, and knows the cause. Returns whether the report was sent; it is not if the
-    /// program has closed descriptors that are not its own.
+    /// Reports that this rank has stopped communicating and will never finish. Call it instead of letting the other
+    /// ranks fail: the launcher then ends the job, and knows the cause. Returns whether the report was sent; it cannot
+    /// be if the program has closed descriptors that it does not own.
     pub fn gave_up(&self) -> bool {
         self.send(&ControlMessage::GaveUp { task: self.task, at_nanos: monotonic_nanos() })
     }
 
-    /// Reports that this rank has noticed the loss of `lost`, unless it reported a loss before (L7). Call it before
-    /// the program learns of the loss, so that the launcher does not take the program's reaction for the cause. When
-    /// it returns, the loss has been reported, possibly by another thread. The loss of this rank itself is not
-    /// reported.
+    /// Reports that this rank has noticed the loss of `lost`, unless it has reported a loss before (L7). Call it before
+    /// the program learns of the loss, so that the launcher does not take the program's reaction for the cause. When it
+    /// returns, the loss has been reported, possibly by another thread. The loss of this rank itself is not reported.
     pub fn met_loss(&self, lost: TaskId) {
         let task = self.task;
         if lost != task && !self.line.process.is_fork() {
@@ -271,8 +268,8 @@ impl Control {
         self.send(&ControlMessage::Queues { task: self.task, context, queues });
     }
 
-    /// Reports that this rank panicked in this thread with `message` at `location`, or, with an empty `location`,
-    /// that it met the error `message`. Overlong texts are cut.
+    /// Reports that this rank panicked in this thread with `message` at `location`. If `location` is empty, it reports
+    /// the error `message`. Overlong texts are cut.
     pub fn failed(&self, message: &str, location: &str) {
         self.send(&ControlMessage::Failed {
             task: self.task,
@@ -283,7 +280,7 @@ impl Control {
         });
     }
 
-    /// Answers whether it was taken (L6).
+    /// Sends a message. Returns whether it was sent (L6).
     fn send(&self, message: &ControlMessage) -> bool {
         let ControlSocket { socket, process, .. } = &*self.line;
         if process.is_fork() {
@@ -300,10 +297,9 @@ impl Control {
         }
     }
 
-    /// Makes this process end with the launcher. A direct child of the launcher needs nothing for
-    /// that: the kernel was told at its start (SP2 of [`super::spawn`]), and remembers across exec.
-    /// Behind a wrapper script it does not, so a thread waits for end-of-file (L4) and then ends the
-    /// process as the kernel would have.
+    /// Makes this process end with the launcher. A direct child of the launcher is set up for that when it is started
+    /// (SP2 of [`super::spawn`]), and the kernel remembers that across exec. A process behind a wrapper script is not,
+    /// so a thread waits for end-of-file (L4) and then kills the process as the kernel would.
     pub(super) fn end_with_launcher(&self) -> io::Result<()> {
         if parent_process_death_signal()?.is_some() {
             return Ok(());
@@ -312,22 +308,22 @@ impl Control {
         std::thread::Builder::new().spawn(move || {
             become_bystander();
             wait_for_hangup(line.socket.as_fd());
-            // There is nobody left to report a failure of this call to.
+            // If this call fails, there is nobody left to report that to.
             let _ = kill_process(getpid(), Signal::KILL);
         })?;
         Ok(())
     }
 }
 
-/// Waits for room in the socket, and says whether there is a point in trying again.
+/// Waits for room in the socket, and returns whether another attempt makes sense.
 fn wait_for_room(socket: BorrowedFd<'_>) -> bool {
     let patience = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
     let mut waiting = [PollFd::from_borrowed_fd(socket, PollFlags::OUT)];
     matches!(poll(&mut waiting, Some(&patience)), Ok(1) | Err(Errno::INTR))
 }
 
-/// Names this thread as one that never communicates ([`bystander_name`]). Where the system refuses the name, it counts
-/// as one that might.
+/// Names this thread as one that never communicates ([`bystander_name`]). If the system refuses the name, the thread
+/// counts as one that may communicate.
 fn become_bystander() {
     let name = bystander_name(gettid().as_raw_nonzero().get());
     let name = CString::new(name).expect("a number has no zero bytes");
@@ -343,24 +339,24 @@ fn wait_for_hangup(socket: BorrowedFd<'_>) {
     }
 }
 
-/// The longest start of `text` that has at most `limit` bytes and ends between two characters.
+/// The longest prefix of `text` that has at most `limit` bytes and ends between two characters.
 fn cut(text: &str, limit: usize) -> &str {
     let end = (0..=limit.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
 }
 
-/// The result of a look at a rank's line.
+/// The result of one attempt to receive from a rank's line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Incoming {
     /// A message.
     Message(ControlMessage),
-    /// Nothing now.
+    /// No message has arrived.
     Nothing,
     /// End-of-file: no process holds the rank's end any more.
     End,
 }
 
-/// The launcher's end of one rank's control line; readable through [`AsFd`] in a poll set.
+/// The launcher's end of one rank's control line. Use it through [`AsFd`] in a poll set.
 #[derive(Debug)]
 pub struct ControlReceiver {
     socket: OwnedFd,
@@ -373,10 +369,10 @@ impl AsFd for ControlReceiver {
 }
 
 impl ControlReceiver {
-    /// Takes the next message without waiting.
+    /// Receives the next message without waiting.
     ///
     /// # Errors
-    /// [`ControlError`] for a damaged packet, which is gone then: the next call gives the next one.
+    /// [`ControlError`] for a damaged packet. That packet is removed: the next call returns the one behind it.
     pub fn try_recv(&self) -> Result<Incoming, ControlError> {
         let mut packet = vec![0; MAX_MESSAGE];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmCredentials(1))];
@@ -391,7 +387,7 @@ impl ControlReceiver {
         };
         let sender = sender(&mut ancillary);
         if len == 0 && sender.is_none() {
-            // An empty packet, which is damage, has a sender.
+            // An empty packet, which is damaged, has a sender.
             return Ok(Incoming::End);
         }
         if len > MAX_MESSAGE {
@@ -405,8 +401,8 @@ impl ControlReceiver {
     }
 }
 
-/// The process that sent what came with `ancillary`. It is in this namespace of processes or in one below, so
-/// it has a number here.
+/// The process that sent what came with `ancillary`. It is in this PID namespace or in one below, so it has a number
+/// here.
 fn sender(ancillary: &mut RecvAncillaryBuffer<'_>) -> Option<u32> {
     let credentials = ancillary.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmCredentials(credentials) => Some(credentials.pid),

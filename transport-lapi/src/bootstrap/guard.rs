@@ -1,21 +1,21 @@
-//! A process that ends the ranks' groups when the launcher cannot: after a SIGKILL. Called by the launcher
-//! only.
+//! A process that kills the ranks' process groups if the launcher cannot, because of a SIGKILL. Called only by the
+//! launcher.
 //!
-//! The kernel kills the ranks themselves then (SP2 of [`super::spawn`]), but not what they have started: the
-//! program behind a script, a helper of a rank. So the launcher forks a [`Guard`] that waits for the end of
-//! a pipe, which is the launcher's end, and then kills every group. It costs a fork per job, and sleeps
-//! until it is over.
+//! In that case the kernel kills the ranks themselves (SP2 of [`super::spawn`]), but not the processes that they have
+//! started: the program behind a script, an auxiliary process of a rank. So the launcher forks a [`Guard`], which waits
+//! for end-of-file on a pipe held by the launcher, and then kills every group. It costs one fork per job, and sleeps
+//! until the job is over.
 //!
-//! - GU1: the child of the fork makes async-signal-safe calls only, allocates nothing and never returns:
-//!   the launcher may have other threads, whose locks stay locked for ever in the child.
-//! - GU2: it closes every descriptor but the pipe before it waits, so that it holds nothing of the job open:
-//!   no control line, no output, no segment. Where the kernel cannot close them (before 5.9) it ends at
-//!   once, and nothing is guarded.
-//! - GU3: it has a session of its own and no signal reaches it but SIGKILL: neither a terminal's nor those
-//!   that are for the launcher's group.
-//! - GU4: the groups are still those of the ranks when it kills them: their leaders are reaped by the
-//!   launcher after the guard is gone, or, after the launcher's death, just before; numbers are given again
-//!   only when all others have been.
+//! - GU1: the forked child makes only async-signal-safe calls, allocates nothing and never returns: the launcher may
+//!   have other threads, whose locks stay locked for ever in the child.
+//! - GU2: before it waits, it closes every descriptor except the pipe, so that it keeps nothing of the job open: no
+//!   control line, no output, no segment. If the kernel cannot close them (before 5.9) the guard ends at once, and
+//!   nothing is guarded.
+//! - GU3: it has its own session, and no signal reaches it but SIGKILL: neither those of a terminal nor those for the
+//!   launcher's group.
+//! - GU4: when it kills the groups, their numbers still belong to the ranks. The launcher reaps their leaders only
+//!   after the guard is gone, or, if the launcher has died, they were reaped just before; and the kernel reuses a
+//!   number only after it has used all others.
 
 #![expect(unsafe_code, reason = "fork, and what a child of it may do")]
 
@@ -33,26 +33,27 @@ use rustix::thread::set_name;
 
 use super::signals::block_all;
 
-/// The name of a guard's process. It differs from `mpjrun`, so that who ends all processes of that name spares it.
+/// Name of a guard's process. It differs from `mpjrun`, so that killing all processes of that name spares the guard.
 pub const NAME: &CStr = c"mpj-guard";
 
-/// A process that kills the ranks' groups if the launcher is killed; it ends with this value. See the module's head.
+/// A process that kills the ranks' groups if the launcher is killed. It ends when this value is dropped. See the
+/// module's documentation.
 #[derive(Debug)]
 pub struct Guard {
     process: Pid,
-    /// Ends with the launcher.
+    /// The write end of the pipe, closed when the launcher ends.
     _line: OwnedFd,
 }
 
 impl Guard {
-    /// Starts a guard of the process groups `groups`, whose leaders must not be reaped before the guard is dropped
+    /// Starts a guard of the process groups `groups`. Their leaders must not be reaped before the guard is dropped
     /// (GU4).
     ///
     /// # Errors
-    /// What the system answers when it has no process or descriptor left.
+    /// The error of the system if it has no process or descriptor left.
     pub fn over(groups: &[Pid]) -> io::Result<Self> {
         let (watched, line) = pipe_with(PipeFlags::CLOEXEC)?;
-        // SAFETY: GU1: the child calls `watch` alone, which does not return.
+        // SAFETY: GU1: the child only calls `watch`, which does not return.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => watch(&watched, groups),
@@ -63,7 +64,7 @@ impl Guard {
         }
     }
 
-    /// Returns the guard's process: a child of this one that only [`Guard`]'s drop may reap.
+    /// Returns the guard's process. It is a child of this one, and only the drop of [`Guard`] may reap it.
     pub fn process(&self) -> Pid {
         self.process
     }
@@ -71,13 +72,13 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // It is our child and not reaped, so the number is its own.
+        // The child has not been reaped, so the number is still its own.
         let _ = kill_process(self.process, Signal::KILL);
         while matches!(waitpid(Some(self.process), WaitOptions::empty()), Err(Errno::INTR)) {}
     }
 }
 
-/// What the guard does (GU1 to GU3).
+/// The guard's program (GU1 to GU3).
 fn watch(line: &OwnedFd, groups: &[Pid]) -> ! {
     block_all();
     let _ = setsid();
@@ -88,13 +89,13 @@ fn watch(line: &OwnedFd, groups: &[Pid]) -> ! {
             let _ = kill_process_group(*group, Signal::KILL);
         }
     }
-    // SAFETY: ends this process without running anything of the launcher's (GU1).
+    // SAFETY: ends this process without running any code of the launcher's (GU1).
     unsafe { libc::_exit(0) }
 }
 
-/// Closes every descriptor from `first` on, and answers whether that could be done.
+/// Closes every descriptor from `first` on, and returns whether that succeeded.
 fn close_all_from(first: libc::c_uint) -> bool {
-    // SAFETY: GU1, GU2: one system call on numbers; nobody uses the descriptors of this process any more.
+    // SAFETY: GU1, GU2: one system call on numbers; nothing in this process uses the descriptors any more.
     let answer = unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) };
     answer == 0
 }

@@ -1,9 +1,9 @@
-//! Taking the descriptors that the launcher passed by number. Called by [`super`] only.
+//! Takes the descriptors that the launcher passed by number. Called only by [`super`].
 //!
-//! - I1: the caller takes a number once per process (BS2 of [`super`]), before the process has had
-//!   reason to open descriptors of its own under it: an inherited number is occupied since exec.
-//! - I2: a number is owned only after the descriptor behind it proved to be of the kind that the
-//!   launcher passes. A stale number of an earlier job thus never closes somebody else's file.
+//! - I1: the caller takes a number once per process (BS2 of [`super`]), before the process opens descriptors of its own
+//!   under it: an inherited number has been in use since exec.
+//! - I2: a number is owned only after its descriptor has proved to be of the kind that the launcher passes. So a stale
+//!   number of an earlier job never closes an unrelated file.
 
 #![expect(unsafe_code, reason = "descriptors arrive as numbers")]
 
@@ -16,7 +16,7 @@ use rustix::net::{AddressFamily, SocketType, sockopt};
 use super::BootstrapError;
 use crate::config;
 
-/// Takes the job segment and the control socket, and closes both on exec.
+/// Takes the job segment and the control socket, and makes both close-on-exec.
 pub(super) fn take(segment: RawFd, control: RawFd) -> Result<(OwnedFd, OwnedFd), BootstrapError> {
     check(segment, is_segment, config::SHM_FD, "the sealed memory of a job")?;
     check(control, is_control_socket, config::CTRL_FD, "the control socket of mpjrun")?;
@@ -29,19 +29,18 @@ pub(super) fn take(segment: RawFd, control: RawFd) -> Result<(OwnedFd, OwnedFd),
     Ok((segment, control))
 }
 
-/// Closes both on exec and leaves them where they are. A number behind which there is something else
-/// is left alone.
+/// Makes both descriptors close-on-exec without taking them. A number of another kind of descriptor is left alone.
 pub(super) fn withhold(segment: RawFd, control: RawFd) {
     withhold_one(segment, is_segment);
     withhold_one(control, is_control_socket);
 }
 
 fn withhold_one(number: RawFd, is_kind: fn(BorrowedFd<'_>) -> bool) {
-    // SAFETY: `number` is not -1, since the caller parsed it as positive. Where no descriptor is
-    // behind it, the question for its kind answers EBADF, and nothing else is done with it.
+    // SAFETY: `number` is not -1, since the caller parsed it as positive. If it is not open, the check of its kind gets
+    // EBADF, and nothing else is done with it.
     let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
     if is_kind(descriptor) {
-        // A flag that is not set leaves an open descriptor to a child, which does no harm.
+        // If this fails, a child inherits the descriptor, which does no harm.
         let _ = fcntl_setfd(descriptor, FdFlags::CLOEXEC);
     }
 }
@@ -52,8 +51,8 @@ fn check(
     variable: &'static str,
     expected: &'static str,
 ) -> Result<(), BootstrapError> {
-    // SAFETY: `number` is not -1, since the caller parsed it as positive. Where no descriptor is
-    // behind it, the calls that ask for its kind answer EBADF; nothing is closed.
+    // SAFETY: `number` is not -1, since the caller parsed it as positive. If it is not open, the checks of its kind get
+    // EBADF; nothing is closed.
     let passed = is_kind(unsafe { BorrowedFd::borrow_raw(number) });
     passed.then_some(()).ok_or(BootstrapError::NotInherited { variable, number, expected })
 }

@@ -1,12 +1,12 @@
-//! Signals as readable events, for the launcher's event loop: no handler runs, ever.
+//! Signals as readable events, for the launcher's event loop. There are no signal handlers.
 //!
-//! - SI1: the signals are blocked in the thread that made [`Signals`], and in every thread it starts
-//!   afterwards; they stay pending until read. One that is ignored stays ignored, as `nohup` and
-//!   background jobs of a shell expect, unless it is to be read in any case.
-//! - SI2: the mask from before is restored when [`Signals`] is dropped, on the same thread (it is not
-//!   `Send`), and in each rank before exec.
-//! - SI3: a SIGXFSZ that nobody has read is taken back then. The call that made a file too large has told
-//!   of that by its answer; unlike other signals this one has nothing to say to whoever comes next.
+//! - SI1: the signals are blocked in the thread that made [`Signals`], and in every thread that it starts afterwards;
+//!   they stay pending until read. An ignored signal stays ignored, as `nohup` and background jobs of a shell expect,
+//!   unless it was asked for `in_any_case`.
+//! - SI2: the previous mask is restored when [`Signals`] is dropped, on the same thread (it is not `Send`), and in each
+//!   rank before exec.
+//! - SI3: an unread SIGXFSZ is discarded then. The call that made a file too large has already returned the error;
+//!   unlike other signals, this one means nothing to later code.
 
 #![expect(unsafe_code, reason = "signal masks and signalfd are libc calls")]
 
@@ -18,12 +18,12 @@ use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-/// A signal mask as the process was started with.
+/// The signal mask that the process was started with.
 #[derive(Clone, Copy)]
 pub struct Mask(libc::sigset_t);
 
 impl Mask {
-    /// Makes this the calling thread's mask. Async-signal-safe (SP1 of [`super::spawn`]).
+    /// Sets this as the calling thread's mask. Async-signal-safe (SP1 of [`super::spawn`]).
     pub(super) fn restore(&self) -> io::Result<()> {
         // SAFETY: reads an initialised set; the old mask is not asked for.
         let answer =
@@ -38,7 +38,7 @@ impl std::fmt::Debug for Mask {
     }
 }
 
-/// The signals of a set, blocked and readable; readable through [`AsFd`] in a poll set.
+/// A set of signals, blocked and readable. Use it through [`AsFd`] in a poll set.
 #[derive(Debug)]
 pub struct Signals {
     descriptor: OwnedFd,
@@ -53,12 +53,12 @@ impl AsFd for Signals {
 }
 
 impl Signals {
-    /// Blocks `signals` in this thread and makes them readable, except those that this process ignores
-    /// (SI1). A blocked signal is kept and read even if it is ignored: so those of `in_any_case` are readable,
-    /// and a rank still inherits that they are ignored.
+    /// Blocks `signals` in this thread and makes them readable, except those that this process ignores (SI1). A blocked
+    /// signal is kept and read even if it is ignored: so those of `in_any_case` are readable, and a rank still inherits
+    /// that they are ignored.
     ///
     /// # Errors
-    /// What the system answers when it has no descriptor left.
+    /// The error of the system if it has no descriptor left.
     pub fn block(signals: &[Signal], in_any_case: &[Signal]) -> io::Result<Self> {
         let heeded = signals.iter().copied().filter(|s| !is_ignored(*s));
         let heeded: Vec<Signal> = heeded.chain(in_any_case.iter().copied()).collect();
@@ -83,12 +83,12 @@ impl Signals {
         Ok(Self { descriptor, before, this_thread: PhantomData })
     }
 
-    /// The mask from before, for the ranks (SI2).
+    /// Returns the mask from before, for the ranks (SI2).
     pub fn mask_before(&self) -> Mask {
         self.before
     }
 
-    /// Takes the next pending signal without waiting.
+    /// Returns the next pending signal without waiting.
     pub fn next_pending(&self) -> Option<Signal> {
         let mut info = [0; size_of::<libc::signalfd_siginfo>()];
         loop {
@@ -107,20 +107,20 @@ impl Drop for Signals {
     fn drop(&mut self) {
         let set = set_of(&[Signal::XFSZ]);
         let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: reads an initialised set and time; what is known of the signal is not asked for.
+        // SAFETY: reads an initialised set and time; asks for no details of the signal.
         unsafe { libc::sigtimedwait(&set, std::ptr::null_mut(), &now) };
         self.before.restore().expect("a mask that was in force is legal");
     }
 }
 
-/// Lets this process wait for its children even if it was started with SIGCHLD ignored, in which
-/// case the kernel would discard how they ended.
+/// Lets this process wait for its children even if it was started with SIGCHLD ignored; the kernel would then discard
+/// their exit states.
 pub fn keep_children_waitable() {
     // SAFETY: the default action runs no code.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
-/// Keeps every signal but those that cannot be blocked from this thread. Async-signal-safe.
+/// Blocks in this thread every signal that can be blocked. Async-signal-safe.
 pub(super) fn block_all() {
     let mut all = MaybeUninit::uninit();
     // SAFETY: initialises the set that it is given.
@@ -131,7 +131,7 @@ pub(super) fn block_all() {
 
 fn is_ignored(signal: Signal) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: asks only: sets nothing, and `action` is room for the answer.
+    // SAFETY: only asks: sets nothing, and `action` is room for the answer.
     let answer = unsafe { libc::sigaction(signal.as_raw(), std::ptr::null(), action.as_mut_ptr()) };
     // SAFETY: the call succeeded, so it has written the action.
     answer == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN

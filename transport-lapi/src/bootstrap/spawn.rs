@@ -1,14 +1,13 @@
-//! What happens in a rank's process between fork and exec. Called by the launcher only, which thus
-//! needs no unsafe code of its own.
+//! What a rank's process does between fork and exec. Called only by the launcher, which thus needs no unsafe code of
+//! its own.
 //!
-//! - SP1: between fork and exec only async-signal-safe calls are made, and nothing is allocated: the
-//!   launcher may have other threads, whose locks stay locked for ever in the child. The closure
-//!   captures plain numbers.
-//! - SP2: the child asks the kernel to be killed when the launcher dies, then checks that the
-//!   launcher has not died before. The kernel watches the *thread* that spawned, so ranks are
-//!   spawned by a thread that lives as long as the job.
-//! - SP3: descriptors are passed under their own number by clearing close-on-exec in the child alone:
-//!   no other process ever sees them inheritable.
+//! - SP1: between fork and exec only async-signal-safe calls are made, and nothing is allocated: the launcher may have
+//!   other threads, whose locks stay locked for ever in the child. The closure captures plain numbers.
+//! - SP2: the child asks the kernel to kill it when the launcher dies, then checks that the launcher has not died
+//!   already. The kernel watches the *thread* that spawned, so ranks are spawned by a thread that lives as long as the
+//!   job.
+//! - SP3: descriptors are passed under their own number by clearing close-on-exec in the child only: no other process
+//!   ever inherits them.
 
 #![expect(unsafe_code, reason = "pre_exec, and libc calls between fork and exec")]
 
@@ -29,8 +28,8 @@ pub struct DescriptorLimit {
 }
 
 impl DescriptorLimit {
-    /// Raises this process's soft limit to the hard one: a job of many ranks needs up to nine descriptors
-    /// per rank in the launcher, two of them where the output goes into files.
+    /// Raises this process's soft limit to the hard one. In a job of many ranks the launcher needs up to nine
+    /// descriptors per rank, two of them if the output goes into files.
     pub fn raise() -> Self {
         let before = getrlimit(Resource::Nofile);
         let raised = Rlimit { current: before.maximum, maximum: before.maximum };
@@ -45,7 +44,7 @@ impl DescriptorLimit {
     }
 }
 
-/// Plain numbers for the child (SP1).
+/// The child's settings, as plain numbers (SP1).
 struct ChildSetup {
     launcher: libc::pid_t,
     inherit: [RawFd; 2],
@@ -54,10 +53,9 @@ struct ChildSetup {
     processors: Option<CpuSet>,
 }
 
-/// Prepares `command` to run a rank: leader of its own process group, ending with this thread,
-/// inheriting `segment` and `control`, with the signal mask and limits that the launcher itself was
-/// started with, and bound to `processors` if there are any given. The descriptors must stay open until
-/// the command is spawned.
+/// Prepares `command` to run a rank. The rank leads its own process group, ends with this thread, inherits `segment`
+/// and `control`, has the signal mask and limits that the launcher itself was started with, and is bound to
+/// `processors` if given. The descriptors must stay open until the command is spawned.
 pub fn prepare(
     command: &mut Command,
     segment: BorrowedFd<'_>,
@@ -74,7 +72,7 @@ pub fn prepare(
         processors,
     };
     command.process_group(0);
-    // SAFETY: SP1: `ChildSetup::apply` makes async-signal-safe calls only.
+    // SAFETY: SP1: `ChildSetup::apply` makes only async-signal-safe calls.
     unsafe { command.pre_exec(move || setup.apply()) };
 }
 
@@ -87,7 +85,7 @@ impl ChildSetup {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
         for descriptor in self.inherit {
-            // SAFETY: SP3; a number that is not open is answered by an error.
+            // SAFETY: SP3; a number that is not open only causes an error.
             checked(unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) })?;
         }
         // SAFETY: reads `limit`, which lives in the closure.

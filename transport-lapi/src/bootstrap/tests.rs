@@ -1,4 +1,4 @@
-//! What the job variables may hold. Taking the descriptors is tested in `inherit`.
+//! The legal values of the job variables. The tests in `inherit` take the descriptors.
 
 use std::os::fd::AsFd;
 

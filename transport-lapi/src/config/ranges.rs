@@ -1,56 +1,56 @@
-//! A value for every message size: ascending upper bounds and one value more, as PAMI selects
+//! Tables of a value for every message size: ascending upper bounds and one more value, the form in which PAMI selects
 //! algorithms.
 //!
-//! The range of a size is the number of bounds that are smaller than it: a bound belongs to its own
+//! The index of a size's range is the number of bounds that are smaller than the size. So a bound belongs to its own
 //! range, and the last range has none.
 
-/// Most ranges that one table has.
+/// Most ranges of a table.
 pub const MAX_RANGES: usize = 16;
 
 /// A table of size ranges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ranges<T> {
-    /// The first bound, which most messages are below; where there is none, every size is.
+    /// The first bound; most messages are at most this long. `usize::MAX` if there is no bound.
     first: usize,
-    /// The value up to there: a look at it is one comparison and touches no vector.
+    /// The value up to the first bound, which costs one comparison and no access to a vector.
     first_value: T,
     bounds: Vec<usize>,
     values: Vec<T>,
 }
 
-/// The reason why a table was refused.
+/// Why a table was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RangesError {
-    /// There must be one value more than there are bounds.
+    /// The number of values is not one more than the number of bounds.
     #[error("{bounds} bounds need {} values, not {values}", .bounds + 1)]
     Count {
-        /// How many bounds there are.
+        /// Number of bounds.
         bounds: usize,
-        /// How many values there are.
+        /// Number of values.
         values: usize,
     },
-    /// There are more than [`MAX_RANGES`].
+    /// There are more than [`MAX_RANGES`] ranges.
     #[error("{ranges} ranges are too many; 1 to {MAX_RANGES} are possible")]
     TooMany {
-        /// How many there are.
+        /// Number of ranges.
         ranges: usize,
     },
-    /// The bounds must be strictly ascending.
+    /// The bounds are not strictly ascending.
     #[error("bound {bound} is not above the one before it, {before}")]
     Order {
-        /// The bound that is not.
+        /// The bound that is too small.
         bound: usize,
-        /// The one before it.
+        /// The bound before it.
         before: usize,
     },
 }
 
 impl<T: Copy> Ranges<T> {
-    /// A table of `bounds` (bytes, inclusive) and one value more.
+    /// Makes a table of `bounds` (bytes, inclusive) and `values`, of which there is one more.
     ///
     /// # Errors
-    /// [`RangesError`] if the counts do not fit, or the bounds are not strictly ascending.
+    /// [`RangesError`] if the counts do not match, or the bounds are not strictly ascending.
     ///
     /// ```
     /// use transport_lapi::config::Ranges;
@@ -72,12 +72,12 @@ impl<T: Copy> Ranges<T> {
         Ok(Self { first, first_value: values[0], bounds, values })
     }
 
-    /// The same value for every size.
+    /// Makes a table with the same value for every size.
     pub fn all(value: T) -> Self {
         Self { first: usize::MAX, first_value: value, bounds: Vec::new(), values: vec![value] }
     }
 
-    /// The value for a message of `len` bytes.
+    /// Returns the value for a message of `len` bytes.
     #[inline]
     pub fn of(&self, len: usize) -> T {
         if len <= self.first { self.first_value } else { self.beyond_first(len) }
@@ -88,18 +88,18 @@ impl<T: Copy> Ranges<T> {
         self.values[self.bounds.partition_point(|&bound| bound < len)]
     }
 
-    /// The ranges, ascending: upper bound (`None` for the last) and value.
+    /// Returns the ranges, ascending: upper bound (`None` for the last) and value.
     pub fn iter(&self) -> impl Iterator<Item = (Option<usize>, T)> {
         let bounds = self.bounds.iter().copied().map(Some).chain([None]);
         bounds.zip(self.values.iter().copied())
     }
 
-    /// The upper bounds, ascending.
+    /// Returns the upper bounds, ascending.
     pub fn bounds(&self) -> &[usize] {
         &self.bounds
     }
 
-    /// The values, in the order of the ranges.
+    /// Returns the values, in the order of the ranges.
     pub fn values(&self) -> &[T] {
         &self.values
     }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     proptest! {
-        /// The rule, word by word.
+        /// The rule of the module's documentation, literally.
         #[test]
         fn the_range_is_the_number_of_smaller_bounds(
             bounds in prop::collection::btree_set(0usize..100, 0..MAX_RANGES), len in 0usize..110,

@@ -1,4 +1,4 @@
-//! Every parser, its legal values and its refusals, without touching the environment.
+//! Every parser, with its legal values and its refusals, without touching the environment.
 
 use std::time::Duration;
 

@@ -1,17 +1,17 @@
-//! What can be tuned to a machine: which protocol carries which size, how long messages are cut, how
-//! long a wait spins. Pure values.
+//! The values that can be tuned to a machine: which protocol carries which size, how long messages are cut, how long a
+//! wait spins.
 //!
-//! The launcher reads them from a file, once per job, and passes them to the ranks as one word
-//! ([`Tuning::to_string`]), which they parse and check again: all ranks of a job have the same.
+//! The launcher reads them from a file, once per job, and passes them to the ranks as one word ([`Tuning::to_string`]),
+//! which they parse and check again: all ranks of a job have the same values.
 //!
-//! - TV1: a [`Tuning`] keeps the limits below, however it was made.
+//! - TV1: a [`Tuning`] is within the limits below, however it was made.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::{Keyword, Ranges, RangesError};
 
-/// The two ways of carrying a message.
+/// The two ways to carry a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// One Amsend carries envelope and data.
@@ -25,30 +25,29 @@ impl Keyword for Protocol {
         &[("eager", Self::Eager), ("rendezvous", Self::Rendezvous)];
 }
 
-/// A circumstance, beside the length of a message, that favours rendezvous.
+/// A circumstance, other than the length of a message, that favours rendezvous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Circumstance {
-    /// The data lie in huge pages: the kernel finds its way through them so much faster that one copy
-    /// beats the pipeline's two.
+    /// The data are in huge pages: the kernel walks their page tables so much faster that one copy beats the pipeline's
+    /// two.
     HugePages,
-    /// No other message waits to be sent to that rank, or to be fetched by it, and its processor is near: both ends
-    /// are free to copy this one, each a half.
-    /// In a row of messages the pipeline keeps both busy anyway, and its data are warmer; to a processor far away it
-    /// stores past the caches.
+    /// No other message is queued for that rank or fetched by it, and its processor is near: both ends are free to copy
+    /// this message, half each. In a row of messages the pipeline keeps both ends busy anyway, and its data are warmer
+    /// in the caches; to a distant processor it stores past the caches.
     Alone,
 }
 
-/// From how many bytes on which circumstance speaks for a rendezvous, where the protocol is chosen by
-/// size and Get reads memory itself.
+/// The length from which on each circumstance selects rendezvous, if the protocol is chosen by size and Get reads
+/// memory directly.
 pub const RENDEZVOUS_FROM: [(usize, Circumstance); 2] =
     [(128 << 10, Circumstance::HugePages), (256 << 10, Circumstance::Alone)];
 
 /// Bounds of the protocol table, in bytes.
 const BOUND: Legal = Legal { least: 256, most: 1 << 30, step: 256 };
-/// Sizes of frames, and bounds of the ranges that they are chosen by, in bytes.
+/// Sizes of frames, and bounds of the ranges that select them, in bytes.
 const FRAME: Legal = Legal { least: 4 << 10, most: 1 << 20, step: 4 << 10 };
 const FRAME_BOUND: Legal = Legal { least: 4 << 10, most: 1 << 30, step: 4 << 10 };
-/// Turns of polling.
+/// Turns of polling in a spin.
 const SPIN: Legal = Legal { least: 20, most: 1_000_000, step: 1 };
 
 /// The legal numbers of a value.
@@ -76,14 +75,14 @@ impl fmt::Display for Legal {
     }
 }
 
-/// The reason why values were refused.
+/// Why values were refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TuningError {
     /// A table of size ranges is not valid.
     #[error("{field}: {source}")]
     Ranges {
-        /// Which.
+        /// The name of the value.
         field: &'static str,
         /// What is wrong with it.
         source: RangesError,
@@ -91,16 +90,16 @@ pub enum TuningError {
     /// A number is outside its limits.
     #[error("{field} is {value}; it has to be {legal}")]
     Value {
-        /// Which.
+        /// The name of the value.
         field: &'static str,
-        /// What it is.
+        /// The value.
         value: usize,
-        /// What it may be.
+        /// The legal values.
         legal: Legal,
     },
 }
 
-/// The pieces of long messages: up to [`Pieces::whole`] bytes a message travels as one frame, above it in pieces.
+/// The pieces of long messages: messages of up to [`Pieces::whole`] bytes travel as one frame, longer ones in pieces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pieces {
     whole: usize,
@@ -108,12 +107,12 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Messages of up to `whole` bytes are not cut; longer ones are by `sizes`, in bytes by bytes of
-    /// the message.
+    /// Makes the pieces for messages that are cut if longer than `whole` bytes. `sizes` determines the length of their
+    /// pieces by the length of the message, both in bytes.
     ///
     /// # Errors
-    /// [`TuningError::Value`] for a number that is not a multiple of 4096 within the limits, or a
-    /// first bound that is not above `whole`.
+    /// [`TuningError::Value`] for a number that is not a multiple of 4096 within the limits, or a bound that is not
+    /// above `whole`.
     pub fn new(whole: usize, sizes: Ranges<usize>) -> Result<Self, TuningError> {
         FRAME.check("pieces.whole_up_to", whole)?;
         sizes.values().iter().try_for_each(|&size| FRAME.check("pieces.bytes", size))?;
@@ -122,23 +121,23 @@ impl Pieces {
         Ok(Self { whole, sizes })
     }
 
-    /// The longest message that travels as one frame, in bytes.
+    /// Returns the longest message that travels as one frame, in bytes.
     #[inline]
     pub fn whole(&self) -> usize {
         self.whole
     }
 
-    /// Size of the pieces of a message of `len` bytes.
+    /// Returns the size of the pieces of a message of `len` bytes.
     pub fn size(&self, len: usize) -> usize {
         self.sizes.of(len)
     }
 
-    /// The sizes of pieces by the length of the message.
+    /// Returns the sizes of pieces by the length of the message.
     pub fn sizes(&self) -> &Ranges<usize> {
         &self.sizes
     }
 
-    /// The same for frames whose bodies have at most `max_body` bytes.
+    /// The same pieces, limited to frames whose bodies have at most `max_body` bytes.
     pub(crate) fn within(&self, max_body: usize) -> Self {
         let values = self.sizes.values().iter().map(|&size| size.min(max_body)).collect();
         let sizes = Ranges::new(self.sizes.bounds().to_vec(), values);
@@ -146,7 +145,7 @@ impl Pieces {
     }
 }
 
-/// Small enough that both ends work at once, large enough that the cost of a piece does not show.
+/// Small enough that both ends work at once, and large enough that the cost per piece does not matter.
 impl Default for Pieces {
     fn default() -> Self {
         let sizes = Ranges::new(vec![128 << 10, 512 << 10], vec![16 << 10, 32 << 10, 64 << 10]);
@@ -154,7 +153,7 @@ impl Default for Pieces {
     }
 }
 
-/// The tuned values of a job (TV1). The default is what is built in.
+/// The tuned values of a job (TV1). The default values are built in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuning {
     protocols: Ranges<Protocol>,
@@ -163,9 +162,9 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// Values in force: `protocols` of messages by size where the backend is chosen by size, `pieces`
-    /// of eager ones, and turns of polling after which a waiting rank with a processor of its own
-    /// yields for the first time.
+    /// Makes tuned values. `protocols` selects the protocol by size if the backend leaves that open, `pieces` cuts
+    /// eager messages, and `spin` is how many turns a waiting rank with a processor of its own polls before its first
+    /// yield.
     ///
     /// # Errors
     /// [`TuningError::Value`] for bounds of protocols that are not multiples of 256 from 256 bytes
@@ -181,26 +180,26 @@ impl Tuning {
         Ok(Self { protocols, pieces, spin })
     }
 
-    /// Protocols by message size.
+    /// Returns the protocols by message size.
     pub fn protocols(&self) -> &Ranges<Protocol> {
         &self.protocols
     }
 
-    /// How long eager messages are cut.
+    /// Returns how eager messages are cut.
     pub fn pieces(&self) -> &Pieces {
         &self.pieces
     }
 
-    /// Turns of polling before the first yield.
+    /// Returns the turns of polling before the first yield.
     pub fn spin(&self) -> u32 {
         self.spin
     }
 }
 
 impl Default for Tuning {
-    /// Up to 16 MiB the copying pipeline keeps both processors busy and beats the one-copy Get on
-    /// ordinary pages; above it, the early memory that a message without a posted receive would take
-    /// is no longer reasonable. The spin takes about as long as a wake-up across processors.
+    /// Up to 16 MiB the copying pipeline keeps both processors busy and beats the one-copy Get on ordinary pages. Above
+    /// it, a message without a posted receive would take an unreasonable amount of early memory. The spin takes about
+    /// as long as a wake-up across processors.
     fn default() -> Self {
         let protocols = vec![Protocol::Eager, Protocol::Rendezvous];
         let protocols = Ranges::new(vec![16 << 20], protocols).expect("ascending");
@@ -225,7 +224,7 @@ fn listed<T: Copy>(ranges: &Ranges<T>, word: impl Fn(T) -> String) -> String {
     entries.collect::<Vec<_>>().join(",")
 }
 
-/// The word was not written by [`Tuning`], or is damaged.
+/// The text was not written by [`Tuning`], or is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not the tuning of a job")]
 pub struct NotATuning;

@@ -1,4 +1,4 @@
-//! What abandoning a context waits for, and what it does not.
+//! What abandoning a context waits for, and what it does not wait for.
 
 use std::process::Command;
 use std::thread;
@@ -21,8 +21,8 @@ fn pair() -> Vec<ShmAdapter> {
     })
 }
 
-/// C5: to abandon a context does not wait for a target that writes a slice, so that the job can be told of
-/// the failure meanwhile, which may be what ends the target. To settle does, without the lock.
+/// C5: abandoning a context does not wait for a target that is writing a slice, so that the failure can be reported
+/// meanwhile; the report may be what ends the target. Settling does wait, without the lock.
 #[test]
 fn a_context_is_abandoned_at_once_and_settles_when_its_target_is_gone() {
     let mut adapter = pair().remove(0);

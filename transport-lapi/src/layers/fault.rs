@@ -1,10 +1,9 @@
 //! An adapter around another one that injects faults, from a seed.
 //!
-//! Frames can be refused as if there were no room, held back (the order per pair is kept), cut
-//! short, or have a bit turned over; a task can be declared lost. The same seed, plan and sequence of
-//! calls give the same faults. Held-back frames go on when the sender polls, so contract A4 of
-//! [`crate::adapter`] holds only for senders that poll. One-sided reads are held back in the same way: they are
-//! carried out by a later poll, which reports that they are over.
+//! Frames can be refused as if there were no room, held back (in order per pair), truncated, or have a bit flipped; a
+//! task can be declared lost. The same seed, plan and sequence of calls give the same faults. Held-back frames are sent
+//! when the sender polls, so contract A4 of [`crate::adapter`] holds only for senders that poll. One-sided reads are
+//! held back in the same way: a later poll carries them out and reports that they are over.
 
 #![expect(unsafe_code, reason = "an adapter is made of another one")]
 
@@ -18,31 +17,31 @@ use crate::adapter::{
 use crate::body::{Piece, Source};
 use crate::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
-/// The frequency of each fault, in frames of a thousand.
+/// The frequency of each fault, per thousand frames or gets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultPlan {
-    /// `try_send` says full.
+    /// `try_send` or a get is refused as full.
     pub full: u16,
-    /// A frame is held back for some polls.
+    /// A frame or get is held back for some polls.
     pub delay: u16,
-    /// The head or the body of an arriving frame is cut short.
+    /// The head or the body of an arriving frame is truncated.
     pub truncate: u16,
-    /// A bit of an arriving frame's head is turned over.
+    /// A bit of an arriving frame's head is flipped.
     pub corrupt: u16,
-    /// This task is declared lost after so many frames were offered.
+    /// The task that is declared lost, and after how many offered frames.
     pub lose: Option<(TaskId, u64)>,
 }
 
 /// The number of injected faults, to compare with those that were noticed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultCount {
-    /// Frames refused.
+    /// Frames and gets refused.
     pub full: u64,
-    /// Frames held back.
+    /// Frames and gets held back.
     pub delayed: u64,
-    /// Frames cut short.
+    /// Frames truncated.
     pub truncated: u64,
-    /// Frames with a bit turned over.
+    /// Frames with a flipped bit.
     pub corrupted: u64,
 }
 
@@ -54,14 +53,14 @@ pub struct FaultAdapter<A> {
     offered: u64,
     /// Held-back frames by target.
     held: Vec<VecDeque<Held>>,
-    /// One-sided reads that are held back.
+    /// Held-back one-sided reads.
     gets: Vec<HeldGet>,
     count: FaultCount,
 }
 
 /// A one-sided read that is held back.
 struct HeldGet {
-    /// Polls it still has to wait.
+    /// Polls until it is released.
     wait: u64,
     target: TaskId,
     remote: RemoteRegion,
@@ -70,12 +69,12 @@ struct HeldGet {
     ticket: Ticket,
 }
 
-/// The ticket of bodies that were held back: they are copies, and nobody waits for them to leave.
+/// The ticket of held-back bodies: they are copies, so nobody waits for them to leave.
 const HELD: Ticket = Ticket(u32::MAX);
 
 /// A frame that is held back.
 struct Held {
-    /// Polls it still has to wait.
+    /// Polls until it is released.
     wait: u64,
     head: Vec<u8>,
     body: Source,
@@ -90,7 +89,7 @@ impl<A: Adapter> FaultAdapter<A> {
         Self { inner, plan, dice, offered: 0, held, gets: Vec::new(), count }
     }
 
-    /// What was done so far.
+    /// Returns the number of faults so far.
     pub fn count(&self) -> FaultCount {
         self.count
     }
@@ -104,7 +103,7 @@ impl<A: Adapter> FaultAdapter<A> {
             .filter(exists)
     }
 
-    /// Sends the held-back frames whose time has come.
+    /// Sends the held-back frames that are due.
     fn release(&mut self) -> Result<(), AdapterError> {
         for target in 0..self.held.len() {
             while let Some(Held { wait, head, body, len }) = self.held[target].front_mut() {
@@ -123,8 +122,8 @@ impl<A: Adapter> FaultAdapter<A> {
     }
 }
 
-// SAFETY: frames are copied where they are held back, and gets are carried out before their end is reported (A9);
-// all else that touches regions is passed on to the adapter inside, or refused.
+// SAFETY: frames are copied when they are held back, and gets are carried out before their end is reported (A9); every
+// other access to regions is passed to the inner adapter, or refused.
 unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
     fn caps(&self) -> Caps {
         self.inner.caps()
@@ -231,7 +230,7 @@ impl<A: Adapter> FaultAdapter<A> {
         self.inner.shared_gets().expect("given out only where the adapter inside has it")
     }
 
-    /// Carries out the held-back gets whose time has come; returns how many.
+    /// Carries out the held-back gets that are due; returns how many ended.
     fn release_gets(&mut self, events: &mut impl Events) -> usize {
         self.gets.iter_mut().for_each(|get| get.wait = get.wait.saturating_sub(1));
         let (due, held): (Vec<_>, Vec<_>) = self.gets.drain(..).partition(|get| get.wait == 0);
@@ -245,7 +244,7 @@ impl<A: Adapter> FaultAdapter<A> {
             };
             match outcome {
                 Ok(Transfer::Done) => events.got(ticket, Ok(())),
-                // The adapter inside reports the end.
+                // The inner adapter reports the end.
                 Ok(Transfer::Started) => over -= 1,
                 Ok(Transfer::Full) => {
                     over -= 1;
@@ -328,7 +327,7 @@ impl<A: Adapter> SharedGets for FaultAdapter<A> {
     }
 }
 
-/// Harms frames on their way up.
+/// Damages frames on their way from the inner adapter.
 struct Harm<'a, E> {
     plan: &'a FaultPlan,
     dice: &'a mut Dice,
@@ -371,7 +370,7 @@ impl<E: Events> Events for Harm<'_, E> {
     }
 }
 
-/// SplitMix64: every seed gives its own sequence.
+/// SplitMix64: every seed has its own sequence.
 struct Dice(u64);
 
 impl Dice {

@@ -1,57 +1,57 @@
-//! The forms that a layout can have, and what is known of each: size, bounds, blocks, depth.
+//! The forms of a layout, and the properties of each: size, bounds, blocks, depth.
 //!
-//! Made by [`super::build`], which chooses the form; read by the copies in [`super::walk`].
+//! [`super::build`] chooses the form and makes it; [`super::walk`] copies with it.
 
 use std::sync::{Arc, OnceLock};
 
 use super::{Layout, LayoutError};
 
-/// A layout whose displacements count from the first byte of the message (LAY1).
+/// A layout whose displacements are relative to the first byte of the message (LAY1).
 pub(super) struct Body {
     pub(super) form: Form,
-    /// Bytes of the message.
+    /// Number of bytes of the message.
     pub(super) size: usize,
     /// Displacement of the lowest byte: 0 or less.
     pub(super) low: isize,
     /// Displacement of the byte behind the highest one.
     pub(super) high: isize,
-    /// How many blocks there are.
+    /// Number of blocks.
     pub(super) blocks: usize,
-    /// Levels of bodies in it, this one counted.
+    /// Number of nested levels, including this one.
     depth: usize,
-    /// Whether no byte is named twice, once somebody has asked.
+    /// Whether no byte is named twice; computed on the first call of `is_disjoint`.
     pub(super) disjoint: OnceLock<bool>,
 }
 
-/// How the bytes lie.
+/// The arrangement of the bytes.
 pub(super) enum Form {
-    /// Together.
+    /// Contiguous bytes.
     Block,
-    /// As `count` equal bodies, each `stride` bytes after the one before it.
+    /// `count` equal bodies, each `stride` bytes after the previous one.
     Repeat { body: Arc<Body>, stride: isize, count: usize },
-    /// As equal bodies at these displacements, of which the first is 0.
+    /// Equal bodies at these displacements, of which the first is 0.
     Placed { body: Arc<Body>, displacements: Box<[isize]> },
-    /// As blocks of different lengths.
+    /// Blocks of different lengths.
     Blocks {
-        /// Where in the message each begins; then the size of the message.
+        /// Offset in the message at which each block begins; at the end, the size of the message.
         begins: Box<[usize]>,
-        /// Where in memory each begins.
+        /// Displacement in memory at which each block begins.
         displacements: Box<[isize]>,
     },
-    /// As different bodies.
+    /// Different bodies.
     List(Box<[Part]>),
 }
 
 /// A body in a list.
 pub(super) struct Part {
-    /// Where in the message it begins.
+    /// Offset in the message at which it begins.
     pub(super) begin: usize,
-    /// Where in memory its first byte lies.
+    /// Displacement of its first byte in memory.
     pub(super) at: isize,
     pub(super) body: Arc<Body>,
 }
 
-/// The lowest byte and the one behind the highest byte of what is put together; wide, so that nothing overflows.
+/// Bounds of a composed body: the lowest byte and the one behind the highest. Wide, so that nothing overflows.
 struct Bounds {
     low: i128,
     high: i128,
@@ -67,14 +67,14 @@ impl Bounds {
 }
 
 impl Body {
-    /// `len` bytes together. `len` is at most `isize::MAX` (LAY2).
+    /// Makes one block of `len` bytes; `len` is at most `isize::MAX` (LAY2).
     pub(super) fn block(len: usize) -> Self {
         let (blocks, high) = (usize::from(len > 0), len as isize);
         let disjoint = OnceLock::new();
         Self { form: Form::Block, size: len, low: 0, high, blocks, depth: 1, disjoint }
     }
 
-    /// `count` of these, at least one, at a distance of `stride`.
+    /// Makes `count` copies of `body`, at least one, at a distance of `stride`.
     pub(super) fn repeat(
         body: Arc<Self>,
         count: usize,
@@ -88,7 +88,7 @@ impl Body {
         Self::of(Form::Repeat { body, stride, count }, size, bounds, blocks, depth)
     }
 
-    /// One of these at each of these displacements, of which the first is 0.
+    /// Makes a copy of `body` at each of `displacements`, of which the first is 0.
     pub(super) fn placed(
         body: Arc<Self>,
         displacements: Box<[isize]>,
@@ -103,8 +103,7 @@ impl Body {
         Self::of(Form::Placed { body, displacements }, size, bounds, blocks, depth)
     }
 
-    /// Blocks that begin at these displacements in memory, the first at 0, and at these offsets of the message,
-    /// with its size behind the last.
+    /// Makes blocks: `displacements` in memory, the first at 0, and offsets in the message, with its size at the end.
     pub(super) fn blocks(
         begins: Box<[usize]>,
         displacements: Box<[isize]>,
@@ -118,7 +117,7 @@ impl Body {
         Self::of(Form::Blocks { begins, displacements }, size, bounds, blocks, 0)
     }
 
-    /// These, one after the other, the first at 0. The sum of their sizes is `size`.
+    /// Makes a list of `parts` in order, the first at 0. The sum of their sizes is `size`.
     pub(super) fn list(parts: Box<[Part]>, size: usize) -> Result<Self, LayoutError> {
         let mut bounds = Bounds::NONE;
         let (mut blocks, mut depth) = (0usize, 0);
@@ -148,7 +147,7 @@ impl Body {
         Ok(Self { form, size, low, high, blocks, depth, disjoint: OnceLock::new() })
     }
 
-    /// Whether the bytes lie together.
+    /// Whether the bytes are contiguous.
     pub(super) fn is_block(&self) -> bool {
         matches!(self.form, Form::Block)
     }
@@ -158,7 +157,7 @@ impl Body {
         self.high.abs_diff(self.low)
     }
 
-    /// Calls `visit` with displacement and length of each block in order; the first byte of the body is at `at`.
+    /// Calls `visit` with displacement and length of each block in order. The first byte of the body is at `at`.
     pub(super) fn each_block(&self, at: isize, visit: &mut impl FnMut(isize, usize)) {
         match &self.form {
             Form::Block => visit(at, self.size),

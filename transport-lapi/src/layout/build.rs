@@ -1,4 +1,4 @@
-//! Which form a layout takes: the simplest one that says the same.
+//! Chooses the simplest form of a layout.
 //!
 //! Called by the constructors of [`Layout`].
 
@@ -7,12 +7,12 @@ use std::sync::Arc;
 use super::body::{Body, Form, Part};
 use super::{Layout, LayoutError};
 
-/// Parts of a list with no more blocks than this are dissolved into their blocks, so that a structure of small
+/// Parts of a list are replaced by their blocks if none has more blocks than this, so that a structure of small
 /// structures is one list of blocks.
 const FEW_BLOCKS: usize = 16;
 
-/// `count` bodies at a distance of `stride`; neither is empty. Rounds that go on where the last one ended become
-/// one.
+/// Repeats a body, which is not empty, `count` times at a distance of `stride`; `count` is not 0. Rounds that continue
+/// each other are merged.
 pub(super) fn repeated(
     body: &Arc<Body>,
     count: usize,
@@ -39,7 +39,8 @@ pub(super) fn repeated(
     Ok(Arc::new(whole))
 }
 
-/// A body, which is not empty, at each of these displacements, of which there are some. Counts them from the first.
+/// Puts a body, which is not empty, at each of `displacements`, of which there is at least one. They become relative to
+/// the first one.
 pub(super) fn placed(
     body: &Arc<Body>,
     mut displacements: Vec<isize>,
@@ -56,7 +57,7 @@ pub(super) fn placed(
     Ok(Arc::new(Body::placed(body.clone(), displacements.into())?))
 }
 
-/// These layouts, none of them empty, one after the other.
+/// Makes a list of `parts`, none of them empty.
 pub(super) fn listed(parts: Vec<Layout>) -> Result<Layout, LayoutError> {
     let Some(first) = parts.first() else { return Ok(Layout::empty()) };
     let first_at = first.at;
@@ -85,21 +86,21 @@ pub(super) fn listed(parts: Vec<Layout>) -> Result<Layout, LayoutError> {
     Layout::new(first_at, Arc::new(Body::list(listed.into(), begin)?))
 }
 
-/// Blocks that are collected one by one; adjacent ones are joined.
+/// Collects blocks one by one, and joins adjacent ones.
 #[derive(Default)]
 pub(super) struct Blocks {
-    /// Where in the message each begins.
+    /// Offset in the message at which each begins.
     begins: Vec<usize>,
-    /// Where in memory each begins.
+    /// Displacement in memory at which each begins.
     displacements: Vec<isize>,
-    /// Bytes so far.
+    /// Number of bytes so far.
     size: usize,
-    /// Where in memory the last one ends.
+    /// Displacement in memory at which the last one ends.
     end: isize,
 }
 
 impl Blocks {
-    /// The layout of these blocks.
+    /// Makes the layout of these blocks.
     pub(super) fn collect(
         blocks: impl Iterator<Item = Result<(isize, usize), LayoutError>>,
     ) -> Result<Layout, LayoutError> {
@@ -111,7 +112,7 @@ impl Blocks {
         collected.finish()
     }
 
-    /// Adds a block of `len` bytes at `at`; one without bytes is left out.
+    /// Adds a block of `len` bytes at `at`, unless `len` is 0.
     fn add(&mut self, at: isize, len: usize) -> Result<(), LayoutError> {
         if len == 0 {
             return Ok(());
@@ -127,7 +128,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// One block, equal blocks at equal distances, equal blocks, or just blocks.
+    /// Chooses the simplest form: one block, equal blocks at equal distances, equal blocks, or any blocks.
     fn finish(mut self) -> Result<Layout, LayoutError> {
         let Some(&first) = self.displacements.first() else { return Ok(Layout::empty()) };
         self.begins.push(self.size);

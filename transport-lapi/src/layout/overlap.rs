@@ -1,9 +1,8 @@
-//! Whether a layout names a byte twice. Asked before something is received into it.
+//! Checks whether a layout names a byte twice, before anything is received into it.
 //!
-//! The answer is exact and kept with the body. Parts that do not reach into each other, which is what nearly all
-//! layouts are made of, are seen from strides and bounds; else all blocks are sorted. There are no more of them
-//! than bytes in the memory, since no block is empty (LAY3) and a body of more bytes than it reaches over names
-//! one twice.
+//! The result is exact, and is stored with the body. Strides and bounds suffice if the parts do not reach into each
+//! other, as in nearly all layouts; otherwise all blocks are sorted. There are at most as many blocks as the memory has
+//! bytes: no block is empty (LAY3), and a body with more bytes than its reach must name one twice.
 
 use std::sync::Arc;
 
@@ -36,8 +35,9 @@ impl Body {
         }
     }
 
-    /// For a repetition, which may be of repetitions. Their order has no say in which bytes are meant: so the one
-    /// with the shortest stride is taken as the innermost, and the columns of a matrix are as clear as its rows.
+    /// Checks a repetition, perhaps of repetitions. The order of nested repetitions does not affect which bytes are
+    /// named. So they are treated as if the one with the shortest stride were innermost; columns of a matrix are then
+    /// as easy as rows.
     fn are_rounds_disjoint(&self) -> bool {
         let (mut innermost, mut steps) = (self, Vec::new());
         while let Form::Repeat { body, stride, count } = &innermost.form {
@@ -54,7 +54,7 @@ impl Body {
         innermost.is_disjoint() && (far || self.are_blocks_disjoint())
     }
 
-    /// For any body: sorts its blocks.
+    /// Checks any body, by sorting its blocks.
     fn are_blocks_disjoint(&self) -> bool {
         let mut blocks = Vec::with_capacity(self.blocks);
         self.each_block(0, &mut |at, len| blocks.push((at, len)));
@@ -64,7 +64,7 @@ impl Body {
 }
 
 impl Part {
-    /// Its lowest byte and the one behind its highest byte.
+    /// The lowest byte and the one behind the highest byte.
     fn bounds(&self) -> (isize, isize) {
         (self.at + self.body.low, self.at + self.body.high)
     }

@@ -1,4 +1,4 @@
-//! How a layout reads when it is printed: the program that it is, outermost part first.
+//! Prints a layout as the program that it is, outermost part first.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -9,7 +9,7 @@ use super::body::{Body, Form};
 const SHOWN: usize = 8;
 
 impl Display for Layout {
-    /// Repetitions read from the outermost to the innermost; of long lists, the first entries are shown.
+    /// Prints repetitions from the outermost to the innermost, and the first entries of long lists.
     fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
         if self.at != 0 && !matches!(self.body.form, Form::Blocks { .. } | Form::List(_)) {
             write!(formatter, "at {}: ", self.at)?;
@@ -19,7 +19,7 @@ impl Display for Layout {
 }
 
 impl Body {
-    /// `at` is the displacement of the first byte, for the forms that show displacements.
+    /// Prints a body. `at` is the displacement of the first byte, for the forms that show displacements.
     fn show(&self, at: isize, formatter: &mut Formatter<'_>) -> Result {
         match &self.form {
             Form::Block => bytes(self.size, formatter),
@@ -56,7 +56,7 @@ fn bytes(len: usize, formatter: &mut Formatter<'_>) -> Result {
     write!(formatter, "{len} byte{}", if len == 1 { "" } else { "s" })
 }
 
-/// The first of `count` entries in brackets.
+/// Prints the first of `count` entries in brackets.
 fn entries(
     count: usize,
     formatter: &mut Formatter<'_>,

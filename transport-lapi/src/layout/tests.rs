@@ -1,11 +1,11 @@
-//! Layouts against the list of places that each byte of a message has.
+//! Layouts, compared with the list of the places of all bytes of a message.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::region::ForeignBytes;
 
-/// How a layout is made; small, so that parts meet, overlap and continue each other often.
+/// A recipe for a layout; with small numbers, so that parts often meet, overlap and continue each other.
 #[derive(Debug, Clone)]
 enum Recipe {
     Contiguous(usize),
@@ -98,11 +98,11 @@ fn send(bytes: &[u8]) -> SendRegion {
 }
 
 fn receive(bytes: &mut [u8]) -> RecvRegion {
-    // SAFETY: G2 of `crate::region`: the tests look at the bytes after the last store.
+    // SAFETY: G2 of `crate::region`: the tests read the bytes only after the last store.
     unsafe { RecvRegion::new(bytes.as_mut_ptr(), bytes.len()) }
 }
 
-/// `len` divided into pieces of these lengths, over and over.
+/// Divides `len` into pieces of these lengths, repeated as needed.
 fn pieces(len: usize, lens: &[usize]) -> Vec<(usize, usize)> {
     let (mut at, mut pieces) = (0, Vec::new());
     for &piece in lens.iter().cycle() {
@@ -218,7 +218,7 @@ proptest! {
     }
 }
 
-/// Each layout, and what it is printed as once it is simplified.
+/// Each layout with its printed form after simplification.
 #[test]
 fn layouts_take_the_simplest_form() -> Result<(), LayoutError> {
     let block = Layout::contiguous(8)?;
@@ -310,7 +310,7 @@ fn what_memory_cannot_hold_is_refused() -> Result<(), LayoutError> {
     Ok(())
 }
 
-/// A send may name a byte as often as it likes.
+/// A send may name a byte any number of times.
 #[test]
 fn bytes_are_sent_as_often_as_they_are_named() -> Result<(), LayoutError> {
     let memory = numbered(4);
@@ -349,7 +349,7 @@ fn nesting_has_a_bound() -> Result<(), LayoutError> {
 
 #[test]
 fn memory_at_no_address_is_refused() -> Result<(), LayoutError> {
-    // SAFETY: nothing is read or written at no address: it is refused.
+    // SAFETY: the null address is refused, so nothing is read or written.
     let nowhere = unsafe { SendRegion::new(std::ptr::null(), 40) };
     // SAFETY: as above.
     let landing = || unsafe { RecvRegion::new(std::ptr::null_mut(), 40) };
@@ -364,7 +364,7 @@ fn memory_at_no_address_is_refused() -> Result<(), LayoutError> {
     Ok(())
 }
 
-/// The columns of a matrix reach into each other, and are no overlap; this must not take a list of all elements.
+/// The columns of a matrix reach into each other but do not overlap; finding that out must not list all elements.
 #[test]
 fn a_transposed_matrix_can_be_received() -> Result<(), LayoutError> {
     const SIDE: usize = 1 << 20;

@@ -1,5 +1,4 @@
-//! The interpreter: copies any part of a message between memory that a layout describes and memory where it lies
-//! together.
+//! The interpreter: copies any part of a message between memory that a layout describes and a contiguous buffer.
 //!
 //! One walk serves both directions, which differ in how a block is copied ([`Copies`]). It allocates nothing, and
 //! recurses as deep as the layout is nested. Called through [`Source`](crate::Source) and [`Sink`](crate::Sink).
@@ -11,21 +10,21 @@ use crate::region::{ForeignBytes, RecvPart, RecvRegion, SendRegion};
 
 use super::body::{Body, Form};
 
-/// A repetition of bodies with no more blocks than this is copied block by block for several rounds at a time.
+/// A repetition of a body with at most so many blocks copies one block for several rounds at a time.
 const FEW_BLOCKS: usize = 8;
-/// How many bytes of memory those rounds cover: they stay in the first cache.
+/// The bytes of memory that those rounds span; they stay in the first-level cache.
 const NEAR: usize = 4 << 10;
 
-/// A layout in memory, which has room for it.
+/// A layout placed in memory that has room for it.
 pub(super) struct Placed<R> {
     pub(super) body: Arc<Body>,
-    /// Where in the memory the first byte of the message lies.
+    /// Offset of the message's first byte in the memory.
     pub(super) at: usize,
     pub(super) memory: R,
 }
 
 impl<R> Placed<R> {
-    /// The bytes `offset..offset + len` of the message, as far as it has them.
+    /// The bytes `offset..offset + len` of the message, clipped to its size.
     fn span(&self, offset: usize, len: usize) -> Span {
         let offset = offset.min(self.body.size);
         Span { at: self.at, offset, done: 0, len: len.min(self.body.size - offset) }
@@ -55,60 +54,60 @@ impl Unpack for Placed<RecvRegion> {
     }
 }
 
-/// Fills `into` from `memory`: the bytes from `offset` on of a message whose first byte lies at `at`.
+/// Fills `into` from `memory` with the bytes from `offset` on of a message whose first byte is at `at`.
 pub(super) fn pack(body: &Body, at: usize, memory: &[u8], offset: usize, into: &mut [u8]) {
     let span = Span { at, offset, done: 0, len: into.len() };
     let memory = ForeignBytes::from_slice(memory);
     body.walk(&mut Packing { memory, into: RecvPart::of_slice(into) }, span);
 }
 
-/// Copies `from` into `memory`: to the bytes from `offset` on of a message whose first byte lies at `at`.
+/// Copies `from` into `memory`, to the bytes from `offset` on of a message whose first byte is at `at`.
 pub(super) fn unpack(body: &Body, at: usize, memory: &mut [u8], offset: usize, from: &[u8]) {
     let span = Span { at, offset, done: 0, len: from.len() };
     let from = ForeignBytes::from_slice(from);
     body.walk(&mut Unpacking { memory: RecvPart::of_slice(memory), from }, span);
 }
 
-/// Which bytes of a body are to be copied, and between which places.
+/// The bytes of a body to be copied, and their positions on both sides.
 #[derive(Clone, Copy)]
 struct Span {
-    /// Where in memory the first byte of the body lies.
+    /// Position of the body's first byte in memory.
     at: usize,
-    /// The first byte to be copied, counted in the body.
+    /// The first byte to be copied, as an offset in the body.
     offset: usize,
-    /// Where that byte lies in the memory on the other side.
+    /// Position of that byte in the contiguous buffer.
     done: usize,
-    /// How many bytes are to be copied.
+    /// Number of bytes to be copied.
     len: usize,
 }
 
-/// Blocks with equal distances on both sides.
+/// Blocks at equal distances on both sides.
 #[derive(Clone, Copy)]
 struct Blocks {
-    /// Where in memory the first one lies, and how far it is to the next one: not 0.
+    /// Position of the first one in memory, and distance to the next one, which is not 0.
     at: usize,
     stride: usize,
-    /// The same on the other side.
+    /// The same in the contiguous buffer.
     done: usize,
     step: usize,
     len: usize,
     count: usize,
 }
 
-/// How bytes are copied between memory and the other side.
+/// A direction of copies between memory and the contiguous buffer.
 trait Copies {
-    /// Copies `len` bytes between `at` in memory and `done` on the other side.
+    /// Copies `len` bytes between `at` in memory and `done` in the buffer.
     fn block(&mut self, at: usize, done: usize, len: usize);
 
-    /// Copies blocks of `len` bytes between these places in memory and, one behind the other, `done` and further
+    /// Copies blocks of `len` bytes between `places` in memory and the buffer, where they are contiguous from `done`
     /// on.
     fn each(&mut self, places: impl Iterator<Item = usize>, done: usize, len: usize);
 
-    /// Copies such blocks.
+    /// Copies blocks at equal distances.
     fn blocks(&mut self, blocks: Blocks);
 }
 
-/// Copies out of the memory.
+/// Copies from memory into the buffer.
 struct Packing<'a> {
     memory: ForeignBytes<'a>,
     into: RecvPart<'a>,
@@ -131,7 +130,7 @@ impl Copies for Packing<'_> {
     }
 }
 
-/// Copies into the memory.
+/// Copies from the buffer into memory.
 struct Unpacking<'a> {
     memory: RecvPart<'a>,
     from: ForeignBytes<'a>,
@@ -154,14 +153,14 @@ impl Copies for Unpacking<'_> {
     }
 }
 
-/// `at` moved by a displacement. What lies there is a byte of the message, so nothing overflows (LAY1).
+/// Moves `at` by a displacement. The result is the position of a byte of the message, so nothing overflows (LAY1).
 #[inline(always)]
 fn moved(at: usize, by: isize) -> usize {
     at.wrapping_add_signed(by)
 }
 
 impl Body {
-    /// Copies the bytes that `span` says, which are inside of this body.
+    /// Copies the bytes of `span`, which lie inside this body.
     fn walk(&self, copies: &mut impl Copies, span: Span) {
         let Span { at, offset, done, len } = span;
         match &self.form {
@@ -176,7 +175,7 @@ impl Body {
                 let place = |index: usize| moved(at, displacements[index]);
                 body.rounds(copies, span, place, |copies, first, count, done| {
                     let places = displacements[first..first + count].iter();
-                    // A reference to `at` would be followed for each of them.
+                    // The closure copies `at`: a reference would be followed for each place.
                     body.each_whole(copies, places.map(move |by| moved(at, *by)), done);
                 });
             }
@@ -198,9 +197,9 @@ impl Body {
         }
     }
 
-    /// For a body that contains this one several times, one behind the other in the message and the n-th one at
-    /// `place(n)`: copies the end of the first one, the beginning of the last one, and all between them by
-    /// `whole`, which gets the first one, how many there are, and where they lie on the other side.
+    /// Copies a span of a body that contains this one several times; copy `n` is at `place(n)` in memory, and they are
+    /// contiguous in the message. Copies the end of the first one and the beginning of the last one by a walk. Calls
+    /// `whole` for those between, with the index of the first, their number, and the position in the buffer.
     #[inline(always)]
     fn rounds<C: Copies>(
         &self,
@@ -226,8 +225,8 @@ impl Body {
         }
     }
 
-    /// Copies `count` of these, each `stride` bytes after the one before it, the first one at `at`. Where there
-    /// are few blocks, each is copied for several rounds at a time: that takes fewer steps than a walk per round.
+    /// Copies `count` of these bodies, each `stride` bytes after the previous one, the first at `at`. If a body has few
+    /// blocks, each block is copied for several rounds at a time, which takes fewer steps than a walk per round.
     fn repeat_whole(
         &self,
         copies: &mut impl Copies,
@@ -259,7 +258,8 @@ impl Body {
         }
     }
 
-    /// Copies one of these at each of these places. Not inlined: in the walk, its loops would run short of registers.
+    /// Copies one of these bodies at each of `places`. Not inlined, since its loops in the walk would run short of
+    /// registers.
     #[inline(never)]
     fn each_whole<C: Copies>(
         &self,
@@ -274,7 +274,7 @@ impl Body {
             }
             return;
         }
-        // A length that is known when this is compiled makes one move of a block.
+        // With a length known at compile time, the compiler makes one move of each block.
         match self.size {
             1 => copies.each(places, done, 1),
             2 => copies.each(places, done, 2),
@@ -290,8 +290,8 @@ impl Body {
 }
 
 impl Span {
-    /// Of the bytes to be copied, those in `begin..end` of the message, which are some: where in that part they
-    /// begin, where they lie on the other side, and how many they are.
+    /// The part of the span in `begin..end` of the message, which is not empty: its offset in that part, its position
+    /// in the buffer, and its length.
     #[inline(always)]
     fn part(&self, begin: usize, end: usize) -> (usize, usize, usize) {
         let from = begin.max(self.offset);

@@ -1,7 +1,7 @@
 //! Models of the lock: the owner against threads that take its bias back.
 //!
-//! The value is an atomic that is read and written without any ordering, so that only the lock can
-//! make one thread's work visible to the next: whoever is inside together loses an update.
+//! The value is an atomic that is read and written without any ordering. Only the lock makes one thread's work visible
+//! to the next, so two threads inside together lose an update.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn lock_and_add(tally: &Tally) {
     add(&tally.lock().expect("the thread is outside"));
 }
 
-/// A lock that is biased to this thread.
+/// Makes a lock that is biased to this thread.
 fn mine() -> Arc<Tally> {
     let tally = Arc::new(Lock::new(AtomicU32::new(0)));
     let guard = tally.lock().expect("nobody else knows it");
@@ -36,7 +36,7 @@ fn spawn(tally: &Arc<Tally>, body: fn(&Tally)) -> thread::JoinHandle<()> {
     thread::spawn(move || body(&tally))
 }
 
-/// Runs `owner` against threads that run `others`, and counts.
+/// Runs `owner` beside threads that run `others`, and compares the count with `total`.
 fn model<const OTHERS: usize>(owner: fn(&Tally), others: [fn(&Tally); OTHERS], total: u32) {
     loom::model(move || {
         let tally = mine();
@@ -77,7 +77,7 @@ fn loom_owner_gives_way_to_a_revoker() {
     model(bump, [lock_and_add], 4);
 }
 
-/// As a thread that waits for a message of another one: it must let the other one in.
+/// Like a thread that waits for a message from another one: it must let that thread in.
 #[test]
 fn loom_owner_waits_for_a_revoker() {
     let wait = |tally: &Tally| {
@@ -102,7 +102,7 @@ fn loom_owner_pauses_while_a_revoker_comes() {
     model(pause, [lock_and_add], 3);
 }
 
-/// Whoever comes second through the gate pauses there, and finds it again.
+/// The second thread that takes the gate gives way there, and takes it again.
 #[test]
 fn loom_revokers_pause() {
     let bump = |tally: &Tally| {
@@ -114,7 +114,7 @@ fn loom_revokers_pause() {
     model(lock_and_add, [bump, lock_and_add], 4);
 }
 
-/// The owner calls from inside while somebody waits for it to leave.
+/// The owner calls from inside while another thread waits for it to leave.
 #[test]
 fn loom_owner_is_told_that_it_is_inside() {
     let nest = |tally: &Tally| {
@@ -125,7 +125,7 @@ fn loom_owner_is_told_that_it_is_inside() {
     model(nest, [lock_and_add], 2);
 }
 
-/// Nobody has the bias yet: two threads come at the same time.
+/// No thread has the bias yet, and two threads come at the same time.
 #[test]
 fn loom_two_threads_want_the_bias() {
     loom::model(|| {

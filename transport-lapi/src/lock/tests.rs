@@ -1,4 +1,4 @@
-//! The lock with real threads: who gets the bias, who loses it, and that nobody waits for itself.
+//! The lock with real threads: which thread gets the bias, which loses it, and that no thread waits for itself.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// Runs `body` on a thread of its own, and not for ever.
+/// Runs `body` on a thread of its own, with a time limit.
 fn watch(body: impl FnOnce() + Send + 'static) {
     let (done, outcome) = mpsc::channel();
     let thread = thread::spawn(move || {
@@ -20,7 +20,7 @@ fn watch(body: impl FnOnce() + Send + 'static) {
     thread.join().expect("the body does not panic");
 }
 
-/// A lock that is biased to this thread, where the kernel helps; else one without a bias.
+/// Makes a lock that is biased to this thread if the kernel supports that; otherwise one without a bias.
 fn mine<T>(value: T) -> Lock<T> {
     let lock = Lock::new(value);
     for _ in 0..TURNS {
@@ -77,7 +77,7 @@ fn who_sets_up_for_another_thread_does_not_get_the_bias() {
     thread::scope(|scope| scope.spawn(other).join()).expect("the other thread got the bias");
 }
 
-/// Who has given way comes back without asking, so nobody may have the bias then (X6).
+/// A thread that gave way returns without checking the bias, so no thread may get it meanwhile (X6).
 #[test]
 fn nobody_gets_the_bias_while_a_thread_pauses_inside_the_gate() {
     let lock = Lock::new(0);
@@ -110,7 +110,7 @@ fn a_thread_that_is_inside_is_told() {
     });
 }
 
-/// Between the revocation and its leaving the owner must not queue behind who waits for it (X5).
+/// After the revocation and before it leaves, the owner must not queue behind the thread that waits for it (X5).
 #[test]
 fn the_owner_is_told_while_a_revoker_waits_for_it() {
     watch(|| {
@@ -181,7 +181,7 @@ fn a_failed_fence_takes_time_and_nothing_else() {
     });
 }
 
-/// A bias outlives its thread; whoever comes takes it back.
+/// A bias outlives its thread; the next thread takes it back.
 #[test]
 fn an_owner_that_has_ended_keeps_nobody_out() {
     watch(|| {
@@ -190,8 +190,7 @@ fn an_owner_that_has_ended_keeps_nobody_out() {
     });
 }
 
-/// Updates that are not atomic, from an owner and from threads that come later, with all ways to
-/// let others in.
+/// Non-atomic updates by an owner and by threads that come later, with all ways to let others in.
 #[test]
 fn many_threads_lose_no_update() {
     const ROUNDS: usize = 3_000;
@@ -221,7 +220,7 @@ fn many_threads_lose_no_update() {
     });
 }
 
-/// The revocation hits the owner at ever different places.
+/// The revocation hits the owner at many different places.
 #[test]
 fn many_revocations_lose_no_update() {
     const LOCKS: usize = 100;
@@ -266,7 +265,7 @@ fn who_waits_for_another_thread_is_counted_and_nobody_else() {
         let lock = mine(0);
         assert_eq!(lock.contended(), 0, "one thread alone");
         for expected in [1, 2] {
-            // Taken by its bias at first, if there is one, then through the gate.
+            // Taken by bias at first, if the lock has one, and later through the gate.
             let guard = lock.lock().unwrap();
             thread::scope(|scope| {
                 scope.spawn(|| *lock.lock().unwrap() += 1);

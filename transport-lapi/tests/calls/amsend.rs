@@ -16,7 +16,7 @@ use crate::support::flaky::Flaky;
 use crate::support::frames::received;
 use crate::support::job::{Kind, run, run_with, waiting};
 
-/// Bytes that fit a cell together with their head.
+/// Bytes that fit into a cell together with their head.
 const CELL: usize = 304;
 /// Bytes that travel as one frame.
 const ONE_SHOT: usize = 16 << 10;
@@ -26,10 +26,10 @@ const LONGEST: usize = 5 << 20;
 const STORE: u8 = 1;
 const TAKE: u8 = 2;
 
-/// What a task has seen.
+/// What a task has received.
 struct Inbox {
     landing: Landing,
-    /// The message that the next header handler has to meet.
+    /// Index of the case that the next header handler expects.
     expected: usize,
     faults: Vec<String>,
     complete: usize,
@@ -61,7 +61,7 @@ fn uhdr_of(case: usize, len: usize) -> &'static [u8] {
     pattern(case as u64 + 1_000_000, len)
 }
 
-/// Compares what arrives with the case that is due.
+/// Compares an arriving message with the expected case.
 fn check(inbox: &mut Inbox, message: &Arrival<'_>) -> (usize, usize) {
     let case = inbox.expected;
     inbox.expected += 1;
@@ -112,7 +112,7 @@ fn set_handlers(context: &Context<Native, Inbox>) {
     context.gfence().unwrap();
 }
 
-/// Task 0 sends every case to the last task, each when the one before it is complete there.
+/// Task 0 sends every case to the last task, each after the previous one is complete there.
 fn one_by_one(kind: Kind, num_tasks: usize, handler: u8) {
     let faults = run(
         kind,
@@ -167,7 +167,7 @@ fn a_task_sends_to_itself() {
     one_by_one(Kind::Threads, 1, TAKE);
 }
 
-/// All cases are on their way at once: rings fill up, and messages wait in their lane.
+/// All cases are sent at once: rings fill up, and messages queue in their lane.
 #[test]
 fn nothing_is_lost_when_the_rings_are_full() {
     for kind in [Kind::Threads, Kind::Shm] {
@@ -197,7 +197,7 @@ fn nothing_is_lost_when_the_rings_are_full() {
     }
 }
 
-/// The origin's buffer may be overwritten as soon as the call says so, or the handler does.
+/// The origin's buffer may be overwritten as soon as the call returns `Now` or the handler runs.
 #[test]
 fn the_buffer_is_reusable_when_the_call_says_so() {
     type Log = Vec<Vec<u8>>;
@@ -240,7 +240,7 @@ fn the_buffer_is_reusable_when_the_call_says_so() {
     }
 }
 
-/// Whether a message goes at once or has to wait: its handler runs once.
+/// The handler runs once, whether the message is sent at once or queued.
 #[test]
 fn the_origin_handler_runs_once_for_every_message() {
     type Told = Vec<u64>;
@@ -306,7 +306,7 @@ fn trying_never_queues() {
     );
 }
 
-/// What came: by which handler, origin, the first byte of the user header, the length.
+/// The received messages: handler, origin, first byte of the user header, length.
 type Seen = Vec<(&'static str, u32, u8, usize)>;
 
 fn see_arrival(seen: &mut Seen, arrival: Arrival<'_>) -> HeaderAction<Seen> {
@@ -427,7 +427,7 @@ fn messages_are_cut_as_tuned() {
     );
 }
 
-/// The send that fails is taken back, and nothing else, neither what went before nor what handlers send later.
+/// Only the failing send is taken back: neither earlier sends nor later ones of handlers.
 #[test]
 fn a_failed_send_is_taken_back_and_no_other() {
     const FOLLOWS: u64 = 1_000_000;
@@ -453,8 +453,7 @@ fn a_failed_send_is_taken_back_and_no_other() {
     };
     let filled = (0..).find(|&uhdr| send(uhdr).unwrap() == Sent::Later).expect("rings are finite");
     let mut seen: Vec<u64> = received(&mut peer).iter().map(|(head, _)| uhdr_of(head)).collect();
-    // There is room again. The message that waits goes, its handler queues another one, and then the new
-    // one fails.
+    // There is room again. The queued message is sent, its handler queues another one, and then the new one fails.
     passes.store(1, Ordering::Relaxed);
     let error = send(FAILS).unwrap_err();
     assert!(matches!(error, LapiError::Adapter(AdapterError::Corrupt { .. })), "{error}");

@@ -1,4 +1,4 @@
-//! What follows operations: in which order, in which thread, and with or without the lock (H2 and H4).
+//! What follows operations: in which order, in which thread, with or without the lock (H2 and H4).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::support::job::{Kind, run};
 
 const KINDS: [Kind; 3] = [Kind::Threads, Kind::Shm, Kind::ShmAm];
 
-/// What a task knows of itself, so that its continuations can call it.
+/// A task's handle on its own context, so that its continuations can call it.
 #[derive(Default)]
 struct Task {
     context: Option<std::sync::Weak<Context<Native, Self>>>,
@@ -28,7 +28,7 @@ fn meet(context: &Arc<Context<Native, Task>>) {
     context.session().unwrap().state.context = Some(Arc::downgrade(context));
 }
 
-/// The handler of a question answers with a continuation, which takes the lock to send the answer.
+/// The handler of a question returns a continuation, which takes the lock to send the answer.
 fn question(task: &mut Task, message: Arrival<'_>) -> HeaderAction<Task> {
     let (context, asker) = (task.context.clone().expect("set before"), message.origin);
     HeaderAction::Then(Next::Unlocked(Box::new(move || {
@@ -43,7 +43,7 @@ fn answer(task: &mut Task, _: Arrival<'_>) -> HeaderAction<Task> {
     HeaderAction::Consumed
 }
 
-/// While its task waits for something else, a continuation runs and may call the context.
+/// A continuation runs while its task waits for something else, and may call the context.
 #[test]
 fn a_continuation_may_call_the_context() {
     for kind in KINDS {
@@ -61,14 +61,14 @@ fn a_continuation_may_call_the_context() {
                     let _ = context.session().unwrap().amsend(ask).unwrap();
                     context.wait(|session| (session.state.answers == round).then_some(())).unwrap();
                 }
-                // The other task may still wait for an answer of this one.
+                // The other task may still be waiting for this task's answer.
                 context.gfence().unwrap();
             },
         );
     }
 }
 
-/// Each of these ends at once or later, in its own way; what follows runs once for each.
+/// Each of these operations ends at once or later, in its own way; what follows it runs exactly once.
 #[test]
 fn every_operation_is_followed_once() {
     for kind in KINDS {
@@ -106,7 +106,7 @@ fn every_operation_is_followed_once() {
     }
 }
 
-/// A chain that is longer than any stack: what follows an operation that a handler starts never runs inside of it.
+/// A chain longer than any stack: what follows an operation that a handler starts never runs inside that handler.
 #[test]
 fn handlers_do_not_nest() {
     const LENGTH: u64 = 1_000_000;
@@ -133,7 +133,7 @@ fn handlers_do_not_nest() {
     );
 }
 
-/// The panic of a continuation ends the call that ran it. The context, and what is due behind it, are unharmed.
+/// A panicking continuation ends the call that ran it. The context, and continuations due later, are unharmed.
 #[test]
 fn a_continuation_that_panics_harms_nothing_else() {
     run(

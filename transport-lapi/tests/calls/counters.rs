@@ -6,7 +6,7 @@ use transport_lapi::{Amsend, Arrival, Context, CounterId, HeaderAction, Next, Ou
 use crate::support::buffers::{Landing, pattern, source};
 use crate::support::job::{Kind, run};
 
-/// Handlers that have completed.
+/// Number of handlers that have completed.
 type Completed = u64;
 
 fn consume(_: &mut Completed, _: Arrival<'_>) -> HeaderAction<Completed> {
@@ -51,7 +51,7 @@ fn a_wait_subtracts_and_keeps_the_surplus() {
     );
 }
 
-/// A counter that starts below zero needs so many events more.
+/// A counter below zero needs correspondingly more events.
 #[test]
 fn events_add_to_what_was_set() {
     run(
@@ -76,7 +76,7 @@ fn events_add_to_what_was_set() {
     );
 }
 
-/// Every length and every answer, zero bytes too: each counter goes up once, at the right task.
+/// For every length, even zero, and every handler result, each counter is incremented once, at the right task.
 #[test]
 fn all_three_counters_count_once_for_every_message() {
     for kind in [Kind::Threads, Kind::Shm] {

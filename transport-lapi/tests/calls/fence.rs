@@ -1,4 +1,4 @@
-//! Fences: what is in place when they return, and who waits for whom.
+//! Fences: what is in place when they return, and which tasks wait for which.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::support::numbers::Numbers;
 
 const LONG: usize = 2 << 20;
 
-/// Where messages of each origin land.
+/// The landings of messages, by origin.
 type Landings = Vec<Landing>;
 
 fn store(landings: &mut Landings, message: Arrival<'_>) -> HeaderAction<Landings> {
@@ -20,8 +20,8 @@ fn store(landings: &mut Landings, message: Arrival<'_>) -> HeaderAction<Landings
     HeaderAction::Deliver { into: into.into(), next: Next::Nothing }
 }
 
-/// When the fence has returned at the origin, the bytes are where the target wanted them: the
-/// origin itself looks there.
+/// When the fence has returned at the origin, the bytes are at their destination in the target; the origin itself reads
+/// them there.
 #[test]
 fn after_a_fence_the_data_is_in_place() {
     for kind in [Kind::Threads, Kind::Shm] {
@@ -78,7 +78,7 @@ fn after_a_fence_gets_are_complete() {
     }
 }
 
-/// Nothing was sent, so nobody is asked: the fence returns although the peer does nothing.
+/// Nothing was sent, so the fence asks no task: it returns although the peer does nothing.
 #[test]
 fn a_fence_without_traffic_needs_nobody() {
     run(
@@ -123,7 +123,7 @@ fn threads_of_one_task_fence_together() {
     );
 }
 
-/// Nobody leaves a global fence before everybody has come to it, round after round.
+/// No task leaves a global fence before all have entered it, round after round.
 #[test]
 fn a_global_fence_is_a_barrier() {
     const ROUNDS: usize = 60;
@@ -151,7 +151,7 @@ fn a_global_fence_is_a_barrier() {
     }
 }
 
-/// Messages of everybody to everybody are in place at their targets after a global fence.
+/// After a global fence, messages from every task to every task are in place.
 #[test]
 fn after_a_global_fence_all_data_is_in_place() {
     for num_tasks in [2, 3, 5] {

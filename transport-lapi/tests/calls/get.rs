@@ -14,7 +14,7 @@ use crate::support::numbers::Numbers;
 
 const REGION: usize = 3 << 20;
 
-/// What the tasks of a job tell each other beside the transport, by task.
+/// The regions that the tasks of a job publish to each other outside the transport, by task.
 type Board = Arc<Mutex<Vec<Option<RemoteRegion>>>>;
 
 fn board(num_tasks: usize) -> Board {
@@ -33,7 +33,7 @@ fn region_of(board: &Board, task: u32) -> RemoteRegion {
     board.lock().unwrap()[task as usize].expect("every task has registered")
 }
 
-/// Ends the registration once nobody reads any more.
+/// Ends the registration once no task reads any more.
 fn end<S>(context: &Context<Native, S>, board: &Board) {
     context.gfence().unwrap();
     context.session().unwrap().deregister(region_of(board, context.task()), Next::Nothing);
@@ -77,7 +77,7 @@ fn every_length_and_offset_is_read() {
     }
 }
 
-/// No bytes: nothing moves, and the counter goes up all the same; even of a region of no bytes.
+/// A get of no bytes moves nothing, but increments the counter; even from an empty region.
 #[test]
 fn a_get_of_nothing_counts() {
     for kind in Kind::ALL {
@@ -127,7 +127,7 @@ fn a_task_reads_itself() {
     }
 }
 
-/// A reader and an owner in one thread, the owner's memory registered.
+/// A reader and an owner in one thread; the owner's memory is registered.
 fn pair(kind: Kind) -> (Context<Native, ()>, Context<Native, ()>, RemoteRegion) {
     let mut adapters = kind.adapters(2).into_iter();
     let mut member = || Context::init(adapters.next().expect("two tasks"), (), Options::default());
@@ -136,8 +136,7 @@ fn pair(kind: Kind) -> (Context<Native, ()>, Context<Native, ()>, RemoteRegion) 
     (reader, owner, region)
 }
 
-/// The owner takes its half of the work when it makes progress, and none is waited for when it does
-/// not.
+/// The owner copies its half if it makes progress, and is not waited for if it does not.
 #[test]
 fn an_owner_helps_if_it_makes_progress() {
     for kind in [Kind::Threads, Kind::Shm] {
@@ -161,7 +160,7 @@ fn an_owner_helps_if_it_makes_progress() {
     }
 }
 
-/// A registration that ends, or a reader that gives up: nothing is written afterwards.
+/// After a registration has ended, or a reader has given up, nothing is written.
 #[test]
 fn help_ends_with_the_registration_and_with_the_reader() {
     for kind in [Kind::Threads, Kind::Shm] {
@@ -184,8 +183,7 @@ fn help_ends_with_the_registration_and_with_the_reader() {
     }
 }
 
-/// Long gets from one owner end in the order in which they were started; a short one does not wait
-/// for them.
+/// Long gets from one owner end in the order in which they were started; a short get does not wait for them.
 #[test]
 fn long_gets_wait_for_each_other_and_short_ones_for_none() {
     fn told(told: &mut Vec<u64>, _: &mut Outbox<Vec<u64>>, info: u64) {
@@ -209,7 +207,7 @@ fn long_gets_wait_for_each_other_and_short_ones_for_none() {
     }
 }
 
-/// Three tasks read from each other, many gets at once; each handler is told once.
+/// Three tasks read from each other, many gets at once; each handler runs once.
 #[test]
 fn many_gets_are_under_way_at_once() {
     type Told = Vec<u64>;
@@ -251,8 +249,8 @@ fn many_gets_are_under_way_at_once() {
     }
 }
 
-/// Rendezvous: a message names the region, a get started by the handler fetches it, and a message
-/// of the get's handler lets the owner end the registration.
+/// Rendezvous: a message names the region, the handler starts a get, and a message from the get's handler lets the
+/// owner end the registration.
 #[test]
 fn handlers_start_gets_and_end_registrations() {
     #[derive(Default)]
@@ -270,7 +268,7 @@ fn handlers_start_gets_and_end_registrations() {
         FETCHES.lock().unwrap().push(region);
         HeaderAction::Deliver { into: into.into(), next: fetch }
     }
-    /// What the handler of the offer hands to the completion handler.
+    /// The regions that the header handler of the offer passes to the completion handler.
     static FETCHES: Mutex<Vec<RemoteRegion>> = Mutex::new(Vec::new());
     fn fetch(state: &mut Rendezvous, outbox: &mut Outbox<Rendezvous>, owner: u64) {
         let region = FETCHES.lock().unwrap().pop().expect("the header handler has noted it");

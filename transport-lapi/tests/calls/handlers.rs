@@ -1,4 +1,4 @@
-//! What header handlers can answer, and what completion handlers can do.
+//! The possible results of header handlers, and what completion handlers can do.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -13,13 +13,13 @@ use crate::support::frames::{COMPLETE, Head, SINGLE, received};
 use crate::support::job::{Kind, run};
 use crate::support::watchdog::watch;
 
-/// One packet, and several.
+/// Lengths of messages of one packet and of several.
 const LENGTHS: [usize; 4] = [16, 1000, 8 << 10, 100_000];
 
 const TARGET: CounterId = CounterId(0);
 const COMPLETION: CounterId = CounterId(1);
 
-/// Both counters, in the same order on every task.
+/// Makes two counters, in the same order on every task.
 fn counters<S>(context: &Context<Native, S>) {
     let mut session = context.session().unwrap();
     assert_eq!((session.counter(), session.counter()), (TARGET, COMPLETION));
@@ -34,10 +34,10 @@ fn send_and_complete<S>(context: &Context<Native, S>, handler: u8, uhdr: &[u8], 
     assert_eq!(context.waitcntr(COMPLETION, 1).unwrap(), 0);
 }
 
-/// State of the tests of answers.
+/// State of the tests of results of header handlers.
 struct Answers {
     landing: Landing,
-    /// How much of a message the next handler wants.
+    /// How many bytes of a message the next handler accepts.
     wanted: usize,
     headers: usize,
     completed: Vec<u64>,
@@ -68,7 +68,7 @@ fn completed(state: &mut Answers, _: &mut Outbox<Answers>, info: u64) {
     state.completed.push(info);
 }
 
-/// A dropped message stores nothing and counts as dealt with; the one behind it arrives.
+/// A dropped message stores nothing and counts as complete; the next one arrives.
 #[test]
 fn a_dropped_message_leaves_no_trace() {
     run(Kind::Threads, 2, answers, |context| {
@@ -92,7 +92,7 @@ fn a_dropped_message_leaves_no_trace() {
     });
 }
 
-/// A region shorter than the message takes what fits; nothing behind it is touched.
+/// A region shorter than the message receives what fits; nothing behind it is touched.
 #[test]
 fn a_short_region_takes_what_fits() {
     run(Kind::Threads, 2, answers, |context| {
@@ -169,7 +169,7 @@ fn an_inline_handler_sees_the_data_and_replies() {
     });
 }
 
-/// State of the tests of the completion thread: what the next header handler sends there.
+/// State of the tests of the completion thread: the function that the next header handler sends there.
 struct Deferred {
     landing: Landing,
     next: Option<Box<dyn FnOnce() + Send>>,
@@ -185,8 +185,7 @@ fn defer(state: &mut Deferred, message: Arrival<'_>) -> HeaderAction<Deferred> {
     HeaderAction::Deliver { into: into.into(), next: Next::Thread(run) }
 }
 
-/// The counters go up only when the handler on the thread has returned; meanwhile the dispatcher
-/// goes on.
+/// The counters are incremented only when the handler on the thread has returned; meanwhile the dispatcher continues.
 #[test]
 fn counters_wait_for_the_handler_on_the_thread() {
     run(Kind::Threads, 2, deferred, |context| {
@@ -258,7 +257,7 @@ fn handlers_on_the_thread_run_in_order() {
     );
 }
 
-/// A handler on the thread may communicate and wait, as any thread of the task.
+/// A handler on the thread may communicate and wait, like any thread of the task.
 #[test]
 fn a_handler_on_the_thread_may_wait() {
     run(Kind::Threads, 2, deferred, |context| {
@@ -289,7 +288,7 @@ fn a_handler_on_the_thread_may_wait() {
     });
 }
 
-/// A handler that needs the context keeps it alive, and may well be the last one to do so.
+/// A handler that needs the context keeps it alive, and may be the last owner.
 #[test]
 fn a_handler_on_the_thread_may_be_the_last_owner_of_its_context() {
     let panicked = watch(|| {
@@ -319,7 +318,7 @@ fn a_handler_on_the_thread_may_be_the_last_owner_of_its_context() {
     assert!(!panicked, "dropping the context on its completion thread panicked");
 }
 
-/// Handlers that are queued when the context goes still run.
+/// Handlers that are queued when the context is dropped still run.
 #[test]
 fn queued_handlers_run_before_the_context_is_gone() {
     watch(|| {
@@ -341,7 +340,7 @@ fn queued_handlers_run_before_the_context_is_gone() {
     });
 }
 
-/// A reply may be started by the handler that tells the origin of its own send.
+/// The handler that reports the end of the origin's own send may start a reply.
 #[test]
 fn the_origin_handler_may_send() {
     #[derive(Default)]
@@ -370,7 +369,7 @@ fn the_origin_handler_may_send() {
     );
 }
 
-/// The completion counter counts after the handler: the news goes out behind the handler's reply.
+/// The completion counter is incremented after the handler: its packet is sent behind the handler's reply.
 #[test]
 fn the_news_of_a_completion_goes_behind_the_reply_of_its_handler() {
     fn arrive(_: &mut (), message: Arrival<'_>) -> HeaderAction<()> {

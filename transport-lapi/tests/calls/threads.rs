@@ -1,5 +1,4 @@
-//! Several threads of one task share its context; sleeping threads are woken by whatever ends what
-//! they wait for.
+//! Several threads of one task share its context; sleeping threads are woken by every event that they wait for.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -20,15 +19,15 @@ use crate::support::buffers::{Landing, pattern, source};
 use crate::support::job::{Kind, run_with, waiting};
 use crate::support::watchdog::watch;
 
-/// How long a thread that blocks at once needs, amply, to fall asleep.
+/// Ample time for a thread with `WaitMode::Block` to fall asleep.
 const ASLEEP: Duration = Duration::from_millis(40);
 
 fn consume<S>(_: &mut S, _: Arrival<'_>) -> HeaderAction<S> {
     HeaderAction::Consumed
 }
 
-/// A thread sleeps until the counter has counted once; `act` runs on another thread of its task
-/// when it does. Task 1 makes no progress, so nobody else rings.
+/// A thread sleeps until the counter is incremented; meanwhile `act` runs on another thread of its task. Task 1 makes
+/// no progress, so nobody else rings.
 fn wakes_a_sleeper(kind: Kind, act: fn(&Context<Native, ()>, CounterId)) {
     run_with(
         kind.adapters(2),
@@ -59,7 +58,7 @@ fn setting_a_counter_wakes_who_waits_for_it() {
     });
 }
 
-/// The message goes at once, so the counter is counted during the call.
+/// The message is sent at once, so the counter is incremented during the call.
 #[test]
 fn a_send_wakes_who_waits_for_its_origin_counter() {
     fn send(context: &Context<Native, ()>, counter: CounterId) {
@@ -70,7 +69,7 @@ fn a_send_wakes_who_waits_for_its_origin_counter() {
     wakes_a_sleeper(Kind::Threads, send);
 }
 
-/// The message takes several packets, which the ring has room for.
+/// The message takes several packets, for which the ring has room.
 #[test]
 fn a_long_send_wakes_who_waits_for_its_origin_counter() {
     fn send(context: &Context<Native, ()>, counter: CounterId) {
@@ -81,7 +80,7 @@ fn a_long_send_wakes_who_waits_for_its_origin_counter() {
     wakes_a_sleeper(Kind::Threads, send);
 }
 
-/// The thread that starts a get does nothing more; the one that sleeps carries it out.
+/// The thread that starts a get does nothing more; the sleeping one carries it out.
 #[test]
 fn a_get_wakes_who_waits_for_it() {
     fn get(context: &Context<Native, ()>, counter: CounterId) {
@@ -95,7 +94,7 @@ fn a_get_wakes_who_waits_for_it() {
     }
 }
 
-/// A handler on the completion thread has returned: the counter is due.
+/// A handler on the completion thread has returned: its counter must be incremented.
 #[test]
 fn the_completion_thread_wakes_who_waits() {
     fn defer(_: &mut (), _: Arrival<'_>) -> HeaderAction<()> {
@@ -112,7 +111,7 @@ fn the_completion_thread_wakes_who_waits() {
     wakes_a_sleeper(Kind::Threads, send);
 }
 
-/// The client's own state changes, and the client says so.
+/// The client changes its own state and calls `wake`.
 #[test]
 fn a_call_of_wake_wakes_who_waits_for_the_state() {
     run_with(
@@ -133,7 +132,7 @@ fn a_call_of_wake_wakes_who_waits_for_the_state() {
     );
 }
 
-/// A thread that had the context for itself waits when a second one comes for the first time.
+/// A thread that has used the context alone has to wait when a second thread comes.
 #[test]
 fn a_second_thread_gets_in_while_the_first_one_waits() {
     for wait in [WaitMode::Spin, WaitMode::Adaptive, WaitMode::Block] {
@@ -167,7 +166,7 @@ fn a_second_thread_gets_in_while_the_first_one_waits() {
     }
 }
 
-/// A message for one thread is taken in by another one, which goes on doing other things.
+/// A thread receives a message for another one, and then does other things.
 #[test]
 fn progress_of_one_thread_wakes_the_others() {
     for wait in [WaitMode::Block, WaitMode::Adaptive] {
@@ -205,8 +204,8 @@ fn progress_of_one_thread_wakes_the_others() {
     }
 }
 
-/// Four threads send and wait for their own completions while three others wait at the target for
-/// theirs: nobody gets another one's events, and nobody sleeps for ever.
+/// Four threads send and wait for their own completions while three others wait at the target for theirs: no thread
+/// gets another one's events, and none sleeps for ever.
 fn many_threads(wait: WaitMode) {
     const SENDERS: usize = 4;
     const WAITERS: usize = 3;
@@ -296,7 +295,7 @@ fn sleeping_tasks_wake_each_other() {
     }
 }
 
-/// What never comes; leaves word that it was looked for.
+/// An event that never happens; records that it was checked for.
 struct Never<'a>(&'a AtomicBool);
 
 impl<A: Adapter, S> Awaited<A, S> for Never<'_> {
@@ -312,7 +311,7 @@ impl<A: Adapter, S> Awaited<A, S> for Never<'_> {
     }
 }
 
-/// What an abandoned context would take in may concern buffers that are free by now.
+/// A message for an abandoned context may concern buffers that have been freed.
 #[test]
 fn a_wait_takes_nothing_in_after_its_context_was_abandoned() {
     type Taken = Arc<AtomicUsize>;
@@ -347,7 +346,7 @@ fn a_wait_takes_nothing_in_after_its_context_was_abandoned() {
     });
 }
 
-/// C4: a launcher that takes its time does not keep the task's other threads from the session.
+/// C4: a launcher that reads slowly does not keep the task's other threads from the session.
 #[test]
 fn an_inquiry_is_answered_without_the_lock() {
     watch(|| {

@@ -1,9 +1,9 @@
 //! Buffers for transfers.
 //!
-//! - T1: a buffer is never freed, so a region of it keeps G1 and G2 of `region.rs` for as long as
-//!   any operation lasts, also when a test fails half-way.
-//! - T2: a test reads or refills a [`Landing`] only while no operation writes it: before the
-//!   operation starts, or after the transport told that it is complete.
+//! - T1: a buffer is never freed, so a region of it keeps G1 and G2 of `region.rs` for as long as any operation lasts,
+//!   even if a test fails half-way.
+//! - T2: a test reads or refills a [`Landing`] only while no operation writes it: before the operation starts, or after
+//!   the transport has reported that it is complete.
 
 #![expect(unsafe_code, reason = "makes the regions that transfers read and write")]
 
@@ -16,13 +16,13 @@ use super::numbers::Numbers;
 /// Longest pattern.
 pub const MAX_PATTERN: usize = 6 << 20;
 
-/// What a landing holds before anything arrives.
+/// The value of every byte before anything arrives.
 const BLANK: u8 = 0xA5;
 
-/// Bytes behind every landing that nobody may write.
+/// Bytes behind every landing that must not be written.
 const GUARD: usize = 64;
 
-/// `len` bytes that differ from seed to seed and from place to place.
+/// `len` bytes that depend on the seed and on the position.
 pub fn pattern(seed: u64, len: usize) -> &'static [u8] {
     static BLOCK: OnceLock<Vec<u8>> = OnceLock::new();
     const OFFSETS: usize = 1 << 16;
@@ -38,38 +38,38 @@ pub fn pattern(seed: u64, len: usize) -> &'static [u8] {
     &block[offset..offset + len]
 }
 
-/// Bytes that live for ever as a region to be read.
+/// A region to be read, of bytes that live for ever.
 pub fn source(bytes: &'static [u8]) -> SendRegion {
     // SAFETY: T1; a shared slice is not written while it lives.
     unsafe { SendRegion::new(bytes.as_ptr(), bytes.len()) }
 }
 
-/// A region of `len` bytes at no address.
+/// A region of `len` bytes at the null address.
 pub fn null_source(len: usize) -> SendRegion {
-    // SAFETY: null is refused by every call before anything is read.
+    // SAFETY: every call refuses null before it reads anything.
     unsafe { SendRegion::new(std::ptr::null(), len) }
 }
 
 /// A region longer than any memory, at an address that is not null.
 pub fn endless_source() -> SendRegion {
-    // SAFETY: the length is refused by every call before anything is read.
+    // SAFETY: every call refuses the length before it reads anything.
     unsafe { SendRegion::new(std::ptr::without_provenance(64), usize::MAX) }
 }
 
-/// A region of `len` bytes at no address, to be written.
+/// A region of `len` bytes at the null address, to be written.
 pub fn null_landing(len: usize) -> RecvRegion {
-    // SAFETY: null is refused by every call before anything is written.
+    // SAFETY: every call refuses null before it writes anything.
     unsafe { RecvRegion::new(std::ptr::null_mut(), len) }
 }
 
-/// Where messages arrive (T2).
+/// A destination of messages (T2).
 #[derive(Debug, Clone, Copy)]
 pub struct Landing {
     start: *mut u8,
     len: usize,
 }
 
-// SAFETY: T2 says who may touch the bytes, and T1 keeps them.
+// SAFETY: T2 determines who may access the bytes, and T1 keeps them.
 unsafe impl Send for Landing {}
 // SAFETY: as above.
 unsafe impl Sync for Landing {}
@@ -95,7 +95,7 @@ impl Landing {
         unsafe { SendRegion::new(self.start, len) }
     }
 
-    /// Makes it blank again (T2).
+    /// Makes all bytes blank again (T2).
     pub fn wipe(&self) {
         self.wipe_first(self.len);
     }
@@ -107,19 +107,19 @@ impl Landing {
         unsafe { self.start.write_bytes(BLANK, len) };
     }
 
-    /// Gives every byte this value (T2).
+    /// Sets every byte to this value (T2).
     pub fn fill(&self, byte: u8) {
         // SAFETY: T1, T2.
         unsafe { self.start.write_bytes(byte, self.len) };
     }
 
-    /// The first `len` bytes (T2), and whether everything behind them is blank.
+    /// Returns the first `len` bytes (T2), and whether everything behind them is blank.
     pub fn contents(&self, len: usize) -> (Vec<u8>, bool) {
         let (bytes, is_blank) = self.parts(len);
         (bytes.to_vec(), is_blank)
     }
 
-    /// Whether it holds exactly `bytes`, and is blank behind them (T2).
+    /// Returns whether it contains exactly `bytes`, and is blank behind them (T2).
     pub fn holds(&self, bytes: &[u8]) -> bool {
         self.parts(bytes.len()) == (bytes, true)
     }
@@ -128,7 +128,7 @@ impl Landing {
         // SAFETY: T1, T2; the guard was allocated too.
         let bytes = unsafe { std::slice::from_raw_parts(self.start, self.len + GUARD) };
         let (bytes, rest) = bytes.split_at(len);
-        // Each like the next one: that compares slices, which is fast where nothing is optimized.
+        // Compares each byte with the next one by comparing slices, which is fast in builds without optimization.
         (bytes, rest[0] == BLANK && rest[1..] == rest[..rest.len() - 1])
     }
 }

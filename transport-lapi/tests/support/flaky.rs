@@ -1,4 +1,4 @@
-//! An adapter that refuses one frame with an error, as one with a damaged ring does.
+//! An adapter that fails on one frame, like an adapter with a damaged ring.
 
 #![expect(unsafe_code, reason = "an adapter promises its contract")]
 
@@ -11,22 +11,22 @@ use transport_lapi::adapter::{
 use transport_lapi::wireup::Native;
 use transport_lapi::{Piece, TaskId};
 
-/// Fails when the number of frames still to pass is zero, once.
+/// An adapter that fails once, when no more frames may pass.
 pub struct Flaky {
     inner: Native,
     passes: Arc<AtomicI64>,
 }
 
 impl Flaky {
-    /// The adapter, which passes everything on, and the number of frames that it still does: for ever while
-    /// that is negative.
+    /// Wraps `inner`. Returns the adapter, and the number of frames that it still lets pass; a negative number means
+    /// all.
     pub fn new(inner: Native) -> (Self, Arc<AtomicI64>) {
         let passes = Arc::new(AtomicI64::new(-1));
         (Self { inner, passes: Arc::clone(&passes) }, passes)
     }
 }
 
-// SAFETY: what is not refused is passed on to the adapter inside, which keeps the contract.
+// SAFETY: everything that is not refused is passed to the inner adapter, which keeps the contract.
 unsafe impl Adapter for Flaky {
     fn caps(&self) -> Caps {
         self.inner.caps()

@@ -1,5 +1,5 @@
-//! Packets written by hand, byte for byte, as `wire.rs` describes them: what a peer of another
-//! make, or a broken one, puts into a ring.
+//! Packets written by hand, byte for byte, as described in `wire.rs`: what a peer with another implementation, or a
+//! broken one, puts into a ring.
 
 use transport_lapi::adapter::{Adapter, Frame, Post, Ticket};
 use transport_lapi::{Source, TaskId};
@@ -10,23 +10,23 @@ pub const SINGLE: u8 = 1;
 pub const FIRST: u8 = 2;
 /// A later packet of a message.
 pub const BODY: u8 = 3;
-/// A completion counter goes up.
+/// Increments a completion counter.
 pub const COMPLETE: u8 = 4;
-/// A reference get is asked for.
+/// Requests a get over messages.
 pub const GET_REQUEST: u8 = 5;
-/// Data of a reference get.
+/// Data of a get over messages.
 pub const GET_DATA: u8 = 6;
-/// A reference get is refused.
+/// Refuses a get over messages.
 pub const GET_REFUSED: u8 = 7;
-/// A fence is asked for.
+/// A fence.
 pub const FENCE: u8 = 8;
-/// A fence is answered.
+/// The answer to a fence.
 pub const FENCE_ACK: u8 = 9;
 /// A round of the barrier.
 pub const BARRIER: u8 = 10;
-/// A get by the adapter, with which the target may help.
+/// Offers the target to help with a get by the adapter.
 pub const GET_SHARE: u8 = 11;
-/// Counters follow.
+/// The flag for counters.
 pub const COUNTERS: u8 = 0x80;
 
 /// A head under construction.
@@ -34,7 +34,7 @@ pub const COUNTERS: u8 = 0x80;
 pub struct Head(pub Vec<u8>);
 
 impl Head {
-    /// The fixed part: kind, handler or round, message number or ticket or counter.
+    /// Makes the fixed part: kind, handler or round, message number or ticket or counter.
     pub fn new(kind: u8, handler: u8, number: u32) -> Self {
         let mut bytes = vec![kind, handler, 0, 0];
         bytes.extend(number.to_le_bytes());
@@ -47,7 +47,7 @@ impl Head {
         self
     }
 
-    /// Announces counters and names them, each plus one.
+    /// Announces and appends counters; each number is the index plus one.
     pub fn counters(mut self, target: u32, completion: u32) -> Self {
         self.0[0] |= COUNTERS;
         self.0.extend(target.to_le_bytes());
@@ -68,7 +68,7 @@ impl Head {
         head
     }
 
-    /// Ends the head early.
+    /// Truncates the head.
     pub fn cut(mut self, len: usize) -> Self {
         self.0.truncate(len);
         self

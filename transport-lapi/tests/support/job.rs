@@ -11,12 +11,12 @@ use transport_lapi::{Context, Options, TaskId};
 
 use super::watchdog::watch;
 
-/// What a job runs on.
+/// The adapter of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Rings on the heap, gets by copying.
     Threads,
-    /// Rings in a memfd, gets by the kernel where it allows them.
+    /// Rings in a memfd, gets by the kernel if it allows them.
     Shm,
     /// Rings in a memfd, gets built from active messages.
     ShmAm,
@@ -26,7 +26,7 @@ impl Kind {
     /// Every kind.
     pub const ALL: [Self; 3] = [Self::Threads, Self::Shm, Self::ShmAm];
 
-    /// The adapters of a job.
+    /// Makes the adapters of a job.
     pub fn adapters(self, num_tasks: usize) -> Vec<Native> {
         match self {
             Self::Threads => {
@@ -56,16 +56,16 @@ fn attach(num_tasks: usize, get: GetMode) -> Vec<Native> {
     })
 }
 
-/// Options with this way of waiting.
+/// Options with this wait mode.
 pub fn waiting(wait: WaitMode) -> Options {
     Options { wait, ..Options::default() }
 }
 
-/// Runs `body` on every task of a job, under a watchdog, and returns the answers in the order of
-/// the tasks. `state` makes each task's state. Contexts live until all bodies have returned.
+/// Runs `body` on every task of a job, under a watchdog, and returns the results in the order of the tasks. `state`
+/// makes each task's state. Contexts live until all bodies have returned.
 ///
 /// # Panics
-/// When a body does, or the time is over.
+/// If a body panics, or the time is over.
 pub fn run_with<A, S, R>(
     adapters: Vec<A>,
     options: Options,
@@ -92,10 +92,10 @@ where
 /// A function that makes a task's state.
 type State<S> = Box<dyn Fn(TaskId) -> S + Send>;
 
-/// What a task does.
+/// The program of a task.
 type Part<A, S> = Box<dyn Fn(&Arc<Context<A, S>>) + Send + Sync>;
 
-/// What of [`run_with`] is compiled once for all bodies.
+/// The part of [`run_with`] that is compiled once for all bodies.
 fn run_each<A: Adapter, S: Send + 'static>(
     adapters: Vec<A>,
     options: Options,
@@ -135,7 +135,7 @@ pub fn run<S: Send + 'static, R: Send + 'static>(
     run_with(kind.adapters(num_tasks), Options::default(), state, body)
 }
 
-/// Declares its task lost when the task panics, so that the others fail too instead of waiting.
+/// Declares its task lost if the task panics, so that the others fail too instead of waiting.
 #[derive(Clone)]
 struct Alarm(Arc<dyn Doorbell>);
 

@@ -1,5 +1,5 @@
-//! What the integration tests of the transport share: jobs in this process over every adapter, a
-//! watchdog, buffers that outlive every operation, and seeded numbers.
+//! Shared by the integration tests of the transport: jobs in this process over every adapter, a watchdog, buffers that
+//! outlive every operation, and seeded numbers.
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 

@@ -5,17 +5,17 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// How long a test may take.
+/// Time limit of a test.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs `body` on a thread of its own and returns what it returns.
+/// Runs `body` on a thread of its own and returns its result.
 ///
 /// # Panics
-/// As `body` does, and when it takes longer than [`LIMIT`].
+/// If `body` panics, or takes longer than [`LIMIT`].
 pub fn watch<R: Send + 'static>(body: impl FnOnce() -> R + Send + 'static) -> R {
     let (done, outcome) = mpsc::channel();
     thread::spawn(move || {
-        // The receiver is gone only after the limit, when the test has failed already.
+        // The receiver is gone only after the limit, when the test has already failed.
         let _ = done.send(catch_unwind(AssertUnwindSafe(body)));
     });
     match outcome.recv_timeout(LIMIT) {

@@ -1,6 +1,6 @@
-//! Models of the marks: whatever the interleaving, a frame that was published is found.
+//! Models of the marks: in every interleaving, a published frame is found.
 //!
-//! A frame that nobody finds leaves the target waiting for ever, which loom reports.
+//! A frame that is not found leaves the target waiting for ever, which loom reports.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const TASKS: usize = 20;
 struct Target {
     bell: Bell,
     fences: Fences,
-    /// Stands for the rings: how many frames each origin published.
+    /// Stands for the rings: the number of frames that each origin has published.
     rings: [AtomicU32; 2],
 }
 
@@ -35,7 +35,7 @@ impl Target {
         self.bell.ring_for(origin as u32, self.fences);
     }
 
-    /// One poll: visits all that are due, and returns the frames that were found.
+    /// One poll: visits all due origins, and returns the number of frames found.
     fn poll(&self, visits: &mut Visits<'_>, taken: &mut [u32; 2]) -> u32 {
         let mut found = 0;
         visits.collect();
@@ -49,7 +49,7 @@ impl Target {
     }
 }
 
-/// What a target does after a poll that found nothing; returns what it found meanwhile.
+/// What a target does after a poll that found nothing; returns the number of frames that it found meanwhile.
 type Idle = fn(&Target, &mut Visits<'_>, &mut [u32; 2]) -> u32;
 
 /// Sends `frames` frames from each origin and takes them all.
@@ -81,7 +81,7 @@ fn yields(_: &Target, _: &mut Visits<'_>, _: &mut [u32; 2]) -> u32 {
     0
 }
 
-/// As a waiting thread does: announce, look again, sleep.
+/// Like a waiting thread: announces, polls again, sleeps.
 fn sleeps(target: &Target, visits: &mut Visits<'_>, taken: &mut [u32; 2]) -> u32 {
     let ticket = target.bell.announce(target.fences);
     let found = target.poll(visits, taken);

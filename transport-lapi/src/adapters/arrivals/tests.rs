@@ -1,4 +1,4 @@
-//! Marks and visits in one thread: who is due, in which order, and until when.
+//! Marks and visits in one thread: which origins are due, in which order, and until when.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn none() -> Arrivals {
     Arrivals(std::array::from_fn(|_| AtomicU64::new(0)))
 }
 
-/// All that are due, in the order of their visits. They stay due.
+/// All due origins, in the order of their visits. They stay due.
 fn visited(visits: &mut Visits<'_>) -> Vec<usize> {
     visits.collect();
     std::iter::from_fn(|| visits.next()).collect()

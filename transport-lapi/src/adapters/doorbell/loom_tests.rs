@@ -1,4 +1,4 @@
-//! A model of the bell: whatever the interleaving, a frame that was published wakes its sleeper.
+//! A model of the bell: in every interleaving, a published frame wakes the sleeper.
 //!
 //! A lost wake-up leaves the sleeper asleep for ever, which loom reports as a deadlock.
 
@@ -12,7 +12,7 @@ use crate::sync::Ordering;
 
 struct Task {
     bell: Bell,
-    /// Stands for the rings: how many frames were published.
+    /// Stands for the rings: the number of published frames.
     frames: AtomicU32,
 }
 
@@ -28,7 +28,7 @@ impl Task {
         self.bell.ring(Fences::Symmetric);
     }
 
-    /// As a waiting thread does: look, announce, look again, sleep.
+    /// Like a waiting thread: polls, announces, polls again, sleeps.
     fn wait_for(&self, frames: u32) {
         while self.frames.load(Ordering::Relaxed) < frames {
             let ticket = self.bell.announce(Fences::Symmetric);

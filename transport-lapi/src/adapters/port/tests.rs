@@ -1,4 +1,4 @@
-//! The port: fairness, budget, and damage that is told from whom it came.
+//! The port: fairness, budget, and damage that is reported with its origin.
 
 use std::sync::atomic::AtomicU32;
 use std::thread;
@@ -15,7 +15,7 @@ fn ports(tasks: usize) -> (Arc<Segment>, Vec<Port>) {
     (segment, ports)
 }
 
-/// Who the next at most `budget` frames come from.
+/// The origins of the next frames, at most `budget`.
 fn origins(port: &mut Port, budget: usize) -> Vec<TaskId> {
     let mut origins = Vec::new();
     let delivered =
@@ -64,7 +64,7 @@ fn a_busy_origin_does_not_starve_the_others_where_marks_lead() {
     assert_eq!(origins(&mut ports[3], 2), []);
 }
 
-/// AV2 of the marks: also when the sink panics.
+/// AV2 of the marks, also if the sink panics.
 #[test]
 fn frames_behind_a_panic_are_found_without_another_mark() {
     let (_segment, mut ports) = ports(MOST_POLLED + 1);
@@ -96,7 +96,7 @@ fn damage_names_its_origin_and_costs_one_frame() {
         assert_eq!(ports[1].try_send(2, b"second", Piece::of(b"")).unwrap(), Post::Taken);
         let cell = segment.pages(segment.layout().cells_at(1, 2), CELL_BYTES);
         let kind_at = if cfg!(target_endian = "little") { 6 } else { 1 };
-        // SAFETY: inside the cell, and no other thread looks at it.
+        // SAFETY: inside the cell, and no other thread accesses it.
         unsafe { cell.cast::<u8>().add(kind_at).write(9) };
         let refused =
             ports[2].poll(None, 10, &mut |_: Frame<'_>| panic!("a damaged frame is not delivered"));
@@ -113,7 +113,7 @@ fn a_damaged_credit_is_refused_at_the_sender() {
     let (segment, mut ports) = ports(2);
     while ports[0].try_send(1, b"x", Piece::of(b"")).unwrap() == Post::Taken {}
     let indices = segment.pages(segment.layout().indices_at(0, 1), 4);
-    // SAFETY: inside the indices, and no other thread looks at them.
+    // SAFETY: inside the indices, and no other thread accesses them.
     unsafe { indices.cast::<u32>().write(1 << 20) };
     let refused = ports[0].try_send(1, b"x", Piece::of(b"")).unwrap_err();
     assert!(matches!(refused, AdapterError::Corrupt { origin: 1, .. }));
@@ -126,9 +126,9 @@ fn a_count_of_losses_that_names_no_task_loses_none() {
     assert!(ports[0].losses() > 0 && !ports[0].is_lost(0) && !ports[0].is_lost(1));
 }
 
-/// D4 on the real processor: each frame is sent at about the moment of the announcement, sometimes
-/// before and sometimes after. A job whose sleepers leave their barrier out fails this in one of a
-/// few runs. The barrier is that of one process: the other one misses processors now and then (Y4).
+/// D4 on the real processor: each frame is sent at about the moment of the announcement, sometimes before and sometimes
+/// after. A job whose sleepers omit their barrier fails this in one of a few runs. The barrier is that of one process:
+/// the one for several processes misses processors now and then (Y4).
 #[test]
 fn asymmetric_fences_lose_no_wake_up() {
     const ROUNDS: u32 = 100_000;
@@ -140,7 +140,7 @@ fn asymmetric_fences_lose_no_wake_up() {
     let segment = Arc::new(Segment::on_heap(Layout::new(2, 1).unwrap()).unwrap());
     let port = |task| Port::new(Arc::clone(&segment), task, Fences::InProcess);
     let (mut sender, mut sleeper) = (port(0), port(1));
-    // The round that the sleeper is in, or `GIVEN_UP`.
+    // The sleeper's current round, or `GIVEN_UP`.
     let started = AtomicU32::new(0);
     let slept_through = thread::scope(|scope| {
         scope.spawn(|| {
@@ -171,7 +171,7 @@ fn pause(turns: u32) {
     (0..turns).for_each(|_| std::hint::spin_loop());
 }
 
-/// Waits for a frame as a blocked thread does; whether it came before `never`.
+/// Waits for a frame like a blocked thread; returns whether it came before `never`.
 fn is_woken(bell: &dyn Doorbell, port: &mut Port, never: Duration) -> bool {
     let start = Instant::now();
     while start.elapsed() < never {

@@ -7,8 +7,7 @@ use loom::thread;
 use super::memory::Memory;
 use super::*;
 
-/// Sends `frames` frames and takes them on another thread; each must come once, in order, with its
-/// own bytes.
+/// Sends `frames` frames and receives them on another thread; each must arrive once, in order, with its own bytes.
 fn model(cells: usize, lines: usize, frames: u8, head_len: usize, body_len: usize) {
     loom::model(move || {
         let memory = Arc::new(Memory::new(cells, lines));

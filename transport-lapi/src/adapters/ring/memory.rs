@@ -1,4 +1,4 @@
-//! Memory of one small ring outside of any segment, for tests and models.
+//! Memory of one small ring outside any segment, for tests and models.
 
 use super::{CELL_DATA, Cell, Indices, Ring};
 use crate::adapters::bulk::BulkLine;
@@ -6,7 +6,7 @@ use crate::adapters::layout::LINE;
 use crate::sync::{AtomicU32, AtomicU64, UnsafeCell};
 use std::mem::MaybeUninit;
 
-/// What a segment would hold.
+/// The memory of a ring, which otherwise is in a segment.
 pub(super) struct Memory {
     cells: Vec<Cell>,
     indices: Indices,
@@ -14,7 +14,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// A ring of `cells` cells and `lines` lines of bulk area, both powers of two.
+    /// Makes a ring of `cells` cells and `lines` lines of bulk area, both powers of two.
     pub(super) fn new(cells: usize, lines: usize) -> Self {
         let cell = |_| Cell {
             stamp: AtomicU64::new(0),

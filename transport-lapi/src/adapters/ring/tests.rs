@@ -1,4 +1,4 @@
-//! The ring in one thread: wrap-around, full and drain, and every way to damage it.
+//! The ring in one thread: wrap-around, filling and draining, and every way to damage it.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,10 +8,10 @@ use proptest::prelude::*;
 use super::memory::Memory;
 use super::*;
 
-/// A frame as the tests see it.
+/// Head and body of a received frame.
 type Seen = (Vec<u8>, Vec<u8>);
 
-/// Bytes that tell frames apart.
+/// Bytes that distinguish frames.
 fn pattern(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| (seed * 31 + i * 7) as u8).collect()
 }
@@ -24,7 +24,7 @@ fn take(consumer: &mut Consumer<'_>) -> Result<Option<Seen>, RingDamage> {
     Ok(seen)
 }
 
-/// Both ends, as they are after `start` cells and `start` lines have gone through.
+/// Both ends, as they are after `start` cells and `start` lines have been used.
 fn ends(memory: &Memory, start: u32) -> (Producer<'_>, Consumer<'_>) {
     let ring = memory.ring();
     let (mut producer, mut consumer) = (Producer::new(ring), Consumer::new(ring));
@@ -53,8 +53,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Against a queue, from the start and across the wrap of the positions. The area has 64 lines,
-    /// so bodies of up to 1024 bytes are a quarter of it.
+    /// Compares the ring with a queue, from the start and across the wrap of the positions. The area has 64 lines, so
+    /// bodies of up to 1024 bytes are a quarter of it.
     #[test]
     fn behaves_like_a_bounded_queue(
         start in prop_oneof![Just(0), Just(0_u32.wrapping_sub(16)), Just((1 << 26) - 24)],
@@ -69,7 +69,7 @@ proptest! {
                     let (head, body) = (pattern(seed, head), pattern(seed + 1, body));
                     match producer.offer(&head, Piece::of(&body)).unwrap() {
                         Post::Taken => queue.push_back((head, body)),
-                        // R3 and B2: a consumer that has seen everything leaves room for any frame.
+                        // R3 and B2: once the consumer has seen everything, there is room for any frame.
                         Post::Full => prop_assert!(!queue.is_empty()),
                         Post::Leaving => prop_assert!(false, "a ring copies"),
                     }
@@ -156,8 +156,8 @@ fn a_sink_that_panics_costs_its_own_frame_only() {
     }
 }
 
-/// Offers a frame, lets `damage` rewrite its stamp and extent, and demands that exactly it is
-/// refused, for `expected`, and that the frame behind it arrives.
+/// Offers a frame, lets `damage` rewrite its stamp and extent, and requires that only this frame is refused, with
+/// `expected`, and that the next frame arrives.
 fn refuses(body: &[u8], expected: RingDamage, damage: impl Fn(&mut u64, &mut u64)) {
     let memory = Memory::new(8, 64);
     let (mut producer, mut consumer) = ends(&memory, 0);
@@ -178,7 +178,7 @@ fn refuses(body: &[u8], expected: RingDamage, damage: impl Fn(&mut u64, &mut u64
     assert!(!expected.what().is_empty());
 }
 
-/// Replaces the `bits` of `word` from `shift` on.
+/// Replaces `bits` bits of `word`, from bit `shift` on.
 fn replace(word: &mut u64, shift: u32, bits: u32, value: u64) {
     let mask = ((1 << bits) - 1) << shift;
     *word = *word & !mask | value << shift;

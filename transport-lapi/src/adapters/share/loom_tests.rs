@@ -1,7 +1,6 @@
 //! Models of a shared get: every interleaving of its origin and its target.
 //!
-//! A unit is a cell of loom's, which reports it when the origin looks at one that the target may still
-//! write.
+//! Each unit is a loom cell, so loom reports it if the origin reads one that the target may still write.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ const UNITS: usize = 2;
 
 struct Job {
     words: Words,
-    /// What each unit holds in the origin's memory: the number of the get that wrote it.
+    /// Each unit in the origin's memory contains the number of the get that wrote it.
     units: [UnsafeCell<u32>; UNITS],
 }
 
@@ -27,14 +26,14 @@ impl Job {
 
     fn write(&self, slice: Slice, number: u32) {
         for unit in slice.first..slice.first + slice.units {
-            // SAFETY: the model: loom reports it unless U1 and U2 make the unit this thread's.
+            // SAFETY: in the model loom reports it if U1 and U2 do not make the unit this thread's.
             self.units[usize::from(unit)].with_mut(|at| unsafe { *at = number });
         }
     }
 
-    /// What the origin sees when the get has ended: the units are its own again.
+    /// What the origin reads when the get has ended and the units are its own again.
     fn look(&self) -> [u32; UNITS] {
-        // SAFETY: as in `write`; lent as for a write, so that any later one of the target is reported.
+        // SAFETY: as in `write`; lent as for a write, so that loom reports any later write of the target.
         [0, 1].map(|unit: usize| self.units[unit].with_mut(|at| unsafe { *at }))
     }
 
@@ -46,7 +45,7 @@ impl Job {
         Opened::new(&self.words, number, number.into(), Self::measure())
     }
 
-    /// The origin carries a get out to its end.
+    /// The origin continues a get to its end.
     fn carry_out(&self, number: u32, mut opened: Opened) {
         loop {
             match opened.next(&self.words).expect("nobody damages the words") {
@@ -57,7 +56,7 @@ impl Job {
         }
     }
 
-    /// The target helps with a get once, if it still can.
+    /// The target tries to help with a get once.
     fn help(&self, number: u32, hand_back: bool) {
         if let Some((slice, addr)) = claim(&self.words, number, Self::measure()) {
             assert_eq!(addr, number.into(), "the place is of this get (U3)");
@@ -91,7 +90,7 @@ fn loom_every_slice_is_copied_and_given_back_once() {
     });
 }
 
-/// A slice that comes back is copied by the origin.
+/// The origin copies a slice that the target returned.
 #[test]
 fn loom_a_slice_handed_back_is_copied_by_the_origin() {
     loom::model(|| {
@@ -107,7 +106,7 @@ fn loom_a_slice_handed_back_is_copied_by_the_origin() {
     });
 }
 
-/// The origin gives up in the middle: what it waited for is all that is ever written.
+/// The origin gives up in the middle: once it has stopped waiting, nothing more is written.
 #[test]
 fn loom_a_get_that_was_closed_is_written_by_nobody() {
     loom::model(|| {

@@ -1,4 +1,4 @@
-//! How a get is divided, and what damaged words come to.
+//! The division of a get, and the errors that damaged words cause.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn open(words: &Words, number: u32, units: usize) -> (Opened, Measure) {
     (Opened::new(words, number, 4096, measure), measure)
 }
 
-/// First unit and length of a slice that the target claims.
+/// Claims a slice for the target; returns it with its first unit and length.
 fn claimed(words: &Words, number: u32, measure: Measure) -> Option<(Slice, (u16, u16))> {
     claim(words, number, measure).map(|(slice, addr)| {
         assert_eq!(addr, 4096);
@@ -36,7 +36,7 @@ proptest! {
         prop_assert_eq!(Done::decode(done.encode()), done);
     }
 
-    /// Whatever the length, the units are countable and their bytes are those of the get.
+    /// For every length, the number of units is in range and their bytes are those of the get.
     #[test]
     fn units_tile_the_bytes(len in prop_oneof![1usize..10 << 20, 1usize..isize::MAX as usize]) {
         let measure = Measure::of(len);
@@ -48,7 +48,7 @@ proptest! {
         prop_assert!(bytes > 0 && begin + bytes == len);
     }
 
-    /// Both ends in any order: every unit is claimed once, and slices keep their limit.
+    /// Both ends claim in any order: every unit is claimed once, and slices respect their limit.
     #[test]
     fn every_unit_is_claimed_once(units in 2usize..200, turns: [bool; 64]) {
         let words = words();
@@ -73,7 +73,7 @@ proptest! {
     }
 }
 
-/// A target would write there.
+/// A target must not write to a damaged address.
 #[test]
 fn a_damaged_address_is_noticed() {
     for bit in 0..64 {
@@ -153,7 +153,7 @@ fn a_closed_get_waits_for_what_the_target_has_claimed() {
     assert!(opened.is_settled(&words));
 }
 
-/// U5, each way in which the words can be wrong.
+/// U5, for each way in which the words can be wrong.
 #[test]
 fn damaged_words_are_noticed() {
     let claims = |number, low, high| Claims { number, low, high }.encode();

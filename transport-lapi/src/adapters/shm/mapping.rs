@@ -1,11 +1,10 @@
 //! Making, checking and mapping the memfd of a job. Called by the launcher and by
 //! [`super::ShmAdapter::attach`].
 //!
-//! - MM1: a segment is mapped only if it is as long as its layout and sealed against shrinking, so no
-//!   access inside the layout can meet the end of the file.
-//! - MM2: a fork does not get the mapping: it would take frames that are its parent's, and overwrite others.
-//!   Something else may lie there in the fork; so nothing is accessed there, and nothing unmapped
-//!   ([`crate::fork`]).
+//! - MM1: a segment is mapped only if it is as long as its layout and sealed against shrinking, so no access inside the
+//!   layout can go past the end of the file.
+//! - MM2: a fork does not get the mapping: it would take its parent's frames, and overwrite others. The range may be
+//!   used for something else in the fork, so nothing there is accessed or unmapped ([`crate::fork`]).
 
 #![expect(unsafe_code, reason = "mapping a file and populating the mapping")]
 
@@ -22,21 +21,21 @@ use crate::adapters::layout::{CELL_BYTES, Layout};
 use crate::adapters::segment::Segment;
 use crate::adapters::shm::memory;
 
-/// Up to this size, which those of eight tasks with one context have, a segment's memory is taken at the start, so that
-/// want of memory is an error and not a signal later, and no message meets a page fault. In larger jobs not
-/// all pairs talk: theirs take memory where they are touched.
+/// Segments up to this size, that of eight tasks with one context, get their memory at the start. So a lack of memory
+/// is an error and not a signal later, and no message meets a page fault. In larger jobs not all pairs communicate:
+/// theirs get memory when they are touched.
 const RESERVED_UP_TO: usize = 20 << 20;
 
-/// What the names of all job segments begin with; the name of the job follows.
+/// Prefix of the names of all job segments; the name of the job follows.
 const SEGMENT_NAME: &str = "mpj-job-";
 
-/// Makes the memory of the job called `job`, of `num_tasks` tasks with so many `contexts` each: a memfd that can
-/// neither shrink nor grow. The descriptor is close-on-exec; whoever starts the tasks passes it on. The name can be seen in
-/// `/proc` only, behind `mpj-job-`.
+/// Makes the memory of the job called `job`, of `num_tasks` tasks with `contexts` contexts each: a memfd that can
+/// neither shrink nor grow. The descriptor is close-on-exec; whoever starts the tasks passes it on. The name is visible
+/// only in `/proc`, after `mpj-job-`.
 ///
 /// # Errors
-/// [`AdapterError::TaskCount`], [`AdapterError::ContextCount`], or [`AdapterError::System`] when the memory cannot be
-/// had.
+/// [`AdapterError::TaskCount`], [`AdapterError::ContextCount`], or [`AdapterError::System`] if the memory is not
+/// available.
 pub fn create_segment(
     job: &str,
     num_tasks: usize,
@@ -71,7 +70,7 @@ fn write_facts(fd: &OwnedFd, layout: &Layout) -> rustix::io::Result<()> {
     if written == facts.len() { Ok(()) } else { Err(Errno::NOSPC) }
 }
 
-/// Maps the segment behind `fd`, of however many tasks and contexts.
+/// Maps the segment behind `fd`, for any number of tasks and contexts.
 pub(crate) fn open_segment(fd: impl AsFd) -> Result<Segment, AdapterError> {
     let (tasks, contexts) = header::claimed_endpoints(&read_facts(&fd)?);
     let what = || format!("it claims to be for {tasks} ranks with {contexts} contexts each");
@@ -95,10 +94,10 @@ pub(super) fn map(fd: impl AsFd, layout: Layout) -> Result<Segment, AdapterError
     }
     .map_err(|errno| system_sized("map the job segment", layout.bytes() as u64, errno))?;
     let base = NonNull::new(base).ok_or_else(|| system("map the job segment", Errno::INVAL))?;
-    // SAFETY: what was just mapped is kept from forks, for whom it is not. A refusal is harmless.
+    // SAFETY: the mapping is new; it is withheld from forks. A refusal is harmless.
     let _ = unsafe { rustix::mm::madvise(base.as_ptr(), layout.bytes(), Advice::LinuxDontFork) };
-    // SAFETY: S1 of `crate::adapters::segment`: fresh, readable, writable, as long as the layout
-    // (MM1), aligned to a page, and nobody else knows it.
+    // SAFETY: S1 of `crate::adapters::segment`: the mapping is new, readable, writable, as long as the layout (MM1),
+    // aligned to a page, and used by nobody else.
     Ok(unsafe { Segment::from_mapping(base.cast(), layout) })
 }
 
@@ -115,7 +114,7 @@ fn read_facts(fd: impl AsFd) -> Result<[u8; FACTS_BYTES], AdapterError> {
     }
 }
 
-/// MM1, and the facts at the start. The seal comes first: what is read after it stays true.
+/// Checks the facts at the start, then MM1: the seal before the size, which cannot shrink afterwards.
 fn check(fd: impl AsFd, layout: &Layout) -> Result<(), AdapterError> {
     header::check(&read_facts(&fd)?, layout)?;
     let seals = rustix::fs::fcntl_get_seals(&fd)
@@ -132,8 +131,8 @@ fn check(fd: impl AsFd, layout: &Layout) -> Result<(), AdapterError> {
     Ok(())
 }
 
-/// Enters the parts that `task` uses into its page table, so that the first messages meet no page
-/// faults. Large segments, and kernels before 5.14, do without.
+/// Enters the parts that `task` uses into its page table, so that the first messages cause no page faults. Skipped for
+/// large segments; kernels before 5.14 refuse it.
 pub(super) fn populate(segment: &Segment, task: usize) {
     if segment.layout().bytes() <= RESERVED_UP_TO {
         segment.contexts().for_each(|plane| populate_plane(&plane, task));
@@ -153,12 +152,12 @@ fn populate_plane(segment: &Segment, task: usize) {
     }
 }
 
-/// For whole pages: the first one may begin in the plane before.
+/// Populates whole pages; the first one may begin in the previous plane.
 fn advise(segment: &Segment, at: usize, len: usize) {
     let place = segment.pages(at, len);
     let before = place.cast::<u8>().addr().get() % rustix::param::page_size();
     let page = place.cast::<u8>().as_ptr().wrapping_sub(before);
-    // SAFETY: populating changes no byte of the mapping. A refusal costs page faults later, no more.
+    // SAFETY: populating changes no byte of the mapping. A refusal only costs page faults later.
     let _ = unsafe { rustix::mm::madvise(page.cast(), len + before, Advice::LinuxPopulateWrite) };
 }
 
@@ -166,7 +165,7 @@ fn system(action: &'static str, errno: Errno) -> AdapterError {
     AdapterError::System { action, source: errno.into() }
 }
 
-/// As [`system`], naming the size that was wanted, and what there is.
+/// Like [`system`], with the size that was wanted and what is available.
 fn system_sized(action: &'static str, bytes: u64, errno: Errno) -> AdapterError {
     let cause = std::io::Error::from(errno);
     let source = std::io::Error::new(cause.kind(), memory::shortage(bytes, &cause.to_string()));

@@ -1,14 +1,14 @@
-//! How much memory this process may still have: what an error says that wanted more.
+//! How much memory this process can still get, for the error that too little was available.
 //!
-//! The sources are the kernel's: the machine, the control group, and the limits of the process. What
-//! cannot be read is left out.
+//! The sources are the kernel's: the machine, the control group, and the limits of the process. Sources that cannot be
+//! read are left out.
 
 use std::fs;
 use std::path::Path;
 
 use rustix::process::{Resource, getrlimit};
 
-/// The bytes that may be had, with the word of whoever says so: the least first.
+/// The bytes that each limit leaves, with a description of the limit, in ascending order.
 pub(super) fn room() -> Vec<(u64, &'static str)> {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
     let mut room = Vec::new();
@@ -20,12 +20,12 @@ pub(super) fn room() -> Vec<(u64, &'static str)> {
     room
 }
 
-/// Largest file that this process may make; the segment is one.
+/// Largest file that this process may make; the segment is a file.
 pub(super) fn file_limit() -> Option<u64> {
     limit(Resource::Fsize)
 }
 
-/// The error of `bytes` that were wanted in vain: what was there instead.
+/// Text of the error for `bytes` that were not available: how much was, and the remedy.
 pub(super) fn shortage(bytes: u64, cause: &str) -> String {
     let room = room().into_iter().map(|(bytes, whose)| format!("{bytes} ({whose})"));
     let room: Vec<_> = room.collect();
@@ -39,14 +39,14 @@ fn limit(resource: Resource) -> Option<u64> {
     getrlimit(resource).current
 }
 
-/// What `/proc/meminfo` says a new program could have without swapping.
+/// The memory that, according to `/proc/meminfo`, a new program could get without swapping.
 fn available(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kilobytes.checked_mul(1024)
 }
 
-/// What is left of the narrowest limit of the control group and those around it.
+/// What is left of the narrowest limit among the control group and its ancestors.
 fn group() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;

@@ -1,13 +1,12 @@
-//! Another task as a process of this host: what is copied out of its memory and into it, and whether it is
-//! gone.
+//! Another task as a process of this host: copies from and into its memory, and whether it is gone.
 //!
-//! - PE1: each process keeps a cell with a number of its own, drawn at random, at an address that the others
-//!   know. A process that has it there is the one that published it, or a fork of that one.
-//! - PE2: the number of a process that is gone is given to another one only after it was reaped. The launcher
-//!   reaps its children when the job is over, and ends the job when a task is lost. Both fail together
-//!   only for a task behind a script, which is the script's to reap, in a job that goes on without
-//!   those that are lost. Of such a task the cell is read after each copy; and it lets nobody write into its
-//!   memory, since a look before would say nothing about the moment of the write.
+//! - PE1: each process keeps a cell with a random number of its own, at an address that it publishes. A process that
+//!   has this number at this address is the one that published it, or a fork of that one.
+//! - PE2: the kernel reuses the number of a process only after the process was reaped. The launcher reaps its children
+//!   when the job is over, and ends the job when a task is lost. So a number can be reused too early only if the task
+//!   was started by a script, which reaps it, in a job that goes on without lost tasks. The cell of such a task is read
+//!   after each copy. And such a task lets nobody write into its memory, since a check before the write would say
+//!   nothing about the moment of the write.
 
 #![expect(unsafe_code, reason = "a local variable is read into by address")]
 
@@ -21,7 +20,7 @@ use crate::adapter::{AdapterError, TaskId};
 use crate::region::{RecvPart, RecvRegion, SendRegion};
 use crate::sys;
 
-/// A look that does not wait.
+/// A timeout of zero.
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// The cell of a process (PE1).
@@ -32,10 +31,10 @@ pub(super) struct ProbeCell {
 }
 
 impl ProbeCell {
-    /// Whether process `pid` has it.
+    /// Whether process `pid` has this cell.
     ///
     /// # Errors
-    /// What the kernel answers who refuses the read.
+    /// The kernel's error, if it refuses the read.
     pub(super) fn is_in(self, pid: i32) -> io::Result<bool> {
         let mut found = 0_u64;
         // SAFETY: G2 of `crate::region`: `found` is local and outlives the call.
@@ -45,21 +44,21 @@ impl ProbeCell {
     }
 }
 
-/// See the module.
+/// The process of another task.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Peer {
     pub(super) pid: i32,
-    /// Where the number may be given again (PE2).
+    /// Its cell, if its number may be reused during the job (PE2).
     pub(super) cell: Option<ProbeCell>,
 }
 
 impl Peer {
-    /// Whether the number may be given to another process while the job goes on (PE2).
+    /// Whether its number may be reused during the job (PE2).
     pub(super) fn may_be_reaped(&self) -> bool {
         self.cell.is_some()
     }
 
-    /// Fills `into` from `addr` on in the memory of this process, which is that of `target`.
+    /// Fills `into` from the memory of this process at `addr`; the process is that of `target`.
     pub(super) fn read(
         &self,
         target: TaskId,
@@ -86,7 +85,7 @@ impl Peer {
         }
     }
 
-    /// Writes `from` into the memory of this process from `addr` on.
+    /// Writes `from` into the memory of this process at `addr`.
     pub(super) fn write(&self, addr: u64, from: SendRegion) -> io::Result<()> {
         in_full(from.len(), |done| {
             let rest = from.part(done, from.len() - done);
@@ -94,23 +93,23 @@ impl Peer {
         })
     }
 
-    /// Whether the process has ended, so that it writes nothing any more.
+    /// Whether the process has ended, so that it writes no more.
     pub(super) fn is_gone(&self) -> bool {
         self.is_another() || has_ended(self.pid)
     }
 
-    /// Whether it is certain that the number is not that of the task's process any more.
+    /// Whether the number certainly belongs to another process now.
     fn is_another(&self) -> bool {
         match self.cell.map(|cell| cell.is_in(self.pid)) {
             None | Some(Ok(true)) => false,
             Some(Ok(false)) => true,
-            // Nothing is mapped there. A refusal says nothing.
+            // EFAULT: nothing is mapped there. A refusal proves nothing.
             Some(Err(reason)) => reason.raw_os_error() == Some(libc::EFAULT),
         }
     }
 }
 
-/// Repeats a call that moves some of `len` bytes, given how many have been moved.
+/// Repeats a call that moves some of `len` bytes; its argument is how many have been moved.
 fn in_full(len: usize, mut call: impl FnMut(usize) -> io::Result<usize>) -> io::Result<()> {
     let mut done = 0;
     while done < len {
@@ -133,7 +132,7 @@ fn has_ended(pid: i32) -> bool {
             matches!(poll(&mut ended, Some(&AT_ONCE)), Ok(1..))
         }
         Err(Errno::SRCH) => true,
-        // No descriptor to be had now.
+        // No descriptor is available now.
         Err(_) => false,
     }
 }

@@ -1,4 +1,4 @@
-//! The adapter for processes, with tasks that are threads of this one: each has its own mapping.
+//! The adapter for processes. Its tasks are threads of this process, each with its own mapping.
 
 use std::thread;
 use std::time::Duration;
@@ -99,8 +99,8 @@ fn reads_memory_one_sidedly_where_it_says_so() {
     assert_eq!(job[1].get(0, nowhere, 0, into.part(0, 0), Ticket(0)).unwrap(), Transfer::Done);
 }
 
-/// U6: a get that fails or is ended while the target writes a slice is not over before the target is gone;
-/// who asks is told at once.
+/// U6: a get that fails or is ended while the target writes a slice is not over before the target is gone; calls return
+/// at once.
 #[test]
 fn a_shared_get_ends_with_a_target_that_is_gone() {
     let mut job = make(2);
@@ -117,7 +117,7 @@ fn a_shared_get_ends_with_a_target_that_is_gone() {
     };
     job[0].shares.claim_in_the_name_of_target(1, number);
     assert!(!job[0].reach.peers[1].is_gone());
-    // The source is nowhere in the target's memory, so the origin's own first read fails.
+    // The source is not in the target's memory, so the origin's first read fails.
     assert_eq!(job[0].advance(1).unwrap(), Advance::Waiting, "the error comes when nobody writes");
     assert!(!job[0].end(1), "not yet");
     assert_eq!(job[0].advance(1).unwrap(), Advance::Waiting);
@@ -128,7 +128,7 @@ fn a_shared_get_ends_with_a_target_that_is_gone() {
     assert!(job[0].end(1), "nothing is left to end");
 }
 
-/// PE2, as the launcher's word decides it. These tasks are nobody's children of the launcher.
+/// PE2, by what the launcher has published. None of these tasks is a child of the launcher.
 #[test]
 fn tasks_behind_scripts_are_known_by_their_cells_in_a_job_that_goes_on() {
     for goes_on in [false, true] {
@@ -143,8 +143,8 @@ fn tasks_behind_scripts_are_known_by_their_cells_in_a_job_that_goes_on() {
     }
 }
 
-/// PE2: where the number of a task may be given to a stranger, what was read counts only if the process has
-/// the task's cell, and nobody is let write into this one.
+/// PE2: if a task's process number may be reused, a read counts only if the process has the task's cell, and nobody may
+/// write into this process.
 #[test]
 fn a_stranger_with_the_number_of_a_task_is_told_from_it() {
     let mut job = make(2);
@@ -172,7 +172,7 @@ fn a_stranger_with_the_number_of_a_task_is_told_from_it() {
     assert!(matches!(begun, Begun::Alone(_)), "the origin alone writes");
 }
 
-/// The system refuses to write into the origin's memory: the origin copies all.
+/// If the system refuses writes into the origin's memory, the origin copies everything.
 #[test]
 fn a_refused_write_leaves_the_slice_to_the_origin() {
     let mut job = make(2);
@@ -246,7 +246,7 @@ fn the_segment_lives_as_long_as_somebody_maps_it() {
     bell.ring();
 }
 
-/// Of the rings of a job of many tasks, only those that somebody wrote to take memory.
+/// In a job of many tasks, only rings that have been written to occupy memory.
 #[test]
 fn a_ring_that_nobody_wrote_to_takes_no_memory() {
     const TASKS: usize = 64;
@@ -268,7 +268,7 @@ fn a_ring_that_nobody_wrote_to_takes_no_memory() {
     assert!(taken() <= start + 2 * rustix::param::page_size(), "{} bytes", taken());
 }
 
-/// Each of `tasks` tasks with its two contexts.
+/// Both contexts of each of `tasks` tasks.
 fn two_contexts(tasks: usize) -> Vec<Vec<ShmAdapter>> {
     let fd = create_segment("test", tasks, 2).unwrap();
     thread::scope(|scope| {

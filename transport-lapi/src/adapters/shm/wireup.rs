@@ -1,13 +1,13 @@
 //! Wireup: how the tasks of a job meet in their segment and agree.
 //!
-//! Each task publishes who it is and meets the others; then each one reads a cell in the memory of
-//! its successor, publishes what it met, and meets the others again. Everybody reads all verdicts,
-//! so everybody comes to the same conclusion. Called by [`super::ShmAdapter::attach_contexts`], once per task: tasks
-//! meet on the plane of context 0, and what they agree on holds for all contexts.
+//! Each task publishes its identity and meets the others; then it reads a cell in the memory of its successor,
+//! publishes the result, and meets the others again. Every task reads all results, so all come to the same conclusion.
+//! Called by [`super::ShmAdapter::attach_contexts`], once per task: tasks meet on the plane of context 0, and what they
+//! agree on holds for all contexts.
 //!
-//! - W1: the cell that is probed stays allocated until the second meeting, and after it as long as any of the
-//!   task's adapters, since others know the process again by it (PE1 of `peer.rs`).
-//! - W2: what others published is read after a meeting only, once, into local variables.
+//! - W1: the probed cell stays allocated until the second meeting, and then as long as any of the task's adapters,
+//!   since other tasks identify the process by it (PE1 of `peer.rs`).
+//! - W2: what others published is read only after a meeting, once, into local variables.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -26,33 +26,33 @@ use crate::adapters::shm::peer::{Peer, ProbeCell};
 use crate::config::GetMode;
 use crate::sync::{FutexWord, register_light_fences};
 
-/// How often a task that waits for the others looks whether one gave up.
+/// How often a task that waits for the others checks whether one gave up.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// What the tasks agreed on.
+/// The result of wireup.
 pub(super) struct Agreement {
     pub(super) peers: Arc<[Peer]>,
-    /// This task's own (W1).
+    /// This task's own cell (W1).
     pub(super) cell: Arc<AtomicU64>,
     pub(super) fences: Fences,
     /// Why one-sided reads are not used, if they are not.
     pub(super) without_get: Option<String>,
 }
 
-/// What a task met when it read its successor's memory.
+/// The result of a task's probe of its successor's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Readable,
     /// Not tried: the settings ask for active messages.
     Declined,
-    /// The read succeeded and brought something else.
+    /// The read succeeded, but brought a wrong value.
     WrongBytes,
     /// The kernel refused, with this error number.
     Refused(i32),
 }
 
 impl Verdict {
-    /// Error numbers start here.
+    /// Encoded error numbers start here.
     const REFUSED: u32 = 1 << 16;
 
     fn encode(self) -> u32 {
@@ -73,7 +73,7 @@ impl Verdict {
         }
     }
 
-    /// Why this verdict of `task` keeps the job from reading one-sidedly, if it does.
+    /// Why this verdict of `task` rules out one-sided reads in the job, if it does.
     fn objection(self, task: usize, tasks: usize) -> Option<String> {
         let successor = (task + 1) % tasks;
         match self {
@@ -88,7 +88,7 @@ impl Verdict {
     }
 }
 
-/// Takes the number `task`, which nobody must have taken before.
+/// Takes the number `task`, unless another process has taken it before.
 pub(super) fn claim(segment: &Segment, task: TaskId) -> Result<(), AdapterError> {
     let pid = &segment.task(task as usize).wireup.pid;
     // Relaxed: the first meeting publishes it.
@@ -117,18 +117,18 @@ pub(super) fn agree(
     conclude(segment, mode, cell)
 }
 
-/// Publishes this process, and a cell for its predecessor to read. The next meeting makes it visible.
+/// Publishes this process, and a cell for its predecessor to read. The next meeting makes them visible.
 fn publish(mine: &WireupLine, mode: GetMode, keeper: u32) -> Arc<AtomicU64> {
     if mode != GetMode::Am {
-        // Under Yama's ptrace_scope 1 siblings may read us only if we allow it; a kernel without Yama
-        // knows no such call, and the probe tells in either case.
+        // Under Yama's ptrace_scope 1 siblings may read this process only if it allows that. A kernel without Yama
+        // refuses the call. In either case the probe shows what is possible.
         let _ = rustix::process::set_ptracer(PTracer::Any);
     }
     let light_fences = register_light_fences().is_ok();
     let value = RandomState::new().hash_one(std::process::id()) | 1;
     let cell = Arc::new(AtomicU64::new(value));
-    // The launcher has its own children killed with it. What a script has started may have become the
-    // launcher's child, but was not started so.
+    // The launcher sets a death signal for its own children. A child of a script may have become the launcher's child,
+    // but has no such signal.
     let parent = getppid().map_or(0, |parent| parent.as_raw_nonzero().get() as u32);
     let is_child = matches!(parent_process_death_signal(), Ok(Some(_)));
     let keeps_pid = is_child && parent == keeper;
@@ -140,13 +140,13 @@ fn publish(mine: &WireupLine, mode: GetMode, keeper: u32) -> Arc<AtomicU64> {
     cell
 }
 
-/// The namespace of this process's number; 0 where that is not known.
+/// The PID namespace of this process; 0 if unknown.
 pub(crate) fn pid_namespace() -> u64 {
-    // The link leads to the namespace itself.
+    // Following the link leads to the namespace itself.
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
 }
 
-/// Reads the successor's cell and compares (W2).
+/// Reads the successor's cell and compares its value (W2).
 fn probe(successor: &WireupLine) -> Verdict {
     let pid = successor.pid.load(Ordering::Relaxed) as i32;
     match cell_of(successor).is_in(pid) {
@@ -163,8 +163,7 @@ fn cell_of(line: &WireupLine) -> ProbeCell {
     ProbeCell { addr, value }
 }
 
-/// Counts this task in and waits until all tasks are there. What a task stored before, all others
-/// see after.
+/// Counts this task and waits until all tasks are counted. Every task then sees what the others stored before.
 fn meet(word: &FutexWord, segment: &Segment) -> Result<(), AdapterError> {
     let tasks = segment.layout().tasks() as u32;
     let before = word.value().fetch_add(1, Ordering::AcqRel); // SYNC: meeting
@@ -184,7 +183,7 @@ fn meet(word: &FutexWord, segment: &Segment) -> Result<(), AdapterError> {
     }
 }
 
-/// Reads what everybody published; every task comes to the same conclusion (W2).
+/// Reads what all tasks published; each comes to the same conclusion (W2).
 fn conclude(
     segment: &Segment,
     mode: GetMode,
@@ -215,7 +214,7 @@ fn conclude(
     }
 }
 
-/// The number of a task's process, if it is one: 0 and negative numbers would mean others, or none.
+/// Checks the number of a task's process: 0 and negative numbers would stand for other processes, or none.
 fn process((task, claim): (usize, u32)) -> Result<i32, AdapterError> {
     let number = i32::try_from(claim).ok().filter(|&number| number > 0);
     number.ok_or_else(|| AdapterError::BadSegment {

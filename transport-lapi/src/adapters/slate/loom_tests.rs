@@ -1,4 +1,4 @@
-//! The slate under loom: what a reader takes belongs together. Changes of two words stand for those of a
+//! The slate under loom: words that a reader returns belong together. A change of two words stands for the change of a
 //! line.
 
 use loom::sync::Arc;
@@ -40,8 +40,8 @@ fn loom_a_reading_is_of_one_moment() {
     });
 }
 
-/// SL3 as the launcher uses it: a sender that has published by the first of two looks has rung the
-/// sleeper's bell by the second one.
+/// SL3 as the launcher uses it: if the first of two readings shows what a sender has published, the second one finds
+/// that the sender has rung the sleeper's bell.
 #[test]
 fn loom_whoever_has_published_has_rung_before() {
     loom::model(|| {

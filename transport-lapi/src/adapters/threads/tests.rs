@@ -1,4 +1,4 @@
-//! The adapter for threads: the contract, and what its table lets be read.
+//! The adapter for threads: the contract, and which regions its table lets others read.
 
 use super::*;
 use crate::adapter::{Adapter, OneSided, Ticket, Transfer};
@@ -30,7 +30,7 @@ fn get(
     Ok(copy)
 }
 
-/// P1 of `crate::adapters::port`: this can fail under Miri only.
+/// P1 of `crate::adapters::port`: this can fail only under Miri.
 #[test]
 fn a_task_may_be_dropped_by_a_function_that_it_was_passed_to() {
     fn end(adapter: ThreadsAdapter) {

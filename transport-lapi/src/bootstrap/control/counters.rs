@@ -1,8 +1,8 @@
-//! What the protocols did on a rank, as it tells the launcher when it leaves.
+//! Counters of the protocols on a rank, which it sends to the launcher when it leaves.
 
 use bincode::{Decode, Encode};
 
-/// What one protocol did.
+/// Counters of one protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
 pub struct ProtocolCounts {
     /// Messages sent.
@@ -13,17 +13,17 @@ pub struct ProtocolCounts {
     pub early: u64,
 }
 
-/// What a rank did.
+/// Counters of a rank.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
 pub struct MessageCounts {
-    /// By the eager protocol.
+    /// Messages of the eager protocol.
     pub eager: ProtocolCounts,
-    /// By the rendezvous protocol.
+    /// Messages of the rendezvous protocol.
     pub rendezvous: ProtocolCounts,
     /// Messages received.
     pub received: u64,
-    /// Messages that went by rendezvous for want of early memory at the receiver.
+    /// Messages sent by rendezvous because the receiver had too little early memory left.
     pub fallbacks: u64,
-    /// Most bytes that were held for early messages at once.
+    /// Most bytes that early messages occupied at any time.
     pub early_bytes: u64,
 }

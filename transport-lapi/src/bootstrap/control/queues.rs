@@ -1,16 +1,16 @@
-//! The queues of a rank and the communicators that they belong to, as it tells them to the launcher.
+//! The queues of a rank and the communicators that they belong to, as the rank sends them to the launcher.
 
 use bincode::{Decode, Encode};
 
 use super::cut;
 use crate::adapters::MAX_TASKS;
 
-/// A receive that has not met a message.
+/// A posted receive that has not matched a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct PostedReceive {
-    /// From whom; `None` is any rank.
+    /// The rank it receives from; `None` stands for any.
     pub source: Option<u32>,
-    /// Its tag; `None` is any.
+    /// Its tag; `None` stands for any.
     pub tag: Option<i32>,
     /// Its context, see [`Wait::context`](crate::bootstrap::board::Wait::context).
     pub context: u64,
@@ -18,36 +18,36 @@ pub struct PostedReceive {
     pub bytes: u64,
 }
 
-/// A message that has not met a receive.
+/// A message that has not matched a receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct EarlyMessage {
-    /// Who sent it.
+    /// The rank that sent it.
     pub source: u32,
     /// Its tag.
     pub tag: i32,
     /// Its context, see [`Wait::context`](crate::bootstrap::board::Wait::context).
     pub context: u64,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// Whether its data came with it, rather than waiting with the sender.
+    /// Whether its data have been sent with it; otherwise they are still with the sender.
     pub eager: bool,
 }
 
-/// Ranks with numbers in a row.
+/// A range of consecutive ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct RankRange {
-    /// The first one.
+    /// The first rank.
     pub first: u32,
-    /// The last one, which belongs to it.
+    /// The last rank, which belongs to the range.
     pub last: u32,
 }
 
-/// Who belongs to a communicator.
+/// A communicator and its members.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Communicator {
     /// Context of its collective operations, see [`Wait::context`](crate::bootstrap::board::Wait::context).
     pub context: u64,
-    /// What the program calls it; empty if it does not, at most [`Communicator::MAX_NAME`] bytes.
+    /// Its name, at most [`Communicator::MAX_NAME`] bytes; empty if the program has not named it.
     pub name: String,
     /// The ranks of the job that its operations need, ascending, at most [`Communicator::MAX_RANGES`] ranges.
     pub members: Vec<RankRange>,
@@ -56,11 +56,11 @@ pub struct Communicator {
 impl Communicator {
     /// Longest name in bytes.
     pub const MAX_NAME: usize = 64;
-    /// Most ranges: as many as the ranks of the largest job can have.
+    /// Most ranges: as many as the ranks of the largest job can form.
     pub const MAX_RANGES: usize = MAX_TASKS / 2;
 
-    /// The communicator of these ranks of the job, in whatever order. An overlong name is cut between two characters,
-    /// and of more ranges than the largest job can have the first ones are kept.
+    /// Makes a communicator of these ranks of the job, in any order. An overlong name is cut between two characters. If
+    /// there are more ranges than the largest job can have, the first ones are kept.
     pub fn new(context: u64, name: &str, mut ranks: Vec<u32>) -> Self {
         ranks.sort_unstable();
         ranks.dedup();
@@ -74,16 +74,16 @@ impl Communicator {
 /// Both queues of a rank in one of its contexts, in the order in which they would match.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Queues {
-    /// The first posted receives without partner, at most [`Queues::LISTED`].
+    /// The first unmatched posted receives, at most [`Queues::LISTED`].
     pub posted: Vec<PostedReceive>,
-    /// How many there are.
+    /// Number of unmatched posted receives.
     pub all_posted: u64,
-    /// The first early messages without partner, at most [`Queues::LISTED`].
+    /// The first unmatched early messages, at most [`Queues::LISTED`].
     pub early: Vec<EarlyMessage>,
-    /// How many there are.
+    /// Number of unmatched early messages.
     pub all_early: u64,
-    /// Who belongs to the communicators in whose collective operations the rank is, or messages of which are in its
-    /// queues, as far as that is known; at most [`Queues::COMMUNICATORS`].
+    /// The members, as far as known, of the communicators in whose collective operations the rank is, or that have
+    /// messages in its queues; at most [`Queues::COMMUNICATORS`].
     pub communicators: Vec<Communicator>,
 }
 

@@ -1,5 +1,4 @@
-//! The encoding, fixed by golden bytes and fed with arbitrary ones, and the line's behaviour when an
-//! end is gone or full.
+//! The encoding, fixed by golden bytes and tested with arbitrary ones, and the line if one end is gone or full.
 
 use proptest::prelude::*;
 
@@ -16,7 +15,7 @@ fn failed(message: &str, location: &str) -> ControlMessage {
     ControlMessage::Failed { task: 2, at_nanos: 0x0102, message, location, thread: 9 }
 }
 
-/// These bytes are the contract: another encoder may take over as long as it writes them.
+/// These bytes are the contract: another encoder may be used if it writes the same.
 #[test]
 fn golden_bytes() {
     let protocol = |n| ProtocolCounts { messages: n, bytes: n + 1, early: n + 2 };
@@ -82,7 +81,7 @@ fn damaged_packets_are_refused_each_for_its_reason() {
     assert!(matches!(decode(&long), Err(ControlError::TooLong { len }) if len == MAX_MESSAGE + 1));
 }
 
-/// Whatever a rank has, what it tells of it is one message (L1).
+/// The largest queues that a rank can report fit into one message (L1).
 #[test]
 fn the_largest_queues_fit_a_packet() {
     let even: Vec<u32> = (0..MAX_TASKS as u32).step_by(2).collect();

@@ -1,4 +1,4 @@
-//! A guard over a process that would run for long.
+//! A guard of a long-running process.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command};
@@ -16,7 +16,7 @@ fn the_end_of_the_line_ends_the_groups() {
     let ((mut first, one), (mut second, other)) = (sleeper(), sleeper());
     let mut guard = Guard::over(&[one, other]).expect("a process");
     let (_, unrelated) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
-    // As the kernel closes it when the launcher dies.
+    // Closed as the kernel would when the launcher dies.
     drop(std::mem::replace(&mut guard._line, unrelated));
     for child in [&mut first, &mut second] {
         assert_eq!(child.wait().expect("our child").signal(), Some(libc::SIGKILL));

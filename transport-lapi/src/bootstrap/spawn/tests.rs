@@ -1,4 +1,4 @@
-//! What a child sees of the preparation, asked of real children.
+//! What a prepared child inherits, as reported by real children.
 
 use std::os::fd::AsFd;
 use std::process::Stdio;
@@ -11,8 +11,8 @@ use super::*;
 use crate::bootstrap::control::control_pair;
 use crate::bootstrap::signals::Signals;
 
-/// Runs `script` in a prepared shell, with the numbers of the two descriptors as `$1` and `$2`, and
-/// that of the launcher's end as `$3`.
+/// Runs `script` in a prepared shell. `$1` and `$2` are the numbers of the two descriptors, `$3` that of the launcher's
+/// end.
 fn ask(script: &str) -> String {
     ask_within(&DescriptorLimit::raise(), script)
 }
@@ -52,7 +52,7 @@ fn the_two_descriptors_are_inherited_and_the_launchers_end_is_not() {
 
 #[test]
 fn the_child_leads_its_own_group_and_blocks_no_signal() {
-    // Read by the shell itself: while it starts a program, it blocks all signals.
+    // The shell itself reads this: while it starts a program, it blocks all signals.
     let status =
         ask("while read key value; do [ $key = SigBlk: ] && echo $value; done </proc/$$/status; \
          cut -d' ' -f5 /proc/$$/stat; echo $$");
@@ -81,7 +81,7 @@ fn the_child_runs_on_the_processors_that_it_was_given() {
     assert_eq!(ask_bound(&DescriptorLimit::raise(), Some(only), script), format!("{last}\n"));
 }
 
-/// A thread that ends stands for a launcher that dies: the kernel watches the spawning thread (SP2).
+/// The end of a thread stands for the death of the launcher: the kernel watches the spawning thread (SP2).
 #[test]
 fn the_child_dies_with_the_thread_that_spawned_it() {
     let mut child = std::thread::spawn(|| {

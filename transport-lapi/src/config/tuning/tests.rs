@@ -1,4 +1,4 @@
-//! The limits, and the word that carries the values to the ranks.
+//! The limits of tuned values, and the word that carries them to the ranks.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Segments that are not, or not any more, what the launcher made.
+//! Segments that are not, or are no longer, what the launcher made.
 
 use super::*;
 
@@ -73,7 +73,7 @@ fn refuses_a_segment_of_another_length() {
     assert_eq!(refused, "it holds only 55 bytes");
 }
 
-/// Whatever its length: one that is right now need not be so when it is mapped.
+/// Also with the right length: it may change before the segment is mapped.
 #[test]
 fn refuses_a_segment_that_could_shrink() {
     for len in [two().bytes(), two().bytes() + 4096] {
