@@ -118,6 +118,9 @@ def main():
         return 0
     if not arguments.matmul:
         parser.error("the paths of mpjrun and of matmul are needed")
+    for program in (arguments.mpjrun, arguments.matmul):
+        if not program.is_file():
+            parser.error(f"{program}: no such file; cargo builds it with --release")
     checked = failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for case in cases():
