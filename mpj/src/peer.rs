@@ -77,8 +77,26 @@ impl PointToPoint {
         received: Result<mpjdev::Status, mpjdev::Error>,
         tag: Option<i32>,
     ) -> Result<Status, Error> {
-        let nothing = |error| self.unless_for_nobody(error, tag).map(|()| of_nobody());
-        self.answer(received.or_else(nothing)).map(|status| self.status(status))
+        match received {
+            Ok(status) => self.completed(Ok(status)),
+            Err(error) => self.completed(self.unless_for_nobody(error, tag).map(|()| of_nobody())),
+        }
+    }
+
+    /// Passes on the outcome of an operation that has ended. The status is taken apart, not moved: its fields were
+    /// written just before, and a wider load than the stores would wait until they have left the processor's buffer.
+    #[inline(always)]
+    pub(crate) fn completed(
+        &self,
+        outcome: Result<mpjdev::Status, mpjdev::Error>,
+    ) -> Result<Status, Error> {
+        match outcome {
+            Ok(status) => {
+                self.answer(Ok::<_, Error>(()))?;
+                Ok(self.status(status))
+            }
+            Err(error) => self.answer(Err(error)),
+        }
     }
 
     /// Passes on the result of a call that starts an operation with this tag.

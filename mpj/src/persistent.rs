@@ -99,8 +99,7 @@ impl<T: Datatype> PersistentRequest<T> {
     /// ```
     pub fn wait(&mut self) -> Result<Option<Status>, Error> {
         let Some(request) = self.open.take() else { return Ok(None) };
-        let status = self.communicator.answer(self.communicator.device.iwait(request))?;
-        self.last = Some(self.communicator.status(status));
+        self.last = Some(self.communicator.completed(self.communicator.device.iwait(request))?);
         Ok(self.last)
     }
 

@@ -147,7 +147,7 @@ impl<B: Borrow> ScopedRequest<'_, '_, B> {
             Started::Done(request) => request,
             Started::Kept(place) => state.take(place)?,
         };
-        let status = communicator.status(communicator.answer(communicator.device.iwait(request))?);
+        let status = communicator.completed(communicator.device.iwait(request))?;
         Ok((B::take_back(self.buffer), status))
     }
 }

@@ -47,9 +47,3 @@ impl Status {
         }
     }
 }
-
-impl From<mpjdev::Status> for Status {
-    fn from(mpjdev::Status { source, tag, bytes, cancelled }: mpjdev::Status) -> Self {
-        Self { source: source as usize, tag, bytes, cancelled }
-    }
-}

@@ -10,7 +10,7 @@ use transport_lapi::bootstrap::board::Call;
 
 use crate::device::Device;
 use crate::error::Error;
-use crate::request::{Operation, Request};
+use crate::request::{Operation, Request, SourceTag};
 use crate::status::Status;
 
 /// The right to end an operation that [`Device::begin`] began, by [`Device::end`]. It may be sent to another thread.
@@ -50,7 +50,9 @@ impl<A: Adapter> Device<A> {
         }
         let ended = match outcome {
             Ok(Status { cancelled: true, .. }) => Operation::Cancelled,
-            Ok(Status { source, tag, bytes, .. }) => Operation::Done { source, tag, bytes },
+            Ok(Status { source, tag, bytes, .. }) => {
+                Operation::Done { from: SourceTag::new(source, tag), bytes }
+            }
             Err(error) => Operation::Failed(Box::new(error)),
         };
         session.state.requests.end(key, ended);

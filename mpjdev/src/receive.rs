@@ -99,7 +99,7 @@ impl<A: Adapter> Device<A> {
 ///
 /// # Errors
 /// The loss of a rank that the receive needs, unless an early message fits.
-#[inline]
+#[inline(always)]
 fn post<A: Adapter>(
     session: &mut Session<A, State>,
     into: Sink,

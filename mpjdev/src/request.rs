@@ -98,7 +98,7 @@ pub(crate) enum Operation {
     Begun { call: Call, context: u32, tag: i32 },
     /// Ended, with source, tag and length. A status is made from these numbers where it is needed, not copied as a
     /// whole: they were mostly written just before they are read one by one.
-    Done { source: u32, tag: i32, bytes: usize },
+    Done { from: SourceTag, bytes: usize },
     /// Cancelled.
     Cancelled,
     /// Ended with an error, which is boxed to keep the other variants small.
@@ -113,6 +113,24 @@ impl Operation {
             Self::Send(_) | Self::Posted(_) | Self::Taking(_) | Self::Begun { .. } => true,
             Self::Done { .. } | Self::Cancelled | Self::Failed(_) => false,
         }
+    }
+}
+
+/// Source and tag of a message, in one word, as they are read: a load of both just behind two stores would wait until
+/// these have left the processor's buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SourceTag(u64);
+
+impl SourceTag {
+    #[inline(always)]
+    pub fn new(source: u32, tag: i32) -> Self {
+        Self(u64::from(source) | u64::from(tag as u32) << 32)
+    }
+
+    /// Returns the status of a message of `bytes` bytes.
+    #[inline(always)]
+    pub fn status(self, bytes: usize) -> Status {
+        Status::new(self.0 as u32, (self.0 >> 32) as i32, bytes)
     }
 }
 
@@ -139,7 +157,7 @@ impl Sending {
     pub fn ended(&mut self) -> Operation {
         match self.failed.take() {
             Some(error) => Operation::Failed(error),
-            None => Operation::Done { source: self.dest, tag: self.tag, bytes: self.len },
+            None => Operation::Done { from: SourceTag::new(self.dest, self.tag), bytes: self.len },
         }
     }
 }
@@ -186,7 +204,7 @@ pub(crate) fn received(source: u32, tag: i32, len: usize, capacity: usize) -> Op
     if len > capacity {
         return truncated(source, tag, len, capacity);
     }
-    Operation::Done { source, tag, bytes: len }
+    Operation::Done { from: SourceTag::new(source, tag), bytes: len }
 }
 
 #[cold]
@@ -310,7 +328,8 @@ impl Requests {
             {
                 region.store(0, body);
                 // A receive into one span owns nothing that would have to be dropped.
-                std::mem::forget(place.replace(Operation::Done { source, tag, bytes }));
+                let from = SourceTag::new(source, tag);
+                std::mem::forget(place.replace(Operation::Done { from, bytes }));
             }
             Some(Operation::Posted(Posted { into })) => {
                 into.store(0, body);
@@ -348,14 +367,14 @@ impl Requests {
     /// Removes an operation that has succeeded, and returns its status.
     #[inline(always)]
     pub fn take_done(&mut self, key: u64) -> Option<Status> {
-        self.take_numbers(key).map(|(source, tag, bytes)| Status::new(source, tag, bytes))
+        self.take_numbers(key).map(|(from, bytes)| from.status(bytes))
     }
 
-    /// Like [`Self::take_done`], but returns source, tag and length.
+    /// Like [`Self::take_done`], but returns the numbers of the status.
     #[inline(always)]
-    pub fn take_numbers(&mut self, key: u64) -> Option<(u32, i32, usize)> {
+    pub fn take_numbers(&mut self, key: u64) -> Option<(SourceTag, usize)> {
         self.slab.take_if(key, |operation| match *operation {
-            Some(Operation::Done { source, tag, bytes }) => Some((source, tag, bytes)),
+            Some(Operation::Done { from, bytes }) => Some((from, bytes)),
             _ => None,
         })
     }
@@ -372,9 +391,7 @@ impl Requests {
     /// Like [`Self::take_ended`], but does not remove the operation.
     pub fn outcome(&self, key: u64) -> Option<Result<Status, Error>> {
         match self.slab.get(key) {
-            Some(&Operation::Done { source, tag, bytes }) => {
-                Some(Ok(Status::new(source, tag, bytes)))
-            }
+            Some(&Operation::Done { from, bytes }) => Some(Ok(from.status(bytes))),
             Some(Operation::Cancelled) => Some(Ok(Status::CANCELLED)),
             Some(Operation::Failed(error)) => Some(Err((**error).clone())),
             Some(_) => None,
@@ -425,7 +442,7 @@ mod tests {
         Send(Sending),
         Posted(Posted),
         Taking(Taking),
-        Done { source: u32, tag: i32, bytes: usize },
+        Done { from: SourceTag, bytes: usize },
         Cancelled,
         Failed(Box<Error>),
     }

@@ -10,7 +10,7 @@ use transport_lapi::{Awaited, LapiError, Session, SessionGuard};
 use crate::device::Device;
 use crate::error::Error;
 use crate::note;
-use crate::request::{Handle, Request, Requests};
+use crate::request::{Handle, Request, Requests, SourceTag};
 use crate::state::State;
 use crate::status::Status;
 
@@ -205,9 +205,10 @@ impl<A: Adapter> Device<A> {
         origin: Option<u32>,
     ) -> Result<Status, Error> {
         let looked_at = Requests::NEVER;
-        let mut operated = Operated { key, call, origin, looked_at, source: 0, tag: 0, bytes: 0 };
+        let from = SourceTag::new(0, 0);
+        let mut operated = Operated { key, call, origin, looked_at, from, bytes: 0 };
         match self.wait_from(session, &mut operated)? {
-            true => Ok(Status::new(operated.source, operated.tag, operated.bytes)),
+            true => Ok(operated.from.status(operated.bytes)),
             false => self.take_otherwise(key),
         }
     }
@@ -314,18 +315,20 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<'_, W
     }
 }
 
-/// Waits for the end of one operation. The answer is whether it has succeeded. If so, its status is here, as plain
-/// numbers, which are read just after they are written.
+/// Waits for the end of one operation. The answer is whether it has succeeded. If so, the numbers of its status are here.
+///
+/// They do not lie side by side, so that they are also read one by one, as they were written just before: a load of
+/// both would wait until the two stores have left the processor's buffer.
+#[repr(C)]
 struct Operated {
     key: u64,
-    call: Call,
-    /// The source of a receive from one rank. `None` for a send, which may depend on any rank that delays its target.
-    origin: Option<u32>,
+    from: SourceTag,
     /// See [`Requests::news_since`].
     looked_at: u64,
-    source: u32,
-    tag: i32,
     bytes: usize,
+    /// The source of a receive from one rank. `None` for a send, which may depend on any rank that delays its target.
+    origin: Option<u32>,
+    call: Call,
 }
 
 impl<A: Adapter> Awaited<A, State> for Operated {
@@ -348,7 +351,7 @@ impl<A: Adapter> Awaited<A, State> for Operated {
         self.looked_at = requests.news_since(self.looked_at)?;
         match requests.take_numbers(self.key) {
             Some(numbers) => {
-                (self.source, self.tag, self.bytes) = numbers;
+                (self.from, self.bytes) = numbers;
                 Some(true)
             }
             None if requests.is_open(self.key) => None,

@@ -83,7 +83,7 @@ impl PointToPoint {
     #[inline(never)]
     fn in_own_ranks(&self, mut error: Error) -> Error {
         if let Error::Device(mpjdev::Error::Truncate { source_rank, .. }) = &mut error {
-            *source_rank = self.core.peers().rank_of(*source_rank).unwrap_or(*source_rank);
+            *source_rank = self.own_rank(*source_rank);
         }
         error
     }
@@ -111,12 +111,14 @@ impl PointToPoint {
     /// Translates the source in a status of the device to a rank of this communicator.
     #[inline]
     pub(crate) fn status(&self, status: mpjdev::Status) -> Status {
-        if self.is_whole { status.into() } else { self.status_among_some(status.into()) }
+        let mpjdev::Status { source, tag, bytes, cancelled } = status;
+        let source = if self.is_whole { source } else { self.own_rank(source) };
+        Status { source: source as usize, tag, bytes, cancelled }
     }
 
+    /// Returns the rank in this communicator of a rank of the job, or the latter if it has none.
     #[inline(never)]
-    fn status_among_some(&self, status: Status) -> Status {
-        let source = self.core.peers().rank_of(status.source as u32);
-        Status { source: source.map_or(status.source, |rank| rank as usize), ..status }
+    fn own_rank(&self, job_rank: u32) -> u32 {
+        self.core.peers().rank_of(job_rank).unwrap_or(job_rank)
     }
 }
