@@ -27,7 +27,7 @@ impl<A: Adapter> Device<A> {
     pub fn iwait(&self, request: Request) -> Result<Status, Error> {
         match request.pending_on(self.number()) {
             Some(key) => self.wait_ended(self.session()?, key, Call::Wait, None),
-            None => request.completed().ok_or(Error::Request),
+            None => request.completed().ok_or_else(|| Error::Request),
         }
     }
 
