@@ -164,6 +164,10 @@ impl<'runtime, R: Runtime> Pool<'runtime, R> {
 }
 
 /// Stores every word of `buffer`, with values that differ from those of other turns.
+///
+/// Never inlined, as is [`read`]: a copy in the rounds and another in the passes that are timed alone may be compiled, or
+/// aligned, differently, and their difference would count as time of the messages.
+#[inline(never)]
 pub fn store(buffer: &mut [u8], turn: u64) {
     let mut value = turn << 32;
     let mut words = buffer.chunks_exact_mut(WORD);
@@ -177,6 +181,7 @@ pub fn store(buffer: &mut [u8], turn: u64) {
 }
 
 /// Reads every word of `buffer`.
+#[inline(never)]
 pub fn read(buffer: &[u8]) {
     // `black_box` hides the content, so the compiler keeps every read.
     let words = black_box(buffer).chunks_exact(WORD);
