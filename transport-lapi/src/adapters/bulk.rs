@@ -22,6 +22,7 @@ use crate::adapters::ring::RingDamage;
 use crate::body::Piece;
 use crate::region::RecvPart;
 use crate::sync::{AtomicU32, Ordering, UnsafeCell};
+use crate::sys;
 
 /// One line of a bulk area.
 #[repr(C, align(64))]
@@ -36,6 +37,9 @@ const _: () = assert!(cfg!(loom) || size_of::<BulkLine>() == LINE);
 const fn quarter(lines: &[BulkLine]) -> usize {
     lines.len() * LINE / 4
 }
+
+/// How much of the next body's place is prefetched: what a processor can have under way at once, roughly.
+const AHEAD: usize = 4 << 10;
 
 /// Bytes that a body of `len` bytes occupies.
 const fn footprint(len: usize) -> u32 {
@@ -104,6 +108,18 @@ impl<'m> BulkProducer<'m> {
         });
         self.position = end;
         Ok(Some(start))
+    }
+
+    /// Prefetches the lines that the next body begins with. They are in the consumer's cache since the previous lap;
+    /// requested now, they are here when the next frame is written. Before the end of the area this may prefetch
+    /// something else, which does no harm.
+    #[inline(never)]
+    pub(crate) fn expect_another(&self) {
+        lend(self.lines, self.position, |to| {
+            for start in (0..AHEAD).step_by(LINE) {
+                sys::prefetch_to_write(to.wrapping_add(start));
+            }
+        });
     }
 
     #[cold]

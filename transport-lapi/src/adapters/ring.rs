@@ -54,6 +54,10 @@ const PAST_CACHES: usize = 4 << 10;
 /// consumer polls the next lines already, and both ends would compete for them.
 const STREAM: u32 = 3;
 
+/// After a body of at least this length the beginning of the next one's place is prefetched. For shorter bodies that
+/// takes longer than it saves.
+const EXPECTED: usize = 2 << 10;
+
 /// The upper half of the stamp of a frame that has a short head and its body in the cell.
 const SHORT_INLINE: u32 = SHORT_HEAD as u32 | (INLINE as u32) << 16;
 
@@ -213,6 +217,9 @@ impl<'m> Producer<'m> {
         };
         let nothing = ForeignBytes::from_slice(&[]);
         self.publish(head, nothing, BULK, len as u64 | u64::from(start) << 32);
+        if len >= EXPECTED && !past_caches {
+            self.bulk.expect_another();
+        }
         Ok(Post::Taken)
     }
 
