@@ -5,6 +5,8 @@ pub(crate) mod eager;
 pub(crate) mod rendezvous;
 pub(crate) mod withdrawal;
 
+use std::time::Instant;
+
 use transport_lapi::adapter::Adapter;
 use transport_lapi::{
     ForeignBytes, HeaderHandler, InlineHandler, LapiError, Next, Outbox, Session, ShortHandler,
@@ -12,7 +14,7 @@ use transport_lapi::{
 };
 
 use crate::early::EarlyBody;
-use crate::envelope;
+use crate::envelope::{self, Answer};
 use crate::error::{Error, PeerError};
 use crate::request::Operation;
 use crate::state::State;
@@ -26,6 +28,8 @@ pub(crate) struct Outbound {
     pub data: Source,
     /// Whether the send completes only when the matching receive has begun (MPI_Ssend).
     pub synchronous: bool,
+    /// When it was called, if it is timed.
+    pub since: Option<Instant>,
 }
 
 /// A protocol between the device and the transport.
@@ -104,21 +108,21 @@ fn is_bare(state: &mut State, origin: u32, udata: ForeignBytes<'_>) -> bool {
     }
 }
 
-/// DONE: the receiver has fetched the data of the send `request`, or has matched a synchronous send.
-fn done(
-    state: &mut State,
-    origin: u32,
-    request: u64,
-    udata: ForeignBytes<'_>,
-) -> Option<NextHandler> {
+/// DONE: the receiver has fetched the data of a rendezvous, has matched a synchronous send, or has all of a timed message.
+fn done(state: &mut State, origin: u32, word: u64, udata: ForeignBytes<'_>) -> Option<NextHandler> {
     if !is_bare(state, origin, udata) {
         return None;
     }
-    match state.requests.sending(request) {
+    let answer = Answer::of(word);
+    state.time_is_up(origin, answer);
+    if state.was_timed(answer.request) {
+        return None;
+    }
+    match state.requests.sending(answer.request) {
         Some(sending) if sending.dest == origin && sending.unanswered => {
             // The receiver took the message before a withdrawal reached it, so the send succeeds.
             (sending.unanswered, sending.failed) = (false, None);
-            Some((answered, request))
+            Some((answered, answer.request))
         }
         _ => {
             state.violation(origin, PeerError::StrayDone);

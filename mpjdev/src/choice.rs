@@ -1,10 +1,13 @@
 //! Chooses the protocol of a message, by the table and by the circumstances at the time of sending.
 
+use std::time::Instant;
+
 use transport_lapi::adapter::Adapter;
 use transport_lapi::config::{Circumstance, Protocol};
 use transport_lapi::{Session, Step};
 
 use crate::backend::Outbound;
+use crate::cost::Choice;
 use crate::device::Device;
 use crate::envelope;
 use crate::error::Error;
@@ -12,29 +15,49 @@ use crate::huge;
 use crate::select::Table;
 use crate::state::State;
 
+/// With more ranks than processors, the length from which on messages to a near processor go by rendezvous if they are
+/// alone on their way: its one copy needs one processor only.
+const SHARED_FROM: usize = 256 << 10;
+
 impl<A: Adapter> Device<A> {
-    /// Returns the protocol for a message under the present circumstances.
+    /// Returns the protocol for a message under the present circumstances, and notes in the message whether it is timed.
     pub(crate) fn protocol_of(
         &self,
         session: &mut Session<A, State>,
-        message: &Outbound,
+        message: &mut Outbound,
     ) -> Protocol {
-        let Outbound { data, dest, .. } = message;
-        let (dest, span) = (*dest, data.span());
+        let (dest, span) = (message.dest, message.data.span());
         // Without a Get of its own the adapter builds it from active messages, which copies as often as eager does. A
         // rank that sends to itself has no second end that could share the work.
         let reads = session.get_kind().is_some() && span.is_some() && dest != self.rank();
-        let mut holds = |circumstance| match circumstance {
-            Circumstance::HugePages => {
-                span.is_some_and(|span| huge::holds(span.addr(), span.len()))
-            }
-            Circumstance::Alone => {
-                session.is_clear(dest)
-                    && session.state.exposed[dest as usize] == 0
-                    && !session.stores_past_caches(dest)
-            }
-        };
-        self.table().choose(data.len(), |circumstance| reads && holds(circumstance))
+        let len = message.data.len();
+        self.table().choose(len, |circumstance| {
+            reads
+                && match circumstance {
+                    Circumstance::HugePages => {
+                        span.is_some_and(|span| huge::holds(span.addr(), span.len()))
+                    }
+                    Circumstance::Cheaper => self.is_cheaper(session, message),
+                }
+        })
+    }
+
+    /// Returns whether rendezvous is the cheaper protocol for a message.
+    fn is_cheaper(&self, session: &mut Session<A, State>, message: &mut Outbound) -> bool {
+        let (dest, len) = (message.dest, message.data.len());
+        let is_alone = session.is_clear(dest) && session.state.exposed[dest as usize] == 0;
+        // Where ranks take turns on a processor, times tell who had it.
+        if self.shares_processors() {
+            return len >= SHARED_FROM && is_alone && !session.stores_past_caches(dest);
+        }
+        if !is_alone {
+            return session.state.costs.is_far_cheaper(dest, len);
+        }
+        let Choice { protocol, timed } = session.state.costs.choose(dest, len);
+        if timed && !message.synchronous {
+            message.since = Some(Instant::now());
+        }
+        protocol == Protocol::Rendezvous
     }
 
     /// Returns the protocol table.

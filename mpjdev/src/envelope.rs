@@ -5,7 +5,7 @@
 //! | EAGER          | 1     | 8     | context, tag                                        |
 //! | EAGER_SYNC     | 2     | 16    | context, tag, the sender's request                  |
 //! | RENDEZVOUS     | 3     | 40    | context, tag, the sender's request, address, length, key |
-//! | DONE           | 4     | 8     | the sender's request                                |
+//! | DONE           | 4     | 8     | the sender's request, see [`Answer`]                |
 //! | CREDIT         | 5     | 8     | bytes                                               |
 //! | WITHDRAW       | 6     | 8     | the sender's request                                |
 //! | WITHDRAWN      | 7     | 8     | the sender's request                                |
@@ -16,6 +16,7 @@
 use transport_lapi::RemoteRegion;
 
 use crate::error::PeerError;
+use crate::slab;
 
 /// An eager message.
 pub(crate) const EAGER: u8 = 1;
@@ -31,6 +32,35 @@ pub(crate) const CREDIT: u8 = 5;
 pub(crate) const WITHDRAW: u8 = 6;
 /// The receiver answers WITHDRAW: no receive has matched the message, and none will.
 pub(crate) const WITHDRAWN: u8 = 7;
+
+/// Bits that are clear in the key of every request.
+const LATE: u64 = 1 << 31;
+const TIMED: u64 = 1 << 30;
+const _: () = assert!(slab::MOST as u64 <= TIMED);
+
+/// The word of DONE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// The sender's request, or the number of an eager message that is timed.
+    pub request: u64,
+    /// Whether the receive was posted only after the message had come, so that the time of the answer says nothing.
+    pub was_late: bool,
+}
+
+impl Answer {
+    pub fn of(word: u64) -> Self {
+        Self { request: word & !LATE, was_late: word & LATE != 0 }
+    }
+
+    pub fn word(self) -> u64 {
+        self.request & !LATE | if self.was_late { LATE } else { 0 }
+    }
+}
+
+/// Returns what answers the timed eager message with this number, of which 32 bits count.
+pub(crate) fn timed(number: u64) -> u64 {
+    number << 32 | TIMED
+}
 
 /// Packs context and tag into a word.
 #[inline]
@@ -117,6 +147,14 @@ mod tests {
         let mut fields = Fields::of(&uhdr, 40).unwrap();
         assert_eq!((fields.u32(), fields.i32(), fields.u64()), (9, -4, u64::MAX - 1));
         assert_eq!(fields.region(), data);
+    }
+
+    #[test]
+    fn answers_come_back() {
+        for (request, was_late) in [(timed(7), false), (7 << 32 | 3, true), (1 << 32, false)] {
+            let answer = Answer { request, was_late };
+            assert_eq!(Answer::of(answer.word()), answer);
+        }
     }
 
     #[test]

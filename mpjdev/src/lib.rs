@@ -22,6 +22,7 @@ mod backend;
 mod begun;
 pub mod buffer;
 mod choice;
+mod cost;
 mod credit;
 mod device;
 mod dump;
@@ -45,6 +46,7 @@ mod slab;
 mod state;
 mod stats;
 mod status;
+mod timing;
 mod wait;
 pub mod wireup;
 

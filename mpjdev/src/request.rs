@@ -196,6 +196,8 @@ pub(crate) struct Matched {
     pub sender: Option<NonZeroU64>,
     /// The place of the data at the sender, for a rendezvous.
     pub data: Option<RemoteRegion>,
+    /// Whether the message came before the receive was posted.
+    pub was_early: bool,
 }
 
 /// Returns the outcome of receiving a message of `len` bytes into `capacity` bytes.

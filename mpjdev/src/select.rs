@@ -109,7 +109,7 @@ impl From<Ranges<Protocol>> for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Circumstance::{Alone, HugePages};
+    use Circumstance::{Cheaper, HugePages};
     use Protocol::{Eager, Rendezvous};
 
     /// Worked examples of the selection rule: ranges up to 100, 1000 and 10000.
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(table(vec![10], vec![Rendezvous, Eager]), 0);
         assert_eq!(table(vec![], vec![Eager]), usize::MAX);
         let huge = Table::new(vec![10], vec![Eager, Rendezvous]).unwrap();
-        let huge = huge.with_rendezvous_from(9, Alone).with_rendezvous_from(7, HugePages);
+        let huge = huge.with_rendezvous_from(9, Cheaper).with_rendezvous_from(7, HugePages);
         assert_eq!(huge.eager_below(), 7);
     }
 
@@ -179,10 +179,10 @@ mod tests {
             (vec![1000], vec![Eager, Rendezvous]),
         ] {
             let ordinary = Table::new(bounds, protocols).unwrap();
-            let table = ordinary.clone().with_rendezvous_from(100, Alone);
+            let table = ordinary.clone().with_rendezvous_from(100, Cheaper);
             for len in [0, 1, 50, 51, 99, 100, 101, 1000, 1001, usize::MAX] {
                 let expected = if len >= 100 { Rendezvous } else { Eager };
-                assert_eq!(table.choose(len, |it| it == Alone), expected, "{len} bytes, alone");
+                assert_eq!(table.choose(len, |it| it == Cheaper), expected, "{len} bytes, alone");
                 assert_eq!(table.choose(len, |_| false), ordinary.protocol(len), "{len}");
             }
         }

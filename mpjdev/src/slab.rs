@@ -21,6 +21,9 @@ struct Slot<T> {
     value: Option<T>,
 }
 
+/// Most values of a slab. The two bits above the number of a slot are clear in every key.
+pub(crate) const MOST: u32 = 1 << 30;
+
 /// Stands for no slot.
 const NIL: u32 = u32::MAX;
 
@@ -61,8 +64,8 @@ impl<T> Slab<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        let index = u32::try_from(self.slots.len()).ok().filter(|&index| index != NIL);
-        self.first_free = index.expect("2^32 requests do not fit in memory");
+        let index = u32::try_from(self.slots.len()).ok().filter(|&index| index < MOST);
+        self.first_free = index.expect("2^30 requests do not fit in memory");
         self.slots.push(Slot { generation: 1, next_free: NIL, value: None });
     }
 

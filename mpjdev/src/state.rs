@@ -9,15 +9,17 @@
 
 use transport_lapi::{Outbox, Sink};
 
+use crate::cost::Costs;
 use crate::credit::Credits;
 use crate::early::{Early, EarlyBody};
-use crate::envelope::{CREDIT, DONE};
+use crate::envelope::{Answer, CREDIT, DONE};
 use crate::error::{Error, PeerError};
 use crate::loss::Losses;
 use crate::matching::{Envelope, Matcher, Pattern};
 use crate::request::{Matched, Operation, Requests, Taking, received};
 use crate::slab::Slab;
 use crate::stats::Stats;
+use crate::timing::Timing;
 
 /// The state of one rank's device in its transport context; opaque to other crates.
 pub struct State {
@@ -32,6 +34,13 @@ pub struct State {
     /// How many losses have been reported to probes for any source (LO1).
     pub(crate) told: usize,
     pub(crate) trouble: Option<Error>,
+    /// What long messages take.
+    pub(crate) costs: Costs,
+    /// The long message that is timed now, and how many eager ones were.
+    pub(crate) timing: Option<Timing>,
+    pub(crate) timed: u64,
+    /// Whether there is trouble, or a message is timed: what a wait looks at in each turn.
+    pub(crate) needs_attention: bool,
 }
 
 impl State {
@@ -46,13 +55,24 @@ impl State {
             losses: Losses::default(),
             told: 0,
             trouble: None,
+            costs: Costs::default(),
+            timing: None,
+            timed: 0,
+            needs_attention: false,
         }
     }
 
     /// Notes a violation (DS3).
     #[cold]
     pub(crate) fn violation(&mut self, rank: u32, violation: PeerError) {
-        self.trouble.get_or_insert(Error::Peer { rank, violation });
+        self.note_trouble(Error::Peer { rank, violation });
+    }
+
+    /// Notes what ends the device, unless something else ends it already.
+    #[cold]
+    fn note_trouble(&mut self, error: Error) {
+        self.trouble.get_or_insert(error);
+        self.needs_attention = true;
     }
 
     /// Returns whether a receive can be posted without further checks: there is no early message, and no rank is lost.
@@ -140,9 +160,12 @@ impl State {
         }
     }
 
-    /// Tells a sender that its message was fetched or matched.
-    pub(crate) fn answer(&mut self, outbox: &mut Outbox<Self>, rank: u32, request: u64) {
-        self.post(outbox, rank, DONE, request);
+    /// Tells the sender of a message that it was fetched or matched, if the sender waits for that.
+    pub(crate) fn answer(&mut self, outbox: &mut Outbox<Self>, matched: &Matched) {
+        if let Some(request) = matched.sender {
+            let answer = Answer { request: request.get(), was_late: matched.was_early };
+            self.post(outbox, matched.source, DONE, answer.word());
+        }
     }
 
     /// Sends one word to a rank, unless the rank is lost.
@@ -151,7 +174,7 @@ impl State {
             return;
         }
         if let Err(error) = outbox.amsend(rank, handler, &value.to_le_bytes(), Vec::new()) {
-            self.trouble.get_or_insert(error.into());
+            self.note_trouble(error.into());
         }
     }
 }

@@ -16,7 +16,8 @@ mod tuning;
 
 pub use ranges::{MAX_RANGES, Ranges, RangesError};
 pub use tuning::{
-    Circumstance, Legal, NotATuning, Pieces, Protocol, RENDEZVOUS_FROM, Tuning, TuningError,
+    CHEAPER_FROM, Circumstance, Legal, NotATuning, Pieces, Protocol, RENDEZVOUS_FROM, Tuning,
+    TuningError,
 };
 
 /// One setting: a row of the manual.

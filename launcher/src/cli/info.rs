@@ -147,7 +147,9 @@ fn exceptions(backend: BackendChoice, said: &str) -> Vec<String> {
     let line = |(from, circumstance): (usize, Circumstance)| {
         let when = match circumstance {
             Circumstance::HugePages => "their data lie in huge pages",
-            Circumstance::Alone => "no other waits for the receiver, whose processor is near",
+            Circumstance::Cheaper => {
+                "that was measured to be cheaper for their length and receiver"
+            }
         };
         format!("from {from} bytes on by rendezvous, if get reads memory and {when}")
     };

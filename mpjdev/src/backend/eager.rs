@@ -17,6 +17,7 @@
 use std::num::NonZeroU64;
 
 use transport_lapi::adapter::Adapter;
+use transport_lapi::config::Protocol;
 use transport_lapi::{
     Amsend, Arrival, ForeignBytes, HeaderAction, HeaderHandler, InlineHandler, LapiError, Next,
     Outbox, Session, ShortHandler, Sink,
@@ -66,7 +67,8 @@ impl Backend for Eager {
         }
         *waiting = Some(key);
         let (arrived, sender) = (*arrived, sync.and_then(NonZeroU64::new));
-        state.begin_taking(key, into, Matched { source, tag, context, len, sender, data: None });
+        let matched = Matched { source, tag, context, len, sender, data: None, was_early: true };
+        state.begin_taking(key, into, matched);
         if arrived {
             hand_over(state, outbox, early);
         }
@@ -113,7 +115,7 @@ fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> 
 
 /// Starts a send that may have to wait for room in the transport or for an answer.
 fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Result<u64, LapiError> {
-    let Outbound { dest, context, tag, data, synchronous } = message;
+    let Outbound { dest, context, tag, data, synchronous, since } = message;
     let len = data.len();
     let key = session.state.requests.insert(|| {
         Operation::Send(Sending {
@@ -128,8 +130,19 @@ fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Resu
         })
     });
     let plain = envelope::eager(context, tag).to_le_bytes();
-    let sync = envelope::eager_sync(context, tag, key);
-    let (handler, uhdr) = if synchronous { (EAGER_SYNC, &sync[..]) } else { (EAGER, &plain[..]) };
+    let answered = match since {
+        _ if synchronous => Some(key),
+        Some(_) => Some(session.state.next_timed()),
+        None => None,
+    };
+    let sync = envelope::eager_sync(context, tag, answered.unwrap_or(0));
+    let (handler, uhdr) = match answered {
+        Some(_) => (EAGER_SYNC, &sync[..]),
+        None => (EAGER, &plain[..]),
+    };
+    if let (Some(since), Some(answered)) = (since, answered) {
+        session.state.time(dest, len, Protocol::Eager, answered, since);
+    }
     let mut amsend = Amsend::new(dest, handler, uhdr, data);
     amsend.on_origin = Next::Inline(left, key);
     match session.amsend(amsend) {
@@ -226,7 +239,7 @@ fn accept(
         return keep(state, arrival, envelope, len, sender);
     };
     let (sender, capacity) = (sender.and_then(NonZeroU64::new), into.len());
-    let matched = Matched { source, tag, context, len, sender, data: None };
+    let matched = Matched { source, tag, context, len, sender, data: None, was_early: false };
     let taking = Taking { into: Sink::EMPTY, capacity, matched };
     state.requests.change(key, Operation::Taking(taking));
     HeaderAction::Deliver { into, next: Next::Inline(stored, key) }
@@ -237,9 +250,7 @@ fn stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     let Some(&mut Taking { capacity, matched, .. }) = state.requests.taking(key) else { return };
     let Matched { source, tag, len, .. } = matched;
     state.end_receive(key, source, tag, len, capacity);
-    if let Some(request) = matched.sender {
-        state.answer(outbox, matched.source, request.get());
-    }
+    state.answer(outbox, &matched);
     state.release_credit(outbox, matched.source, matched.len);
 }
 

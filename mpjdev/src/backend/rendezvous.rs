@@ -8,6 +8,7 @@
 use std::num::NonZeroU64;
 
 use transport_lapi::adapter::Adapter;
+use transport_lapi::config::Protocol;
 use transport_lapi::{
     Amsend, Arrival, HeaderAction, HeaderHandler, LapiError, Next, Outbox, Session, Sink, Source,
 };
@@ -32,7 +33,7 @@ impl Backend for Rendezvous {
         session: &mut Session<A, State>,
         message: Outbound,
     ) -> Result<u64, LapiError> {
-        let Outbound { dest, context, tag, data, .. } = message;
+        let Outbound { dest, context, tag, data, since, .. } = message;
         let len = data.len();
         let exposed = session.register(data)?;
         session.state.exposed[dest as usize] += 1;
@@ -49,6 +50,9 @@ impl Backend for Rendezvous {
             })
         });
         let uhdr = envelope::rendezvous(context, tag, key, exposed);
+        if let Some(since) = since {
+            session.state.time(dest, len, Protocol::Rendezvous, key, since);
+        }
         let mut amsend = Amsend::new(dest, RENDEZVOUS, &uhdr, Source::EMPTY);
         amsend.on_origin = Next::Inline(left, key);
         match session.amsend(amsend) {
@@ -72,7 +76,8 @@ impl Backend for Rendezvous {
         };
         let EarlyBody::Rendezvous { data, sender } = body else { return };
         let (sender, data) = (NonZeroU64::new(sender), Some(data));
-        state.begin_taking(key, into, Matched { source, tag, context, len, sender, data });
+        let matched = Matched { source, tag, context, len, sender, data, was_early: true };
+        state.begin_taking(key, into, matched);
         fetch(state, outbox, key);
     }
 }
@@ -105,7 +110,8 @@ fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     match state.meet(envelope) {
         Some((key, into)) => {
             let (sender, data) = (NonZeroU64::new(sender), Some(data));
-            state.begin_taking(key, into, Matched { source, tag, context, len, sender, data });
+            let matched = Matched { source, tag, context, len, sender, data, was_early: false };
+            state.begin_taking(key, into, matched);
             HeaderAction::Then(Next::Inline(fetch, key))
         }
         None => {
@@ -145,7 +151,5 @@ fn fetched(
             state.requests.end(key, Operation::Failed(Box::new(error)));
         }
     }
-    if let Some(request) = matched.sender {
-        state.answer(outbox, matched.source, request.get());
-    }
+    state.answer(outbox, &matched);
 }

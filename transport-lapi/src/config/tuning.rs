@@ -31,16 +31,18 @@ pub enum Circumstance {
     /// The data are in huge pages: the kernel walks their page tables so much faster that one copy beats the pipeline's
     /// two.
     HugePages,
-    /// No other message is queued for that rank or fetched by it, and its processor is near: both ends are free to copy
-    /// this message, half each. In a row of messages the pipeline keeps both ends busy anyway, and its data are warmer
-    /// in the caches; to a distant processor it stores past the caches.
-    Alone,
+    /// Messages of this length to this rank were measured to take less time by rendezvous. With more ranks than
+    /// processors nothing is measured; then: the message is long and alone on its way, and the processor is near.
+    Cheaper,
 }
+
+/// The length from which on the cheaper protocol is measured.
+pub const CHEAPER_FROM: usize = 32 << 10;
 
 /// The length from which on each circumstance selects rendezvous, if the protocol is chosen by size and Get reads
 /// memory directly.
 pub const RENDEZVOUS_FROM: [(usize, Circumstance); 2] =
-    [(128 << 10, Circumstance::HugePages), (256 << 10, Circumstance::Alone)];
+    [(128 << 10, Circumstance::HugePages), (CHEAPER_FROM, Circumstance::Cheaper)];
 
 /// Bounds of the protocol table, in bytes.
 const BOUND: Legal = Legal { least: 256, most: 1 << 30, step: 256 };

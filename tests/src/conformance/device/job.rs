@@ -33,14 +33,14 @@ impl<A: Adapter> Setup<A> {
         self.options.table.protocol(len) == Protocol::Eager
     }
 
-    /// Whether a message of this length goes eagerly if it is the only one on its way, by a device that does or does
-    /// not read other ranks' memory.
+    /// Whether one of the first messages of this length goes eagerly if it is the only one on its way. Where ranks share
+    /// a processor, and a device reads other ranks' memory, a near one fetches it.
     pub fn is_eager_alone(&self, len: usize, reads: bool) -> bool {
-        let mut exceptions = self.options.table.exceptions().iter();
-        let is_alone = |(from, circumstance): &(usize, Circumstance)| {
-            reads && *circumstance == Circumstance::Alone && len >= *from
-        };
-        self.is_eager(len) && !exceptions.any(is_alone)
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let by_cost = self.options.table.exceptions().iter();
+        let mut by_cost =
+            by_cost.filter(|(_, circumstance)| *circumstance == Circumstance::Cheaper);
+        self.is_eager(len) && !(reads && processors < 2 && by_cost.next().is_some())
     }
 
     /// The same with another bound of early memory.

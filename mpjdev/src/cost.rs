@@ -1,0 +1,182 @@
+//! Learns which protocol is cheaper for long messages, from the times that messages take. Pure: callers read the clock.
+//!
+//! Which one is cheaper depends on the processors, on where they are, and on what the program does with its buffers, so
+//! nothing here is a constant of a machine. `choice.rs` asks for each long message that is alone on its way; `timing.rs`
+//! passes the times.
+//!
+//! - CO1: for each destination, sizes are divided into classes by powers of two, from [`FROM`] on. A class has an
+//!   estimate for each protocol, in picoseconds per byte. It falls to a lower time at once, since what was possible once
+//!   mostly is again. It rises by an eighth of the difference, and at most by an eighth of itself: one interrupted
+//!   message says little.
+//! - CO2: a class begins with a few eager messages. Then, and whenever a pause has passed, a burst goes by the other
+//!   protocol, of which the last ones count. The pause is so long that bursts cost about one part in a hundred.
+//! - CO3: rendezvous is taken if its estimate is clearly below that of eager, and left if it is not so clear any more. The
+//!   bias is for what no time shows: after a rendezvous the sender's next stores into its buffer miss its cache.
+//! - CO4: nothing is learned from messages that follow one another. They go by rendezvous only if it takes less than half
+//!   of the time for single ones, since eager keeps both ends busy.
+
+use std::time::Duration;
+
+use transport_lapi::config::Protocol;
+
+/// The shortest messages for which a protocol is chosen by cost.
+pub(crate) const FROM: usize = transport_lapi::config::CHEAPER_FROM;
+/// Classes of sizes. The last one has no upper bound.
+const CLASSES: usize = 10;
+/// Eager messages before the first burst.
+const TRIAL: u16 = 3;
+/// Messages of a burst, and how many of the last ones are timed. The first ones find caches as the other protocol left
+/// them.
+const BURST: u8 = 4;
+const COUNTED: u8 = 2;
+/// Bounds of the pause between two bursts, in messages.
+const PAUSE: [u64; 2] = [64, 2000];
+/// The pause after a burst that told nothing: its messages were not alone after all, or came too early.
+const UNTOLD: u16 = 256;
+/// How many times in a row must speak for the other protocol before it is taken.
+const DOUBTS: u8 = 3;
+/// Of eager messages outside of bursts one of so many is timed, since that takes an answer.
+const EVERY: u16 = 16;
+
+/// For each destination, what messages of each size have taken.
+#[derive(Debug, Default)]
+pub(crate) struct Costs {
+    /// By rank; made with the first long message to it.
+    peers: Vec<Option<Box<[Class; CLASSES]>>>,
+    /// The classes of the destination that was learned of last, with which a new one begins.
+    latest: [Class; CLASSES],
+}
+
+/// The messages of one size to one destination.
+#[derive(Debug, Clone, Copy)]
+struct Class {
+    /// Picoseconds per byte; 0 if nothing is known.
+    eager: u32,
+    rendezvous: u32,
+    takes_rendezvous: bool,
+    /// How many of the last times have spoken for the other protocol.
+    doubts: u8,
+    /// Messages that are left of a burst.
+    burst: u8,
+    /// Messages until the next burst.
+    pause: u16,
+}
+
+/// How a message is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub protocol: Protocol,
+    /// Whether to pass the time that it takes to [`Costs::learn`].
+    pub timed: bool,
+}
+
+impl Costs {
+    /// Chooses the protocol of a message that is alone on its way.
+    pub fn choose(&mut self, dest: u32, len: usize) -> Choice {
+        self.class(dest, len).choose()
+    }
+
+    /// Returns whether messages that follow one another go by rendezvous (CO4).
+    pub fn is_far_cheaper(&mut self, dest: u32, len: usize) -> bool {
+        let Class { eager, rendezvous, .. } = *self.class(dest, len);
+        rendezvous != 0 && u64::from(rendezvous) * 2 < u64::from(eager)
+    }
+
+    /// Takes note of what a message took, from the call until the receiver had all of it.
+    pub fn learn(&mut self, dest: u32, len: usize, protocol: Protocol, took: Duration) {
+        let per_byte = took.as_nanos() * 1000 / len.max(1) as u128;
+        let class = self.class(dest, len);
+        class.learn(protocol, per_byte.clamp(1, u32::MAX.into()) as u32);
+        self.latest[index(len)] = Class { doubts: 0, burst: 0, pause: TRIAL, ..*class };
+    }
+
+    fn class(&mut self, dest: u32, len: usize) -> &mut Class {
+        let dest = dest as usize;
+        if self.peers.len() <= dest {
+            self.peers.resize_with(dest + 1, || None);
+        }
+        let classes = self.peers[dest].get_or_insert_with(|| Box::new(self.latest));
+        &mut classes[index(len)]
+    }
+}
+
+/// The class of messages of this length.
+fn index(len: usize) -> usize {
+    let doublings = (len / FROM).checked_ilog2().unwrap_or(0) as usize;
+    doublings.min(CLASSES - 1)
+}
+
+impl Default for Class {
+    fn default() -> Self {
+        Self { eager: 0, rendezvous: 0, takes_rendezvous: false, doubts: 0, burst: 0, pause: TRIAL }
+    }
+}
+
+impl Class {
+    fn choose(&mut self) -> Choice {
+        let usual = self.protocol(self.takes_rendezvous);
+        if self.burst > 0 {
+            self.burst -= 1;
+            if self.burst == 0 {
+                self.pause = self.next_pause();
+            }
+            let protocol = self.protocol(!self.takes_rendezvous);
+            return Choice { protocol, timed: self.burst < COUNTED };
+        }
+        self.pause -= 1;
+        if self.pause == 0 {
+            self.burst = BURST;
+        }
+        let timed = self.takes_rendezvous || self.eager == 0 || self.pause % EVERY == 0;
+        Choice { protocol: usual, timed }
+    }
+
+    fn protocol(&self, rendezvous: bool) -> Protocol {
+        if rendezvous { Protocol::Rendezvous } else { Protocol::Eager }
+    }
+
+    /// The pause after a burst of `n` messages that take `r` times as long: `n (r - 1)` messages are lost in it.
+    fn next_pause(&self) -> u16 {
+        let (own, other) = match self.takes_rendezvous {
+            true => (self.rendezvous, self.eager),
+            false => (self.eager, self.rendezvous),
+        };
+        if own == 0 || other == 0 {
+            return UNTOLD;
+        }
+        let lost = u64::from(BURST) * u64::from(other.saturating_sub(own));
+        let [least, most] = PAUSE;
+        (100 * lost / u64::from(own)).clamp(least, most) as u16
+    }
+
+    fn learn(&mut self, protocol: Protocol, sample: u32) {
+        let estimate = match protocol {
+            Protocol::Eager => &mut self.eager,
+            Protocol::Rendezvous => &mut self.rendezvous,
+        };
+        *estimate = match *estimate {
+            0 => sample,
+            old if sample < old => sample,
+            old => old.saturating_add((sample - old).min(old) / 8),
+        };
+        if self.eager == 0 || self.rendezvous == 0 {
+            return;
+        }
+        // In hundredths of eager's.
+        let ratio = u64::from(self.rendezvous) * 100 / u64::from(self.eager);
+        let bound = if self.takes_rendezvous { 90 } else { 85 };
+        if (ratio < bound) == self.takes_rendezvous {
+            self.doubts = 0;
+            return;
+        }
+        self.doubts += 1;
+        if self.doubts == DOUBTS {
+            self.takes_rendezvous = !self.takes_rendezvous;
+            self.doubts = 0;
+            (self.burst, self.pause) = (0, self.next_pause());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
