@@ -4,15 +4,15 @@
 //! nothing here is a constant of a machine. `choice.rs` asks for each long message that is alone on its way; `timing.rs`
 //! passes the times.
 //!
-//! - CO1: for each destination, sizes are divided into classes by powers of two, from [`FROM`] on. A class has an
+//! - PC1: for each destination, sizes are divided into classes by powers of two, from [`FROM`] on. A class has an
 //!   estimate for each protocol, in picoseconds per byte. It falls to a lower time at once, since what was possible once
 //!   mostly is again. It rises by an eighth of the difference, and at most by an eighth of itself: one interrupted
 //!   message says little.
-//! - CO2: a class begins with a few eager messages. Then, and whenever a pause has passed, a burst goes by the other
+//! - PC2: a class begins with a few eager messages. Then, and whenever a pause has passed, a burst goes by the other
 //!   protocol, of which the last ones count. The pause is so long that bursts cost about one part in a hundred.
-//! - CO3: rendezvous is taken if its estimate is clearly below that of eager, and left if it is not so clear any more. The
+//! - PC3: rendezvous is taken if its estimate is clearly below that of eager, and left if it is not so clear any more. The
 //!   bias is for what no time shows: after a rendezvous the sender's next stores into its buffer miss its cache.
-//! - CO4: nothing is learned from messages that follow one another. They go by rendezvous only if it takes less than half
+//! - PC4: nothing is learned from messages that follow one another. They go by rendezvous only if it takes less than half
 //!   of the time for single ones, since eager keeps both ends busy.
 
 use std::time::Duration;
@@ -76,7 +76,7 @@ impl Costs {
         self.class(dest, len).choose()
     }
 
-    /// Returns whether messages that follow one another go by rendezvous (CO4).
+    /// Returns whether messages that follow one another go by rendezvous (PC4).
     pub fn is_far_cheaper(&mut self, dest: u32, len: usize) -> bool {
         let Class { eager, rendezvous, .. } = *self.class(dest, len);
         rendezvous != 0 && u64::from(rendezvous) * 2 < u64::from(eager)
