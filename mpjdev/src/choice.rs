@@ -50,10 +50,14 @@ impl<A: Adapter> Device<A> {
         if self.shares_processors() {
             return len >= SHARED_FROM && is_alone && !session.stores_past_caches(dest);
         }
-        if !is_alone {
-            return session.state.costs.is_far_cheaper(dest, len);
-        }
-        let Choice { protocol, timed } = session.state.costs.choose(dest, len);
+        let state = &mut session.state;
+        // What is timed would have to share the way with this message.
+        state.stop_timing(dest);
+        let arrived = state.arrived();
+        let Choice { protocol, timed } = match is_alone {
+            true => state.costs.choose(dest, len, arrived),
+            false => Choice { protocol: state.costs.in_a_row(dest, len), timed: false },
+        };
         if timed && !message.synchronous {
             message.since = Some(Instant::now());
         }

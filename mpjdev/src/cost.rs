@@ -5,15 +5,18 @@
 //! passes the times.
 //!
 //! - PC1: for each destination, sizes are divided into classes by powers of two, from [`FROM`] on. A class has an
-//!   estimate for each protocol, in picoseconds per byte. It falls to a lower time at once, since what was possible once
+//!   estimate for each protocol, in femtoseconds per byte. It falls to a lower time at once, since what was possible once
 //!   mostly is again. It rises by an eighth of the difference, and at most by an eighth of itself: one interrupted
 //!   message says little.
-//! - PC2: a class begins with a few eager messages. Then, and whenever a pause has passed, a burst goes by the other
-//!   protocol, of which the last ones count. The pause is so long that bursts cost about one part in a hundred.
+//! - PC2: a class begins with eager messages, until the time of one has counted. So the receives of this destination are
+//!   posted ahead, and a program whose ranks first send to each other, then receive, stays with eager. Then, and whenever
+//!   a pause has passed, a burst goes by the other protocol, of which the last ones count. The pause is so long that
+//!   bursts cost about one part in a hundred.
 //! - PC3: rendezvous is taken if its estimate is clearly below that of eager, and left if it is not so clear any more. The
 //!   bias is for what no time shows: after a rendezvous the sender's next stores into its buffer miss its cache.
-//! - PC4: nothing is learned from messages that follow one another. They go by rendezvous only if it takes less than half
-//!   of the time for single ones, since eager keeps both ends busy.
+//! - PC4: nothing is learned from messages that follow one another: an eager one behind which nothing has come from
+//!   anybody may still be on its way. They go by rendezvous only if it takes less than half of the time for single ones,
+//!   since eager keeps both ends busy.
 
 use std::time::Duration;
 
@@ -35,24 +38,35 @@ const PAUSE: [u64; 2] = [64, 2000];
 const UNTOLD: u16 = 256;
 /// How many times in a row must speak for the other protocol before it is taken.
 const DOUBTS: u8 = 3;
-/// Of eager messages outside of bursts one of so many is timed, since that takes an answer.
+/// Of eager messages outside of bursts one of so many is timed, since that takes an answer, and so are the last ones
+/// before a burst.
 const EVERY: u16 = 16;
 
 /// For each destination, what messages of each size have taken.
 #[derive(Debug, Default)]
 pub(crate) struct Costs {
     /// By rank; made with the first long message to it.
-    peers: Vec<Option<Box<[Class; CLASSES]>>>,
+    peers: Vec<Option<Box<Peer>>>,
     /// The classes of the destination that was learned of last, with which a new one begins.
     latest: [Class; CLASSES],
+}
+
+/// One destination.
+#[derive(Debug)]
+struct Peer {
+    classes: [Class; CLASSES],
+    /// How many messages had come, from anybody, when the last long one was sent eagerly; `None` if it was received.
+    unheard: Option<u64>,
 }
 
 /// The messages of one size to one destination.
 #[derive(Debug, Clone, Copy)]
 struct Class {
-    /// Picoseconds per byte; 0 if nothing is known.
+    /// Femtoseconds per byte; 0 if nothing is known.
     eager: u32,
     rendezvous: u32,
+    /// Whether the time of a message to this destination has counted (PC2).
+    is_known: bool,
     takes_rendezvous: bool,
     /// How many of the last times have spoken for the other protocol.
     doubts: u8,
@@ -71,32 +85,46 @@ pub(crate) struct Choice {
 }
 
 impl Costs {
-    /// Chooses the protocol of a message that is alone on its way.
-    pub fn choose(&mut self, dest: u32, len: usize) -> Choice {
-        self.class(dest, len).choose()
+    /// Chooses the protocol of a message before which no other one is queued. `arrived` is the number of messages that
+    /// have come so far.
+    pub fn choose(&mut self, dest: u32, len: usize, arrived: u64) -> Choice {
+        let peer = self.peer(dest);
+        if peer.unheard == Some(arrived) {
+            return Choice { protocol: self.in_a_row(dest, len), timed: false };
+        }
+        let choice = peer.classes[index(len)].choose();
+        peer.unheard = (choice.protocol == Protocol::Eager).then_some(arrived);
+        choice
     }
 
-    /// Returns whether messages that follow one another go by rendezvous (PC4).
-    pub fn is_far_cheaper(&mut self, dest: u32, len: usize) -> bool {
-        let Class { eager, rendezvous, .. } = *self.class(dest, len);
-        rendezvous != 0 && u64::from(rendezvous) * 2 < u64::from(eager)
+    /// Returns the protocol of messages that follow one another (PC4).
+    pub fn in_a_row(&mut self, dest: u32, len: usize) -> Protocol {
+        let Class { eager, rendezvous, is_known, .. } = self.peer(dest).classes[index(len)];
+        let far_cheaper = rendezvous != 0 && u64::from(rendezvous) * 2 < u64::from(eager);
+        if is_known && far_cheaper { Protocol::Rendezvous } else { Protocol::Eager }
+    }
+
+    /// Notes that this destination has received all that was sent to it.
+    pub fn hear(&mut self, dest: u32) {
+        self.peer(dest).unheard = None;
     }
 
     /// Takes note of what a message took, from the call until the receiver had all of it.
     pub fn learn(&mut self, dest: u32, len: usize, protocol: Protocol, took: Duration) {
-        let per_byte = took.as_nanos() * 1000 / len.max(1) as u128;
-        let class = self.class(dest, len);
+        let per_byte = took.as_nanos() * 1_000_000 / len.max(1) as u128;
+        let class = &mut self.peer(dest).classes[index(len)];
         class.learn(protocol, per_byte.clamp(1, u32::MAX.into()) as u32);
-        self.latest[index(len)] = Class { doubts: 0, burst: 0, pause: TRIAL, ..*class };
+        let Class { eager, rendezvous, takes_rendezvous, .. } = *class;
+        self.latest[index(len)] = Class { eager, rendezvous, takes_rendezvous, ..Class::default() };
     }
 
-    fn class(&mut self, dest: u32, len: usize) -> &mut Class {
+    fn peer(&mut self, dest: u32) -> &mut Peer {
         let dest = dest as usize;
         if self.peers.len() <= dest {
             self.peers.resize_with(dest + 1, || None);
         }
-        let classes = self.peers[dest].get_or_insert_with(|| Box::new(self.latest));
-        &mut classes[index(len)]
+        let classes = self.latest;
+        self.peers[dest].get_or_insert_with(|| Box::new(Peer { classes, unheard: None }))
     }
 }
 
@@ -108,31 +136,37 @@ fn index(len: usize) -> usize {
 
 impl Default for Class {
     fn default() -> Self {
-        Self { eager: 0, rendezvous: 0, takes_rendezvous: false, doubts: 0, burst: 0, pause: TRIAL }
+        Self {
+            eager: 0,
+            rendezvous: 0,
+            is_known: false,
+            takes_rendezvous: false,
+            doubts: 0,
+            burst: 0,
+            pause: TRIAL,
+        }
     }
 }
 
 impl Class {
     fn choose(&mut self) -> Choice {
-        let usual = self.protocol(self.takes_rendezvous);
         if self.burst > 0 {
             self.burst -= 1;
             if self.burst == 0 {
                 self.pause = self.next_pause();
             }
-            let protocol = self.protocol(!self.takes_rendezvous);
+            let protocol = protocol(!self.takes_rendezvous);
             return Choice { protocol, timed: self.burst < COUNTED };
         }
         self.pause -= 1;
-        if self.pause == 0 {
-            self.burst = BURST;
+        match (self.pause, self.is_known) {
+            (0, true) => self.burst = BURST,
+            (0, false) => self.pause = UNTOLD,
+            _ => {}
         }
-        let timed = self.takes_rendezvous || self.eager == 0 || self.pause % EVERY == 0;
-        Choice { protocol: usual, timed }
-    }
-
-    fn protocol(&self, rendezvous: bool) -> Protocol {
-        if rendezvous { Protocol::Rendezvous } else { Protocol::Eager }
+        let rendezvous = self.is_known && self.takes_rendezvous;
+        let timed = rendezvous || self.pause < TRIAL || self.pause % EVERY == 0;
+        Choice { protocol: protocol(rendezvous), timed }
     }
 
     /// The pause after a burst of `n` messages that take `r` times as long: `n (r - 1)` messages are lost in it.
@@ -150,6 +184,7 @@ impl Class {
     }
 
     fn learn(&mut self, protocol: Protocol, sample: u32) {
+        self.is_known = true;
         let estimate = match protocol {
             Protocol::Eager => &mut self.eager,
             Protocol::Rendezvous => &mut self.rendezvous,
@@ -176,6 +211,10 @@ impl Class {
             (self.burst, self.pause) = (0, self.next_pause());
         }
     }
+}
+
+fn protocol(rendezvous: bool) -> Protocol {
+    if rendezvous { Protocol::Rendezvous } else { Protocol::Eager }
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub(crate) enum EarlyBody {
         buffer: EarlyBuffer,
         /// Whether all bytes have arrived.
         arrived: bool,
-        /// The sender's request, if the sender waits for the match.
+        /// The sender's request, if the sender waits for the match, or the number by which it times the message.
         sync: Option<u64>,
         /// The receive that has matched the message before all of it arrived.
         waiting: Option<u64>,
@@ -46,7 +46,7 @@ pub(crate) enum EarlyBody {
 }
 
 impl EarlyBody {
-    /// Returns the sender's request if the sender waits for an answer, unless the message is still arriving.
+    /// Returns the sender's request if the sender asks for an answer, unless the message is still arriving.
     pub fn answerable(&self) -> Option<u64> {
         match self {
             Self::Eager { arrived: true, sync, .. } => *sync,

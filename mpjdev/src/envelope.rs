@@ -3,7 +3,7 @@
 //! | handler        | index | bytes | fields                                              |
 //! |----------------|-------|-------|-----------------------------------------------------|
 //! | EAGER          | 1     | 8     | context, tag                                        |
-//! | EAGER_SYNC     | 2     | 16    | context, tag, the sender's request                  |
+//! | EAGER_SYNC     | 2     | 16    | context, tag, the sender's request, or a number if the message is only timed |
 //! | RENDEZVOUS     | 3     | 40    | context, tag, the sender's request, address, length, key |
 //! | DONE           | 4     | 8     | the sender's request, see [`Answer`]                |
 //! | CREDIT         | 5     | 8     | bytes                                               |
@@ -20,11 +20,11 @@ use crate::slab;
 
 /// An eager message.
 pub(crate) const EAGER: u8 = 1;
-/// An eager message in synchronous mode.
+/// An eager message that asks for an answer: in synchronous mode, or because it is timed.
 pub(crate) const EAGER_SYNC: u8 = 2;
 /// The envelope of a rendezvous message.
 pub(crate) const RENDEZVOUS: u8 = 3;
-/// The receiver has fetched a rendezvous message, or has matched a synchronous one.
+/// The receiver has fetched a rendezvous message, or has all of an eager one that asks for an answer.
 pub(crate) const DONE: u8 = 4;
 /// The receiver returns credit for early memory.
 pub(crate) const CREDIT: u8 = 5;

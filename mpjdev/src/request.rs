@@ -192,7 +192,7 @@ pub(crate) struct Matched {
     pub tag: i32,
     pub context: u32,
     pub len: usize,
-    /// The sender's request, if it waits for an answer. No valid key is 0; a peer that claims 0 gets no answer.
+    /// The sender's request, if it asks for an answer. No valid key is 0; a peer that claims 0 gets no answer.
     pub sender: Option<NonZeroU64>,
     /// The place of the data at the sender, for a rendezvous.
     pub data: Option<RemoteRegion>,

@@ -1,13 +1,16 @@
 //! Times long messages, one at a time, for `cost.rs`.
 //!
-//! The time is from the call until the receiver's answer that it has all bytes. A rendezvous has an answer anyway; a timed
-//! eager message asks for one like a synchronous message does, but nobody waits for it: the send ends when its data have
-//! left. If the answer does not come, the message is given up after [`LONGEST`], or for the next timed one.
+//! The time is from the call until the receiver's answer that it has all bytes. A rendezvous has an answer anyway, for
+//! which the send waits; a timed eager message asks for one like a synchronous message does, but its send ends when its
+//! data have left. If the answer does not come, the message is given up after [`LONGEST`], or for the next one.
 //!
 //! A time counts only if
 //! - TI1: the receive was posted when the message came, which the answer says ([`envelope::Answer`]);
 //! - TI2: this rank was polling when the answer came, not computing: a wait has looked at the clock just before;
-//! - TI3: no message came meanwhile, whose handling would be part of the time.
+//! - TI3: no other message came meanwhile, whose handling would be part of the time.
+//!
+//! A receiver that computes although its receive is posted makes a time longer, as does anything that interrupts either
+//! end. `cost.rs` allows for that.
 
 use std::time::{Duration, Instant};
 
@@ -15,6 +18,7 @@ use transport_lapi::config::Protocol;
 
 use crate::envelope;
 use crate::state::State;
+use crate::stats::Stats;
 
 /// A message that is being timed.
 #[derive(Debug)]
@@ -27,8 +31,8 @@ pub(crate) struct Timing {
     since: Instant,
     /// When a wait last looked at the clock.
     looked: Option<Instant>,
-    /// Messages received before it.
-    received: u64,
+    /// Messages that had come before it.
+    arrived: u64,
 }
 
 /// After this time a message is not timed any more, so that waits need not look at the clock.
@@ -47,7 +51,26 @@ impl State {
     /// Returns whether this is the key of a timed eager message, of the present one or of one before. The answer may
     /// come when nobody waits for it any more.
     pub(crate) fn was_timed(&self, key: u64) -> bool {
-        (key >> 32) <= self.timed && key == envelope::timed(key >> 32)
+        (1..=self.timed).contains(&(key >> 32)) && key == envelope::timed(key >> 32)
+    }
+
+    /// Returns how many messages have come, received or early.
+    pub(crate) fn arrived(&self) -> u64 {
+        let Stats { eager, rendezvous, received, .. } = self.stats;
+        received + eager.early + rendezvous.early
+    }
+
+    /// Gives up what is timed on its way to `dest`, if anything is.
+    pub(crate) fn stop_timing(&mut self, dest: u32) {
+        if self.timing.as_ref().is_some_and(|timing| timing.dest == dest) {
+            self.give_up_timing();
+        }
+    }
+
+    #[cold]
+    fn give_up_timing(&mut self) -> Option<Timing> {
+        self.needs_attention = self.trouble.is_some();
+        self.timing.take()
     }
 
     /// Begins to time a message that was sent at `since` and is answered by `key`.
@@ -59,8 +82,8 @@ impl State {
         key: u64,
         since: Instant,
     ) {
-        let received = self.stats.received;
-        self.timing = Some(Timing { dest, len, protocol, key, since, looked: None, received });
+        let arrived = self.arrived();
+        self.timing = Some(Timing { dest, len, protocol, key, since, looked: None, arrived });
         self.needs_attention = true;
     }
 
@@ -76,14 +99,14 @@ impl State {
     #[cold]
     #[inline(never)]
     fn learn(&mut self, was_late: bool) {
-        self.needs_attention = self.trouble.is_some();
-        let Some(timing) = self.timing.take() else { return };
-        let Timing { dest, len, protocol, since, looked, received, .. } = timing;
+        let Some(timing) = self.give_up_timing() else { return };
+        let Timing { dest, len, protocol, since, looked, arrived, .. } = timing;
+        self.costs.hear(dest);
         let now = Instant::now();
         let took = now.duration_since(since);
         let polled = looked
             .is_some_and(|looked| now.duration_since(looked) < (took / PART).max(BETWEEN_LOOKS));
-        if polled && !was_late && received == self.stats.received {
+        if polled && !was_late && arrived == self.arrived() {
             self.stats.timed += 1;
             self.costs.learn(dest, len, protocol, took);
         }
@@ -94,12 +117,12 @@ impl State {
     #[cold]
     #[inline(never)]
     pub(crate) fn attend(&mut self) -> bool {
+        let arrived = self.arrived();
         if let Some(timing) = &mut self.timing {
             let now = Instant::now();
             timing.looked = Some(now);
-            if now.duration_since(timing.since) > LONGEST {
-                self.timing = None;
-                self.needs_attention = self.trouble.is_some();
+            if timing.arrived != arrived || now.duration_since(timing.since) > LONGEST {
+                self.give_up_timing();
             }
         }
         self.trouble.is_some()

@@ -49,7 +49,8 @@ impl Backend for Eager {
         let (dest, len) = (message.dest, message.data.len());
         if !spend(session, dest, len) {
             session.state.stats.credit_fallbacks += 1;
-            return Rendezvous::send(session, message);
+            // The looks for credit would be part of its time.
+            return Rendezvous::send(session, Outbound { since: None, ..message });
         }
         let key = start(session, message)?;
         session.state.stats.eager.messages += 1;
@@ -203,7 +204,7 @@ fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     }
 }
 
-/// EAGER_SYNC: the first packet of an eager message in synchronous mode has come.
+/// EAGER_SYNC: the first packet of an eager message in synchronous mode, or of one that is timed, has come.
 fn arrived_sync(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     match Fields::of(arrival.uhdr, 16) {
         Ok(fields) => accept(state, &arrival, fields, true),

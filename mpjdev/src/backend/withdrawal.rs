@@ -12,8 +12,8 @@
 //! So a withdrawn message is as if it had never been sent. If it was withdrawn because a rank was lost that both ends
 //! need, the receiver notices that loss too, and its receive fails for it.
 //!
-//! The send's buffer stays untouched until the answer comes. An eager message of standard mode gets no answer and
-//! cannot be withdrawn: its send ends when its data have left.
+//! The send's buffer stays untouched until the answer comes. An eager message of standard mode cannot be
+//! withdrawn: its send ends when its data have left.
 
 use transport_lapi::{ForeignBytes, Outbox, ShortHandler};
 

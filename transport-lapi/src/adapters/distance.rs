@@ -44,8 +44,9 @@ impl Distance {
         self.questions += 1;
         if self.questions >= self.interval {
             self.questions = 0;
-            if let Some(took) = look() {
-                self.heed(took);
+            match look() {
+                Some(took) => self.heed(took),
+                None => self.questions = self.interval - SHORTEST,
             }
         }
         self.is_far
