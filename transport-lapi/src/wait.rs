@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use crate::adapter::TaskId;
 use crate::config::WaitMode;
 
-/// With more tasks than processors: turns of polling before the first yield, and between two yields. An answer that
-/// does not come within a few polls comes from a task that needs the processor.
-const SHORT_SPIN: u32 = 4;
+/// With more tasks than processors: turns of polling before the first yield, and between two yields. They take about as
+/// long as a short message from a running task and its answer; what does not come meanwhile comes from a task that needs
+/// the processor.
+const SHORT_SPIN: u32 = 14;
 /// Yields before the sleep.
 const YIELDS: u32 = 50;
 
