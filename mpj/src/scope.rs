@@ -147,8 +147,12 @@ impl<B: Borrow> ScopedRequest<'_, '_, B> {
             Started::Done(request) => request,
             Started::Kept(place) => state.take(place)?,
         };
-        let status = communicator.completed(communicator.device.iwait(request))?;
-        Ok((B::take_back(self.buffer), status))
+        // The status is taken apart, not moved: see `PointToPoint::completed`.
+        let status = match communicator.device.iwait(request) {
+            Ok(status) => communicator.answer(Ok::<_, Error>(())).map(|()| status)?,
+            Err(error) => communicator.answer(Err(error))?,
+        };
+        Ok((B::take_back(self.buffer), communicator.status(status)))
     }
 }
 

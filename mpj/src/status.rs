@@ -26,6 +26,12 @@ pub struct Status {
 }
 
 impl Status {
+    /// Makes the status of a message from this rank of a communicator, whose status on the device is `on`.
+    #[inline]
+    pub(crate) fn new(source: u32, on: mpjdev::Status) -> Self {
+        Self { source: source as usize, tag: on.tag, bytes: on.bytes, cancelled: on.cancelled }
+    }
+
     /// Returns the number of elements of type `T` in the message (MPI_Get_count).
     ///
     /// # Errors

@@ -124,13 +124,14 @@ pub(crate) struct SourceTag(u64);
 impl SourceTag {
     #[inline(always)]
     pub fn new(source: u32, tag: i32) -> Self {
-        Self(u64::from(source) | u64::from(tag as u32) << 32)
+        // As the queue of posted receives computes it, so that it is computed once.
+        Self(u64::from(source) << 32 | u64::from(tag as u32))
     }
 
     /// Returns the status of a message of `bytes` bytes.
     #[inline(always)]
     pub fn status(self, bytes: usize) -> Status {
-        Status::new(self.0 as u32, (self.0 >> 32) as i32, bytes)
+        Status::new((self.0 >> 32) as u32, self.0 as i32, bytes)
     }
 }
 

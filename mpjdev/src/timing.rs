@@ -112,11 +112,16 @@ impl State {
         }
     }
 
-    /// What a wait does at each of its looks while something needs attention: it notes the time for a message that is
-    /// timed. Returns whether a handler has found a violation.
+    /// Returns whether a handler has found a violation. Each look of a wait asks this, and so notes the time for a message
+    /// that is timed.
+    #[inline(always)]
+    pub(crate) fn has_trouble(&mut self) -> bool {
+        self.needs_attention && self.attend()
+    }
+
     #[cold]
     #[inline(never)]
-    pub(crate) fn attend(&mut self) -> bool {
+    fn attend(&mut self) -> bool {
         let arrived = self.arrived();
         if let Some(timing) = &mut self.timing {
             let now = Instant::now();

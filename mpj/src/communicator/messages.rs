@@ -111,9 +111,12 @@ impl PointToPoint {
     /// Translates the source in a status of the device to a rank of this communicator.
     #[inline]
     pub(crate) fn status(&self, status: mpjdev::Status) -> Status {
-        let mpjdev::Status { source, tag, bytes, cancelled } = status;
-        let source = if self.is_whole { source } else { self.own_rank(source) };
-        Status { source: source as usize, tag, bytes, cancelled }
+        Status::new(self.sender_of(status.source), status)
+    }
+
+    #[inline]
+    fn sender_of(&self, job_rank: u32) -> u32 {
+        if self.is_whole { job_rank } else { self.own_rank(job_rank) }
     }
 
     /// Returns the rank in this communicator of a rank of the job, or the latter if it has none.
