@@ -4,7 +4,8 @@ use mpj::{Options, World, local};
 
 const LONG: usize = 32 << 10;
 
-/// A program that relies on the memory for early messages: both ranks send first.
+/// A program that relies on the memory for early messages: both ranks send first. No receive is ever posted ahead, so no
+/// rendezvous is tried.
 #[test]
 fn ranks_that_first_send_to_each_other_never_wait() {
     local::run(2, |world| {

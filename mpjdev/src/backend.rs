@@ -108,7 +108,7 @@ fn is_bare(state: &mut State, origin: u32, udata: ForeignBytes<'_>) -> bool {
     }
 }
 
-/// DONE: the receiver has fetched the data of a rendezvous, has matched a synchronous send, or has all of a timed message.
+/// DONE: the receiver has all data of a rendezvous, of a synchronous send or of a timed message.
 fn done(state: &mut State, origin: u32, word: u64, udata: ForeignBytes<'_>) -> Option<NextHandler> {
     if !is_bare(state, origin, udata) {
         return None;

@@ -1,22 +1,21 @@
 //! Learns which protocol is cheaper for long messages, from the times that messages take. Pure: callers read the clock.
 //!
 //! Which one is cheaper depends on the processors, on where they are, and on what the program does with its buffers, so
-//! nothing here is a constant of a machine. `choice.rs` asks for each long message that is alone on its way; `timing.rs`
-//! passes the times.
+//! nothing here is a constant of a machine. `choice.rs` asks for each long message; `timing.rs` passes the times.
 //!
 //! - PC1: for each destination, sizes are divided into classes by powers of two, from [`FROM`] on. A class has an
 //!   estimate for each protocol, in femtoseconds per byte. It falls to a lower time at once, since what was possible once
 //!   mostly is again. It rises by an eighth of the difference, and at most by an eighth of itself: one interrupted
 //!   message says little.
-//! - PC2: a class begins with eager messages, until the time of one has counted. So the receives of this destination are
-//!   posted ahead, and a program whose ranks first send to each other, then receive, stays with eager. Then, and whenever
-//!   a pause has passed, a burst goes by the other protocol, of which the last ones count. The pause is so long that
-//!   bursts cost about one part in a hundred.
+//! - PC2: a class begins with eager messages, until the time of one has counted, so that a receive of this destination
+//!   was posted ahead. Two ranks that always first send to each other, then receive, thus stay with eager. Then, and
+//!   whenever a pause has passed, a burst goes by the other protocol, of which the last ones count. The pause is so long
+//!   that bursts cost about one part in a hundred.
 //! - PC3: rendezvous is taken if its estimate is clearly below that of eager, and left if it is not so clear any more. The
 //!   bias is for what no time shows: after a rendezvous the sender's next stores into its buffer miss its cache.
 //! - PC4: nothing is learned from messages that follow one another: an eager one behind which nothing has come from
 //!   anybody may still be on its way. They go by rendezvous only if it takes less than half of the time for single ones,
-//!   since eager keeps both ends busy.
+//!   since eager keeps both ends busy. So an eager burst in a stream does not end before something comes back.
 
 use std::time::Duration;
 
@@ -90,7 +89,12 @@ impl Costs {
     pub fn choose(&mut self, dest: u32, len: usize, arrived: u64) -> Choice {
         let peer = self.peer(dest);
         if peer.unheard == Some(arrived) {
-            return Choice { protocol: self.in_a_row(dest, len), timed: false };
+            let protocol = self.in_a_row(dest, len);
+            if protocol == Protocol::Rendezvous {
+                // It ends when all before it has been received.
+                self.hear(dest);
+            }
+            return Choice { protocol, timed: false };
         }
         let choice = peer.classes[index(len)].choose();
         peer.unheard = (choice.protocol == Protocol::Eager).then_some(arrived);

@@ -7,7 +7,7 @@
 //! A time counts only if
 //! - TI1: the receive was posted when the message came, which the answer says ([`envelope::Answer`]);
 //! - TI2: this rank was polling when the answer came, not computing: a wait has looked at the clock just before;
-//! - TI3: no other message came meanwhile, whose handling would be part of the time.
+//! - TI3: no other message came meanwhile, whose handling would be part of the time, except for parts of a longer one.
 //!
 //! A receiver that computes although its receive is posted makes a time longer, as does anything that interrupts either
 //! end. `cost.rs` allows for that.
@@ -51,7 +51,8 @@ impl State {
     /// Returns whether this is the key of a timed eager message, of the present one or of one before. The answer may
     /// come when nobody waits for it any more.
     pub(crate) fn was_timed(&self, key: u64) -> bool {
-        (1..=self.timed).contains(&(key >> 32)) && key == envelope::timed(key >> 32)
+        let number = key >> 32;
+        self.timed > 0 && number <= self.timed && key == envelope::timed(number)
     }
 
     /// Returns how many messages have come, received or early.

@@ -164,13 +164,21 @@ fn messages_in_a_row_take_rendezvous_only_if_it_is_far_cheaper() {
 /// single again.
 #[test]
 fn a_stream_is_neither_timed_nor_tried() {
-    let mut costs = Costs::default();
-    assert!(costs.choose(0, FROM, 7).timed);
-    for _ in 0..1000 {
-        assert_eq!(costs.choose(0, FROM, 7), Choice { protocol: Eager, timed: false });
+    let mut simulation = Simulation::new(FROM);
+    simulation.send(40, [10.0, 14.0]);
+    let Simulation { mut costs, arrived, .. } = simulation;
+    costs.choose(0, FROM, arrived);
+    for _ in 0..5000 {
+        let choice = costs.choose(0, FROM, arrived);
+        assert_eq!(choice, Choice { protocol: Eager, timed: false });
     }
-    costs.hear(0);
-    assert!(costs.choose(0, FROM, 7).timed);
+    // Behind answers there are times and bursts again.
+    let mut tried = 0;
+    for _ in 0..5000 {
+        costs.hear(0);
+        tried += usize::from(costs.choose(0, FROM, arrived).protocol == Rendezvous);
+    }
+    assert!(tried > 0);
 }
 
 /// Ranks that first send and then receive never see a receive that was posted ahead, so no time counts.

@@ -131,5 +131,11 @@ mod tests {
         assert!(!ask(&mut distance, None));
         assert!(ask(&mut distance, FAR_LOOK));
         assert!(ask(&mut distance, None));
+        // The next question that may say something comes soon.
+        for _ in 0..6 {
+            questions(&mut distance, FAR_LOOK);
+        }
+        assert_eq!(questions(&mut distance, None), LONGEST);
+        assert_eq!(questions(&mut distance, FAR_LOOK), SHORTEST);
     }
 }
