@@ -19,10 +19,8 @@
 
 use std::time::Duration;
 
-use transport_lapi::config::Protocol;
+use transport_lapi::config::{CHEAPER_FROM as FROM, Protocol};
 
-/// The shortest messages for which a protocol is chosen by cost.
-pub(crate) const FROM: usize = transport_lapi::config::CHEAPER_FROM;
 /// Classes of sizes. The last one has no upper bound.
 const CLASSES: usize = 10;
 /// Eager messages before the first burst.

@@ -42,10 +42,12 @@ const BETWEEN_LOOKS: Duration = Duration::from_nanos(500);
 const PART: u32 = 16;
 
 impl State {
-    /// Makes the key by which the receiver answers the next timed eager message.
-    pub(crate) fn next_timed(&mut self) -> u64 {
+    /// Begins to time an eager message that was sent at `since`. Returns the key by which the receiver answers it.
+    pub(crate) fn time_eager(&mut self, dest: u32, len: usize, since: Instant) -> u64 {
         self.timed += 1;
-        envelope::timed(self.timed)
+        let key = envelope::timed(self.timed);
+        self.time(dest, len, Protocol::Eager, key, since);
+        key
     }
 
     /// Returns whether this is the key of a timed eager message, of the present one or of one before. The answer may

@@ -17,7 +17,6 @@
 use std::num::NonZeroU64;
 
 use transport_lapi::adapter::Adapter;
-use transport_lapi::config::Protocol;
 use transport_lapi::{
     Amsend, Arrival, ForeignBytes, HeaderAction, HeaderHandler, InlineHandler, LapiError, Next,
     Outbox, Session, ShortHandler, Sink,
@@ -131,19 +130,16 @@ fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Resu
         })
     });
     let plain = envelope::eager(context, tag).to_le_bytes();
+    // Only messages of standard mode are timed.
     let answered = match since {
-        _ if synchronous => Some(key),
-        Some(_) => Some(session.state.next_timed()),
-        None => None,
+        Some(since) => Some(session.state.time_eager(dest, len, since)),
+        None => synchronous.then_some(key),
     };
-    let sync = envelope::eager_sync(context, tag, answered.unwrap_or(0));
-    let (handler, uhdr) = match answered {
-        Some(_) => (EAGER_SYNC, &sync[..]),
+    let sync = answered.map(|key| envelope::eager_sync(context, tag, key));
+    let (handler, uhdr) = match &sync {
+        Some(sync) => (EAGER_SYNC, &sync[..]),
         None => (EAGER, &plain[..]),
     };
-    if let (Some(since), Some(answered)) = (since, answered) {
-        session.state.time(dest, len, Protocol::Eager, answered, since);
-    }
     let mut amsend = Amsend::new(dest, handler, uhdr, data);
     amsend.on_origin = Next::Inline(left, key);
     match session.amsend(amsend) {

@@ -37,10 +37,9 @@ impl<A: Adapter> Setup<A> {
     /// a processor, and a device reads other ranks' memory, a near one fetches it.
     pub fn is_eager_alone(&self, len: usize, reads: bool) -> bool {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let by_cost = self.options.table.exceptions().iter();
-        let mut by_cost =
-            by_cost.filter(|(_, circumstance)| *circumstance == Circumstance::Cheaper);
-        self.is_eager(len) && !(reads && processors < 2 && by_cost.next().is_some())
+        let mut exceptions = self.options.table.exceptions().iter();
+        let by_cost = exceptions.any(|(_, circumstance)| *circumstance == Circumstance::Cheaper);
+        self.is_eager(len) && !(reads && processors < 2 && by_cost)
     }
 
     /// The same with another bound of early memory.
