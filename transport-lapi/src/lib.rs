@@ -53,6 +53,7 @@ mod awaited;
 mod body;
 mod completion;
 mod context;
+mod copy;
 mod counter;
 mod engine;
 mod error;

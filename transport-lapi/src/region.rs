@@ -22,7 +22,7 @@
 use std::marker::PhantomData;
 use std::ptr::copy_nonoverlapping;
 
-use crate::sys::copy_past_caches;
+use crate::copy::{LONG, copy_long, copy_past_caches};
 
 /// Memory that a transfer reads: `udata` of LAPI_Amsend, or the target side of LAPI_Get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -466,7 +466,8 @@ pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
                 both_ends::<u128>(from, to, 32);
                 both_ends::<u128>(from.add(back), to.add(back), 32);
             }
-            _ => copy_nonoverlapping(from, to, len),
+            65..LONG => copy_nonoverlapping(from, to, len),
+            _ => copy_long(from, to, len),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! System calls that rustix does not offer, prefetches, and stores past the caches.
+//! System calls that rustix does not offer, and prefetches.
 //!
 //! Used by [`crate::adapters`], and by [`crate::region`] on their behalf.
 //!
@@ -50,17 +50,12 @@ fn moved(answer: isize, len: usize) -> io::Result<usize> {
     }
 }
 
-pub(crate) use processor::{copy_past_caches, prefetch, prefetch_to_write};
-
-/// Whether [`copy_past_caches`] really bypasses the caches.
-pub(crate) const STORES_PAST_CACHES: bool = cfg!(all(target_arch = "x86_64", not(miri), not(loom)));
+pub(crate) use processor::{prefetch, prefetch_to_write};
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 mod processor {
     use std::arch::asm;
-    use std::arch::x86_64::{
-        __m128i, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_stream_si128,
-    };
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
     /// Hints the processor to fetch the cache line at `at`, which need not even be mapped.
     #[inline(always)]
@@ -74,31 +69,6 @@ mod processor {
     pub(crate) fn prefetch_to_write<T>(at: *const T) {
         // SAFETY: as above; processors that do not know the instruction do nothing.
         unsafe { asm!("prefetchw [{0}]", in(reg) at, options(nostack, preserves_flags, readonly)) };
-    }
-
-    /// Copies like [`std::ptr::copy_nonoverlapping`], but bypasses this processor's caches: bytes go to memory, and no
-    /// line is fetched before it is overwritten.
-    ///
-    /// # Safety
-    /// As there, for `len` bytes.
-    pub(crate) unsafe fn copy_past_caches(from: *const u8, to: *mut u8, len: usize) {
-        const STEP: usize = size_of::<__m128i>();
-        // The bytes before the first address that is aligned for such stores.
-        let head = to.align_offset(STEP).min(len);
-        let steps = (len - head) / STEP;
-        let tail = head + steps * STEP;
-        // SAFETY: the three parts make up `len` bytes, which the caller vouches for. The stores of the second part are
-        // aligned, and the fence orders them before later stores, like ordinary stores.
-        unsafe {
-            std::ptr::copy_nonoverlapping(from, to, head);
-            let (source, place) = (from.add(head), to.add(head).cast::<__m128i>());
-            for step in 0..steps {
-                let sixteen = _mm_loadu_si128(source.add(step * STEP).cast());
-                _mm_stream_si128(place.add(step), sixteen);
-            }
-            _mm_sfence();
-            std::ptr::copy_nonoverlapping(from.add(tail), to.add(tail), len - tail);
-        }
     }
 }
 
@@ -119,36 +89,12 @@ mod processor {
         // SAFETY: as above.
         unsafe { asm!("prfm pstl1keep, [{at}]", at = in(reg) at, options(nostack, readonly)) };
     }
-
-    pub(crate) use std::ptr::copy_nonoverlapping as copy_past_caches;
 }
 
-/// On other processors, in models and under Miri: no prefetches, and ordinary copies.
+/// On other processors, in models and under Miri: no prefetches.
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom))))]
 mod processor {
     pub(crate) fn prefetch<T>(_: *const T) {}
 
     pub(crate) fn prefetch_to_write<T>(_: *const T) {}
-
-    pub(crate) use std::ptr::copy_nonoverlapping as copy_past_caches;
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use crate::region::{ForeignBytes, RecvPart};
-
-    #[test]
-    fn what_is_stored_past_the_caches_is_there_and_nothing_else() {
-        let from: Vec<u8> = (1..=200).collect();
-        for start in 0..17 {
-            for len in 0..=150 {
-                let mut to = [0; 200];
-                let data = ForeignBytes::from_slice(&from[start / 2..start / 2 + len]);
-                RecvPart::of_slice(&mut to[start..]).store_past_caches(data);
-                assert_eq!(to[start..start + len], from[start / 2..start / 2 + len]);
-                let around = to[..start].iter().chain(&to[start + len..]);
-                assert!(around.into_iter().all(|&byte| byte == 0), "{len} bytes at {start}");
-            }
-        }
-    }
 }

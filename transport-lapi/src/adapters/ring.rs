@@ -27,6 +27,7 @@ use crate::adapters::bulk::{BulkConsumer, BulkLine, BulkProducer};
 use crate::adapters::distance::Distance;
 use crate::adapters::layout::{CELL_BYTES, INDICES_BYTES, LINE};
 use crate::body::Piece;
+use crate::copy::PASSES_CACHES;
 use crate::region::{ForeignBytes, RecvPart, SendRegion, copy_short};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use crate::sys;
@@ -265,7 +266,7 @@ impl<'m> Producer<'m> {
             let took = start.elapsed();
             (std::mem::replace(seen, now) != now).then_some(took)
         };
-        sys::STORES_PAST_CACHES && distance.ask(look)
+        PASSES_CACHES && distance.ask(look)
     }
 
     /// The position that is filled next.

@@ -1,0 +1,172 @@
+//! Copies of long bodies: by vectors with prefetches, and past the caches.
+//!
+//! A body in a ring or on its way into one lies in the caches of another processor. How long a copy takes then depends
+//! on how many of its lines are requested at once. The string instruction that C libraries use from 2 KiB on requests
+//! few on some processors, and a loop of vector moves alone only as many as its next moves need. [`copy_long`] requests
+//! lines well ahead of its moves, those that it reads and those that it writes.
+//!
+//! - CP1: while a loop copies the step at `at`, `at + STEP <= len`.
+//! - CP2: the moves behind the loop cover the last `STEP` bytes, `STEP <= len`, and rewrite with the same values what
+//!   the loop has copied of these.
+
+#![expect(unsafe_code, reason = "vector moves and stores past the caches")]
+
+pub(crate) use processor::{copy_long, copy_past_caches};
+
+/// The shortest body worth a call of [`copy_long`]: shorter ones are copied before a prefetch would help.
+pub(crate) const LONG: usize = 1024;
+
+/// Whether [`copy_past_caches`] really bypasses the caches.
+pub(crate) const PASSES_CACHES: bool = cfg!(all(target_arch = "x86_64", not(miri), not(loom)));
+
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+mod processor {
+    use std::arch::x86_64::{
+        __m128i, __m256i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128, _mm256_loadu_si256,
+        _mm256_store_si256, _mm256_storeu_si256,
+    };
+    use std::ptr::copy_nonoverlapping;
+
+    use crate::sys::{prefetch, prefetch_to_write};
+
+    /// The longest body that is copied by vectors: the longest piece of a message in a ring. How to copy more is left
+    /// to the C library.
+    const LONGEST: usize = 64 << 10;
+
+    const VECTOR: usize = size_of::<__m256i>();
+
+    /// Bytes that one round of the loop copies: two cache lines.
+    const STEP: usize = 4 * VECTOR;
+
+    /// How far ahead of its moves the loop prefetches, in bytes.
+    const AHEAD: usize = 1024;
+
+    /// Copies like [`copy_nonoverlapping`], and faster if the memory is in the caches of another processor.
+    ///
+    /// # Safety
+    /// As there, for `len` bytes.
+    pub(crate) unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
+        // SAFETY: the caller's promise; the processor has AVX where `by_vectors` is called.
+        unsafe {
+            if (STEP..=LONGEST).contains(&len) && is_x86_feature_detected!("avx") {
+                by_vectors(from, to, len);
+            } else {
+                copy_nonoverlapping(from, to, len);
+            }
+        }
+    }
+
+    /// [`copy_long`] of at least [`STEP`] bytes. No line beyond the `len` bytes is prefetched: another processor may
+    /// be writing it.
+    ///
+    /// # Safety
+    /// As [`copy_nonoverlapping`] for `len` bytes. The processor must have AVX.
+    #[target_feature(enable = "avx")]
+    unsafe fn by_vectors(from: *const u8, to: *mut u8, len: usize) {
+        const LINE: usize = 64;
+        // SAFETY: the caller's promise covers `len` bytes, and CP1 and CP2 keep all moves inside them. The aligned
+        // stores begin at the first multiple of `VECTOR` behind `to`, and a vector covers the bytes before that.
+        unsafe {
+            copy_vector(from, to);
+            let mut at = VECTOR - to.addr() % VECTOR;
+            while at + STEP <= len {
+                if at + AHEAD + STEP <= len {
+                    for line in [AHEAD, AHEAD + LINE] {
+                        prefetch(from.wrapping_add(at + line));
+                        prefetch_to_write(to.wrapping_add(at + line));
+                    }
+                }
+                let (source, place) = (from.add(at), to.add(at));
+                let four = [0, 1, 2, 3].map(|i| _mm256_loadu_si256(source.add(i * VECTOR).cast()));
+                for (i, vector) in four.into_iter().enumerate() {
+                    _mm256_store_si256(place.add(i * VECTOR).cast(), vector);
+                }
+                at += STEP;
+            }
+            for behind in [STEP, STEP - VECTOR, 2 * VECTOR, VECTOR] {
+                copy_vector(from.add(len - behind), to.add(len - behind));
+            }
+        }
+    }
+
+    /// Copies one vector.
+    ///
+    /// # Safety
+    /// As [`copy_nonoverlapping`] for [`VECTOR`] bytes. The processor must have AVX.
+    #[inline]
+    #[target_feature(enable = "avx")]
+    unsafe fn copy_vector(from: *const u8, to: *mut u8) {
+        // SAFETY: the caller's promise; neither move needs an aligned address.
+        unsafe { _mm256_storeu_si256(to.cast(), _mm256_loadu_si256(from.cast())) };
+    }
+
+    /// Copies like [`copy_nonoverlapping`], but bypasses this processor's caches: bytes go to memory, and no line is
+    /// fetched before it is overwritten.
+    ///
+    /// # Safety
+    /// As there, for `len` bytes.
+    pub(crate) unsafe fn copy_past_caches(from: *const u8, to: *mut u8, len: usize) {
+        const STEP: usize = size_of::<__m128i>();
+        // The bytes before the first address that is aligned for such stores.
+        let head = to.align_offset(STEP).min(len);
+        let steps = (len - head) / STEP;
+        let tail = head + steps * STEP;
+        // SAFETY: the three parts make up `len` bytes, which the caller vouches for. The stores of the second part are
+        // aligned, and the fence orders them before later stores, like ordinary stores.
+        unsafe {
+            copy_nonoverlapping(from, to, head);
+            let (source, place) = (from.add(head), to.add(head).cast::<__m128i>());
+            for step in 0..steps {
+                let sixteen = _mm_loadu_si128(source.add(step * STEP).cast());
+                _mm_stream_si128(place.add(step), sixteen);
+            }
+            _mm_sfence();
+            copy_nonoverlapping(from.add(tail), to.add(tail), len - tail);
+        }
+    }
+}
+
+/// On other processors, in models and under Miri: ordinary copies.
+#[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
+mod processor {
+    pub(crate) use std::ptr::copy_nonoverlapping as copy_long;
+    pub(crate) use std::ptr::copy_nonoverlapping as copy_past_caches;
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    type Copy = unsafe fn(*const u8, *mut u8, usize);
+
+    /// Copies `len` bytes at `from_at` to `to_at`, and checks that these bytes changed and no others.
+    fn check(copy: Copy, from_at: usize, to_at: usize, len: usize) {
+        let from: Vec<u8> = (0..from_at + len).map(|i| (i % 251) as u8 + 1).collect();
+        let mut to = vec![0; to_at + len + 64];
+        // SAFETY: both have `len` bytes there, and are distinct.
+        unsafe { copy(from[from_at..].as_ptr(), to[to_at..].as_mut_ptr(), len) };
+        assert!(to[to_at..to_at + len] == from[from_at..], "{len} bytes from {from_at} to {to_at}");
+        let mut around = to[..to_at].iter().chain(&to[to_at + len..]);
+        assert!(around.all(|&byte| byte == 0), "around {len} bytes at {to_at}");
+    }
+
+    #[test]
+    fn long_bodies_are_copied_and_nothing_else() {
+        let lens =
+            (500..=700).chain([1023, 2048, 4095, 16 << 10, (64 << 10) - 1, 64 << 10, 65 << 10]);
+        for (round, len) in lens.enumerate() {
+            for to_at in [0, 1, 31, 32, round % 64] {
+                check(copy_long, round % 7, to_at, len);
+            }
+        }
+    }
+
+    #[test]
+    fn bodies_past_the_caches_are_copied_and_nothing_else() {
+        for start in 0..17 {
+            for len in 0..=150 {
+                check(copy_past_caches, start / 2, start, len);
+            }
+        }
+    }
+}
