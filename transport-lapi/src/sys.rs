@@ -1,4 +1,4 @@
-//! System calls that rustix does not offer, and prefetches.
+//! System calls that rustix does not offer, prefetches, and the size of a cache.
 //!
 //! Used by [`crate::adapters`], and by [`crate::region`] on their behalf.
 //!
@@ -48,6 +48,15 @@ fn moved(answer: isize, len: usize) -> io::Result<usize> {
         Ok(moved) => Ok(moved),
         Err(_) => Err(io::Error::last_os_error()),
     }
+}
+
+/// Returns the size in bytes of the second-level cache of processor 0, if the kernel says it.
+pub(crate) fn second_level_cache() -> Option<usize> {
+    if cfg!(miri) {
+        return None;
+    }
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").ok()?;
+    text.trim_end().strip_suffix('K')?.parse::<usize>().ok()?.checked_mul(1 << 10)
 }
 
 pub(crate) use processor::{prefetch, prefetch_to_write};

@@ -13,7 +13,11 @@
 //!   bulk areas on a multiple of [`LINE`].
 //! - LY3: the number of cells and the size of a bulk area are powers of two.
 
+use std::ops::RangeInclusive;
+use std::sync::OnceLock;
+
 use crate::adapter::AdapterError;
+use crate::sys;
 
 /// Size of a cache line.
 pub(crate) const LINE: usize = 64;
@@ -55,9 +59,17 @@ const JOB_CELLS: usize = if cfg!(miri) { 1 << 6 } else { 1 << 16 };
 /// Bulk bytes of all pairs of a job together, within the limits per pair; likewise.
 const JOB_BULK: usize = if cfg!(miri) { 32 << 10 } else { 32 << 20 };
 
-/// Bulk bytes of one task towards all others, within the limits per pair. Bodies reuse this memory round and round, so
-/// it should fit into a cache.
-const TASK_BULK: usize = 1 << 20;
+/// Least and most bulk bytes of one task towards all others, within the limits per pair.
+const TASK_BULK: RangeInclusive<usize> = 1 << 20..=4 << 20;
+
+/// Returns the bulk bytes of one task towards all others on this machine: twice the second-level cache of a processor.
+/// Bodies reuse this memory round and round. When a line's turn comes again, it should have left the cache of the
+/// processor that read it last, because that makes it slow to overwrite, but not the cache that processors share.
+fn task_bulk() -> usize {
+    static FOUND: OnceLock<Option<usize>> = OnceLock::new();
+    let cache = FOUND.get_or_init(sys::second_level_cache).unwrap_or(0);
+    cache.saturating_mul(2).clamp(*TASK_BULK.start(), *TASK_BULK.end())
+}
 
 /// The sizes of one job's segment, and the places in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,8 +81,14 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Makes the layout of a job of `tasks` tasks with `contexts` contexts each. Every task computes the same one.
+    /// Makes the layout of a job of `tasks` tasks with `contexts` contexts each. Every task computes the same one, as
+    /// all are on one machine.
     pub(crate) fn new(tasks: usize, contexts: usize) -> Result<Self, AdapterError> {
+        Self::with_bulk(tasks, contexts, task_bulk())
+    }
+
+    /// [`Layout::new`] for `task_bulk` bulk bytes of one task towards all others.
+    fn with_bulk(tasks: usize, contexts: usize, task_bulk: usize) -> Result<Self, AdapterError> {
         if !(1..=MAX_TASKS).contains(&tasks) {
             return Err(AdapterError::TaskCount { asked: tasks, max: MAX_TASKS });
         }
@@ -79,8 +97,8 @@ impl Layout {
         }
         let pairs = tasks * tasks;
         let cells = floor_power_of_two(JOB_CELLS / pairs).clamp(16, 256);
-        let bulk = (JOB_BULK / pairs).min(TASK_BULK / (tasks - 1).max(1));
-        let bulk = floor_power_of_two(bulk).clamp(32 << 10, 1 << 20);
+        let bulk = (JOB_BULK / pairs).min(task_bulk / (tasks - 1).max(1));
+        let bulk = floor_power_of_two(bulk).clamp(32 << 10, *TASK_BULK.end());
         Ok(Self { tasks, contexts, cells, bulk })
     }
 
@@ -212,8 +230,9 @@ mod tests {
         fn parts_tile_their_plane_and_planes_the_segment(
             tasks in 1..=MAX_TASKS,
             contexts in 1..=MAX_CONTEXTS,
+            task_bulk in TASK_BULK,
         ) {
-            let layout = Layout::new(tasks, contexts).unwrap();
+            let layout = Layout::with_bulk(tasks, contexts, task_bulk).unwrap();
             prop_assert!(layout.cells().is_power_of_two());
             prop_assert!(layout.bulk().is_power_of_two());
             prop_assert!(layout.max_body() * 4 <= layout.bulk());
@@ -236,7 +255,7 @@ mod tests {
     #[test]
     fn sizes_follow_the_number_of_tasks() {
         let sizes = |tasks| {
-            let layout = Layout::new(tasks, 1).unwrap();
+            let layout = Layout::with_bulk(tasks, 1, 1 << 20).unwrap();
             (layout.cells(), layout.bulk(), layout.max_body())
         };
         assert_eq!(sizes(1), (256, 1 << 20, 64 << 10));
@@ -245,6 +264,20 @@ mod tests {
         assert_eq!(sizes(8), (256, 128 << 10, 32 << 10));
         assert_eq!(sizes(16), (256, 64 << 10, 16 << 10));
         assert_eq!(sizes(MAX_TASKS), (16, 32 << 10, 8 << 10));
+    }
+
+    #[test]
+    fn bulk_areas_follow_the_cache() {
+        let bulk = |tasks, task_bulk| Layout::with_bulk(tasks, 1, task_bulk).unwrap().bulk();
+        assert_eq!(
+            [2, 3, 4, 8, 16].map(|tasks| bulk(tasks, 2 << 20)),
+            [2048, 1024, 512, 256, 128].map(|k| k << 10)
+        );
+        assert_eq!(
+            [2, 4, 8, 16].map(|tasks| bulk(tasks, 4 << 20)),
+            [4096, 1024, 512, 128].map(|k| k << 10)
+        );
+        assert!(TASK_BULK.contains(&task_bulk()));
     }
 
     #[test]
@@ -271,7 +304,7 @@ mod tests {
     #[test]
     fn one_context_lies_where_it_always_has() {
         let places = |tasks| {
-            let layout = Layout::new(tasks, 1).unwrap();
+            let layout = Layout::with_bulk(tasks, 1, 1 << 20).unwrap();
             [
                 layout.plane_at(0),
                 layout.task_at(tasks - 1),
