@@ -53,6 +53,12 @@ pub(crate) use workspace::{InUse, Parts};
 
 /// An intra- or intercommunicator. Several threads may call its methods at once. As MPI requires, all members make the
 /// collective calls on one communicator in the same order.
+///
+/// # Errors of collective calls
+/// [`Error::Kind`] if the call is for the other kind of communicator (intra or inter); the errors of the function of
+/// the same name in [`collective`](crate::collective), or in [`inter`](crate::collective::inter); [`Error::Buffer`],
+/// [`Error::Layout`] or [`Error::Datatype`] if the elements do not lie in the buffers; and for reductions those of
+/// [`Op::check`](crate::op::Op::check). In all these cases nothing was sent, and the call does not count.
 #[derive(Clone)]
 pub struct Communicator(Arc<Inner>);
 

@@ -1,5 +1,5 @@
-//! The meaning of MPI's calls, without Rust types and without C handles: groups, communicators, topologies,
-//! datatypes, operations, collectives.
+//! MPI's concepts, independent of Rust's types and of C's handles: groups, communicators, topologies, datatypes,
+//! operations, collectives.
 //!
 //! The interfaces for users (`mpj` for Rust) translate their callers' types into those of this crate, and contain no
 //! algorithms of their own. This crate works on bytes; its caller states the kind of the elements. *Job ranks* are the

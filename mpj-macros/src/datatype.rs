@@ -1,4 +1,4 @@
-//! From a structure to its datatype: what `#[derive(mpj::Datatype)]` expands to.
+//! Generates the code of `#[derive(mpj::Datatype)]`, which describes a structure as a datatype.
 //!
 //! The expansion asks the compiler for the offset of every field and its type for the rest, so it knows nothing of how
 //! the structure lies in memory. An array is taken apart here, since arrays of structures with padding are no
@@ -11,7 +11,7 @@ use syn::{
     Data, DeriveInput, Error, Field, Fields, Generics, Index, Member, Result, Type, parse_quote,
 };
 
-/// What the derive adds to `structure`.
+/// Returns the code that the derive adds to `structure`.
 ///
 /// # Errors
 /// An enumeration, a union, or a field whose type is written as one that is no element.
@@ -123,7 +123,7 @@ fn datatype(written: &Type) -> TokenStream {
     }
 }
 
-/// What a field is called.
+/// Returns the name or the index of a field.
 fn member(place: usize, field: &Field) -> Member {
     match &field.ident {
         Some(name) => Member::Named(name.clone()),

@@ -1,4 +1,4 @@
-//! From the function of the user to a test of libtest.
+//! Turns the user's function into a test of libtest.
 //!
 //! The user's function moves, as it is but without its attributes, into a function of the same name
 //! that libtest runs. All attributes stay with that one, so `#[ignore]`, `#[should_panic]` and
@@ -11,7 +11,7 @@ use syn::{Error, FnArg, ItemFn, Result, Signature, Type};
 
 use crate::options::Options;
 
-/// What the attribute makes of `function`.
+/// Returns the test that the attribute makes of `function`.
 ///
 /// # Errors
 /// Options that are not legal; a function that cannot be a test.
@@ -60,7 +60,7 @@ fn case(name: &str, options: &Options) -> TokenStream {
     }
 }
 
-/// Whether the type is borrowed, also where a macro or the author wrapped it.
+/// Returns whether the type is a reference, perhaps wrapped by a macro or in parentheses.
 fn is_reference(written: &Type) -> bool {
     match written {
         Type::Group(inside) => is_reference(&inside.elem),

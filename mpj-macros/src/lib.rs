@@ -1,10 +1,10 @@
 //! The attribute `#[mpj::test]` and the derive `mpj::Datatype`. Programs use them through `mpj`, where they are
-//! documented; what they expand to calls `mpj::testing` and `mpj::derive`.
+//! documented. The code that they generate calls `mpj::testing` and `mpj::derive`.
 //!
 //! ```text
-//!  options     what stands in the brackets of the attribute, checked
-//!  expansion   from the function of the user to a test of libtest
-//!  datatype    from a structure to its datatype
+//!  options     parses and checks the arguments of the attribute
+//!  expansion   turns the user's function into a test of libtest
+//!  datatype    implements `mpj::Datatype` for a structure
 //! ```
 
 use proc_macro::TokenStream;

@@ -1,4 +1,4 @@
-//! What stands in the brackets of the attribute: `ranks = 4, timeout = "10s", backend = "eager"`.
+//! The arguments of the attribute: `ranks = 4, timeout = "10s", backend = "eager"`.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Parses what stands in the brackets.
+    /// Parses the attribute's arguments.
     ///
     /// # Errors
     /// An option that is unknown, missing, given twice, or has no legal value, with its place.

@@ -32,7 +32,7 @@
 //! [`split_blocks_mut`]), [`Strided`] elements of a slice, and with the feature `ndarray` arrays and views of that
 //! crate; see [`SendBuffer`]. Long messages are fastest from memory of [`alloc_buffer`].
 //!
-//! # Ends
+//! # Leaving the job
 //!
 //! Dropping the [`World`] ends the rank's part in the job: it waits until all other ranks do the same, as
 //! MPI_Finalize does. It does not wait if the thread is panicking or if its last call on the world failed; it then

@@ -76,7 +76,7 @@ impl RankDevice {
         error
     }
 
-    /// Returns the error that counts if this thread drops the world now.
+    /// Returns the error with which the world would end now.
     pub fn complaint(&self) -> Option<String> {
         self.complaints.of_leaving()
     }
@@ -171,7 +171,7 @@ impl Complaints {
         latest
     }
 
-    /// Returns the error that counts if this thread leaves now: see the module.
+    /// Returns the error with which the world would end if this thread dropped it now: see the head of the file.
     fn of_leaving(&self) -> Option<String> {
         let this = thread::current().id();
         let gone_on_after = match GONE_ON.get() {

@@ -167,6 +167,7 @@ impl<T: Datatype> Drop for Request<T> {
 impl PointToPoint {
     /// Starts to send `data` (MPI_Isend).
     ///
+    /// # Errors
     /// As [`PointToPoint::send`]; `data` is then dropped.
     ///
     /// ```

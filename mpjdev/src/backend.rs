@@ -28,7 +28,7 @@ pub(crate) struct Outbound {
     pub data: Source,
     /// Whether the send completes only when the matching receive has begun (MPI_Ssend).
     pub synchronous: bool,
-    /// When it was called, if it is timed.
+    /// Start time of the send, if it is timed.
     pub since: Option<Instant>,
 }
 
@@ -43,8 +43,8 @@ pub(crate) trait Backend {
         message: Outbound,
     ) -> Result<u64, LapiError>;
 
-    /// Moves the data of the early message `early` into `into`, at once or later, for the receive `key` that has matched
-    /// it. The message came by this protocol and has already left the early-send queue.
+    /// Moves the data of the early message `early` into `into`, at once or later, for the receive `key` that has
+    /// matched it. The message came by this protocol and has already left the early-send queue.
     fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink);
 }
 

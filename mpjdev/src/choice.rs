@@ -20,7 +20,8 @@ use crate::state::State;
 const SHARED_FROM: usize = 256 << 10;
 
 impl<A: Adapter> Device<A> {
-    /// Returns the protocol for a message under the present circumstances, and notes in the message whether it is timed.
+    /// Returns the protocol for a message under the present circumstances, and notes its start time in the message if
+    /// it is timed.
     pub(crate) fn protocol_of(
         &self,
         session: &mut Session<A, State>,
@@ -46,7 +47,7 @@ impl<A: Adapter> Device<A> {
     fn is_cheaper(&self, session: &mut Session<A, State>, message: &mut Outbound) -> bool {
         let (dest, len) = (message.dest, message.data.len());
         let is_alone = session.is_clear(dest) && session.state.exposed[dest as usize] == 0;
-        // Where ranks take turns on a processor, times tell who had it.
+        // Where ranks take turns on a processor, times depend mostly on which rank had it.
         if self.shares_processors() {
             return len >= SHARED_FROM && is_alone && !session.stores_past_caches(dest);
         }

@@ -4,18 +4,20 @@
 //! nothing here is a constant of a machine. `choice.rs` asks for each long message; `timing.rs` passes the times.
 //!
 //! - PC1: for each destination, sizes are divided into classes by powers of two, from [`FROM`] on. A class has an
-//!   estimate for each protocol, in femtoseconds per byte. It falls to a lower time at once, since what was possible once
-//!   mostly is again. It rises by an eighth of the difference, and at most by an eighth of itself: one interrupted
-//!   message says little.
-//! - PC2: a class begins with eager messages, until the time of one has counted, so that a receive of this destination
-//!   was posted ahead. Two ranks that always first send to each other, then receive, thus stay with eager. Then, and
-//!   whenever a pause has passed, a burst goes by the other protocol, of which the last ones count. The pause is so long
-//!   that bursts cost about one part in a hundred.
-//! - PC3: rendezvous is taken if its estimate is clearly below that of eager, and left if it is not so clear any more. The
-//!   bias is for what no time shows: after a rendezvous the sender's next stores into its buffer miss its cache.
-//! - PC4: nothing is learned from messages that follow one another: an eager one behind which nothing has come from
-//!   anybody may still be on its way. They go by rendezvous only if it takes less than half of the time for single ones,
-//!   since eager keeps both ends busy. So an eager burst in a stream does not end before something comes back.
+//!   estimate for each protocol, in femtoseconds per byte. It falls to a lower time at once, since a time that was
+//!   possible once is mostly possible again. It rises by an eighth of the difference, and at most by an eighth of
+//!   itself: one interrupted message says little.
+//! - PC2: a class begins with eager messages, until the time of one has counted, which shows that the destination posts
+//!   receives ahead. Two ranks that always first send to each other, then receive, thus stay with eager. Then, and
+//!   after every pause, a burst of messages goes by the other protocol; the times of the last ones count. The pause is
+//!   so long that bursts cost about one part in a hundred.
+//! - PC3: rendezvous is chosen once its estimate is clearly below that of eager, and given up once that is not so clear
+//!   any more. This bias against rendezvous stands for a cost that the times do not contain: after a rendezvous the
+//!   sender's next stores into its buffer miss its cache.
+//! - PC4: nothing is learned from messages that follow one another. As long as nothing has come from anybody after an
+//!   eager message, that message may still be on its way. Messages that follow one another go by rendezvous only if it
+//!   takes less than half of the time for single ones, since eager keeps both ends busy. So an eager burst in a stream
+//!   does not end before something comes back.
 
 use std::time::Duration;
 
@@ -31,7 +33,7 @@ const BURST: u8 = 4;
 const COUNTED: u8 = 2;
 /// Bounds of the pause between two bursts, in messages.
 const PAUSE: [u64; 2] = [64, 2000];
-/// The pause after a burst that told nothing: its messages were not alone after all, or came too early.
+/// The pause after a burst from which nothing was learned: its messages were not alone after all, or came too early.
 const UNTOLD: u16 = 256;
 /// How many times in a row must speak for the other protocol before it is taken.
 const DOUBTS: u8 = 3;
@@ -39,7 +41,7 @@ const DOUBTS: u8 = 3;
 /// before a burst.
 const EVERY: u16 = 16;
 
-/// For each destination, what messages of each size have taken.
+/// For each destination and size, the times that messages have taken.
 #[derive(Debug, Default)]
 pub(crate) struct Costs {
     /// By rank; made with the first long message to it.
@@ -111,7 +113,7 @@ impl Costs {
         self.peer(dest).unheard = None;
     }
 
-    /// Takes note of what a message took, from the call until the receiver had all of it.
+    /// Takes note of the time that a message took, from the call until the receiver had all of it.
     pub fn learn(&mut self, dest: u32, len: usize, protocol: Protocol, took: Duration) {
         let per_byte = took.as_nanos() * 1_000_000 / len.max(1) as u128;
         let class = &mut self.peer(dest).classes[index(len)];

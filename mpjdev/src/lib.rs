@@ -13,7 +13,7 @@
 //!    transport_lapi::Context<A, State>
 //! ```
 //!
-//! The device uses MPI's words: rank, source, tag, context, envelope, request, status. It moves bytes; the layer
+//! The device uses MPI's terms: rank, source, tag, context, envelope, request, status. It moves bytes; the layer
 //! above adds element types. A program that uses the device directly, as programs of mpjdev do, composes its messages
 //! in a [`Buffer`], which describes its contents. The device uses transport-lapi's public interface and never an
 //! adapter.

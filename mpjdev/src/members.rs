@@ -103,8 +103,8 @@ impl<A: Adapter> Device<A> {
         Ok(())
     }
 
-    /// Removes the members of `context`, in which there must be no further communication. Does nothing if the device has
-    /// failed, which keeps them until it is dropped.
+    /// Removes the members of `context`, in which there must be no further communication. Does nothing if the device
+    /// has failed, which keeps them until it is dropped.
     pub fn clear_members(&self, context: u32) {
         let Ok(mut session) = self.session() else { return };
         let before = session.state.losses.members.set(context, None);

@@ -115,8 +115,8 @@ impl State {
         }
     }
 
-    /// Returns whether a handler has found a violation. Each look of a wait asks this, and so notes the time for a message
-    /// that is timed.
+    /// Returns whether a handler has found a violation. Each look of a wait asks this, and so notes the time for a
+    /// message that is timed.
     #[inline(always)]
     pub(crate) fn has_trouble(&mut self) -> bool {
         self.needs_attention && self.attend()

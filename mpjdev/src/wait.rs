@@ -315,7 +315,8 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<'_, W
     }
 }
 
-/// Waits for the end of one operation. The answer is whether it has succeeded. If so, the numbers of its status are here.
+/// Waits for the end of one operation. The answer is whether it has succeeded. If so, the numbers of its status are
+/// here.
 ///
 /// They do not lie side by side, so that they are also read one by one, as they were written just before: a load of
 /// both would wait until the two stores have left the processor's buffer.

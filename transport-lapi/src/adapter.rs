@@ -13,20 +13,20 @@
 //! - A1: frames from one origin to one target arrive whole, once, and in the order offered.
 //! - A2: no method blocks, and none calls back into the transport. Only [`OneSided::conceal`] may wait for a copy out
 //!   of the region to end.
-//! - A3: [`Post::Full`] means that nothing was taken. The caller polls and offers the same frame again.
+//! - A3: [`Post::Full`] means that the frame was not sent. The caller polls and offers the same frame again.
 //! - A4: a frame that was taken reaches its target as long as the target polls. If its body was copied
 //!   ([`Post::Taken`]), the sender need not call the adapter again; if its body is still read ([`Post::Leaving`]), the
 //!   sender must poll too.
-//! - A5: a task that announced on its [`Doorbell`] and then polled without finding anything is woken by every frame
-//!   that reaches it later.
+//! - A5: a task that announced a sleep on its [`Doorbell`] and then polled without finding anything is woken by every
+//!   frame that reaches it later.
 //! - A6: a task whose last `try_send` to a target returned [`Post::Full`] after it had announced is woken when there is
 //!   room. Polls of the target make room.
 //! - A7: a shared get lasts from [`SharedGets::begin`] until [`SharedGets::advance`] has returned [`Advance::Complete`]
 //!   or an error, or [`SharedGets::end`] has returned `true`. Outside that time nobody writes into its region. The
 //!   target reads its own memory only inside [`SharedGets::help`]. The get completes whether or not the target helps. A
 //!   task that announced while the get was [`Advance::Waiting`] is woken.
-//! - A8: the bytes that a get brings are what the region contained while it was exposed. A get during which its target
-//!   has withdrawn ends with [`AdapterError::PeerLost`].
+//! - A8: the bytes that a get delivers are those that the region contained while it was exposed. A get during which its
+//!   target has withdrawn ends with [`AdapterError::PeerLost`].
 //! - A9: the memory of an offered body is read only until the call returns or, after [`Post::Leaving`], until
 //!   [`Events::left`] reports its ticket. The memory that a get fills is written only until the call returns or, after
 //!   [`Transfer::Started`], until [`Events::got`] reports its ticket. Once [`Adapter::withdraw`] has returned `true`,
@@ -71,7 +71,7 @@ pub enum GetKind {
     CrossMemoryAttach,
 }
 
-/// Result of [`Adapter::try_send`]: full is a value, not an error.
+/// Result of [`Adapter::try_send`]. A lack of room is a value, not an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Post {
@@ -80,7 +80,7 @@ pub enum Post {
     /// The frame is on its way, but its body, which is not empty, is still read until [`Events::left`] reports its
     /// ticket (A9).
     Leaving,
-    /// No room now; nothing was taken.
+    /// No room now; the frame was not sent.
     Full,
 }
 

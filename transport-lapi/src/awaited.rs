@@ -1,8 +1,8 @@
 //! What a thread waits for: how to check for it, and how to describe it.
 //!
 //! A wait calls [`Awaited::look`] after every round of progress. It calls [`Awaited::note`] only when it has lasted so
-//! long that the thread goes to sleep, and publishes the result, so that a person who asks why the job stands still can
-//! be told. So the note costs nothing where messages arrive soon.
+//! long that the thread goes to sleep, and publishes the result for reports about a job that stands still. So the note
+//! costs nothing where messages arrive soon.
 //!
 //! - AW1: a wait is published as asleep after the thread's last look and before it sleeps, and withdrawn after the
 //!   thread has woken and before it does anything else, all under the session's lock. So while it is published the
@@ -50,7 +50,7 @@ pub trait Awaited<A: Adapter, S> {
     }
 
     /// Returns whether this answer means that the event can never happen. The wait then stays published, so that a
-    /// report can tell what the others were doing.
+    /// report can show what the others were doing.
     fn is_failure(&self, session: &Session<A, S>, answer: &Self::Answer) -> bool {
         let _ = (session, answer);
         false
@@ -101,7 +101,7 @@ pub(crate) enum Notice {
 }
 
 impl Notice {
-    /// Publishes what `awaited` is (AW1), unless it is published already. The caller holds the lock.
+    /// Publishes what `awaited` waits for (AW1), unless it is published already. The caller holds the lock.
     #[cold]
     pub(crate) fn post<A: Adapter, S>(
         &mut self,

@@ -162,7 +162,7 @@ pub trait Keyword: Copy + PartialEq + Sized + 'static {
 /// `MPJ_BACKEND`: which protocol carries the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BackendChoice {
-    /// The message's size decides.
+    /// One of the two below, chosen for each message by its size and by circumstances.
     #[default]
     Auto,
     /// Envelope and data in one amsend.
@@ -184,7 +184,7 @@ pub enum GetMode {
     Auto,
     /// `process_vm_readv`; start-up fails if the kernel refuses it.
     Cma,
-    /// The reference get, built from active messages.
+    /// A get built from active messages.
     Am,
 }
 
@@ -310,7 +310,7 @@ impl Settings {
         Self::from_lookup(&environment)
     }
 
-    /// The same for a rank to which its launcher gives these variables, which override the environment.
+    /// Reads the environment, overridden by variables that the launcher sets.
     ///
     /// # Errors
     /// As [`Settings::from_env`].

@@ -1,4 +1,5 @@
-//! The dispatcher: what happens when a frame arrives.
+//! The dispatcher, which handles the frames that arrive.
+//!
 //! - E1: frames from one origin are dispatched in the order of arrival, by the thread that holds the session; so header
 //!   handlers run in the order of sending.
 //! - E2: at most one message per origin is being reassembled, since a lane sends one message after another. Until its
@@ -297,8 +298,7 @@ impl<S> Engine<S> {
         self.outbox.is_idle() && self.thread.is_none()
     }
 
-    /// Performs what follows the operations that have ended, also those that end meanwhile; returns how many there
-    /// were.
+    /// Runs all due follow-up actions and returns their number.
     pub fn run_ready(&mut self, state: &mut S) -> Result<usize, LapiError> {
         let (mut done, mut trouble) = (0, None);
         let due = Due { origin: self.task, counters: RemoteCounters::default() };

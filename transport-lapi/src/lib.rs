@@ -5,17 +5,17 @@
 //! ```text
 //!        clients (mpjdev)
 //!   ─────────────────────────────────────────────
-//!    Context ── Session      one task's window on the job, and its locked view
+//!    Context ── Session      one task's access to the job; the same, locked
 //!       │ amsend · get · counters · fence · progress
 //!    Engine                  dispatcher: header handlers, reassembly, completion
 //!       │ wire               packets: pure codec
-//!   ───┼───────────────────── the seam: `adapter::Adapter`
+//!   ───┼───────────────────── the interface `adapter::Adapter`
 //!    layers::Fault           an adapter around an adapter
 //!    adapters::threads       ranks are threads; rings on the heap
 //!    adapters::shm           ranks are processes; rings in one memfd
 //! ```
 //!
-//! The words are LAPI's: *task*, *origin* (the caller's task), *target* (the other task), `uhdr` (the small user
+//! The terms are LAPI's: *task*, *origin* (the caller's task), *target* (the other task), `uhdr` (the small user
 //! header in the first packet), `udata` (the data). LAPI_Probe is called [`Session::progress`], because *probe*
 //! belongs to MPI.
 //!

@@ -12,8 +12,8 @@ use crate::adapter::TaskId;
 use crate::config::WaitMode;
 
 /// With more tasks than processors: turns of polling before the first yield, and between two yields. They take about as
-/// long as a short message from a running task and its answer; what does not come meanwhile comes from a task that needs
-/// the processor.
+/// long as a short message from a running task and its answer; what does not come meanwhile comes from a task that
+/// needs the processor.
 const SHORT_SPIN: u32 = 14;
 /// Yields before the sleep.
 const YIELDS: u32 = 50;
@@ -76,8 +76,8 @@ impl Pace {
         origin.filter(|_| self.shares && turns < ALONE)
     }
 
-    /// Returns the number of idle turns to go on with where a wait polls on after a yield: the next yield comes after
-    /// half as many polls as the first.
+    /// Returns the number of idle turns from which a wait counts on if it keeps polling after a yield. It is such that
+    /// the next yield comes after half as many polls as the first.
     #[inline]
     pub fn polls_on(self, idle: u32) -> u32 {
         if self.sleeps && !self.shares { self.spins / 2 } else { idle }

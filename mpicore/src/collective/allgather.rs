@@ -12,7 +12,6 @@ use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, doublings}
 /// in the output. `receive` is the number of elements in each block of the output.
 ///
 /// # Errors
-/// # Errors
 /// [`CollectiveError::Count`] if the blocks together have more than `i64::MAX` elements.
 pub fn allgather(
     member: Member,

@@ -4,10 +4,7 @@
 //! A count is in elements of the buffer that it is passed with. If a buffer is an option, `None` is MPI_IN_PLACE.
 //! Buffers that are used only at the root may be [`Input::none`] or [`Output::none`] on other ranks.
 //!
-//! Errors of all calls: [`Error::Kind`] on an intercommunicator; those of the function of the same name in
-//! [`collective`]; [`Error::Buffer`], [`Error::Layout`] or [`Error::Datatype`] if the elements do not lie in the
-//! buffers; and for reductions those of [`Op::check`](crate::op::Op::check). In all these cases nothing was sent, and
-//! the call does not count.
+//! The documentation of [`Communicator`] states the errors of all calls.
 
 use mpjdev::Call;
 
@@ -100,7 +97,7 @@ impl Communicator {
     /// Returns on no rank before all ranks have called it: MPI_Barrier.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn barrier(&self) -> Result<Plan<'_>, Error> {
         let key = (Call::Barrier, [None; 4]);
         let schedule =
@@ -112,7 +109,7 @@ impl Communicator {
     /// time as the messages.
     ///
     /// # Errors
-    /// See the head of the file, and [`Plan::run`].
+    /// Those of [collective calls](Communicator#errors-of-collective-calls), and of [`Plan::run`].
     pub fn run_barrier(&self) -> Result<(), Error> {
         match collective::dissemination(self.intra("this barrier")?) {
             Some(rounds) => plan::run_without_data(self, Call::Barrier, self.next_number(), rounds),
@@ -123,7 +120,7 @@ impl Communicator {
     /// Copies `count` elements of the root's buffer to all ranks: MPI_Bcast.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn bcast(&self, buffer: Output, count: u64, root: u32) -> Result<Plan<'_>, Error> {
         let key = (Call::Bcast, [Some(root.into()), Some(count), None, None]);
         let build = |member| collective::bcast(member, root, count);
@@ -135,7 +132,7 @@ impl Communicator {
     /// used only at the root.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn gather(
         &self,
         send: Sent,
@@ -159,7 +156,7 @@ impl Communicator {
     /// root.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn gatherv(
         &self,
         send: Sent,
@@ -176,7 +173,7 @@ impl Communicator {
     /// is used only at the root.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn scatter(
         &self,
         input: Input,
@@ -201,7 +198,7 @@ impl Communicator {
     /// root.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn scatterv(
         &self,
         input: Input,
@@ -217,7 +214,7 @@ impl Communicator {
     /// Collects one block of each rank at all ranks: MPI_Allgather. `count` is that of each block of the output.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn allgather(&self, send: Sent, output: Output, count: u64) -> Result<Plan<'_>, Error> {
         let (input, sent) = sent(send);
         let key = (Call::Allgather, [sent, Some(count), None, None]);
@@ -229,7 +226,7 @@ impl Communicator {
     /// Like [`Communicator::allgather`], with blocks of different lengths: MPI_Allgatherv.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn allgatherv(
         &self,
         send: Sent,
@@ -245,7 +242,7 @@ impl Communicator {
     /// the output are equal, listed or typed.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn alltoall(
         &self,
         send: Option<(Input, Blocks<'_>)>,
@@ -277,7 +274,7 @@ impl Communicator {
     /// may work in place. Operands are combined in the order of ranks if the operation does not commute.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn reduce(
         &self,
         input: Option<Input>,
@@ -298,7 +295,7 @@ impl Communicator {
     /// Combines `count` elements of all ranks and gives the results to all: MPI_Allreduce. All get the same bits.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn allreduce(
         &self,
         input: Option<Input>,
@@ -326,7 +323,7 @@ impl Communicator {
     /// MPI_Reduce_scatter_block.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn reduce_scatter_block(
         &self,
         input: Option<Input>,
@@ -345,7 +342,7 @@ impl Communicator {
     /// Like [`Communicator::reduce_scatter_block`], with blocks of `counts[rank]` elements: MPI_Reduce_scatter.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn reduce_scatter(
         &self,
         input: Option<Input>,
@@ -362,7 +359,7 @@ impl Communicator {
     /// Combines, for each rank, `count` elements of the ranks up to that rank: MPI_Scan.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn scan(
         &self,
         input: Option<Input>,
@@ -379,7 +376,7 @@ impl Communicator {
     /// Combines, for each rank, `count` elements of the ranks before it; rank 0 gets nothing: MPI_Exscan.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn exscan(
         &self,
         input: Option<Input>,

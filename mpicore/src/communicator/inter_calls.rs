@@ -1,6 +1,5 @@
 //! Collective calls on intercommunicators (MPI-4.1 section 6.2.3): all data go to the other group. Each makes a
-//! [`Plan`], like those on intracommunicators in `calls.rs`, and has the same errors, with [`Error::Kind`] on an
-//! intracommunicator. Rooted calls take a [`Root`].
+//! [`Plan`], like those on intracommunicators in `calls.rs`. Rooted calls take a [`Root`].
 
 use mpjdev::Call;
 
@@ -24,7 +23,7 @@ impl Communicator {
     /// Waits until every rank of both groups has called it: MPI_Barrier.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn inter_barrier(&self) -> Result<Plan<'_>, Error> {
         let schedule = inter::barrier(self.inter_member()?);
         self.plan_once(Call::Barrier, schedule, (Input::none(), Output::none()), None)
@@ -33,7 +32,7 @@ impl Communicator {
     /// Copies `count` elements of the root's buffer to the other group: MPI_Bcast.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn inter_bcast(&self, buffer: Output, count: u64, root: Root) -> Result<Plan<'_>, Error> {
         let schedule = inter::bcast(self.inter_member()?, root, count)?;
         self.plan_once(Call::Bcast, schedule, (Input::none(), buffer), None)
@@ -43,7 +42,7 @@ impl Communicator {
     /// blocks. Only the root uses the blocks, and only the other group the input.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn inter_gather(
         &self,
         (input, count): (Input, u64),
@@ -60,7 +59,7 @@ impl Communicator {
     /// listed blocks. Only the root uses the blocks, and only the other group the output.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn inter_scatter(
         &self,
         input: Input,
@@ -77,7 +76,7 @@ impl Communicator {
     /// listed blocks, one for each rank of the other group.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn inter_allgather(
         &self,
         (input, count): (Input, u64),
@@ -93,7 +92,7 @@ impl Communicator {
     /// MPI_Alltoallw for equal, listed or typed blocks.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn inter_alltoall(
         &self,
         (input, sent): (Input, Blocks<'_>),
@@ -107,7 +106,7 @@ impl Communicator {
     /// the other group the input.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn inter_reduce(
         &self,
         input: Input,
@@ -124,7 +123,7 @@ impl Communicator {
     /// Combines `count` elements of each group, for all ranks of the other: MPI_Allreduce.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn inter_allreduce(
         &self,
         input: Input,
@@ -141,7 +140,7 @@ impl Communicator {
     /// and MPI_Reduce_scatter_block. `counts` are those of this rank's group.
     ///
     /// # Errors
-    /// See the head of the file.
+    /// Those of [collective calls](Communicator#errors-of-collective-calls).
     pub fn inter_reduce_scatter(
         &self,
         input: Input,

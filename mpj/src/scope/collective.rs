@@ -39,8 +39,8 @@ impl<B: Borrow> ScopedCollective<'_, '_, B> {
     /// Waits until the call is complete on this rank, and returns the borrow of the results (MPI_Wait).
     ///
     /// # Errors
-    /// # Errors
     /// As the blocking form of the call.
+    ///
     /// ```
     /// mpj::local::run(2, |world| {
     ///     let mut all = [9; 2];

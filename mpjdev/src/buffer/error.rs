@@ -88,7 +88,7 @@ pub enum WrongState {
     NoSection,
 }
 
-/// What there is too little of to read.
+/// What ran out while reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Underflow {

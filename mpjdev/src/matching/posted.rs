@@ -1,5 +1,5 @@
-//! The posted-receive queue. While all receives have the same pattern, they are in a row, without links or look-ups;
-//! otherwise each is in the index of its class.
+//! The posted-receive queue. While all receives have the same pattern, they are in one array, the *row*, without links
+//! or look-ups; otherwise each is in the index of its class.
 //!
 //! Most programs post receives of one pattern at a time, or one receive. Used by [`super::Matcher`], whose invariants
 //! M4 and M5 it maintains.

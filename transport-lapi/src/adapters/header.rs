@@ -1,4 +1,5 @@
-//! The facts at the start of a segment, by which a task recognises the segment of its job.
+//! The facts at the start of a segment: a magic number, a version and the sizes of the job, by which a task recognises
+//! the segment of its job.
 //!
 //! The launcher writes them; [`crate::adapters::shm`] checks them before it maps anything. This file only does
 //! arithmetic on a copied array of bytes. There is one test for each fact that can be wrong.

@@ -22,8 +22,8 @@
 //! - U4: a target that could not write returns its slice together with the count, and helps no more. The origin copies
 //!   that slice.
 //! - U5: the words are untrusted. They are checked before they are used, and an impossible count ends the get with an
-//!   error. The address is one in foreign memory, which this task cannot check; so a seal is stored with it, which
-//!   reveals damage to either.
+//!   error. The address is one in another task's memory, which this task cannot check; so a checksum, the seal, is
+//!   stored with it, which reveals damage to either.
 //! - U6: a get that fails or is ended early is over when the target has written what it had claimed. A process that is
 //!   gone writes nothing; one that is stopped in the middle of a slice delays the end until it continues or is gone.
 //!   Nothing here waits for that: callers try again.

@@ -1,4 +1,5 @@
-//! The reach of ranks that are processes of one host, and how they attach to the segment.
+//! Jobs whose ranks are processes of one host: how they attach to the segment, and how they access each other's memory
+//! (their [`Reach`]).
 //!
 //! The launcher makes one sealed memfd with [`create_segment`], and every rank inherits its descriptor: there is no
 //! name that could be leaked or taken by another process. [`LocalAdapter::attach`] maps it and waits for the other

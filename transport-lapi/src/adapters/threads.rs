@@ -1,4 +1,4 @@
-//! The reach of ranks that are threads of one process.
+//! Jobs whose ranks are threads of one process, and how these access each other's memory (their [`Reach`]).
 //!
 //! The rings are those of [`crate::adapters::shm`], on heap memory, so that doc tests, unit tests and Miri run the same
 //! code as a job of processes. One-sided reads copy from regions that their owners have exposed in a table. A task that

@@ -1,6 +1,6 @@
-//! What blocked ranks wait for: the vocabulary that ranks and launcher share.
+//! What blocked ranks wait for: the types in which ranks describe it to the launcher.
 //!
-//! The words are MPI's, since the launcher's user reads them. A thread that goes to sleep in a call publishes a
+//! The terms are MPI's, since the launcher's user reads them. A thread that goes to sleep in a call publishes a
 //! [`Wait`] in the job segment. A rank that is asked for its queues sends them over the control line. Everything read
 //! from the segment is untrusted.
 
@@ -333,8 +333,8 @@ impl Within {
         Self { before: OUTER.replace(Some(Outer { call, collective, alone: false })) }
     }
 
-    /// Begins the end of this rank's part. `alone` means that no other thread has access to the library any more. Such
-    /// threads then do not prevent the job from being in deadlock, whatever they do.
+    /// Marks the call in which this rank leaves the job. `alone` means that no other thread has access to the library
+    /// any more. Such threads then do not prevent the job from being in deadlock, whatever they do.
     pub fn end(alone: bool) -> Self {
         Self { before: OUTER.replace(Some(Outer { call: Call::Finish, collective: None, alone })) }
     }
