@@ -67,9 +67,9 @@ impl Gathering {
             return None;
         }
         let context = wait.context;
-        let told = |by: &Standing| members(by, context, standings.len(), rank);
-        let told = told(&standings[rank]).or_else(|| standings.iter().find_map(told));
-        let (members, name) = match told {
+        let listed = |by: &Standing| members(by, context, standings.len(), rank);
+        let listed = listed(&standings[rank]).or_else(|| standings.iter().find_map(listed));
+        let (members, name) = match listed {
             Some((members, name)) => (Some(members), name),
             None => {
                 let are_all = is_of_world(context);
