@@ -1,67 +1,80 @@
-//! Presents a run as Markdown: one table of all rows, or about ten rows with a picture that fit one
-//! screen.
+//! The summary of a run for a repository: some ten rows in Markdown, and a picture of ratios over message sizes.
 
-use mpj_bench_programs::X;
+use mpj_bench_programs::{Better, X};
 
 use super::plot::{LOOKS, Line, Plot};
 use super::table::{self, Cell};
 use super::words::{self, NOTHING};
 use crate::analysis::{self, Row, Table};
-use crate::model::{Face, Header, Run};
+use crate::model::{Header, Run};
+use crate::stats;
 
-/// The series and points of a summary, where measured.
-const SUMMARY: &[(&str, &[u64])] = &[
-    ("latency", &[8, 4 << 10, 64 << 10, 1 << 20]),
-    ("bandwidth", &[8, 64 << 10, 1 << 20]),
-    ("bibw", &[64 << 10]),
-    ("rate", &[8]),
-    ("wakeup", &[4000]),
-    ("startup", &[2]),
-    ("barrier", &[2]),
-    ("allreduce", &[8]),
+/// The series of a summary, where measured.
+const SERIES: &[&str] = &[
+    "latency",
+    "bandwidth",
+    "bibw",
+    "rate",
+    "wakeup",
+    "startup",
+    "barrier",
+    "bcast",
+    "reduce",
+    "allreduce",
+    "gather",
+    "scatter",
+    "allgather",
+    "alltoall",
 ];
 
-/// The series whose ratios the picture of a summary shows.
-const PICTURE: &[&str] = &["latency", "bandwidth", "bibw"];
+/// The largest number of rows of single points.
+const MOST: usize = 12;
 
-/// Returns all rows of all tables as one table.
-pub fn all(run: &Run, tables: &[Table]) -> String {
+/// Returns the summary in Markdown, with a link to the file `picture` if there is one.
+///
+/// It has the three [`points`] of each table, or two, or one. If even these make more than
+/// [`MOST`] rows, or none, each series has one row of geometric means.
+pub fn text(run: &Run, tables: &[Table], picture: Option<&str>) -> String {
     let header = &run.header;
-    let grids: Vec<_> = tables.iter().map(|table| table::grid(table, header)).collect();
-    let widest = grids.iter().max_by_key(|grid| grid.heads.len());
-    let heads = widest.map_or(&[][..], |grid| &grid.heads[1..]);
-    let mut out = about(header);
-    out += &head(&std::iter::once("What").chain(heads.iter().map(|it| &**it)).collect::<Vec<_>>());
-    for (grid, table) in grids.iter().zip(tables) {
-        for line in &grid.lines {
-            let what = what(table, &line.point);
-            let missing = heads.len() - line.cells.len();
-            let texts = line.cells.iter().map(text).chain(vec![String::new(); missing]);
-            out += &row(std::iter::once(what).chain(texts));
-        }
+    let ours = analysis::principal(header).map_or("", |place| &header.runtimes[place].label);
+    let heads = ["What", ours, "Best peer", &table::ratio_head(header)].map(escaped);
+    let tables: Vec<&Table> = chosen(tables).collect();
+    let with = |most| {
+        let rows = tables.iter().flat_map(|table| points(table, most).map(move |row| (table, row)));
+        rows.map(|(table, row)| beside_best(table, row, header)).collect::<Vec<_>>()
+    };
+    let is_right = |rows: &Vec<String>| (1..=MOST).contains(&rows.len());
+    let of_series = tables.chunk_by(|one, other| one.series == other.series);
+    let rows = [3, 2, 1].into_iter().map(with).find(is_right);
+    let rows = rows.unwrap_or_else(|| of_series.map(|tables| means(tables, header)).collect());
+    let mut out = about(header) + &row(heads) + "|---|---:|---:|---:|\n" + &rows.concat();
+    if let Some(picture) = picture {
+        out += &format!("\n![{}]({picture})\n", escaped(table::ratio_caption(header)));
     }
     out
 }
 
-/// Returns about ten rows, with a link to the picture in the file `picture`.
-pub fn summary(run: &Run, tables: &[Table], picture: &str) -> String {
-    let header = &run.header;
-    let mut out = about(header);
-    let ours = analysis::principal(header).map_or("", |place| &header.runtimes[place].label);
-    out += &head(&["What", ours, "Best peer", &table::ratio_head(header)]);
-    for (id, points) in SUMMARY {
-        let on_two = |it: &&Table| it.series.id == *id && it.ranks.is_none_or(|ranks| ranks == 2);
-        for table in tables.iter().filter(on_two) {
-            let rows = table.rows.iter().filter(|row| points.contains(&row.x));
-            out.extend(rows.map(|row| beside_best(table, row, header)));
-        }
-    }
-    out + &format!("\n![{}]({picture})\n", escaped(&table::ratio_caption(header)))
+fn chosen(tables: &[Table]) -> impl Iterator<Item = &Table> {
+    tables.iter().filter(|table| SERIES.contains(&table.series.id))
+}
+
+/// At most so many points of a table, those that tell most.
+fn points(table: &Table, most: usize) -> impl Iterator<Item = &Row> {
+    let telling = match (table.series.x, table.series.better) {
+        (X::Bytes, Better::Lower) => [8, 64 << 10, 4 << 10],
+        (X::Bytes, Better::Higher) => [64 << 10, 8, 4 << 10],
+        (X::Blocked, _) => [4000, 1_000_000, 30],
+        _ => [2, 4, 8],
+    };
+    let rows = telling.into_iter().filter_map(|x| table.rows.iter().find(|row| row.x == x));
+    let mut rows: Vec<&Row> = rows.take(most).collect();
+    rows.sort_by_key(|row| row.x);
+    rows.into_iter()
 }
 
 /// One row of a summary: our figure, the best peer's, and the ratio.
 fn beside_best(table: &Table, of: &Row, header: &Header) -> String {
-    let figure = |place: usize| text(&table::figure(of.cells[place].as_ref()));
+    let figure = |place: usize| text_of(&table::figure(of.cells[place].as_ref()));
     let ours = analysis::principal(header).map_or(NOTHING.to_owned(), figure);
     let (best, ratio) = match &of.ratio {
         Some(ratio) => {
@@ -74,19 +87,40 @@ fn beside_best(table: &Table, of: &Row, header: &Header) -> String {
     row([what(table, &table::point(table, of)), ours, best, ratio.trim_end().to_owned()])
 }
 
-/// Returns the picture of a summary: our time divided by the best peer's, over message sizes.
-pub fn picture(run: &Run, tables: &[Table]) -> String {
+/// The row of a series: geometric means over all its points, of our figures, of those of the best
+/// peer at each point, and of the ratios.
+fn means(tables: &[&Table], header: &Header) -> String {
+    let rows = || tables.iter().flat_map(|table| &table.rows);
+    let median = |row: &Row, place: usize| Some(row.cells[place].as_ref()?.median);
+    let ours = rows().filter_map(|row| median(row, analysis::principal(header)?));
+    let best = rows().filter_map(|row| median(row, row.ratio.as_ref()?.peer));
+    let ratios = rows().filter_map(|row| Some(row.ratio.as_ref()?.median));
+    let mean = |values: Vec<f64>, form: fn(f64) -> String| {
+        stats::geometric_mean(&values).map_or(NOTHING.to_owned(), form)
+    };
+    let series = tables[0].series;
+    let points = words::count(rows().count(), "point", "points");
+    row([
+        format!("{}, geometric mean of {points} ({})", series.title, series.unit),
+        mean(ours.collect(), words::figure),
+        mean(best.collect(), words::figure),
+        mean(ratios.collect(), words::ratio),
+    ])
+}
+
+/// Returns the picture of a summary: our time divided by the best peer's, over message sizes, for
+/// the largest number of ranks of each series. `None` if no series has such ratios.
+pub fn picture(run: &Run, tables: &[Table]) -> Option<String> {
     let header = &run.header;
-    let several = tables.iter().any(|it| it.face == Some(Face::Near))
-        && tables.iter().any(|it| it.face == Some(Face::Far));
-    let chosen = tables.iter().filter(|it| PICTURE.contains(&it.series.id) && it.rows.len() > 1);
-    let lines = chosen.enumerate().map(|(place, table)| {
-        let face = table.face.filter(|_| several).map(|face| format!(", {}", face.name()));
-        let label = table.series.title.to_owned() + &face.unwrap_or_default();
-        Line::of_ratios(table, header, place % LOOKS, label)
-    });
-    let plot = Plot { x: X::Bytes, unit: None, lines: lines.collect() };
-    plot.file(&table::ratio_caption(header))
+    let has_most_ranks = |it: &&Table| {
+        tables.iter().all(|other| other.series != it.series || other.ranks <= it.ranks)
+    };
+    let over_sizes = chosen(tables).filter(|it| it.series.x == X::Bytes && has_most_ranks(it));
+    let line = |it: &Table| Line::of_ratios(it, header, 0, table::name(it));
+    let lines = over_sizes.map(line).filter(|line| line.points.len() > 1).take(LOOKS);
+    let lines: Vec<Line> = lines.enumerate().map(|(look, line)| Line { look, ..line }).collect();
+    let plot = Plot { x: X::Bytes, unit: None, lines };
+    (!plot.lines.is_empty()).then(|| plot.file(&table::ratio_caption(header)))
 }
 
 /// Processor model, commit, date and command.
@@ -99,7 +133,7 @@ fn about(header: &Header) -> String {
     format!(
         "# {}\n\n{processor}, usable processors {cores}, commit {}, {}, {}. Medians with 95 % intervals; \
          ratios compare times, below 1 is faster.\n\n```console\n$ {}\n```\n\n",
-        escaped(&table::compared(header)),
+        escaped(table::compared(header)),
         fact("source tree"),
         header.started,
         words::count(header.rounds, "round", "rounds"),
@@ -118,13 +152,8 @@ fn what(table: &Table, point: &str) -> String {
     format!("{}, {at} ({})", table::name(table), series.unit)
 }
 
-fn text(cell: &Cell) -> String {
+fn text_of(cell: &Cell) -> String {
     format!("{} {}", cell.text, cell.interval).trim_end().to_owned()
-}
-
-fn head(heads: &[&str]) -> String {
-    let rule = "|---|".to_owned() + &"---:|".repeat(heads.len() - 1);
-    row(heads.iter().map(|head| escaped(head))) + &rule + "\n"
 }
 
 fn row(texts: impl IntoIterator<Item = String>) -> String {
@@ -132,7 +161,7 @@ fn row(texts: impl IntoIterator<Item = String>) -> String {
 }
 
 /// Escapes a text for any place in Markdown, including table cells.
-fn escaped(text: &str) -> String {
-    let line = text.replace(['\n', '\r'], " ");
+fn escaped(text: impl AsRef<str>) -> String {
+    let line = text.as_ref().replace(['\n', '\r'], " ");
     line.replace('&', "&amp;").replace('<', "&lt;").replace('|', "\\|").replace('`', "'")
 }
