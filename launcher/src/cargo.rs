@@ -134,7 +134,11 @@ pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<Request
 pub fn carry_out(request: Request) -> ExitCode {
     let error = match request {
         Request::Mpjrun(request) => return crate::carry_out(request),
-        Request::Run(request) => request.become_cargo(),
+        Request::Run(request) => request.command().map_or_else(
+            |error| error,
+            // Returns only if that fails.
+            |mut cargo| not_started("cargo run")(cargo.exec()),
+        ),
         Request::Bench(name, words) => become_bench(name, &words),
     };
     complain(format_args!("cargo mpj: {error}"));
@@ -142,12 +146,7 @@ pub fn carry_out(request: Request) -> ExitCode {
 }
 
 impl RunRequest {
-    /// Becomes cargo, which builds the program and starts the job. Returns only if that fails.
-    fn become_cargo(self) -> CargoError {
-        self.command()
-            .map_or_else(|error| error, |mut cargo| not_started("cargo run")(cargo.exec()))
-    }
-
+    /// The command of cargo that builds the program and starts the job.
     fn command(self) -> Result<Command, CargoError> {
         let mut command = cargo("run");
         // First: behind a word that is not an option, cargo takes all words for arguments of the program.

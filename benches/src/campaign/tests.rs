@@ -23,7 +23,7 @@ fn seen(header: &Header, near: usize, far: usize) -> Vec<Launch> {
 }
 
 #[test]
-fn rounds_are_added_until_every_face_that_was_seen_often_has_enough() {
+fn rounds_are_added_until_every_distance_that_was_seen_often_has_enough() {
     let info = |id: &str, ours| RuntimeInfo { id: id.to_owned(), label: id.to_owned(), ours };
     let header = Header {
         format: FORMAT,

@@ -74,7 +74,10 @@ fn points(table: &Table, most: usize) -> impl Iterator<Item = &Row> {
 
 /// One row of a summary: our figure, the best peer's, and the ratio.
 fn beside_best(table: &Table, of: &Row, header: &Header) -> String {
-    let figure = |place: usize| text_of(&table::figure(of.cells[place].as_ref()));
+    let figure = |place: usize| {
+        let Cell { text, interval } = table::figure(of.cells[place].as_ref());
+        format!("{text} {interval}").trim_end().to_owned()
+    };
     let ours = analysis::principal(header).map_or(NOTHING.to_owned(), figure);
     let (best, ratio) = match &of.ratio {
         Some(ratio) => {
@@ -150,10 +153,6 @@ fn what(table: &Table, point: &str) -> String {
         other => format!("{} {point}", other.head().to_lowercase()),
     };
     format!("{}, {at} ({})", table::name(table), series.unit)
-}
-
-fn text_of(cell: &Cell) -> String {
-    format!("{} {}", cell.text, cell.interval).trim_end().to_owned()
 }
 
 fn row(texts: impl IntoIterator<Item = String>) -> String {

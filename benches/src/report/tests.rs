@@ -177,8 +177,8 @@ fn the_comparison_with_an_earlier_run() {
     assert_eq!(baseline::text(&now, &then), golden);
     let mut far = now.clone();
     far.launches.iter_mut().for_each(|launch| launch.raw = FAR);
-    let other_face = baseline::text(&far, &then);
-    assert!(other_face.contains("of 0 figures"), "{other_face}");
+    let other_distance = baseline::text(&far, &then);
+    assert!(other_distance.contains("of 0 figures"), "{other_distance}");
 }
 
 /// The rows of a summary of the series with these names, and whether it has a picture.

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_without_one_face_tells_nothing() {
+    fn a_sample_without_one_distance_tells_nothing() {
         let near = Some((50.0, 60.0));
         let single = (Flow::Single, 64);
         assert_eq!(timed(&sample("latency", 2.0, near)), Some((single, (2.0, Distance::Near))));
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn only_samples_of_the_same_face_make_a_pair() {
+    fn only_samples_of_the_same_distance_make_a_pair() {
         let aspect = (Flow::Single, 64);
         let of = |value, raw| by_aspect(&[sample("latency", value, Some((raw, raw)))]);
         let mut pairs = Pairs::default();

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn one_face_that_disagrees_is_enough_to_keep_it() {
+    fn one_distance_that_disagrees_is_enough_to_keep_it() {
         let mut both = pairs(Distance::Near, 0.7, 0.7, &CALM);
         both.ratios.extend(pairs(Distance::Far, 1.0, 1.0, &CALM).ratios);
         assert_eq!(verdict(&both), Verdict::Margin);

@@ -41,8 +41,9 @@ pub(super) fn text(standings: &[Standing]) -> String {
     let mut misses: Vec<(bool, Differing, usize, String)> = Vec::new();
     for (rank, standing) in standings.iter().enumerate().filter(|(_, rank)| rank.is_alive) {
         let blocked = blocked(standing);
-        let messages: BTreeSet<EarlyMessage> =
-            early(standing).chain(sent_to(&sent, rank)).collect();
+        let to_rank = sent.iter().filter(|(peer, _)| *peer as usize == rank);
+        let to_rank = to_rank.map(|(_, message)| *message);
+        let messages: BTreeSet<EarlyMessage> = early(standing).chain(to_rank).collect();
         for wanted in posted(standing).chain(blocked.iter().copied()).collect::<BTreeSet<_>>() {
             let missing = |message| Some((differing(&wanted, message)?, *message));
             let mut of_wanted: Vec<_> = messages.iter().filter_map(missing).collect();
@@ -100,11 +101,6 @@ fn sent(standings: &[Standing]) -> Vec<(u32, EarlyMessage)> {
         }
     }
     sent
-}
-
-fn sent_to(sent: &[(u32, EarlyMessage)], rank: usize) -> impl Iterator<Item = EarlyMessage> {
-    let own = sent.iter().filter(move |(peer, _)| *peer as usize == rank);
-    own.map(|(_, message)| *message)
 }
 
 fn words(
