@@ -2,7 +2,7 @@
 //!
 //! - A launch counts as one value, the median of its raw figures, because several values of one
 //!   launch would not be independent.
-//! - Where the distance of the two processors matters ([`Face`]), near and far have separate
+//! - Where the distance of the two processors matters ([`Distance`]), near and far have separate
 //!   tables. Figures during which it changed are left out. A distance seen by less than a quarter
 //!   of the figures has no table. Series over ranks are not split.
 //! - A ratio compares times, even where figures are rates: below 1, [`principal`] is faster than
@@ -21,11 +21,11 @@ use std::collections::BTreeMap;
 use mpj_bench_programs::series::SERIES;
 use mpj_bench_programs::{Better, Series, X};
 
-use crate::model::{Face, Header, Run, RuntimeInfo, SELF, Sight};
+use crate::model::{Distance, Header, Run, RuntimeInfo, SELF, Sight};
 use crate::stats;
 use pairing::Moment;
 
-/// The smallest share of the figures that gives a [`Face`] its own table.
+/// The smallest share of the figures that gives a [`Distance`] its own table.
 const OFTEN: f64 = 0.25;
 
 /// The figures of one series for one number of ranks and one processor distance.
@@ -36,7 +36,7 @@ pub struct Table {
     /// The number of ranks; `None` if the series is over ranks.
     pub ranks: Option<usize>,
     /// The processor distance; `None` where it does not matter.
-    pub face: Option<Face>,
+    pub distance: Option<Distance>,
     /// The points, in ascending order.
     pub rows: Vec<Row>,
 }
@@ -97,7 +97,7 @@ pub enum Verdict {
 struct Place {
     series: usize,
     ranks: Option<usize>,
-    face: Option<Face>,
+    distance: Option<Distance>,
     x: u64,
 }
 
@@ -121,12 +121,12 @@ struct Figure {
 pub fn tables(run: &Run) -> Vec<Table> {
     let points: Vec<(Place, Point)> = points(run).into_iter().collect();
     let same_table = |(one, _): &(Place, Point), (other, _): &(Place, Point)| {
-        (one.series, one.ranks, one.face) == (other.series, other.ranks, other.face)
+        (one.series, one.ranks, one.distance) == (other.series, other.ranks, other.distance)
     };
     let tables = points.chunk_by(same_table).map(|points| Table {
         series: &SERIES[points[0].0.series],
         ranks: points[0].0.ranks,
-        face: points[0].0.face,
+        distance: points[0].0.distance,
         rows: points.iter().map(|(place, point)| row(*place, point, &run.header)).collect(),
     });
     let tables: Vec<Table> = tables.collect();
@@ -157,14 +157,14 @@ fn points(run: &Run) -> BTreeMap<Place, Point> {
             };
             let Some(value) = stats::median(&sample.values) else { continue };
             let over_ranks = SERIES[series].x == X::Ranks;
-            let face = match launch.sight(sample) {
+            let distance = match launch.sight(sample) {
                 _ if over_ranks => None,
-                Sight::One(face) => Some(face),
+                Sight::One(distance) => Some(distance),
                 Sight::Any => None,
                 Sight::Both => continue,
             };
             let ranks = (!over_ranks).then_some(launch.ranks);
-            let point = points.entry(Place { series, ranks, face, x: sample.x }).or_default();
+            let point = points.entry(Place { series, ranks, distance, x: sample.x }).or_default();
             point.figures.resize(runtimes.len(), Vec::new());
             point.oversubscribed |= launch.oversubscribed;
             let figures = &mut point.figures[runtime];

@@ -155,7 +155,7 @@ fn is_settled(header: &Header, bundle: &Bundle, launches: &[Launch]) -> bool {
     let own = launches.iter().filter(|it| it.benchmark == name && it.ranks == bundle.ranks());
     let run = Run { header: header.clone(), launches: own.cloned().collect() };
     let enough = header.rounds.min(stats::FEWEST);
-    analysis::tables(&run).iter().filter(|table| table.face.is_some()).all(|table| {
+    analysis::tables(&run).iter().filter(|table| table.distance.is_some()).all(|table| {
         let has_enough = |row: &&analysis::Row| row.launches() >= enough;
         2 * table.rows.iter().filter(has_enough).count() >= table.rows.len()
     })

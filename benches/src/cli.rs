@@ -58,10 +58,8 @@ pub struct Options {
     /// Write a page with charts
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write all rows as one table in Markdown
-    #[arg(long, value_name = "FILE")]
-    pub markdown: Option<PathBuf>,
-    /// Write about ten rows in Markdown, and a picture beside them: FILE.md and FILE.svg
+    /// Write some ten rows in Markdown, and a picture if several sizes are measured: FILE.md and
+    /// FILE.svg
     #[arg(long, value_name = "FILE.md")]
     pub summary: Option<PathBuf>,
     /// Compare with an earlier run, a file of --json

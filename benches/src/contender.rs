@@ -7,6 +7,7 @@ use std::process::Command;
 
 use mpj::BackendChoice;
 use mpj_bench_programs::order::THEN;
+use transport_lapi::config::Keyword;
 
 use crate::bundle::Bundle;
 use crate::catalogue;
@@ -39,14 +40,14 @@ pub struct Programs {
 impl Contender {
     /// Creates the contender for mpj with one backend.
     pub fn mpj(programs: &Programs, backend: BackendChoice) -> Self {
-        let id = name_of(backend).to_owned();
+        let id = backend.word().to_owned();
         let info = RuntimeInfo { label: format!("mpj {id}"), id, ours: true };
         Self { info, kind: Kind::Mpj { programs: programs.clone(), backend } }
     }
 
     /// Creates mpj as its own peer, to show the differences due to chance.
     pub fn mpj_again(programs: &Programs, backend: BackendChoice) -> Self {
-        let label = format!("mpj {} again", name_of(backend));
+        let label = format!("mpj {} again", backend.word());
         let info = RuntimeInfo { id: SELF.to_owned(), label, ours: false };
         Self { info, ..Self::mpj(programs, backend) }
     }
@@ -70,7 +71,7 @@ impl Contender {
             Kind::Peer { peer, worker } => peer.command(ranks, oversubscribed, worker),
             Kind::Mpj { programs, backend } => {
                 let mut command = Command::new(&programs.launcher);
-                command.args(["-n", &ranks.to_string(), "--backend", name_of(*backend)]);
+                command.args(["-n", &ranks.to_string(), "--backend", backend.word()]);
                 command.arg(&programs.worker);
                 command
             }
@@ -78,15 +79,6 @@ impl Contender {
         let words: Vec<_> = orders.iter().map(catalogue::arguments).collect();
         command.args(words.join(&THEN.to_owned()));
         command
-    }
-}
-
-/// Returns the name of a backend on the command line.
-pub fn name_of(backend: BackendChoice) -> &'static str {
-    match backend {
-        BackendChoice::Auto => "auto",
-        BackendChoice::Eager => "eager",
-        BackendChoice::Rendezvous => "rendezvous",
     }
 }
 

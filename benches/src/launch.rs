@@ -5,7 +5,6 @@
 //! and after each launch ends all its descendants. Hence there is only one launch at a time, and no
 //! other child process meanwhile.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -15,6 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mpj_bench_programs::{Library, Record, Sample};
+use procfs::process::Process;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
@@ -99,14 +99,10 @@ fn lines_of(child: &mut Child) -> Receiver<String> {
     let (send, lines) = mpsc::channel();
     let stdout = child.stdout.take().expect("it is piped");
     thread::spawn(move || {
-        let mut reader = BufReader::new(stdout);
-        let mut line = Vec::new();
-        while reader.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
-            let text = String::from_utf8_lossy(&line).into_owned();
-            if send.send(text).is_err() {
+        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+            if send.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
                 return;
             }
-            line.clear();
         }
     });
     lines
@@ -210,9 +206,8 @@ fn ending(status: Option<ExitStatus>, complete: bool, complaint: &str) -> Option
 
 /// Ends and reaps all descendants of this process.
 fn end_descendants() {
-    let me = rustix::process::getpid();
     for _ in 0..100 {
-        let left = children_of(me);
+        let left = children();
         if left.is_empty() {
             return;
         }
@@ -224,17 +219,9 @@ fn end_descendants() {
     }
 }
 
-/// The processes whose parent is `parent`, zombies included.
-fn children_of(parent: Pid) -> Vec<Pid> {
-    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    numbers.filter(|number| parent_of(*number) == Some(parent)).filter_map(Pid::from_raw).collect()
-}
-
-/// The parent of the process with this number.
-fn parent_of(number: i32) -> Option<Pid> {
-    let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-    // The name, in brackets, may contain any character.
-    let after_name = stat.rsplit_once(')')?.1;
-    Pid::from_raw(after_name.split_whitespace().nth(1)?.parse().ok()?)
+/// The children of this process, zombies included.
+fn children() -> Vec<Pid> {
+    let threads = Process::myself().and_then(|own| own.tasks()).into_iter().flatten().flatten();
+    let numbers = threads.filter_map(|thread| thread.children().ok()).flatten();
+    numbers.filter_map(|number| Pid::from_raw(number as i32)).collect()
 }

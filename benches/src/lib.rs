@@ -15,7 +15,7 @@
 //!   │
 //!  analysis     estimates and ratios (stats), pure
 //!   │
-//!  report       text, Markdown, a page
+//!  report       text, a page, a summary
 //! ```
 //!
 //! [`tune`] finds the values that suit the machine, with launches of the same kind.

@@ -4,6 +4,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
+use procfs::{CpuInfo, Current, Meminfo};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::model::PROCESSOR;
@@ -22,7 +23,7 @@ pub fn processors() -> Vec<usize> {
 pub fn facts() -> Vec<(String, String)> {
     let uname = rustix::system::uname();
     let release = uname.release().to_string_lossy().into_owned();
-    let page = rustix::param::page_size();
+    let (page, memory) = (rustix::param::page_size(), Meminfo::current());
     let processors = processors();
     let numbers: Vec<_> = processors.iter().map(ToString::to_string).collect();
     let facts = [
@@ -32,7 +33,7 @@ pub fn facts() -> Vec<(String, String)> {
         ("hyper-threading", line("/sys/devices/system/cpu/smt/control")),
         ("frequency governor", line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
         ("hypervisor", hypervisor()),
-        ("memory", entry("/proc/meminfo", "MemTotal")),
+        ("memory", memory.ok().map(|it| format!("{} kB", it.mem_total / 1024))),
         ("page size", Some(format!("{page} B"))),
         ("huge pages", line("/sys/kernel/mm/transparent_hugepage/enabled")),
         ("kernel", Some(format!("Linux {release}"))),
@@ -49,9 +50,9 @@ pub fn facts() -> Vec<(String, String)> {
 /// The model of the processor, with its numbers, since virtual machines may show one name for many
 /// models.
 fn processor() -> Option<String> {
-    let name = entry("/proc/cpuinfo", "model name")?;
+    let name = of_cpu("model name")?;
     let numbers = [("cpu family", "family"), ("model", "model"), ("stepping", "stepping")];
-    let number = |(key, word)| Some(format!("{word} {}", entry("/proc/cpuinfo", key)?));
+    let number = |(key, word)| Some(format!("{word} {}", of_cpu(key)?));
     let numbers = numbers.into_iter().filter_map(number);
     Some(std::iter::once(name).chain(numbers).collect::<Vec<_>>().join(", "))
 }
@@ -69,14 +70,9 @@ fn line(path: &str) -> Option<String> {
     text.lines().next().map(|line| line.trim().to_owned())
 }
 
-/// The value of the first `name: value` in a file.
-fn entry(path: &str, name: &str) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    let of_line = |line: &str| {
-        let (key, value) = line.split_once(':')?;
-        (key.trim() == name).then(|| value.trim().to_owned())
-    };
-    text.lines().find_map(of_line)
+/// What the kernel says of the first processor under this name.
+fn of_cpu(name: &str) -> Option<String> {
+    CpuInfo::current().ok()?.get_field(0, name).map(str::to_owned)
 }
 
 /// Environment variables of this process, inherited by ranks, that change the behaviour of a
@@ -100,7 +96,7 @@ fn source_tree() -> Option<String> {
 }
 
 fn hypervisor() -> Option<String> {
-    let flags = entry("/proc/cpuinfo", "flags")?;
+    let flags = of_cpu("flags")?;
     let is_guest = flags.split(' ').any(|flag| flag == "hypervisor");
     Some(if is_guest { "yes: processors are virtual" } else { "no" }.to_owned())
 }

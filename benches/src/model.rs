@@ -104,14 +104,14 @@ pub struct Launch {
 
 /// The distance of the two processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Face {
+pub enum Distance {
     /// They share a cache.
     Near,
     /// They do not share a cache.
     Far,
 }
 
-impl Face {
+impl Distance {
     /// Returns the distance that a raw cache-line time indicates.
     pub fn of(nanoseconds: f64) -> Self {
         if nanoseconds < NEAR_BELOW { Self::Near } else { Self::Far }
@@ -130,7 +130,7 @@ impl Face {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
     /// The same distance before and after.
-    One(Face),
+    One(Distance),
     /// The distance changed.
     Both,
     /// The distance does not matter: ranks are not pinned, or there is only one processor.
@@ -140,8 +140,8 @@ pub enum Sight {
 impl Sight {
     /// Derives it from the raw cache-line times before and after.
     pub fn of(raw: Option<(f64, f64)>) -> Self {
-        let faces = raw.map(|(before, after)| (Face::of(before), Face::of(after)));
-        match faces {
+        let distances = raw.map(|(before, after)| (Distance::of(before), Distance::of(after)));
+        match distances {
             Some((before, after)) if before == after => Self::One(before),
             Some(_) => Self::Both,
             None => Self::Any,

@@ -1,18 +1,18 @@
-//! Presents a run to readers: the same tables as text, Markdown and a page, with pictures. Pure.
+//! Presents a run to readers: tables as text and as a page with pictures, and a summary. Pure.
 //!
 //! ```text
 //!  analysis ─► table     one grid of texts for each table of figures
 //!                │
 //!      about     ├─► text, baseline     the terminal
-//!        │       ├─► markdown           files for a repository: all rows, or ten with a picture
+//!        │       ├─► summary ─ plot     some ten rows in Markdown and a picture, for a repository
 //!        └───────┴─► page ─ plot        one HTML file
 //! ```
 
 mod about;
 pub mod baseline;
-pub mod markdown;
 pub mod page;
 mod plot;
+pub mod summary;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,8 @@
 //! ```text
 //!  cargo mpj run -n 2 --release --example hello -- ARGS
 //!        │    options of the job: for the runner; all others: for cargo
-//!        ├── runner    refuses if the user's own configuration has a runner
-//!        └── becomes   cargo run --config target.'cfg(all())'.runner=[...] --release --example hello -- ARGS
+//!        ├── runner    refuses if the user names a runner too
+//!        └── becomes   cargo run --config target.TARGET.runner=[...] --release --example hello -- ARGS
 //!                           └── becomes   cargo-mpj as-mpjrun -n 2 PROGRAM ARGS
 //! ```
 //!
@@ -134,7 +134,11 @@ pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<Request
 pub fn carry_out(request: Request) -> ExitCode {
     let error = match request {
         Request::Mpjrun(request) => return crate::carry_out(request),
-        Request::Run(request) => request.become_cargo(),
+        Request::Run(request) => request.command().map_or_else(
+            |error| error,
+            // Returns only if that fails.
+            |mut cargo| not_started("cargo run")(cargo.exec()),
+        ),
         Request::Bench(name, words) => become_bench(name, &words),
     };
     complain(format_args!("cargo mpj: {error}"));
@@ -142,17 +146,11 @@ pub fn carry_out(request: Request) -> ExitCode {
 }
 
 impl RunRequest {
-    /// Becomes cargo, which builds the program and starts the job. Returns only if that fails.
-    fn become_cargo(self) -> CargoError {
-        self.command()
-            .map_or_else(|error| error, |mut cargo| not_started("cargo run")(cargo.exec()))
-    }
-
+    /// The command of cargo that builds the program and starts the job.
     fn command(self) -> Result<Command, CargoError> {
-        runner::refuse_others(target(&self.cargo))?;
         let mut command = cargo("run");
         // First: behind a word that is not an option, cargo takes all words for arguments of the program.
-        command.args(["--config", &runner::setting(&self.job)?]).args(self.cargo);
+        command.args(runner::settings(&self.job, &self.cargo)?).args(self.cargo);
         if !self.args.is_empty() {
             command.arg("--").args(self.args);
         }
@@ -160,22 +158,15 @@ impl RunRequest {
     }
 }
 
-/// The value of `--target` among options of cargo.
-fn target(cargo: &[OsString]) -> Option<String> {
-    let mut words = cargo.iter().map(|word| word.to_string_lossy());
-    let word = words.find(|word| *word == "--target" || word.starts_with("--target="))?;
-    word.strip_prefix("--target=").map(str::to_owned).or_else(|| words.next().map(Into::into))
-}
-
 /// Builds the program `name` of the benchmarks, `mpj-bench` or `mpj-tune`, with the programs that it starts, and
 /// becomes it, so that signals reach it and its exit code is the user's. Returns only if that fails.
 fn become_bench(name: &str, words: &[OsString]) -> CargoError {
-    let built = runner::refuse_others(None).and_then(|()| {
+    let built = runner::refuse_others(&[]).and_then(|_| {
         let mut build = cargo("build");
         build.args(["--release", "-p", "mpj-launcher", "-p", "mpj-bench"]);
         succeeded("cargo build", build.args(["--bin", "mpjrun", "--bin", "mpj-bench-rank"]))
     });
-    let run = ["--config", runner::NONE, "--release", "-p", "mpj-bench", "--bin", name, "--"];
+    let run = ["--release", "-p", "mpj-bench", "--bin", name, "--"];
     match built {
         Ok(_) => not_started("cargo run")(cargo("run").args(run).args(words).exec()),
         Err(error) => error,
@@ -204,13 +195,13 @@ enum CargoError {
     /// The compiler names no target that it builds for.
     #[error("rustc -vV names no host")]
     NoHost,
-    /// The user's configuration of cargo names another runner.
+    /// The user names another runner.
     #[error(
-        "{place} names a runner for this target, but cargo mpj is the runner here; leave that out, or build \
+        "{place} names a runner, but cargo mpj is the runner here; leave that out, or build \
          the program by cargo build and start it by mpjrun"
     )]
     Runner {
-        /// The variable or the file.
+        /// The variable, the word or the file.
         place: String,
     },
     /// A word of the command line is not text, and cargo's configuration takes only text.

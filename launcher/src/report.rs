@@ -57,7 +57,7 @@ pub(crate) fn of_verdict(
     snapshot: &Snapshot,
 ) -> String {
     let headline = cause::headline(ledger, verdict);
-    let mut standings = standing::told(ledger, snapshot, Some(stopped_at));
+    let mut standings = standing::of_all(ledger, snapshot, Some(stopped_at));
     let what_follows = match verdict {
         Verdict::Output(Broken::Closed) => return String::new(),
         Verdict::Output(_) => String::new(),
@@ -87,7 +87,7 @@ pub(crate) fn cause(ledger: &Ledger, failure: Failure) -> String {
 
 /// The state of a job that goes on, for SIGQUIT.
 pub(crate) fn on_request(ledger: &Ledger, snapshot: &Snapshot) -> String {
-    let standings = standing::told(ledger, snapshot, None);
+    let standings = standing::of_all(ledger, snapshot, None);
     let after = words::seconds_between(ledger.start(), snapshot.at);
     let headline = format!("mpjrun: state of the job {after} s after start\n");
     headline + &unjudged(ledger, snapshot, &standings)
@@ -100,7 +100,7 @@ pub(crate) fn on_standstill(
     lasted: Duration,
     launcher: u32,
 ) -> String {
-    let standings = standing::told(ledger, snapshot, None);
+    let standings = standing::of_all(ledger, snapshot, None);
     let lasted = lasted.as_secs_f64();
     let headline = format!(
         "mpjrun: no rank has made progress for {lasted:.0} s, and none computes: the job may hang; it \

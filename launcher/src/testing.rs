@@ -24,9 +24,7 @@ use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
-use rustix::thread::gettid;
-use transport_lapi::bootstrap::board::bystander_name;
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use transport_lapi::config::{self, BackendChoice};
 
 use crate::LaunchError;
@@ -63,7 +61,7 @@ impl Case {
     }
 }
 
-/// Runs this process's part of a test; in a rank, that is `body`.
+/// Runs a test: as launcher, or as one rank.
 ///
 /// # Panics
 /// In the process of the test, if the job fails: with the message of the rank that failed first, and the launcher's
@@ -121,21 +119,9 @@ fn variable(path: &str) -> String {
 #[expect(clippy::print_stdout, reason = "the transcript waits for it")]
 fn run_rank(body: impl FnOnce()) -> i32 {
     println!("{START}");
-    declare_main_a_bystander();
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(()) => 0,
         Err(_) => PANICKED,
-    }
-}
-
-/// Marks libtest's main thread, unless it is this one: it waits for the test and never communicates. If it cannot be
-/// renamed, only the timeout of the test ends a deadlock.
-fn declare_main_a_bystander() {
-    let main = getpid();
-    if gettid() != main {
-        let main = main.as_raw_nonzero().get();
-        let file = format!("/proc/self/task/{main}/comm");
-        let _ = std::fs::write(file, bystander_name(main));
     }
 }
 

@@ -40,18 +40,19 @@ pub struct Order {
     /// Depths of the queues
     #[arg(long, value_delimiter = ',', default_value = "1")]
     pub depths: Vec<usize>,
-    /// Microseconds that overlap computes beside a message, one for each size; none to measure the
-    /// transfer alone
+    /// Microseconds that overlap computes beside a message, one for each size; without any, the
+    /// transfer is measured alone
     #[arg(long, value_delimiter = ',')]
     pub compute: Vec<f64>,
     /// Microseconds for which wakeup lets a rank be blocked
     #[arg(long, value_delimiter = ',', default_value = "4000")]
     pub blocked: Vec<u64>,
-    /// Processors to stay on, that of rank 0 first; none for not staying anywhere. Of the first order
+    /// Processors on which the ranks stay, that of rank 0 first; without any, the system moves the
+    /// ranks. Only the first order's value counts
     #[arg(long, value_delimiter = ',')]
     pub pin: Vec<usize>,
-    /// File through which ranks 0 and 1 measure the raw cache line beside every figure. Of the first
-    /// order
+    /// File through which ranks 0 and 1 measure the raw cache line beside every figure. Only the
+    /// first order's value counts
     #[arg(long)]
     pub line: Option<PathBuf>,
 }

@@ -158,20 +158,21 @@ fn verdicts() {
 }
 
 #[test]
-fn faces_have_tables_of_their_own() {
+fn distances_have_tables_of_their_own() {
     let mut run = duel(8, |_| 1.0, |_| 2.0);
     for (pair, raw) in run.launches.chunks_mut(2).zip([NEAR, FAR, MIXED].into_iter().cycle()) {
         pair.iter_mut().for_each(|launch| launch.raw = raw);
     }
     let shape = |run: &Run| {
-        let of_table = |table: &Table| (table.face, table.rows[0].ratio.clone().map(|it| it.pairs));
+        let of_table =
+            |table: &Table| (table.distance, table.rows[0].ratio.clone().map(|it| it.pairs));
         tables(run).iter().map(of_table).collect::<Vec<_>>()
     };
-    assert_eq!(shape(&run), [(Some(Face::Near), Some(3)), (Some(Face::Far), Some(3))]);
+    assert_eq!(shape(&run), [(Some(Distance::Near), Some(3)), (Some(Distance::Far), Some(3))]);
     // A distance seen only once has no table.
     run.launches.iter_mut().for_each(|launch| launch.raw = FAR);
     run.launches[0].raw = NEAR;
-    assert_eq!(shape(&run), [(Some(Face::Far), Some(7))]);
+    assert_eq!(shape(&run), [(Some(Distance::Far), Some(7))]);
     run.launches.iter_mut().for_each(|launch| launch.oversubscribed = true);
     assert_eq!(shape(&run), [(None, Some(8))]);
     run.launches.iter_mut().for_each(|launch| launch.samples[0].series = "barrier".to_owned());

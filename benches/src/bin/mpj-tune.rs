@@ -159,10 +159,10 @@ fn answered(bench: &Bench, name: &str, plan: &Plan) -> Result<Vec<Option<f64>>, 
         let verdict = judge(&sights);
         println!("{}: {}", question.name, verdict.text());
         for sight in &sights {
-            let (face, pairs) = (sight.face.name(), sight.pairs);
+            let (distance, pairs) = (sight.distance.name(), sight.pairs);
             let (mean, upper, worst) = (sight.mean, sight.upper, sight.worst);
             println!(
-                "    {face:<4} {mean:.2}, at most {upper:.2}, worst {worst:.2}, {pairs} pairs"
+                "    {distance:<4} {mean:.2}, at most {upper:.2}, worst {worst:.2}, {pairs} pairs"
             );
         }
         let mean = sights.iter().map(|sight| sight.mean).fold(0.0, f64::max);

@@ -23,7 +23,7 @@ fn seen(header: &Header, near: usize, far: usize) -> Vec<Launch> {
 }
 
 #[test]
-fn rounds_are_added_until_every_face_that_was_seen_often_has_enough() {
+fn rounds_are_added_until_every_distance_that_was_seen_often_has_enough() {
     let info = |id: &str, ours| RuntimeInfo { id: id.to_owned(), label: id.to_owned(), ours };
     let header = Header {
         format: FORMAT,
@@ -39,7 +39,7 @@ fn rounds_are_added_until_every_face_that_was_seen_often_has_enough() {
     let settled = |near, far| is_settled(&header, &bundle, &seen(&header, near, far));
     assert!(settled(6, 0) && settled(0, 6) && settled(6, 7));
     assert!(!settled(5, 0) && !settled(15, 5));
-    assert!(settled(15, 4), "a face that was seen rarely is not waited for");
+    assert!(settled(15, 4), "a distance that was seen rarely is not waited for");
 }
 
 #[test]

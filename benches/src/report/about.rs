@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::words;
-use crate::model::{Face, Header, NEAR_BELOW, Run, Sight};
+use crate::model::{Distance, Header, NEAR_BELOW, Run, Sight};
 
 /// The method of measurement, in paragraphs.
 pub const METHOD: &[&str] = &[
@@ -38,9 +38,9 @@ pub fn facts(header: &Header) -> Vec<(String, String)> {
 }
 
 /// Returns how often each processor distance was seen; `None` if no launch saw two processors.
-pub fn faces(run: &Run) -> Option<String> {
+pub fn distances(run: &Run) -> Option<String> {
     let count = |sight| run.launches.iter().filter(|it| Sight::of(it.raw) == sight).count();
-    let sights = [Sight::One(Face::Near), Sight::One(Face::Far), Sight::Both];
+    let sights = [Sight::One(Distance::Near), Sight::One(Distance::Far), Sight::Both];
     let [near, far, changed] = sights.map(count);
     let launches = words::count(near, "launch", "launches");
     (near + far + changed > 0).then(|| {

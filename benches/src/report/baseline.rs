@@ -22,8 +22,9 @@ pub fn text(now: &Run, then: &Run) -> String {
     let earlier = analysis::tables(then);
     let (mut out, mut verdicts) = (String::new(), Vec::new());
     for table in analysis::tables(now) {
-        let same =
-            |it: &&Table| (it.series, it.ranks, it.face) == (table.series, table.ranks, table.face);
+        let same = |it: &&Table| {
+            (it.series, it.ranks, it.distance) == (table.series, table.ranks, table.distance)
+        };
         let Some(then_table) = earlier.iter().find(same) else { continue };
         let lines = lines((&table, &now.header), (then_table, &then.header), &mut verdicts);
         let unit = table.series.unit;

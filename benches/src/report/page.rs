@@ -186,7 +186,7 @@ fn explanations(run: &Run) -> Markup {
             }
             details { summary { "How figures are made" }
                 @for text in about::METHOD { p { (text) } }
-                @if let Some(faces) = about::faces(run) { p { (faces) } }
+                @if let Some(distances) = about::distances(run) { p { (distances) } }
             }
             details { summary { "Command" } pre { (run.header.command) } }
             details { summary { "Machine and libraries" }

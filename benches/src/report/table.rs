@@ -1,4 +1,4 @@
-//! Tables of figures as texts, for the terminal, Markdown and the page.
+//! Tables of figures as texts, for the terminal, the page and the summary.
 
 use crate::analysis::{self, Estimate, Ratio, Row, Table, Verdict};
 use crate::model::{Header, SELF};
@@ -44,8 +44,8 @@ impl From<&str> for Cell {
 /// Returns the name of a table: `Latency, 2 ranks, far`.
 pub fn name(table: &Table) -> String {
     let ranks = table.ranks.map(|ranks| words::count(ranks, "rank", "ranks"));
-    let face = table.face.map(|face| face.name().to_owned());
-    let parts = [Some(table.series.title.to_owned()), ranks, face];
+    let distance = table.distance.map(|distance| distance.name().to_owned());
+    let parts = [Some(table.series.title.to_owned()), ranks, distance];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 

@@ -177,27 +177,52 @@ fn the_comparison_with_an_earlier_run() {
     assert_eq!(baseline::text(&now, &then), golden);
     let mut far = now.clone();
     far.launches.iter_mut().for_each(|launch| launch.raw = FAR);
-    let other_face = baseline::text(&far, &then);
-    assert!(other_face.contains("of 0 figures"), "{other_face}");
+    let other_distance = baseline::text(&far, &then);
+    assert!(other_distance.contains("of 0 figures"), "{other_distance}");
+}
+
+/// The rows of a summary of the series with these names, and whether it has a picture.
+fn summary_of(run: &Run, series: &[&str]) -> (Vec<String>, bool) {
+    let tables = analysis::tables(run).into_iter();
+    let tables: Vec<_> = tables.filter(|table| series.contains(&table.series.id)).collect();
+    let picture = summary::picture(run, &tables);
+    let fault = picture.as_deref().and_then(first_fault);
+    assert_eq!(fault, None);
+    let text = summary::text(run, &tables, picture.as_ref().map(|_| "run.svg"));
+    assert_eq!(text.ends_with("](run.svg)\n"), picture.is_some(), "{text}");
+    let rows = text.lines().filter(|line| line.starts_with("| ")).skip(1);
+    (rows.map(str::to_owned).collect(), picture.is_some())
 }
 
 #[test]
-fn every_row_is_in_the_markdown_and_a_few_in_the_summary() {
+fn a_summary_has_few_points_and_a_picture_if_there_are_sizes() {
     let mut run = everything();
     run.header.runtimes[1].label = "Open | <MPI>".to_owned();
-    let tables = analysis::tables(&run);
-    let all = markdown::all(&run, &tables);
-    let rows = |text: &str| text.lines().filter(|line| line.starts_with("| ")).count();
-    assert_eq!(rows(&all) - 1, tables.iter().map(|table| table.rows.len()).sum::<usize>());
-    assert!(all.contains("| What | mpj auto | Open \\| &lt;MPI> | MPICH 4.0.2 | auto/best peer |"));
-    assert!(
-        all.contains("| Latency, rewritten, 2 ranks, far, 4K (us) | 4196 | 4616 | 5035 | 0.909 |")
-    );
-    let summary = markdown::summary(&run, &tables, "run.svg");
+    run.launches.retain(|launch| launch.ranks == 2);
+    let messages = ["latency", "bandwidth", "rate"];
+    let (rows, has_picture) = summary_of(&run, &messages);
+    assert_eq!((rows.len(), has_picture), (12, true), "{rows:?}");
     let row = "| Latency, rewritten, 2 ranks, near, 8 (us) | 108 | Open \\| &lt;MPI> 119 | 0.909 |";
-    assert!(summary.contains(row), "{summary}");
-    assert!(summary.ends_with("](run.svg)\n") && rows(&summary) < 30, "{summary}");
-    assert_eq!(first_fault(&markdown::picture(&run, &tables)), None);
+    assert_eq!(rows[0], row);
+    assert!(rows[1].starts_with("| Latency, rewritten, 2 ranks, near, 4K (us) |"), "{rows:?}");
+    let (rows, _) = summary_of(&run, &[&messages[..], &["bibw", "barrier"]].concat());
+    assert_eq!(rows.len(), 9, "one for each table: {rows:?}");
+    let (rows, has_picture) = summary_of(&run, &["wakeup"]);
+    assert_eq!((rows.len(), has_picture), (2, false), "{rows:?}");
+    assert!(rows[0].contains("blocked 1 s (us)"), "{rows:?}");
+}
+
+#[test]
+fn a_summary_of_many_tables_has_means() {
+    let run = everything();
+    let calls = ["bcast", "reduce", "allreduce", "gather", "scatter"];
+    let (rows, has_picture) = summary_of(&run, &calls);
+    assert_eq!((rows.len(), has_picture), (5, true), "{rows:?}");
+    let row = "| Broadcast, geometric mean of 15 points (us) | 2884 | 3172 | 0.909 |";
+    assert_eq!(rows[0], row);
+    let all: Vec<&str> = SERIES.iter().map(|series| series.id).collect();
+    assert_eq!(summary_of(&run, &all).0.len(), 14, "calls, messages, start and wake-up");
+    assert_eq!(summary_of(&run, &["latency-cold"]), (Vec::new(), false));
 }
 
 #[test]
@@ -230,7 +255,8 @@ fn texts_of_the_run_are_escaped() {
     let page = run.page();
     assert!(!page.contains("<script") && page.contains("&lt;script&gt;&quot;&amp;"));
     assert_eq!(first_fault(&page), None);
-    assert_eq!(first_fault(&markdown::picture(&run, &analysis::tables(&run))), None);
+    let picture = summary::picture(&run, &analysis::tables(&run)).expect("there are sizes");
+    assert_eq!(first_fault(&picture), None);
 }
 
 #[test]
@@ -261,7 +287,7 @@ fn names_are_listed() {
 #[ignore = "writes a page and a picture to look at"]
 fn write_a_page() {
     let (run, folder) = (everything(), std::env::temp_dir());
-    let picture = markdown::picture(&run, &analysis::tables(&run));
+    let picture = summary::picture(&run, &analysis::tables(&run)).expect("there are sizes");
     std::fs::write(folder.join("mpj-bench.html"), run.page()).expect("written");
     std::fs::write(folder.join("mpj-bench.svg"), picture).expect("written");
 }

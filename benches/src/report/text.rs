@@ -26,7 +26,7 @@ pub fn all(run: &Run, tables: &[Table]) -> String {
         out += "\n# * more ranks than processors: not to be compared with other rows\n";
     }
     let failures = about::failures(run).into_iter().map(|failure| format!("failed: {failure}"));
-    let foot: Vec<String> = about::faces(run).into_iter().chain(failures).collect();
+    let foot: Vec<String> = about::distances(run).into_iter().chain(failures).collect();
     out + "\n" + &remarks(&foot)
 }
 

@@ -22,7 +22,7 @@ use crate::campaign::Conduct;
 use crate::catalogue::{Benchmark, Configuration};
 use crate::contender::{Contender, Programs};
 use crate::launch;
-use crate::model::Face;
+use crate::model::Distance;
 use crate::stats;
 use crate::tune::plan::{Arm, Plan};
 use crate::tune::verdict::{Aspect, Flow, Pairs, sights};
@@ -192,15 +192,15 @@ fn is_settled(plan: &Plan, sizes: &[usize], pairs: &[Pairs]) -> bool {
 
 /// The result of a launch: per aspect the time, in any unit, and the processor distance, if
 /// constant.
-type Measured = BTreeMap<Aspect, (f64, Face)>;
+type Measured = BTreeMap<Aspect, (f64, Distance)>;
 
 fn by_aspect(samples: &[Sample]) -> Measured {
     samples.iter().filter_map(timed).collect()
 }
 
-fn timed(sample: &Sample) -> Option<(Aspect, (f64, Face))> {
+fn timed(sample: &Sample) -> Option<(Aspect, (f64, Distance))> {
     let (before, after) = sample.raw?;
-    let face = Face::of(before);
+    let distance = Distance::of(before);
     let values = sample.values.iter().copied();
     let (flow, time) = match sample.series.as_str() {
         "latency" => (Flow::Single, values.fold(f64::INFINITY, f64::min)),
@@ -210,7 +210,7 @@ fn timed(sample: &Sample) -> Option<(Aspect, (f64, Face))> {
     if !time.is_normal() {
         return None;
     }
-    (face == Face::of(after)).then_some(((flow, sample.x as usize), (time, face)))
+    (distance == Distance::of(after)).then_some(((flow, sample.x as usize), (time, distance)))
 }
 
 fn add(pairs: &mut Pairs, aspect: Aspect, built_in: &Measured, alternative: &Measured) {
@@ -230,12 +230,12 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_without_one_face_tells_nothing() {
+    fn a_sample_without_one_distance_tells_nothing() {
         let near = Some((50.0, 60.0));
         let single = (Flow::Single, 64);
-        assert_eq!(timed(&sample("latency", 2.0, near)), Some((single, (2.0, Face::Near))));
+        assert_eq!(timed(&sample("latency", 2.0, near)), Some((single, (2.0, Distance::Near))));
         let stream = (Flow::Stream, 64);
-        assert_eq!(timed(&sample("bandwidth", 2.0, near)), Some((stream, (0.5, Face::Near))));
+        assert_eq!(timed(&sample("bandwidth", 2.0, near)), Some((stream, (0.5, Distance::Near))));
         assert_eq!(timed(&sample("latency", 2.0, Some((50.0, 300.0)))), None);
         assert_eq!(timed(&sample("latency", 2.0, None)), None);
         assert_eq!(timed(&sample("rate", 2.0, near)), None);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn only_samples_of_the_same_face_make_a_pair() {
+    fn only_samples_of_the_same_distance_make_a_pair() {
         let aspect = (Flow::Single, 64);
         let of = |value, raw| by_aspect(&[sample("latency", value, Some((raw, raw)))]);
         let mut pairs = Pairs::default();
@@ -253,6 +253,6 @@ mod tests {
         }
         let seen = sights(&pairs, &[aspect]);
         assert_eq!(seen.len(), 1);
-        assert_eq!((seen[0].face, seen[0].pairs, seen[0].mean), (Face::Near, 6, 0.5));
+        assert_eq!((seen[0].distance, seen[0].pairs, seen[0].mean), (Distance::Near, 6, 0.5));
     }
 }

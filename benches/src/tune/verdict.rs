@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::Face;
+use crate::model::Distance;
 use crate::stats;
 
 /// The largest ratio of times at which an alternative is taken.
@@ -38,12 +38,12 @@ pub struct Pairs {
 
 impl Pairs {
     /// Adds a pair.
-    pub fn add(&mut self, aspect: Aspect, face: Face, ratio: f64) {
-        self.ratios.entry((aspect, face == Face::Near)).or_default().push(ratio);
+    pub fn add(&mut self, aspect: Aspect, distance: Distance, ratio: f64) {
+        self.ratios.entry((aspect, distance == Distance::Near)).or_default().push(ratio);
     }
 
-    fn of(&self, aspect: Aspect, face: Face) -> &[f64] {
-        self.ratios.get(&(aspect, face == Face::Near)).map_or(&[], Vec::as_slice)
+    fn of(&self, aspect: Aspect, distance: Distance) -> &[f64] {
+        self.ratios.get(&(aspect, distance == Distance::Near)).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -51,7 +51,7 @@ impl Pairs {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sight {
     /// The processor distance.
-    pub face: Face,
+    pub distance: Distance,
     /// The fewest pairs of any aspect.
     pub pairs: usize,
     /// Geometric mean of the medians: time of the alternative by time of the built-in value.
@@ -82,7 +82,7 @@ impl Verdict {
     pub fn text(self) -> &'static str {
         match self {
             Self::Better => "better",
-            Self::TooFew => "kept: too few pairs on one face",
+            Self::TooFew => "kept: too few pairs of near or of far processors",
             Self::Margin => "kept: not better by 8 %",
             Self::Uncertain => "kept: may be chance",
             Self::OneSided => "kept: worse for single messages, streams, or some size",
@@ -92,17 +92,20 @@ impl Verdict {
 
 /// Returns a summary for each processor distance with enough pairs of all `aspects`.
 pub fn sights(pairs: &Pairs, aspects: &[Aspect]) -> Vec<Sight> {
-    [Face::Near, Face::Far].into_iter().filter_map(|face| sight(pairs, aspects, face)).collect()
+    [Distance::Near, Distance::Far]
+        .into_iter()
+        .filter_map(|distance| sight(pairs, aspects, distance))
+        .collect()
 }
 
-fn sight(pairs: &Pairs, aspects: &[Aspect], face: Face) -> Option<Sight> {
-    let ratios: Vec<&[f64]> = aspects.iter().map(|&aspect| pairs.of(aspect, face)).collect();
+fn sight(pairs: &Pairs, aspects: &[Aspect], distance: Distance) -> Option<Sight> {
+    let ratios: Vec<&[f64]> = aspects.iter().map(|&aspect| pairs.of(aspect, distance)).collect();
     let medians: Option<Vec<f64>> = ratios.iter().map(|values| stats::median(values)).collect();
     let medians = medians?;
     let uppers: Option<Vec<f64>> =
         ratios.iter().map(|values| Some(stats::interval(values)?.1)).collect();
     Some(Sight {
-        face,
+        distance,
         pairs: ratios.iter().map(|values| values.len()).min()?,
         mean: stats::geometric_mean(&medians)?,
         upper: stats::geometric_mean(&uppers?)?,
@@ -136,11 +139,11 @@ mod tests {
 
     /// Pairs of both aspects: the ratios `single` and `stream`, each multiplied by the values of
     /// `chance`.
-    fn pairs(face: Face, single: f64, stream: f64, chance: &[f64]) -> Pairs {
+    fn pairs(distance: Distance, single: f64, stream: f64, chance: &[f64]) -> Pairs {
         let mut pairs = Pairs::default();
         for factor in chance {
-            pairs.add(BOTH[0], face, single * factor);
-            pairs.add(BOTH[1], face, stream * factor);
+            pairs.add(BOTH[0], distance, single * factor);
+            pairs.add(BOTH[1], distance, stream * factor);
         }
         pairs
     }
@@ -153,23 +156,23 @@ mod tests {
 
     #[test]
     fn a_clear_gain_is_better_and_each_rule_keeps_the_built_in_value() {
-        let of = |single, stream| verdict(&pairs(Face::Near, single, stream, &CALM));
+        let of = |single, stream| verdict(&pairs(Distance::Near, single, stream, &CALM));
         assert_eq!(of(0.8, 0.8), Verdict::Better);
         assert_eq!(of(0.8, 1.0), Verdict::Better, "streams as before");
         assert_eq!(of(0.95, 0.95), Verdict::Margin);
         assert_eq!(of(0.5, 1.2), Verdict::OneSided);
-        let wild = pairs(Face::Near, 0.9, 0.9, &[0.5, 0.8, 0.9, 1.0, 1.0, 1.2, 1.3, 1.5]);
+        let wild = pairs(Distance::Near, 0.9, 0.9, &[0.5, 0.8, 0.9, 1.0, 1.0, 1.2, 1.3, 1.5]);
         assert_eq!(verdict(&wild), Verdict::Uncertain);
-        assert_eq!(verdict(&pairs(Face::Near, 0.5, 0.5, &CALM[..5])), Verdict::TooFew);
+        assert_eq!(verdict(&pairs(Distance::Near, 0.5, 0.5, &CALM[..5])), Verdict::TooFew);
     }
 
     #[test]
-    fn one_face_that_disagrees_is_enough_to_keep_it() {
-        let mut both = pairs(Face::Near, 0.7, 0.7, &CALM);
-        both.ratios.extend(pairs(Face::Far, 1.0, 1.0, &CALM).ratios);
+    fn one_distance_that_disagrees_is_enough_to_keep_it() {
+        let mut both = pairs(Distance::Near, 0.7, 0.7, &CALM);
+        both.ratios.extend(pairs(Distance::Far, 1.0, 1.0, &CALM).ratios);
         assert_eq!(verdict(&both), Verdict::Margin);
-        let mut rare = pairs(Face::Near, 0.7, 0.7, &CALM);
-        rare.ratios.extend(pairs(Face::Far, 1.0, 1.0, &CALM[..5]).ratios);
+        let mut rare = pairs(Distance::Near, 0.7, 0.7, &CALM);
+        rare.ratios.extend(pairs(Distance::Far, 1.0, 1.0, &CALM[..5]).ratios);
         assert_eq!(verdict(&rare), Verdict::Better, "five pairs have no interval");
     }
 
@@ -185,13 +188,13 @@ mod tests {
         fn noise_moves_nothing(chance in prop::collection::vec(chance(), 10..30)) {
             let low = chance.iter().filter(|factor| **factor < 0.95).count();
             prop_assume!(low * 2 < chance.len());
-            prop_assert_ne!(verdict(&pairs(Face::Near, 1.0, 1.0, &chance)), Verdict::Better);
+            prop_assert_ne!(verdict(&pairs(Distance::Near, 1.0, 1.0, &chance)), Verdict::Better);
         }
 
         /// An alternative that takes half the time is found despite the noise.
         #[test]
         fn a_large_gain_is_found(chance in prop::collection::vec(0.8..1.25, 10..30)) {
-            prop_assert_eq!(verdict(&pairs(Face::Far, 0.5, 0.5, &chance)), Verdict::Better);
+            prop_assert_eq!(verdict(&pairs(Distance::Far, 0.5, 0.5, &chance)), Verdict::Better);
         }
     }
 }

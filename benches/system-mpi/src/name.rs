@@ -1,7 +1,7 @@
 //! What a library calls itself, made short.
 
-/// `Open MPI 4.1.4` and the like, from the text of MPI_Get_library_version. Of a library that is not
-/// known here, the beginning of its first line.
+/// Returns `Open MPI 4.1.4` and the like, from the text of MPI_Get_library_version. Of a library that
+/// is not known here, it returns the beginning of the first line.
 pub fn short(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let line = line.split(',').next().unwrap_or_default().trim();

@@ -42,18 +42,6 @@ fn options_of_the_job_are_told_from_those_of_cargo() {
 }
 
 #[test]
-fn the_target_is_found_among_options_of_cargo() {
-    for (line, expected) in [
-        ("--bin x --target t -q", Some("t")),
-        ("--target-dir d --target=t", Some("t")),
-        ("--target-dir t", None),
-        ("--target", None),
-    ] {
-        assert_eq!(target(&words(line)).as_deref(), expected, "{line}");
-    }
-}
-
-#[test]
 fn what_cargo_starts_is_mpjrun() {
     let line = "cargo-mpj as-mpjrun --np 2 --label d/program a : -n 3 b";
     let Ok(Request::Mpjrun(cli::Request::Run(spec))) = parse(words(line)) else {

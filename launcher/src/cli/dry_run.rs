@@ -16,7 +16,7 @@ use crate::job::JobSpec;
 /// [`LaunchError`], as before the start of the job.
 pub fn text(spec: &JobSpec) -> Result<String, LaunchError> {
     let prepared = spawn::check(spec)?;
-    let note = prepared.placement_note().map(|note| format!("# {note}\n"));
+    let note = prepared.placement.note().map(|note| format!("# {note}\n"));
     let lines = prepared.ranks().map(|(rank, program)| {
         let place = prepared.place_of(rank).map_or(String::new(), |words| format!("  # {words}"));
         format!("rank {rank}: {}{place}\n", line(program))

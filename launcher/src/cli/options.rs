@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use clap::Args;
 use transport_lapi::adapters::MAX_TASKS;
-use transport_lapi::config::{self, BackendChoice, Keyword};
+use transport_lapi::config::{self, BackendChoice};
 
 use super::hosts;
 use super::values::{
-    backend_words, context_count, export_parser, input, output_parser, rank_count, seconds, total,
+    backend_parser, context_count, export_parser, input, output_parser, rank_count, seconds, total,
 };
 use super::variables;
 use crate::cli::info::Asked;
@@ -67,8 +67,8 @@ pub(super) struct WholeJob {
     #[arg(long, value_name = "N", value_parser = context_count, allow_negative_numbers = true)]
     contexts: Option<usize>,
     /// Protocol that carries the messages
-    #[arg(long, value_name = "B", value_parser = backend_words())]
-    backend: Option<String>,
+    #[arg(long, value_name = "B", value_parser = backend_parser())]
+    backend: Option<BackendChoice>,
     /// Set a variable for every program of the job, NAME=V or NAME V; -x overrides it
     #[arg(long, value_name = "NAME=V", value_parser = export_parser())]
     genv: Vec<Export>,
@@ -140,8 +140,8 @@ impl JobOptions {
     /// The part of the options that `--info` shows.
     pub(super) fn asked(self) -> Result<Asked, String> {
         let exports = self.job.genv.into_iter().chain(self.program.export.iter().cloned());
-        let backend = self.job.backend.as_deref().and_then(BackendChoice::from_word);
-        let (ranks, contexts) = (self.program.ranks()?, self.job.contexts);
+        let WholeJob { backend, contexts, .. } = self.job;
+        let ranks = self.program.ranks()?;
         Ok(Asked { ranks, contexts, backend, exports: exports.collect() })
     }
 }
@@ -221,7 +221,7 @@ impl WholeJob {
             apps,
             exports: self.genv,
             contexts: self.contexts.unwrap_or(1),
-            backend: self.backend.as_deref().and_then(BackendChoice::from_word),
+            backend: self.backend,
             input: self.stdin,
             binding: Binding::new(self.bind_to, self.map_by, self.report_bindings),
             on_failure: self.on_failure,

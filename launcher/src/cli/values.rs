@@ -54,8 +54,9 @@ pub(super) fn export_parser() -> impl TypedValueParser<Value = Export> {
     OsStringValueParser::new().try_map(export)
 }
 
-pub(super) fn backend_words() -> PossibleValuesParser {
+pub(super) fn backend_parser() -> impl TypedValueParser<Value = BackendChoice> {
     PossibleValuesParser::new(BackendChoice::WORDS.iter().map(|(word, _)| *word))
+        .map(|word| BackendChoice::from_word(&word).expect("clap takes no other word"))
 }
 
 /// Parses a list of `--output`.
@@ -89,26 +90,5 @@ pub(super) fn input(text: &str) -> Result<InputChoice, String> {
             .parse()
             .map(InputChoice::Rank)
             .map_err(|_| "the number of a rank, or none".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rank_has_few_contexts() {
-        assert_eq!((context_count("1"), context_count("4")), (Ok(1), Ok(4)));
-        for count in ["0", "5", "-1", "two", ""] {
-            assert_eq!(context_count(count), Err("a rank has 1 to 4 contexts".to_owned()));
-        }
-    }
-
-    #[test]
-    fn programs_have_to_fit_one_job() {
-        assert_eq!(total([200, 56].into_iter()), Ok(256));
-        let text = total([200, 57].into_iter()).expect_err("one too many");
-        let expected = "the programs have 257 ranks together, but a job has 1 to 256 ranks";
-        assert_eq!(text, expected);
     }
 }

@@ -25,7 +25,7 @@ use std::cell::LazyCell;
 use std::fs;
 
 use procfs::FromRead;
-use procfs::process::Syscall;
+use procfs::process::{MMPermissions, MemoryMaps, Status, Syscall};
 use rustix::process::Pid;
 
 use crate::host::process_table::{self, Entry};
@@ -63,25 +63,26 @@ fn idle(pid: Pid, thread: &Entry) -> Option<Idle> {
     let folder = format!("/proc/{pid}/task/{number}");
     let does = Syscall::from_file(format!("{folder}/syscall")).ok()?;
     let is_private = |address| {
-        text(&format!("{folder}/maps")).is_some_and(|maps| is_private_memory(&maps, address))
+        parsed(&format!("{folder}/maps")).is_some_and(|maps| is_private_memory(&maps, address))
     };
-    let status = text(&format!("{folder}/status"))?;
-    let sleeps = value(&status, "State")?.starts_with('S');
+    let status: Status = parsed(&format!("{folder}/status"))?;
     let switches = switches(&status)?;
-    (sleeps && is_wait_without_end(does, is_private)).then_some(Idle {
-        thread: number,
-        started,
-        switches,
-    })
+    let is_idle = status.state.starts_with('S') && is_wait_without_end(does, is_private);
+    is_idle.then_some(Idle { thread: number, started, switches })
 }
 
 /// Whether only its own threads wake the threads of the process (ID2, ID3, ID5).
 fn is_by_itself(pid: Pid, stacks: &Stacks) -> bool {
-    let of_process = |file: &str| text(&format!("/proc/{pid}/{file}"));
-    let is_deaf = || catches_nothing_from_outside(&of_process("status")?);
-    let has_no_ring = || Some(!of_process("maps")?.contains("[io_uring]"));
+    let file = |name: &str| format!("/proc/{pid}/{name}");
+    let is_deaf = || Some(catches_nothing_from_outside(&parsed(&file("status"))?));
+    let has_no_ring = || Some(!text(&file("maps"))?.contains("[io_uring]"));
     let is_alone = || Some(is_only_one(process_table::entry(pid)?.stack, stacks));
     [is_deaf(), has_no_ring(), is_alone()] == [Some(true); 3]
+}
+
+/// What is in a file, if all of it is as expected. Names in it need not be text, on which `procfs` would insist.
+fn parsed<T: FromRead>(file: &str) -> Option<T> {
+    T::from_read(text(file)?.as_bytes()).ok()
 }
 
 fn text(file: &str) -> Option<String> {
@@ -101,39 +102,24 @@ fn is_wait_without_end(does: Syscall, is_private: impl FnOnce(u64) -> bool) -> b
     waits && limit == 0 && (operation != command || is_private(address))
 }
 
-/// Whether the memory at an address belongs to no other process and to no file, by the lines of `maps`: `FROM-TO rwxp
-/// OFFSET DEVICE INODE ...`. Another process may have mapped the same file.
-fn is_private_memory(maps: &str, address: u64) -> bool {
-    let number = |digits: &str| u64::from_str_radix(digits, 16).ok();
-    let is_it = |line: &str| {
-        let mut fields = line.split_ascii_whitespace();
-        let (from, to) = fields.next()?.split_once('-')?;
-        let is_there = number(from)? <= address && address < number(to)?;
-        Some(is_there && fields.next()?.ends_with('p') && fields.nth(2)? == "0")
-    };
-    maps.lines().any(|line| is_it(line) == Some(true))
-}
-
-/// The value of a line `NAME: VALUE`.
-fn value<'a>(status: &'a str, name: &str) -> Option<&'a str> {
-    let mut lines = status.lines().filter_map(|line| line.split_once(':'));
-    lines.find(|(of, _)| *of == name).map(|(_, value)| value.trim())
+/// Whether the memory at an address belongs to no other process and to no file, which another process may have mapped.
+fn is_private_memory(maps: &MemoryMaps, address: u64) -> bool {
+    let mut around = maps.iter().filter(|map| (map.address.0..map.address.1).contains(&address));
+    around.any(|map| map.perms.contains(MMPermissions::PRIVATE) && map.inode == 0)
 }
 
 /// How often a thread has been switched off its processor, whether it waited or was preempted.
-fn switches(status: &str) -> Option<u64> {
-    let count = |name| value(status, name)?.parse::<u64>().ok();
-    Some(count("voluntary_ctxt_switches")?.wrapping_add(count("nonvoluntary_ctxt_switches")?))
+fn switches(status: &Status) -> Option<u64> {
+    Some(status.voluntary_ctxt_switches?.wrapping_add(status.nonvoluntary_ctxt_switches?))
 }
 
 /// Whether ID2 holds. The first signal has the lowest bit.
-fn catches_nothing_from_outside(status: &str) -> Option<bool> {
-    let caught = u64::from_str_radix(value(status, "SigCgt")?, 16).ok()?;
+fn catches_nothing_from_outside(status: &Status) -> bool {
     let of_faults =
         [libc::SIGILL, libc::SIGTRAP, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV, libc::SIGSYS];
     let of_itself = [libc::SIGABRT, 32, 33];
     let harmless = of_faults.into_iter().chain(of_itself);
-    Some(caught & !harmless.fold(0, |mask, signal| mask | 1 << (signal - 1)) == 0)
+    status.sigcgt & !harmless.fold(0, |mask, signal| mask | 1 << (signal - 1)) == 0
 }
 
 /// Whether exactly one process has its stack there (ID3). A process that hides its address (0) may have it there too.

@@ -61,7 +61,7 @@ pub(crate) struct Standstill {
     next_look: Option<Instant>,
     still: Option<Still>,
     /// Whether this standstill has been noted.
-    is_told: bool,
+    is_reported: bool,
     /// Until when ranks may be awake because the launcher has woken them, which is no move.
     woken_until: Option<Instant>,
 }
@@ -69,7 +69,7 @@ pub(crate) struct Standstill {
 impl Standstill {
     /// Notes the first standstill that lasts for `span`.
     pub(crate) fn new(span: Duration) -> Self {
-        Self { span, next_look: None, still: None, is_told: false, woken_until: None }
+        Self { span, next_look: None, still: None, is_reported: false, woken_until: None }
     }
 
     /// Looks if it is time, and returns how long the job has stood still, if that is to be noted.
@@ -96,7 +96,7 @@ impl Standstill {
         let before = self.still.take();
         let were_woken = self.woken_until.is_some_and(|until| now <= until);
         let Some(sleepers) = sleepers else {
-            self.is_told &= were_woken;
+            self.is_reported &= were_woken;
             self.still = before.filter(|_| were_woken);
             return None;
         };
@@ -105,7 +105,7 @@ impl Standstill {
                 Still { sleepers, ..before }
             }
             before => {
-                self.is_told &= before.is_none();
+                self.is_reported &= before.is_none();
                 self.still = Some(Still { since: now, sleepers, ticks: None });
                 return None;
             }
@@ -119,9 +119,9 @@ impl Standstill {
         let used = ticks(&still.sleepers);
         let is_idle = are_idle(&still, used.as_deref());
         self.still = Some(Still { since: now, ticks: used, ..still });
-        self.is_told &= is_idle || !is_over;
-        (is_over && is_idle && !self.is_told).then(|| {
-            self.is_told = true;
+        self.is_reported &= is_idle || !is_over;
+        (is_over && is_idle && !self.is_reported).then(|| {
+            self.is_reported = true;
             self.span *= 2;
             lasted
         })

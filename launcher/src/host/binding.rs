@@ -54,7 +54,7 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// Returns what these options mean. `--map-by` alone also binds, to a core or a hardware thread.
+    /// Makes the binding from the options. `--map-by` alone also binds, to a core or a hardware thread.
     pub fn new(bind_to: Option<BindTo>, map_by: Option<MapBy>, report: bool) -> Self {
         let bind_to = bind_to.unwrap_or(match map_by {
             None => BindTo::None,

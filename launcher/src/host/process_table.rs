@@ -9,11 +9,12 @@
 //!   out.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use procfs::FromRead;
-use procfs::process::Stat;
+use procfs::process::{Process, Stat, Task};
 use rustix::process::{Pid, getpid};
+use rustix::thread::gettid;
 use transport_lapi::bootstrap::board::bystander_name;
 
 /// The entry of a process or a thread.
@@ -55,17 +56,13 @@ pub(crate) fn entry(pid: Pid) -> Option<Entry> {
 
 /// The entries of the threads of process `pid`, if there is one (PT3).
 pub(crate) fn threads(pid: Pid) -> Option<impl Iterator<Item = Option<Entry>>> {
-    Some(thread_folders(pid)?.map(|folder| entry_in(&folder?)))
+    let folders = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    Some(folders.map(|folder| entry_in(&folder.ok()?.path())))
 }
 
 /// Whether there is a process `pid` with this thread.
 pub(crate) fn has_thread(pid: u32, thread: i32) -> bool {
     Path::new(&format!("/proc/{pid}/task/{thread}")).exists()
-}
-
-fn thread_folders(pid: Pid) -> Option<impl Iterator<Item = Option<PathBuf>>> {
-    let folders = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    Some(folders.map(|folder| Some(folder.ok()?.path())))
 }
 
 /// The entry in the folder of a process or a thread.
@@ -87,22 +84,21 @@ fn entry_in(folder: &Path) -> Option<Entry> {
 /// The children of this thread: those that it has forked and, for the first thread of a subreaper, those that it has
 /// adopted. None is missing, since they stay in the list until they are reaped (but see PT2).
 pub(crate) fn own_children() -> Vec<Pid> {
-    if !has_our_numbers() {
-        return Vec::new();
-    }
-    numbers(&fs::read_to_string("/proc/thread-self/children").unwrap_or_default())
-}
-
-fn has_our_numbers() -> bool {
-    let own = getpid().as_raw_pid().to_string();
-    fs::read_link("/proc/self").is_ok_and(|name| name.as_os_str() == own.as_str())
+    let own = Process::myself().ok().filter(|own| own.pid == getpid().as_raw_pid());
+    let thread = own.and_then(|own| own.task_from_tid(gettid().as_raw_pid()).ok());
+    children_of(thread)
 }
 
 /// The children of all threads of process `pid`. Some may be missing if others end meanwhile.
 pub(crate) fn children(pid: Pid) -> Vec<Pid> {
-    let folders = thread_folders(pid).into_iter().flatten().flatten();
-    let lists = folders.filter_map(|folder| fs::read_to_string(folder.join("children")).ok());
-    lists.flat_map(|list| numbers(&list)).collect()
+    let threads = Process::new(pid.as_raw_pid()).and_then(|process| process.tasks());
+    children_of(threads.into_iter().flatten().flatten())
+}
+
+/// The children of these threads that have numbers in this process's namespace.
+fn children_of(threads: impl IntoIterator<Item = Task>) -> Vec<Pid> {
+    let lists = threads.into_iter().filter_map(|thread| thread.children().ok());
+    lists.flatten().filter_map(numbered).collect()
 }
 
 /// Where the stack of each process below this one begins ([`Entry::stack`]).
@@ -117,13 +113,10 @@ pub(crate) fn stacks() -> Vec<u64> {
     stacks
 }
 
-fn numbers(list: &str) -> Vec<Pid> {
-    let numbers = list.split_whitespace().filter_map(|number| number.parse().ok());
-    numbers.filter(|number| *number > 0).filter_map(Pid::from_raw).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+
     use rustix::thread::set_name;
 
     use super::*;
@@ -159,13 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_children_has_processes_only() {
-        let pids = |list: &str| -> Vec<i32> {
-            numbers(list).into_iter().map(|pid| pid.as_raw_pid()).collect()
-        };
-        assert_eq!(pids("12 3456 "), [12, 3456]);
-        // One of another namespace has no number here.
-        assert_eq!(pids("0 7 -1 x"), [7]);
-        assert!(pids("").is_empty());
+    fn children_are_those_of_this_thread_or_of_all_threads() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().expect("it is installed");
+        let pid = numbered(child.id()).expect("it is one");
+        assert!(own_children().contains(&pid));
+        let elsewhere = std::thread::spawn(|| (own_children(), children(getpid())));
+        let (own, all) = elsewhere.join().expect("it does not panic");
+        assert!(!own.contains(&pid) && all.contains(&pid), "{own:?}, {all:?}");
+        drop(child.stdin.take());
+        child.wait().expect("it ends without input");
     }
 }

@@ -51,7 +51,7 @@ pub(crate) struct Prepared<'a> {
     spec: &'a JobSpec,
     programs: Vec<Program<'a>>,
     tuned: Tuned,
-    placement: Placement,
+    pub(crate) placement: Placement,
 }
 
 /// One program of the job.
@@ -193,13 +193,8 @@ impl<'a> Prepared<'a> {
         let report = asked.map(|(rank, pid)| {
             format!("rank {rank} (pid {pid}) is {}", self.placement.words(rank))
         });
-        let notes = self.tuned.note.clone().into_iter().chain(self.placement_note());
+        let notes = self.tuned.note.clone().into_iter().chain(self.placement.note());
         notes.chain(report).collect()
-    }
-
-    /// The note that ranks share what they are bound to, if they do.
-    pub(crate) fn placement_note(&self) -> Option<String> {
-        self.placement.note()
     }
 
     /// Where `rank` would run, for `--dry-run`; `None` if it is not bound and nobody asked.

@@ -384,11 +384,6 @@ impl Ledger {
         true
     }
 
-    /// Whether `rank` has done its part of the job.
-    pub(crate) fn has_finished(&self, rank: usize) -> bool {
-        self.records[rank].finished
-    }
-
     /// Notes that the program that `rank`'s script started had ended at `at`.
     pub(crate) fn program_ended(&mut self, rank: usize, at: u64) {
         self.records[rank].program_ended.get_or_insert(at);
@@ -489,7 +484,7 @@ impl Ledger {
 
     /// The states of all ranks at `now`.
     fn states(&self, now: u64) -> impl Iterator<Item = State> {
-        let job = self.facts();
+        let job = Facts { somebody_joined: self.somebody_joined(), lost_at: self.lost_at };
         self.records.iter().map(move |record| record.state(job, now))
     }
 
@@ -525,10 +520,6 @@ impl Ledger {
         let is_first = self.lost_at.is_none();
         self.lost_at.get_or_insert(failure.at.min(now));
         Some((failure, is_first))
-    }
-
-    fn facts(&self) -> Facts {
-        Facts { somebody_joined: self.somebody_joined(), lost_at: self.lost_at }
     }
 
     /// Whether a rank has joined: then the program uses this library.

@@ -107,7 +107,7 @@ impl Job {
         let (ranks, ledger) = (&self.ranks, &self.ledger);
         let stage = |rank: usize| match ranks.get(rank) {
             Some(process) if process.is_gone() => Stage::Ended,
-            Some(_) if ledger.has_finished(rank) => Stage::Finished,
+            Some(_) if ledger.records()[rank].finished => Stage::Finished,
             _ => Stage::Running,
         };
         let is_open = matches!(ledger.decide(monotonic_nanos()), Decision::Open { .. });

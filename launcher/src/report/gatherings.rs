@@ -4,13 +4,14 @@
 //! Waits in one collective call have the same context and number. Ranks send the members of their communicators with
 //! their queues; communicators without a common rank may have the same context.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use transport_lapi::bootstrap::board::{Call, Wait, goes_before};
 use transport_lapi::bootstrap::control::{Communicator, Queues};
 
 use super::INDENT;
 use super::standing::Standing;
+use super::table::gather;
 use super::words::{and_more, is_of_world, on_named_communicator, operation_with_peer, ranks};
 
 /// Most lines, and most groups of absent ranks in one.
@@ -44,7 +45,7 @@ struct Places {
 }
 
 /// A call that a rank makes. Blocking and started ones do not match (MPI-4.1 section 6.12).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Made {
     call: Call,
     is_started: bool,
@@ -67,9 +68,9 @@ impl Gathering {
             return None;
         }
         let context = wait.context;
-        let told = |by: &Standing| members(by, context, standings.len(), rank);
-        let told = told(&standings[rank]).or_else(|| standings.iter().find_map(told));
-        let (members, name) = match told {
+        let listed = |by: &Standing| members(by, context, standings.len(), rank);
+        let listed = listed(&standings[rank]).or_else(|| standings.iter().find_map(listed));
+        let (members, name) = match listed {
             Some((members, name)) => (Some(members), name),
             None => {
                 let are_all = is_of_world(context);
@@ -193,7 +194,7 @@ pub(super) fn text(standings: &[Standing], paths: &[Vec<usize>]) -> String {
 
 fn line(gathering: &Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> Option<String> {
     let places = gathering.places(standings);
-    let mut calls: BTreeMap<Made, Vec<usize>> = BTreeMap::new();
+    let mut calls: Vec<(Made, Vec<usize>)> = Vec::new();
     for &rank in &places.come {
         let made = match gathering.wait_of(&standings[rank]) {
             Some(wait) if wait.operation.is_collective() => {
@@ -201,10 +202,10 @@ fn line(gathering: &Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> 
             }
             _ => Made { call: Call::Finish, is_started: false },
         };
-        calls.entry(made).or_default().push(rank);
+        gather(&mut calls, made, rank);
     }
     if let (Gathering::Call { .. }, 2..) = (gathering, calls.len()) {
-        return Some(mismatch(gathering, calls, &places, standings.len()));
+        return Some(mismatch(gathering, &calls, &places, standings.len()));
     }
     let is_known = !matches!(gathering, Gathering::Call { members: None, .. });
     if is_known && places.absent.is_empty() && places.gone_on.is_empty() {
@@ -226,7 +227,7 @@ fn line(gathering: &Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> 
     if is_known_step && hint.is_none() {
         return None;
     }
-    let call = calls.keys().next().map_or(Call::Finish, |made| made.call);
+    let call = calls.first().map_or(Call::Finish, |(made, _)| made.call);
     let (which, hint) = (gathering.which(standings.len()), hint.unwrap_or_default());
     let come = &places.come;
     let mut line =
@@ -246,12 +247,10 @@ fn line(gathering: &Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> 
 /// The line about ranks that make different calls in place of the same one.
 fn mismatch(
     gathering: &Gathering,
-    calls: BTreeMap<Made, Vec<usize>>,
+    calls: &[(Made, Vec<usize>)],
     places: &Places,
     job: usize,
 ) -> String {
-    let mut calls: Vec<(Made, Vec<usize>)> = calls.into_iter().collect();
-    calls.sort_by_key(|(_, of)| of[0]);
     let more = calls.len().saturating_sub(MAX_GROUPS);
     let calls = calls.iter().take(MAX_GROUPS);
     let calls: Vec<String> =
@@ -280,14 +279,13 @@ fn later_words(gathering: &Gathering, standing: &Standing) -> String {
 
 /// Groups ranks by their `words`, in the order of the first ranks. Ranks beyond [`MAX_GROUPS`] have no words.
 fn groups(of: &[usize], words: impl Fn(usize) -> String) -> Vec<(String, Vec<usize>)> {
-    let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     for &rank in of {
-        let has_room = |words: &String| groups.len() < MAX_GROUPS || groups.contains_key(words);
+        let is_known = |words: &String| groups.iter().any(|(known, _)| known == words);
+        let has_room = |words: &String| groups.len() < MAX_GROUPS || is_known(words);
         let words = Some(words(rank)).filter(has_room).unwrap_or_default();
-        groups.entry(words).or_default().push(rank);
+        gather(&mut groups, words, rank);
     }
-    let mut groups: Vec<(String, Vec<usize>)> = groups.into_iter().collect();
-    groups.sort_by_key(|(_, ranks)| ranks[0]);
     groups
 }
 

@@ -129,7 +129,11 @@ fn pid(seen: &Seen) -> Option<u32> {
 }
 
 /// The state of every rank of a job, which was stopped at `stopped_at` unless it goes on.
-pub(super) fn told(ledger: &Ledger, snapshot: &Snapshot, stopped_at: Option<u64>) -> Vec<Standing> {
+pub(super) fn of_all(
+    ledger: &Ledger,
+    snapshot: &Snapshot,
+    stopped_at: Option<u64>,
+) -> Vec<Standing> {
     let ranks = ledger.records().iter().enumerate();
     ranks.map(|(rank, record)| one(rank, record, snapshot, stopped_at)).collect()
 }

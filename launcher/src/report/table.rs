@@ -44,7 +44,7 @@ fn listed(standings: &[Standing]) -> impl Iterator<Item = (usize, &Standing)> {
 }
 
 /// Adds `rank` to the group of `key`. Groups are in the order of their first rank.
-fn gather<K: PartialEq>(groups: &mut Vec<(K, Vec<usize>)>, key: K, rank: usize) {
+pub(super) fn gather<K: PartialEq>(groups: &mut Vec<(K, Vec<usize>)>, key: K, rank: usize) {
     match groups.iter_mut().find(|(known, _)| *known == key) {
         Some((_, ranks)) => ranks.push(rank),
         None => groups.push((key, vec![rank])),

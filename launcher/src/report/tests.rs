@@ -101,7 +101,7 @@ fn found(waits: &[Wait]) -> String {
 }
 
 fn found_in(job: &Ledger, snapshot: &Snapshot) -> String {
-    let standings = standing::told(job, snapshot, None);
+    let standings = standing::of_all(job, snapshot, None);
     findings(&standings, &crate::report::unjudged::text(&standings, snapshot))
 }
 

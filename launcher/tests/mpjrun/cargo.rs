@@ -70,19 +70,41 @@ fn the_job_has_its_options_and_the_program_its_arguments() {
 fn a_runner_of_the_users_own_is_refused() {
     let folder = package(PROGRAM);
     let home = folder.path();
-    let refused = || {
+    let command = || {
         let command = cargo_mpj().args(["run", "-n", "2", "--offline"]);
         command.set(|command| command.current_dir(home))
     };
-    let by_variable = refused().env("CARGO_BUILD_TARGET", "some-cpu");
-    let by_variable = by_variable.env("CARGO_TARGET_SOME_CPU_RUNNER", "env").expect(2);
-    by_variable.says("cargo mpj: CARGO_TARGET_SOME_CPU_RUNNER names a runner for this target");
-    let target = "[target.some-cpu]\nrunner = 'env'\n";
-    configure(home, &format!("{target}[build]\ntarget = 'some-cpu'\n"));
-    let refusal = "config.toml names a runner for this target";
-    refused().expect(2).says(refusal);
+    let refused = |command: Launch, place: &str| {
+        command.expect(2).says(&format!("cargo mpj: {place} names a runner, but"));
+    };
+    let variable = "CARGO_TARGET_SOME_CPU_RUNNER";
+    let by_variable = command().env("CARGO_BUILD_TARGET", "some-cpu").env(variable, "env");
+    refused(by_variable, variable);
+    let file = home.join(".cargo/config.toml");
+    let file = file.to_str().expect("it is text");
+    let (target, build) = ("[target.some-cpu]\nrunner = 'env'\n", "build.target = ['some-cpu']\n");
+    let in_file = format!("target.some-cpu in {file}");
+    configure(home, &format!("{build}{target}"));
+    refused(command(), &in_file);
     configure(home, target);
-    refused().args(["--target", "some-cpu"]).expect(2).says(refusal);
-    configure(home, "[target.'cfg(unix)']\nrunner = 'env'\n");
-    refused().expect(101).says("cfg(unix)");
+    refused(command().args(["--target", "some-cpu"]), &in_file);
+    refused(command().args(["--config", build]), &in_file);
+    configure(home, "[target.'cfg(unix)']\nrunner = ['env']\n");
+    let in_file = "target.cfg(unix) in";
+    refused(command(), &format!("{in_file} {file}"));
+    fs::rename(file, home.join("other.toml")).expect("it is there");
+    refused(command().args(["--config=other.toml"]), &format!("{in_file} --config other.toml"));
+    let word = "target.some-cpu.runner='env'";
+    let by_word = command().args(["--target=some-cpu", "--config", word]);
+    refused(by_word, &format!("target.some-cpu in --config {word}"));
+}
+
+#[test]
+fn words_of_the_program_and_runners_of_other_targets_do_not_matter() {
+    let folder = package(PROGRAM);
+    let home = folder.path();
+    configure(home, "[target.some-cpu]\nrunner = 'env'\n");
+    // Cargo takes all words behind the first one for the program's.
+    let finished = run(home, &["-q", "word", "--target", "other-cpu"]).expect(0);
+    assert_eq!(finished.stdout, "false true\nfalse true\n");
 }

@@ -11,7 +11,7 @@ pub use crate::adapters::board::Board;
 /// Returns the name that marks thread `thread` as one that never communicates: a rank may be in deadlock although such
 /// a thread runs. It must not start threads that communicate either. The name contains the thread's number because new
 /// threads inherit the name of the thread that starts them, and may be older than the mark. The runtime's own thread
-/// has such a name, and so has libtest's while it waits for a test of several ranks.
+/// has such a name.
 pub fn bystander_name(thread: i32) -> String {
     format!("mpj-by-{thread}")
 }

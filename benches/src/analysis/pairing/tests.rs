@@ -5,7 +5,7 @@ use mpj_bench_programs::Sample;
 
 use super::*;
 use crate::analysis::{self, Verdict};
-use crate::model::{FORMAT, Face, Header, Launch, Run, RuntimeInfo};
+use crate::model::{Distance, FORMAT, Header, Launch, Run, RuntimeInfo};
 use crate::stats;
 
 fn moments(of: &[(usize, f64)]) -> Vec<Moment> {
@@ -48,7 +48,7 @@ impl Noise {
 /// A simulated machine.
 struct Machine {
     noise: Noise,
-    face: Face,
+    distance: Distance,
     /// The logarithm of its slowdown.
     slowness: f64,
 }
@@ -58,7 +58,8 @@ impl Machine {
     /// square root of a second and drops by 1 % in 10 s.
     fn pass(&mut self, seconds: f64) {
         if self.noise.part() < seconds / 12.0 {
-            self.face = if self.face == Face::Near { Face::Far } else { Face::Near };
+            self.distance =
+                if self.distance == Distance::Near { Distance::Far } else { Distance::Near };
         }
         self.slowness += 0.03 * seconds.sqrt() * self.noise.deviation() + 0.001 * seconds;
     }
@@ -66,12 +67,12 @@ impl Machine {
     /// The figure that a launch measures for work that takes `time` when the processors are near.
     fn figure(&mut self, time: f64) -> f64 {
         let disturbed = if self.noise.part() < 0.1 { 1.5 } else { 1.0 };
-        let way = if self.face == Face::Near { 1.0 } else { 4.0 };
+        let way = if self.distance == Distance::Near { 1.0 } else { 4.0 };
         time * way * disturbed * (self.slowness + 0.05 * self.noise.deviation()).exp()
     }
 
     fn raw(&self) -> f64 {
-        if self.face == Face::Near { 55.0 } else { 250.0 }
+        if self.distance == Distance::Near { 55.0 } else { 250.0 }
     }
 
     fn launch(&mut self, round: usize, runtime: &str, time: f64) -> Launch {
@@ -110,7 +111,7 @@ fn campaign(seed: u64, rounds: usize, factor: f64) -> Run {
         rounds,
     };
     let noise = Noise(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let mut machine = Machine { noise, face: Face::Far, slowness: 0.0 };
+    let mut machine = Machine { noise, distance: Distance::Far, slowness: 0.0 };
     let mut launches = Vec::new();
     for round in 0..rounds {
         let mut order = ["auto", "self", "a", "b", "c", "d", "e", "f"];

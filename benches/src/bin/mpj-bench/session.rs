@@ -14,7 +14,7 @@ use mpj_bench::cli::{Backend, Options};
 use mpj_bench::contender::{self, Contender, Programs};
 use mpj_bench::model::{FORMAT, Header, Run, SELF, Threshold};
 use mpj_bench::peers::{self, Peer};
-use mpj_bench::report::{baseline, markdown, page, text};
+use mpj_bench::report::{baseline, page, summary, text};
 use mpj_bench::store::Writer;
 use mpj_bench::{analysis, bundle, computation, launch, machine, store};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -250,12 +250,12 @@ fn show(options: &Options, run: &Run, then: Option<&Run>) -> Result<(), String> 
     let _ = io::stdout().write_all(out.as_bytes());
     let mut files = Vec::new();
     files.extend(options.html.as_ref().map(|path| (path.clone(), page::html(run, &tables))));
-    files.extend(options.markdown.as_ref().map(|path| (path.clone(), markdown::all(run, &tables))));
     if let Some(path) = &options.summary {
         let picture = path.with_extension("svg");
+        let drawn = summary::picture(run, &tables);
         let name = picture.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        files.push((path.clone(), markdown::summary(run, &tables, &name)));
-        files.push((picture, markdown::picture(run, &tables)));
+        files.push((path.clone(), summary::text(run, &tables, drawn.as_ref().map(|_| &*name))));
+        files.extend(drawn.map(|drawn| (picture, drawn)));
     }
     let write = |(path, contents): &(PathBuf, String)| {
         fs::write(path, contents)
@@ -267,7 +267,7 @@ fn show(options: &Options, run: &Run, then: Option<&Run>) -> Result<(), String> 
 /// Checks before measuring that outputs are writable, distinct, and not inputs.
 fn check_outputs(options: &Options) -> Result<(), String> {
     let picture = options.summary.as_ref().map(|path| path.with_extension("svg"));
-    let outputs = [&options.json, &options.html, &options.markdown, &options.summary, &picture];
+    let outputs = [&options.json, &options.html, &options.summary, &picture];
     let inputs = options.baseline.iter().chain(&options.from);
     let mut taken: Vec<PathBuf> = inputs.filter_map(|path| path.canonicalize().ok()).collect();
     for path in outputs.into_iter().flatten() {

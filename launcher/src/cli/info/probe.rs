@@ -12,7 +12,7 @@ use transport_lapi::wireup::{Joined, WireupError, connect};
 use super::Asked;
 use crate::cli::answer::{complain, print};
 
-/// The argument of a rank of such a job.
+/// The argument of a rank of the probe job.
 pub const WORD: &str = "--probe-get";
 
 /// Time limit of the job in seconds.
@@ -21,7 +21,7 @@ const LIMIT: &str = "5";
 /// The variable that decides how ranks read.
 const GET: &str = "MPJ_GET";
 
-/// Runs a rank of such a job: prints how it reads, or an error, and returns the exit code.
+/// Runs a rank of the probe job: prints how it reads, or an error, and returns the exit code.
 pub fn run() -> ExitCode {
     match answer() {
         Ok(report) => print(&format!("{report}\n")).map_or(ExitCode::FAILURE, ExitCode::from),

@@ -6,7 +6,7 @@ use super::cut;
 use crate::adapters::MAX_TASKS;
 
 /// A posted receive that has not matched a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub struct PostedReceive {
     /// The rank it receives from; `None` stands for any.
     pub source: Option<u32>,
@@ -19,7 +19,7 @@ pub struct PostedReceive {
 }
 
 /// A message that has not matched a receive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub struct EarlyMessage {
     /// The rank that sent it.
     pub source: u32,

@@ -1,0 +1,166 @@
+//! The summary of a run for a repository: some ten rows in Markdown, and a picture of ratios over message sizes.
+
+use mpj_bench_programs::{Better, X};
+
+use super::plot::{LOOKS, Line, Plot};
+use super::table::{self, Cell};
+use super::words::{self, NOTHING};
+use crate::analysis::{self, Row, Table};
+use crate::model::{Header, Run};
+use crate::stats;
+
+/// The series of a summary, where measured.
+const SERIES: &[&str] = &[
+    "latency",
+    "bandwidth",
+    "bibw",
+    "rate",
+    "wakeup",
+    "startup",
+    "barrier",
+    "bcast",
+    "reduce",
+    "allreduce",
+    "gather",
+    "scatter",
+    "allgather",
+    "alltoall",
+];
+
+/// The largest number of rows of single points.
+const MOST: usize = 12;
+
+/// Returns the summary in Markdown, with a link to the file `picture` if there is one.
+///
+/// It has the three [`points`] of each table, or two, or one. If even these make more than
+/// [`MOST`] rows, or none, each series has one row of geometric means.
+pub fn text(run: &Run, tables: &[Table], picture: Option<&str>) -> String {
+    let header = &run.header;
+    let ours = analysis::principal(header).map_or("", |place| &header.runtimes[place].label);
+    let heads = ["What", ours, "Best peer", &table::ratio_head(header)].map(escaped);
+    let tables: Vec<&Table> = chosen(tables).collect();
+    let with = |most| {
+        let rows = tables.iter().flat_map(|table| points(table, most).map(move |row| (table, row)));
+        rows.map(|(table, row)| beside_best(table, row, header)).collect::<Vec<_>>()
+    };
+    let is_right = |rows: &Vec<String>| (1..=MOST).contains(&rows.len());
+    let of_series = tables.chunk_by(|one, other| one.series == other.series);
+    let rows = [3, 2, 1].into_iter().map(with).find(is_right);
+    let rows = rows.unwrap_or_else(|| of_series.map(|tables| means(tables, header)).collect());
+    let mut out = about(header) + &row(heads) + "|---|---:|---:|---:|\n" + &rows.concat();
+    if let Some(picture) = picture {
+        out += &format!("\n![{}]({picture})\n", escaped(table::ratio_caption(header)));
+    }
+    out
+}
+
+fn chosen(tables: &[Table]) -> impl Iterator<Item = &Table> {
+    tables.iter().filter(|table| SERIES.contains(&table.series.id))
+}
+
+/// At most so many points of a table, those that tell most.
+fn points(table: &Table, most: usize) -> impl Iterator<Item = &Row> {
+    let telling = match (table.series.x, table.series.better) {
+        (X::Bytes, Better::Lower) => [8, 64 << 10, 4 << 10],
+        (X::Bytes, Better::Higher) => [64 << 10, 8, 4 << 10],
+        (X::Blocked, _) => [4000, 1_000_000, 30],
+        _ => [2, 4, 8],
+    };
+    let rows = telling.into_iter().filter_map(|x| table.rows.iter().find(|row| row.x == x));
+    let mut rows: Vec<&Row> = rows.take(most).collect();
+    rows.sort_by_key(|row| row.x);
+    rows.into_iter()
+}
+
+/// One row of a summary: our figure, the best peer's, and the ratio.
+fn beside_best(table: &Table, of: &Row, header: &Header) -> String {
+    let figure = |place: usize| {
+        let Cell { text, interval } = table::figure(of.cells[place].as_ref());
+        format!("{text} {interval}").trim_end().to_owned()
+    };
+    let ours = analysis::principal(header).map_or(NOTHING.to_owned(), figure);
+    let (best, ratio) = match &of.ratio {
+        Some(ratio) => {
+            let best = escaped(&header.runtimes[ratio.peer].label);
+            let [median, interval, _] = table::ratio(Some(ratio)).map(|cell| cell.text);
+            (format!("{best} {}", figure(ratio.peer)), format!("{median} {interval}"))
+        }
+        None => (NOTHING.to_owned(), NOTHING.to_owned()),
+    };
+    row([what(table, &table::point(table, of)), ours, best, ratio.trim_end().to_owned()])
+}
+
+/// The row of a series: geometric means over all its points, of our figures, of those of the best
+/// peer at each point, and of the ratios.
+fn means(tables: &[&Table], header: &Header) -> String {
+    let rows = || tables.iter().flat_map(|table| &table.rows);
+    let median = |row: &Row, place: usize| Some(row.cells[place].as_ref()?.median);
+    let ours = rows().filter_map(|row| median(row, analysis::principal(header)?));
+    let best = rows().filter_map(|row| median(row, row.ratio.as_ref()?.peer));
+    let ratios = rows().filter_map(|row| Some(row.ratio.as_ref()?.median));
+    let mean = |values: Vec<f64>, form: fn(f64) -> String| {
+        stats::geometric_mean(&values).map_or(NOTHING.to_owned(), form)
+    };
+    let series = tables[0].series;
+    let points = words::count(rows().count(), "point", "points");
+    row([
+        format!("{}, geometric mean of {points} ({})", series.title, series.unit),
+        mean(ours.collect(), words::figure),
+        mean(best.collect(), words::figure),
+        mean(ratios.collect(), words::ratio),
+    ])
+}
+
+/// Returns the picture of a summary: our time divided by the best peer's, over message sizes, for
+/// the largest number of ranks of each series. `None` if no series has such ratios.
+pub fn picture(run: &Run, tables: &[Table]) -> Option<String> {
+    let header = &run.header;
+    let has_most_ranks = |it: &&Table| {
+        tables.iter().all(|other| other.series != it.series || other.ranks <= it.ranks)
+    };
+    let over_sizes = chosen(tables).filter(|it| it.series.x == X::Bytes && has_most_ranks(it));
+    let line = |it: &Table| Line::of_ratios(it, header, 0, table::name(it));
+    let lines = over_sizes.map(line).filter(|line| line.points.len() > 1).take(LOOKS);
+    let lines: Vec<Line> = lines.enumerate().map(|(look, line)| Line { look, ..line }).collect();
+    let plot = Plot { x: X::Bytes, unit: None, lines };
+    (!plot.lines.is_empty()).then(|| plot.file(&table::ratio_caption(header)))
+}
+
+/// Processor model, commit, date and command.
+fn about(header: &Header) -> String {
+    let fact = |name: &str| {
+        let fact = header.machine.iter().find(|fact| fact.0 == name);
+        fact.map_or("unknown", |fact| &fact.1)
+    };
+    let (processor, cores) = (escaped(header.processor()), fact("usable processors"));
+    format!(
+        "# {}\n\n{processor}, usable processors {cores}, commit {}, {}, {}. Medians with 95 % intervals; \
+         ratios compare times, below 1 is faster.\n\n```console\n$ {}\n```\n\n",
+        escaped(table::compared(header)),
+        fact("source tree"),
+        header.started,
+        words::count(header.rounds, "round", "rounds"),
+        header.command.replace('`', "'")
+    )
+}
+
+/// A row's name: `Latency, rewritten, 2 ranks, far, 64K (us)`.
+fn what(table: &Table, point: &str) -> String {
+    let series = table.series;
+    let at = match series.x {
+        X::Bytes => point.to_owned(),
+        X::Ranks => format!("{point} ranks"),
+        other => format!("{} {point}", other.head().to_lowercase()),
+    };
+    format!("{}, {at} ({})", table::name(table), series.unit)
+}
+
+fn row(texts: impl IntoIterator<Item = String>) -> String {
+    format!("| {} |\n", texts.into_iter().collect::<Vec<_>>().join(" | "))
+}
+
+/// Escapes a text for any place in Markdown, including table cells.
+fn escaped(text: impl AsRef<str>) -> String {
+    let line = text.as_ref().replace(['\n', '\r'], " ");
+    line.replace('&', "&amp;").replace('<', "&lt;").replace('|', "\\|").replace('`', "'")
+}
