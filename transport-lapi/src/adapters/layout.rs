@@ -59,16 +59,20 @@ const JOB_CELLS: usize = if cfg!(miri) { 1 << 6 } else { 1 << 16 };
 /// Bulk bytes of all pairs of a job together, within the limits per pair; likewise.
 const JOB_BULK: usize = if cfg!(miri) { 32 << 10 } else { 32 << 20 };
 
-/// Least and most bulk bytes of one task towards all others, within the limits per pair.
-const TASK_BULK: RangeInclusive<usize> = 1 << 20..=4 << 20;
+/// Bulk bytes of one task towards all others in a job of more than two tasks, within the limits per pair. Bodies reuse
+/// this memory round and round, so it should fit into a cache.
+const TASK_BULK: usize = 1 << 20;
 
-/// Returns the bulk bytes of one task towards all others on this machine: twice the second-level cache of a processor.
-/// Bodies reuse this memory round and round. When a line's turn comes again, it should have left the cache of the
-/// processor that read it last, because that makes it slow to overwrite, but not the cache that processors share.
-fn task_bulk() -> usize {
+/// Least and most bulk bytes of a pair in a job of two tasks.
+const TWO_TASKS: RangeInclusive<usize> = 1 << 20..=4 << 20;
+
+/// Returns the bulk bytes of a pair in a job of two tasks on this machine: twice the second-level cache of a processor.
+/// When the turn of a line comes again, it has then left the cache of the processor that read it last, so that to
+/// overwrite it takes less time. In larger jobs, where tasks may share processors, that gains nothing.
+fn bulk_of_two() -> usize {
     static FOUND: OnceLock<Option<usize>> = OnceLock::new();
     let cache = FOUND.get_or_init(sys::second_level_cache).unwrap_or(0);
-    cache.saturating_mul(2).clamp(*TASK_BULK.start(), *TASK_BULK.end())
+    cache.saturating_mul(2).clamp(*TWO_TASKS.start(), *TWO_TASKS.end())
 }
 
 /// The sizes of one job's segment, and the places in it.
@@ -84,11 +88,11 @@ impl Layout {
     /// Makes the layout of a job of `tasks` tasks with `contexts` contexts each. Every task computes the same one, as
     /// all are on one machine.
     pub(crate) fn new(tasks: usize, contexts: usize) -> Result<Self, AdapterError> {
-        Self::with_bulk(tasks, contexts, task_bulk())
+        Self::with_bulk(tasks, contexts, bulk_of_two())
     }
 
-    /// [`Layout::new`] for `task_bulk` bulk bytes of one task towards all others.
-    fn with_bulk(tasks: usize, contexts: usize, task_bulk: usize) -> Result<Self, AdapterError> {
+    /// [`Layout::new`] where a pair in a job of two tasks has `of_two` bulk bytes.
+    fn with_bulk(tasks: usize, contexts: usize, of_two: usize) -> Result<Self, AdapterError> {
         if !(1..=MAX_TASKS).contains(&tasks) {
             return Err(AdapterError::TaskCount { asked: tasks, max: MAX_TASKS });
         }
@@ -97,8 +101,8 @@ impl Layout {
         }
         let pairs = tasks * tasks;
         let cells = floor_power_of_two(JOB_CELLS / pairs).clamp(16, 256);
-        let bulk = (JOB_BULK / pairs).min(task_bulk / (tasks - 1).max(1));
-        let bulk = floor_power_of_two(bulk).clamp(32 << 10, *TASK_BULK.end());
+        let limit = if tasks > 2 { TASK_BULK / (tasks - 1) } else { of_two };
+        let bulk = floor_power_of_two(limit.min(JOB_BULK / pairs)).max(32 << 10);
         Ok(Self { tasks, contexts, cells, bulk })
     }
 
@@ -230,9 +234,9 @@ mod tests {
         fn parts_tile_their_plane_and_planes_the_segment(
             tasks in 1..=MAX_TASKS,
             contexts in 1..=MAX_CONTEXTS,
-            task_bulk in TASK_BULK,
+            of_two in TWO_TASKS,
         ) {
-            let layout = Layout::with_bulk(tasks, contexts, task_bulk).unwrap();
+            let layout = Layout::with_bulk(tasks, contexts, of_two).unwrap();
             prop_assert!(layout.cells().is_power_of_two());
             prop_assert!(layout.bulk().is_power_of_two());
             prop_assert!(layout.max_body() * 4 <= layout.bulk());
@@ -267,17 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn bulk_areas_follow_the_cache() {
-        let bulk = |tasks, task_bulk| Layout::with_bulk(tasks, 1, task_bulk).unwrap().bulk();
+    fn the_bulk_area_of_two_tasks_follows_the_cache() {
+        let bulk = |tasks, of_two| Layout::with_bulk(tasks, 1, of_two).unwrap().bulk();
         assert_eq!(
-            [2, 3, 4, 8, 16].map(|tasks| bulk(tasks, 2 << 20)),
-            [2048, 1024, 512, 256, 128].map(|k| k << 10)
+            [1, 2, 3, 4].map(|tasks| bulk(tasks, 4 << 20)),
+            [4096, 4096, 512, 256].map(|k| k << 10)
         );
-        assert_eq!(
-            [2, 4, 8, 16].map(|tasks| bulk(tasks, 4 << 20)),
-            [4096, 1024, 512, 128].map(|k| k << 10)
-        );
-        assert!(TASK_BULK.contains(&task_bulk()));
+        assert_eq!(bulk(2, 3 << 20), 2 << 20);
+        assert!(TWO_TASKS.contains(&bulk_of_two()));
     }
 
     #[test]

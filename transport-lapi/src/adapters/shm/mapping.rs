@@ -21,10 +21,10 @@ use crate::adapters::layout::{CELL_BYTES, Layout};
 use crate::adapters::segment::Segment;
 use crate::adapters::shm::memory;
 
-/// Segments up to this size, that of eight tasks with one context on most machines, get their memory at the start. So a
-/// lack of memory is an error and not a signal later, and no message meets a page fault. In larger jobs not all pairs
-/// communicate: theirs get memory when they are touched.
-const RESERVED_UP_TO: usize = 24 << 20;
+/// Segments up to this size, that of eight tasks with one context get their memory at the start. So a lack of memory
+/// is an error and not a signal later, and no message meets a page fault. In larger jobs not all pairs communicate:
+/// theirs get memory when they are touched.
+const RESERVED_UP_TO: usize = 20 << 20;
 
 /// Prefix of the names of all job segments; the name of the job follows.
 const SEGMENT_NAME: &str = "mpj-job-";
