@@ -7,6 +7,7 @@ use std::sync::{Arc, Barrier, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
 
+use mpj_harness::watch;
 use transport_lapi::adapter::{Adapter, AdapterError};
 use transport_lapi::config::WaitMode;
 use transport_lapi::wireup::Native;
@@ -18,7 +19,6 @@ use transport_lapi::{
 use support::buffers::{Landing, endless_source, null_landing, null_source, pattern, source};
 use support::flaky::Flaky;
 use support::job::{Kind, run, run_with, waiting};
-use support::watchdog::watch;
 
 type Alone = Context<Native, ()>;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use mpj::local::{self, LocalError};
 use mpj::{BackendChoice, Communicator, ErrorClass, Options, World};
 
-use crate::try_job;
+use crate::job::try_job;
 
 /// Rank 2 of three panics while the others do `blocked`; returns what the caller learns.
 fn panicking(

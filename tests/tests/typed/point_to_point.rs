@@ -6,7 +6,7 @@ use mpj::{
     ANY_SOURCE, ANY_TAG, BackendChoice, Communicator, Error, ErrorClass, Options, Source, Tag,
 };
 
-use crate::{job, try_job};
+use crate::job::{job, try_job};
 
 /// Every call that names a rank and a tag.
 fn errors_of(world: &Communicator, rank: usize, tag: i32) -> Vec<Error> {

@@ -8,7 +8,7 @@ use mpj::{
     wait_any,
 };
 
-use crate::{job, try_job};
+use crate::job::{job, try_job};
 
 #[test]
 fn the_buffer_comes_back() {
@@ -224,7 +224,7 @@ fn requests_of_two_jobs() {
 /// A request may outlive the world: it cannot complete then, and its buffer is safe.
 #[test]
 fn a_request_after_the_end() {
-    let world_ended = crate::try_job(&mpj::Options::default(), 2, |world| {
+    let world_ended = try_job(&Options::default(), 2, |world| {
         let receive = world.irecv(vec![1u8; 100], 1 - world.rank(), 0).unwrap();
         world.finish().unwrap();
         receive.wait().err().map(|error| error.class())

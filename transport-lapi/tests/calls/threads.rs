@@ -5,6 +5,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
+use mpj_harness::watch;
 use transport_lapi::adapter::Adapter;
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::bootstrap::board::{Board, Wait};
@@ -17,7 +18,6 @@ use transport_lapi::{
 
 use crate::support::buffers::{Landing, pattern, source};
 use crate::support::job::{Kind, run_with, waiting};
-use crate::support::watchdog::watch;
 
 /// Ample time for a thread with `WaitMode::Block` to fall asleep.
 const ASLEEP: Duration = Duration::from_millis(40);
