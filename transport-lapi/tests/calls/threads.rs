@@ -42,8 +42,12 @@ fn wakes_a_sleeper(kind: Kind, act: fn(&Context<Native, ()>, CounterId)) {
             let counter = session.counter();
             drop(session);
             thread::scope(|scope| {
-                let sleeper = scope.spawn(|| context.waitcntr(counter, 1));
-                thread::sleep(ASLEEP);
+                let sleepers = Sleepers::default();
+                let sleeper = scope.spawn(|| {
+                    sleepers.join();
+                    context.waitcntr(counter, 1)
+                });
+                sleepers.wait_until_asleep(1);
                 act(context, counter);
                 assert_eq!(sleeper.join().expect("waiting does not panic").unwrap(), 0);
             });
@@ -120,8 +124,12 @@ fn a_call_of_wake_wakes_who_waits_for_the_state() {
         |_| false,
         |context| {
             thread::scope(|scope| {
-                let sleeper = scope.spawn(|| context.wait(|session| session.state.then_some(())));
-                thread::sleep(ASLEEP);
+                let sleepers = Sleepers::default();
+                let sleeper = scope.spawn(|| {
+                    sleepers.join();
+                    context.wait(|session| session.state.then_some(()))
+                });
+                sleepers.wait_until_asleep(1);
                 let mut session = context.session().unwrap();
                 session.state = true;
                 session.wake();
