@@ -4,12 +4,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
-use std::{fs, mem, thread};
+use std::{fs, thread};
 
-use procfs::FromRead;
-use procfs::process::Status;
 use rustix::thread::gettid;
 
+use crate::process::await_sleep;
 use crate::{LIMIT, eventually};
 
 /// Runs `body` on a thread of its own, and returns its result.
@@ -65,12 +64,12 @@ fn threads() -> String {
 
 /// Threads that are about to wait, for another one that goes on once they sleep.
 #[derive(Debug, Default)]
-pub struct Sleepers(Mutex<Vec<i32>>);
+pub struct Sleepers(Mutex<Vec<u32>>);
 
 impl Sleepers {
     /// Adds the calling thread, which has nothing to do from here on but to wait.
     pub fn join(&self) {
-        let (me, mut threads) = (gettid().as_raw_nonzero().get(), self.threads());
+        let (me, mut threads) = (gettid().as_raw_pid() as u32, self.threads());
         if !threads.contains(&me) {
             threads.push(me);
         }
@@ -85,31 +84,19 @@ impl Sleepers {
         eventually("the threads are about to wait", || self.threads().len() >= count);
     }
 
-    /// Waits until this many threads have been added, and all of them sleep: from one look to the next, without an
-    /// interruption.
+    /// Waits until this many threads have been added, and all of them sleep.
     ///
     /// # Panics
     /// When they do not within [`LIMIT`].
     #[track_caller]
     pub fn wait_until_asleep(&self, count: usize) {
         self.wait_for(count);
-        let mut before = Vec::new();
-        eventually("the threads sleep", || {
-            let sleeps: Vec<_> = self.threads().iter().map(|thread| sleeps(*thread)).collect();
-            let now = mem::replace(&mut before, sleeps);
-            before.iter().all(Option::is_some) && now == before
-        });
+        await_sleep(&self.threads().clone());
     }
 
-    fn threads(&self) -> MutexGuard<'_, Vec<i32>> {
+    fn threads(&self) -> MutexGuard<'_, Vec<u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// How often a thread has fallen asleep, if it sleeps.
-fn sleeps(thread: i32) -> Option<u64> {
-    let status = Status::from_file(format!("/proc/self/task/{thread}/status")).ok()?;
-    status.voluntary_ctxt_switches.filter(|_| status.state.starts_with('S'))
 }
 
 #[cfg(test)]

@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
-use std::time::Duration;
 
-use mpj_harness::watch;
+use mpj_harness::{Sleepers, watch};
 use transport_lapi::adapter::Adapter;
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::bootstrap::board::{Board, Wait};
@@ -19,8 +18,8 @@ use transport_lapi::{
 use crate::support::buffers::{Landing, pattern, source};
 use crate::support::job::{Kind, run_with, waiting};
 
-/// Ample time for a thread with `WaitMode::Block` to fall asleep.
-const ASLEEP: Duration = Duration::from_millis(40);
+/// The threads that wait in a job of [`wakes_a_sleeper`].
+type Waiting = Arc<Sleepers>;
 
 fn consume<S>(_: &mut S, _: Arrival<'_>) -> HeaderAction<S> {
     HeaderAction::Consumed
@@ -28,21 +27,20 @@ fn consume<S>(_: &mut S, _: Arrival<'_>) -> HeaderAction<S> {
 
 /// A thread sleeps until the counter is incremented; meanwhile `act` runs on another thread of its task. Task 1 makes
 /// no progress, so nobody else rings.
-fn wakes_a_sleeper(kind: Kind, act: fn(&Context<Native, ()>, CounterId)) {
+fn wakes_a_sleeper(kind: Kind, act: fn(&Context<Native, Waiting>, CounterId)) {
     run_with(
         kind.adapters(2),
         waiting(WaitMode::Block),
-        |_| (),
+        |_| Waiting::default(),
         move |context| {
             if context.task() == 1 {
                 return;
             }
             let mut session = context.session().unwrap();
             session.addr_set(1, consume).unwrap();
-            let counter = session.counter();
+            let (counter, sleepers) = (session.counter(), session.state.clone());
             drop(session);
             thread::scope(|scope| {
-                let sleepers = Sleepers::default();
                 let sleeper = scope.spawn(|| {
                     sleepers.join();
                     context.waitcntr(counter, 1)
@@ -65,7 +63,7 @@ fn setting_a_counter_wakes_who_waits_for_it() {
 /// The message is sent at once, so the counter is incremented during the call.
 #[test]
 fn a_send_wakes_who_waits_for_its_origin_counter() {
-    fn send(context: &Context<Native, ()>, counter: CounterId) {
+    fn send(context: &Context<Native, Waiting>, counter: CounterId) {
         let mut call = Amsend::new(1, 1, &[], SendRegion::EMPTY);
         call.on_origin = Next::Counter(counter);
         let _ = context.session().unwrap().amsend(call).unwrap();
@@ -76,7 +74,7 @@ fn a_send_wakes_who_waits_for_its_origin_counter() {
 /// The message takes several packets, for which the ring has room.
 #[test]
 fn a_long_send_wakes_who_waits_for_its_origin_counter() {
-    fn send(context: &Context<Native, ()>, counter: CounterId) {
+    fn send(context: &Context<Native, Waiting>, counter: CounterId) {
         let mut call = Amsend::new(1, 1, &[], source(pattern(1, 100_000)));
         call.on_origin = Next::Counter(counter);
         let _ = context.session().unwrap().amsend(call).unwrap();
@@ -87,7 +85,7 @@ fn a_long_send_wakes_who_waits_for_its_origin_counter() {
 /// The thread that starts a get does nothing more; the sleeping one carries it out.
 #[test]
 fn a_get_wakes_who_waits_for_it() {
-    fn get(context: &Context<Native, ()>, counter: CounterId) {
+    fn get(context: &Context<Native, Waiting>, counter: CounterId) {
         let mut session = context.session().unwrap();
         let remote = session.register(source(pattern(1, 100_000))).unwrap();
         let into = Landing::new(100_000).region(100_000);
@@ -101,11 +99,11 @@ fn a_get_wakes_who_waits_for_it() {
 /// A handler on the completion thread has returned: its counter must be incremented.
 #[test]
 fn the_completion_thread_wakes_who_waits() {
-    fn defer(_: &mut (), _: Arrival<'_>) -> HeaderAction<()> {
-        let completion = Next::Thread(Box::new(|| thread::sleep(2 * ASLEEP)));
-        HeaderAction::Then(completion)
+    fn defer(sleepers: &mut Waiting, _: Arrival<'_>) -> HeaderAction<Waiting> {
+        let sleepers = sleepers.clone();
+        HeaderAction::Then(Next::Thread(Box::new(move || sleepers.wait_until_asleep(1))))
     }
-    fn send(context: &Context<Native, ()>, counter: CounterId) {
+    fn send(context: &Context<Native, Waiting>, counter: CounterId) {
         let mut session = context.session().unwrap();
         session.addr_set(2, defer).unwrap();
         let mut call = Amsend::new(0, 2, &[], SendRegion::EMPTY);
@@ -123,8 +121,8 @@ fn a_call_of_wake_wakes_who_waits_for_the_state() {
         waiting(WaitMode::Block),
         |_| false,
         |context| {
+            let sleepers = Sleepers::default();
             thread::scope(|scope| {
-                let sleepers = Sleepers::default();
                 let sleeper = scope.spawn(|| {
                     sleepers.join();
                     context.wait(|session| session.state.then_some(()))
@@ -178,11 +176,12 @@ fn a_second_thread_gets_in_while_the_first_one_waits() {
 #[test]
 fn progress_of_one_thread_wakes_the_others() {
     for wait in [WaitMode::Block, WaitMode::Adaptive] {
+        let sleepers = Sleepers::default();
         run_with(
             Kind::Threads.adapters(2),
             waiting(wait),
             |_| 0_u32,
-            |context| {
+            move |context| {
                 fn count(count: &mut u32, _: Arrival<'_>) -> HeaderAction<u32> {
                     *count += 1;
                     HeaderAction::Consumed
@@ -190,7 +189,7 @@ fn progress_of_one_thread_wakes_the_others() {
                 context.session().unwrap().addr_set(1, count).unwrap();
                 context.gfence().unwrap();
                 if context.task() == 0 {
-                    thread::sleep(ASLEEP);
+                    sleepers.wait_until_asleep(4);
                     for _ in 0..3 {
                         let call = Amsend::new(1, 1, &[], SendRegion::EMPTY);
                         let _ = context.session().unwrap().amsend(call).unwrap();
@@ -200,7 +199,9 @@ fn progress_of_one_thread_wakes_the_others() {
                 }
                 thread::scope(|scope| {
                     for due in [1, 2, 3, 3] {
+                        let sleepers = &sleepers;
                         let seen = move || {
+                            sleepers.join();
                             context.wait(|session| (session.state >= due).then_some(())).unwrap();
                         };
                         scope.spawn(seen);
