@@ -1,12 +1,11 @@
 //! Ranks with several contexts, as threads and as processes: contexts do not affect each other, and share no lock.
 
 use std::thread;
-use std::time::Duration;
 
 use job::try_job;
 use mpj::local::LocalError;
 use mpj::{BackendChoice, Error, ErrorClass, Options, World};
-use mpj_harness::{Launch, launch};
+use mpj_harness::{Launch, Sleepers, launch};
 use mpj_tests::bytes::are_all;
 
 #[path = "../../mpj/tests/job/mod.rs"]
@@ -153,13 +152,15 @@ fn a_success_in_any_context_settles_an_error_in_another() {
 #[test]
 fn a_world_ends_in_all_contexts_whatever_is_under_way_in_them() {
     for backend in [BackendChoice::Eager, BackendChoice::Rendezvous] {
-        job(4, backend, |world| {
+        let sleepers = Sleepers::default();
+        job(4, backend, move |world| {
             let last = world.on_context(3).unwrap();
             if world.rank() == 0 {
                 drop(last.isend(vec![5_u8; 8 << 20], 1, 7).unwrap());
+                sleepers.join();
                 return world.finish().unwrap();
             }
-            thread::sleep(Duration::from_millis(50));
+            sleepers.wait_until_asleep(1);
             let mut got = vec![0_u8; 8 << 20];
             last.recv(&mut got, 0, 7).unwrap();
             assert!(are_all(&got, 5));

@@ -62,7 +62,7 @@ fn threads() -> String {
     threads.collect()
 }
 
-/// Threads that are about to wait, for another one that goes on once they sleep.
+/// Threads that are about to wait, for another one that goes on once they do.
 #[derive(Debug, Default)]
 pub struct Sleepers(Mutex<Vec<u32>>);
 
