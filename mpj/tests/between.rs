@@ -1,33 +1,26 @@
 //! Calls between ranks of two groups: ranks and statuses are those of the other group. Every job runs under a watchdog.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
-use std::thread;
-use std::time::Duration;
 
 use mpj::{
     ANY_SOURCE, ANY_TAG, Blocks, Error, ErrorClass, InterCommunicator, Op, OtherGroup, PROC_NULL,
 };
-use mpj::{Root, Strided, StridedMut, World, local};
+use mpj::{Root, Strided, StridedMut, World};
 
-/// How long a job may take.
-const LIMIT: Duration = Duration::from_secs(60);
+mod job;
 
 /// Runs `body` on five ranks: one group has world ranks 4, 2 and 0, the other 3 and 1, in this order.
 #[track_caller]
 fn job(body: impl Fn(&World, &InterCommunicator) + Send + Sync + 'static) {
-    let (done, outcome) = mpsc::channel();
-    let rank = move |world: World| {
+    job::job(5, move |world| {
         let is_odd = world.rank() % 2 == 1;
         let half = world.split(is_odd.into(), -(world.rank() as i32)).unwrap();
         let leader = if is_odd { 0 } else { 1 };
-        let other = OtherGroup { peers: &world, leader, tag: 0 };
+        let other = OtherGroup { peers: world, leader, tag: 0 };
         let between = half.create_inter(half.size() - 1, Some(other)).unwrap();
-        body(&world, &between);
-    };
-    // After the limit, nobody receives this any more.
-    thread::spawn(move || done.send(local::run(5, rank)));
-    outcome.recv_timeout(LIMIT).expect("the job ends").unwrap_or_else(|error| panic!("{error}"));
+        body(world, &between);
+    });
 }
 
 /// Returns the world rank of a rank of the other group.

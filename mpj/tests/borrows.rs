@@ -3,14 +3,9 @@
 //! In all tests the receive is posted, and its request moved, before the message is sent. So the buffer is written
 //! while the program has the request. Every job runs under a watchdog.
 
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
+use mpj::{BackendChoice, Error, Options, Request, WaitMode, World};
 
-use mpj::{BackendChoice, Error, Options, Request, WaitMode, World, local};
-
-/// How long a job may take; Miri is slow, and has its own clock.
-const LIMIT: Duration = Duration::from_secs(if cfg!(miri) { 3_600 } else { 20 });
+mod job;
 
 /// Numbers of elements in a message: one packet, in registers or not, and without Miri also several packets.
 const LENGTHS: &[usize] = if cfg!(miri) { &[3] } else { &[3, 700, 20_000] };
@@ -25,13 +20,7 @@ fn jobs(body: fn(&World, usize)) {
         for &len in LENGTHS {
             // Sleeping threads need system calls that Miri does not have.
             let options = Options { wait: WaitMode::Spin, ..Options::with_backend(backend) };
-            let (done, outcome) = mpsc::channel();
-            thread::spawn(move || {
-                let outcome = local::run_with(&options, 2, |world| body(&world, len));
-                // After the limit, nobody receives this any more.
-                let _ = done.send(outcome);
-            });
-            let outcome = outcome.recv_timeout(LIMIT).expect("the job ends");
+            let outcome = job::try_job(&options, 2, move |world| body(&world, len));
             outcome.unwrap_or_else(|error| panic!("{backend:?}, {len} elements: {error}"));
         }
     }

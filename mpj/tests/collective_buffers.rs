@@ -2,33 +2,15 @@
 //! while the program's function works on the buffers. Every job runs under a watchdog.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mpj::{CollectiveRequest, Datatype, Error, ErrorClass, Op, UserOp, World, column_mut, local};
+use job::{job, try_job};
+use mpj::{CollectiveRequest, Datatype, Error, ErrorClass, Op, Options, UserOp, World, column_mut};
 
-/// How long a job may take.
-const LIMIT: Duration = Duration::from_secs(20);
-
-/// Runs a job and returns its outcome.
-#[track_caller]
-fn outcome(ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) -> Result<(), String> {
-    let (done, outcome) = mpsc::channel();
-    thread::spawn(move || {
-        let outcome = local::run(ranks, |world| body(&world));
-        // After the limit, nobody receives this any more.
-        let _ = done.send(outcome.map(drop).map_err(|error| error.to_string()));
-    });
-    outcome.recv_timeout(LIMIT).expect("the job ends")
-}
-
-/// Runs a job that must succeed.
-#[track_caller]
-fn job(ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) {
-    outcome(ranks, body).unwrap();
-}
+mod job;
 
 /// A structure with padding.
 #[derive(Debug, Clone, Copy, PartialEq, Datatype)]
@@ -236,7 +218,7 @@ fn with_a_function_at_work(body: fn(&World, &Arc<Watch>)) {
     let early = Arc::new(AtomicU32::new(0));
     let counted = early.clone();
     // The job ends with an error, since rank 0 gives up.
-    let _ = outcome(2, move |world| {
+    let _ = try_job(&Options::default(), 2, move |world| {
         let watch = Arc::new(Watch::default());
         if world.rank() == 1 {
             let other = UserOp::new(|a: &u32, b: &u32| a + b);
@@ -246,10 +228,10 @@ fn with_a_function_at_work(body: fn(&World, &Arc<Watch>)) {
         thread::scope(|scope| {
             // Makes progress until the device has failed.
             scope.spawn(|| world.recv(&mut [0u8], 1, 5));
-            body(world, &watch);
+            body(&world, &watch);
             watch.are_back.store(true, Ordering::SeqCst);
             // If nothing was under way any more, the device still works, and the other thread waits.
-            give_up(world);
+            give_up(&world);
         });
         counted
             .fetch_add(u32::from(watch.came_early.load(Ordering::SeqCst)) + 10, Ordering::SeqCst);

@@ -3,23 +3,13 @@
 //!
 //! Every job runs under a watchdog.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
-use std::thread;
-use std::time::Duration;
 
-use mpj::{Blocks, Error, ErrorClass, Op, Strided, StridedMut, World, local};
+use job::job;
+use mpj::{Blocks, Error, ErrorClass, Op, Strided, StridedMut};
 
-/// How long a job may take.
-const LIMIT: Duration = Duration::from_secs(60);
-
-#[track_caller]
-fn job(ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) {
-    let (done, outcome) = mpsc::channel();
-    // After the limit, nobody receives this any more.
-    thread::spawn(move || done.send(local::run(ranks, |world| body(&world))));
-    outcome.recv_timeout(LIMIT).expect("the job ends").unwrap_or_else(|error| panic!("{error}"));
-}
+mod job;
 
 /// A rank whose buffer is too short gets the error from its wait, and so does the error handler.
 #[test]

@@ -3,31 +3,14 @@
 //! Every job runs under a watchdog.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
-use std::thread;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
-use mpj::{Cause, Communicator, Error, ErrorClass, Group, Key, OtherGroup, Relation, World, local};
+use job::{job, try_job};
+use mpj::{
+    Cause, Communicator, Error, ErrorClass, Group, Key, Options, OtherGroup, Relation, World,
+};
 
-/// How long a job may take.
-const LIMIT: Duration = Duration::from_secs(60);
-
-/// Runs `body` on ranks that own their worlds, and returns its results.
-#[track_caller]
-fn owning_job<R: Send + 'static>(
-    ranks: usize,
-    body: impl Fn(World) -> R + Send + Sync + 'static,
-) -> Vec<R> {
-    let (done, outcome) = mpsc::channel();
-    // After the limit, nobody receives this any more.
-    thread::spawn(move || done.send(local::run(ranks, body)));
-    outcome.recv_timeout(LIMIT).expect("the job ends").unwrap_or_else(|error| panic!("{error}"))
-}
-
-#[track_caller]
-fn job(ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) {
-    owning_job(ranks, move |world| body(&world));
-}
+mod job;
 
 /// Returns the class of the error that a call must have.
 #[track_caller]
@@ -177,14 +160,14 @@ fn leave(world: World, by_finish: bool) -> Vec<&'static str> {
 #[test]
 fn attributes_of_the_rank_alone_go_first_when_the_world_ends() {
     for by_finish in [true, false] {
-        let order = owning_job(3, move |world| leave(world, by_finish));
-        assert_eq!(order, [["second", "first", "world"]; 3]);
+        let order = try_job(&Options::default(), 3, move |world| leave(world, by_finish));
+        assert_eq!(order.unwrap(), [["second", "first", "world"]; 3]);
     }
 }
 
 #[test]
 fn a_delete_callback_that_fails_keeps_no_rank_from_leaving() {
-    let outcomes = owning_job(2, |world| {
+    let outcomes = try_job(&Options::default(), 2, |world| {
         let failures = Arc::new(AtomicUsize::new(0));
         let counted = failures.clone();
         let key = Key::<()>::with(|_, _| Ok(None), |_, _| Err("busy".into()));
@@ -197,5 +180,5 @@ fn a_delete_callback_that_fails_keeps_no_rank_from_leaving() {
         (outcome.map_err(|error| error.to_string()), failures.load(Ordering::Relaxed) > 0)
     });
     let said = "the delete callback of an attribute failed: busy".to_owned();
-    assert_eq!(outcomes, [(Err(said.clone()), true), (Err(said), true)]);
+    assert_eq!(outcomes.unwrap(), [(Err(said.clone()), true), (Err(said), true)]);
 }

@@ -1,36 +1,16 @@
 //! Point-to-point calls on communicators of some of the ranks, and with MPI_PROC_NULL; scopes on several communicators.
 //! Every job runs under a watchdog.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, mpsc};
-use std::thread;
-use std::time::Duration;
 
+use job::{job, job_with};
+use mpj::OtherGroup;
 use mpj::{
     ANY_SOURCE, ANY_TAG, BackendChoice, Communicator, Error, ErrorClass, Options, PROC_NULL,
 };
-use mpj::{OtherGroup, World, local};
 
-/// How long a job may take.
-const LIMIT: Duration = Duration::from_secs(20);
-
-/// Runs a job that must succeed.
-#[track_caller]
-fn job(ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) {
-    try_job(&Options::default(), ranks, body);
-}
-
-#[track_caller]
-fn try_job(options: &Options, ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) {
-    let (options, (done, outcome)) = (options.clone(), mpsc::channel());
-    thread::spawn(move || {
-        let outcome = local::run_with(&options, ranks, |world| body(&world));
-        // After the limit, nobody receives this any more.
-        let _ = done.send(outcome);
-    });
-    let outcome = outcome.recv_timeout(LIMIT).expect("the job ends");
-    outcome.unwrap_or_else(|error| panic!("{error}"));
-}
+mod job;
 
 /// Returns a communicator of the odd or of the even ranks, in reverse order: rank `r` of it is another rank of the
 /// world.
@@ -169,7 +149,7 @@ fn nobody_sends_nothing_and_takes_everything() {
 #[test]
 fn a_scope_serves_communicators_of_one_context() {
     let options = Options { contexts: 2, ..Default::default() };
-    try_job(&options, 2, |world| {
+    job_with(&options, 2, |world| {
         let further = world.on_context(1).unwrap();
         let send = world.scope(|scope| scope.on(&further).isend(&1, 0, 0).map(drop));
         assert!(matches!(send, Err(Error::OtherContext)), "{send:?}");
@@ -227,7 +207,7 @@ fn a_kept_buffered_send_copies_what_it_finds_at_each_start() {
     const LEN: usize = 1_000;
     // By rendezvous, a copy leaves only when it is received.
     let options = Options::with_backend(BackendChoice::Rendezvous);
-    try_job(&options, 2, |world| {
+    job_with(&options, 2, |world| {
         if world.rank() == 1 {
             world.barrier().unwrap();
             for number in 1..4 {

@@ -1,35 +1,12 @@
 //! Suites that hold every implementation of a contract against it. A suite is a module of functions
 //! that take a maker; a file under `tests/` instantiates it for each implementation.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{OnceLock, mpsc};
-use std::thread;
-use std::time::Duration;
+use std::sync::OnceLock;
 
 pub mod adapter;
 pub mod collective;
 pub mod device;
 pub mod ranks;
-
-/// Time limit of one check.
-pub const LIMIT: Duration = Duration::from_secs(60);
-
-/// Runs one check on a thread of its own.
-///
-/// # Panics
-/// When the check does, and when it takes longer than [`LIMIT`].
-pub fn watch(check: impl FnOnce() + Send + 'static) {
-    let (done, outcome) = mpsc::channel();
-    thread::spawn(move || {
-        // The receiver is gone only if the check has failed by its time limit.
-        let _ = done.send(catch_unwind(AssertUnwindSafe(check)));
-    });
-    match outcome.recv_timeout(LIMIT) {
-        Ok(Ok(())) => {}
-        Ok(Err(panic)) => resume_unwind(panic),
-        Err(_) => panic!("not done after {LIMIT:?}: a call blocked, or a wake-up was lost"),
-    }
-}
 
 /// Random numbers from a seed (SplitMix64), so that a failure can be repeated.
 #[derive(Debug, Clone)]

@@ -10,7 +10,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::Duration;
 
 use mpicore::{Communicator, Error};
 use mpj_harness::launch;
@@ -26,8 +25,6 @@ use mpjdev::BackendChoice;
 
 const COLLECTIVES: &str = env!("CARGO_BIN_EXE_collectives");
 
-/// Time limit of the cases of one job; only a hang takes as long.
-const LIMIT: Duration = Duration::from_secs(60);
 /// Steps of a random program.
 const STEPS: usize = 150;
 /// Cases of one job of processes.
@@ -51,7 +48,7 @@ fn play_all(cases: impl IntoIterator<Item = Case>) {
     for cases in jobs.values().flat_map(|cases| cases.chunks(EACH)) {
         let (ranks, backend) = (cases[0].ranks(), cases[0].backend());
         let references: Arc<Vec<_>> = Arc::new(cases.iter().copied().map(Reference::new).collect());
-        job::run(ranks, backend, LIMIT, move |world| {
+        job::run(ranks, backend, move |world| {
             references.iter().try_for_each(|reference| play(world, reference))
         });
     }
@@ -163,7 +160,7 @@ fn random_programs() {
     let (count, first) = (asked("MPJ_TEST_PROGRAMS", 60), asked("MPJ_TEST_SEED", 1));
     for seed in first..first + count {
         let (ranks, backend) = ([2, 3, 5, 8, 4, 1][seed as usize % 6], backend_of(seed));
-        job::run(ranks, backend, LIMIT, move |world| {
+        job::run(ranks, backend, move |world| {
             let threads = [seed, !seed].map(|seed| (seed, world.dup()));
             thread::scope(|scope| {
                 let play = |(seed, over): (u64, Result<Communicator, Error>)| {

@@ -1,13 +1,15 @@
 //! Ranks with several contexts, as threads and as processes: contexts do not affect each other, and share no lock.
 
-use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
-use mpj::local::{self, LocalError};
+use job::try_job;
+use mpj::local::LocalError;
 use mpj::{BackendChoice, Error, ErrorClass, Options, World};
-use mpj_harness::{LIMIT, Launch, launch};
+use mpj_harness::{Launch, Sleepers, launch};
 use mpj_tests::bytes::are_all;
+
+#[path = "../../mpj/tests/job/mod.rs"]
+mod job;
 
 const CONTEXTS: &str = env!("CARGO_BIN_EXE_contexts");
 
@@ -22,16 +24,8 @@ fn job<R: Send + 'static>(
     backend: BackendChoice,
     body: impl Fn(World) -> R + Send + Sync + 'static,
 ) -> Vec<R> {
-    let (done, outcome) = mpsc::channel();
-    let job = thread::spawn(move || {
-        let options = Options { contexts, ..Options::with_backend(backend) };
-        let answers = local::run_with(&options, 2, body);
-        // Nobody listens after the limit.
-        let _ = done.send(answers);
-    });
-    let answers = outcome.recv_timeout(LIMIT).expect("the job ends");
-    job.join().expect("the body does not panic");
-    answers.unwrap_or_else(|error: LocalError| panic!("{error}"))
+    let options = Options { contexts, ..Options::with_backend(backend) };
+    try_job(&options, 2, body).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Runs `contexts` on two ranks, with these options of `mpjrun`.
@@ -117,7 +111,7 @@ fn a_context_that_there_is_not_is_refused_with_what_to_change() {
     });
     for contexts in [0, 5] {
         let options = Options { contexts, ..Options::default() };
-        let Err(LocalError::Setup(refused)) = local::run_with(&options, 2, drop) else {
+        let Err(LocalError::Setup(refused)) = try_job(&options, 2, drop) else {
             panic!("{contexts} contexts are not possible");
         };
         let expected = format!("a rank has 1 to 4 contexts, not {contexts}");
@@ -158,13 +152,15 @@ fn a_success_in_any_context_settles_an_error_in_another() {
 #[test]
 fn a_world_ends_in_all_contexts_whatever_is_under_way_in_them() {
     for backend in [BackendChoice::Eager, BackendChoice::Rendezvous] {
-        job(4, backend, |world| {
+        let sleepers = Sleepers::default();
+        job(4, backend, move |world| {
             let last = world.on_context(3).unwrap();
             if world.rank() == 0 {
                 drop(last.isend(vec![5_u8; 8 << 20], 1, 7).unwrap());
+                sleepers.join();
                 return world.finish().unwrap();
             }
-            thread::sleep(Duration::from_millis(50));
+            sleepers.wait_until_asleep(1);
             let mut got = vec![0_u8; 8 << 20];
             last.recv(&mut got, 0, 7).unwrap();
             assert!(are_all(&got, 5));
@@ -177,7 +173,7 @@ fn a_world_ends_in_all_contexts_whatever_is_under_way_in_them() {
 #[test]
 fn a_rank_that_panics_ends_calls_in_every_context() {
     let options = Options { contexts: 2, ..Options::default() };
-    let outcome = local::run_with(&options, 2, |world| {
+    let outcome = try_job(&options, 2, |world| {
         assert!(world.rank() == 1, "a wall was hit");
         let error = world.on_context(1).unwrap().recv(&mut [0_u8], 0, 0).unwrap_err();
         assert_eq!(error.class(), ErrorClass::ProcFailed);

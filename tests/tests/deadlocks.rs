@@ -1,7 +1,7 @@
 //! Deadlocks are found and explained, and programs without one are left alone.
 //!
-//! `MPJ_PROGRAMS=100000 MPJ_PROGRAMS_SEED=2 cargo test -p mpj-tests --test deadlocks` runs more programs, and others;
-//! `.ci/run` runs 10,000. A quarter as many run with pools.
+//! `MPJ_PROGRAMS=100000 MPJ_PROGRAMS_SEED=2 cargo test -p mpj-tests --test deadlocks` runs more programs than the usual
+//! 2,000, and others. A quarter as many run with pools.
 
 use std::iter;
 use std::process::Stdio;

@@ -2,7 +2,7 @@
 //! names the cause, ends soon with its code, and leaves nothing behind.
 //!
 //! Each round has a seed, which a failure prints. `MPJ_FAULT_ROUNDS=5000 MPJ_FAULT_SEED=1 cargo test -p mpj-tests
-//! --test faults` runs more rounds, and others; `.ci/run` runs 210.
+//! --test faults` runs more rounds than the usual 120, and others.
 
 use mpj_harness::{Outcome, Scene, launch};
 use mpj_tests::faults::{FIRST_SEED, Fault, How, ROUNDS, asked};

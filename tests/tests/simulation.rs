@@ -1,48 +1,21 @@
 //! Campaigns of seeded simulations. A failure names its seed; `sim::orderly(seed)` or
 //! `sim::hostile(seed)` repeats it.
 
-use std::any::Any;
 use std::ops::Range;
 use std::panic::catch_unwind;
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
+use mpj_harness::watch_with;
 use mpj_tests::sim::{self, Reached};
-
-/// Time limit of one seed.
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs a simulation with each seed under a watchdog; returns what they reached together.
 fn campaign(simulation: fn(u64) -> Result<Reached, String>, seeds: Range<u64>) -> Reached {
-    let (report, reports) = mpsc::channel();
-    let all = seeds.clone();
-    let play = move || {
-        for seed in all {
-            let outcome =
-                catch_unwind(|| simulation(seed)).unwrap_or_else(|panic| Err(text(&*panic)));
-            if report.send(outcome).is_err() {
-                return;
-            }
-        }
+    let one = |seed| {
+        let caught = move || catch_unwind(|| simulation(seed));
+        let outcome = watch_with(|| format!("seed {seed}"), caught);
+        let outcome = outcome.unwrap_or_else(|panic| Err(mpjdev::panic_text(&*panic)));
+        outcome.unwrap_or_else(|error| panic!("seed {seed}: {error}"))
     };
-    thread::spawn(play);
-    let mut reached = Reached::default();
-    for seed in seeds {
-        match reports.recv_timeout(LIMIT) {
-            Ok(Ok(one)) => reached = reached.plus(one),
-            Ok(Err(error)) => panic!("seed {seed}: {error}"),
-            Err(_) => panic!("seed {seed}: no end after {LIMIT:?}"),
-        }
-    }
-    reached
-}
-
-/// The message of a panic.
-fn text(panic: &(dyn Any + Send)) -> String {
-    let literal = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = literal.or_else(|| panic.downcast_ref::<String>().cloned());
-    format!("panic: {}", text.unwrap_or_default())
+    seeds.map(one).fold(Reached::default(), Reached::plus)
 }
 
 /// The campaign keeps the rules, and reaches every case that the rules are about.

@@ -5,8 +5,8 @@ mod support;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier, OnceLock, Weak};
 use std::thread;
-use std::time::Duration;
 
+use mpj_harness::{Sleepers, watch};
 use transport_lapi::adapter::{Adapter, AdapterError};
 use transport_lapi::config::WaitMode;
 use transport_lapi::wireup::Native;
@@ -18,7 +18,6 @@ use transport_lapi::{
 use support::buffers::{Landing, endless_source, null_landing, null_source, pattern, source};
 use support::flaky::Flaky;
 use support::job::{Kind, run, run_with, waiting};
-use support::watchdog::watch;
 
 type Alone = Context<Native, ()>;
 
@@ -243,9 +242,18 @@ fn completion_panicked_is_found_by_progress() {
     });
 }
 
+/// Waits until this many threads look for what they wait for: again and again, or between two sleeps.
+fn until_they_wait(sleepers: &Sleepers, count: usize, wait: WaitMode) {
+    match wait {
+        WaitMode::Spin => sleepers.wait_for(count),
+        WaitMode::Adaptive | WaitMode::Block => sleepers.wait_until_asleep(count),
+    }
+}
+
 #[test]
 fn peer_lost_ends_every_wait() {
     for wait in [WaitMode::Spin, WaitMode::Adaptive, WaitMode::Block] {
+        let sleepers = Sleepers::default();
         let adapters = Kind::Threads.adapters(3);
         let bell = adapters[1].doorbell();
         run_with(
@@ -256,13 +264,17 @@ fn peer_lost_ends_every_wait() {
                 let is_lost =
                     |error| matches!(error, LapiError::Adapter(AdapterError::PeerLost { task: 1 }));
                 if context.task() == 1 {
-                    thread::sleep(Duration::from_millis(30));
+                    until_they_wait(&sleepers, 2, wait);
                     bell.declare_lost();
                     return;
                 }
+                let waits = context.wait(|_| {
+                    sleepers.join();
+                    None::<()>
+                });
+                assert!(is_lost(waits.unwrap_err()), "{wait:?}");
                 let counter = context.session().unwrap().counter();
                 assert!(is_lost(context.waitcntr(counter, 1).unwrap_err()), "{wait:?}");
-                assert!(is_lost(context.wait(|_| None::<()>).unwrap_err()), "{wait:?}");
                 assert!(is_lost(context.gfence().unwrap_err()), "{wait:?}");
             },
         );
@@ -340,10 +352,16 @@ fn term_and_abandon_end_the_waits_of_other_threads() {
                 waiting(wait),
                 |_| (),
                 move |context| {
+                    let sleepers = Sleepers::default();
+                    let waits = || {
+                        context.wait(|_| {
+                            sleepers.join();
+                            None::<()>
+                        })
+                    };
                     thread::scope(|scope| {
-                        let waits: Vec<_> =
-                            (0..3).map(|_| scope.spawn(|| context.wait(|_| None::<()>))).collect();
-                        thread::sleep(Duration::from_millis(30));
+                        let waits: Vec<_> = (0..3).map(|_| scope.spawn(waits)).collect();
+                        until_they_wait(&sleepers, 3, wait);
                         ending(context);
                         for wait in waits {
                             assert!(is_invalid(wait.join().expect("waiting does not panic")));
@@ -464,11 +482,14 @@ fn in_handler_for_every_call_while_the_thread_holds_the_session() {
 #[test]
 fn another_thread_waits_for_the_session() {
     watch(|| {
-        let context = alone();
+        let (context, sleepers) = (alone(), Sleepers::default());
         thread::scope(|scope| {
             let session = context.session().unwrap();
-            let other = scope.spawn(|| context.session().map(drop));
-            thread::sleep(Duration::from_millis(20));
+            let other = scope.spawn(|| {
+                sleepers.join();
+                context.session().map(drop)
+            });
+            sleepers.wait_until_asleep(1);
             drop(session);
             other.join().expect("no panic").expect("the other thread got its turn");
         });

@@ -4,6 +4,7 @@ mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use mpj_harness::watch;
 use transport_lapi::adapter::{Adapter, AdapterError, Frame, Post, Ticket};
 use transport_lapi::config::WaitMode;
 use transport_lapi::layers::fault::{FaultAdapter, FaultCount, FaultPlan};
@@ -16,7 +17,6 @@ use transport_lapi::{
 use support::buffers::{Landing, pattern, source};
 use support::job::{Kind, run_with, waiting};
 use support::numbers::Numbers;
-use support::watchdog::watch;
 
 /// Frames are refused and held back, but nothing is damaged.
 const SLOW: FaultPlan = FaultPlan { full: 300, delay: 200, truncate: 0, corrupt: 0, lose: None };

@@ -4,6 +4,7 @@
 
 mod support;
 
+use mpj_harness::watch;
 use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, ForeignBytes, HeaderAction, InlineHandler, LapiError,
@@ -16,7 +17,6 @@ use support::frames::{
     GET_SHARE, Head, SINGLE, number, received,
 };
 use support::job::Kind;
-use support::watchdog::watch;
 
 /// Index of the handler that is set.
 const STORE: u8 = 1;

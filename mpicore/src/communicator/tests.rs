@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
+use mpj_harness::watch;
 use mpjdev::{Options, Status, wireup};
 
 use super::*;
@@ -17,13 +16,9 @@ mod attached;
 mod creation;
 mod running;
 
-/// How long a job may take.
-const LIMIT: Duration = Duration::from_secs(60);
-
 /// Runs `body` on ranks that can have `most` communicators each, and fails if it does not end in time.
 fn run_with_ids(ranks: usize, most: u32, body: impl Fn(&Communicator) + Send + Sync + 'static) {
-    let (done, outcome) = mpsc::channel();
-    let job = thread::spawn(move || {
+    watch(move || {
         let devices = wireup::in_process(ranks, &Options::default()).unwrap();
         thread::scope(|scope| {
             for mut of_rank in devices {
@@ -36,14 +31,7 @@ fn run_with_ids(ranks: usize, most: u32, body: impl Fn(&Communicator) + Send + S
                 });
             }
         });
-        // After the limit, nobody receives this any more.
-        let _ = done.send(());
     });
-    match outcome.recv_timeout(LIMIT) {
-        Ok(()) => job.join().unwrap(),
-        Err(mpsc::RecvTimeoutError::Disconnected) => panic!("a rank panicked: {:?}", job.join()),
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("the ranks have not ended after {LIMIT:?}"),
-    }
 }
 
 fn run(ranks: usize, body: impl Fn(&Communicator) + Send + Sync + 'static) {

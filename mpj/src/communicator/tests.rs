@@ -1,21 +1,16 @@
 //! Ranks of communicators and of the world.
 
 use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
+
+use mpj_harness::watch;
 
 use super::*;
 use crate::group::no_rank;
 use crate::{ANY_SOURCE, ErrorClass, Source, World, local};
 
-/// How long a job may take.
-const LIMIT: Duration = Duration::from_secs(60);
-
 /// Runs `body` on four ranks, and fails if it does not end in time.
 fn run(body: fn(World)) {
-    let (done, outcome) = mpsc::channel();
-    thread::spawn(move || done.send(local::run(4, body)));
-    outcome.recv_timeout(LIMIT).expect("the job ends").unwrap();
+    watch(move || local::run(4, body)).unwrap();
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Starts jobs for tests the way a user does: through the built `mpjrun`, under a watchdog.
+//! Starts jobs for tests the way a user does: through the built `mpjrun`, under a watchdog. Tests whose ranks are threads
+//! have a watchdog too.
 //!
 //! ```no_run
 //! use mpj_harness::launch;
@@ -21,6 +22,7 @@ mod outcome;
 pub mod process;
 mod running;
 mod scene;
+mod watch;
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,9 +32,11 @@ pub use launch::{Launch, command, launch, mpjrun, shell};
 pub use outcome::Outcome;
 pub use running::{MOST_OUTPUT, Running};
 pub use scene::Scene;
+pub use watch::{Sleepers, watch, watch_with};
 
-/// How long anything may take before the watchdog fails the test, unless it is given another limit.
-pub const LIMIT: Duration = Duration::from_secs(60);
+/// How long anything may take before the watchdog fails the test, unless it is given another limit. Miri is slow, and has
+/// its own clock.
+pub const LIMIT: Duration = Duration::from_secs(if cfg!(miri) { 3_600 } else { 60 });
 
 /// Time between two looks at a condition.
 const TICK: Duration = Duration::from_millis(2);

@@ -3,11 +3,11 @@
 use std::{fmt, fs};
 
 use procfs::FromRead;
-use procfs::process::Stat;
+use procfs::process::{Stat, Status};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{LIMIT, holds_within};
+use crate::{LIMIT, eventually, holds_within};
 
 /// The variable that carries the mark of a launch, or of a scene.
 pub(crate) const MARK: &str = "MPJ_TEST_MARK";
@@ -79,6 +79,28 @@ pub fn await_end(pids: &[u32]) {
         let left: Vec<String> = running().map(|process| process.to_string()).collect();
         panic!("watchdog: still there of {pids:?}: {left:?}");
     }
+}
+
+/// Waits until each of these threads sleeps, from one look to the next and without an interruption. The number of a
+/// process is that of its first thread.
+///
+/// # Panics
+/// When one does not within [`LIMIT`].
+#[track_caller]
+pub fn await_sleep(threads: &[u32]) {
+    let mut before = Vec::new();
+    eventually("the threads sleep", || {
+        let now: Vec<_> = threads.iter().map(|thread| sleeps(*thread)).collect();
+        let all_sleep = now == before && now.iter().all(Option::is_some);
+        before = now;
+        all_sleep
+    });
+}
+
+/// How often a thread has fallen asleep, if it sleeps.
+fn sleeps(thread: u32) -> Option<u64> {
+    let status = Status::from_file(format!("/proc/{thread}/status")).ok()?;
+    status.voluntary_ctxt_switches.filter(|_| status.state.starts_with('S'))
 }
 
 /// Whether a process is suspended.

@@ -17,6 +17,7 @@ use std::thread;
 use std::time::Duration;
 
 use mpj::{Communicator, Error, World};
+use mpj_harness::process::await_sleep;
 use mpj_tests::bytes::are_all;
 
 /// Messages of each thread.
@@ -111,6 +112,7 @@ fn late(world: &World) -> Result<(), Error> {
     thread::scope(|scope| {
         let others = 1..world.size();
         let sender = scope.spawn(move || {
+            // The launcher looks at the ranks many times meanwhile, and must find no deadlock.
             thread::sleep(Duration::from_secs(1));
             others.into_iter().try_for_each(|rank| further.send(&[1_u8], rank, 7))
         });
@@ -125,10 +127,12 @@ fn fetched(world: &World) -> Result<(), Error> {
     let further = world.on_context(1)?;
     if world.rank() == 0 {
         drop(further.isend(vec![5_u8; LARGE], 1, 7)?);
-        return Ok(());
+        return world.send(&[std::process::id()], 1, 8);
     }
-    // Rank 0 is at its end by then.
-    thread::sleep(Duration::from_millis(300));
+    let mut process = [0];
+    world.recv(&mut process, 0, 8)?;
+    // Rank 0 is at its end.
+    await_sleep(&process);
     let mut got = vec![0_u8; LARGE];
     further.recv(&mut got, 0, 7)?;
     assert!(are_all(&got, 5));

@@ -82,7 +82,7 @@ macro_rules! adapter_conformance {
     (@tests $make:expr => $($check:ident)+) => {
         $(#[test]
         fn $check() {
-            $crate::conformance::watch(|| $crate::conformance::adapter::$check($make));
+            mpj_harness::watch(|| $crate::conformance::adapter::$check($make));
         })+
     };
 }
@@ -91,8 +91,8 @@ macro_rules! adapter_conformance {
 const PATIENCE: usize = 1_000;
 
 /// Time limit for what has to come, also with adapters that hold back frames at random or carry them in a thread of
-/// their own.
-const SOON: Duration = Duration::from_secs(8);
+/// their own; half of what the watchdog gives a test.
+const SOON: Duration = Duration::from_secs(30);
 
 /// Whether `look` returns true within the time limit.
 fn comes_soon(mut look: impl FnMut() -> bool) -> bool {

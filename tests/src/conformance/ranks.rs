@@ -4,14 +4,15 @@
 //! What does not depend on the test is compiled once, not for each test.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mpicore::Process;
+use mpj_harness::watch_with;
 use mpjdev::{Adapter, Device, Error};
 
-/// How long the others may take once one rank has failed, and how long a dump may take.
+/// How long a dump may take.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// What the watchdog needs of a rank, to report a hang and to end it.
@@ -52,23 +53,18 @@ type Part = dyn Fn(usize) -> Result<(), String> + Send + Sync;
 /// Runs `part` for every rank, each on a thread of its own; returns the answers.
 ///
 /// # Panics
-/// When a rank fails or panics, or the job does not end within `limit`.
+/// When a rank fails or panics, or the job does not end in time.
 pub fn run<R: Send + 'static>(
     ranks: &[Arc<dyn Watched>],
-    limit: Duration,
     part: impl Fn(usize) -> Result<R, String> + Send + Sync + 'static,
 ) -> Vec<R> {
     let answers: Arc<Vec<_>> = Arc::new(ranks.iter().map(|_| Mutex::new(None)).collect());
     let kept = answers.clone();
-    run_each(
-        ranks,
-        limit,
-        &(Arc::new(move |rank| {
-            let answer = part(rank)?;
-            *lock(&kept[rank]) = Some(answer);
-            Ok(())
-        }) as Arc<Part>),
-    );
+    let part = move |rank| {
+        *lock(&kept[rank]) = Some(part(rank)?);
+        Ok(())
+    };
+    run_each(ranks, Box::new(part));
     answers.iter().filter_map(|answer| lock(answer).take()).collect()
 }
 
@@ -76,41 +72,32 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn run_each(ranks: &[Arc<dyn Watched>], limit: Duration, part: &Arc<Part>) {
-    let (report, reports) = mpsc::channel();
-    for (number, rank) in ranks.iter().enumerate() {
-        let (rank, part, report) = (rank.clone(), part.clone(), report.clone());
-        let play = move || {
-            let outcome = catch_unwind(AssertUnwindSafe(|| part(number)));
-            let outcome = outcome.unwrap_or_else(|panic| Err(mpjdev::panic_text(&*panic)));
-            let has_failed = outcome.is_err();
-            // The cause is reported before the others fail because of it. After a timeout, nobody listens.
-            let _ = report.send((number, outcome));
-            if has_failed {
-                rank.abort();
-            }
-        };
-        let thread = thread::Builder::new().name(format!("rank {number}")).spawn(play);
-        thread.expect("a thread for a rank");
-    }
-    let mut deadline = Instant::now() + limit;
-    let mut failure = None;
-    for _ in ranks {
-        match reports.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok((_, Ok(()))) => {}
-            Ok((number, Err(what))) => {
-                failure.get_or_insert_with(|| format!("rank {number}: {what}"));
-                deadline = deadline.min(Instant::now() + GRACE);
-            }
-            Err(_) => {
-                let cause = failure.unwrap_or_else(|| format!("no end after {limit:?}"));
-                panic!("{cause}\n{}", dumps(ranks));
-            }
+fn run_each(ranks: &[Arc<dyn Watched>], part: Box<Part>) {
+    let (mine, failure) = (ranks.to_vec(), Arc::new(OnceLock::new()));
+    let cause = failure.clone();
+    let play = move |number: usize| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| part(number)));
+        let outcome = outcome.unwrap_or_else(|panic| Err(mpjdev::panic_text(&*panic)));
+        if let Err(what) = outcome {
+            // The cause is kept before the others fail because of it.
+            cause.get_or_init(|| format!("rank {number}: {what}"));
+            mine[number].abort();
         }
-    }
-    if let Some(failure) = failure {
-        panic!("{failure}");
-    }
+    };
+    let count = ranks.len();
+    let all = move || {
+        let play = &play;
+        thread::scope(|scope| {
+            for number in 0..count {
+                let thread = thread::Builder::new().name(format!("rank {number}"));
+                let play = move || play(number);
+                thread.spawn_scoped(scope, play).expect("a thread for a rank");
+            }
+        });
+    };
+    let cause = || failure.get().cloned().unwrap_or_default();
+    watch_with(|| cause() + "\n" + &dumps(ranks), all);
+    assert!(failure.get().is_none(), "{}", cause());
 }
 
 /// Returns what the ranks are doing, and ends them. A rank whose lock is never released is passed over.

@@ -8,7 +8,7 @@ use mpj_tests::conformance::collective::element::Kind;
 use mpj_tests::conformance::collective::job;
 use mpj_tests::conformance::collective::shape::{Form, Shape, Side};
 
-use super::{BACKENDS, LIMIT};
+use super::BACKENDS;
 
 /// Numbers per rank in a short sum, whose operands ranks exchange whole, and in a long one, whose operands they
 /// exchange by halves.
@@ -47,7 +47,7 @@ fn sums(world: &Communicator, len: usize, in_place: bool) -> Result<Vec<u8>, Str
 fn all_ranks_get_the_same_bits() {
     for (number, ranks) in [2, 3, 5, 6, 7, 8, 9, 16, 17].into_iter().enumerate() {
         let backend = BACKENDS[number % BACKENDS.len()];
-        let all = job::run(ranks, backend, LIMIT, |world| {
+        let all = job::run(ranks, backend, |world| {
             let in_place = [false, world.rank() % 2 == 0];
             let of_all = LENS.map(|len| in_place.map(|in_place| sums(world, len, in_place)));
             of_all.into_iter().flatten().collect::<Result<Vec<_>, _>>()

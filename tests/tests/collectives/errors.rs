@@ -11,7 +11,7 @@ use mpj_tests::conformance::collective::play::halves;
 use mpj_tests::conformance::collective::shape::{Form, Shape, Side};
 use mpjdev::{Mode, RecvRegion, SendRegion};
 
-use super::{BACKENDS, LIMIT};
+use super::BACKENDS;
 
 /// A collective with `count` words in each block.
 type Call = for<'c> fn(&'c Communicator, Input, Output, &Lengths) -> Result<Plan<'c>, Error>;
@@ -155,7 +155,7 @@ fn works(over: &Communicator) -> Result<(), String> {
 /// nobody hangs, and the communicator still works.
 fn shorten(name: &'static str, call: Call, between: bool, short: u32, count: u64, number: usize) {
     let backend = BACKENDS[number % BACKENDS.len()];
-    job::run(5, backend, LIMIT, move |world| {
+    job::run(5, backend, move |world| {
         let over =
             if between { halves(world).map_err(|error| error.to_string())? } else { world.clone() };
         let is_short = world.rank() == short;
@@ -201,7 +201,7 @@ fn between_groups_a_rank_with_shorter_blocks_is_told_too() {
 /// work.
 fn lose(name: &'static str, call: Call, between: bool, blocking: bool, number: usize) {
     let backend = BACKENDS[number % BACKENDS.len()];
-    job::run_open(4, backend, LIMIT, move |world| {
+    job::run_open(4, backend, move |world| {
         let words = |error: Error| error.to_string();
         let over = if between { halves(world).map_err(words)? } else { world.clone() };
         let is_lost = world.rank() == 2;

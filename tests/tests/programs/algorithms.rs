@@ -11,6 +11,7 @@ use matrix::Matrix;
 use partition::part;
 
 use super::npy_format::npy;
+use ranks::job;
 
 #[path = "../../../mpj/examples/matmul/algorithm.rs"]
 mod algorithm;
@@ -28,6 +29,8 @@ mod matrix;
 mod partition;
 #[path = "../../../mpj/examples/support/random.rs"]
 mod random;
+#[path = "../../../mpj/tests/job/mod.rs"]
+mod ranks;
 #[path = "../../../mpj/examples/matmul/ring.rs"]
 mod ring;
 #[path = "../../../mpj/examples/matmul/summa.rs"]
@@ -57,17 +60,17 @@ fn distributed(algorithm: Algorithm, shape: Shape, ranks: usize) -> Matrix<f64> 
         |of: fn(&Placement) -> &Block| placements.iter().map(of).cloned().collect::<Vec<_>>();
     let (of_a, of_b, of_c) = (blocks(|p| &p.a), blocks(|p| &p.b), blocks(|p| &p.c));
     let factors = (integers(shape.m, shape.k, 1), integers(shape.k, shape.n, 2));
-    let products = mpj::local::run(ranks, |world| {
+    let products = job(ranks, move |world| {
         let root = (world.rank() == 0).then_some(&factors);
-        let a = blocks::scatter(&world, &of_a, root.map(|factors| &factors.0))?;
-        let b = blocks::scatter(&world, &of_b, root.map(|factors| &factors.1))?;
+        let a = blocks::scatter(world, &of_a, root.map(|factors| &factors.0))?;
+        let b = blocks::scatter(world, &of_b, root.map(|factors| &factors.1))?;
         let mut product = Product::zeros(&of_c[world.rank()]);
-        algorithm.multiply(&world, shape, a, b, &mut product)?;
+        algorithm.multiply(world, shape, a, b, &mut product)?;
         let mut whole = Matrix::zeros(shape.m, shape.n);
-        blocks::gather(&world, &of_c, &product.block, &mut whole)?;
+        blocks::gather(world, &of_c, &product.block, &mut whole)?;
         Ok::<_, mpj::Error>(whole)
     });
-    let first = products.expect("the ranks start").into_iter().next();
+    let first = products.into_iter().next();
     first.expect("there is a rank 0").expect("no message fails")
 }
 

@@ -150,7 +150,6 @@ fn a_name_of_a_forbidden_layer_is_found() {
         ("mpjdev/src/matching.rs", "use crate::backend::Backend;"),
         ("mpicore/src/group.rs", "use mpjdev::Device;"),
         ("mpicore/src/group/members.rs", "use crate::topology::Cartesian;"),
-        ("mpj/src/world.rs", "use transport_lapi::Context;"),
         ("mpj/examples/ring.rs", "use mpjdev::Device;"),
         ("launcher/src/job.rs", "use transport_lapi::Context;"),
         ("launcher/src/job.rs", "use transport_lapi::adapters::threads;"),

@@ -3,7 +3,7 @@
 use mpj::{Error, SendBuffer};
 use ndarray::{Array0, Array2, Array3, Axis, ShapeBuilder, arr0, aview1, s};
 
-use crate::job;
+use crate::job::job;
 
 /// An array of this shape whose elements count in the order of its indices.
 fn counting(shape: (usize, usize, usize)) -> Array3<i32> {

@@ -5,7 +5,7 @@ use std::fs;
 use mpj::{Buffer, Datatype, Error, ErrorClass, Options, Pages, World, alloc_buffer};
 use mpjdev::{BackendChoice, Circumstance};
 
-use super::{job, try_job};
+use crate::job::{job, try_job};
 
 const HUGE_PAGE: usize = 2 << 20;
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mpj::{ANY_SOURCE, ANY_TAG};
 
-use crate::job;
+use crate::job::job;
 
 /// Nobody leaves a barrier before everybody has come, whatever the number of ranks.
 #[test]

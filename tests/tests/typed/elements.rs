@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use mpj::{ANY_SOURCE, ANY_TAG, Datatype, Error, ErrorClass, Pod, Zeroable};
 
-use crate::job;
+use crate::job::job;
 
 /// Sends the elements and gets them back, with every kind of receive.
 fn round_trip<T: Datatype + Debug + PartialEq>(elements: &[T]) {

@@ -8,20 +8,22 @@ use std::time::Duration;
 
 use mpj::local::{self, LocalError};
 use mpj::{BackendChoice, Communicator, ErrorClass, Options, World};
+use mpj_harness::Sleepers;
 
-use crate::try_job;
+use crate::job::try_job;
 
 /// Rank 2 of three panics while the others do `blocked`; returns what the caller learns.
 fn panicking(
     panic: fn(),
     blocked: impl Fn(&World) -> Result<(), mpj::Error> + Send + Sync + 'static,
 ) -> (usize, String) {
+    let sleepers = Sleepers::default();
     let outcome = try_job(&Options::default(), 3, move |world| {
         if world.rank() == 2 {
-            // Long enough for the others to be blocked, and asleep.
-            thread::sleep(Duration::from_millis(30));
+            sleepers.wait_until_asleep(2);
             panic();
         }
+        sleepers.join();
         let error = blocked(&world).unwrap_err();
         assert_eq!(error.class(), ErrorClass::ProcFailed, "{error}");
         assert!(error.to_string().contains("rank 2 is gone"), "{error}");
@@ -68,11 +70,13 @@ fn a_rank_that_panics_ends_scopes() {
 
 #[test]
 fn a_rank_that_panics_ends_the_end() {
-    let outcome = try_job(&Options::default(), 3, |world| {
+    let sleepers = Sleepers::default();
+    let outcome = try_job(&Options::default(), 3, move |world| {
         if world.rank() == 2 {
-            thread::sleep(Duration::from_millis(30));
+            sleepers.wait_until_asleep(2);
             fail();
         }
+        sleepers.join();
         // The world is dropped: that waits for everybody, and must not wait for ever.
     });
     assert!(matches!(outcome, Err(LocalError::Panicked { rank: 2, .. })), "{outcome:?}");

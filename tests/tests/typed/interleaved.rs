@@ -4,7 +4,7 @@
 use mpj::{Blocks, Communicator, Op, UserOp};
 use ndarray::{Array2, ShapeBuilder};
 
-use crate::job;
+use crate::job::job;
 
 const COLUMNS: usize = 2;
 

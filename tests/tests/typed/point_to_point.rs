@@ -5,8 +5,9 @@ use std::thread;
 use mpj::{
     ANY_SOURCE, ANY_TAG, BackendChoice, Communicator, Error, ErrorClass, Options, Source, Tag,
 };
+use mpj_harness::Sleepers;
 
-use crate::{job, try_job};
+use crate::job::{job, try_job};
 
 /// Every call that names a rank and a tag.
 fn errors_of(world: &Communicator, rank: usize, tag: i32) -> Vec<Error> {
@@ -124,15 +125,16 @@ fn selectors_by_value() {
 #[test]
 fn a_synchronous_send_is_over_after_the_receive_has_begun() {
     use std::sync::atomic::{AtomicBool, Ordering};
-    let begun = AtomicBool::new(false);
+    let (begun, sleepers) = (AtomicBool::new(false), Sleepers::default());
     job(2, move |world| {
         if world.rank() == 0 {
+            sleepers.join();
             world.ssend(&[3u8; 40], 1, 0).unwrap();
             assert!(begun.load(Ordering::SeqCst));
             return;
         }
         world.probe(0, 0).unwrap();
-        thread::sleep(std::time::Duration::from_millis(20));
+        sleepers.wait_until_asleep(1);
         begun.store(true, Ordering::SeqCst);
         world.recv(&mut [0u8; 40], 0, 0).unwrap();
     });

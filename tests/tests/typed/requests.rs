@@ -1,14 +1,14 @@
 //! Non-blocking calls that own their buffer.
 
 use std::thread;
-use std::time::Duration;
 
 use mpj::{
     ANY_SOURCE, ANY_TAG, BackendChoice, Error, ErrorClass, Options, Request, WaitMode, wait_all,
     wait_any,
 };
+use mpj_harness::Sleepers;
 
-use crate::{job, try_job};
+use crate::job::{job, try_job};
 
 #[test]
 fn the_buffer_comes_back() {
@@ -224,7 +224,7 @@ fn requests_of_two_jobs() {
 /// A request may outlive the world: it cannot complete then, and its buffer is safe.
 #[test]
 fn a_request_after_the_end() {
-    let world_ended = crate::try_job(&mpj::Options::default(), 2, |world| {
+    let world_ended = try_job(&Options::default(), 2, |world| {
         let receive = world.irecv(vec![1u8; 100], 1 - world.rank(), 0).unwrap();
         world.finish().unwrap();
         receive.wait().err().map(|error| error.class())
@@ -243,10 +243,14 @@ fn a_receive_of_an_early_message_wakes_whoever_sleeps() {
             world.send(&[2u8], 1, 2).unwrap();
             return;
         }
+        let sleepers = Sleepers::default();
         thread::scope(|scope| {
-            let sleeper = scope.spawn(|| world.recv(&mut [0u8], 0, 2).unwrap());
-            // Long enough for the first message to come, and for the thread to fall asleep.
-            thread::sleep(Duration::from_millis(100));
+            let sleeper = scope.spawn(|| {
+                sleepers.join();
+                world.recv(&mut [0u8], 0, 2).unwrap()
+            });
+            world.probe(0, 1).unwrap();
+            sleepers.wait_until_asleep(1);
             let early = world.irecv(vec![0u8; 1000], 0, 1).unwrap();
             sleeper.join().unwrap();
             assert_eq!(early.wait().unwrap().0, [1u8; 1000]);

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use mpj::{Error, ErrorClass, World};
 
-use crate::job;
+use crate::job::job;
 
 #[test]
 fn everything_is_complete_when_the_scope_ends() {

@@ -5,7 +5,7 @@ use mpj::{
     column, column_mut,
 };
 
-use crate::{job, try_job};
+use crate::job::{job, try_job};
 
 /// Runs `body` on two ranks with either protocol.
 fn either_protocol(body: impl Fn(&World) + Clone + Send + Sync + 'static) {

@@ -4,7 +4,7 @@
 
 use mpj::{Datatype, Options, column, column_mut};
 
-use crate::{job, try_job};
+use crate::job::{job, try_job};
 
 /// 5 bytes of fields, and 3 bytes of padding behind the first field.
 #[derive(Debug, Clone, Copy, PartialEq, Datatype)]

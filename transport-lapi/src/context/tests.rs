@@ -44,6 +44,7 @@ fn a_context_is_abandoned_at_once_and_settles_when_its_target_is_gone() {
     assert!(matches!(context.session().err(), Some(LapiError::HndlInvalid)));
     thread::scope(|scope| {
         let settling = scope.spawn(|| context.settle());
+        // Time in which it could end, and must not.
         thread::sleep(Duration::from_millis(20));
         assert!(!can_get || !settling.is_finished(), "what the target writes is waited for");
         assert!(context.session().is_err(), "without the lock");

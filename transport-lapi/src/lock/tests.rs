@@ -1,24 +1,11 @@
 //! The lock with real threads: which thread gets the bias, which loses it, and that no thread waits for itself.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+
+use mpj_harness::watch;
 
 use super::*;
-
-/// Runs `body` on a thread of its own, with a time limit.
-fn watch(body: impl FnOnce() + Send + 'static) {
-    let (done, outcome) = mpsc::channel();
-    let thread = thread::spawn(move || {
-        body();
-        done.send(()).expect("the test waits");
-    });
-    if let Err(mpsc::RecvTimeoutError::Timeout) = outcome.recv_timeout(Duration::from_secs(20)) {
-        panic!("a thread waits for ever");
-    }
-    thread.join().expect("the body does not panic");
-}
 
 /// Makes a lock that is biased to this thread if the kernel supports that; otherwise one without a bias.
 fn mine<T>(value: T) -> Lock<T> {

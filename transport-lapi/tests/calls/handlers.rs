@@ -5,13 +5,13 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mpj_harness::watch;
 use transport_lapi::wireup::Native;
 use transport_lapi::{Amsend, Arrival, Context, CounterId, HeaderAction, Next, Outbox, SendRegion};
 
 use crate::support::buffers::{Landing, pattern, source};
 use crate::support::frames::{COMPLETE, Head, SINGLE, received};
 use crate::support::job::{Kind, run};
-use crate::support::watchdog::watch;
 
 /// Lengths of messages of one packet and of several.
 const LENGTHS: [usize; 4] = [16, 1000, 8 << 10, 100_000];

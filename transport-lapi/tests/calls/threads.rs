@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
-use std::time::Duration;
 
+use mpj_harness::{Sleepers, watch};
 use transport_lapi::adapter::Adapter;
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::bootstrap::board::{Board, Wait};
@@ -17,10 +17,9 @@ use transport_lapi::{
 
 use crate::support::buffers::{Landing, pattern, source};
 use crate::support::job::{Kind, run_with, waiting};
-use crate::support::watchdog::watch;
 
-/// Ample time for a thread with `WaitMode::Block` to fall asleep.
-const ASLEEP: Duration = Duration::from_millis(40);
+/// The threads that wait in a job of [`wakes_a_sleeper`].
+type Waiting = Arc<Sleepers>;
 
 fn consume<S>(_: &mut S, _: Arrival<'_>) -> HeaderAction<S> {
     HeaderAction::Consumed
@@ -28,22 +27,25 @@ fn consume<S>(_: &mut S, _: Arrival<'_>) -> HeaderAction<S> {
 
 /// A thread sleeps until the counter is incremented; meanwhile `act` runs on another thread of its task. Task 1 makes
 /// no progress, so nobody else rings.
-fn wakes_a_sleeper(kind: Kind, act: fn(&Context<Native, ()>, CounterId)) {
+fn wakes_a_sleeper(kind: Kind, act: fn(&Context<Native, Waiting>, CounterId)) {
     run_with(
         kind.adapters(2),
         waiting(WaitMode::Block),
-        |_| (),
+        |_| Waiting::default(),
         move |context| {
             if context.task() == 1 {
                 return;
             }
             let mut session = context.session().unwrap();
             session.addr_set(1, consume).unwrap();
-            let counter = session.counter();
+            let (counter, sleepers) = (session.counter(), session.state.clone());
             drop(session);
             thread::scope(|scope| {
-                let sleeper = scope.spawn(|| context.waitcntr(counter, 1));
-                thread::sleep(ASLEEP);
+                let sleeper = scope.spawn(|| {
+                    sleepers.join();
+                    context.waitcntr(counter, 1)
+                });
+                sleepers.wait_until_asleep(1);
                 act(context, counter);
                 assert_eq!(sleeper.join().expect("waiting does not panic").unwrap(), 0);
             });
@@ -61,7 +63,7 @@ fn setting_a_counter_wakes_who_waits_for_it() {
 /// The message is sent at once, so the counter is incremented during the call.
 #[test]
 fn a_send_wakes_who_waits_for_its_origin_counter() {
-    fn send(context: &Context<Native, ()>, counter: CounterId) {
+    fn send(context: &Context<Native, Waiting>, counter: CounterId) {
         let mut call = Amsend::new(1, 1, &[], SendRegion::EMPTY);
         call.on_origin = Next::Counter(counter);
         let _ = context.session().unwrap().amsend(call).unwrap();
@@ -72,7 +74,7 @@ fn a_send_wakes_who_waits_for_its_origin_counter() {
 /// The message takes several packets, for which the ring has room.
 #[test]
 fn a_long_send_wakes_who_waits_for_its_origin_counter() {
-    fn send(context: &Context<Native, ()>, counter: CounterId) {
+    fn send(context: &Context<Native, Waiting>, counter: CounterId) {
         let mut call = Amsend::new(1, 1, &[], source(pattern(1, 100_000)));
         call.on_origin = Next::Counter(counter);
         let _ = context.session().unwrap().amsend(call).unwrap();
@@ -83,7 +85,7 @@ fn a_long_send_wakes_who_waits_for_its_origin_counter() {
 /// The thread that starts a get does nothing more; the sleeping one carries it out.
 #[test]
 fn a_get_wakes_who_waits_for_it() {
-    fn get(context: &Context<Native, ()>, counter: CounterId) {
+    fn get(context: &Context<Native, Waiting>, counter: CounterId) {
         let mut session = context.session().unwrap();
         let remote = session.register(source(pattern(1, 100_000))).unwrap();
         let into = Landing::new(100_000).region(100_000);
@@ -97,11 +99,11 @@ fn a_get_wakes_who_waits_for_it() {
 /// A handler on the completion thread has returned: its counter must be incremented.
 #[test]
 fn the_completion_thread_wakes_who_waits() {
-    fn defer(_: &mut (), _: Arrival<'_>) -> HeaderAction<()> {
-        let completion = Next::Thread(Box::new(|| thread::sleep(2 * ASLEEP)));
-        HeaderAction::Then(completion)
+    fn defer(sleepers: &mut Waiting, _: Arrival<'_>) -> HeaderAction<Waiting> {
+        let sleepers = sleepers.clone();
+        HeaderAction::Then(Next::Thread(Box::new(move || sleepers.wait_until_asleep(1))))
     }
-    fn send(context: &Context<Native, ()>, counter: CounterId) {
+    fn send(context: &Context<Native, Waiting>, counter: CounterId) {
         let mut session = context.session().unwrap();
         session.addr_set(2, defer).unwrap();
         let mut call = Amsend::new(0, 2, &[], SendRegion::EMPTY);
@@ -119,9 +121,13 @@ fn a_call_of_wake_wakes_who_waits_for_the_state() {
         waiting(WaitMode::Block),
         |_| false,
         |context| {
+            let sleepers = Sleepers::default();
             thread::scope(|scope| {
-                let sleeper = scope.spawn(|| context.wait(|session| session.state.then_some(())));
-                thread::sleep(ASLEEP);
+                let sleeper = scope.spawn(|| {
+                    sleepers.join();
+                    context.wait(|session| session.state.then_some(()))
+                });
+                sleepers.wait_until_asleep(1);
                 let mut session = context.session().unwrap();
                 session.state = true;
                 session.wake();
@@ -170,11 +176,12 @@ fn a_second_thread_gets_in_while_the_first_one_waits() {
 #[test]
 fn progress_of_one_thread_wakes_the_others() {
     for wait in [WaitMode::Block, WaitMode::Adaptive] {
+        let sleepers = Sleepers::default();
         run_with(
             Kind::Threads.adapters(2),
             waiting(wait),
             |_| 0_u32,
-            |context| {
+            move |context| {
                 fn count(count: &mut u32, _: Arrival<'_>) -> HeaderAction<u32> {
                     *count += 1;
                     HeaderAction::Consumed
@@ -182,7 +189,7 @@ fn progress_of_one_thread_wakes_the_others() {
                 context.session().unwrap().addr_set(1, count).unwrap();
                 context.gfence().unwrap();
                 if context.task() == 0 {
-                    thread::sleep(ASLEEP);
+                    sleepers.wait_until_asleep(4);
                     for _ in 0..3 {
                         let call = Amsend::new(1, 1, &[], SendRegion::EMPTY);
                         let _ = context.session().unwrap().amsend(call).unwrap();
@@ -192,7 +199,9 @@ fn progress_of_one_thread_wakes_the_others() {
                 }
                 thread::scope(|scope| {
                     for due in [1, 2, 3, 3] {
+                        let sleepers = &sleepers;
                         let seen = move || {
+                            sleepers.join();
                             context.wait(|session| (session.state >= due).then_some(())).unwrap();
                         };
                         scope.spawn(seen);

@@ -3,13 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use mpj_harness::watch;
 use transport_lapi::adapter::{Adapter, Doorbell};
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::config::{GetMode, WaitMode};
 use transport_lapi::wireup::{self, Native};
 use transport_lapi::{Context, Options, TaskId};
-
-use super::watchdog::watch;
 
 /// The adapter of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

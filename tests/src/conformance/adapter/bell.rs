@@ -1,9 +1,10 @@
 //! A5: whoever has announced a sleep and found nothing is woken.
 
-use std::sync::{Arc, Barrier};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mpj_harness::Sleepers;
 use transport_lapi::adapter::{Adapter, Doorbell, Frame, Post, TaskId};
 
 use super::{Maker, Sent, comes_soon, poll};
@@ -12,14 +13,17 @@ use super::{Maker, Sent, comes_soon, poll};
 const FOR_EVER: Duration = Duration::from_secs(120);
 /// A sleep that took less than this was ended by somebody.
 const WOKEN: Duration = Duration::from_secs(60);
-/// More than a thread needs to fall asleep. If it needs longer, a test shows less and still passes.
-const ASLEEP: Duration = Duration::from_millis(30);
-
 /// Sleeps, and fails when nobody ended the sleep.
 fn sleep(bell: &dyn Doorbell, ticket: u32) {
     let start = Instant::now();
     bell.sleep(ticket, Some(FOR_EVER));
     assert!(start.elapsed() < WOKEN, "nobody woke the sleeper");
+}
+
+/// Sleeps as one of these.
+fn sleep_as(sleepers: &Sleepers, bell: &dyn Doorbell, ticket: u32) {
+    sleepers.join();
+    sleep(bell, ticket);
 }
 
 /// How many frames are there.
@@ -83,29 +87,31 @@ pub fn a_frame_wakes_whoever_was_about_to_sleep<A: Adapter>(make: Maker<A>) {
 /// The frame comes while the receiver sleeps, and is there when it wakes.
 pub fn a_frame_wakes_a_sleeper<A: Adapter>(make: Maker<A>) {
     let mut tasks = make(3);
-    let mut receiver = tasks.remove(1);
+    let (mut receiver, sleepers) = (tasks.remove(1), Sleepers::default());
+    let (tell, told) = mpsc::channel();
     thread::scope(|scope| {
-        let sleeper = scope.spawn(move || (0..10).map(|_| wait_for_frames(&mut receiver)).sum());
+        scope.spawn(|| {
+            sleepers.join();
+            (0..10).for_each(|_| tell.send(wait_for_frames(&mut receiver)).expect("it is awaited"));
+        });
         for round in 0..10 {
-            thread::sleep(ASLEEP);
+            sleepers.wait_until_asleep(1);
             send(&mut tasks[round % 2], 1, &[round as u8; 400]);
+            assert_eq!(told.recv(), Ok(1));
         }
-        let found: usize = sleeper.join().expect("the sleeper does not panic");
-        assert_eq!(found, 10);
     });
 }
 
 /// One frame wakes all threads that sleep on the bell of its target.
 pub fn a_frame_wakes_every_sleeping_thread<A: Adapter>(make: Maker<A>) {
     let mut tasks = make(2);
-    let bell = tasks[1].doorbell();
+    let (bell, sleepers) = (tasks[1].doorbell(), Sleepers::default());
     thread::scope(|scope| {
         for _ in 0..4 {
-            let bell = Arc::clone(&bell);
-            let ticket = bell.announce();
-            scope.spawn(move || sleep(&*bell, ticket));
+            let (bell, ticket, sleepers) = (&*bell, bell.announce(), &sleepers);
+            scope.spawn(move || sleep_as(sleepers, bell, ticket));
         }
-        thread::sleep(ASLEEP);
+        sleepers.wait_until_asleep(4);
         send(&mut tasks[0], 1, &[]);
     });
 }
@@ -113,11 +119,11 @@ pub fn a_frame_wakes_every_sleeping_thread<A: Adapter>(make: Maker<A>) {
 /// A task that sends to itself rings its own bell.
 pub fn a_frame_to_oneself_wakes_a_sleeping_thread<A: Adapter>(make: Maker<A>) {
     let mut tasks = make(1);
-    let bell = tasks[0].doorbell();
+    let (bell, sleepers) = (tasks[0].doorbell(), Sleepers::default());
     let ticket = bell.announce();
     thread::scope(|scope| {
-        scope.spawn(|| sleep(&*bell, ticket));
-        thread::sleep(ASLEEP);
+        scope.spawn(|| sleep_as(&sleepers, &*bell, ticket));
+        sleepers.wait_until_asleep(1);
         send(&mut tasks[0], 0, &[]);
     });
 }
@@ -168,15 +174,10 @@ pub fn ringing_wakes_a_sleeper<A: Adapter>(make: Maker<A>) {
     let ticket = bell.announce();
     bell.ring();
     sleep(&*bell, ticket);
-    let about = Barrier::new(2);
+    let sleepers = Sleepers::default();
     thread::scope(|scope| {
-        scope.spawn(|| {
-            let ticket = bell.announce();
-            about.wait();
-            sleep(&*bell, ticket);
-        });
-        about.wait();
-        thread::sleep(ASLEEP);
+        scope.spawn(|| sleep_as(&sleepers, &*bell, bell.announce()));
+        sleepers.wait_until_asleep(1);
         tasks[0].doorbell().ring();
     });
 }
@@ -187,20 +188,20 @@ pub fn a_sleep_ends_with_its_time<A: Adapter>(make: Maker<A>) {
     let bell = tasks[0].doorbell();
     let start = Instant::now();
     let ticket = bell.announce();
-    bell.sleep(ticket, Some(ASLEEP));
+    bell.sleep(ticket, Some(Duration::from_millis(30)));
     assert!(start.elapsed() < WOKEN);
 }
 
 /// All tasks learn of tasks that are declared lost, and are woken for it.
 pub fn a_lost_task_is_known_to_all<A: Adapter>(make: Maker<A>) {
-    let tasks = make(3);
+    let (tasks, sleepers) = (make(3), Sleepers::default());
     thread::scope(|scope| {
         for task in &tasks {
-            let bell = task.doorbell();
+            let (bell, sleepers) = (task.doorbell(), &sleepers);
             let ticket = bell.announce();
-            scope.spawn(move || sleep(&*bell, ticket));
+            scope.spawn(move || sleep_as(sleepers, &*bell, ticket));
         }
-        thread::sleep(ASLEEP);
+        sleepers.wait_until_asleep(3);
         tasks[1].doorbell().declare_lost();
     });
     let lost = |task: &A| [0, 1, 2].map(|number| task.is_lost(number));

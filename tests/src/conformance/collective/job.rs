@@ -1,7 +1,6 @@
 //! Runs the ranks of a job as threads, each with a communicator of all, under a watchdog.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use mpicore::{Communicator, Process};
 use mpjdev::{BackendChoice, Options, wireup};
@@ -14,14 +13,13 @@ pub type Answer<R> = Result<R, String>;
 /// Runs `body` on every rank, ends the devices together, and returns the answers.
 ///
 /// # Panics
-/// When a rank panics or fails, or the job does not end within `limit`.
+/// When a rank panics or fails, or the job does not end in time.
 pub fn run<R: Send + 'static>(
     ranks: usize,
     backend: BackendChoice,
-    limit: Duration,
     body: impl Fn(&Communicator) -> Answer<R> + Send + Sync + 'static,
 ) -> Vec<R> {
-    run_open(ranks, backend, limit, move |world| {
+    run_open(ranks, backend, move |world| {
         let answer = body(world)?;
         world.device().finish().map_err(|error| format!("the end: {error}"))?;
         Ok(answer)
@@ -35,7 +33,6 @@ pub fn run<R: Send + 'static>(
 pub fn run_open<R: Send + 'static>(
     ranks: usize,
     backend: BackendChoice,
-    limit: Duration,
     body: impl Fn(&Communicator) -> Answer<R> + Send + Sync + 'static,
 ) -> Vec<R> {
     let options = Options::with_backend(backend);
@@ -43,7 +40,7 @@ pub fn run_open<R: Send + 'static>(
     let process = |mut devices: Vec<_>| Arc::new(Process::new(devices.remove(0)));
     let ranks: Vec<Arc<Process>> = devices.into_iter().map(process).collect();
     let watched: Vec<_> = ranks.iter().map(|rank| rank.clone() as Arc<dyn Watched>).collect();
-    ranks::run(&watched, limit, move |number| {
+    ranks::run(&watched, move |number| {
         let world = Communicator::world(ranks[number].clone());
         body(&world.map_err(|error| error.to_string())?)
     })

@@ -2,8 +2,8 @@
 
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
+use mpj_harness::Sleepers;
 use mpjdev::{Adapter, Call, Ending, Error, Status};
 
 use super::job::Setup;
@@ -73,11 +73,13 @@ pub fn in_lists_with_messages<A: Adapter>(setup: &Setup<A>) {
 pub fn a_sleeping_wait_is_woken<A: Adapter>(setup: &Setup<A>) {
     setup.run(1, |rank| {
         let (give, take) = mpsc::channel::<Ending>();
+        let sleepers = Sleepers::default();
+        sleepers.join();
         thread::scope(|scope| {
+            let sleepers = &sleepers;
             scope.spawn(move || {
                 for ending in take {
-                    // Long enough for the other thread to fall asleep.
-                    thread::sleep(Duration::from_millis(15));
+                    sleepers.wait_until_asleep(1);
                     rank.end(ending, Ok(Status::new(0, 4, 0)));
                 }
             });

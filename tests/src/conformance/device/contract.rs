@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use mpj_harness::watch;
 use mpjdev::{Adapter, Error, ErrorClass};
-
-use crate::conformance::watch;
 
 use super::job::Setup;
 use super::rank::{Rank, check};

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mpj_harness::Sleepers;
 use mpjdev::{Adapter, Error, ErrorClass, Members};
 
 use super::job::Setup;
@@ -102,27 +103,31 @@ fn lose_the_last<A: Adapter>(
     lose_the_last_by(
         setup,
         |rank| rank.abort(),
-        move |rank| {
-            expect_lost(&blocked(rank), 2);
-            // A send fails as soon as the transport knows; a wait notices, and ends receives from any source.
-            expect_lost(&rank.recv(&mut [0; 8], 2, 6).unwrap_err(), 2);
-            go_on_without_the_last(rank);
-        },
+        move |rank| is_without_the_last(rank, &blocked(rank)),
     );
 }
 
-/// One rank of three goes away in this way while the others do `blocked`.
+/// The error says that the last rank is lost, and the rank goes on.
+fn is_without_the_last<A: Adapter>(rank: &Rank<A>, error: &Error) {
+    expect_lost(error, 2);
+    // A send fails as soon as the transport knows; a wait notices, and ends receives from any source.
+    expect_lost(&rank.recv(&mut [0; 8], 2, 6).unwrap_err(), 2);
+    go_on_without_the_last(rank);
+}
+
+/// One rank of three goes away in this way while the others do `blocked`, and sleep.
 fn lose_the_last_by<A: Adapter>(
     setup: &Setup<A>,
     go: impl Fn(&Rank<A>) + Send + Sync + 'static,
     blocked: impl Fn(&Rank<A>) + Send + Sync + 'static,
 ) {
+    let sleepers = Sleepers::default();
     setup.run_open(3, move |rank| {
         if rank.me() == 2 {
-            // Long enough for the others to be blocked, and asleep.
-            thread::sleep(Duration::from_millis(30));
+            sleepers.wait_until_asleep(2);
             return go(rank);
         }
+        sleepers.join();
         blocked(rank);
     });
 }
@@ -410,12 +415,22 @@ fn poll(mut call: impl FnMut() -> Result<bool, Error>) -> Error {
 
 /// A rank that never blocks learns of the loss too: its requests fail.
 pub fn a_lost_rank_fails_polling<A: Adapter>(setup: &Setup<A>) {
-    lose_the_last(setup, |rank| match rank.me() {
-        0 => {
-            let mut receive = rank.irecv(8, 2, 0).unwrap();
-            poll(|| rank.test(&mut receive).map(|status| status.is_some()))
+    let pollers = Sleepers::default();
+    setup.run_open(3, move |rank| {
+        if rank.me() == 2 {
+            pollers.wait_for(2);
+            return rank.abort();
         }
-        _ => poll(|| rank.iprobe(2, 0).map(|status| status.is_some())),
+        let mut receive = (rank.me() == 0).then(|| rank.irecv(8, 2, 0).unwrap());
+        let error = poll(|| {
+            pollers.join();
+            let status = match &mut receive {
+                Some(receive) => rank.test(receive),
+                None => rank.iprobe(2, 0),
+            };
+            status.map(|status| status.is_some())
+        });
+        is_without_the_last(rank, &error);
     });
 }
 

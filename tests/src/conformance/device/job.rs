@@ -1,15 +1,11 @@
 //! Runs the ranks of a job as threads under a watchdog, over any adapter.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use mpjdev::{Adapter, Circumstance, Device, Options, Protocol, Table};
 
 use super::rank::Rank;
 use crate::conformance::ranks::{self, Watched};
-
-/// How long a job may take.
-pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// What the suite runs on: what connects the ranks of a job, and how its devices behave.
 pub struct Setup<A> {
@@ -96,5 +92,5 @@ pub fn run<A: Adapter, R: Send + 'static>(
     let devices: Vec<_> = devices.into_iter().map(Arc::new).collect();
     let watched: Vec<_> = devices.iter().map(|device| device.clone() as Arc<dyn Watched>).collect();
     let ranks: Vec<_> = devices.into_iter().map(Rank::new).collect();
-    ranks::run(&watched, LIMIT, move |number| Ok(body(&ranks[number])))
+    ranks::run(&watched, move |number| Ok(body(&ranks[number])))
 }

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use mpj_harness::Sleepers;
 use mpjdev::{Adapter, Error};
 
 use super::job::Setup;
@@ -128,15 +129,15 @@ pub fn one_thread_receives_what_another_one_sends<A: Adapter>(setup: &Setup<A>) 
 
 /// A thread is blocked, and asleep, when another thread of its rank ends the device.
 fn blocked_while<A: Adapter>(rank: &Rank<A>, end: impl FnOnce()) {
-    let ending = AtomicBool::new(false);
+    let (ending, sleepers) = (AtomicBool::new(false), Sleepers::default());
     thread::scope(|scope| {
         scope.spawn(|| {
+            sleepers.join();
             let outcome = rank.recv(&mut [0; 8], 0, 1);
             assert!(matches!(outcome, Err(Error::Finished)), "{outcome:?}");
             assert!(ending.load(Ordering::SeqCst));
         });
-        // Long enough for the other thread to fall asleep.
-        thread::sleep(std::time::Duration::from_millis(20));
+        sleepers.wait_until_asleep(1);
         ending.store(true, Ordering::SeqCst);
         end();
     });

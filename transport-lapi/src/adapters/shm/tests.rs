@@ -3,6 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
+use mpj_harness::Sleepers;
+
 use super::*;
 use crate::adapter::{
     Adapter, Advance, Begun, Frame, OneSided, Post, SharedGets, Ticket, Transfer,
@@ -223,12 +225,15 @@ fn refuses_the_segment_of_a_job_of_another_size() {
 
 #[test]
 fn a_task_that_gives_up_ends_the_waiting_of_the_others() {
-    let fd = create_segment("test", 2, 1).unwrap();
+    let (fd, sleepers) = (create_segment("test", 2, 1).unwrap(), Sleepers::default());
     thread::scope(|scope| {
         let waiting = fd.try_clone().unwrap();
-        let waiting = scope.spawn(|| ShmAdapter::attach(waiting, 0, 2, GetMode::Auto));
+        let waiting = scope.spawn(|| {
+            sleepers.join();
+            ShmAdapter::attach(waiting, 0, 2, GetMode::Auto)
+        });
         let segment = mapping::map(&fd, Layout::new(2, 1).unwrap()).unwrap();
-        thread::sleep(Duration::from_millis(30));
+        sleepers.wait_until_asleep(1);
         declare_lost(&segment, 1);
         let refused = waiting.join().expect("attach never panics").err().expect("task 1 is lost");
         assert!(matches!(refused, AdapterError::PeerLost { task: 1 }));
