@@ -83,6 +83,7 @@ impl From<Stats> for MessageCounts {
             rendezvous: stats.rendezvous.into(),
             received: stats.received,
             fallbacks: stats.credit_fallbacks,
+            timed: stats.timed,
             early_bytes: stats.early_bytes_peak,
         }
     }

@@ -1,4 +1,4 @@
-//! The table of `--stats`: how many messages each protocol carried, by rank and in all.
+//! The table of `--stats`: how many messages each protocol carried, by rank and in all, and why.
 
 use transport_lapi::bootstrap::control::{MessageCounts, ProtocolCounts};
 
@@ -38,6 +38,12 @@ pub(crate) fn text(ledger: &Ledger) -> String {
             sum.fallbacks
         );
     }
+    if sum.timed > 0 {
+        text += &format!(
+            "mpjrun: times of {} long messages counted for the choice of their protocol\n",
+            sum.timed
+        );
+    }
     match ledger.records().len() - sent.len() {
         0 => text,
         missing => text + &format!("mpjrun: ranks that have not sent their numbers: {missing}\n"),
@@ -64,6 +70,7 @@ fn plus(one: MessageCounts, other: MessageCounts) -> MessageCounts {
         rendezvous: protocols(one.rendezvous, other.rendezvous),
         received: both(one.received, other.received),
         fallbacks: both(one.fallbacks, other.fallbacks),
+        timed: both(one.timed, other.timed),
         early_bytes: one.early_bytes.max(other.early_bytes),
     }
 }
