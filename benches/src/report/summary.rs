@@ -32,8 +32,8 @@ const MOST: usize = 12;
 
 /// Returns the summary in Markdown, with a link to the file `picture` if there is one.
 ///
-/// It has the three [`points`] of each table, or two, or one. If even these make more than
-/// [`MOST`] rows, or none, each series has one row of geometric means.
+/// It has the three telling points of each table, or two, or one. If even these make more than
+/// 12 rows, or none, each series has one row of geometric means.
 pub fn text(run: &Run, tables: &[Table], picture: Option<&str>) -> String {
     let header = &run.header;
     let ours = analysis::principal(header).map_or("", |place| &header.runtimes[place].label);
