@@ -59,8 +59,8 @@ const JOB_CELLS: usize = if cfg!(miri) { 1 << 6 } else { 1 << 16 };
 /// Bulk bytes of all pairs of a job together, within the limits per pair; likewise.
 const JOB_BULK: usize = if cfg!(miri) { 32 << 10 } else { 32 << 20 };
 
-/// Bulk bytes of one task towards all others in a job of more than two tasks, within the limits per pair. Bodies reuse
-/// this memory round and round, so it should fit into a cache.
+/// Bulk bytes of one task towards all others, except in a job of two tasks, within the limits per pair. Bodies reuse this
+/// memory round and round, so it should fit into a cache.
 const TASK_BULK: usize = 1 << 20;
 
 /// Least and most bulk bytes of a pair in a job of two tasks.
@@ -101,7 +101,7 @@ impl Layout {
         }
         let pairs = tasks * tasks;
         let cells = floor_power_of_two(JOB_CELLS / pairs).clamp(16, 256);
-        let limit = if tasks > 2 { TASK_BULK / (tasks - 1) } else { of_two };
+        let limit = if tasks == 2 { of_two } else { TASK_BULK / (tasks - 1).max(1) };
         let bulk = floor_power_of_two(limit.min(JOB_BULK / pairs)).max(32 << 10);
         Ok(Self { tasks, contexts, cells, bulk })
     }
@@ -275,7 +275,7 @@ mod tests {
         let bulk = |tasks, of_two| Layout::with_bulk(tasks, 1, of_two).unwrap().bulk();
         assert_eq!(
             [1, 2, 3, 4].map(|tasks| bulk(tasks, 4 << 20)),
-            [4096, 4096, 512, 256].map(|k| k << 10)
+            [1024, 4096, 512, 256].map(|k| k << 10)
         );
         assert_eq!(bulk(2, 3 << 20), 2 << 20);
         assert!(TWO_TASKS.contains(&bulk_of_two()));
