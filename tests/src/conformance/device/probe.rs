@@ -112,7 +112,7 @@ pub fn a_matched_probe_takes_the_message<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Longer than what is on its way at most, so that it cannot all be there.
-const LONG: usize = 3 << 20;
+const LONG: usize = 12 << 20;
 
 /// Enough for a long message, so that it goes eagerly where the table says so.
 const EARLY_LIMIT: usize = 4 * LONG;
