@@ -14,7 +14,6 @@
 //! - LY3: the number of cells and the size of a bulk area are powers of two.
 
 use std::ops::RangeInclusive;
-use std::sync::OnceLock;
 
 use crate::adapter::AdapterError;
 use crate::sys;
@@ -70,8 +69,7 @@ const TWO_TASKS: RangeInclusive<usize> = 1 << 20..=4 << 20;
 /// When the turn of a line comes again, it has then left the cache of the processor that read it last, so that to
 /// overwrite it takes less time. In larger jobs, where tasks may share processors, that gains nothing.
 fn bulk_of_two() -> usize {
-    static FOUND: OnceLock<Option<usize>> = OnceLock::new();
-    let cache = FOUND.get_or_init(sys::second_level_cache).unwrap_or(0);
+    let cache = sys::second_level_cache().unwrap_or(0);
     cache.saturating_mul(2).clamp(*TWO_TASKS.start(), *TWO_TASKS.end())
 }
 
@@ -88,11 +86,15 @@ impl Layout {
     /// Makes the layout of a job of `tasks` tasks with `contexts` contexts each. Every task computes the same one, as
     /// all are on one machine.
     pub(crate) fn new(tasks: usize, contexts: usize) -> Result<Self, AdapterError> {
-        Self::with_bulk(tasks, contexts, bulk_of_two())
+        Self::with_bulk(tasks, contexts, bulk_of_two)
     }
 
-    /// [`Layout::new`] where a pair in a job of two tasks has `of_two` bulk bytes.
-    fn with_bulk(tasks: usize, contexts: usize, of_two: usize) -> Result<Self, AdapterError> {
+    /// [`Layout::new`] where a pair in a job of two tasks has `of_two` bulk bytes. Other jobs do not ask for these.
+    fn with_bulk(
+        tasks: usize,
+        contexts: usize,
+        of_two: impl FnOnce() -> usize,
+    ) -> Result<Self, AdapterError> {
         if !(1..=MAX_TASKS).contains(&tasks) {
             return Err(AdapterError::TaskCount { asked: tasks, max: MAX_TASKS });
         }
@@ -101,7 +103,7 @@ impl Layout {
         }
         let pairs = tasks * tasks;
         let cells = floor_power_of_two(JOB_CELLS / pairs).clamp(16, 256);
-        let limit = if tasks == 2 { of_two } else { TASK_BULK / (tasks - 1).max(1) };
+        let limit = if tasks == 2 { of_two() } else { TASK_BULK / (tasks - 1).max(1) };
         let bulk = floor_power_of_two(limit.min(JOB_BULK / pairs)).max(32 << 10);
         Ok(Self { tasks, contexts, cells, bulk })
     }
@@ -236,7 +238,7 @@ mod tests {
             contexts in 1..=MAX_CONTEXTS,
             of_two in TWO_TASKS,
         ) {
-            let layout = Layout::with_bulk(tasks, contexts, of_two).unwrap();
+            let layout = Layout::with_bulk(tasks, contexts, || of_two).unwrap();
             prop_assert!(layout.cells().is_power_of_two());
             prop_assert!(layout.bulk().is_power_of_two());
             prop_assert!(layout.max_body() * 4 <= layout.bulk());
@@ -259,7 +261,7 @@ mod tests {
     #[test]
     fn sizes_follow_the_number_of_tasks() {
         let sizes = |tasks| {
-            let layout = Layout::with_bulk(tasks, 1, 1 << 20).unwrap();
+            let layout = Layout::with_bulk(tasks, 1, || 1 << 20).unwrap();
             (layout.cells(), layout.bulk(), layout.max_body())
         };
         assert_eq!(sizes(1), (256, 1 << 20, 64 << 10));
@@ -272,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_bulk_area_of_two_tasks_follows_the_cache() {
-        let bulk = |tasks, of_two| Layout::with_bulk(tasks, 1, of_two).unwrap().bulk();
+        let bulk = |tasks, of_two| Layout::with_bulk(tasks, 1, || of_two).unwrap().bulk();
         assert_eq!(
             [1, 2, 3, 4].map(|tasks| bulk(tasks, 4 << 20)),
             [1024, 4096, 512, 256].map(|k| k << 10)
@@ -305,7 +307,7 @@ mod tests {
     #[test]
     fn one_context_lies_where_it_always_has() {
         let places = |tasks| {
-            let layout = Layout::with_bulk(tasks, 1, 1 << 20).unwrap();
+            let layout = Layout::with_bulk(tasks, 1, || 1 << 20).unwrap();
             [
                 layout.plane_at(0),
                 layout.task_at(tasks - 1),
