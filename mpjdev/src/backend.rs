@@ -13,6 +13,8 @@ use transport_lapi::{
     Sink, Source,
 };
 
+use self::eager::Eager;
+use self::rendezvous::Rendezvous;
 use crate::early::EarlyBody;
 use crate::envelope::{self, Answer};
 use crate::error::{Error, PeerError};
@@ -34,8 +36,11 @@ pub(crate) struct Outbound {
 
 /// A protocol between the device and the transport.
 pub(crate) trait Backend {
-    /// The header handlers of this protocol, by index.
-    fn handlers() -> Vec<(u8, HeaderHandler<State>)>;
+    /// The handlers of this protocol's short messages, by index.
+    const SHORT: &'static [(u8, ShortHandler<State>)];
+
+    /// The header handlers of its other messages, by index.
+    const HEADERS: &'static [(u8, HeaderHandler<State>)];
 
     /// Starts a send; returns the key of its request.
     fn send<A: Adapter>(
@@ -50,14 +55,13 @@ pub(crate) trait Backend {
 
 /// Registers the handlers of each protocol and the handlers that both use.
 pub(crate) fn register<A: Adapter>(session: &mut Session<A, State>) -> Result<(), LapiError> {
-    let own = eager::Eager::handlers().into_iter().chain(rendezvous::Rendezvous::handlers());
-    for (index, handler) in own {
+    for &(index, handler) in Eager::HEADERS.iter().chain(Rendezvous::HEADERS) {
         session.addr_set(usize::from(index), handler)?;
     }
     let shared: [(u8, ShortHandler<State>); 2] =
         [(envelope::DONE, done), (envelope::CREDIT, credit)];
-    let short = eager::Eager::short_handlers().into_iter().chain(shared);
-    for (index, handler) in short.chain(withdrawal::short_handlers()) {
+    let own = Eager::SHORT.iter().chain(Rendezvous::SHORT);
+    for &(index, handler) in own.chain(&shared).chain(&withdrawal::SHORT) {
         session.addr_set_short(usize::from(index), handler)?;
     }
     Ok(())
@@ -73,10 +77,8 @@ pub(crate) fn receive(
 ) -> u64 {
     let key = state.requests.insert(|| Operation::Cancelled);
     match state.early.get(early).map(|early| &early.body) {
-        Some(EarlyBody::Eager { .. }) => eager::Eager::receive(state, outbox, early, key, into),
-        Some(EarlyBody::Rendezvous { .. }) => {
-            rendezvous::Rendezvous::receive(state, outbox, early, key, into);
-        }
+        Some(EarlyBody::Eager { .. }) => Eager::receive(state, outbox, early, key, into),
+        Some(EarlyBody::Rendezvous { .. }) => Rendezvous::receive(state, outbox, early, key, into),
         None => {}
     }
     key

@@ -4,14 +4,15 @@
 //! |----------------|-------|-------|-----------------------------------------------------|
 //! | EAGER          | 1     | 8     | context, tag                                        |
 //! | EAGER_SYNC     | 2     | 16    | context, tag, the sender's request, or a number if the message is only timed |
-//! | RENDEZVOUS     | 3     | 40    | context, tag, the sender's request, address, length, key |
+//! | RENDEZVOUS     | 3     | 8     | context, tag                                        |
 //! | DONE           | 4     | 8     | the sender's request, see [`Answer`]                |
 //! | CREDIT         | 5     | 8     | bytes                                               |
 //! | WITHDRAW       | 6     | 8     | the sender's request                                |
 //! | WITHDRAWN      | 7     | 8     | the sender's request                                |
 //!
-//! The source is not in the envelope, since the transport knows the origin. The messages from DONE on carry no data and
-//! always arrive as short messages.
+//! The source is not in the envelope, since the transport knows the origin. RENDEZVOUS carries an [`Offer`] as its data,
+//! 32 bytes, so that it fits into one cache line of a ring. The messages from DONE on carry no data. All of these arrive
+//! as short messages.
 
 use transport_lapi::RemoteRegion;
 
@@ -82,14 +83,28 @@ pub(crate) fn eager_sync(context: u32, tag: i32, request: u64) -> [u8; 16] {
     uhdr
 }
 
-/// Packs context, tag, request and the place of the data.
-pub(crate) fn rendezvous(context: u32, tag: i32, request: u64, data: RemoteRegion) -> [u8; 40] {
-    let mut uhdr = [0; 40];
-    uhdr[..16].copy_from_slice(&eager_sync(context, tag, request));
-    uhdr[16..24].copy_from_slice(&data.addr.to_le_bytes());
-    uhdr[24..32].copy_from_slice(&data.len.to_le_bytes());
-    uhdr[32..].copy_from_slice(&data.key.to_le_bytes());
-    uhdr
+/// What RENDEZVOUS says about its message: which request sends it, and where the data are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Offer {
+    pub request: u64,
+    pub data: RemoteRegion,
+}
+
+impl Offer {
+    /// Length of the packed form.
+    pub const BYTES: usize = 32;
+
+    #[inline]
+    pub fn pack(self) -> [u8; Self::BYTES] {
+        let RemoteRegion { addr, len, key } = self.data;
+        bytemuck::cast([self.request, addr, len, key].map(u64::to_le))
+    }
+
+    #[inline]
+    pub fn unpack(bytes: [u8; Self::BYTES]) -> Self {
+        let [request, addr, len, key] = bytemuck::cast::<_, [u64; 4]>(bytes).map(u64::from_le);
+        Self { request, data: RemoteRegion { addr, len, key } }
+    }
 }
 
 /// A user header, read from the front.
@@ -129,11 +144,6 @@ impl<'a> Fields<'a> {
     pub fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.take())
     }
-
-    /// Reads the next 24 bytes: address, length, key.
-    pub fn region(&mut self) -> RemoteRegion {
-        RemoteRegion { addr: self.u64(), len: self.u64(), key: self.u64() }
-    }
 }
 
 #[cfg(test)]
@@ -142,11 +152,16 @@ mod tests {
 
     #[test]
     fn fields_come_back() {
-        let data = RemoteRegion { addr: 0x1122, len: 33, key: 7 << 32 | 5 };
-        let uhdr = rendezvous(9, -4, u64::MAX - 1, data);
-        let mut fields = Fields::of(&uhdr, 40).unwrap();
+        let uhdr = eager_sync(9, -4, u64::MAX - 1);
+        let mut fields = Fields::of(&uhdr, 16).unwrap();
         assert_eq!((fields.u32(), fields.i32(), fields.u64()), (9, -4, u64::MAX - 1));
-        assert_eq!(fields.region(), data);
+    }
+
+    #[test]
+    fn offers_come_back() {
+        let data = RemoteRegion { addr: 0x1122, len: 33, key: 7 << 32 | 5 };
+        let offer = Offer { request: u64::MAX - 1, data };
+        assert_eq!(Offer::unpack(offer.pack()), offer);
     }
 
     #[test]

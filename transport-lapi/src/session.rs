@@ -132,6 +132,21 @@ impl<A: Adapter, S> Session<A, S> {
         sent
     }
 
+    /// [`Session::try_amsend`] of bytes that the caller has for this call only.
+    #[inline]
+    #[expect(unsafe_code, reason = "lends a slice for one call")]
+    pub fn try_amsend_bytes(
+        &mut self,
+        target: TaskId,
+        handler: u8,
+        uhdr: u64,
+        udata: &[u8],
+    ) -> bool {
+        // SAFETY: G1: `try_amsend` sends only what the adapter copies inside the call.
+        let udata = unsafe { SendRegion::new(udata.as_ptr(), udata.len()) };
+        self.try_amsend(target, handler, uhdr, udata)
+    }
+
     /// Sends the message if it fits in one packet and can go at once; returns whether it did. Ignores `call.on_origin`.
     fn send_whole(&mut self, call: &Amsend<'_, S>) -> Result<bool, LapiError> {
         let Engine { outbox, at_once, .. } = &mut self.engine;

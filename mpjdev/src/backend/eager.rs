@@ -37,9 +37,10 @@ use crate::state::State;
 pub(crate) struct Eager;
 
 impl Backend for Eager {
-    fn handlers() -> Vec<(u8, HeaderHandler<State>)> {
-        vec![(EAGER, arrived), (EAGER_SYNC, arrived_sync)]
-    }
+    const SHORT: &'static [(u8, ShortHandler<State>)] = &[(EAGER, arrived_whole)];
+
+    const HEADERS: &'static [(u8, HeaderHandler<State>)] =
+        &[(EAGER, arrived), (EAGER_SYNC, arrived_sync)];
 
     fn send<A: Adapter>(
         session: &mut Session<A, State>,
@@ -72,13 +73,6 @@ impl Backend for Eager {
         if arrived {
             hand_over(state, outbox, early);
         }
-    }
-}
-
-impl Eager {
-    /// Returns the handlers of messages that arrive whole in one packet.
-    pub fn short_handlers() -> [(u8, ShortHandler<State>); 1] {
-        [(EAGER, arrived_whole)]
     }
 }
 

@@ -10,12 +10,12 @@ use std::num::NonZeroU64;
 use transport_lapi::adapter::Adapter;
 use transport_lapi::config::Protocol;
 use transport_lapi::{
-    Amsend, Arrival, HeaderAction, HeaderHandler, LapiError, Next, Outbox, Session, Sink, Source,
+    Amsend, ForeignBytes, HeaderHandler, LapiError, Next, Outbox, Session, ShortHandler, Sink,
 };
 
-use super::{Backend, Outbound, left, length};
+use super::{Backend, NextHandler, Outbound, left, length};
 use crate::early::{Early, EarlyBody};
-use crate::envelope::{self, Fields, RENDEZVOUS};
+use crate::envelope::{self, Offer, RENDEZVOUS};
 use crate::error::{Error, PeerError};
 use crate::matching::Envelope;
 use crate::request::{Matched, Operation, Sending, Taking};
@@ -25,9 +25,9 @@ use crate::state::State;
 pub(crate) struct Rendezvous;
 
 impl Backend for Rendezvous {
-    fn handlers() -> Vec<(u8, HeaderHandler<State>)> {
-        vec![(RENDEZVOUS, arrived)]
-    }
+    const SHORT: &'static [(u8, ShortHandler<State>)] = &[(RENDEZVOUS, arrived)];
+
+    const HEADERS: &'static [(u8, HeaderHandler<State>)] = &[];
 
     fn send<A: Adapter>(
         session: &mut Session<A, State>,
@@ -43,31 +43,27 @@ impl Backend for Rendezvous {
                 tag,
                 context,
                 len,
-                leaving: true,
+                leaving: false,
                 unanswered: true,
                 exposed: Some(exposed),
                 failed: None,
             })
         });
-        let uhdr = envelope::rendezvous(context, tag, key, exposed);
         if let Some(since) = since {
             session.state.time(dest, len, Protocol::Rendezvous, key, since);
         }
-        let mut amsend = Amsend::new(dest, RENDEZVOUS, &uhdr, Source::EMPTY);
-        amsend.on_origin = Next::Inline(left, key);
-        match session.amsend(amsend) {
-            Ok(_) => {
-                session.state.stats.rendezvous.messages += 1;
-                session.state.stats.rendezvous.bytes += len as u64;
-                Ok(key)
-            }
-            Err(error) => {
+        let word = envelope::eager(context, tag);
+        let offer = Offer { request: key, data: exposed }.pack();
+        if !session.try_amsend_bytes(dest, RENDEZVOUS, word, &offer) {
+            queue(session, dest, word, &offer, key).inspect_err(|_| {
                 session.state.requests.forget(key);
                 session.state.exposed[dest as usize] -= 1;
                 session.deregister(exposed, Next::Nothing);
-                Err(error)
-            }
+            })?;
         }
+        session.state.stats.rendezvous.messages += 1;
+        session.state.stats.rendezvous.bytes += len as u64;
+        Ok(key)
     }
 
     fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink) {
@@ -82,44 +78,55 @@ impl Backend for Rendezvous {
     }
 }
 
-/// Returns the fields of an envelope. Refuses an envelope that claims data: the transport would run what follows it
-/// only after the last packet of these data.
-fn fields<'a>(arrival: &Arrival<'a>) -> Result<Fields<'a>, PeerError> {
-    match arrival.len {
-        0 => Fields::of(arrival.uhdr, 40),
-        len => Err(PeerError::Data { len }),
+/// Sends an envelope that could not go at once.
+#[cold]
+fn queue<A: Adapter>(
+    session: &mut Session<A, State>,
+    dest: u32,
+    word: u64,
+    offer: &[u8],
+    key: u64,
+) -> Result<(), LapiError> {
+    if let Some(sending) = session.state.requests.sending(key) {
+        sending.leaving = true;
     }
+    let word = word.to_le_bytes();
+    let mut amsend = Amsend::new(dest, RENDEZVOUS, &word, offer.to_vec());
+    amsend.on_origin = Next::Inline(left, key);
+    session.amsend(amsend).map(drop)
 }
 
 /// RENDEZVOUS: an envelope has come.
-fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
-    let source = arrival.origin;
-    let mut fields = match fields(&arrival) {
-        Ok(fields) => fields,
-        Err(error) => {
-            state.violation(source, error);
-            return HeaderAction::Drop;
-        }
-    };
-    let (context, tag, sender) = (fields.u32(), fields.i32(), fields.u64());
-    let data = fields.region();
-    let Some(len) = length(state, source, data.len) else {
-        return HeaderAction::Drop;
-    };
+fn arrived(
+    state: &mut State,
+    source: u32,
+    word: u64,
+    offer: ForeignBytes<'_>,
+) -> Option<NextHandler> {
+    let (context, tag) = envelope::of_eager(word);
+    let mut bytes = [0; Offer::BYTES];
+    if offer.len() != Offer::BYTES {
+        let error = PeerError::Envelope { len: offer.len(), needed: Offer::BYTES };
+        state.violation(source, error);
+        return None;
+    }
+    offer.copy_to(&mut bytes);
+    let Offer { request: sender, data } = Offer::unpack(bytes);
+    let len = length(state, source, data.len)?;
     let envelope = Envelope { context, source, tag };
     match state.meet(envelope) {
         Some((key, into)) => {
             let (sender, data) = (NonZeroU64::new(sender), Some(data));
             let matched = Matched { source, tag, context, len, sender, data, was_early: false };
             state.begin_taking(key, into, matched);
-            HeaderAction::Then(Next::Inline(fetch, key))
+            Some((fetch, key))
         }
         None => {
             state.stats.rendezvous.early += 1;
             let body = EarlyBody::Rendezvous { data, sender };
             let key = state.early.insert(Early { source, tag, context, len, body });
             state.matcher.push_early(envelope, key);
-            HeaderAction::Consumed
+            None
         }
     }
 }

@@ -4,10 +4,13 @@
 use transport_lapi::wireup::{self, Native};
 use transport_lapi::{Amsend, Context, ForeignBytes, RemoteRegion, SendRegion, Sent};
 
+use super::Backend;
 use super::eager::Eager;
 use crate::device::{Device, Options};
 use crate::early::EarlyBody;
-use crate::envelope::{self, CREDIT, DONE, EAGER_SYNC, RENDEZVOUS, WITHDRAW, WITHDRAWN};
+use crate::envelope::{
+    self, CREDIT, DONE, EAGER, EAGER_SYNC, Offer, RENDEZVOUS, WITHDRAW, WITHDRAWN,
+};
 use crate::error::{Error, PeerError};
 use crate::matching::Pattern;
 use crate::request::Request;
@@ -45,6 +48,13 @@ impl Pair {
         let mut session = self.peer.session().expect("it is usable");
         let sent = session.amsend(Amsend::new(0, handler, uhdr, data));
         assert_eq!(sent.expect("there is a rank 0"), Sent::Now, "there is room");
+    }
+
+    /// Rank 1 offers a message with tag 7 of `len` bytes by rendezvous, as its request 1.
+    fn offer(&self, len: u64) {
+        let offer = Offer { request: 1, data: RemoteRegion { addr: 1, len, key: 0 } };
+        let word = envelope::eager(0, 7).to_le_bytes();
+        self.say_with(RENDEZVOUS, &word, offer.pack().to_vec());
     }
 
     /// Returns the violation that rank 0 finds in what rank 1 has sent.
@@ -103,7 +113,7 @@ fn taken(state: &State) -> usize {
 /// Each message has a tag of its own, so that it takes as much memory as it can.
 #[test]
 fn early_messages_take_no_more_memory_than_their_limit() {
-    let [(_, arrived)] = Eager::short_handlers();
+    let [(EAGER, arrived)] = Eager::SHORT else { panic!("EAGER is the only short message") };
     for limit in [100_000, 1 << 20, 2_345_678, 5 << 20] {
         let mut state = State::new(2, limit);
         // Probes with wildcards, so that the queues for those are also in use.
@@ -190,8 +200,7 @@ fn only_a_send_that_was_withdrawn_is_told_to_be() {
 #[test]
 fn what_cannot_be_withdrawn_is_left_alone() {
     let pair = Pair::without_credit();
-    let region = RemoteRegion { addr: 1, len: 8, key: 0 };
-    pair.say_with(RENDEZVOUS, &envelope::rendezvous(0, 7, 1, region), Vec::new());
+    pair.offer(8);
     for request in [0, 2, 1, 1] {
         pair.say(WITHDRAW, request);
         pair.device.progress().expect("it is no violation");
@@ -200,24 +209,21 @@ fn what_cannot_be_withdrawn_is_left_alone() {
     assert!(pair.device.is_idle(0).expect("it is usable"));
 }
 
-/// Envelopes that carry data, or claim a length that no memory has, are refused.
+/// Envelopes that are too short or too long, or claim a length that no memory has, are refused.
 #[test]
 fn envelopes_that_claim_too_much_are_refused() {
-    let region = |len| RemoteRegion { addr: 1, len, key: 0 };
     let pair = Pair::without_credit();
-    pair.say_with(RENDEZVOUS, &envelope::rendezvous(0, 7, 1, region(8)), vec![1; 8]);
-    assert_eq!(pair.complaint(), PeerError::Data { len: 8 });
-
-    let pair = Pair::without_credit();
-    pair.say_with(RENDEZVOUS, &envelope::rendezvous(0, 7, 1, region(u64::MAX)), Vec::new());
+    pair.offer(u64::MAX);
     assert_eq!(pair.complaint(), PeerError::Length { len: u64::MAX });
 
-    for handler in [EAGER_SYNC, RENDEZVOUS] {
+    for len in [0, 31, 33] {
         let pair = Pair::without_credit();
-        pair.say_with(handler, &[0; 8], Vec::new());
-        let needed = if handler == RENDEZVOUS { 40 } else { 16 };
-        assert_eq!(pair.complaint(), PeerError::Envelope { len: 8, needed });
+        pair.say_with(RENDEZVOUS, &[0; 8], vec![0; len]);
+        assert_eq!(pair.complaint(), PeerError::Envelope { len, needed: 32 });
     }
+    let pair = Pair::without_credit();
+    pair.say_with(EAGER_SYNC, &[0; 8], Vec::new());
+    assert_eq!(pair.complaint(), PeerError::Envelope { len: 8, needed: 16 });
 }
 
 /// The next call that makes progress reports a violation that the look for credit found.

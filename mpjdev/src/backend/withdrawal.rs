@@ -23,10 +23,9 @@ use crate::envelope::{WITHDRAW, WITHDRAWN};
 use crate::error::{Error, PeerError};
 use crate::state::State;
 
-/// Returns the handlers of both messages.
-pub(super) fn short_handlers() -> [(u8, ShortHandler<State>); 2] {
-    [(WITHDRAW, asked), (WITHDRAWN, withdrawn)]
-}
+/// The handlers of both messages.
+pub(super) const SHORT: [(u8, ShortHandler<State>); 2] =
+    [(WITHDRAW, asked), (WITHDRAWN, withdrawn)];
 
 /// Asks the receiver of the send `key` to forget the message, if an answer to the send is still outstanding.
 pub(crate) fn ask(state: &mut State, outbox: &mut Outbox<State>, key: u64, because: Error) {

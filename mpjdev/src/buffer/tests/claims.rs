@@ -1,10 +1,10 @@
 //! Messages that are wrong: each way has its own error, and no bytes make the buffer panic.
 
-use transport_lapi::{Amsend, Context, RemoteRegion, SendRegion, Sent, wireup};
+use transport_lapi::{Amsend, Context, RemoteRegion, Sent, wireup};
 
 use super::*;
 use crate::device::{Device, Options};
-use crate::envelope;
+use crate::envelope::{self, Offer};
 
 /// Returns a buffer with sections of all kinds.
 fn mixed() -> Vec<u8> {
@@ -239,8 +239,8 @@ fn memory() {
     let device = Device::new(zero, Options::default()).expect("a new device");
     let peer = Context::init(one, (), transport_lapi::Options::default());
     let data = RemoteRegion { addr: 8, len: LEN, key: 0 };
-    let uhdr = envelope::rendezvous(0, 7, 0, data);
-    let announce = Amsend::new(0, envelope::RENDEZVOUS, &uhdr, SendRegion::EMPTY);
+    let (word, offer) = (envelope::eager(0, 7).to_le_bytes(), Offer { request: 0, data });
+    let announce = Amsend::new(0, envelope::RENDEZVOUS, &word, offer.pack().to_vec());
     let sent = peer.session().expect("it is usable").amsend(announce);
     assert_eq!(sent.expect("there is a rank 0"), Sent::Now, "there is room");
     let error = device.recv_buffer(Some(1), Some(7), 0).expect_err("there is no such memory");
