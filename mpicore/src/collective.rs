@@ -121,13 +121,16 @@ impl Operands {
     }
 }
 
-/// Reduces a sum of ranks modulo `size`.
-fn wrapped(rank: u64, size: u32) -> u32 {
-    (rank % u64::from(size)) as u32
+/// Reduces a sum of two ranks modulo `size`. It is below twice the size.
+fn wrapped(sum: u64, size: u32) -> u32 {
+    // A division would take some percent of a barrier.
+    let wrapped = if sum < u64::from(size) { sum } else { sum - u64::from(size) };
+    debug_assert!(wrapped < size.into(), "{sum} is no sum of two ranks below {size}");
+    wrapped as u32
 }
 
 /// Iterates over 1, 2, 4 and so on below `limit`.
 fn doublings(limit: u32) -> impl Iterator<Item = u32> {
-    let powers = std::iter::successors(Some(1_u32), |power| power.checked_mul(2));
-    powers.take_while(move |&power| power < limit)
+    let powers = u32::BITS - limit.saturating_sub(1).leading_zeros();
+    (0..powers).map(|power| 1 << power)
 }

@@ -53,6 +53,10 @@ const POLLS_PER_PAUSE: u32 = 64;
 /// prefetch saves.
 const POLLS_PER_FETCH: u32 = 4;
 
+/// From this turn of a spin on, every poll prefetches that memory: the answer of a near processor would have come, and
+/// for a distant one each transfer that starts late costs more than the competition.
+const LONG_SPIN: u32 = 32;
+
 /// The turn of a spin, a multiple of [`POLLS_PER_PAUSE`], at which a thread that has woken another one yields: the
 /// scheduler often puts the woken thread on this processor, where it would wait until the spin ends. It is so late that
 /// a wait whose answer arrives at once never asks whether it has woken somebody.
@@ -442,7 +446,7 @@ impl<A: Adapter, S> Context<A, S> {
     /// One turn of a spin, after a poll that found nothing.
     #[inline(always)]
     fn spin(&self, session: &mut SessionGuard<'_, A, S>, turn: u32) {
-        if turn % POLLS_PER_FETCH == 0 {
+        if turn % POLLS_PER_FETCH == 0 || turn >= LONG_SPIN {
             session.adapter.fetch_awaited();
         }
         if turn % POLLS_PER_PAUSE == 0 {

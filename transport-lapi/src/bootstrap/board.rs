@@ -304,7 +304,7 @@ pub struct Blocked {
 pub(crate) struct Outer {
     pub(crate) call: Call,
     /// For a collective call: the context of its messages, and its number on the communicator.
-    pub(crate) collective: Option<(u64, i32)>,
+    pub(crate) collective: Option<(u32, i32)>,
     pub(crate) alone: bool,
 }
 
@@ -329,7 +329,7 @@ impl Within {
     /// Begins a collective call with this number on its communicator (see [`goes_before`]). The number is published
     /// instead of the tags of its messages, whose MPI context is `context`.
     pub fn collective(call: Call, context: u32, number: i32) -> Self {
-        let collective = Some((context.into(), number));
+        let collective = Some((context, number));
         Self { before: OUTER.replace(Some(Outer { call, collective, alone: false })) }
     }
 
