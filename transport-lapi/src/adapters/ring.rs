@@ -181,7 +181,11 @@ impl<'m> Producer<'m> {
     pub(crate) fn offer(&mut self, head: &[u8], body: Piece<'_>) -> Result<Post, RingDamage> {
         let Piece::Span(span) = body else { return self.offer_otherwise(head, body) };
         if self.full() || head.len() > MAX_HEAD || span.len() > CELL_DATA - head.len() {
-            return self.offer_long(head, span);
+            // A short head is copied here, so that it stays in registers otherwise.
+            return match <[u8; SHORT_HEAD]>::try_from(head) {
+                Ok(short) => self.offer_long(&short, span),
+                Err(_) => self.offer_long(head, span),
+            };
         }
         self.publish(head, span.foreign(), INLINE, span.len() as u64);
         Ok(Post::Taken)
