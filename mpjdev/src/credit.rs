@@ -72,11 +72,12 @@ impl Credits {
         (len <= self.longest).then(|| len + OVERHEAD)
     }
 
-    /// Spends the credit for a message of `len` bytes to `dest`. Returns `false` if there is not enough.
+    /// Spends the credit for a message of `len` bytes to `dest`. Returns `false` if there is not enough, or if there is
+    /// no such rank.
     #[inline]
-    pub fn spend(&mut self, dest: u32, len: usize) -> bool {
+    pub fn spend(&mut self, dest: usize, len: usize) -> bool {
         let Some(price) = self.price(len) else { return false };
-        let account = &mut self.accounts[dest as usize];
+        let Some(account) = self.accounts.get_mut(dest) else { return false };
         if price > account.available {
             return false;
         }
@@ -87,7 +88,7 @@ impl Credits {
     /// Like [`Self::spend`], for a sender that has checked that no rank that the message needs is lost.
     pub fn spend_checked(&mut self, dest: u32, len: usize) -> bool {
         if !self.reserves {
-            return self.spend(dest, len);
+            return self.spend(dest as usize, len);
         }
         let Some(price) = self.price(len) else { return false };
         let account = &mut self.accounts[dest as usize];

@@ -91,14 +91,15 @@ impl<A: Adapter> Device<A> {
         context: u32,
     ) -> Result<u64, Box<Error>> {
         'otherwise: {
-            if dest >= self.size() || tag < 0 || data.len() >= self.eager_below {
+            if tag < 0 || data.len() >= self.eager_below {
                 break 'otherwise;
             }
             let Ok(mut session) = self.context.session() else { break 'otherwise };
-            let target = dest as u32;
-            if !session.state.credits.spend(target, data.len()) {
+            // Fails for a rank that does not exist, too.
+            if !session.state.credits.spend(dest, data.len()) {
                 break 'otherwise;
             }
+            let target = dest as u32;
             if !session.try_amsend(target, EAGER, envelope::eager(context, tag), data) {
                 session.state.credits.unspend(target, data.len());
                 break 'otherwise;

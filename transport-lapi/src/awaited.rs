@@ -114,7 +114,9 @@ impl Notice {
         if let Some(Outer { call, collective, alone }) = Within::current() {
             (wait.call, wait.alone) = (call, alone);
             // The call may run a function of the program which waits for something else.
-            if let Some((_, number)) = collective.filter(|(context, _)| u64::from(*context) == wait.context) {
+            if let Some((_, number)) =
+                collective.filter(|(context, _)| u64::from(*context) == wait.context)
+            {
                 (wait.operation, wait.tag) = (call, Some(number));
             }
         }

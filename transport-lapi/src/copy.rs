@@ -9,8 +9,6 @@
 //! - CP2: the moves behind the loop cover the last `STEP` bytes, `STEP <= len`, and rewrite with the same values what
 //!   the loop has copied of these.
 
-#![expect(unsafe_code, reason = "vector moves and stores past the caches")]
-
 pub(crate) use processor::{copy_long, copy_past_caches};
 
 /// The shortest body worth a call of [`copy_long`]: shorter ones are copied before a prefetch would help.
@@ -20,6 +18,7 @@ pub(crate) const LONG: usize = 1024;
 pub(crate) const PASSES_CACHES: bool = cfg!(all(target_arch = "x86_64", not(miri), not(loom)));
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+#[expect(unsafe_code, reason = "vector moves and stores past the caches")]
 mod processor {
     use std::arch::x86_64::{
         __m128i, __m256i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128, _mm256_loadu_si256,
@@ -134,6 +133,7 @@ mod processor {
 }
 
 #[cfg(all(test, not(loom)))]
+#[expect(unsafe_code, reason = "the copies are unsafe functions")]
 mod tests {
     use super::*;
 
