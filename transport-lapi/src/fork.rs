@@ -93,7 +93,7 @@ fn wiped_page<T>() -> Option<NonNull<T>> {
 }
 
 /// A word that is 0 in a fork, whatever its value in the process that made it.
-#[cfg_attr(loom, expect(dead_code, reason = "models have a word of their own"))]
+#[cfg_attr(loom, allow(dead_code, reason = "models have a word of their own"))]
 pub(crate) struct WipedWord {
     word: NonNull<AtomicUsize>,
     /// Whether the kernel wipes the page.
@@ -105,7 +105,7 @@ unsafe impl Send for WipedWord {}
 // SAFETY: as above.
 unsafe impl Sync for WipedWord {}
 
-#[cfg_attr(loom, expect(dead_code, reason = "models have a word of their own"))]
+#[cfg_attr(loom, allow(dead_code, reason = "models have a word of their own"))]
 impl WipedWord {
     /// Makes a word with value 0.
     pub(crate) fn new() -> Self {
