@@ -6,11 +6,11 @@
 
 #![expect(unsafe_code, reason = "both ends of a get write one region")]
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
 
 use crate::adapter::{AdapterError, GetKind, TaskId};
 use crate::adapters::doorbell::Fences;
@@ -26,7 +26,7 @@ pub type ThreadsAdapter = LocalAdapter<Tables>;
 
 /// The regions that one context of a task has exposed, by key. A reader copies under the lock, so a region that was
 /// removed is not read any more.
-type Exposed = RwLock<HashMap<u64, SendRegion>>;
+type Exposed = RwLock<FxHashMap<u64, SendRegion>>;
 
 /// The destination of one pair's shared get. The last one stays here; the words of the get determine who may write into
 /// it, and when.
