@@ -95,7 +95,8 @@ impl Member {
         wrapped(u64::from(self.rank) + u64::from(self.size - distance), self.size)
     }
 
-    /// Returns the rank that is `distance` after this one, where rank 0 follows the last rank.
+    /// Returns the rank that is `distance` after this one, where rank 0 follows the last rank. `distance` is at most the
+    /// size.
     fn ahead(self, distance: u32) -> u32 {
         wrapped(u64::from(self.rank) + u64::from(distance), self.size)
     }
@@ -121,11 +122,11 @@ impl Operands {
     }
 }
 
-/// Reduces a sum of two ranks modulo `size`. It is below twice the size.
+/// Returns `sum` modulo `size`. `sum` is below twice the size.
 fn wrapped(sum: u64, size: u32) -> u32 {
-    // A division would take some percent of a barrier.
+    // A division would take a few percent of a barrier's time.
     let wrapped = if sum < u64::from(size) { sum } else { sum - u64::from(size) };
-    debug_assert!(wrapped < size.into(), "{sum} is no sum of two ranks below {size}");
+    debug_assert!(wrapped < size.into(), "{sum} is not below twice {size}");
     wrapped as u32
 }
 

@@ -163,7 +163,7 @@ fn revoked(state: &mut State, _: &mut Outbox<State>, info: u64) {
     end_send(state, info);
 }
 
-/// The data of a send have left the user's buffer.
+/// The data of a send have left the user's buffer, or its rendezvous envelope has left.
 fn left(state: &mut State, _: &mut Outbox<State>, info: u64) {
     if let Some(sending) = state.requests.sending(info) {
         sending.leaving = false;

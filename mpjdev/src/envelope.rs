@@ -11,8 +11,8 @@
 //! | WITHDRAWN      | 7     | 8     | the sender's request                                |
 //!
 //! The source is not in the envelope, since the transport knows the origin. RENDEZVOUS carries an [`Offer`] as its data,
-//! 32 bytes, so that it fits into one cache line of a ring. The messages from DONE on carry no data. All of these arrive
-//! as short messages.
+//! 32 bytes, so that it fits into one cache line of a ring. The messages from DONE on carry no data. RENDEZVOUS and they
+//! arrive as short messages.
 
 use transport_lapi::RemoteRegion;
 

@@ -121,10 +121,10 @@ impl From<WireupError> for Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PeerError {
-    /// The user header does not have the length that its handler needs.
+    /// The user header, or the data of a rendezvous envelope, does not have the length that its handler needs.
     #[error("an envelope of {len} bytes, where {needed} were expected")]
     Envelope {
-        /// Bytes of the header.
+        /// Bytes of the header or of the data.
         len: usize,
         /// Bytes that the handler needs.
         needed: usize,

@@ -142,7 +142,7 @@ pub(crate) struct Sending {
     pub tag: i32,
     pub context: u32,
     pub len: usize,
-    /// Whether the data still have to leave the buffer.
+    /// Whether the message still has to leave: its data, or in a rendezvous its envelope.
     pub leaving: bool,
     /// Whether the receiver still has to answer.
     pub unanswered: bool,

@@ -28,7 +28,8 @@
 //! - A8: the bytes that a get delivers are those that the region contained while it was exposed. A get during which its
 //!   target has withdrawn ends with [`AdapterError::PeerLost`].
 //! - A9: the memory of an offered body is read only until the call returns or, after [`Post::Leaving`], until
-//!   [`Events::left`] reports its ticket. The memory that a get fills is written only until the call returns or, after
+//!   [`Events::left`] reports its ticket. An adapter whose [`Caps::copies_bodies`] is true never returns that, and reads
+//!   no body after the call. The memory that a get fills is written only until the call returns or, after
 //!   [`Transfer::Started`], until [`Events::got`] reports its ticket. Once [`Adapter::withdraw`] has returned `true`,
 //!   no such memory is read or written any more, whatever was unfinished.
 //! - A10: frames that arrived from a task before it was declared lost can still be polled. Frames that it sends later

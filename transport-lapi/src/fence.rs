@@ -19,7 +19,7 @@ impl<A: Adapter, S> Context<A, S> {
     /// targets must make progress.
     ///
     /// # Errors
-    /// Those of [`Context::wait`]; the loss of a task counts only if it is a target.
+    /// Those of [`Context::wait`]; the loss of a task counts only if something may have been sent to it.
     pub fn fence(&self) -> Result<(), LapiError> {
         self.fence_unless(|_| false, false).map(drop)
     }

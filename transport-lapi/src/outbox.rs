@@ -58,7 +58,7 @@ pub(crate) struct Lane {
     pub gone: u64,
     /// Number of the next message that takes several packets.
     pub next_msg: u32,
-    /// Whether anything was sent since the last fence.
+    /// Whether anything may have been sent since the last fence.
     pub dirty: bool,
     /// Number of fence answers that are outstanding.
     pub fences: u32,

@@ -132,7 +132,7 @@ impl<A: Adapter, S> Session<A, S> {
         matches!(post, Ok(Post::Taken))
     }
 
-    /// [`Session::try_amsend`] of bytes that the caller has for this call only.
+    /// [`Session::try_amsend`] of bytes that are borrowed for this call only.
     #[inline]
     #[expect(unsafe_code, reason = "lends a slice for one call")]
     pub fn try_amsend_bytes(
@@ -142,7 +142,7 @@ impl<A: Adapter, S> Session<A, S> {
         uhdr: u64,
         udata: &[u8],
     ) -> bool {
-        // SAFETY: G1: `try_amsend` sends only what the adapter copies inside the call.
+        // SAFETY: G1: `try_amsend` sends only if the adapter copies every body inside the call (A9).
         let udata = unsafe { SendRegion::new(udata.as_ptr(), udata.len()) };
         self.try_amsend(target, handler, uhdr, udata)
     }

@@ -222,6 +222,10 @@ fn envelopes_that_claim_too_much_are_refused() {
         assert_eq!(pair.complaint(), PeerError::Envelope { len, needed: 32 });
     }
     let pair = Pair::without_credit();
+    pair.say_with(RENDEZVOUS, &[0; 16], vec![0; 32]);
+    let told = pair.device.progress().expect_err("it is not short").to_string();
+    assert!(told.starts_with("rank 1 broke the protocol: "), "{told}");
+    let pair = Pair::without_credit();
     pair.say_with(EAGER_SYNC, &[0; 8], Vec::new());
     assert_eq!(pair.complaint(), PeerError::Envelope { len: 8, needed: 16 });
 }

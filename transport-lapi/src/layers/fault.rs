@@ -15,7 +15,7 @@ use crate::adapter::{
     SharedGets, TaskId, Ticket, Transfer, WaitBoard,
 };
 use crate::body::{Piece, Source};
-use crate::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
+use crate::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
 /// The frequency of each fault, per thousand frames or gets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct FaultPlan {
     pub delay: u16,
     /// The head or the body of an arriving frame is truncated.
     pub truncate: u16,
-    /// A bit of an arriving frame's head is flipped.
+    /// A bit of an arriving frame's head or body is flipped.
     pub corrupt: u16,
     /// The task that is declared lost, and after how many offered frames.
     pub lose: Option<(TaskId, u64)>,
@@ -340,10 +340,20 @@ impl<E: Events> Events for Harm<'_, E> {
         let Self { plan, dice, count, events } = self;
         let mut head = frame.head.to_vec();
         let mut body = frame.body;
+        let mut damaged = Vec::new();
         if dice.falls(plan.corrupt) && !head.is_empty() {
-            let bit = dice.roll() as usize % (head.len() * 8);
-            head[bit / 8] ^= 1 << (bit % 8);
+            let bit = dice.roll() as usize % ((head.len() + body.len()) * 8);
+            match head.get_mut(bit / 8) {
+                Some(byte) => *byte ^= 1 << (bit % 8),
+                None => {
+                    damaged = body.to_vec();
+                    damaged[bit / 8 - head.len()] ^= 1 << (bit % 8);
+                }
+            }
             count.corrupted += 1;
+        }
+        if !damaged.is_empty() {
+            body = ForeignBytes::from_slice(&damaged);
         }
         if dice.falls(plan.truncate) {
             if body.is_empty() {

@@ -199,9 +199,10 @@ proptest! {
         }
     }
 
+    // The largest product has 30 + 2 * 489 binary digits before the point, of the 1024 that `f64` has.
     #[test]
     fn sums_and_products_agree_with_f64_where_that_is_exact(
-        a in any::<i16>(), b in any::<i16>(), scale in -500..500_i32, other in -500..500_i32,
+        a in any::<i16>(), b in any::<i16>(), scale in -490..490_i32, other in -490..490_i32,
     ) {
         let (big, small) = (2_f64.powi(scale), 2_f64.powi(other));
         let (a, b) = (f64::from(a), f64::from(b));
