@@ -1,6 +1,7 @@
 //! What a sender without credit does, with a peer that the test plays; and how much of the memory that credit stands
 //! for is taken by early messages.
 
+use transport_lapi::adapter::Adapter;
 use transport_lapi::wireup::{self, Native};
 use transport_lapi::{Amsend, Context, ForeignBytes, RemoteRegion, SendRegion, Sent};
 
@@ -17,6 +18,21 @@ use crate::request::Request;
 use crate::send::Mode;
 use crate::state::State;
 
+/// Returns the adapters of a job of two threads.
+fn two_adapters() -> [Native; 2] {
+    let mut adapters = wireup::in_process(2, 1).expect("a job of threads").into_iter().flatten();
+    [(); 2].map(|()| adapters.next().expect("two tasks"))
+}
+
+/// Returns a device that has spent all its credit for rank 1.
+fn penniless(adapter: Native) -> Device<Native> {
+    let device = Device::new(adapter, Options::default()).expect("a new device");
+    let mut session = device.session().expect("it is usable");
+    while session.state.credits.spend(1, 0) {}
+    drop(session);
+    device
+}
+
 /// The device of rank 0, and the transport of rank 1.
 struct Pair {
     device: Device<Native>,
@@ -26,15 +42,9 @@ struct Pair {
 impl Pair {
     /// Makes a pair in which rank 0 has spent all its credit.
     fn without_credit() -> Self {
-        let mut adapters =
-            wireup::in_process(2, 1).expect("a job of threads").into_iter().flatten();
-        let [zero, one] = [(); 2].map(|()| adapters.next().expect("two tasks"));
-        let device = Device::new(zero, Options::default()).expect("a new device");
+        let [zero, one] = two_adapters();
+        let device = penniless(zero);
         let peer = Context::init(one, (), transport_lapi::Options::default());
-        {
-            let mut session = device.session().expect("it is usable");
-            while session.state.credits.spend(1, 0) {}
-        }
         Self { device, peer }
     }
 
@@ -244,4 +254,44 @@ fn a_violation_that_is_met_while_looking_for_credit_is_told() {
     let _sent = pair.send();
     let told = pair.device.progress().expect_err("there is no such handler");
     assert!(matches!(told, Error::Transport(_)), "{told}");
+}
+
+/// Sends that wait for room, and those that wait for their answer, fail with their target, and nothing stays behind.
+#[test]
+fn envelopes_that_wait_for_room_fail_with_their_target() {
+    let [zero, one] = two_adapters();
+    let device = penniless(zero);
+    let send =
+        || device.isend(SendRegion::EMPTY, 1, 7, 0, Mode::Standard).expect("it waits somewhere");
+    let waits = |phase| device.dump().expect("it is usable").matches(phase).count();
+    let sends: Vec<_> = (0..1_000).map(|_| send()).collect();
+    let queued = waits("waiting for room");
+    assert!((1..1_000).contains(&queued), "a ring has room for {queued} messages fewer than 1,000");
+    assert_eq!(waits("waiting to be fetched"), sends.len() - queued);
+    one.doorbell().declare_lost();
+    for (number, sent) in sends.iter().enumerate() {
+        let outcome = device.istatus(sent).expect("the device lives on");
+        let error = outcome.expect("it has ended").expect_err("nobody has fetched it");
+        assert_eq!(error.lost_rank(), Some(1), "send {number}: {error}");
+    }
+    assert_eq!(device.session().expect("it is usable").state.exposed[1], 0);
+    assert_eq!(waits("open requests: 0"), 1);
+}
+
+/// An envelope that can neither go nor be queued makes the call fail, and nothing of it stays behind.
+#[test]
+fn an_envelope_that_cannot_be_queued_is_taken_back() {
+    let [zero, one] = two_adapters();
+    let device = penniless(zero);
+    {
+        let mut session = device.session().expect("it is usable");
+        while session.try_amsend(1, 77, 0, SendRegion::EMPTY) {}
+    }
+    one.doorbell().declare_lost();
+    let sent = device.isend(SendRegion::EMPTY, 1, 7, 0, Mode::Standard);
+    let error = sent.expect_err("its target is lost");
+    assert_eq!(error.lost_rank(), Some(1), "{error}");
+    let session = device.session().expect("it is usable");
+    assert_eq!((session.state.exposed[1], session.state.requests.iter().count()), (0, 0));
+    assert_eq!(session.state.stats.rendezvous.messages, 0);
 }

@@ -306,6 +306,43 @@ fn trying_never_queues() {
     );
 }
 
+/// Bytes that are borrowed for the call have been copied when it returns.
+#[test]
+fn borrowed_bytes_are_copied_inside_the_call() {
+    fn keep(
+        kept: &mut Vec<Vec<u8>>,
+        _: u32,
+        _: u64,
+        data: ForeignBytes<'_>,
+    ) -> Option<(InlineHandler<Vec<Vec<u8>>>, u64)> {
+        kept.push(data.to_vec());
+        None
+    }
+    for kind in Kind::ALL {
+        run(
+            kind,
+            1,
+            |_| Vec::new(),
+            |context| {
+                let mut session = context.session().unwrap();
+                session.addr_set_short(1, keep).unwrap();
+                let lengths = [0, 1, 32, 300, 5_000, ONE_SHOT];
+                for (number, len) in (1..).zip(lengths) {
+                    let mut bytes = vec![number; len];
+                    assert!(session.try_amsend_bytes(0, 1, 0, &bytes), "{len} bytes fit");
+                    bytes.fill(0);
+                }
+                assert!(!session.try_amsend_bytes(0, 1, 0, &[1; ONE_SHOT + 1]), "not one packet");
+                drop(session);
+                context.gfence().unwrap();
+                let expected: Vec<_> =
+                    (1..).zip(lengths).map(|(number, len)| vec![number; len]).collect();
+                assert_eq!(context.session().unwrap().state, expected);
+            },
+        );
+    }
+}
+
 /// The received messages: handler, origin, first byte of the user header, length.
 type Seen = Vec<(&'static str, u32, u8, usize)>;
 
