@@ -7,8 +7,9 @@
 //!   estimate for each protocol, in femtoseconds per byte. It falls to a lower time at once, since a time that was
 //!   possible once is mostly possible again. It rises by an eighth of the difference, and at most by an eighth of
 //!   itself: one interrupted message says little.
-//! - PC2: a class begins with eager messages, until the time of one has counted, which shows that the destination posts
-//!   receives ahead. Two ranks that always first send to each other, then receive, thus stay with eager. Then, and
+//! - PC2: a class begins with eager messages, until the times of [`ENOUGH`] have counted. This shows that the
+//!   destination posts receives ahead, and that the least of the times is not that of first messages, which find memory
+//!   that was never used. Two ranks that always first send to each other, then receive, thus stay with eager. Then, and
 //!   after every pause, a burst of messages goes by the other protocol; the times of the last ones count. The pause is
 //!   so long that bursts cost about one part in a hundred.
 //! - PC3: rendezvous is chosen once its estimate is clearly below that of eager, and given up once that is not so clear
@@ -18,6 +19,8 @@
 //!   eager message, that message may still be on its way. Messages that follow one another go by rendezvous only if it
 //!   takes less than half of the time for single ones, since eager keeps both ends busy. So an eager burst in a stream
 //!   does not end before something comes back.
+//! - PC5: rendezvous is given up, and the time of eager forgotten, if an eager burst has ended and a rendezvous after it
+//!   was timed, but no time of the burst has counted. So an estimate lasts only where it can be corrected.
 
 use std::time::Duration;
 
@@ -25,8 +28,9 @@ use transport_lapi::config::{CHEAPER_FROM as FROM, Protocol};
 
 /// Classes of sizes. The last one has no upper bound.
 const CLASSES: usize = 10;
-/// Eager messages before the first burst.
-const TRIAL: u16 = 3;
+/// Eager messages before the first burst, and how many of their times must have counted.
+const TRIAL: u16 = 4;
+const ENOUGH: u8 = 3;
 /// Messages of a burst, and how many of the last ones are timed. The first ones find caches as the other protocol left
 /// them.
 const BURST: u8 = 4;
@@ -64,9 +68,11 @@ struct Class {
     /// Femtoseconds per byte; 0 if nothing is known.
     eager: u32,
     rendezvous: u32,
-    /// Whether the time of a message to this destination has counted (PC2).
-    is_known: bool,
+    /// How many times of eager messages to this destination have counted, up to [`ENOUGH`] (PC2).
+    counted: u8,
     takes_rendezvous: bool,
+    /// Whether an eager burst has ended and no time of it has counted yet (PC5).
+    is_doubtful: bool,
     /// How many of the last times have spoken for the other protocol.
     doubts: u8,
     /// Messages that are left of a burst.
@@ -103,9 +109,10 @@ impl Costs {
 
     /// Returns the protocol of messages that follow one another (PC4).
     pub fn in_a_row(&mut self, dest: u32, len: usize) -> Protocol {
-        let Class { eager, rendezvous, is_known, .. } = self.peer(dest).classes[index(len)];
+        let class = &self.peer(dest).classes[index(len)];
+        let Class { eager, rendezvous, .. } = *class;
         let far_cheaper = rendezvous != 0 && u64::from(rendezvous) * 2 < u64::from(eager);
-        if is_known && far_cheaper { Protocol::Rendezvous } else { Protocol::Eager }
+        protocol(class.is_known() && far_cheaper)
     }
 
     /// Notes that this destination has received all that was sent to it.
@@ -143,8 +150,9 @@ impl Default for Class {
         Self {
             eager: 0,
             rendezvous: 0,
-            is_known: false,
+            counted: 0,
             takes_rendezvous: false,
+            is_doubtful: false,
             doubts: 0,
             burst: 0,
             pause: TRIAL,
@@ -153,22 +161,27 @@ impl Default for Class {
 }
 
 impl Class {
+    fn is_known(&self) -> bool {
+        self.counted == ENOUGH
+    }
+
     fn choose(&mut self) -> Choice {
         if self.burst > 0 {
             self.burst -= 1;
             if self.burst == 0 {
                 self.pause = self.next_pause();
+                self.is_doubtful = self.takes_rendezvous;
             }
             let protocol = protocol(!self.takes_rendezvous);
             return Choice { protocol, timed: self.burst < COUNTED };
         }
         self.pause -= 1;
-        match (self.pause, self.is_known) {
+        match (self.pause, self.is_known()) {
             (0, true) => self.burst = BURST,
             (0, false) => self.pause = UNTOLD,
             _ => {}
         }
-        let rendezvous = self.is_known && self.takes_rendezvous;
+        let rendezvous = self.is_known() && self.takes_rendezvous;
         let timed = rendezvous || self.pause < TRIAL || self.pause % EVERY == 0;
         Choice { protocol: protocol(rendezvous), timed }
     }
@@ -188,10 +201,18 @@ impl Class {
     }
 
     fn learn(&mut self, protocol: Protocol, sample: u32) {
-        self.is_known = true;
         let estimate = match protocol {
-            Protocol::Eager => &mut self.eager,
-            Protocol::Rendezvous => &mut self.rendezvous,
+            Protocol::Eager => {
+                self.counted = ENOUGH.min(self.counted + 1);
+                self.is_doubtful = false;
+                &mut self.eager
+            }
+            Protocol::Rendezvous => {
+                if self.is_doubtful {
+                    *self = Self { rendezvous: self.rendezvous, ..Self::default() };
+                }
+                &mut self.rendezvous
+            }
         };
         *estimate = match *estimate {
             0 => sample,

@@ -44,7 +44,7 @@ const _: () = assert!(slab::MOST as u64 <= TIMED);
 pub(crate) struct Answer {
     /// The sender's request, or the number of an eager message that is timed.
     pub request: u64,
-    /// Whether the receive was posted only after the message had come, so that the time of the answer says nothing.
+    /// Whether the receiver was late for the message, so that the time of the answer says nothing.
     pub was_late: bool,
 }
 

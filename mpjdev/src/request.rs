@@ -197,8 +197,9 @@ pub(crate) struct Matched {
     pub sender: Option<NonZeroU64>,
     /// The place of the data at the sender, for a rendezvous.
     pub data: Option<RemoteRegion>,
-    /// Whether the message came before the receive was posted.
-    pub was_early: bool,
+    /// Whether the message had to wait for its receiver: it came before the receive was posted, or an eager one may have
+    /// been in its ring before the receiver looked.
+    pub was_late: bool,
 }
 
 /// Returns the outcome of receiving a message of `len` bytes into `capacity` bytes.

@@ -163,7 +163,7 @@ impl State {
     /// Tells the sender of a message that all of it is here, if the sender asks for that.
     pub(crate) fn answer(&mut self, outbox: &mut Outbox<Self>, matched: &Matched) {
         if let Some(request) = matched.sender {
-            let answer = Answer { request: request.get(), was_late: matched.was_early };
+            let answer = Answer { request: request.get(), was_late: matched.was_late };
             self.post(outbox, matched.source, DONE, answer.word());
         }
     }

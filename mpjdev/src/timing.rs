@@ -5,7 +5,9 @@
 //! data have left. If the answer does not come, the message is given up after [`LONGEST`], or for the next one.
 //!
 //! A time counts only if
-//! - TI1: the receive was posted when the message came, which the answer says ([`envelope::Answer`]);
+//! - TI1: the receiver was not late, which the answer says ([`envelope::Answer`]): the receive was posted when the
+//!   message came, and the receiver had waited for an eager one. Otherwise it may have been in its ring for long, as
+//!   where one rank only sends and the other only receives;
 //! - TI2: this rank was polling when the answer came, not computing: a wait has looked at the clock just before;
 //! - TI3: no other message came meanwhile, whose handling would be part of the time, except for parts of a longer one.
 //!

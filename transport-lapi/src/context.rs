@@ -293,6 +293,7 @@ impl<A: Adapter, S> Context<A, S> {
         mut session: SessionGuard<'_, A, S>,
         awaited: &mut W,
     ) -> Result<W::Answer, LapiError> {
+        session.engine.has_waited = false;
         // Most waits end in this loop, which only polls.
         let mut idle = 0;
         while idle < self.pace.spins() {
@@ -448,6 +449,10 @@ impl<A: Adapter, S> Context<A, S> {
     fn spin(&self, session: &mut SessionGuard<'_, A, S>, turn: u32) {
         if turn % POLLS_PER_FETCH == 0 || turn >= LONG_SPIN {
             session.adapter.fetch_awaited();
+            // Only once, since a store in every turn makes short messages slower.
+            if turn == POLLS_PER_FETCH {
+                session.engine.has_waited = true;
+            }
         }
         if turn % POLLS_PER_PAUSE == 0 {
             std::hint::spin_loop();
@@ -493,6 +498,7 @@ impl<A: Adapter, S> Context<A, S> {
                 Some(_) => notice.looked_again(session),
             }
             first_ticket = Some(ticket);
+            session.engine.has_waited = true;
             session.sleeping += 1;
             let mut rung = false;
             session.0.unlocked(|| rung = self.bell.sleep(ticket, Some(LOOK_AGAIN)));

@@ -40,6 +40,8 @@ pub(crate) struct Engine<S> {
     pub first_lost: Option<TaskId>,
     /// See [`crate::Session::on_loss`].
     pub on_loss: Option<LossHook<S>>,
+    /// Whether the latest wait has polled in vain since it began ([`Arrival::was_awaited`]).
+    pub has_waited: bool,
     open: Vec<Option<Reassembly<S>>>,
     bell: Arc<dyn Doorbell>,
     thread: Option<CompletionThread>,
@@ -113,6 +115,7 @@ impl<S> Engine<S> {
             barrier: [0; BARRIER_ROUNDS],
             first_lost: None,
             on_loss: None,
+            has_waited: false,
             open: std::iter::repeat_with(|| None).take(num_tasks).collect(),
             bell: adapter.doorbell(),
             thread: None,
@@ -144,8 +147,8 @@ impl<S> Engine<S> {
                         }),
                     _ => {
                         let handler = self.header_handler(origin, handler)?;
-                        let len = body.len() as u64;
-                        handler(state, Arrival { origin, uhdr, len, data: Some(body) })
+                        let (len, was_awaited) = (body.len() as u64, self.has_waited);
+                        handler(state, Arrival { origin, uhdr, len, data: Some(body), was_awaited })
                     }
                 };
                 self.act(state, action, body, Due { origin, counters })
@@ -214,7 +217,8 @@ impl<S> Engine<S> {
         begin: Reassembly<S>,
     ) -> Result<(), LapiError> {
         let handler = self.header_handler(origin, handler)?;
-        let arrival = Arrival { origin, uhdr, len: begin.total, data: None };
+        let (len, was_awaited) = (begin.total, self.has_waited);
+        let arrival = Arrival { origin, uhdr, len, data: None, was_awaited };
         let (into, next) = handler(state, arrival).parts();
         let msg = begin.msg;
         self.open[origin as usize] = Some(Reassembly { into, next, ..begin });

@@ -63,6 +63,9 @@ pub struct Arrival<'a> {
     /// All of `udata`, if it came in this one packet: LAPI's `udata_one_pkt_ptr`. It is `Some` even if there are no
     /// bytes.
     pub data: Option<ForeignBytes<'a>>,
+    /// Whether a wait of this task had polled in vain before the message came. Otherwise it may have been here for some
+    /// time before anybody looked.
+    pub was_awaited: bool,
 }
 
 /// What a header handler does with its message: LAPI's `lapi_return_info_t`.

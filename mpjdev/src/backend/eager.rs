@@ -68,7 +68,7 @@ impl Backend for Eager {
         }
         *waiting = Some(key);
         let (arrived, sender) = (*arrived, sync.and_then(NonZeroU64::new));
-        let matched = Matched { source, tag, context, len, sender, data: None, was_early: true };
+        let matched = Matched { source, tag, context, len, sender, data: None, was_late: true };
         state.begin_taking(key, into, matched);
         if arrived {
             hand_over(state, outbox, early);
@@ -177,7 +177,8 @@ fn arrived_early(state: &mut State, origin: u32, uhdr: u64, body: ForeignBytes<'
         Ok(()) => {
             let (context, tag) = envelope::of_eager(uhdr);
             let envelope = Envelope { context, source: origin, tag };
-            let arrival = Arrival { origin, uhdr: &[], len: body.len() as u64, data: Some(body) };
+            let len = body.len() as u64;
+            let arrival = Arrival { origin, uhdr: &[], len, data: Some(body), was_awaited: false };
             // The body was in the packet and is copied, so the transport has nothing left to store.
             let _ = keep(state, &arrival, envelope, body.len(), None);
         }
@@ -230,7 +231,8 @@ fn accept(
         return keep(state, arrival, envelope, len, sender);
     };
     let (sender, capacity) = (sender.and_then(NonZeroU64::new), into.len());
-    let matched = Matched { source, tag, context, len, sender, data: None, was_early: false };
+    let was_late = !arrival.was_awaited;
+    let matched = Matched { source, tag, context, len, sender, data: None, was_late };
     let taking = Taking { into: Sink::EMPTY, capacity, matched };
     state.requests.change(key, Operation::Taking(taking));
     HeaderAction::Deliver { into, next: Next::Inline(stored, key) }

@@ -72,7 +72,7 @@ impl Backend for Rendezvous {
         };
         let EarlyBody::Rendezvous { data, sender } = body else { return };
         let (sender, data) = (NonZeroU64::new(sender), Some(data));
-        let matched = Matched { source, tag, context, len, sender, data, was_early: true };
+        let matched = Matched { source, tag, context, len, sender, data, was_late: true };
         state.begin_taking(key, into, matched);
         fetch(state, outbox, key);
     }
@@ -117,7 +117,7 @@ fn arrived(
     match state.meet(envelope) {
         Some((key, into)) => {
             let (sender, data) = (NonZeroU64::new(sender), Some(data));
-            let matched = Matched { source, tag, context, len, sender, data, was_early: false };
+            let matched = Matched { source, tag, context, len, sender, data, was_late: false };
             state.begin_taking(key, into, matched);
             Some((fetch, key))
         }

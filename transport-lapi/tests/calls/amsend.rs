@@ -499,3 +499,39 @@ fn a_failed_send_is_taken_back_and_no_other() {
     let expected: Vec<u64> = (0..=filled).chain([FOLLOWS]).collect();
     assert_eq!(seen, expected, "a send that failed was sent, or another one was not");
 }
+
+/// A message that is there before its receiver looks is not awaited; one that comes while it polls is.
+#[test]
+fn the_handler_learns_whether_the_message_was_awaited() {
+    for kind in Kind::ALL {
+        run(
+            kind,
+            1,
+            |_| Vec::new(),
+            |context: &Arc<Context<Native, Vec<bool>>>| {
+                let note = |seen: &mut Vec<bool>, message: Arrival<'_>| {
+                    seen.push(message.was_awaited);
+                    HeaderAction::Consumed
+                };
+                context.session().unwrap().addr_set(1, note).unwrap();
+                // The message is sent after so many polls in vain, whole or in pieces.
+                for (polls, len) in [(1, 8), (100, 8), (1, LONGEST), (100, LONGEST), (1, 8)] {
+                    let mut polled = 0;
+                    let was_awaited = context.wait(|session| {
+                        polled += 1;
+                        if polled == polls {
+                            let call = Amsend::new(0, 1, &[], source(pattern(1, len)));
+                            let _ = session.amsend(call).unwrap();
+                        }
+                        session.state.pop()
+                    });
+                    assert_eq!(
+                        was_awaited.unwrap(),
+                        polls == 100,
+                        "{len} bytes after {polls} polls"
+                    );
+                }
+            },
+        );
+    }
+}
