@@ -24,6 +24,7 @@ mod processor {
         __m128i, __m256i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128, _mm256_loadu_si256,
         _mm256_store_si256, _mm256_storeu_si256,
     };
+    use std::ops::RangeInclusive;
     use std::ptr::copy_nonoverlapping;
 
     use crate::sys::{prefetch, prefetch_to_write};
@@ -37,8 +38,10 @@ mod processor {
     /// Bytes that one round of the loop copies: two cache lines.
     const STEP: usize = 4 * VECTOR;
 
-    /// How far ahead of its moves the loop prefetches, in bytes.
-    const AHEAD: usize = 1024;
+    /// How far ahead of its moves the loop prefetches, in bytes: a part of the body, since as much at its beginning is
+    /// not prefetched, within these limits.
+    const AHEAD: RangeInclusive<usize> = 1 << 10..=4 << 10;
+    const AHEAD_PART: usize = 16;
 
     /// Copies like [`copy_nonoverlapping`], and faster if the memory is in the caches of another processor.
     ///
@@ -67,10 +70,11 @@ mod processor {
         // stores begin at the first multiple of `VECTOR` behind `to`, and a vector covers the bytes before that.
         unsafe {
             copy_vector(from, to);
+            let ahead = (len / AHEAD_PART).clamp(*AHEAD.start(), *AHEAD.end());
             let mut at = VECTOR - to.addr() % VECTOR;
             while at + STEP <= len {
-                if at + AHEAD + STEP <= len {
-                    for line in [AHEAD, AHEAD + LINE] {
+                if at + ahead + STEP <= len {
+                    for line in [ahead, ahead + LINE] {
                         prefetch(from.wrapping_add(at + line));
                         prefetch_to_write(to.wrapping_add(at + line));
                     }
