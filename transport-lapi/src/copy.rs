@@ -27,7 +27,7 @@ mod processor {
     use std::ops::RangeInclusive;
     use std::ptr::copy_nonoverlapping;
 
-    use crate::sys::{prefetch, prefetch_to_write};
+    use crate::sys::{LINE, prefetch, prefetch_to_write};
 
     /// The longest body that is copied by vectors: the longest piece of a message in a ring. How to copy more is left
     /// to the C library.
@@ -65,7 +65,6 @@ mod processor {
     /// As [`copy_nonoverlapping`] for `len` bytes. The processor must have AVX.
     #[target_feature(enable = "avx")]
     unsafe fn by_vectors(from: *const u8, to: *mut u8, len: usize) {
-        const LINE: usize = 64;
         // SAFETY: the caller's promise covers `len` bytes, and CP1 and CP2 keep all moves inside them. The aligned
         // stores begin at the first multiple of `VECTOR` behind `to`, and a vector covers the bytes before that.
         unsafe {
@@ -104,27 +103,35 @@ mod processor {
     }
 
     /// Copies like [`copy_nonoverlapping`], but bypasses this processor's caches: bytes go to memory, and no line is
-    /// fetched before it is overwritten.
+    /// fetched before it is overwritten. For that the last line is written as a whole, with zeros behind the bytes.
     ///
     /// # Safety
-    /// As there, for `len` bytes.
+    /// As there, for `len` bytes. `to` is the start of a line and may be written up to the end of the last line.
     pub(crate) unsafe fn copy_past_caches(from: *const u8, to: *mut u8, len: usize) {
-        const STEP: usize = size_of::<__m128i>();
-        // The bytes before the first address that is aligned for such stores.
-        let head = to.align_offset(STEP).min(len);
-        let steps = (len - head) / STEP;
-        let tail = head + steps * STEP;
-        // SAFETY: the three parts make up `len` bytes, which the caller vouches for. The stores of the second part are
-        // aligned, and the fence orders them before later stores, like ordinary stores.
+        let whole = len - len % LINE;
+        // SAFETY: the caller's promise. The fence orders the stores before later ones, like ordinary stores.
         unsafe {
-            copy_nonoverlapping(from, to, head);
-            let (source, place) = (from.add(head), to.add(head).cast::<__m128i>());
-            for step in 0..steps {
-                let sixteen = _mm_loadu_si128(source.add(step * STEP).cast());
-                _mm_stream_si128(place.add(step), sixteen);
+            for at in (0..whole).step_by(LINE) {
+                stream_line(from.add(at), to.add(at));
+            }
+            if whole < len {
+                let mut last = [0; LINE];
+                copy_nonoverlapping(from.add(whole), last.as_mut_ptr(), len - whole);
+                stream_line(last.as_ptr(), to.add(whole));
             }
             _mm_sfence();
-            copy_nonoverlapping(from.add(tail), to.add(tail), len - tail);
+        }
+    }
+
+    /// Copies one line past the caches.
+    ///
+    /// # Safety
+    /// As [`copy_nonoverlapping`] for [`LINE`] bytes. `to` is the start of a line.
+    #[inline]
+    unsafe fn stream_line(from: *const u8, to: *mut u8) {
+        for at in (0..LINE).step_by(size_of::<__m128i>()) {
+            // SAFETY: the caller's promise; the place is aligned for such a store.
+            unsafe { _mm_stream_si128(to.add(at).cast(), _mm_loadu_si128(from.add(at).cast())) };
         }
     }
 }
@@ -165,12 +172,23 @@ mod tests {
         }
     }
 
+    /// Some lines of memory.
+    #[repr(align(64))]
+    struct Lines([u8; 320]);
+
     #[test]
-    fn bodies_past_the_caches_are_copied_and_nothing_else() {
-        for start in 0..17 {
-            for len in 0..=150 {
-                check(copy_past_caches, start / 2, start, len);
-            }
+    fn bodies_past_the_caches_fill_whole_lines_and_nothing_else() {
+        for len in 0..=256 {
+            let from: Vec<u8> = (0..len + 7).map(|i| (i % 251) as u8 + 1).collect();
+            let from = &from[len % 7..][..len];
+            let mut to = Lines([255; 320]);
+            // SAFETY: both have `len` bytes there, and are distinct; `to` consists of lines.
+            unsafe { copy_past_caches(from.as_ptr(), to.0.as_mut_ptr(), len) };
+            let end = if PASSES_CACHES { len.next_multiple_of(64) } else { len };
+            let (filled, behind) = to.0.split_at(end);
+            assert_eq!(&filled[..len], from, "{len} bytes");
+            assert!(filled[len..].iter().all(|&byte| byte == 0), "the last line of {len} bytes");
+            assert!(behind.iter().all(|&byte| byte == 255), "behind {len} bytes");
         }
     }
 }

@@ -23,6 +23,7 @@ use std::marker::PhantomData;
 use std::ptr::copy_nonoverlapping;
 
 use crate::copy::{LONG, copy_long, copy_past_caches};
+use crate::sys::LINE;
 
 /// Memory that a transfer reads: `udata` of LAPI_Amsend, or the target side of LAPI_Get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -269,14 +270,14 @@ impl<'a> RecvPart<'a> {
         len
     }
 
-    /// Like [`RecvPart::store`], with stores that bypass the caches: for bytes that another processor reads next, and
-    /// this one does not.
+    /// Like [`RecvPart::store`] into a part that consists of whole cache lines, with stores that bypass the caches: for
+    /// bytes that another processor reads next, and this one does not. The rest of the last line may be overwritten.
     pub(crate) fn store_past_caches(&mut self, from: ForeignBytes<'_>) {
+        let is_aligned = self.ptr.addr() % LINE == 0 && self.len % LINE == 0;
+        assert!(is_aligned, "callers pass whole lines");
         let len = from.len.min(self.len);
-        if len > 0 {
-            // SAFETY: as in `store`.
-            unsafe { copy_past_caches(from.ptr, self.ptr, len) };
-        }
+        // SAFETY: as in `store`; the last line ends inside the part.
+        unsafe { copy_past_caches(from.ptr, self.ptr, len) };
     }
 
     /// Copies the `len` bytes of `from` at `from_at` to `at`; does nothing if either range is out of bounds.

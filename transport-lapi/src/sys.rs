@@ -1,4 +1,4 @@
-//! System calls that rustix does not offer, prefetches, and the size of a cache.
+//! System calls that rustix does not offer, prefetches, and sizes of caches.
 //!
 //! Used by [`crate::adapters`], and by [`crate::region`] on their behalf.
 //!
@@ -10,6 +10,9 @@
 use std::io;
 
 use crate::region::{RecvPart, SendRegion};
+
+/// Size of a cache line.
+pub(crate) const LINE: usize = 64;
 
 /// Reads memory of process `pid` at `addr` into the start of `into`. Returns how many bytes were read: possibly fewer
 /// than asked for, but never 0 for a non-empty region.

@@ -17,12 +17,11 @@
 
 #![expect(unsafe_code, reason = "the area is memory shared with a peer")]
 
-use crate::adapters::layout::LINE;
 use crate::adapters::ring::RingDamage;
 use crate::body::Piece;
 use crate::region::RecvPart;
 use crate::sync::{AtomicU32, Ordering, UnsafeCell};
-use crate::sys;
+use crate::sys::{self, LINE};
 
 /// One line of a bulk area.
 #[repr(C, align(64))]
@@ -100,10 +99,12 @@ impl<'m> BulkProducer<'m> {
         lend(self.lines, start, |to| {
             // SAFETY: `start..end` does not cross the end of the area and reaches at most one area beyond the freed
             // position, so B1 makes it the producer's.
-            let mut place = unsafe { RecvPart::new(to, body.len()) };
+            let part = |len| unsafe { RecvPart::new(to, len) };
             match body {
-                Piece::Span(span) if past_caches => place.store_past_caches(span.foreign()),
-                body => body.copy_to(place),
+                Piece::Span(span) if past_caches => {
+                    part(needed as usize).store_past_caches(span.foreign());
+                }
+                body => body.copy_to(part(body.len())),
             }
         });
         self.position = end;

@@ -16,10 +16,7 @@
 use std::ops::RangeInclusive;
 
 use crate::adapter::AdapterError;
-use crate::sys;
-
-/// Size of a cache line.
-pub(crate) const LINE: usize = 64;
+use crate::sys::{self, LINE};
 
 /// Distance between the writes of two tasks: processors fetch lines in pairs.
 pub(crate) const SEPARATION: usize = 128;

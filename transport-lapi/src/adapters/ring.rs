@@ -25,12 +25,12 @@ use std::time::Instant;
 use crate::adapter::{Events, Frame, Post, SHORT_HEAD, TaskId};
 use crate::adapters::bulk::{BulkConsumer, BulkLine, BulkProducer};
 use crate::adapters::distance::Distance;
-use crate::adapters::layout::{CELL_BYTES, INDICES_BYTES, LINE};
+use crate::adapters::layout::{CELL_BYTES, INDICES_BYTES};
 use crate::body::Piece;
 use crate::copy::PASSES_CACHES;
 use crate::region::{ForeignBytes, RecvPart, SendRegion, copy_short};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
-use crate::sys;
+use crate::sys::{self, LINE};
 
 /// Bytes of a cell after its two words.
 pub(crate) const CELL_DATA: usize = CELL_BYTES - STAMPS;
@@ -45,10 +45,6 @@ pub(crate) const MAX_HEAD: usize = 256;
 const INLINE: u16 = 0;
 /// Kind of a frame whose body is in the bulk area.
 const BULK: u16 = 1;
-
-/// Bodies of at least this length for a distant processor are stored past the caches. Otherwise their lines would be
-/// fetched from there to be overwritten, and fetched back to be read.
-const PAST_CACHES: usize = 4 << 10;
 
 /// After so many frames in a row, without one from the consumer in between, the producer assumes a stream and
 /// prefetches the next cell. A dialogue in which each side answers and then asks has fewer in a row. In a dialogue the
@@ -210,7 +206,8 @@ impl<'m> Producer<'m> {
             self.publish(head, ForeignBytes::from_slice(&packed[..len]), INLINE, len as u64);
             return Ok(Post::Taken);
         }
-        let past_caches = len >= PAST_CACHES && self.stores_past_caches();
+        // Otherwise the lines would be fetched from a distant processor to be overwritten, and fetched back to be read.
+        let past_caches = self.stores_past_caches();
         let freed = self.bulk.freed;
         let stored = self.bulk.store(body, past_caches, &self.ring.indices.bulk)?;
         if self.bulk.freed != freed {
@@ -262,6 +259,7 @@ impl<'m> Producer<'m> {
     /// Whether long bodies are stored past the caches because the consumer's processor is distant. If the consumer has
     /// written its line since this end last loaded it, a load is timed now and then. The loaded values are not used, so
     /// a wrong claim does no harm.
+    #[inline(always)]
     pub(crate) fn stores_past_caches(&mut self) -> bool {
         let Self { ring, distance, seen, .. } = self;
         let look = || {

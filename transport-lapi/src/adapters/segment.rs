@@ -25,13 +25,14 @@ use crate::adapter::AdapterError;
 use crate::adapters::arrivals::MOST_POLLED;
 use crate::adapters::bulk::BulkLine;
 use crate::adapters::doorbell::Bell;
-use crate::adapters::layout::{HEADER_BYTES, LINE, Layout, SEPARATION, SLATE_BYTES, TASK_BYTES};
+use crate::adapters::layout::{HEADER_BYTES, Layout, SEPARATION, SLATE_BYTES, TASK_BYTES};
 use crate::adapters::ring::{Cell, Indices, Ring};
 use crate::adapters::share::Words;
 use crate::adapters::slate::Slate;
 use crate::adapters::withdrawal::Withdrawal;
 use crate::fork::ProcessMark;
 use crate::sync::FutexWord;
+use crate::sys::LINE;
 
 /// Data of the whole job: the second pair of lines in the header page, after the facts.
 #[repr(C, align(128))]

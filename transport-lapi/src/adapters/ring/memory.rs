@@ -2,8 +2,8 @@
 
 use super::{CELL_DATA, Cell, Indices, Ring};
 use crate::adapters::bulk::BulkLine;
-use crate::adapters::layout::LINE;
 use crate::sync::{AtomicU32, AtomicU64, UnsafeCell};
+use crate::sys::LINE;
 use std::mem::MaybeUninit;
 
 /// The memory of a ring, which otherwise is in a segment.
