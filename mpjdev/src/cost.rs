@@ -7,9 +7,9 @@
 //!   estimate for each protocol, in femtoseconds per byte. It falls to a lower time at once, since a time that was
 //!   possible once is mostly possible again. It rises by an eighth of the difference, and at most by an eighth of
 //!   itself: one interrupted message says little.
-//! - PC2: a class begins with eager messages, until the times of [`ENOUGH`] have counted. This shows that the
-//!   destination posts receives ahead, and that the least of the times is not that of first messages, which find memory
-//!   that was never used. Two ranks that always first send to each other, then receive, thus stay with eager. Then, and
+//! - PC2: a class begins with eager messages until [`ENOUGH`] of their times have counted. They show that the
+//!   destination posts receives ahead, and their minimum is mostly not the time of the first message, which may find
+//!   memory that was never used. Two ranks that always first send to each other, then receive, thus stay with eager. Then, and
 //!   after every pause, a burst of messages goes by the other protocol; the times of the last ones count. The pause is
 //!   so long that bursts cost about one part in a hundred.
 //! - PC3: rendezvous is chosen once its estimate is clearly below that of eager, and given up once that is not so clear
@@ -19,8 +19,8 @@
 //!   eager message, that message may still be on its way. Messages that follow one another go by rendezvous only if it
 //!   takes less than half of the time for single ones, since eager keeps both ends busy. So an eager burst in a stream
 //!   does not end before something comes back.
-//! - PC5: rendezvous is given up, and the time of eager forgotten, if an eager burst has ended and a rendezvous after it
-//!   was timed, but no time of the burst has counted. So an estimate lasts only where it can be corrected.
+//! - PC5: a class forgets what it has learned, and so returns to eager, if no time of an eager burst has counted when the
+//!   time of a later rendezvous does, or when the next burst is due. So rendezvous lasts only where eager is timed, too.
 
 use std::time::Duration;
 
@@ -28,8 +28,9 @@ use transport_lapi::config::{CHEAPER_FROM as FROM, Protocol};
 
 /// Classes of sizes. The last one has no upper bound.
 const CLASSES: usize = 10;
-/// Eager messages before the first burst, and how many of their times must have counted.
+/// Eager messages before the first burst.
 const TRIAL: u16 = 4;
+/// How many times of eager messages must have counted before the first burst.
 const ENOUGH: u8 = 3;
 /// Messages of a burst, and how many of the last ones are timed. The first ones find caches as the other protocol left
 /// them.
@@ -71,7 +72,7 @@ struct Class {
     /// How many times of eager messages to this destination have counted, up to [`ENOUGH`] (PC2).
     counted: u8,
     takes_rendezvous: bool,
-    /// Whether an eager burst has ended and no time of it has counted yet (PC5).
+    /// Whether no time of the latest eager burst has counted yet (PC5).
     is_doubtful: bool,
     /// How many of the last times have spoken for the other protocol.
     doubts: u8,
@@ -170,14 +171,16 @@ impl Class {
             self.burst -= 1;
             if self.burst == 0 {
                 self.pause = self.next_pause();
-                self.is_doubtful = self.takes_rendezvous;
             }
             let protocol = protocol(!self.takes_rendezvous);
             return Choice { protocol, timed: self.burst < COUNTED };
         }
         self.pause -= 1;
         match (self.pause, self.is_known()) {
-            (0, true) => self.burst = BURST,
+            (0, true) if self.is_doubtful => *self = Self::default(),
+            (0, true) => (self.burst, self.is_doubtful) = (BURST, self.takes_rendezvous),
+            // Some times have counted, so others will soon.
+            (0, false) if self.counted > 0 => self.pause = EVERY,
             (0, false) => self.pause = UNTOLD,
             _ => {}
         }
@@ -208,8 +211,9 @@ impl Class {
                 &mut self.eager
             }
             Protocol::Rendezvous => {
-                if self.is_doubtful {
-                    *self = Self { rendezvous: self.rendezvous, ..Self::default() };
+                if self.is_doubtful && self.burst == 0 {
+                    *self = Self::default();
+                    return;
                 }
                 &mut self.rendezvous
             }

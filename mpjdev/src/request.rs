@@ -197,8 +197,8 @@ pub(crate) struct Matched {
     pub sender: Option<NonZeroU64>,
     /// The place of the data at the sender, for a rendezvous.
     pub data: Option<RemoteRegion>,
-    /// Whether the message had to wait for its receiver: it came before the receive was posted, or an eager one may have
-    /// been in its ring before the receiver looked.
+    /// Whether the receiver was late: the receive was posted after the message had come, or an eager message may have
+    /// lain in its ring before the receiver looked.
     pub was_late: bool,
 }
 

@@ -6,8 +6,8 @@
 //!
 //! A time counts only if
 //! - TI1: the receiver was not late, which the answer says ([`envelope::Answer`]): the receive was posted when the
-//!   message came, and the receiver had waited for an eager one. Otherwise it may have been in its ring for long, as
-//!   where one rank only sends and the other only receives;
+//!   message came and, for an eager message, the receiver was already polling. A message that nobody awaits may lie in
+//!   its ring for a long time, as where one rank only sends and the other only receives;
 //! - TI2: this rank was polling when the answer came, not computing: a wait has looked at the clock just before;
 //! - TI3: no other message came meanwhile, whose handling would be part of the time, except for parts of a longer one.
 //!

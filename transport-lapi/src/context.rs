@@ -293,19 +293,19 @@ impl<A: Adapter, S> Context<A, S> {
         mut session: SessionGuard<'_, A, S>,
         awaited: &mut W,
     ) -> Result<W::Answer, LapiError> {
-        session.engine.has_waited = false;
         // Most waits end in this loop, which only polls.
         let mut idle = 0;
         while idle < self.pace.spins() {
-            session.turn(awaited.frames(), self.pace.alone(awaited.origin(), idle));
+            let done = session.turn(awaited.frames(), self.pace.alone(awaited.origin(), idle));
             if session.trouble.is_some() || session.has_continuations() {
                 break;
             }
             if let Some(answer) = awaited.look(&mut session) {
+                session.engine.has_waited = false;
                 return Ok(answer);
             }
             idle += 1;
-            self.spin(&mut session, idle);
+            self.spin(&mut session, idle, done);
             if session.terminated {
                 break;
             }
@@ -372,6 +372,7 @@ impl<A: Adapter, S> Context<A, S> {
             true => Err(session.refuse()),
             false => self.wait_noticed(idle, &mut session, awaited, &mut notice),
         };
+        session.engine.has_waited = false;
         if notice.has_lasted() {
             match &outcome {
                 Ok(answer) if !awaited.is_failure(&session, answer) => {
@@ -413,7 +414,7 @@ impl<A: Adapter, S> Context<A, S> {
                 (idle, vain) = (0, Vain::default());
             }
             match self.pace.step(idle) {
-                Turn::Spin => self.spin(session, idle),
+                Turn::Spin => self.spin(session, idle, done),
                 Turn::Yield => {
                     if notice_losses(session, awaited)? {
                         continue;
@@ -444,13 +445,14 @@ impl<A: Adapter, S> Context<A, S> {
         }
     }
 
-    /// One turn of a spin, after a poll that found nothing.
+    /// One turn of a spin, after a poll that did `done` things.
     #[inline(always)]
-    fn spin(&self, session: &mut SessionGuard<'_, A, S>, turn: u32) {
+    fn spin(&self, session: &mut SessionGuard<'_, A, S>, turn: u32, done: usize) {
         if turn % POLLS_PER_FETCH == 0 || turn >= LONG_SPIN {
             session.adapter.fetch_awaited();
-            // Only once, since a store in every turn makes short messages slower.
-            if turn == POLLS_PER_FETCH {
+            // Not in every turn, since a store in each makes short messages slower; but again now and then, since the
+            // end of another thread's wait clears it.
+            if done == 0 && (turn == POLLS_PER_FETCH || turn % POLLS_PER_PAUSE == 0) {
                 session.engine.has_waited = true;
             }
         }
@@ -498,10 +500,10 @@ impl<A: Adapter, S> Context<A, S> {
                 Some(_) => notice.looked_again(session),
             }
             first_ticket = Some(ticket);
-            session.engine.has_waited = true;
             session.sleeping += 1;
             let mut rung = false;
             session.0.unlocked(|| rung = self.bell.sleep(ticket, Some(LOOK_AGAIN)));
+            session.engine.has_waited = true;
             session.sleeping -= 1;
             if rung || session.terminated {
                 break;

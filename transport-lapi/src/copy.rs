@@ -38,8 +38,8 @@ mod processor {
     /// Bytes that one round of the loop copies: two cache lines.
     const STEP: usize = 4 * VECTOR;
 
-    /// How far ahead of its moves the loop prefetches, in bytes: a part of the body, since as much at its beginning is
-    /// not prefetched, within these limits.
+    /// How many bytes ahead of its moves the loop prefetches. As many at the beginning of a body are not prefetched, so
+    /// the distance is short for short bodies: one [`AHEAD_PART`]th of the length, within these limits.
     const AHEAD: RangeInclusive<usize> = 1 << 10..=4 << 10;
     const AHEAD_PART: usize = 16;
 

@@ -40,7 +40,8 @@ pub(crate) struct Engine<S> {
     pub first_lost: Option<TaskId>,
     /// See [`crate::Session::on_loss`].
     pub on_loss: Option<LossHook<S>>,
-    /// Whether the latest wait has polled in vain since it began ([`Arrival::was_awaited`]).
+    /// Whether a wait is in progress that has slept, or of which a poll found nothing, the first few polls aside
+    /// ([`Arrival::was_awaited`]). With several waiting threads it is cleared when one of them ends its wait.
     pub has_waited: bool,
     open: Vec<Option<Reassembly<S>>>,
     bell: Arc<dyn Doorbell>,

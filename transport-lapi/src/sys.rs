@@ -1,6 +1,6 @@
 //! System calls that rustix does not offer, prefetches, and sizes of caches.
 //!
-//! Used by [`crate::adapters`], and by [`crate::region`] on their behalf.
+//! Used by [`crate::adapters`], and by [`crate::region`] and [`crate::copy`] on their behalf.
 //!
 //! - SC1: `process_vm_readv` writes only into the local vector, at most its length, and `process_vm_writev` only reads
 //!   it. A bad remote address is an error, never a fault.

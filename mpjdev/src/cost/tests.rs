@@ -225,6 +225,63 @@ fn rendezvous_is_given_up_where_eager_cannot_be_timed() {
     assert_eq!(costs.in_a_row(0, FROM), Eager);
 }
 
+/// Counts how many of 5,000 messages go by rendezvous if all times count, except those of the messages of eager bursts
+/// whose number, from 0, `counts` refuses.
+fn by_rendezvous(counts: impl Fn(usize) -> bool) -> usize {
+    let mut simulation = Simulation::new(FROM);
+    simulation.send(100, [10.0, 4.0]);
+    let Simulation { mut costs, mut arrived, .. } = simulation;
+    let (mut by_rendezvous, mut in_burst) = (0, 0);
+    for _ in 0..5_000 {
+        arrived += 1;
+        let Choice { protocol, timed } = costs.choose(0, FROM, arrived);
+        let (number, micros) = match protocol {
+            Eager => (in_burst, 10),
+            Rendezvous => (0, 4),
+        };
+        in_burst = if protocol == Eager { in_burst + 1 } else { 0 };
+        by_rendezvous += usize::from(protocol == Rendezvous);
+        if timed && (protocol == Rendezvous || counts(number)) {
+            costs.learn(0, FROM, protocol, Duration::from_micros(micros));
+        }
+    }
+    by_rendezvous
+}
+
+#[test]
+fn one_time_of_a_burst_is_enough_to_keep_rendezvous() {
+    assert!(by_rendezvous(|number| number == 2) > 4_900);
+    assert!(by_rendezvous(|number| number == 3) > 4_900);
+    assert!(by_rendezvous(|_| false) < 1_000);
+}
+
+/// From some message on receivers are always late, so no time counts.
+#[test]
+fn rendezvous_is_given_up_where_nothing_can_be_timed() {
+    let mut simulation = Simulation::new(FROM);
+    simulation.send(100, [10.0, 4.0]);
+    let Simulation { mut costs, arrived, .. } = simulation;
+    let late = arrived + 1..arrived + 5_000;
+    let sent = late.map(|arrived| costs.choose(0, FROM, arrived).protocol);
+    assert!(sent.filter(|&protocol| protocol == Rendezvous).count() < 2_000);
+    assert_eq!(costs.in_a_row(0, FROM), Eager);
+}
+
+/// The first message of a program often finds a receiver that does not wait yet.
+#[test]
+fn a_first_time_that_does_not_count_costs_little() {
+    let mut costs = Costs::default();
+    let mut tried = 0;
+    for arrived in 0..60 {
+        let Choice { protocol, timed } = costs.choose(0, FROM, arrived);
+        tried += usize::from(protocol == Rendezvous);
+        if timed && arrived > 0 {
+            costs.learn(0, FROM, protocol, Duration::from_micros(10));
+        }
+    }
+    assert!(tried > 0);
+}
+
 #[test]
 fn another_destination_begins_with_what_is_known() {
     let mut simulation = Simulation::new(FROM);

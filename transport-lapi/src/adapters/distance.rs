@@ -9,8 +9,8 @@ use std::time::Duration;
 
 /// One of so many questions may time a load. A load and two looks at the clock take 100 to 300 ns, and the peer has to
 /// fetch its line back. So the interval starts short, doubles with each load that confirms the estimate, and is short
-/// again after one that contradicts it. At its longest, the loads take a part in a hundred of a stream of the shortest
-/// bodies that are asked for.
+/// again after one that contradicts it. At its longest, the loads take less than a hundredth of the time of a stream,
+/// even of short bodies. After a move to other processors, so many frames may go the slower way.
 const SHORTEST: u32 = 8;
 const LONGEST: u32 = 1024;
 

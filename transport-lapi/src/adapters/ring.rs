@@ -206,8 +206,9 @@ impl<'m> Producer<'m> {
             self.publish(head, ForeignBytes::from_slice(&packed[..len]), INLINE, len as u64);
             return Ok(Post::Taken);
         }
-        // Otherwise the lines would be fetched from a distant processor to be overwritten, and fetched back to be read.
-        let past_caches = self.stores_past_caches();
+        // If the consumer is distant, ordinary stores would fetch the lines from its processor, which would then fetch
+        // them back.
+        let past_caches = matches!(body, Piece::Span(_)) && self.stores_past_caches();
         let freed = self.bulk.freed;
         let stored = self.bulk.store(body, past_caches, &self.ring.indices.bulk)?;
         if self.bulk.freed != freed {

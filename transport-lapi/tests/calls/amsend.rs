@@ -530,7 +530,15 @@ fn the_handler_learns_whether_the_message_was_awaited() {
                         polls == 100,
                         "{len} bytes after {polls} polls"
                     );
+                    context.gfence().unwrap();
                 }
+                // No wait is in progress.
+                let mut session = context.session().unwrap();
+                let _ = session.amsend(Amsend::new(0, 1, &[], source(pattern(1, 8)))).unwrap();
+                while session.state.is_empty() {
+                    session.progress().unwrap();
+                }
+                assert_eq!(session.state, [false]);
             },
         );
     }
