@@ -9,9 +9,9 @@
 //!   itself: one interrupted message says little.
 //! - PC2: a class begins with eager messages until [`ENOUGH`] of their times have counted. They show that the
 //!   destination posts receives ahead, and their minimum is mostly not the time of the first message, which may find
-//!   memory that was never used. Two ranks that always first send to each other, then receive, thus stay with eager. Then, and
-//!   after every pause, a burst of messages goes by the other protocol; the times of the last ones count. The pause is
-//!   so long that bursts cost about one part in a hundred.
+//!   memory that was never used. Two ranks that always first send to each other, then receive, thus stay with eager.
+//!   Then, and after every pause, a burst of messages goes by the other protocol; the times of the last ones count. The
+//!   pause is so long that bursts cost about one part in a hundred.
 //! - PC3: rendezvous is chosen once its estimate is clearly below that of eager, and given up once that is not so clear
 //!   any more. This bias against rendezvous stands for a cost that the times do not contain: after a rendezvous the
 //!   sender's next stores into its buffer miss its cache.
@@ -19,8 +19,9 @@
 //!   eager message, that message may still be on its way. Messages that follow one another go by rendezvous only if it
 //!   takes less than half of the time for single ones, since eager keeps both ends busy. So an eager burst in a stream
 //!   does not end before something comes back.
-//! - PC5: a class forgets what it has learned, and so returns to eager, if no time of an eager burst has counted when the
-//!   time of a later rendezvous does, or when the next burst is due. So rendezvous lasts only where eager is timed, too.
+//! - PC5: a class forgets what it has learned, and so returns to eager, if no time of an eager burst has counted when
+//!   the time of a later rendezvous does, or when the next burst is due. So rendezvous lasts only where eager is timed,
+//!   too.
 
 use std::time::Duration;
 

@@ -301,7 +301,7 @@ impl<A: Adapter, S> Context<A, S> {
                 break;
             }
             if let Some(answer) = awaited.look(&mut session) {
-                session.engine.has_waited = false;
+                session.engine.is_waiting = false;
                 return Ok(answer);
             }
             idle += 1;
@@ -372,7 +372,7 @@ impl<A: Adapter, S> Context<A, S> {
             true => Err(session.refuse()),
             false => self.wait_noticed(idle, &mut session, awaited, &mut notice),
         };
-        session.engine.has_waited = false;
+        session.engine.is_waiting = false;
         if notice.has_lasted() {
             match &outcome {
                 Ok(answer) if !awaited.is_failure(&session, answer) => {
@@ -453,7 +453,7 @@ impl<A: Adapter, S> Context<A, S> {
             // Not in every turn, since a store in each makes short messages slower; but again now and then, since the
             // end of another thread's wait clears it.
             if done == 0 && (turn == POLLS_PER_FETCH || turn % POLLS_PER_PAUSE == 0) {
-                session.engine.has_waited = true;
+                session.engine.is_waiting = true;
             }
         }
         if turn % POLLS_PER_PAUSE == 0 {
@@ -503,7 +503,7 @@ impl<A: Adapter, S> Context<A, S> {
             session.sleeping += 1;
             let mut rung = false;
             session.0.unlocked(|| rung = self.bell.sleep(ticket, Some(LOOK_AGAIN)));
-            session.engine.has_waited = true;
+            session.engine.is_waiting = true;
             session.sleeping -= 1;
             if rung || session.terminated {
                 break;

@@ -24,7 +24,6 @@ mod processor {
         __m128i, __m256i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128, _mm256_loadu_si256,
         _mm256_store_si256, _mm256_storeu_si256,
     };
-    use std::ops::RangeInclusive;
     use std::ptr::copy_nonoverlapping;
 
     use crate::sys::{LINE, prefetch, prefetch_to_write};
@@ -40,7 +39,7 @@ mod processor {
 
     /// How many bytes ahead of its moves the loop prefetches. As many at the beginning of a body are not prefetched, so
     /// the distance is short for short bodies: one [`AHEAD_PART`]th of the length, within these limits.
-    const AHEAD: RangeInclusive<usize> = 1 << 10..=4 << 10;
+    const AHEAD: [usize; 2] = [1 << 10, 4 << 10];
     const AHEAD_PART: usize = 16;
 
     /// Copies like [`copy_nonoverlapping`], and faster if the memory is in the caches of another processor.
@@ -69,7 +68,8 @@ mod processor {
         // stores begin at the first multiple of `VECTOR` behind `to`, and a vector covers the bytes before that.
         unsafe {
             copy_vector(from, to);
-            let ahead = (len / AHEAD_PART).clamp(*AHEAD.start(), *AHEAD.end());
+            let [least, most] = AHEAD;
+            let ahead = (len / AHEAD_PART).clamp(least, most);
             let mut at = VECTOR - to.addr() % VECTOR;
             while at + STEP <= len {
                 if at + ahead + STEP <= len {
@@ -147,6 +147,7 @@ mod processor {
 #[expect(unsafe_code, reason = "the copies are unsafe functions")]
 mod tests {
     use super::*;
+    use crate::sys::LINE;
 
     type Copy = unsafe fn(*const u8, *mut u8, usize);
 
@@ -174,17 +175,17 @@ mod tests {
 
     /// Some lines of memory.
     #[repr(align(64))]
-    struct Lines([u8; 320]);
+    struct Lines([u8; 5 * LINE]);
 
     #[test]
     fn bodies_past_the_caches_fill_whole_lines_and_nothing_else() {
-        for len in 0..=256 {
+        for len in 0..=4 * LINE {
             let from: Vec<u8> = (0..len + 7).map(|i| (i % 251) as u8 + 1).collect();
             let from = &from[len % 7..][..len];
-            let mut to = Lines([255; 320]);
+            let mut to = Lines([255; 5 * LINE]);
             // SAFETY: both have `len` bytes there, and are distinct; `to` consists of lines.
             unsafe { copy_past_caches(from.as_ptr(), to.0.as_mut_ptr(), len) };
-            let end = if PASSES_CACHES { len.next_multiple_of(64) } else { len };
+            let end = if PASSES_CACHES { len.next_multiple_of(LINE) } else { len };
             let (filled, behind) = to.0.split_at(end);
             assert_eq!(&filled[..len], from, "{len} bytes");
             assert!(filled[len..].iter().all(|&byte| byte == 0), "the last line of {len} bytes");

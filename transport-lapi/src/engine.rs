@@ -42,7 +42,7 @@ pub(crate) struct Engine<S> {
     pub on_loss: Option<LossHook<S>>,
     /// Whether a wait is in progress that has slept, or of which a poll found nothing, the first few polls aside
     /// ([`Arrival::was_awaited`]). With several waiting threads it is cleared when one of them ends its wait.
-    pub has_waited: bool,
+    pub is_waiting: bool,
     open: Vec<Option<Reassembly<S>>>,
     bell: Arc<dyn Doorbell>,
     thread: Option<CompletionThread>,
@@ -116,7 +116,7 @@ impl<S> Engine<S> {
             barrier: [0; BARRIER_ROUNDS],
             first_lost: None,
             on_loss: None,
-            has_waited: false,
+            is_waiting: false,
             open: std::iter::repeat_with(|| None).take(num_tasks).collect(),
             bell: adapter.doorbell(),
             thread: None,
@@ -148,7 +148,7 @@ impl<S> Engine<S> {
                         }),
                     _ => {
                         let handler = self.header_handler(origin, handler)?;
-                        let (len, was_awaited) = (body.len() as u64, self.has_waited);
+                        let (len, was_awaited) = (body.len() as u64, self.is_waiting);
                         handler(state, Arrival { origin, uhdr, len, data: Some(body), was_awaited })
                     }
                 };
@@ -218,7 +218,7 @@ impl<S> Engine<S> {
         begin: Reassembly<S>,
     ) -> Result<(), LapiError> {
         let handler = self.header_handler(origin, handler)?;
-        let (len, was_awaited) = (begin.total, self.has_waited);
+        let (len, was_awaited) = (begin.total, self.is_waiting);
         let arrival = Arrival { origin, uhdr, len, data: None, was_awaited };
         let (into, next) = handler(state, arrival).parts();
         let msg = begin.msg;

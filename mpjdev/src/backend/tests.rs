@@ -25,7 +25,7 @@ fn two_adapters() -> [Native; 2] {
 }
 
 /// Returns a device that has spent all its credit for rank 1.
-fn penniless(adapter: Native) -> Device<Native> {
+fn device_without_credit(adapter: Native) -> Device<Native> {
     let device = Device::new(adapter, Options::default()).expect("a new device");
     let mut session = device.session().expect("it is usable");
     while session.state.credits.spend(1, 0) {}
@@ -43,7 +43,7 @@ impl Pair {
     /// Makes a pair in which rank 0 has spent all its credit.
     fn without_credit() -> Self {
         let [zero, one] = two_adapters();
-        let device = penniless(zero);
+        let device = device_without_credit(zero);
         let peer = Context::init(one, (), transport_lapi::Options::default());
         Self { device, peer }
     }
@@ -260,7 +260,7 @@ fn a_violation_that_is_met_while_looking_for_credit_is_told() {
 #[test]
 fn envelopes_that_wait_for_room_fail_with_their_target() {
     let [zero, one] = two_adapters();
-    let device = penniless(zero);
+    let device = device_without_credit(zero);
     let send =
         || device.isend(SendRegion::EMPTY, 1, 7, 0, Mode::Standard).expect("it waits somewhere");
     let waits = |phase| device.dump().expect("it is usable").matches(phase).count();
@@ -282,7 +282,7 @@ fn envelopes_that_wait_for_room_fail_with_their_target() {
 #[test]
 fn an_envelope_that_cannot_be_queued_is_taken_back() {
     let [zero, one] = two_adapters();
-    let device = penniless(zero);
+    let device = device_without_credit(zero);
     {
         let mut session = device.session().expect("it is usable");
         while session.try_amsend(1, 77, 0, SendRegion::EMPTY) {}

@@ -206,64 +206,48 @@ fn one_long_time_is_no_reason_to_change() {
     }
 }
 
-/// A program changes from answers to sends only: the times of eager messages do not count any more.
-#[test]
-fn rendezvous_is_given_up_where_eager_cannot_be_timed() {
+/// Sends messages of a class that takes rendezvous. `counts` says whether the time of one counts, by its protocol and,
+/// if it is eager, its number in its burst, from 0. Returns how many went by rendezvous, and what was learned.
+fn after_rendezvous(messages: usize, counts: impl Fn(Protocol, usize) -> bool) -> (usize, Costs) {
     let mut simulation = Simulation::new(FROM);
     simulation.send(100, [10.0, 4.0]);
     assert_eq!(simulation.settled(), Rendezvous);
     let Simulation { mut costs, mut arrived, .. } = simulation;
-    let mut by_rendezvous = 0;
-    for _ in 0..10_000 {
-        arrived += 1;
-        if costs.choose(0, FROM, arrived).protocol == Rendezvous {
-            by_rendezvous += 1;
-            costs.learn(0, FROM, Rendezvous, Duration::from_micros(4));
-        }
-    }
-    assert!(by_rendezvous < 1_000, "{by_rendezvous} went by rendezvous");
-    assert_eq!(costs.in_a_row(0, FROM), Eager);
-}
-
-/// Counts how many of 5,000 messages go by rendezvous if all times count, except those of the messages of eager bursts
-/// whose number, from 0, `counts` refuses.
-fn by_rendezvous(counts: impl Fn(usize) -> bool) -> usize {
-    let mut simulation = Simulation::new(FROM);
-    simulation.send(100, [10.0, 4.0]);
-    let Simulation { mut costs, mut arrived, .. } = simulation;
-    let (mut by_rendezvous, mut in_burst) = (0, 0);
-    for _ in 0..5_000 {
+    let (mut by_rendezvous, mut number) = (0, 0);
+    for _ in 0..messages {
         arrived += 1;
         let Choice { protocol, timed } = costs.choose(0, FROM, arrived);
-        let (number, micros) = match protocol {
-            Eager => (in_burst, 10),
-            Rendezvous => (0, 4),
-        };
-        in_burst = if protocol == Eager { in_burst + 1 } else { 0 };
-        by_rendezvous += usize::from(protocol == Rendezvous);
-        if timed && (protocol == Rendezvous || counts(number)) {
+        if timed && counts(protocol, number) {
+            let micros = if protocol == Eager { 10 } else { 4 };
             costs.learn(0, FROM, protocol, Duration::from_micros(micros));
         }
+        number = if protocol == Eager { number + 1 } else { 0 };
+        by_rendezvous += usize::from(protocol == Rendezvous);
     }
-    by_rendezvous
+    (by_rendezvous, costs)
 }
 
 #[test]
 fn one_time_of_a_burst_is_enough_to_keep_rendezvous() {
-    assert!(by_rendezvous(|number| number == 2) > 4_900);
-    assert!(by_rendezvous(|number| number == 3) > 4_900);
-    assert!(by_rendezvous(|_| false) < 1_000);
+    for which in [2, 3] {
+        let counts = |protocol, number| protocol == Rendezvous || number == which;
+        assert!(after_rendezvous(5_000, counts).0 > 4_900, "number {which}");
+    }
+}
+
+/// A program changes from answers to sends only: the times of eager messages do not count any more.
+#[test]
+fn rendezvous_is_given_up_where_eager_cannot_be_timed() {
+    let (sent, mut costs) = after_rendezvous(10_000, |protocol, _| protocol == Rendezvous);
+    assert!(sent < 1_000, "{sent} went by rendezvous");
+    assert_eq!(costs.in_a_row(0, FROM), Eager);
 }
 
 /// From some message on receivers are always late, so no time counts.
 #[test]
 fn rendezvous_is_given_up_where_nothing_can_be_timed() {
-    let mut simulation = Simulation::new(FROM);
-    simulation.send(100, [10.0, 4.0]);
-    let Simulation { mut costs, arrived, .. } = simulation;
-    let late = arrived + 1..arrived + 5_000;
-    let sent = late.map(|arrived| costs.choose(0, FROM, arrived).protocol);
-    assert!(sent.filter(|&protocol| protocol == Rendezvous).count() < 2_000);
+    let (sent, mut costs) = after_rendezvous(5_000, |_, _| false);
+    assert!(sent < 2_000, "{sent} went by rendezvous");
     assert_eq!(costs.in_a_row(0, FROM), Eager);
 }
 
