@@ -57,7 +57,6 @@ impl<'a, S> Amsend<'a, S> {
             let (len, limit) = (self.udata.len() as u64, isize::MAX as u64);
             return Err(LapiError::DataLen { offset: 0, len, limit });
         }
-        check_handler(self.handler)?;
         if self.udata.is_null() {
             return Err(LapiError::OrgAddrNull { len: self.udata.len() });
         }
@@ -249,7 +248,7 @@ impl<S> Outbox<S> {
                     Post::Taken => {}
                     Post::Leaving => {
                         departures.insert(Departure { frames: 1, of: Departing::Region(*key) });
-                        regions.begin_reading(*key);
+                        regions.begin_use(*key);
                     }
                 }
                 *sent += part;
@@ -285,7 +284,7 @@ impl<S> Outbox<S> {
         match self.departures.remove(number).map(|departure| departure.of) {
             Some(Departing::Closed(next)) => self.follow(next),
             Some(Departing::Region(key)) => {
-                if let Some(next) = self.regions.end_reading(key) {
+                if let Some(next) = self.regions.end_use(key) {
                     self.follow(next);
                 }
             }

@@ -17,6 +17,7 @@ use crate::config::Pieces;
 use crate::error::{LapiError, Violation};
 use crate::get::SharedGet;
 use crate::handler::{Arrival, HeaderAction, HeaderHandler, MAX_HANDLERS, Next, ShortHandler};
+use crate::one_sided::{Ahead, Destination, OWN};
 use crate::outbox::Outbox;
 use crate::region::ForeignBytes;
 use crate::session::keep_first;
@@ -43,6 +44,8 @@ pub(crate) struct Engine<S> {
     /// Whether a wait is in progress that has slept, or of which a poll found nothing, the first few polls aside
     /// ([`Arrival::was_awaited`]). With several waiting threads it is cleared when one of them ends its wait.
     pub is_waiting: bool,
+    /// Vectors that origins have sent ahead of their requests.
+    pub ahead: Ahead,
     open: Vec<Option<Reassembly<S>>>,
     bell: Arc<dyn Doorbell>,
     thread: Option<CompletionThread>,
@@ -101,6 +104,8 @@ struct Reassembly<S> {
     into: Sink,
     next: Next<S>,
     counters: RemoteCounters,
+    /// The registration that a put writes into.
+    held: Option<u64>,
 }
 
 impl<S> Engine<S> {
@@ -117,6 +122,7 @@ impl<S> Engine<S> {
             first_lost: None,
             on_loss: None,
             is_waiting: false,
+            ahead: Ahead::default(),
             open: std::iter::repeat_with(|| None).take(num_tasks).collect(),
             bell: adapter.doorbell(),
             thread: None,
@@ -140,6 +146,9 @@ impl<S> Engine<S> {
         let packet = wire::decode(head, body.len()).map_err(|error| peer(error.into()))?;
         match packet {
             Packet::Single { handler, counters, uhdr } => {
+                if handler == OWN {
+                    return self.single_request(state, uhdr, body, Due { origin, counters });
+                }
                 let short = self.short[usize::from(handler)].filter(|_| counters.is_none());
                 let action = match (short, uhdr.try_into()) {
                     (Some(short), Ok(word)) => short(state, origin, u64::from_le_bytes(word), body)
@@ -155,8 +164,8 @@ impl<S> Engine<S> {
                 self.act(state, action, body, Due { origin, counters })
             }
             Packet::First { handler, counters, msg, total, uhdr } => {
-                let (into, next) = (Sink::EMPTY, Next::Nothing);
-                let begin = Reassembly { msg, total, received: 0, into, next, counters };
+                let (into, next, held) = (Sink::EMPTY, Next::Nothing, None);
+                let begin = Reassembly { msg, total, received: 0, into, next, counters, held };
                 self.first(state, origin, handler, uhdr, body, begin)
             }
             Packet::Body { msg, offset } => self.body(state, origin, msg, offset, body),
@@ -196,13 +205,13 @@ impl<S> Engine<S> {
         begin: Reassembly<S>,
     ) -> Result<(), LapiError> {
         // A message that broke off is abandoned: its completion handler never runs.
-        let open = self.open[origin as usize].take();
+        let broken_off = self.break_off(origin);
         let next = begin.msg;
         let begun = self.begin(state, origin, handler, uhdr, body, begin);
-        match open {
+        match broken_off {
             None => begun,
             Some(open) => {
-                let violation = Violation::Interleaved { open: open.msg, next };
+                let violation = Violation::Interleaved { open, next };
                 Err(LapiError::Peer { origin, violation })
             }
         }
@@ -217,6 +226,9 @@ impl<S> Engine<S> {
         body: ForeignBytes<'_>,
         begin: Reassembly<S>,
     ) -> Result<(), LapiError> {
+        if handler == OWN {
+            return self.long_request(state, origin, uhdr, body, begin);
+        }
         let handler = self.header_handler(origin, handler)?;
         let (len, was_awaited) = (begin.total, self.is_waiting);
         let arrival = Arrival { origin, uhdr, len, data: None, was_awaited };
@@ -224,6 +236,66 @@ impl<S> Engine<S> {
         let msg = begin.msg;
         self.open[origin as usize] = Some(Reassembly { into, next, ..begin });
         self.body(state, origin, msg, 0, body)
+    }
+
+    /// Handles a request for a one-sided operation that came in one packet.
+    #[inline(never)]
+    fn single_request(
+        &mut self,
+        state: &mut S,
+        uhdr: &[u8],
+        body: ForeignBytes<'_>,
+        due: Due,
+    ) -> Result<(), LapiError> {
+        let destination = self.request(due.origin, uhdr, body.len() as u64, Some(body))?;
+        if let Some(mut destination) = destination {
+            destination.into.store(0, body);
+        }
+        self.complete(state, Next::Nothing, due)
+    }
+
+    /// Handles the beginning of a request with data of several packets. The data of a refused one is discarded.
+    fn long_request(
+        &mut self,
+        state: &mut S,
+        origin: TaskId,
+        uhdr: &[u8],
+        body: ForeignBytes<'_>,
+        mut begin: Reassembly<S>,
+    ) -> Result<(), LapiError> {
+        let requested = self.request(origin, uhdr, begin.total, None);
+        let outcome = match requested {
+            Ok(destination) => {
+                if let Some(Destination { into, key }) = destination {
+                    self.outbox.regions.begin_use(key);
+                    (begin.into, begin.held) = (into, Some(key));
+                }
+                Ok(())
+            }
+            Err(error) => {
+                begin.counters = RemoteCounters::default();
+                Err(error)
+            }
+        };
+        let msg = begin.msg;
+        self.open[origin as usize] = Some(begin);
+        self.body(state, origin, msg, 0, body)?;
+        outcome
+    }
+
+    /// Gives up the message of `origin` that is being reassembled, if there is one, and returns its number.
+    fn break_off(&mut self, origin: TaskId) -> Option<u32> {
+        let Reassembly { msg, held, .. } = self.open[origin as usize].take()?;
+        self.release(held);
+        Some(msg)
+    }
+
+    /// Ends the use of registered memory by a message.
+    #[inline]
+    fn release(&mut self, held: Option<u64>) {
+        if let Some(next) = held.and_then(|key| self.outbox.regions.end_use(key)) {
+            self.outbox.follow(next);
+        }
     }
 
     fn body(
@@ -251,7 +323,8 @@ impl<S> Engine<S> {
             return Ok(());
         }
         match slot.take() {
-            Some(Reassembly { next, counters, .. }) => {
+            Some(Reassembly { next, counters, held, .. }) => {
+                self.release(held);
                 self.complete(state, next, Due { origin, counters })
             }
             None => Ok(()),
@@ -327,7 +400,8 @@ impl<S> Engine<S> {
     /// Ends all operations to and from `lost`, a task that was lost, and calls the client's hook.
     pub fn lose(&mut self, state: &mut S, lost: TaskId) {
         self.first_lost.get_or_insert(lost);
-        self.open[lost as usize] = None;
+        self.break_off(lost);
+        self.ahead.forget(lost);
         self.outbox.lose(lost);
         if let Some(hook) = self.on_loss {
             hook(state, &mut self.outbox, lost);
@@ -387,6 +461,15 @@ impl<S> Engine<S> {
                 self.outbox.shared_by(SharedGet { origin, number, key, offset, len })?;
             }
             Packet::GetRefused { ticket } => self.outbox.get_refused(ticket, origin)?,
+            Packet::PutRefused => return Err(Violation::PutRefused),
+            Packet::Rmw { ticket, operation, key, offset, operands } => {
+                let operation = (operation, operands);
+                self.outbox.serve_rmw(origin, ticket, operation, key, offset)?;
+            }
+            Packet::RmwDone { ticket, value } => {
+                self.outbox.rmw_answered(ticket, origin, Some(value))?;
+            }
+            Packet::RmwRefused { ticket } => self.outbox.rmw_answered(ticket, origin, None)?,
             Packet::Fence => {
                 self.outbox.push(origin, Outgoing::Control(Packet::FenceAck));
             }

@@ -4,7 +4,26 @@
 //! handler, are returned by [`crate::Session::progress`] and the calls that run it.
 
 use crate::adapter::{AdapterError, TaskId};
+use crate::layout::LayoutError;
 use crate::wire::WireError;
+
+/// An end of a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The task that made the call.
+    Origin,
+    /// The other task.
+    Target,
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Origin => "origin",
+            Self::Target => "target",
+        })
+    }
+}
 
 /// Why a transport call failed. Each description names LAPI's condition.
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +117,83 @@ pub enum LapiError {
         /// The value of the call.
         value: i64,
     },
+    /// TGT_VAR_NULL: a variable at the null address.
+    #[error("the address of the target's variable is null")]
+    TgtVarNull,
+    /// A variable that is not aligned to its size.
+    #[error("the variable at offset {offset} of the region is not aligned to its {size} bytes")]
+    Unaligned {
+        /// Offset of the variable in its region.
+        offset: u64,
+        /// Size of the variable in bytes.
+        size: u64,
+    },
+    /// ORG_VEC_ADDR, TGT_VEC_ADDR, STRIDE_ORG_VEC_ADDR_NULL, STRIDE_TGT_VEC_ADDR_NULL: a vector with bytes in memory at
+    /// the null address.
+    #[error("the memory of the {end}'s vector is at address null")]
+    VecAddr {
+        /// Whose vector.
+        end: End,
+        /// Whether the vector is strided.
+        is_strided: bool,
+    },
+    /// ORG_VEC_LEN, TGT_VEC_LEN: more bytes, or more blocks, than a vector can have.
+    #[error(
+        "the {end}'s vector is too long: it has at most 2^63 - 1 bytes and about half a million blocks"
+    )]
+    VecLen {
+        /// Whose vector.
+        end: End,
+    },
+    /// ORG_STRIDE, TGT_STRIDE: the stride is less than a block.
+    #[error("the {end}'s vector has a stride of {stride} bytes, less than its blocks of {block}")]
+    Stride {
+        /// Whose vector.
+        end: End,
+        /// The stride in bytes.
+        stride: u64,
+        /// The length of a block in bytes.
+        block: u64,
+    },
+    /// ORG_EXTENT, TGT_EXTENT: the blocks reach further than memory can.
+    #[error(
+        "the {end}'s vector of {count} blocks with a stride of {stride} bytes is larger than memory"
+    )]
+    Extent {
+        /// Whose vector.
+        end: End,
+        /// The stride in bytes.
+        stride: u64,
+        /// The number of blocks.
+        count: u64,
+    },
+    /// A vector has blocks outside its memory, or, if it is written to, blocks that overlap.
+    #[error("the {end}'s vector does not fit its memory: {error}")]
+    VecOutside {
+        /// Whose vector.
+        end: End,
+        /// The reason.
+        error: LayoutError,
+    },
+    /// VEC_TYPE_DIFF: the two ends' vectors are of different kinds.
+    #[error("the vectors of origin and target are of different kinds")]
+    VecTypeDiff,
+    /// VEC_NUM_DIFF: the two ends' vectors have different numbers of blocks.
+    #[error("the origin's vector has {origin} blocks, the target's {target}")]
+    VecNumDiff {
+        /// Number of the origin's blocks.
+        origin: u64,
+        /// Number of the target's blocks.
+        target: u64,
+    },
+    /// VEC_LEN_DIFF: a block, or for generic vectors all of them together, has another length at the other end.
+    #[error("the vectors have {origin} bytes at the origin where there are {target} at the target")]
+    VecLenDiff {
+        /// The origin's length in bytes.
+        origin: u64,
+        /// The target's length in bytes.
+        target: u64,
+    },
     /// A completion handler panicked on the completion thread; its message counts as incomplete.
     #[error("a completion handler panicked: {message}")]
     CompletionPanicked {
@@ -181,6 +277,30 @@ pub enum Violation {
     #[error("it refused get {ticket}: the region is not registered there")]
     GetRefused {
         /// The get that it refused.
+        ticket: u32,
+    },
+    /// A message for the transport itself that asks for nothing known.
+    #[error("a request that the transport does not know")]
+    UnknownRequest,
+    /// A request that concerns memory which is not registered here for that purpose.
+    #[error("a {what} of memory that is not registered here for it")]
+    Unregistered {
+        /// The operation.
+        what: &'static str,
+    },
+    /// The peer refused a put, because the memory is not registered there for writing.
+    #[error("it refused a put: the memory is not registered there for writing")]
+    PutRefused,
+    /// The peer refused a read-modify-write, because the variable is not in memory registered there for writing, or not
+    /// aligned.
+    #[error(
+        "it refused a read-modify-write: the variable is not aligned, or not in memory registered there for writing"
+    )]
+    RmwRefused,
+    /// The answer to a read-modify-write that is not in progress.
+    #[error("an answer to read-modify-write {ticket}, which is not under way")]
+    StrayRmw {
+        /// The operation that the packet names.
         ticket: u32,
     },
     /// A fence answer without a fence.

@@ -20,6 +20,7 @@ use crate::adapter::{
 };
 use crate::amsend::{Outgoing, check_target};
 use crate::body::{Piece, Sink};
+use crate::counter::CounterId;
 use crate::error::{LapiError, Violation};
 use crate::handler::Next;
 use crate::outbox::Outbox;
@@ -67,6 +68,8 @@ struct Get<S> {
     buffer: Vec<u8>,
     way: Way,
     next: Next<S>,
+    /// Counter of the target that is incremented when its memory has been read.
+    tgt_cntr: Option<CounterId>,
 }
 
 /// Who carries a get out.
@@ -156,25 +159,38 @@ impl<S> Outbox<S> {
         into: impl Into<Sink>,
         next: Next<S>,
     ) -> Result<(), LapiError> {
-        let into = into.into();
-        check_target(target, self.lanes.len())?;
-        self.check_lost(target)?;
-        next.check(&mut self.counters)?;
+        self.get_counted(target, remote, offset, into.into(), next, None)
+    }
+
+    /// [`Outbox::get`] with a counter of the target that is incremented when its memory has been read.
+    pub(crate) fn get_counted(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: Sink,
+        next: Next<S>,
+        tgt_cntr: Option<CounterId>,
+    ) -> Result<(), LapiError> {
         let len = into.len();
-        if into.is_null() {
-            return Err(LapiError::OrgAddrNull { len });
-        }
-        if remote.addr == 0 && remote.len > 0 {
-            return Err(LapiError::TgtAddrNull { len: remote.len });
-        }
-        if offset.checked_add(len as u64).is_none_or(|end| end > remote.len) {
-            return Err(LapiError::DataLen { offset, len: len as u64, limit: remote.len });
-        }
+        self.check_get(target, &into, &next)?;
+        remote.check(offset, len as u64)?;
         let is_direct = len == 0 || (self.reads && remote.is_readable());
         let way = if is_direct { Way::Direct } else { Way::Messages };
         let (stored, reading, buffer) = (0, 0, Vec::new());
-        let get = Get { target, remote, offset, len, into, stored, reading, buffer, way, next };
-        let ticket = self.gets.own.insert(get);
+        let ticket = self.gets.own.insert(Get {
+            target,
+            remote,
+            offset,
+            len,
+            into,
+            stored,
+            reading,
+            buffer,
+            way,
+            next,
+            tgt_cntr,
+        });
         if is_direct {
             self.gets.turns.push_back(ticket);
         } else {
@@ -182,6 +198,45 @@ impl<S> Outbox<S> {
             self.push(target, Outgoing::Control(request));
         }
         Ok(())
+    }
+
+    /// Checks what is the same for all gets.
+    fn check_get(&mut self, target: TaskId, into: &Sink, next: &Next<S>) -> Result<(), LapiError> {
+        check_target(target, self.lanes.len())?;
+        self.check_lost(target)?;
+        next.check(&mut self.counters)?;
+        match into.is_null() {
+            true => Err(LapiError::OrgAddrNull { len: into.len() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Starts a get whose data the target sends after it has received a request of its own kind. Returns the ticket
+    /// that the request names.
+    pub(crate) fn get_by_request(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        into: Sink,
+        next: Next<S>,
+        tgt_cntr: Option<CounterId>,
+    ) -> Result<u32, LapiError> {
+        self.check_get(target, &into, &next)?;
+        let (len, way, buffer) = (into.len(), Way::Messages, Vec::new());
+        let (offset, stored, reading) = (0, 0, 0);
+        Ok(self.gets.own.insert(Get {
+            target,
+            remote,
+            offset,
+            len,
+            into,
+            stored,
+            reading,
+            buffer,
+            way,
+            next,
+            tgt_cntr,
+        }))
     }
 
     /// Copies one slice of every get of this task that it carries out; if that did nothing, one slice of each get that
@@ -349,9 +404,16 @@ impl<S> Outbox<S> {
     fn end_get(&mut self, ticket: u32, outcome: Result<(), LapiError>) {
         let Some(get) = self.gets.own.get_mut(ticket) else { return };
         let next = std::mem::replace(&mut get.next, Next::Nothing);
+        let (target, tgt_cntr) = (get.target, get.tgt_cntr);
         self.gets.own.clear(ticket);
         match outcome {
-            Ok(()) => self.follow(next),
+            Ok(()) => {
+                if tgt_cntr.is_some() {
+                    let counter = CounterId::on_wire(tgt_cntr);
+                    self.push(target, Outgoing::Control(Packet::Complete { counter }));
+                }
+                self.follow(next);
+            }
             Err(error) => self.fail(next, error),
         }
     }

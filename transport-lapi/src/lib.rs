@@ -1,12 +1,12 @@
 //! Active messages in the manner of IBM's LAPI. A message names a *header handler* at its target, which decides where
-//! the bytes go; a *completion handler* runs once they have arrived. There are also counters, one-sided gets and
-//! fences.
+//! the bytes go; a *completion handler* runs once they have arrived. There are also counters, one-sided puts, gets and
+//! read-modify-writes, and fences.
 //!
 //! ```text
 //!        clients (mpjdev)
 //!   ─────────────────────────────────────────────
 //!    Context ── Session      one task's access to the job; the same, locked
-//!       │ amsend · get · counters · fence · progress
+//!       │ amsend · put · get · rmw · counters · fence · progress
 //!    Engine                  dispatcher: header handlers, reassembly, completion
 //!       │ wire               packets: pure codec
 //!   ───┼───────────────────── the interface `adapter::Adapter`
@@ -63,6 +63,7 @@ mod get;
 mod handler;
 mod layout;
 mod lock;
+mod one_sided;
 mod outbox;
 mod query;
 mod region;
@@ -71,6 +72,7 @@ mod session;
 mod slots;
 mod sync;
 mod sys;
+mod vector;
 mod wait;
 mod wire;
 
@@ -81,16 +83,18 @@ pub use body::{Pack, Piece, Sink, Source, Spans, Unpack};
 pub use completion::panic_text;
 pub use context::{Context, Options, SessionGuard};
 pub use counter::CounterId;
-pub use error::{LapiError, Violation};
+pub use error::{End, LapiError, Violation};
 pub use handler::{
     Arrival, Continuation, HeaderAction, HeaderHandler, InlineHandler, MAX_HANDLERS, Next,
     ShortHandler,
 };
 pub use layout::{Layout, LayoutError};
+pub use one_sided::{Getv, Operation, Put, Putv, Rmw, RmwOp, Xfer};
 pub use outbox::Outbox;
 pub use query::{Query, Step};
 pub use region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 pub use session::Session;
+pub use vector::Vector;
 pub use wire::{MAX_UHDR, WireError};
 
 #[doc(hidden)]

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::adapter::{Adapter, AdapterError, TaskId};
+use crate::adapter::{Adapter, AdapterError, GetKind, TaskId};
 use crate::amsend::{
     Departure, FrameSent, Outgoing, Queued, check_handler, check_target, check_uhdr,
 };
@@ -14,6 +14,8 @@ use crate::counter::{CounterId, Counters};
 use crate::error::LapiError;
 use crate::get::Gets;
 use crate::handler::{Continuation, Next};
+use crate::one_sided::PendingRmw;
+use crate::region::RecvRegion;
 use crate::region::RemoteRegion;
 use crate::registry::Regions;
 use crate::slots::Slots;
@@ -36,6 +38,8 @@ pub struct Outbox<S> {
     pub(crate) counters: Counters,
     pub(crate) gets: Gets<S>,
     pub(crate) regions: Regions<S>,
+    /// The read-modify-writes whose results have not arrived.
+    pub(crate) rmws: Slots<PendingRmw<S>>,
     /// Keys of ended registrations that the adapter must still conceal.
     pub(crate) concealed: Vec<u64>,
     /// What follows operations that have ended, to be performed in this round.
@@ -85,6 +89,7 @@ impl<S> Outbox<S> {
             counters: Counters::default(),
             gets: Gets::default(),
             regions: Regions::default(),
+            rmws: Slots::default(),
             concealed: Vec::new(),
             ready: VecDeque::new(),
             continuations: VecDeque::new(),
@@ -131,6 +136,22 @@ impl<S> Outbox<S> {
         };
         let readable = span.filter(|region| is_exposed(*region));
         let addr = readable.map_or(RemoteRegion::NO_ADDRESS, |region| region.addr());
+        RemoteRegion { addr, len, key }
+    }
+
+    /// Makes memory readable and writable by other tasks' operations, until [`crate::Session::deregister`]. Gets read it
+    /// by address only from other processes: a thread that copies it would not see a put of the dispatcher as a whole.
+    pub(crate) fn register_writable<A: Adapter>(
+        &mut self,
+        adapter: &mut A,
+        memory: RecvRegion,
+    ) -> RemoteRegion {
+        let (len, to_read) = (memory.len() as u64, memory.to_read());
+        let key = self.regions.add_writable(memory);
+        let is_exposed = adapter.one_sided().is_some_and(|one_sided| {
+            one_sided.kind() == GetKind::CrossMemoryAttach && one_sided.expose(key, to_read).is_ok()
+        });
+        let addr = if is_exposed { to_read.addr() } else { RemoteRegion::NO_ADDRESS };
         RemoteRegion { addr, len, key }
     }
 
@@ -195,11 +216,10 @@ impl<S> Outbox<S> {
         let queue = std::mem::take(&mut lane.queue);
         self.queued -= queue.len();
         for operation in queue {
-            if let Outgoing::Message(number) = operation {
-                self.close(number);
-            }
+            self.end_outgoing(operation);
         }
         self.lose_gets(lost);
+        self.lose_rmws(lost);
     }
 
     /// Runs `continuation` as soon as the lock is free, in a thread that is in a call of the context (H4 of [`Next`]).
@@ -235,10 +255,24 @@ impl<S> Outbox<S> {
             lane.is_free = false;
             lane.queue.push_back(operation);
             self.queued += 1;
-        } else if let Outgoing::Message(message) = operation {
-            self.close(message);
+        } else {
+            self.end_outgoing(operation);
         }
         number
+    }
+
+    /// Ends an operation of which nothing more is sent.
+    #[inline]
+    fn end_outgoing(&mut self, operation: Outgoing) {
+        match operation {
+            Outgoing::Message(number) => self.close(number),
+            Outgoing::GetReply { key, .. } if self.regions.is_part(key) => {
+                if let Some(next) = self.regions.remove(key, Next::Nothing) {
+                    self.follow(next);
+                }
+            }
+            Outgoing::GetReply { .. } | Outgoing::Short(_) | Outgoing::Control(_) => {}
+        }
     }
 
     /// Offers frames of one lane until the adapter is full or the lane is empty. Returns how many frames were sent.
@@ -258,8 +292,8 @@ impl<S> Outbox<S> {
                     let lane = &mut self.lanes[target as usize];
                     lane.gone += 1;
                     lane.is_free = lane.queue.len() == 1;
-                    if let Some(Outgoing::Message(number)) = lane.queue.pop_front() {
-                        self.close(number);
+                    if let Some(operation) = lane.queue.pop_front() {
+                        self.end_outgoing(operation);
                     }
                 }
             }

@@ -6,8 +6,10 @@
 //! - G1: the memory of a [`SendRegion`] stays allocated and is not written until the operation that took it reports
 //!   that the origin buffer is reusable (origin counter, or release of the region).
 //! - G2: the memory of a [`RecvRegion`] stays allocated and is accessed by nobody else until the operation that took it
-//!   reports completion. A target that helps with a get acts for that operation (A7 of [`crate::adapter`]). A region
-//!   can be neither copied nor cloned: its holder may write there, and passes this right on by moving the region.
+//!   reports completion. A target that helps with a get acts for that operation (A7 of [`crate::adapter`]). Registered
+//!   memory belongs to its registration until what follows its end is performed; other tasks' gets, puts and
+//!   read-modify-writes act for it. A region can be neither copied nor cloned: its holder may write there, and passes
+//!   this right on by moving the region.
 //! - G3: the memory of a [`ForeignBytes`] stays mapped for its lifetime, but a peer may write it at any moment. So it
 //!   is never borrowed as a slice: it is copied, and the copy is checked.
 //!
@@ -19,11 +21,16 @@
 
 #![expect(unsafe_code, reason = "carries borrowed buffers through requests")]
 
+mod remote;
+
 use std::marker::PhantomData;
 use std::ptr::copy_nonoverlapping;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::copy::{LONG, copy_long, copy_past_caches};
 use crate::sys::LINE;
+
+pub use remote::RemoteRegion;
 
 /// Memory that a transfer reads: `udata` of LAPI_Amsend, or the target side of LAPI_Get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,6 +162,33 @@ impl RecvRegion {
         self.ptr as u64
     }
 
+    /// Describes the same memory for a read by its holder.
+    pub(crate) fn to_read(&self) -> SendRegion {
+        SendRegion { ptr: self.ptr, len: self.len }
+    }
+
+    /// Returns the variable of 64 bits at `offset`; `None` unless it lies inside and is aligned.
+    pub(crate) fn word(&self, offset: u64) -> Option<&AtomicU64> {
+        let at = self.aligned(offset, size_of::<u64>())?;
+        // SAFETY: the variable lies inside the memory, which lasts as long as the region (G2), and is aligned. Only
+        // this region's holder writes there, and uses atomic operations where others do too.
+        Some(unsafe { AtomicU64::from_ptr(at.cast()) })
+    }
+
+    /// Returns the variable of 32 bits at `offset`; `None` unless it lies inside and is aligned.
+    pub(crate) fn half_word(&self, offset: u64) -> Option<&AtomicU32> {
+        let at = self.aligned(offset, size_of::<u32>())?;
+        // SAFETY: as in `word`.
+        Some(unsafe { AtomicU32::from_ptr(at.cast()) })
+    }
+
+    /// Pointer to `size` bytes at `offset`, if they lie inside and are aligned to their size.
+    fn aligned(&self, offset: u64, size: usize) -> Option<*mut u8> {
+        let offset = usize::try_from(offset).ok()?;
+        let at = self.ptr.wrapping_add(offset);
+        (offset.checked_add(size)? <= self.len && at.addr() % size == 0).then_some(at)
+    }
+
     /// Pointer to the first byte. Only the holder of the region may write through it (G2).
     pub fn as_mut_ptr(&self) -> *mut u8 {
         self.ptr
@@ -193,11 +227,12 @@ impl RecvRegion {
         self.part(offset, from.len()).store(from)
     }
 
-    /// Makes a second region of the same memory, for the other end of a get that both ends carry out.
+    /// Makes a second region of the same memory, for the other end of a get that both ends carry out, or for an
+    /// operation on registered memory.
     ///
     /// # Safety
-    /// The two holders never write the same byte, and the second one stops writing when the get ends (A7 of
-    /// [`crate::adapter`]).
+    /// The holders never write the same byte at the same time, and the second one stops writing when its operation ends
+    /// (A7 of [`crate::adapter`], RG2 of [`crate::registry`]).
     pub(crate) unsafe fn second_hold(&self) -> Self {
         Self { ..*self }
     }
@@ -421,28 +456,6 @@ impl<'a> ForeignBytes<'a> {
         let mut copy = vec![0; self.len];
         self.copy_to(&mut copy);
         copy
-    }
-}
-
-/// Memory of another task, as described by that task. The description is untrusted; it is checked when the memory is
-/// read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RemoteRegion {
-    /// Address in the owner's memory; `u64::MAX` if only the owner can find the bytes.
-    pub addr: u64,
-    /// Length in bytes.
-    pub len: u64,
-    /// Key under which the owner registered the memory; unique while the region is registered.
-    pub key: u64,
-}
-
-impl RemoteRegion {
-    /// The address of a region whose bytes only the owner can pack.
-    pub(crate) const NO_ADDRESS: u64 = u64::MAX;
-
-    /// Whether the memory can be read by its address.
-    pub(crate) fn is_readable(&self) -> bool {
-        self.addr != Self::NO_ADDRESS
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::adapter::{Adapter, AdapterError, Doorbell, Post, TaskId, Ticket, WaitBoard};
-use crate::amsend::{self, Amsend, Outgoing, Queued, Sent};
+use crate::amsend::{self, Amsend, Outgoing, Queued, Sent, check_handler};
 use crate::body::{Piece, Sink, Source};
 use crate::completion::Due;
 use crate::counter::CounterId;
@@ -13,7 +13,7 @@ use crate::error::LapiError;
 use crate::fork::ProcessMark;
 use crate::handler::{HeaderHandler, MAX_HANDLERS, Next, ShortHandler};
 use crate::outbox::Outbox;
-use crate::region::{RemoteRegion, SendRegion};
+use crate::region::{RecvRegion, RemoteRegion, SendRegion};
 use crate::wait::{ALONE, Patience};
 use crate::wire::{self, Packet, RemoteCounters};
 
@@ -97,6 +97,12 @@ impl<A: Adapter, S> Session<A, S> {
     /// the adapter's error if the target is lost. After an error the buffer belongs to the caller again. Nothing was
     /// sent, unless the adapter failed in the middle of a long message.
     pub fn amsend(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
+        check_handler(call.handler)?;
+        self.send(call)
+    }
+
+    /// [`Session::amsend`] for any handler, also the transport's own.
+    pub(crate) fn send(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
         call.on_origin.check(&mut self.engine.outbox.counters)?;
         if self.send_whole(&call)? {
             if !matches!(call.on_origin, Next::Nothing) {
@@ -194,7 +200,7 @@ impl<A: Adapter, S> Session<A, S> {
 
     /// Ends a call in which operations may have ended: performs `next`, then what follows the ended operations, and
     /// sends the frames that they queue.
-    fn end_call(&mut self, next: Next<S>) {
+    pub(crate) fn end_call(&mut self, next: Next<S>) {
         let Self { state, engine, adapter, trouble, .. } = self;
         let due = Due { origin: engine.task, counters: RemoteCounters::default() };
         let mut note = |step: Result<(), LapiError>| {
@@ -237,8 +243,23 @@ impl<A: Adapter, S> Session<A, S> {
         Ok(self.engine.outbox.register(&mut self.adapter, source))
     }
 
-    /// Ends a registration made by [`Session::register`]. When `next` is performed, no get of this job's protocols
-    /// reads the region any more. For a region that is not registered `next` is never performed.
+    /// Makes memory of this task readable and writable by the other tasks' puts, gets and read-modify-writes, until
+    /// [`Session::deregister`]. They are carried out while this task makes progress; so it may read the memory, in
+    /// other threads too, only while it knows that no such operation is under way. A task that computes instead of
+    /// making progress delays them.
+    ///
+    /// # Errors
+    /// [`LapiError::OrgAddrNull`] for a null address with a length.
+    pub fn register_writable(&mut self, memory: RecvRegion) -> Result<RemoteRegion, LapiError> {
+        if memory.is_null() {
+            return Err(LapiError::OrgAddrNull { len: memory.len() });
+        }
+        Ok(self.engine.outbox.register_writable(&mut self.adapter, memory))
+    }
+
+    /// Ends a registration made by [`Session::register`] or [`Session::register_writable`]. When `next` is performed, no operation of this
+    /// job's protocols uses the region any more. A task that ignores the protocols could still read memory of a task on
+    /// the same host. For a region that is not registered `next` is never performed.
     pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) {
         let due = self.engine.outbox.deregister(region, next);
         self.end_call(due.unwrap_or(Next::Nothing));

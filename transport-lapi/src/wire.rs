@@ -5,9 +5,9 @@
 //!
 //! ```text
 //!  0      kind (low 7 bits), bit 7: counters follow
-//!  1      handler index, or barrier round
+//!  1      handler index (0: the transport's own), barrier round, or operation and size of a read-modify-write
 //!  2..4   uhdr length in bytes
-//!  4..8   number of a message or shared get, get ticket, or completion counter + 1
+//!  4..8   number of a message or shared get, ticket of a get or read-modify-write, or completion counter + 1
 //!  8..16  counters, if announced: target counter + 1, completion counter + 1 (0: none)
 //!  ...    u64 fields of the kind: total length, offset, key, length
 //!  ...    uhdr
@@ -20,7 +20,8 @@ use crate::adapter::SHORT_HEAD;
 /// Largest user header in bytes: LAPI's MAX_UHDR_SZ.
 pub const MAX_UHDR: usize = 128;
 
-/// Largest head that [`Head`] can hold: base, counters, three fields, user header.
+/// Largest head that [`Head`] can hold: base, counters, three fields, user header. A read-modify-write has four fields,
+/// but neither counters nor a user header.
 pub(crate) const MAX_HEAD: usize = 8 + 8 + 24 + MAX_UHDR;
 
 /// Bytes at the start of every head.
@@ -38,6 +39,10 @@ const FENCE: u8 = 8;
 const FENCE_ACK: u8 = 9;
 const BARRIER: u8 = 10;
 const GET_SHARE: u8 = 11;
+const PUT_REFUSED: u8 = 20;
+const RMW: u8 = 21;
+const RMW_DONE: u8 = 22;
+const RMW_REFUSED: u8 = 23;
 
 /// Why a packet was refused. There is one variant for each violation, and a test for each variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -115,6 +120,14 @@ pub(crate) enum Packet<'a> {
     GetRefused { ticket: u32 },
     /// Offers the receiver to help with a get of this part of its region.
     GetShare { number: u32, key: u64, offset: u64, len: u64 },
+    /// Answers that the region of a put is not registered for writing.
+    PutRefused,
+    /// Requests a read-modify-write of the variable at `offset` of a region. `operation` says which, and its size.
+    Rmw { ticket: u32, operation: u8, key: u64, offset: u64, operands: [u64; 2] },
+    /// The result of a read-modify-write.
+    RmwDone { ticket: u32, value: u64 },
+    /// Answers that a read-modify-write is not possible.
+    RmwRefused { ticket: u32 },
     /// Requests an answer once everything before this has been stored.
     Fence,
     /// Answers that everything before the fence has been stored.
@@ -230,6 +243,18 @@ impl Packet<'_> {
                 head.field(offset);
                 head.field(len);
             }
+            Packet::PutRefused => head.base(PUT_REFUSED, 0, 0, 0),
+            Packet::Rmw { ticket, operation, key, offset, operands } => {
+                head.base(RMW, operation, 0, ticket);
+                for field in [key, offset, operands[0], operands[1]] {
+                    head.field(field);
+                }
+            }
+            Packet::RmwDone { ticket, value } => {
+                head.base(RMW_DONE, 0, 0, ticket);
+                head.field(value);
+            }
+            Packet::RmwRefused { ticket } => head.base(RMW_REFUSED, 0, 0, ticket),
             Packet::Fence => head.base(FENCE, 0, 0, 0),
             Packet::FenceAck => head.base(FENCE_ACK, 0, 0, 0),
             Packet::Barrier { round } => head.base(BARRIER, round, 0, 0),
@@ -314,6 +339,14 @@ pub(crate) fn decode(head: &[u8], body: usize) -> Result<Packet<'_>, WireError> 
             let (key, offset, len) = (reader.u64()?, reader.u64()?, reader.u64()?);
             Packet::GetShare { number, key, offset, len }
         }
+        PUT_REFUSED => Packet::PutRefused,
+        RMW => {
+            let (key, offset) = (reader.u64()?, reader.u64()?);
+            let operands = [reader.u64()?, reader.u64()?];
+            Packet::Rmw { ticket: number, operation: handler, key, offset, operands }
+        }
+        RMW_DONE => Packet::RmwDone { ticket: number, value: reader.u64()? },
+        RMW_REFUSED => Packet::RmwRefused { ticket: number },
         FENCE => Packet::Fence,
         FENCE_ACK => Packet::FenceAck,
         BARRIER => Packet::Barrier { round: handler },
@@ -403,6 +436,10 @@ mod tests {
                 Packet::GetData { ticket, offset },
                 Packet::GetRefused { ticket },
                 Packet::GetShare { number: ticket, key, offset, len },
+                Packet::PutRefused,
+                Packet::Rmw { ticket, operation: round, key, offset, operands: [len, key] },
+                Packet::RmwDone { ticket, value: key },
+                Packet::RmwRefused { ticket },
                 Packet::Fence,
                 Packet::FenceAck,
                 Packet::Barrier { round },

@@ -14,7 +14,13 @@ mod fence;
 mod get;
 #[path = "calls/handlers.rs"]
 mod handlers;
+#[path = "calls/one_sided.rs"]
+mod one_sided;
 #[path = "calls/ordering.rs"]
 mod ordering;
+#[path = "calls/rmw.rs"]
+mod rmw;
 #[path = "calls/threads.rs"]
 mod threads;
+#[path = "calls/vectors.rs"]
+mod vectors;

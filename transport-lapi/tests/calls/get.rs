@@ -1,6 +1,6 @@
 //! One-sided reads: by copying, by the kernel, and built from active messages.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use transport_lapi::wireup::Native;
 use transport_lapi::{
@@ -8,41 +8,30 @@ use transport_lapi::{
     SendRegion,
 };
 
+use crate::support::board::Board;
 use crate::support::buffers::{Landing, pattern, source};
 use crate::support::job::{Kind, run};
 use crate::support::numbers::Numbers;
 
 const REGION: usize = 3 << 20;
 
-/// The regions that the tasks of a job publish to each other outside the transport, by task.
-type Board = Arc<Mutex<Vec<Option<RemoteRegion>>>>;
-
-fn board(num_tasks: usize) -> Board {
-    Arc::new(Mutex::new(vec![None; num_tasks]))
-}
-
 /// Registers a pattern of this task, and waits until every task has done so.
 fn register<S>(context: &Context<Native, S>, board: &Board) {
     let bytes = source(pattern(context.task().into(), REGION));
     let region = context.session().unwrap().register(bytes).unwrap();
-    board.lock().unwrap()[context.task() as usize] = Some(region);
-    context.gfence().unwrap();
-}
-
-fn region_of(board: &Board, task: u32) -> RemoteRegion {
-    board.lock().unwrap()[task as usize].expect("every task has registered")
+    board.publish(context, region);
 }
 
 /// Ends the registration once no task reads any more.
 fn end<S>(context: &Context<Native, S>, board: &Board) {
     context.gfence().unwrap();
-    context.session().unwrap().deregister(region_of(board, context.task()), Next::Nothing);
+    context.session().unwrap().deregister(board.of(context.task()), Next::Nothing);
 }
 
 #[test]
 fn every_length_and_offset_is_read() {
     for kind in Kind::ALL {
-        let board = board(2);
+        let board = Board::new(2);
         run(
             kind,
             2,
@@ -61,7 +50,7 @@ fn every_length_and_offset_is_read() {
                         }
                         let told = Next::Counter(counter);
                         let into = landing.region(len);
-                        let remote = region_of(&board, peer);
+                        let remote = board.of(peer);
                         let mut session = context.session().unwrap();
                         session.get(peer, remote, offset as u64, into, told).unwrap();
                         drop(session);
@@ -81,7 +70,7 @@ fn every_length_and_offset_is_read() {
 #[test]
 fn a_get_of_nothing_counts() {
     for kind in Kind::ALL {
-        let board = board(2);
+        let board = Board::new(2);
         run(
             kind,
             2,
@@ -91,7 +80,7 @@ fn a_get_of_nothing_counts() {
                 let counter = context.session().unwrap().counter();
                 let peer = 1 - context.task();
                 let empty = RemoteRegion { addr: 0, len: 0, key: 0 };
-                for (remote, offset) in [(region_of(&board, peer), REGION as u64), (empty, 0)] {
+                for (remote, offset) in [(board.of(peer), REGION as u64), (empty, 0)] {
                     let told = Next::Counter(counter);
                     let mut session = context.session().unwrap();
                     session.get(peer, remote, offset, RecvRegion::EMPTY, told).unwrap();
@@ -107,7 +96,7 @@ fn a_get_of_nothing_counts() {
 #[test]
 fn a_task_reads_itself() {
     for kind in Kind::ALL {
-        let board = board(1);
+        let board = Board::new(1);
         run(
             kind,
             1,
@@ -118,7 +107,7 @@ fn a_task_reads_itself() {
                 let landing = Landing::new(REGION);
                 let told = Next::Counter(counter);
                 let into = landing.region(REGION);
-                context.session().unwrap().get(0, region_of(&board, 0), 0, into, told).unwrap();
+                context.session().unwrap().get(0, board.of(0), 0, into, told).unwrap();
                 context.waitcntr(counter, 1).unwrap();
                 assert!(landing.holds(pattern(0, REGION)), "{kind:?}");
                 end(context, &board);
@@ -216,7 +205,7 @@ fn many_gets_are_under_way_at_once() {
     }
     const GETS: usize = 60;
     for kind in Kind::ALL {
-        let board = board(3);
+        let board = Board::new(3);
         run(
             kind,
             3,
@@ -231,7 +220,7 @@ fn many_gets_are_under_way_at_once() {
                     let offset = numbers.below(REGION - len);
                     let landing = Landing::new(len);
                     let on_origin = Next::Inline(told, info);
-                    let (remote, into) = (region_of(&board, peer), landing.region(len));
+                    let (remote, into) = (board.of(peer), landing.region(len));
                     let mut session = context.session().unwrap();
                     session.get(peer, remote, offset as u64, into, on_origin).unwrap();
                     due.push((landing, &pattern(peer.into(), REGION)[offset..offset + len]));

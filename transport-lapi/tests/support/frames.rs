@@ -26,6 +26,14 @@ pub const FENCE_ACK: u8 = 9;
 pub const BARRIER: u8 = 10;
 /// Offers the target to help with a get by the adapter.
 pub const GET_SHARE: u8 = 11;
+/// Refuses a put.
+pub const PUT_REFUSED: u8 = 20;
+/// Requests a read-modify-write.
+pub const RMW: u8 = 21;
+/// The result of a read-modify-write.
+pub const RMW_DONE: u8 = 22;
+/// Refuses a read-modify-write.
+pub const RMW_REFUSED: u8 = 23;
 /// The flag for counters.
 pub const COUNTERS: u8 = 0x80;
 

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 
+pub mod board;
 pub mod buffers;
 pub mod flaky;
 pub mod frames;

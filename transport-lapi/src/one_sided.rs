@@ -1,0 +1,263 @@
+//! One-sided operations: put, put and get by vectors, read-modify-write; and all transfers as values of one type.
+//!
+//! The caller names memory that the target has registered ([`Session::register_writable`]) and an offset in it. The
+//! target's dispatcher carries the operation out, without any handler of the client. A put is an active message for
+//! handler 0, which belongs to the transport: `request.rs` has its user header, `serve.rs` the target's part. So puts
+//! use the same packets, counters and buffers as other messages, and a fence waits for them too. A read-modify-write
+//! (`rmw.rs`) has packets of its own.
+//!
+//! Which counter is incremented when, for every operation (LAPI's rules):
+//!
+//! | operation | origin counter | target counter | completion counter |
+//! |---|---|---|---|
+//! | put, putv | the origin's buffer is reusable | all data is stored | the origin knows that |
+//! | get, getv | all data is stored at the origin | the target's memory has been read | none |
+//! | amsend | the origin's buffer is reusable | the completion handler has returned | the origin knows that |
+//! | rmw | the result has arrived | none | none |
+
+mod request;
+mod rmw;
+mod serve;
+mod xfer;
+
+pub(crate) use request::OWN;
+pub(crate) use rmw::PendingRmw;
+pub use rmw::{Operation, Rmw, RmwOp};
+pub(crate) use serve::{Ahead, Destination};
+pub use xfer::Xfer;
+
+use request::Request;
+
+use crate::adapter::{Adapter, TaskId};
+use crate::amsend::{Amsend, Outgoing, Sent, check_target};
+use crate::body::Source;
+use crate::counter::CounterId;
+use crate::error::{End, LapiError};
+use crate::handler::Next;
+use crate::region::{RecvRegion, RemoteRegion, SendRegion};
+use crate::session::Session;
+use crate::vector::Vector;
+
+/// The parameters of LAPI_Put.
+pub struct Put<S> {
+    /// The task that owns the memory; may be the caller.
+    pub target: TaskId,
+    /// The target's memory.
+    pub remote: RemoteRegion,
+    /// Offset in that memory, in bytes.
+    pub offset: u64,
+    /// The data; not copied, see [`Sent`].
+    pub from: Source,
+    /// The action when the origin's buffer is reusable: LAPI's `org_cntr` or send completion handler.
+    pub on_origin: Next<S>,
+    /// Counter *of the target* that is incremented when all data is stored there.
+    pub tgt_cntr: Option<CounterId>,
+    /// Counter of the origin that is incremented when all data is stored at the target.
+    pub cmpl_cntr: Option<CounterId>,
+}
+
+impl<S> Put<S> {
+    /// Makes the parameters of a put without counters.
+    pub fn new(target: TaskId, remote: RemoteRegion, offset: u64, from: impl Into<Source>) -> Self {
+        let (from, on_origin) = (from.into(), Next::Nothing);
+        Self { target, remote, offset, from, on_origin, tgt_cntr: None, cmpl_cntr: None }
+    }
+}
+
+/// The parameters of LAPI_Putv: blocks of the origin's memory are stored to blocks of the target's.
+pub struct Putv<'a, S> {
+    /// The task that owns the memory; may be the caller.
+    pub target: TaskId,
+    /// The target's memory.
+    pub remote: RemoteRegion,
+    /// The blocks in the target's memory. They do not overlap.
+    pub tgt_vec: &'a Vector,
+    /// The origin's memory; not copied, see [`Sent`].
+    pub memory: SendRegion,
+    /// The blocks in the origin's memory.
+    pub org_vec: &'a Vector,
+    /// As in [`Put`].
+    pub on_origin: Next<S>,
+    /// As in [`Put`].
+    pub tgt_cntr: Option<CounterId>,
+    /// As in [`Put`].
+    pub cmpl_cntr: Option<CounterId>,
+}
+
+/// The parameters of LAPI_Getv: blocks of the target's memory are stored to blocks of the origin's.
+pub struct Getv<'a, S> {
+    /// The task that owns the memory; may be the caller.
+    pub target: TaskId,
+    /// The target's memory.
+    pub remote: RemoteRegion,
+    /// The blocks in the target's memory.
+    pub tgt_vec: &'a Vector,
+    /// The origin's memory.
+    pub memory: RecvRegion,
+    /// The blocks in the origin's memory. They do not overlap.
+    pub org_vec: &'a Vector,
+    /// The action when all data is stored at the origin: LAPI's `org_cntr` or get completion handler.
+    pub next: Next<S>,
+    /// Counter *of the target* that is incremented when its memory has been read.
+    pub tgt_cntr: Option<CounterId>,
+}
+
+/// Words of a vector in one message that is sent ahead.
+const WORDS_AHEAD: usize = 1024;
+
+impl<A: Adapter, S> Session<A, S> {
+    /// Stores data in memory that the target has registered for writing (LAPI_Put). Never blocks. The data is not
+    /// copied; it must stay unchanged until the call returns [`Sent::Now`], or the counter or handler reports that it
+    /// may change. A put of no bytes only increments the counters.
+    ///
+    /// ```
+    /// # use transport_lapi::{Context, Put, RecvRegion, SendRegion, adapters};
+    /// # let adapter = adapters::threads::job(1)?.remove(0);
+    /// let context = Context::init(adapter, (), Default::default());
+    /// let mut memory = [0_u8; 16];
+    /// // SAFETY: nobody else uses the array until the registration has ended.
+    /// let region = unsafe { RecvRegion::new(memory.as_mut_ptr(), 16) };
+    /// let region = context.session()?.register_writable(region)?;
+    ///
+    /// // SAFETY: a static is never written.
+    /// let bytes = unsafe { SendRegion::new(b"put".as_ptr(), 3) };
+    /// context.session()?.put(Put::new(0, region, 4, bytes))?;
+    /// context.fence()?;
+    /// context.session()?.deregister(region, transport_lapi::Next::Nothing);
+    /// assert_eq!(&memory[..8], b"\0\0\0\0put\0");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`LapiError::DataLen`] if the range is not inside the region; [`LapiError::OrgAddrNull`] and
+    /// [`LapiError::TgtAddrNull`] for a null address with a length; [`LapiError::Tgt`]; [`LapiError::CntrNull`] for an
+    /// origin counter that does not exist; the adapter's error if the target is lost. After an error the buffer belongs
+    /// to the caller again. If the target has not registered the memory for writing, nothing is stored; the target and
+    /// the origin get an asynchronous error ([`crate::Violation::PutRefused`]), and no counter is incremented.
+    pub fn put(&mut self, call: Put<S>) -> Result<Sent, LapiError> {
+        let Put { target, remote, offset, from, on_origin, tgt_cntr, cmpl_cntr } = call;
+        check_target(target, self.engine.outbox.lanes.len())?;
+        remote.check(offset, from.len() as u64)?;
+        let header = Request::Put { key: remote.key, offset }.encode();
+        let uhdr = header.bytes();
+        self.send(Amsend {
+            target,
+            handler: OWN,
+            uhdr,
+            udata: from,
+            on_origin,
+            tgt_cntr,
+            cmpl_cntr,
+        })
+    }
+
+    /// Stores blocks of the origin's memory to blocks of memory that the target has registered for writing (LAPI_Putv).
+    /// Otherwise as [`Session::put`].
+    ///
+    /// # Errors
+    /// Those of [`Session::put`]; [`LapiError::VecAddr`], [`LapiError::VecLen`], [`LapiError::Stride`],
+    /// [`LapiError::Extent`], [`LapiError::VecOutside`]; [`LapiError::VecTypeDiff`], [`LapiError::VecNumDiff`],
+    /// [`LapiError::VecLenDiff`].
+    pub fn putv(&mut self, call: Putv<'_, S>) -> Result<Sent, LapiError> {
+        let Putv { target, remote, tgt_vec, memory, org_vec, on_origin, tgt_cntr, cmpl_cntr } =
+            call;
+        check_target(target, self.engine.outbox.lanes.len())?;
+        let from = org_vec.gather_at(End::Origin, memory)?;
+        check_vectors(org_vec, tgt_vec, remote)?;
+        let vector = self.send_vector(target, tgt_vec)?;
+        let header = Request::Putv { key: remote.key, vector }.encode();
+        let uhdr = header.bytes();
+        self.send(Amsend {
+            target,
+            handler: OWN,
+            uhdr,
+            udata: from,
+            on_origin,
+            tgt_cntr,
+            cmpl_cntr,
+        })
+    }
+
+    /// Stores blocks of the target's registered memory to blocks of the origin's (LAPI_Getv). Never blocks. The target
+    /// packs the blocks, so it must make progress.
+    ///
+    /// # Errors
+    /// Those of [`Session::putv`]. If the target has not registered the memory, the get ends with an error.
+    pub fn getv(&mut self, call: Getv<'_, S>) -> Result<(), LapiError> {
+        let Getv { target, remote, tgt_vec, memory, org_vec, next, tgt_cntr } = call;
+        check_target(target, self.engine.outbox.lanes.len())?;
+        let into = org_vec.scatter_at(End::Origin, memory)?;
+        check_vectors(org_vec, tgt_vec, remote)?;
+        let outbox = &mut self.engine.outbox;
+        if into.is_empty() {
+            outbox.get_counted(target, remote, 0, into, next, tgt_cntr)?;
+        } else {
+            let ticket = outbox.get_by_request(target, remote, into, next, tgt_cntr)?;
+            let vector = self.send_vector(target, tgt_vec)?;
+            let header = Request::Getv { key: remote.key, ticket, vector }.encode();
+            let request = Amsend::new(target, OWN, header.bytes(), SendRegion::EMPTY);
+            let _ = self.send(request)?;
+        }
+        self.wake();
+        Ok(())
+    }
+
+    /// Sends a vector ahead if it does not fit into a user header; otherwise returns it.
+    fn send_vector(
+        &mut self,
+        target: TaskId,
+        vector: &Vector,
+    ) -> Result<Option<Vector>, LapiError> {
+        let words = vector.words();
+        if Request::takes(words.len()) {
+            return Ok(Some(vector.clone()));
+        }
+        let header = Request::Vector.encode();
+        for part in words.chunks(WORDS_AHEAD) {
+            let bytes: Vec<u8> = part.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let _ = self.send(Amsend::new(target, OWN, header.bytes(), bytes))?;
+        }
+        Ok(None)
+    }
+
+    /// Starts a read-modify-write of a variable in memory that the target has registered for writing (LAPI_Rmw,
+    /// LAPI_Rmw64). Never blocks. It is atomic with respect to other read-modify-writes of that variable, not to puts
+    /// or to ordinary stores of the target.
+    ///
+    /// # Errors
+    /// [`LapiError::Tgt`], [`LapiError::TgtVarNull`], [`LapiError::DataLen`] if the variable is not inside the region,
+    /// [`LapiError::Unaligned`], [`LapiError::CntrNull`] for an origin counter that does not exist; the adapter's error
+    /// if the target is lost. If the target has not registered the memory for writing, the operation ends with an error
+    /// ([`crate::Violation::RmwRefused`]).
+    pub fn rmw(&mut self, call: Rmw<S>) -> Result<(), LapiError> {
+        let target = call.target;
+        let request = self.engine.outbox.begin_rmw(call)?;
+        self.engine.outbox.push(target, Outgoing::Control(request));
+        let sent = self.engine.outbox.flush_lane(&mut self.adapter, target);
+        if let Err(error) = sent {
+            crate::session::keep_first(&mut self.trouble, error);
+        }
+        self.end_call(Next::Nothing);
+        Ok(())
+    }
+}
+
+/// Checks the vectors of a transfer against each other and against the target's memory.
+fn check_vectors(origin: &Vector, target: &Vector, remote: RemoteRegion) -> Result<(), LapiError> {
+    origin.check_pair(target)?;
+    let layout = target.layout(End::Target)?;
+    let (low, high) = layout.bounds();
+    if remote.addr == 0 && remote.len > 0 && layout.size() > 0 {
+        let is_strided = matches!(target, Vector::Strided { .. });
+        return Err(LapiError::VecAddr { end: End::Target, is_strided });
+    }
+    if layout.size() > 0 && high.unsigned_abs() as u64 > remote.len {
+        let len = usize::try_from(remote.len).unwrap_or(usize::MAX);
+        let error = crate::layout::LayoutError::Outside { low, high, len };
+        return Err(LapiError::VecOutside { end: End::Target, error });
+    }
+    match target.words().len() > Vector::MAX_WORDS {
+        true => Err(LapiError::VecLen { end: End::Target }),
+        false => Ok(()),
+    }
+}

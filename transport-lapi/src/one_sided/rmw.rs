@@ -1,0 +1,340 @@
+//! LAPI_Rmw: atomic operations on variables in other tasks' registered memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::adapter::{AdapterError, TaskId};
+use crate::amsend::{Outgoing, check_target};
+use crate::error::{LapiError, Violation};
+use crate::handler::Next;
+use crate::outbox::Outbox;
+use crate::region::{RecvRegion, RemoteRegion};
+use crate::wire::Packet;
+
+/// A read-modify-write, with operands of type `i32` or `i64`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RmwOp<T> {
+    /// Adds the operand, modulo 2^32 or 2^64; the result is the value before: FETCH_AND_ADD.
+    FetchAndAdd(T),
+    /// Combines the bits with those of the operand by *or*; the result is the value before: FETCH_AND_OR.
+    FetchAndOr(T),
+    /// Replaces the value by the operand; the result is the value before: SWAP.
+    Swap(T),
+    /// Replaces the value by `new` if it equals `expected`; the result is 1 if so, otherwise 0: COMPARE_AND_SWAP.
+    CompareAndSwap {
+        /// The value to be replaced.
+        expected: T,
+        /// The value to store.
+        new: T,
+    },
+}
+
+/// A read-modify-write of a variable of 32 or 64 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// LAPI_Rmw.
+    Bits32(RmwOp<i32>),
+    /// LAPI_Rmw64.
+    Bits64(RmwOp<i64>),
+}
+
+impl From<RmwOp<i32>> for Operation {
+    fn from(op: RmwOp<i32>) -> Self {
+        Self::Bits32(op)
+    }
+}
+
+impl From<RmwOp<i64>> for Operation {
+    fn from(op: RmwOp<i64>) -> Self {
+        Self::Bits64(op)
+    }
+}
+
+/// Added to the number of an operation in a packet if the variable has 64 bits.
+const WIDE: u8 = 4;
+
+impl Operation {
+    /// Size of the variable in bytes.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Bits32(_) => 4,
+            Self::Bits64(_) => 8,
+        }
+    }
+
+    /// Number and operands for the target.
+    fn encode(self) -> (u8, [u64; 2]) {
+        fn parts<T: Into<i64>>(op: RmwOp<T>) -> (u8, [u64; 2]) {
+            let bits = |value: T| value.into() as u64;
+            match op {
+                RmwOp::FetchAndAdd(value) => (0, [bits(value), 0]),
+                RmwOp::FetchAndOr(value) => (1, [bits(value), 0]),
+                RmwOp::Swap(value) => (2, [bits(value), 0]),
+                RmwOp::CompareAndSwap { expected, new } => (3, [bits(expected), bits(new)]),
+            }
+        }
+        match self {
+            Self::Bits32(op) => parts(op),
+            Self::Bits64(op) => {
+                let (number, operands) = parts(op);
+                (number | WIDE, operands)
+            }
+        }
+    }
+
+    /// Decodes what a peer asks for.
+    fn decode(number: u8, operands: [u64; 2]) -> Option<Self> {
+        fn whole<T>(number: u8, [first, second]: [T; 2]) -> Option<RmwOp<T>> {
+            Some(match number {
+                0 => RmwOp::FetchAndAdd(first),
+                1 => RmwOp::FetchAndOr(first),
+                2 => RmwOp::Swap(first),
+                3 => RmwOp::CompareAndSwap { expected: first, new: second },
+                _ => return None,
+            })
+        }
+        match number & WIDE {
+            0 => whole(number, operands.map(|bits| bits as i32)).map(Self::Bits32),
+            _ => whole(number & !WIDE, operands.map(|bits| bits as i64)).map(Self::Bits64),
+        }
+    }
+
+    /// Carries the operation out on the variable at `offset` of `memory`. Returns the result, or `None` if there is no
+    /// such variable.
+    fn apply(self, memory: &RecvRegion, offset: u64) -> Option<i64> {
+        const BOTH: Ordering = Ordering::AcqRel;
+        Some(match self {
+            Self::Bits32(op) => {
+                let variable = memory.half_word(offset)?;
+                let before = match op {
+                    RmwOp::FetchAndAdd(value) => variable.fetch_add(value as u32, BOTH),
+                    RmwOp::FetchAndOr(value) => variable.fetch_or(value as u32, BOTH),
+                    RmwOp::Swap(value) => variable.swap(value as u32, BOTH),
+                    RmwOp::CompareAndSwap { expected, new } => {
+                        let (expected, new) = (expected as u32, new as u32);
+                        let swapped =
+                            variable.compare_exchange(expected, new, BOTH, Ordering::Acquire);
+                        u32::from(swapped.is_ok())
+                    }
+                };
+                i64::from(before as i32)
+            }
+            Self::Bits64(op) => {
+                let variable = memory.word(offset)?;
+                let before = match op {
+                    RmwOp::FetchAndAdd(value) => variable.fetch_add(value as u64, BOTH),
+                    RmwOp::FetchAndOr(value) => variable.fetch_or(value as u64, BOTH),
+                    RmwOp::Swap(value) => variable.swap(value as u64, BOTH),
+                    RmwOp::CompareAndSwap { expected, new } => {
+                        let (expected, new) = (expected as u64, new as u64);
+                        let swapped =
+                            variable.compare_exchange(expected, new, BOTH, Ordering::Acquire);
+                        u64::from(swapped.is_ok())
+                    }
+                };
+                before as i64
+            }
+        })
+    }
+}
+
+/// The parameters of LAPI_Rmw.
+pub struct Rmw<S> {
+    /// The task that owns the variable; may be the caller.
+    pub target: TaskId,
+    /// The target's memory.
+    pub remote: RemoteRegion,
+    /// Offset of the variable in that memory, in bytes.
+    pub offset: u64,
+    /// What happens to the variable.
+    pub operation: Operation,
+    /// Where the result is stored before `next` is performed: LAPI's `prev_val`. A result of 32 bits is extended with
+    /// its sign.
+    pub prev: Option<Arc<AtomicI64>>,
+    /// The action when the result has arrived: LAPI's `org_cntr` or send completion handler.
+    pub next: Next<S>,
+}
+
+impl<S> Rmw<S> {
+    /// Makes the parameters of a read-modify-write whose result nobody needs.
+    pub fn new(
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        operation: impl Into<Operation>,
+    ) -> Self {
+        let (operation, prev, next) = (operation.into(), None, Next::Nothing);
+        Self { target, remote, offset, operation, prev, next }
+    }
+}
+
+/// A read-modify-write whose result has not arrived.
+pub(crate) struct PendingRmw<S> {
+    target: TaskId,
+    prev: Option<Arc<AtomicI64>>,
+    next: Next<S>,
+}
+
+impl<S> Outbox<S> {
+    /// Checks a read-modify-write and makes its request.
+    pub(crate) fn begin_rmw(&mut self, call: Rmw<S>) -> Result<Packet<'static>, LapiError> {
+        let Rmw { target, remote, offset, operation, prev, next } = call;
+        check_target(target, self.lanes.len())?;
+        self.check_lost(target)?;
+        next.check(&mut self.counters)?;
+        let size = operation.size();
+        if remote.addr == 0 {
+            return Err(LapiError::TgtVarNull);
+        }
+        remote.check(offset, size)?;
+        if remote.is_readable() && remote.addr.wrapping_add(offset) % size != 0 {
+            return Err(LapiError::Unaligned { offset, size });
+        }
+        let ticket = self.rmws.insert(PendingRmw { target, prev, next });
+        let (operation, operands) = operation.encode();
+        Ok(Packet::Rmw { ticket, operation, key: remote.key, offset, operands })
+    }
+
+    /// Carries out a peer's read-modify-write and queues the answer.
+    pub(crate) fn serve_rmw(
+        &mut self,
+        origin: TaskId,
+        ticket: u32,
+        operation: (u8, [u64; 2]),
+        key: u64,
+        offset: u64,
+    ) -> Result<(), Violation> {
+        let (number, operands) = operation;
+        let result = Operation::decode(number, operands)
+            .and_then(|operation| operation.apply(&self.regions.hold(key, 0, 0)?, offset));
+        let answer = match result {
+            Some(value) => Packet::RmwDone { ticket, value: value as u64 },
+            None => Packet::RmwRefused { ticket },
+        };
+        self.push(origin, Outgoing::Control(answer));
+        result.map(drop).ok_or(Violation::Unregistered { what: "read-modify-write" })
+    }
+
+    /// Ends a read-modify-write with its result, or with `None` if the target refused it.
+    pub(crate) fn rmw_answered(
+        &mut self,
+        ticket: u32,
+        target: TaskId,
+        value: Option<u64>,
+    ) -> Result<(), Violation> {
+        let is_its = self.rmws.get_mut(ticket).is_some_and(|pending| pending.target == target);
+        let pending = if is_its { self.rmws.remove(ticket) } else { None };
+        let PendingRmw { prev, next, .. } = pending.ok_or(Violation::StrayRmw { ticket })?;
+        match value {
+            Some(value) => {
+                if let Some(prev) = prev {
+                    // The action, or the lock, orders a load of it.
+                    prev.store(value as i64, Ordering::Relaxed);
+                }
+                self.follow(next);
+            }
+            None => {
+                let violation = Violation::RmwRefused;
+                self.fail(next, LapiError::Peer { origin: target, violation });
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the read-modify-writes of the lost task's variables.
+    pub(crate) fn lose_rmws(&mut self, lost: TaskId) {
+        for ticket in self.rmws.numbers(|pending| pending.target == lost) {
+            if let Some(pending) = self.rmws.remove(ticket) {
+                self.fail(pending.next, AdapterError::PeerLost { task: lost }.into());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn operations() -> impl Strategy<Value = Operation> {
+        fn of<T: Clone + std::fmt::Debug>(kind: u8, first: T, second: T) -> RmwOp<T> {
+            match kind {
+                0 => RmwOp::FetchAndAdd(first),
+                1 => RmwOp::FetchAndOr(first),
+                2 => RmwOp::Swap(first),
+                _ => RmwOp::CompareAndSwap { expected: first, new: second },
+            }
+        }
+        prop_oneof![
+            (0_u8..4, any::<[i32; 2]>()).prop_map(|(kind, [a, b])| of(kind, a, b).into()),
+            (0_u8..4, any::<[i64; 2]>()).prop_map(|(kind, [a, b])| of(kind, a, b).into()),
+        ]
+    }
+
+    /// What the operation does to a value, computed without atomics.
+    fn expected(operation: Operation, before: i64) -> (i64, i64) {
+        match operation {
+            Operation::Bits64(RmwOp::FetchAndAdd(value)) => (before.wrapping_add(value), before),
+            Operation::Bits64(RmwOp::FetchAndOr(value)) => (before | value, before),
+            Operation::Bits64(RmwOp::Swap(value)) => (value, before),
+            Operation::Bits64(RmwOp::CompareAndSwap { expected, new }) => {
+                match before == expected {
+                    true => (new, 1),
+                    false => (before, 0),
+                }
+            }
+            Operation::Bits32(op) => {
+                let wide = |value: i32| i64::from(value);
+                let before = before as i32;
+                let (after, result) = match op {
+                    RmwOp::FetchAndAdd(value) => (before.wrapping_add(value), wide(before)),
+                    RmwOp::FetchAndOr(value) => (before | value, wide(before)),
+                    RmwOp::Swap(value) => (value, wide(before)),
+                    RmwOp::CompareAndSwap { expected, new } if before == expected => (new, 1),
+                    RmwOp::CompareAndSwap { .. } => (before, 0),
+                };
+                (wide(after), result)
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn operations_round_trip(operation in operations()) {
+            let (number, operands) = operation.encode();
+            prop_assert_eq!(Operation::decode(number, operands), Some(operation));
+        }
+
+        #[test]
+        fn unknown_operations_are_refused(number in 8_u8.., operands: [u64; 2]) {
+            prop_assert_eq!(Operation::decode(number, operands), None);
+        }
+
+        #[test]
+        fn each_operation_does_what_it_says(
+            operation in operations(), before: i64, matches: bool,
+        ) {
+            let operation = match operation {
+                Operation::Bits64(RmwOp::CompareAndSwap { new, .. }) if matches => {
+                    Operation::Bits64(RmwOp::CompareAndSwap { expected: before, new })
+                }
+                other => other,
+            };
+            let mut memory = [7, before, 7];
+            #[expect(unsafe_code, reason = "describes an array as a region")]
+            // SAFETY: the array outlives the region, and nobody else uses it meanwhile.
+            let region = unsafe { RecvRegion::new(memory.as_mut_ptr().cast(), 24) };
+            let result = operation.apply(&region, 8);
+            let (after, expected) = expected(operation, before);
+            prop_assert_eq!(result, Some(expected));
+            let size = operation.size() as usize;
+            prop_assert_eq!(&memory[1].to_le_bytes()[..size], &after.to_le_bytes()[..size]);
+            prop_assert_eq!(&memory[1].to_le_bytes()[size..], &before.to_le_bytes()[size..]);
+            prop_assert_eq!([memory[0], memory[2]], [7, 7]);
+            for offset in [1, 6, 17, 24, u64::MAX - 3] {
+                let region = RecvRegion::EMPTY;
+                prop_assert_eq!(operation.apply(&region, offset), None);
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Descriptions of other tasks' memory.
+
+use crate::error::LapiError;
+
+/// Memory of another task, as described by that task. The description is untrusted; it is checked when the memory is
+/// read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemoteRegion {
+    /// Address in the owner's memory; `u64::MAX` if only the owner can find the bytes.
+    pub addr: u64,
+    /// Length in bytes.
+    pub len: u64,
+    /// Key under which the owner registered the memory; unique while the region is registered.
+    pub key: u64,
+}
+
+impl RemoteRegion {
+    /// The address of a region whose bytes only the owner can pack.
+    pub(crate) const NO_ADDRESS: u64 = u64::MAX;
+
+    /// Checks that an operation on `len` bytes at `offset` is possible: TGT_ADDR_NULL, DATA_LEN.
+    pub(crate) fn check(&self, offset: u64, len: u64) -> Result<(), LapiError> {
+        if self.addr == 0 && self.len > 0 {
+            return Err(LapiError::TgtAddrNull { len: self.len });
+        }
+        match offset.checked_add(len) {
+            Some(end) if end <= self.len => Ok(()),
+            _ => Err(LapiError::DataLen { offset, len, limit: self.len }),
+        }
+    }
+
+    /// Whether the memory can be read by its address.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.addr != Self::NO_ADDRESS
+    }
+}
