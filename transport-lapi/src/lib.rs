@@ -55,6 +55,7 @@ mod completion;
 mod context;
 mod copy;
 mod counter;
+mod dgsp;
 mod engine;
 mod error;
 mod fence;
@@ -83,6 +84,7 @@ pub use body::{Pack, Piece, Sink, Source, Spans, Unpack};
 pub use completion::panic_text;
 pub use context::{Context, Options, SessionGuard};
 pub use counter::CounterId;
+pub use dgsp::{Dgsp, DgspError, DgspOp};
 pub use error::{End, LapiError, Violation};
 pub use handler::{
     Arrival, Continuation, HeaderAction, HeaderHandler, InlineHandler, MAX_HANDLERS, Next,
