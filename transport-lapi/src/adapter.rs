@@ -5,8 +5,8 @@
 //! body as [`ForeignBytes`], which can be copied but not borrowed as a slice.
 //!
 //! Every adapter implements the core, [`Adapter`]: it moves frames and has a bell to sleep on. Further capabilities are
-//! separate traits, which the core returns if it has them: [`OneSided`], [`SharedGets`], [`WaitBoard`]. The transport
-//! builds missing ones from frames.
+//! separate traits, which the core returns if it has them: [`OneSided`], [`SharedGets`], [`SharedArea`], [`WaitBoard`].
+//! The transport builds missing ones from frames.
 //!
 //! The conformance suite in `tests/src/conformance/adapter.rs` checks this contract:
 //!
@@ -37,6 +37,7 @@
 //!   bodies leave, and gets are over.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -365,6 +366,11 @@ pub unsafe trait Adapter: Send + 'static {
         None
     }
 
+    /// Returns the memory of the tasks that all of them have mapped, for this context, if there is such memory.
+    fn shared_area(&self) -> Option<Arc<dyn SharedArea>> {
+        None
+    }
+
     /// Returns the board on which waits are published, if there is one.
     fn wait_board(&self) -> Option<Arc<dyn WaitBoard>> {
         None
@@ -427,6 +433,36 @@ pub trait SharedGets {
     /// Copies a slice of get `number` of `origin` from `from` into that task's memory. Returns `false` if nothing is
     /// left to copy, or if this task cannot copy it; the origin then copies the rest.
     fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool;
+}
+
+/// Memory of each task that every task of the job accesses by itself, for puts and read-modify-writes without the
+/// target's help. It contains zeros at first. Any task may write it at any moment, so it is copied, or accessed by
+/// atomic operations, but never borrowed.
+pub trait SharedArea: Send + Sync {
+    /// Returns how many bytes each task has.
+    fn bytes(&self) -> usize;
+
+    /// Makes sure that there is memory for a part of the area of `task`.
+    ///
+    /// # Errors
+    /// [`AdapterError::System`] if there is not.
+    fn reserve(&self, task: TaskId, offset: usize, len: usize) -> Result<(), AdapterError>;
+
+    /// Copies a body into the area of `task`, beginning at `offset`. Returns whether it fits there; if not, nothing is
+    /// copied.
+    fn store(&self, task: TaskId, offset: u64, body: Piece<'_>) -> bool;
+
+    /// Like [`SharedArea::store`], for bytes.
+    fn fill(&self, task: TaskId, offset: u64, from: ForeignBytes<'_>) -> bool;
+
+    /// Fills `into` from the area of `task`, beginning at `offset`. Returns whether there are so many bytes.
+    fn load(&self, task: TaskId, offset: u64, into: RecvPart<'_>) -> bool;
+
+    /// Returns the variable of 64 bits at `offset` in the area of `task`; `None` unless it lies inside and is aligned.
+    fn word(&self, task: TaskId, offset: u64) -> Option<&AtomicU64>;
+
+    /// Returns the variable of 32 bits at `offset` in the area of `task`; `None` unless it lies inside and is aligned.
+    fn half_word(&self, task: TaskId, offset: u64) -> Option<&AtomicU32>;
 }
 
 /// The bell on which threads of one task sleep until a frame arrives, or until another thread of the task completes

@@ -194,6 +194,19 @@ pub enum LapiError {
         /// The target's length in bytes.
         target: u64,
     },
+    /// The adapter has no shared areas.
+    #[error("this adapter has no shared areas; register memory of your own for writing instead")]
+    NoSharedArea,
+    /// The task's shared area has not so many bytes left in one piece.
+    #[error(
+        "{len} bytes of the shared area are wanted, but at most {longest} are free in one piece"
+    )]
+    AreaExhausted {
+        /// The number of bytes that are wanted.
+        len: usize,
+        /// The length of the longest free part.
+        longest: usize,
+    },
     /// A completion handler panicked on the completion thread; its message counts as incomplete.
     #[error("a completion handler panicked: {message}")]
     CompletionPanicked {

@@ -168,13 +168,18 @@ impl<S> Outbox<S> {
         target: TaskId,
         remote: RemoteRegion,
         offset: u64,
-        into: Sink,
+        mut into: Sink,
         next: Next<S>,
         tgt_cntr: Option<CounterId>,
     ) -> Result<(), LapiError> {
         let len = into.len();
         self.check_get(target, &into, &next)?;
         remote.check(offset, len as u64)?;
+        if let Some(place) = remote.area_place(offset) {
+            self.get_shared(target, [(place, len as u64)], &mut into)?;
+            self.has_got(target, next, tgt_cntr);
+            return Ok(());
+        }
         let is_direct = len == 0 || (self.reads && remote.is_readable());
         let way = if is_direct { Way::Direct } else { Way::Messages };
         let (stored, reading, buffer) = (0, 0, Vec::new());
@@ -201,7 +206,12 @@ impl<S> Outbox<S> {
     }
 
     /// Checks what is the same for all gets.
-    fn check_get(&mut self, target: TaskId, into: &Sink, next: &Next<S>) -> Result<(), LapiError> {
+    pub(crate) fn check_get(
+        &mut self,
+        target: TaskId,
+        into: &Sink,
+        next: &Next<S>,
+    ) -> Result<(), LapiError> {
         check_target(target, self.lanes.len())?;
         self.check_lost(target)?;
         next.check(&mut self.counters)?;
@@ -401,19 +411,22 @@ impl<S> Outbox<S> {
         Ok(())
     }
 
+    /// Performs what follows a get whose bytes have been stored.
+    pub(crate) fn has_got(&mut self, target: TaskId, next: Next<S>, tgt_cntr: Option<CounterId>) {
+        if tgt_cntr.is_some() {
+            let counter = CounterId::on_wire(tgt_cntr);
+            self.push(target, Outgoing::Control(Packet::Complete { counter }));
+        }
+        self.follow(next);
+    }
+
     fn end_get(&mut self, ticket: u32, outcome: Result<(), LapiError>) {
         let Some(get) = self.gets.own.get_mut(ticket) else { return };
         let next = std::mem::replace(&mut get.next, Next::Nothing);
         let (target, tgt_cntr) = (get.target, get.tgt_cntr);
         self.gets.own.clear(ticket);
         match outcome {
-            Ok(()) => {
-                if tgt_cntr.is_some() {
-                    let counter = CounterId::on_wire(tgt_cntr);
-                    self.push(target, Outgoing::Control(Packet::Complete { counter }));
-                }
-                self.follow(next);
-            }
+            Ok(()) => self.has_got(target, next, tgt_cntr),
             Err(error) => self.fail(next, error),
         }
     }

@@ -91,7 +91,7 @@ pub use handler::{
     ShortHandler,
 };
 pub use layout::{Layout, LayoutError};
-pub use one_sided::{Getv, Operation, Put, Putv, Rmw, RmwOp, Xfer};
+pub use one_sided::{Getv, Operation, Put, Putv, Rmw, RmwOp, SharedMemory, Xfer};
 pub use outbox::Outbox;
 pub use query::{Query, Step};
 pub use region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};

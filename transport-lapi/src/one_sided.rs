@@ -6,6 +6,9 @@
 //! use the same packets, counters and buffers as other messages, and a fence waits for them too. A read-modify-write
 //! (`rmw.rs`) has packets of its own.
 //!
+//! If the adapter has shared areas, memory can be allocated there (`shared.rs`); then the origin carries operations out
+//! by itself.
+//!
 //! Which counter is incremented when, for every operation (LAPI's rules):
 //!
 //! | operation | origin counter | target counter | completion counter |
@@ -18,15 +21,19 @@
 mod request;
 mod rmw;
 mod serve;
+mod shared;
 mod xfer;
 
 pub(crate) use request::OWN;
 pub(crate) use rmw::PendingRmw;
 pub use rmw::{Operation, Rmw, RmwOp};
 pub(crate) use serve::{Ahead, Destination};
+pub(crate) use shared::Shared;
+pub use shared::SharedMemory;
 pub use xfer::Xfer;
 
 use request::Request;
+use rmw::Started;
 
 use crate::adapter::{Adapter, TaskId};
 use crate::amsend::{Amsend, Outgoing, Sent, check_target};
@@ -137,7 +144,12 @@ impl<A: Adapter, S> Session<A, S> {
     pub fn put(&mut self, call: Put<S>) -> Result<Sent, LapiError> {
         let Put { target, remote, offset, from, on_origin, tgt_cntr, cmpl_cntr } = call;
         check_target(target, self.engine.outbox.lanes.len())?;
-        remote.check(offset, from.len() as u64)?;
+        let len = from.len() as u64;
+        remote.check(offset, len)?;
+        if let Some(place) = remote.area_place(offset) {
+            let counters = [tgt_cntr, cmpl_cntr];
+            return self.put_shared(target, [(place, len)], &from, on_origin, counters);
+        }
         let header = Request::Put { key: remote.key, offset }.encode();
         let uhdr = header.bytes();
         self.send(Amsend {
@@ -164,6 +176,10 @@ impl<A: Adapter, S> Session<A, S> {
         check_target(target, self.engine.outbox.lanes.len())?;
         let from = org_vec.gather_at(End::Origin, memory)?;
         check_vectors(org_vec, tgt_vec, remote)?;
+        if let Some(place) = remote.area_place(0) {
+            let blocks = tgt_vec.blocks().map(|(at, len)| (place + at, len));
+            return self.put_shared(target, blocks, &from, on_origin, [tgt_cntr, cmpl_cntr]);
+        }
         let vector = self.send_vector(target, tgt_vec)?;
         let header = Request::Putv { key: remote.key, vector }.encode();
         let uhdr = header.bytes();
@@ -186,10 +202,15 @@ impl<A: Adapter, S> Session<A, S> {
     pub fn getv(&mut self, call: Getv<'_, S>) -> Result<(), LapiError> {
         let Getv { target, remote, tgt_vec, memory, org_vec, next, tgt_cntr } = call;
         check_target(target, self.engine.outbox.lanes.len())?;
-        let into = org_vec.scatter_at(End::Origin, memory)?;
+        let mut into = org_vec.scatter_at(End::Origin, memory)?;
         check_vectors(org_vec, tgt_vec, remote)?;
         let outbox = &mut self.engine.outbox;
-        if into.is_empty() {
+        if let Some(place) = remote.area_place(0) {
+            outbox.check_get(target, &into, &next)?;
+            let blocks = tgt_vec.blocks().map(|(at, len)| (place + at, len));
+            outbox.get_shared(target, blocks, &mut into)?;
+            outbox.has_got(target, next, tgt_cntr);
+        } else if into.is_empty() {
             outbox.get_counted(target, remote, 0, into, next, tgt_cntr)?;
         } else {
             let ticket = outbox.get_by_request(target, remote, into, next, tgt_cntr)?;
@@ -231,7 +252,17 @@ impl<A: Adapter, S> Session<A, S> {
     /// ([`crate::Violation::RmwRefused`]).
     pub fn rmw(&mut self, call: Rmw<S>) -> Result<(), LapiError> {
         let target = call.target;
-        let request = self.engine.outbox.begin_rmw(call)?;
+        let request = match self.engine.outbox.begin_rmw(call)? {
+            Started::Requested(request) => request,
+            Started::Done(next) => {
+                if !matches!(next, Next::Nothing | Next::Counter(_)) {
+                    self.end_call(next);
+                } else {
+                    self.engine.outbox.follow(next);
+                }
+                return Ok(());
+            }
+        };
         self.engine.outbox.push(target, Outgoing::Control(request));
         let sent = self.engine.outbox.flush_lane(&mut self.adapter, target);
         if let Err(error) = sent {

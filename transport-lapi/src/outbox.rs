@@ -14,7 +14,7 @@ use crate::counter::{CounterId, Counters};
 use crate::error::LapiError;
 use crate::get::Gets;
 use crate::handler::{Continuation, Next};
-use crate::one_sided::PendingRmw;
+use crate::one_sided::{PendingRmw, Shared};
 use crate::region::RecvRegion;
 use crate::region::RemoteRegion;
 use crate::registry::Regions;
@@ -38,6 +38,8 @@ pub struct Outbox<S> {
     pub(crate) counters: Counters,
     pub(crate) gets: Gets<S>,
     pub(crate) regions: Regions<S>,
+    /// The shared areas, if the adapter has them.
+    pub(crate) shared: Option<Shared>,
     /// The read-modify-writes whose results have not arrived.
     pub(crate) rmws: Slots<PendingRmw<S>>,
     /// Keys of ended registrations that the adapter must still conceal.
@@ -89,6 +91,7 @@ impl<S> Outbox<S> {
             counters: Counters::default(),
             gets: Gets::default(),
             regions: Regions::default(),
+            shared: adapter.shared_area().map(Shared::new),
             rmws: Slots::default(),
             concealed: Vec::new(),
             ready: VecDeque::new(),

@@ -102,7 +102,8 @@ impl<S> Regions<S> {
     fn release(&mut self, key: u64) -> Option<Next<S>> {
         let number = key as u32;
         let place = &mut self.places[number as usize];
-        place.generation = place.generation.wrapping_add(1);
+        // The highest bit of a key is set for memory in shared areas only.
+        place.generation = place.generation.wrapping_add(1) & (u32::MAX >> 1);
         self.free.push(number);
         let next = place.next.take();
         match place.parent.take() {

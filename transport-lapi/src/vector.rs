@@ -111,6 +111,17 @@ impl Vector {
         }
     }
 
+    /// The blocks, each with its offset and its length. The caller has checked the vector.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let (list, strided) = match self {
+            Self::Blocks(blocks) | Self::Generic(blocks) => (&blocks[..], None),
+            Self::Strided { base, block, stride, count } => {
+                (&[][..], Some((0..*count).map(move |nth| (base + nth * stride, *block))))
+            }
+        };
+        list.iter().copied().chain(strided.into_iter().flatten())
+    }
+
     /// Checks that a transfer between this vector, of the origin, and `target` is possible: VEC_TYPE_DIFF,
     /// VEC_NUM_DIFF, VEC_LEN_DIFF.
     pub(crate) fn check_pair(&self, target: &Self) -> Result<(), LapiError> {

@@ -20,6 +20,8 @@ mod one_sided;
 mod ordering;
 #[path = "calls/rmw.rs"]
 mod rmw;
+#[path = "calls/shared.rs"]
+mod shared;
 #[path = "calls/threads.rs"]
 mod threads;
 #[path = "calls/vectors.rs"]

@@ -5,13 +5,15 @@
 //! plane contains, in this order: the header page, one block and one slate per task, and for every ordered pair of
 //! tasks, including a task with itself, its indices, its words for a shared get, its cells and its bulk area. The pairs
 //! of one target are adjacent, so that what a task polls is contiguous. Data of the whole job is in the header page of
-//! plane 0; the header pages of the other planes are not used.
+//! plane 0; the header pages of the other planes are not used. Behind the planes are the tasks' shared areas, one for
+//! each context of each task.
 //!
 //! - LY1: the parts of a plane do not overlap, and the last one ends at [`Layout::plane_bytes`], where the next
 //!   plane begins.
 //! - LY2: planes, header, task blocks, slates, indices and words start on a multiple of [`SEPARATION`], cells and
-//!   bulk areas on a multiple of [`LINE`].
+//!   bulk areas on a multiple of [`LINE`], shared areas on a multiple of [`PAGE`].
 //! - LY3: the number of cells and the size of a bulk area are powers of two.
+//! - LY4: the shared areas begin behind the last plane, do not overlap, and end at [`Layout::bytes`].
 
 use std::ops::RangeInclusive;
 
@@ -54,6 +56,16 @@ const JOB_CELLS: usize = if cfg!(miri) { 1 << 6 } else { 1 << 16 };
 
 /// Bulk bytes of all pairs of a job together, within the limits per pair; likewise.
 const JOB_BULK: usize = if cfg!(miri) { 32 << 10 } else { 32 << 20 };
+
+/// Size of a page, by which shared areas are apart.
+pub(crate) const PAGE: usize = 4096;
+
+/// Bytes of the shared areas of all tasks of a job together, for one context each, within the limits per task. They
+/// occupy memory only where a task has allocated it.
+const JOB_AREAS: usize = 64 << 20;
+
+/// Least and most bytes of one shared area.
+const AREA: RangeInclusive<usize> = 64 << 10..=16 << 20;
 
 /// Bulk bytes of one task towards all others, except in a job of two tasks, within the limits per pair. Bodies reuse this
 /// memory round and round, so it should fit into a cache.
@@ -173,9 +185,32 @@ impl Layout {
         self.bulk_at(0, 0) + self.tasks * self.tasks * self.bulk
     }
 
+    /// Size of all planes, the part of the segment that every job uses.
+    pub(crate) const fn planes_bytes(&self) -> usize {
+        self.contexts * self.plane_bytes()
+    }
+
+    /// Bytes of one shared area.
+    pub(crate) const fn area_bytes(&self) -> usize {
+        let share = floor_power_of_two(JOB_AREAS / self.tasks);
+        if share < *AREA.start() {
+            *AREA.start()
+        } else if share > *AREA.end() {
+            *AREA.end()
+        } else {
+            share
+        }
+    }
+
+    /// Where the shared area of `task` for `context` starts in the segment.
+    pub(crate) const fn area_at(&self, context: usize, task: usize) -> usize {
+        let first = self.planes_bytes().next_multiple_of(PAGE);
+        first + (context * self.tasks + task) * self.area_bytes()
+    }
+
     /// Size of the segment.
     pub(crate) const fn bytes(&self) -> usize {
-        self.contexts * self.plane_bytes()
+        self.area_at(self.contexts, 0)
     }
 
     const fn pair(&self, origin: usize, target: usize) -> usize {
@@ -228,7 +263,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
 
-        /// LY1 to LY3.
+        /// LY1 to LY4.
         #[test]
         fn parts_tile_their_plane_and_planes_the_segment(
             tasks in 1..=MAX_TASKS,
@@ -251,7 +286,14 @@ mod tests {
             prop_assert_eq!(layout.plane_bytes() % SEPARATION, 0);
             let ends = (1..=contexts).map(|context| layout.plane_at(context));
             prop_assert!(ends.eq((1..=contexts).map(|planes| planes * layout.plane_bytes())));
-            prop_assert_eq!(layout.plane_at(contexts), layout.bytes());
+            prop_assert_eq!(layout.plane_at(contexts), layout.planes_bytes());
+            prop_assert!((0..PAGE).contains(&(layout.area_at(0, 0) - layout.planes_bytes())));
+            let areas = (0..contexts).flat_map(|c| (0..tasks).map(move |t| layout.area_at(c, t)));
+            let places = (0..).map(|nth| layout.area_at(0, 0) + nth * layout.area_bytes());
+            prop_assert!(areas.clone().eq(places.take(contexts * tasks)));
+            let end = areas.last().unwrap() + layout.area_bytes();
+            prop_assert_eq!(end, layout.bytes());
+            prop_assert_eq!(layout.area_bytes() % PAGE, 0);
         }
     }
 
@@ -313,7 +355,7 @@ mod tests {
                 layout.share_at(0, tasks - 1),
                 layout.cells_at(tasks - 1, tasks - 1),
                 layout.bulk_at(0, tasks - 1),
-                layout.bytes(),
+                layout.planes_bytes(),
             ]
         };
         assert_eq!(places(2), [0, 4_352, 5_120, 5_760, 6_400, 252_416, 2_431_488, 4_528_640]);

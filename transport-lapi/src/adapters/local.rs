@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use crate::adapter::{
     Adapter, AdapterError, Advance, Begun, Caps, Doorbell, Events, GetKind, OneSided, Post,
-    SharedGets, TaskId, Ticket, Transfer, WaitBoard,
+    SharedArea, SharedGets, TaskId, Ticket, Transfer, WaitBoard,
 };
+use crate::adapters::area::Areas;
 use crate::adapters::doorbell::Fences;
 use crate::adapters::port::Port;
 use crate::adapters::ring::{CELL_DATA, MAX_HEAD};
@@ -52,6 +53,9 @@ pub trait Reach: Send + Sync + 'static {
         into: RecvPart<'_>,
     ) -> Result<(), AdapterError>;
 
+    /// Returns whether the tasks are processes, so that they can use each other's shared areas (AR1).
+    fn has_areas(&self) -> bool;
+
     /// Returns whether other tasks may be allowed to write into this task's memory.
     fn may_be_written(&self) -> bool;
 
@@ -88,6 +92,7 @@ impl Reach for Box<dyn Reach> {
         conceal(key: u64);
         read(target: TaskId, remote: RemoteRegion, offset: u64, into: RecvPart<'_>)
             -> Result<(), AdapterError>;
+        has_areas() -> bool;
         may_be_written() -> bool;
         land(target: TaskId, into: &RecvRegion);
         write(origin: TaskId, addr: u64, at: usize, from: SendRegion) -> io::Result<()>;
@@ -199,6 +204,11 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
 
     fn shared_gets(&mut self) -> Option<&mut dyn SharedGets> {
         self.reach.kind().is_some().then_some(self)
+    }
+
+    fn shared_area(&self) -> Option<Arc<dyn SharedArea>> {
+        let segment = || Arc::new(Areas::new(self.port.segment())) as Arc<dyn SharedArea>;
+        self.reach.has_areas().then(segment)
     }
 
     fn wait_board(&self) -> Option<Arc<dyn WaitBoard>> {

@@ -80,6 +80,11 @@ impl Port {
         }
     }
 
+    /// The plane of this context.
+    pub(crate) fn segment(&self) -> Arc<Segment> {
+        Arc::clone(&self.segment)
+    }
+
     pub(crate) const fn task(&self) -> TaskId {
         self.task
     }

@@ -249,6 +249,14 @@ impl Segment {
         NonNull::slice_from_raw_parts(unsafe { self.base.add(at) }, len)
     }
 
+    /// The shared area of `task` for this context (LY4).
+    pub(crate) fn area(&self, task: usize) -> NonNull<[u8]> {
+        assert!(task < self.layout.tasks(), "tasks of a job are numbered below its size");
+        // SAFETY: inside the memory (S1, LY4).
+        let start = unsafe { self.start.add(self.layout.area_at(self.context, task)) };
+        NonNull::slice_from_raw_parts(start, self.layout.area_bytes())
+    }
+
     /// A view of the bytes at `at`. Callers pass only places of the layout, with the types that are there.
     fn view<T>(&self, at: usize) -> &T {
         debug_assert!(at + size_of::<T>() <= self.layout.plane_bytes());

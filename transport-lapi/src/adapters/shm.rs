@@ -138,6 +138,10 @@ impl Reach for Processes {
         self.peers[target as usize].read(target, remote.addr.wrapping_add(offset), into)
     }
 
+    fn has_areas(&self) -> bool {
+        true
+    }
+
     fn may_be_written(&self) -> bool {
         !self.may_be_reaped
     }

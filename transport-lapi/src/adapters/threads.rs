@@ -139,6 +139,10 @@ impl Reach for Tables {
         Ok(())
     }
 
+    fn has_areas(&self) -> bool {
+        false
+    }
+
     fn may_be_written(&self) -> bool {
         true
     }

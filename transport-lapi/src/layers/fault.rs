@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::adapter::{
     Adapter, AdapterError, Advance, Begun, Caps, Doorbell, Events, Frame, GetKind, OneSided, Post,
-    SharedGets, TaskId, Ticket, Transfer, WaitBoard,
+    SharedArea, SharedGets, TaskId, Ticket, Transfer, WaitBoard,
 };
 use crate::body::{Piece, Source};
 use crate::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
@@ -210,6 +210,10 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
 
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
         self.inner.one_sided().is_some().then_some(self)
+    }
+
+    fn shared_area(&self) -> Option<Arc<dyn SharedArea>> {
+        self.inner.shared_area()
     }
 
     fn shared_gets(&mut self) -> Option<&mut dyn SharedGets> {

@@ -1,7 +1,7 @@
 //! LAPI_Rmw: atomic operations on variables in other tasks' registered memory.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 use crate::adapter::{AdapterError, TaskId};
 use crate::amsend::{Outgoing, check_target};
@@ -102,41 +102,38 @@ impl Operation {
     /// Carries the operation out on the variable at `offset` of `memory`. Returns the result, or `None` if there is no
     /// such variable.
     fn apply(self, memory: &RecvRegion, offset: u64) -> Option<i64> {
-        const BOTH: Ordering = Ordering::AcqRel;
         Some(match self {
-            Self::Bits32(op) => {
-                let variable = memory.half_word(offset)?;
-                let before = match op {
-                    RmwOp::FetchAndAdd(value) => variable.fetch_add(value as u32, BOTH),
-                    RmwOp::FetchAndOr(value) => variable.fetch_or(value as u32, BOTH),
-                    RmwOp::Swap(value) => variable.swap(value as u32, BOTH),
-                    RmwOp::CompareAndSwap { expected, new } => {
-                        let (expected, new) = (expected as u32, new as u32);
-                        let swapped =
-                            variable.compare_exchange(expected, new, BOTH, Ordering::Acquire);
-                        u32::from(swapped.is_ok())
-                    }
-                };
-                i64::from(before as i32)
-            }
-            Self::Bits64(op) => {
-                let variable = memory.word(offset)?;
-                let before = match op {
-                    RmwOp::FetchAndAdd(value) => variable.fetch_add(value as u64, BOTH),
-                    RmwOp::FetchAndOr(value) => variable.fetch_or(value as u64, BOTH),
-                    RmwOp::Swap(value) => variable.swap(value as u64, BOTH),
-                    RmwOp::CompareAndSwap { expected, new } => {
-                        let (expected, new) = (expected as u64, new as u64);
-                        let swapped =
-                            variable.compare_exchange(expected, new, BOTH, Ordering::Acquire);
-                        u64::from(swapped.is_ok())
-                    }
-                };
-                before as i64
-            }
+            Self::Bits32(op) => op.apply_to(memory.half_word(offset)?),
+            Self::Bits64(op) => op.apply_to(memory.word(offset)?),
         })
     }
 }
+
+macro_rules! atomically {
+    ($signed:ty, $unsigned:ty, $variable:ty) => {
+        impl RmwOp<$signed> {
+            /// Carries the operation out and returns the result.
+            pub(super) fn apply_to(self, variable: &$variable) -> i64 {
+                const BOTH: Ordering = Ordering::AcqRel;
+                let result = match self {
+                    Self::FetchAndAdd(value) => variable.fetch_add(value as $unsigned, BOTH),
+                    Self::FetchAndOr(value) => variable.fetch_or(value as $unsigned, BOTH),
+                    Self::Swap(value) => variable.swap(value as $unsigned, BOTH),
+                    Self::CompareAndSwap { expected, new } => {
+                        let (expected, new) = (expected as $unsigned, new as $unsigned);
+                        let swapped =
+                            variable.compare_exchange(expected, new, BOTH, Ordering::Acquire);
+                        <$unsigned>::from(swapped.is_ok())
+                    }
+                };
+                i64::from(result as $signed)
+            }
+        }
+    };
+}
+
+atomically!(i32, u32, AtomicU32);
+atomically!(i64, u64, AtomicU64);
 
 /// The parameters of LAPI_Rmw.
 pub struct Rmw<S> {
@@ -168,6 +165,14 @@ impl<S> Rmw<S> {
     }
 }
 
+/// How a read-modify-write has begun.
+pub(super) enum Started<S> {
+    /// It is done, and this follows.
+    Done(Next<S>),
+    /// This is to be sent to the target.
+    Requested(Packet<'static>),
+}
+
 /// A read-modify-write whose result has not arrived.
 pub(crate) struct PendingRmw<S> {
     target: TaskId,
@@ -176,8 +181,8 @@ pub(crate) struct PendingRmw<S> {
 }
 
 impl<S> Outbox<S> {
-    /// Checks a read-modify-write and makes its request.
-    pub(crate) fn begin_rmw(&mut self, call: Rmw<S>) -> Result<Packet<'static>, LapiError> {
+    /// Checks a read-modify-write, and carries it out or makes its request.
+    pub(super) fn begin_rmw(&mut self, call: Rmw<S>) -> Result<Started<S>, LapiError> {
         let Rmw { target, remote, offset, operation, prev, next } = call;
         check_target(target, self.lanes.len())?;
         self.check_lost(target)?;
@@ -190,9 +195,18 @@ impl<S> Outbox<S> {
         if remote.is_readable() && remote.addr.wrapping_add(offset) % size != 0 {
             return Err(LapiError::Unaligned { offset, size });
         }
+        if let Some(place) = remote.area_place(offset) {
+            let result = self.rmw_shared(target, place, operation);
+            let result = result.ok_or(LapiError::Unaligned { offset, size })?;
+            if let Some(prev) = prev {
+                prev.store(result, Ordering::Relaxed);
+            }
+            return Ok(Started::Done(next));
+        }
         let ticket = self.rmws.insert(PendingRmw { target, prev, next });
         let (operation, operands) = operation.encode();
-        Ok(Packet::Rmw { ticket, operation, key: remote.key, offset, operands })
+        let key = remote.key;
+        Ok(Started::Requested(Packet::Rmw { ticket, operation, key, offset, operands }))
     }
 
     /// Carries out a peer's read-modify-write and queues the answer.

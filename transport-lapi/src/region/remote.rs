@@ -18,6 +18,20 @@ impl RemoteRegion {
     /// The address of a region whose bytes only the owner can pack.
     pub(crate) const NO_ADDRESS: u64 = u64::MAX;
 
+    /// Set in the key of memory in the owner's shared area; the other bits are its offset there.
+    const IN_AREA: u64 = 1 << 63;
+
+    /// Describes memory in the owner's shared area.
+    pub(crate) fn in_area(offset: u64, len: u64) -> Self {
+        Self { addr: Self::NO_ADDRESS, len, key: Self::IN_AREA | offset }
+    }
+
+    /// The offset in the owner's shared area of the byte at `offset`, if the memory lies there. The caller has checked
+    /// that the offset lies in the memory.
+    pub(crate) fn area_place(&self, offset: u64) -> Option<u64> {
+        (self.key & Self::IN_AREA != 0).then(|| (self.key & !Self::IN_AREA).saturating_add(offset))
+    }
+
     /// Checks that an operation on `len` bytes at `offset` is possible: TGT_ADDR_NULL, DATA_LEN.
     pub(crate) fn check(&self, offset: u64, len: u64) -> Result<(), LapiError> {
         if self.addr == 0 && self.len > 0 {

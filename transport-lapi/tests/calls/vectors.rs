@@ -89,8 +89,8 @@ fn puts_by_vectors_store_their_blocks_and_nothing_else() {
             2,
             |_| (),
             move |context| {
-                let landing = register(context, &board);
                 let counters = [(); 3].map(|()| context.session().unwrap().counter());
+                let landing = register(context, &board);
                 for (round, (org_vec, tgt_vec)) in pairs().iter().enumerate() {
                     let memory = pattern(round as u64, REGION);
                     let [origin, target, completion] = counters;
@@ -130,10 +130,10 @@ fn gets_by_vectors_store_their_blocks_and_nothing_else() {
             2,
             |_| (),
             move |context| {
+                let counters = [(); 2].map(|()| context.session().unwrap().counter());
                 let bytes = pattern(context.task().into(), REGION);
                 let region = context.session().unwrap().register(source(bytes)).unwrap();
                 board.publish(context, region);
-                let counters = [(); 2].map(|()| context.session().unwrap().counter());
                 let landing = Landing::new(REGION);
                 for (round, (org_vec, tgt_vec)) in pairs().iter().enumerate() {
                     let [origin, target] = counters;

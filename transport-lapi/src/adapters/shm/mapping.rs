@@ -54,7 +54,9 @@ pub fn create_segment(
     }
     rustix::fs::ftruncate(&fd, bytes)
         .map_err(|errno| system_sized("give the job segment its size", bytes, errno))?;
-    if layout.bytes() <= RESERVED_UP_TO {
+    let planes = layout.planes_bytes();
+    if planes <= RESERVED_UP_TO {
+        let bytes = planes as u64;
         rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, bytes)
             .map_err(|errno| system_sized("reserve memory for the job segment", bytes, errno))?;
     }
@@ -134,7 +136,7 @@ fn check(fd: impl AsFd, layout: &Layout) -> Result<(), AdapterError> {
 /// Enters the parts that `task` uses into its page table, so that the first messages cause no page faults. Skipped for
 /// large segments; kernels before 5.14 refuse it.
 pub(super) fn populate(segment: &Segment, task: usize) {
-    if segment.layout().bytes() <= RESERVED_UP_TO {
+    if segment.layout().planes_bytes() <= RESERVED_UP_TO {
         segment.contexts().for_each(|plane| populate_plane(&plane, task));
     }
 }

@@ -1,0 +1,272 @@
+//! Memory in the shared areas: the origin carries operations out by itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use transport_lapi::wireup::Native;
+use transport_lapi::{
+    Context, Getv, LapiError, Next, Operation, Put, Putv, RemoteRegion, Rmw, RmwOp, Sent,
+    SharedMemory, Vector, Xfer,
+};
+
+use crate::support::board::Board;
+use crate::support::buffers::{Landing, null_source, pattern, source};
+use crate::support::job::{Kind, run};
+
+const LEN: usize = 100_000;
+
+/// The kinds of adapters with shared areas.
+const WITH_AREAS: [Kind; 2] = [Kind::Shm, Kind::ShmAm];
+
+fn alloc(context: &Context<Native, ()>, board: &Board, len: usize) -> SharedMemory {
+    let memory = context.session().unwrap().alloc_shared(len).unwrap();
+    board.publish(context, memory.region());
+    memory
+}
+
+fn contents(memory: &SharedMemory) -> Vec<u8> {
+    let mut bytes = vec![0; memory.len()];
+    memory.read(0, &mut bytes).unwrap();
+    bytes
+}
+
+/// Puts and gets of every length, by one block and by vectors, while the target makes no progress.
+#[test]
+fn the_target_need_not_make_progress() {
+    for kind in WITH_AREAS {
+        let board = Board::new(2);
+        let gate = Arc::new(std::sync::Barrier::new(2));
+        run(
+            kind,
+            2,
+            |_| (),
+            move |context| {
+                let memory = alloc(context, &board, LEN);
+                if context.task() == 1 {
+                    gate.wait();
+                    let mut expected = vec![0; LEN];
+                    expected[5..5 + 70_000].copy_from_slice(pattern(2, 70_000));
+                    for i in 0..1000 {
+                        expected[90_000 + 10 * i..][..4]
+                            .copy_from_slice(&pattern(3, 4000)[4 * i..][..4]);
+                    }
+                    assert!(contents(&memory) == expected, "{kind:?}");
+                    gate.wait();
+                    return;
+                }
+                let (remote, target) = (board.of(1), 1);
+                let landing = Landing::new(LEN);
+                let counter = context.session().unwrap().counter();
+                let mut session = context.session().unwrap();
+                for len in [0, 1, 8, 63, 300, 5000, 70_000] {
+                    let bytes = source(pattern(2, len));
+                    let call = Put::new(target, remote, 5, bytes);
+                    let on_origin = Next::Counter(counter);
+                    let call = Put { on_origin, cmpl_cntr: Some(counter), ..call };
+                    assert_eq!(session.put(call).unwrap(), Sent::Now);
+                    assert_eq!(session.getcntr(counter).unwrap(), 2, "both at once");
+                    let (into, next) = (landing.region(len), Next::Counter(counter));
+                    session.get(target, remote, 5, into, next).unwrap();
+                    assert_eq!(session.getcntr(counter).unwrap(), 3);
+                    assert!(landing.holds(pattern(2, len)), "{kind:?}: {len} bytes");
+                    landing.wipe();
+                    session.setcntr(counter, 0).unwrap();
+                }
+                let every = |base, stride| Vector::Strided { base, block: 4, stride, count: 1000 };
+                let (org_vec, tgt_vec) = (&every(0, 4), &every(90_000, 10));
+                let (on_origin, tgt_cntr, cmpl_cntr) = (Next::Nothing, None, None);
+                let memory = source(pattern(3, 4000));
+                let call = Putv {
+                    target,
+                    remote,
+                    tgt_vec,
+                    memory,
+                    org_vec,
+                    on_origin,
+                    tgt_cntr,
+                    cmpl_cntr,
+                };
+                assert_eq!(session.putv(call).unwrap(), Sent::Now);
+                let (memory, org_vec) = (landing.region(LEN), &every(1, 9));
+                let next = Next::Counter(counter);
+                let call = Getv { target, remote, tgt_vec, memory, org_vec, next, tgt_cntr };
+                session.getv(call).unwrap();
+                assert_eq!(session.getcntr(counter).unwrap(), 1);
+                let (all, _) = landing.contents(LEN);
+                for i in 0..1000 {
+                    assert_eq!(all[1 + 9 * i..][..4], pattern(3, 4000)[4 * i..][..4]);
+                }
+                drop(session);
+                gate.wait();
+                gate.wait();
+            },
+        );
+    }
+}
+
+/// All four tasks add to one variable of each size, each task by itself; the owner waits for it by loads alone.
+#[test]
+fn read_modify_writes_are_atomic() {
+    const TASKS: usize = 4;
+    const EACH: i64 = 1000;
+    for kind in WITH_AREAS {
+        let board = Board::new(TASKS);
+        run(
+            kind,
+            TASKS,
+            |_| (),
+            move |context| {
+                let memory = alloc(context, &board, 64);
+                let prev = Arc::new(AtomicI64::new(0));
+                let rmw = |offset, operation: Operation| {
+                    let call = Rmw::new(0, board.of(0), offset, operation);
+                    let call = Rmw { prev: Some(Arc::clone(&prev)), ..call };
+                    context.session().unwrap().rmw(call).unwrap();
+                    prev.load(Ordering::Relaxed)
+                };
+                let mut last = [-1; 2];
+                for _ in 0..EACH {
+                    let now = [
+                        rmw(8, RmwOp::FetchAndAdd(1_i64).into()),
+                        rmw(4, RmwOp::FetchAndAdd(1_i32).into()),
+                    ];
+                    assert!(now[0] > last[0] && now[1] > last[1], "{kind:?}: {now:?}");
+                    last = now;
+                }
+                let all = EACH * TASKS as i64;
+                while context.task() == 0 && memory.load(8).unwrap() < all {
+                    std::hint::spin_loop();
+                }
+                context.gfence().unwrap();
+                if context.task() == 0 {
+                    assert_eq!(memory.load(8).unwrap(), all);
+                    assert_eq!(memory.load(0).unwrap() >> 32, all, "the upper half");
+                    let swap = |expected| RmwOp::CompareAndSwap { expected, new: 5_i64 }.into();
+                    assert_eq!([rmw(8, swap(0)), rmw(8, swap(all)), rmw(8, swap(all))], [0, 1, 0]);
+                    assert_eq!(rmw(8, RmwOp::FetchAndOr(8_i64).into()), 5);
+                    assert_eq!(rmw(8, RmwOp::Swap(0_i64).into()), 13);
+                }
+                context.gfence().unwrap();
+            },
+        );
+    }
+}
+
+/// A put with a counter of the target wakes it, and its bytes are there.
+#[test]
+fn counters_of_the_target_follow_the_data() {
+    for kind in WITH_AREAS {
+        let board = Board::new(2);
+        run(
+            kind,
+            2,
+            |_| (),
+            move |context| {
+                let memory = alloc(context, &board, LEN);
+                let counter = context.session().unwrap().counter();
+                context.gfence().unwrap();
+                for round in 0..50 {
+                    let bytes = pattern(round, 777);
+                    if context.task() == 0 {
+                        let call = Put::new(1, board.of(1), 9, source(bytes));
+                        let call = Put { tgt_cntr: Some(counter), ..call };
+                        let _ = context.session().unwrap().xfer(Xfer::Put(call)).unwrap();
+                    } else {
+                        context.waitcntr(counter, 1).unwrap();
+                        let mut found = [0; 777];
+                        memory.read(9, &mut found).unwrap();
+                        assert!(found == bytes, "{kind:?}: round {round}");
+                    }
+                    context.gfence().unwrap();
+                }
+            },
+        );
+    }
+}
+
+#[test]
+fn allocations_end_and_are_refused_when_there_is_no_room() {
+    run(
+        Kind::Shm,
+        1,
+        |_| (),
+        |context| {
+            let alloc = |len| context.session().unwrap().alloc_shared(len);
+            let LapiError::AreaExhausted { len: usize::MAX, longest } =
+                alloc(usize::MAX).unwrap_err()
+            else {
+                panic!("no area is that long");
+            };
+            let all = alloc(longest).unwrap();
+            let refusal = alloc(1).unwrap_err();
+            assert!(
+                matches!(refusal, LapiError::AreaExhausted { len: 1, longest: 0 }),
+                "{refusal}"
+            );
+            drop(all);
+            let [first, second] = [alloc(1).unwrap(), alloc(0).unwrap()];
+            assert!(second.is_empty() && first.region().key != second.region().key);
+            drop((first, second));
+            assert_eq!(alloc(longest).unwrap().len(), longest);
+        },
+    );
+}
+
+#[test]
+fn wrong_arguments_are_refused_and_nothing_is_stored() {
+    run(
+        Kind::Shm,
+        2,
+        |_| (),
+        |context| {
+            let memory = context.session().unwrap().alloc_shared(100).unwrap();
+            let (remote, me) = (memory.region(), context.task());
+            let bytes = || source(pattern(1, 8));
+            let mut session = context.session().unwrap();
+            for offset in [93, 101, u64::MAX] {
+                let refusal = session.put(Put::new(me, remote, offset, bytes())).unwrap_err();
+                assert!(matches!(refusal, LapiError::DataLen { len: 8, .. }), "{refusal}");
+            }
+            let refusal = session.put(Put::new(2, remote, 0, bytes())).unwrap_err();
+            assert!(matches!(refusal, LapiError::Tgt { target: 2, .. }), "{refusal}");
+            let refusal = session.put(Put::new(me, remote, 0, null_source(8))).unwrap_err();
+            assert!(matches!(refusal, LapiError::OrgAddrNull { len: 8 }), "{refusal}");
+            let swap = |offset| Rmw::new(me, remote, offset, RmwOp::Swap(1_i64));
+            let refusal = session.rmw(swap(4)).unwrap_err();
+            assert!(matches!(refusal, LapiError::Unaligned { offset: 4, size: 8 }), "{refusal}");
+            let refusal = session.rmw(swap(96)).unwrap_err();
+            assert!(matches!(refusal, LapiError::DataLen { .. }), "{refusal}");
+            // A description that another task has damaged: behind the end of the area.
+            for key in [u64::MAX, remote.key | 1 << 40] {
+                let remote = RemoteRegion { key, len: u64::MAX, ..remote };
+                let refusal = session.put(Put::new(me, remote, 0, bytes())).unwrap_err();
+                assert!(matches!(refusal, LapiError::DataLen { .. }), "{refusal}");
+                let into = Landing::new(8).region(8);
+                let refusal = session.get(me, remote, 0, into, Next::Nothing).unwrap_err();
+                assert!(matches!(refusal, LapiError::DataLen { .. }), "{refusal}");
+                let refusal = session.rmw(Rmw::new(me, remote, 0, RmwOp::Swap(1_i64))).unwrap_err();
+                assert!(matches!(refusal, LapiError::Unaligned { .. }), "{refusal}");
+            }
+            drop(session);
+            assert!(contents(&memory).iter().all(|&byte| byte == 0));
+            assert!(matches!(memory.load(93), Err(LapiError::DataLen { .. })));
+            assert!(matches!(memory.load(4), Err(LapiError::Unaligned { .. })));
+            assert!(matches!(memory.store(4, 1), Err(LapiError::Unaligned { .. })));
+            assert!(matches!(memory.read(99, &mut [0; 2]), Err(LapiError::DataLen { .. })));
+            assert!(matches!(memory.write(usize::MAX, &[0; 2]), Err(LapiError::DataLen { .. })));
+        },
+    );
+}
+
+#[test]
+fn threads_have_no_areas() {
+    run(
+        Kind::Threads,
+        1,
+        |_| (),
+        |context| {
+            let refusal = context.session().unwrap().alloc_shared(1).unwrap_err();
+            assert!(matches!(refusal, LapiError::NoSharedArea), "{refusal}");
+        },
+    );
+}
