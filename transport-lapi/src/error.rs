@@ -1,7 +1,7 @@
 //! Errors of the transport, with LAPI's names and conditions.
 //!
-//! Synchronous errors are returned by the call that was wrong. Asynchronous ones, which LAPI passes to the error
-//! handler, are returned by [`crate::Session::progress`] and the calls that run it.
+//! Synchronous errors are returned by the call that was wrong. Asynchronous ones are passed to the error handler
+//! ([`crate::ErrorHandler`]) or, if there is none, returned by [`crate::Session::progress`] and the calls that run it.
 
 use crate::adapter::{AdapterError, TaskId};
 use crate::wire::WireError;
@@ -98,7 +98,65 @@ pub enum LapiError {
         /// The value of the call.
         value: i64,
     },
-    /// A completion handler panicked on the completion thread; its message counts as incomplete.
+    /// MULTIPLE_WAITERS: two threads wait for one counter without polling.
+    #[error(
+        "another thread waits for counter {index} without polling; let each thread wait for a counter of its own"
+    )]
+    MultipleWaiters {
+        /// The index of the counter.
+        index: u32,
+    },
+    /// A wait without polling that nobody can end: there is neither a notification thread nor any other thread.
+    #[error(
+        "a wait without polling would never end, since the process has no other thread; \
+         switch to interrupt mode, or use a wait that polls"
+    )]
+    NobodyPolls,
+    /// TGT_PURGED: the target was purged.
+    #[error(
+        "rank {target} was purged; purge and resume it on both sides before you communicate with it again"
+    )]
+    TgtPurged {
+        /// The task that was purged.
+        target: TaskId,
+    },
+    /// QUERY_TYPE: the key is unknown, or the call cannot use it.
+    #[error("key {key} is unknown, or this call cannot use it: see the list of keys")]
+    QueryType {
+        /// LAPI's number of the key.
+        key: u32,
+    },
+    /// SET_VAL: the value is out of the range of its key.
+    #[error("key {key} cannot be set to {value}: legal are {least} to {most}")]
+    SetVal {
+        /// LAPI's number of the key.
+        key: u32,
+        /// The value of the call.
+        value: i64,
+        /// The least legal value.
+        least: i64,
+        /// The greatest legal value.
+        most: i64,
+    },
+    /// CODE_UNKNOWN: there is no such code.
+    #[error("{code} is not a code of LAPI")]
+    CodeUnknown {
+        /// The number of the call.
+        code: i32,
+    },
+    /// TIMEOUT, asynchronous: a message waits because its target takes nothing.
+    #[error(
+        "a message to rank {target} has made no progress for {seconds} s; let that rank make progress, purge it, or \
+         set a longer TIMEOUT"
+    )]
+    Timeout {
+        /// The target of the message.
+        target: TaskId,
+        /// For how long nothing has moved.
+        seconds: u64,
+    },
+    /// A handler panicked on a thread of the transport: a completion handler, whose message then counts as incomplete, or
+    /// a handler or continuation on the notification thread.
     #[error("a completion handler panicked: {message}")]
     CompletionPanicked {
         /// The message of the panic.
@@ -107,6 +165,9 @@ pub enum LapiError {
     /// The completion thread could not be started.
     #[error("cannot start the completion thread: {0}")]
     CompletionThread(#[source] std::io::Error),
+    /// The notification thread could not be started.
+    #[error("cannot start the notification thread: {0}")]
+    NotificationThread(#[source] std::io::Error),
     /// A peer broke the protocol.
     #[error("rank {origin} broke the protocol: {violation}")]
     Peer {
@@ -186,6 +247,9 @@ pub enum Violation {
     /// A fence answer without a fence.
     #[error("an answer to a fence that was not asked for")]
     StrayFence,
+    /// More addresses than the collective calls that this task has made need.
+    #[error("an address for a call that cannot have begun")]
+    EarlyAddress,
     /// A barrier round that does not exist.
     #[error("a barrier message of round {round}, which does not exist")]
     BarrierRound {

@@ -63,6 +63,7 @@ mod get;
 mod handler;
 mod layout;
 mod lock;
+mod message_text;
 mod outbox;
 mod query;
 mod region;
@@ -87,6 +88,7 @@ pub use handler::{
     ShortHandler,
 };
 pub use layout::{Layout, LayoutError};
+pub use message_text::{Code, msg_string};
 pub use outbox::Outbox;
 pub use query::{Query, Step};
 pub use region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
