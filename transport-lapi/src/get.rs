@@ -20,6 +20,7 @@ use crate::adapter::{
 };
 use crate::amsend::{Outgoing, check_target};
 use crate::body::{Piece, Sink};
+use crate::counter::CounterId;
 use crate::error::{LapiError, Violation};
 use crate::handler::Next;
 use crate::outbox::Outbox;
@@ -257,7 +258,7 @@ impl<S> Outbox<S> {
         };
         match advanced {
             Ok(Advance::Complete) => self.end_get(ticket, Ok(())),
-            Err(error) => self.end_get(ticket, Err(error.into())),
+            Err(error) => self.end_get(ticket, self.check_lost(target).and(Err(error.into()))),
             Ok(advance) => {
                 self.gets.turns.push_back(ticket);
                 return advance == Advance::Copied;
@@ -274,10 +275,11 @@ impl<S> Outbox<S> {
             return self.end_get(ticket, Err(error.into()));
         }
         get.has_read();
-        if get.is_complete() {
-            self.end_get(ticket, Ok(()));
-        } else {
-            self.gets.turns.push_back(ticket);
+        let (target, is_complete) = (get.target, get.is_complete());
+        match self.check_lost(target) {
+            Ok(()) if !is_complete => self.gets.turns.push_back(ticket),
+            Err(error) if !is_complete => self.end_get(ticket, Err(error)),
+            _ => self.end_get(ticket, Ok(())),
         }
     }
 
@@ -299,7 +301,7 @@ impl<S> Outbox<S> {
         let over = self.gets.own.numbers(is_over);
         self.gets.turns.retain(|ticket| !over.contains(ticket));
         for ticket in over {
-            self.end_get(ticket, Err(AdapterError::PeerLost { task: lost }.into()));
+            self.end_get(ticket, self.check_lost(lost));
         }
     }
 
@@ -349,9 +351,15 @@ impl<S> Outbox<S> {
     fn end_get(&mut self, ticket: u32, outcome: Result<(), LapiError>) {
         let Some(get) = self.gets.own.get_mut(ticket) else { return };
         let next = std::mem::replace(&mut get.next, Next::Nothing);
+        let target = get.target;
         self.gets.own.clear(ticket);
         match outcome {
-            Ok(()) => self.follow(next),
+            Ok(()) => {
+                if let Next::Counter(id) = next {
+                    self.counters.mark(CounterId::on_wire(Some(id)), target);
+                }
+                self.follow(next);
+            }
             Err(error) => self.fail(next, error),
         }
     }

@@ -14,6 +14,7 @@ use crate::counter::{CounterId, Counters};
 use crate::error::LapiError;
 use crate::get::Gets;
 use crate::handler::{Continuation, Next};
+use crate::recovery::Recovery;
 use crate::region::RemoteRegion;
 use crate::registry::Regions;
 use crate::slots::Slots;
@@ -52,8 +53,10 @@ pub(crate) struct Lane {
     pub queue: VecDeque<Outgoing>,
     /// Whether a frame may go at once: nothing is queued, and the target is not lost.
     pub is_free: bool,
-    /// Whether the target is lost: nothing is sent there any more.
+    /// Whether the target is lost or was purged: no operation is sent there any more.
     pub is_lost: bool,
+    /// Whether it was purged, and how far it has been resumed.
+    pub recovery: Recovery,
     /// Number of operations that have been sent.
     pub gone: u64,
     /// Number of the next message that takes several packets.
@@ -70,6 +73,7 @@ impl<S> Outbox<S> {
             queue: VecDeque::new(),
             is_free: true,
             is_lost: false,
+            recovery: Recovery::default(),
             gone: 0,
             next_msg: 0,
             dirty: false,
@@ -178,15 +182,17 @@ impl<S> Outbox<S> {
         self.queued == 0 && !self.gets.has_turns() && self.ready.is_empty()
     }
 
-    /// Fails if the loss of `target` has been noticed.
+    /// Fails if `target` was purged, or its loss has been noticed.
     pub(crate) fn check_lost(&self, target: TaskId) -> Result<(), LapiError> {
-        match self.lanes[target as usize].is_lost {
+        let lane = &self.lanes[target as usize];
+        match lane.is_lost {
+            true if lane.recovery.is_purged => Err(LapiError::TgtPurged { target }),
             true => Err(AdapterError::PeerLost { task: target }.into()),
             false => Ok(()),
         }
     }
 
-    /// Ends the operations to and from `lost`, a task that was lost. A message whose body is still read ends when that
+    /// Ends the operations to and from `lost`, a task that is lost or was purged. A message whose body is still read ends when that
     /// body has left.
     #[cold]
     pub(crate) fn lose(&mut self, lost: TaskId) {
@@ -225,12 +231,12 @@ impl<S> Outbox<S> {
         self.conceal(adapter);
     }
 
-    /// Appends an operation to the lane of its target, unless the target is lost. Returns the operation's number in the
+    /// Appends an operation to the lane of its target, unless the target is lost or purged. Returns the operation's number in the
     /// lane, which is unique until an operation before it is taken back.
     pub(crate) fn push(&mut self, target: TaskId, operation: Outgoing) -> u64 {
         let lane = &mut self.lanes[target as usize];
         let number = lane.gone + lane.queue.len() as u64;
-        lane.dirty = true;
+        lane.dirty = !lane.recovery.is_purged;
         if !lane.is_lost {
             lane.is_free = false;
             lane.queue.push_back(operation);
@@ -257,7 +263,7 @@ impl<S> Outbox<S> {
                     self.queued -= 1;
                     let lane = &mut self.lanes[target as usize];
                     lane.gone += 1;
-                    lane.is_free = lane.queue.len() == 1;
+                    lane.is_free = lane.queue.len() == 1 && !lane.is_lost;
                     if let Some(Outgoing::Message(number)) = lane.queue.pop_front() {
                         self.close(number);
                     }

@@ -26,6 +26,10 @@ pub const FENCE_ACK: u8 = 9;
 pub const BARRIER: u8 = 10;
 /// Offers the target to help with a get by the adapter.
 pub const GET_SHARE: u8 = 11;
+/// A value of a collective exchange of addresses.
+pub const ADDRESS: u8 = 40;
+/// The packet by which a task resumes another one.
+pub const RESUME: u8 = 41;
 /// The flag for counters.
 pub const COUNTERS: u8 = 0x80;
 
