@@ -175,14 +175,17 @@ impl<A: Adapter, S> Session<A, S> {
     /// This task itself was declared lost.
     fn take_in(&mut self) -> Result<bool, LapiError> {
         let older = self.trouble.take();
-        self.find_timeouts();
         let turn = catch_unwind(AssertUnwindSafe(|| self.turn(BUDGET, None)));
         let done = turn.unwrap_or_else(|panic| self.keep_panic(&*panic));
+        self.find_timeouts();
         let has_failed = self.trouble.is_some();
         if let Err(error) = self.report_trouble() {
             keep_first(&mut self.trouble, error);
         }
         self.trouble = older.or(self.trouble.take());
+        if has_failed {
+            self.wake();
+        }
         Ok(done > 0 || has_failed || self.notice_losses()?)
     }
 

@@ -343,9 +343,6 @@ impl<A: Adapter, S> Session<A, S> {
     /// The parts of a round other than arrivals.
     #[inline(never)]
     fn rest_of_round(&mut self) -> usize {
-        if self.environment.timeout.is_some() {
-            self.count_for_timeouts();
-        }
         let Self { state, adapter, engine, trouble, .. } = self;
         let mut done = engine.outbox.advance_gets(adapter);
         let mut count = |step: Result<usize, LapiError>| match step {
@@ -357,6 +354,9 @@ impl<A: Adapter, S> Session<A, S> {
         count(engine.run_ready(state));
         count(engine.outbox.flush(adapter));
         count(engine.run_ready(state));
+        if self.environment.timeout.is_some() {
+            self.count_for_timeouts();
+        }
         done
     }
 

@@ -1,14 +1,13 @@
 //! The error handler for asynchronous conditions, and TIMEOUT.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use mpj_harness::{eventually, watch};
 use transport_lapi::adapter::Adapter;
 use transport_lapi::wireup::Native;
 use transport_lapi::{
-    Amsend, Arrival, AsyncError, Code, Context, ErrorHandler, ErrorKind, HeaderAction, LapiError,
-    Next, Options, Query, RemoteRegion, SendRegion, Sent,
+    Amsend, AsyncError, Code, Context, ErrorHandler, ErrorKind, LapiError, Next, Options, Query,
+    RemoteRegion, Sent,
 };
 
 use crate::support::buffers::{Landing, pattern, source};
@@ -151,31 +150,5 @@ fn timeout_is_a_condition_of_the_timer_and_the_message_can_be_purged() {
         context.session().unwrap().purge_totask(1).unwrap();
         assert_eq!(context.nopoll_wait(counter, 1).unwrap(), 0, "its buffer is reusable");
         context.term().unwrap();
-    });
-}
-
-/// A target that takes something now and then is not reported, however long the message takes.
-#[test]
-fn a_message_that_moves_is_not_reported() {
-    watch(|| {
-        let mut adapters = Kind::Threads.adapters(2);
-        fn drop_it(_: &mut (), _: Arrival<'_>) -> HeaderAction<()> {
-            HeaderAction::Drop
-        }
-        let peer = Context::init(adapters.remove(1), (), Options::default());
-        peer.session().unwrap().addr_set(1, drop_it).unwrap();
-        let context = Arc::new(Context::init(adapters.remove(0), (), Options::default()));
-        context.senv(Query::Timeout, 1).unwrap();
-        let call = Amsend::new(1, 1, &[], source(pattern(1, 6 << 20)));
-        let _ = context.session().unwrap().amsend(call).unwrap();
-        let call = Amsend::new(1, 1, &[], SendRegion::EMPTY);
-        let _ = context.session().unwrap().amsend(call).unwrap();
-        for _ in 0..15 {
-            std::thread::sleep(Duration::from_millis(100));
-            peer.session().unwrap().progress().unwrap();
-            for _ in 0..1_000 {
-                context.session().unwrap().progress().expect("it moves");
-            }
-        }
     });
 }
