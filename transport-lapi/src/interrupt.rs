@@ -60,7 +60,9 @@ impl<A: Adapter, S: Send + 'static> Context<A, S> {
     /// transport makes progress while no thread of the program waits in a call, so handlers and continuations may run on
     /// that thread, at any time at which no other thread holds the session. A context begins in polling mode, while
     /// LAPI's begin in interrupt mode. After a change to polling mode that thread has ended. A context in interrupt mode
-    /// lives until it is terminated, or for a moment after its last owner has dropped it.
+    /// lives until it is terminated, or for a moment after its last owner has dropped it. A handler or continuation that
+    /// blocks keeps that thread from its work, as it does a thread of the program: what may block belongs into
+    /// [`crate::Next::Thread`].
     ///
     /// # Errors
     /// [`LapiError::QueryType`] for any other key; [`LapiError::SetVal`]; [`LapiError::NotificationThread`] if the

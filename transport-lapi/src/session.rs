@@ -477,9 +477,10 @@ pub(crate) fn check_index(index: usize) -> Result<(), LapiError> {
 
 impl<A: Adapter, S> Drop for Session<A, S> {
     /// Waits for completion handlers and ends all registrations before the client's state is dropped, which may own the
-    /// buffers. A fork has neither the completion thread nor the job's memory.
+    /// buffers. A fork has neither the threads nor the job's memory.
     fn drop(&mut self) {
         if self.process.is_fork() {
+            std::mem::forget(self.notification.take());
             return self.engine.forget_thread();
         }
         self.engine.join_thread();

@@ -429,8 +429,8 @@ fn a_sleeping_notification_thread_counts_as_blocked() {
         let adapter = ShmAdapter::attach(segment, 0, 1, GetMode::Am).unwrap();
         let context = Arc::new(Context::init(adapter, (), waiting(WaitMode::Block)));
         let threads = || {
-            let state = board.state(0).expect("a slate that is at rest");
-            state.blocked.iter().map(|blocked| blocked.wait.thread).collect::<Vec<_>>()
+            let blocked = board.state(0).map_or(Vec::new(), |state| state.blocked);
+            blocked.iter().map(|blocked| blocked.wait.thread).collect::<Vec<_>>()
         };
         assert_eq!(threads(), []);
         context.senv(Query::InterruptSet, 1).unwrap();
@@ -444,6 +444,12 @@ fn a_sleeping_notification_thread_counts_as_blocked() {
             eventually("it gives way to the wait", || {
                 let blocked = threads();
                 blocked.len() == 1 && blocked != sleeper
+            });
+            let before = looks();
+            eventually("the waiting thread has looked twice more", || {
+                assert_ne!(threads(), sleeper, "the notification thread is parked");
+                assert!(threads().len() < 2, "the notification thread is parked");
+                looks() > before.map(|looks| looks + 1)
             });
             stops.store(true, Ordering::Relaxed);
             context.session().unwrap().wake();

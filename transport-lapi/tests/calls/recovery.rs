@@ -163,6 +163,9 @@ fn tasks_that_have_purged_and_resumed_each_other_communicate_again() {
             resume(&tasks[first], other as u32);
             settle(&tasks);
             assert!(is_purged(&tasks[first], other as u32), "the other has not resumed it");
+            let mut session = tasks[first].session().unwrap();
+            assert!(!session.try_amsend(other as u32, 1, 0, SendRegion::EMPTY));
+            drop(session);
             resume(&tasks[other], first as u32);
             settle(&tasks);
             for (from, to) in [(0, 1), (1, 0)] {
