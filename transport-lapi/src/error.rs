@@ -121,7 +121,10 @@ pub enum LapiError {
         target: TaskId,
     },
     /// QUERY_TYPE: the key is unknown, or the call cannot use it.
-    #[error("key {key} is unknown, or this call cannot use it: see the list of keys")]
+    #[error(
+        "key {key} cannot be used here: keys 0 to 22, 28 and 29 can be read, and of these ERROR_CHK (4), TIMEOUT (5), \
+         INTERRUPT_SET (8) and ACK_THRESHOLD (20) can be set"
+    )]
     QueryType {
         /// LAPI's number of the key.
         key: u32,

@@ -47,18 +47,18 @@ impl<S> Engine<S> {
             lane.recovery.has_resumed = true;
             lane.queue.push_back(Outgoing::Control(Packet::Resume));
             self.outbox.queued += 1;
-            self.take_back(target);
+            self.reopen(target);
         }
     }
 
     /// Takes note that `origin` has resumed this task.
     pub fn resumed_by(&mut self, origin: TaskId) {
         self.outbox.lanes[origin as usize].recovery.peer_has_resumed = true;
-        self.take_back(origin);
+        self.reopen(origin);
     }
 
     /// Takes a purged task back if both ends have resumed (PU2).
-    fn take_back(&mut self, task: TaskId) {
+    fn reopen(&mut self, task: TaskId) {
         let lane = &mut self.outbox.lanes[task as usize];
         if let Recovery { is_purged: true, has_resumed: true, peer_has_resumed: true } =
             lane.recovery
