@@ -112,7 +112,9 @@ impl<A: Adapter> Device<A> {
         let state = State::new(adapter.num_tasks(), options.early_limit);
         let bell = adapter.doorbell();
         let Options { wait, spin, processors, ref tuning, .. } = options;
-        let transport = transport_lapi::Options { wait, spin, processors, tuning: tuning.clone() };
+        let tuning = tuning.clone();
+        let transport =
+            transport_lapi::Options { wait, spin, processors, tuning, ..Default::default() };
         let context = Context::init(adapter, state, transport);
         let mut session = context.session()?;
         backend::register(&mut session)?;

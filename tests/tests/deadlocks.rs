@@ -15,6 +15,7 @@ use rustix::process::Signal;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_program");
 const DEADLOCK: &str = env!("CARGO_BIN_EXE_deadlock");
+const NOTIFIED: &str = env!("CARGO_BIN_EXE_notified");
 
 /// Number of programs in one job.
 const EACH: u64 = 250;
@@ -40,6 +41,23 @@ fn correct_programs_are_left_alone() {
 #[test]
 fn correct_programs_with_pools_are_left_alone() {
     play("pooled", asked("MPJ_PROGRAMS", 2_000) / 4);
+}
+
+/// Ranks in interrupt mode whose own threads make no call: messages go on from handler to handler.
+#[test]
+fn ranks_that_only_notification_threads_serve_are_left_alone() {
+    for ranks in ["1", "2", "4"] {
+        let options = ["-n", ranks, "--look-every", "0.001"];
+        launch(NOTIFIED).options(options).args(["relay"]).expect_quiet();
+    }
+}
+
+/// Notification threads that sleep count as blocked; the other threads wait for a counter, or for a handler.
+#[test]
+fn ranks_whose_notification_threads_wait_in_vain() {
+    for how in ["starved", "orphaned"] {
+        deadlock(&["-n", "2", NOTIFIED, how], &["mpjrun: deadlock"]);
+    }
 }
 
 fn play(how: &str, count: u64) {

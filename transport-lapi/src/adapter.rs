@@ -355,6 +355,12 @@ pub unsafe trait Adapter: Send + 'static {
         false
     }
 
+    /// Returns how many frames this context has sent and received, each count modulo 2^32 per peer, if the adapter counts
+    /// them.
+    fn packets(&self) -> Option<(u64, u64)> {
+        None
+    }
+
     /// Returns the capability to read other tasks' memory, if the adapter has it. The result of this and the following
     /// methods never changes.
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {

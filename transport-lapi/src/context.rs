@@ -30,6 +30,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -39,9 +40,13 @@ use crate::config::{Settings, Tuning, WaitMode};
 use crate::counter::CounterId;
 use crate::engine::Engine;
 use crate::error::LapiError;
+use crate::error_handler::ErrorHandler;
 use crate::fork::ProcessMark;
+use crate::interrupt::{Notification, Waiting};
 use crate::lock::{Guard, Lock, Refusal};
+use crate::query::Environment;
 use crate::session::{BETWEEN_LOOKS, Session};
+use crate::timeout::Timer;
 use crate::wait::{Pace, Patience, Turn, Vain};
 
 /// Polls of a spin between two pauses. A message that arrives during a pause is seen only after it, so pauses are rare;
@@ -64,7 +69,7 @@ const HAND_OVER: u32 = POLLS_PER_PAUSE;
 
 /// How long a sleeper relies on its bell before it polls again. Longer than any ring takes, and short for a person; the
 /// poll itself takes microseconds.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A session whose lock is held by this thread.
 pub struct SessionGuard<'a, A: Adapter, S>(Guard<'a, Session<A, S>>);
@@ -101,9 +106,14 @@ impl<'a, A: Adapter, S> SessionGuard<'a, A, S> {
     /// Waits as C5 demands, and returns the error for a call that finds the context terminated.
     #[cold]
     #[inline(never)]
-    fn refuse(&mut self) -> LapiError {
+    pub(crate) fn refuse(&mut self) -> LapiError {
         self.settle();
         LapiError::HndlInvalid
+    }
+
+    /// Runs `body` with the lock free.
+    pub(crate) fn unlocked(&mut self, body: impl FnOnce()) {
+        self.0.unlocked(body);
     }
 
     fn settle(&mut self) {
@@ -125,12 +135,15 @@ pub struct Options {
     pub spin: Duration,
     /// How long messages are cut into pieces, and how often a wait polls before it yields for the first time.
     pub tuning: Tuning,
+    /// What gets the errors that no call has caused; without it the next call of progress returns them.
+    pub error_handler: Option<ErrorHandler>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let Settings { wait, spin, .. } = Settings::default();
-        Self { processors: None, wait, spin, tuning: Tuning::default() }
+        let tuning = Tuning::default();
+        Self { processors: None, wait, spin, tuning, error_handler: None }
     }
 }
 
@@ -139,8 +152,11 @@ impl Default for Options {
 /// `S` is the client's state, which is passed to header and completion handlers.
 pub struct Context<A: Adapter, S> {
     session: Lock<Session<A, S>>,
-    bell: Arc<dyn Doorbell>,
-    pace: Pace,
+    pub(crate) bell: Arc<dyn Doorbell>,
+    pub(crate) pace: Pace,
+    /// Turns of polling with which a wait begins before it is counted; 0 in interrupt mode (NT2 of
+    /// [`crate::interrupt`]).
+    pub(crate) quick_spins: AtomicU32,
     task: TaskId,
     number: usize,
     num_tasks: usize,
@@ -171,13 +187,20 @@ impl<A: Adapter, S> Context<A, S> {
             alone: 0,
             patience: Patience::new(options.spin),
             terminated: false,
+            environment: Environment::default(),
+            timer: Timer::default(),
+            error_handler: options.error_handler,
+            notification: None,
+            notifications: 0,
+            waits: 0,
             process: ProcessMark::new(),
         };
         let own = || std::thread::available_parallelism().map_or(1, usize::from);
         let cores = options.processors.unwrap_or_else(own);
         let pace = Pace::new(options.wait, options.tuning.spin(), num_tasks, cores);
         let (session, inquiry) = (Lock::new(session), OnceLock::new());
-        Self { session, bell, pace, task, number, num_tasks, inquiry }
+        let quick_spins = AtomicU32::new(pace.spins());
+        Self { session, bell, pace, quick_spins, task, number, num_tasks, inquiry }
     }
 
     /// Returns this task's number.
@@ -258,14 +281,18 @@ impl<A: Adapter, S> Context<A, S> {
     }
 
     /// Ends the use of this context (LAPI_Term). This is a local call: synchronise with [`Context::gfence`] first.
-    /// Later calls, and waits in progress in other threads, fail with [`LapiError::HndlInvalid`].
+    /// Later calls, and waits in progress in other threads, fail with [`LapiError::HndlInvalid`]. The notification thread
+    /// has ended when this returns.
     ///
     /// # Errors
     /// [`LapiError::HndlInvalid`] the second time.
     pub fn term(&self) -> Result<(), LapiError> {
         let mut session = self.session()?;
         session.terminated = true;
+        let notification = session.notification.take();
         session.wake();
+        drop(session);
+        notification.into_iter().for_each(Notification::join);
         Ok(())
     }
 
@@ -294,8 +321,8 @@ impl<A: Adapter, S> Context<A, S> {
         awaited: &mut W,
     ) -> Result<W::Answer, LapiError> {
         // Most waits end in this loop, which only polls.
-        let mut idle = 0;
-        while idle < self.pace.spins() {
+        let (mut idle, spins) = (0, self.quick_spins.load(Ordering::Relaxed));
+        while idle < spins {
             let done = session.turn(awaited.frames(), self.pace.alone(awaited.origin(), idle));
             if session.trouble.is_some() || session.has_continuations() {
                 break;
@@ -326,8 +353,13 @@ impl<A: Adapter, S> Context<A, S> {
     /// Does the work that needs the lock to be free: replies to an inquiry made since the last reply, and runs
     /// continuations. Waits do this themselves. Callers that poll with [`Session::progress`] call this after each poll.
     pub fn attend(&self, mut session: SessionGuard<'_, A, S>) {
-        self.answer(&mut session);
-        self.run_continuations(&mut session);
+        self.work_unlocked(&mut session);
+    }
+
+    /// [`Context::attend`] for a thread that goes on with the session.
+    pub(crate) fn work_unlocked(&self, session: &mut SessionGuard<'_, A, S>) {
+        self.answer(session);
+        self.run_continuations(session);
     }
 
     /// Runs the continuations that are due (C6). The lock is free meanwhile, so the context may be terminated
@@ -368,17 +400,17 @@ impl<A: Adapter, S> Context<A, S> {
         awaited: &mut W,
     ) -> Result<W::Answer, LapiError> {
         let mut notice = Notice::default();
+        let waiting = Waiting::begin(&mut session);
+        let session = &mut *waiting.0;
         let outcome = match session.terminated {
             true => Err(session.refuse()),
-            false => self.wait_noticed(idle, &mut session, awaited, &mut notice),
+            false => self.wait_noticed(idle, session, awaited, &mut notice),
         };
         session.engine.is_waiting = false;
         if notice.has_lasted() {
             match &outcome {
-                Ok(answer) if !awaited.is_failure(&session, answer) => {
-                    notice.withdraw(&mut session);
-                }
-                _ => notice.fail(&mut session),
+                Ok(answer) if !awaited.is_failure(session, answer) => notice.withdraw(session),
+                _ => notice.fail(session),
             }
         }
         outcome
@@ -495,8 +527,9 @@ impl<A: Adapter, S> Context<A, S> {
                 }
                 return looked.map(|(_, answer)| answer);
             }
+            let standing = session.standing(ticket);
             match first_ticket {
-                None => notice.post(session, awaited, Standing::Asleep { ticket }),
+                None => notice.post(session, awaited, standing),
                 Some(_) => notice.looked_again(session),
             }
             first_ticket = Some(ticket);
@@ -505,6 +538,7 @@ impl<A: Adapter, S> Context<A, S> {
             session.0.unlocked(|| rung = self.bell.sleep(ticket, Some(LOOK_AGAIN)));
             session.engine.is_waiting = true;
             session.sleeping -= 1;
+            session.find_timeouts();
             if rung || session.terminated {
                 break;
             }
@@ -541,9 +575,9 @@ fn notice_losses<A: Adapter, S, W: Awaited<A, S>>(
     if session.notice_losses()? {
         return Ok(true);
     }
-    match session.engine.first_lost {
-        None => Ok(false),
-        Some(_) => awaited.in_vain(session).map_or(Ok(false), Err),
+    match session.engine.discards {
+        false => Ok(false),
+        true => awaited.in_vain(session).map_or(Ok(false), Err),
     }
 }
 

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use crate::adapter::{Adapter, AdapterError, Doorbell, Events, Frame, SHORT_HEAD, TaskId, Ticket};
+use crate::addresses::Addresses;
 use crate::amsend::Outgoing;
 use crate::body::Sink;
 use crate::completion::{CompletionThread, Due};
@@ -37,8 +38,12 @@ pub(crate) struct Engine<S> {
     pub short: Box<[Option<ShortHandler<S>>; MAX_HANDLERS]>,
     /// Barrier messages received minus those consumed, per round.
     pub barrier: [u32; BARRIER_ROUNDS],
-    /// The task whose loss was noticed first.
+    /// Whether frames of some task are discarded, because it is lost or was purged.
+    pub discards: bool,
+    /// The task whose loss was noticed first, unless it was purged.
     pub first_lost: Option<TaskId>,
+    /// Values of a collective exchange that have arrived.
+    pub addresses: Addresses,
     /// See [`crate::Session::on_loss`].
     pub on_loss: Option<LossHook<S>>,
     /// Whether a wait is in progress that has slept, or of which a poll found nothing, the first few polls aside
@@ -119,7 +124,9 @@ impl<S> Engine<S> {
             handlers: Box::new([None; MAX_HANDLERS]),
             short: Box::new([None; MAX_HANDLERS]),
             barrier: [0; BARRIER_ROUNDS],
+            discards: false,
             first_lost: None,
+            addresses: Addresses::new(num_tasks),
             on_loss: None,
             is_waiting: false,
             ahead: Ahead::default(),
@@ -129,17 +136,20 @@ impl<S> Engine<S> {
         }
     }
 
-    /// Whether frames of `origin` are discarded because that task is lost: its operations have already ended with an
-    /// error.
+    /// Whether frames of `origin` are discarded because that task is lost or was purged: its operations have already
+    /// ended.
     #[inline(always)]
     fn comes_too_late(&self, origin: TaskId) -> bool {
-        self.first_lost.is_some() && self.outbox.lanes[origin as usize].is_lost
+        self.discards && self.outbox.lanes[origin as usize].is_lost
     }
 
     /// Dispatches one frame (E1, E3).
     fn dispatch(&mut self, state: &mut S, frame: Frame<'_>) -> Result<(), LapiError> {
         let Frame { origin, head, body } = frame;
         if self.comes_too_late(origin) {
+            if let Ok(Packet::Resume) = wire::decode(head, body.len()) {
+                self.resumed_by(origin);
+            }
             return Ok(());
         }
         let peer = |violation| LapiError::Peer { origin, violation };
@@ -363,7 +373,7 @@ impl<S> Engine<S> {
             let news = Packet::Complete { counter: counters.completion };
             self.outbox.push(origin, Outgoing::Control(news));
         }
-        if !self.outbox.counters.count_on_wire(counters.target) {
+        if !self.outbox.counters.count_from(counters.target, origin) {
             let violation = Violation::UnknownCounter { index: counters.target - 1 };
             return Err(LapiError::Peer { origin, violation });
         }
@@ -397,14 +407,21 @@ impl<S> Engine<S> {
         trouble.map_or(Ok(done), Err)
     }
 
-    /// Ends all operations to and from `lost`, a task that was lost, and calls the client's hook.
+    /// Ends all operations to and from `lost`, a task that was lost.
     pub fn lose(&mut self, state: &mut S, lost: TaskId) {
         self.first_lost.get_or_insert(lost);
-        self.break_off(lost);
-        self.ahead.forget(lost);
-        self.outbox.lose(lost);
+        self.shun(state, lost);
+    }
+
+    /// Ends all operations to and from a task that is lost or was purged, calls the client's hook, and discards that
+    /// task's frames from now on.
+    pub fn shun(&mut self, state: &mut S, task: TaskId) {
+        self.discards = true;
+        self.break_off(task);
+        self.ahead.forget(task);
+        self.outbox.lose(task);
         if let Some(hook) = self.on_loss {
-            hook(state, &mut self.outbox, lost);
+            hook(state, &mut self.outbox, task);
         }
     }
 
@@ -441,7 +458,7 @@ impl<S> Engine<S> {
     ) -> Result<(), Violation> {
         match packet {
             Packet::Complete { counter } => {
-                if counter == 0 || !self.outbox.counters.count_on_wire(counter) {
+                if counter == 0 || !self.outbox.counters.count_from(counter, origin) {
                     return Err(Violation::UnknownCounter { index: counter.wrapping_sub(1) });
                 }
             }
@@ -482,6 +499,8 @@ impl<S> Engine<S> {
                 let seen = seen.ok_or(Violation::BarrierRound { round })?;
                 *seen = seen.saturating_add(1);
             }
+            Packet::Address { value } => self.addresses.arrived(origin, value)?,
+            Packet::Resume => self.resumed_by(origin),
             Packet::Single { .. } | Packet::First { .. } | Packet::Body { .. } => {}
         }
         Ok(())

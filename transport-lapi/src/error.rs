@@ -1,7 +1,7 @@
 //! Errors of the transport, with LAPI's names and conditions.
 //!
-//! Synchronous errors are returned by the call that was wrong. Asynchronous ones, which LAPI passes to the error
-//! handler, are returned by [`crate::Session::progress`] and the calls that run it.
+//! Synchronous errors are returned by the call that was wrong. Asynchronous ones are passed to the error handler
+//! ([`crate::ErrorHandler`]) or, if there is none, returned by [`crate::Session::progress`] and the calls that run it.
 
 use crate::adapter::{AdapterError, TaskId};
 use crate::layout::LayoutError;
@@ -207,7 +207,68 @@ pub enum LapiError {
         /// The length of the longest free part.
         longest: usize,
     },
-    /// A completion handler panicked on the completion thread; its message counts as incomplete.
+    /// MULTIPLE_WAITERS: two threads wait for one counter without polling.
+    #[error(
+        "another thread waits for counter {index} without polling; let each thread wait for a counter of its own"
+    )]
+    MultipleWaiters {
+        /// The index of the counter.
+        index: u32,
+    },
+    /// A wait without polling that nobody can end: there is neither a notification thread nor any other thread.
+    #[error(
+        "a wait without polling would never end, since the process has no other thread; \
+         switch to interrupt mode, or use a wait that polls"
+    )]
+    NobodyPolls,
+    /// TGT_PURGED: the target was purged.
+    #[error(
+        "rank {target} was purged; purge and resume it on both sides before you communicate with it again"
+    )]
+    TgtPurged {
+        /// The task that was purged.
+        target: TaskId,
+    },
+    /// QUERY_TYPE: the key is unknown, or the call cannot use it.
+    #[error(
+        "key {key} cannot be used here: keys 0 to 22, 28 and 29 can be read, and of these ERROR_CHK (4), TIMEOUT (5), \
+         INTERRUPT_SET (8) and ACK_THRESHOLD (20) can be set"
+    )]
+    QueryType {
+        /// LAPI's number of the key.
+        key: u32,
+    },
+    /// SET_VAL: the value is out of the range of its key.
+    #[error("key {key} cannot be set to {value}: legal are {least} to {most}")]
+    SetVal {
+        /// LAPI's number of the key.
+        key: u32,
+        /// The value of the call.
+        value: i64,
+        /// The least legal value.
+        least: i64,
+        /// The greatest legal value.
+        most: i64,
+    },
+    /// CODE_UNKNOWN: there is no such code.
+    #[error("{code} is not a code of LAPI")]
+    CodeUnknown {
+        /// The number of the call.
+        code: i32,
+    },
+    /// TIMEOUT, asynchronous: a message waits because its target takes nothing.
+    #[error(
+        "a message to rank {target} has made no progress for {seconds} s; let that rank make progress, purge it, or \
+         set a longer TIMEOUT"
+    )]
+    Timeout {
+        /// The target of the message.
+        target: TaskId,
+        /// For how long nothing has moved.
+        seconds: u64,
+    },
+    /// A handler panicked on a thread of the transport: a completion handler, whose message then counts as incomplete, or
+    /// a handler or continuation on the notification thread.
     #[error("a completion handler panicked: {message}")]
     CompletionPanicked {
         /// The message of the panic.
@@ -216,6 +277,9 @@ pub enum LapiError {
     /// The completion thread could not be started.
     #[error("cannot start the completion thread: {0}")]
     CompletionThread(#[source] std::io::Error),
+    /// The notification thread could not be started.
+    #[error("cannot start the notification thread: {0}")]
+    NotificationThread(#[source] std::io::Error),
     /// A peer broke the protocol.
     #[error("rank {origin} broke the protocol: {violation}")]
     Peer {
@@ -295,12 +359,17 @@ pub enum Violation {
     /// A message for the transport itself that asks for nothing known.
     #[error("a request that the transport does not know")]
     UnknownRequest,
-    /// A request that concerns memory which is not registered here for that purpose.
-    #[error("a {what} of memory that is not registered here for it")]
-    Unregistered {
-        /// The operation.
-        what: &'static str,
-    },
+    /// A put into memory that is not registered here for writing, or outside of it.
+    #[error("a put into memory that is not registered here for writing")]
+    UnregisteredPut,
+    /// A get by a vector that does not lie in memory registered here.
+    #[error("a get by vector of memory that is not registered here")]
+    UnregisteredGetv,
+    /// A read-modify-write of a variable that is not aligned, or not in memory registered here for writing.
+    #[error(
+        "a read-modify-write of a variable that is not aligned, or not in memory registered here for writing"
+    )]
+    UnregisteredRmw,
     /// The peer refused a put, because the memory is not registered there for writing.
     #[error("it refused a put: the memory is not registered there for writing")]
     PutRefused,
@@ -319,6 +388,9 @@ pub enum Violation {
     /// A fence answer without a fence.
     #[error("an answer to a fence that was not asked for")]
     StrayFence,
+    /// More addresses than the collective calls that this task has made need.
+    #[error("an address for a call that cannot have begun")]
+    EarlyAddress,
     /// A barrier round that does not exist.
     #[error("a barrier message of round {round}, which does not exist")]
     BarrierRound {

@@ -27,7 +27,7 @@ impl<A: Adapter, S> Context<A, S> {
     /// A fence and a barrier over all tasks (LAPI_Gfence); every task calls it.
     ///
     /// # Errors
-    /// Those of [`Context::wait`].
+    /// [`LapiError::TgtPurged`] if a task is purged; those of [`Context::wait`].
     pub fn gfence(&self) -> Result<(), LapiError> {
         self.gfence_unless(|_| false).map(drop)
     }
@@ -44,6 +44,7 @@ impl<A: Adapter, S> Context<A, S> {
 
     fn gfence_unless(&self, is_dismissed: fn(&dyn WaitBoard) -> bool) -> Result<bool, LapiError> {
         let (task, num_tasks) = (self.task() as usize, self.num_tasks());
+        self.session_to_wait()?.check_purged()?;
         if !self.fence_unless(is_dismissed, true)? {
             return Ok(false);
         }
@@ -106,7 +107,7 @@ impl<A: Adapter, S, F: FnMut(&mut Session<A, S>) -> Option<bool>> Awaited<A, S> 
 
     fn in_vain(&self, session: &Session<A, S>) -> Option<LapiError> {
         if self.all {
-            return session.check_lost().err();
+            return session.check_lost().and_then(|()| session.check_purged()).err();
         }
         let outbox = &session.engine.outbox;
         let is_needed = |task: &TaskId| outbox.lanes[*task as usize].fences > 0;

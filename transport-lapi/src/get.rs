@@ -322,7 +322,7 @@ impl<S> Outbox<S> {
         };
         match advanced {
             Ok(Advance::Complete) => self.end_get(ticket, Ok(())),
-            Err(error) => self.end_get(ticket, Err(error.into())),
+            Err(error) => self.end_get(ticket, self.check_lost(target).and(Err(error.into()))),
             Ok(advance) => {
                 self.gets.turns.push_back(ticket);
                 return advance == Advance::Copied;
@@ -339,10 +339,11 @@ impl<S> Outbox<S> {
             return self.end_get(ticket, Err(error.into()));
         }
         get.has_read();
-        if get.is_complete() {
-            self.end_get(ticket, Ok(()));
-        } else {
-            self.gets.turns.push_back(ticket);
+        let (target, is_complete) = (get.target, get.is_complete());
+        match self.check_lost(target) {
+            Ok(()) if !is_complete => self.gets.turns.push_back(ticket),
+            Err(error) if !is_complete => self.end_get(ticket, Err(error)),
+            _ => self.end_get(ticket, Ok(())),
         }
     }
 
@@ -364,7 +365,7 @@ impl<S> Outbox<S> {
         let over = self.gets.own.numbers(is_over);
         self.gets.turns.retain(|ticket| !over.contains(ticket));
         for ticket in over {
-            self.end_get(ticket, Err(AdapterError::PeerLost { task: lost }.into()));
+            self.end_get(ticket, self.check_lost(lost));
         }
     }
 
@@ -417,7 +418,7 @@ impl<S> Outbox<S> {
             let counter = CounterId::on_wire(tgt_cntr);
             self.push(target, Outgoing::Control(Packet::Complete { counter }));
         }
-        self.follow(next);
+        self.follow_from(target, next);
     }
 
     fn end_get(&mut self, ticket: u32, outcome: Result<(), LapiError>) {

@@ -1,7 +1,9 @@
 //! Header and completion handlers: their arguments, their results, and their restrictions.
 //!
 //! A handler returns what happens next as a value ([`Next`]). Calls that start an operation take such a value for its
-//! end.
+//! end. "The dispatcher" below is whichever thread makes progress: in polling mode one of the program, in interrupt mode
+//! also the notification thread ([`crate::Context::senv`]), which is why that mode needs a client's state that is
+//! [`Send`].
 //!
 //! - H1: a header handler runs inline in the dispatcher when the first packet of a message has arrived. It gets the
 //!   client's state, but neither the context nor an outbox, so it cannot communicate. A call on the context from inside

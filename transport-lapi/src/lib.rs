@@ -36,6 +36,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # What handlers may do
+//!
+//! LAPI forbids calls from a header handler, which would deadlock. Here such a handler gets nothing that it could call:
+//! its arguments are the client's state and the message, and what is to happen next is its result. If the state leads it
+//! to the context all the same, [`Context::session`] refuses with [`LapiError::InHandler`]. Completion handlers
+//! communicate through the [`Outbox`].
+//!
+//! # Progress
+//!
+//! A context makes progress in the calls that wait or poll. With [`Context::senv`] a program switches to interrupt mode,
+//! LAPI's default, in which a thread of the transport makes progress while the program's threads do not.
+//!
 //! # Ordering
 //!
 //! Header handlers of messages from one origin to one target run in the order of sending. Messages may complete out
@@ -48,6 +60,7 @@ pub mod config;
 pub mod layers;
 pub mod wireup;
 
+mod addresses;
 mod amsend;
 mod awaited;
 mod body;
@@ -58,21 +71,27 @@ mod counter;
 mod dgsp;
 mod engine;
 mod error;
+mod error_handler;
 mod fence;
 mod fork;
 mod get;
 mod handler;
+mod interrupt;
 mod layout;
 mod lock;
+mod message_text;
+mod nopoll;
 mod one_sided;
 mod outbox;
 mod query;
+mod recovery;
 mod region;
 mod registry;
 mod session;
 mod slots;
 mod sync;
 mod sys;
+mod timeout;
 mod vector;
 mod wait;
 mod wire;
@@ -83,17 +102,19 @@ pub use awaited::Awaited;
 pub use body::{Pack, Piece, Sink, Source, Spans, Unpack};
 pub use completion::panic_text;
 pub use context::{Context, Options, SessionGuard};
-pub use counter::CounterId;
+pub use counter::{CounterId, DestStatus};
 pub use dgsp::{Dgsp, DgspError, DgspOp};
 pub use error::{End, LapiError, Violation};
+pub use error_handler::{AsyncError, ErrorHandler, ErrorKind};
 pub use handler::{
     Arrival, Continuation, HeaderAction, HeaderHandler, InlineHandler, MAX_HANDLERS, Next,
     ShortHandler,
 };
 pub use layout::{Layout, LayoutError};
+pub use message_text::{Code, msg_string};
 pub use one_sided::{Getv, Operation, Put, Putv, Rmw, RmwOp, SharedMemory, Xfer};
 pub use outbox::Outbox;
-pub use query::{Query, Step};
+pub use query::{Query, Statistics, Step};
 pub use region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 pub use session::Session;
 pub use vector::Vector;

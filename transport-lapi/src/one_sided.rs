@@ -41,8 +41,9 @@ use crate::body::Source;
 use crate::counter::CounterId;
 use crate::error::{End, LapiError};
 use crate::handler::Next;
+use crate::layout::LayoutError;
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
-use crate::session::Session;
+use crate::session::{Session, keep_first};
 use crate::vector::Vector;
 
 /// The parameters of LAPI_Put.
@@ -255,10 +256,11 @@ impl<A: Adapter, S> Session<A, S> {
         let request = match self.engine.outbox.begin_rmw(call)? {
             Started::Requested(request) => request,
             Started::Done(next) => {
-                if !matches!(next, Next::Nothing | Next::Counter(_)) {
-                    self.end_call(next);
-                } else {
-                    self.engine.outbox.follow(next);
+                match next {
+                    Next::Nothing | Next::Counter(_) => {
+                        self.engine.outbox.follow_from(target, next);
+                    }
+                    next => self.end_call(next),
                 }
                 return Ok(());
             }
@@ -266,7 +268,7 @@ impl<A: Adapter, S> Session<A, S> {
         self.engine.outbox.push(target, Outgoing::Control(request));
         let sent = self.engine.outbox.flush_lane(&mut self.adapter, target);
         if let Err(error) = sent {
-            crate::session::keep_first(&mut self.trouble, error);
+            keep_first(&mut self.trouble, error);
         }
         self.end_call(Next::Nothing);
         Ok(())
@@ -284,7 +286,7 @@ fn check_vectors(origin: &Vector, target: &Vector, remote: RemoteRegion) -> Resu
     }
     if layout.size() > 0 && high.unsigned_abs() as u64 > remote.len {
         let len = usize::try_from(remote.len).unwrap_or(usize::MAX);
-        let error = crate::layout::LayoutError::Outside { low, high, len };
+        let error = LayoutError::Outside { low, high, len };
         return Err(LapiError::VecOutside { end: End::Target, error });
     }
     match target.words().len() > Vector::MAX_WORDS {

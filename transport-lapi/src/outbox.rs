@@ -15,6 +15,7 @@ use crate::error::LapiError;
 use crate::get::Gets;
 use crate::handler::{Continuation, Next};
 use crate::one_sided::{PendingRmw, Shared};
+use crate::recovery::Recovery;
 use crate::region::RecvRegion;
 use crate::region::RemoteRegion;
 use crate::registry::Regions;
@@ -58,8 +59,10 @@ pub(crate) struct Lane {
     pub queue: VecDeque<Outgoing>,
     /// Whether a frame may go at once: nothing is queued, and the target is not lost.
     pub is_free: bool,
-    /// Whether the target is lost: nothing is sent there any more.
+    /// Whether the target is lost or was purged: no operation is sent there any more.
     pub is_lost: bool,
+    /// Whether it was purged, and how far it has been resumed.
+    pub recovery: Recovery,
     /// Number of operations that have been sent.
     pub gone: u64,
     /// Number of the next message that takes several packets.
@@ -76,6 +79,7 @@ impl<S> Outbox<S> {
             queue: VecDeque::new(),
             is_free: true,
             is_lost: false,
+            recovery: Recovery::default(),
             gone: 0,
             next_msg: 0,
             dirty: false,
@@ -190,6 +194,14 @@ impl<S> Outbox<S> {
         }
     }
 
+    /// [`Outbox::follow`] for an operation with `peer`, which is marked if it is a destination of the counter.
+    pub(crate) fn follow_from(&mut self, peer: TaskId, next: Next<S>) {
+        if let Next::Counter(id) = next {
+            self.counters.mark(CounterId::on_wire(Some(id)), peer);
+        }
+        self.follow(next);
+    }
+
     /// Reports the failure of an operation to its handler, at the time that [`Outbox::follow`] defines.
     #[cold]
     pub(crate) fn fail(&mut self, next: Next<S>, error: LapiError) {
@@ -202,16 +214,18 @@ impl<S> Outbox<S> {
         self.queued == 0 && !self.gets.has_turns() && self.ready.is_empty()
     }
 
-    /// Fails if the loss of `target` has been noticed.
+    /// Fails if `target` was purged, or its loss has been noticed.
     pub(crate) fn check_lost(&self, target: TaskId) -> Result<(), LapiError> {
-        match self.lanes[target as usize].is_lost {
+        let lane = &self.lanes[target as usize];
+        match lane.is_lost {
+            true if lane.recovery.is_purged => Err(LapiError::TgtPurged { target }),
             true => Err(AdapterError::PeerLost { task: target }.into()),
             false => Ok(()),
         }
     }
 
-    /// Ends the operations to and from `lost`, a task that was lost. A message whose body is still read ends when that
-    /// body has left.
+    /// Ends the operations to and from `lost`, a task that is lost or was purged. A message whose body is still read ends
+    /// when that body has left.
     #[cold]
     pub(crate) fn lose(&mut self, lost: TaskId) {
         let lane = &mut self.lanes[lost as usize];
@@ -248,12 +262,12 @@ impl<S> Outbox<S> {
         self.conceal(adapter);
     }
 
-    /// Appends an operation to the lane of its target, unless the target is lost. Returns the operation's number in the
+    /// Appends an operation to the lane of its target, unless the target is lost or purged. Returns the operation's number in the
     /// lane, which is unique until an operation before it is taken back.
     pub(crate) fn push(&mut self, target: TaskId, operation: Outgoing) -> u64 {
         let lane = &mut self.lanes[target as usize];
         let number = lane.gone + lane.queue.len() as u64;
-        lane.dirty = true;
+        lane.dirty = !lane.recovery.is_purged;
         if !lane.is_lost {
             lane.is_free = false;
             lane.queue.push_back(operation);
@@ -294,7 +308,7 @@ impl<S> Outbox<S> {
                     self.queued -= 1;
                     let lane = &mut self.lanes[target as usize];
                     lane.gone += 1;
-                    lane.is_free = lane.queue.len() == 1;
+                    lane.is_free = lane.queue.len() == 1 && !lane.is_lost;
                     if let Some(operation) = lane.queue.pop_front() {
                         self.end_outgoing(operation);
                     }

@@ -7,13 +7,16 @@ use crate::adapter::{Adapter, AdapterError, Doorbell, Post, TaskId, Ticket, Wait
 use crate::amsend::{self, Amsend, Outgoing, Queued, Sent, check_handler};
 use crate::body::{Piece, Sink, Source};
 use crate::completion::Due;
-use crate::counter::CounterId;
 use crate::engine::{Dispatcher, Engine};
 use crate::error::LapiError;
+use crate::error_handler::ErrorHandler;
 use crate::fork::ProcessMark;
 use crate::handler::{HeaderHandler, MAX_HANDLERS, Next, ShortHandler};
+use crate::interrupt::Notification;
 use crate::outbox::Outbox;
+use crate::query::Environment;
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
+use crate::timeout::Timer;
 use crate::wait::{ALONE, Patience};
 use crate::wire::{self, Packet, RemoteCounters};
 
@@ -31,7 +34,7 @@ pub struct Session<A: Adapter, S> {
     pub(crate) engine: Engine<S>,
     pub(crate) bell: Arc<dyn Doorbell>,
     pub(crate) board: Option<Arc<dyn WaitBoard>>,
-    /// Threads of this task that sleep in a wait.
+    /// Threads of this task that sleep in a wait, on the bell or on a counter.
     pub(crate) sleeping: usize,
     /// Places of published waits that are in use, one bit for each.
     pub(crate) places: u64,
@@ -50,6 +53,16 @@ pub struct Session<A: Adapter, S> {
     /// How long waits poll before they sleep.
     pub(crate) patience: Patience,
     pub(crate) terminated: bool,
+    /// The values that LAPI_Senv sets.
+    pub(crate) environment: Environment,
+    pub(crate) timer: Timer,
+    pub(crate) error_handler: Option<ErrorHandler>,
+    /// The notification thread, in interrupt mode.
+    pub(crate) notification: Option<Notification>,
+    /// How many notification threads have been started.
+    pub(crate) notifications: u32,
+    /// Waits of the program's threads that last (NT2 of [`crate::interrupt`]).
+    pub(crate) waits: usize,
     pub(crate) process: ProcessMark,
 }
 
@@ -171,8 +184,8 @@ impl<A: Adapter, S> Session<A, S> {
 
     #[cold]
     fn enqueue(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
-        let lane = &self.engine.outbox.lanes[call.target as usize];
-        if lane.is_lost || self.adapter.is_lost(call.target) {
+        self.engine.outbox.check_lost(call.target)?;
+        if self.adapter.is_lost(call.target) {
             return Err(AdapterError::PeerLost { task: call.target }.into());
         }
         let counters = call.counters();
@@ -270,8 +283,9 @@ impl<A: Adapter, S> Session<A, S> {
     ///
     /// # Errors
     /// The first asynchronous error since the last call: [`LapiError::Peer`], [`LapiError::HdrHndlrNull`],
-    /// [`LapiError::CompletionPanicked`], or an error of the adapter. The packet concerned is dropped; later calls
-    /// continue with the packets behind it.
+    /// [`LapiError::CompletionPanicked`], [`LapiError::Timeout`], or an error of the adapter. The packet concerned is
+    /// dropped; later calls continue with the packets behind it. With an error handler there is no error: the handler
+    /// gets it ([`ErrorHandler`]).
     #[inline(always)]
     pub fn progress(&mut self) -> Result<usize, LapiError> {
         self.progress_within(BUDGET, None)
@@ -286,10 +300,7 @@ impl<A: Adapter, S> Session<A, S> {
         origin: Option<TaskId>,
     ) -> Result<usize, LapiError> {
         let done = self.turn(frames, origin);
-        match self.trouble.take() {
-            None => Ok(done),
-            Some(trouble) => Err(*trouble),
-        }
+        self.report_trouble().map(|()| done)
     }
 
     /// Makes one round of progress for a caller that is not waiting. An error does not cut the round short: the first
@@ -364,6 +375,9 @@ impl<A: Adapter, S> Session<A, S> {
         count(engine.run_ready(state));
         count(engine.outbox.flush(adapter));
         count(engine.run_ready(state));
+        if self.environment.timeout.is_some() {
+            self.count_for_timeouts();
+        }
         done
     }
 
@@ -415,9 +429,11 @@ impl<A: Adapter, S> Session<A, S> {
             return Ok(true);
         }
         self.noticed = losses;
-        let Self { state, engine, .. } = self;
         for task in lost {
+            let Self { state, engine, .. } = self;
             engine.lose(state, task);
+            // Without an error handler, the calls that need the task report its loss.
+            let _ = self.report(AdapterError::PeerLost { task }.into());
         }
         self.end_call(Next::Nothing);
         Ok(true)
@@ -443,8 +459,15 @@ impl<A: Adapter, S> Session<A, S> {
     /// Wakes the threads of this task that sleep in a wait. Call it after changing state that they wait for.
     pub fn wake(&self) {
         if self.sleeping != 0 {
-            self.bell.ring();
+            self.wake_sleepers();
         }
+    }
+
+    #[cold]
+    fn wake_sleepers(&self) {
+        self.bell.ring();
+        let all = self.terminated || self.engine.discards || self.trouble.is_some();
+        self.engine.outbox.counters.wake_waiters(all);
     }
 
     /// How often a process outside the job has asked for this task's queues.
@@ -462,33 +485,10 @@ impl<A: Adapter, S> Session<A, S> {
     pub fn parts(&mut self) -> (&mut S, &mut Outbox<S>) {
         (&mut self.state, &mut self.engine.outbox)
     }
-
-    /// Makes a counter with value 0. Tasks that make their counters in the same order know each other's.
-    pub fn counter(&mut self) -> CounterId {
-        self.engine.outbox.counters.add()
-    }
-
-    /// Sets a counter (LAPI_Setcntr).
-    ///
-    /// # Errors
-    /// [`LapiError::CntrNull`] if there is no such counter.
-    pub fn setcntr(&mut self, counter: CounterId, value: i64) -> Result<(), LapiError> {
-        *self.engine.outbox.counters.value(counter)? = value;
-        self.wake();
-        Ok(())
-    }
-
-    /// Reads a counter without progress (LAPI_Getcntr).
-    ///
-    /// # Errors
-    /// [`LapiError::CntrNull`] if there is no such counter.
-    pub fn getcntr(&mut self, counter: CounterId) -> Result<i64, LapiError> {
-        Ok(*self.engine.outbox.counters.value(counter)?)
-    }
 }
 
 /// Whether clients may use this index of the handler table.
-fn check_index(index: usize) -> Result<(), LapiError> {
+pub(crate) fn check_index(index: usize) -> Result<(), LapiError> {
     if (1..MAX_HANDLERS).contains(&index) {
         Ok(())
     } else {
@@ -498,9 +498,10 @@ fn check_index(index: usize) -> Result<(), LapiError> {
 
 impl<A: Adapter, S> Drop for Session<A, S> {
     /// Waits for completion handlers and ends all registrations before the client's state is dropped, which may own the
-    /// buffers. A fork has neither the completion thread nor the job's memory.
+    /// buffers. A fork has neither the threads nor the job's memory.
     fn drop(&mut self) {
         if self.process.is_fork() {
+            std::mem::forget(self.notification.take());
             return self.engine.forget_thread();
         }
         self.engine.join_thread();

@@ -1,6 +1,6 @@
-//! System calls that rustix does not offer, prefetches, and sizes of caches.
+//! System calls that rustix does not offer, prefetches, sizes of caches, and the number of threads.
 //!
-//! Used by [`crate::adapters`], and by [`crate::region`] and [`crate::copy`] on their behalf.
+//! Used by [`crate::adapters`], by [`crate::region`] and [`crate::copy`] on their behalf, and by [`crate::nopoll`].
 //!
 //! - SC1: `process_vm_readv` writes only into the local vector, at most its length, and `process_vm_writev` only reads
 //!   it. A bad remote address is an error, never a fault.
@@ -32,6 +32,11 @@ pub(crate) fn process_vm_writev(pid: i32, addr: u64, from: SendRegion) -> io::Re
     // allows writes there until the slice is counted as written (U2); the seal beside the address proves that it is the
     // one that process published (U5).
     moved(unsafe { libc::process_vm_writev(pid, &local, 1, &remote, 1, 0) }, from.len())
+}
+
+/// Whether the calling thread is known to be the only one of its process.
+pub(crate) fn is_only_thread() -> bool {
+    std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1)
 }
 
 /// Describes memory of another process for these calls.

@@ -43,6 +43,8 @@ const PUT_REFUSED: u8 = 20;
 const RMW: u8 = 21;
 const RMW_DONE: u8 = 22;
 const RMW_REFUSED: u8 = 23;
+const ADDRESS: u8 = 40;
+const RESUME: u8 = 41;
 
 /// Why a packet was refused. There is one variant for each violation, and a test for each variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -134,6 +136,10 @@ pub(crate) enum Packet<'a> {
     FenceAck,
     /// One round of the dissemination barrier.
     Barrier { round: u8 },
+    /// The sender's value in a collective exchange of addresses.
+    Address { value: u64 },
+    /// The sender has purged and resumed the receiver, and has sent nothing after that.
+    Resume,
 }
 
 // A short head belongs to a message that is one packet, with one word of user header and no counters. Most messages are
@@ -258,6 +264,11 @@ impl Packet<'_> {
             Packet::Fence => head.base(FENCE, 0, 0, 0),
             Packet::FenceAck => head.base(FENCE_ACK, 0, 0, 0),
             Packet::Barrier { round } => head.base(BARRIER, round, 0, 0),
+            Packet::Address { value } => {
+                head.base(ADDRESS, 0, 0, 0);
+                head.field(value);
+            }
+            Packet::Resume => head.base(RESUME, 0, 0, 0),
         }
         head
     }
@@ -350,6 +361,8 @@ pub(crate) fn decode(head: &[u8], body: usize) -> Result<Packet<'_>, WireError> 
         FENCE => Packet::Fence,
         FENCE_ACK => Packet::FenceAck,
         BARRIER => Packet::Barrier { round: handler },
+        ADDRESS => Packet::Address { value: reader.u64()? },
+        RESUME => Packet::Resume,
         _ => return Err(WireError::UnknownKind(first)),
     };
     if announced {
@@ -443,6 +456,8 @@ mod tests {
                 Packet::Fence,
                 Packet::FenceAck,
                 Packet::Barrier { round },
+                Packet::Address { value: key },
+                Packet::Resume,
             ] {
                 let head = packet.encode();
                 prop_assert_eq!(decode(head.bytes(), 0), Ok(packet));

@@ -16,8 +16,8 @@ use transport_lapi::{
 
 use support::buffers::{Landing, pattern, source};
 use support::frames::{
-    BARRIER, BODY, COMPLETE, COUNTERS, FENCE, FENCE_ACK, FIRST, GET_DATA, GET_REFUSED, GET_REQUEST,
-    GET_SHARE, Head, SINGLE, number, received,
+    ADDRESS, BARRIER, BODY, COMPLETE, COUNTERS, FENCE, FENCE_ACK, FIRST, GET_DATA, GET_REFUSED,
+    GET_REQUEST, GET_SHARE, Head, RESUME, SINGLE, number, received,
 };
 use support::job::Kind;
 
@@ -463,6 +463,40 @@ fn barrier_rounds_that_do_not_exist() {
     for round in [16, 17, 255] {
         scene.expect(&Head::new(BARRIER, round, 0), &[], Violation::BarrierRound { round });
     }
+    scene.expect_service();
+}
+
+/// A task may be one collective call ahead of another one, not two. The values of later calls take the place of those
+/// that calls have taken.
+#[test]
+fn addresses_for_calls_that_cannot_have_begun() {
+    let mut scene = Scene::new();
+    let value = Head::new(ADDRESS, 0, 0).field(7);
+    for _ in 0..2 {
+        scene.packet(&value, &[]);
+        scene.progress();
+    }
+    scene.expect(&value, &[], Violation::EarlyAddress);
+    scene.expect(&value, &[1], WireError::UnexpectedBody { kind: ADDRESS, len: 1 });
+    let cut = Head::new(ADDRESS, 0, 0);
+    scene.expect(&cut, &[], WireError::Truncated { len: 8, needed: 16 });
+    scene.expect_service();
+}
+
+/// Whoever resumes a task that was not purged, or does so repeatedly, has no effect.
+#[test]
+fn resumptions_that_nobody_needs() {
+    let mut scene = Scene::new();
+    for _ in 0..3 {
+        scene.packet(&Head::new(RESUME, 0, 0), &[]);
+        scene.progress();
+    }
+    scene.expect_service();
+    scene.context.session().unwrap().purge_totask(1).unwrap();
+    scene.packet(&Head::new(RESUME, 0, 0).field(1), &[]);
+    scene.packet(&Head::new(99, 0, 0), &[]);
+    scene.progress();
+    scene.context.session().unwrap().resume_totask(1).unwrap();
     scene.expect_service();
 }
 

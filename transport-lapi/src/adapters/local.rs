@@ -198,6 +198,10 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         self.port.stores_past_caches(target)
     }
 
+    fn packets(&self) -> Option<(u64, u64)> {
+        Some(self.port.packets())
+    }
+
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
         self.reach.kind().is_some().then_some(self)
     }

@@ -220,6 +220,13 @@ impl Port {
         self.targets[target as usize].producer.stores_past_caches()
     }
 
+    /// See [`crate::adapter::Adapter::packets`]. The positions of the rings are these counts.
+    pub(crate) fn packets(&self) -> (u64, u64) {
+        let sent = self.targets.iter().map(|target| u64::from(target.producer.position()));
+        let received = self.origins.iter().map(|origin| u64::from(origin.ring.position()));
+        (sent.sum(), received.sum())
+    }
+
     /// Counts a piece of a long message that this task has copied itself: that is progress, too.
     pub(crate) fn moved(&self) {
         // Every task has a ring from itself at least.

@@ -189,6 +189,10 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.stores_past_caches(target)
     }
 
+    fn packets(&self) -> Option<(u64, u64)> {
+        self.inner.packets()
+    }
+
     fn withdraw(&mut self) -> bool {
         self.held.iter_mut().for_each(VecDeque::clear);
         self.gets.clear();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-use crate::adapter::{AdapterError, TaskId};
+use crate::adapter::TaskId;
 use crate::amsend::{Outgoing, check_target};
 use crate::error::{LapiError, Violation};
 use crate::handler::Next;
@@ -226,7 +226,7 @@ impl<S> Outbox<S> {
             None => Packet::RmwRefused { ticket },
         };
         self.push(origin, Outgoing::Control(answer));
-        result.map(drop).ok_or(Violation::Unregistered { what: "read-modify-write" })
+        result.map(drop).ok_or(Violation::UnregisteredRmw)
     }
 
     /// Ends a read-modify-write with its result, or with `None` if the target refused it.
@@ -245,7 +245,7 @@ impl<S> Outbox<S> {
                     // The action, or the lock, orders a load of it.
                     prev.store(value as i64, Ordering::Relaxed);
                 }
-                self.follow(next);
+                self.follow_from(target, next);
             }
             None => {
                 let violation = Violation::RmwRefused;
@@ -259,7 +259,9 @@ impl<S> Outbox<S> {
     pub(crate) fn lose_rmws(&mut self, lost: TaskId) {
         for ticket in self.rmws.numbers(|pending| pending.target == lost) {
             if let Some(pending) = self.rmws.remove(ticket) {
-                self.fail(pending.next, AdapterError::PeerLost { task: lost }.into());
+                if let Err(error) = self.check_lost(lost) {
+                    self.fail(pending.next, error);
+                }
             }
         }
     }

@@ -74,7 +74,7 @@ impl<S> Engine<S> {
             Request::Put { key, offset } => {
                 let held = self.outbox.regions.hold(key, offset, len);
                 let into = held.map(|region| Sink::Span(region).truncated(len as usize));
-                self.put_into(origin, key, into, "put").map_err(peer)
+                self.put_into(origin, key, into).map_err(peer)
             }
             Request::Putv { key, vector } => {
                 let vector = vector.or_else(|| self.ahead.take(origin));
@@ -84,7 +84,7 @@ impl<S> Engine<S> {
                 let into = vector.filter(|vector| vector.size() == Some(len)).and_then(|vector| {
                     vector.scatter_at(End::Target, self.outbox.regions.hold(key, 0, 0)?).ok()
                 });
-                self.put_into(origin, key, into, "put by vector").map_err(peer)
+                self.put_into(origin, key, into).map_err(peer)
             }
             Request::Getv { key, ticket, vector } => {
                 let vector = vector.or_else(|| self.ahead.take(origin));
@@ -94,7 +94,7 @@ impl<S> Engine<S> {
                 let Some(source) = source.filter(|source| !source.is_empty()) else {
                     let refusal = Packet::GetRefused { ticket };
                     self.outbox.push(origin, Outgoing::Control(refusal));
-                    return Err(peer(Violation::Unregistered { what: "get by vector" }));
+                    return Err(peer(Violation::UnregisteredGetv));
                 };
                 let len = source.len() as u64;
                 let key = self.outbox.regions.add_part(key, source);
@@ -114,13 +114,12 @@ impl<S> Engine<S> {
         origin: TaskId,
         key: u64,
         into: Option<Sink>,
-        what: &'static str,
     ) -> Result<Option<Destination>, Violation> {
         match into {
             Some(into) => Ok(Some(Destination { into, key })),
             None => {
                 self.outbox.push(origin, Outgoing::Control(Packet::PutRefused));
-                Err(Violation::Unregistered { what })
+                Err(Violation::UnregisteredPut)
             }
         }
     }

@@ -234,7 +234,7 @@ impl<A: Adapter, S> Session<A, S> {
         if target_counter.is_none() && completion.is_none() && matches!(on_origin, Next::Nothing) {
             return Ok(Sent::Now);
         }
-        outbox.counters.count_on_wire(CounterId::on_wire(completion));
+        outbox.counters.count_from(CounterId::on_wire(completion), target);
         self.count_at(target, target_counter);
         self.end_call(on_origin);
         Ok(Sent::Now)

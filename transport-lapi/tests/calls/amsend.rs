@@ -416,12 +416,12 @@ fn queries_describe_the_task_and_its_limits() {
             |_| (),
             move |context: &Arc<Context<Native, ()>>| {
                 let mut session = context.session().unwrap();
-                assert_eq!(session.qenv(Query::TaskId), u64::from(context.task()));
-                assert_eq!(session.qenv(Query::NumTasks), 3);
-                assert_eq!(session.qenv(Query::MaxUhdrSz), MAX_UHDR as u64);
-                assert_eq!(session.qenv(Query::MaxDataSz), isize::MAX as u64);
-                assert!(session.qenv(Query::MaxPktSz) >= ONE_SHOT as u64);
-                assert_eq!(session.qenv(Query::LocAddrtblSz), 256);
+                assert_eq!(session.qenv(Query::TaskId).unwrap(), u64::from(context.task()));
+                assert_eq!(session.qenv(Query::NumTasks).unwrap(), 3);
+                assert_eq!(session.qenv(Query::MaxUhdrSz).unwrap(), MAX_UHDR as u64);
+                assert_eq!(session.qenv(Query::MaxDataSz).unwrap(), isize::MAX as u64);
+                assert!(session.qenv(Query::MaxPktSz).unwrap() >= ONE_SHOT as u64);
+                assert_eq!(session.qenv(Query::LocAddrtblSz).unwrap(), 256);
                 let steps: Vec<_> = session.steps(8).iter().map(|step| step.bytes).collect();
                 assert!(steps.len() > 2 && steps.is_sorted() && steps.contains(&ONE_SHOT));
                 let name = if kind == Kind::Threads { "threads" } else { "shm" };

@@ -290,7 +290,7 @@ fn puts_into_other_memory_are_refused() {
                 let call = Put { on_origin, cmpl_cntr: Some(completion), ..call };
                 let _ = origin.session().unwrap().put(call).unwrap();
                 let at_owner = owner.wait(|_| None::<()>).unwrap_err();
-                let violation = Violation::Unregistered { what: "put" };
+                let violation = Violation::UnregisteredPut;
                 let expected = matches!(
                     at_owner, LapiError::Peer { origin: 0, violation: found } if found == violation
                 );

@@ -169,7 +169,7 @@ fn other_variables_are_refused() {
                 LapiError::Peer { violation, .. } => Some(violation),
                 _ => None,
             });
-            let unregistered = Violation::Unregistered { what: "read-modify-write" };
+            let unregistered = Violation::UnregisteredRmw;
             assert_eq!(violations, [unregistered, Violation::RmwRefused].map(Some), "{kind:?}");
             assert_eq!(origin.session().unwrap().getcntr(counter).unwrap(), 0);
             assert_eq!(landing.contents(REGION).0, [0; REGION], "{kind:?}");

@@ -34,6 +34,10 @@ pub const RMW: u8 = 21;
 pub const RMW_DONE: u8 = 22;
 /// Refuses a read-modify-write.
 pub const RMW_REFUSED: u8 = 23;
+/// A value of a collective exchange of addresses.
+pub const ADDRESS: u8 = 40;
+/// The packet by which a task resumes another one.
+pub const RESUME: u8 = 41;
 /// The flag for counters.
 pub const COUNTERS: u8 = 0x80;
 

@@ -29,7 +29,7 @@ fn requests_that_do_not_exist() {
     // Words that were sent ahead and are no vector.
     scene.packet(&request(SINGLE, 0, &[4]), &99_u64.to_le_bytes());
     scene.progress();
-    let unregistered = Violation::Unregistered { what: "put by vector" };
+    let unregistered = Violation::UnregisteredPut;
     scene.expect(&request(SINGLE, 0, &[2, 0, 0]), pattern(1, 8), unregistered);
     scene.expect(&request(SINGLE, 0, &[4]), &[1, 2, 3], Violation::UnknownRequest);
     scene.expect_service();
@@ -52,14 +52,14 @@ fn places_outside_of_registered_memory() {
         (key + (1 << 32), 0),
         (u64::MAX, 0),
     ] {
-        let unregistered = Violation::Unregistered { what: "put" };
+        let unregistered = Violation::UnregisteredPut;
         scene.expect(&request(SINGLE, 0, &[1, key, offset]), pattern(1, 8), unregistered);
         scene.expect(&request(FIRST, 1, &[1, key, offset]), pattern(1, 10_000), unregistered);
         scene.packet(&Head::new(BODY, 0, 1).field(10_000), pattern(1, 10_000));
         scene.progress();
         let add = [key, offset, 1, 0];
         let head = add.iter().fold(Head::new(RMW, 4, 5), |head, &word| head.field(word));
-        let unregistered = Violation::Unregistered { what: "read-modify-write" };
+        let unregistered = Violation::UnregisteredRmw;
         scene.expect(&head, &[], unregistered);
     }
     for vector in [
@@ -72,17 +72,17 @@ fn places_outside_of_registered_memory() {
         &[1, 0, 3],
     ] {
         let words: Vec<u64> = [2, key, 0].into_iter().chain(vector.iter().copied()).collect();
-        let unregistered = Violation::Unregistered { what: "put by vector" };
+        let unregistered = Violation::UnregisteredPut;
         scene.expect(&request(SINGLE, 0, &words), pattern(1, 8), unregistered);
         let words: Vec<u64> = [3, key, 7].into_iter().chain(vector.iter().copied()).collect();
         if vector[..] == [1, 0, 4, 0, 4] || vector[..] == [1, 0, 3] {
             continue;
         }
-        let unregistered = Violation::Unregistered { what: "get by vector" };
+        let unregistered = Violation::UnregisteredGetv;
         scene.expect(&request(SINGLE, 0, &words), &[], unregistered);
     }
     let unknown = [key, 0, 1, 0].iter().fold(Head::new(RMW, 9, 5), |head, &word| head.field(word));
-    scene.expect(&unknown, &[], Violation::Unregistered { what: "read-modify-write" });
+    scene.expect(&unknown, &[], Violation::UnregisteredRmw);
     assert!(landing.holds(&[]), "nothing was written");
     scene.expect_service();
 }
