@@ -1,0 +1,156 @@
+//! Exchanges of one word between all tasks of the job, and the barrier made of them. Tasks use them to begin: to tell
+//! each other the names of endpoints, and to wait until everybody has set handlers, tags and segments.
+//!
+//! Every task sends its word to every other task, and waits until it has a word of each. A task can be one exchange
+//! ahead of another one, since that one has sent its word and not yet taken those of the others; it cannot be two
+//! ahead. So at most two words of a task wait here.
+
+use std::collections::VecDeque;
+
+use transport_lapi::adapter::Adapter;
+use transport_lapi::{Source, TaskId};
+
+use crate::bundle::{Bundle, Endpoint};
+use crate::error::Error;
+use crate::message::Args;
+use crate::name::{EndpointName, Tag};
+use crate::packet::{Header, Kind, Ticket};
+
+/// The words that have arrived and belong to exchanges that this task has not ended.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    words: Vec<VecDeque<u64>>,
+    /// Whether a bundle of this task is in an exchange.
+    busy: bool,
+}
+
+impl Exchange {
+    pub fn new(num_tasks: usize) -> Self {
+        Self { words: vec![VecDeque::new(); num_tasks], busy: false }
+    }
+
+    /// Keeps the word of a task. Returns whether that task may have sent it already.
+    pub fn arrived(&mut self, origin: TaskId, word: u64) -> bool {
+        let words = &mut self.words[origin as usize];
+        let is_right = words.len() < 2;
+        if is_right {
+            words.push_back(word);
+        }
+        is_right
+    }
+
+    fn is_complete(&self) -> bool {
+        self.words.iter().all(|words| !words.is_empty())
+    }
+
+    /// Takes the words of the earliest exchange, if all have arrived.
+    fn take(&mut self) -> Option<Vec<u64>> {
+        if !self.is_complete() {
+            return None;
+        }
+        Some(self.words.iter_mut().filter_map(VecDeque::pop_front).collect())
+    }
+}
+
+impl<A: Adapter> Bundle<A> {
+    /// Gives every task the words of all tasks, in the order of the tasks. Every task calls it; it handles messages of
+    /// this bundle while it waits. It is an extension of AM-2, like the following calls.
+    ///
+    /// # Errors
+    /// [`Error::ExchangeInUse`] while another bundle of this task is in an exchange; [`Error::NotSent`]; those of
+    /// [`Bundle::poll`]. After an error in the middle of an exchange the tasks no longer agree on the number of exchanges.
+    pub fn exchange(&mut self, word: u64) -> Result<Vec<u64>, Error> {
+        let mut session = self.core.session()?;
+        if std::mem::replace(&mut session.state.exchange.busy, true) {
+            return Err(Error::ExchangeInUse { task: self.core.task() });
+        }
+        drop(session);
+        let outcome = self.exchange_words(word);
+        self.core.session()?.state.exchange.busy = false;
+        outcome
+    }
+
+    fn exchange_words(&mut self, word: u64) -> Result<Vec<u64>, Error> {
+        let header = Header {
+            kind: Kind::Exchange,
+            handler: 0,
+            source: 0,
+            dest: 0,
+            ticket: Ticket::default(),
+            len: 0,
+            tag: Tag(word),
+            offset: 0,
+        };
+        for task in (0..self.core.num_tasks()).filter(|task| *task != self.core.task()) {
+            let mut session = self.core.session()?;
+            crate::task::send(&mut session, task, &header, &Args::default(), Source::EMPTY)
+                .map_err(|cause| Error::NotSent {
+                    name: EndpointName { task, number: 0 },
+                    cause,
+                })?;
+        }
+        let own = self.core.task();
+        self.core.session()?.state.exchange.arrived(own, word);
+        loop {
+            let handled = self.poll()?;
+            if let Some(words) = self.core.session()?.state.exchange.take() {
+                return Ok(words);
+            }
+            if handled == 0 {
+                self.wait_until(|state| state.exchange.is_complete())?;
+            }
+        }
+    }
+
+    /// Waits until every task has called it, and handles messages of this bundle meanwhile. Call it after handlers,
+    /// tags, segments and translations have been set, and before the first request; and once more before the task
+    /// frees what others may still send to.
+    ///
+    /// # Errors
+    /// Those of [`Bundle::exchange`].
+    pub fn barrier(&mut self) -> Result<(), Error> {
+        self.exchange(0).map(drop)
+    }
+
+    /// Returns the name of one endpoint of each task, in the order of the tasks. Every task calls it with its own.
+    ///
+    /// # Errors
+    /// [`Error::UnknownEndpoint`]; those of [`Bundle::exchange`].
+    pub fn exchange_names(&mut self, endpoint: Endpoint) -> Result<Vec<EndpointName>, Error> {
+        let own = self.name(endpoint)?;
+        let words = self.exchange(own.to_bits())?;
+        // The task is known anyway; of a peer's word only the number counts.
+        let name =
+            |(task, word): (usize, u64)| EndpointName { task: task as TaskId, number: word as u16 };
+        Ok(words.into_iter().enumerate().map(name).collect())
+    }
+
+    /// Leaves the job: waits until every task has called it, and until the handlers of all messages of this bundle have
+    /// run, here and at their receivers. Call it last; then the task may end, or terminate AM-2.
+    ///
+    /// # Errors
+    /// Those of [`Bundle::exchange`]; [`Error::Transport`].
+    pub fn leave(&mut self) -> Result<(), Error> {
+        // Packets of one task arrive in the order of sending. So after the first barrier all requests are here, after
+        // the second one all answers to them, and after the third one all answers that were returned.
+        for _ in 0..3 {
+            self.barrier()?;
+            self.drain()?;
+        }
+        self.core.leave()
+    }
+
+    /// Handles messages until none waits, complete or not.
+    fn drain(&mut self) -> Result<(), Error> {
+        let numbers = self.numbers();
+        loop {
+            let handled = self.poll()?;
+            if self.core.session()?.state.is_drained(&numbers) {
+                return Ok(());
+            }
+            if handled == 0 {
+                self.wait_until(|_| false)?;
+            }
+        }
+    }
+}
