@@ -3,7 +3,8 @@
 mod support;
 
 use am2::{
-    Am, BundleKind, Code, EndpointName, Error, MAX_BUNDLES, MAX_OUTSTANDING, MAX_TRANSLATIONS, Tag,
+    Am, Bundle, BundleKind, Code, Endpoint, EndpointName, Error, MAX_BUNDLES, MAX_OUTSTANDING,
+    MAX_TRANSLATIONS, Tag,
 };
 use support::{Log, Node, run, until};
 
@@ -35,23 +36,43 @@ fn a_clone_is_one_more_init_and_the_last_end_terminates() {
     }
 }
 
-/// The endpoints are freed although their bundles are left, so a peer's requests come back.
-#[test]
-fn termination_frees_endpoints() {
-    run(2, |am| {
-        let mut node = Node::connect(&am.clone(), 4, 0, |bundle, endpoint| {
+/// Two tasks in this thread, each with a bundle and an endpoint that maps the other one at index 0.
+fn two() -> [(Am, Bundle, Endpoint); 2] {
+    let ams = Am::in_process(2).unwrap();
+    let tasks: Vec<_> = ams
+        .into_iter()
+        .map(|am| {
+            let mut bundle = am.allocate_bundle(BundleKind::Sequential).unwrap();
+            let endpoint = bundle.allocate_endpoint().unwrap();
+            let peer = EndpointName::from_bits(u64::from(1 - am.task()) << 16).unwrap();
+            bundle.map(endpoint, 0, peer, Tag::ALL).unwrap();
+            bundle.set_tag(endpoint, Tag::ALL).unwrap();
             bundle.set_handler(endpoint, 1, |_, _| {}).unwrap();
-        });
-        if am.task() == 0 {
-            node.short(1, 1, &[]).unwrap();
-            let returned = node.returned.await_in(&mut node.bundle, 1);
-            assert_eq!(returned[0].0.status, am2::Status::Unreachable);
-        } else {
-            // The request arrives in the barrier of the transport's own, which does not run handlers.
-            node.bundle.free_endpoint(node.endpoint).unwrap();
-        }
-        node.bundle.leave().unwrap();
-    });
+            bundle.set_expected_resources(endpoint, 4).unwrap();
+            (am, bundle, endpoint)
+        })
+        .collect();
+    tasks.try_into().ok().unwrap()
+}
+
+/// A request that waits at an endpoint comes back when the endpoint is freed, in whatever way.
+#[test]
+fn freeing_sends_back_what_waits() {
+    let ways: [fn(Am, Bundle, Endpoint); 3] = [
+        |_, mut bundle, endpoint| bundle.free_endpoint(endpoint).unwrap(),
+        |_, bundle, _| drop(bundle),
+        |am, _bundle, _| assert!(am.terminate()),
+    ];
+    for free in ways {
+        let [(_am, mut sender, from), (am, bundle, to)] = two();
+        let log = Log::new();
+        let returned = log.clone();
+        sender.set_return_handler(from, move |_, message| returned.push(message.status)).unwrap();
+        sender.request_short(from, 0, 1, &[]).unwrap();
+        am.allocate_bundle(BundleKind::Sequential).unwrap().poll().unwrap();
+        free(am, bundle, to);
+        assert_eq!(log.await_in(&mut sender, 1), [am2::Status::Unreachable]);
+    }
 }
 
 #[test]
@@ -305,12 +326,10 @@ fn an_accepted_message_keeps_its_segment() {
                 })
                 .unwrap();
         });
-        // A bundle without endpoints receives for all of them, and handles nothing of the others.
-        let mut other = am.allocate_bundle(BundleKind::Sequential).unwrap();
         if am.task() == 0 {
             node.long(1, 1, 90, &[7; 10], &[]).unwrap();
         }
-        other.barrier().unwrap();
+        node.quiet.barrier().unwrap();
         if am.task() == 1 {
             let busy = node.bundle.take_segment(node.endpoint).unwrap_err();
             assert!(matches!(busy, Error::SegmentInUse { .. }));

@@ -148,16 +148,15 @@ fn an_endpoint_that_was_freed() {
     const EXPECTED: &[(Status, Opcode, u8)] = &every_shape(Status::Unreachable, 1);
     run(2, |am| {
         let mut node = pair(am, 1 << 16);
-        let mut other = am.allocate_bundle(BundleKind::Sequential).unwrap();
         if am.task() == 0 {
             // One request waits at the endpoint when it is freed.
             node.short(1, 1, &[]).unwrap();
         }
-        other.barrier().unwrap();
+        node.quiet.barrier().unwrap();
         if am.task() == 1 {
             node.bundle.free_endpoint(node.endpoint).unwrap();
         }
-        other.barrier().unwrap();
+        node.quiet.barrier().unwrap();
         if am.task() == 0 {
             each_shape(&mut node, 1);
             let returned = node.returned.await_in(&mut node.bundle, 4);
@@ -253,15 +252,14 @@ fn the_default_handler_zero_panics_and_says_why() {
 fn a_task_that_is_lost() {
     run_with_bells(2, |am, bell| {
         let mut node = pair(am, 0);
-        let mut other = am.allocate_bundle(BundleKind::Sequential).unwrap();
         if am.task() == 1 {
-            other.barrier().unwrap();
+            node.quiet.barrier().unwrap();
             bell.declare_lost();
             return;
         }
         node.short(1, 1, &[]).unwrap();
         node.medium(1, 1, &[0; 100], &[]).unwrap();
-        other.barrier().unwrap();
+        node.quiet.barrier().unwrap();
         let returned = node.returned.await_in(&mut node.bundle, 2);
         assert!(returned.iter().all(|(message, _)| message.status == Status::Unreachable));
         assert_eq!(returned[1].0.opcode, Opcode::RequestMedium);

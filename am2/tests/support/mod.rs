@@ -114,10 +114,13 @@ pub struct Node {
     pub endpoint: Endpoint,
     pub names: Vec<EndpointName>,
     pub returned: Log<(Returned, EndpointName)>,
+    /// A bundle without endpoints: it receives messages of all endpoints, and handles none.
+    pub quiet: Bundle,
 }
 
 impl Node {
-    /// Makes the endpoint with a segment of `segment` bytes. `prepare` sets handlers. Ends with a barrier.
+    /// Makes the endpoint with a segment of `segment` bytes. `prepare` sets handlers. Ends with a barrier;
+    /// no message is handled before the test does so.
     pub fn connect(
         am: &Am,
         depth: usize,
@@ -141,8 +144,9 @@ impl Node {
             .unwrap();
         prepare(&mut bundle, endpoint);
         bundle.set_expected_resources(endpoint, depth).unwrap();
-        bundle.barrier().unwrap();
-        Self { bundle, endpoint, names, returned }
+        let mut quiet = am.allocate_bundle(BundleKind::Sequential).unwrap();
+        quiet.barrier().unwrap();
+        Self { bundle, endpoint, names, returned, quiet }
     }
 
     /// Sends a short request.
