@@ -251,16 +251,7 @@ impl Port {
 
 /// The completion of a message of several packets. `info` consists of the endpoint's number and the entry's.
 fn finished(state: &mut State, _: &mut Outbox<State>, info: u64, outcome: Result<(), LapiError>) {
-    let (number, id) = ((info >> 48) as u16, info & ((1 << 48) - 1));
-    let Some(port) = state.port(number) else { return };
-    match outcome {
-        Ok(()) => port.queue.finish(id),
-        Err(_) => {
-            if let Some(entry) = port.queue.remove(id) {
-                port.give_up(&entry);
-            }
-        }
-    }
+    state.finish((info >> 48) as u16, info & ((1 << 48) - 1), outcome.is_ok());
 }
 
 #[cfg(test)]

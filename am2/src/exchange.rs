@@ -131,6 +131,7 @@ impl<A: Adapter> Bundle<A> {
     /// # Errors
     /// Those of [`Bundle::exchange`]; [`Error::Transport`].
     pub fn leave(&mut self) -> Result<(), Error> {
+        self.core.begin_to_leave();
         // Packets of one task arrive in the order of sending. So after the first barrier all requests are here, after
         // the second one all answers to them, and after the third one all answers that were returned.
         for _ in 0..3 {
@@ -152,5 +153,35 @@ impl<A: Adapter> Bundle<A> {
                 self.wait_until(|_| false)?;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Am, BundleKind, Code};
+
+    #[test]
+    fn a_task_takes_part_in_one_exchange_at_a_time() {
+        let am = Am::in_process(1).unwrap().remove(0);
+        let mut bundle = am.allocate_bundle(BundleKind::Sequential).unwrap();
+        bundle.core.session().unwrap().state.exchange.busy = true;
+        let busy = bundle.barrier().unwrap_err();
+        assert!(matches!(busy, Error::ExchangeInUse { task: 0 }));
+        assert_eq!(busy.code(), Code::InUse);
+        bundle.core.session().unwrap().state.exchange.busy = false;
+        bundle.barrier().unwrap();
+    }
+
+    #[test]
+    fn an_exchange_needs_a_word_of_each_task() {
+        let mut exchange = Exchange::new(2);
+        assert!(exchange.arrived(1, 10) && exchange.arrived(1, 11));
+        assert!(!exchange.arrived(1, 12), "task 1 cannot have ended the first exchange");
+        assert_eq!(exchange.take(), None);
+        assert!(exchange.arrived(0, 20));
+        assert_eq!(exchange.take(), Some(vec![20, 10]));
+        assert_eq!(exchange.take(), None);
+        assert!(exchange.arrived(1, 12));
     }
 }

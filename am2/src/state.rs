@@ -161,6 +161,28 @@ impl State {
         })
     }
 
+    /// Ends a message of several packets: it is complete, or never will be.
+    pub fn finish(&mut self, number: u16, id: u64, is_complete: bool) {
+        let Some(port) = self.port(number) else { return };
+        if is_complete {
+            port.queue.finish(id);
+        } else if let Some(entry) = port.queue.remove(id) {
+            port.give_up(&entry);
+        }
+    }
+
+    /// Ends what was in progress with a lost task.
+    pub fn lose(&mut self, lost: TaskId) {
+        for port in self.ports.iter_mut().flatten() {
+            for entry in port.queue.forget_unfinished(lost) {
+                port.give_up(&entry);
+            }
+            for (peer, ticket, opcode, handler) in port.table.lose(lost) {
+                port.find_unreachable(peer, ticket, opcode, handler);
+            }
+        }
+    }
+
     /// Whether no message waits at one of these endpoints, ready or not.
     pub fn is_drained(&mut self, numbers: &[u16]) -> bool {
         numbers.iter().all(|&number| self.port(number).is_none_or(|port| port.queue.len() == 0))
@@ -214,14 +236,7 @@ pub(crate) fn send_outgoing(state: &mut State, outbox: &mut Outbox<State>, _: u6
     }
 }
 
-/// Ends what was in progress with a lost task. The transport runs it in the dispatcher.
+/// The transport runs it in the dispatcher for each lost task.
 pub(crate) fn on_loss(state: &mut State, _: &mut Outbox<State>, lost: TaskId) {
-    for port in state.ports.iter_mut().flatten() {
-        for entry in port.queue.forget_unfinished(lost) {
-            port.give_up(&entry);
-        }
-        for (peer, ticket, opcode, handler) in port.table.lose(lost) {
-            port.find_unreachable(peer, ticket, opcode, handler);
-        }
-    }
+    state.lose(lost);
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use transport_lapi::adapter::{Adapter, AdapterError};
-use transport_lapi::bootstrap::Control;
+use transport_lapi::bootstrap::control::{Control, MessageCounts};
 use transport_lapi::config::{ConfigError, Settings};
 use transport_lapi::wireup::{self, Joined, Native, WireupError};
 use transport_lapi::{Amsend, Context, LapiError, Options, SessionGuard, Source, TaskId};
@@ -107,6 +107,13 @@ impl<A: Adapter> Core<A> {
         match trouble {
             None => Ok(()),
             Some((origin, violation)) => Err(Error::Peer { origin, violation }),
+        }
+    }
+
+    /// The first step of [`crate::Bundle::leave`]: tells the launcher.
+    pub fn begin_to_leave(&self) {
+        if let Some(control) = &self.control {
+            control.leaving(MessageCounts::default());
         }
     }
 

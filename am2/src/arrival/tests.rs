@@ -331,6 +331,70 @@ fn answers_to_a_freed_endpoint_are_dropped() {
     assert!(state.outgoing.is_empty());
 }
 
+/// The number of the last entry in the queue of endpoint 0, for messages that arrive piece by piece.
+fn last_id(arrived: u64) -> u64 {
+    arrived - 1
+}
+
+#[test]
+fn a_message_that_is_still_arriving_holds_up_nothing() {
+    let mut state = state();
+    let long = Header { kind: Kind::Message(Opcode::RequestLong), len: 50, ..request() };
+    come(&mut state, &long, &[1; 50], false);
+    come(&mut state, &request(), &[], true);
+    assert!(state.has_ready(&[0]));
+    let first = state.port(0).unwrap().queue.take_ready().unwrap();
+    assert_eq!(first.header, request());
+    assert!(!state.has_ready(&[0]) && !state.is_drained(&[0]));
+    state.finish(0, last_id(1), true);
+    assert_eq!(state.port(0).unwrap().queue.take_ready().unwrap().header, long);
+    assert!(state.is_drained(&[0]));
+}
+
+/// A request that breaks off is forgotten; it no longer counts as one that waits.
+#[test]
+fn a_request_that_breaks_off() {
+    for is_lost in [false, true] {
+        let mut state = state();
+        let long = Header { kind: Kind::Message(Opcode::RequestLong), len: 50, ..request() };
+        come(&mut state, &long, &[1; 50], false);
+        let peer = EndpointName { task: 1, number: 5 };
+        assert_eq!(state.port(0).unwrap().table.peer(peer).unwrap().waiting, 1);
+        if is_lost {
+            state.lose(1)
+        } else {
+            state.finish(0, last_id(1), false)
+        }
+        assert_eq!(state.port(0).unwrap().table.peer(peer).unwrap().waiting, 0);
+        assert!(state.is_drained(&[0]));
+    }
+}
+
+/// A reply that breaks off makes its request come back.
+#[test]
+fn a_reply_that_breaks_off() {
+    for is_lost in [false, true] {
+        let mut state = state();
+        let ticket = state.port(0).unwrap().table.begin(3, Opcode::RequestShort, 33).unwrap();
+        let kind = Kind::Message(Opcode::ReplyMedium);
+        let reply = Header { kind, ticket, len: 50, ..request() };
+        come(&mut state, &reply, &[1; 50], false);
+        if is_lost {
+            state.lose(1)
+        } else {
+            state.finish(0, last_id(1), false)
+        }
+        let entry = state.port(0).unwrap().queue.take_ready().unwrap();
+        let opcode = Opcode::RequestShort;
+        assert_eq!(entry.header.kind, Kind::Returned { opcode, status: Status::Unreachable });
+        assert_eq!((entry.header.handler, entry.header.ticket), (33, ticket));
+        assert!(state.is_drained(&[0]), "it comes back once");
+        state.settle(entry, None);
+        let next = state.port(0).unwrap().table.begin(3, opcode, 9).unwrap();
+        assert_eq!(next.instance, ticket.instance, "and gives its credit back");
+    }
+}
+
 proptest! {
     /// Whatever arrives, nothing panics, and nothing outside the segment is needed.
     #[test]

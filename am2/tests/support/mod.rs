@@ -8,8 +8,9 @@ use std::thread;
 
 use am2::{Am, Bundle, BundleKind, Endpoint, EndpointName, Error, Returned, Tag};
 use mpj_harness::watch;
+use transport_lapi::Options;
 use transport_lapi::adapter::{Adapter, Doorbell};
-use transport_lapi::{Options, wireup};
+use transport_lapi::wireup::{self, Native};
 
 /// Declares its task lost if the task panics, so that the others fail too instead of waiting.
 struct Alarm(Arc<dyn Doorbell>);
@@ -38,11 +39,21 @@ pub fn run_with_bells<R: Send + 'static>(
     num_tasks: usize,
     body: impl Fn(&Am, &dyn Doorbell) -> R + Send + Sync + 'static,
 ) -> Vec<R> {
+    let adapters = wireup::in_process(num_tasks, 1).expect("memory suffices");
+    run_over(adapters.into_iter().flatten().collect(), body)
+}
+
+/// [`run_with_bells`] over these adapters.
+pub fn run_over<A: Adapter, R: Send + 'static>(
+    adapters: Vec<A>,
+    body: impl Fn(&Am<A>, &dyn Doorbell) -> R + Send + Sync + 'static,
+) -> Vec<R>
+where
+    A: 'static,
+{
     watch(move || {
-        let adapters = wireup::in_process(num_tasks, 1).expect("memory suffices");
         let tasks: Vec<_> = adapters
             .into_iter()
-            .flatten()
             .map(|adapter| {
                 let bell = adapter.doorbell();
                 (bell, Am::init(adapter, Options::default()).expect("the job is sound"))
@@ -50,7 +61,7 @@ pub fn run_with_bells<R: Send + 'static>(
             .collect();
         thread::scope(|scope| {
             let body = &body;
-            let start = |(bell, am): &(Arc<dyn Doorbell>, Am)| {
+            let start = |(bell, am): &(Arc<dyn Doorbell>, Am<A>)| {
                 let (bell, am) = (Arc::clone(bell), am.clone());
                 scope.spawn(move || {
                     let alarm = Alarm(bell);
@@ -93,14 +104,14 @@ impl<T: Clone> Log<T> {
     }
 
     /// Handles messages until there are `count` items, and takes them.
-    pub fn await_in(&self, bundle: &mut Bundle, count: usize) -> Vec<T> {
+    pub fn await_in<A: Adapter>(&self, bundle: &mut Bundle<A>, count: usize) -> Vec<T> {
         until(bundle, || self.len() >= count);
         self.take()
     }
 }
 
 /// Handles messages until `condition` holds.
-pub fn until(bundle: &mut Bundle, mut condition: impl FnMut() -> bool) {
+pub fn until<A: Adapter>(bundle: &mut Bundle<A>, mut condition: impl FnMut() -> bool) {
     while !condition() {
         if bundle.poll().unwrap() == 0 {
             thread::yield_now();
@@ -109,23 +120,23 @@ pub fn until(bundle: &mut Bundle, mut condition: impl FnMut() -> bool) {
 }
 
 /// One task's endpoint, connected to those of all tasks: index `i` is mapped to the endpoint of task `i`.
-pub struct Node {
-    pub bundle: Bundle,
+pub struct Node<A: Adapter = Native> {
+    pub bundle: Bundle<A>,
     pub endpoint: Endpoint,
     pub names: Vec<EndpointName>,
     pub returned: Log<(Returned, EndpointName)>,
     /// A bundle without endpoints: it receives messages of all endpoints, and handles none.
-    pub quiet: Bundle,
+    pub quiet: Bundle<A>,
 }
 
-impl Node {
+impl<A: Adapter> Node<A> {
     /// Makes the endpoint with a segment of `segment` bytes. `prepare` sets handlers. Ends with a barrier;
     /// no message is handled before the test does so.
     pub fn connect(
-        am: &Am,
+        am: &Am<A>,
         depth: usize,
         segment: usize,
-        prepare: impl FnOnce(&mut Bundle, Endpoint),
+        prepare: impl FnOnce(&mut Bundle<A>, Endpoint),
     ) -> Self {
         let mut bundle = am.allocate_bundle(BundleKind::Sequential).unwrap();
         let endpoint = bundle.allocate_endpoint().unwrap();
