@@ -370,6 +370,18 @@ fn a_request_that_breaks_off() {
     }
 }
 
+#[test]
+fn outstanding_requests_to_a_lost_task_come_back() {
+    let mut state = state();
+    let ticket = state.port(0).unwrap().table.begin(3, Opcode::RequestLong, 33).unwrap();
+    state.lose(1);
+    let entry = state.port(0).unwrap().queue.take_ready().unwrap();
+    let opcode = Opcode::RequestLong;
+    assert_eq!(entry.header.kind, Kind::Returned { opcode, status: Status::Unreachable });
+    assert_eq!((entry.header.handler, entry.header.ticket), (33, ticket));
+    assert!(state.is_drained(&[0]));
+}
+
 /// A reply that breaks off makes its request come back.
 #[test]
 fn a_reply_that_breaks_off() {

@@ -44,13 +44,10 @@ pub fn run_with_bells<R: Send + 'static>(
 }
 
 /// [`run_with_bells`] over these adapters.
-pub fn run_over<A: Adapter, R: Send + 'static>(
+pub fn run_over<A: Adapter + 'static, R: Send + 'static>(
     adapters: Vec<A>,
     body: impl Fn(&Am<A>, &dyn Doorbell) -> R + Send + Sync + 'static,
-) -> Vec<R>
-where
-    A: 'static,
-{
+) -> Vec<R> {
     watch(move || {
         let tasks: Vec<_> = adapters
             .into_iter()
