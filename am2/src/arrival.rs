@@ -116,7 +116,7 @@ impl State {
                 if let Some(peer) = self.port(header.dest).and_then(|port| port.table.peer(from)) {
                     peer.waiting += 1;
                 }
-                self.accept(from, header, args, opcode.shape(), message)
+                self.accept(from, header, args, opcode, message)
             }
         }
     }
@@ -141,7 +141,7 @@ impl State {
             port.table.end(header.ticket);
             return Ok(self.refuse(from, header, args, opcode, Status::ReplyRejected));
         }
-        Ok(self.accept(from, header, args, opcode.shape(), message))
+        Ok(self.accept(from, header, args, opcode, message))
     }
 
     fn returned(
@@ -160,6 +160,7 @@ impl State {
             let peer = port.table.peer(from).filter(|peer| peer.owed > 0);
             peer.ok_or(Violation::StrayReturn { number: from.number })?.owed -= 1;
         }
+        port.stats.returned += 1;
         port.queue.push(from, (header, args), Place::Nothing, true);
         Ok(())
     }
@@ -173,6 +174,9 @@ impl State {
         opcode: Opcode,
         status: Status,
     ) -> HeaderAction<Self> {
+        if let Some(port) = self.port(header.dest) {
+            port.stats.refused += 1;
+        }
         self.give_back(from, header, args, opcode, status);
         HeaderAction::Then(Next::Inline(send_outgoing, 0))
     }
@@ -183,13 +187,14 @@ impl State {
         from: EndpointName,
         header: Header,
         args: Args,
-        shape: Shape,
+        opcode: Opcode,
         message: &Arrival<'_>,
     ) -> HeaderAction<Self> {
         let len = header.len as usize;
         let Self { ports, spares, .. } = self;
         let port = ports[usize::from(header.dest)].as_mut().expect("the message was judged there");
-        let place = match (shape, &port.segment) {
+        port.stats.received(opcode, len);
+        let place = match (opcode.shape(), &port.segment) {
             (Shape::Medium, _) => Place::Buffer(spares.take(len)),
             (Shape::Long, Some(segment)) => Place::Segment(segment.clone(), header.offset as usize),
             (Shape::Short | Shape::Long, _) => Place::Nothing,

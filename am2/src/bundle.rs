@@ -12,6 +12,7 @@ use crate::message::{Message, Returned, Token, check_handler};
 use crate::name::{EndpointName, Tag};
 use crate::poll::EventMask;
 use crate::state::{Port, State};
+use crate::stats::Stats;
 use crate::task::{Am, Core, Inside, is_inside};
 use crate::{MAX_BUNDLES, NUM_HANDLERS};
 
@@ -65,7 +66,7 @@ impl<A: Adapter> Am<A> {
     /// [`Error::Parallel`], [`Error::TooManyBundles`], [`Error::InHandler`].
     pub fn allocate_bundle(&self, kind: BundleKind) -> Result<Bundle<A>, Error> {
         if kind == BundleKind::Parallel {
-            return Err(Error::Parallel);
+            return Err(Error::Parallel { task: self.task() });
         }
         let core = Arc::clone(self.core());
         let mut session = core.session()?;
@@ -94,8 +95,8 @@ impl<A: Adapter> Drop for Bundle<A> {
 /// the handle names no endpoint of this bundle, with [`Error::Terminated`] after AM-2 was terminated, and with
 /// [`Error::InHandler`] inside a handler of another bundle.
 impl<A: Adapter> Bundle<A> {
-    /// Makes an endpoint (AM_AllocateEndpoint). It has the tag [`Tag::NONE`], so it refuses every message; no segment; no
-    /// handlers, but a handler 0 that panics; and 256 translations, none of them mapped.
+    /// Makes an endpoint (AM_AllocateEndpoint). It has the tag [`Tag::NONE`], so it refuses every message; no segment;
+    /// no handlers, but a handler 0 that panics; and 256 translations, none of them mapped.
     ///
     /// # Errors
     /// [`Error::TooManyEndpoints`].
@@ -171,8 +172,8 @@ impl<A: Adapter> Bundle<A> {
     }
 
     /// Sets a handler, or replaces it (AM_SetHandler). It gets the messages of all shapes that name it. It runs only
-    /// inside [`Bundle::poll`], requests and exchanges of the endpoint's bundle, and a panic in it leaves that call after
-    /// the message was answered. It must not wait for other threads of the task, which may wait for it.
+    /// inside [`Bundle::poll`], requests and exchanges of the endpoint's bundle, and a panic in it leaves that call
+    /// after the message was answered. It must not wait for other threads of the task, which may wait for it.
     ///
     /// # Errors
     /// [`Error::HandlerZero`]: see [`Bundle::set_return_handler`].
@@ -182,7 +183,7 @@ impl<A: Adapter> Bundle<A> {
         handler: u8,
         function: impl FnMut(&mut Token<'_>, Message<'_>) + Send + 'static,
     ) -> Result<(), Error> {
-        check_handler(handler)?;
+        check_handler(self.core.task(), handler)?;
         let place = self.place(endpoint)?;
         self.at_port(endpoint, |port| {
             port.registered[usize::from(handler)] = true;
@@ -237,9 +238,9 @@ impl<A: Adapter> Bundle<A> {
     /// # Errors
     /// [`Error::HandlerCount`].
     pub fn set_num_handlers(&mut self, endpoint: Endpoint, count: usize) -> Result<(), Error> {
-        self.at_port(endpoint, |_| match count {
+        self.at_port(endpoint, |port| match count {
             NUM_HANDLERS => Ok(()),
-            _ => Err(Error::HandlerCount { count }),
+            _ => Err(Error::HandlerCount { name: port.name, count }),
         })
     }
 
@@ -297,8 +298,8 @@ impl<A: Adapter> Bundle<A> {
         self.at_port(endpoint, |port| Ok(port.segment.as_ref().map_or(0, Segment::len)))
     }
 
-    /// Runs `access` on the bytes of the segment, none if there is no segment. Long messages may be stored there before and
-    /// after, not meanwhile. `access` can make no call of AM-2: it would fail with [`Error::InHandler`].
+    /// Runs `access` on the bytes of the segment, none if there is no segment. Long messages may be stored there before
+    /// and after, not meanwhile. `access` can make no call of AM-2: it would fail with [`Error::InHandler`].
     ///
     /// # Errors
     /// Only those of all calls.
@@ -313,6 +314,14 @@ impl<A: Adapter> Bundle<A> {
             None => access(&mut []),
             Some(segment) => segment.with(access),
         })
+    }
+
+    /// Returns what the endpoint has sent and received.
+    ///
+    /// # Errors
+    /// Only those of all calls.
+    pub fn stats(&self, endpoint: Endpoint) -> Result<Stats, Error> {
+        self.at_port(endpoint, |port| Ok(port.stats))
     }
 
     /// Maps an index to the endpoint with this name; requests to it will carry this tag (AM_Map). An endpoint accepts

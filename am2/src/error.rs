@@ -23,8 +23,8 @@ pub enum Code {
 
 /// Why a call failed. There is one variant for each cause; [`Error::code`] returns AM-2's code.
 ///
-/// Types exclude some of AM-2's errors: there is no bundle before [`crate::Am::init`], no null pointer, no handler index
-/// above 255, and no token whose handler does not run.
+/// Types exclude some of AM-2's errors: there is no bundle before [`crate::Am::init`], no null pointer, no handler
+/// index above 255, and no token whose handler does not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -73,31 +73,53 @@ pub enum Error {
         in_request: bool,
     },
     /// BAD_ARG: too many arguments.
-    #[error("{count} arguments, a message carries at most {MAX_SHORT}; send the rest as payload")]
+    #[error(
+        "task {task}: {count} arguments, a message carries at most {MAX_SHORT}; send the rest as payload"
+    )]
     TooManyArgs {
+        /// The task.
+        task: TaskId,
         /// The number of the call.
         count: usize,
     },
     /// BAD_ARG: the payload is too long.
-    #[error("a payload of {len} bytes, such a message carries at most {max}; send it in parts")]
+    #[error(
+        "task {task}: a payload of {len} bytes, such a message carries at most {max}; send it in parts"
+    )]
     PayloadLen {
+        /// The task.
+        task: TaskId,
         /// Length of the payload.
         len: usize,
         /// The limit.
         max: usize,
     },
     /// BAD_ARG: a message names handler 0, which is for returned messages.
-    #[error("a message names handler 0, which gets returned messages only; name another one")]
-    HandlerZero,
+    #[error(
+        "task {task}: a message names handler 0, which gets returned messages only; name another one"
+    )]
+    HandlerZero {
+        /// The task.
+        task: TaskId,
+    },
     /// BAD_ARG: the number of outstanding requests is out of range.
-    #[error("{depth} outstanding requests for each peer are out of range: 1 to {MAX_OUTSTANDING}")]
+    #[error(
+        "{name}: {depth} outstanding requests for each peer are out of range; choose 1 to {MAX_OUTSTANDING}"
+    )]
     Depth {
+        /// The endpoint.
+        name: EndpointName,
         /// The number of the call.
         depth: usize,
     },
     /// RESOURCE: parallel bundles are not supported.
-    #[error("parallel bundles (AM_PAR) are not supported; give each thread a sequential bundle")]
-    Parallel,
+    #[error(
+        "task {task}: parallel bundles (AM_PAR) are not supported; give each thread a sequential bundle"
+    )]
+    Parallel {
+        /// The task.
+        task: TaskId,
+    },
     /// RESOURCE: too many bundles.
     #[error("task {task} has {MAX_BUNDLES} bundles, which is the limit; free one")]
     TooManyBundles {
@@ -147,7 +169,10 @@ pub enum Error {
         name: EndpointName,
     },
     /// RESOURCE: the number of translations is too large, or would cut entries in use.
-    #[error("{name} cannot have {len} translations: the limit is {MAX_TRANSLATIONS}, and index {used} is the last in use", used = .last_used.map_or("none".to_owned(), |index| index.to_string()))]
+    #[error(
+        "{name} cannot have {len} translations: the limit is {MAX_TRANSLATIONS}, and the last index in use is {used}",
+        used = .last_used.map_or("none".to_owned(), |index| index.to_string())
+    )]
     TableLen {
         /// The endpoint.
         name: EndpointName,
@@ -157,8 +182,10 @@ pub enum Error {
         last_used: Option<usize>,
     },
     /// RESOURCE: the number of handlers is fixed.
-    #[error("{count} handlers: an endpoint has 256, always")]
+    #[error("{name} cannot have {count} handlers; every endpoint has 256")]
     HandlerCount {
+        /// The endpoint.
+        name: EndpointName,
         /// The number of the call.
         count: usize,
     },
@@ -170,15 +197,21 @@ pub enum Error {
     },
     /// RESOURCE: a reply to a message that is no request.
     #[error(
-        "a reply to a message of {source_name} that is no request; only request handlers reply"
+        "task {task}: a reply to a message of {source_name} that is no request; only request handlers reply"
     )]
     NotARequest {
+        /// The task.
+        task: TaskId,
         /// The sender of the message.
         source_name: EndpointName,
     },
     /// RESOURCE: a second reply to one request.
-    #[error("a second reply to a request of {source_name}; a request handler replies at most once")]
+    #[error(
+        "task {task}: a second reply to a request of {source_name}; a request handler replies at most once"
+    )]
     SecondReply {
+        /// The task.
+        task: TaskId,
         /// The sender of the request.
         source_name: EndpointName,
     },
@@ -260,10 +293,10 @@ impl Error {
             | Self::Unmapped { in_request: true, .. }
             | Self::TooManyArgs { .. }
             | Self::PayloadLen { .. }
-            | Self::HandlerZero
+            | Self::HandlerZero { .. }
             | Self::Depth { .. } => Code::BadArg,
             Self::Unmapped { .. }
-            | Self::Parallel
+            | Self::Parallel { .. }
             | Self::TooManyBundles { .. }
             | Self::TooManyEndpoints { .. }
             | Self::ForeignBundle { .. }

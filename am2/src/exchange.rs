@@ -58,7 +58,8 @@ impl<A: Adapter> Bundle<A> {
     ///
     /// # Errors
     /// [`Error::ExchangeInUse`] while another bundle of this task is in an exchange; [`Error::NotSent`]; those of
-    /// [`Bundle::poll`]. After an error in the middle of an exchange the tasks no longer agree on the number of exchanges.
+    /// [`Bundle::poll`]. After an error in the middle of an exchange the tasks no longer agree on the number of
+    /// exchanges.
     pub fn exchange(&mut self, word: u64) -> Result<Vec<u64>, Error> {
         let mut session = self.core.session()?;
         if std::mem::replace(&mut session.state.exchange.busy, true) {

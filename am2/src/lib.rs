@@ -14,12 +14,12 @@
 //!   transport_lapi::Context, one for each task
 //! ```
 //!
-//! An endpoint sends *requests* to the endpoints that its translation table maps, and a handler of a request sends at most
-//! one *reply*. A message carries up to [`MAX_SHORT`] arguments of 32 bits. *Short* messages carry nothing else; *medium*
-//! ones carry up to [`MAX_MEDIUM`] bytes, which the handler gets in a buffer; *long* ones carry up to [`MAX_LONG`] bytes,
-//! which are stored in the receiver's *segment* before its handler runs. Handlers run only while the program calls the
-//! bundle. A message that the receiver does not accept comes back, and runs handler 0 of its sender. No order of messages
-//! is guaranteed.
+//! An endpoint sends *requests* to the endpoints that its translation table maps, and a handler of a request sends at
+//! most one *reply*. A message carries up to [`MAX_SHORT`] arguments of 32 bits. *Short* messages carry nothing else;
+//! *medium* ones carry up to [`MAX_MEDIUM`] bytes, which the handler gets in a buffer; *long* ones carry up to
+//! [`MAX_LONG`] bytes, which are stored in the receiver's *segment* before its handler runs. Handlers run only while
+//! the program calls the bundle. A message that the receiver does not accept comes back, and runs handler 0 of its
+//! sender. No order of messages is guaranteed.
 //!
 //! ```
 //! use am2::{Am, BundleKind, Error, Tag};
@@ -57,6 +57,7 @@ mod poll;
 mod queue;
 mod request;
 mod state;
+mod stats;
 mod status;
 mod table;
 mod task;
@@ -67,6 +68,7 @@ pub use message::{Message, Payload, Returned, Token};
 pub use name::{EndpointName, Tag};
 pub use packet::PacketError;
 pub use poll::EventMask;
+pub use stats::{Counts, Stats};
 pub use status::{Opcode, Status};
 pub use task::{Am, JoinError};
 

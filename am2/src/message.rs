@@ -1,5 +1,7 @@
 //! What handlers get: the message, and the token that names it.
 
+use transport_lapi::TaskId;
+
 use crate::bundle::Endpoint;
 use crate::error::Error;
 use crate::name::{EndpointName, Tag};
@@ -110,6 +112,8 @@ pub(crate) struct Reply {
 /// A reply is sent when the handler returns. Its payload is copied in the call, and so can be changed at once.
 #[derive(Debug)]
 pub struct Token<'a> {
+    /// This task.
+    pub(crate) task: TaskId,
     pub(crate) source: EndpointName,
     pub(crate) dest: Endpoint,
     pub(crate) tag: Tag,
@@ -146,7 +150,7 @@ impl Token<'_> {
     /// # Errors
     /// [`Error::PayloadLen`] for more than [`MAX_MEDIUM`] bytes; those of [`Token::reply_short`].
     pub fn reply_medium(&mut self, handler: u8, payload: &[u8], args: &[u32]) -> Result<(), Error> {
-        check_len(payload.len(), MAX_MEDIUM)?;
+        check_len(self.task, payload.len(), MAX_MEDIUM)?;
         self.reply(Shape::Medium, handler, 0, payload, args)
     }
 
@@ -162,7 +166,7 @@ impl Token<'_> {
         payload: &[u8],
         args: &[u32],
     ) -> Result<(), Error> {
-        check_len(payload.len(), MAX_LONG)?;
+        check_len(self.task, payload.len(), MAX_LONG)?;
         self.reply(Shape::Long, handler, offset as u64, payload, args)
     }
 
@@ -174,29 +178,29 @@ impl Token<'_> {
         payload: &[u8],
         args: &[u32],
     ) -> Result<(), Error> {
-        let source = self.source;
-        let reply = self.reply.as_mut().ok_or(Error::NotARequest { source_name: source })?;
+        let (task, source_name) = (self.task, self.source);
+        let reply = self.reply.as_mut().ok_or(Error::NotARequest { task, source_name })?;
         if reply.is_some() {
-            return Err(Error::SecondReply { source_name: source });
+            return Err(Error::SecondReply { task, source_name });
         }
-        let args = check_args(args)?;
-        check_handler(handler)?;
+        let args = check_args(task, args)?;
+        check_handler(task, handler)?;
         **reply = Some(Reply { shape, handler, args, offset, payload: payload.to_vec() });
         Ok(())
     }
 }
 
 /// Checks the number of arguments of a call.
-pub(crate) fn check_args(args: &[u32]) -> Result<Args, Error> {
-    Args::new(args).ok_or(Error::TooManyArgs { count: args.len() })
+pub(crate) fn check_args(task: TaskId, args: &[u32]) -> Result<Args, Error> {
+    Args::new(args).ok_or(Error::TooManyArgs { task, count: args.len() })
 }
 
 /// Checks the length of a payload.
-pub(crate) fn check_len(len: usize, max: usize) -> Result<(), Error> {
-    if len > max { Err(Error::PayloadLen { len, max }) } else { Ok(()) }
+pub(crate) fn check_len(task: TaskId, len: usize, max: usize) -> Result<(), Error> {
+    if len > max { Err(Error::PayloadLen { task, len, max }) } else { Ok(()) }
 }
 
 /// Checks that a message does not name handler 0.
-pub(crate) fn check_handler(handler: u8) -> Result<(), Error> {
-    if handler == 0 { Err(Error::HandlerZero) } else { Ok(()) }
+pub(crate) fn check_handler(task: TaskId, handler: u8) -> Result<(), Error> {
+    if handler == 0 { Err(Error::HandlerZero { task }) } else { Ok(()) }
 }

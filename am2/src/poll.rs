@@ -1,9 +1,9 @@
 //! Progress: polling, running handlers, and waiting for events.
 //!
-//! A message is handled in three steps. With the session's lock held, it is taken from the queue of its endpoint. Without
-//! the lock its handler runs. With the lock again, its credits and buffers are given back, and its answer is sent. So
-//! handlers of the program never run while the lock is held, and never inside a header handler: that would save a queue
-//! entry for replies, but other threads of the task would wait for them.
+//! A message is handled in three steps. With the session's lock held, it is taken from the queue of its endpoint.
+//! Without the lock its handler runs. With the lock again, its credits and buffers are given back, and its answer is
+//! sent. So handlers of the program never run while the lock is held, and never inside a header handler: that would
+//! save a queue entry for replies, but other threads of the task would wait for them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -146,7 +146,8 @@ impl Local {
     fn run(&mut self, endpoint: Endpoint, entry: &Entry, reply: &mut Option<Reply>) {
         let Entry { header, args, place, from, .. } = entry;
         let reply = header.is_request().then_some(reply);
-        let mut token = Token { source: *from, dest: endpoint, tag: header.tag, reply };
+        let mut token =
+            Token { task: self.name.task, source: *from, dest: endpoint, tag: header.tag, reply };
         let _inside = Inside::enter();
         if let Kind::Returned { opcode, status } = header.kind {
             let message = Returned { status, opcode, handler: header.handler };

@@ -1,9 +1,9 @@
 //! Requests.
 //!
 //! A request first polls. Then it takes a credit of its translation; while there is none, it polls and waits. Meanwhile
-//! handlers of any message may run, but these only reply, and replies need no credit. So tasks that send requests to each
-//! other as fast as they can cannot block each other: whoever waits for a credit answers the requests of the others, and
-//! whoever owes an answer either waits in this way too or polls.
+//! handlers of any message may run, but these only reply, and replies need no credit. So tasks that send requests to
+//! each other as fast as they can cannot block each other: whoever waits for a credit answers the requests of the
+//! others, and whoever owes an answer either waits in this way too or polls.
 
 use std::sync::Arc;
 
@@ -66,9 +66,9 @@ enum Attempt {
     Sent(Option<Entry>),
 }
 
-/// The requests. Each names the index of a translation, and handler and arguments of the message. Each first polls, and may
-/// run handlers; it has the errors of [`Bundle::poll`], after which nothing was sent. Payloads may be changed when the
-/// call returns. A request to the endpoint itself runs its handler, and that of the reply, before it returns.
+/// The requests. Each names the index of a translation, and handler and arguments of the message. Each first polls, and
+/// may run handlers; it has the errors of [`Bundle::poll`], after which nothing was sent. Payloads may be changed when
+/// the call returns. A request to the endpoint itself runs its handler, and that of the reply, before it returns.
 ///
 /// All of them fail with [`Error::UnknownEndpoint`], [`Error::HandlerZero`], [`Error::TooManyArgs`],
 /// [`Error::NoResources`], [`Error::IndexRange`], [`Error::Unmapped`], and [`Error::NotSent`] if the receiver's task is
@@ -86,7 +86,7 @@ impl<A: Adapter> Bundle<A> {
         args: &[u32],
     ) -> Result<(), Error> {
         let (shape, payload) = (Shape::Short, Bytes::Borrowed(&[]));
-        let args = check_args(args)?;
+        let args = check_args(self.core.task(), args)?;
         self.request(Call {
             endpoint,
             index,
@@ -111,9 +111,9 @@ impl<A: Adapter> Bundle<A> {
         payload: &[u8],
         args: &[u32],
     ) -> Result<(), Error> {
-        check_len(payload.len(), MAX_MEDIUM)?;
+        check_len(self.core.task(), payload.len(), MAX_MEDIUM)?;
         let (shape, payload) = (Shape::Medium, Bytes::Borrowed(payload));
-        let args = check_args(args)?;
+        let args = check_args(self.core.task(), args)?;
         self.request(Call {
             endpoint,
             index,
@@ -140,9 +140,9 @@ impl<A: Adapter> Bundle<A> {
         payload: &[u8],
         args: &[u32],
     ) -> Result<(), Error> {
-        check_len(payload.len(), MAX_LONG)?;
+        check_len(self.core.task(), payload.len(), MAX_LONG)?;
         let (shape, payload, offset) = (Shape::Long, Bytes::Borrowed(payload), offset as u64);
-        let args = check_args(args)?;
+        let args = check_args(self.core.task(), args)?;
         self.request(Call { endpoint, index, handler, shape, offset, args, payload, waits: true })
     }
 
@@ -160,16 +160,16 @@ impl<A: Adapter> Bundle<A> {
         payload: &Arc<Vec<u8>>,
         args: &[u32],
     ) -> Result<(), Error> {
-        check_len(payload.len(), MAX_LONG)?;
+        check_len(self.core.task(), payload.len(), MAX_LONG)?;
         let (shape, offset) = (Shape::Long, offset as u64);
         let payload = Bytes::Shared(Arc::clone(payload));
-        let args = check_args(args)?;
+        let args = check_args(self.core.task(), args)?;
         self.request(Call { endpoint, index, handler, shape, offset, args, payload, waits: false })
     }
 
     fn request(&mut self, call: Call<'_>) -> Result<(), Error> {
         let place = self.place(call.endpoint)?;
-        check_handler(call.handler)?;
+        check_handler(self.core.task(), call.handler)?;
         let mut session = self.core.session()?;
         self.port(&mut session, call.endpoint)?.table.check_request(call.index)?;
         drop(session);
@@ -203,27 +203,31 @@ impl<A: Adapter> Bundle<A> {
         let Some(ticket) = port.table.begin(call.index, opcode, call.handler) else {
             return Ok(Attempt::NoCredit);
         };
+        let len = call.payload.bytes().len();
         let header = Header {
             kind: Kind::Message(opcode),
             handler: call.handler,
             source: own.number,
             dest: name.number,
             ticket,
-            len: call.payload.bytes().len() as u32,
+            len: len as u32,
             tag,
             offset: call.offset,
         };
         if name == own {
+            port.stats.sent(opcode, len);
             let bytes = call.payload.bytes();
             let arrived = arrive_locally(&mut session.state, &header, &call.args, bytes);
             return Ok(Attempt::Sent(arrived));
         }
         let sent = send(&mut session, name.task, &header, &call.args, call.payload.source());
-        if let Err(cause) = sent {
-            if let Ok(port) = self.port(&mut session, call.endpoint) {
+        let port = self.port(&mut session, call.endpoint)?;
+        match sent {
+            Ok(()) => port.stats.sent(opcode, len),
+            Err(cause) => {
                 port.table.end(ticket);
+                return Err(Error::NotSent { name, cause });
             }
-            return Err(Error::NotSent { name, cause });
         }
         Ok(Attempt::Sent(None))
     }

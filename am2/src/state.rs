@@ -13,6 +13,7 @@ use crate::message::{Args, Reply};
 use crate::name::{EndpointName, Tag};
 use crate::packet::{Header, Kind, Ticket};
 use crate::queue::{Entry, Queue};
+use crate::stats::Stats;
 use crate::status::{Opcode, Status};
 use crate::table::Table;
 use crate::{MAX_ENDPOINTS, NUM_HANDLERS};
@@ -27,6 +28,7 @@ pub(crate) struct Port {
     pub segment: Option<Segment>,
     pub table: Table,
     pub queue: Queue,
+    pub stats: Stats,
 }
 
 /// The state of a task.
@@ -78,6 +80,7 @@ impl State {
             segment: None,
             table: Table::new(name),
             queue: Queue::default(),
+            stats: Stats::default(),
         }));
         Ok(name)
     }
@@ -136,6 +139,9 @@ impl State {
         let mut tag = Tag::NONE;
         // The port is gone if AM-2 was terminated meanwhile; the sender gets its answer all the same.
         if let Some(port) = port {
+            if let Some(reply) = &reply {
+                port.stats.sent(Opcode::reply(reply.shape), reply.payload.len());
+            }
             tag = port.table.tag_for(from).unwrap_or(tag);
             if let Some(peer) = port.table.peer(from) {
                 peer.waiting = peer.waiting.saturating_sub(1);
@@ -224,6 +230,7 @@ impl Port {
             tag: Tag::NONE,
             offset: 0,
         };
+        self.stats.returned += 1;
         self.queue.push(peer, (header, Args::default()), Place::Nothing, true);
     }
 }

@@ -155,7 +155,7 @@ impl Table {
     pub fn freeze(&mut self, depth: usize) -> Result<(), Error> {
         self.check_open()?;
         if !(1..=MAX_OUTSTANDING).contains(&depth) {
-            return Err(Error::Depth { depth });
+            return Err(Error::Depth { name: self.owner, depth });
         }
         self.depth = Some(depth);
         Ok(())

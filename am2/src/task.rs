@@ -1,8 +1,8 @@
 //! One task's access to AM-2: the transport's context, which all bundles of the task share.
 //!
 //! Each bundle is used by one thread at a time, since its calls borrow it mutably; bundles of different threads meet at
-//! the lock of the context's session. Handlers and closures of the user run without that lock, and may hold the lock of a
-//! segment (`memory.rs`), which a thread with the session's lock may wait for. So no call that takes the session is
+//! the lock of the context's session. Handlers and closures of the user run without that lock, and may hold the lock of
+//! a segment (`memory.rs`), which a thread with the session's lock may wait for. So no call that takes the session is
 //! possible inside them: a flag of the thread refuses it. That also keeps handlers from polling and from sending
 //! requests through another bundle.
 

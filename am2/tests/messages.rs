@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::Arc;
 
-use am2::{Error, MAX_LONG, MAX_MEDIUM, MAX_SHORT, Message, Payload, Tag, Token};
+use am2::{Counts, Error, MAX_LONG, MAX_MEDIUM, MAX_SHORT, Message, Payload, Stats, Tag, Token};
 use support::{Log, Node, pattern, run, until};
 
 /// Handlers of requests, which answer in the shape that their first argument names, and of replies.
@@ -167,8 +167,8 @@ fn calls_with_bad_arguments_send_nothing() {
     run(1, |am| {
         let (mut node, requests, _) = node(am, 2);
         let (ep, many) = (node.endpoint, vec![0; MAX_SHORT + 1]);
-        assert!(matches!(node.short(0, ECHO, &many), Err(Error::TooManyArgs { count: 17 })));
-        assert!(matches!(node.short(0, 0, &[]), Err(Error::HandlerZero)));
+        assert!(matches!(node.short(0, ECHO, &many), Err(Error::TooManyArgs { count: 17, .. })));
+        assert!(matches!(node.short(0, 0, &[]), Err(Error::HandlerZero { .. })));
         assert!(matches!(node.short(256, ECHO, &[]), Err(Error::IndexRange { index: 256, .. })));
         let unmapped = node.short(9, ECHO, &[]).unwrap_err();
         assert!(matches!(unmapped, Error::Unmapped { index: 9, .. }));
@@ -248,7 +248,7 @@ fn a_request_has_at_most_one_reply_and_a_reply_has_none() {
         let mut node = Node::connect(am, 1, 0, |bundle, endpoint| {
             bundle
                 .set_handler(endpoint, 1, move |token, _| {
-                    assert!(matches!(token.reply_short(0, &[]), Err(Error::HandlerZero)));
+                    assert!(matches!(token.reply_short(0, &[]), Err(Error::HandlerZero { .. })));
                     assert!(matches!(
                         token.reply_short(2, &[0; 17]),
                         Err(Error::TooManyArgs { .. })
@@ -368,5 +368,41 @@ fn a_request_to_oneself_runs_its_handlers_at_once() {
         let returned = node.returned.take();
         assert_eq!(returned.len(), 1, "a refusal comes back at once too");
         assert_eq!(returned[0].0.status, am2::Status::BadHandler);
+    });
+}
+
+#[test]
+fn endpoints_count_their_messages() {
+    run(2, |am| {
+        let (mut node, ..) = node(am, 1);
+        if am.task() == 0 {
+            node.short(1, ECHO, &[]).unwrap();
+            node.medium(1, ECHO, &[1; 10], &[]).unwrap();
+            node.long(1, ECHO, 0, &[1; 40_000], &[]).unwrap();
+            node.medium(1, 99, &[1; 10], &[]).unwrap();
+        }
+        node.bundle.leave().unwrap();
+        let stats = node.bundle.stats(node.endpoint).unwrap();
+        let each = Counts { short: 1, medium: 1, long: 1 };
+        let expected = if am.task() == 0 {
+            Stats {
+                requests_sent: Counts { medium: 2, ..each },
+                replies_received: each,
+                bytes_sent: 40_020,
+                bytes_received: 40_010,
+                returned: 1,
+                ..Stats::default()
+            }
+        } else {
+            Stats {
+                requests_received: each,
+                replies_sent: each,
+                bytes_sent: 40_010,
+                bytes_received: 40_010,
+                refused: 1,
+                ..Stats::default()
+            }
+        };
+        assert_eq!(stats, expected);
     });
 }
