@@ -57,6 +57,8 @@ pub struct Bundle<A: Adapter = Native> {
     pub(crate) mask: EventMask,
     /// The endpoint that is looked at first for the next message.
     pub(crate) turn: usize,
+    /// How many barriers [`Bundle::leave`] still has to pass.
+    pub(crate) barriers_to_leave: u32,
 }
 
 impl<A: Adapter> Am<A> {
@@ -75,7 +77,13 @@ impl<A: Adapter> Am<A> {
         }
         session.state.bundles += 1;
         drop(session);
-        Ok(Bundle { core, locals: Vec::new(), mask: EventMask::NoEvents, turn: 0 })
+        Ok(Bundle {
+            core,
+            locals: Vec::new(),
+            mask: EventMask::NoEvents,
+            turn: 0,
+            barriers_to_leave: 3,
+        })
     }
 }
 

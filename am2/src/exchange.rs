@@ -6,6 +6,7 @@
 //! ahead. So at most two words of a task wait here.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::{Source, TaskId};
@@ -15,6 +16,7 @@ use crate::error::Error;
 use crate::message::Args;
 use crate::name::{EndpointName, Tag};
 use crate::packet::{Header, Kind, Ticket};
+use crate::task::{Core, send};
 
 /// The words that have arrived and belong to exchanges that this task has not ended.
 #[derive(Debug)]
@@ -22,11 +24,24 @@ pub(crate) struct Exchange {
     words: Vec<VecDeque<u64>>,
     /// Whether a bundle of this task is in an exchange.
     busy: bool,
+    /// Whether this task has sent its word for an exchange that it has not ended.
+    begun: bool,
+}
+
+/// Ends the part of a bundle in an exchange, also if a handler panics meanwhile.
+struct Part<A: Adapter>(Arc<Core<A>>);
+
+impl<A: Adapter> Drop for Part<A> {
+    fn drop(&mut self) {
+        if let Ok(mut session) = self.0.session_even_then() {
+            session.state.exchange.busy = false;
+        }
+    }
 }
 
 impl Exchange {
     pub fn new(num_tasks: usize) -> Self {
-        Self { words: vec![VecDeque::new(); num_tasks], busy: false }
+        Self { words: vec![VecDeque::new(); num_tasks], busy: false, begun: false }
     }
 
     /// Keeps the word of a task. Returns whether that task may have sent it already.
@@ -48,6 +63,7 @@ impl Exchange {
         if !self.is_complete() {
             return None;
         }
+        self.begun = false;
         Some(self.words.iter_mut().filter_map(VecDeque::pop_front).collect())
     }
 }
@@ -56,22 +72,36 @@ impl<A: Adapter> Bundle<A> {
     /// Gives every task the words of all tasks, in the order of the tasks. Every task calls it; it handles messages of
     /// this bundle while it waits. It is an extension of AM-2, like the following calls.
     ///
+    /// If it fails, or a handler panics in it, the next call of this task continues the same exchange, with the word that
+    /// was sent already.
+    ///
     /// # Errors
-    /// [`Error::ExchangeInUse`] while another bundle of this task is in an exchange; [`Error::NotSent`]; those of
-    /// [`Bundle::poll`]. After an error in the middle of an exchange the tasks no longer agree on the number of
-    /// exchanges.
+    /// [`Error::ExchangeInUse`] while another bundle of this task is in an exchange; [`Error::NotSent`] if a task is
+    /// lost; those of [`Bundle::poll`].
     pub fn exchange(&mut self, word: u64) -> Result<Vec<u64>, Error> {
         let mut session = self.core.session()?;
         if std::mem::replace(&mut session.state.exchange.busy, true) {
             return Err(Error::ExchangeInUse { task: self.core.task() });
         }
+        let has_begun = session.state.exchange.begun;
         drop(session);
-        let outcome = self.exchange_words(word);
-        self.core.session()?.state.exchange.busy = false;
-        outcome
+        let _part = Part(Arc::clone(&self.core));
+        if !has_begun {
+            self.send_word(word)?;
+        }
+        loop {
+            let handled = self.poll()?;
+            if let Some(words) = self.core.session()?.state.exchange.take() {
+                return Ok(words);
+            }
+            if handled == 0 {
+                self.wait_until(|state| state.exchange.is_complete())?;
+            }
+        }
     }
 
-    fn exchange_words(&mut self, word: u64) -> Result<Vec<u64>, Error> {
+    /// Sends the word of this task to all tasks.
+    fn send_word(&self, word: u64) -> Result<(), Error> {
         let header = Header {
             kind: Kind::Exchange,
             handler: 0,
@@ -84,23 +114,14 @@ impl<A: Adapter> Bundle<A> {
         };
         for task in (0..self.core.num_tasks()).filter(|task| *task != self.core.task()) {
             let mut session = self.core.session()?;
-            crate::task::send(&mut session, task, &header, &Args::default(), Source::EMPTY)
-                .map_err(|cause| Error::NotSent {
-                    name: EndpointName { task, number: 0 },
-                    cause,
-                })?;
+            send(&mut session, task, &header, &Args::default(), Source::EMPTY).map_err(
+                |cause| Error::NotSent { name: EndpointName { task, number: 0 }, cause },
+            )?;
         }
-        let own = self.core.task();
-        self.core.session()?.state.exchange.arrived(own, word);
-        loop {
-            let handled = self.poll()?;
-            if let Some(words) = self.core.session()?.state.exchange.take() {
-                return Ok(words);
-            }
-            if handled == 0 {
-                self.wait_until(|state| state.exchange.is_complete())?;
-            }
-        }
+        let exchange = &mut self.core.session()?.state.exchange;
+        exchange.begun = true;
+        exchange.arrived(self.core.task(), word);
+        Ok(())
     }
 
     /// Waits until every task has called it, and handles messages of this bundle meanwhile. Call it after handlers,
@@ -127,7 +148,8 @@ impl<A: Adapter> Bundle<A> {
     }
 
     /// Leaves the job: waits until every task has called it, and until the handlers of all messages of this bundle have
-    /// run, here and at their receivers. Call it last; then the task may end, or terminate AM-2.
+    /// run, here and at their receivers. Call it last; then the task may end, or terminate AM-2. If it fails, or a
+    /// handler panics in it, the next call continues.
     ///
     /// # Errors
     /// Those of [`Bundle::exchange`]; [`Error::Transport`].
@@ -135,11 +157,14 @@ impl<A: Adapter> Bundle<A> {
         self.core.begin_to_leave();
         // Packets of one task arrive in the order of sending. So after the first barrier all requests are here, after
         // the second one all answers to them, and after the third one all answers that were returned.
-        for _ in 0..3 {
-            self.barrier()?;
+        loop {
             self.drain()?;
+            if self.barriers_to_leave == 0 {
+                return self.core.leave();
+            }
+            self.barrier()?;
+            self.barriers_to_leave -= 1;
         }
-        self.core.leave()
     }
 
     /// Handles messages until none waits, complete or not.

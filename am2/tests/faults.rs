@@ -138,6 +138,21 @@ fn violations_are_reported_and_do_not_stop_the_others() {
     });
 }
 
+/// An exchange that reports a violation is continued by the next call.
+#[test]
+fn an_exchange_goes_on_after_an_error() {
+    mpj_harness::watch(|| {
+        let (_am, mut bundle, _, stranger, _) = beside_a_stranger();
+        send(&stranger, &packet(99, 0, 0, 0), Vec::new());
+        send(&stranger, &packet(9, 0, 0, 0), Vec::new());
+        assert!(matches!(bundle.exchange(3), Err(Error::Peer { origin: 1, .. })));
+        assert_eq!(bundle.exchange(3).unwrap(), [3, 7]);
+        let mut session = stranger.session().unwrap();
+        session.progress().unwrap();
+        assert_eq!(session.state.len(), 1, "one word was sent");
+    });
+}
+
 /// The bytes of a message that is refused are not stored, also if they come in many packets.
 #[test]
 fn refused_messages_come_back_to_strangers_too() {

@@ -355,7 +355,7 @@ fn tokens_name_source_destination_and_tag() {
     });
 }
 
-/// The handlers of request and reply have run when the call returns, also if other messages wait before them.
+/// The handlers of request and reply have run when the call returns.
 #[test]
 fn a_request_to_oneself_runs_its_handlers_at_once() {
     run(1, |am| {

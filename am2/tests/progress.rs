@@ -269,3 +269,31 @@ fn exchanges_give_everybody_the_words_of_all() {
         }
     });
 }
+
+/// The panic leaves the barrier; the next call of the task continues the same barrier.
+#[test]
+fn a_barrier_goes_on_after_a_handler_has_panicked() {
+    run(2, |am| {
+        let mut node = Node::connect(am, 1, 0, |bundle, endpoint| {
+            bundle.set_handler(endpoint, 1, |_, _| panic!("as the test wants")).unwrap();
+        });
+        if am.task() == 0 {
+            node.short(1, 1, &[]).unwrap();
+        } else {
+            // The request arrives before task 0's word.
+            let barrier = || node.bundle.barrier();
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(barrier));
+            assert!(outcome.is_err());
+        }
+        node.bundle.barrier().unwrap();
+        let words = node.bundle.exchange(5 + u64::from(am.task())).unwrap();
+        assert_eq!(words, [5, 6], "the barrier's words are not taken for these");
+        if am.task() == 0 {
+            node.short(1, 1, &[]).unwrap();
+        } else {
+            let leave = || node.bundle.leave();
+            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(leave)).is_err());
+        }
+        node.bundle.leave().unwrap();
+    });
+}
