@@ -159,20 +159,16 @@ impl Local {
         let handler = self.handlers[usize::from(header.handler)].as_mut();
         let handler = handler.expect("only messages for handlers that are set are accepted");
         let (args, len) = (args.words(), header.len as usize);
-        let shape = match header.kind {
-            Kind::Message(opcode) => opcode.shape(),
-            _ => unreachable!("other packets are not queued"),
-        };
-        match (shape, place) {
-            (_, Place::Buffer(buffer)) => buffer.read(len, |bytes| {
+        match place {
+            Place::Buffer(buffer) => buffer.read(len, |bytes| {
                 handler(&mut token, Message { args, payload: Payload::Medium(bytes) });
             }),
-            (_, Place::Segment(segment, offset)) => segment.with(|bytes| {
+            Place::Segment(segment, offset) => segment.with(|bytes| {
                 let bytes = &mut bytes[*offset..*offset + len];
                 let payload = Payload::Long { offset: *offset, bytes };
                 handler(&mut token, Message { args, payload });
             }),
-            (_, Place::Nothing) => {
+            Place::Nothing => {
                 handler(&mut token, Message { args, payload: Payload::Short });
             }
         }
