@@ -76,6 +76,7 @@ pub const LAYERS: &[Layer] = &[
     ),
     layer("transport-lapi/src/adapters/threads", "crate::adapters::shm", &[]),
     layer("transport-lapi/src/adapters/shm", "crate::adapters::threads", &[]),
+    layer("am2/src/", "transport_lapi::adapters", &[]),
     layer("mpjdev/src/", "transport_lapi::adapters", &[]),
     layer("mpjdev/src/matching", "crate", &["crate::matching"]),
     layer("mpjdev/src/matching", "transport_lapi", &[]),

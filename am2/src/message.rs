@@ -1,0 +1,206 @@
+//! What handlers get: the message, and the token that names it.
+
+use transport_lapi::TaskId;
+
+use crate::bundle::Endpoint;
+use crate::error::Error;
+use crate::name::{EndpointName, Tag};
+use crate::status::{Opcode, Shape, Status};
+use crate::{MAX_LONG, MAX_MEDIUM, MAX_SHORT};
+
+/// The arguments of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Args {
+    len: usize,
+    words: [u32; MAX_SHORT],
+}
+
+impl Args {
+    /// `None` if there are more than [`MAX_SHORT`].
+    pub fn new(args: &[u32]) -> Option<Self> {
+        let mut words = [0; MAX_SHORT];
+        words.get_mut(..args.len())?.copy_from_slice(args);
+        Some(Self { len: args.len(), words })
+    }
+
+    pub fn words(&self) -> &[u32] {
+        &self.words[..self.len]
+    }
+}
+
+/// The payload of a message.
+#[derive(Debug)]
+pub enum Payload<'a> {
+    /// A short message has none.
+    Short,
+    /// The payload of a medium message, in a buffer of the library that is aligned to 8 bytes.
+    Medium(&'a [u8]),
+    /// The payload of a long message, in the endpoint's segment, where it stays.
+    Long {
+        /// Where in the segment it begins, in bytes.
+        offset: usize,
+        /// The bytes.
+        bytes: &'a mut [u8],
+    },
+}
+
+impl Payload<'_> {
+    /// Returns the bytes; none for a short message.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Short => &[],
+            Self::Medium(bytes) => bytes,
+            Self::Long { bytes, .. } => bytes,
+        }
+    }
+}
+
+/// A request or a reply, borrowed for the call of its handler.
+#[derive(Debug)]
+pub struct Message<'a> {
+    /// The arguments, 0 to [`MAX_SHORT`].
+    pub args: &'a [u32],
+    /// The payload.
+    pub payload: Payload<'a>,
+}
+
+/// A message that its receiver has refused, for handler 0 of the endpoint that sent it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Returned {
+    /// Why it was refused.
+    pub status: Status,
+    /// What kind of message it was.
+    pub opcode: Opcode,
+    /// The handler that it named.
+    pub handler: u8,
+}
+
+/// A reply that a handler has issued, with a payload of its own.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub shape: Shape,
+    pub handler: u8,
+    pub args: Args,
+    pub offset: u64,
+    pub payload: Vec<u8>,
+}
+
+/// Names the message that is being handled (`token`). It lives as long as the call of the handler:
+///
+/// ```compile_fail,E0521
+/// use std::sync::Mutex;
+/// use am2::Token;
+///
+/// static KEPT: Mutex<Vec<&'static Token<'static>>> = Mutex::new(Vec::new());
+/// let handler = |token: &mut Token<'_>, _: am2::Message<'_>| {
+///     KEPT.lock().unwrap().push(token);
+/// };
+/// ```
+///
+/// The payload does not outlive the call either:
+///
+/// ```compile_fail,E0521
+/// use std::sync::Mutex;
+/// use am2::{Message, Token};
+///
+/// static KEPT: Mutex<Vec<&'static [u32]>> = Mutex::new(Vec::new());
+/// let handler = |_: &mut Token<'_>, message: Message<'_>| {
+///     KEPT.lock().unwrap().push(message.args);
+/// };
+/// ```
+///
+/// A reply is sent when the handler returns. Its payload is copied in the call, and so can be changed at once.
+#[derive(Debug)]
+pub struct Token<'a> {
+    /// This task.
+    pub(crate) task: TaskId,
+    pub(crate) source: EndpointName,
+    pub(crate) dest: Endpoint,
+    pub(crate) tag: Tag,
+    /// Where the reply goes; `None` for a message that is no request.
+    pub(crate) reply: Option<&'a mut Option<Reply>>,
+}
+
+impl Token<'_> {
+    /// Returns the endpoint that sent the message (AM_GetSourceEndpoint).
+    pub fn source(&self) -> EndpointName {
+        self.source
+    }
+
+    /// Returns the endpoint that received it (AM_GetDestEndpoint).
+    pub fn dest(&self) -> Endpoint {
+        self.dest
+    }
+
+    /// Returns the tag that it carries (AM_GetMsgTag).
+    pub fn tag(&self) -> Tag {
+        self.tag
+    }
+
+    /// Replies with a short message (AM_ReplyM).
+    ///
+    /// # Errors
+    /// [`Error::TooManyArgs`], [`Error::HandlerZero`], [`Error::NotARequest`], [`Error::SecondReply`].
+    pub fn reply_short(&mut self, handler: u8, args: &[u32]) -> Result<(), Error> {
+        self.reply(Shape::Short, handler, 0, &[], args)
+    }
+
+    /// Replies with a medium message (AM_ReplyIM).
+    ///
+    /// # Errors
+    /// [`Error::PayloadLen`] for more than [`MAX_MEDIUM`] bytes; those of [`Token::reply_short`].
+    pub fn reply_medium(&mut self, handler: u8, payload: &[u8], args: &[u32]) -> Result<(), Error> {
+        check_len(self.task, payload.len(), MAX_MEDIUM)?;
+        self.reply(Shape::Medium, handler, 0, payload, args)
+    }
+
+    /// Replies with a long message, which is stored in the segment of the endpoint that made the request, from byte
+    /// `offset` on (AM_ReplyXferM).
+    ///
+    /// # Errors
+    /// [`Error::PayloadLen`] for more than [`MAX_LONG`] bytes; those of [`Token::reply_short`].
+    pub fn reply_long(
+        &mut self,
+        handler: u8,
+        offset: usize,
+        payload: &[u8],
+        args: &[u32],
+    ) -> Result<(), Error> {
+        check_len(self.task, payload.len(), MAX_LONG)?;
+        self.reply(Shape::Long, handler, offset as u64, payload, args)
+    }
+
+    fn reply(
+        &mut self,
+        shape: Shape,
+        handler: u8,
+        offset: u64,
+        payload: &[u8],
+        args: &[u32],
+    ) -> Result<(), Error> {
+        let (task, source_name) = (self.task, self.source);
+        let reply = self.reply.as_mut().ok_or(Error::NotARequest { task, source_name })?;
+        if reply.is_some() {
+            return Err(Error::SecondReply { task, source_name });
+        }
+        let args = check_args(task, args)?;
+        check_handler(task, handler)?;
+        **reply = Some(Reply { shape, handler, args, offset, payload: payload.to_vec() });
+        Ok(())
+    }
+}
+
+/// Checks the number of arguments of a call.
+pub(crate) fn check_args(task: TaskId, args: &[u32]) -> Result<Args, Error> {
+    Args::new(args).ok_or(Error::TooManyArgs { task, count: args.len() })
+}
+
+/// Checks the length of a payload.
+pub(crate) fn check_len(task: TaskId, len: usize, max: usize) -> Result<(), Error> {
+    if len > max { Err(Error::PayloadLen { task, len, max }) } else { Ok(()) }
+}
+
+/// Checks that a message does not name handler 0.
+pub(crate) fn check_handler(task: TaskId, handler: u8) -> Result<(), Error> {
+    if handler == 0 { Err(Error::HandlerZero { task }) } else { Ok(()) }
+}

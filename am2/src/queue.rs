@@ -1,0 +1,159 @@
+//! The queue of an endpoint: messages that were accepted and whose handlers have not run yet.
+//!
+//! Header handlers append to it, completions mark its entries ready, and bundles take the first ready entry, so a long
+//! message that is still arriving does not hold up those behind it. All three do so with the session's lock held, which
+//! a thread that uses the context alone gets without waiting; so the queue has no lock and no atomic of its own, and it
+//! does not matter which thread, or that one thread at once, plays which part.
+
+use std::collections::VecDeque;
+
+use crate::memory::Place;
+use crate::message::Args;
+use crate::name::EndpointName;
+use crate::packet::Header;
+
+/// An accepted message.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// Ascending within a queue.
+    id: u64,
+    /// Whether the whole payload is in its place.
+    ready: bool,
+    pub from: EndpointName,
+    pub header: Header,
+    pub args: Args,
+    pub place: Place,
+}
+
+/// The accepted messages of an endpoint, in the order of arrival.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    entries: VecDeque<Entry>,
+    next: u64,
+}
+
+impl Queue {
+    /// Appends a message. Returns its number, for [`Queue::finish`].
+    pub fn push(
+        &mut self,
+        from: EndpointName,
+        (header, args): (Header, Args),
+        place: Place,
+        ready: bool,
+    ) -> u64 {
+        let id = self.next;
+        self.next += 1;
+        self.entries.push_back(Entry { id, ready, from, header, args, place });
+        id
+    }
+
+    /// Marks a message as ready.
+    pub fn finish(&mut self, id: u64) {
+        if let Some(place) = self.place(id) {
+            self.entries[place].ready = true;
+        }
+    }
+
+    /// Removes a message that will never be complete.
+    pub fn remove(&mut self, id: u64) -> Option<Entry> {
+        let place = self.place(id)?;
+        self.entries.remove(place)
+    }
+
+    fn place(&self, id: u64) -> Option<usize> {
+        self.entries.binary_search_by_key(&id, |entry| entry.id).ok()
+    }
+
+    /// Takes the first ready message.
+    pub fn take_ready(&mut self) -> Option<Entry> {
+        let place = self.entries.iter().position(|entry| entry.ready)?;
+        self.entries.remove(place)
+    }
+
+    /// Takes the message that was appended last.
+    pub fn take_last(&mut self) -> Option<Entry> {
+        self.entries.pop_back()
+    }
+
+    /// Whether a message is ready.
+    pub fn has_ready(&self) -> bool {
+        self.entries.iter().any(|entry| entry.ready)
+    }
+
+    /// How many messages there are, ready or not.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Removes all messages, ready or not.
+    pub fn drain(&mut self) -> impl Iterator<Item = Entry> {
+        std::mem::take(&mut self.entries).into_iter()
+    }
+
+    /// Removes the messages of a task that are not complete, and never will be.
+    pub fn forget_unfinished(&mut self, lost: transport_lapi::TaskId) -> Vec<Entry> {
+        let (kept, gone) = self.drain().partition(|entry| entry.ready || entry.from.task != lost);
+        self.entries = kept;
+        Vec::from(gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::Tag;
+    use crate::packet::{Kind, Ticket};
+    use crate::status::Opcode;
+
+    fn push(queue: &mut Queue, task: u32, handler: u8, ready: bool) -> u64 {
+        let header = Header {
+            kind: Kind::Message(Opcode::RequestShort),
+            handler,
+            source: 0,
+            dest: 0,
+            ticket: Ticket::default(),
+            len: 0,
+            tag: Tag::ALL,
+            offset: 0,
+        };
+        let from = EndpointName { task, number: 0 };
+        queue.push(from, (header, Args::default()), Place::Nothing, ready)
+    }
+
+    fn take(queue: &mut Queue) -> Option<u8> {
+        queue.take_ready().map(|entry| entry.header.handler)
+    }
+
+    #[test]
+    fn the_first_ready_message_is_taken() {
+        let mut queue = Queue::default();
+        let first = push(&mut queue, 0, 1, false);
+        push(&mut queue, 0, 2, true);
+        let third = push(&mut queue, 0, 3, false);
+        push(&mut queue, 0, 4, true);
+        assert_eq!(take(&mut queue), Some(2), "the first one does not hold up the second");
+        queue.finish(third);
+        assert_eq!(take(&mut queue), Some(3));
+        queue.finish(first);
+        assert_eq!(take(&mut queue), Some(1));
+        assert_eq!(take(&mut queue), Some(4));
+        assert_eq!(take(&mut queue), None);
+        queue.finish(first);
+        assert!(queue.remove(first).is_none(), "numbers of taken messages name nothing");
+    }
+
+    #[test]
+    fn a_lost_task_leaves_only_what_was_complete() {
+        let mut queue = Queue::default();
+        push(&mut queue, 1, 1, true);
+        push(&mut queue, 1, 2, false);
+        let other = push(&mut queue, 2, 3, false);
+        let gone: Vec<_> = queue.forget_unfinished(1).iter().map(|e| e.header.handler).collect();
+        assert_eq!(gone, [2]);
+        queue.finish(other);
+        assert_eq!(
+            (take(&mut queue), take(&mut queue), take(&mut queue)),
+            (Some(1), Some(3), None)
+        );
+    }
+}

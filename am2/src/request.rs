@@ -1,0 +1,241 @@
+//! Requests.
+//!
+//! A request first polls. Then it takes a credit of its translation; while there is none, it polls and waits. Meanwhile
+//! handlers of any message may run, but these only reply, and replies need no credit. So tasks that send requests to
+//! each other as fast as they can cannot block each other: whoever waits for a credit answers the requests of the
+//! others, and whoever owes an answer either waits in this way too or polls.
+
+use std::sync::Arc;
+
+use transport_lapi::Source;
+use transport_lapi::adapter::Adapter;
+
+use crate::arrival::arrive_locally;
+use crate::bundle::{Bundle, Endpoint};
+use crate::error::Error;
+use crate::message::{Args, check_args, check_handler, check_len};
+use crate::packet::{Header, Kind};
+use crate::queue::Entry;
+use crate::status::{Opcode, Shape};
+use crate::task::send;
+use crate::{MAX_LONG, MAX_MEDIUM};
+
+/// A request to be sent.
+struct Call<'a> {
+    endpoint: Endpoint,
+    index: usize,
+    handler: u8,
+    shape: Shape,
+    offset: u64,
+    args: Args,
+    payload: Bytes<'a>,
+    /// Whether the call may wait.
+    waits: bool,
+}
+
+/// The payload of a request.
+enum Bytes<'a> {
+    /// Borrowed for the call, so it is copied.
+    Borrowed(&'a [u8]),
+    /// Shared with the caller, so it is sent from where it lies.
+    Shared(Arc<Vec<u8>>),
+}
+
+impl Bytes<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Shared(bytes) => bytes,
+        }
+    }
+
+    fn source(&self) -> Source {
+        match self {
+            Self::Borrowed(bytes) => Source::from(bytes.to_vec()),
+            Self::Shared(bytes) if bytes.is_empty() => Source::EMPTY,
+            Self::Shared(bytes) => Source::Layout(Arc::<Vec<u8>>::clone(bytes)),
+        }
+    }
+}
+
+/// What became of an attempt to send a request.
+enum Attempt {
+    /// There was no credit.
+    NoCredit,
+    /// It was sent, or came to its own endpoint, which has this to handle then.
+    Sent(Option<Entry>),
+}
+
+/// The requests. Each names the index of a translation, and handler and arguments of the message. Each first polls, and
+/// may run handlers; it has the errors of [`Bundle::poll`], after which nothing was sent. Payloads may be changed when
+/// the call returns. A request to the endpoint itself runs its handler, and that of the reply, before it returns.
+///
+/// All of them fail with [`Error::UnknownEndpoint`], [`Error::HandlerZero`], [`Error::TooManyArgs`],
+/// [`Error::NoResources`], [`Error::IndexRange`], [`Error::Unmapped`], and [`Error::NotSent`] if the receiver's task is
+/// lost.
+impl<A: Adapter> Bundle<A> {
+    /// Requests with a short message (AM_RequestM).
+    ///
+    /// # Errors
+    /// Those of all requests.
+    pub fn request_short(
+        &mut self,
+        endpoint: Endpoint,
+        index: usize,
+        handler: u8,
+        args: &[u32],
+    ) -> Result<(), Error> {
+        let (shape, payload) = (Shape::Short, Bytes::Borrowed(&[]));
+        let args = check_args(self.core.task(), args)?;
+        self.request(Call {
+            endpoint,
+            index,
+            handler,
+            shape,
+            offset: 0,
+            args,
+            payload,
+            waits: true,
+        })
+    }
+
+    /// Requests with a medium message, whose payload the handler gets in a buffer (AM_RequestIM).
+    ///
+    /// # Errors
+    /// [`Error::PayloadLen`] for more than [`MAX_MEDIUM`] bytes; those of all requests.
+    pub fn request_medium(
+        &mut self,
+        endpoint: Endpoint,
+        index: usize,
+        handler: u8,
+        payload: &[u8],
+        args: &[u32],
+    ) -> Result<(), Error> {
+        check_len(self.core.task(), payload.len(), MAX_MEDIUM)?;
+        let (shape, payload) = (Shape::Medium, Bytes::Borrowed(payload));
+        let args = check_args(self.core.task(), args)?;
+        self.request(Call {
+            endpoint,
+            index,
+            handler,
+            shape,
+            offset: 0,
+            args,
+            payload,
+            waits: true,
+        })
+    }
+
+    /// Requests with a long message, whose payload is stored in the receiver's segment from byte `offset` on before its
+    /// handler runs (AM_RequestXferM).
+    ///
+    /// # Errors
+    /// [`Error::PayloadLen`] for more than [`MAX_LONG`] bytes; those of all requests.
+    pub fn request_long(
+        &mut self,
+        endpoint: Endpoint,
+        index: usize,
+        handler: u8,
+        offset: usize,
+        payload: &[u8],
+        args: &[u32],
+    ) -> Result<(), Error> {
+        check_len(self.core.task(), payload.len(), MAX_LONG)?;
+        let (shape, payload, offset) = (Shape::Long, Bytes::Borrowed(payload), offset as u64);
+        let args = check_args(self.core.task(), args)?;
+        self.request(Call { endpoint, index, handler, shape, offset, args, payload, waits: true })
+    }
+
+    /// Requests with a long message as [`Bundle::request_long`] does, but neither waits nor copies
+    /// (AM_RequestXferAsyncM). The payload was sent when the caller holds the only reference to it again.
+    ///
+    /// # Errors
+    /// [`Error::WouldWait`] if the call would have to wait; those of [`Bundle::request_long`].
+    pub fn request_long_async(
+        &mut self,
+        endpoint: Endpoint,
+        index: usize,
+        handler: u8,
+        offset: usize,
+        payload: &Arc<Vec<u8>>,
+        args: &[u32],
+    ) -> Result<(), Error> {
+        check_len(self.core.task(), payload.len(), MAX_LONG)?;
+        let (shape, offset) = (Shape::Long, offset as u64);
+        let payload = Bytes::Shared(Arc::clone(payload));
+        let args = check_args(self.core.task(), args)?;
+        self.request(Call { endpoint, index, handler, shape, offset, args, payload, waits: false })
+    }
+
+    fn request(&mut self, call: Call<'_>) -> Result<(), Error> {
+        let place = self.place(call.endpoint)?;
+        check_handler(self.core.task(), call.handler)?;
+        let mut session = self.core.session()?;
+        self.port(&mut session, call.endpoint)?.table.check_request(call.index)?;
+        drop(session);
+        let mut handled = self.poll()?;
+        loop {
+            match self.attempt(&call)? {
+                Attempt::Sent(None) => return Ok(()),
+                Attempt::Sent(Some(entry)) => return self.handle(place, entry),
+                Attempt::NoCredit => {}
+            }
+            if !call.waits {
+                return Err(self.would_wait(&call));
+            }
+            if handled == 0 {
+                let (number, index) = (call.endpoint.number, call.index);
+                self.wait_until(|state| {
+                    state.port(number).is_some_and(|port| port.table.has_credit(index))
+                })?;
+            }
+            handled = self.poll()?;
+        }
+    }
+
+    /// Sends a request if there is a credit for it.
+    fn attempt(&mut self, call: &Call<'_>) -> Result<Attempt, Error> {
+        let opcode = Opcode::request(call.shape);
+        let mut session = self.core.session()?;
+        let port = self.port(&mut session, call.endpoint)?;
+        let (name, tag) = port.table.check_request(call.index)?;
+        let own = port.name;
+        let Some(ticket) = port.table.begin(call.index, opcode, call.handler) else {
+            return Ok(Attempt::NoCredit);
+        };
+        let len = call.payload.bytes().len();
+        let header = Header {
+            kind: Kind::Message(opcode),
+            handler: call.handler,
+            source: own.number,
+            dest: name.number,
+            ticket,
+            len: len as u32,
+            tag,
+            offset: call.offset,
+        };
+        if name == own {
+            port.stats.sent(opcode, len);
+            let bytes = call.payload.bytes();
+            let arrived = arrive_locally(&mut session.state, &header, &call.args, bytes);
+            return Ok(Attempt::Sent(arrived));
+        }
+        let sent = send(&mut session, name.task, &header, &call.args, call.payload.source());
+        let port = self.port(&mut session, call.endpoint)?;
+        match sent {
+            Ok(()) => port.stats.sent(opcode, len),
+            Err(cause) => {
+                port.table.end(ticket);
+                return Err(Error::NotSent { name, cause });
+            }
+        }
+        Ok(Attempt::Sent(None))
+    }
+
+    fn would_wait(&self, call: &Call<'_>) -> Error {
+        match self.locals.iter().find(|local| local.name.number == call.endpoint.number) {
+            Some(local) => Error::WouldWait { name: local.name, index: call.index },
+            None => Error::UnknownEndpoint { task: self.core.task() },
+        }
+    }
+}
