@@ -107,6 +107,7 @@ pub fn hostile(seed: u64) -> Result<Reached, String> {
         truncate: if kind == 0 || kind == 2 { often } else { 0 },
         corrupt: if kind == 1 || kind == 2 { often } else { 0 },
         lose: (kind == 3).then_some(lost),
+        ..FaultPlan::default()
     };
     // Sometimes the harmful faults concern only one rank.
     let everyone = dice.below(2) == 0;

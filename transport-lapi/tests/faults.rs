@@ -19,9 +19,9 @@ use support::job::{Kind, run_with, waiting};
 use support::numbers::Numbers;
 
 /// Frames are refused and held back, but nothing is damaged.
-const SLOW: FaultPlan = FaultPlan { full: 300, delay: 200, truncate: 0, corrupt: 0, lose: None };
+const SLOW: FaultPlan = FaultPlan { full: 300, delay: 200, ..FaultPlan::NONE };
 /// Frames are damaged.
-const DAMAGED: FaultPlan = FaultPlan { full: 0, delay: 0, truncate: 120, corrupt: 120, lose: None };
+const DAMAGED: FaultPlan = FaultPlan { truncate: 120, corrupt: 120, ..FaultPlan::NONE };
 
 /// A job whose adapters misbehave, each with its own seed.
 fn faulty(kind: Kind, num_tasks: usize, seed: u64, plan: FaultPlan) -> Vec<FaultAdapter<Native>> {
@@ -347,7 +347,7 @@ fn replay(seed: u64, plan: FaultPlan) -> (FaultCount, FaultCount, Vec<Vec<u8>>) 
 }
 
 const EVERYTHING: FaultPlan =
-    FaultPlan { full: 200, delay: 100, truncate: 50, corrupt: 50, lose: None };
+    FaultPlan { full: 200, delay: 100, truncate: 50, corrupt: 50, ..FaultPlan::NONE };
 
 #[test]
 fn the_same_seed_gives_the_same_faults() {
@@ -366,6 +366,35 @@ fn faults_are_as_frequent_as_planned() {
     assert!(share(sender.delayed, 2_000) >= 80, "{sender:?}");
     assert!((30..70).contains(&share(receiver.truncated, frames.len())), "{receiver:?}");
     assert!((30..70).contains(&share(receiver.corrupted, frames.len())), "{receiver:?}");
+}
+
+/// Frames that a network loses do not arrive, those that it duplicates arrive twice, and some are overtaken.
+#[test]
+fn networks_drop_duplicate_and_reorder_frames() {
+    const FRAMES: u32 = 2_000;
+    let plan = FaultPlan { drop: 100, duplicate: 100, reorder: 100, ..FaultPlan::NONE };
+    let mut adapters = faulty(Kind::Threads, 2, 3, plan);
+    let (mut receiver, mut sender) = (adapters.remove(1), adapters.remove(0));
+    let mut come = Vec::new();
+    // The last rounds release what is held back.
+    for round in 0..FRAMES + 10 {
+        if round < FRAMES {
+            let head = round.to_le_bytes();
+            let post = sender.try_send(1, &head, Piece::EMPTY, Ticket(0)).unwrap();
+            assert_eq!(post, Post::Taken, "the receiver polls as often as the sender offers");
+        }
+        sender.poll(None, 1, &mut |_: Frame<'_>| {}).unwrap();
+        let keep = &mut |frame: Frame<'_>| come.push(support::frames::word(frame.head, 0));
+        receiver.poll(None, 100, keep).unwrap();
+    }
+    let FaultCount { dropped, duplicated, reordered, .. } = sender.count();
+    assert!([dropped, duplicated, reordered].iter().all(|count| (150..250).contains(count)));
+    let arrived = u64::from(FRAMES) - dropped;
+    assert_eq!(come.len() as u64, arrived + duplicated);
+    assert!(!come.is_sorted(), "some are overtaken");
+    come.sort_unstable();
+    come.dedup();
+    assert_eq!(come.len() as u64, arrived);
 }
 
 /// Without a plan nothing changes.
