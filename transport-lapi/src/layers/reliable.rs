@@ -10,7 +10,10 @@
 //!   the layer borrow it until the receipt, but then no send would end before its target makes a call. With copies, a
 //!   send ends as it does over rings. At most 64 frames to each target are kept; then there is no room.
 //! - RL2: contract A4 of [`crate::adapter`] holds only for senders that poll, since the layer has no thread: a frame
-//!   that was dropped is repeated by its sender's polls. A sleep of the sender on its bell ends when that is due.
+//!   that was dropped is repeated by its sender's polls. A sleep of the sender on its bell ends when that is due. A
+//!   poll with a budget of 0 repeats frames, sends receipts, and stores what has arrived, but hands nothing over. A
+//!   client whose tasks are outside of all calls for long makes such polls from a timer, as LAPI's retransmission
+//!   thread did; then A4 holds as it stands.
 //! - RL3: a poll that reports nothing has left nothing in the adapter inside, apart from what that one may leave. It
 //!   goes on until a frame is handed over or none is left, since a sleeper is not woken again for a frame that stands
 //!   behind a receipt (A5).
@@ -18,7 +21,9 @@
 //!   of the others meanwhile. Then it tells each task several times that it leaves. A task that hears this expects no
 //!   more receipts from there. If every copy of the farewell is dropped, the other task repeats its last frames until
 //!   its own time at the end is over, or until the one that has left counts as lost.
-//! - RL5: a task that is silent for LAPI's TIMEOUT counts as lost, on the task that waits for its receipts.
+//! - RL5: a task that is silent for LAPI's TIMEOUT counts as lost, on the task that waits for its receipts. If the
+//!   adapter inside learns of a loss in another way than by frames, the last frames of the lost task may be lost with
+//!   it, even if they were taken before (A10).
 //!
 //! The layer has no capability: gets are built from frames, and no board shows the waits of its tasks, since an
 //! observer of the board would have to know which frames are still to be repeated. The frames of the adapter inside
@@ -164,7 +169,7 @@ impl<A: Adapter> ReliableAdapter<A> {
             Intake { options, alarm, peers, statistics, stored, owes, left, events, trouble };
         intake.hand_over_stored();
         for _ in 0..MOST_POLLS {
-            let polled = inner.poll(origin, intake.left, &mut intake);
+            let polled = inner.poll(origin, intake.left.max(1), &mut intake);
             let is_over = matches!(polled, Ok(0)) || intake.left < budget;
             if let Err(error) = polled {
                 intake.trouble.get_or_insert(error);
@@ -335,12 +340,12 @@ unsafe impl<A: Adapter> Adapter for ReliableAdapter<A> {
         _: Ticket,
     ) -> Result<Post, AdapterError> {
         let Peer { link, presence, .. } = &mut self.peers[target as usize];
-        if self.leaving.is_some() || !link.has_room() {
-            return Ok(Post::Full);
-        }
-        if *presence != Presence::Here {
-            // Nobody receives there (A10).
-            return Ok(Post::Taken);
+        match presence {
+            Presence::Here if self.leaving.is_none() && link.has_room() => {}
+            // The transport ends operations towards a task that is lost (A10).
+            Presence::Here | Presence::Lost => return Ok(Post::Full),
+            // Nobody will receive there.
+            Presence::Left => return Ok(Post::Taken),
         }
         let parcel = Parcel { head: head.to_vec(), body: Arc::new(body.to_vec()) };
         let kind = Kind::Data(link.next());

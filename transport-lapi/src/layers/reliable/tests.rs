@@ -174,7 +174,8 @@ fn a_silent_task_counts_as_lost() {
     assert_eq!(next(&mut one), None);
     assert_eq!((one.losses(), one.is_lost(1), one.is_lost(0)), (1, true, false));
     assert!(bell.sleep(ticket, Some(Duration::from_secs(20))), "its sleepers are woken");
-    send(&mut one, 1, b"to nobody", b"");
+    let post = one.try_send(1, b"to nobody", Piece::EMPTY, Ticket(0));
+    assert_eq!(post.expect("the ring is sound"), Post::Full);
     assert!(one.withdraw(), "nothing is under way");
 }
 
@@ -275,6 +276,26 @@ fn frames_beyond_the_budget_are_handed_over_later() {
     assert_eq!(bodies, [b"0", b"1", b"2"]);
     assert_eq!(next(&mut other), None);
     assert_eq!(other.stored, 0);
+}
+
+#[test]
+fn a_poll_without_a_budget_does_all_but_hand_over() {
+    let (millis, clock) = stopped_clock();
+    let [mut one, mut other] = pair(options(), clock);
+    send(&mut one, 1, b"x", b"body");
+    let tend = |task: &mut ReliableAdapter<ThreadsAdapter>| {
+        let nothing = &mut |_: Frame<'_>| panic!("a frame is handed over");
+        assert_eq!(task.poll(None, 0, nothing).expect("nobody breaks the protocol"), 0);
+    };
+    tend(&mut other);
+    assert_eq!((other.stored, other.statistics().acks_sent), (1, 1));
+    millis.store(1, Ordering::Relaxed);
+    tend(&mut one);
+    assert_eq!(one.statistics().retransmitted, 1, "it was not handed over, so it has no receipt");
+    assert_eq!(next(&mut other), Some((0, b"x".to_vec(), b"body".to_vec())));
+    tend(&mut other);
+    tend(&mut one);
+    assert!(one.peers[1].link.is_settled());
 }
 
 /// The number of the frame that comes `count` frames after the first one.
