@@ -360,6 +360,17 @@ fn a_receipt_is_due_at_the_threshold_and_otherwise_soon() {
 }
 
 #[test]
+fn a_receipt_follows_when_a_stored_frame_is_handed_over() {
+    let (options, now) = (options(), Instant::now());
+    let mut link = Link::new();
+    link.arrived(FIRST, now, &options).expect("it is the next one");
+    link.store(0, 7);
+    link.receipt_sent();
+    assert_eq!(link.take_next(now, &options), Some(7));
+    assert_eq!(link.receipt_due(), Some(now + options.resend / 4), "LK4");
+}
+
+#[test]
 fn a_marked_frame_is_not_repeated_unless_it_is_the_oldest() {
     let (options, now) = (options(), Instant::now());
     let mut link = Link::new();
