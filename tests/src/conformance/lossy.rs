@@ -34,9 +34,6 @@ pub fn options() -> ReliableOptions {
 }
 
 /// Puts the tasks of a job on a network with these faults.
-///
-/// # Panics
-/// Never: the options are legal.
 pub fn over_a_network<A: Adapter>(tasks: Vec<A>, plan: FaultPlan) -> Vec<Lossy<A>> {
     let faulty =
         tasks.into_iter().zip(99..).map(|(task, seed)| FaultAdapter::new(task, seed, plan));

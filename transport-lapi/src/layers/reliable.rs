@@ -14,9 +14,9 @@
 //!   poll with a budget of 0 repeats frames, sends receipts, and stores what has arrived, but hands nothing over. A
 //!   client whose tasks are outside of all calls for long makes such polls from a timer, as LAPI's retransmission
 //!   thread did; then A4 holds as it stands.
-//! - RL3: a poll that reports nothing has left nothing in the adapter inside, apart from what that one may leave. It
-//!   goes on until a frame is handed over or none is left, since a sleeper is not woken again for a frame that stands
-//!   behind a receipt (A5).
+//! - RL3: a poll goes on until it has handed over a frame, or the adapter inside has none left. If it stopped at a
+//!   receipt and reported nothing, its caller might go to sleep although a frame had arrived behind the receipt, and
+//!   no bell would ring for that frame any more (A5).
 //! - RL4: a task that withdraws first waits until its frames have receipts, for a limited time, and answers the frames
 //!   of the others meanwhile. Then it tells each task several times that it leaves. A task that hears this expects no
 //!   more receipts from there. If every copy of the farewell is dropped, the other task repeats its last frames until
