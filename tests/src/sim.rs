@@ -3,25 +3,26 @@
 //! A seed decides everything: how many ranks there are, which protocols carry what, which faults
 //! happen, and which rank does what at each step. Nothing blocks, and there is one thread, so the
 //! same seed gives the same run. `tests/simulation.rs` runs campaigns of seeds; a seed that fails is
-//! repeated by calling [`orderly`] or [`hostile`] with it.
+//! repeated by calling [`orderly`], [`lossy`] or [`hostile`] with it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
-use mpjdev::{Device, Error, Options, Protocol, Status, Table};
+use mpjdev::{Adapter, Device, Error, Options, Protocol, Status, Table};
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 use transport_lapi::layers::fault::{FaultAdapter, FaultPlan};
+use transport_lapi::layers::reliable::{ReliableAdapter, ReliableOptions};
 use transport_lapi::{LapiError, Violation};
 
 use crate::conformance::Numbers;
 use crate::conformance::device::rank::{Pending, Rank};
+use crate::conformance::lossy::NETWORK;
 use crate::conformance::payload;
 use oracle::{Ended, History, Receive, Sent};
 
 pub mod oracle;
-
-/// The adapter of every rank.
-type Faulty = FaultAdapter<ThreadsAdapter>;
 
 /// Lengths of messages: nothing, or at least the eight bytes that hold the message's number.
 const LENGTHS: [usize; 9] = [0, 8, 40, 303, 305, 8_192, 8_193, 20_000, 70_000];
@@ -82,13 +83,41 @@ pub fn orderly(seed: u64) -> Result<Reached, String> {
         delay: [0, 100, 400][dice.below(3)],
         ..FaultPlan::default()
     };
-    let mut run = Run::new(dice, |_| plan);
-    for _ in 0..200 {
-        run.step()?;
-    }
-    run.drain()?;
-    oracle::verify(&run.history)?;
-    run.reached()
+    Run::new(dice, faulty(|_| plan)).complete()
+}
+
+/// A run over a network that drops, duplicates and reorders frames, with the layer that makes it reliable: MPI's rules
+/// must hold exactly. The clock of the layer passes with its calls.
+///
+/// # Errors
+/// As [`orderly`].
+pub fn lossy(seed: u64) -> Result<Reached, String> {
+    const PER_LOOK: Duration = Duration::from_micros(100);
+    let (resend, linger) = (10 * PER_LOOK, 20 * PER_LOOK);
+    let options = ReliableOptions { resend, linger, ..ReliableOptions::default() };
+    let network = faulty(|_| NETWORK);
+    let reliable = |task, adapter, seed| {
+        let (start, looks) = (Instant::now(), AtomicU32::new(0));
+        let clock = move || start + PER_LOOK * looks.fetch_add(1, Ordering::Relaxed);
+        let inner = network(task, adapter, seed);
+        ReliableAdapter::with_clock(inner, options, clock).expect("legal options")
+    };
+    Run::new(Numbers(seed), reliable).complete()
+}
+
+/// The same without that layer.
+///
+/// # Errors
+/// As [`orderly`].
+pub fn lossy_without_the_layer(seed: u64) -> Result<Reached, String> {
+    Run::new(Numbers(seed), faulty(|_| NETWORK)).complete()
+}
+
+/// Makes an adapter that misbehaves, given the number of the task, its adapter and a seed.
+fn faulty(
+    plan_of: impl Fn(usize) -> FaultPlan,
+) -> impl Fn(usize, ThreadsAdapter, u64) -> FaultAdapter<ThreadsAdapter> {
+    move |task, adapter, seed| FaultAdapter::new(adapter, seed, plan_of(task))
 }
 
 /// A run in which frames are cut short or changed, or a task is lost. Contents and order may then be wrong, but no call
@@ -107,11 +136,13 @@ pub fn hostile(seed: u64) -> Result<Reached, String> {
         truncate: if kind == 0 || kind == 2 { often } else { 0 },
         corrupt: if kind == 1 || kind == 2 { often } else { 0 },
         lose: (kind == 3).then_some(lost),
+        ..FaultPlan::default()
     };
     // Sometimes the harmful faults concern only one rank.
     let everyone = dice.below(2) == 0;
     let harmless = FaultPlan { full: 50, delay: 50, ..FaultPlan::default() };
-    let mut run = Run::new(dice, |task| if everyone || task == 0 { plan } else { harmless });
+    let plan_of = |task| if everyone || task == 0 { plan } else { harmless };
+    let mut run = Run::new(dice, faulty(plan_of));
     run.hostile = true;
     for _ in 0..300 {
         run.step()?;
@@ -150,9 +181,9 @@ enum What {
 }
 
 /// A job and its history.
-struct Run {
+struct Run<A: Adapter> {
     dice: Numbers,
-    ranks: Vec<Rank<Faulty>>,
+    ranks: Vec<Rank<A>>,
     open: Vec<Open>,
     history: History,
     /// Whether errors are to be expected.
@@ -162,8 +193,9 @@ struct Run {
     counts: Reached,
 }
 
-impl Run {
-    fn new(mut dice: Numbers, plan_of: impl Fn(usize) -> FaultPlan) -> Self {
+impl<A: Adapter> Run<A> {
+    /// `network` wraps the adapter of a task, given its number and a seed.
+    fn new(mut dice: Numbers, network: impl Fn(usize, ThreadsAdapter, u64) -> A) -> Self {
         let size = 1 + dice.below(4);
         let options = Options {
             table: table(dice.below(3)),
@@ -172,8 +204,8 @@ impl Run {
         };
         let adapters = threads::job(size).expect("a job of threads").into_iter().enumerate();
         let ranks = adapters.map(|(task, adapter)| {
-            let faulty = FaultAdapter::new(adapter, dice.next_number(), plan_of(task));
-            Rank::new(Arc::new(Device::new(faulty, options.clone()).expect("a new device")))
+            let adapter = network(task, adapter, dice.next_number());
+            Rank::new(Arc::new(Device::new(adapter, options.clone()).expect("a new device")))
         });
         Self {
             ranks: ranks.collect(),
@@ -184,6 +216,16 @@ impl Run {
             failures: vec![None; size],
             counts: Reached::default(),
         }
+    }
+
+    /// Takes many actions, ends everything, and compares the run with MPI's rules.
+    fn complete(mut self) -> Result<Reached, String> {
+        for _ in 0..200 {
+            self.step()?;
+        }
+        self.drain()?;
+        oracle::verify(&self.history)?;
+        self.reached()
     }
 
     /// Takes one action of one rank.

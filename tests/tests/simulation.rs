@@ -19,8 +19,8 @@ fn campaign(simulation: fn(u64) -> Result<Reached, String>, seeds: Range<u64>) -
 }
 
 /// The campaign keeps the rules, and reaches every case that the rules are about.
-fn orderly(seeds: Range<u64>) {
-    let reached = campaign(sim::orderly, seeds);
+fn keeps_the_rules(simulation: fn(u64) -> Result<Reached, String>, seeds: Range<u64>) {
+    let reached = campaign(simulation, seeds);
     let Reached { early, fallbacks, cancelled, cancelled_late, truncated, probed, failed } =
         reached;
     for case in [early, fallbacks, cancelled, cancelled_late, truncated, probed] {
@@ -31,18 +31,37 @@ fn orderly(seeds: Range<u64>) {
 
 #[test]
 fn rules_hold_over_adapters_that_delay() {
-    orderly(0..400);
+    keeps_the_rules(sim::orderly, 0..400);
 }
 
 #[test]
 fn rules_hold_over_adapters_that_delay_other_seeds() {
-    orderly(1_000..1_400);
+    keeps_the_rules(sim::orderly, 1_000..1_400);
+}
+
+#[test]
+fn rules_hold_over_a_network_that_loses_frames() {
+    keeps_the_rules(sim::lossy, 0..200);
+}
+
+/// Otherwise the runs over the network would show nothing.
+#[test]
+fn without_the_reliable_layer_hardly_any_run_keeps_the_rules() {
+    let is_kept = |seed: &u64| {
+        watch_with(|| format!("seed {seed}"), {
+            let seed = *seed;
+            move || sim::lossy_without_the_layer(seed).is_ok()
+        })
+    };
+    let kept = (0..20).filter(is_kept).count();
+    assert!(kept < 5, "{kept} of 20 runs");
 }
 
 #[test]
 fn a_seed_gives_the_same_run_again() {
     for seed in 0..20 {
         assert_eq!(sim::orderly(seed), sim::orderly(seed));
+        assert_eq!(sim::lossy(seed), sim::lossy(seed));
         assert_eq!(sim::hostile(seed), sim::hostile(seed));
     }
 }

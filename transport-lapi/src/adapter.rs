@@ -44,6 +44,7 @@ use rustix::io::Errno;
 
 use crate::body::Piece;
 use crate::bootstrap::board::Wait;
+use crate::layers::reliable::FrameError;
 use crate::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
 /// Number of a task in its job: `0..num_tasks`. MPI calls it the rank.
@@ -175,8 +176,10 @@ pub const SHORT_HEAD: usize = 16;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdapterError {
-    /// A task ended, or was declared lost, while others still needed it.
-    #[error("rank {task} is gone: it gave up or ended before the job was finished")]
+    /// A task ended, was declared lost, or was silent for too long, while others still needed it.
+    #[error(
+        "rank {task} is gone: it gave up, ended before the job was finished, or no longer answers"
+    )]
     PeerLost {
         /// The task that is gone.
         task: TaskId,
@@ -188,6 +191,14 @@ pub enum AdapterError {
         origin: TaskId,
         /// Describes the damage.
         what: &'static str,
+    },
+    /// A peer broke the protocol of the reliable layer.
+    #[error("rank {origin} broke the protocol of the reliable layer: {violation}")]
+    Refused {
+        /// The task that sent the frame.
+        origin: TaskId,
+        /// What is wrong with the frame.
+        violation: FrameError,
     },
     /// A one-sided read was refused by the kernel or by the region's owner.
     #[error("cannot read {len} bytes from rank {target}: {reason}")]

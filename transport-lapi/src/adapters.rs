@@ -19,7 +19,7 @@ pub(crate) mod board;
 mod bulk;
 pub mod channels;
 #[cfg(test)]
-mod contract;
+pub(crate) mod contract;
 mod distance;
 mod doorbell;
 mod header;

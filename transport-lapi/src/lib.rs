@@ -10,7 +10,7 @@
 //!    Engine                  dispatcher: header handlers, reassembly, completion
 //!       │ wire               packets: pure codec
 //!   ───┼───────────────────── the interface `adapter::Adapter`
-//!    layers::Fault           an adapter around an adapter
+//!    layers                  adapters around an adapter: faults; repetition of lost frames
 //!    adapters::threads       ranks are threads; rings on the heap
 //!    adapters::shm           ranks are processes; rings in one memfd
 //! ```

@@ -481,6 +481,11 @@ impl<A: Adapter, S> Session<A, S> {
         !self.engine.outbox.continuations.is_empty()
     }
 
+    /// Returns the adapter, for what it or a layer reports about itself (LAPI_Qenv with QUERY_STATISTICS).
+    pub fn adapter(&self) -> &A {
+        &self.adapter
+    }
+
     /// Returns state and outbox together, for clients that run handler code outside the dispatcher.
     pub fn parts(&mut self) -> (&mut S, &mut Outbox<S>) {
         (&mut self.state, &mut self.engine.outbox)

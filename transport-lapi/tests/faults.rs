@@ -3,11 +3,13 @@
 mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use mpj_harness::watch;
 use transport_lapi::adapter::{Adapter, AdapterError, Frame, Post, Ticket};
 use transport_lapi::config::WaitMode;
 use transport_lapi::layers::fault::{FaultAdapter, FaultCount, FaultPlan};
+use transport_lapi::layers::reliable::{ReliableAdapter, ReliableOptions, Statistics};
 use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Context, HeaderAction, LapiError, Next, Options, Outbox, Piece, RemoteRegion,
@@ -19,9 +21,9 @@ use support::job::{Kind, run_with, waiting};
 use support::numbers::Numbers;
 
 /// Frames are refused and held back, but nothing is damaged.
-const SLOW: FaultPlan = FaultPlan { full: 300, delay: 200, truncate: 0, corrupt: 0, lose: None };
+const SLOW: FaultPlan = FaultPlan { full: 300, delay: 200, ..FaultPlan::NONE };
 /// Frames are damaged.
-const DAMAGED: FaultPlan = FaultPlan { full: 0, delay: 0, truncate: 120, corrupt: 120, lose: None };
+const DAMAGED: FaultPlan = FaultPlan { truncate: 120, corrupt: 120, ..FaultPlan::NONE };
 
 /// A job whose adapters misbehave, each with its own seed.
 fn faulty(kind: Kind, num_tasks: usize, seed: u64, plan: FaultPlan) -> Vec<FaultAdapter<Native>> {
@@ -61,11 +63,15 @@ fn got(inbox: &mut Inbox, _: &mut Outbox<Inbox>, _: u64) {
     inbox.gets += 1;
 }
 
-/// Every task sends to every other one and reads from itself; everything arrives, in order.
-fn everything_arrives(kind: Kind, num_tasks: usize, seed: u64) {
+/// Every task sends to every other one and reads from itself; everything arrives, in order. Returns what `look` finds
+/// at the end of each task.
+fn everything_arrives<A: Adapter, R: Send + 'static>(
+    adapters: Vec<A>,
+    seed: u64,
+    look: impl Fn(&A) -> R + Send + Sync + 'static,
+) -> Vec<R> {
     const MESSAGES: usize = 40;
-    let adapters = faulty(kind, num_tasks, seed, SLOW);
-    let inbox = |_| Inbox::default();
+    let (inbox, num_tasks) = (|_| Inbox::default(), adapters.len());
     let through = AtomicUsize::new(0);
     run_with(adapters, waiting(WaitMode::Spin), inbox, move |context| {
         let mut session = context.session().unwrap();
@@ -96,29 +102,48 @@ fn everything_arrives(kind: Kind, num_tasks: usize, seed: u64) {
         through.fetch_add(1, Ordering::SeqCst);
         let all_through = || (through.load(Ordering::SeqCst) == num_tasks).then_some(());
         context.wait(|_| all_through()).unwrap();
-        assert!(fetched.holds(pattern(seed, 100_000)), "{kind:?}, seed {seed}");
+        assert!(fetched.holds(pattern(seed, 100_000)), "seed {seed}");
         let session = context.session().unwrap();
         let inbox = &session.state;
         for origin in 0..num_tasks as TaskId {
             let begun = inbox.begun.iter().filter(|(from, _)| *from == origin);
             let in_order = begun.map(|(_, number)| *number).eq(0..MESSAGES as u64);
-            assert!(in_order, "{kind:?}, seed {seed}: messages of task {origin}");
+            assert!(in_order, "seed {seed}: messages of task {origin}");
         }
         assert_eq!(inbox.complete, MESSAGES * num_tasks);
         for (landing, pattern_seed, len) in &inbox.landed {
-            assert!(landing.holds(pattern(*pattern_seed, *len)), "{kind:?}, seed {seed}");
+            assert!(landing.holds(pattern(*pattern_seed, *len)), "seed {seed}");
         }
-    });
+        look(session.adapter())
+    })
 }
 
 #[test]
 fn full_rings_and_delays_lose_nothing() {
     for seed in 0..40 {
-        everything_arrives(Kind::Threads, 2, seed);
+        everything_arrives(faulty(Kind::Threads, 2, seed, SLOW), seed, |_| ());
     }
     for seed in 0..10 {
-        everything_arrives(Kind::ShmAm, 2, seed);
-        everything_arrives(Kind::Threads, 3, seed);
+        everything_arrives(faulty(Kind::ShmAm, 2, seed, SLOW), seed, |_| ());
+        everything_arrives(faulty(Kind::Threads, 3, seed, SLOW), seed, |_| ());
+    }
+}
+
+/// The same over a network that loses frames, with the layer that makes it reliable. The layer's counts say what it did.
+#[test]
+fn a_network_that_loses_frames_loses_no_message() {
+    let plan = FaultPlan { drop: 100, duplicate: 50, reorder: 100, ..FaultPlan::NONE };
+    let (resend, linger) = (Duration::from_millis(1), Duration::from_millis(10));
+    let options = ReliableOptions { resend, linger, ..Default::default() };
+    for seed in 0..5 {
+        let tasks = faulty(Kind::Threads, 3, seed, plan).into_iter();
+        let reliable = tasks.map(|task| ReliableAdapter::new(task, options).unwrap()).collect();
+        let counts = everything_arrives(reliable, seed, ReliableAdapter::statistics);
+        let sum = |of: fn(&Statistics) -> u64| counts.iter().map(of).sum::<u64>();
+        assert!(sum(|task| task.retransmitted) > 0 && sum(|task| task.duplicates) > 0);
+        assert!(sum(|task| task.acks_sent) > 0 && sum(|task| task.acks_received) > 0);
+        assert!(sum(|task| task.packets_sent) >= sum(|task| task.packets_received));
+        assert_eq!(sum(|task| task.refused), 0);
     }
 }
 
@@ -347,7 +372,7 @@ fn replay(seed: u64, plan: FaultPlan) -> (FaultCount, FaultCount, Vec<Vec<u8>>) 
 }
 
 const EVERYTHING: FaultPlan =
-    FaultPlan { full: 200, delay: 100, truncate: 50, corrupt: 50, lose: None };
+    FaultPlan { full: 200, delay: 100, truncate: 50, corrupt: 50, ..FaultPlan::NONE };
 
 #[test]
 fn the_same_seed_gives_the_same_faults() {
@@ -366,6 +391,35 @@ fn faults_are_as_frequent_as_planned() {
     assert!(share(sender.delayed, 2_000) >= 80, "{sender:?}");
     assert!((30..70).contains(&share(receiver.truncated, frames.len())), "{receiver:?}");
     assert!((30..70).contains(&share(receiver.corrupted, frames.len())), "{receiver:?}");
+}
+
+/// Frames that a network loses do not arrive, those that it duplicates arrive twice, and some are overtaken.
+#[test]
+fn networks_drop_duplicate_and_reorder_frames() {
+    const FRAMES: u32 = 2_000;
+    let plan = FaultPlan { drop: 100, duplicate: 100, reorder: 100, ..FaultPlan::NONE };
+    let mut adapters = faulty(Kind::Threads, 2, 3, plan);
+    let (mut receiver, mut sender) = (adapters.remove(1), adapters.remove(0));
+    let mut come = Vec::new();
+    // The last rounds release what is held back.
+    for round in 0..FRAMES + 10 {
+        if round < FRAMES {
+            let head = round.to_le_bytes();
+            let post = sender.try_send(1, &head, Piece::EMPTY, Ticket(0)).unwrap();
+            assert_eq!(post, Post::Taken, "the receiver polls as often as the sender offers");
+        }
+        sender.poll(None, 1, &mut |_: Frame<'_>| {}).unwrap();
+        let keep = &mut |frame: Frame<'_>| come.push(support::frames::word(frame.head, 0));
+        receiver.poll(None, 100, keep).unwrap();
+    }
+    let FaultCount { dropped, duplicated, reordered, .. } = sender.count();
+    assert!([dropped, duplicated, reordered].iter().all(|count| (150..250).contains(count)));
+    let arrived = u64::from(FRAMES) - dropped;
+    assert_eq!(come.len() as u64, arrived + duplicated);
+    assert!(!come.is_sorted(), "some are overtaken");
+    come.sort_unstable();
+    come.dedup();
+    assert_eq!(come.len() as u64, arrived);
 }
 
 /// Without a plan nothing changes.

@@ -1,9 +1,13 @@
 //! An adapter around another one that injects faults, from a seed.
 //!
 //! Frames can be refused as if there were no room, held back (in order per pair), truncated, or have a bit flipped; a
-//! task can be declared lost. The same seed, plan and sequence of calls give the same faults. Held-back frames are sent
-//! when the sender polls, so contract A4 of [`crate::adapter`] holds only for senders that poll. One-sided reads are
-//! held back in the same way: a later poll carries them out and reports that they are over.
+//! task can be declared lost. These faults stay within what the transport copes with, or reports. As on a network,
+//! frames can also be dropped, duplicated, or held back while later ones overtake them; then contract A1 of
+//! [`crate::adapter`] does not hold, and [`crate::layers::reliable`] around this layer restores it.
+//!
+//! The same seed, plan and sequence of calls give the same faults. Held-back frames are sent when the sender polls, so
+//! contract A4 holds only for senders that poll. One-sided reads are held back in the same way: a later poll carries
+//! them out and reports that they are over.
 
 #![expect(unsafe_code, reason = "an adapter is made of another one")]
 
@@ -22,14 +26,34 @@ use crate::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion
 pub struct FaultPlan {
     /// `try_send` or a get is refused as full.
     pub full: u16,
-    /// A frame or get is held back for some polls.
+    /// A frame or get is held back for some polls. Later frames of the same pair wait behind the frame.
     pub delay: u16,
+    /// A frame is taken, and never arrives.
+    pub drop: u16,
+    /// A frame arrives, and arrives again some polls later.
+    pub duplicate: u16,
+    /// A frame is held back for some polls. Later frames of the same pair may overtake it.
+    pub reorder: u16,
     /// The head or the body of an arriving frame is truncated.
     pub truncate: u16,
     /// A bit of an arriving frame's head or body is flipped.
     pub corrupt: u16,
     /// The task that is declared lost, and after how many offered frames.
     pub lose: Option<(TaskId, u64)>,
+}
+
+impl FaultPlan {
+    /// A plan without faults.
+    pub const NONE: Self = Self {
+        full: 0,
+        delay: 0,
+        drop: 0,
+        duplicate: 0,
+        reorder: 0,
+        truncate: 0,
+        corrupt: 0,
+        lose: None,
+    };
 }
 
 /// The number of injected faults, to compare with those that were noticed.
@@ -39,6 +63,12 @@ pub struct FaultCount {
     pub full: u64,
     /// Frames and gets held back.
     pub delayed: u64,
+    /// Frames that never arrive.
+    pub dropped: u64,
+    /// Frames that arrive twice.
+    pub duplicated: u64,
+    /// Frames that later ones may overtake.
+    pub reordered: u64,
     /// Frames truncated.
     pub truncated: u64,
     /// Frames with a flipped bit.
@@ -51,8 +81,10 @@ pub struct FaultAdapter<A> {
     plan: FaultPlan,
     dice: Dice,
     offered: u64,
-    /// Held-back frames by target.
+    /// Held-back frames by target, in order.
     held: Vec<VecDeque<Held>>,
+    /// Held-back frames that others may overtake, and second copies of frames.
+    strays: Vec<(TaskId, Held)>,
     /// Held-back one-sided reads.
     gets: Vec<HeldGet>,
     count: FaultCount,
@@ -81,12 +113,30 @@ struct Held {
     len: usize,
 }
 
+impl Held {
+    /// Copies a frame.
+    fn new(wait: u64, head: &[u8], body: Piece<'_>) -> Self {
+        Self { wait, head: head.to_vec(), body: Source::from(body.to_vec()), len: body.len() }
+    }
+
+    /// Counts a poll, and sends the frame if it is due. Returns whether it was sent.
+    fn release<A: Adapter>(&mut self, inner: &mut A, to: TaskId) -> Result<bool, AdapterError> {
+        self.wait = self.wait.saturating_sub(1);
+        if self.wait > 0 {
+            return Ok(false);
+        }
+        let body = self.body.piece(0, self.len);
+        Ok(inner.try_send(to, &self.head, body, HELD)? != Post::Full)
+    }
+}
+
 impl<A: Adapter> FaultAdapter<A> {
     /// Wraps `inner`.
     pub fn new(inner: A, seed: u64, plan: FaultPlan) -> Self {
         let held = std::iter::repeat_with(VecDeque::new).take(inner.num_tasks()).collect();
         let (dice, count) = (Dice(seed), FaultCount::default());
-        Self { inner, plan, dice, offered: 0, held, gets: Vec::new(), count }
+        let (strays, gets) = (Vec::new(), Vec::new());
+        Self { inner, plan, dice, offered: 0, held, strays, gets, count }
     }
 
     /// Returns the number of faults so far.
@@ -105,20 +155,28 @@ impl<A: Adapter> FaultAdapter<A> {
 
     /// Sends the held-back frames that are due.
     fn release(&mut self) -> Result<(), AdapterError> {
-        for target in 0..self.held.len() {
-            while let Some(Held { wait, head, body, len }) = self.held[target].front_mut() {
-                *wait = wait.saturating_sub(1);
-                if *wait > 0 {
+        let Self { inner, held, strays, .. } = self;
+        for (target, held) in (0..).zip(held) {
+            while let Some(first) = held.front_mut() {
+                if !first.release(inner, target)? {
                     break;
                 }
-                let body = body.piece(0, *len);
-                if self.inner.try_send(target as TaskId, head, body, HELD)? == Post::Full {
-                    break;
-                }
-                self.held[target].pop_front();
+                held.pop_front();
+            }
+        }
+        let mut place = 0;
+        while let Some((target, stray)) = strays.get_mut(place) {
+            match stray.release(inner, *target)? {
+                true => drop(strays.swap_remove(place)),
+                false => place += 1,
             }
         }
         Ok(())
+    }
+
+    /// Decides how many polls a frame is held back.
+    fn wait(&mut self) -> u64 {
+        1 + self.dice.roll() % 8
     }
 }
 
@@ -156,16 +214,31 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
             self.count.full += 1;
             return Ok(Post::Full);
         }
-        let behind = !self.held[target as usize].is_empty();
-        if behind || self.dice.falls(self.plan.delay) {
-            let wait = 1 + self.dice.roll() % 8;
-            self.count.delayed += 1;
-            let (head, len) = (head.to_vec(), body.len());
-            let body = Source::from(body.to_vec());
-            self.held[target as usize].push_back(Held { wait, head, body, len });
+        if self.dice.falls(self.plan.drop) {
+            self.count.dropped += 1;
             return Ok(Post::Taken);
         }
-        self.inner.try_send(target, head, body, ticket)
+        if self.dice.falls(self.plan.reorder) {
+            self.count.reordered += 1;
+            let stray = Held::new(self.wait(), head, body);
+            self.strays.push((target, stray));
+            return Ok(Post::Taken);
+        }
+        let behind = !self.held[target as usize].is_empty();
+        let post = if behind || self.dice.falls(self.plan.delay) {
+            self.count.delayed += 1;
+            let held = Held::new(self.wait(), head, body);
+            self.held[target as usize].push_back(held);
+            Post::Taken
+        } else {
+            self.inner.try_send(target, head, body, ticket)?
+        };
+        if post != Post::Full && self.dice.falls(self.plan.duplicate) {
+            self.count.duplicated += 1;
+            let copy = Held::new(self.wait(), head, body);
+            self.strays.push((target, copy));
+        }
+        Ok(post)
     }
 
     fn poll<E: Events>(
@@ -195,6 +268,7 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
 
     fn withdraw(&mut self) -> bool {
         self.held.iter_mut().for_each(VecDeque::clear);
+        self.strays.clear();
         self.gets.clear();
         self.inner.withdraw()
     }
@@ -294,7 +368,7 @@ impl<A: Adapter> OneSided for FaultAdapter<A> {
             return Ok(Transfer::Full);
         }
         if self.dice.falls(self.plan.delay) {
-            let wait = 1 + self.dice.roll() % 8;
+            let wait = self.wait();
             self.count.delayed += 1;
             // SAFETY: A9: written by the poll that reports the end, or never, if `withdraw` comes first.
             let into = unsafe { into.hold() };
