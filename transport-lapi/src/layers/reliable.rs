@@ -344,6 +344,8 @@ unsafe impl<A: Adapter> Adapter for ReliableAdapter<A> {
             Presence::Here if self.leaving.is_none() && link.has_room() => {}
             // The transport ends operations towards a task that is lost (A10).
             Presence::Here | Presence::Lost => return Ok(Post::Full),
+            // A task that gives up says farewell too.
+            Presence::Left if self.inner.is_lost(target) => return Ok(Post::Full),
             // Nobody will receive there.
             Presence::Left => return Ok(Post::Taken),
         }
