@@ -20,13 +20,23 @@ pub fn mpjrun_path() -> PathBuf {
 /// # Panics
 /// When the examples cannot be built, or there is none of this name.
 pub fn example(name: &str) -> PathBuf {
-    static BUILT: OnceLock<()> = OnceLock::new();
     // With the features of mpj that the tests use, so that nothing is compiled twice.
-    BUILT.get_or_init(|| {
-        build(&["--package", "mpj", "--features", "ndarray,test", "--examples"]);
-    });
+    example_of(&["--package", "mpj", "--features", "ndarray,test", "--examples"], name)
+}
+
+/// [`example`] of a package that has no features. A test process asks for the examples of one package only.
+///
+/// # Panics
+/// As there.
+pub fn example_of_package(package: &str, name: &str) -> PathBuf {
+    example_of(&["--package", package, "--examples"], name)
+}
+
+fn example_of(selection: &[&str], name: &str) -> PathBuf {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| build(selection));
     let path = profile_folder().join("examples").join(name);
-    assert!(path.is_file(), "mpj has no example {name}: {} is missing", path.display());
+    assert!(path.is_file(), "there is no example {name}: {} is missing", path.display());
     path
 }
 
