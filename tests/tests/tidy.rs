@@ -120,6 +120,14 @@ fn every_release_has_its_acquire() {
 }
 
 #[test]
+fn tests_that_documents_name_exist() {
+    let documents = PROSE.iter().filter(|source| source.path == "docs/lapi.md");
+    let findings: Vec<_> = documents.map(|document| rules::named_tests(document, &CODE)).collect();
+    assert!(!findings.is_empty(), "docs/lapi.md is missing");
+    none(findings.into_iter().flatten().collect());
+}
+
+#[test]
 fn cited_invariants_are_stated() {
     none(rules::citations(&CODE));
     none(rules::numbers_are_unique(&CODE));

@@ -49,6 +49,8 @@ pub(crate) struct Engine<S> {
     /// Whether a wait is in progress that has slept, or of which a poll found nothing, the first few polls aside
     /// ([`Arrival::was_awaited`]). With several waiting threads it is cleared when one of them ends its wait.
     pub is_waiting: bool,
+    /// How many frames have been dispatched that did not complete a message.
+    pub partial: u64,
     /// Vectors that origins have sent ahead of their requests.
     pub ahead: Ahead,
     open: Vec<Option<Reassembly<S>>>,
@@ -129,6 +131,7 @@ impl<S> Engine<S> {
             addresses: Addresses::new(num_tasks),
             on_loss: None,
             is_waiting: false,
+            partial: 0,
             ahead: Ahead::default(),
             open: std::iter::repeat_with(|| None).take(num_tasks).collect(),
             bell: adapter.doorbell(),
@@ -179,7 +182,10 @@ impl<S> Engine<S> {
                 self.first(state, origin, handler, uhdr, body, begin)
             }
             Packet::Body { msg, offset } => self.body(state, origin, msg, offset, body),
-            other => self.control(origin, other, body).map_err(peer),
+            other => {
+                self.partial = self.partial.wrapping_add(1);
+                self.control(origin, other, body).map_err(peer)
+            }
         }
     }
 
@@ -330,6 +336,7 @@ impl<S> Engine<S> {
         }
         open.received += body.len() as u64;
         if open.received < open.total {
+            self.partial = self.partial.wrapping_add(1);
             return Ok(());
         }
         match slot.take() {

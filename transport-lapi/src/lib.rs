@@ -80,6 +80,7 @@ mod interrupt;
 mod layout;
 mod lock;
 mod message_text;
+mod msgpoll;
 mod nopoll;
 mod one_sided;
 mod outbox;
@@ -112,6 +113,7 @@ pub use handler::{
 };
 pub use layout::{Layout, LayoutError};
 pub use message_text::{Code, msg_string};
+pub use msgpoll::MsgInfo;
 pub use one_sided::{Getv, Operation, Put, Putv, Rmw, RmwOp, SharedMemory, Xfer};
 pub use outbox::Outbox;
 pub use query::{Query, Statistics, Step};

@@ -34,6 +34,8 @@ pub struct Outbox<S> {
     pub(crate) queued: usize,
     /// The messages that wait in lanes.
     pub(crate) messages: Slots<Queued<S>>,
+    /// How many of these have been sent, or given up.
+    pub(crate) closed: u64,
     /// Messages and answers with frames on their way whose bodies are still read.
     pub(crate) departures: Slots<Departure<S>>,
     pub(crate) counters: Counters,
@@ -91,6 +93,7 @@ impl<S> Outbox<S> {
             lanes: std::iter::repeat_with(lane).take(adapter.num_tasks()).collect(),
             queued: 0,
             messages: Slots::default(),
+            closed: 0,
             departures: Slots::default(),
             counters: Counters::default(),
             gets: Gets::default(),

@@ -342,6 +342,14 @@ impl<A: Adapter, S> Session<A, S> {
         done
     }
 
+    /// The rest of a round whose frames have been dispatched.
+    pub(crate) fn after_arrivals(&mut self, have_arrived: bool) {
+        let more = !self.engine.is_idle() && self.rest_of_round() > 0;
+        if have_arrived || more || self.trouble.is_some() {
+            self.end_round();
+        }
+    }
+
     /// Sets a hook that runs in the dispatcher at the end of each round that did something. A client uses it for work
     /// that its handlers have left. There is one hook at a time.
     pub fn after_rounds(&mut self, hook: fn(&mut S, &mut Outbox<S>)) {
@@ -382,7 +390,7 @@ impl<A: Adapter, S> Session<A, S> {
     }
 
     /// Keeps an error if it is the first one of its round. Returns 0, the number of things done.
-    fn keep_first(&mut self, error: LapiError) -> usize {
+    pub(crate) fn keep_first(&mut self, error: LapiError) -> usize {
         keep_first(&mut self.trouble, error);
         0
     }

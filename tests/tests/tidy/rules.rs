@@ -80,6 +80,31 @@ pub fn issue_numbers(source: &Source) -> Vec<Finding> {
         .collect()
 }
 
+/// Every test that the tables of a document name, as `file::test`, exists in a file of that name.
+pub fn named_tests(document: &Source, code: &[Source]) -> Vec<Finding> {
+    let is_name = |text: &str| {
+        let is_part = |byte: u8| byte == b'_' || byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        !text.is_empty() && text.bytes().all(is_part)
+    };
+    let exists = |file: &str, test: &str| {
+        let of_file = |source: &&Source| {
+            let name = source.path.rsplit('/').next().unwrap_or("");
+            name.strip_suffix(".rs") == Some(file)
+        };
+        code.iter().filter(of_file).any(|source| source.find(&["fn", test]).next().is_some())
+    };
+    let mut findings = Vec::new();
+    for (line, text) in (1..).zip(document.text.lines()).filter(|(_, text)| text.starts_with('|')) {
+        for span in text.split('`').skip(1).step_by(2) {
+            let Some((file, test)) = span.split_once("::") else { continue };
+            if is_name(file) && is_name(test) && !exists(file, test) {
+                findings.push(document.finding(line, format!("there is no test `{span}`")));
+            }
+        }
+    }
+    findings
+}
+
 /// Every `SYNC:` label stands where something is released and where it is acquired.
 pub fn sync_labels(sources: &[Source]) -> Vec<Finding> {
     let mut ends: BTreeMap<&str, Ends> = BTreeMap::new();

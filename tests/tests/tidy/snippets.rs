@@ -91,6 +91,15 @@ fn numbers_of_issues_in_comments_are_found() {
 }
 
 #[test]
+fn a_test_that_does_not_exist_is_found() {
+    let code = [Source::new("a/calls/get.rs", "#[test]\nfn it_gets() {}\n// fn it_puts()")];
+    let document =
+        "`get::it_puts`\n| a | `get::it_gets`, `get::it_puts` |\n| `put::it_gets` | `Get::new` |\n";
+    let found = rules::named_tests(&Source::new("docs/lapi.md", document), &code);
+    assert_eq!(lines(&found), [2, 3]);
+}
+
+#[test]
 fn a_sync_label_without_partner_is_found() {
     let release = "a.store(1, Release); // SYNC: frame\n";
     let acquire = "a.load(Acquire); // SYNC: frame\n";

@@ -2,8 +2,8 @@
 
 use transport_lapi::wireup::Native;
 use transport_lapi::{
-    Amsend, Arrival, Context, End, Getv, HeaderAction, LapiError, Next, Outbox, Putv, RemoteRegion,
-    Vector,
+    Amsend, Arrival, Context, Dgsp, DgspOp, End, Getv, HeaderAction, LapiError, Next, Outbox, Putv,
+    RemoteRegion, Vector,
 };
 
 use crate::support::board::Board;
@@ -207,6 +207,72 @@ fn active_messages_gather_and_scatter() {
             },
         );
     }
+}
+
+/// LAPI_DGSP_XFER: the data is gathered by one program, and scattered by another that the header handler names.
+#[test]
+fn active_messages_carry_what_programs_describe() {
+    /// Repetitions of `count` blocks of `len` bytes, one every `stride` bytes.
+    fn program(count: i64, len: usize, stride: isize) -> Dgsp {
+        let code = [
+            DgspOp::Gosub { to: 2, ret: 1, reps: count, offset: 1, stride },
+            DgspOp::Iterate { to: 0 },
+            DgspOp::Copy { bytes: len, offset: 0 },
+            DgspOp::Iterate { to: 2 },
+        ];
+        Dgsp::register(&code, 2, count as isize * stride).unwrap()
+    }
+    fn scatter(
+        landing: &mut Option<Landing>,
+        message: Arrival<'_>,
+    ) -> HeaderAction<Option<Landing>> {
+        fn done(landing: &mut Option<Landing>, _: &mut Outbox<Option<Landing>>, _: u64) {
+            *landing = None;
+        }
+        let memory = landing.expect("the message before it is complete").region(REGION);
+        let into = program(3, 5, 9).to_receive(memory, message.len as usize).unwrap();
+        HeaderAction::Deliver { into, next: Next::Inline(done, 0) }
+    }
+    for kind in Kind::ALL {
+        let landing = Landing::new(REGION);
+        run(
+            kind,
+            2,
+            move |_| Some(landing),
+            move |context| {
+                context.session().unwrap().addr_set(1, scatter).unwrap();
+                context.gfence().unwrap();
+                for bytes in [14, 15, 700, 140_000] {
+                    let gather = program(2, 7, 20);
+                    let whole = bytes_of(&gather, bytes);
+                    if context.task() == 0 {
+                        let data = gather.to_send(source(pattern(8, REGION)), bytes).unwrap();
+                        assert_eq!(data.len(), whole);
+                        let mut session = context.session().unwrap();
+                        let _ = session.amsend(Amsend::new(1, 1, &[], data)).unwrap();
+                    } else {
+                        context.wait(|session| session.state.is_none().then_some(())).unwrap();
+                        let (mut sent, mut arrived) = (vec![0; whole], vec![0; whole]);
+                        let memory = pattern(8, REGION);
+                        gather.pack(memory, whole, &mut sent, &mut 0).unwrap();
+                        let (memory, _) = landing.contents(REGION);
+                        program(3, 5, 9).pack(&memory, whole, &mut arrived, &mut 0).unwrap();
+                        assert!(sent == arrived, "{kind:?}: {bytes} bytes");
+                        let blank = memory.iter().filter(|&&byte| byte == 0xA5).count();
+                        assert!(blank >= REGION - whole, "nothing else was written");
+                        landing.wipe();
+                        context.session().unwrap().state = Some(landing);
+                    }
+                    context.gfence().unwrap();
+                }
+            },
+        );
+    }
+}
+
+/// The bytes of the whole repetitions that `bytes` bytes take.
+fn bytes_of(program: &Dgsp, bytes: usize) -> usize {
+    bytes.next_multiple_of(program.size())
 }
 
 /// Starts a put and a get with these vectors, and returns their errors, which must be the same.
