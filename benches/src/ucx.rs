@@ -1,7 +1,8 @@
 //! UCX as the peer of the transport: its tool `ucx_perftest` measures the same operations between two processes.
 //!
 //! UCX has several ways to transfer data within a host (`ways`). Each way is a pair of processes (`pair`), which are
-//! given all sizes at once and answer with a table (`answer`). At each size the fastest way counts. The tool does not
+//! given all sizes at once and answer with a table (`answer`). The tool needs up to a tenth of a second to prepare a
+//! measurement, so it measures each size once. At each size the fastest way counts. The tool does not
 //! rewrite its buffers, so it has no figures for rewritten ones. Called by `mpj-bench` and by the worker
 //! `mpj-bench-ucx`.
 
@@ -23,8 +24,6 @@ use ways::Way;
 
 /// The name of the tool.
 const PERFTEST: &str = "ucx_perftest";
-/// How often the tool measures a size in one launch.
-const REPETITIONS: usize = 3;
 /// A low estimate of the time of a message, in seconds, and per byte.
 const LEAST: (f64, f64) = (50e-9, 25e-12);
 
@@ -141,9 +140,8 @@ impl Subject<'_> {
             let before = self.processors.map(cache_line::one_way);
             let rates = pair::run(perftest, way, &tests, self.processors)?;
             let raw = before.zip(self.processors.map(cache_line::one_way));
-            for (tests, rates) in tests.chunks(REPETITIONS).zip(rates.chunks(REPETITIONS)) {
-                let size = tests[0].size;
-                let values = rates.iter().map(|rate| self.figure(size, *rate)).collect();
+            for (&Test { size, .. }, &rate) in tests.iter().zip(&rates) {
+                let values = vec![self.figure(size, rate)];
                 let sample = Sample { raw, ..Sample::new(self.series, size, values) };
                 let is_best = |known| is_better(&sample, known, self.series.better);
                 if best.get(&size).is_none_or(is_best) {
@@ -154,15 +152,12 @@ impl Subject<'_> {
         Ok(best.into_values().collect())
     }
 
-    /// All sizes that suit a way, each several times.
+    /// All sizes that suit a way.
     fn tests(&self, way: &Way) -> Vec<Test> {
         let sizes = if self.program == Program::Add { &[8][..] } else { &self.order.sizes };
-        let sizes = sizes.iter().copied().filter(|size| (1..=way.most).contains(size));
-        let tests = sizes.flat_map(|size| {
-            let iterations = iterations(size, self.order.effort.budget / 1e3);
-            std::iter::repeat_n(Test { size, iterations }, REPETITIONS)
-        });
-        tests.collect()
+        let sizes = sizes.iter().copied().filter(|size| (way.least..=way.most).contains(size));
+        let budget = self.order.effort.budget / 1e3;
+        sizes.map(|size| Test { size, iterations: iterations(size, budget) }).collect()
     }
 
     /// The figure of the series for messages per second.
@@ -183,11 +178,11 @@ fn is_better(one: &Sample, other: &Sample, better: Better) -> bool {
     }
 }
 
-/// The number of messages of a test, so that all repetitions take about `budget` seconds.
+/// The number of messages of a test that takes about `budget` seconds.
 fn iterations(size: usize, budget: f64) -> u64 {
     let (message, byte) = LEAST;
     let each = message + byte * size as f64;
-    ((budget / REPETITIONS as f64 / each) as u64).clamp(20, 1 << 20)
+    ((budget / each) as u64).clamp(20, 1 << 20)
 }
 
 /// What the tool is, and how it measures.
@@ -212,7 +207,7 @@ mod tests {
 
     #[test]
     fn long_messages_are_repeated_less_often() {
-        let counts = [8, 1 << 10, 1 << 20, 1 << 30].map(|size| iterations(size, 0.006));
+        let counts = [8, 1 << 10, 1 << 20, 1 << 30].map(|size| iterations(size, 0.002));
         assert!(counts.is_sorted_by(|one, next| one > next), "{counts:?}");
         assert_eq!(counts[3], 20);
     }

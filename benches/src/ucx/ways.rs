@@ -15,6 +15,8 @@ pub struct Way {
     pub options: &'static str,
     /// The transports that UCP may use: UCX_TLS.
     pub transports: &'static str,
+    /// The shortest message that it is measured for.
+    pub least: usize,
     /// The longest message.
     pub most: usize,
 }
@@ -29,32 +31,36 @@ const SEGMENT: usize = 8192;
 const UCT_SHORT: &str = "-d memory -x posix -D short";
 const UCT_COPY: &str = "-d memory -x posix -D bcopy";
 
-const fn ucp(test: &'static str, options: &'static str, transports: &'static str) -> Way {
-    Way { test, options, transports, most: usize::MAX }
+const fn ucp(test: &'static str, options: &'static str) -> Way {
+    Way { test, options, transports: BOTH, least: 1, most: usize::MAX }
+}
+
+/// Long messages, which UCP would pass by `cma` if it could.
+const fn shared(test: &'static str) -> Way {
+    Way { test, options: "", transports: SHARED, least: 64 << 10, most: usize::MAX }
 }
 
 const fn uct(test: &'static str, options: &'static str, most: usize) -> Way {
-    Way { test, options, transports: SHARED, most }
+    Way { test, options, transports: SHARED, least: 1, most }
 }
 
 const AM: &[Way] = &[
-    ucp("ucp_am_lat", "", BOTH),
-    ucp("ucp_am_lat", "", SHARED),
+    ucp("ucp_am_lat", ""),
+    shared("ucp_am_lat"),
     uct("am_lat", UCT_SHORT, SHORT),
     uct("am_lat", UCT_COPY, SEGMENT),
 ];
 const AM_STREAM: &[Way] = &[
-    ucp("ucp_am_bw", "", BOTH),
-    ucp("ucp_am_bw", "", SHARED),
+    ucp("ucp_am_bw", ""),
+    shared("ucp_am_bw"),
     uct("am_bw", UCT_SHORT, SHORT),
     uct("am_bw", UCT_COPY, SEGMENT),
 ];
-const PUT: &[Way] = &[ucp("ucp_put_lat", "", BOTH), uct("put_lat", UCT_SHORT, usize::MAX)];
-const PUT_STREAM: &[Way] = &[ucp("ucp_put_bw", "", BOTH), uct("put_bw", UCT_SHORT, usize::MAX)];
+const PUT: &[Way] = &[ucp("ucp_put_lat", ""), uct("put_lat", UCT_SHORT, usize::MAX)];
+const PUT_STREAM: &[Way] = &[ucp("ucp_put_bw", ""), uct("put_bw", UCT_SHORT, usize::MAX)];
 const GET: &[Way] =
-    &[ucp("ucp_get", "-O 1", BOTH), uct("get", "-d memory -x posix -D bcopy -O 1", usize::MAX)];
-const ADD: &[Way] =
-    &[ucp("ucp_fadd", "-O 1", BOTH), uct("fadd", "-d memory -x posix -O 1", usize::MAX)];
+    &[ucp("ucp_get", "-O 1"), uct("get", "-d memory -x posix -D bcopy -O 1", usize::MAX)];
+const ADD: &[Way] = &[ucp("ucp_fadd", "-O 1"), uct("fadd", "-d memory -x posix -O 1", usize::MAX)];
 
 /// Returns the ways of a program; `None` if UCX has no such test.
 pub fn of(program: Program) -> Option<&'static [Way]> {
