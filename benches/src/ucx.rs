@@ -235,7 +235,10 @@ mod tests {
         assert_eq!(records.last(), Some(&Record::Complete));
         assert!(!records.iter().any(|record| matches!(record, Record::Sample(_))));
         let order = Order { buffers: Buffers::Unchanged, ..order };
-        let error = run(missing, &[order], &mut |_| {}).expect_err("it cannot start").to_string();
+        let outcome = |tool| run(tool, std::slice::from_ref(&order), &mut |_| {});
+        let error = outcome(missing).expect_err("it cannot start").to_string();
         assert!(error.starts_with("cannot start ucx_perftest: "), "{error}");
+        let error = outcome(Path::new("/bin/false")).expect_err("it ends at once").to_string();
+        assert_eq!(error, "the server of ucx_perftest does not listen: no message");
     }
 }

@@ -91,12 +91,12 @@ fn is_listened_to(port: u16) -> bool {
     sockets.iter().any(|it| it.local_address.port() == port && it.state == TcpState::Listen)
 }
 
-/// The last line that a process printed.
+/// What a process said about its failure: its first error, or its last line.
 fn last_words(output: &Output) -> String {
     let texts = [&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text));
-    let last = texts.iter().flat_map(|text| text.lines()).find(|line| line.contains("ERROR"));
-    let last = last.or_else(|| texts[0].lines().last()).unwrap_or("no message");
-    last.trim().to_owned()
+    let error = texts.iter().flat_map(|text| text.lines()).find(|line| line.contains("ERROR"));
+    let said = error.or_else(|| texts[0].lines().last()).unwrap_or("no message");
+    said.trim().to_owned()
 }
 
 /// The process that waits for the client.
