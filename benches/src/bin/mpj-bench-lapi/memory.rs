@@ -1,7 +1,7 @@
 //! The memory that transfers read and write, and the byte by which a task sees that a put has arrived.
 //!
 //! - LM1: the memory is never freed, so it outlives every operation.
-//! - LM2: the process has one thread. It looks at bytes, or changes them, only while no operation of its own uses them,
+//! - LM2: one thread uses the memory. It looks at bytes, or changes them, only while no operation of its own uses them,
 //!   and while the other task is known to transfer nothing there. The one exception is the polled byte, which is loaded
 //!   atomically. Messages of a window that have one place are stored by the dispatcher, frame by frame, in that thread.
 

@@ -152,6 +152,8 @@ impl<'a> Pair<'a> {
         self.check(by)?;
         self.rewrites = order.buffers == Buffers::Rewritten;
         let seconds = pace::measure(job, &order.effort, || self.round(by))?;
+        // The last answer may still be under way, and its data must not change before it has left.
+        job.wait(|_| true)?;
         let (sends, receives) = match (self.shape, job.task()) {
             (Shape::PingPong, _) => (true, true),
             (Shape::Window, task) => (task == 0, task == 1),
