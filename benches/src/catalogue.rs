@@ -35,6 +35,8 @@ pub enum Benchmark {
     Collectives,
     /// Matrices: ping-pong, Cannon, SUMMA, transpose, Laplace, diffusion, flow
     Matrix,
+    /// The transport itself: active messages, puts, gets, fetch-and-add; in a run of its own
+    Lapi,
 }
 
 /// How much to measure.
@@ -46,7 +48,7 @@ pub struct Extent {
     pub ranks: Vec<usize>,
     /// The kinds of memory for messages, one after the other; empty for ordinary memory.
     pub memory: Vec<Memory>,
-    /// The treatments of buffers between messages, one after the other; empty for rewritten ones.
+    /// The treatments of buffers between messages, one after the other; empty for each benchmark's own.
     pub buffers: Vec<Buffers>,
     /// The requested message sizes; empty for each benchmark's own.
     pub sizes: Vec<usize>,
@@ -92,17 +94,23 @@ impl Benchmark {
             Self::Collectives => (2, &[2, 4, 8]),
             _ => (2, &[2]),
         };
+        let most = if self == Self::Lapi { 2 } else { usize::MAX };
         let asked = if extent.ranks.is_empty() { own } else { &extent.ranks };
         let (memories, mut refused) = self.memories(extent);
         for ranks in asked.iter().filter(|ranks| **ranks < least) {
             let name = self.name();
             refused.push(format!("{name} needs at least {least} ranks, not --np {ranks}"));
         }
+        for ranks in asked.iter().filter(|ranks| **ranks > most) {
+            let name = self.name();
+            refused.push(format!("{name} has at most {most} ranks, not --np {ranks}"));
+        }
+        let treatments = self.treatments(extent, &mut refused);
         let mut configurations = Vec::new();
         for memory in memories {
-            for &ranks in asked.iter().filter(|ranks| **ranks >= least) {
+            for &ranks in asked.iter().filter(|ranks| (least..=most).contains(*ranks)) {
                 let programs = self.programs(ranks, extent);
-                for (buffers, programs) in by_buffers(&programs, &extent.buffers) {
+                for (buffers, programs) in by_buffers(&programs, &treatments) {
                     let order = self.order(programs, ranks, extent);
                     let order = Order { memory, buffers, ..order };
                     configurations.push(Configuration { benchmark: self, ranks, order });
@@ -125,6 +133,10 @@ impl Benchmark {
             Self::Startup => vec![Program::Empty],
             Self::Collectives => vec![Program::Collectives],
             Self::Matrix => matrix_programs(ranks, extent),
+            Self::Lapi => {
+                use Program::{Add, Am, AmStream, Get, Put, PutStream};
+                vec![Am, AmStream, Put, PutStream, Get, Add]
+            }
         }
     }
 
@@ -144,6 +156,22 @@ impl Benchmark {
         let (pool, blocked) = (POOL, BLOCKED.to_vec());
         let order = Order { programs, effort, pool, sizes, orders, ..Order::default() };
         Order { products, depths, blocked, ..order }
+    }
+
+    /// The treatments of buffers; empty for rewritten ones. The tool of the transport's peer does not rewrite, so
+    /// unchanged buffers are the transport's own treatment.
+    fn treatments(self, extent: &Extent, refused: &mut Vec<String>) -> Vec<Buffers> {
+        let mut treatments = extent.buffers.clone();
+        if self == Self::Lapi {
+            if treatments.contains(&Buffers::Cold) {
+                refused.push(format!("{} has no --buffers cold", self.name()));
+                treatments.retain(|buffers| *buffers != Buffers::Cold);
+            }
+            if treatments.is_empty() {
+                treatments.push(Buffers::Unchanged);
+            }
+        }
+        treatments
     }
 
     /// The kinds of memory to use, and one line for each impossible request.
@@ -184,11 +212,15 @@ impl Benchmark {
             Self::Overlap => powers(1 << 10, 4 << 20, 4),
             Self::Collectives if extent.quick => vec![8, 64 << 10],
             Self::Collectives => vec![8, 1 << 10, 64 << 10, 1 << 20],
+            Self::Lapi if extent.quick => vec![8, 4 << 10, 64 << 10, 1 << 20],
+            Self::Lapi => [vec![8, 64, 256], powers(1 << 10, 4 << 20, 4)].concat(),
             _ => return vec![8],
         };
         let mut sizes: BTreeSet<usize> = sizes.into_iter().collect();
-        if self == Self::Latency {
+        if matches!(self, Self::Latency | Self::Lapi) {
             sizes.extend(extent.thresholds.iter().flat_map(|&bytes| [bytes, bytes + 1]));
+        }
+        if self == Self::Latency {
             sizes.insert(0);
         }
         sizes.into_iter().collect()

@@ -20,7 +20,7 @@ const QUICK_ROUNDS: usize = 3;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "cargo mpj bench", bin_name = "cargo mpj bench", version, max_term_width = 100)]
 pub struct Options {
-    /// What to measure [default: all but matching, which takes some libraries minutes]
+    /// What to measure [default: all but matching, which takes some libraries minutes, and lapi]
     #[arg(value_name = "WHAT")]
     what: Vec<Benchmark>,
     /// Numbers of ranks; each benchmark's own if not given
@@ -30,7 +30,7 @@ pub struct Options {
     #[arg(long, value_name = "B", value_delimiter = ',', default_value = "eager,rendezvous,auto")]
     pub backend: Vec<Backend>,
     /// A system MPI to measure beside mpj: openmpi, mpich, impi, a folder with bin/mpicc, or self for
-    /// mpj once more. Repeatable
+    /// mpj once more; beside lapi: ucx or self. Repeatable
     #[arg(long, value_name = "P")]
     pub peer: Vec<String>,
     /// Launches of each runtime per configuration [default: 6, with --quick 3]
@@ -42,9 +42,9 @@ pub struct Options {
     /// Where the messages of latency, bandwidth, bibw and overlap lie; each has tables of its own
     #[arg(long, value_name = "M", value_delimiter = ',', default_value = "ordinary")]
     pub memory: Vec<Memory>,
-    /// What the buffers of latency, bandwidth, bibw, rate and the ping-pong of matrices do between
-    /// messages; each has tables of its own
-    #[arg(long, value_name = "B", value_delimiter = ',', default_value = "rewritten")]
+    /// What the buffers of latency, bandwidth, bibw, rate, lapi and the ping-pong of matrices do between
+    /// messages; each has tables of its own [default: rewritten, for lapi unchanged]
+    #[arg(long, value_name = "B", value_delimiter = ',')]
     pub buffers: Vec<Buffers>,
     /// Orders N of matrices instead of the benchmark's own: 64,1024 or 64..1K
     #[arg(long, value_name = "S", value_delimiter = ',', value_parser = orders)]
@@ -104,7 +104,24 @@ impl Options {
             return self.what.clone();
         }
         let all = Benchmark::value_variants().iter().copied();
-        all.filter(|benchmark| *benchmark != Benchmark::Matching).collect()
+        let is_run =
+            |benchmark: &Benchmark| !matches!(benchmark, Benchmark::Matching | Benchmark::Lapi);
+        all.filter(is_run).collect()
+    }
+
+    /// Returns whether the transport is measured, which has other runtimes than the other benchmarks.
+    ///
+    /// # Errors
+    /// The transport is to be measured together with others.
+    pub fn is_of_transport(&self) -> Result<bool, String> {
+        let what = self.what();
+        let is_lapi = |benchmark: &Benchmark| *benchmark == Benchmark::Lapi;
+        match (what.iter().any(is_lapi), what.iter().all(is_lapi)) {
+            (true, false) => {
+                Err("lapi has runtimes of its own: measure it in a run of its own".to_owned())
+            }
+            (_, only) => Ok(only),
+        }
     }
 
     /// Returns the number of launches of each runtime per configuration.
@@ -221,8 +238,16 @@ mod tests {
     fn nothing_asked_for_is_all_but_the_longest() {
         let all = parse("").expect("legal").what();
         assert!(all.contains(&Benchmark::Startup) && !all.contains(&Benchmark::Matching));
-        assert_eq!(all.len() + 1, Benchmark::value_variants().len());
+        assert!(!all.contains(&Benchmark::Lapi));
+        assert_eq!(all.len() + 2, Benchmark::value_variants().len());
         assert_eq!(parse("rate").expect("legal").what(), [Benchmark::Rate]);
+    }
+
+    #[test]
+    fn the_transport_is_measured_alone() {
+        let of = |line: &str| parse(line).expect("legal").is_of_transport();
+        assert_eq!([of("lapi"), of("rate"), of("")], [Ok(true), Ok(false), Ok(false)]);
+        assert!(of("lapi rate").is_err_and(|error| error.contains("run of its own")));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The runtimes that are compared: each backend of mpj under `mpjrun`, each peer under its own
-//! launcher.
+//! launcher; and the transport beside UCX.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -14,6 +14,9 @@ use crate::catalogue;
 use crate::model::{RuntimeInfo, SELF};
 use crate::peers::Peer;
 
+/// The name of UCX on the command line.
+pub const UCX: &str = "ucx";
+
 /// One runtime of the comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contender {
@@ -24,16 +27,28 @@ pub struct Contender {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Kind {
-    Mpj { programs: Programs, backend: BackendChoice },
-    Peer { peer: Peer, worker: PathBuf },
+    Mpj {
+        programs: Programs,
+        backend: BackendChoice,
+    },
+    Peer {
+        peer: Peer,
+        worker: PathBuf,
+    },
+    /// The transport; the backend that the launcher names does not matter.
+    Lapi(Programs),
+    Ucx {
+        worker: PathBuf,
+        perftest: PathBuf,
+    },
 }
 
-/// The programs that measure mpj.
+/// The programs that measure mpj, or its transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Programs {
     /// The path of `mpjrun`.
     pub launcher: PathBuf,
-    /// The path of `mpj-bench-rank`.
+    /// The path of `mpj-bench-rank` or `mpj-bench-lapi`.
     pub worker: PathBuf,
 }
 
@@ -50,6 +65,27 @@ impl Contender {
         let label = format!("mpj {} again", backend.word());
         let info = RuntimeInfo { id: SELF.to_owned(), label, ours: false };
         Self { info, ..Self::mpj(programs, backend) }
+    }
+
+    /// Creates the contender for the transport.
+    pub fn lapi(programs: &Programs) -> Self {
+        let (id, label) = ("lapi".to_owned(), "transport-lapi".to_owned());
+        let info = RuntimeInfo { id, label, ours: true };
+        Self { info, kind: Kind::Lapi(programs.clone()) }
+    }
+
+    /// Creates the transport as its own peer, to show the differences due to chance.
+    pub fn lapi_again(programs: &Programs) -> Self {
+        let label = "transport-lapi again".to_owned();
+        let info = RuntimeInfo { id: SELF.to_owned(), label, ours: false };
+        Self { info, ..Self::lapi(programs) }
+    }
+
+    /// Creates the contender for UCX. `worker` is the path of `mpj-bench-ucx`, and `perftest` that of UCX's tool.
+    pub fn ucx(worker: PathBuf, perftest: PathBuf) -> Self {
+        let (id, label) = (UCX.to_owned(), "UCX".to_owned());
+        let info = RuntimeInfo { id, label, ours: false };
+        Self { info, kind: Kind::Ucx { worker, perftest } }
     }
 
     /// Creates the contender for a peer and the worker built for it.
@@ -73,6 +109,16 @@ impl Contender {
                 let mut command = Command::new(&programs.launcher);
                 command.args(["-n", &ranks.to_string(), "--backend", backend.word()]);
                 command.arg(&programs.worker);
+                command
+            }
+            Kind::Lapi(programs) => {
+                let mut command = Command::new(&programs.launcher);
+                command.args(["-n", &ranks.to_string()]).arg(&programs.worker);
+                command
+            }
+            Kind::Ucx { worker, perftest } => {
+                let mut command = Command::new(worker);
+                command.arg(perftest);
                 command
             }
         };

@@ -20,7 +20,8 @@
 //!
 //! [`tune`] finds the values that suit the machine, with launches of the same kind.
 //!
-//! What a launch runs is in `mpj-bench-programs`; [`over_mpj`] binds it to mpj.
+//! What a launch runs is in `mpj-bench-programs`; [`over_mpj`] binds it to mpj. The transport has a benchmark of its own:
+//! its worker is the program `mpj-bench-lapi`, and its peer is UCX ([`ucx`]).
 
 #![forbid(unsafe_code)]
 
@@ -41,3 +42,4 @@ pub mod report;
 pub mod stats;
 pub mod store;
 pub mod tune;
+pub mod ucx;

@@ -1,7 +1,7 @@
-//! Implements the benchmark programs' [`Runtime`] on mpj.
+//! Implements the benchmark programs' [`Job`] and [`Runtime`] on mpj.
 
 use mpj::{ANY_SOURCE, Communicator, Error, Op};
-use mpj_bench_programs::{Failure, Post, Runtime, Source};
+use mpj_bench_programs::{Failure, Job, Post, Runtime, Source};
 
 /// One rank of an mpj job.
 pub struct OverMpj<'world> {
@@ -15,12 +15,7 @@ impl<'world> OverMpj<'world> {
     }
 }
 
-impl Runtime for OverMpj<'_> {
-    type Allocated<'runtime>
-        = mpj::Buffer<u8>
-    where
-        Self: 'runtime;
-
+impl Job for OverMpj<'_> {
     fn library(&self) -> String {
         concat!("mpj ", env!("CARGO_PKG_VERSION")).to_owned()
     }
@@ -43,6 +38,33 @@ impl Runtime for OverMpj<'_> {
     fn size(&self) -> usize {
         self.world.size()
     }
+
+    #[inline]
+    fn barrier(&self) -> Result<(), Failure> {
+        self.world.barrier().map_err(Failure::new)
+    }
+
+    #[inline]
+    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
+        self.world.broadcast(buffer, root).map_err(Failure::new)
+    }
+
+    #[inline]
+    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
+        self.world.all_reduce(values, Op::Sum).map_err(Failure::new)
+    }
+
+    #[inline]
+    fn wtime(&self) -> f64 {
+        mpj::wtime()
+    }
+}
+
+impl Runtime for OverMpj<'_> {
+    type Allocated<'runtime>
+        = mpj::Buffer<u8>
+    where
+        Self: 'runtime;
 
     fn allocate(&self, len: usize) -> Result<mpj::Buffer<u8>, Failure> {
         mpj::alloc_buffer(len).map_err(Failure::new)
@@ -86,23 +108,8 @@ impl Runtime for OverMpj<'_> {
     }
 
     #[inline]
-    fn barrier(&self) -> Result<(), Failure> {
-        self.world.barrier().map_err(Failure::new)
-    }
-
-    #[inline]
-    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
-        self.world.broadcast(buffer, root).map_err(Failure::new)
-    }
-
-    #[inline]
     fn reduce(&self, values: &[f64], sums: &mut [f64], root: usize) -> Result<(), Failure> {
         self.world.reduce(values, sums, Op::Sum, root).map_err(Failure::new)
-    }
-
-    #[inline]
-    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
-        self.world.all_reduce(values, Op::Sum).map_err(Failure::new)
     }
 
     #[inline]
@@ -123,11 +130,6 @@ impl Runtime for OverMpj<'_> {
     #[inline]
     fn alltoall(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure> {
         self.world.all_to_all(data, into).map_err(Failure::new)
-    }
-
-    #[inline]
-    fn wtime(&self) -> f64 {
-        mpj::wtime()
     }
 }
 

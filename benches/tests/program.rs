@@ -45,6 +45,27 @@ fn both_backends_without_a_peer() {
 }
 
 #[test]
+fn the_transport_is_measured_alone_if_its_peer_is_not_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let what = ["lapi", "--sizes", "8,289,64K", "--buffers", "unchanged,rewritten"];
+    let words = [&what[..], &["--peer", "ucx"], &SHORT].concat();
+    let bench = bench(folder.path()).set(|command| command.env("PATH", folder.path()));
+    let outcome = bench.args(&words).expect(1);
+    let said = "mpj-bench: ucx_perftest is not on PATH: apt-get install ucx-utils\n";
+    assert_eq!(outcome.stderr, said);
+    let titles = ["Active message, half a round trip", "Active messages in windows"];
+    let others = ["Put, half a round trip", "Puts in windows"];
+    for title in [titles, others].concat() {
+        for end in [", 2 ranks", ", rewritten, 2 ranks"] {
+            assert!(outcome.stdout.contains(&format!("{title}{end}")), "{}", outcome.stdout);
+        }
+    }
+    for expected in ["Get, 2 ranks", "Fetch-and-add of 64 bits, 2 ranks", "\n65536 ", "\n289 "] {
+        assert!(outcome.stdout.contains(expected), "{expected} in {}", outcome.stdout);
+    }
+}
+
+#[test]
 fn what_cannot_be_measured_costs_a_line_and_the_exit_code() {
     let folder = tempfile::tempdir().expect("a folder");
     let asked = ["latency", "startup", "--np", "1", "--backend", "auto", "--peer", "nowhere/mpi"];
@@ -68,6 +89,7 @@ fn wrong_calls_are_refused_before_anything_is_measured() {
         (&["rate", "--summary", "few.svg"], "few.svg is named twice"),
         (&["rate", "--baseline", "damaged.json"], "line 1"),
         (&["--from", "none.json"], "none.json"),
+        (&["lapi", "rate"], "run of its own"),
         (&["--from", "earlier.json"], "format 1; this program reads 2"),
     ] {
         let outcome = bench(folder.path()).args(words).run();

@@ -164,7 +164,9 @@ fn become_bench(name: &str, words: &[OsString]) -> CargoError {
     let built = runner::refuse_others(&[]).and_then(|_| {
         let mut build = cargo("build");
         build.args(["--release", "-p", "mpj-launcher", "-p", "mpj-bench"]);
-        succeeded("cargo build", build.args(["--bin", "mpjrun", "--bin", "mpj-bench-rank"]))
+        let programs = ["mpjrun", "mpj-bench-rank", "mpj-bench-lapi", "mpj-bench-ucx"];
+        build.args(programs.iter().flat_map(|program| ["--bin", program]));
+        succeeded("cargo build", &mut build)
     });
     let run = ["--release", "-p", "mpj-bench", "--bin", name, "--"];
     match built {

@@ -78,8 +78,16 @@ impl Order {
 impl Program {
     /// Returns whether the program has a series for each kind of [`Buffers`].
     pub fn has_buffers(self) -> bool {
+        use Program::{Am, AmStream, Put, PutStream};
         use Program::{Bandwidth, Bibw, Latency, MatrixPingpong, Rate};
         matches!(self, Latency | Bandwidth | Bibw | Rate | MatrixPingpong)
+            || matches!(self, Am | AmStream | Put | PutStream)
+    }
+
+    /// Returns its name on the command line.
+    pub fn name(self) -> String {
+        let value = self.to_possible_value().expect("no program is hidden");
+        value.get_name().to_owned()
     }
 }
 
@@ -183,6 +191,18 @@ pub enum Program {
     Diffusion,
     /// Flow of a gas in two dimensions.
     Flow,
+    /// Ping-pong of active messages over `sizes`.
+    Am,
+    /// Windows of active messages over `sizes`.
+    AmStream,
+    /// Ping-pong of puts over `sizes`.
+    Put,
+    /// Windows of puts over `sizes`.
+    PutStream,
+    /// Gets over `sizes`, one at a time.
+    Get,
+    /// Fetch-and-adds of 64 bits, one at a time.
+    Add,
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::order::{Buffers, Effort, Order};
-use crate::runtime::{Failure, Runtime};
+use crate::runtime::{Failure, Job, Runtime};
 
 /// The most rounds between two agreements of the ranks.
 const MOST_ROUNDS: u64 = 1 << 24;
@@ -26,7 +26,7 @@ const LONG: f64 = 20.0;
 ///
 /// # Errors
 /// The first error of `round`.
-pub fn measure<R: Runtime>(
+pub fn measure<R: Job>(
     runtime: &R,
     effort: &Effort,
     mut round: impl FnMut() -> Result<(), Failure>,
@@ -51,7 +51,7 @@ pub struct Timed {
 ///
 /// # Errors
 /// The errors of [`measure`] and of the barriers.
-pub fn measure_together<R: Runtime>(
+pub fn measure_together<R: Job>(
     runtime: &R,
     effort: &Effort,
     mut round: impl FnMut() -> Result<f64, Failure>,
@@ -67,7 +67,7 @@ pub fn measure_together<R: Runtime>(
 ///
 /// # Errors
 /// The errors of [`measure`] and of the barriers.
-pub fn measure_calls<R: Runtime>(
+pub fn measure_calls<R: Job>(
     runtime: &R,
     effort: &Effort,
     mut call: impl FnMut() -> Result<(), Failure>,
@@ -101,7 +101,7 @@ pub fn slowest<R: Runtime>(runtime: &R, own: &[f64]) -> Result<Vec<f64>, Failure
 
 /// Runs `batch` with growing numbers of rounds until the best number is known, then with that one.
 /// Runs fewer batches than requested if a single round takes too long.
-fn batches<R: Runtime>(
+fn batches<R: Job>(
     runtime: &R,
     effort: &Effort,
     mut batch: impl FnMut(u64) -> Result<Timed, Failure>,
@@ -135,7 +135,7 @@ fn fewer(batches: usize, per_batch: f64) -> usize {
 
 /// Times `rounds` rounds and the code after them.
 #[inline]
-fn time<R: Runtime>(
+fn time<R: Job>(
     runtime: &R,
     rounds: u64,
     mut round: impl FnMut() -> Result<f64, Failure>,
@@ -169,8 +169,8 @@ pub enum Turns {
 /// left them.
 ///
 /// # Errors
-/// The errors of [`Runtime::barrier`] and [`Runtime::allreduce`].
-pub fn alone<R: Runtime>(
+/// The errors of [`Job::barrier`] and [`Job::allreduce`].
+pub fn alone<R: Job>(
     runtime: &R,
     order: &Order,
     turns: Turns,
@@ -199,8 +199,8 @@ pub fn alone<R: Runtime>(
 /// a rank that shares its processor is interrupted in most batches. Collective.
 ///
 /// # Errors
-/// The errors of [`Runtime::barrier`].
-pub fn alone_here<R: Runtime>(
+/// The errors of [`Job::barrier`].
+pub fn alone_here<R: Job>(
     runtime: &R,
     effort: &Effort,
     mut pass: impl FnMut(),
@@ -238,8 +238,8 @@ pub fn less(seconds: &[f64], alone: f64) -> Option<Vec<f64>> {
 /// Returns rank 0's value on every rank.
 ///
 /// # Errors
-/// The errors of [`Runtime::broadcast`].
-pub fn of_rank_0<R: Runtime>(runtime: &R, value: f64) -> Result<f64, Failure> {
+/// The errors of [`Job::broadcast`].
+pub fn of_rank_0<R: Job>(runtime: &R, value: f64) -> Result<f64, Failure> {
     let mut bytes = value.to_ne_bytes();
     runtime.broadcast(&mut bytes, 0)?;
     Ok(f64::from_ne_bytes(bytes))

@@ -3,14 +3,9 @@
 use std::fmt;
 use std::ops::DerefMut;
 
-/// A library, seen from one rank of one job. Its errors are texts, since they are only shown to the
-/// user.
-pub trait Runtime {
-    /// Memory returned by [`Runtime::allocate`].
-    type Allocated<'runtime>: DerefMut<Target = [u8]>
-    where
-        Self: 'runtime;
-
+/// A job, seen from one of its ranks: what every measurement needs. Errors are texts, since they are
+/// only shown to the user.
+pub trait Job {
     /// Returns the library and its version, as it calls itself: `Open MPI 4.1.4`.
     fn library(&self) -> String;
 
@@ -30,6 +25,35 @@ pub trait Runtime {
 
     /// Returns the number of ranks of the job.
     fn size(&self) -> usize;
+
+    /// Waits until all ranks have called it (MPI_Barrier).
+    ///
+    /// # Errors
+    /// The error of the library, as a text. The same holds for all other calls.
+    fn barrier(&self) -> Result<(), Failure>;
+
+    /// Copies the bytes of `root` to every rank (MPI_Bcast).
+    ///
+    /// # Errors
+    /// As [`Job::barrier`].
+    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure>;
+
+    /// Replaces `values` by the sums over all ranks, element by element (MPI_Allreduce, MPI_SUM).
+    ///
+    /// # Errors
+    /// As [`Job::barrier`].
+    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure>;
+
+    /// Returns the seconds since an arbitrary moment (MPI_Wtime).
+    fn wtime(&self) -> f64;
+}
+
+/// A library of messages, seen from one rank of one job.
+pub trait Runtime: Job {
+    /// Memory returned by [`Runtime::allocate`].
+    type Allocated<'runtime>: DerefMut<Target = [u8]>
+    where
+        Self: 'runtime;
 
     /// Allocates `len` zeroed bytes for messages (MPI_Alloc_mem).
     ///
@@ -60,30 +84,12 @@ pub trait Runtime {
         meanwhile: impl FnOnce() -> Result<R, Failure>,
     ) -> Result<R, Failure>;
 
-    /// Waits until all ranks have called it (MPI_Barrier).
-    ///
-    /// # Errors
-    /// As [`Runtime::allocate`].
-    fn barrier(&self) -> Result<(), Failure>;
-
-    /// Copies the bytes of `root` to every rank (MPI_Bcast).
-    ///
-    /// # Errors
-    /// As [`Runtime::allocate`].
-    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure>;
-
     /// Sums the `values` of all ranks, element by element, into the `sums` of `root` (MPI_Reduce,
     /// MPI_SUM). `sums` has as many elements as `values`, and is used on `root` only.
     ///
     /// # Errors
     /// As [`Runtime::allocate`].
     fn reduce(&self, values: &[f64], sums: &mut [f64], root: usize) -> Result<(), Failure>;
-
-    /// Replaces `values` by the sums over all ranks, element by element (MPI_Allreduce, MPI_SUM).
-    ///
-    /// # Errors
-    /// As [`Runtime::allocate`].
-    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure>;
 
     /// Collects the `data` of all ranks, which have the same length, on `root`, in rank order
     /// (MPI_Gather). `into` has one block per rank, and is used on `root` only.
@@ -112,9 +118,6 @@ pub trait Runtime {
     /// # Errors
     /// As [`Runtime::allocate`].
     fn alltoall(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure>;
-
-    /// Returns the seconds since an arbitrary moment (MPI_Wtime).
-    fn wtime(&self) -> f64;
 }
 
 /// A non-blocking operation to start.

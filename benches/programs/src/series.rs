@@ -210,6 +210,16 @@ pub const SERIES: &[Series] = &[
     share("diffusion-share", "Diffusion: share of communication", X::Ranks),
     gflops("flow", "Inviscid flow 256 x 256", X::Ranks),
     share("flow-share", "Flow: share of communication", X::Ranks),
+    time("am", "Active message, half a round trip, rewritten"),
+    time("am-unchanged", "Active message, half a round trip"),
+    speed("am-stream", "Active messages in windows, rewritten"),
+    speed("am-stream-unchanged", "Active messages in windows"),
+    time("put", "Put, half a round trip, rewritten"),
+    time("put-unchanged", "Put, half a round trip"),
+    speed("put-stream", "Puts in windows, rewritten"),
+    speed("put-stream-unchanged", "Puts in windows"),
+    time("get", "Get"),
+    time("add", "Fetch-and-add of 64 bits"),
 ];
 
 impl Series {

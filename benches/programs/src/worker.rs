@@ -6,7 +6,7 @@ use crate::cache_line::SharedLines;
 use crate::order::{Order, Program};
 use crate::programs::{bandwidth, collectives, latency, matching, matrix, overlap, wakeup};
 use crate::record::{Library, Record, Sample};
-use crate::runtime::{Failure, Runtime};
+use crate::runtime::{Failure, Job, Runtime};
 use crate::series::Series;
 
 /// Collects the figures of a program. Those of rank 0 count.
@@ -66,23 +66,35 @@ pub fn run<R: Runtime>(
     orders: &[Order],
     emit: &mut dyn FnMut(&Record),
 ) -> Result<(), Failure> {
+    run_by(runtime, orders, emit, |order, program, sink| run_one(runtime, order, program, sink))
+}
+
+/// [`run`] for programs that need something else than messages: `run_one` runs one program.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_by<J: Job>(
+    job: &J,
+    orders: &[Order],
+    emit: &mut dyn FnMut(&Record),
+    mut run_one: impl FnMut(&Order, Program, &mut Sink<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let first = orders.first();
-    stay(first.and_then(|order| order.pin.get(runtime.rank()).copied()))?;
+    stay(first.and_then(|order| order.pin.get(job.rank()).copied()))?;
     let line = first.and_then(|order| order.line.as_deref());
-    let line = line.filter(|_| runtime.size() > 1 && runtime.rank() < 2);
+    let line = line.filter(|_| job.size() > 1 && job.rank() < 2);
     let lines = line.map(SharedLines::open).transpose()?;
-    let barrier = || runtime.barrier();
-    let mut sink = Sink { emit, rank: runtime.rank(), lines, barrier: &barrier, raw: None };
-    let (name, ranks) = (runtime.library(), runtime.size());
-    let (thresholds, facts) = (runtime.thresholds(), runtime.facts());
+    let barrier = || job.barrier();
+    let mut sink = Sink { emit, rank: job.rank(), lines, barrier: &barrier, raw: None };
+    let (name, ranks) = (job.library(), job.size());
+    let (thresholds, facts) = (job.thresholds(), job.facts());
     sink.record(&Record::Library(Library { name, ranks, thresholds, facts }));
     for (order, program) in orders.iter().flat_map(programs_of) {
-        let name = clap::ValueEnum::to_possible_value(&program).expect("no program is hidden");
-        sink.record(&Record::Progress(name.get_name().to_owned()));
+        sink.record(&Record::Progress(program.name()));
         sink.look();
-        run_one(runtime, order, program, &mut sink)?;
+        run_one(order, program, &mut sink)?;
     }
-    runtime.barrier()?;
+    job.barrier()?;
     sink.record(&Record::Complete);
     Ok(())
 }
@@ -115,7 +127,18 @@ fn run_one<R: Runtime>(
         Program::Laplace => matrix::laplace::run(runtime, order, sink),
         Program::Diffusion => matrix::diffusion::run(runtime, order, sink),
         Program::Flow => matrix::flow::run(runtime, order, sink),
+        Program::Am
+        | Program::AmStream
+        | Program::Put
+        | Program::PutStream
+        | Program::Get
+        | Program::Add => Err(foreign(program)),
     }
+}
+
+/// The failure of a worker that is asked for a program of another kind of worker.
+pub fn foreign(program: Program) -> Failure {
+    Failure::new(format_args!("another worker runs {}", program.name()))
 }
 
 /// Pins this thread to one processor. The program does this after the library has started, so that
@@ -136,7 +159,7 @@ fn stay(processor: Option<usize>) -> Result<(), Failure> {
 ///
 /// # Errors
 /// The job has one rank.
-pub fn needs_two(runtime: &impl Runtime, program: &str) -> Result<(), Failure> {
+pub fn needs_two(runtime: &impl Job, program: &str) -> Result<(), Failure> {
     if runtime.size() < 2 {
         return Err(Failure::new(format_args!("{program} needs 2 ranks, this job has 1")));
     }

@@ -97,3 +97,20 @@ fn a_worker_reads_the_order_that_was_written() {
         }
     }
 }
+
+#[test]
+fn the_transport_has_two_ranks_and_unchanged_buffers_unless_others_are_asked_for() {
+    let own = of(Benchmark::Lapi, &Extent::default());
+    assert_eq!(own.iter().map(Configuration::name).collect::<Vec<_>>(), ["lapi-unchanged"]);
+    assert_eq!((own[0].ranks, own[0].order.programs.len()), (2, 6));
+    let extent = Extent { thresholds: vec![288], ..Extent::default() };
+    let sizes = &of(Benchmark::Lapi, &extent)[0].order.sizes;
+    for expected in [8, 288, 289, 4 << 20] {
+        assert!(sizes.contains(&expected), "{expected} in {sizes:?}");
+    }
+    let (ranks, buffers) = (vec![2, 4], vec![Buffers::Cold, Buffers::Rewritten]);
+    let extent = Extent { ranks, buffers, ..Extent::default() };
+    let (configurations, refused) = Benchmark::Lapi.configurations(&extent);
+    assert_eq!(refused, ["lapi has at most 2 ranks, not --np 4", "lapi has no --buffers cold"]);
+    assert_eq!(configurations.iter().map(Configuration::name).collect::<Vec<_>>(), ["lapi"]);
+}

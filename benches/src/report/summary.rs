@@ -25,6 +25,12 @@ const SERIES: &[&str] = &[
     "scatter",
     "allgather",
     "alltoall",
+    "am-unchanged",
+    "am-stream-unchanged",
+    "put-unchanged",
+    "put-stream-unchanged",
+    "get",
+    "add",
 ];
 
 /// The largest number of rows of single points.

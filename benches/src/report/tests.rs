@@ -221,7 +221,8 @@ fn a_summary_of_many_tables_has_means() {
     let row = "| Broadcast, geometric mean of 15 points (us) | 2884 | 3172 | 0.909 |";
     assert_eq!(rows[0], row);
     let all: Vec<&str> = SERIES.iter().map(|series| series.id).collect();
-    assert_eq!(summary_of(&run, &all).0.len(), 14, "calls, messages, start and wake-up");
+    let rows = summary_of(&run, &all).0;
+    assert_eq!(rows.len(), 20, "calls, messages, start and wake-up; transfers of the transport");
     assert_eq!(summary_of(&run, &["latency-cold"]), (Vec::new(), false));
 }
 

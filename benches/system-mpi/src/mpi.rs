@@ -1,4 +1,4 @@
-//! The programs' [`Runtime`] straight over the C API of MPI, as lean as a C program would be.
+//! The programs' [`Job`] and [`Runtime`] straight over the C API of MPI, as lean as a C program would be.
 //!
 //! - N1: there is one [`SystemMpi`] at most, made by MPI_Init, used up by MPI_Finalize, and kept on
 //!   the thread that made it. All other calls of MPI are made by its methods.
@@ -20,7 +20,7 @@ use std::ops::{Deref, DerefMut};
 use std::{mem, process, ptr, slice};
 
 use mpi_sys::{self as sys, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, MPI_Status};
-use mpj_bench_programs::{Failure, Post, Record, Runtime, Source};
+use mpj_bench_programs::{Failure, Job, Post, Record, Runtime, Source};
 
 use crate::name;
 
@@ -210,9 +210,7 @@ impl Drop for Underway<'_> {
     }
 }
 
-impl Runtime for SystemMpi {
-    type Allocated<'runtime> = Allocated<'runtime>;
-
+impl Job for SystemMpi {
     fn library(&self) -> String {
         // SAFETY: N5.
         let most = unsafe { sys::RSMPI_MAX_LIBRARY_VERSION_STRING };
@@ -236,6 +234,40 @@ impl Runtime for SystemMpi {
     fn size(&self) -> usize {
         self.size
     }
+
+    #[inline]
+    fn barrier(&self) -> Result<(), Failure> {
+        // SAFETY: N1.
+        done(unsafe { sys::MPI_Barrier(self.world) }, "MPI_Barrier")
+    }
+
+    #[inline]
+    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
+        let (count, root, buffer) = (int(buffer.len())?, int(root)?, buffer.as_mut_ptr().cast());
+        // SAFETY: N1, N2.
+        let code = unsafe { sys::MPI_Bcast(buffer, count, self.byte, root, self.world) };
+        done(code, "MPI_Bcast")
+    }
+
+    #[inline]
+    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
+        let (count, values) = (int(values.len())?, values.as_mut_ptr().cast());
+        let (double, sum) = (self.double, self.sum);
+        // SAFETY: N1, N2; the mark says that the summands are where the sums go.
+        let code =
+            unsafe { sys::MPI_Allreduce(self.in_place, values, count, double, sum, self.world) };
+        done(code, "MPI_Allreduce")
+    }
+
+    #[inline]
+    fn wtime(&self) -> f64 {
+        // SAFETY: N1.
+        unsafe { sys::MPI_Wtime() }
+    }
+}
+
+impl Runtime for SystemMpi {
+    type Allocated<'runtime> = Allocated<'runtime>;
 
     fn allocate(&self, len: usize) -> Result<Allocated<'_>, Failure> {
         let bytes = len.max(1).try_into().map_err(Failure::new)?;
@@ -293,20 +325,6 @@ impl Runtime for SystemMpi {
     }
 
     #[inline]
-    fn barrier(&self) -> Result<(), Failure> {
-        // SAFETY: N1.
-        done(unsafe { sys::MPI_Barrier(self.world) }, "MPI_Barrier")
-    }
-
-    #[inline]
-    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
-        let (count, root, buffer) = (int(buffer.len())?, int(root)?, buffer.as_mut_ptr().cast());
-        // SAFETY: N1, N2.
-        let code = unsafe { sys::MPI_Bcast(buffer, count, self.byte, root, self.world) };
-        done(code, "MPI_Bcast")
-    }
-
-    #[inline]
     fn reduce(&self, values: &[f64], sums: &mut [f64], root: usize) -> Result<(), Failure> {
         if self.rank == root && values.len() != sums.len() {
             return Err(Failure::new("reduce wants room for as many sums as there are values"));
@@ -317,16 +335,6 @@ impl Runtime for SystemMpi {
         // SAFETY: N1, N2: at the root both slices have the same length; elsewhere MPI leaves the sums alone.
         let code = unsafe { sys::MPI_Reduce(values, sums, count, double, sum, root, world) };
         done(code, "MPI_Reduce")
-    }
-
-    #[inline]
-    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
-        let (count, values) = (int(values.len())?, values.as_mut_ptr().cast());
-        let (double, sum) = (self.double, self.sum);
-        // SAFETY: N1, N2; the mark says that the summands are where the sums go.
-        let code =
-            unsafe { sys::MPI_Allreduce(self.in_place, values, count, double, sum, self.world) };
-        done(code, "MPI_Allreduce")
     }
 
     #[inline]
@@ -377,12 +385,6 @@ impl Runtime for SystemMpi {
         // SAFETY: N1, N2: both slices have one block for each rank.
         let code = unsafe { sys::MPI_Alltoall(data, block, byte, into, block, byte, self.world) };
         done(code, "MPI_Alltoall")
-    }
-
-    #[inline]
-    fn wtime(&self) -> f64 {
-        // SAFETY: N1.
-        unsafe { sys::MPI_Wtime() }
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use mpj_bench_programs::order::Effort;
 use mpj_bench_programs::{
-    Failure, Order, Post, Program, Record, Runtime, Sample, Series, Source, Unit, worker,
+    Failure, Job, Order, Post, Program, Record, Runtime, Sample, Series, Source, Unit, worker,
 };
 
 /// How long a receive waits before the test has failed.
@@ -222,12 +222,7 @@ impl Threads<'_> {
     }
 }
 
-impl Runtime for Threads<'_> {
-    type Allocated<'runtime>
-        = Vec<u8>
-    where
-        Self: 'runtime;
-
+impl Job for Threads<'_> {
     fn library(&self) -> String {
         "threads".to_owned()
     }
@@ -239,6 +234,38 @@ impl Runtime for Threads<'_> {
     fn size(&self) -> usize {
         self.ranks
     }
+
+    fn barrier(&self) -> Result<(), Failure> {
+        let full = self.store.change(|inside| {
+            inside.arrived += 1;
+            inside.arrived.next_multiple_of(self.ranks)
+        });
+        self.store.wait(|inside| (inside.arrived >= full).then_some(()))
+    }
+
+    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
+        if self.rank != root {
+            return self.take(buffer, Source::Rank(root), COLLECTIVE).map(drop);
+        }
+        (0..self.ranks).filter(|to| *to != root).for_each(|to| self.put(buffer, to, COLLECTIVE));
+        Ok(())
+    }
+
+    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
+        (0..self.ranks).for_each(|to| self.put(bytemuck::cast_slice(values), to, COLLECTIVE));
+        self.add_all(values)
+    }
+
+    fn wtime(&self) -> f64 {
+        self.begin.elapsed().as_secs_f64()
+    }
+}
+
+impl Runtime for Threads<'_> {
+    type Allocated<'runtime>
+        = Vec<u8>
+    where
+        Self: 'runtime;
 
     fn allocate(&self, len: usize) -> Result<Vec<u8>, Failure> {
         Ok(vec![0; len])
@@ -272,33 +299,12 @@ impl Runtime for Threads<'_> {
         Ok(result)
     }
 
-    fn barrier(&self) -> Result<(), Failure> {
-        let full = self.store.change(|inside| {
-            inside.arrived += 1;
-            inside.arrived.next_multiple_of(self.ranks)
-        });
-        self.store.wait(|inside| (inside.arrived >= full).then_some(()))
-    }
-
-    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
-        if self.rank != root {
-            return self.take(buffer, Source::Rank(root), COLLECTIVE).map(drop);
-        }
-        (0..self.ranks).filter(|to| *to != root).for_each(|to| self.put(buffer, to, COLLECTIVE));
-        Ok(())
-    }
-
     fn reduce(&self, values: &[f64], sums: &mut [f64], root: usize) -> Result<(), Failure> {
         self.put(bytemuck::cast_slice(values), root, COLLECTIVE);
         if self.rank == root {
             self.add_all(sums)?;
         }
         Ok(())
-    }
-
-    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
-        (0..self.ranks).for_each(|to| self.put(bytemuck::cast_slice(values), to, COLLECTIVE));
-        self.add_all(values)
     }
 
     fn gather(&self, data: &[u8], into: &mut [u8], root: usize) -> Result<(), Failure> {
@@ -324,9 +330,5 @@ impl Runtime for Threads<'_> {
         let blocks = data.chunks(block).enumerate();
         blocks.for_each(|(to, block)| self.put(block, to, COLLECTIVE));
         self.take_blocks(into, block)
-    }
-
-    fn wtime(&self) -> f64 {
-        self.begin.elapsed().as_secs_f64()
     }
 }

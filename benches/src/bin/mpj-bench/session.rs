@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use mpj_bench::campaign::{self, Conduct};
-use mpj_bench::catalogue::{Configuration, Extent};
+use mpj_bench::catalogue::{Benchmark, Configuration, Extent};
 use mpj_bench::cli::{Backend, Options};
-use mpj_bench::contender::{self, Contender, Programs};
+use mpj_bench::contender::{self, Contender, Programs, UCX};
 use mpj_bench::model::{FORMAT, Header, Run, SELF, Threshold};
 use mpj_bench::peers::{self, Peer};
 use mpj_bench::report::{baseline, page, summary, text};
 use mpj_bench::store::Writer;
-use mpj_bench::{analysis, bundle, computation, launch, machine, store};
+use mpj_bench::{analysis, bundle, computation, launch, machine, store, ucx};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::progress::Progress;
@@ -152,7 +152,8 @@ fn method(options: &Options, contenders: &[Contender]) -> Vec<(String, String)> 
         fact("pinning", "rank r on usable processor r; none if there are more ranks than those"),
         fact("order of launches", &format!("random, seed {}", options.seed)),
     ];
-    if contenders.iter().any(|it| !it.info.ours && it.info.id != SELF) {
+    let is_mpi = options.what() != [Benchmark::Lapi];
+    if is_mpi && contenders.iter().any(|it| !it.info.ours && it.info.id != SELF) {
         facts.push(fact("peers", "as installed, MPI_Init (one thread)"));
     }
     facts
@@ -175,7 +176,10 @@ fn candidates(
     stop: &AtomicBool,
     tell: &mut impl FnMut(String),
 ) -> Result<Vec<Contender>, String> {
-    let programs = programs()?;
+    if options.is_of_transport()? {
+        return transports(options, tell);
+    }
+    let programs = programs("mpj-bench-rank")?;
     let mut candidates = Vec::new();
     for &backend in &options.backend {
         candidates.push(Contender::mpj(&programs, backend.into()));
@@ -188,10 +192,33 @@ fn candidates(
             candidates.push(Contender::mpj_again(&programs, same.into()));
             continue;
         }
+        if name == UCX {
+            tell("ucx is a peer of lapi, not of MPI's benchmarks".to_owned());
+            continue;
+        }
         match built(name, &programs) {
             Ok((peer, worker)) => candidates.push(Contender::peer(peer, worker)),
             Err(_) if stop.load(Ordering::Relaxed) => return Err("interrupted".to_owned()),
             Err(error) => tell(error.to_string()),
+        }
+    }
+    let ids = candidates.iter_mut().map(|it| &mut it.info.id);
+    contender::number(ids, |id, nth| format!("{id}-{nth}"));
+    Ok(candidates)
+}
+
+/// The transport, and its peers that are there.
+fn transports(options: &Options, tell: &mut impl FnMut(String)) -> Result<Vec<Contender>, String> {
+    let programs = programs("mpj-bench-lapi")?;
+    let mut candidates = vec![Contender::lapi(&programs)];
+    for name in &options.peer {
+        match name.as_str() {
+            SELF => candidates.push(Contender::lapi_again(&programs)),
+            UCX => match ucx::find() {
+                Ok(perftest) => candidates.push(Contender::ucx(beside("mpj-bench-ucx")?, perftest)),
+                Err(error) => tell(error.to_string()),
+            },
+            other => tell(format!("{other} does not measure lapi: give --peer {UCX} or {SELF}")),
         }
     }
     let ids = candidates.iter_mut().map(|it| &mut it.info.id);
@@ -207,15 +234,17 @@ fn built(name: &str, programs: &Programs) -> Result<(Peer, PathBuf), peers::Peer
     Ok((peer, worker))
 }
 
-/// The programs built together with this one.
-fn programs() -> Result<Programs, String> {
+/// The launcher and this worker.
+fn programs(worker: &str) -> Result<Programs, String> {
+    Ok(Programs { launcher: beside("mpjrun")?, worker: beside(worker)? })
+}
+
+/// A program that was built together with this one.
+fn beside(name: &str) -> Result<PathBuf, String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
-    let beside = |name: &str| {
-        let path = this.with_file_name(name);
-        let hint = format!("{name} is not beside mpj-bench: start it by `cargo mpj bench`");
-        if path.is_file() { Ok(path) } else { Err(hint) }
-    };
-    Ok(Programs { launcher: beside("mpjrun")?, worker: beside("mpj-bench-rank")? })
+    let path = this.with_file_name(name);
+    let hint = format!("{name} is not beside mpj-bench: start it by `cargo mpj bench`");
+    if path.is_file() { Ok(path) } else { Err(hint) }
 }
 
 fn configurations(

@@ -1,0 +1,296 @@
+//! A task of a job over `transport-lapi`: its context, the handlers of its messages, and the calls that every
+//! measurement needs.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use mpj_bench_programs::{Failure, Job};
+use transport_lapi::bootstrap::Control;
+use transport_lapi::config::Settings;
+use transport_lapi::wireup::{self, Joined, Native};
+use transport_lapi::{
+    Amsend, Arrival, Context, CounterId, ForeignBytes, HeaderAction, InlineHandler, Next, Options,
+    Outbox, RemoteRegion, SendRegion, Session, TaskId,
+};
+
+use crate::memory::Memory;
+
+/// The handler of measured messages. Their user header is the place of the data in the target's memory.
+const MESSAGE: u8 = 1;
+/// The handler of words that tasks exchange between measurements.
+const WORD: u8 = 2;
+/// The bytes of each of the two memories of a task.
+const MEMORY: usize = 64 << 20;
+
+/// What the handlers of a task know.
+pub struct State {
+    /// Where messages are stored.
+    into: Memory,
+    /// Messages that have arrived and not been taken.
+    arrived: u64,
+    /// Operations of this task that have not ended: gets, and messages and puts whose memory is still read.
+    pub under_way: u64,
+    /// Words that have arrived from each task and not been taken.
+    words: Vec<VecDeque<u64>>,
+}
+
+/// One task of the job.
+pub struct LapiJob {
+    context: Context<Native, State>,
+    control: Option<Control>,
+    get_report: String,
+    begin: Instant,
+    /// The memory that this task sends from.
+    pub out: Memory,
+    /// The memory that others write to. It is registered.
+    pub into: Memory,
+    region: RemoteRegion,
+}
+
+/// Makes an error of the transport one of the program.
+fn failed(error: impl std::fmt::Display) -> Failure {
+    Failure::new(error)
+}
+
+impl LapiJob {
+    /// Joins the job that the environment describes.
+    ///
+    /// # Errors
+    /// An error of the transport.
+    pub fn join() -> Result<Self, Failure> {
+        let settings = Settings::from_env().map_err(failed)?;
+        let Joined { contexts, control, get_report, processors, tuning } =
+            wireup::connect(&settings).map_err(failed)?;
+        let adapter = contexts.into_iter().next().expect("a task has at least one context");
+        let options = Options { processors, wait: settings.wait, spin: settings.spin, tuning };
+        let [out, into] = [(); 2].map(|()| Memory::new(MEMORY));
+        let state = State { into, arrived: 0, under_way: 0, words: Vec::new() };
+        let context = Context::init(adapter, state, options);
+        let mut session = context.session().map_err(failed)?;
+        session.state.words = vec![VecDeque::new(); context.num_tasks()];
+        session.addr_set(MESSAGE.into(), long_message).map_err(failed)?;
+        session.addr_set_short(MESSAGE.into(), short_message).map_err(failed)?;
+        session.addr_set_short(WORD.into(), word).map_err(failed)?;
+        let all = into.landing(0, into.len()).expect("it is inside");
+        let region = session.register_writable(all).map_err(failed)?;
+        drop(session);
+        let begin = Instant::now();
+        let job = Self { context, control, get_report, begin, out, into, region };
+        // Messages may arrive only when every task has set its handlers.
+        job.barrier()?;
+        Ok(job)
+    }
+
+    /// Leaves the job together with the other tasks.
+    ///
+    /// # Errors
+    /// An error of the transport.
+    pub fn leave(&self) -> Result<(), Failure> {
+        if let Some(control) = &self.control {
+            control.leaving(Default::default());
+        }
+        let have_come = self.context.gfence_unless_dismissed().map_err(failed)?;
+        if let Some(control) = self.control.as_ref().filter(|_| have_come) {
+            control.finished();
+        }
+        Ok(())
+    }
+
+    /// Returns the number of this task.
+    pub fn task(&self) -> TaskId {
+        self.context.task()
+    }
+
+    /// Starts operations: `start` gets the session.
+    ///
+    /// # Errors
+    /// An error of the transport.
+    #[inline]
+    pub fn start<R, E: std::fmt::Display>(
+        &self,
+        start: impl FnOnce(&mut Session<Native, State>) -> Result<R, E>,
+    ) -> Result<R, Failure> {
+        start(&mut *self.context.session().map_err(failed)?).map_err(failed)
+    }
+
+    /// Sends a message whose data goes to `place` in the target's memory (LAPI_Amsend).
+    ///
+    /// # Errors
+    /// An error of the transport.
+    #[inline]
+    pub fn send(&self, target: TaskId, place: usize, data: SendRegion) -> Result<(), Failure> {
+        self.start(|session| {
+            if session.try_amsend(target, MESSAGE, place as u64, data) {
+                return Ok(());
+            }
+            session.state.under_way += 1;
+            let uhdr = (place as u64).to_le_bytes();
+            let call = Amsend::new(target, MESSAGE, &uhdr, data);
+            session.amsend(Amsend { on_origin: ENDED, ..call }).map(drop)
+        })
+    }
+
+    /// Waits for so many messages, and until the operations of this task have ended.
+    ///
+    /// # Errors
+    /// An error of the transport.
+    #[inline]
+    pub fn take(&self, messages: u64) -> Result<(), Failure> {
+        self.wait(|state| {
+            let have_come = state.arrived >= messages;
+            if have_come {
+                state.arrived -= messages;
+            }
+            have_come
+        })
+    }
+
+    /// Makes progress until `is_there` holds and the operations of this task have ended.
+    ///
+    /// # Errors
+    /// An error of the transport.
+    #[inline]
+    pub fn wait(&self, mut is_there: impl FnMut(&mut State) -> bool) -> Result<(), Failure> {
+        let over = |session: &mut Session<Native, State>| {
+            (session.state.under_way == 0 && is_there(&mut session.state)).then_some(())
+        };
+        self.context.wait(over).map_err(failed)
+    }
+
+    /// Waits until a counter has reached `events`, and subtracts them (LAPI_Waitcntr).
+    ///
+    /// # Errors
+    /// An error of the transport.
+    pub fn count(&self, counter: CounterId, events: usize) -> Result<(), Failure> {
+        self.context.waitcntr(counter, events as i64).map(drop).map_err(failed)
+    }
+
+    /// Returns the registered memory of each task. Collective.
+    ///
+    /// # Errors
+    /// An error of the transport.
+    pub fn regions(&self) -> Result<Vec<RemoteRegion>, Failure> {
+        let RemoteRegion { addr, len, key } = self.region;
+        let [addrs, lens, keys] = [addr, len, key].map(|word| self.exchange(word));
+        let all = addrs?.into_iter().zip(lens?).zip(keys?);
+        Ok(all.map(|((addr, len), key)| RemoteRegion { addr, len, key }).collect())
+    }
+
+    /// Sends `word` to every task and returns the words of all. Collective.
+    fn exchange(&self, word: u64) -> Result<Vec<u64>, Failure> {
+        let tasks = self.context.num_tasks() as TaskId;
+        (0..tasks).try_for_each(|target| self.tell(target, word))?;
+        (0..tasks).map(|origin| self.hear(origin)).collect()
+    }
+
+    fn tell(&self, target: TaskId, word: u64) -> Result<(), Failure> {
+        let uhdr = word.to_le_bytes();
+        let call = Amsend::new(target, WORD, &uhdr, SendRegion::EMPTY);
+        self.start(|session| session.amsend(call).map(drop))
+    }
+
+    fn hear(&self, origin: TaskId) -> Result<u64, Failure> {
+        let next =
+            |session: &mut Session<Native, State>| session.state.words[origin as usize].pop_front();
+        self.context.wait(next).map_err(failed)
+    }
+}
+
+/// What follows the end of an operation that counts as under way.
+pub const ENDED: Next<State> = Next::Inline(ended, 0);
+
+fn ended(state: &mut State, _: &mut Outbox<State>, _: u64) {
+    state.under_way -= 1;
+}
+
+fn arrived(state: &mut State, _: &mut Outbox<State>, _: u64) {
+    state.arrived += 1;
+}
+
+/// Stores the data of a message that has arrived whole. A place outside the memory is a mistake of the origin; the data
+/// is then discarded, which the check of the payload notices.
+fn short_message(
+    state: &mut State,
+    _: TaskId,
+    place: u64,
+    data: ForeignBytes<'_>,
+) -> Option<(InlineHandler<State>, u64)> {
+    if let Some(mut landing) = state.into.landing(place as usize, data.len()) {
+        landing.store(0, data);
+    }
+    state.arrived += 1;
+    None
+}
+
+/// Names the place of a message that arrives in several packets.
+fn long_message(state: &mut State, message: Arrival<'_>) -> HeaderAction<State> {
+    let place =
+        message.uhdr.try_into().map_or(usize::MAX, |word| u64::from_le_bytes(word) as usize);
+    let next = Next::Inline(arrived, 0);
+    match state.into.landing(place, message.len as usize) {
+        Some(landing) => HeaderAction::Deliver { into: landing.into(), next },
+        None => HeaderAction::Then(next),
+    }
+}
+
+fn word(
+    state: &mut State,
+    origin: TaskId,
+    word: u64,
+    _: ForeignBytes<'_>,
+) -> Option<(InlineHandler<State>, u64)> {
+    state.words[origin as usize].push_back(word);
+    None
+}
+
+impl Job for LapiJob {
+    fn library(&self) -> String {
+        concat!("transport-lapi ", env!("CARGO_PKG_VERSION")).to_owned()
+    }
+
+    fn thresholds(&self) -> Vec<(usize, String)> {
+        let steps = self.context.session().map(|session| session.steps(size_of::<u64>()));
+        let steps = steps.unwrap_or_default().into_iter();
+        steps.map(|step| (step.bytes, step.above.to_owned())).collect()
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        vec![("gets read by".to_owned(), self.get_report.clone())]
+    }
+
+    fn rank(&self) -> usize {
+        self.context.task() as usize
+    }
+
+    fn size(&self) -> usize {
+        self.context.num_tasks()
+    }
+
+    fn barrier(&self) -> Result<(), Failure> {
+        self.context.gfence().map_err(failed)
+    }
+
+    /// The buffer has at most 8 bytes.
+    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
+        let mut bytes = [0; size_of::<u64>()];
+        let Some(used) = bytes.get_mut(..buffer.len()) else {
+            return Err(Failure::new("tasks exchange single words"));
+        };
+        used.copy_from_slice(buffer);
+        let words = self.exchange(u64::from_ne_bytes(bytes))?;
+        buffer.copy_from_slice(&words[root].to_ne_bytes()[..buffer.len()]);
+        Ok(())
+    }
+
+    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
+        for value in values {
+            let words = self.exchange(value.to_bits())?;
+            *value = words.into_iter().map(f64::from_bits).sum();
+        }
+        Ok(())
+    }
+
+    fn wtime(&self) -> f64 {
+        self.begin.elapsed().as_secs_f64()
+    }
+}

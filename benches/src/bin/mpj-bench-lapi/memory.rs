@@ -1,0 +1,69 @@
+//! The memory that transfers read and write, and the byte by which a task sees that a put has arrived.
+//!
+//! - LM1: the memory is never freed, so it outlives every operation.
+//! - LM2: one thread uses the memory. It looks at bytes, or changes them, only while no operation of its own uses them,
+//!   and while the other task is known to transfer nothing there. The one exception is the polled byte, which is loaded
+//!   atomically. Messages of a window that have one place are stored by the dispatcher, frame by frame, in that thread.
+
+#![expect(unsafe_code, reason = "makes the regions that transfers read and write")]
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use transport_lapi::{RecvRegion, SendRegion};
+
+/// The alignment of the memory, as in the other programs.
+const PAGE: usize = 4096;
+
+/// A page-aligned piece of memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Memory {
+    start: *mut u8,
+    len: usize,
+}
+
+impl Memory {
+    /// Makes `len` bytes of zeros. The kernel provides pages when they are first written.
+    pub fn new(len: usize) -> Self {
+        let all = Box::leak(vec![0_u8; len + PAGE].into_boxed_slice());
+        let skipped = all.as_ptr().align_offset(PAGE);
+        Self { start: all[skipped..].as_mut_ptr(), len }
+    }
+
+    /// The number of bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The bytes `offset..offset + len`, to be read by a transfer.
+    pub fn source(&self, offset: usize, len: usize) -> SendRegion {
+        let start = self.part(offset, len).expect("programs name parts of their memory");
+        // SAFETY: LM1, LM2.
+        unsafe { SendRegion::new(start, len) }
+    }
+
+    /// The bytes `offset..offset + len`, to be written by a transfer; `None` if they are not inside.
+    pub fn landing(&self, offset: usize, len: usize) -> Option<RecvRegion> {
+        let start = self.part(offset, len)?;
+        // SAFETY: LM1, LM2.
+        Some(unsafe { RecvRegion::new(start, len) })
+    }
+
+    /// The bytes `offset..offset + len`, while no transfer uses them (LM2).
+    pub fn bytes(&mut self, offset: usize, len: usize) -> &mut [u8] {
+        let start = self.part(offset, len).expect("programs name parts of their memory");
+        // SAFETY: LM1, LM2.
+        unsafe { std::slice::from_raw_parts_mut(start, len) }
+    }
+
+    /// The byte at `offset`, while transfers may store it.
+    pub fn sign(&self, offset: usize) -> u8 {
+        let at = self.part(offset, 1).expect("programs name parts of their memory");
+        // SAFETY: LM1; LM2: a load by the thread that also stores.
+        unsafe { AtomicU8::from_ptr(at) }.load(Ordering::Relaxed)
+    }
+
+    fn part(&self, offset: usize, len: usize) -> Option<*mut u8> {
+        let end = offset.checked_add(len)?;
+        (end <= self.len).then(|| self.start.wrapping_add(offset))
+    }
+}
