@@ -459,6 +459,9 @@ pub trait SharedArea: Send + Sync {
     /// Returns how many bytes each task has.
     fn bytes(&self) -> usize;
 
+    /// Returns a pointer to the byte at `offset` in the area of `task`; null if there is none.
+    fn start(&self, task: TaskId, offset: u64) -> *mut u8;
+
     /// Makes sure that there is memory for a part of the area of `task`.
     ///
     /// # Errors

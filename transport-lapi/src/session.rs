@@ -226,7 +226,7 @@ impl<A: Adapter, S> Session<A, S> {
     }
 
     /// Starts a one-sided read (LAPI_Get); see [`Outbox::get`] for parameters and errors. `next` is performed when the
-    /// bytes have arrived.
+    /// bytes have arrived. If the memory is in a shared area, the bytes are there when the call returns.
     ///
     /// # Errors
     /// As [`Outbox::get`].

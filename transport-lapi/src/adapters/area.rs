@@ -45,6 +45,10 @@ impl SharedArea for Areas {
         self.0.layout().area_bytes()
     }
 
+    fn start(&self, task: TaskId, offset: u64) -> *mut u8 {
+        self.place(task, offset, 0).unwrap_or(std::ptr::null_mut())
+    }
+
     fn reserve(&self, task: TaskId, offset: usize, len: usize) -> Result<(), AdapterError> {
         let Some(place) = self.place(task, offset as u64, len) else { return Ok(()) };
         let before = place.addr() % PAGE;

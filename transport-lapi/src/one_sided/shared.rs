@@ -108,6 +108,11 @@ impl SharedMemory {
         RemoteRegion::in_area(self.offset as u64, self.len as u64)
     }
 
+    /// Returns a pointer to the first byte, for programs that know when no task writes there.
+    pub fn as_mut_ptr(&self) -> *mut u8 {
+        self.area.start(self.task, self.offset as u64)
+    }
+
     /// Offset in the area of `len` bytes at `offset` of this memory.
     fn place(&self, offset: usize, len: usize) -> Result<u64, LapiError> {
         match offset.checked_add(len) {

@@ -41,7 +41,8 @@ pub enum Xfer<'a, S> {
 }
 
 impl<A: Adapter, S> Session<A, S> {
-    /// Starts a transfer (LAPI_Xfer). Gets and read-modify-writes return [`Sent::Later`].
+    /// Starts a transfer (LAPI_Xfer). Gets and read-modify-writes return [`Sent::Later`], even if they end at once because
+    /// their memory is in a shared area.
     ///
     /// # Errors
     /// Those of the call for this kind of transfer.

@@ -9,8 +9,8 @@ use transport_lapi::bootstrap::Control;
 use transport_lapi::config::Settings;
 use transport_lapi::wireup::{self, Joined, Native};
 use transport_lapi::{
-    Amsend, Arrival, Context, CounterId, ForeignBytes, HeaderAction, InlineHandler, Next, Options,
-    Outbox, RemoteRegion, SendRegion, Session, TaskId,
+    Amsend, Arrival, Context, CounterId, ForeignBytes, HeaderAction, InlineHandler, LapiError,
+    Next, Options, Outbox, RemoteRegion, SendRegion, Session, TaskId,
 };
 
 use crate::memory::Memory;
@@ -42,9 +42,11 @@ pub struct LapiJob {
     begin: Instant,
     /// The memory that this task sends from.
     pub out: Memory,
-    /// The memory that others write to. It is registered.
+    /// The memory that others write to: in the shared area if there is one, otherwise registered.
     pub into: Memory,
     region: RemoteRegion,
+    /// Whether it is in the shared area, so that puts, gets and additions have ended when their calls return.
+    pub is_direct: bool,
 }
 
 /// Makes an error of the transport one of the program.
@@ -62,20 +64,33 @@ impl LapiJob {
         let Joined { contexts, control, get_report, processors, tuning } =
             wireup::connect(&settings).map_err(failed)?;
         let adapter = contexts.into_iter().next().expect("a task has at least one context");
-        let options = Options { processors, wait: settings.wait, spin: settings.spin, tuning };
-        let [out, into] = [(); 2].map(|()| Memory::new(MEMORY));
-        let state = State { into, arrived: 0, under_way: 0, words: Vec::new() };
+        let Settings { wait, spin, .. } = settings;
+        let options = Options { processors, wait, spin, tuning, ..Options::default() };
+        let [out, own] = [(); 2].map(|()| Memory::new(MEMORY));
+        let state = State { into: own, arrived: 0, under_way: 0, words: Vec::new() };
         let context = Context::init(adapter, state, options);
         let mut session = context.session().map_err(failed)?;
         session.state.words = vec![VecDeque::new(); context.num_tasks()];
         session.addr_set(MESSAGE.into(), long_message).map_err(failed)?;
         session.addr_set_short(MESSAGE.into(), short_message).map_err(failed)?;
         session.addr_set_short(WORD.into(), word).map_err(failed)?;
-        let all = into.landing(0, into.len()).expect("it is inside");
-        let region = session.register_writable(all).map_err(failed)?;
+        let area = match session.alloc_shared(MEMORY) {
+            Err(LapiError::AreaExhausted { longest, .. }) => session.alloc_shared(longest),
+            other => other,
+        };
+        let is_direct = area.is_ok();
+        let (into, region) = match area {
+            Ok(area) => (Memory::of_area(&area), std::mem::ManuallyDrop::new(area).region()),
+            Err(LapiError::NoSharedArea) => {
+                let all = own.landing(0, own.len()).expect("it is inside");
+                (own, session.register_writable(all).map_err(failed)?)
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        session.state.into = into;
         drop(session);
         let begin = Instant::now();
-        let job = Self { context, control, get_report, begin, out, into, region };
+        let job = Self { context, control, get_report, begin, out, into, region, is_direct };
         // Messages may arrive only when every task has set its handlers.
         job.barrier()?;
         Ok(job)
@@ -130,6 +145,24 @@ impl LapiJob {
         })
     }
 
+    /// Starts a one-sided operation, which gets what is to follow its end.
+    ///
+    /// # Errors
+    /// An error of the transport.
+    #[inline]
+    pub fn operate<R>(
+        &self,
+        start: impl FnOnce(&mut Session<Native, State>, Next<State>) -> Result<R, LapiError>,
+    ) -> Result<(), Failure> {
+        self.start(|session| {
+            if self.is_direct {
+                return start(session, Next::Nothing).map(drop);
+            }
+            session.state.under_way += 1;
+            start(session, ENDED).map(drop)
+        })
+    }
+
     /// Waits for so many messages, and until the operations of this task have ended.
     ///
     /// # Errors
@@ -155,6 +188,15 @@ impl LapiJob {
             (session.state.under_way == 0 && is_there(&mut session.state)).then_some(())
         };
         self.context.wait(over).map_err(failed)
+    }
+
+    /// Waits until the operations of this task have ended.
+    ///
+    /// # Errors
+    /// An error of the transport.
+    #[inline]
+    pub fn ended(&self) -> Result<(), Failure> {
+        if self.is_direct { Ok(()) } else { self.wait(|_| true) }
     }
 
     /// Waits until a counter has reached `events`, and subtracts them (LAPI_Waitcntr).
@@ -197,7 +239,7 @@ impl LapiJob {
 }
 
 /// What follows the end of an operation that counts as under way.
-pub const ENDED: Next<State> = Next::Inline(ended, 0);
+const ENDED: Next<State> = Next::Inline(ended, 0);
 
 fn ended(state: &mut State, _: &mut Outbox<State>, _: u64) {
     state.under_way -= 1;

@@ -9,7 +9,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use transport_lapi::{RecvRegion, SendRegion};
+use transport_lapi::{RecvRegion, SendRegion, SharedMemory};
 
 /// The alignment of the memory, as in the other programs.
 const PAGE: usize = 4096;
@@ -27,6 +27,11 @@ impl Memory {
         let all = Box::leak(vec![0_u8; len + PAGE].into_boxed_slice());
         let skipped = all.as_ptr().align_offset(PAGE);
         Self { start: all[skipped..].as_mut_ptr(), len }
+    }
+
+    /// Memory in the shared area, which the caller never frees (LM1).
+    pub fn of_area(area: &SharedMemory) -> Self {
+        Self { start: area.as_mut_ptr(), len: area.len() }
     }
 
     /// The number of bytes.

@@ -13,7 +13,7 @@ use mpj_bench_programs::worker::{Sink, foreign, needs_two};
 use mpj_bench_programs::{Buffers, Failure, Job, Order, Program, payload, pool};
 use transport_lapi::{CounterId, Put, RemoteRegion, Rmw, RmwOp};
 
-use crate::job::{ENDED, LapiJob};
+use crate::job::LapiJob;
 use crate::memory::Memory;
 
 /// Messages in flight.
@@ -260,10 +260,9 @@ impl<'a> Pair<'a> {
     #[inline]
     fn put(&self, place: usize, tgt_cntr: Option<CounterId>) -> Result<(), Failure> {
         let data = self.out.source(place, self.size);
-        self.job.start(|session| {
-            session.state.under_way += 1;
+        self.job.operate(|session, on_origin| {
             let call = Put::new(self.peer, self.remote, place as u64, data);
-            session.put(Put { on_origin: ENDED, tgt_cntr, ..call }).map(drop)
+            session.put(Put { on_origin, tgt_cntr, ..call })
         })
     }
 
@@ -304,12 +303,11 @@ impl<'a> Pair<'a> {
                 if job.task() != 0 {
                     return Ok(());
                 }
-                job.start(|session| {
-                    session.state.under_way += 1;
+                job.operate(|session, next| {
                     let into = out.landing(0, size).expect("it is inside");
-                    session.get(1, remote, 0, into, ENDED)
+                    session.get(1, remote, 0, into, next)
                 })?;
-                job.wait(|_| true)
+                job.ended()
             })?;
             if job.task() == 0 {
                 payload::check(out.bytes(0, size), 1)?;
@@ -329,13 +327,12 @@ impl<'a> Pair<'a> {
             if job.task() != 0 {
                 return Ok(());
             }
-            job.start(|session| {
-                session.state.under_way += 1;
+            job.operate(|session, next| {
                 let call = Rmw::new(1, remote, 0, RmwOp::FetchAndAdd(1_i64));
-                session.rmw(Rmw { prev: Some(Arc::clone(&prev)), next: ENDED, ..call })
+                session.rmw(Rmw { prev: Some(Arc::clone(&prev)), next, ..call })
             })?;
             added += 1;
-            job.wait(|_| true)
+            job.ended()
         })?;
         let before = prev.load(Ordering::Relaxed);
         if job.task() == 0 && before != added - 1 {
