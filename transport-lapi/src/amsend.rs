@@ -224,7 +224,7 @@ impl<S> Outbox<S> {
         adapter: &mut A,
         target: TaskId,
     ) -> Result<FrameSent, LapiError> {
-        let Self { lanes, messages, pieces, regions, departures, .. } = self;
+        let Self { lanes, messages, pieces, regions, departures, copies_bodies, .. } = self;
         let Lane { queue, next_msg, .. } = &mut lanes[target as usize];
         let front = queue.front_mut().expect("the caller has seen it");
         match front {
@@ -241,6 +241,10 @@ impl<S> Outbox<S> {
                     *front = Outgoing::Control(Packet::GetRefused { ticket: *ticket });
                     return self.send_frame(adapter, target);
                 };
+                // RG3 of `crate::registry`.
+                let copy = !*copies_bodies && regions.may_change(*key);
+                let copy = copy.then(|| Source::from(piece.to_vec()));
+                let piece = copy.as_ref().map_or(piece, |copy| copy.piece(0, piece.len()));
                 let head = Packet::GetData { ticket: *ticket, offset: *sent }.encode();
                 let ticket = Ticket(departures.next_number());
                 match post(adapter, target, head.bytes(), piece, ticket)? {

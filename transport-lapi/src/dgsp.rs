@@ -6,6 +6,8 @@
 //! [`Dgsp::pack`] and [`Dgsp::unpack`]. A transfer takes [`Dgsp::to_send`] as its data, and a header handler answers
 //! with [`Dgsp::to_receive`]; each of them holds the program until it is over.
 
+use std::ops::Range;
+
 use crate::body::{Sink, Source};
 use crate::layout::{Layout, LayoutError};
 use crate::region::{RecvRegion, SendRegion};
@@ -72,8 +74,10 @@ pub enum DgspError {
     /// DGSP_COPY_SZ: more bytes than memory can have.
     #[error("the program describes more bytes than memory can have")]
     CopySize,
-    /// PACK_SZ: the contiguous side is too short.
-    #[error("{bytes} bytes at position {position} do not fit a buffer of {len}")]
+    /// PACK_SZ: the contiguous side is too short, or the program describes no bytes.
+    #[error(
+        "{bytes} bytes at position {position} do not fit a buffer of {len}, or the program has none"
+    )]
     PackSize {
         /// Number of bytes to pack or unpack.
         bytes: usize,
@@ -123,8 +127,9 @@ impl Dgsp {
         if code.is_empty() {
             return Err(DgspError::Empty);
         }
-        let program = Program { code, depth };
-        Ok(Self { layout: program.body(0, 1)?, extent })
+        let depth = depth.min(Layout::MAX_DEPTH);
+        let mut program = Program { code, depth, bodies: vec![None; code.len()] };
+        Ok(Self { layout: program.body(0, 1)?.0, extent })
     }
 
     /// Returns the number of bytes of one repetition.
@@ -171,7 +176,7 @@ impl Dgsp {
         packed: &mut [u8],
         position: &mut usize,
     ) -> Result<(), DgspError> {
-        let range = range(bytes, *position, packed.len())?;
+        let range = self.range(bytes, *position, packed.len())?;
         let layout = self.repeated(bytes)?;
         layout.pack(memory, 0, 0, &mut packed[range]).map_err(DgspError::Layout)?;
         *position += bytes;
@@ -189,19 +194,19 @@ impl Dgsp {
         memory: &mut [u8],
         bytes: usize,
     ) -> Result<(), DgspError> {
-        let range = range(bytes, *position, packed.len())?;
+        let range = self.range(bytes, *position, packed.len())?;
         let layout = self.repeated(bytes)?;
         layout.unpack(&packed[range], 0, memory, 0).map_err(DgspError::Layout)?;
         *position += bytes;
         Ok(())
     }
-}
 
-/// The part of a buffer of `len` bytes that a call packs into or unpacks from.
-fn range(bytes: usize, position: usize, len: usize) -> Result<std::ops::Range<usize>, DgspError> {
-    match position.checked_add(bytes) {
-        Some(end) if end <= len => Ok(position..end),
-        _ => Err(DgspError::PackSize { bytes, position, len }),
+    /// The part of a buffer of `len` bytes that a call packs into or unpacks from.
+    fn range(&self, bytes: usize, position: usize, len: usize) -> Result<Range<usize>, DgspError> {
+        match position.checked_add(bytes) {
+            Some(end) if end <= len && (bytes == 0 || self.size() > 0) => Ok(position..end),
+            _ => Err(DgspError::PackSize { bytes, position, len }),
+        }
     }
 }
 
@@ -209,19 +214,27 @@ fn range(bytes: usize, position: usize, len: usize) -> Result<std::ops::Range<us
 struct Program<'a> {
     code: &'a [DgspOp],
     depth: usize,
+    /// The bodies that have been translated, by the place where they begin, with their own depth.
+    bodies: Vec<Option<(Layout, usize)>>,
 }
 
 impl Program<'_> {
-    /// Translates the body that begins at `start`, on this level of nesting.
-    fn body(&self, start: usize, level: usize) -> Result<Layout, DgspError> {
-        if level > self.depth {
+    /// Translates the body that begins at `start`, on this level of nesting. Returns it with its own depth.
+    fn body(&mut self, start: usize, level: usize) -> Result<(Layout, usize), DgspError> {
+        let known = self.bodies.get(start).cloned().flatten();
+        let least = known.as_ref().map_or(1, |(_, depth)| *depth);
+        if level + least > self.depth + 1 {
             return Err(DgspError::Stack { depth: self.depth });
         }
-        let mut parts = Vec::new();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let (mut parts, mut deepest) = (Vec::new(), 0);
         let mut at = start;
         // Each instruction of a body runs at most once, so a loop is a wrong branch.
         for _ in 0..self.code.len() {
-            let Some(op) = self.code.get(at) else { break };
+            let code = self.code;
+            let Some(op) = code.get(at) else { break };
             match op {
                 DgspOp::Copy { bytes, offset } => {
                     parts.push((*offset, Layout::contiguous(*bytes).map_err(|e| self.refuse(e))?));
@@ -239,13 +252,16 @@ impl Program<'_> {
                     if [to, ret].iter().any(|&&place| place >= self.code.len()) {
                         return Err(DgspError::Branch { at });
                     }
-                    let body = self.body(*to, level + 1)?;
+                    let (body, depth) = self.body(*to, level + 1)?;
+                    deepest = depth.max(deepest);
                     let runs = body.repeat(reps, *stride).map_err(|error| self.refuse(error))?;
                     parts.push((*offset, runs));
                     at = *ret;
                 }
                 DgspOp::Iterate { to } if *to == start => {
-                    return Layout::list(parts).map_err(|error| self.refuse(error));
+                    let layout = Layout::list(parts).map_err(|error| self.refuse(error))?;
+                    self.bodies[start] = Some((layout.clone(), deepest + 1));
+                    return Ok((layout, deepest + 1));
                 }
                 DgspOp::Iterate { .. } => return Err(DgspError::Branch { at }),
             }
@@ -341,6 +357,22 @@ mod tests {
         }
     }
 
+    /// Each level runs the next one twice: translated one by one, that would be 2^30 bodies.
+    #[test]
+    fn each_body_is_translated_once() {
+        const LEVELS: usize = 30;
+        let mut code = Vec::new();
+        for level in 0..LEVELS {
+            let (start, next) = (3 * level, 3 * level + 3);
+            code.extend([gosub(next, start + 1, 1, 0, 0), gosub(next, start + 2, 1, 1, 0)]);
+            code.push(iterate(start));
+        }
+        code.extend([copy(0, 0), iterate(3 * LEVELS)]);
+        assert_eq!(Dgsp::register(&code, LEVELS + 1, 1).unwrap().size(), 0);
+        let error = Dgsp::register(&code, LEVELS, 1).unwrap_err();
+        assert_eq!(error, DgspError::Stack { depth: LEVELS });
+    }
+
     #[test]
     fn what_was_packed_unpacks_to_its_place() {
         let code = [gosub(2, 1, 4, 3, 10), iterate(0), copy(2, 0), copy(1, 5), iterate(2)];
@@ -366,6 +398,8 @@ mod tests {
         assert_eq!(refusal(&nested, 0), DgspError::Stack { depth: 0 });
         let recursive = [gosub(0, 1, 1, 0, 0), iterate(0)];
         assert_eq!(refusal(&recursive, 100), DgspError::Stack { depth: 100 });
+        let limit = DgspError::Stack { depth: Layout::MAX_DEPTH };
+        assert_eq!(refusal(&recursive, usize::MAX), limit);
         assert_eq!(refusal(&[copy(1, 0)], 1), DgspError::Branch { at: 0 });
         assert_eq!(refusal(&[copy(1, 0), iterate(1)], 1), DgspError::Branch { at: 1 });
         let outside = [gosub(7, 1, 1, 0, 0), iterate(0)];
@@ -375,6 +409,10 @@ mod tests {
         let negative = [gosub(1, 1, -1, 0, 0), iterate(0)];
         assert_eq!(refusal(&negative, 2), DgspError::Reps { at: 0, reps: -1 });
         assert_eq!(refusal(&[copy(usize::MAX, 0), iterate(0)], 1), DgspError::CopySize);
+        let empty = Dgsp::register(&[iterate(0)], 1, 4).unwrap();
+        let mut position = 0;
+        let error = empty.pack(&[1; 8], 7, &mut [0; 8], &mut position).unwrap_err();
+        assert_eq!((error, position), (DgspError::PackSize { bytes: 7, position: 0, len: 8 }, 0));
         let dgsp = Dgsp::register(&[copy(4, 0), iterate(0)], 1, 4).unwrap();
         let error = dgsp.pack(&[1; 8], 8, &mut [0; 8], &mut 1).unwrap_err();
         assert_eq!(error, DgspError::PackSize { bytes: 8, position: 1, len: 8 });

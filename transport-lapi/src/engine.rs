@@ -470,7 +470,7 @@ impl<S> Engine<S> {
                 }
             }
             Packet::GetRequest { ticket, key, offset, len } => {
-                if len == 0 || self.outbox.regions.part(key, offset, len).is_none() {
+                if len == 0 || self.outbox.regions.to_get(key, offset, len).is_none() {
                     let refusal = Packet::GetRefused { ticket };
                     self.outbox.push(origin, Outgoing::Control(refusal));
                     return Err(Violation::UnregisteredGet { offset, len });

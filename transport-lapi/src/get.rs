@@ -249,6 +249,11 @@ impl<S> Outbox<S> {
         }))
     }
 
+    /// Forgets a get whose request was not sent; nothing follows.
+    pub(crate) fn take_back_get(&mut self, ticket: u32) {
+        self.gets.own.clear(ticket);
+    }
+
     /// Copies one slice of every get of this task that it carries out; if that did nothing, one slice of each get that
     /// it helps with. Returns the number of slices.
     pub(crate) fn advance_gets<A: Adapter>(&mut self, adapter: &mut A) -> usize {
@@ -373,7 +378,7 @@ impl<S> Outbox<S> {
     fn help<A: Adapter>(&mut self, adapter: &mut A, shared: &SharedGet) -> bool {
         let SharedGet { origin, number, key, offset, len } = *shared;
         // The registration may have ended since the last turn.
-        match (self.regions.part(key, offset, len), adapter.shared_gets()) {
+        match (self.regions.to_get(key, offset, len), adapter.shared_gets()) {
             (Some(Piece::Span(region)), Some(shared)) => shared.help(origin, number, region),
             _ => false,
         }
@@ -382,7 +387,7 @@ impl<S> Outbox<S> {
     /// Accepts another task's offer to help with a get. A task offers one get at a time, so an older offer is over.
     pub(crate) fn shared_by(&mut self, shared: SharedGet) -> Result<(), Violation> {
         let SharedGet { origin, key, offset, len, .. } = shared;
-        if len == 0 || self.regions.part(key, offset, len).is_none() {
+        if len == 0 || self.regions.to_get(key, offset, len).is_none() {
             return Err(Violation::UnregisteredGet { offset, len });
         }
         match self.gets.helped.iter_mut().find(|older| older.origin == origin) {

@@ -181,6 +181,9 @@ impl<A: Adapter, S> Session<A, S> {
             let blocks = tgt_vec.blocks().map(|(at, len)| (place + at, len));
             return self.put_shared(target, blocks, &from, on_origin, [tgt_cntr, cmpl_cntr]);
         }
+        // Before the vector is sent, which the target would keep.
+        on_origin.check(&mut self.engine.outbox.counters)?;
+        self.engine.outbox.check_lost(target)?;
         let vector = self.send_vector(target, tgt_vec)?;
         let header = Request::Putv { key: remote.key, vector }.encode();
         let uhdr = header.bytes();
@@ -215,12 +218,17 @@ impl<A: Adapter, S> Session<A, S> {
             outbox.get_counted(target, remote, 0, into, next, tgt_cntr)?;
         } else {
             let ticket = outbox.get_by_request(target, remote, into, next, tgt_cntr)?;
-            let vector = self.send_vector(target, tgt_vec)?;
-            let header = Request::Getv { key: remote.key, ticket, vector }.encode();
-            let request = Amsend::new(target, OWN, header.bytes(), SendRegion::EMPTY);
-            let _ = self.send(request)?;
+            let requested = self.send_vector(target, tgt_vec).and_then(|vector| {
+                let header = Request::Getv { key: remote.key, ticket, vector }.encode();
+                self.send(Amsend::new(target, OWN, header.bytes(), SendRegion::EMPTY))
+            });
+            if let Err(error) = requested {
+                self.engine.outbox.take_back_get(ticket);
+                return Err(error);
+            }
         }
-        self.wake();
+        // The target's counter may wait in the lane.
+        self.end_call(Next::Nothing);
         Ok(())
     }
 
@@ -234,8 +242,10 @@ impl<A: Adapter, S> Session<A, S> {
         if Request::takes(words.len()) {
             return Ok(Some(vector.clone()));
         }
-        let header = Request::Vector.encode();
-        for part in words.chunks(WORDS_AHEAD) {
+        // Each part is one packet.
+        let at_once = WORDS_AHEAD.min(self.engine.outbox.pieces.whole() / 8).max(1);
+        for (nth, part) in words.chunks(at_once).enumerate() {
+            let header = Request::Vector { is_first: nth == 0 }.encode();
             let bytes: Vec<u8> = part.iter().flat_map(|word| word.to_le_bytes()).collect();
             let _ = self.send(Amsend::new(target, OWN, header.bytes(), bytes))?;
         }
@@ -259,6 +269,7 @@ impl<A: Adapter, S> Session<A, S> {
                 match next {
                     Next::Nothing | Next::Counter(_) => {
                         self.engine.outbox.follow_from(target, next);
+                        self.wake();
                     }
                     next => self.end_call(next),
                 }
@@ -289,7 +300,7 @@ fn check_vectors(origin: &Vector, target: &Vector, remote: RemoteRegion) -> Resu
         let error = LayoutError::Outside { low, high, len };
         return Err(LapiError::VecOutside { end: End::Target, error });
     }
-    match target.words().len() > Vector::MAX_WORDS {
+    match target.words_len() > Vector::MAX_WORDS {
         true => Err(LapiError::VecLen { end: End::Target }),
         false => Ok(()),
     }

@@ -27,6 +27,8 @@ use crate::wire;
 pub struct Outbox<S> {
     /// How long messages are cut into pieces, within the adapter's limits for frames.
     pub(crate) pieces: Pieces,
+    /// Whether the adapter copies every body.
+    pub(crate) copies_bodies: bool,
     /// Whether the adapter can read other tasks' memory.
     pub(crate) reads: bool,
     pub(crate) lanes: Vec<Lane>,
@@ -89,6 +91,7 @@ impl<S> Outbox<S> {
         };
         Self {
             pieces: pieces.within(adapter.caps().max_body),
+            copies_bodies: adapter.caps().copies_bodies,
             reads: adapter.one_sided().is_some(),
             lanes: std::iter::repeat_with(lane).take(adapter.num_tasks()).collect(),
             queued: 0,

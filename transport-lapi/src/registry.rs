@@ -7,6 +7,8 @@
 //!   operations of several origins may each hold a part of it at the same time.
 //! - RG2: what follows the end of a registration happens when no operation that began before holds its memory any
 //!   more.
+//! - RG3: memory registered for writing is read by its owner's thread only, at the moment when a frame is offered. An
+//!   adapter that reads bodies later gets a copy.
 
 #![expect(unsafe_code, reason = "gives parts of registered memory to operations")]
 
@@ -135,6 +137,21 @@ impl<S> Regions<S> {
         self.place(key).is_some_and(|place| place.parent.is_some())
     }
 
+    /// Whether operations of other tasks may change this memory.
+    pub fn may_change(&self, key: u64) -> bool {
+        self.place(key).is_some_and(|place| match (&place.memory, place.parent) {
+            (Some(Memory::Writable(_)), _) => true,
+            (_, Some(parent)) => self.may_change(parent),
+            _ => false,
+        })
+    }
+
+    /// The bytes `offset..offset + len` for another task's get, if they are registered. Parts are not: no task may name
+    /// them.
+    pub fn to_get(&self, key: u64, offset: u64, len: u64) -> Option<Piece<'_>> {
+        self.part(key, offset, len).filter(|_| !self.is_part(key))
+    }
+
     /// The keys of all registrations.
     pub fn keys(&self) -> impl Iterator<Item = u64> {
         let live = self.places.iter().enumerate().filter(|(_, place)| place.memory.is_some());
@@ -155,8 +172,11 @@ impl<S> Regions<S> {
         })
     }
 
-    /// The whole memory of a registration, to be read, if it is one span.
+    /// The whole memory of a registration for another task's get, if it is one span.
     pub fn span(&self, key: u64) -> Option<SendRegion> {
+        if self.is_part(key) {
+            return None;
+        }
         match self.place(key)?.memory.as_ref()? {
             Memory::ReadOnly(source) => source.span(),
             Memory::Writable(region) => Some(region.to_read()),

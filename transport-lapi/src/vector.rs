@@ -111,15 +111,17 @@ impl Vector {
         }
     }
 
-    /// The blocks, each with its offset and its length. The caller has checked the vector.
+    /// The blocks that are not empty, each with its offset and its length. The caller has checked the vector.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let (list, strided) = match self {
             Self::Blocks(blocks) | Self::Generic(blocks) => (&blocks[..], None),
+            Self::Strided { block: 0, .. } => (&[][..], None),
             Self::Strided { base, block, stride, count } => {
                 (&[][..], Some((0..*count).map(move |nth| (base + nth * stride, *block))))
             }
         };
-        list.iter().copied().chain(strided.into_iter().flatten())
+        let list = list.iter().copied().filter(|(_, len)| *len > 0);
+        list.chain(strided.into_iter().flatten())
     }
 
     /// Checks that a transfer between this vector, of the origin, and `target` is possible: VEC_TYPE_DIFF,
@@ -163,6 +165,14 @@ impl Vector {
             LayoutError::Outside { .. } | LayoutError::Overlap => {
                 LapiError::VecOutside { end, error }
             }
+        }
+    }
+
+    /// Number of the words of [`Vector::words`].
+    pub(crate) fn words_len(&self) -> usize {
+        match self {
+            Self::Blocks(blocks) | Self::Generic(blocks) => 1 + 2 * blocks.len(),
+            Self::Strided { .. } => 5,
         }
     }
 

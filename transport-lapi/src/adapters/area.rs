@@ -2,12 +2,13 @@
 //!
 //! - AR1: bytes of an area are copied or accessed by atomic operations, and never borrowed, since any task may write
 //!   them at any moment. Tasks that are threads of one process do not get areas, since for them two copies at the same
-//!   time would be a data race of the program; the dispatcher serves them.
+//!   time would be a data race of the program; the dispatcher serves them. For the same reason, copies from and to this
+//!   task's own area, which several of its threads may make at the same time, are made of atomic operations.
 
 #![expect(unsafe_code, reason = "the areas are memory shared with peers")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use rustix::io::Errno;
 use rustix::mm::Advice;
@@ -19,17 +20,21 @@ use crate::body::Piece;
 use crate::region::{ForeignBytes, RecvPart};
 
 /// The areas of one context.
-pub(crate) struct Areas(Arc<Segment>);
+pub(crate) struct Areas {
+    segment: Arc<Segment>,
+    /// The task that uses them.
+    own: TaskId,
+}
 
 impl Areas {
     /// The areas for the context of this plane. The tasks of the job are processes (AR1).
-    pub(crate) fn new(segment: Arc<Segment>) -> Self {
-        Self(segment)
+    pub(crate) fn new(segment: Arc<Segment>, own: TaskId) -> Self {
+        Self { segment, own }
     }
 
     /// Pointer to `len` bytes at `offset` of the area of `task`, if there are so many.
     fn place(&self, task: TaskId, offset: u64, len: usize) -> Option<*mut u8> {
-        let area = self.0.area(task as usize);
+        let area = self.segment.area(task as usize);
         let offset = usize::try_from(offset).ok()?;
         (offset.checked_add(len)? <= area.len())
             .then(|| area.cast::<u8>().as_ptr().wrapping_add(offset))
@@ -42,7 +47,7 @@ impl Areas {
 
 impl SharedArea for Areas {
     fn bytes(&self) -> usize {
-        self.0.layout().area_bytes()
+        self.segment.layout().area_bytes()
     }
 
     fn start(&self, task: TaskId, offset: u64) -> *mut u8 {
@@ -70,6 +75,11 @@ impl SharedArea for Areas {
         let Some(place) = self.place(task, offset, len) else { return false };
         // Bytes that were stored before are visible before these, as a waiting task may expect of a flag.
         fence(Ordering::Release);
+        if task == self.own {
+            // SAFETY: the bytes lie in the mapping, which `self` holds; AR1.
+            unsafe { store_atomically(&body.to_vec(), place) };
+            return true;
+        }
         // SAFETY: the bytes lie in the mapping, which `self` holds, and are only copied (AR1).
         body.copy_to(unsafe { RecvPart::new(place, len) });
         true
@@ -78,15 +88,21 @@ impl SharedArea for Areas {
     fn fill(&self, task: TaskId, offset: u64, from: ForeignBytes<'_>) -> bool {
         let Some(place) = self.place(task, offset, from.len()) else { return false };
         // SAFETY: as in `store`.
-        unsafe { RecvPart::new(place, from.len()) }.store(from);
+        unsafe { store_atomically(&from.to_vec(), place) };
         true
     }
 
     fn load(&self, task: TaskId, offset: u64, mut into: RecvPart<'_>) -> bool {
         let len = into.len();
         let Some(place) = self.place(task, offset, len) else { return false };
-        // SAFETY: G3: the bytes lie in the mapping, which `self` holds.
-        into.store(unsafe { ForeignBytes::new(place, len) });
+        if task == self.own {
+            // SAFETY: the bytes lie in the mapping, which `self` holds; AR1.
+            let bytes = unsafe { load_atomically(place, len) };
+            into.store(ForeignBytes::from_slice(&bytes));
+        } else {
+            // SAFETY: G3: the bytes lie in the mapping, which `self` holds.
+            into.store(unsafe { ForeignBytes::new(place, len) });
+        }
         fence(Ordering::Acquire);
         true
     }
@@ -102,4 +118,50 @@ impl SharedArea for Areas {
         // SAFETY: as in `word`.
         Some(unsafe { AtomicU32::from_ptr(place.cast()) })
     }
+}
+
+/// Where the whole words of `len` bytes at `place` begin and end.
+fn words(place: *mut u8, len: usize) -> (usize, usize) {
+    let head = place.align_offset(size_of::<u64>()).min(len);
+    (head, len - (len - head) % size_of::<u64>())
+}
+
+/// Stores bytes by atomic operations: whole words where they are aligned, single bytes around them.
+///
+/// # Safety
+/// `place` is valid for the bytes, and others access them by atomic operations only.
+unsafe fn store_atomically(from: &[u8], place: *mut u8) {
+    let (head, tail) = words(place, from.len());
+    // SAFETY: the caller's promise; words are aligned.
+    unsafe {
+        for at in (0..head).chain(tail..from.len()) {
+            AtomicU8::from_ptr(place.add(at)).store(from[at], Ordering::Relaxed);
+        }
+        for (nth, word) in from[head..tail].chunks_exact(size_of::<u64>()).enumerate() {
+            let word = u64::from_ne_bytes(word.try_into().unwrap_or_default());
+            let at = place.add(head + nth * size_of::<u64>());
+            AtomicU64::from_ptr(at.cast()).store(word, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Loads bytes like [`store_atomically`].
+///
+/// # Safety
+/// As there.
+unsafe fn load_atomically(place: *mut u8, len: usize) -> Vec<u8> {
+    let (head, tail) = words(place, len);
+    let mut bytes = vec![0; len];
+    // SAFETY: the caller's promise; words are aligned.
+    unsafe {
+        for at in (0..head).chain(tail..len) {
+            bytes[at] = AtomicU8::from_ptr(place.add(at)).load(Ordering::Relaxed);
+        }
+        for (nth, word) in bytes[head..tail].chunks_exact_mut(size_of::<u64>()).enumerate() {
+            let at = place.add(head + nth * size_of::<u64>());
+            let loaded = AtomicU64::from_ptr(at.cast()).load(Ordering::Relaxed);
+            word.copy_from_slice(&loaded.to_ne_bytes());
+        }
+    }
+    bytes
 }

@@ -89,6 +89,8 @@ pub(crate) struct Layout {
     contexts: usize,
     cells: usize,
     bulk: usize,
+    /// Bytes of a shared area.
+    area: usize,
 }
 
 impl Layout {
@@ -114,7 +116,8 @@ impl Layout {
         let cells = floor_power_of_two(JOB_CELLS / pairs).clamp(16, 256);
         let limit = if tasks == 2 { of_two() } else { TASK_BULK / (tasks - 1).max(1) };
         let bulk = floor_power_of_two(limit.min(JOB_BULK / pairs)).max(32 << 10);
-        Ok(Self { tasks, contexts, cells, bulk })
+        let area = floor_power_of_two(JOB_AREAS / tasks).clamp(*AREA.start(), *AREA.end());
+        Ok(Self { tasks, contexts, cells, bulk, area })
     }
 
     /// Number of tasks.
@@ -190,16 +193,14 @@ impl Layout {
         self.contexts * self.plane_bytes()
     }
 
+    /// The same layout without shared areas, for tasks that are threads.
+    pub(crate) const fn without_areas(self) -> Self {
+        Self { area: 0, ..self }
+    }
+
     /// Bytes of one shared area.
     pub(crate) const fn area_bytes(&self) -> usize {
-        let share = floor_power_of_two(JOB_AREAS / self.tasks);
-        if share < *AREA.start() {
-            *AREA.start()
-        } else if share > *AREA.end() {
-            *AREA.end()
-        } else {
-            share
-        }
+        self.area
     }
 
     /// Where the shared area of `task` for `context` starts in the segment.

@@ -211,7 +211,8 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
     }
 
     fn shared_area(&self) -> Option<Arc<dyn SharedArea>> {
-        let segment = || Arc::new(Areas::new(self.port.segment())) as Arc<dyn SharedArea>;
+        let segment =
+            || Arc::new(Areas::new(self.port.segment(), self.port.task())) as Arc<dyn SharedArea>;
         self.reach.has_areas().then(segment)
     }
 

@@ -131,6 +131,7 @@ impl Segment {
         if cfg!(loom) {
             unreachable!("no segment is made in a model (S2)");
         }
+        let layout = layout.without_areas();
         let failed = || AdapterError::System {
             action: "allocate the job's memory",
             source: io::ErrorKind::OutOfMemory.into(),

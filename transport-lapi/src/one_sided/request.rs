@@ -28,8 +28,8 @@ pub(crate) enum Request {
     Putv { key: u64, vector: Option<Vector> },
     /// Answer get `ticket` with the blocks of a vector in the region.
     Getv { key: u64, ticket: u32, vector: Option<Vector> },
-    /// The data is a part of the words of a vector.
-    Vector,
+    /// The data is a part of the words of a vector, perhaps the first one.
+    Vector { is_first: bool },
 }
 
 /// An encoded user header, on the stack.
@@ -76,7 +76,7 @@ impl Request {
             Self::Put { key, offset } => UserHeader::new(&[PUT, *key, *offset]),
             Self::Putv { key, vector } => with(&[PUTV, *key, 0], vector),
             Self::Getv { key, ticket, vector } => with(&[GETV, *key, u64::from(*ticket)], vector),
-            Self::Vector => UserHeader::new(&[VECTOR]),
+            Self::Vector { is_first } => UserHeader::new(&[VECTOR, u64::from(*is_first)]),
         }
     }
 
@@ -101,7 +101,7 @@ impl Request {
                 let ticket = u32::try_from(ticket).ok()?;
                 Some(Self::Getv { key, ticket, vector: vector(rest)? })
             }
-            [VECTOR] => Some(Self::Vector),
+            [VECTOR, first @ (0 | 1)] => Some(Self::Vector { is_first: first == 1 }),
             _ => None,
         }
     }
@@ -131,7 +131,7 @@ mod tests {
                 Request::Put { key, offset },
                 Request::Putv { key, vector: vector.clone() },
                 Request::Getv { key, ticket, vector },
-                Request::Vector,
+                Request::Vector { is_first: key % 2 == 0 },
             ] {
                 prop_assert_eq!(Request::decode(request.encode().bytes()), Some(request));
             }

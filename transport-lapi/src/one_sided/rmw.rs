@@ -196,8 +196,7 @@ impl<S> Outbox<S> {
             return Err(LapiError::Unaligned { offset, size });
         }
         if let Some(place) = remote.area_place(offset) {
-            let result = self.rmw_shared(target, place, operation);
-            let result = result.ok_or(LapiError::Unaligned { offset, size })?;
+            let result = self.rmw_shared(target, place, operation)?;
             if let Some(prev) = prev {
                 prev.store(result, Ordering::Relaxed);
             }

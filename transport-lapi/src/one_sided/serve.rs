@@ -26,12 +26,15 @@ pub(crate) struct Ahead {
 
 impl Ahead {
     /// Appends what has arrived. Returns whether it can be a part of a vector.
-    fn add(&mut self, origin: TaskId, data: ForeignBytes<'_>) -> bool {
+    fn add(&mut self, origin: TaskId, is_first: bool, data: ForeignBytes<'_>) -> bool {
         let origin = origin as usize;
         if self.words.len() <= origin {
             self.words.resize_with(origin + 1, Vec::new);
         }
         let words = &mut self.words[origin];
+        if is_first {
+            words.clear();
+        }
         let fits = data.len() % 8 == 0 && words.len() + data.len() / 8 <= Vector::MAX_WORDS;
         if fits {
             let bytes = data.to_vec();
@@ -102,10 +105,12 @@ impl<S> Engine<S> {
                 self.outbox.push(origin, reply);
                 Ok(None)
             }
-            Request::Vector => match data.is_some_and(|data| self.ahead.add(origin, data)) {
-                true => Ok(None),
-                false => Err(peer(Violation::UnknownRequest)),
-            },
+            Request::Vector { is_first } => {
+                match data.is_some_and(|data| self.ahead.add(origin, is_first, data)) {
+                    true => Ok(None),
+                    false => Err(peer(Violation::UnknownRequest)),
+                }
+            }
         }
     }
 

@@ -15,6 +15,7 @@ use crate::amsend::{Outgoing, Sent};
 use crate::body::{Sink, Source};
 use crate::counter::CounterId;
 use crate::error::LapiError;
+use crate::fork::ProcessMark;
 use crate::handler::Next;
 use crate::outbox::Outbox;
 use crate::region::{ForeignBytes, RecvPart, RemoteRegion};
@@ -90,6 +91,7 @@ pub struct SharedMemory {
     task: TaskId,
     offset: usize,
     len: usize,
+    process: ProcessMark,
 }
 
 impl SharedMemory {
@@ -108,13 +110,17 @@ impl SharedMemory {
         RemoteRegion::in_area(self.offset as u64, self.len as u64)
     }
 
-    /// Returns a pointer to the first byte, for programs that know when no task writes there.
+    /// Returns a pointer to the first byte, for programs that know when no task writes there. Forks do not have the
+    /// memory.
     pub fn as_mut_ptr(&self) -> *mut u8 {
         self.area.start(self.task, self.offset as u64)
     }
 
     /// Offset in the area of `len` bytes at `offset` of this memory.
     fn place(&self, offset: usize, len: usize) -> Result<u64, LapiError> {
+        if self.process.is_fork() {
+            return Err(LapiError::Forked { task: self.task });
+        }
         match offset.checked_add(len) {
             Some(end) if end <= self.len => Ok((self.offset + offset) as u64),
             _ => {
@@ -127,7 +133,7 @@ impl SharedMemory {
     /// Copies the bytes from `offset` on into `into`. Bytes that another task stores meanwhile may be old or new.
     ///
     /// # Errors
-    /// [`LapiError::DataLen`] if the memory has not so many.
+    /// [`LapiError::DataLen`] if the memory has not so many; [`LapiError::Forked`].
     pub fn read(&self, offset: usize, into: &mut [u8]) -> Result<(), LapiError> {
         let place = self.place(offset, into.len())?;
         self.area.load(self.task, place, RecvPart::of_slice(into));
@@ -137,7 +143,7 @@ impl SharedMemory {
     /// Copies `from` to the bytes from `offset` on.
     ///
     /// # Errors
-    /// [`LapiError::DataLen`] if the memory has not so many.
+    /// [`LapiError::DataLen`] if the memory has not so many; [`LapiError::Forked`].
     pub fn write(&self, offset: usize, from: &[u8]) -> Result<(), LapiError> {
         let place = self.place(offset, from.len())?;
         self.area.fill(self.task, place, ForeignBytes::from_slice(from));
@@ -147,7 +153,7 @@ impl SharedMemory {
     /// Loads the variable of 64 bits at `offset` atomically. What its origin stored before it is visible afterwards.
     ///
     /// # Errors
-    /// [`LapiError::DataLen`]; [`LapiError::Unaligned`] unless the offset is a multiple of 8.
+    /// [`LapiError::DataLen`]; [`LapiError::Unaligned`] unless the offset is a multiple of 8; [`LapiError::Forked`].
     #[inline]
     pub fn load(&self, offset: usize) -> Result<i64, LapiError> {
         let place = self.place(offset, size_of::<u64>())?;
@@ -177,7 +183,10 @@ impl std::fmt::Debug for SharedMemory {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        self.free.lock().give_back(self.offset, rounded(self.len));
+        // In a fork the lock may be held for ever.
+        if !self.process.is_fork() {
+            self.free.lock().give_back(self.offset, rounded(self.len));
+        }
     }
 }
 
@@ -205,8 +214,9 @@ impl<A: Adapter, S> Session<A, S> {
         let offset = free.take(bytes).ok_or(exhausted)?;
         drop(free);
         let (area, free) = (Arc::clone(&shared.area), Arc::clone(&shared.free));
-        let memory = SharedMemory { area, free, task: *task, offset, len };
-        memory.area.reserve(*task, offset, bytes)?;
+        let (task, process) = (*task, ProcessMark::new());
+        let memory = SharedMemory { area, free, task, offset, len, process };
+        memory.area.reserve(task, offset, bytes)?;
         Ok(memory)
     }
 
@@ -286,19 +296,23 @@ impl<S> Outbox<S> {
         Ok(())
     }
 
-    /// Carries out a read-modify-write of a variable in the target's area. Returns the result; `None` if there is no
-    /// such variable.
+    /// Carries out a read-modify-write of a variable in the target's area, and returns the result.
     pub(super) fn rmw_shared(
         &self,
         target: TaskId,
         offset: u64,
         operation: Operation,
-    ) -> Option<i64> {
-        let area = &self.shared.as_ref()?.area;
-        Some(match operation {
-            Operation::Bits32(op) => op.apply_to(area.half_word(target, offset)?),
-            Operation::Bits64(op) => op.apply_to(area.word(target, offset)?),
-        })
+    ) -> Result<i64, LapiError> {
+        let area = &self.shared.as_ref().ok_or(LapiError::NoSharedArea)?.area;
+        let (size, limit) = (operation.size(), area.bytes() as u64);
+        if offset.checked_add(size).is_none_or(|end| end > limit) {
+            return Err(LapiError::DataLen { offset, len: size, limit });
+        }
+        let result = match operation {
+            Operation::Bits32(op) => area.half_word(target, offset).map(|it| op.apply_to(it)),
+            Operation::Bits64(op) => area.word(target, offset).map(|it| op.apply_to(it)),
+        };
+        result.ok_or(LapiError::Unaligned { offset, size })
     }
 }
 

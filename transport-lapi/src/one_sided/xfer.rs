@@ -50,7 +50,8 @@ impl<A: Adapter, S> Session<A, S> {
         match transfer {
             Xfer::Get { target, remote, offset, into, next, tgt_cntr } => {
                 self.engine.outbox.get_counted(target, remote, offset, into, next, tgt_cntr)?;
-                self.wake();
+                // The target's counter may wait in the lane.
+                self.end_call(Next::Nothing);
                 Ok(Sent::Later)
             }
             Xfer::Am(call) => self.amsend(call),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use transport_lapi::wireup::Native;
 use transport_lapi::{
-    Context, Getv, LapiError, Next, Operation, Put, Putv, RemoteRegion, Rmw, RmwOp, Sent,
+    Context, Getv, LapiError, Next, Operation, Put, Putv, Query, RemoteRegion, Rmw, RmwOp, Sent,
     SharedMemory, Vector, Xfer,
 };
 
@@ -245,7 +245,7 @@ fn wrong_arguments_are_refused_and_nothing_is_stored() {
                 let refusal = session.get(me, remote, 0, into, Next::Nothing).unwrap_err();
                 assert!(matches!(refusal, LapiError::DataLen { .. }), "{refusal}");
                 let refusal = session.rmw(Rmw::new(me, remote, 0, RmwOp::Swap(1_i64))).unwrap_err();
-                assert!(matches!(refusal, LapiError::Unaligned { .. }), "{refusal}");
+                assert!(matches!(refusal, LapiError::DataLen { .. }), "{refusal}");
             }
             drop(session);
             assert!(contents(&memory).iter().all(|&byte| byte == 0));
@@ -269,4 +269,85 @@ fn threads_have_no_areas() {
             assert!(matches!(refusal, LapiError::NoSharedArea), "{refusal}");
         },
     );
+}
+
+/// A read-modify-write that ends at once wakes a thread of the origin that sleeps until its counter changes.
+#[test]
+fn a_read_modify_write_wakes_who_waits_for_its_counter() {
+    run(
+        Kind::Shm,
+        1,
+        |_| (),
+        |context| {
+            context.senv(Query::InterruptSet, 1).unwrap();
+            let memory = context.session().unwrap().alloc_shared(64).unwrap();
+            let counter = context.session().unwrap().counter();
+            std::thread::scope(|scope| {
+                let waiter = scope.spawn(|| context.nopoll_wait(counter, 1).unwrap());
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                let call = Rmw::new(0, memory.region(), 0, RmwOp::FetchAndAdd(1_i64));
+                let call = Rmw { next: Next::Counter(counter), ..call };
+                context.session().unwrap().rmw(call).unwrap();
+                assert_eq!(waiter.join().unwrap(), 0);
+            });
+            context.term().unwrap();
+        },
+    );
+}
+
+/// Blocks without bytes take no time, however many they are.
+#[test]
+fn empty_blocks_are_not_walked() {
+    run(
+        Kind::Shm,
+        1,
+        |_| (),
+        |context| {
+            let memory = context.session().unwrap().alloc_shared(64).unwrap();
+            let none = &Vector::Strided { base: 0, block: 0, stride: 0, count: u64::MAX };
+            let (target, remote, tgt_vec, org_vec) = (0, memory.region(), none, none);
+            let (tgt_cntr, cmpl_cntr, on_origin) = (None, None, Next::Nothing);
+            let memory = source(pattern(1, 8));
+            let call =
+                Putv { target, remote, tgt_vec, memory, org_vec, on_origin, tgt_cntr, cmpl_cntr };
+            assert_eq!(context.session().unwrap().putv(call).unwrap(), Sent::Now);
+        },
+    );
+}
+
+/// Runs `body` in a fork of this process, and returns the fork's exit code, or `None` if a signal ended it.
+#[expect(unsafe_code, reason = "forks")]
+fn in_a_fork(body: impl FnOnce() -> i32) -> Option<i32> {
+    // SAFETY: the child only compares values and exits; it takes no lock that another thread may have held.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let code = body();
+        // SAFETY: ends the child without running anything of the parent's.
+        unsafe { libc::_exit(code) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child made above.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status))
+}
+
+/// A fork does not have the memory, and gets an error.
+#[test]
+fn a_fork_does_not_access_the_memory() {
+    let mut adapters = Kind::Shm.adapters(1);
+    let context = Context::init(adapters.remove(0), (), Default::default());
+    let memory = context.session().unwrap().alloc_shared(64).unwrap();
+    let is_refused =
+        |outcome: Result<(), LapiError>| matches!(outcome, Err(LapiError::Forked { task: 0 }));
+    let code = in_a_fork(|| {
+        let all = [
+            is_refused(memory.load(0).map(drop)),
+            is_refused(memory.store(0, 1)),
+            is_refused(memory.read(0, &mut [0; 8])),
+            is_refused(memory.write(0, &[0; 8])),
+        ];
+        i32::from(all != [true; 4])
+    });
+    assert_eq!(code, Some(0));
+    assert_eq!(memory.load(0).unwrap(), 0);
 }

@@ -1,9 +1,11 @@
 //! Puts and gets by vectors, and vectors as the data and the destination of active messages.
 
+use transport_lapi::adapter::{Adapter, AdapterError};
+use transport_lapi::config::Tuning;
 use transport_lapi::wireup::Native;
 use transport_lapi::{
-    Amsend, Arrival, Context, Dgsp, DgspOp, End, Getv, HeaderAction, LapiError, Next, Outbox, Putv,
-    RemoteRegion, Vector,
+    Amsend, Arrival, Context, CounterId, Dgsp, DgspOp, End, Getv, HeaderAction, LapiError, Next,
+    Options, Outbox, Putv, RemoteRegion, Vector,
 };
 
 use crate::support::board::Board;
@@ -365,4 +367,90 @@ fn every_mismatch_has_its_error() {
             assert!(landing.holds(&[]), "nothing was stored");
         },
     );
+}
+
+/// The blocks of a long vector, which is sent ahead of the data.
+fn many_blocks(count: u64) -> Vector {
+    Vector::Blocks((0..count).map(|nth| (nth * 10, 5)).collect())
+}
+
+/// A put of these blocks from a pattern to the memory of task 1.
+fn putv(remote: RemoteRegion, blocks: &Vector, on_origin: Next<()>) -> Putv<'_, ()> {
+    let (memory, tgt_vec, org_vec) = (source(pattern(1, REGION)), blocks, blocks);
+    let (tgt_cntr, cmpl_cntr) = (None, None);
+    Putv { target: 1, remote, tgt_vec, memory, org_vec, on_origin, tgt_cntr, cmpl_cntr }
+}
+
+/// A call that is refused leaves no words of its vector at the target, where they would spoil the next call.
+#[test]
+fn a_refused_call_sends_no_vector_ahead() {
+    for kind in Kind::ALL {
+        let mut adapters = kind.adapters(2);
+        let owner = Context::init(adapters.remove(1), (), Options::default());
+        let origin = Context::init(adapters.remove(0), (), Options::default());
+        let landing = Landing::new(REGION);
+        let region = landing.region(REGION);
+        let remote = owner.session().unwrap().register_writable(region).unwrap();
+        let blocks = many_blocks(20);
+        let unknown = Next::Counter(CounterId(99));
+        let refusal = origin.session().unwrap().putv(putv(remote, &blocks, unknown)).unwrap_err();
+        assert!(matches!(refusal, LapiError::CntrNull { index: 99, .. }), "{refusal}");
+        let _ = origin.session().unwrap().putv(putv(remote, &blocks, Next::Nothing)).unwrap();
+        while owner.session().unwrap().progress().unwrap() > 0 {}
+        let expected = unpacked(&blocks, &packed(&blocks, pattern(1, REGION)));
+        assert!(landing.holds(&expected), "{kind:?}");
+    }
+}
+
+/// The words of a vector travel in whole packets, however short these are.
+#[test]
+fn long_vectors_pass_with_short_packets() {
+    let default = Tuning::default().to_string();
+    let fields: Vec<_> = default.split(';').collect();
+    let tuned = format!("{};4096;4096;{}", fields[0], fields[3]);
+    let options = Options { tuning: tuned.parse().unwrap(), ..Options::default() };
+    for kind in Kind::ALL {
+        let mut adapters = kind.adapters(2);
+        let owner = Context::init(adapters.remove(1), (), options.clone());
+        let origin = Context::init(adapters.remove(0), (), options.clone());
+        let landing = Landing::new(REGION);
+        let region = landing.region(REGION);
+        let remote = owner.session().unwrap().register_writable(region).unwrap();
+        let blocks = many_blocks(3000);
+        let _ = origin.session().unwrap().putv(putv(remote, &blocks, Next::Nothing)).unwrap();
+        while origin.session().unwrap().progress().unwrap()
+            + owner.session().unwrap().progress().unwrap()
+            > 0
+        {}
+        let expected = unpacked(&blocks, &packed(&blocks, pattern(1, REGION)));
+        assert!(landing.holds(&expected), "{kind:?}");
+    }
+}
+
+/// A get whose request cannot be sent ends with the call's error, and once.
+#[test]
+fn a_get_that_fails_at_once_has_no_second_end() {
+    fn ended(ends: &mut u64, _: &mut Outbox<u64>, _: u64, _: Result<(), LapiError>) {
+        *ends += 1;
+    }
+    let mut adapters = Kind::ShmAm.adapters(2);
+    let bell = adapters[1].doorbell();
+    let context = Context::init(adapters.remove(0), 0, Options::default());
+    // The lane is busy when the target is lost.
+    let long = Amsend::new(1, 1, &[], source(pattern(1, 6 << 20)));
+    let _ = context.session().unwrap().amsend(long).unwrap();
+    bell.declare_lost();
+    let landing = Landing::new(REGION);
+    let remote = RemoteRegion { addr: u64::MAX, len: REGION as u64, key: 0 };
+    let (blocks, memory) = (&many_blocks(2), landing.region(REGION));
+    let next = Next::Outcome(ended, 0);
+    let (tgt_vec, org_vec, tgt_cntr) = (blocks, blocks, None);
+    let call = Getv { target: 1, remote, tgt_vec, memory, org_vec, next, tgt_cntr };
+    let refusal = context.session().unwrap().getv(call).unwrap_err();
+    assert!(matches!(refusal, LapiError::Adapter(AdapterError::PeerLost { task: 1 })), "{refusal}");
+    for _ in 0..5 {
+        let _ = context.session().unwrap().notice_losses();
+        let _ = context.session().unwrap().progress();
+    }
+    assert_eq!(context.session().unwrap().state, 0);
 }

@@ -4,7 +4,10 @@ use transport_lapi::{RemoteRegion, Rmw, RmwOp, Violation};
 
 use crate::Scene;
 use crate::support::buffers::{Landing, pattern};
-use crate::support::frames::{BODY, FIRST, Head, PUT_REFUSED, RMW, RMW_DONE, RMW_REFUSED, SINGLE};
+use crate::support::frames::{
+    BODY, FIRST, GET_DATA, GET_REQUEST, GET_SHARE, Head, PUT_REFUSED, RMW, RMW_DONE, RMW_REFUSED,
+    SINGLE, received,
+};
 
 /// The transport's own messages, for handler 0, with these words of user header.
 fn request(kind: u8, number: u32, words: &[u64]) -> Head {
@@ -27,11 +30,11 @@ fn requests_that_do_not_exist() {
         scene.expect(&head, pattern(1, 8), Violation::UnknownRequest);
     }
     // Words that were sent ahead and are no vector.
-    scene.packet(&request(SINGLE, 0, &[4]), &99_u64.to_le_bytes());
+    scene.packet(&request(SINGLE, 0, &[4, 1]), &99_u64.to_le_bytes());
     scene.progress();
     let unregistered = Violation::UnregisteredPut;
     scene.expect(&request(SINGLE, 0, &[2, 0, 0]), pattern(1, 8), unregistered);
-    scene.expect(&request(SINGLE, 0, &[4]), &[1, 2, 3], Violation::UnknownRequest);
+    scene.expect(&request(SINGLE, 0, &[4, 1]), &[1, 2, 3], Violation::UnknownRequest);
     scene.expect_service();
 }
 
@@ -101,4 +104,33 @@ fn answers_to_read_modify_writes_that_were_not_asked_for() {
     }
     scene.expect(&Head::new(PUT_REFUSED, 0, 0), &[], Violation::PutRefused);
     scene.expect_service();
+}
+
+/// No task may name the key under which the answer to a get by vector is packed: not to read it, which would end the
+/// other task's get, and not to make a chain of such answers.
+#[test]
+fn answers_of_other_tasks_cannot_be_named() {
+    const LEN: u64 = 8 << 20;
+    let mut scene = Scene::new();
+    let landing = Landing::new(LEN as usize);
+    let memory = landing.region(LEN as usize);
+    let region = scene.context.session().unwrap().register_writable(memory).unwrap();
+    // The answer does not fit into the ring, so its key lasts: the next one.
+    scene.packet(&request(SINGLE, 0, &[3, region.key, 77, 1, 0, LEN]), &[]);
+    scene.progress();
+    let part = region.key + 1;
+    let read = Head::new(GET_REQUEST, 0, 5).field(part).field(0).field(4);
+    scene.expect(&read, &[], Violation::UnregisteredGet { offset: 0, len: 4 });
+    let again = request(SINGLE, 0, &[3, part, 78, 1, 0, 4]);
+    scene.expect(&again, &[], Violation::UnregisteredGetv);
+    let share = Head::new(GET_SHARE, 0, 1).field(part).field(0).field(4);
+    scene.expect(&share, &[], Violation::UnregisteredGet { offset: 0, len: 4 });
+    let mut data = 0;
+    while data < LEN {
+        let frames = received(&mut scene.peer);
+        let answers = frames.iter().filter(|(head, _)| head[0] == GET_DATA);
+        data += answers.map(|(_, body)| body.len() as u64).sum::<u64>();
+        scene.progress();
+    }
+    assert_eq!(data, LEN, "the get goes on to its end");
 }
