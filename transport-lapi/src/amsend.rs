@@ -265,7 +265,7 @@ impl<S> Outbox<S> {
     /// or when all bodies have left.
     pub(crate) fn close(&mut self, number: u32) {
         let Some(message) = self.messages.remove(number) else { return };
-        self.closed = self.closed.wrapping_add(1);
+        self.closed += 1;
         let under_way = message.departure.and_then(|number| self.departures.get_mut(number));
         match under_way {
             Some(departure) if departure.frames > 0 => {

@@ -51,6 +51,8 @@ pub(crate) struct Engine<S> {
     pub is_waiting: bool,
     /// How many frames have been dispatched that did not complete a message.
     pub partial: u64,
+    /// How many things rounds have done besides dispatching frames.
+    pub rest: u64,
     /// Vectors that origins have sent ahead of their requests.
     pub ahead: Ahead,
     open: Vec<Option<Reassembly<S>>>,
@@ -132,6 +134,7 @@ impl<S> Engine<S> {
             on_loss: None,
             is_waiting: false,
             partial: 0,
+            rest: 0,
             ahead: Ahead::default(),
             open: std::iter::repeat_with(|| None).take(num_tasks).collect(),
             bell: adapter.doorbell(),
@@ -183,7 +186,7 @@ impl<S> Engine<S> {
             }
             Packet::Body { msg, offset } => self.body(state, origin, msg, offset, body),
             other => {
-                self.partial = self.partial.wrapping_add(1);
+                self.partial += 1;
                 self.control(origin, other, body).map_err(peer)
             }
         }
@@ -336,7 +339,7 @@ impl<S> Engine<S> {
         }
         open.received += body.len() as u64;
         if open.received < open.total {
-            self.partial = self.partial.wrapping_add(1);
+            self.partial += 1;
             return Ok(());
         }
         match slot.take() {

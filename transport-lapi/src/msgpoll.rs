@@ -1,9 +1,8 @@
 //! LAPI_Msgpoll: progress until a message has been sent or has arrived.
 
 use crate::adapter::Adapter;
-use crate::engine::Dispatcher;
 use crate::error::LapiError;
-use crate::session::{BUDGET, Session};
+use crate::session::Session;
 
 /// Why [`Session::msgpoll`] has returned: the bits of `lapi_msg_info_t`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,25 +23,23 @@ impl<A: Adapter, S> Session<A, S> {
     /// As [`Session::progress`].
     pub fn msgpoll(&mut self, rounds: u32) -> Result<MsgInfo, LapiError> {
         for _ in 0..rounds {
-            let (partial, closed) = (self.engine.partial, self.engine.outbox.closed);
-            let Self { state, adapter, engine, trouble, .. } = self;
-            let events = &mut Dispatcher { state, engine, trouble };
-            let arrived = match adapter.poll(None, BUDGET, events) {
-                Ok(arrived) => arrived as u64,
-                Err(error) => self.keep_first(error.into()) as u64,
-            };
-            let partial = self.engine.partial.wrapping_sub(partial);
-            self.after_arrivals(arrived > 0);
+            let before = self.counts();
+            let done = self.round() as u64;
             self.report_trouble()?;
-            let info = MsgInfo {
-                send_complete: self.engine.outbox.closed != closed,
-                recv_complete: arrived > partial,
-                disp_cntr: false,
-            };
+            let [partial, rest, closed] = self.counts();
+            let recv_complete = done > (partial - before[0]) + (rest - before[1]);
+            let send_complete = closed > before[2];
+            let info = MsgInfo { send_complete, recv_complete, disp_cntr: false };
             if info != MsgInfo::default() {
                 return Ok(info);
             }
         }
         Ok(MsgInfo { disp_cntr: true, ..MsgInfo::default() })
+    }
+
+    /// How many frames have arrived that did not complete a message, how many other things rounds have done, and how
+    /// many messages have left the queues.
+    fn counts(&self) -> [u64; 3] {
+        [self.engine.partial, self.engine.rest, self.engine.outbox.closed]
     }
 }

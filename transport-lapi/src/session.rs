@@ -342,14 +342,6 @@ impl<A: Adapter, S> Session<A, S> {
         done
     }
 
-    /// The rest of a round whose frames have been dispatched.
-    pub(crate) fn after_arrivals(&mut self, have_arrived: bool) {
-        let more = !self.engine.is_idle() && self.rest_of_round() > 0;
-        if have_arrived || more || self.trouble.is_some() {
-            self.end_round();
-        }
-    }
-
     /// Sets a hook that runs in the dispatcher at the end of each round that did something. A client uses it for work
     /// that its handlers have left. There is one hook at a time.
     pub fn after_rounds(&mut self, hook: fn(&mut S, &mut Outbox<S>)) {
@@ -383,6 +375,7 @@ impl<A: Adapter, S> Session<A, S> {
         count(engine.run_ready(state));
         count(engine.outbox.flush(adapter));
         count(engine.run_ready(state));
+        engine.rest += done as u64;
         if self.environment.timeout.is_some() {
             self.count_for_timeouts();
         }
@@ -390,7 +383,7 @@ impl<A: Adapter, S> Session<A, S> {
     }
 
     /// Keeps an error if it is the first one of its round. Returns 0, the number of things done.
-    pub(crate) fn keep_first(&mut self, error: LapiError) -> usize {
+    fn keep_first(&mut self, error: LapiError) -> usize {
         keep_first(&mut self.trouble, error);
         0
     }
