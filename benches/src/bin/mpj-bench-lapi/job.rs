@@ -19,6 +19,9 @@ use crate::memory::Memory;
 const MESSAGE: u8 = 1;
 /// The handler of words that tasks exchange between measurements.
 const WORD: u8 = 2;
+/// Looks at the memory between two rounds of progress.
+const LOOKS: u32 = 64;
+
 /// The bytes of each of the two memories of a task.
 const MEMORY: usize = 64 << 20;
 
@@ -188,6 +191,27 @@ impl LapiJob {
             (session.state.under_way == 0 && is_there(&mut session.state)).then_some(())
         };
         self.context.wait(over).map_err(failed)
+    }
+
+    /// Watches this task's memory until `is_there` holds. Nobody needs this task's progress meanwhile if the memory is in
+    /// the shared area, so it makes some now and then only.
+    ///
+    /// # Errors
+    /// An error of the transport.
+    #[inline]
+    pub fn watch(&self, mut is_there: impl FnMut() -> bool) -> Result<(), Failure> {
+        if !self.is_direct {
+            return self.wait(|_| is_there());
+        }
+        let mut looks = 0_u32;
+        while !is_there() {
+            std::hint::spin_loop();
+            looks = looks.wrapping_add(1);
+            if looks % LOOKS == 0 {
+                self.start(|session| session.progress())?;
+            }
+        }
+        Ok(())
     }
 
     /// Waits until the operations of this task have ended.

@@ -74,7 +74,7 @@ struct Pair<'a> {
     /// The other task, and its memory.
     peer: u32,
     remote: RemoteRegion,
-    /// Counts the puts of windows at their target.
+    /// Counts the windows of puts at their target.
     stored: CounterId,
     shape: Shape,
     /// The length of a message, and messages in flight.
@@ -218,7 +218,7 @@ impl<'a> Pair<'a> {
             (Shape::Window, 1) => {
                 match by {
                     By::Message => self.job.take(self.window as u64)?,
-                    By::Put => self.job.count(self.stored, self.window)?,
+                    By::Put => self.job.count(self.stored, 1)?,
                 }
                 self.read();
                 self.job.send(0, 0, self.out.source(0, 0))?;
@@ -244,7 +244,7 @@ impl<'a> Pair<'a> {
         let (into, last, sign) = (self.into, self.size - 1, self.sign);
         match by {
             By::Message => self.job.take(1),
-            By::Put => self.job.wait(|_| into.sign(last) == sign),
+            By::Put => self.job.watch(|| into.sign(last) == sign),
         }
     }
 
@@ -253,7 +253,8 @@ impl<'a> Pair<'a> {
         let place = self.place(number);
         match by {
             By::Message => self.job.send(self.peer, place, self.out.source(place, self.size)),
-            By::Put => self.put(place, Some(self.stored)),
+            // Puts of one origin are stored in order, so the last one stands for all.
+            By::Put => self.put(place, (number + 1 == self.window).then_some(self.stored)),
         }
     }
 
