@@ -116,6 +116,8 @@ pub(crate) struct Segment {
     base: NonNull<u8>,
     context: usize,
     layout: Layout,
+    /// Where the first shared area of this context begins, kept because every direct put asks for it.
+    areas_at: usize,
     /// Keeps the memory for S1.
     memory: Arc<Backing>,
 }
@@ -148,7 +150,8 @@ impl Segment {
         // SAFETY: `skip` is less than SEPARATION, by which the block is longer. S1.
         let start = unsafe { block.add(skip) };
         let memory = Arc::new(Backing::Heap { block, layout: block_layout });
-        let segment = Self { start, base: start, context: 0, layout, memory };
+        let areas_at = layout.area_at(0, 0);
+        let segment = Self { start, base: start, context: 0, layout, areas_at, memory };
         (0..layout.tasks()).for_each(|task| segment.set_up(task));
         Ok(segment)
     }
@@ -163,7 +166,7 @@ impl Segment {
         }
         let (bytes, process) = (layout.bytes(), ProcessMark::new());
         let memory = Arc::new(Backing::Mapping { start, bytes, process });
-        Self { start, base: start, context: 0, layout, memory }
+        Self { start, base: start, context: 0, layout, areas_at: layout.area_at(0, 0), memory }
     }
 
     /// Returns the plane of `context`, in the same memory.
@@ -172,7 +175,8 @@ impl Segment {
         let Self { start, layout, .. } = *self;
         // SAFETY: inside the memory (S1, LY1).
         let base = unsafe { start.add(layout.plane_at(context)) };
-        Self { start, base, context, layout, memory: Arc::clone(&self.memory) }
+        let areas_at = layout.area_at(context, 0);
+        Self { start, base, context, layout, areas_at, memory: Arc::clone(&self.memory) }
     }
 
     /// Returns the planes of all contexts, in order.
@@ -254,7 +258,7 @@ impl Segment {
     pub(crate) fn area(&self, task: usize) -> NonNull<[u8]> {
         assert!(task < self.layout.tasks(), "tasks of a job are numbered below its size");
         // SAFETY: inside the memory (S1, LY4).
-        let start = unsafe { self.start.add(self.layout.area_at(self.context, task)) };
+        let start = unsafe { self.start.add(self.areas_at + task * self.layout.area_bytes()) };
         NonNull::slice_from_raw_parts(start, self.layout.area_bytes())
     }
 
