@@ -47,15 +47,26 @@ mod over_lossy_channels {
     crate::adapters::contract::adapter_contract!(super::over_channels, while sender polls);
 }
 
-/// Two tasks over threads without faults.
+/// Tasks over threads without faults.
+fn job<const N: usize, C>(
+    options: ReliableOptions,
+    clock: C,
+) -> [ReliableAdapter<ThreadsAdapter>; N]
+where
+    C: Fn() -> Instant + Clone + Send + Sync + 'static,
+{
+    let tasks = threads::job(N).expect("memory suffices").into_iter();
+    let wrap = |task| ReliableAdapter::with_clock(task, options, clock.clone());
+    let tasks: Vec<_> = tasks.map(|task| wrap(task).expect("legal options")).collect();
+    tasks.try_into().unwrap_or_else(|_| unreachable!("{N} tasks were asked for"))
+}
+
+/// Two of them.
 fn pair<C>(options: ReliableOptions, clock: C) -> [ReliableAdapter<ThreadsAdapter>; 2]
 where
     C: Fn() -> Instant + Clone + Send + Sync + 'static,
 {
-    let tasks = threads::job(2).expect("memory suffices").into_iter();
-    let wrap = |task| ReliableAdapter::with_clock(task, options, clock.clone());
-    let tasks: Vec<_> = tasks.map(|task| wrap(task).expect("legal options")).collect();
-    tasks.try_into().unwrap_or_else(|_| unreachable!("two tasks were asked for"))
+    job(options, clock)
 }
 
 /// A clock that stands still until it is advanced, by a number of milliseconds.
@@ -184,6 +195,30 @@ fn a_silent_task_counts_as_lost() {
     let post = one.try_send(1, b"to nobody", Piece::EMPTY, Ticket(0));
     assert_eq!(post.expect("the ring is sound"), Post::Full);
     assert!(one.withdraw(), "nothing is under way");
+}
+
+#[test]
+fn a_task_whose_receipt_was_not_read_yet_is_not_lost() {
+    // The receipt is of another origin than the poll, or lies behind a frame that uses up the budget.
+    for (origin, budget) in [(Some(1), 10), (None, 1)] {
+        let (millis, clock) = stopped_clock();
+        let options = ReliableOptions { timeout: Duration::from_secs(5), ..options() };
+        let [mut one, mut busy, mut quiet] = job(options, clock);
+        send(&mut one, 2, b"heard", b"");
+        assert!(next(&mut quiet).is_some());
+        assert_eq!(next(&mut quiet), None, "sends the receipt");
+        for number in 0..2 {
+            send(&mut busy, 0, &[number], b"");
+        }
+        millis.store(6_000, Ordering::Relaxed);
+        let polled = one.poll(origin, budget, &mut |frame: Frame<'_>| assert_eq!(frame.origin, 1));
+        assert!(polled.is_ok_and(|come| come > 0));
+        assert!(!one.peers[2].link.is_settled(), "the receipt was not read");
+        assert_eq!((one.losses(), one.is_lost(2)), (0, false));
+        until("all is read", || next(&mut one).is_none());
+        assert!(one.peers[2].link.is_settled(), "the receipt was read");
+        assert_eq!(one.losses(), 0);
+    }
 }
 
 #[test]
