@@ -9,10 +9,13 @@ use super::*;
 use crate::adapters::channels::{self, ChannelAdapter};
 use crate::adapters::contract::{next, until};
 use crate::adapters::threads::{self, ThreadsAdapter};
-use crate::layers::fault::{FaultAdapter, FaultPlan};
+use crate::layers::fault::{FaultAdapter, FaultCount, FaultPlan};
 
 /// One frame in ten is dropped; others come twice, or late and behind later ones.
 const LOSSY: FaultPlan = FaultPlan { drop: 100, duplicate: 50, reorder: 100, ..FaultPlan::NONE };
+
+/// No frame is held back for more polls than this.
+const LONGEST_DELAY: usize = 10;
 
 /// Frames are repeated soon, so that tests are quick.
 fn options() -> ReliableOptions {
@@ -91,18 +94,35 @@ fn refusal<A: Adapter>(task: &mut A) -> Option<FrameError> {
 }
 
 #[test]
-fn without_the_layer_the_same_faults_lose_frames() {
+fn without_the_layer_the_same_faults_lose_repeat_and_reorder_frames() {
     let tasks = threads::job(2).expect("memory suffices").into_iter().zip(1..);
-    let tasks = tasks.map(|(task, seed)| FaultAdapter::new(task, seed, LOSSY));
-    let mut tasks: Vec<_> = tasks.collect();
+    let mut tasks = tasks.map(|(task, seed)| FaultAdapter::new(task, seed, LOSSY));
+    let (mut origin, mut target) = (tasks.next().expect("task 0"), tasks.next().expect("task 1"));
     let mut come = Vec::new();
+    let mut take_all = || {
+        while let Some((_, _, body)) = next(&mut target) {
+            come.push(u32::from_le_bytes(body.try_into().expect("bodies are whole")));
+        }
+    };
     for number in 0..400_u32 {
-        let _ = tasks[0].try_send(1, &number.to_le_bytes(), Piece::EMPTY, Ticket(0));
-        let _ = next(&mut tasks[0]);
-        come.extend(next(&mut tasks[1]).map(|(_, head, _)| head));
+        send(&mut origin, 1, b"", &number.to_le_bytes());
+        assert_eq!(next(&mut origin), None, "sends what was held back");
+        take_all();
     }
-    let whole: Vec<_> = (0..400_u32).map(|number| number.to_le_bytes().to_vec()).collect();
-    assert_ne!(come, whole);
+    for _ in 0..LONGEST_DELAY {
+        assert_eq!(next(&mut origin), None);
+        take_all();
+    }
+    let mut distinct = Vec::new();
+    for number in &come {
+        if !distinct.contains(number) {
+            distinct.push(*number);
+        }
+    }
+    let FaultCount { dropped, duplicated, .. } = origin.count();
+    assert_eq!((400 - distinct.len()) as u64, dropped, "nothing else is missing");
+    assert_eq!((come.len() - distinct.len()) as u64, duplicated, "nothing else is there twice");
+    assert!(dropped > 0 && duplicated > 0 && !distinct.is_sorted());
 }
 
 #[test]
