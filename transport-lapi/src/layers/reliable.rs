@@ -433,6 +433,11 @@ unsafe impl<A: Adapter> Adapter for ReliableAdapter<A> {
     fn stores_past_caches(&mut self, target: TaskId) -> bool {
         self.inner.stores_past_caches(target)
     }
+
+    fn packets(&self) -> Option<(u64, u64)> {
+        let Statistics { packets_sent, packets_received, .. } = self.statistics;
+        Some((packets_sent, packets_received))
+    }
 }
 
 /// Takes the frames that the adapter inside delivers.

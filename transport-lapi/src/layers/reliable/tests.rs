@@ -288,11 +288,13 @@ fn statistics_are_exact() {
     assert_eq!(next(&mut one), None, "repeats both");
     let sent = Statistics { packets_sent: 2, bytes_sent: 13, ..Statistics::default() };
     assert_eq!(one.statistics(), Statistics { retransmitted: 2, ..sent });
+    assert_eq!(one.packets(), Some((2, 0)));
     assert!(next(&mut other).is_some() && next(&mut other).is_some());
     let received = Statistics { packets_received: 2, bytes_received: 13, ..Statistics::default() };
     assert_eq!(other.statistics(), Statistics { acks_sent: 1, ..received });
     assert_eq!(next(&mut other), None);
     assert_eq!(other.statistics(), Statistics { acks_sent: 2, duplicates: 2, ..received });
+    assert_eq!(other.packets(), Some((0, 2)));
     assert_eq!(next(&mut one), None);
     let heard = Statistics { acks_received: 2, retransmitted: 2, ..sent };
     assert_eq!(one.statistics(), heard);
