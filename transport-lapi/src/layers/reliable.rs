@@ -26,9 +26,10 @@
 //!   such frames. If the adapter inside learns of a loss in another way than by frames, the last frames of the lost
 //!   task may be lost with it, even if they were taken before (A10).
 //!
-//! The layer has no capability: gets are built from frames, and no board shows the waits of its tasks, since an
-//! observer of the board would have to know which frames are still to be repeated. The frames of the adapter inside
-//! are whole: damage is not detected.
+//! The layer has no capability, whatever the adapter inside has. Gets are built from frames. A shared area would let an
+//! origin reach its target's memory past the network for which the layer stands, and overtake the frames that are still
+//! to be repeated. A board would show waits to an observer who does not know which frames those are. The frames of the
+//! adapter inside are whole: damage is not detected.
 
 #![expect(unsafe_code, reason = "an adapter is made of another one")]
 
