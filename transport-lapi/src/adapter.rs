@@ -366,8 +366,8 @@ pub unsafe trait Adapter: Send + 'static {
         false
     }
 
-    /// Returns how many frames this context has sent and received, each count modulo 2^32 per peer, if the adapter counts
-    /// them.
+    /// Returns how many frames this context has sent and received, if the adapter counts them: each frame once, and for
+    /// each peer modulo 2^32 at least.
     fn packets(&self) -> Option<(u64, u64)> {
         None
     }

@@ -255,9 +255,13 @@ impl<A: Adapter, S> Session<A, S> {
     }
 
     /// Returns what this context has sent and received (LAPI_Qenv of QUERY_STATISTICS); `None` if the adapter does not
-    /// count. The numbers are those that the rings have anyway, each modulo 2^32, so nothing is counted on the path of
-    /// messages. For the same reason bytes are not counted. Duplicates, retransmissions and acknowledgements do not
-    /// exist.
+    /// count. On one host the numbers are those that the rings have anyway, modulo 2^32 for each peer, so nothing is
+    /// counted on the path of messages. For the same reason bytes are not counted, and there are no duplicates,
+    /// retransmissions and acknowledgements. They exist over a [`ReliableAdapter`], which counts each frame once here,
+    /// and the rest in its own [`ReliableAdapter::statistics`].
+    ///
+    /// [`ReliableAdapter`]: crate::layers::reliable::ReliableAdapter
+    /// [`ReliableAdapter::statistics`]: crate::layers::reliable::ReliableAdapter::statistics
     pub fn statistics(&self) -> Option<Statistics> {
         let (packets_sent, packets_received) = self.adapter.packets()?;
         Some(Statistics { packets_sent, packets_received })

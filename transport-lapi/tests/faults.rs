@@ -147,6 +147,21 @@ fn a_network_that_loses_frames_loses_no_message() {
     }
 }
 
+/// The layer of faults shows the shared areas of the adapter inside. The reliable layer has no capability.
+#[test]
+fn shared_areas_are_passed_on_by_faults_and_not_by_the_reliable_layer() {
+    let mut faulty = faulty(Kind::Shm, 1, 0, FaultPlan::NONE).remove(0);
+    let area = faulty.shared_area().expect("the adapter inside has areas");
+    area.reserve(0, 0, 8).unwrap();
+    area.word(0, 0).expect("the word lies inside").store(7, Ordering::Relaxed);
+    let same = faulty.shared_area().expect("the result never changes");
+    assert_eq!(same.word(0, 0).map(|word| word.load(Ordering::Relaxed)), Some(7));
+    assert!(faulty.one_sided().is_some() && faulty.wait_board().is_some());
+    let mut reliable = ReliableAdapter::new(faulty, ReliableOptions::default()).unwrap();
+    assert!(reliable.shared_area().is_none() && reliable.wait_board().is_none());
+    assert!(reliable.one_sided().is_none() && reliable.shared_gets().is_none());
+}
+
 /// A message as its receiver checks it: number, length, and the sum of both with a constant.
 fn stamped(number: u64, len: usize) -> Vec<u8> {
     [number, len as u64, number ^ len as u64 ^ 0x5A5A].map(u64::to_le_bytes).concat()

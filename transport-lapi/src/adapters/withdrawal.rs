@@ -16,7 +16,7 @@ use crate::sync::{AtomicU32, Ordering, fence};
 pub(crate) struct Withdrawal(AtomicU32);
 
 impl Withdrawal {
-    #[cfg(loom)]
+    #[cfg(all(test, loom))]
     fn new() -> Self {
         Self(AtomicU32::new(0))
     }

@@ -7,7 +7,7 @@
 //!
 //! The same seed, plan and sequence of calls give the same faults. Held-back frames are sent when the sender polls, so
 //! contract A4 holds only for senders that poll. One-sided reads are held back in the same way: a later poll carries
-//! them out and reports that they are over.
+//! them out and reports that they are over. Shared areas are those of the adapter inside, where nothing goes wrong.
 
 #![expect(unsafe_code, reason = "an adapter is made of another one")]
 

@@ -21,13 +21,15 @@
 //!   of the others meanwhile. Then it tells each task several times that it leaves. A task that hears this expects no
 //!   more receipts from there. If every copy of the farewell is dropped, the other task repeats its last frames until
 //!   its own time at the end is over, or until the one that has left counts as lost.
-//! - RL5: a task that is silent for LAPI's TIMEOUT counts as lost, on the task that waits for its receipts. If the
-//!   adapter inside learns of a loss in another way than by frames, the last frames of the lost task may be lost with
-//!   it, even if they were taken before (A10).
+//! - RL5: a task that is silent for LAPI's TIMEOUT counts as lost, on the task that waits for its receipts. Silence is
+//!   judged only by a poll of all origins that has left no frame in the adapter inside, since a receipt may lie among
+//!   such frames. If the adapter inside learns of a loss in another way than by frames, the last frames of the lost
+//!   task may be lost with it, even if they were taken before (A10).
 //!
-//! The layer has no capability: gets are built from frames, and no board shows the waits of its tasks, since an
-//! observer of the board would have to know which frames are still to be repeated. The frames of the adapter inside
-//! are whole: damage is not detected.
+//! The layer has no capability, whatever the adapter inside has. Gets are built from frames. A shared area would let an
+//! origin reach its target's memory past the network for which the layer stands, and overtake the frames that are still
+//! to be repeated. A board would show waits to an observer who does not know which frames those are. The frames of the
+//! adapter inside are whole: damage is not detected.
 
 #![expect(unsafe_code, reason = "an adapter is made of another one")]
 
@@ -72,6 +74,16 @@ impl Parcel {
     fn bytes(&self) -> u64 {
         (self.head.len() + self.body.len()) as u64
     }
+}
+
+/// What one call has taken from the adapter inside.
+struct Received {
+    /// How many frames were handed over.
+    handed_over: usize,
+    /// Whether the frames of all origins were read, and none is left.
+    is_complete: bool,
+    /// The first error.
+    trouble: Option<AdapterError>,
 }
 
 /// The other end of a link.
@@ -155,43 +167,48 @@ impl<A: Adapter> ReliableAdapter<A> {
         self.statistics
     }
 
-    /// Takes frames from the adapter inside and hands over at most `budget` (RL3). Returns how many those were, and
-    /// the first error.
+    /// Takes frames from the adapter inside and hands over at most `budget` (RL3).
     fn receive(
         &mut self,
         origin: Option<TaskId>,
         budget: usize,
         events: &mut impl Events,
-    ) -> (usize, Option<AdapterError>) {
+    ) -> Received {
         let Self { inner, options, alarm, peers, statistics, stored, owes, .. } = self;
         let (left, trouble) = (budget, None);
         let mut intake =
             Intake { options, alarm, peers, statistics, stored, owes, left, events, trouble };
         intake.hand_over_stored();
+        let mut is_empty = false;
         for _ in 0..MOST_POLLS {
             let polled = inner.poll(origin, intake.left.max(1), &mut intake);
-            let is_over = matches!(polled, Ok(0)) || intake.left < budget;
+            is_empty = matches!(polled, Ok(0));
             if let Err(error) = polled {
                 intake.trouble.get_or_insert(error);
             }
-            if is_over || intake.trouble.is_some() {
+            if is_empty || intake.left < budget || intake.trouble.is_some() {
                 break;
             }
         }
-        (budget - intake.left, intake.trouble)
+        let is_complete = is_empty && origin.is_none();
+        Received { handed_over: budget - intake.left, is_complete, trouble: intake.trouble }
     }
 
-    /// Sends the receipts that are owed, repeats frames and notices losses, as far as it is time for that.
+    /// Sends the receipts that are owed, repeats frames and notices losses, as far as it is time for that. `is_complete`
+    /// as in [`Received`].
     ///
     /// # Errors
     /// The first one of the adapter inside.
-    fn attend(&mut self, is_idle: bool) -> Result<(), AdapterError> {
+    fn attend(&mut self, is_idle: bool, is_complete: bool) -> Result<(), AdapterError> {
         let Some(due) = self.alarm.due() else { return Ok(()) };
         let now = self.alarm.now();
         if now < due && !(is_idle && self.owes) {
             return Ok(());
         }
         self.notice_losses();
+        if is_complete {
+            self.notice_silence(now);
+        }
         let (mut next, mut outcome) = (None, Ok(()));
         self.owes = false;
         for target in 0..self.peers.len() {
@@ -211,18 +228,11 @@ impl<A: Adapter> ReliableAdapter<A> {
         is_idle: bool,
         now: Instant,
     ) -> Result<(), AdapterError> {
-        let Self { inner, options, peers, statistics, silent, .. } = self;
+        let Self { inner, options, peers, statistics, .. } = self;
         let Peer { link, presence, .. } = &mut peers[target as usize];
         if *presence != Presence::Here {
             // Nobody waits for receipts there.
             link.receipt_sent();
-            return Ok(());
-        }
-        if link.has_timed_out(now, options) {
-            *presence = Presence::Lost;
-            link.give_up();
-            *silent += 1;
-            inner.doorbell().ring();
             return Ok(());
         }
         while let Some((number, parcel)) = link.overdue(now) {
@@ -256,6 +266,18 @@ impl<A: Adapter> ReliableAdapter<A> {
             if peer.presence == Presence::Here && self.inner.is_lost(task) {
                 peer.presence = Presence::Lost;
                 peer.link.give_up();
+            }
+        }
+    }
+
+    /// Gives up the links to tasks that were silent for too long (RL5).
+    fn notice_silence(&mut self, now: Instant) {
+        for peer in &mut self.peers {
+            if peer.presence == Presence::Here && peer.link.has_timed_out(now, &self.options) {
+                peer.presence = Presence::Lost;
+                peer.link.give_up();
+                self.silent += 1;
+                self.inner.doorbell().ring();
             }
         }
     }
@@ -369,8 +391,8 @@ unsafe impl<A: Adapter> Adapter for ReliableAdapter<A> {
         budget: usize,
         events: &mut E,
     ) -> Result<usize, AdapterError> {
-        let (handed_over, trouble) = self.receive(origin, budget, events);
-        let attended = self.attend(handed_over == 0);
+        let Received { handed_over, is_complete, trouble } = self.receive(origin, budget, events);
+        let attended = self.attend(handed_over == 0, is_complete);
         match trouble {
             Some(error) => Err(error),
             None => attended.map(|()| handed_over),
@@ -386,8 +408,8 @@ unsafe impl<A: Adapter> Adapter for ReliableAdapter<A> {
         let until = *self.leaving.get_or_insert(now + self.options.linger);
         if !self.has_left {
             // Errors have nobody to go to any more, and the time is limited.
-            self.receive(None, WHILE_LEAVING, &mut |_: Frame<'_>| {});
-            let _ = self.attend(true);
+            let received = self.receive(None, WHILE_LEAVING, &mut |_: Frame<'_>| {});
+            let _ = self.attend(true, received.is_complete);
             self.notice_losses();
             (0..self.peers.len()).for_each(|task| self.bid_farewell(task as TaskId, now >= until));
             let is_awaited = |peer: &Peer| peer.presence == Presence::Here;
@@ -411,6 +433,11 @@ unsafe impl<A: Adapter> Adapter for ReliableAdapter<A> {
 
     fn stores_past_caches(&mut self, target: TaskId) -> bool {
         self.inner.stores_past_caches(target)
+    }
+
+    fn packets(&self) -> Option<(u64, u64)> {
+        let Statistics { packets_sent, packets_received, .. } = self.statistics;
+        Some((packets_sent, packets_received))
     }
 }
 

@@ -1,7 +1,10 @@
 //! LAPI_Qenv, LAPI_Senv and the statistics.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
+use transport_lapi::layers::reliable::{ReliableAdapter, ReliableOptions};
 use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Context, HeaderAction, LapiError, MAX_HANDLERS, MAX_UHDR, Options, Query,
@@ -149,6 +152,35 @@ fn the_statistics_count_packets() {
     let mut session = other.session().unwrap();
     while session.progress().unwrap() > 0 {}
     assert_eq!(session.statistics().map(|counted| counted.packets_received), Some(3));
+}
+
+#[test]
+fn over_the_reliable_layer_the_statistics_count_each_packet_once() {
+    let (start, seconds) = (Instant::now(), Arc::new(AtomicU64::new(0)));
+    let wrap = |adapter| {
+        let passed = seconds.clone();
+        let clock = move || start + Duration::from_secs(passed.load(Ordering::Relaxed));
+        ReliableAdapter::with_clock(adapter, ReliableOptions::default(), clock).unwrap()
+    };
+    let mut contexts = Kind::Threads
+        .adapters(2)
+        .into_iter()
+        .map(|adapter| Context::init(wrap(adapter), (), Options::default()));
+    let (context, other) = (contexts.next().unwrap(), contexts.next().unwrap());
+    let mut session = context.session().unwrap();
+    assert_eq!(session.statistics(), Some(Statistics::default()));
+    for _ in 0..3 {
+        assert!(session.try_amsend_bytes(1, 1, 0, b"packet"));
+    }
+    seconds.store(1, Ordering::Relaxed);
+    session.progress().unwrap();
+    let sent = Statistics { packets_sent: 3, packets_received: 0 };
+    assert_eq!(session.statistics(), Some(sent), "what is repeated counts once");
+    let mut session = other.session().unwrap();
+    session.addr_set(1, |_, _: Arrival<'_>| HeaderAction::Drop).unwrap();
+    while session.progress().unwrap() > 0 {}
+    let received = Statistics { packets_sent: 0, packets_received: 3 };
+    assert_eq!(session.statistics(), Some(received), "what comes twice counts once");
 }
 
 #[test]

@@ -9,10 +9,13 @@ use super::*;
 use crate::adapters::channels::{self, ChannelAdapter};
 use crate::adapters::contract::{next, until};
 use crate::adapters::threads::{self, ThreadsAdapter};
-use crate::layers::fault::{FaultAdapter, FaultPlan};
+use crate::layers::fault::{FaultAdapter, FaultCount, FaultPlan};
 
 /// One frame in ten is dropped; others come twice, or late and behind later ones.
 const LOSSY: FaultPlan = FaultPlan { drop: 100, duplicate: 50, reorder: 100, ..FaultPlan::NONE };
+
+/// No frame is held back for more polls than this.
+const LONGEST_DELAY: usize = 10;
 
 /// Frames are repeated soon, so that tests are quick.
 fn options() -> ReliableOptions {
@@ -47,15 +50,26 @@ mod over_lossy_channels {
     crate::adapters::contract::adapter_contract!(super::over_channels, while sender polls);
 }
 
-/// Two tasks over threads without faults.
+/// Tasks over threads without faults.
+fn job<const N: usize, C>(
+    options: ReliableOptions,
+    clock: C,
+) -> [ReliableAdapter<ThreadsAdapter>; N]
+where
+    C: Fn() -> Instant + Clone + Send + Sync + 'static,
+{
+    let tasks = threads::job(N).expect("memory suffices").into_iter();
+    let wrap = |task| ReliableAdapter::with_clock(task, options, clock.clone());
+    let tasks: Vec<_> = tasks.map(|task| wrap(task).expect("legal options")).collect();
+    tasks.try_into().unwrap_or_else(|_| unreachable!("{N} tasks were asked for"))
+}
+
+/// Two of them.
 fn pair<C>(options: ReliableOptions, clock: C) -> [ReliableAdapter<ThreadsAdapter>; 2]
 where
     C: Fn() -> Instant + Clone + Send + Sync + 'static,
 {
-    let tasks = threads::job(2).expect("memory suffices").into_iter();
-    let wrap = |task| ReliableAdapter::with_clock(task, options, clock.clone());
-    let tasks: Vec<_> = tasks.map(|task| wrap(task).expect("legal options")).collect();
-    tasks.try_into().unwrap_or_else(|_| unreachable!("two tasks were asked for"))
+    job(options, clock)
 }
 
 /// A clock that stands still until it is advanced, by a number of milliseconds.
@@ -80,18 +94,35 @@ fn refusal<A: Adapter>(task: &mut A) -> Option<FrameError> {
 }
 
 #[test]
-fn without_the_layer_the_same_faults_lose_frames() {
+fn without_the_layer_the_same_faults_lose_repeat_and_reorder_frames() {
     let tasks = threads::job(2).expect("memory suffices").into_iter().zip(1..);
-    let tasks = tasks.map(|(task, seed)| FaultAdapter::new(task, seed, LOSSY));
-    let mut tasks: Vec<_> = tasks.collect();
+    let mut tasks = tasks.map(|(task, seed)| FaultAdapter::new(task, seed, LOSSY));
+    let (mut origin, mut target) = (tasks.next().expect("task 0"), tasks.next().expect("task 1"));
     let mut come = Vec::new();
+    let mut take_all = || {
+        while let Some((_, _, body)) = next(&mut target) {
+            come.push(u32::from_le_bytes(body.try_into().expect("bodies are whole")));
+        }
+    };
     for number in 0..400_u32 {
-        let _ = tasks[0].try_send(1, &number.to_le_bytes(), Piece::EMPTY, Ticket(0));
-        let _ = next(&mut tasks[0]);
-        come.extend(next(&mut tasks[1]).map(|(_, head, _)| head));
+        send(&mut origin, 1, b"", &number.to_le_bytes());
+        assert_eq!(next(&mut origin), None, "sends what was held back");
+        take_all();
     }
-    let whole: Vec<_> = (0..400_u32).map(|number| number.to_le_bytes().to_vec()).collect();
-    assert_ne!(come, whole);
+    for _ in 0..LONGEST_DELAY {
+        assert_eq!(next(&mut origin), None);
+        take_all();
+    }
+    let mut distinct = Vec::new();
+    for number in &come {
+        if !distinct.contains(number) {
+            distinct.push(*number);
+        }
+    }
+    let FaultCount { dropped, duplicated, .. } = origin.count();
+    assert_eq!((400 - distinct.len()) as u64, dropped, "nothing else is missing");
+    assert_eq!((come.len() - distinct.len()) as u64, duplicated, "nothing else is there twice");
+    assert!(dropped > 0 && duplicated > 0 && !distinct.is_sorted());
 }
 
 #[test]
@@ -187,6 +218,30 @@ fn a_silent_task_counts_as_lost() {
 }
 
 #[test]
+fn a_task_whose_receipt_was_not_read_yet_is_not_lost() {
+    // The receipt is of another origin than the poll, or lies behind a frame that uses up the budget.
+    for (origin, budget) in [(Some(1), 10), (None, 1)] {
+        let (millis, clock) = stopped_clock();
+        let options = ReliableOptions { timeout: Duration::from_secs(5), ..options() };
+        let [mut one, mut busy, mut quiet] = job(options, clock);
+        send(&mut one, 2, b"heard", b"");
+        assert!(next(&mut quiet).is_some());
+        assert_eq!(next(&mut quiet), None, "sends the receipt");
+        for number in 0..2 {
+            send(&mut busy, 0, &[number], b"");
+        }
+        millis.store(6_000, Ordering::Relaxed);
+        let polled = one.poll(origin, budget, &mut |frame: Frame<'_>| assert_eq!(frame.origin, 1));
+        assert!(polled.is_ok_and(|come| come > 0));
+        assert!(!one.peers[2].link.is_settled(), "the receipt was not read");
+        assert_eq!((one.losses(), one.is_lost(2)), (0, false));
+        until("all is read", || next(&mut one).is_none());
+        assert!(one.peers[2].link.is_settled(), "the receipt was read");
+        assert_eq!(one.losses(), 0);
+    }
+}
+
+#[test]
 fn a_loss_that_the_adapter_inside_knows_ends_the_link() {
     let (millis, clock) = stopped_clock();
     let [mut one, other] = pair(options(), clock);
@@ -233,11 +288,13 @@ fn statistics_are_exact() {
     assert_eq!(next(&mut one), None, "repeats both");
     let sent = Statistics { packets_sent: 2, bytes_sent: 13, ..Statistics::default() };
     assert_eq!(one.statistics(), Statistics { retransmitted: 2, ..sent });
+    assert_eq!(one.packets(), Some((2, 0)));
     assert!(next(&mut other).is_some() && next(&mut other).is_some());
     let received = Statistics { packets_received: 2, bytes_received: 13, ..Statistics::default() };
     assert_eq!(other.statistics(), Statistics { acks_sent: 1, ..received });
     assert_eq!(next(&mut other), None);
     assert_eq!(other.statistics(), Statistics { acks_sent: 2, duplicates: 2, ..received });
+    assert_eq!(other.packets(), Some((0, 2)));
     assert_eq!(next(&mut one), None);
     let heard = Statistics { acks_received: 2, retransmitted: 2, ..sent };
     assert_eq!(one.statistics(), heard);
