@@ -182,7 +182,6 @@ impl<A: Adapter, S> Context<A, S> {
             failed_places: 0,
             answered: 0,
             after_rounds: None,
-            noticed: 0,
             trouble: None,
             alone: 0,
             patience: Patience::new(options.spin),

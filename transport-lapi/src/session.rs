@@ -44,8 +44,6 @@ pub struct Session<A: Adapter, S> {
     pub(crate) answered: u32,
     /// See [`Session::after_rounds`].
     pub(crate) after_rounds: Option<fn(&mut S, &mut Outbox<S>)>,
-    /// How many losses of tasks have been acted on.
-    pub(crate) noticed: usize,
     /// The first error since [`Session::progress`] last returned.
     pub(crate) trouble: Option<Box<LapiError>>,
     /// Turns since the last poll of all origins; each of them polled one origin only.
@@ -418,7 +416,7 @@ impl<A: Adapter, S> Session<A, S> {
     #[inline]
     pub fn notice_losses(&mut self) -> Result<bool, LapiError> {
         let losses = self.adapter.losses();
-        if losses == self.noticed { Ok(false) } else { self.lose(losses) }
+        if self.engine.noticed == Some(losses) { Ok(false) } else { self.lose(losses) }
     }
 
     #[cold]
@@ -436,7 +434,7 @@ impl<A: Adapter, S> Session<A, S> {
         if self.round() > 0 {
             return Ok(true);
         }
-        self.noticed = losses;
+        self.engine.noticed = Some(losses);
         for task in lost {
             let Self { state, engine, .. } = self;
             engine.lose(state, task);
