@@ -10,8 +10,8 @@
 //!   happen under the lock. A wait in polling mode begins with turns in which it is not counted; in interrupt mode it has
 //!   none of these. A wait that begins while the mode changes may have them still, which costs time only. A thread that
 //!   is on the bell when a wait begins parks when it next wakes, without having polled.
-//! - NT3: a notification thread ends when its number is not the session's any more, when the context was terminated, and
-//!   when nobody else has the context. It reads this under the lock before each sleep; whoever changes it rings the bell
+//! - NT3: a notification thread ends when its number is not the session's any more, when the context was terminated,
+//!   when nobody else has the context, and when its task was declared lost; then it leaves interrupt mode itself. It reads this under the lock before each sleep; whoever changes it rings the bell
 //!   and unparks the thread afterwards. The last case is noticed at the next look of a sleeping thread, a tenth of a
 //!   second later.
 //! - NT4: whoever ends the thread waits for it without the lock, unless it is that thread itself.
@@ -106,8 +106,10 @@ impl<A: Adapter, S: Send + 'static> Context<A, S> {
                 continue;
             }
             if let Err(error) = self.stand_by(&mut session, number, &mut notice) {
-                // There is nothing left to notify anybody of.
+                // There is nothing left to notify anybody of, so the context is in polling mode from now on.
                 keep_first(&mut session.trouble, error);
+                session.notification = None;
+                self.quick_spins.store(self.pace.spins(), Ordering::Relaxed);
                 session.wake();
                 break;
             }
@@ -171,14 +173,20 @@ impl<A: Adapter, S: Send + 'static> Context<A, S> {
 impl<A: Adapter, S> Session<A, S> {
     /// Makes a round of progress for the notification thread, and acts on lost tasks. Returns whether there was anything
     /// to do. An error is reported to the error handler; without one it is kept for the next call of progress. So is the
-    /// panic of a handler, which has no caller here.
+    /// panic of a handler or hook, which has no caller here.
     ///
     /// # Errors
     /// This task itself was declared lost.
     fn take_in(&mut self) -> Result<bool, LapiError> {
         let older = self.trouble.take();
-        let turn = catch_unwind(AssertUnwindSafe(|| self.turn(BUDGET, None)));
-        let done = turn.unwrap_or_else(|panic| self.keep_panic(&*panic));
+        let round = catch_unwind(AssertUnwindSafe(|| match self.turn(BUDGET, None) {
+            0 if self.trouble.is_none() => self.notice_losses(),
+            _ => Ok(true),
+        }));
+        let done = round.unwrap_or_else(|panic| {
+            self.keep_panic(&*panic);
+            Ok(true)
+        });
         self.find_timeouts();
         let has_failed = self.trouble.is_some();
         if let Err(error) = self.report_trouble() {
@@ -188,14 +196,13 @@ impl<A: Adapter, S> Session<A, S> {
         if has_failed {
             self.wake();
         }
-        Ok(done > 0 || has_failed || self.notice_losses()?)
+        Ok(done? || has_failed)
     }
 
-    /// Keeps the panic of a handler as an error. Returns 0, the number of things done.
-    fn keep_panic(&mut self, panic: &(dyn Any + Send)) -> usize {
+    /// Keeps the panic of a handler as an error.
+    fn keep_panic(&mut self, panic: &(dyn Any + Send)) {
         let message = panic_text(panic);
         keep_first(&mut self.trouble, LapiError::CompletionPanicked { message });
-        0
     }
 }
 

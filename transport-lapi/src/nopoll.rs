@@ -55,6 +55,7 @@ fn sleep_on<A: Adapter, S>(
         if let Some(trouble) = session.trouble.take() {
             return Err(*trouble);
         }
+        session.check_own()?;
         session.check_lost()?;
         if session.notification.is_none() && sys::is_only_thread() {
             return Err(LapiError::NobodyPolls);

@@ -421,10 +421,7 @@ impl<A: Adapter, S> Session<A, S> {
 
     #[cold]
     fn lose(&mut self, losses: usize) -> Result<bool, LapiError> {
-        let task = self.engine.task;
-        if self.adapter.is_lost(task) {
-            return Err(AdapterError::PeerLost { task }.into());
-        }
+        self.check_own()?;
         let is_news = |task: &TaskId| {
             self.adapter.is_lost(*task) && !self.engine.outbox.lanes[*task as usize].is_lost
         };
@@ -434,15 +431,24 @@ impl<A: Adapter, S> Session<A, S> {
         if self.round() > 0 {
             return Ok(true);
         }
-        self.engine.noticed = Some(losses);
         for task in lost {
             let Self { state, engine, .. } = self;
             engine.lose(state, task);
             // Without an error handler, the calls that need the task report its loss.
             let _ = self.report(AdapterError::PeerLost { task }.into());
         }
+        // If a hook has panicked, the next look acts on the other losses.
+        self.engine.noticed = Some(losses);
         self.end_call(Next::Nothing);
         Ok(true)
+    }
+
+    /// Fails if this task itself was declared lost: the others go on without it.
+    pub(crate) fn check_own(&self) -> Result<(), LapiError> {
+        match self.engine.task {
+            task if self.adapter.is_lost(task) => Err(AdapterError::PeerLost { task }.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Sets a hook that runs in the dispatcher once for each lost task, after the operations to and from that task have
