@@ -177,6 +177,11 @@ impl Counters {
         self.waiters.retain(|waiter| waiter.counter != id.0);
     }
 
+    /// Whether threads sleep on counters.
+    pub fn has_waiters(&self) -> bool {
+        !self.waiters.is_empty()
+    }
+
     /// Wakes the threads that sleep on counters: `all`, or those whose counter has reached its value.
     pub fn wake_waiters(&self, all: bool) {
         let is_due = |waiter: &&Waiter| all || self.values[waiter.counter as usize] >= waiter.value;

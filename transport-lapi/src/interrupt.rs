@@ -9,11 +9,13 @@
 //!   senders do not wake it, and it does not compete for the lock. The end of the last such wait unparks it. Both
 //!   happen under the lock. A wait in polling mode begins with turns in which it is not counted; in interrupt mode it has
 //!   none of these. A wait that begins while the mode changes may have them still, which costs time only. A thread that
-//!   is on the bell when a wait begins parks when it next wakes, without having polled.
-//! - NT3: a notification thread ends when its number is not the session's any more, when the context was terminated,
-//!   when nobody else has the context, and when its task was declared lost; then it leaves interrupt mode itself. It reads this under the lock before each sleep; whoever changes it rings the bell
+//!   is on the bell when a wait begins parks when it next wakes, without having polled or run continuations. A wait whose
+//!   thread runs continuations does not poll, so it is not counted meanwhile. Continuations are mostly short, so that
+//!   unparks the notification thread only if somebody relies on it: a wait without polling that lasts or begins.
+//! - NT3: a notification thread ends when its number is not the session's any more, when the context was terminated, and
+//!   when nobody else has the context. It reads this under the lock before each sleep; whoever changes it rings the bell
 //!   and unparks the thread afterwards. The last case is noticed at the next look of a sleeping thread, a tenth of a
-//!   second later.
+//!   second later. It also ends, and leaves interrupt mode itself, when its task was declared lost.
 //! - NT4: whoever ends the thread waits for it without the lock, unless it is that thread itself.
 
 use std::any::Any;
@@ -113,6 +115,9 @@ impl<A: Adapter, S: Send + 'static> Context<A, S> {
                 session.wake();
                 break;
             }
+            if session.waits > 0 {
+                continue;
+            }
             let work = AssertUnwindSafe(|| self.work_unlocked(&mut session));
             if let Err(panic) = catch_unwind(work) {
                 session.keep_panic(&*panic);
@@ -199,6 +204,13 @@ impl<A: Adapter, S> Session<A, S> {
         Ok(done? || has_failed)
     }
 
+    /// Unparks the notification thread unless a thread of the program polls (NT2).
+    pub(crate) fn rouse(&self) {
+        if let (0, Some(notification)) = (self.waits, &self.notification) {
+            notification.unpark();
+        }
+    }
+
     /// Keeps the panic of a handler as an error.
     fn keep_panic(&mut self, panic: &(dyn Any + Send)) {
         let message = panic_text(panic);
@@ -220,8 +232,26 @@ impl<'g, 'a, A: Adapter, S> Waiting<'g, 'a, A, S> {
 impl<A: Adapter, S> Drop for Waiting<'_, '_, A, S> {
     fn drop(&mut self) {
         self.0.waits -= 1;
-        if let (0, Some(notification)) = (self.0.waits, &self.0.notification) {
-            notification.unpark();
+        self.0.rouse();
+    }
+}
+
+/// A wait whose thread runs continuations, which is not counted meanwhile, also if one panics (NT2).
+pub(crate) struct Paused<'g, 'a, A: Adapter, S>(pub &'g mut SessionGuard<'a, A, S>);
+
+impl<'g, 'a, A: Adapter, S> Paused<'g, 'a, A, S> {
+    /// Takes a wait out of the count.
+    pub fn begin(session: &'g mut SessionGuard<'a, A, S>) -> Self {
+        session.waits -= 1;
+        if session.engine.outbox.counters.has_waiters() {
+            session.rouse();
         }
+        Self(session)
+    }
+}
+
+impl<A: Adapter, S> Drop for Paused<'_, '_, A, S> {
+    fn drop(&mut self) {
+        self.0.waits += 1;
     }
 }

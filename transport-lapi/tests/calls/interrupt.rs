@@ -225,6 +225,49 @@ fn a_wait_without_polling_is_served_by_another_thread() {
     });
 }
 
+/// A continuation that the only waiting thread runs may wait without polling: the notification thread polls meanwhile,
+/// and also after another continuation has panicked.
+#[test]
+fn a_continuation_may_wait_without_polling_in_interrupt_mode() {
+    watch(|| {
+        for wait in [WaitMode::Spin, WaitMode::Block] {
+            let context = Context::init(Kind::Threads.adapters(1).remove(0), (), waiting(wait));
+            let (context, (teller, told)) = (Arc::new(context), mpsc::channel());
+            let mut session = context.session().unwrap();
+            session.addr_set(1, |_: &mut (), _: Arrival<'_>| HeaderAction::Consumed).unwrap();
+            let counter = session.counter();
+            drop(session);
+            interrupts(&context, true);
+            for panics in [true, false] {
+                let (inner, teller) = (context.clone(), teller.clone());
+                let has_ended = Arc::new(AtomicBool::new(false));
+                let ends = has_ended.clone();
+                let mut continuation = Some(move || {
+                    assert!(!panics, "a continuation");
+                    let mut call = Amsend::new(0, 1, &[], SendRegion::EMPTY);
+                    call.tgt_cntr = Some(counter);
+                    let _ = inner.session().unwrap().amsend(call).unwrap();
+                    teller.send(inner.nopoll_wait(counter, 1)).unwrap();
+                    ends.store(true, Ordering::Relaxed);
+                });
+                // Only the waiting thread knows of the continuation.
+                let outer = context.clone();
+                let waits = thread::spawn(move || {
+                    outer.wait(|session| {
+                        if let Some(continuation) = continuation.take() {
+                            session.parts().1.when_unlocked(Box::new(continuation));
+                        }
+                        has_ended.load(Ordering::Relaxed).then_some(())
+                    })
+                });
+                assert_eq!(waits.join().is_err(), panics);
+            }
+            assert_eq!(told.recv().unwrap().unwrap(), 0);
+            context.term().unwrap();
+        }
+    });
+}
+
 /// A thread that sleeps on a counter without polling, while `act` runs.
 fn sleeps_until(act: impl FnOnce(&Task, CounterId) + Send + 'static) -> Result<i64, LapiError> {
     watch(move || {
