@@ -233,7 +233,10 @@ impl<A: Adapter, S> Session<A, S> {
             Some(lane) if lane.recovery.is_purged => (task, DestStatus::Purged),
             Some(_) => (task, DestStatus::Initial),
         };
-        outbox.counters.list(counter, destinations.iter().map(first))
+        outbox.counters.list(counter, destinations.iter().map(first))?;
+        // A wait for this counter fails if a destination was purged before.
+        self.wake();
+        Ok(())
     }
 
     /// Returns the statuses of a counter's destinations, in the order of the list; none if it has no list.

@@ -315,6 +315,27 @@ fn a_purge_wakes_who_waits_for_that_destination() {
     assert!(matches!(woken, Err(LapiError::TgtPurged { target: 0 })), "{woken:?}");
 }
 
+/// The task was purged before the wait began, and is listed for its counter afterwards.
+#[test]
+fn a_purged_destination_wakes_who_waits_for_its_counter() {
+    watch(|| {
+        let (_origin, target, _told) = pair(Kind::Threads, WaitMode::Block);
+        let counter = target.session().unwrap().counter();
+        target.session().unwrap().purge_totask(0).unwrap();
+        let sleepers = Sleepers::default();
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                sleepers.join();
+                target.nopoll_wait(counter, 1)
+            });
+            sleepers.wait_until_asleep(1);
+            target.session().unwrap().setcntr_wstatus(counter, &[1, 0]).unwrap();
+            let error = waits.join().expect("waiting does not panic").unwrap_err();
+            assert!(matches!(error, LapiError::TgtPurged { target: 0 }), "{error}");
+        });
+    });
+}
+
 #[test]
 fn term_wakes_who_waits_without_polling() {
     let woken = sleeps_until(|task, _| task.term().unwrap());
