@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use crate::adapter::{Adapter, TaskId};
 use crate::amsend::Outgoing;
 use crate::context::Context;
+use crate::engine::Engine;
 use crate::error::{LapiError, Violation};
 use crate::handler::HeaderHandler;
 use crate::session::{Session, check_index};
@@ -18,18 +19,23 @@ use crate::wire::Packet;
 /// Values that an origin may have sent and that no call has taken yet.
 const MOST_EARLY: usize = 2;
 
-/// The values that have arrived, by origin.
+/// The values that have arrived, and how far this task has come.
 #[derive(Debug)]
-pub(crate) struct Addresses(Vec<VecDeque<u64>>);
+pub(crate) struct Addresses {
+    /// By origin.
+    values: Vec<VecDeque<u64>>,
+    /// Whether this task has sent its value for an exchange that it has not ended.
+    has_begun: bool,
+}
 
 impl Addresses {
     pub fn new(num_tasks: usize) -> Self {
-        Self(vec![VecDeque::new(); num_tasks])
+        Self { values: vec![VecDeque::new(); num_tasks], has_begun: false }
     }
 
     /// Keeps a value that has arrived.
     pub fn arrived(&mut self, origin: TaskId, value: u64) -> Result<(), Violation> {
-        let values = &mut self.0[origin as usize];
+        let values = &mut self.values[origin as usize];
         if values.len() == MOST_EARLY {
             return Err(Violation::EarlyAddress);
         }
@@ -37,12 +43,13 @@ impl Addresses {
         Ok(())
     }
 
-    /// Takes one value of each task, once all have arrived.
+    /// Takes one value of each task, once all have arrived, which ends an exchange.
     fn take(&mut self) -> Option<Vec<u64>> {
-        if self.0.iter().any(VecDeque::is_empty) {
+        if self.values.iter().any(VecDeque::is_empty) {
             return None;
         }
-        self.0.iter_mut().map(VecDeque::pop_front).collect()
+        self.has_begun = false;
+        self.values.iter_mut().map(VecDeque::pop_front).collect()
     }
 }
 
@@ -51,23 +58,32 @@ impl<A: Adapter, S> Context<A, S> {
     /// collective: all tasks make it, in the same order as their other collective calls, and it blocks until they have.
     /// The transport gives the values no meaning; a task without an address passes 0.
     ///
+    /// After an error the next call of this task continues the same exchange, with the value that was sent already.
+    ///
     /// # Errors
     /// [`LapiError::TgtPurged`] if a task is purged; those of [`Context::wait`].
     pub fn address_init(&self, mine: u64) -> Result<Vec<u64>, LapiError> {
         let mut session = self.session_to_wait()?;
         session.check_purged()?;
-        let engine = &mut session.engine;
-        for target in (0..self.num_tasks() as TaskId).filter(|target| *target != engine.task) {
-            engine.outbox.push(target, Outgoing::Control(Packet::Address { value: mine }));
-        }
-        engine.addresses.0[engine.task as usize].push_back(mine);
+        session.engine.begin_addresses(mine);
         drop(session);
-        let mut table = None;
         self.wait(|session| {
-            table = table.take().or_else(|| session.engine.addresses.take());
             // The others wait for what is still queued here.
-            if session.engine.outbox.queued == 0 { table.take() } else { None }
+            if session.engine.outbox.queued == 0 { session.engine.addresses.take() } else { None }
         })
+    }
+}
+
+impl<S> Engine<S> {
+    /// Sends this task's value to all, unless a call that failed has done that.
+    fn begin_addresses(&mut self, mine: u64) {
+        let Self { task, outbox, addresses, .. } = self;
+        if !std::mem::replace(&mut addresses.has_begun, true) {
+            for target in (0..outbox.lanes.len() as TaskId).filter(|target| target != task) {
+                outbox.push(target, Outgoing::Control(Packet::Address { value: mine }));
+            }
+            addresses.values[*task as usize].push_back(mine);
+        }
     }
 }
 

@@ -42,7 +42,7 @@ use crate::engine::Engine;
 use crate::error::LapiError;
 use crate::error_handler::ErrorHandler;
 use crate::fork::ProcessMark;
-use crate::interrupt::{Notification, Waiting};
+use crate::interrupt::{Notification, Paused, Waiting};
 use crate::lock::{Guard, Lock, Refusal};
 use crate::query::Environment;
 use crate::session::{BETWEEN_LOOKS, Session};
@@ -182,7 +182,6 @@ impl<A: Adapter, S> Context<A, S> {
             failed_places: 0,
             answered: 0,
             after_rounds: None,
-            noticed: 0,
             trouble: None,
             alone: 0,
             patience: Patience::new(options.spin),
@@ -433,7 +432,7 @@ impl<A: Adapter, S> Context<A, S> {
             turn = turn.wrapping_add(1);
             if session.has_continuations() {
                 notice.withdraw(session);
-                self.run_continuations(session);
+                self.run_continuations(Paused::begin(session).0);
                 if session.terminated {
                     return Err(session.refuse());
                 }

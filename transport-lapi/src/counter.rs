@@ -177,6 +177,11 @@ impl Counters {
         self.waiters.retain(|waiter| waiter.counter != id.0);
     }
 
+    /// Whether threads sleep on counters.
+    pub fn has_waiters(&self) -> bool {
+        !self.waiters.is_empty()
+    }
+
     /// Wakes the threads that sleep on counters: `all`, or those whose counter has reached its value.
     pub fn wake_waiters(&self, all: bool) {
         let is_due = |waiter: &&Waiter| all || self.values[waiter.counter as usize] >= waiter.value;
@@ -228,7 +233,10 @@ impl<A: Adapter, S> Session<A, S> {
             Some(lane) if lane.recovery.is_purged => (task, DestStatus::Purged),
             Some(_) => (task, DestStatus::Initial),
         };
-        outbox.counters.list(counter, destinations.iter().map(first))
+        outbox.counters.list(counter, destinations.iter().map(first))?;
+        // A wait for this counter fails if a destination was purged before.
+        self.wake();
+        Ok(())
     }
 
     /// Returns the statuses of a counter's destinations, in the order of the list; none if it has no list.

@@ -40,6 +40,8 @@ pub(crate) struct Engine<S> {
     pub barrier: [u32; BARRIER_ROUNDS],
     /// Whether frames of some task are discarded, because it is lost or was purged.
     pub discards: bool,
+    /// How many losses of tasks have been acted on; `None` after a task was taken back, whose loss may be among them.
+    pub noticed: Option<usize>,
     /// The task whose loss was noticed first, unless it was purged.
     pub first_lost: Option<TaskId>,
     /// Values of a collective exchange that have arrived.
@@ -129,6 +131,7 @@ impl<S> Engine<S> {
             short: Box::new([None; MAX_HANDLERS]),
             barrier: [0; BARRIER_ROUNDS],
             discards: false,
+            noticed: Some(0),
             first_lost: None,
             addresses: Addresses::new(num_tasks),
             on_loss: None,

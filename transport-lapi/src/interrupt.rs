@@ -9,11 +9,13 @@
 //!   senders do not wake it, and it does not compete for the lock. The end of the last such wait unparks it. Both
 //!   happen under the lock. A wait in polling mode begins with turns in which it is not counted; in interrupt mode it has
 //!   none of these. A wait that begins while the mode changes may have them still, which costs time only. A thread that
-//!   is on the bell when a wait begins parks when it next wakes, without having polled.
+//!   is on the bell when a wait begins parks when it next wakes, without having polled or run continuations. A wait whose
+//!   thread runs continuations does not poll, so it is not counted meanwhile. Continuations are mostly short, so that
+//!   unparks the notification thread only if somebody relies on it: a wait without polling that lasts or begins.
 //! - NT3: a notification thread ends when its number is not the session's any more, when the context was terminated, and
 //!   when nobody else has the context. It reads this under the lock before each sleep; whoever changes it rings the bell
 //!   and unparks the thread afterwards. The last case is noticed at the next look of a sleeping thread, a tenth of a
-//!   second later.
+//!   second later. It also ends, and leaves interrupt mode itself, when its task was declared lost.
 //! - NT4: whoever ends the thread waits for it without the lock, unless it is that thread itself.
 
 use std::any::Any;
@@ -106,10 +108,15 @@ impl<A: Adapter, S: Send + 'static> Context<A, S> {
                 continue;
             }
             if let Err(error) = self.stand_by(&mut session, number, &mut notice) {
-                // There is nothing left to notify anybody of.
+                // There is nothing left to notify anybody of, so the context is in polling mode from now on.
                 keep_first(&mut session.trouble, error);
+                session.notification = None;
+                self.quick_spins.store(self.pace.spins(), Ordering::Relaxed);
                 session.wake();
                 break;
+            }
+            if session.waits > 0 {
+                continue;
             }
             let work = AssertUnwindSafe(|| self.work_unlocked(&mut session));
             if let Err(panic) = catch_unwind(work) {
@@ -171,14 +178,20 @@ impl<A: Adapter, S: Send + 'static> Context<A, S> {
 impl<A: Adapter, S> Session<A, S> {
     /// Makes a round of progress for the notification thread, and acts on lost tasks. Returns whether there was anything
     /// to do. An error is reported to the error handler; without one it is kept for the next call of progress. So is the
-    /// panic of a handler, which has no caller here.
+    /// panic of a handler or hook, which has no caller here.
     ///
     /// # Errors
     /// This task itself was declared lost.
     fn take_in(&mut self) -> Result<bool, LapiError> {
         let older = self.trouble.take();
-        let turn = catch_unwind(AssertUnwindSafe(|| self.turn(BUDGET, None)));
-        let done = turn.unwrap_or_else(|panic| self.keep_panic(&*panic));
+        let round = catch_unwind(AssertUnwindSafe(|| match self.turn(BUDGET, None) {
+            0 if self.trouble.is_none() => self.notice_losses(),
+            _ => Ok(true),
+        }));
+        let done = round.unwrap_or_else(|panic| {
+            self.keep_panic(&*panic);
+            Ok(true)
+        });
         self.find_timeouts();
         let has_failed = self.trouble.is_some();
         if let Err(error) = self.report_trouble() {
@@ -188,14 +201,20 @@ impl<A: Adapter, S> Session<A, S> {
         if has_failed {
             self.wake();
         }
-        Ok(done > 0 || has_failed || self.notice_losses()?)
+        Ok(done? || has_failed)
     }
 
-    /// Keeps the panic of a handler as an error. Returns 0, the number of things done.
-    fn keep_panic(&mut self, panic: &(dyn Any + Send)) -> usize {
+    /// Unparks the notification thread unless a thread of the program polls (NT2).
+    pub(crate) fn rouse(&self) {
+        if let (0, Some(notification)) = (self.waits, &self.notification) {
+            notification.unpark();
+        }
+    }
+
+    /// Keeps the panic of a handler as an error.
+    fn keep_panic(&mut self, panic: &(dyn Any + Send)) {
         let message = panic_text(panic);
         keep_first(&mut self.trouble, LapiError::CompletionPanicked { message });
-        0
     }
 }
 
@@ -213,8 +232,26 @@ impl<'g, 'a, A: Adapter, S> Waiting<'g, 'a, A, S> {
 impl<A: Adapter, S> Drop for Waiting<'_, '_, A, S> {
     fn drop(&mut self) {
         self.0.waits -= 1;
-        if let (0, Some(notification)) = (self.0.waits, &self.0.notification) {
-            notification.unpark();
+        self.0.rouse();
+    }
+}
+
+/// A wait whose thread runs continuations, which is not counted meanwhile, also if one panics (NT2).
+pub(crate) struct Paused<'g, 'a, A: Adapter, S>(pub &'g mut SessionGuard<'a, A, S>);
+
+impl<'g, 'a, A: Adapter, S> Paused<'g, 'a, A, S> {
+    /// Takes a wait out of the count.
+    pub fn begin(session: &'g mut SessionGuard<'a, A, S>) -> Self {
+        session.waits -= 1;
+        if session.engine.outbox.counters.has_waiters() {
+            session.rouse();
         }
+        Self(session)
+    }
+}
+
+impl<A: Adapter, S> Drop for Paused<'_, '_, A, S> {
+    fn drop(&mut self) {
+        self.0.waits += 1;
     }
 }

@@ -3,7 +3,8 @@
 //! The thread parks, and another one must make progress: the notification thread ([`crate::interrupt`]), or a thread
 //! of the program that waits or polls. Whoever ends a round of progress wakes the thread when its counter has reached
 //! its value, and when the wait must fail. A wake-up between the check of the counter and the sleep is not lost, since
-//! a thread that was unparked before it parks does not sleep.
+//! a thread that was unparked before it parks does not sleep. A continuation may wait in this way too: the wait whose
+//! thread runs it is not counted meanwhile, and the notification thread is unparked (NT2 of [`crate::interrupt`]).
 
 use std::thread;
 
@@ -31,6 +32,7 @@ impl<A: Adapter, S> Context<A, S> {
         }
         let mut session = self.session_to_wait()?;
         session.engine.outbox.counters.begin_waiting(counter, value, thread::current())?;
+        session.rouse();
         session.sleeping += 1;
         let outcome = sleep_on(&mut session, counter, value);
         session.sleeping -= 1;
@@ -55,6 +57,7 @@ fn sleep_on<A: Adapter, S>(
         if let Some(trouble) = session.trouble.take() {
             return Err(*trouble);
         }
+        session.check_own()?;
         session.check_lost()?;
         if session.notification.is_none() && sys::is_only_thread() {
             return Err(LapiError::NobodyPolls);

@@ -2,7 +2,7 @@
 //!
 //! To purge a task is a local act: its operations end as those of a lost task do, frames from it are discarded, and calls
 //! that name it fail. Others that wait for different tasks go on. A purged task that is lost besides is not reported:
-//! the program has given it up already.
+//! the program has given it up already. If it is taken back nevertheless (PU2), its loss is noticed then.
 //!
 //! - PU1: frames of a purged task are discarded up to its packet *resume*, which it sends after it has purged this task
 //!   and resumed it. Between its resumption and ours it sends nothing, so no message that began before a purge goes on
@@ -65,6 +65,7 @@ impl<S> Engine<S> {
         {
             lane.recovery = Recovery::default();
             (lane.is_lost, lane.is_free) = (false, lane.queue.is_empty());
+            self.noticed = None;
             self.find_first_lost();
         }
     }

@@ -44,8 +44,6 @@ pub struct Session<A: Adapter, S> {
     pub(crate) answered: u32,
     /// See [`Session::after_rounds`].
     pub(crate) after_rounds: Option<fn(&mut S, &mut Outbox<S>)>,
-    /// How many losses of tasks have been acted on.
-    pub(crate) noticed: usize,
     /// The first error since [`Session::progress`] last returned.
     pub(crate) trouble: Option<Box<LapiError>>,
     /// Turns since the last poll of all origins; each of them polled one origin only.
@@ -411,15 +409,12 @@ impl<A: Adapter, S> Session<A, S> {
     #[inline]
     pub fn notice_losses(&mut self) -> Result<bool, LapiError> {
         let losses = self.adapter.losses();
-        if losses == self.noticed { Ok(false) } else { self.lose(losses) }
+        if self.engine.noticed == Some(losses) { Ok(false) } else { self.lose(losses) }
     }
 
     #[cold]
     fn lose(&mut self, losses: usize) -> Result<bool, LapiError> {
-        let task = self.engine.task;
-        if self.adapter.is_lost(task) {
-            return Err(AdapterError::PeerLost { task }.into());
-        }
+        self.check_own()?;
         let is_news = |task: &TaskId| {
             self.adapter.is_lost(*task) && !self.engine.outbox.lanes[*task as usize].is_lost
         };
@@ -429,15 +424,24 @@ impl<A: Adapter, S> Session<A, S> {
         if self.round() > 0 {
             return Ok(true);
         }
-        self.noticed = losses;
         for task in lost {
             let Self { state, engine, .. } = self;
             engine.lose(state, task);
             // Without an error handler, the calls that need the task report its loss.
             let _ = self.report(AdapterError::PeerLost { task }.into());
         }
+        // If a hook has panicked, the next look acts on the other losses.
+        self.engine.noticed = Some(losses);
         self.end_call(Next::Nothing);
         Ok(true)
+    }
+
+    /// Fails if this task itself was declared lost: the others go on without it.
+    pub(crate) fn check_own(&self) -> Result<(), LapiError> {
+        match self.engine.task {
+            task if self.adapter.is_lost(task) => Err(AdapterError::PeerLost { task }.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Sets a hook that runs in the dispatcher once for each lost task, after the operations to and from that task have

@@ -1,7 +1,10 @@
 //! LAPI_Address_init, LAPI_Addr_set and LAPI_Addr_get.
 
+use std::thread;
+
+use mpj_harness::watch;
 use transport_lapi::{
-    Arrival, Context, HeaderAction, HeaderHandler, LapiError, MAX_HANDLERS, Options,
+    Arrival, Context, HeaderAction, HeaderHandler, LapiError, MAX_HANDLERS, Options, SendRegion,
 };
 
 use crate::support::job::{Kind, run};
@@ -48,6 +51,25 @@ fn it_waits_for_all() {
             }
         },
     );
+}
+
+/// An error that has nothing to do with the exchange ends a call of it; the next call ends the exchange.
+#[test]
+fn a_call_after_an_error_continues_the_exchange() {
+    watch(|| {
+        let mut adapters = Kind::Threads.adapters(2);
+        let peer = Context::init(adapters.remove(1), (), Options::default());
+        let task = Context::init(adapters.remove(0), (), Options::default());
+        assert!(peer.session().unwrap().try_amsend(0, 99, 0, SendRegion::EMPTY));
+        let error = task.address_init(10).unwrap_err();
+        assert!(matches!(error, LapiError::HdrHndlrNull { origin: 1, index: 99 }), "{error}");
+        thread::scope(|scope| {
+            let values = scope.spawn(|| [70, 71].map(|value| peer.address_init(value).unwrap()));
+            assert_eq!(task.address_init(20).unwrap(), [10, 70], "the value that was sent");
+            assert_eq!(task.address_init(30).unwrap(), [30, 71]);
+            assert_eq!(values.join().unwrap(), [[10, 70], [30, 71]]);
+        });
+    });
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{self, ThreadId};
 
 use mpj_harness::{Sleepers, eventually, watch};
-use transport_lapi::adapter::Adapter;
+use transport_lapi::adapter::{Adapter, AdapterError};
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::bootstrap::board::Board;
 use transport_lapi::config::{GetMode, WaitMode};
@@ -225,6 +225,49 @@ fn a_wait_without_polling_is_served_by_another_thread() {
     });
 }
 
+/// A continuation that the only waiting thread runs may wait without polling: the notification thread polls meanwhile,
+/// and also after another continuation has panicked.
+#[test]
+fn a_continuation_may_wait_without_polling_in_interrupt_mode() {
+    watch(|| {
+        for wait in [WaitMode::Spin, WaitMode::Block] {
+            let context = Context::init(Kind::Threads.adapters(1).remove(0), (), waiting(wait));
+            let (context, (teller, told)) = (Arc::new(context), mpsc::channel());
+            let mut session = context.session().unwrap();
+            session.addr_set(1, |_: &mut (), _: Arrival<'_>| HeaderAction::Consumed).unwrap();
+            let counter = session.counter();
+            drop(session);
+            interrupts(&context, true);
+            for panics in [true, false] {
+                let (inner, teller) = (context.clone(), teller.clone());
+                let has_ended = Arc::new(AtomicBool::new(false));
+                let ends = has_ended.clone();
+                let mut continuation = Some(move || {
+                    assert!(!panics, "a continuation");
+                    let mut call = Amsend::new(0, 1, &[], SendRegion::EMPTY);
+                    call.tgt_cntr = Some(counter);
+                    let _ = inner.session().unwrap().amsend(call).unwrap();
+                    teller.send(inner.nopoll_wait(counter, 1)).unwrap();
+                    ends.store(true, Ordering::Relaxed);
+                });
+                // Only the waiting thread knows of the continuation.
+                let outer = context.clone();
+                let waits = thread::spawn(move || {
+                    outer.wait(|session| {
+                        if let Some(continuation) = continuation.take() {
+                            session.parts().1.when_unlocked(Box::new(continuation));
+                        }
+                        has_ended.load(Ordering::Relaxed).then_some(())
+                    })
+                });
+                assert_eq!(waits.join().is_err(), panics);
+            }
+            assert_eq!(told.recv().unwrap().unwrap(), 0);
+            context.term().unwrap();
+        }
+    });
+}
+
 /// A thread that sleeps on a counter without polling, while `act` runs.
 fn sleeps_until(act: impl FnOnce(&Task, CounterId) + Send + 'static) -> Result<i64, LapiError> {
     watch(move || {
@@ -270,6 +313,27 @@ fn a_purge_wakes_who_waits_for_that_destination() {
         session.purge_totask(0).unwrap();
     });
     assert!(matches!(woken, Err(LapiError::TgtPurged { target: 0 })), "{woken:?}");
+}
+
+/// The task was purged before the wait began, and is listed for its counter afterwards.
+#[test]
+fn a_purged_destination_wakes_who_waits_for_its_counter() {
+    watch(|| {
+        let (_origin, target, _told) = pair(Kind::Threads, WaitMode::Block);
+        let counter = target.session().unwrap().counter();
+        target.session().unwrap().purge_totask(0).unwrap();
+        let sleepers = Sleepers::default();
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                sleepers.join();
+                target.nopoll_wait(counter, 1)
+            });
+            sleepers.wait_until_asleep(1);
+            target.session().unwrap().setcntr_wstatus(counter, &[1, 0]).unwrap();
+            let error = waits.join().expect("waiting does not panic").unwrap_err();
+            assert!(matches!(error, LapiError::TgtPurged { target: 0 }), "{error}");
+        });
+    });
 }
 
 #[test]
@@ -318,16 +382,77 @@ fn what_goes_wrong_on_the_notification_thread_is_reported() {
         };
         let error = fails(99);
         assert!(matches!(error, LapiError::HdrHndlrNull { origin: 0, index: 99 }), "{error}");
-        let error = fails(2);
-        assert!(
-            matches!(&error, LapiError::CompletionPanicked { message } if message == "a continuation")
-        );
+        for (handler, text) in [(2, "a continuation"), (3, "a header handler")] {
+            let error = fails(handler);
+            let has_panicked =
+                matches!(&error, LapiError::CompletionPanicked { message } if message == text);
+            assert!(has_panicked, "{error}");
+        }
         assert!(origin.session().unwrap().try_amsend(1, 1, 0, SendRegion::EMPTY));
         assert_eq!(told.recv(), Ok(0), "the thread goes on");
         lost.declare_lost();
         let error = target.nopoll_wait(counter, 1).unwrap_err();
         assert_eq!(error.code().number(), 434, "{error}");
         target.term().unwrap();
+    });
+}
+
+/// A hook that panics on the notification thread fails the waits that rely on it. The thread acts on every loss all the
+/// same, and goes on.
+#[test]
+fn the_notification_thread_outlives_a_panic_of_the_hook_of_losses() {
+    watch(|| {
+        let mut adapters = Kind::Threads.adapters(3);
+        let lost = [1, 2].map(|task: usize| adapters[task].doorbell());
+        let (teller, told) = mpsc::channel();
+        let target: Task =
+            Arc::new(Context::init(adapters.remove(0), teller.clone(), Options::default()));
+        let mut session = target.session().unwrap();
+        session.addr_set(1, tell).unwrap();
+        let counter = session.counter();
+        session.on_loss(|teller, _, task| {
+            teller.send(u64::from(task)).expect("the test listens");
+            panic!("a hook")
+        });
+        // Both losses lie there when the thread first looks.
+        lost.iter().for_each(|bell| bell.declare_lost());
+        drop(session);
+        interrupts(&target, true);
+        let mut losses = [told.recv().unwrap(), told.recv().unwrap()];
+        losses.sort_unstable();
+        assert_eq!(losses, [1, 2]);
+        let error = target.nopoll_wait(counter, 1).unwrap_err();
+        assert!(
+            matches!(&error, LapiError::CompletionPanicked { message } if message == "a hook"),
+            "{error}"
+        );
+        assert!(target.session().unwrap().try_amsend(0, 1, 0, SendRegion::EMPTY));
+        assert_eq!(told.recv(), Ok(0), "the thread goes on");
+        assert_eq!(target.session().unwrap().qenv(Query::InterruptSet).unwrap(), 1);
+        target.term().unwrap();
+    });
+}
+
+/// The thread of a task that was declared lost ends, and every wait that would rely on it fails.
+#[test]
+fn a_task_that_is_lost_itself_leaves_interrupt_mode() {
+    watch(|| {
+        let mut adapters = Kind::Threads.adapters(2);
+        let lost = adapters[1].doorbell();
+        let (teller, _told) = mpsc::channel();
+        let target: Task = Arc::new(Context::init(adapters.remove(1), teller, Options::default()));
+        let counter = target.session().unwrap().counter();
+        interrupts(&target, true);
+        lost.declare_lost();
+        for _ in 0..3 {
+            let error = target.nopoll_wait(counter, 1).unwrap_err();
+            assert!(
+                matches!(error, LapiError::Adapter(AdapterError::PeerLost { task: 1 })),
+                "{error}"
+            );
+        }
+        eventually("the thread has ended", || Arc::strong_count(&target) == 1);
+        assert_eq!(target.session().unwrap().qenv(Query::InterruptSet).unwrap(), 0);
     });
 }
 

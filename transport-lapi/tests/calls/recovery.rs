@@ -1,6 +1,7 @@
 //! LAPI_Purge_totask, LAPI_Resume_totask and LAPI_Setcntr_wstatus. The tasks are two contexts that one thread uses, so the
 //! order of events is fixed.
 
+use mpj_harness::watch;
 use transport_lapi::adapter::{Adapter, AdapterError};
 use transport_lapi::config::WaitMode;
 use transport_lapi::wireup::Native;
@@ -233,6 +234,33 @@ fn the_loss_of_a_purged_task_harms_no_wait() {
         let mut session = task.session().unwrap();
         assert!(is_refused(session.amsend(Amsend::new(1, 1, &[], SendRegion::EMPTY))));
     }
+}
+
+/// The packet by which a task resumes may lie there when the task is lost; so it is taken back, and then reported.
+#[test]
+fn the_loss_of_a_purged_task_is_noticed_once_it_is_taken_back() {
+    watch(|| {
+        let mut adapters = Kind::Threads.adapters(2);
+        let bell = adapters[1].doorbell();
+        let peer = Context::init(adapters.remove(1), Log::default(), Options::default());
+        let task = Context::init(adapters.remove(0), Log::default(), Options::default());
+        let counter = task.session().unwrap().counter();
+        purge(&peer, 0);
+        resume(&peer, 0);
+        purge(&task, 1);
+        bell.declare_lost();
+        let mut session = task.session().unwrap();
+        while session.notice_losses().unwrap() || session.progress().unwrap() > 0 {}
+        drop(session);
+        assert!(is_purged(&task, 1));
+        resume(&task, 1);
+        assert!(!is_purged(&task, 1), "both have resumed");
+        let is_reported =
+            |error| matches!(error, LapiError::Adapter(AdapterError::PeerLost { task: 1 }));
+        assert!(is_reported(task.waitcntr(counter, 1).unwrap_err()));
+        assert!(is_reported(task.gfence().unwrap_err()));
+        assert!(is_reported(send(&task, 1, 8).unwrap_err()));
+    });
 }
 
 #[test]
