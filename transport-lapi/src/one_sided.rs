@@ -114,9 +114,10 @@ pub struct Getv<'a, S> {
 const WORDS_AHEAD: usize = 1024;
 
 impl<A: Adapter, S> Session<A, S> {
-    /// Stores data in memory that the target has registered for writing (LAPI_Put). Never blocks. The data is not
-    /// copied; it must stay unchanged until the call returns [`Sent::Now`], or the counter or handler reports that it
-    /// may change. A put of no bytes only increments the counters.
+    /// Stores data in memory that the target has registered for writing or allocated in its shared area (LAPI_Put).
+    /// Never blocks. In a shared area the data is stored when the call returns. Otherwise it is not copied; it must
+    /// stay unchanged until the call returns [`Sent::Now`], or the counter or handler reports that it may change. A put
+    /// of no bytes only increments the counters.
     ///
     /// ```
     /// # use transport_lapi::{Context, Put, RecvRegion, SendRegion, adapters};
@@ -199,7 +200,7 @@ impl<A: Adapter, S> Session<A, S> {
     }
 
     /// Stores blocks of the target's registered memory to blocks of the origin's (LAPI_Getv). Never blocks. The target
-    /// packs the blocks, so it must make progress.
+    /// packs the blocks, so it must make progress, unless the memory is in its shared area.
     ///
     /// # Errors
     /// Those of [`Session::putv`]. If the target has not registered the memory, the get ends with an error.
@@ -252,9 +253,10 @@ impl<A: Adapter, S> Session<A, S> {
         Ok(None)
     }
 
-    /// Starts a read-modify-write of a variable in memory that the target has registered for writing (LAPI_Rmw,
-    /// LAPI_Rmw64). Never blocks. It is atomic with respect to other read-modify-writes of that variable, not to puts
-    /// or to ordinary stores of the target.
+    /// Starts a read-modify-write of a variable in memory that the target has registered for writing or allocated in
+    /// its shared area (LAPI_Rmw, LAPI_Rmw64). Never blocks. In a shared area it is done when the call returns. It is
+    /// atomic with respect to other read-modify-writes of that variable, not to puts or to ordinary stores of the
+    /// target.
     ///
     /// # Errors
     /// [`LapiError::Tgt`], [`LapiError::TgtVarNull`], [`LapiError::DataLen`] if the variable is not inside the region,
