@@ -109,6 +109,12 @@ impl<S> Gets<S> {
 }
 
 impl<S> Get<S> {
+    fn new(target: TaskId, remote: RemoteRegion, into: Sink, way: Way, next: Next<S>) -> Self {
+        let (len, offset, stored, reading) = (into.len(), 0, 0, 0);
+        let (buffer, tgt_cntr) = (Vec::new(), None);
+        Self { target, remote, offset, len, into, stored, reading, buffer, way, next, tgt_cntr }
+    }
+
     /// Starts to read the next slice. `Full` means that the adapter has no room for it now.
     fn read(&mut self, ticket: u32, adapter: &mut dyn OneSided) -> Result<Transfer, AdapterError> {
         let (offset, len) = (self.offset + self.stored as u64, SLICE.min(self.len - self.stored));
@@ -182,20 +188,8 @@ impl<S> Outbox<S> {
         }
         let is_direct = len == 0 || (self.reads && remote.is_readable());
         let way = if is_direct { Way::Direct } else { Way::Messages };
-        let (stored, reading, buffer) = (0, 0, Vec::new());
-        let ticket = self.gets.own.insert(Get {
-            target,
-            remote,
-            offset,
-            len,
-            into,
-            stored,
-            reading,
-            buffer,
-            way,
-            next,
-            tgt_cntr,
-        });
+        let get = Get::new(target, remote, into, way, next);
+        let ticket = self.gets.own.insert(Get { offset, tgt_cntr, ..get });
         if is_direct {
             self.gets.turns.push_back(ticket);
         } else {
@@ -232,21 +226,8 @@ impl<S> Outbox<S> {
         tgt_cntr: Option<CounterId>,
     ) -> Result<u32, LapiError> {
         self.check_get(target, &into, &next)?;
-        let (len, way, buffer) = (into.len(), Way::Messages, Vec::new());
-        let (offset, stored, reading) = (0, 0, 0);
-        Ok(self.gets.own.insert(Get {
-            target,
-            remote,
-            offset,
-            len,
-            into,
-            stored,
-            reading,
-            buffer,
-            way,
-            next,
-            tgt_cntr,
-        }))
+        let get = Get::new(target, remote, into, Way::Messages, next);
+        Ok(self.gets.own.insert(Get { tgt_cntr, ..get }))
     }
 
     /// Forgets a get whose request was not sent; nothing follows.

@@ -153,16 +153,8 @@ impl<A: Adapter, S> Session<A, S> {
             return self.put_shared(target, [(place, len)], &from, on_origin, counters);
         }
         let header = Request::Put { key: remote.key, offset }.encode();
-        let uhdr = header.bytes();
-        self.send(Amsend {
-            target,
-            handler: OWN,
-            uhdr,
-            udata: from,
-            on_origin,
-            tgt_cntr,
-            cmpl_cntr,
-        })
+        let call = Amsend::new(target, OWN, header.bytes(), from);
+        self.send(Amsend { on_origin, tgt_cntr, cmpl_cntr, ..call })
     }
 
     /// Stores blocks of the origin's memory to blocks of memory that the target has registered for writing (LAPI_Putv).
@@ -187,16 +179,8 @@ impl<A: Adapter, S> Session<A, S> {
         self.engine.outbox.check_lost(target)?;
         let vector = self.send_vector(target, tgt_vec)?;
         let header = Request::Putv { key: remote.key, vector }.encode();
-        let uhdr = header.bytes();
-        self.send(Amsend {
-            target,
-            handler: OWN,
-            uhdr,
-            udata: from,
-            on_origin,
-            tgt_cntr,
-            cmpl_cntr,
-        })
+        let call = Amsend::new(target, OWN, header.bytes(), from);
+        self.send(Amsend { on_origin, tgt_cntr, cmpl_cntr, ..call })
     }
 
     /// Stores blocks of the target's registered memory to blocks of the origin's (LAPI_Getv). Never blocks. The target
