@@ -473,7 +473,7 @@ pub trait SharedArea: Send + Sync {
     fn store(&self, task: TaskId, offset: u64, body: Piece<'_>) -> bool;
 
     /// Like [`SharedArea::store`], for bytes.
-    fn fill(&self, task: TaskId, offset: u64, from: ForeignBytes<'_>) -> bool;
+    fn fill(&self, task: TaskId, offset: u64, from: &[u8]) -> bool;
 
     /// Fills `into` from the area of `task`, beginning at `offset`. Returns whether there are so many bytes.
     fn load(&self, task: TaskId, offset: u64, into: RecvPart<'_>) -> bool;

@@ -50,7 +50,7 @@ impl<'a, S> Amsend<'a, S> {
         }
     }
 
-    /// LAPI's parameter checks, in its order.
+    /// LAPI's parameter checks, except that of the handler, which callers of the transport's own messages do not need.
     #[inline]
     pub(crate) fn check(&self, num_tasks: usize) -> Result<(), LapiError> {
         if self.udata.len() > isize::MAX as usize {
@@ -288,11 +288,7 @@ impl<S> Outbox<S> {
         }
         match self.departures.remove(number).map(|departure| departure.of) {
             Some(Departing::Closed(next)) => self.follow(next),
-            Some(Departing::Region(key)) => {
-                if let Some(next) = self.regions.end_use(key) {
-                    self.follow(next);
-                }
-            }
+            Some(Departing::Region(key)) => self.end_use(key),
             Some(Departing::Open) | None => {}
         }
     }

@@ -308,16 +308,8 @@ impl<S> Engine<S> {
     /// Gives up the message of `origin` that is being reassembled, if there is one, and returns its number.
     fn break_off(&mut self, origin: TaskId) -> Option<u32> {
         let Reassembly { msg, held, .. } = self.open[origin as usize].take()?;
-        self.release(held);
+        held.into_iter().for_each(|key| self.outbox.end_use(key));
         Some(msg)
-    }
-
-    /// Ends the use of registered memory by a message.
-    #[inline]
-    fn release(&mut self, held: Option<u64>) {
-        if let Some(next) = held.and_then(|key| self.outbox.regions.end_use(key)) {
-            self.outbox.follow(next);
-        }
     }
 
     fn body(
@@ -347,7 +339,7 @@ impl<S> Engine<S> {
         }
         match slot.take() {
             Some(Reassembly { next, counters, held, .. }) => {
-                self.release(held);
+                held.into_iter().for_each(|key| self.outbox.end_use(key));
                 self.complete(state, next, Due { origin, counters })
             }
             None => Ok(()),

@@ -223,13 +223,12 @@ impl<A: Adapter, S> Session<A, S> {
         target: TaskId,
         vector: &Vector,
     ) -> Result<Option<Vector>, LapiError> {
-        let words = vector.words();
-        if Request::takes(words.len()) {
+        if Request::takes(vector.words_len()) {
             return Ok(Some(vector.clone()));
         }
         // Each part is one packet.
         let at_once = WORDS_AHEAD.min(self.engine.outbox.pieces.whole() / 8).max(1);
-        for (nth, part) in words.chunks(at_once).enumerate() {
+        for (nth, part) in vector.words().chunks(at_once).enumerate() {
             let header = Request::Vector { is_first: nth == 0 }.encode();
             let bytes: Vec<u8> = part.iter().flat_map(|word| word.to_le_bytes()).collect();
             let _ = self.send(Amsend::new(target, OWN, header.bytes(), bytes))?;
@@ -251,14 +250,10 @@ impl<A: Adapter, S> Session<A, S> {
         let target = call.target;
         let request = match self.engine.outbox.begin_rmw(call)? {
             Started::Requested(request) => request,
+            Started::Done(Next::Nothing) => return Ok(()),
             Started::Done(next) => {
-                match next {
-                    Next::Nothing | Next::Counter(_) => {
-                        self.engine.outbox.follow_from(target, next);
-                        self.wake();
-                    }
-                    next => self.end_call(next),
-                }
+                self.engine.outbox.follow_from(target, next);
+                self.end_call(Next::Nothing);
                 return Ok(());
             }
         };

@@ -268,8 +268,8 @@ impl<S> Outbox<S> {
         self.conceal(adapter);
     }
 
-    /// Appends an operation to the lane of its target, unless the target is lost or purged. Returns the operation's number in the
-    /// lane, which is unique until an operation before it is taken back.
+    /// Appends an operation to the lane of its target, unless the target is lost or purged. Returns the operation's
+    /// number in the lane, which is unique until an operation before it is taken back.
     pub(crate) fn push(&mut self, target: TaskId, operation: Outgoing) -> u64 {
         let lane = &mut self.lanes[target as usize];
         let number = lane.gone + lane.queue.len() as u64;
@@ -282,6 +282,15 @@ impl<S> Outbox<S> {
             self.end_outgoing(operation);
         }
         number
+    }
+
+    /// Ends an operation's use of registered memory, and performs what follows if it was the last one of an ended
+    /// registration.
+    #[inline]
+    pub(crate) fn end_use(&mut self, key: u64) {
+        if let Some(next) = self.regions.end_use(key) {
+            self.follow(next);
+        }
     }
 
     /// Ends an operation of which nothing more is sent.

@@ -268,9 +268,9 @@ impl<A: Adapter, S> Session<A, S> {
         Ok(self.engine.outbox.register_writable(&mut self.adapter, memory))
     }
 
-    /// Ends a registration made by [`Session::register`] or [`Session::register_writable`]. When `next` is performed, no operation of this
-    /// job's protocols uses the region any more. A task that ignores the protocols could still read memory of a task on
-    /// the same host. For a region that is not registered `next` is never performed.
+    /// Ends a registration made by [`Session::register`] or [`Session::register_writable`]. When `next` is performed,
+    /// no operation of this job's protocols uses the region any more. A task that ignores the protocols could still
+    /// read memory of a task on the same host. For a region that is not registered `next` is never performed.
     pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) {
         let due = self.engine.outbox.deregister(region, next);
         self.end_call(due.unwrap_or(Next::Nothing));

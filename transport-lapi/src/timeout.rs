@@ -1,9 +1,9 @@
 //! TIMEOUT of LAPI_Senv: reports messages that wait in a lane because their target takes nothing.
 //!
 //! Called by the session at the end of rounds of progress with unfinished work, of which one in [`ROUNDS`] reads the
-//! clock, and by threads that sleep, each time they have woken. At the end of a round the lane has sent what it could, so
-//! a program that made no progress for a long time itself is not told that its target has made none. What moves is the number of operations that the lane has sent, or the
-//! part of the first one that has gone.
+//! clock, and by threads that sleep, each time they have woken. At the end of a round the lane has sent what it could,
+//! so a program that made no progress for a long time itself is not told that its target has made none. What moves is
+//! the number of operations that the lane has sent, or the part of the first one that has gone.
 
 use std::time::{Duration, Instant};
 

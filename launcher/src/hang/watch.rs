@@ -40,7 +40,8 @@
 //!   context in which nobody waits wakes nobody: no thread is left that could go there.
 //! - WD4: wildcards need no rule: a receive from any rank is completed by another rank's call as well. Requests that
 //!   nobody waits for complete only when their rank makes progress, and only its threads do that. The transport's
-//!   notification thread, if a program has one, is such a thread, and publishes its sleeps like any other. The kernel copies from memory to memory in a thread that is not asleep.
+//!   notification thread, if a program has one, is such a thread, and publishes its sleeps like any other. The kernel
+//!   copies from memory to memory in a thread that is not asleep.
 //! - WD5: a stopped rank (SIGSTOP) is judged by what its threads did when it was stopped. A signal of the program
 //!   interrupts no published sleep, and its handler cannot call the library.
 //! - WD6: a rank that has ended can complete nothing, but what it did before may. So a rank is left out only if its

@@ -85,10 +85,10 @@ impl SharedArea for Areas {
         true
     }
 
-    fn fill(&self, task: TaskId, offset: u64, from: ForeignBytes<'_>) -> bool {
+    fn fill(&self, task: TaskId, offset: u64, from: &[u8]) -> bool {
         let Some(place) = self.place(task, offset, from.len()) else { return false };
         // SAFETY: as in `store`.
-        unsafe { store_atomically(&from.to_vec(), place) };
+        unsafe { store_atomically(from, place) };
         true
     }
 
@@ -97,8 +97,7 @@ impl SharedArea for Areas {
         let Some(place) = self.place(task, offset, len) else { return false };
         if task == self.own {
             // SAFETY: the bytes lie in the mapping, which `self` holds; AR1.
-            let bytes = unsafe { load_atomically(place, len) };
-            into.store(ForeignBytes::from_slice(&bytes));
+            unsafe { load_atomically(place, into) };
         } else {
             // SAFETY: G3: the bytes lie in the mapping, which `self` holds.
             into.store(unsafe { ForeignBytes::new(place, len) });
@@ -145,23 +144,22 @@ unsafe fn store_atomically(from: &[u8], place: *mut u8) {
     }
 }
 
-/// Loads bytes like [`store_atomically`].
+/// Fills `into` by loads like the stores of [`store_atomically`].
 ///
 /// # Safety
 /// As there.
-unsafe fn load_atomically(place: *mut u8, len: usize) -> Vec<u8> {
-    let (head, tail) = words(place, len);
-    let mut bytes = vec![0; len];
+unsafe fn load_atomically(place: *mut u8, mut into: RecvPart<'_>) {
+    const WORD: usize = size_of::<u64>();
+    let (head, tail) = words(place, into.len());
     // SAFETY: the caller's promise; words are aligned.
     unsafe {
-        for at in (0..head).chain(tail..len) {
-            bytes[at] = AtomicU8::from_ptr(place.add(at)).load(Ordering::Relaxed);
+        for at in (0..head).chain(tail..into.len()) {
+            let byte = AtomicU8::from_ptr(place.add(at)).load(Ordering::Relaxed);
+            into.part(at, 1).store(ForeignBytes::from_slice(&[byte]));
         }
-        for (nth, word) in bytes[head..tail].chunks_exact_mut(size_of::<u64>()).enumerate() {
-            let at = place.add(head + nth * size_of::<u64>());
-            let loaded = AtomicU64::from_ptr(at.cast()).load(Ordering::Relaxed);
-            word.copy_from_slice(&loaded.to_ne_bytes());
+        for at in (head..tail).step_by(WORD) {
+            let word = AtomicU64::from_ptr(place.add(at).cast()).load(Ordering::Relaxed);
+            into.part(at, WORD).store(ForeignBytes::from_slice(&word.to_ne_bytes()));
         }
     }
-    bytes
 }

@@ -303,46 +303,18 @@ pub(crate) fn two_of_many<A: Adapter>(mut job: Vec<A>) -> Vec<A> {
     job
 }
 
-/// Instantiates the contract for the jobs that `$job`, a function of the number of tasks, makes.
+/// Instantiates the contract for the jobs that `$job`, a function of the number of tasks, makes. The arm `@always` has
+/// the cases of all adapters.
 macro_rules! adapter_contract {
     ($job:path, while sender polls) => {
         mod contract {
             use crate::adapters::contract as cases;
-            use crate::adapters::contract::Carried::WhileSenderPolls;
 
-            #[test]
-            fn frames_arrive_whole_once_and_in_order() {
-                cases::frames_arrive_whole_once_and_in_order($job(3));
-            }
-
-            #[test]
-            fn a_task_alone_sends_to_itself() {
-                cases::frames_arrive_whole_once_and_in_order($job(1));
-            }
-
-            #[test]
-            fn full_takes_nothing() {
-                cases::full_takes_nothing($job(2), WhileSenderPolls);
-            }
-
-            #[test]
-            fn sleepers_are_woken_by_frames() {
-                cases::sleepers_are_woken_by_frames($job(2), WhileSenderPolls);
-            }
+            cases::adapter_contract!(@always $job, cases::Carried::WhileSenderPolls);
 
             #[test]
             fn senders_are_woken_by_room() {
                 cases::polling_senders_are_woken_by_room($job(2));
-            }
-
-            #[test]
-            fn the_own_bell_wakes_and_the_timeout_ends() {
-                cases::the_own_bell_wakes_and_the_timeout_ends($job(1));
-            }
-
-            #[test]
-            fn a_lost_task_wakes_everybody() {
-                cases::a_lost_task_wakes_everybody($job(3));
             }
         }
     };
@@ -351,29 +323,11 @@ macro_rules! adapter_contract {
             use crate::adapters::contract as cases;
             use crate::adapters::contract::Carried::AtOnce;
 
-            #[test]
-            fn frames_arrive_whole_once_and_in_order() {
-                cases::frames_arrive_whole_once_and_in_order($job(3));
-            }
-
-            #[test]
-            fn a_task_alone_sends_to_itself() {
-                cases::frames_arrive_whole_once_and_in_order($job(1));
-            }
-
-            #[test]
-            fn full_takes_nothing() {
-                cases::full_takes_nothing($job(2), AtOnce);
-            }
+            cases::adapter_contract!(@always $job, AtOnce);
 
             #[test]
             fn taken_frames_outlive_their_sender() {
                 cases::taken_frames_outlive_their_sender($job(2));
-            }
-
-            #[test]
-            fn sleepers_are_woken_by_frames() {
-                cases::sleepers_are_woken_by_frames($job(2), AtOnce);
             }
 
             #[test]
@@ -396,16 +350,37 @@ macro_rules! adapter_contract {
                 use crate::adapters::arrivals::MOST_POLLED;
                 cases::frames_arrive_whole_once_and_in_order($job(MOST_POLLED + 2));
             }
+        }
+    };
+    (@always $job:path, $carried:expr) => {
+        #[test]
+        fn frames_arrive_whole_once_and_in_order() {
+            cases::frames_arrive_whole_once_and_in_order($job(3));
+        }
 
-            #[test]
-            fn the_own_bell_wakes_and_the_timeout_ends() {
-                cases::the_own_bell_wakes_and_the_timeout_ends($job(1));
-            }
+        #[test]
+        fn a_task_alone_sends_to_itself() {
+            cases::frames_arrive_whole_once_and_in_order($job(1));
+        }
 
-            #[test]
-            fn a_lost_task_wakes_everybody() {
-                cases::a_lost_task_wakes_everybody($job(3));
-            }
+        #[test]
+        fn full_takes_nothing() {
+            cases::full_takes_nothing($job(2), $carried);
+        }
+
+        #[test]
+        fn sleepers_are_woken_by_frames() {
+            cases::sleepers_are_woken_by_frames($job(2), $carried);
+        }
+
+        #[test]
+        fn the_own_bell_wakes_and_the_timeout_ends() {
+            cases::the_own_bell_wakes_and_the_timeout_ends($job(1));
+        }
+
+        #[test]
+        fn a_lost_task_wakes_everybody() {
+            cases::a_lost_task_wakes_everybody($job(3));
         }
     };
 }

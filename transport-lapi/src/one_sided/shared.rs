@@ -146,7 +146,7 @@ impl SharedMemory {
     /// [`LapiError::DataLen`] if the memory has not so many; [`LapiError::Forked`].
     pub fn write(&self, offset: usize, from: &[u8]) -> Result<(), LapiError> {
         let place = self.place(offset, from.len())?;
-        self.area.fill(self.task, place, ForeignBytes::from_slice(from));
+        self.area.fill(self.task, place, from);
         Ok(())
     }
 
