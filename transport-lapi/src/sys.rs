@@ -1,4 +1,4 @@
-//! System calls that rustix does not offer, prefetches, sizes of caches, and the number of threads.
+//! System calls that rustix does not offer, hints on cache lines, sizes of caches, and the number of threads.
 //!
 //! Used by [`crate::adapters`], by [`crate::region`] and [`crate::copy`] on their behalf, and by [`crate::nopoll`].
 //!
@@ -67,12 +67,12 @@ pub(crate) fn second_level_cache() -> Option<usize> {
     text.trim_end().strip_suffix('K')?.parse::<usize>().ok()?.checked_mul(1 << 10)
 }
 
-pub(crate) use processor::{prefetch, prefetch_to_write};
+pub(crate) use processor::{can_push_out, prefetch, prefetch_to_write, push_out};
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 mod processor {
     use std::arch::asm;
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    use std::arch::x86_64::{__cpuid, __cpuid_count, _MM_HINT_T0, _mm_prefetch};
 
     /// Hints the processor to fetch the cache line at `at`, which need not even be mapped.
     #[inline(always)]
@@ -86,6 +86,23 @@ mod processor {
     pub(crate) fn prefetch_to_write<T>(at: *const T) {
         // SAFETY: as above; processors that do not know the instruction do nothing.
         unsafe { asm!("prefetchw [{0}]", in(reg) at, options(nostack, preserves_flags, readonly)) };
+    }
+
+    /// Hints the processor to move the cache line at `at`, which it has written, to a cache that all processors share:
+    /// another one reads it from there sooner than from this one's own caches.
+    #[inline(always)]
+    pub(crate) fn push_out<T>(at: *const T) {
+        // SAFETY: as above.
+        unsafe { asm!("cldemote [{0}]", in(reg) at, options(nostack, preserves_flags, readonly)) };
+    }
+
+    /// Whether the processor follows that hint.
+    #[allow(unused_unsafe, reason = "newer versions of the library declare these functions safe")]
+    pub(crate) fn can_push_out() -> bool {
+        const FEATURES: u32 = 7;
+        const CLDEMOTE: u32 = 1 << 25;
+        // SAFETY: every processor of this architecture has the instruction, and leaf 0 says which others it has.
+        unsafe { __cpuid(0).eax >= FEATURES && __cpuid_count(FEATURES, 0).ecx & CLDEMOTE != 0 }
     }
 }
 
@@ -106,12 +123,25 @@ mod processor {
         // SAFETY: as above.
         unsafe { asm!("prfm pstl1keep, [{at}]", at = in(reg) at, options(nostack, readonly)) };
     }
+
+    /// There is no such hint here.
+    pub(crate) fn push_out<T>(_: *const T) {}
+
+    pub(crate) fn can_push_out() -> bool {
+        false
+    }
 }
 
-/// On other processors, in models and under Miri: no prefetches.
+/// On other processors, in models and under Miri: no hints.
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom))))]
 mod processor {
     pub(crate) fn prefetch<T>(_: *const T) {}
 
     pub(crate) fn prefetch_to_write<T>(_: *const T) {}
+
+    pub(crate) fn push_out<T>(_: *const T) {}
+
+    pub(crate) fn can_push_out() -> bool {
+        false
+    }
 }

@@ -37,9 +37,6 @@ const fn quarter(lines: &[BulkLine]) -> usize {
     lines.len() * LINE / 4
 }
 
-/// How much of the next body's place is prefetched: what a processor can have under way at once, roughly.
-const AHEAD: usize = 4 << 10;
-
 /// Bytes that a body of `len` bytes occupies.
 const fn footprint(len: usize) -> u32 {
     len.next_multiple_of(LINE) as u32
@@ -111,13 +108,23 @@ impl<'m> BulkProducer<'m> {
         Ok(Some(start))
     }
 
-    /// Prefetches the lines that the next body begins with. They are in the consumer's cache since the previous lap;
-    /// requested now, they are here when the next frame is written. Before the end of the area this may prefetch
-    /// something else, which does no harm.
+    /// Pushes the lines of the body of `len` bytes at `start` out, for the consumer.
     #[inline(never)]
-    pub(crate) fn expect_another(&self) {
+    pub(crate) fn push_out(&self, start: u32, len: usize) {
+        lend(self.lines, start, |body| {
+            for at in (0..len).step_by(LINE) {
+                sys::push_out(body.wrapping_add(at));
+            }
+        });
+    }
+
+    /// Prefetches the lines of the first `len` bytes of the next body's place. They are in the consumer's cache since
+    /// the previous lap; requested now, they are here when the next frame is written. Before the end of the area this
+    /// may prefetch something else, which does no harm.
+    #[inline(never)]
+    pub(crate) fn expect_another(&self, len: usize) {
         lend(self.lines, self.position, |to| {
-            for start in (0..AHEAD).step_by(LINE) {
+            for start in (0..len).step_by(LINE) {
                 sys::prefetch_to_write(to.wrapping_add(start));
             }
         });

@@ -17,7 +17,7 @@ use std::time::Duration;
 use crate::adapter::{AdapterError, Doorbell, Events, Post, Standing, TaskId, WaitBoard};
 use crate::adapters::arrivals::{MOST_POLLED, Visits};
 use crate::adapters::doorbell::{Bell, Fences, has_woken};
-use crate::adapters::ring::{Consumer, Producer, RingDamage};
+use crate::adapters::ring::{Consumer, Passing, Producer, RingDamage};
 use crate::adapters::segment::Segment;
 use crate::adapters::slate::{Entry, Slate};
 use crate::body::Piece;
@@ -44,6 +44,7 @@ pub(crate) struct Port {
     targets: Vec<ToTarget>,
     /// By origin.
     origins: Vec<FromOrigin>,
+    passing: Passing,
     /// How many rings are polled in turn: all, or none if marks tell which to poll.
     in_turn: usize,
     /// The origin that the next poll begins with, so that none starves.
@@ -58,11 +59,12 @@ impl Port {
         // SAFETY: P1: the views are stored beside the `Arc` that keeps the segment, and dropping
         // them touches no segment memory, so the order of the fields does not matter.
         let lasting: &'static Segment = unsafe { &*Arc::as_ptr(&segment) };
+        let passing = Passing::here();
         let me = task as usize;
         let tasks = segment.layout().tasks();
         let peers = 0..tasks;
         let targets = peers.clone().map(|target| ToTarget {
-            producer: Producer::new(lasting.ring(me, target)),
+            producer: Producer::new(lasting.ring(me, target), passing),
             bell: &lasting.task(target).bell.0,
         });
         let slate = lasting.slate(me);
@@ -73,6 +75,7 @@ impl Port {
             fences,
             targets: targets.collect(),
             origins: origins.collect(),
+            passing,
             in_turn: if tasks <= MOST_POLLED { tasks } else { 0 },
             first: 0,
             visits: Box::new(Visits::new(&lasting.task(me).bell.0.arrivals, tasks)),
@@ -212,7 +215,9 @@ impl Port {
     /// See [`crate::adapter::Adapter::fetch_awaited`].
     #[inline]
     pub(crate) fn fetch_awaited(&self) {
-        self.origins[..self.in_turn].iter().for_each(|origin| origin.ring.fetch_awaited());
+        if self.passing == Passing::Fetched {
+            self.origins[..self.in_turn].iter().for_each(|origin| origin.ring.fetch_awaited());
+        }
     }
 
     /// See [`crate::adapter::Adapter::stores_past_caches`].

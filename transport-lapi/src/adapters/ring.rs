@@ -46,14 +46,46 @@ const INLINE: u16 = 0;
 /// Kind of a frame whose body is in the bulk area.
 const BULK: u16 = 1;
 
-/// After so many frames in a row, without one from the consumer in between, the producer assumes a stream and
-/// prefetches the next cell. A dialogue in which each side answers and then asks has fewer in a row. In a dialogue the
-/// consumer polls the next lines already, and both ends would compete for them.
-const STREAM: u32 = 3;
+/// How the lines of a frame get from the producer's processor to the consumer's. Both ends of a ring use the same way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Passing {
+    /// The consumer fetches them: while it waits, it prefetches the lines of the next cell. Only in a stream does the
+    /// producer prefetch the next cell for writing. To a distant processor, long bodies are stored past the caches.
+    Fetched,
+    /// The producer pushes the lines of a lone frame out to a cache that both share, and prefetches those of the next
+    /// cell for writing, which would still be in the consumer's cache. The consumer reads none of them before a frame
+    /// is there: it would take them back.
+    Pushed,
+}
 
-/// After a body of at least this length the beginning of the next one's place is prefetched. For shorter bodies that
-/// takes longer than it saves.
+impl Passing {
+    /// The way that suits this machine's processors: that for which they have the instructions.
+    pub(crate) fn here() -> Self {
+        if sys::can_push_out() { Self::Pushed } else { Self::Fetched }
+    }
+
+    /// After so many frames in a row, without one from the consumer in between, the producer assumes a stream. If the
+    /// lines are fetched, a dialogue in which each side answers and then asks must not be taken for one: both ends
+    /// would compete for the next cell.
+    const fn stream(self) -> u32 {
+        match self {
+            Self::Fetched => 3,
+            Self::Pushed => 1,
+        }
+    }
+}
+
+/// If the lines are fetched, after a body of at least this length the beginning of the next one's place is prefetched.
+/// For shorter bodies that takes longer than it saves.
 const EXPECTED: usize = 2 << 10;
+/// How much is prefetched: roughly what a processor can have under way at once.
+const EXPECTED_AHEAD: usize = 4 << 10;
+
+/// If the lines are pushed, the longest lone body whose lines are pushed out. The reader of a longer one is already
+/// copying its beginning.
+const PUSHED: usize = 8 << 10;
+/// And how much of the next body's place is prefetched, at most.
+const PUSHED_AHEAD: usize = 16 << 10;
 
 /// The upper half of the stamp of a frame that has a short head and its body in the cell.
 const SHORT_INLINE: u32 = SHORT_HEAD as u32 | (INLINE as u32) << 16;
@@ -148,7 +180,10 @@ pub(crate) struct Producer<'m> {
     /// The consumer's published position when last loaded.
     freed: u32,
     bulk: BulkProducer<'m>,
-    /// Frames since the last one from the consumer, at most [`STREAM`].
+    passing: Passing,
+    /// [`Passing::stream`].
+    stream: u32,
+    /// Frames since the last one from the consumer, at most as many.
     in_a_row: u32,
     distance: Distance,
     /// The consumer's published values when last loaded.
@@ -156,13 +191,15 @@ pub(crate) struct Producer<'m> {
 }
 
 impl<'m> Producer<'m> {
-    pub(crate) fn new(ring: Ring<'m>) -> Self {
+    pub(crate) fn new(ring: Ring<'m>, passing: Passing) -> Self {
         let bulk = BulkProducer::new(ring.bulk);
         Self {
             ring,
             position: 0,
             freed: 0,
             bulk,
+            passing,
+            stream: passing.stream(),
             in_a_row: 0,
             distance: Distance::default(),
             seen: (0, 0),
@@ -218,10 +255,20 @@ impl<'m> Producer<'m> {
         let Some(start) = stored else {
             return Ok(Post::Full);
         };
+        let is_lone = self.in_a_row == 0;
         let nothing = ForeignBytes::from_slice(&[]);
         self.publish(head, nothing, BULK, len as u64 | u64::from(start) << 32);
-        if len >= EXPECTED && !past_caches {
-            self.bulk.expect_another();
+        match self.passing {
+            Passing::Fetched if len >= EXPECTED && !past_caches => {
+                self.bulk.expect_another(EXPECTED_AHEAD);
+            }
+            Passing::Fetched => {}
+            Passing::Pushed => {
+                if is_lone && len <= PUSHED {
+                    self.bulk.push_out(start, len);
+                }
+                self.bulk.expect_another(len.min(PUSHED_AHEAD));
+            }
         }
         Ok(Post::Taken)
     }
@@ -244,10 +291,15 @@ impl<'m> Producer<'m> {
         cell.extent.store(extent, Ordering::Relaxed);
         let stamp = u64::from(position) | (head.len() as u64) << 32 | u64::from(kind) << 48;
         cell.stamp.store(stamp, Ordering::Release); // SYNC: frame
-        if self.in_a_row == STREAM {
-            expect_another(cell, STAMPS + head.len() + inline.len());
-        } else {
-            self.in_a_row += 1;
+        let len = STAMPS + head.len() + inline.len();
+        if self.in_a_row == self.stream {
+            expect_another(cell, len);
+            return;
+        }
+        self.in_a_row += 1;
+        if self.passing == Passing::Pushed {
+            cell.push_out(len);
+            expect_another(cell, len);
         }
     }
 
@@ -257,19 +309,19 @@ impl<'m> Producer<'m> {
         self.in_a_row = 0;
     }
 
-    /// Whether long bodies are stored past the caches because the consumer's processor is distant. If the consumer has
-    /// written its line since this end last loaded it, a load is timed now and then. The loaded values are not used, so
+    /// Whether long bodies are stored past the caches because the consumer's processor is distant, and fetches them. If
+    /// the consumer has written its line since this end last loaded it, a load is timed now and then. The loaded values are not used, so
     /// a wrong claim does no harm.
     #[inline(always)]
     pub(crate) fn stores_past_caches(&mut self) -> bool {
-        let Self { ring, distance, seen, .. } = self;
+        let Self { ring, passing, distance, seen, .. } = self;
         let look = || {
             let start = Instant::now();
             let now = ring.indices.both();
             let took = start.elapsed();
             (std::mem::replace(seen, now) != now).then_some(took)
         };
-        PASSES_CACHES && distance.ask(look)
+        PASSES_CACHES && *passing == Passing::Fetched && distance.ask(look)
     }
 
     /// The position that is filled next.
@@ -484,6 +536,15 @@ impl Cell {
             };
             events.short(origin, head, body);
         });
+    }
+
+    /// Pushes the lines of the first `len` bytes out.
+    #[inline(never)]
+    fn push_out(&self, len: usize) {
+        let cell: *const Self = self;
+        for start in (0..len).step_by(LINE) {
+            sys::push_out(cell.wrapping_byte_add(start));
+        }
     }
 
     /// Prefetches the lines of the first `len` bytes, except the first line.

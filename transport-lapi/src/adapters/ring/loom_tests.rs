@@ -14,7 +14,7 @@ fn model(cells: usize, lines: usize, frames: u8, head_len: usize, body_len: usiz
         let origin = thread::spawn({
             let memory = Arc::clone(&memory);
             move || {
-                let mut producer = Producer::new(memory.ring());
+                let mut producer = Producer::new(memory.ring(), Passing::Fetched);
                 for i in 0..frames {
                     let (head, body) = (vec![i; head_len], vec![!i; body_len]);
                     while producer.offer(&head, Piece::of(&body)) != Ok(Post::Taken) {

@@ -26,8 +26,12 @@ fn take(consumer: &mut Consumer<'_>) -> Result<Option<Seen>, RingDamage> {
 
 /// Both ends, as they are after `start` cells and `start` lines have been used.
 fn ends(memory: &Memory, start: u32) -> (Producer<'_>, Consumer<'_>) {
+    ends_of(memory, start, Passing::Fetched)
+}
+
+fn ends_of(memory: &Memory, start: u32, passing: Passing) -> (Producer<'_>, Consumer<'_>) {
     let ring = memory.ring();
-    let (mut producer, mut consumer) = (Producer::new(ring), Consumer::new(ring));
+    let (mut producer, mut consumer) = (Producer::new(ring, passing), Consumer::new(ring));
     let bytes = start.wrapping_mul(LINE as u32);
     (producer.position, producer.freed) = (start, start);
     (consumer.position, consumer.published) = (start, start);
@@ -58,10 +62,11 @@ proptest! {
     #[test]
     fn behaves_like_a_bounded_queue(
         start in prop_oneof![Just(0), Just(0_u32.wrapping_sub(16)), Just((1 << 26) - 24)],
+        passing in prop_oneof![Just(Passing::Fetched), Just(Passing::Pushed)],
         steps in prop::collection::vec(step(), 0..200),
     ) {
         let memory = Memory::new(8, 64);
-        let (mut producer, mut consumer) = ends(&memory, start);
+        let (mut producer, mut consumer) = ends_of(&memory, start, passing);
         let mut queue: VecDeque<Seen> = VecDeque::new();
         for (seed, step) in steps.into_iter().enumerate() {
             match step {
