@@ -5,8 +5,6 @@ pub(crate) mod eager;
 pub(crate) mod rendezvous;
 pub(crate) mod withdrawal;
 
-use std::time::Instant;
-
 use transport_lapi::adapter::Adapter;
 use transport_lapi::{
     ForeignBytes, HeaderHandler, InlineHandler, LapiError, Next, Outbox, Session, ShortHandler,
@@ -15,6 +13,7 @@ use transport_lapi::{
 
 use self::eager::Eager;
 use self::rendezvous::Rendezvous;
+use crate::cost::Timed;
 use crate::early::EarlyBody;
 use crate::envelope::{self, Answer};
 use crate::error::{Error, PeerError};
@@ -30,8 +29,8 @@ pub(crate) struct Outbound {
     pub data: Source,
     /// Whether the send completes only when the matching receive has begun (MPI_Ssend).
     pub synchronous: bool,
-    /// Start time of the send, if it is timed.
-    pub since: Option<Instant>,
+    /// What is timed with it, if anything is.
+    pub timed: Option<Timed>,
 }
 
 /// A protocol between the device and the transport.

@@ -20,8 +20,7 @@ use crate::state::State;
 const SHARED_FROM: usize = 256 << 10;
 
 impl<A: Adapter> Device<A> {
-    /// Returns the protocol for a message under the present circumstances, and notes its start time in the message if
-    /// it is timed.
+    /// Returns the protocol for a message under the present circumstances, and notes in the message whether it is timed.
     pub(crate) fn protocol_of(
         &self,
         session: &mut Session<A, State>,
@@ -56,11 +55,11 @@ impl<A: Adapter> Device<A> {
         state.stop_timing(dest);
         let arrived = state.arrived();
         let Choice { protocol, timed } = match is_alone {
-            true => state.costs.choose(dest, len, arrived),
-            false => Choice { protocol: state.costs.in_a_row(dest, len), timed: false },
+            true => state.costs.choose(dest, len, arrived, Instant::now),
+            false => state.costs.in_a_row(dest, len, Instant::now),
         };
-        if timed && !message.synchronous {
-            message.since = Some(Instant::now());
+        if !message.synchronous {
+            message.timed = timed;
         }
         protocol == Protocol::Rendezvous
     }

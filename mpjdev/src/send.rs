@@ -125,7 +125,7 @@ impl<A: Adapter> Device<A> {
         let synchronous = mode == Mode::Synchronous;
         let mut session = self.session()?;
         session.state.losses.check(Some(dest), context)?;
-        let mut message = Outbound { dest, context, tag, data, synchronous, since: None };
+        let mut message = Outbound { dest, context, tag, data, synchronous, timed: None };
         let started = match self.protocol_of(&mut session, &mut message) {
             Protocol::Eager => Eager::send(&mut session, message),
             Protocol::Rendezvous => Rendezvous::send(&mut session, message),

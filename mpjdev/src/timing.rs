@@ -1,8 +1,9 @@
-//! Times long messages, one at a time, for `cost.rs`.
+//! Times long messages, or windows of them, one at a time, for `cost.rs`.
 //!
 //! The time is from the call until the receiver's answer that it has all bytes. A rendezvous has an answer anyway, for
 //! which the send waits; a timed eager message asks for one like a synchronous message does, but its send ends when its
-//! data have left. If the answer does not come, the message is given up after [`LONGEST`], or for the next one.
+//! data have left. If the answer does not come, the message is given up after [`LONGEST`], or for the next one. Of a
+//! window the message is timed that ends the timed part, from the call of the first one on.
 //!
 //! A time counts only if
 //! - TI1: the receiver was not late, which the answer says ([`envelope::Answer`]): the receive was posted when the
@@ -11,13 +12,15 @@
 //! - TI2: this rank was polling when the answer came, not computing: a wait has looked at the clock just before;
 //! - TI3: no other message came meanwhile, whose handling would be part of the time, except for parts of a longer one.
 //!
+//! Windows are timed as they are: in both directions at once, and with a receiver that takes one message after the
+//! other. So TI1 and TI3 do not hold for them.
+//!
 //! A receiver that computes although its receive is posted makes a time longer, as does anything that interrupts either
 //! end. `cost.rs` allows for that.
 
 use std::time::{Duration, Instant};
 
-use transport_lapi::config::Protocol;
-
+use crate::cost::Timed;
 use crate::envelope;
 use crate::state::State;
 use crate::stats::Stats;
@@ -26,11 +29,9 @@ use crate::stats::Stats;
 #[derive(Debug)]
 pub(crate) struct Timing {
     dest: u32,
-    len: usize,
-    protocol: Protocol,
+    timed: Timed,
     /// What the receiver answers: the request of a rendezvous, or a number of its own for an eager message.
     key: u64,
-    since: Instant,
     /// When a wait last looked at the clock.
     looked: Option<Instant>,
     /// Messages that had come before it.
@@ -44,11 +45,11 @@ const BETWEEN_LOOKS: Duration = Duration::from_nanos(500);
 const PART: u32 = 16;
 
 impl State {
-    /// Begins to time an eager message that was sent at `since`. Returns the key by which the receiver answers it.
-    pub(crate) fn time_eager(&mut self, dest: u32, len: usize, since: Instant) -> u64 {
+    /// Begins to time an eager message. Returns the key by which the receiver answers it.
+    pub(crate) fn time_eager(&mut self, dest: u32, timed: Timed) -> u64 {
         self.timed += 1;
         let key = envelope::timed(self.timed);
-        self.time(dest, len, Protocol::Eager, key, since);
+        self.time(dest, timed, key);
         key
     }
 
@@ -65,9 +66,10 @@ impl State {
         received + eager.early + rendezvous.early
     }
 
-    /// Gives up what is timed on its way to `dest`, if anything is.
+    /// Gives up a single message that is timed on its way to `dest`, if there is one.
     pub(crate) fn stop_timing(&mut self, dest: u32) {
-        if self.timing.as_ref().is_some_and(|timing| timing.dest == dest) {
+        let single = |timing: &Timing| timing.dest == dest && !timing.timed.is_window;
+        if self.timing.as_ref().is_some_and(single) {
             self.give_up_timing();
         }
     }
@@ -78,17 +80,10 @@ impl State {
         self.timing.take()
     }
 
-    /// Begins to time a message that was sent at `since` and is answered by `key`.
-    pub(crate) fn time(
-        &mut self,
-        dest: u32,
-        len: usize,
-        protocol: Protocol,
-        key: u64,
-        since: Instant,
-    ) {
+    /// Begins to time a message that is answered by `key`.
+    pub(crate) fn time(&mut self, dest: u32, timed: Timed, key: u64) {
         let arrived = self.arrived();
-        self.timing = Some(Timing { dest, len, protocol, key, since, looked: None, arrived });
+        self.timing = Some(Timing { dest, timed, key, looked: None, arrived });
         self.needs_attention = true;
     }
 
@@ -105,15 +100,18 @@ impl State {
     #[inline(never)]
     fn learn(&mut self, was_late: bool) {
         let Some(timing) = self.give_up_timing() else { return };
-        let Timing { dest, len, protocol, since, looked, arrived, .. } = timing;
-        self.costs.hear(dest);
+        let Timing { dest, timed, looked, arrived, .. } = timing;
+        let is_undisturbed = timed.is_window || (!was_late && arrived == self.arrived());
+        if !timed.is_window {
+            self.costs.hear(dest);
+        }
         let now = Instant::now();
-        let took = now.duration_since(since);
+        let took = now.duration_since(timed.since);
         let polled = looked
             .is_some_and(|looked| now.duration_since(looked) < (took / PART).max(BETWEEN_LOOKS));
-        if polled && !was_late && arrived == self.arrived() {
+        if polled && is_undisturbed {
             self.stats.timed += 1;
-            self.costs.learn(dest, len, protocol, took);
+            self.costs.learn(dest, timed, took);
         }
     }
 
@@ -131,7 +129,9 @@ impl State {
         if let Some(timing) = &mut self.timing {
             let now = Instant::now();
             timing.looked = Some(now);
-            if timing.arrived != arrived || now.duration_since(timing.since) > LONGEST {
+            let Timed { since, is_window, .. } = timing.timed;
+            let is_disturbed = timing.arrived != arrived && !is_window;
+            if is_disturbed || now.duration_since(since) > LONGEST {
                 self.give_up_timing();
             }
         }

@@ -49,8 +49,9 @@ impl Backend for Eager {
         let (dest, len) = (message.dest, message.data.len());
         if !spend(session, dest, len) {
             session.state.stats.credit_fallbacks += 1;
-            // The looks for credit would be part of its time.
-            return Rendezvous::send(session, Outbound { since: None, ..message });
+            // The looks for credit would be part of its time. In a window, they are part of what eager costs.
+            let timed = message.timed.filter(|timed| timed.is_window);
+            return Rendezvous::send(session, Outbound { timed, ..message });
         }
         let key = start(session, message)?;
         session.state.stats.eager.messages += 1;
@@ -109,7 +110,7 @@ fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> 
 
 /// Starts a send that may have to wait for room in the transport or for an answer.
 fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Result<u64, LapiError> {
-    let Outbound { dest, context, tag, data, synchronous, since } = message;
+    let Outbound { dest, context, tag, data, synchronous, timed } = message;
     let len = data.len();
     let key = session.state.requests.insert(|| {
         Operation::Send(Sending {
@@ -125,8 +126,8 @@ fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Resu
     });
     let plain = envelope::eager(context, tag).to_le_bytes();
     // Only messages of standard mode are timed.
-    let answered = match since {
-        Some(since) => Some(session.state.time_eager(dest, len, since)),
+    let answered = match timed {
+        Some(timed) => Some(session.state.time_eager(dest, timed)),
         None => synchronous.then_some(key),
     };
     let sync = answered.map(|key| envelope::eager_sync(context, tag, key));

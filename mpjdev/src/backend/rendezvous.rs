@@ -8,7 +8,6 @@
 use std::num::NonZeroU64;
 
 use transport_lapi::adapter::Adapter;
-use transport_lapi::config::Protocol;
 use transport_lapi::{
     Amsend, ForeignBytes, HeaderHandler, LapiError, Next, Outbox, Session, ShortHandler, Sink,
 };
@@ -33,7 +32,7 @@ impl Backend for Rendezvous {
         session: &mut Session<A, State>,
         message: Outbound,
     ) -> Result<u64, LapiError> {
-        let Outbound { dest, context, tag, data, since, .. } = message;
+        let Outbound { dest, context, tag, data, timed, .. } = message;
         let len = data.len();
         let exposed = session.register(data)?;
         session.state.exposed[dest as usize] += 1;
@@ -49,8 +48,8 @@ impl Backend for Rendezvous {
                 failed: None,
             })
         });
-        if let Some(since) = since {
-            session.state.time(dest, len, Protocol::Rendezvous, key, since);
+        if let Some(timed) = timed {
+            session.state.time(dest, timed, key);
         }
         let word = envelope::eager(context, tag);
         let offer = Offer { request: key, data: exposed }.pack();
