@@ -11,6 +11,7 @@ mod context_ids;
 pub mod datatype;
 mod error;
 mod error_class;
+mod error_code;
 pub mod group;
 mod memory;
 pub mod op;
@@ -24,6 +25,7 @@ pub use communicator::{
 };
 pub use error::Error;
 pub use error_class::ErrorClass;
+pub use error_code::{CodeError, ErrorCodes};
 pub use memory::{Elements, Input, Operand, Output, Reduction, TypedBlock};
 pub use plan::{Persistent, Plan, Steps};
 pub use process::{Host, Hosting, Process};
