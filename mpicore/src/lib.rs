@@ -13,6 +13,7 @@ mod error;
 mod error_class;
 mod error_code;
 pub mod group;
+mod info;
 mod memory;
 pub mod op;
 mod plan;
@@ -26,6 +27,7 @@ pub use communicator::{
 pub use error::Error;
 pub use error_class::ErrorClass;
 pub use error_code::{CodeError, ErrorCodes};
+pub use info::{Info, InfoError, Start};
 pub use memory::{Elements, Input, Operand, Output, Reduction, TypedBlock};
 pub use plan::{Persistent, Plan, Steps};
 pub use process::{Host, Hosting, Process};
