@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mpjdev::wireup::Native;
 use mpjdev::{CALL_NUMBERS, Call, Device, Members};
 
+use crate::buffered::Copies;
 use crate::collective::{Member, Schedule};
 use crate::error::Error;
 use crate::group::{Comparison, Group};
@@ -76,6 +77,8 @@ struct Inner {
     attributes: Attributes,
     handler: Handler,
     workspace: Workspace,
+    /// The copies of buffered sends for which the communicator has a buffer of its own.
+    copies: Copies,
 }
 
 /// The properties of a new communicator, except its id.
@@ -132,7 +135,7 @@ impl Communicator {
     fn new(host: Host, id: u32, origin: Origin, name: &str) -> Result<Self, Error> {
         let Origin { group, rank, remote, grid, attributes, handler } = origin;
         let (calls, name) = (AtomicU32::new(0), Arc::new(Mutex::new(name.to_owned())));
-        let workspace = Workspace::default();
+        let (workspace, copies) = <(Workspace, Copies)>::default();
         let inner = Inner {
             host,
             id,
@@ -145,6 +148,7 @@ impl Communicator {
             attributes,
             handler,
             workspace,
+            copies,
         };
         // The handle is made before anything can fail: dropping it releases the id.
         let made = Self(Arc::new(inner));
@@ -253,8 +257,12 @@ impl Communicator {
         self.device().rank()
     }
 
-    fn process(&self) -> &Process {
+    pub(crate) fn process(&self) -> &Process {
         (*self.0.host).as_ref()
+    }
+
+    pub(crate) fn copies(&self) -> &Copies {
+        &self.0.copies
     }
 
     /// Takes the number of the next collective call.
@@ -338,7 +346,9 @@ impl Members for Gathering {
 impl Drop for Inner {
     fn drop(&mut self) {
         if !self.delete_attributes_at_end() {
-            (*self.host).as_ref().leave(self.id);
+            let process: &Process = (*self.host).as_ref();
+            self.copies.leave(process.device());
+            process.leave(self.id);
         }
     }
 }

@@ -80,6 +80,28 @@ pub enum Error {
         /// Number of bytes.
         bytes: usize,
     },
+    /// The attached buffer has too little room for a buffered send. Nothing was sent.
+    #[error(
+        "a buffered send of {bytes} bytes finds {free} bytes free of the {attached} that are attached; attach more \
+         by MPI_Buffer_attach, or detach first, which waits until all of them are free"
+    )]
+    AttachedBuffer {
+        /// Length of the message.
+        bytes: usize,
+        /// Bytes of the buffer that no other message uses.
+        free: usize,
+        /// Length of the buffer; 0 if none is attached.
+        attached: usize,
+    },
+    /// A buffer is attached already.
+    #[error(
+        "a buffer of {} is attached already; detach it first",
+        .attached.map_or("any length".to_owned(), |len| format!("{len} bytes"))
+    )]
+    Attached {
+        /// Length of the attached buffer; `None` if it grows by itself.
+        attached: Option<usize>,
+    },
     /// A reduction got MPI_REPLACE or MPI_NO_OP, which are for windows.
     #[error("{op} is for accumulate calls of windows only; collectives cannot use it")]
     NotForReductions {
@@ -171,7 +193,9 @@ impl Error {
             Self::Datatype(error) => error.class(),
             Self::Topology(error) => error.class(),
             Self::Layout(_) => ErrorClass::Arg,
-            Self::Buffer { .. } => ErrorClass::Buffer,
+            Self::Buffer { .. } | Self::AttachedBuffer { .. } | Self::Attached { .. } => {
+                ErrorClass::Buffer
+            }
             Self::Short { .. } | Self::Unequal { .. } => ErrorClass::Count,
             Self::Memory { .. } => ErrorClass::NoMem,
             Self::NotForReductions { .. } | Self::NoKind { .. } => ErrorClass::Op,

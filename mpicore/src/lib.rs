@@ -5,6 +5,7 @@
 //! algorithms of their own. This crate works on bytes; its caller states the kind of the elements. *Job ranks* are the
 //! ranks of the device below.
 
+mod buffered;
 pub mod collective;
 mod communicator;
 mod context_ids;
@@ -19,7 +20,9 @@ pub mod op;
 mod plan;
 mod process;
 pub mod topology;
+mod transfer;
 
+pub use buffered::{AttachedBuffer, SendBuffer};
 pub use communicator::{
     Cause, Communicator, Creating, ErrorHandler, Key, OtherGroup, Relation, Sent, SplitKey,
     UserHandler, Value,
@@ -31,3 +34,4 @@ pub use info::{Info, InfoError, Start};
 pub use memory::{Elements, Input, Operand, Output, Reduction, TypedBlock};
 pub use plan::{Persistent, Plan, Steps};
 pub use process::{Host, Hosting, Process};
+pub use transfer::{PROC_NULL, PersistentTransfer, SendMode};

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mpjdev::Device;
 use mpjdev::wireup::Native;
 
+use crate::buffered::Copies;
 use crate::context_ids::ContextIds;
 
 /// The state that a rank's communicators share, in one of its contexts. The layer above keeps it inside its own state
@@ -13,6 +14,8 @@ use crate::context_ids::ContextIds;
 pub struct Process {
     device: Device<Native>,
     ids: Mutex<Ids>,
+    /// The copies of buffered sends. Dropped after the device, which reads them.
+    pub(crate) copies: Copies,
 }
 
 /// The state that the layer above keeps for a rank: a [`Process`], and its own data around it.
@@ -58,7 +61,8 @@ impl Process {
     /// number. Tests use it to run out of ids.
     pub fn with_ids(device: Device<Native>, most: u32) -> Self {
         let ids = ContextIds::new(most.clamp(RESERVED, MOST), RESERVED);
-        Self { device, ids: Mutex::new(Ids { ids, leaving: Vec::new() }) }
+        let ids = Mutex::new(Ids { ids, leaving: Vec::new() });
+        Self { device, ids, copies: Copies::default() }
     }
 
     /// Returns the device.

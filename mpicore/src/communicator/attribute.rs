@@ -249,6 +249,7 @@ impl Inner {
             attributes: std::mem::take(&mut self.attributes),
             handler: std::mem::take(&mut self.handler),
             workspace: Workspace::default(),
+            copies: std::mem::take(&mut self.copies),
         }));
         delete_last_first(&again, || again.0.attributes.lock().pop());
         true
