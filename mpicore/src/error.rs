@@ -152,10 +152,10 @@ pub enum Error {
         /// The rank of the leader.
         leader: u32,
     },
-    /// A callback of an attribute has failed.
-    #[error("the {callback} callback of an attribute failed: {cause}")]
+    /// A callback of an attribute or of a generalized request has failed.
+    #[error("the {callback} failed: {cause}")]
     Callback {
-        /// Which callback: copy or delete.
+        /// Which callback, for example `copy callback of an attribute`.
         callback: &'static str,
         /// The error of the callback.
         cause: Arc<dyn std::error::Error + Send + Sync>,

@@ -13,6 +13,7 @@ pub mod datatype;
 mod error;
 mod error_class;
 mod error_code;
+mod generalized;
 pub mod group;
 mod info;
 mod memory;
@@ -30,6 +31,7 @@ pub use communicator::{
 pub use error::Error;
 pub use error_class::ErrorClass;
 pub use error_code::{CodeError, ErrorCodes};
+pub use generalized::{GeneralizedCallbacks, GeneralizedRequest};
 pub use info::{Info, InfoError, Start};
 pub use memory::{Elements, Input, Operand, Output, Reduction, TypedBlock};
 pub use plan::{Persistent, Plan, Steps};

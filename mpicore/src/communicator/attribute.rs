@@ -83,7 +83,8 @@ impl Attribute {
     /// Calls the delete callback.
     fn delete(&self, on: &Communicator) -> Result<(), Error> {
         let deleted = (self.key.0.delete)(on, &self.value);
-        deleted.map_err(|cause| Error::Callback { callback: "delete", cause: cause.into() })
+        let callback = "delete callback of an attribute";
+        deleted.map_err(|cause| Error::Callback { callback, cause: cause.into() })
     }
 }
 
@@ -180,8 +181,8 @@ impl Communicator {
                 Ok(Some(value)) => copied.attributes.push(Attribute { key, value }),
                 Ok(None) => {}
                 Err(cause) => {
-                    let cause = cause.into();
-                    copied.failure = Some(Error::Callback { callback: "copy", cause });
+                    let callback = "copy callback of an attribute";
+                    copied.failure = Some(Error::Callback { callback, cause: cause.into() });
                     break;
                 }
             }

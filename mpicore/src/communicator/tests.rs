@@ -16,6 +16,7 @@ use crate::op::{ElementKind, Predefined, UserOp};
 mod attached;
 mod buffered;
 mod creation;
+mod generalized;
 mod running;
 mod transfer;
 
