@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mpjdev::wireup::Native;
 use mpjdev::{CALL_NUMBERS, Call, Device, Members};
 
+use crate::attribute::Attributes;
 use crate::buffered::Copies;
 use crate::collective::{Member, Schedule};
 use crate::error::Error;
@@ -41,13 +42,11 @@ mod inter_calls;
 mod tests;
 mod workspace;
 
-pub use attribute::{Cause, Key, Value};
 pub use calls::Sent;
 pub use create::{OtherGroup, SplitKey};
 pub use creating::Creating;
 pub use handler::{ErrorHandler, UserHandler};
 
-use attribute::Attributes;
 use handler::Handler;
 use workspace::Workspace;
 pub(crate) use workspace::{InUse, Parts};

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mpjdev::{Call, Ending, Request, Status};
 
-use crate::communicator::{Cause, Communicator};
+use crate::attribute::Cause;
+use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::process::Host;
 

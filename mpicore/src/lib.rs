@@ -5,6 +5,7 @@
 //! algorithms of their own. This crate works on bytes; its caller states the kind of the elements. *Job ranks* are the
 //! ranks of the device below.
 
+mod attribute;
 mod buffered;
 pub mod collective;
 mod communicator;
@@ -23,10 +24,10 @@ mod process;
 pub mod topology;
 mod transfer;
 
+pub use attribute::{Attributes, Cause, Key, Value};
 pub use buffered::{AttachedBuffer, SendBuffer};
 pub use communicator::{
-    Cause, Communicator, Creating, ErrorHandler, Key, OtherGroup, Relation, Sent, SplitKey,
-    UserHandler, Value,
+    Communicator, Creating, ErrorHandler, OtherGroup, Relation, Sent, SplitKey, UserHandler,
 };
 pub use error::Error;
 pub use error_class::ErrorClass;

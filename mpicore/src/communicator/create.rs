@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use mpjdev::{CALL_NUMBERS, Call};
 
-use super::attribute::{Attributes, Copied};
+use super::attribute::Copied;
 use super::{Communicator, Origin};
 use crate::collective::inter::{self, InterMember};
 use crate::collective::{self, Blocks, Exchange, Member, Operands};
@@ -61,7 +61,7 @@ impl Communicator {
     pub(super) fn twin(&self, id: u32, copied: Copied) -> Result<Self, Error> {
         let (attributes, failure) = copied.take();
         let (remote, grid) = (self.remote_group().cloned(), self.grid().cloned());
-        let (group, attributes) = (self.group().clone(), Attributes::new(attributes));
+        let group = self.group().clone();
         let origin = Origin { remote, grid, attributes, ..Origin::of(group, self.rank()) };
         // The twin is made in any case: dropping it deletes what was copied before a callback failed.
         let twin = self.child(id, origin)?;
