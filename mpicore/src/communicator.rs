@@ -28,7 +28,7 @@ use crate::error::Error;
 use crate::group::{Comparison, Group};
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::{Plan, Route, Tag};
-use crate::process::{Host, Process, SELF, WORLD};
+use crate::process::{Host, Process, SELF, WORLD, partition_contexts};
 use crate::topology::Cartesian;
 
 mod attribute;
@@ -78,6 +78,8 @@ struct Inner {
     workspace: Workspace,
     /// The copies of buffered sends for which the communicator has a buffer of its own.
     copies: Copies,
+    /// Number of tags that were taken for partitions.
+    partition_tags: AtomicU32,
 }
 
 /// The properties of a new communicator, except its id.
@@ -148,6 +150,7 @@ impl Communicator {
             handler,
             workspace,
             copies,
+            partition_tags: AtomicU32::new(0),
         };
         // The handle is made before anything can fail: dropping it releases the id.
         let made = Self(Arc::new(inner));
@@ -258,6 +261,20 @@ impl Communicator {
 
     pub(crate) fn process(&self) -> &Process {
         (*self.0.host).as_ref()
+    }
+
+    /// Returns the device's contexts of partitioned communication: for messages that describe partitions, and for their
+    /// data. They lie above those of all ids.
+    pub(crate) fn partition_contexts(&self) -> [u32; 2] {
+        partition_contexts(self.0.id)
+    }
+
+    /// Takes tags for this many partitions and returns the first one; `None` if there are not as many left.
+    pub(crate) fn take_partition_tags(&self, partitions: u32) -> Option<i32> {
+        let take = |taken: u32| taken.checked_add(partitions).filter(|end| *end <= i32::MAX as u32);
+        let taken = &self.0.partition_tags;
+        let base = taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        base.ok().map(|base| base as i32)
     }
 
     pub(crate) fn copies(&self) -> &Copies {

@@ -102,6 +102,24 @@ pub enum Error {
         /// Length of the attached buffer; `None` if it grows by itself.
         attached: Option<usize>,
     },
+    /// A partition does not exist, or was declared ready twice.
+    #[error(
+        "partition {partition} of {partitions}: {}",
+        if *.is_ready { "it is ready already" } else { "partitions are numbered from 0 on" }
+    )]
+    Partition {
+        /// The number that was given.
+        partition: usize,
+        /// Number of partitions.
+        partitions: usize,
+        /// Whether it exists and is ready already.
+        is_ready: bool,
+    },
+    /// A communicator has no tags left for partitions.
+    #[error(
+        "the communicator has had 2^31 partitions on this rank; make a duplicate for further ones"
+    )]
+    PartitionTags,
     /// A reduction got MPI_REPLACE or MPI_NO_OP, which are for windows.
     #[error("{op} is for accumulate calls of windows only; collectives cannot use it")]
     NotForReductions {
@@ -199,9 +217,12 @@ impl Error {
             Self::Short { .. } | Self::Unequal { .. } => ErrorClass::Count,
             Self::Memory { .. } => ErrorClass::NoMem,
             Self::NotForReductions { .. } | Self::NoKind { .. } => ErrorClass::Op,
-            Self::Panicked { .. } | Self::Contexts { .. } => ErrorClass::Other,
+            Self::Panicked { .. } | Self::Contexts { .. } | Self::PartitionTags => {
+                ErrorClass::Other
+            }
             Self::Kind { .. } => ErrorClass::Comm,
             Self::NoGrid => ErrorClass::Topology,
+            Self::Partition { .. } => ErrorClass::Arg,
             Self::Leader { .. } | Self::Callback { .. } => ErrorClass::Other,
             Self::Overlap { .. } | Self::NotMember { .. } | Self::GroupsDiffer { .. } => {
                 ErrorClass::Group

@@ -51,6 +51,12 @@ const RESERVED: u32 = 3;
 /// The most communicators that a rank can have at a time; each takes two of the device's contexts.
 const MOST: u32 = 1 << 30;
 
+/// Returns the device's contexts of partitioned communication on the communicator with this id. Those of all other
+/// messages are below [`MOST`] times two.
+pub(crate) fn partition_contexts(id: u32) -> [u32; 2] {
+    [0, 1].map(|number| 2 * (MOST + id) + number)
+}
+
 impl Process {
     /// Makes the state of a rank whose device is connected.
     pub fn new(device: Device<Native>) -> Self {
@@ -78,7 +84,8 @@ impl Process {
         leaving.retain(|&id| {
             // A device that has failed has nothing pending, and makes no communicators.
             let is_idle = |context| self.device.is_idle(context).unwrap_or(true);
-            let is_free = is_idle(2 * id) && is_idle(2 * id + 1);
+            let contexts = [[2 * id, 2 * id + 1], partition_contexts(id)];
+            let is_free = contexts.into_iter().flatten().all(is_idle);
             if is_free {
                 self.device.clear_members(2 * id + 1);
                 ids.release(id);
