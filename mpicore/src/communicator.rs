@@ -12,7 +12,7 @@
 //! - `calls.rs`, `inter_calls.rs`: collective calls, as plans that callers run.
 //! - `attribute.rs`, `handler.rs`: attributes and error handlers that users attach to communicators.
 //! - `workspace.rs`: memory that collective calls use, and leave for the next ones.
-//! - `cartesian.rs`: communicators with a grid.
+//! - `cartesian.rs`, `graph.rs`: communicators with a grid or a graph, and collective calls among neighbours.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -29,13 +29,14 @@ use crate::group::{Comparison, Group};
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::{Plan, Route, Tag};
 use crate::process::{Host, Process, SELF, WORLD, partition_contexts};
-use crate::topology::Cartesian;
+use crate::topology::Topology;
 
 mod attribute;
 mod calls;
 mod cartesian;
 mod create;
 mod creating;
+mod graph;
 mod handler;
 mod inter_calls;
 #[cfg(test)]
@@ -69,7 +70,7 @@ struct Inner {
     group: Group,
     rank: u32,
     remote: Option<Group>,
-    grid: Option<Cartesian>,
+    topology: Option<Topology>,
     /// Number of collective calls so far, from which the number of the next one follows.
     calls: AtomicU32,
     name: Arc<Mutex<String>>,
@@ -87,7 +88,7 @@ struct Origin {
     group: Group,
     rank: u32,
     remote: Option<Group>,
-    grid: Option<Cartesian>,
+    topology: Option<Topology>,
     attributes: Attributes,
     handler: Handler,
 }
@@ -109,7 +110,7 @@ impl Origin {
     /// Returns the properties of an intracommunicator with nothing attached.
     fn of(group: Group, rank: u32) -> Self {
         let (attributes, handler) = <(Attributes, Handler)>::default();
-        Self { group, rank, remote: None, grid: None, attributes, handler }
+        Self { group, rank, remote: None, topology: None, attributes, handler }
     }
 }
 
@@ -134,7 +135,7 @@ impl Communicator {
     }
 
     fn new(host: Host, id: u32, origin: Origin, name: &str) -> Result<Self, Error> {
-        let Origin { group, rank, remote, grid, attributes, handler } = origin;
+        let Origin { group, rank, remote, topology, attributes, handler } = origin;
         let (calls, name) = (AtomicU32::new(0), Arc::new(Mutex::new(name.to_owned())));
         let (workspace, copies) = <(Workspace, Copies)>::default();
         let inner = Inner {
@@ -143,7 +144,7 @@ impl Communicator {
             group,
             rank,
             remote,
-            grid,
+            topology,
             calls,
             name,
             attributes,

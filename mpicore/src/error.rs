@@ -183,6 +183,11 @@ pub enum Error {
         "the communicator has no grid; make a communicator with one from it, by MPI_Cart_create"
     )]
     NoGrid,
+    /// A communicator without a topology got a call among neighbours.
+    #[error(
+        "the communicator has no topology; make a communicator with one from it, for example by MPI_Cart_create"
+    )]
+    NoTopology,
     /// Ranks gave different groups in a call in which all members of a group must give the same.
     #[error(
         "rank {rank} is in the group that this rank gives, but gives another one; the groups of a call \
@@ -221,7 +226,7 @@ impl Error {
                 ErrorClass::Other
             }
             Self::Kind { .. } => ErrorClass::Comm,
-            Self::NoGrid => ErrorClass::Topology,
+            Self::NoGrid | Self::NoTopology => ErrorClass::Topology,
             Self::Partition { .. } => ErrorClass::Arg,
             Self::Leader { .. } | Self::Callback { .. } => ErrorClass::Other,
             Self::Overlap { .. } | Self::NotMember { .. } | Self::GroupsDiffer { .. } => {

@@ -83,7 +83,7 @@ impl Inner {
             group: self.group.clone(),
             rank: self.rank,
             remote: self.remote.take(),
-            grid: self.grid.take(),
+            topology: self.topology.take(),
             calls: AtomicU32::new(*self.calls.get_mut()),
             name: self.name.clone(),
             attributes: std::mem::take(&mut self.attributes),

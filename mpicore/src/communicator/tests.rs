@@ -17,6 +17,7 @@ mod attached;
 mod buffered;
 mod creation;
 mod generalized;
+mod neighbours;
 mod partitioned;
 mod running;
 mod transfer;
