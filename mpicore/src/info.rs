@@ -17,7 +17,10 @@ use crate::ErrorClass;
 /// # Ok::<(), mpicore::InfoError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Info(Vec<(Box<[u8]>, Box<[u8]>)>);
+pub struct Info(Vec<(Text, Text)>);
+
+/// A key or a value.
+type Text = Box<[u8]>;
 
 /// Why a call on an info object was refused. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
