@@ -29,8 +29,8 @@ type CopyCallback<O> = dyn Fn(&O, &Value) -> Result<Option<Value>, Cause> + Send
 type DeleteCallback<O> = dyn Fn(&O, &Value) -> Result<(), Cause> + Send + Sync;
 
 /// A key for attributes of objects of type `O`: MPI_Comm_create_keyval, MPI_Type_create_keyval and so on. A clone is
-/// the same key. Attributes keep their key, so the caller may drop it (MPI_Comm_free_keyval) while an object has such an
-/// attribute.
+/// the same key. Attributes keep their key, so the caller may drop it (MPI_Comm_free_keyval) while an object has such
+/// an attribute.
 pub struct Key<O = Communicator>(Arc<Callbacks<O>>);
 
 struct Callbacks<O> {
@@ -42,8 +42,8 @@ impl<O> Key<O> {
     /// Makes a key with its callbacks, which run while no lock is held and may call MPI.
     ///
     /// `copy` is called for each value of an object that is duplicated, and returns the value for the duplicate: `None`
-    /// for none (MPI_COMM_NULL_COPY_FN), or the same value to share it (MPI_COMM_DUP_FN). `delete` is called for a value
-    /// that is replaced or deleted, and when the object is gone.
+    /// for none (MPI_COMM_NULL_COPY_FN), or the same value to share it (MPI_COMM_DUP_FN). `delete` is called for a
+    /// value that is replaced or deleted, and when the object is gone.
     ///
     /// ```
     /// use mpicore::{Communicator, Key};

@@ -242,7 +242,7 @@ impl SendBuffer<'_> {
         // Each send gets another request in its place, which ends after it.
         let followed = self.copies.with_sends(|sends| {
             for place in sends.iter_mut().filter(|place| place.is_some()) {
-                let (instead, ending) = device.begin(Call::Send, 0, 0)?;
+                let (instead, ending) = device.begin(Call::Other, 0, 0)?;
                 if let Some(send) = place.replace(instead) {
                     flush.under_way.fetch_add(1, Ordering::Relaxed);
                     let flush = flush.clone();

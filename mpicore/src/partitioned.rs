@@ -204,7 +204,7 @@ impl PartitionedSend {
             return Err(mpjdev::Error::Request.into());
         }
         let (request, ending) =
-            communicator.device().begin(Call::Send, communicator.context(), self.0.tag)?;
+            communicator.device().begin(Call::Other, communicator.context(), self.0.tag)?;
         let mut round = self.0.round();
         let partitions = round.done.len();
         round.begin(ending, partitions);
@@ -284,7 +284,7 @@ impl PartitionedReceive {
             return Err(mpjdev::Error::Request.into());
         }
         let (request, ending) =
-            communicator.device().begin(Call::Recv, communicator.context(), *tag)?;
+            communicator.device().begin(Call::Other, communicator.context(), *tag)?;
         let mut state = self.0.state();
         state.round.ending = Some(ending);
         state.is_posted = false;

@@ -1,8 +1,8 @@
 //! Collectives in which each rank exchanges blocks with its neighbours in a topology (MPI-4.1 section 8.6).
 //!
 //! Messages between two ranks that are neighbours more than once are sent in the order of destinations, and received in
-//! the order of sources. In a grid both neighbours along a dimension may be the same rank; what was sent backwards comes
-//! first there, and belongs to the neighbour that follows.
+//! the order of sources. In a grid both neighbours along a dimension may be the same rank; what was sent backwards
+//! comes first there, and belongs to the neighbour that follows.
 
 use super::schedule::Draft;
 use super::{Blocks, Buffer, CollectiveError, Place, Schedule};

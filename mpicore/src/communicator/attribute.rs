@@ -40,8 +40,8 @@ impl Communicator {
         self.0.attributes.delete_all(self)
     }
 
-    /// Copies the attributes for a duplicate. It is called when the duplication begins, since the duplicate does not get
-    /// later changes.
+    /// Copies the attributes for a duplicate. It is called when the duplication begins, since the duplicate does not
+    /// get later changes.
     pub(super) fn copy_attributes(&self) -> Copied {
         let (attributes, failure) = self.0.attributes.copy(self);
         Copied { parent: self.clone(), attributes, failure }

@@ -18,8 +18,10 @@ impl Communicator {
     /// another.
     ///
     /// # Errors
-    /// [`TopologyError::Ranks`](crate::topology::TopologyError::Ranks) if the grid has more nodes than this communicator has ranks; as
+    /// [`TopologyError::Ranks`] if the grid has more nodes than this communicator has ranks; as
     /// [`Communicator::split`].
+    ///
+    /// [`TopologyError::Ranks`]: crate::topology::TopologyError::Ranks
     pub fn create_cartesian(&self, grid: Cartesian) -> Result<Option<Self>, Error> {
         self.create_of_first(grid.size(), Topology::Grid(grid))
     }

@@ -36,7 +36,8 @@ impl Communicator {
     }
 
     /// Makes a communicator of the same ranks in the same order, each of which gives its own edges:
-    /// MPI_Dist_graph_create_adjacent. Collective. If one rank gives an edge to another, that one gives the edge from it.
+    /// MPI_Dist_graph_create_adjacent. Collective. If one rank gives an edge to another, that one gives the edge from
+    /// it.
     ///
     /// # Errors
     /// Those of [`Adjacency::check`]; as [`Communicator::split`].
