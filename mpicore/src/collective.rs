@@ -44,7 +44,7 @@ pub(crate) use barrier::dissemination;
 pub use bcast::bcast;
 pub use error::CollectiveError;
 pub use gather::{gather, gatherv};
-pub use neighbour::{neighbour_allgather, neighbour_alltoall};
+pub use neighbour::{Neighbours, neighbour_allgather, neighbour_alltoall};
 pub use place::{Blocks, Buffer, Part, Place};
 pub use reduce::{Order, reduce};
 pub use reduce_scatter::{reduce_scatter, reduce_scatter_block};

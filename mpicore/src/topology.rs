@@ -13,7 +13,7 @@ mod tests;
 
 pub use dims::dims_create;
 pub use error::TopologyError;
-pub use graph::{Adjacency, Edge, Graph, Neighbours, Topology};
+pub use graph::{Adjacency, Edge, Graph, Topology};
 
 /// A grid of nodes, with a rank for each.
 ///

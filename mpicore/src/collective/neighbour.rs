@@ -6,7 +6,19 @@
 
 use super::schedule::Draft;
 use super::{Blocks, Buffer, CollectiveError, Place, Schedule};
-use crate::topology::Neighbours;
+
+/// The neighbours of one rank, in the order of the blocks of neighbourhood collectives (MPI-4.1 section 8.6). `None` is
+/// MPI_PROC_NULL: its block is neither sent nor received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Neighbours {
+    /// The ranks to receive from.
+    pub sources: Vec<Option<u32>>,
+    /// The ranks to send to.
+    pub destinations: Vec<Option<u32>>,
+    /// Whether they are the neighbours in a grid: what a rank sends backwards along a dimension comes from the rank
+    /// that follows, even if both neighbours are the same rank.
+    pub are_in_grid: bool,
+}
 
 /// Sends `count` elements of the input to each destination, and receives a block from each source:
 /// MPI_Neighbor_allgather, MPI_Neighbor_allgatherv.
@@ -30,8 +42,7 @@ pub fn neighbour_allgather(
 /// As [`neighbour_allgather`], for both buffers.
 ///
 /// ```
-/// use mpicore::collective::{Blocks, neighbour_alltoall};
-/// use mpicore::topology::Neighbours;
+/// use mpicore::collective::{Blocks, Neighbours, neighbour_alltoall};
 /// let (sources, destinations) = (vec![Some(3)], vec![Some(1), None, Some(3)]);
 /// let neighbours = Neighbours { sources, destinations, are_in_grid: false };
 /// let blocks = Blocks::Equal { count: 2 };

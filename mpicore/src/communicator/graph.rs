@@ -4,11 +4,11 @@
 use mpjdev::Call;
 
 use super::Communicator;
-use crate::collective::{self, Blocks};
+use crate::collective::{self, Blocks, Neighbours};
 use crate::error::Error;
 use crate::memory::{Input, Output};
 use crate::plan::Plan;
-use crate::topology::{Adjacency, Edge, Graph, Neighbours, Topology, TopologyError};
+use crate::topology::{Adjacency, Edge, Graph, Topology, TopologyError};
 
 impl Communicator {
     /// Returns its topology, if it has one: MPI_Topo_test.
@@ -21,8 +21,19 @@ impl Communicator {
     /// # Errors
     /// [`Error::NoTopology`].
     pub fn neighbours(&self) -> Result<Neighbours, Error> {
-        let topology = self.topology().ok_or(Error::NoTopology)?;
-        Ok(topology.neighbours(self.rank())?)
+        let listed = |ranks: &[u32]| ranks.iter().copied().map(Some).collect::<Vec<_>>();
+        let (sources, destinations) = match self.topology().ok_or(Error::NoTopology)? {
+            Topology::Grid(grid) => {
+                let both = grid.neighbours(self.rank())?;
+                (both.clone(), both)
+            }
+            Topology::Graph(graph) => {
+                let both = listed(graph.neighbours(self.rank())?);
+                (both.clone(), both)
+            }
+            Topology::Adjacency(own) => (listed(&own.sources), listed(&own.destinations)),
+        };
+        Ok(Neighbours { sources, destinations, are_in_grid: self.grid().is_some() })
     }
 
     /// Makes a communicator of the first ranks, which are the nodes of the graph: MPI_Graph_create. Collective; all

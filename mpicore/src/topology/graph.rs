@@ -44,19 +44,6 @@ pub struct Edge {
     pub weight: Option<i32>,
 }
 
-/// The neighbours of one rank, in the order of the blocks of neighbourhood collectives (MPI-4.1 section 8.6). `None` is
-/// MPI_PROC_NULL: its block is neither sent nor received.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Neighbours {
-    /// The ranks to receive from.
-    pub sources: Vec<Option<u32>>,
-    /// The ranks to send to.
-    pub destinations: Vec<Option<u32>>,
-    /// Whether they are the neighbours in a grid: what a rank sends backwards along a dimension comes from the rank
-    /// that follows, even if both neighbours are the same rank.
-    pub are_in_grid: bool,
-}
-
 impl Graph {
     /// Makes a graph. `index[i]` is the number of edges of nodes 0 to `i`, and `edges` lists where they lead, node by
     /// node: the arguments of MPI_Graph_create.
@@ -157,30 +144,6 @@ impl Edge {
         check_rank(self.source, size)?;
         check_rank(self.destination, size)?;
         self.weight.map_or(Ok(()), check_weight)
-    }
-}
-
-impl Topology {
-    /// Returns the neighbours of a rank, which in an [`Adjacency`] is this rank.
-    ///
-    /// # Errors
-    /// [`TopologyError::Rank`] or [`TopologyError::Node`] if no node has this rank.
-    pub fn neighbours(&self, rank: u32) -> Result<Neighbours, TopologyError> {
-        let listed = |ranks: &[u32]| ranks.iter().copied().map(Some).collect::<Vec<_>>();
-        Ok(match self {
-            Self::Grid(grid) => {
-                let both = grid.neighbours(rank)?;
-                Neighbours { sources: both.clone(), destinations: both, are_in_grid: true }
-            }
-            Self::Graph(graph) => {
-                let both = listed(graph.neighbours(rank)?);
-                Neighbours { sources: both.clone(), destinations: both, are_in_grid: false }
-            }
-            Self::Adjacency(Adjacency { sources, destinations, .. }) => {
-                let (sources, destinations) = (listed(sources), listed(destinations));
-                Neighbours { sources, destinations, are_in_grid: false }
-            }
-        })
     }
 }
 
