@@ -2,17 +2,17 @@
 //!
 //! A communicator has an id on which its members have agreed (`context_ids.rs`). Its point-to-point messages use the
 //! device's context `2 * id`, and its collective messages context `2 * id + 1`. There all blocking calls share one tag,
-//! and a call that is started has its number on the communicator as its tag (PL4 of `plan.rs`). Both groups of an
-//! intercommunicator agree on one id, so messages of both directions have the same contexts. A communicator is a
-//! handle: clones are the same communicator. When the last clone on a rank is dropped, the communicator is gone there,
-//! and its id is free again when nothing is pending in its contexts. This is a local matter: members may drop their
-//! clones at different times.
+//! and a call that is started has its number on the communicator as its tag (PL4 of `plan.rs`). Partitioned messages
+//! have two contexts of their own, above those of all ids. Both groups of an intercommunicator agree on one id, so
+//! messages of both directions have the same contexts. A communicator is a handle: clones are the same communicator.
+//! When the last clone on a rank is dropped, the communicator is gone there, and its id is free again when nothing is
+//! pending in its contexts. This is a local matter: members may drop their clones at different times.
 //!
 //! - `create.rs`: calls that make communicators.
 //! - `calls.rs`, `inter_calls.rs`: collective calls, as plans that callers run.
 //! - `attribute.rs`, `handler.rs`: attributes and error handlers that users attach to communicators.
 //! - `workspace.rs`: memory that collective calls use, and leave for the next ones.
-//! - `cartesian.rs`: communicators with a grid.
+//! - `cartesian.rs`, `graph.rs`: communicators with a grid or a graph, and collective calls among neighbours.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,32 +21,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mpjdev::wireup::Native;
 use mpjdev::{CALL_NUMBERS, Call, Device, Members};
 
+use crate::attribute::Attributes;
+use crate::buffered::Copies;
 use crate::collective::{Member, Schedule};
 use crate::error::Error;
 use crate::group::{Comparison, Group};
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::{Plan, Route, Tag};
-use crate::process::{Host, Process, SELF, WORLD};
-use crate::topology::Cartesian;
+use crate::process::{Host, Process, SELF, WORLD, partition_contexts};
+use crate::topology::Topology;
 
 mod attribute;
 mod calls;
 mod cartesian;
 mod create;
 mod creating;
+mod graph;
 mod handler;
 mod inter_calls;
 #[cfg(test)]
 mod tests;
 mod workspace;
 
-pub use attribute::{Cause, Key, Value};
 pub use calls::Sent;
 pub use create::{OtherGroup, SplitKey};
 pub use creating::Creating;
 pub use handler::{ErrorHandler, UserHandler};
 
-use attribute::Attributes;
 use handler::Handler;
 use workspace::Workspace;
 pub(crate) use workspace::{InUse, Parts};
@@ -69,13 +70,17 @@ struct Inner {
     group: Group,
     rank: u32,
     remote: Option<Group>,
-    grid: Option<Cartesian>,
+    topology: Option<Topology>,
     /// Number of collective calls so far, from which the number of the next one follows.
     calls: AtomicU32,
     name: Arc<Mutex<String>>,
     attributes: Attributes,
     handler: Handler,
     workspace: Workspace,
+    /// The copies of buffered sends for which the communicator has a buffer of its own.
+    copies: Copies,
+    /// Number of tags that were taken for partitions.
+    partition_tags: AtomicU32,
 }
 
 /// The properties of a new communicator, except its id.
@@ -83,7 +88,7 @@ struct Origin {
     group: Group,
     rank: u32,
     remote: Option<Group>,
-    grid: Option<Cartesian>,
+    topology: Option<Topology>,
     attributes: Attributes,
     handler: Handler,
 }
@@ -105,7 +110,7 @@ impl Origin {
     /// Returns the properties of an intracommunicator with nothing attached.
     fn of(group: Group, rank: u32) -> Self {
         let (attributes, handler) = <(Attributes, Handler)>::default();
-        Self { group, rank, remote: None, grid: None, attributes, handler }
+        Self { group, rank, remote: None, topology: None, attributes, handler }
     }
 }
 
@@ -130,21 +135,23 @@ impl Communicator {
     }
 
     fn new(host: Host, id: u32, origin: Origin, name: &str) -> Result<Self, Error> {
-        let Origin { group, rank, remote, grid, attributes, handler } = origin;
+        let Origin { group, rank, remote, topology, attributes, handler } = origin;
         let (calls, name) = (AtomicU32::new(0), Arc::new(Mutex::new(name.to_owned())));
-        let workspace = Workspace::default();
+        let (workspace, copies) = <(Workspace, Copies)>::default();
         let inner = Inner {
             host,
             id,
             group,
             rank,
             remote,
-            grid,
+            topology,
             calls,
             name,
             attributes,
             handler,
             workspace,
+            copies,
+            partition_tags: AtomicU32::new(0),
         };
         // The handle is made before anything can fail: dropping it releases the id.
         let made = Self(Arc::new(inner));
@@ -253,8 +260,26 @@ impl Communicator {
         self.device().rank()
     }
 
-    fn process(&self) -> &Process {
+    pub(crate) fn process(&self) -> &Process {
         (*self.0.host).as_ref()
+    }
+
+    /// Returns the device's contexts of partitioned communication: for messages that describe partitions, and for their
+    /// data. They lie above those of all ids.
+    pub(crate) fn partition_contexts(&self) -> [u32; 2] {
+        partition_contexts(self.0.id)
+    }
+
+    /// Takes tags for this many partitions and returns the first one; `None` if there are not as many left.
+    pub(crate) fn take_partition_tags(&self, partitions: u32) -> Option<i32> {
+        let take = |taken: u32| taken.checked_add(partitions).filter(|end| *end <= i32::MAX as u32);
+        let taken = &self.0.partition_tags;
+        let base = taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        base.ok().map(|base| base as i32)
+    }
+
+    pub(crate) fn copies(&self) -> &Copies {
+        &self.0.copies
     }
 
     /// Takes the number of the next collective call.
@@ -338,7 +363,9 @@ impl Members for Gathering {
 impl Drop for Inner {
     fn drop(&mut self) {
         if !self.delete_attributes_at_end() {
-            (*self.host).as_ref().leave(self.id);
+            let process: &Process = (*self.host).as_ref();
+            self.copies.leave(process.device());
+            process.leave(self.id);
         }
     }
 }

@@ -17,8 +17,10 @@ mod array;
 mod basic;
 mod construct;
 mod contents;
+mod count;
 mod error;
 mod external;
+mod fortran;
 mod map;
 mod pack;
 mod signature;
@@ -29,6 +31,7 @@ pub use array::{Distribution, Order};
 pub use basic::Basic;
 pub use contents::{Combiner, Contents, Envelope};
 pub use error::DatatypeError;
+pub use fortran::TypeClass;
 pub use signature::Signature;
 
 use contents::Arguments;

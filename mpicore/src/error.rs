@@ -80,6 +80,46 @@ pub enum Error {
         /// Number of bytes.
         bytes: usize,
     },
+    /// The attached buffer has too little room for a buffered send. Nothing was sent.
+    #[error(
+        "a buffered send of {bytes} bytes finds {free} bytes free of the {attached} that are attached; attach more \
+         by MPI_Buffer_attach, or detach first, which waits until all of them are free"
+    )]
+    AttachedBuffer {
+        /// Length of the message.
+        bytes: usize,
+        /// Bytes of the buffer that no other message uses.
+        free: usize,
+        /// Length of the buffer; 0 if none is attached.
+        attached: usize,
+    },
+    /// A buffer is attached already.
+    #[error(
+        "a buffer of {} is attached already; detach it first",
+        .attached.map_or("any length".to_owned(), |len| format!("{len} bytes"))
+    )]
+    Attached {
+        /// Length of the attached buffer; `None` if it grows by itself.
+        attached: Option<usize>,
+    },
+    /// A partition does not exist, or was declared ready twice.
+    #[error(
+        "partition {partition} of {partitions}: {}",
+        if *.is_ready { "it is ready already" } else { "partitions are numbered from 0 on" }
+    )]
+    Partition {
+        /// The number that was given.
+        partition: usize,
+        /// Number of partitions.
+        partitions: usize,
+        /// Whether it exists and is ready already.
+        is_ready: bool,
+    },
+    /// A communicator has no tags left for partitions.
+    #[error(
+        "the communicator has had 2^31 partitions on this rank; make a duplicate for further ones"
+    )]
+    PartitionTags,
     /// A reduction got MPI_REPLACE or MPI_NO_OP, which are for windows.
     #[error("{op} is for accumulate calls of windows only; collectives cannot use it")]
     NotForReductions {
@@ -130,10 +170,10 @@ pub enum Error {
         /// The rank of the leader.
         leader: u32,
     },
-    /// A callback of an attribute has failed.
-    #[error("the {callback} callback of an attribute failed: {cause}")]
+    /// A callback of an attribute or of a generalized request has failed.
+    #[error("the {callback} failed: {cause}")]
     Callback {
-        /// Which callback: copy or delete.
+        /// Which callback, for example `copy callback of an attribute`.
         callback: &'static str,
         /// The error of the callback.
         cause: Arc<dyn std::error::Error + Send + Sync>,
@@ -143,6 +183,11 @@ pub enum Error {
         "the communicator has no grid; make a communicator with one from it, by MPI_Cart_create"
     )]
     NoGrid,
+    /// A communicator without a topology got a call among neighbours.
+    #[error(
+        "the communicator has no topology; make a communicator with one from it, for example by MPI_Cart_create"
+    )]
+    NoTopology,
     /// Ranks gave different groups in a call in which all members of a group must give the same.
     #[error(
         "rank {rank} is in the group that this rank gives, but gives another one; the groups of a call \
@@ -171,13 +216,18 @@ impl Error {
             Self::Datatype(error) => error.class(),
             Self::Topology(error) => error.class(),
             Self::Layout(_) => ErrorClass::Arg,
-            Self::Buffer { .. } => ErrorClass::Buffer,
+            Self::Buffer { .. } | Self::AttachedBuffer { .. } | Self::Attached { .. } => {
+                ErrorClass::Buffer
+            }
             Self::Short { .. } | Self::Unequal { .. } => ErrorClass::Count,
             Self::Memory { .. } => ErrorClass::NoMem,
             Self::NotForReductions { .. } | Self::NoKind { .. } => ErrorClass::Op,
-            Self::Panicked { .. } | Self::Contexts { .. } => ErrorClass::Other,
+            Self::Panicked { .. } | Self::Contexts { .. } | Self::PartitionTags => {
+                ErrorClass::Other
+            }
             Self::Kind { .. } => ErrorClass::Comm,
-            Self::NoGrid => ErrorClass::Topology,
+            Self::NoGrid | Self::NoTopology => ErrorClass::Topology,
+            Self::Partition { .. } => ErrorClass::Arg,
             Self::Leader { .. } | Self::Callback { .. } => ErrorClass::Other,
             Self::Overlap { .. } | Self::NotMember { .. } | Self::GroupsDiffer { .. } => {
                 ErrorClass::Group

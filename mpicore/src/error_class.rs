@@ -18,6 +18,12 @@ pub enum ErrorClass {
     Dims,
     /// MPI_ERR_GROUP.
     Group,
+    /// MPI_ERR_INFO_KEY.
+    InfoKey,
+    /// MPI_ERR_INFO_NOKEY.
+    InfoNokey,
+    /// MPI_ERR_INFO_VALUE.
+    InfoValue,
     /// MPI_ERR_INTERN: a peer or the system broke a rule.
     Intern,
     /// MPI_ERR_NO_MEM.

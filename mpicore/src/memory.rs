@@ -89,6 +89,12 @@ impl Input {
         Self { area: self.area.with(Elements::Blocks(blocks.into())) }
     }
 
+    /// Describes the same memory as other elements.
+    #[cfg(test)]
+    pub(crate) fn with(self, elements: Elements) -> Self {
+        Self { area: self.area.with(elements) }
+    }
+
     /// Makes an input of elements in `memory`. The address of the first is `origin` bytes after its beginning.
     #[inline]
     pub fn new(memory: SendRegion, origin: isize, elements: Elements) -> Self {
@@ -123,6 +129,12 @@ impl Output {
     /// Like [`Input::in_blocks`]. The caller ensures that no two blocks share a byte of their data (CM2).
     pub fn in_blocks(self, blocks: Vec<TypedBlock>) -> Self {
         Self { area: self.area.with(Elements::Blocks(blocks.into())) }
+    }
+
+    /// Describes the same memory as other elements.
+    #[cfg(test)]
+    pub(crate) fn with(self, elements: Elements) -> Self {
+        Self { area: self.area.with(elements) }
     }
 
     /// Makes an output of elements in `memory`. The address of the first is `origin` bytes after its beginning.
@@ -172,6 +184,26 @@ unsafe impl Sync for Output {}
 unsafe impl Send for Memory {}
 
 impl Memory {
+    /// Makes the memory of messages that send elements of an input.
+    pub(crate) fn of_input(input: Input) -> Self {
+        Self { input: input.area, ..Self::default() }
+    }
+
+    /// Makes the memory of messages that receive elements of an output.
+    pub(crate) fn of_output(output: Output) -> Self {
+        Self { output: output.area, ..Self::default() }
+    }
+
+    /// Returns the data of `count` elements of the input, from number `first` on.
+    pub(crate) fn input_from(&self, first: i64, count: u64) -> Result<Source, Error> {
+        self.source(&Place { buffer: Buffer::Input, part: Part::Elements { first, count } })
+    }
+
+    /// Returns the place of `count` elements of the output, from number `first` on.
+    pub(crate) fn output_from(&self, first: i64, count: u64) -> Result<Sink, Error> {
+        self.sink(&Place { buffer: Buffer::Output, part: Part::Elements { first, count } })
+    }
+
     /// Prepares the memory for a schedule, with the scratch area that it needs.
     ///
     /// # Errors
@@ -413,7 +445,7 @@ impl Memory {
 }
 
 /// Returns the bytes of a source without gaps.
-fn packed(source: &Source) -> Result<Vec<u8>, Error> {
+pub(crate) fn packed(source: &Source) -> Result<Vec<u8>, Error> {
     let mut packed = zeros(source.len(), source.len())?;
     // SAFETY: the vector's own bytes, which nothing else touches until the copy is made.
     let region = unsafe { RecvRegion::new(packed.as_mut_ptr(), packed.len()) };

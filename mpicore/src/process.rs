@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mpjdev::Device;
 use mpjdev::wireup::Native;
 
+use crate::buffered::Copies;
 use crate::context_ids::ContextIds;
 
 /// The state that a rank's communicators share, in one of its contexts. The layer above keeps it inside its own state
@@ -13,6 +14,8 @@ use crate::context_ids::ContextIds;
 pub struct Process {
     device: Device<Native>,
     ids: Mutex<Ids>,
+    /// The copies of buffered sends. Dropped after the device, which reads them.
+    pub(crate) copies: Copies,
 }
 
 /// The state that the layer above keeps for a rank: a [`Process`], and its own data around it.
@@ -48,6 +51,12 @@ const RESERVED: u32 = 3;
 /// The most communicators that a rank can have at a time; each takes two of the device's contexts.
 const MOST: u32 = 1 << 30;
 
+/// Returns the device's contexts of partitioned communication on the communicator with this id. Those of all other
+/// messages are below [`MOST`] times two.
+pub(crate) fn partition_contexts(id: u32) -> [u32; 2] {
+    [0, 1].map(|number| 2 * (MOST + id) + number)
+}
+
 impl Process {
     /// Makes the state of a rank whose device is connected.
     pub fn new(device: Device<Native>) -> Self {
@@ -58,7 +67,8 @@ impl Process {
     /// number. Tests use it to run out of ids.
     pub fn with_ids(device: Device<Native>, most: u32) -> Self {
         let ids = ContextIds::new(most.clamp(RESERVED, MOST), RESERVED);
-        Self { device, ids: Mutex::new(Ids { ids, leaving: Vec::new() }) }
+        let ids = Mutex::new(Ids { ids, leaving: Vec::new() });
+        Self { device, ids, copies: Copies::default() }
     }
 
     /// Returns the device.
@@ -74,7 +84,8 @@ impl Process {
         leaving.retain(|&id| {
             // A device that has failed has nothing pending, and makes no communicators.
             let is_idle = |context| self.device.is_idle(context).unwrap_or(true);
-            let is_free = is_idle(2 * id) && is_idle(2 * id + 1);
+            let contexts = [[2 * id, 2 * id + 1], partition_contexts(id)];
+            let is_free = contexts.into_iter().flatten().all(is_idle);
             if is_free {
                 self.device.clear_members(2 * id + 1);
                 ids.release(id);

@@ -1,4 +1,5 @@
-//! Cartesian topologies: the positions of ranks in a grid (MPI-4.1 chapter 8). Communicators carry them.
+//! Topologies: the positions of ranks in a grid, or their neighbours in a graph (MPI-4.1 chapter 8). Communicators
+//! carry them.
 //!
 //! A grid has dimensions, counted from 0. Each has a length and is periodic or not. Ranks are numbered row by row, so
 //! the last coordinate changes fastest. A grid without dimensions is legal and has one node. Everything is computed
@@ -6,11 +7,13 @@
 
 mod dims;
 mod error;
+mod graph;
 #[cfg(test)]
 mod tests;
 
 pub use dims::dims_create;
 pub use error::TopologyError;
+pub use graph::{Adjacency, Edge, Graph, Topology};
 
 /// A grid of nodes, with a rank for each.
 ///

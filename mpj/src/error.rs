@@ -70,25 +70,6 @@ pub enum Error {
         /// Length of the message.
         bytes: usize,
     },
-    /// The attached buffer has too little room for a buffered send. Nothing was sent.
-    #[error(
-        "a buffered send of {bytes} bytes finds {free} bytes free of the {attached} that are attached; attach more \
-         with attach_buffer, or detach first, which waits until all of them are free"
-    )]
-    AttachedBuffer {
-        /// Length of the message.
-        bytes: usize,
-        /// Bytes of the buffer that no other message uses.
-        free: usize,
-        /// Length of the buffer; 0 if none is attached.
-        attached: usize,
-    },
-    /// A buffer is attached already.
-    #[error("a buffer of {attached} bytes is attached already; detach it first")]
-    Attached {
-        /// Length of the attached buffer.
-        attached: usize,
-    },
     /// A scope was given a communicator of a job or context other than its own.
     #[error(
         "the communicator belongs to another job or context of the rank than the scope; open a scope of its own on it"
@@ -209,7 +190,6 @@ impl Error {
             Self::Outside { .. } | Self::Matrix { .. } | Self::Shared { .. } => ErrorClass::Arg,
             Self::Datatype(error) => error.class(),
             Self::Buffer { .. } | Self::NoCopy { .. } => ErrorClass::NoMem,
-            Self::AttachedBuffer { .. } | Self::Attached { .. } => ErrorClass::Buffer,
             Self::OtherContext => ErrorClass::Comm,
             Self::Mixed | Self::UnderWay => ErrorClass::Request,
         }

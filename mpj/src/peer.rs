@@ -33,7 +33,7 @@ use crate::status::Status;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 // No job has this rank, since it is the highest `u32`, and a status of the device can hold it.
-pub const PROC_NULL: usize = u32::MAX as usize;
+pub const PROC_NULL: usize = mpicore::PROC_NULL;
 
 /// Returns the status that the device would return for a message from MPI_PROC_NULL.
 fn of_nobody() -> mpjdev::Status {

@@ -1,6 +1,6 @@
 //! Persistent sends and receives (MPI-4.1 section 3.9): made once, started any number of times.
 
-use mpjdev::Mode;
+use mpicore::{PersistentTransfer, SendMode};
 
 use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
@@ -32,19 +32,11 @@ use crate::status::Status;
 /// ```
 pub struct PersistentRequest<T: Datatype> {
     communicator: PointToPoint,
-    what: Transfer,
+    transfer: PersistentTransfer,
     /// The request, while the operation is under way.
     open: Option<mpjdev::Request>,
     last: Option<Status>,
     buffer: Kept<T>,
-}
-
-/// The operation that a persistent request starts.
-#[derive(Clone, Copy)]
-enum Transfer {
-    Send { dest: usize, tag: i32, mode: Mode },
-    Buffered { dest: usize, tag: i32 },
-    Receive { source: Source, tag: Tag },
 }
 
 impl<T: Datatype> PersistentRequest<T> {
@@ -67,18 +59,7 @@ impl<T: Datatype> PersistentRequest<T> {
     /// ```
     pub fn start(&mut self) -> Result<(), Error> {
         self.check_idle()?;
-        let Self { communicator, buffer, .. } = self;
-        self.open = Some(match self.what {
-            Transfer::Send { dest, tag, mode } => {
-                communicator.start_to_send(buffer.elements(), dest, tag, mode)?
-            }
-            Transfer::Buffered { dest, tag } => {
-                communicator.start_buffered(buffer.elements(), dest, tag)?
-            }
-            Transfer::Receive { source, tag } => {
-                communicator.start_to_receive(buffer.elements_mut(), source, tag)?
-            }
-        });
+        self.open = Some(self.communicator.answer(self.transfer.start())?);
         Ok(())
     }
 
@@ -270,7 +251,7 @@ impl PointToPoint {
         dest: usize,
         tag: i32,
     ) -> Result<PersistentRequest<T>, Error> {
-        self.keep_send(Transfer::Send { dest, tag, mode: Mode::Standard }, data, (dest, tag))
+        self.keep_send(data, dest, tag, SendMode::Standard)
     }
 
     /// Makes a persistent send in synchronous mode (MPI_Ssend_init).
@@ -295,7 +276,7 @@ impl PointToPoint {
         dest: usize,
         tag: i32,
     ) -> Result<PersistentRequest<T>, Error> {
-        self.keep_send(Transfer::Send { dest, tag, mode: Mode::Synchronous }, data, (dest, tag))
+        self.keep_send(data, dest, tag, SendMode::Synchronous)
     }
 
     /// Makes a persistent buffered send (MPI_Bsend_init). Each start copies the buffer as [`PointToPoint::bsend`]
@@ -327,18 +308,21 @@ impl PointToPoint {
         dest: usize,
         tag: i32,
     ) -> Result<PersistentRequest<T>, Error> {
-        self.keep_send(Transfer::Buffered { dest, tag }, data, (dest, tag))
+        self.keep_send(data, dest, tag, SendMode::Buffered)
     }
 
     /// Keeps a send to this rank with this tag, to be started later.
     fn keep_send<T: Datatype>(
         &self,
-        what: Transfer,
         data: Vec<T>,
-        (dest, tag): (usize, i32),
+        dest: usize,
+        tag: i32,
+        mode: SendMode,
     ) -> Result<PersistentRequest<T>, Error> {
-        self.sent(self.device.check_send(self.peer(dest)?, tag), tag)?;
-        Ok(self.kept(what, data))
+        let (dest, buffer) = (self.peer(dest)?, Kept::new(data));
+        let (input, count) = self.answer(buffer.input())?;
+        let transfer = self.answer(self.core.send_init(input, count, dest, tag, mode))?;
+        Ok(self.kept(transfer, buffer))
     }
 
     /// Makes a persistent receive (MPI_Recv_init). See [`PersistentRequest`].
@@ -364,20 +348,18 @@ impl PointToPoint {
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<PersistentRequest<T>, Error> {
-        let (source, tag) = (source.into(), tag.into());
-        // For the check, any source counts as rank 0, and any tag as tag 0.
-        let (rank, number) = (self.sender(source)?.unwrap_or(0), tag.value().unwrap_or(0));
-        self.sent(self.device.check_send(rank, number), number)?;
-        Ok(self.kept(Transfer::Receive { source, tag }, buffer))
+        let (source, tag) = (self.sender(source.into())?, tag.into().value());
+        let buffer = Kept::new(buffer);
+        let (output, count) = self.answer(buffer.output())?;
+        let transfer = self.answer(self.core.recv_init(output, count, source, tag))?;
+        Ok(self.kept(transfer, buffer))
     }
 
-    fn kept<T: Datatype>(&self, what: Transfer, buffer: Vec<T>) -> PersistentRequest<T> {
-        PersistentRequest {
-            communicator: self.clone(),
-            what,
-            open: None,
-            last: None,
-            buffer: Kept::new(buffer),
-        }
+    fn kept<T: Datatype>(
+        &self,
+        transfer: PersistentTransfer,
+        buffer: Kept<T>,
+    ) -> PersistentRequest<T> {
+        PersistentRequest { communicator: self.clone(), transfer, open: None, last: None, buffer }
     }
 }

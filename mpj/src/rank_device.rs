@@ -26,7 +26,6 @@ use mpicore::Process;
 use mpjdev::Device;
 use mpjdev::wireup::Native;
 
-use crate::buffered::Copies;
 use crate::error::Error;
 
 /// The process and device of a rank, and the errors that are kept. Shared by all communicators, scopes and requests of
@@ -37,8 +36,6 @@ pub(crate) struct RankDevice {
     pub get_report: String,
     /// The errors that are kept, shared by all contexts of the world.
     complaints: Arc<Complaints>,
-    /// The copies of buffered sends. Dropped after the device, which reads them.
-    pub copies: Copies,
 }
 
 impl RankDevice {
@@ -47,8 +44,7 @@ impl RankDevice {
         let complaints = Arc::<Complaints>::default();
         devices.into_iter().map(move |device| {
             let (get_report, complaints) = (get_report.to_owned(), complaints.clone());
-            let copies = Copies::default();
-            Self { process: Process::new(device), get_report, complaints, copies }
+            Self { process: Process::new(device), get_report, complaints }
         })
     }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use mpjdev::{CALL_NUMBERS, Call};
 
-use super::attribute::{Attributes, Copied};
+use super::attribute::Copied;
 use super::{Communicator, Origin};
 use crate::collective::inter::{self, InterMember};
 use crate::collective::{self, Blocks, Exchange, Member, Operands};
@@ -18,7 +18,7 @@ use crate::group::Group;
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::{Plan, Route, Tag};
 use crate::process::{GATHERING, Host};
-use crate::topology::Cartesian;
+use crate::topology::Topology;
 
 /// Determines which communicator a rank gets from [`Communicator::split`], and its order there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct OtherGroup<'a> {
 }
 
 impl Communicator {
-    /// Makes a communicator with the same groups, grid and error handler, and with the attributes that their keys
+    /// Makes a communicator with the same groups, topology and error handler, and with the attributes that their keys
     /// copy: MPI_Comm_dup. Collective.
     ///
     /// A copy callback that fails concerns only its rank: the other ranks get their duplicate, in which this rank does
@@ -60,9 +60,9 @@ impl Communicator {
     /// Makes a communicator with the same groups under another id.
     pub(super) fn twin(&self, id: u32, copied: Copied) -> Result<Self, Error> {
         let (attributes, failure) = copied.take();
-        let (remote, grid) = (self.remote_group().cloned(), self.grid().cloned());
-        let (group, attributes) = (self.group().clone(), Attributes::new(attributes));
-        let origin = Origin { remote, grid, attributes, ..Origin::of(group, self.rank()) };
+        let (remote, topology) = (self.remote_group().cloned(), self.topology().cloned());
+        let group = self.group().clone();
+        let origin = Origin { remote, topology, attributes, ..Origin::of(group, self.rank()) };
         // The twin is made in any case: dropping it deletes what was copied before a callback failed.
         let twin = self.child(id, origin)?;
         failure.map_or(Ok(twin), Err)
@@ -76,11 +76,11 @@ impl Communicator {
         self.divide(to, None)
     }
 
-    /// Divides an intracommunicator; the part of this rank has this grid.
+    /// Divides an intracommunicator; the part of this rank has this topology.
     pub(super) fn divide(
         &self,
         to: SplitKey,
-        grid: Option<Cartesian>,
+        topology: Option<Topology>,
     ) -> Result<Option<Self>, Error> {
         let color = to.color.map_or(u64::MAX, u64::from);
         let all = self.gather_words(Call::Split, vec![color, u64::from(to.key as u32)])?;
@@ -91,7 +91,7 @@ impl Communicator {
         members.sort_unstable();
         let ranks: Vec<u32> = members.into_iter().map(|(_, rank)| rank).collect();
         let group = to.color.map(|_| self.group().incl(&ranks)).transpose()?;
-        self.part(Call::Split, group, grid)
+        self.part(Call::Split, group, topology)
     }
 
     /// Divides an intracommunicator into the ranks of each host: MPI_Comm_split_type with MPI_COMM_TYPE_SHARED. At
@@ -133,7 +133,7 @@ impl Communicator {
         &self,
         call: Call,
         group: Option<Group>,
-        grid: Option<Cartesian>,
+        topology: Option<Topology>,
     ) -> Result<Option<Self>, Error> {
         let id = self.agree(self.salt(), |words| self.highest(call, words))?;
         let Some(group) = group else {
@@ -142,7 +142,7 @@ impl Communicator {
         };
         let rank = group.rank_of(self.job_rank());
         let rank = rank.ok_or(Error::NotMember { rank: self.job_rank() })?;
-        self.child(id, Origin { grid, ..Origin::of(group, rank) }).map(Some)
+        self.child(id, Origin { topology, ..Origin::of(group, rank) }).map(Some)
     }
 
     /// Makes a communicator of the members of `group`; only they call it: MPI_Comm_create_group. Threads that call it
@@ -359,7 +359,7 @@ impl Communicator {
     }
 
     /// Returns the words of all ranks of an intracommunicator, in the order of ranks.
-    fn gather_words(&self, call: Call, words: Vec<u64>) -> Result<Vec<u64>, Error> {
+    pub(super) fn gather_words(&self, call: Call, words: Vec<u64>) -> Result<Vec<u64>, Error> {
         let len = words.len() as u64;
         let schedule = collective::allgather(self.intra("this call")?, Some(len), len)?;
         let all = Output::keeping(vec![0; words.len() * self.size() as usize]);

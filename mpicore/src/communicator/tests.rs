@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use mpj_harness::watch;
-use mpjdev::{Options, Status, wireup};
+use mpjdev::{Options, Sink, Status, wireup};
+use transport_lapi::{ForeignBytes, Unpack};
 
 use super::*;
 use crate::ErrorClass;
@@ -13,13 +14,36 @@ use crate::memory::Operand;
 use crate::op::{ElementKind, Predefined, UserOp};
 
 mod attached;
+mod buffered;
 mod creation;
+mod generalized;
+mod neighbours;
+mod partitioned;
 mod running;
+mod transfer;
 
 /// Runs `body` on ranks that can have `most` communicators each, and fails if it does not end in time.
 fn run_with_ids(ranks: usize, most: u32, body: impl Fn(&Communicator) + Send + Sync + 'static) {
+    run_with(ranks, most, Options::default(), body);
+}
+
+/// Like [`run`], but a message of 64 KiB or more leaves only when its receive has been posted.
+fn run_with_short_early_messages(
+    ranks: usize,
+    body: impl Fn(&Communicator) + Send + Sync + 'static,
+) {
+    let options = Options { early_limit: 32 << 10, ..Options::default() };
+    run_with(ranks, 1 << 30, options, body);
+}
+
+fn run_with(
+    ranks: usize,
+    most: u32,
+    options: Options,
+    body: impl Fn(&Communicator) + Send + Sync + 'static,
+) {
     watch(move || {
-        let devices = wireup::in_process(ranks, &Options::default()).unwrap();
+        let devices = wireup::in_process(ranks, &options).unwrap();
         thread::scope(|scope| {
             for mut of_rank in devices {
                 let body = &body;
@@ -32,6 +56,32 @@ fn run_with_ids(ranks: usize, most: u32, body: impl Fn(&Communicator) + Send + S
             }
         });
     });
+}
+
+/// The bytes of a message, which a test can read when it has been received.
+#[derive(Clone, Default)]
+struct Received(Arc<Mutex<Vec<u8>>>);
+
+impl Received {
+    /// Makes room for a message of `len` bytes.
+    fn sink(&self, len: usize) -> Sink {
+        *self.0.lock().unwrap() = vec![0; len];
+        Sink::layout(self.clone())
+    }
+
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Unpack for Received {
+    fn size(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+
+    fn unpack(&mut self, offset: usize, from: ForeignBytes<'_>) {
+        from.copy_to(&mut self.0.lock().unwrap()[offset..]);
+    }
 }
 
 fn run(ranks: usize, body: impl Fn(&Communicator) + Send + Sync + 'static) {

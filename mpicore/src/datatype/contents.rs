@@ -33,6 +33,12 @@ pub enum Combiner {
     Darray,
     /// [`Datatype::resized`].
     Resized,
+    /// [`Datatype::f90_real`].
+    F90Real,
+    /// [`Datatype::f90_complex`].
+    F90Complex,
+    /// [`Datatype::f90_integer`].
+    F90Integer,
 }
 
 impl Combiner {
@@ -52,6 +58,9 @@ impl Combiner {
             Self::Subarray => "MPI_COMBINER_SUBARRAY",
             Self::Darray => "MPI_COMBINER_DARRAY",
             Self::Resized => "MPI_COMBINER_RESIZED",
+            Self::F90Real => "MPI_COMBINER_F90_REAL",
+            Self::F90Complex => "MPI_COMBINER_F90_COMPLEX",
+            Self::F90Integer => "MPI_COMBINER_F90_INTEGER",
         }
     }
 }
@@ -94,6 +103,11 @@ pub(super) enum Arguments {
     Dup {
         old: Datatype,
     },
+    /// A predefined type that was chosen by these numbers.
+    Selected {
+        combiner: Combiner,
+        numbers: Vec<i64>,
+    },
     /// Numbers, then numbers of bytes, for all constructors except those below.
     Plain {
         combiner: Combiner,
@@ -131,7 +145,7 @@ impl Arguments {
         match self {
             Self::Named { .. } => Combiner::Named,
             Self::Dup { .. } => Combiner::Dup,
-            Self::Plain { combiner, .. } => *combiner,
+            Self::Plain { combiner, .. } | Self::Selected { combiner, .. } => *combiner,
             Self::Struct { .. } => Combiner::Struct,
             Self::Subarray { .. } => Combiner::Subarray,
             Self::Darray(_) => Combiner::Darray,
@@ -141,7 +155,7 @@ impl Arguments {
     /// Returns the datatypes that this one consists of.
     pub(super) fn datatypes(&self) -> &[Datatype] {
         match self {
-            Self::Named { .. } => &[],
+            Self::Named { .. } | Self::Selected { .. } => &[],
             Self::Dup { old } | Self::Plain { old, .. } | Self::Subarray { old, .. } => {
                 std::slice::from_ref(old)
             }
@@ -155,6 +169,9 @@ impl Arguments {
         let datatypes = self.datatypes().to_vec();
         let (numbers, addresses, integers) = match self {
             Self::Named { .. } | Self::Dup { .. } => Default::default(),
+            Self::Selected { numbers, .. } => {
+                return Contents { integers: numbers.clone(), ..Contents::default() };
+            }
             Self::Plain { numbers, bytes, .. } => (numbers.clone(), bytes.clone(), Vec::new()),
             Self::Struct { lengths, displacements, .. } => {
                 let count = std::iter::once(lengths.len() as i64);

@@ -91,6 +91,18 @@ pub enum DatatypeError {
         /// Length of the buffer.
         len: usize,
     },
+    /// No kind of number has this precision and range.
+    #[error(
+        "no kind of number has {} digits and range {}; give less, and not both as undefined",
+        .p.map_or("any number of".to_owned(), |p| p.to_string()),
+        .r.map_or("of any size".to_owned(), |r| format!("10^{r}"))
+    )]
+    Precision {
+        /// Number of decimal digits, if it was given.
+        p: Option<i64>,
+        /// The decimal exponent range, if it was given.
+        r: Option<i64>,
+    },
     /// A value does not fit into its representation, in memory or in `external32`.
     #[error("a value of type {basic} does not fit into the {bytes} bytes that it is converted to")]
     Conversion {
@@ -107,7 +119,7 @@ impl DatatypeError {
         match self {
             Self::Negative { argument: "count", .. } => ErrorClass::Count,
             Self::Negative { .. } | Self::Entry { .. } | Self::Entries { .. } => ErrorClass::Arg,
-            Self::Position { .. } => ErrorClass::Arg,
+            Self::Position { .. } | Self::Precision { .. } => ErrorClass::Arg,
             Self::NoDimensions | Self::Grid { .. } => ErrorClass::Dims,
             Self::Rank { .. } => ErrorClass::Rank,
             Self::Layout(LayoutError::TooLarge) => ErrorClass::Count,

@@ -215,6 +215,29 @@ impl Signature {
         }
     }
 
+    /// Returns the number of bytes of data in the first `elements` elements, of which there must be as many.
+    pub(super) fn size_of_first(&self, elements: u64) -> u64 {
+        if elements == self.0.elements {
+            return self.0.size;
+        }
+        match &self.0.shape {
+            Shape::Run(basic) => basic.size() as u64 * elements,
+            Shape::Repeat(inner, _) => {
+                let (rounds, rest) = (elements / inner.0.elements, elements % inner.0.elements);
+                rounds * inner.0.size + inner.size_of_first(rest)
+            }
+            Shape::List(parts) => {
+                let (mut left, mut size) = (elements, 0);
+                for part in parts {
+                    let taken = left.min(part.0.elements);
+                    size += part.size_of_first(taken);
+                    left -= taken;
+                }
+                size
+            }
+        }
+    }
+
     /// Calls `visit` with each run of one basic type and its length, in order, until it fails.
     ///
     /// # Errors

@@ -87,6 +87,36 @@ pub enum TopologyError {
         /// The length of the dimension.
         length: u32,
     },
+    /// A graph has no node for this rank.
+    #[error("rank {rank} is out of range: the graph has {size} nodes, counted from 0")]
+    Node {
+        /// The rank that was given.
+        rank: u32,
+        /// Number of nodes.
+        size: u32,
+    },
+    /// The numbers of edges of a graph's nodes decrease.
+    #[error(
+        "index[{node}] is less than the entry before it; each is the number of edges up to the end of its node"
+    )]
+    Index {
+        /// The node, counted from 0.
+        node: usize,
+    },
+    /// A list of edges or weights has another length than the arguments before it say.
+    #[error("{given} edges or weights are given instead of {expected}")]
+    Edges {
+        /// Number of entries that were given.
+        given: usize,
+        /// Number of entries that are needed.
+        expected: usize,
+    },
+    /// The weight of an edge is negative.
+    #[error("an edge has weight {weight}; give 0 or more")]
+    Weight {
+        /// The weight.
+        weight: i32,
+    },
     /// No dimension has this number.
     #[error(
         "direction {direction} is out of range: the grid has {dimensions} dimensions, counted from 0"
@@ -110,9 +140,12 @@ impl TopologyError {
             | Self::TooLarge { .. } => ErrorClass::Dims,
             Self::NoNodes
             | Self::Entries { .. }
+            | Self::Index { .. }
+            | Self::Edges { .. }
+            | Self::Weight { .. }
             | Self::Coordinate { .. }
             | Self::Direction { .. } => ErrorClass::Arg,
-            Self::Rank { .. } => ErrorClass::Rank,
+            Self::Rank { .. } | Self::Node { .. } => ErrorClass::Rank,
         }
     }
 }

@@ -83,6 +83,16 @@ pub enum Call {
     IntercommCreate,
     /// The union of both sides of an intercommunicator.
     IntercommMerge,
+    /// Gather among neighbours in a topology.
+    NeighborAllgather,
+    /// Gather of blocks of different lengths among neighbours.
+    NeighborAllgatherv,
+    /// Exchange among neighbours in a topology.
+    NeighborAlltoall,
+    /// Exchange of blocks of different lengths among neighbours.
+    NeighborAlltoallv,
+    /// Exchange of blocks of different lengths and datatypes among neighbours.
+    NeighborAlltoallw,
 }
 
 /// The progress of an operation.
@@ -184,7 +194,7 @@ pub fn goes_before(one: i32, other: i32) -> bool {
 
 impl Call {
     /// All calls, in the order of their numbers.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 36] = [
         Self::Other,
         Self::Send,
         Self::Recv,
@@ -216,6 +226,11 @@ impl Call {
         Self::CreateGroup,
         Self::IntercommCreate,
         Self::IntercommMerge,
+        Self::NeighborAllgather,
+        Self::NeighborAllgatherv,
+        Self::NeighborAlltoall,
+        Self::NeighborAlltoallv,
+        Self::NeighborAlltoallw,
     ];
 
     /// Returns whether all ranks of a communicator make this call (MPI-4.1 chapters 6 and 7). [`Call::Finish`] belongs
@@ -258,6 +273,11 @@ impl Call {
             Self::CreateGroup => "create_group",
             Self::IntercommCreate => "intercomm_create",
             Self::IntercommMerge => "intercomm_merge",
+            Self::NeighborAllgather => "neighbor_allgather",
+            Self::NeighborAllgatherv => "neighbor_allgatherv",
+            Self::NeighborAlltoall => "neighbor_alltoall",
+            Self::NeighborAlltoallv => "neighbor_alltoallv",
+            Self::NeighborAlltoallw => "neighbor_alltoallw",
         }
     }
 }

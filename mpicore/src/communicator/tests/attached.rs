@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
+use crate::attribute::{Key, Value};
 use crate::topology::{Cartesian, TopologyError};
 
 /// Notes of callbacks, in their order.

@@ -1,0 +1,149 @@
+//! Communicators with graphs, and collective calls among neighbours in any topology (MPI-4.1 sections 8.5.3, 8.5.4 and
+//! 8.6).
+
+use mpjdev::Call;
+
+use super::Communicator;
+use crate::collective::{self, Blocks, Neighbours};
+use crate::error::Error;
+use crate::memory::{Input, Output};
+use crate::plan::Plan;
+use crate::topology::{Adjacency, Edge, Graph, Topology, TopologyError};
+
+impl Communicator {
+    /// Returns its topology, if it has one: MPI_Topo_test.
+    pub fn topology(&self) -> Option<&Topology> {
+        self.0.topology.as_ref()
+    }
+
+    /// Returns this rank's neighbours in the topology.
+    ///
+    /// # Errors
+    /// [`Error::NoTopology`].
+    pub fn neighbours(&self) -> Result<Neighbours, Error> {
+        let listed = |ranks: &[u32]| ranks.iter().copied().map(Some).collect::<Vec<_>>();
+        let (sources, destinations) = match self.topology().ok_or(Error::NoTopology)? {
+            Topology::Grid(grid) => {
+                let both = grid.neighbours(self.rank())?;
+                (both.clone(), both)
+            }
+            Topology::Graph(graph) => {
+                let both = listed(graph.neighbours(self.rank())?);
+                (both.clone(), both)
+            }
+            Topology::Adjacency(own) => (listed(&own.sources), listed(&own.destinations)),
+        };
+        Ok(Neighbours { sources, destinations, are_in_grid: self.grid().is_some() })
+    }
+
+    /// Makes a communicator of the first ranks, which are the nodes of the graph: MPI_Graph_create. Collective; all
+    /// ranks give the same graph. Ranks without a node get `None`. Ranks keep their order.
+    ///
+    /// # Errors
+    /// [`TopologyError::Ranks`] if the graph has more nodes than this communicator has ranks; as
+    /// [`Communicator::split`].
+    pub fn create_graph(&self, graph: Graph) -> Result<Option<Self>, Error> {
+        self.create_of_first(graph.size(), Topology::Graph(graph))
+    }
+
+    /// Makes a communicator of the same ranks in the same order, each of which gives its own edges:
+    /// MPI_Dist_graph_create_adjacent. Collective. If one rank gives an edge to another, that one gives the edge from
+    /// it.
+    ///
+    /// # Errors
+    /// Those of [`Adjacency::check`]; as [`Communicator::split`].
+    pub fn create_adjacent(&self, edges: Adjacency) -> Result<Self, Error> {
+        self.intra("a distributed graph")?;
+        edges.check(self.size())?;
+        let group = Some(self.group().clone());
+        let made = self.part(Call::Create, group, Some(Topology::Adjacency(edges)))?;
+        Ok(made.expect("all ranks are in the group"))
+    }
+
+    /// Makes a communicator of the same ranks in the same order; each rank gives any edges of the graph:
+    /// MPI_Dist_graph_create. Collective. A rank's edges are in the order of the ranks that gave them.
+    ///
+    /// # Errors
+    /// Those of [`Edge::check`]; as [`Communicator::split`].
+    pub fn create_distributed(&self, edges: &[Edge]) -> Result<Self, Error> {
+        self.intra("a distributed graph")?;
+        edges.iter().try_for_each(|edge| edge.check(self.size()))?;
+        let numbers = self.gather_words(Call::Create, vec![edges.len() as u64])?;
+        let most = numbers.iter().copied().max().unwrap_or(0) as usize;
+        // An edge is two words: both ranks, and the weight plus one.
+        let words = edges.iter().flat_map(|edge| {
+            let ends = u64::from(edge.source) << 32 | u64::from(edge.destination);
+            [ends, edge.weight.map_or(0, |weight| weight as u64 + 1)]
+        });
+        let mut own: Vec<u64> = words.collect();
+        own.resize(2 * most, 0);
+        let all = self.gather_words(Call::Create, own)?;
+        let of_ranks = all.chunks_exact((2 * most).max(1)).zip(&numbers);
+        let given = of_ranks.flat_map(|(words, number)| {
+            let edge = |words: &[u64]| Edge {
+                source: (words[0] >> 32) as u32,
+                destination: words[0] as u32,
+                weight: words[1].checked_sub(1).map(|weight| weight as i32),
+            };
+            words.chunks_exact(2).take(*number as usize).map(edge)
+        });
+        let given: Vec<Edge> = given.collect();
+        self.create_adjacent(Adjacency::of_rank(self.rank(), &given))
+    }
+
+    /// Makes a communicator of the first ranks, as many as a topology has nodes.
+    pub(super) fn create_of_first(
+        &self,
+        nodes: u32,
+        topology: Topology,
+    ) -> Result<Option<Self>, Error> {
+        self.intra("a topology")?;
+        let ranks = self.size();
+        if nodes > ranks {
+            return Err(TopologyError::Ranks { nodes, ranks }.into());
+        }
+        let first: Vec<u32> = (0..nodes).collect();
+        let has_place = self.rank() < nodes;
+        let group = has_place.then(|| self.group().incl(&first)).transpose()?;
+        self.part(Call::Create, group, Some(topology))
+    }
+
+    /// Sends `count` elements to each neighbour and receives a block from each: MPI_Neighbor_allgather or
+    /// MPI_Neighbor_allgatherv if the blocks are equal or listed.
+    ///
+    /// # Errors
+    /// [`Error::NoTopology`]; those of [collective calls](Communicator#errors-of-collective-calls).
+    pub fn neighbour_allgather(
+        &self,
+        (input, count): (Input, u64),
+        output: Output,
+        blocks: Blocks<'_>,
+    ) -> Result<Plan<'_>, Error> {
+        let call = match blocks {
+            Blocks::Equal { .. } => Call::NeighborAllgather,
+            Blocks::Listed { .. } | Blocks::Typed { .. } => Call::NeighborAllgatherv,
+        };
+        let schedule = collective::neighbour_allgather(&self.neighbours()?, count, blocks)?;
+        self.plan_once(call, schedule, (input, output), None)
+    }
+
+    /// Sends a block to each neighbour and receives a block from each: MPI_Neighbor_alltoall, MPI_Neighbor_alltoallv or
+    /// MPI_Neighbor_alltoallw if the blocks of the output are equal, listed or typed.
+    ///
+    /// # Errors
+    /// [`Error::NoTopology`]; those of [collective calls](Communicator#errors-of-collective-calls).
+    pub fn neighbour_alltoall(
+        &self,
+        (input, sent): (Input, Blocks<'_>),
+        output: Output,
+        blocks: Blocks<'_>,
+    ) -> Result<Plan<'_>, Error> {
+        let call = match blocks {
+            Blocks::Equal { .. } => Call::NeighborAlltoall,
+            Blocks::Listed { .. } => Call::NeighborAlltoallv,
+            Blocks::Typed { .. } => Call::NeighborAlltoallw,
+        };
+        let schedule = collective::neighbour_alltoall(&self.neighbours()?, sent, blocks)?;
+        self.plan_once(call, schedule, (input, output), None)
+    }
+}
