@@ -94,8 +94,8 @@ fn a_folder_that_cannot_be_used_is_an_error_before_any_rank_starts() {
 #[test]
 fn a_file_that_cannot_be_written_ends_the_job() {
     let folder = tempfile::tempdir().expect("a folder");
-    let run = "ulimit -f 40000; exec \"$0\" -n 2 --output \"dir=$1,nocopy\" \
-               sh -c 'head -c 40000000 /dev/zero; exec sleep 600'";
+    let run = "ulimit -f 120000; exec \"$0\" -n 2 --output \"dir=$1,nocopy\" \
+               sh -c 'head -c 80000000 /dev/zero; exec sleep 600'";
     shell(run)
         .args([folder.path()])
         .expect(125)
