@@ -1,6 +1,7 @@
 //! The application binary interface of MPI 5.0 (chapter 20) as a table: constants, handles, types and functions.
 //!
-//! The table is `libmpi/abi.tsv`. The build script of `libmpi` makes Rust definitions of its rows, and the generator of
+//! The table is `libmpi/abi.tsv`. A second one, `libmpi/removed.tsv`, has the functions of MPI-1 that the standard has
+//! removed and old programs still call. The build script of `libmpi` makes Rust definitions of its rows, and the generator of
 //! `mpi.h` makes C declarations. Types are given in both languages.
 //!
 //! ```
@@ -171,4 +172,9 @@ impl std::error::Error for Broken {}
 /// Returns the table of the interface.
 pub fn table() -> Table {
     parse(include_str!("../../abi.tsv")).expect("the table of the tree is correct")
+}
+
+/// Returns the functions of MPI-1 that the interface lacks and old programs still call, with their types.
+pub fn removed() -> Table {
+    parse(include_str!("../../removed.tsv")).expect("the table of the tree is correct")
 }

@@ -139,7 +139,7 @@ pub(crate) fn rust_type(c: &str, known: &[Typedef]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table;
+    use crate::{removed, table};
 
     fn rust_of(function: &str) -> Vec<String> {
         let function = table().function(function).expect("it is in the table").clone();
@@ -154,6 +154,13 @@ mod tests {
         assert_eq!((table.macros.len(), table.typedefs.len()), (41, 47));
         assert_eq!(table.constant("MPI_COMM_WORLD").expect("it is there").value, 0x101);
         assert_eq!(table.constant("MPI_ANY_TAG").expect("it is there").value, -2);
+    }
+
+    #[test]
+    fn removed_functions_have_types() {
+        assert_eq!(removed().functions.len(), 10);
+        let create = removed().function("MPI_Errhandler_create").expect("it is there").clone();
+        assert_eq!(create.parameters[0].rust, "Option<MPI_Handler_function>");
     }
 
     #[test]
