@@ -14,8 +14,10 @@
 
 use std::fmt;
 
+mod header;
 mod parse;
 
+pub use header::header;
 pub use parse::parse;
 
 /// The whole interface. Each list has the order of the table, in which a type stands before its uses.
