@@ -12,6 +12,7 @@ pub mod datatype;
 mod error;
 mod error_class;
 pub mod group;
+pub mod job;
 mod memory;
 pub mod op;
 mod plan;
