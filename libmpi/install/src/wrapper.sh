@@ -11,12 +11,20 @@ set -f
 prefix=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 compiler=${@VARIABLE@:-@COMPILER@}
 
+# Prints words for a shell. CMake reads them too, and takes only double quotation marks, behind the letters of an option.
 quoted() {
     between=
     for word do
         case $word in
         '' | *[!A-Za-z0-9_./:=,+@%-]*)
-            word="'$(printf '%s\n' "$word" | sed "s/'/'\\\\''/g")'" ;;
+            case $word in
+            -I*) letters=-I ;;
+            -L*) letters=-L ;;
+            -Wl,*) letters=-Wl, ;;
+            *) letters= ;;
+            esac
+            word=$(printf '%s\n' "${word#"$letters"}" | sed 's/[\\"$`]/\\&/g')
+            word=$letters\"$word\" ;;
         esac
         printf '%s%s' "$between" "$word"
         between=' '
