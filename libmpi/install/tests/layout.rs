@@ -1,6 +1,8 @@
 //! What an installation contains, and what its compiler wrappers do, with a library that has no functions: the tests of
 //! `libmpi` run programs. Without a C compiler these tests say so and pass.
 
+#![allow(clippy::print_stderr, reason = "a test says what it could not test")]
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
