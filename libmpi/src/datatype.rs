@@ -325,7 +325,7 @@ mpi! {
         count: c_int, blocklength: c_int, stride: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype
     ) -> c_int {
         let old = oldtype.find()?;
-        let made = Datatype::vector(count.into(), blocklength.into(), stride.into(), &*old)?;
+        let made = Datatype::vector(count.into(), blocklength.into(), stride.into(), &old)?;
         out::write(newtype, "newtype", Derived::keep(made)?)
     }
 

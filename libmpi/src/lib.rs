@@ -13,6 +13,7 @@
 
 #![expect(unsafe_code, reason = "functions of C use the pointers that programs pass")]
 #![allow(non_camel_case_types, non_snake_case, reason = "C's names")]
+#![expect(clippy::too_many_arguments, reason = "functions of C have many")]
 
 mod abi;
 mod call;

@@ -13,6 +13,9 @@ int main(void) {
     CHECK(MPI_Allreduce_c(&pair, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, MPI_COMM_WORLD) == MPI_SUCCESS);
     CHECK(least.index == size - 1 && least.value == 11 - size);
     CHECK(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS);
+    MPI_Request request;
+    CHECK(MPI_Ibarrier(MPI_COMM_WORLD, &request) == MPI_SUCCESS);
+    CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS && request == MPI_REQUEST_NULL);
     MPI_Finalize();
     return 0;
 }
