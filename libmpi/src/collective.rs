@@ -69,11 +69,11 @@ unsafe fn allreduce(
 ) -> Outcome {
     let (comm, count) = (comm.find()?, count.into());
     let reduction = reduction(op, datatype)?;
-    // SAFETY: C1.
+    // SAFETY: FC1.
     let output = unsafe { datatype.output(recvbuf, count) }?;
     let input = match is_in_place(sendbuf) {
         true => None,
-        // SAFETY: C1.
+        // SAFETY: FC1.
         false => Some(unsafe { datatype.input(sendbuf, count) }?),
     };
     Ok(comm.core.allreduce(input, output, count as u64, reduction)?.run()?)

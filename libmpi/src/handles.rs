@@ -5,15 +5,15 @@
 //! another kind, is found. A call *holds* an object that it only reads, and *takes* one that it changes. Neither locks.
 //! A program that frees an object while another thread uses it is wrong, but nothing breaks:
 //!
-//! - H1: slots are never freed and never move, so the state of a slot can be read at any time.
-//! - H2: a slot's state has one of four phases. LIVE: the object may be read by those who are counted as holders.
+//! - HT1: slots are never freed and never move, so the state of a slot can be read at any time.
+//! - HT2: a slot's state has one of four phases. LIVE: the object may be read by those who are counted as holders.
 //!   TAKEN: one thread has the object for itself. DYING: it was freed while holders were counted; nobody can become one.
 //!   FREE: there is no object. Holders are counted, and phases change, by compare-and-swap from LIVE only, with the
 //!   generation that the handle names.
-//! - H3: so in the phases TAKEN and FREE, and in DYING once the count of holders is 0, exactly one thread may touch the
+//! - HT3: so in the phases TAKEN and FREE, and in DYING once the count of holders is 0, exactly one thread may touch the
 //!   object and the state: the one that took it, the one that got the slot from the list of free slots, or the one that
 //!   counted the last holder down.
-//! - H4: the state says whether the object is of a kind that is taken; no such object is ever held, and no other one is
+//! - HT4: the state says whether the object is of a kind that is taken; no such object is ever held, and no other one is
 //!   ever taken.
 
 use std::cell::UnsafeCell;
@@ -45,7 +45,7 @@ const LIVE: u64 = 1 << 32;
 const TAKEN: u64 = 2 << 32;
 const DYING: u64 = 3 << 32;
 const PHASE: u64 = 3 << 32;
-/// Whether the object is of a kind that is taken (H4).
+/// Whether the object is of a kind that is taken (HT4).
 const ALONE: u64 = 1 << 34;
 /// Where the generation begins in a state.
 const GENERATION_AT: u32 = 40;
@@ -71,7 +71,7 @@ struct Slot {
     object: UnsafeCell<Option<Object>>,
 }
 
-// SAFETY: H2, H3: an object is read only while its reader is counted in phase LIVE, and changed only by the one thread
+// SAFETY: HT2, HT3: an object is read only while its reader is counted in phase LIVE, and changed only by the one thread
 // that has it for itself. Objects may be shared among threads and sent to others.
 unsafe impl Sync for Slot {}
 
@@ -106,7 +106,7 @@ impl Objects {
         let slot = &chunk[index as usize % CHUNK];
         let before = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
         let generation = if before == LAST_GENERATION { 1 } else { before + 1 };
-        // SAFETY: H3: the slot came from the list of free slots, so it is this thread's.
+        // SAFETY: HT3: the slot came from the list of free slots, so it is this thread's.
         unsafe { *slot.object.get() = Some(object.wrap()) };
         let live = generation << GENERATION_AT | LIVE | of_kind::<T>();
         slot.state.store(live, Ordering::Release); // SYNC: object
@@ -121,7 +121,7 @@ impl Objects {
     pub fn hold<T: Kind>(&self, handle: usize) -> Outcome<Held<'_, T>> {
         let (slot, index) = self.change::<T>(handle, |state| state + 1).ok_or_else(T::invalid)?;
         let counted = Some((self, index));
-        // SAFETY: H2: this thread is counted as a holder, so nobody changes the object.
+        // SAFETY: HT2: this thread is counted as a holder, so nobody changes the object.
         let object = unsafe { &*slot.object.get() }.as_ref();
         match object.and_then(T::peek) {
             Some(object) => Ok(Held { object, counted }),
@@ -140,7 +140,7 @@ impl Objects {
     pub fn take<T: Kind>(&self, handle: usize) -> Outcome<Taken<'_, T>> {
         let taken = self.change::<T>(handle, |state| state - LIVE + TAKEN);
         let (slot, index) = taken.ok_or_else(T::invalid)?;
-        // SAFETY: H3, H4: this thread has taken the object.
+        // SAFETY: HT3, HT4: this thread has taken the object.
         let object = unsafe { &mut *slot.object.get() };
         let is_other = object.as_ref().and_then(T::peek).is_none();
         let taken = Taken { objects: self, index, object, kind: PhantomData };
@@ -187,7 +187,7 @@ impl Objects {
         let Some(slot) = self.slot(index) else { return };
         let before = slot.state.fetch_sub(1, Ordering::AcqRel); // SYNC: object
         if before & (PHASE | HOLDERS) == DYING | 1 {
-            // SAFETY: H3: this thread has counted the last holder down.
+            // SAFETY: HT3: this thread has counted the last holder down.
             drop(unsafe { (*slot.object.get()).take() });
             self.release(index);
         }
@@ -217,7 +217,7 @@ impl Objects {
     }
 }
 
-/// Returns the part of a state that says how objects of a kind are used (H4).
+/// Returns the part of a state that says how objects of a kind are used (HT4).
 const fn of_kind<T: Kind>() -> u64 {
     if T::IS_TAKEN { ALONE } else { 0 }
 }
@@ -296,7 +296,7 @@ impl<T: Kind> DerefMut for Taken<'_, T> {
 impl<T: Kind> Drop for Taken<'_, T> {
     fn drop(&mut self) {
         if let Some(slot) = self.objects.slot(self.index) {
-            // H3: nobody else changes the state while the object is taken.
+            // HT3: nobody else changes the state while the object is taken.
             let state = slot.state.load(Ordering::Relaxed);
             slot.state.store(state - TAKEN + LIVE, Ordering::Release); // SYNC: object
         }

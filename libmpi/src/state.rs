@@ -58,7 +58,7 @@ static STATE: AtomicPtr<Running> = AtomicPtr::new(ptr::null_mut());
 #[inline(always)]
 pub(crate) fn running() -> Option<&'static Running> {
     let state = STATE.load(Ordering::Acquire); // SYNC: state
-    // SAFETY: C2: the state is never freed.
+    // SAFETY: FC2: the state is never freed.
     unsafe { state.as_ref() }
 }
 
