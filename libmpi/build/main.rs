@@ -3,6 +3,8 @@
 //! The generated file has a type for every type of C, a constant for every constant, and for every function the type
 //! that its definitions must have, and a macro by which it can be defined from its name alone. `src/abi.rs` includes it.
 
+#![expect(clippy::print_stdout, reason = "cargo reads what a build script prints")]
+
 use std::path::PathBuf;
 use std::{env, fs};
 

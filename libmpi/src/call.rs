@@ -201,7 +201,7 @@ pub(crate) mod out {
     /// Writes a result.
     ///
     /// # Safety
-    /// The place is null or may be written: C1.
+    /// The place is null or may be written: FC1.
     #[inline(always)]
     pub unsafe fn write<T>(place: *mut T, name: &'static str, value: T) -> Outcome {
         if place.is_null() {
@@ -215,7 +215,7 @@ pub(crate) mod out {
     /// Returns the place of a result, which is written later.
     ///
     /// # Safety
-    /// The place is null or may be written: C1.
+    /// The place is null or may be written: FC1.
     #[inline(always)]
     pub unsafe fn place<'a, T>(place: *mut T, name: &'static str) -> Outcome<&'a mut T> {
         // SAFETY: the caller's promise.
@@ -225,7 +225,7 @@ pub(crate) mod out {
     /// Returns a list that the program gives. An empty one may have any address.
     ///
     /// # Safety
-    /// The address is null, or that of `len` values which nobody writes meanwhile: C1.
+    /// The address is null, or that of `len` values which nobody writes meanwhile: FC1.
     pub unsafe fn list<'a, T>(list: *const T, len: i64, name: &'static str) -> Outcome<&'a [T]> {
         let len = length(len)?;
         match list.is_null() {
@@ -239,7 +239,7 @@ pub(crate) mod out {
     /// Returns a list of places that the program gives. An empty one may have any address.
     ///
     /// # Safety
-    /// The address is null, or that of `len` values which nobody else uses meanwhile: C1.
+    /// The address is null, or that of `len` values which nobody else uses meanwhile: FC1.
     pub unsafe fn list_mut<'a, T>(
         list: *mut T,
         len: i64,
@@ -257,7 +257,7 @@ pub(crate) mod out {
     /// Writes a string with its length, cut to what fits into `most` bytes with the zero behind it.
     ///
     /// # Safety
-    /// The places are null or may be written, the first one for `most` bytes: C1.
+    /// The places are null or may be written, the first one for `most` bytes: FC1.
     pub unsafe fn text(place: *mut c_char, len: *mut c_int, text: &str, most: c_int) -> Outcome {
         if place.is_null() {
             return Err(null("string"));
@@ -321,14 +321,14 @@ macro_rules! export {
 
         #[unsafe(no_mangle)]
         unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $result {
-            // SAFETY: C1 is what callers of this function promise.
+            // SAFETY: FC1 is what callers of this function promise.
             unsafe { entry($($arg),*) }
         }
         const _: function::$name = $name;
 
         #[unsafe(export_name = concat!("P", stringify!($name)))]
         unsafe extern "C-unwind" fn twin($($arg: $ty),*) -> $result {
-            // SAFETY: C1 is what callers of this function promise.
+            // SAFETY: FC1 is what callers of this function promise.
             unsafe { entry($($arg),*) }
         }
         const _: function::$name = twin;
@@ -343,7 +343,7 @@ macro_rules! mpi_anytime {
             use {$crate::abi::*, std::ffi::{c_char, c_int, c_void}};
             $crate::call::export! { $name($($arg: $ty),*) -> c_int {
                 let subject = || $crate::call::first(&[$($crate::call::Argument::subject(&$arg)),*]);
-                // SAFETY: C1: the body uses the arguments as the standard says.
+                // SAFETY: FC1: the body uses the arguments as the standard says.
                 $crate::call::run(stringify!($name), subject, || unsafe { $body })
             } }
         };
@@ -361,7 +361,7 @@ macro_rules! mpi {
                 if $crate::state::running().is_none() {
                     return $crate::call::not_running(stringify!($name), subject());
                 }
-                // SAFETY: C1: the body uses the arguments as the standard says.
+                // SAFETY: FC1: the body uses the arguments as the standard says.
                 $crate::call::run(stringify!($name), subject, || unsafe { $body })
             } }
         };

@@ -6,7 +6,9 @@ use mpicore::op::Predefined;
 use mpicore::{Operand, Reduction};
 
 use crate::abi::*;
-use crate::call::{Fault, Outcome, mpi, mpi_bodies};
+use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
+use crate::comm::Owner;
+use crate::request::{Request, Role};
 
 /// Returns whether a buffer argument is MPI_IN_PLACE.
 #[inline]
@@ -67,11 +69,11 @@ unsafe fn allreduce(
 ) -> Outcome {
     let (comm, count) = (comm.find()?, count.into());
     let reduction = reduction(op, datatype)?;
-    // SAFETY: C1.
+    // SAFETY: FC1.
     let output = unsafe { datatype.output(recvbuf, count) }?;
     let input = match is_in_place(sendbuf) {
         true => None,
-        // SAFETY: C1.
+        // SAFETY: FC1.
         false => Some(unsafe { datatype.input(sendbuf, count) }?),
     };
     Ok(comm.core.allreduce(input, output, count as u64, reduction)?.run()?)
@@ -82,6 +84,14 @@ mpi_bodies! {
 }
 
 mpi! {
+    fn MPI_Ibarrier(comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
+        let place = out::place(request, "request")?;
+        let comm = comm.find()?;
+        let plan = if comm.core.is_inter() { comm.core.inter_barrier()? } else { comm.core.barrier()? };
+        *place = Request::new(Owner::of(&comm), Role::Other, plan.start()?).keep()?;
+        Ok(())
+    }
+
     fn MPI_Barrier(comm: MPI_Comm) -> c_int {
         let comm = comm.find()?;
         match comm.core.is_inter() {

@@ -171,7 +171,7 @@ impl MPI_Datatype {
     /// Returns the data of `count` elements.
     ///
     /// # Safety
-    /// C1: the elements stay as they are until the operation has ended.
+    /// FC1: the elements stay as they are until the operation has ended.
     ///
     /// # Errors
     /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_BUFFER.
@@ -193,7 +193,7 @@ impl MPI_Datatype {
     /// Returns the place for `count` elements.
     ///
     /// # Safety
-    /// C1: nobody else uses the elements until the operation has ended.
+    /// FC1: nobody else uses the elements until the operation has ended.
     ///
     /// # Errors
     /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_BUFFER.
@@ -325,7 +325,7 @@ mpi! {
         count: c_int, blocklength: c_int, stride: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype
     ) -> c_int {
         let old = oldtype.find()?;
-        let made = Datatype::vector(count.into(), blocklength.into(), stride.into(), &*old)?;
+        let made = Datatype::vector(count.into(), blocklength.into(), stride.into(), &old)?;
         out::write(newtype, "newtype", Derived::keep(made)?)
     }
 

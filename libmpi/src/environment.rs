@@ -2,7 +2,6 @@
 
 use mpicore::job;
 
-use crate::abi::*;
 use crate::call::{mpi_anytime, mpi_value, out};
 
 /// The version that MPI_Get_library_version returns.

@@ -5,22 +5,28 @@
 //! another kind, is found. A call *holds* an object that it only reads, and *takes* one that it changes. Neither locks.
 //! A program that frees an object while another thread uses it is wrong, but nothing breaks:
 //!
-//! - H1: slots are never freed and never move, so the state of a slot can be read at any time.
-//! - H2: a slot's state has one of four phases. LIVE: the object may be read by those who are counted as holders.
+//! - HT1: slots are never freed and never move, so the state of a slot can be read at any time.
+//! - HT2: a slot's state has one of four phases. LIVE: the object may be read by those who are counted as holders.
 //!   TAKEN: one thread has the object for itself. DYING: it was freed while holders were counted; nobody can become one.
 //!   FREE: there is no object. Holders are counted, and phases change, by compare-and-swap from LIVE only, with the
 //!   generation that the handle names.
-//! - H3: so in the phases TAKEN and FREE, and in DYING once the count of holders is 0, exactly one thread may touch the
+//! - HT3: so in the phases TAKEN and FREE, and in DYING once the count of holders is 0, exactly one thread may touch the
 //!   object and the state: the one that took it, the one that got the slot from the list of free slots, or the one that
 //!   counted the last holder down.
+//! - HT4: the state says whether the object is of a kind that is taken; no such object is ever held, and no other one is
+//!   ever taken.
 
 use std::cell::UnsafeCell;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::call::{Fault, Outcome};
 use crate::object::{Kind, Object};
+
+#[cfg(test)]
+pub(crate) mod tests;
 
 /// Bits of a handle that are the index of its slot.
 const INDEX_BITS: u32 = 20;
@@ -39,6 +45,8 @@ const LIVE: u64 = 1 << 32;
 const TAKEN: u64 = 2 << 32;
 const DYING: u64 = 3 << 32;
 const PHASE: u64 = 3 << 32;
+/// Whether the object is of a kind that is taken (HT4).
+const ALONE: u64 = 1 << 34;
 /// Where the generation begins in a state.
 const GENERATION_AT: u32 = 40;
 
@@ -63,7 +71,7 @@ struct Slot {
     object: UnsafeCell<Option<Object>>,
 }
 
-// SAFETY: H2, H3: an object is read only while its reader is counted in phase LIVE, and changed only by the one thread
+// SAFETY: HT2, HT3: an object is read only while its reader is counted in phase LIVE, and changed only by the one thread
 // that has it for itself. Objects may be shared among threads and sent to others.
 unsafe impl Sync for Slot {}
 
@@ -79,7 +87,7 @@ pub(crate) struct Taken<'t, T: Kind> {
     objects: &'t Objects,
     index: u32,
     object: &'t mut Option<Object>,
-    kind: std::marker::PhantomData<T>,
+    kind: PhantomData<T>,
 }
 
 impl Objects {
@@ -98,22 +106,22 @@ impl Objects {
         let slot = &chunk[index as usize % CHUNK];
         let before = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
         let generation = if before == LAST_GENERATION { 1 } else { before + 1 };
-        // SAFETY: H3: the slot came from the list of free slots, so it is this thread's.
+        // SAFETY: HT3: the slot came from the list of free slots, so it is this thread's.
         unsafe { *slot.object.get() = Some(object.wrap()) };
-        slot.state.store(generation << GENERATION_AT | LIVE, Ordering::Release); // SYNC: object
+        let live = generation << GENERATION_AT | LIVE | of_kind::<T>();
+        slot.state.store(live, Ordering::Release); // SYNC: object
         Ok((generation << INDEX_BITS) as usize | index as usize)
     }
 
-    /// Holds the object of a handle.
+    /// Holds the object of a handle, whose kind is never taken.
     ///
     /// # Errors
     /// The class of the kind, if the handle names no such object.
     #[inline]
     pub fn hold<T: Kind>(&self, handle: usize) -> Outcome<Held<'_, T>> {
-        let (slot, index) =
-            self.change(handle, |_| true, |state| state + 1).ok_or_else(T::invalid)?;
+        let (slot, index) = self.change::<T>(handle, |state| state + 1).ok_or_else(T::invalid)?;
         let counted = Some((self, index));
-        // SAFETY: H2: this thread is counted as a holder, so nobody changes the object.
+        // SAFETY: HT2: this thread is counted as a holder, so nobody changes the object.
         let object = unsafe { &*slot.object.get() }.as_ref();
         match object.and_then(T::peek) {
             Some(object) => Ok(Held { object, counted }),
@@ -130,59 +138,47 @@ impl Objects {
     /// The class of the kind, if the handle names no such object, or another thread has it.
     #[inline]
     pub fn take<T: Kind>(&self, handle: usize) -> Outcome<Taken<'_, T>> {
-        // A holder is one that looked for an object of another kind, and lets go of it at once.
-        let is_alone = |state| state & HOLDERS == 0;
-        let taken = self.change(handle, is_alone, |state| state - LIVE + TAKEN);
+        let taken = self.change::<T>(handle, |state| state - LIVE + TAKEN);
         let (slot, index) = taken.ok_or_else(T::invalid)?;
-        // SAFETY: H3: this thread has taken the object.
+        // SAFETY: HT3, HT4: this thread has taken the object.
         let object = unsafe { &mut *slot.object.get() };
         let is_other = object.as_ref().and_then(T::peek).is_none();
-        let taken = Taken { objects: self, index, object, kind: std::marker::PhantomData };
+        let taken = Taken { objects: self, index, object, kind: PhantomData };
         if is_other { Err(T::invalid()) } else { Ok(taken) }
     }
 
-    /// Frees a handle. The object goes when nobody holds it.
+    /// Frees a handle, whose kind is never taken. The object goes when nobody holds it.
     ///
     /// # Errors
     /// As [`Objects::hold`].
     pub fn free<T: Kind>(&self, handle: usize) -> Outcome {
         let held = self.hold::<T>(handle)?;
-        let freed = self.change(handle, |_| true, |state| state - LIVE + DYING);
+        let freed = self.change::<T>(handle, |state| state - LIVE + DYING);
         drop(held);
         // Another thread may have freed it meanwhile.
         freed.map(drop).ok_or_else(T::invalid)
     }
 
-    /// Changes the state of the slot of a handle if the object is live and has the handle's generation.
+    /// Changes the state of the slot of a handle if the object is live, has the handle's generation, and is held or
+    /// taken like one of this kind.
     #[inline]
-    fn change(
-        &self,
-        handle: usize,
-        is_due: impl Fn(u64) -> bool,
-        change: impl Fn(u64) -> u64,
-    ) -> Option<(&Slot, u32)> {
+    fn change<T: Kind>(&self, handle: usize, change: impl Fn(u64) -> u64) -> Option<(&Slot, u32)> {
         let index = handle & ((1 << INDEX_BITS) - 1);
         let generation = (handle >> INDEX_BITS) as u64;
         if generation == 0 || generation > LAST_GENERATION {
             return None;
         }
         let slot = self.chunks[index / CHUNK].get()?.get(index % CHUNK)?;
+        let due = generation << GENERATION_AT | LIVE | of_kind::<T>();
         let mut state = slot.state.load(Ordering::Relaxed);
-        loop {
-            if state & PHASE != LIVE || state >> GENERATION_AT != generation {
-                return None;
-            }
-            if !is_due(state) {
-                std::hint::spin_loop();
-                state = slot.state.load(Ordering::Relaxed);
-                continue;
-            }
+        while state & !HOLDERS == due {
             let (to, order) = (change(state), Ordering::AcqRel); // SYNC: object
             match slot.state.compare_exchange_weak(state, to, order, Ordering::Relaxed) {
                 Ok(_) => return Some((slot, index as u32)),
                 Err(other) => state = other,
             }
         }
+        None
     }
 
     /// Counts a holder down. The last one of a freed object drops it.
@@ -191,7 +187,7 @@ impl Objects {
         let Some(slot) = self.slot(index) else { return };
         let before = slot.state.fetch_sub(1, Ordering::AcqRel); // SYNC: object
         if before & (PHASE | HOLDERS) == DYING | 1 {
-            // SAFETY: H3: this thread has counted the last holder down.
+            // SAFETY: HT3: this thread has counted the last holder down.
             drop(unsafe { (*slot.object.get()).take() });
             self.release(index);
         }
@@ -219,6 +215,11 @@ impl Objects {
         free.next += u32::from((index as usize) < CHUNKS * CHUNK);
         ((index as usize) < CHUNKS * CHUNK).then_some(index)
     }
+}
+
+/// Returns the part of a state that says how objects of a kind are used (HT4).
+const fn of_kind<T: Kind>() -> u64 {
+    if T::IS_TAKEN { ALONE } else { 0 }
 }
 
 fn new_chunk() -> Box<[Slot]> {
@@ -295,7 +296,7 @@ impl<T: Kind> DerefMut for Taken<'_, T> {
 impl<T: Kind> Drop for Taken<'_, T> {
     fn drop(&mut self) {
         if let Some(slot) = self.objects.slot(self.index) {
-            // H3: nobody else changes the state while the object is taken.
+            // HT3: nobody else changes the state while the object is taken.
             let state = slot.state.load(Ordering::Relaxed);
             slot.state.store(state - TAKEN + LIVE, Ordering::Release); // SYNC: object
         }

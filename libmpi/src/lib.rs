@@ -5,14 +5,15 @@
 //! It is a face: it checks arguments, translates handles, and passes errors to error handlers. What MPI means is in
 //! `mpicore`. `README.md` shows how a function is added.
 //!
-//! - C1: a program keeps the standard's promises about the pointers that it passes: a pointer is null, or that of memory
+//! - FC1: a program keeps the standard's promises about the pointers that it passes: a pointer is null, or that of memory
 //!   of the type and number that the function asks for, which nobody uses otherwise until the operation has ended. Null
 //!   pointers are found where the standard does not allow them.
-//! - C2: what is made by MPI_Init is never freed, so calls of other threads need no lock to use it.
-//! - C3: no exported name is called by another one, so a tool between program and library sees each call once.
+//! - FC2: what is made by MPI_Init is never freed, so calls of other threads need no lock to use it.
+//! - FC3: no exported name is called by another one, so a tool between program and library sees each call once.
 
 #![expect(unsafe_code, reason = "functions of C use the pointers that programs pass")]
 #![allow(non_camel_case_types, non_snake_case, reason = "C's names")]
+#![expect(clippy::too_many_arguments, reason = "functions of C have many")]
 
 mod abi;
 mod call;

@@ -1,10 +1,13 @@
-//! The kinds of objects that handles name. A new kind is a line in the list at the end.
+//! The kinds of objects that handles name. A new kind is a line in the list at the end: its type, whether objects are
+//! held or taken (see `handles.rs`), the error class of wrong handles, and its name for messages.
 
 use crate::abi;
 use crate::call::Fault;
 
 /// A type whose values are objects of the table.
 pub(crate) trait Kind: Sized {
+    /// Whether one call at a time has an object of this kind for itself; otherwise any number of calls may read it.
+    const IS_TAKEN: bool;
     /// Puts the object into the form of the table.
     fn wrap(self) -> Object;
     /// Returns the object if it is of this kind.
@@ -17,14 +20,26 @@ pub(crate) trait Kind: Sized {
     fn invalid() -> Fault;
 }
 
+/// Says how objects of a kind are used.
+macro_rules! is_taken {
+    (held) => {
+        false
+    };
+    (taken) => {
+        true
+    };
+}
+
 macro_rules! kinds {
-    ($($kind:ident($type:ty) $class:ident $name:literal,)*) => {
+    ($($(#[$only:meta])* $kind:ident($type:ty) $use:ident $class:ident $name:literal,)*) => {
         /// An object that a handle names.
         pub(crate) enum Object {
-            $(#[doc = $name] $kind($type),)*
+            $($(#[$only])* #[doc = $name] $kind($type),)*
         }
 
-        $(impl Kind for $type {
+        $($(#[$only])* impl Kind for $type {
+            const IS_TAKEN: bool = is_taken!($use);
+
             fn wrap(self) -> Object {
                 Object::$kind(self)
             }
@@ -52,7 +67,11 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Comm(std::sync::Arc<crate::comm::Comm>) MPI_ERR_COMM "communicator",
-    Datatype(crate::datatype::Derived) MPI_ERR_TYPE "datatype",
-    Request(crate::request::Request) MPI_ERR_REQUEST "request",
+    Comm(std::sync::Arc<crate::comm::Comm>) held MPI_ERR_COMM "communicator",
+    Datatype(crate::datatype::Derived) held MPI_ERR_TYPE "datatype",
+    Request(crate::request::Request) taken MPI_ERR_REQUEST "request",
+    #[cfg(test)]
+    Read(crate::handles::tests::Read) held MPI_ERR_INFO "readable object",
+    #[cfg(test)]
+    Changed(crate::handles::tests::Changed) taken MPI_ERR_WIN "changeable object",
 }

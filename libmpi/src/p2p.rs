@@ -48,7 +48,7 @@ unsafe fn send(
     mode: Mode,
 ) -> Outcome {
     let comm = comm.find()?;
-    // SAFETY: C1.
+    // SAFETY: FC1.
     let data = unsafe { datatype.source(buf, count.into()) }?;
     check_tag(tag, "tag")?;
     match comm.receiver(dest)? {
@@ -69,10 +69,10 @@ unsafe fn isend(
     mode: Mode,
 ) -> Outcome {
     let comm = comm.find()?;
-    // SAFETY: C1.
+    // SAFETY: FC1.
     let data = unsafe { datatype.source(buf, count.into()) }?;
     check_tag(tag, "tag")?;
-    // SAFETY: C1.
+    // SAFETY: FC1.
     let place = unsafe { out::place(request, "request") }?;
     *place = match comm.receiver(dest)? {
         Some(dest) => {
@@ -99,14 +99,14 @@ unsafe fn recv(
     status: *mut MPI_Status,
 ) -> Outcome {
     let comm = comm.find()?;
-    // SAFETY: C1.
+    // SAFETY: FC1.
     let into = unsafe { datatype.sink(buf, count.into()) }?;
     let tag = wanted_tag(tag, "tag")?;
     let received = match comm.sender(source)? {
         Some(source) => status_on(&comm, comm.device.recv(into, source, tag, comm.context)?),
         None => MPI_Status::NOBODY,
     };
-    // SAFETY: C1.
+    // SAFETY: FC1.
     unsafe { received.store(status) };
     Ok(())
 }
@@ -122,10 +122,10 @@ unsafe fn irecv(
     request: *mut MPI_Request,
 ) -> Outcome {
     let comm = comm.find()?;
-    // SAFETY: C1.
+    // SAFETY: FC1.
     let into = unsafe { datatype.sink(buf, count.into()) }?;
     let tag = wanted_tag(tag, "tag")?;
-    // SAFETY: C1.
+    // SAFETY: FC1.
     let place = unsafe { out::place(request, "request") }?;
     let owner = Owner::of(&comm);
     let made = match comm.sender(source)? {
@@ -155,9 +155,9 @@ unsafe fn sendrecv<C: Into<i64>>(
     status: *mut MPI_Status,
 ) -> Outcome {
     let comm = comm.find()?;
-    // SAFETY: C1.
+    // SAFETY: FC1.
     let data = unsafe { sendtype.source(sendbuf, sendcount.into()) }?;
-    // SAFETY: C1.
+    // SAFETY: FC1.
     let into = unsafe { recvtype.sink(recvbuf, recvcount.into()) }?;
     check_tag(sendtag, "sendtag")?;
     let wanted = wanted_tag(recvtag, "recvtag")?;
@@ -177,7 +177,7 @@ unsafe fn sendrecv<C: Into<i64>>(
         None => MPI_Status::NOBODY,
     };
     sent?;
-    // SAFETY: C1.
+    // SAFETY: FC1.
     unsafe { received.store(status) };
     Ok(())
 }

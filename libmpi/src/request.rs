@@ -181,7 +181,7 @@ type Ended = (usize, Outcome<MPI_Status>);
 
 impl<'a> Batch<'a> {
     unsafe fn of(list: *mut MPI_Request, count: c_int) -> Outcome<Self> {
-        // SAFETY: C1.
+        // SAFETY: FC1.
         let places = unsafe { out::list_mut(list, count.into(), "array_of_requests") }?;
         let entries = places.iter().map(|&handle| Entry::of(handle)).collect::<Outcome<_>>()?;
         Ok(Self { places, entries })
@@ -253,7 +253,7 @@ unsafe fn store_all(
             }
         };
         if !statuses.is_null() {
-            // SAFETY: C1: there is a status for each.
+            // SAFETY: FC1: there is a status for each.
             unsafe { statuses.add(index).write(MPI_Status { MPI_ERROR: code, ..status }) };
         }
     }
@@ -268,7 +268,7 @@ unsafe fn any(
     status: *mut MPI_Status,
     waits: bool,
 ) -> Outcome<bool> {
-    // SAFETY: C1.
+    // SAFETY: FC1.
     let mut batch = unsafe { Batch::of(list, count) }?;
     let is_idle = batch.is_idle();
     let mut ended = match is_idle {
@@ -283,11 +283,11 @@ unsafe fn any(
         None => (MPI_UNDEFINED, Ok(MPI_Status::EMPTY)),
     };
     let is_answer = is_idle || place != MPI_UNDEFINED;
-    // SAFETY: C1.
+    // SAFETY: FC1.
     unsafe { out::write(index, "index", place) }?;
     let outcome = outcome?;
     if is_answer {
-        // SAFETY: C1.
+        // SAFETY: FC1.
         unsafe { outcome.store(status) };
     }
     Ok(is_answer)
@@ -302,22 +302,22 @@ unsafe fn some(
     statuses: *mut MPI_Status,
     waits: bool,
 ) -> Outcome {
-    // SAFETY: C1.
+    // SAFETY: FC1.
     let mut batch = unsafe { Batch::of(list, incount) }?;
     if batch.is_idle() {
-        // SAFETY: C1.
+        // SAFETY: FC1.
         return unsafe { out::write(outcount, "outcount", MPI_UNDEFINED) };
     }
     let ended = batch.some(usize::MAX, |device, open, may_wait| match waits && may_wait {
         true => device.iwaitsome(open),
         false => device.itestsome(open),
     })?;
-    // SAFETY: C1.
+    // SAFETY: FC1.
     let places = unsafe { out::list_mut(indices, ended.len() as i64, "array_of_indices") }?;
     for (place, (index, _)) in places.iter_mut().zip(&ended) {
         *place = *index as c_int;
     }
-    // SAFETY: C1.
+    // SAFETY: FC1.
     unsafe {
         out::write(outcount, "outcount", ended.len() as c_int)?;
         store_all(statuses, ended.into_iter().map(|(_, outcome)| outcome))

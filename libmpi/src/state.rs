@@ -58,7 +58,7 @@ static STATE: AtomicPtr<Running> = AtomicPtr::new(ptr::null_mut());
 #[inline(always)]
 pub(crate) fn running() -> Option<&'static Running> {
     let state = STATE.load(Ordering::Acquire); // SYNC: state
-    // SAFETY: C2: the state is never freed.
+    // SAFETY: FC2: the state is never freed.
     unsafe { state.as_ref() }
 }
 
@@ -77,12 +77,9 @@ pub(crate) fn when_not_running() -> &'static str {
 }
 
 fn start(required: c_int) -> Outcome<c_int> {
-    let level = match required {
-        ..=MPI_THREAD_SINGLE => MPI_THREAD_SINGLE,
-        ..=MPI_THREAD_FUNNELED => MPI_THREAD_FUNNELED,
-        ..=MPI_THREAD_SERIALIZED => MPI_THREAD_SERIALIZED,
-        _ => MPI_THREAD_MULTIPLE,
-    };
+    // All levels are provided; the lowest one that suffices is named.
+    let levels = [MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED];
+    let level = levels.into_iter().find(|level| required <= *level).unwrap_or(MPI_THREAD_MULTIPLE);
     let begun = PHASE.compare_exchange(BEFORE, STARTING, Ordering::Relaxed, Ordering::Relaxed);
     match begun {
         Ok(_) => {}

@@ -62,7 +62,7 @@ impl MPI_Status {
     /// MPI_STATUS_IGNORE.
     ///
     /// # Safety
-    /// The place is null, or a status that the caller may write (C1).
+    /// The place is null, or a status that the caller may write (FC1).
     #[inline(always)]
     pub unsafe fn store(self, place: *mut Self) {
         if !place.is_null() {
@@ -84,14 +84,14 @@ unsafe fn count<N: TryFrom<u64> + From<c_short>>(
     count: *mut N,
 ) -> Outcome {
     let size = datatype.find()?.size() as u64;
-    // SAFETY: C1; the program gives a status.
+    // SAFETY: FC1; the program gives a status.
     let bytes = unsafe { status.as_ref() }.ok_or_else(|| out::null("status"))?.bytes();
     let whole = match bytes.checked_rem(size) {
         Some(0) => N::try_from(bytes / size).ok(),
         None if bytes == 0 => N::try_from(0).ok(),
         _ => None,
     };
-    // SAFETY: C1.
+    // SAFETY: FC1.
     unsafe { out::write(count, "count", whole.unwrap_or_else(|| N::from(UNDEFINED))) }
 }
 

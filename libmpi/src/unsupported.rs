@@ -41,7 +41,7 @@ unsupported! {
     MPI_Exscan_init, MPI_Exscan_init_c, MPI_Gather, MPI_Gather_c, MPI_Gather_init, MPI_Gather_init_c, MPI_Gatherv,
     MPI_Gatherv_c, MPI_Gatherv_init, MPI_Gatherv_init_c, MPI_Iallgather, MPI_Iallgather_c, MPI_Iallgatherv,
     MPI_Iallgatherv_c, MPI_Iallreduce, MPI_Iallreduce_c, MPI_Ialltoall, MPI_Ialltoall_c, MPI_Ialltoallv,
-    MPI_Ialltoallv_c, MPI_Ialltoallw, MPI_Ialltoallw_c, MPI_Ibarrier, MPI_Ibcast, MPI_Ibcast_c, MPI_Iexscan,
+    MPI_Ialltoallv_c, MPI_Ialltoallw, MPI_Ialltoallw_c, MPI_Ibcast, MPI_Ibcast_c, MPI_Iexscan,
     MPI_Iexscan_c, MPI_Igather, MPI_Igather_c, MPI_Igatherv, MPI_Igatherv_c, MPI_Ireduce, MPI_Ireduce_c,
     MPI_Ireduce_scatter, MPI_Ireduce_scatter_c, MPI_Ireduce_scatter_block, MPI_Ireduce_scatter_block_c, MPI_Iscan,
     MPI_Iscan_c, MPI_Iscatter, MPI_Iscatter_c, MPI_Iscatterv, MPI_Iscatterv_c, MPI_Op_commutative, MPI_Op_create,
