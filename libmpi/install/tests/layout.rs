@@ -1,7 +1,7 @@
 //! What an installation contains, and what its compiler wrappers do, with a library that has no functions: the tests of
 //! `libmpi` run programs. Without a C compiler these tests say so and pass.
 
-#![allow(clippy::print_stderr, reason = "a test says what it could not test")]
+#![expect(clippy::print_stderr, reason = "tests say why they are skipped")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -32,7 +32,7 @@ impl Installed {
                 .is_ok_and(|it| it.success())
         };
         if !["cc", "c++"].into_iter().all(found) {
-            eprintln!("not tested: cc or c++ is missing");
+            eprintln!("skipped: cc or c++ is missing");
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder");
@@ -172,7 +172,7 @@ fn another_compiler_is_called_and_its_questions_are_answered() {
 fn pkg_config_finds_the_options() {
     let Some(installed) = Installed::new() else { return };
     if Command::new("pkg-config").arg("--version").stdout(Stdio::null()).status().is_err() {
-        eprintln!("not tested: there is no pkg-config");
+        eprintln!("skipped: there is no pkg-config");
         return;
     }
     // It takes no quotation marks in the name of a folder.
