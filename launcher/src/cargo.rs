@@ -35,11 +35,40 @@ const SEVERAL: &str = "several programs in one job are for mpjrun: mpjrun -n N A
 pub enum Request {
     /// `cargo mpj run`.
     Run(RunRequest),
-    /// `cargo mpj bench` or `tune`: run this program of the benchmarks with these arguments.
-    Bench(&'static str, Vec<OsString>),
+    /// `cargo mpj bench`, `tune` or `install`: build this program and become it, with these arguments.
+    Become(Tool, Vec<OsString>),
     /// As the runner of cargo: do what `mpjrun` does.
     Mpjrun(cli::Request),
 }
+
+/// A program of this workspace that `cargo mpj` becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tool {
+    package: &'static str,
+    program: &'static str,
+    /// What is built with it: options of `cargo build`.
+    needs: &'static [&'static str],
+}
+
+/// The benchmarks, with the programs that they start.
+const BENCH: Tool = Tool {
+    package: "mpj-bench",
+    program: "mpj-bench",
+    needs: &[
+        "-pmpj-launcher",
+        "--bin=mpjrun",
+        "--bin=mpj-bench-rank",
+        "--bin=mpj-bench-lapi",
+        "--bin=mpj-bench-ucx",
+    ],
+};
+const TUNE: Tool = Tool { program: "mpj-tune", ..BENCH };
+/// The installer, with the library and the launcher.
+const INSTALL: Tool = Tool {
+    package: "mpj-install",
+    program: "mpj-install",
+    needs: &["-pmpj-libmpi", "--lib", "-pmpj-launcher", "--bin=mpjrun"],
+};
 
 /// The command line of `cargo mpj run`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +117,13 @@ enum Mpj {
         #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Builds and installs MPI for C and C++: library, mpi.h, mpicc, mpiexec; see `cargo mpj install --help`
+    #[command(disable_help_flag = true)]
+    Install {
+        /// Options
+        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
 }
 
 /// Parses the command line of `cargo-mpj`, as cargo gives it: program name, `mpj`, and the rest.
@@ -124,8 +160,9 @@ pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<Request
             options.check().map_err(refused)?;
             Request::Run(RunRequest { job, cargo, args })
         }
-        Mpj::Bench { args } => Request::Bench("mpj-bench", args),
-        Mpj::Tune { args } => Request::Bench("mpj-tune", args),
+        Mpj::Bench { args } => Request::Become(BENCH, args),
+        Mpj::Tune { args } => Request::Become(TUNE, args),
+        Mpj::Install { args } => Request::Become(INSTALL, args),
     })
 }
 
@@ -139,7 +176,7 @@ pub fn carry_out(request: Request) -> ExitCode {
             // Returns only if that fails.
             |mut cargo| not_started("cargo run")(cargo.exec()),
         ),
-        Request::Bench(name, words) => become_bench(name, &words),
+        Request::Become(tool, words) => become_tool(tool, &words),
     };
     complain(format_args!("cargo mpj: {error}"));
     ExitCode::from(error.exit_code())
@@ -158,19 +195,15 @@ impl RunRequest {
     }
 }
 
-/// Builds the program `name` of the benchmarks, `mpj-bench` or `mpj-tune`, with the programs that it starts, and
-/// becomes it, so that signals reach it and its exit code is the user's. Returns only if that fails.
-fn become_bench(name: &str, words: &[OsString]) -> CargoError {
-    let built = runner::refuse_others(&[]).and_then(|_| {
-        let mut build = cargo("build");
-        build.args(["--release", "-p", "mpj-launcher", "-p", "mpj-bench"]);
-        let programs = ["mpjrun", "mpj-bench-rank", "mpj-bench-lapi", "mpj-bench-ucx"];
-        build.args(programs.iter().flat_map(|program| ["--bin", program]));
-        succeeded("cargo build", &mut build)
-    });
-    let run = ["--release", "-p", "mpj-bench", "--bin", name, "--"];
+/// Builds `tool` with what it needs, and becomes it, so that signals reach it and its exit code is the user's. Returns
+/// only if that fails.
+fn become_tool(tool: Tool, words: &[OsString]) -> CargoError {
+    let Tool { package, program, needs } = tool;
+    let chosen = ["--release", "-p", package, "--bin", program];
+    let built = runner::refuse_others(&[])
+        .and_then(|_| succeeded("cargo build", cargo("build").args(chosen).args(needs)));
     match built {
-        Ok(_) => not_started("cargo run")(cargo("run").args(run).args(words).exec()),
+        Ok(_) => not_started("cargo run")(cargo("run").args(chosen).arg("--").args(words).exec()),
         Err(error) => error,
     }
 }

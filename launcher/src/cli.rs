@@ -15,6 +15,7 @@ pub(crate) mod dry_run;
 mod hosts;
 pub mod info;
 mod manual;
+mod mpiexec;
 mod options;
 mod sections;
 mod spelling;
@@ -28,6 +29,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Parser};
 use clap_complete::Shell;
+use transport_lapi::config;
 
 pub use options::JobOptions;
 use options::ProgramOptions;
@@ -91,14 +93,26 @@ struct Further {
     command: Vec<OsString>,
 }
 
-/// Parses the command line of `mpjrun`, program name included.
+/// Parses the command line of `mpjrun`, which begins with the name that it was called by: as `mpiexec` or `mpirun` it
+/// notes nothing, and obeys `MPIEXEC_TIMEOUT`.
 ///
 /// # Errors
 /// clap's error, which also carries the texts of `--help` and `--version`.
 pub fn parse_mpjrun(
     command_line: impl IntoIterator<Item = OsString>,
 ) -> Result<Request, clap::Error> {
-    let sections = sections::split(command_line.into_iter().skip(1));
+    let mut words = command_line.into_iter();
+    let name = words.next().unwrap_or_default();
+    let request = parse_words(words)?;
+    if !mpiexec::is_name(&name) {
+        return Ok(request);
+    }
+    mpiexec::adapted(request, config::inherited(mpiexec::TIMEOUT)).map_err(refused)
+}
+
+/// Parses the words behind the name.
+fn parse_words(words: impl Iterator<Item = OsString>) -> Result<Request, clap::Error> {
+    let sections = sections::split(words);
     let parsed = first_section(sections[0].clone())?;
     match parsed {
         Mpjrun { command, configfile: None, .. } if command.is_empty() && sections.len() > 1 => {

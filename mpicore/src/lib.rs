@@ -17,6 +17,7 @@ mod error_code;
 mod generalized;
 pub mod group;
 mod info;
+pub mod job;
 mod memory;
 pub mod op;
 mod partitioned;

@@ -1,16 +1,12 @@
 //! Joining and leaving the job: MPI_Init and MPI_Finalize.
 
 use std::ops::Deref;
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once, OnceLock};
-use std::thread;
-use std::time::Instant;
 
-use mpjdev::Stats;
-use mpjdev::wireup::{self, Control, Job};
+use mpicore::job::{self, Job};
+use mpjdev::wireup::{Control, Native};
 
-use crate::abort;
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::rank_device::RankDevice;
@@ -56,13 +52,8 @@ const HELD_BY_COMMUNICATOR: usize = 2;
 /// # Ok::<(), mpj::Error>(())
 /// ```
 pub fn init() -> Result<World, Error> {
-    wtime();
-    let Job { devices, control, get_report } = wireup::join()?;
-    if let Some(control) = &control {
-        devices.iter().for_each(|device| device.report_to(control.clone()));
-        tell_panics(control.clone());
-        abort::joined(control);
-    }
+    let Job { devices, control, get_report } = job::join()?;
+    control.clone().into_iter().for_each(tell_panics);
     World::new(devices, control, &get_report, Arc::default())
 }
 
@@ -73,21 +64,20 @@ pub fn init() -> Result<World, Error> {
 /// assert!(mpj::wtime() >= start);
 /// ```
 pub fn wtime() -> f64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed().as_secs_f64()
+    job::wtime()
 }
 
 impl World {
     /// Makes the world of one rank of a job in this process.
     pub(crate) fn local(
-        devices: Vec<mpjdev::Device<wireup::Native>>,
+        devices: Vec<mpjdev::Device<Native>>,
         first_gone: Arc<OnceLock<usize>>,
     ) -> Result<Self, Error> {
         Self::new(devices, None, "memory copy", first_gone)
     }
 
     fn new(
-        devices: Vec<mpjdev::Device<wireup::Native>>,
+        devices: Vec<mpjdev::Device<Native>>,
         control: Option<Control>,
         get_report: &str,
         first_gone: Arc<OnceLock<usize>>,
@@ -224,40 +214,12 @@ impl World {
     /// Leaves the job after `finish`, which returns whether the other ranks have also reached their end.
     fn leave(
         &self,
-        finish: impl Fn(&mpjdev::Device<wireup::Native>) -> Result<bool, mpjdev::Error> + Sync,
+        finish: impl Fn(&mpjdev::Device<Native>) -> Result<bool, mpjdev::Error> + Sync,
     ) -> Result<(), Error> {
-        if let Some(control) = &self.control {
-            let stats = self.devices().map(|device| device.stats().unwrap_or_default());
-            control.leaving(stats.sum::<Stats>().into());
-        }
-        let have_come = self.end_all(&finish)?;
-        if let Some(control) = self.control.as_ref().filter(|_| have_come) {
-            control.finished();
-        }
-        Ok(())
-    }
-
-    /// Ends all contexts at the same time by `finish`. A rank that waited for the others in one context at a time would
-    /// make no progress in the rest, where other ranks may still wait for it.
-    fn end_all(
-        &self,
-        finish: &(impl Fn(&mpjdev::Device<wireup::Native>) -> Result<bool, mpjdev::Error> + Sync),
-    ) -> Result<bool, Error> {
-        let first = &self.communicator.device;
-        let have_come = thread::scope(|scope| {
-            let end = |device| thread::Builder::new().spawn_scoped(scope, move || finish(device));
-            let ends: Vec<_> = self.further.iter().map(|one| end(&**one.device)).collect();
-            let mut outcomes = vec![finish(first)];
-            for (one, end) in self.further.iter().zip(ends) {
-                outcomes.push(match end {
-                    Ok(end) => end.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                    // If no thread can be started, ending one context after the other suffices for most programs.
-                    Err(_) => finish(&one.device),
-                });
-            }
-            outcomes.into_iter().try_fold(true, |all, one| Ok::<_, mpjdev::Error>(all & one?))
-        });
-        first.answer(have_come)
+        let devices: Vec<&mpjdev::Device<Native>> =
+            self.devices().map(|device| &***device).collect();
+        let left = job::leave(&devices, self.control.as_ref(), finish);
+        self.communicator.device.answer(left)
     }
 
     /// Leaves without waiting. The other ranks and the launcher learn that this rank is gone.

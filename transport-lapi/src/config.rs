@@ -109,9 +109,11 @@ pub const TEST: &str = "MPJ_TEST";
 
 /// The prefix of this project's variables.
 pub const PREFIX: &str = "MPJ_";
-/// Known variables that are not settings for users: those that lengthen or repeat the project's own tests, and the
-/// folder of MPJ Express.
-const NO_SETTINGS: [&str; 7] = [
+/// Known variables that are not settings for users: those that lengthen or repeat the project's own tests, the
+/// compilers that `mpicc` and `mpicxx` call, and the folder of MPJ Express.
+const NO_SETTINGS: [&str; 9] = [
+    "MPJ_CC",
+    "MPJ_CXX",
     "MPJ_FAULT_ROUNDS",
     "MPJ_FAULT_SEED",
     "MPJ_GARBAGE_ROUNDS",

@@ -7,19 +7,17 @@ fn words(line: &str) -> Vec<OsString> {
 }
 
 #[test]
-fn the_words_after_bench_are_passed_on() {
-    let line = "cargo-mpj mpj bench latency -np 2 --help -- x";
-    let Request::Bench("mpj-bench", passed) = parse(words(line)).expect("legal") else {
-        panic!("the subcommand is bench");
-    };
-    assert_eq!(passed, words("latency -np 2 --help -- x"));
-}
-
-#[test]
-fn the_words_after_tune_are_passed_on() {
-    let parsed = parse(words("cargo-mpj mpj tune --dry-run --help")).expect("legal");
-    let Request::Bench("mpj-tune", passed) = parsed else { panic!("the subcommand is tune") };
-    assert_eq!(passed, words("--dry-run --help"));
+fn the_words_after_the_name_of_a_tool_are_passed_on() {
+    let tools = [
+        ("bench", BENCH, "latency -np 2 --help -- x"),
+        ("tune", TUNE, "--dry-run --help"),
+        ("install", INSTALL, "--prefix d --help"),
+    ];
+    for (name, tool, words_behind) in tools {
+        let parsed = parse(words(&format!("cargo-mpj mpj {name} {words_behind}")));
+        let Ok(Request::Become(found, passed)) = parsed else { panic!("{name} is a tool") };
+        assert_eq!((found, passed), (tool, words(words_behind)));
+    }
 }
 
 fn run(line: &str) -> RunRequest {

@@ -42,7 +42,7 @@ pub(super) struct ProgramOptions {
     #[arg(short = 'x', alias = "env", value_name = "NAME[=V]", value_parser = export_parser())]
     export: Vec<Export>,
     /// Folder that the ranks start in; PROGRAM is still looked up from the current one
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", alias = "wd")]
     wdir: Option<PathBuf>,
     /// Folders, with colons between them, where PROGRAM is looked up before PATH
     #[arg(long, value_name = "D")]
@@ -56,8 +56,7 @@ pub(super) struct ProgramOptions {
 }
 
 /// The note about options of other launchers that have no effect.
-const NEEDLESS: &str =
-    "--oversubscribe, --allow-run-as-root, --genvall and --mca change nothing here";
+const NEEDLESS: &str = "--oversubscribe, --allow-run-as-root, --genvall, --genvlist, --usize and --mca change nothing here";
 
 /// Options of the job as a whole.
 #[derive(Debug, Clone, Args)]
@@ -123,6 +122,8 @@ pub(super) struct WholeJob {
     oversubscribe: bool,
     #[arg(long, hide = true, num_args = 2)]
     mca: Vec<String>,
+    #[arg(long, hide = true, aliases = ["genvlist", "envlist"])]
+    usize: Option<String>,
     /// Check everything and print the command of each rank, but start nothing
     #[arg(long)]
     pub(super) dry_run: bool,
@@ -207,7 +208,7 @@ impl WholeJob {
     }
 
     fn spec(self, apps: Vec<App>) -> JobSpec {
-        let is_needless = self.oversubscribe || !self.mca.is_empty();
+        let is_needless = self.oversubscribe || self.usize.is_some() || !self.mca.is_empty();
         let mut notes: Vec<String> = is_needless.then(|| NEEDLESS.to_owned()).into_iter().collect();
         let usual = Vigilance::default();
         let vigilance = Vigilance {

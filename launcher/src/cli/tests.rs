@@ -252,8 +252,11 @@ fn options_of_other_launchers_that_are_not_needed_are_noted() {
     let line =
         "--allow-run-as-root -n 4 --mca a b -oversubscribe -mca c d -genvall p --oversubscribe";
     let spec = parse(line).expect("legal");
-    let note = "--oversubscribe, --allow-run-as-root, --genvall and --mca change nothing here";
+    let note = "--oversubscribe, --allow-run-as-root, --genvall, --genvlist, --usize and --mca change nothing here";
     assert_eq!(spec.notes, [note]);
+    for line in ["-usize 4 p", "-genvlist A,B p"] {
+        assert_eq!(parse(line).expect("legal").notes, [note], "{line}");
+    }
     assert_eq!((spec.apps[0].ranks, &spec.apps[0].args), (4, &words("--oversubscribe")));
 }
 

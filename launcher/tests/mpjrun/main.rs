@@ -11,6 +11,7 @@ mod cargo;
 mod cleanup;
 mod descriptors;
 mod exits;
+mod mpiexec;
 mod output;
 mod programs;
 mod streams;

@@ -40,6 +40,16 @@ fn example_of(selection: &[&str], name: &str) -> PathBuf {
     path
 }
 
+/// The path of the C face's shared library, which is built if need be.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn libmpi() -> PathBuf {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| build(&["--package", "mpj-libmpi"]));
+    profile_folder().join("libmpi_abi.so")
+}
+
 /// Root of the workspace.
 pub fn workspace() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));

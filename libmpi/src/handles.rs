@@ -1,0 +1,304 @@
+//! The table of objects: what handles that are no predefined constants mean. All chapters use it.
+//!
+//! A handle is a number of 31 bits, above all constants: the index of a slot, and the generation of the object in it.
+//! Nothing reads memory at it. Freeing an object ends its generation, so a freed, wrong or invented handle, or one of
+//! another kind, is found. A call *holds* an object that it only reads, and *takes* one that it changes. Neither locks.
+//! A program that frees an object while another thread uses it is wrong, but nothing breaks:
+//!
+//! - HT1: slots are never freed and never move, so the state of a slot can be read at any time.
+//! - HT2: a slot's state has one of four phases. LIVE: the object may be read by those who are counted as holders.
+//!   TAKEN: one thread has the object for itself. DYING: it was freed while holders were counted; nobody can become one.
+//!   FREE: there is no object. Holders are counted, and phases change, by compare-and-swap from LIVE only, with the
+//!   generation that the handle names.
+//! - HT3: so in the phases TAKEN and FREE, and in DYING once the count of holders is 0, exactly one thread may touch the
+//!   object and the state: the one that took it, the one that got the slot from the list of free slots, or the one that
+//!   counted the last holder down.
+//! - HT4: the state says whether the object is of a kind that is taken; no such object is ever held, and no other one is
+//!   ever taken.
+
+use std::cell::UnsafeCell;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::call::{Fault, Outcome};
+use crate::object::{Kind, Object};
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+/// Bits of a handle that are the index of its slot.
+const INDEX_BITS: u32 = 20;
+/// Slots in a chunk.
+const CHUNK: usize = 1 << 10;
+/// Chunks in a table.
+const CHUNKS: usize = (1 << INDEX_BITS) / CHUNK;
+/// The highest generation; the one after it is 1. No generation is 0, so no handle is as low as a constant.
+const LAST_GENERATION: u64 = (1 << (31 - INDEX_BITS)) - 1;
+
+/// The low bits of a state count holders.
+const HOLDERS: u64 = (1 << 32) - 1;
+/// The phases.
+const FREE: u64 = 0 << 32;
+const LIVE: u64 = 1 << 32;
+const TAKEN: u64 = 2 << 32;
+const DYING: u64 = 3 << 32;
+const PHASE: u64 = 3 << 32;
+/// Whether the object is of a kind that is taken (HT4).
+const ALONE: u64 = 1 << 34;
+/// Where the generation begins in a state.
+const GENERATION_AT: u32 = 40;
+
+/// The objects of the process.
+pub(crate) static OBJECTS: Objects = Objects::new();
+
+/// A table of objects.
+pub(crate) struct Objects {
+    chunks: [OnceLock<Box<[Slot]>>; CHUNKS],
+    free: Mutex<FreeSlots>,
+}
+
+struct FreeSlots {
+    /// Slots that had an object before.
+    used: Vec<u32>,
+    /// The first slot that never had one.
+    next: u32,
+}
+
+struct Slot {
+    state: AtomicU64,
+    object: UnsafeCell<Option<Object>>,
+}
+
+// SAFETY: HT2, HT3: an object is read only while its reader is counted in phase LIVE, and changed only by the one thread
+// that has it for itself. Objects may be shared among threads and sent to others.
+unsafe impl Sync for Slot {}
+
+/// An object that the holder may read. It lives at least as long as this, even if another thread frees its handle.
+pub(crate) struct Held<'t, T> {
+    object: &'t T,
+    /// Where the holder is counted; `None` for objects that are never freed.
+    counted: Option<(&'t Objects, u32)>,
+}
+
+/// An object that the holder has for itself. It goes back to its slot at the end, unless it is removed.
+pub(crate) struct Taken<'t, T: Kind> {
+    objects: &'t Objects,
+    index: u32,
+    object: &'t mut Option<Object>,
+    kind: PhantomData<T>,
+}
+
+impl Objects {
+    const fn new() -> Self {
+        let free = FreeSlots { used: Vec::new(), next: 0 };
+        Self { chunks: [const { OnceLock::new() }; CHUNKS], free: Mutex::new(free) }
+    }
+
+    /// Adds an object, and returns its handle.
+    ///
+    /// # Errors
+    /// MPI_ERR_OTHER when there are 2^20 objects.
+    pub fn insert<T: Kind>(&self, object: T) -> Outcome<usize> {
+        let index = self.take_free_slot().ok_or_else(too_many)?;
+        let chunk = self.chunks[index as usize / CHUNK].get_or_init(new_chunk);
+        let slot = &chunk[index as usize % CHUNK];
+        let before = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
+        let generation = if before == LAST_GENERATION { 1 } else { before + 1 };
+        // SAFETY: HT3: the slot came from the list of free slots, so it is this thread's.
+        unsafe { *slot.object.get() = Some(object.wrap()) };
+        let live = generation << GENERATION_AT | LIVE | of_kind::<T>();
+        slot.state.store(live, Ordering::Release); // SYNC: object
+        Ok((generation << INDEX_BITS) as usize | index as usize)
+    }
+
+    /// Holds the object of a handle, whose kind is never taken.
+    ///
+    /// # Errors
+    /// The class of the kind, if the handle names no such object.
+    #[inline]
+    pub fn hold<T: Kind>(&self, handle: usize) -> Outcome<Held<'_, T>> {
+        let (slot, index) = self.change::<T>(handle, |state| state + 1).ok_or_else(T::invalid)?;
+        let counted = Some((self, index));
+        // SAFETY: HT2: this thread is counted as a holder, so nobody changes the object.
+        let object = unsafe { &*slot.object.get() }.as_ref();
+        match object.and_then(T::peek) {
+            Some(object) => Ok(Held { object, counted }),
+            None => {
+                self.let_go(index);
+                Err(T::invalid())
+            }
+        }
+    }
+
+    /// Takes the object of a handle, whose kind is never held.
+    ///
+    /// # Errors
+    /// The class of the kind, if the handle names no such object, or another thread has it.
+    #[inline]
+    pub fn take<T: Kind>(&self, handle: usize) -> Outcome<Taken<'_, T>> {
+        let taken = self.change::<T>(handle, |state| state - LIVE + TAKEN);
+        let (slot, index) = taken.ok_or_else(T::invalid)?;
+        // SAFETY: HT3, HT4: this thread has taken the object.
+        let object = unsafe { &mut *slot.object.get() };
+        let is_other = object.as_ref().and_then(T::peek).is_none();
+        let taken = Taken { objects: self, index, object, kind: PhantomData };
+        if is_other { Err(T::invalid()) } else { Ok(taken) }
+    }
+
+    /// Frees a handle, whose kind is never taken. The object goes when nobody holds it.
+    ///
+    /// # Errors
+    /// As [`Objects::hold`].
+    pub fn free<T: Kind>(&self, handle: usize) -> Outcome {
+        let held = self.hold::<T>(handle)?;
+        let freed = self.change::<T>(handle, |state| state - LIVE + DYING);
+        drop(held);
+        // Another thread may have freed it meanwhile.
+        freed.map(drop).ok_or_else(T::invalid)
+    }
+
+    /// Changes the state of the slot of a handle if the object is live, has the handle's generation, and is held or
+    /// taken like one of this kind.
+    #[inline]
+    fn change<T: Kind>(&self, handle: usize, change: impl Fn(u64) -> u64) -> Option<(&Slot, u32)> {
+        let index = handle & ((1 << INDEX_BITS) - 1);
+        let generation = (handle >> INDEX_BITS) as u64;
+        if generation == 0 || generation > LAST_GENERATION {
+            return None;
+        }
+        let slot = self.chunks[index / CHUNK].get()?.get(index % CHUNK)?;
+        let due = generation << GENERATION_AT | LIVE | of_kind::<T>();
+        let mut state = slot.state.load(Ordering::Relaxed);
+        while state & !HOLDERS == due {
+            let (to, order) = (change(state), Ordering::AcqRel); // SYNC: object
+            match slot.state.compare_exchange_weak(state, to, order, Ordering::Relaxed) {
+                Ok(_) => return Some((slot, index as u32)),
+                Err(other) => state = other,
+            }
+        }
+        None
+    }
+
+    /// Counts a holder down. The last one of a freed object drops it.
+    #[inline]
+    fn let_go(&self, index: u32) {
+        let Some(slot) = self.slot(index) else { return };
+        let before = slot.state.fetch_sub(1, Ordering::AcqRel); // SYNC: object
+        if before & (PHASE | HOLDERS) == DYING | 1 {
+            // SAFETY: HT3: this thread has counted the last holder down.
+            drop(unsafe { (*slot.object.get()).take() });
+            self.release(index);
+        }
+    }
+
+    /// Gives a slot without an object back to the list.
+    fn release(&self, index: u32) {
+        let Some(slot) = self.slot(index) else { return };
+        let generation = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
+        slot.state.store(generation << GENERATION_AT | FREE, Ordering::Relaxed);
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.used.push(index);
+    }
+
+    fn slot(&self, index: u32) -> Option<&Slot> {
+        self.chunks.get(index as usize / CHUNK)?.get()?.get(index as usize % CHUNK)
+    }
+
+    fn take_free_slot(&self) -> Option<u32> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = free.used.pop() {
+            return Some(index);
+        }
+        let index = free.next;
+        free.next += u32::from((index as usize) < CHUNKS * CHUNK);
+        ((index as usize) < CHUNKS * CHUNK).then_some(index)
+    }
+}
+
+/// Returns the part of a state that says how objects of a kind are used (HT4).
+const fn of_kind<T: Kind>() -> u64 {
+    if T::IS_TAKEN { ALONE } else { 0 }
+}
+
+fn new_chunk() -> Box<[Slot]> {
+    let slot = || Slot { state: AtomicU64::new(FREE), object: UnsafeCell::new(None) };
+    std::iter::repeat_with(slot).take(CHUNK).collect()
+}
+
+#[cold]
+fn too_many() -> Fault {
+    Fault::other(format!(
+        "there are {} objects; free requests, communicators and datatypes that are not needed",
+        CHUNKS * CHUNK
+    ))
+}
+
+impl<T> Held<'_, T> {
+    /// Holds an object that is never freed.
+    #[inline(always)]
+    pub fn forever(object: &'static T) -> Held<'static, T> {
+        Held { object, counted: None }
+    }
+}
+
+impl<T> Held<'static, T> {
+    /// Returns the object if it is never freed.
+    #[inline(always)]
+    pub fn forever_object(&self) -> Option<&'static T> {
+        self.counted.is_none().then_some(self.object)
+    }
+}
+
+impl<T> Deref for Held<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        self.object
+    }
+}
+
+impl<T> Drop for Held<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some((objects, index)) = self.counted {
+            objects.let_go(index);
+        }
+    }
+}
+
+impl<T: Kind> Taken<'_, T> {
+    /// Frees the handle and returns the object.
+    pub fn remove(self) -> T {
+        let object = self.object.take().and_then(T::unwrap).expect("`take` has checked the kind");
+        self.objects.release(self.index);
+        std::mem::forget(self);
+        object
+    }
+}
+
+impl<T: Kind> Deref for Taken<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.object.as_ref().and_then(T::peek).expect("`take` has checked the kind")
+    }
+}
+
+impl<T: Kind> DerefMut for Taken<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.object.as_mut().and_then(T::peek_mut).expect("`take` has checked the kind")
+    }
+}
+
+impl<T: Kind> Drop for Taken<'_, T> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.objects.slot(self.index) {
+            // HT3: nobody else changes the state while the object is taken.
+            let state = slot.state.load(Ordering::Relaxed);
+            slot.state.store(state - TAKEN + LIVE, Ordering::Release); // SYNC: object
+        }
+    }
+}

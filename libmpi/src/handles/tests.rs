@@ -1,0 +1,179 @@
+//! The table of objects against a model, and under threads that free what others use.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::abi::{MPI_ERR_INFO, MPI_ERR_WIN};
+
+/// An object that is held: it counts those that exist, and notices a second drop.
+pub(crate) struct Read {
+    number: usize,
+    alive: Arc<AtomicUsize>,
+    is_alive: AtomicBool,
+}
+
+/// An object that is taken.
+pub(crate) struct Changed(usize);
+
+impl Read {
+    fn new(number: usize, alive: &Arc<AtomicUsize>) -> Self {
+        alive.fetch_add(1, Ordering::Relaxed);
+        Self { number, alive: alive.clone(), is_alive: AtomicBool::new(true) }
+    }
+}
+
+impl Drop for Read {
+    fn drop(&mut self) {
+        assert!(self.is_alive.swap(false, Ordering::Relaxed), "dropped twice");
+        self.alive.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    InsertRead,
+    InsertChanged,
+    Hold(usize),
+    Take(usize),
+    Free(usize),
+    Remove(usize),
+    Invented(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        Just(Step::InsertRead),
+        Just(Step::InsertChanged),
+        (0..20_usize).prop_map(Step::Hold),
+        (0..20_usize).prop_map(Step::Take),
+        (0..20_usize).prop_map(Step::Free),
+        (0..20_usize).prop_map(Step::Remove),
+        any::<usize>().prop_map(Step::Invented),
+    ]
+}
+
+/// What the model knows about a handle that exists.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Model {
+    Read(usize),
+    Changed(usize),
+}
+
+proptest! {
+    /// Handles of all ages are used in all ways; the model knows which of them exist.
+    #[test]
+    fn only_objects_that_exist_are_found(steps in proptest::collection::vec(step(), 0..80)) {
+        let (objects, alive) = (Box::new(Objects::new()), Arc::new(AtomicUsize::new(0)));
+        let (mut model, mut handles) = (HashMap::new(), Vec::new());
+        for (number, step) in steps.into_iter().enumerate() {
+            let handle = |at: usize| handles.get(at).copied().unwrap_or(0x101);
+            match step {
+                Step::InsertRead => {
+                    let handle = objects.insert(Read::new(number, &alive)).unwrap();
+                    prop_assert!(handle > 4095 && handle <= i32::MAX as usize);
+                    prop_assert_eq!(model.insert(handle, Model::Read(number)), None);
+                    handles.push(handle);
+                }
+                Step::InsertChanged => {
+                    let handle = objects.insert(Changed(number)).unwrap();
+                    prop_assert_eq!(model.insert(handle, Model::Changed(number)), None);
+                    handles.push(handle);
+                }
+                Step::Hold(at) => match (objects.hold::<Read>(handle(at)), model.get(&handle(at))) {
+                    (Ok(held), Some(Model::Read(number))) => prop_assert_eq!(held.number, *number),
+                    (Err(fault), None | Some(Model::Changed(_))) => prop_assert_eq!(fault.code(), MPI_ERR_INFO),
+                    (_, known) => prop_assert!(false, "{:?}", known),
+                },
+                Step::Take(at) => match (objects.take::<Changed>(handle(at)), model.get_mut(&handle(at))) {
+                    (Ok(mut taken), Some(Model::Changed(number))) => {
+                        prop_assert_eq!(taken.0, *number);
+                        prop_assert!(objects.take::<Changed>(handle(at)).is_err(), "it is taken");
+                        taken.0 += 1;
+                        *number += 1;
+                    }
+                    (Err(fault), None | Some(Model::Read(_))) => prop_assert_eq!(fault.code(), MPI_ERR_WIN),
+                    (_, known) => prop_assert!(false, "{:?}", known),
+                },
+                Step::Free(at) => {
+                    let is_known = matches!(model.get(&handle(at)), Some(Model::Read(_)));
+                    let held = objects.hold::<Read>(handle(at));
+                    prop_assert_eq!(objects.free::<Read>(handle(at)).is_ok(), is_known);
+                    if is_known {
+                        model.remove(&handle(at));
+                        prop_assert!(held.unwrap().is_alive.load(Ordering::Relaxed), "it is held");
+                    }
+                }
+                Step::Remove(at) => {
+                    let is_known = matches!(model.get(&handle(at)), Some(Model::Changed(_)));
+                    let removed = objects.take::<Changed>(handle(at)).map(Taken::remove);
+                    prop_assert_eq!(removed.is_ok(), is_known);
+                    if is_known {
+                        model.remove(&handle(at));
+                    }
+                }
+                Step::Invented(handle) => {
+                    let is_known = matches!(model.get(&handle), Some(Model::Read(_)));
+                    prop_assert_eq!(objects.hold::<Read>(handle).is_ok(), is_known);
+                }
+            }
+            let reads = model.values().filter(|known| matches!(known, Model::Read(_)));
+            prop_assert_eq!(alive.load(Ordering::Relaxed), reads.count());
+        }
+    }
+}
+
+/// Threads hold objects while others free them and make new ones in the same slots: nobody sees an object that is gone,
+/// and every object goes once.
+#[test]
+fn threads_may_free_what_others_use() {
+    const THREADS: usize = 4;
+    const ROUNDS: usize = if cfg!(miri) { 50 } else { 20_000 };
+    let (objects, alive) = (Box::new(Objects::new()), Arc::new(AtomicUsize::new(0)));
+    let places: Vec<_> = (0..2).map(|_| AtomicUsize::new(0)).collect();
+    let barrier = Barrier::new(THREADS);
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (objects, alive, places, barrier) = (&objects, &alive, &places, &barrier);
+            scope.spawn(move || {
+                barrier.wait();
+                for round in 0..ROUNDS {
+                    let place = &places[(round + thread) % places.len()];
+                    let handle = place.load(Ordering::Relaxed);
+                    if let Ok(held) = objects.hold::<Read>(handle) {
+                        assert!(held.is_alive.load(Ordering::Relaxed), "a held object is alive");
+                    }
+                    if round % 3 == 0 {
+                        let _ = objects.free::<Read>(handle);
+                        let made = objects.insert(Read::new(round, alive)).unwrap();
+                        let before = place.swap(made, Ordering::Relaxed);
+                        let _ = objects.free::<Read>(before);
+                    }
+                }
+            });
+        }
+    });
+    for place in &places {
+        objects.free::<Read>(place.load(Ordering::Relaxed)).unwrap();
+    }
+    assert_eq!(alive.load(Ordering::Relaxed), 0, "all are gone");
+}
+
+/// A slot is used again and again, and its generations wrap around without becoming constants.
+#[test]
+fn generations_wrap_around() {
+    let objects = Box::new(Objects::new());
+    let first = objects.insert(Changed(0)).unwrap();
+    objects.take::<Changed>(first).unwrap().remove();
+    for round in 1..LAST_GENERATION as usize {
+        let handle = objects.insert(Changed(round)).unwrap();
+        assert!(handle != first && handle > 4095);
+        assert!(objects.take::<Changed>(first).is_err());
+        objects.take::<Changed>(handle).unwrap().remove();
+    }
+    assert_eq!(objects.insert(Changed(0)).unwrap(), first);
+}

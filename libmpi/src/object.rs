@@ -1,0 +1,77 @@
+//! The kinds of objects that handles name. A new kind is a line in the list at the end: its type, whether objects are
+//! held or taken (see `handles.rs`), the error class of wrong handles, and its name for messages.
+
+use crate::abi;
+use crate::call::Fault;
+
+/// A type whose values are objects of the table.
+pub(crate) trait Kind: Sized {
+    /// Whether one call at a time has an object of this kind for itself; otherwise any number of calls may read it.
+    const IS_TAKEN: bool;
+    /// Puts the object into the form of the table.
+    fn wrap(self) -> Object;
+    /// Returns the object if it is of this kind.
+    fn peek(object: &Object) -> Option<&Self>;
+    /// Returns the object if it is of this kind.
+    fn peek_mut(object: &mut Object) -> Option<&mut Self>;
+    /// Returns the object if it is of this kind.
+    fn unwrap(object: Object) -> Option<Self>;
+    /// Returns the error of a handle that names no object of this kind.
+    fn invalid() -> Fault;
+}
+
+/// Says how objects of a kind are used.
+macro_rules! is_taken {
+    (held) => {
+        false
+    };
+    (taken) => {
+        true
+    };
+}
+
+macro_rules! kinds {
+    ($($(#[$only:meta])* $kind:ident($type:ty) $use:ident $class:ident $name:literal,)*) => {
+        /// An object that a handle names.
+        pub(crate) enum Object {
+            $($(#[$only])* #[doc = $name] $kind($type),)*
+        }
+
+        $($(#[$only])* impl Kind for $type {
+            const IS_TAKEN: bool = is_taken!($use);
+
+            fn wrap(self) -> Object {
+                Object::$kind(self)
+            }
+
+            #[inline(always)]
+            fn peek(object: &Object) -> Option<&Self> {
+                #[allow(irrefutable_let_patterns, reason = "there may be one kind")]
+                if let Object::$kind(object) = object { Some(object) } else { None }
+            }
+
+            fn peek_mut(object: &mut Object) -> Option<&mut Self> {
+                if let Object::$kind(object) = object { Some(object) } else { None }
+            }
+
+            fn unwrap(object: Object) -> Option<Self> {
+                if let Object::$kind(object) = object { Some(object) } else { None }
+            }
+
+            #[cold]
+            fn invalid() -> Fault {
+                Fault::new(abi::$class, concat!("the handle names no ", $name, ": it was freed, is null, or was never made"))
+            }
+        })*
+    };
+}
+
+kinds! {
+    Comm(std::sync::Arc<crate::comm::Comm>) held MPI_ERR_COMM "communicator",
+    Datatype(crate::datatype::Derived) held MPI_ERR_TYPE "datatype",
+    Request(crate::request::Request) taken MPI_ERR_REQUEST "request",
+    #[cfg(test)]
+    Read(crate::handles::tests::Read) held MPI_ERR_INFO "readable object",
+    #[cfg(test)]
+    Changed(crate::handles::tests::Changed) taken MPI_ERR_WIN "changeable object",
+}

@@ -1,0 +1,223 @@
+//! Point-to-point communication (MPI-4.1 chapter 3).
+
+use std::ffi::{c_int, c_void};
+
+use mpjdev::{Mode, Status};
+
+use crate::abi::*;
+use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
+use crate::comm::{Comm, Owner};
+use crate::request::{Request, Role};
+
+/// Refuses what is no tag of a message.
+#[inline(always)]
+pub(crate) fn check_tag(tag: c_int, argument: &'static str) -> Outcome {
+    if tag >= 0 { Ok(()) } else { Err(bad_tag(tag, argument)) }
+}
+
+/// Returns the tag that a receive asks for; `None` for MPI_ANY_TAG.
+#[inline(always)]
+pub(crate) fn wanted_tag(tag: c_int, argument: &'static str) -> Outcome<Option<c_int>> {
+    match tag {
+        0.. => Ok(Some(tag)),
+        MPI_ANY_TAG => Ok(None),
+        _ => Err(bad_tag(tag, argument)),
+    }
+}
+
+#[cold]
+fn bad_tag(tag: c_int, argument: &'static str) -> Fault {
+    Fault::argument(MPI_ERR_TAG, argument, format!("{tag} is no tag: tags are 0 to {}", c_int::MAX))
+}
+
+/// Returns the status of a message of a communicator, for programs.
+#[inline(always)]
+pub(crate) fn status_on(comm: &Comm, status: Status) -> MPI_Status {
+    MPI_Status::new(comm.rank_of(status.source), status.tag, status.bytes as u64)
+}
+
+/// MPI_Send and MPI_Ssend.
+#[inline(always)]
+unsafe fn send(
+    buf: *const c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    mode: Mode,
+) -> Outcome {
+    let comm = comm.find()?;
+    // SAFETY: FC1.
+    let data = unsafe { datatype.source(buf, count.into()) }?;
+    check_tag(tag, "tag")?;
+    match comm.receiver(dest)? {
+        Some(dest) => Ok(comm.device.send(data, dest, tag, comm.context, mode)?),
+        None => Ok(()),
+    }
+}
+
+/// MPI_Isend and MPI_Issend.
+unsafe fn isend(
+    buf: *const c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+    mode: Mode,
+) -> Outcome {
+    let comm = comm.find()?;
+    // SAFETY: FC1.
+    let data = unsafe { datatype.source(buf, count.into()) }?;
+    check_tag(tag, "tag")?;
+    // SAFETY: FC1.
+    let place = unsafe { out::place(request, "request") }?;
+    *place = match comm.receiver(dest)? {
+        Some(dest) => {
+            let started = comm.device.isend(data, dest, tag, comm.context, mode)?;
+            match started.completed() {
+                Some(_) => crate::request::COMPLETE,
+                None => Request::new(Owner::of(&comm), Role::Send, started).keep()?,
+            }
+        }
+        None => crate::request::COMPLETE,
+    };
+    Ok(())
+}
+
+/// MPI_Recv.
+#[inline(always)]
+unsafe fn recv(
+    buf: *mut c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Outcome {
+    let comm = comm.find()?;
+    // SAFETY: FC1.
+    let into = unsafe { datatype.sink(buf, count.into()) }?;
+    let tag = wanted_tag(tag, "tag")?;
+    let received = match comm.sender(source)? {
+        Some(source) => status_on(&comm, comm.device.recv(into, source, tag, comm.context)?),
+        None => MPI_Status::NOBODY,
+    };
+    // SAFETY: FC1.
+    unsafe { received.store(status) };
+    Ok(())
+}
+
+/// MPI_Irecv.
+unsafe fn irecv(
+    buf: *mut c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let comm = comm.find()?;
+    // SAFETY: FC1.
+    let into = unsafe { datatype.sink(buf, count.into()) }?;
+    let tag = wanted_tag(tag, "tag")?;
+    // SAFETY: FC1.
+    let place = unsafe { out::place(request, "request") }?;
+    let owner = Owner::of(&comm);
+    let made = match comm.sender(source)? {
+        Some(source) => {
+            let started = comm.device.irecv(into, source, tag, comm.context)?;
+            Request::new(owner, Role::Receive, started)
+        }
+        None => Request::of_nobody(owner)?,
+    };
+    *place = made.keep()?;
+    Ok(())
+}
+
+/// MPI_Sendrecv.
+unsafe fn sendrecv<C: Into<i64>>(
+    sendbuf: *const c_void,
+    sendcount: C,
+    sendtype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: C,
+    recvtype: MPI_Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Outcome {
+    let comm = comm.find()?;
+    // SAFETY: FC1.
+    let data = unsafe { sendtype.source(sendbuf, sendcount.into()) }?;
+    // SAFETY: FC1.
+    let into = unsafe { recvtype.sink(recvbuf, recvcount.into()) }?;
+    check_tag(sendtag, "sendtag")?;
+    let wanted = wanted_tag(recvtag, "recvtag")?;
+    let (dest, source) = (comm.receiver(dest)?, comm.sender(source)?);
+    let device = comm.device;
+    let receiving = source.map(|source| device.irecv(into, source, wanted, comm.context));
+    let receiving = receiving.transpose()?;
+    let sent =
+        dest.map_or(Ok(()), |dest| device.send(data, dest, sendtag, comm.context, Mode::Standard));
+    let received = match receiving {
+        Some(receiving) => {
+            if sent.is_err() {
+                device.cancel(&receiving)?;
+            }
+            status_on(&comm, device.iwait(receiving)?)
+        }
+        None => MPI_Status::NOBODY,
+    };
+    sent?;
+    // SAFETY: FC1.
+    unsafe { received.store(status) };
+    Ok(())
+}
+
+mpi_bodies! {
+    MPI_Send, MPI_Send_c => send(Mode::Standard);
+    // A ready send is a standard send whose receiver is ready.
+    MPI_Rsend, MPI_Rsend_c => send(Mode::Standard);
+    MPI_Ssend, MPI_Ssend_c => send(Mode::Synchronous);
+    MPI_Isend, MPI_Isend_c => isend(Mode::Standard);
+    MPI_Irsend, MPI_Irsend_c => isend(Mode::Standard);
+    MPI_Issend, MPI_Issend_c => isend(Mode::Synchronous);
+    MPI_Recv, MPI_Recv_c => recv();
+    MPI_Irecv, MPI_Irecv_c => irecv();
+    MPI_Sendrecv, MPI_Sendrecv_c => sendrecv();
+}
+
+mpi! {
+    fn MPI_Probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) -> c_int {
+        let comm = comm.find()?;
+        let tag = wanted_tag(tag, "tag")?;
+        let found = match comm.sender(source)? {
+            Some(source) => status_on(&comm, comm.device.probe(source, tag, comm.context)?),
+            None => MPI_Status::NOBODY,
+        };
+        found.store(status);
+        Ok(())
+    }
+
+    fn MPI_Iprobe(source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
+        let comm = comm.find()?;
+        let tag = wanted_tag(tag, "tag")?;
+        let found = match comm.sender(source)? {
+            Some(source) => {
+                let found = comm.device.iprobe(source, tag, comm.context)?;
+                found.map(|found| status_on(&comm, found))
+            }
+            None => Some(MPI_Status::NOBODY),
+        };
+        found.into_iter().for_each(|found| found.store(status));
+        out::write(flag, "flag", found.is_some().into())
+    }
+}

@@ -1,0 +1,181 @@
+//! Programs in C, compiled against the generated `mpi.h` and run as jobs on the built library.
+//!
+//! Each file `tests/c/NAME.c` is a test. Its first line says how it is run, and lines that follow what must be printed:
+//!
+//! ```c
+//! // ranks 2, exit 5
+//! // stdout: words of a line of standard output
+//! // stderr: words of standard error
+//! ```
+//!
+//! `exit` is 0 if it is missing; then standard error must be empty.
+
+#![expect(clippy::print_stderr, reason = "tests say why they are skipped")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use mpj_harness::{Outcome, launch, libmpi};
+use tempfile::TempDir;
+
+/// Whether there is a compiler.
+fn has_compiler() -> bool {
+    let found = Command::new("cc").arg("--version").output();
+    let has = found.is_ok_and(|output| output.status.success());
+    if !has {
+        eprintln!("skipped: there is no C compiler called cc");
+    }
+    has
+}
+
+/// A folder with `mpi.h` and the library under the names that programs look for.
+fn installed() -> TempDir {
+    let folder = TempDir::new().expect("a folder for temporary files");
+    fs::write(folder.path().join("mpi.h"), mpj_abi::header(&mpj_abi::table()))
+        .expect("it is writable");
+    for name in ["libmpi_abi.so", "libmpi_abi.so.1"] {
+        std::os::unix::fs::symlink(libmpi(), folder.path().join(name)).expect("it is writable");
+    }
+    folder
+}
+
+/// Compiles a program and returns its path.
+fn compile(source: &Path, folder: &Path, options: &[&str]) -> PathBuf {
+    let out = folder.join(source.file_stem().expect("a source has a name"));
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-g"])
+        .args(options);
+    compiler.arg("-I").arg(folder).arg(source).arg("-o").arg(&out).arg("-L").arg(folder);
+    compiler.args(["-lmpi_abi", "-Wl,-z,now", "-pthread"]);
+    compiler.arg(format!("-Wl,-rpath,{}", folder.display()));
+    let output = compiler.output().expect("cc runs");
+    assert!(output.status.success(), "{compiler:?}:\n{}", String::from_utf8_lossy(&output.stderr));
+    out
+}
+
+/// How a program is run.
+#[derive(Debug, PartialEq, Eq)]
+struct Plan<'a> {
+    ranks: usize,
+    code: i32,
+    stdout: Vec<&'a str>,
+    stderr: Vec<&'a str>,
+}
+
+impl<'a> Plan<'a> {
+    fn of(source: &'a str) -> Self {
+        let first = source.lines().next().and_then(|line| line.strip_prefix("// "));
+        let mut words = first.unwrap_or("").split([' ', ',']).filter(|word| !word.is_empty());
+        let mut plan = Self { ranks: 0, code: 0, stdout: Vec::new(), stderr: Vec::new() };
+        while let (Some(word), Some(number)) = (words.next(), words.next()) {
+            match (word, number.parse::<i32>()) {
+                ("ranks", Ok(number)) => plan.ranks = number as usize,
+                ("exit", Ok(number)) => plan.code = number,
+                other => panic!("no part of a plan: {other:?}"),
+            }
+        }
+        assert!(plan.ranks > 0, "the first line states the number of ranks");
+        let mut heads = source.lines().map_while(|line| line.strip_prefix("// "));
+        heads.next();
+        for line in heads {
+            let (where_to, text) = line.split_once(": ").unwrap_or((line, ""));
+            match where_to {
+                "stdout" => plan.stdout.push(text),
+                "stderr" => plan.stderr.push(text),
+                _ => {}
+            }
+        }
+        plan
+    }
+
+    fn check(&self, name: &str, outcome: &Outcome) {
+        assert_eq!(outcome.code, self.code, "{name}: {outcome:?}");
+        for text in &self.stdout {
+            assert!(
+                outcome.stdout.lines().any(|line| line == *text),
+                "{name}: no {text:?} in {outcome:?}"
+            );
+        }
+        for text in &self.stderr {
+            assert!(outcome.stderr.contains(text), "{name}: no {text:?} in {outcome:?}");
+        }
+        if self.code == 0 && self.stderr.is_empty() {
+            assert_eq!(outcome.stderr, "", "{name}");
+        }
+    }
+}
+
+#[test]
+fn programs_in_c_run_as_they_say() {
+    if !has_compiler() {
+        return;
+    }
+    let installed = installed();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+    let entries = fs::read_dir(&folder).expect("the folder of the programs");
+    let mut sources: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    sources.retain(|path| path.extension() == Some(OsStr::new("c")));
+    sources.sort();
+    assert!(!sources.is_empty(), "there are no programs");
+    for source in sources {
+        let text = fs::read_to_string(&source).expect("sources are text");
+        let (plan, name) = (Plan::of(&text), source.display().to_string());
+        let program = compile(&source, installed.path(), &[]);
+        let outcome = launch(&program).ranks(plan.ranks).run();
+        plan.check(&name, &outcome);
+    }
+}
+
+#[test]
+fn a_program_runs_alone_without_a_launcher() {
+    if !has_compiler() {
+        return;
+    }
+    let installed = installed();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/hello.c");
+    let program = compile(&source, installed.path(), &[]);
+    let outcome = mpj_harness::command(&program).expect_quiet();
+    assert_eq!(outcome.stdout, "rank 0 of 1\n");
+}
+
+/// A tool between program and library sees each call once, in both ways in which tools are put there.
+#[test]
+fn tools_see_each_call_once() {
+    if !has_compiler() {
+        return;
+    }
+    let installed = installed();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+    let (source, tool) = (folder.join("allreduce.c"), folder.join("tool/count.c"));
+    let program = compile(&source, installed.path(), &[]);
+    let preloaded = compile(&tool, installed.path(), &["-shared", "-fPIC"]);
+    let counted = "allreduce 2, barrier 1\n";
+    let by_preload = launch(&program).ranks(1).env("LD_PRELOAD", &preloaded).expect(0);
+    assert!(by_preload.stdout.contains(counted), "{by_preload:?}");
+    let linked = compile(&source, installed.path(), &[tool.to_str().expect("a path in UTF-8")]);
+    let by_link = launch(&linked).ranks(1).expect(0);
+    assert!(by_link.stdout.contains(counted), "{by_link:?}");
+}
+
+/// The library exports every function of the tables under both names, and no other name.
+#[test]
+fn the_library_exports_the_table() {
+    let output = Command::new("nm").args(["-D", "--defined-only"]).arg(libmpi()).output();
+    let Ok(output) = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+    else {
+        eprintln!("skipped: there is no nm");
+        return;
+    };
+    let mut exported: Vec<_> = output.lines().filter_map(|line| line.split(' ').nth(2)).collect();
+    let (table, removed) = (mpj_abi::table(), mpj_abi::removed());
+    let functions = table.functions.iter().chain(&removed.functions);
+    let mut expected: Vec<_> = functions
+        .flat_map(|function| [function.name.clone(), format!("P{}", function.name)])
+        .collect();
+    exported.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(exported, expected);
+}

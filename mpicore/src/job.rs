@@ -1,0 +1,100 @@
+//! A process's part in its job: joining, leaving and aborting it. The layers above call this, and keep the rest of the
+//! rank's state themselves.
+
+use std::panic::resume_unwind;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Instant;
+
+use mpjdev::wireup::{self, Control, Native};
+use mpjdev::{Device, Error, Stats};
+
+pub use mpjdev::wireup::Job;
+
+/// The connection to the launcher of the job that this process has joined.
+static LAUNCHER: OnceLock<Control> = OnceLock::new();
+
+/// Joins the job of this process, and waits until all ranks have joined: the first half of MPI_Init. A process without
+/// a launcher is a job of one rank. Errors of the devices are reported to the launcher.
+///
+/// # Errors
+/// A setting is not legal; the launcher of another MPI started this process; the process has joined before; the job
+/// segment cannot be used.
+pub fn join() -> Result<Job, Error> {
+    wtime();
+    let job = wireup::join()?;
+    if let Some(control) = &job.control {
+        job.devices.iter().for_each(|device| device.report_to(control.clone()));
+        LAUNCHER.get_or_init(|| control.clone());
+    }
+    Ok(job)
+}
+
+/// Returns the seconds since an arbitrary moment in the past of this process: MPI_Wtime.
+pub fn wtime() -> f64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_secs_f64()
+}
+
+/// Leaves the job, in all contexts, after `finish`, which ends one device and returns whether the other ranks have also
+/// reached their end: the second half of MPI_Finalize. The launcher learns what the rank has sent and received, and
+/// that it has done its part if the others have come.
+///
+/// All devices end at the same time. A rank that waited for the others in one context at a time would make no progress
+/// in the rest, where other ranks may still wait for it.
+///
+/// # Errors
+/// The first error of `finish`.
+pub fn leave(
+    devices: &[&Device<Native>],
+    control: Option<&Control>,
+    finish: impl Fn(&Device<Native>) -> Result<bool, Error> + Sync,
+) -> Result<(), Error> {
+    if let Some(control) = control {
+        let stats = devices.iter().map(|device| device.stats().unwrap_or_default());
+        control.leaving(stats.sum::<Stats>().into());
+    }
+    let have_come = end_all(devices, &finish)?;
+    if let Some(control) = control.filter(|_| have_come) {
+        control.finished();
+    }
+    Ok(())
+}
+
+fn end_all(
+    devices: &[&Device<Native>],
+    finish: &(impl Fn(&Device<Native>) -> Result<bool, Error> + Sync),
+) -> Result<bool, Error> {
+    let Some((first, further)) = devices.split_first() else { return Ok(true) };
+    thread::scope(|scope| {
+        let end = |device| thread::Builder::new().spawn_scoped(scope, move || finish(device));
+        let ends: Vec<_> = further.iter().map(|device| end(device)).collect();
+        let mut outcomes = vec![finish(first)];
+        for (device, end) in further.iter().zip(ends) {
+            outcomes.push(match end {
+                Ok(end) => end.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                // If no thread can be started, ending one context after the other suffices for most programs.
+                Err(_) => finish(device),
+            });
+        }
+        outcomes.into_iter().try_fold(true, |all, one| Ok(all & one?))
+    })
+}
+
+/// Tells the launcher why this rank is about to fail. Returns whether there is a launcher.
+pub fn complain(why: &str) -> bool {
+    let launcher = LAUNCHER.get();
+    launcher.inspect(|launcher| launcher.failed(why, "")).is_some()
+}
+
+/// Ends the whole job at once with exit code `code`: MPI_Abort. The launcher reports which rank called it, and exits
+/// with the low 8 bits of `code`, or with 1 if these are 0, since a job that was aborted has not succeeded. A process
+/// without a launcher ends with the same code. This is the only place where the library ends a process.
+#[expect(clippy::disallowed_methods, reason = "MPI_Abort ends the process by its meaning")]
+pub fn abort(code: i32) -> ! {
+    if let Some(control) = LAUNCHER.get() {
+        control.aborted(code);
+    }
+    let told = code & 0xff;
+    std::process::exit(if told == 0 { 1 } else { told })
+}
