@@ -342,9 +342,9 @@ macro_rules! mpi_anytime {
             #[allow(unused_imports, reason = "each function uses other names")]
             use {$crate::abi::*, std::ffi::{c_char, c_int, c_void}};
             $crate::call::export! { $name($($arg: $ty),*) -> c_int {
-                let subject = || $crate::call::first(&[$($crate::call::Argument::subject(&$arg)),*]);
+                let subject = move || $crate::call::first(&[$($crate::call::Argument::subject(&$arg)),*]);
                 // SAFETY: FC1: the body uses the arguments as the standard says.
-                $crate::call::run(stringify!($name), subject, || unsafe { $body })
+                $crate::call::run(stringify!($name), subject, move || unsafe { $body })
             } }
         };
     )+};
@@ -357,12 +357,12 @@ macro_rules! mpi {
             #[allow(unused_imports, reason = "each function uses other names")]
             use {$crate::abi::*, std::ffi::{c_char, c_int, c_void}};
             $crate::call::export! { $name($($arg: $ty),*) -> c_int {
-                let subject = || $crate::call::first(&[$($crate::call::Argument::subject(&$arg)),*]);
+                let subject = move || $crate::call::first(&[$($crate::call::Argument::subject(&$arg)),*]);
                 if $crate::state::running().is_none() {
                     return $crate::call::not_running(stringify!($name), subject());
                 }
                 // SAFETY: FC1: the body uses the arguments as the standard says.
-                $crate::call::run(stringify!($name), subject, || unsafe { $body })
+                $crate::call::run(stringify!($name), subject, move || unsafe { $body })
             } }
         };
     )+};

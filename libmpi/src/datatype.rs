@@ -168,48 +168,75 @@ impl MPI_Datatype {
         }
     }
 
-    /// Returns the data of `count` elements.
+    /// Returns the data of `count` elements if they are of a predefined datatype without padding. This costs next to
+    /// nothing; for other datatypes see [`MPI_Datatype::source`].
     ///
     /// # Safety
     /// FC1: the elements stay as they are until the operation has ended.
     ///
     /// # Errors
-    /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_BUFFER.
+    /// MPI_ERR_COUNT, MPI_ERR_BUFFER.
     #[inline(always)]
-    pub unsafe fn source(self, buf: *const c_void, count: i64) -> Outcome<Source> {
+    pub unsafe fn dense_source(
+        self,
+        buf: *const c_void,
+        count: i64,
+    ) -> Outcome<Option<SendRegion>> {
+        let Some((at, len)) = self.dense(buf, count)? else { return Ok(None) };
         // SAFETY: the caller's promise.
-        match unsafe { self.dense(buf, count) }? {
-            // SAFETY: as above.
-            Some((at, len)) => Ok(Source::Span(unsafe { SendRegion::new(at, len) })),
-            None => {
-                let Extent { at, len, origin, datatype } = self.extent(buf, count)?;
-                // SAFETY: as above.
-                let memory = unsafe { SendRegion::new(at, len) };
-                Ok(datatype.layout(count)?.to_send(memory, origin)?)
-            }
-        }
+        Ok(Some(unsafe { SendRegion::new(at, len) }))
     }
 
-    /// Returns the place for `count` elements.
+    /// Returns the place for `count` elements if they are of a predefined datatype without padding.
     ///
     /// # Safety
     /// FC1: nobody else uses the elements until the operation has ended.
     ///
     /// # Errors
-    /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_BUFFER.
+    /// MPI_ERR_COUNT, MPI_ERR_BUFFER.
     #[inline(always)]
+    pub unsafe fn dense_sink(self, buf: *mut c_void, count: i64) -> Outcome<Option<RecvRegion>> {
+        let Some((at, len)) = self.dense(buf, count)? else { return Ok(None) };
+        // SAFETY: the caller's promise.
+        Ok(Some(unsafe { RecvRegion::new(at.cast_mut(), len) }))
+    }
+
+    /// Returns the data of `count` elements of any datatype.
+    ///
+    /// # Safety
+    /// As [`MPI_Datatype::dense_source`].
+    ///
+    /// # Errors
+    /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_BUFFER.
+    #[inline(never)]
+    pub unsafe fn source(self, buf: *const c_void, count: i64) -> Outcome<Source> {
+        // SAFETY: the caller's promise.
+        if let Some(region) = unsafe { self.dense_source(buf, count) }? {
+            return Ok(region.into());
+        }
+        let Extent { at, len, origin, datatype } = self.extent(buf, count)?;
+        // SAFETY: as above.
+        let memory = unsafe { SendRegion::new(at, len) };
+        Ok(datatype.layout(count)?.to_send(memory, origin)?)
+    }
+
+    /// Returns the place for `count` elements of any datatype.
+    ///
+    /// # Safety
+    /// As [`MPI_Datatype::dense_sink`].
+    ///
+    /// # Errors
+    /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_BUFFER.
+    #[inline(never)]
     pub unsafe fn sink(self, buf: *mut c_void, count: i64) -> Outcome<Sink> {
         // SAFETY: the caller's promise.
-        match unsafe { self.dense(buf, count) }? {
-            // SAFETY: as above.
-            Some((at, len)) => Ok(Sink::Span(unsafe { RecvRegion::new(at.cast_mut(), len) })),
-            None => {
-                let Extent { at, len, origin, datatype } = self.extent(buf, count)?;
-                // SAFETY: as above.
-                let memory = unsafe { RecvRegion::new(at.cast_mut(), len) };
-                Ok(datatype.layout(count)?.to_receive(memory, origin)?)
-            }
+        if let Some(region) = unsafe { self.dense_sink(buf, count) }? {
+            return Ok(region.into());
         }
+        let Extent { at, len, origin, datatype } = self.extent(buf, count)?;
+        // SAFETY: as above.
+        let memory = unsafe { RecvRegion::new(at.cast_mut(), len) };
+        Ok(datatype.layout(count)?.to_receive(memory, origin)?)
     }
 
     /// Returns the data of `count` elements for a collective.
@@ -220,10 +247,9 @@ impl MPI_Datatype {
     /// # Errors
     /// As there.
     pub unsafe fn input(self, buf: *const c_void, count: i64) -> Outcome<Input> {
-        // SAFETY: the caller's promise.
-        Ok(match unsafe { self.dense(buf, count) }? {
+        Ok(match self.dense(buf, count)? {
             Some((at, len)) => {
-                // SAFETY: as above.
+                // SAFETY: the caller's promise.
                 let memory = unsafe { SendRegion::new(at, len) };
                 Input::new(memory, 0, Elements::Plain { size: self.dense_size().unwrap_or(1) })
             }
@@ -244,10 +270,9 @@ impl MPI_Datatype {
     /// # Errors
     /// As there.
     pub unsafe fn output(self, buf: *mut c_void, count: i64) -> Outcome<Output> {
-        // SAFETY: the caller's promise.
-        Ok(match unsafe { self.dense(buf, count) }? {
+        Ok(match self.dense(buf, count)? {
             Some((at, len)) => {
-                // SAFETY: as above.
+                // SAFETY: the caller's promise.
                 let memory = unsafe { RecvRegion::new(at.cast_mut(), len) };
                 Output::new(memory, 0, Elements::Plain { size: self.dense_size().unwrap_or(1) })
             }
@@ -262,7 +287,7 @@ impl MPI_Datatype {
 
     /// Returns address and length of elements of a predefined datatype without padding; `None` for other datatypes.
     #[inline(always)]
-    unsafe fn dense(self, buf: *const c_void, count: i64) -> Outcome<Option<(*const u8, usize)>> {
+    fn dense(self, buf: *const c_void, count: i64) -> Outcome<Option<(*const u8, usize)>> {
         let Some(size) = self.dense_size() else { return Ok(None) };
         let len = usize::try_from(count).ok().and_then(|count| count.checked_mul(size));
         match len {

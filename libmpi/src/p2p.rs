@@ -47,13 +47,18 @@ unsafe fn send(
     comm: MPI_Comm,
     mode: Mode,
 ) -> Outcome {
-    let comm = comm.find()?;
-    // SAFETY: FC1.
-    let data = unsafe { datatype.source(buf, count.into()) }?;
+    let (comm, count) = (comm.find()?, count.into());
     check_tag(tag, "tag")?;
-    match comm.receiver(dest)? {
-        Some(dest) => Ok(comm.device.send(data, dest, tag, comm.context, mode)?),
-        None => Ok(()),
+    // SAFETY: FC1.
+    let dense = unsafe { datatype.dense_source(buf, count) }?;
+    let Some(dest) = comm.receiver(dest)? else { return Ok(()) };
+    match dense {
+        Some(data) => Ok(comm.device.send(data, dest, tag, comm.context, mode)?),
+        None => {
+            // SAFETY: FC1.
+            let data = unsafe { datatype.source(buf, count) }?;
+            Ok(comm.device.send(data, dest, tag, comm.context, mode)?)
+        }
     }
 }
 
@@ -68,15 +73,22 @@ unsafe fn isend(
     request: *mut MPI_Request,
     mode: Mode,
 ) -> Outcome {
-    let comm = comm.find()?;
-    // SAFETY: FC1.
-    let data = unsafe { datatype.source(buf, count.into()) }?;
+    let (comm, count) = (comm.find()?, count.into());
     check_tag(tag, "tag")?;
     // SAFETY: FC1.
     let place = unsafe { out::place(request, "request") }?;
+    // SAFETY: FC1.
+    let dense = unsafe { datatype.dense_source(buf, count) }?;
     *place = match comm.receiver(dest)? {
         Some(dest) => {
-            let started = comm.device.isend(data, dest, tag, comm.context, mode)?;
+            let started = match dense {
+                Some(data) => comm.device.isend(data, dest, tag, comm.context, mode)?,
+                None => {
+                    // SAFETY: FC1.
+                    let data = unsafe { datatype.source(buf, count) }?;
+                    comm.device.isend(data, dest, tag, comm.context, mode)?
+                }
+            };
             match started.completed() {
                 Some(_) => crate::request::COMPLETE,
                 None => Request::new(Owner::of(&comm), Role::Send, started).keep()?,
@@ -98,13 +110,20 @@ unsafe fn recv(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> Outcome {
-    let comm = comm.find()?;
-    // SAFETY: FC1.
-    let into = unsafe { datatype.sink(buf, count.into()) }?;
+    let (comm, count) = (comm.find()?, count.into());
     let tag = wanted_tag(tag, "tag")?;
-    let received = match comm.sender(source)? {
-        Some(source) => status_on(&comm, comm.device.recv(into, source, tag, comm.context)?),
-        None => MPI_Status::NOBODY,
+    // SAFETY: FC1.
+    let dense = unsafe { datatype.dense_sink(buf, count) }?;
+    let received = match (comm.sender(source)?, dense) {
+        (None, _) => MPI_Status::NOBODY,
+        (Some(source), Some(into)) => {
+            status_on(&comm, comm.device.recv(into, source, tag, comm.context)?)
+        }
+        (Some(source), None) => {
+            // SAFETY: FC1.
+            let into = unsafe { datatype.sink(buf, count) }?;
+            status_on(&comm, comm.device.recv(into, source, tag, comm.context)?)
+        }
     };
     // SAFETY: FC1.
     unsafe { received.store(status) };
