@@ -78,6 +78,7 @@ mod get;
 mod handler;
 mod interrupt;
 mod layout;
+mod lent;
 mod lock;
 mod message_text;
 mod msgpoll;
