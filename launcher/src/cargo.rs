@@ -164,7 +164,8 @@ fn become_bench(name: &str, words: &[OsString]) -> CargoError {
     let built = runner::refuse_others(&[]).and_then(|_| {
         let mut build = cargo("build");
         build.args(["--release", "-p", "mpj-launcher", "-p", "mpj-bench"]);
-        let programs = ["mpjrun", "mpj-bench-rank", "mpj-bench-lapi", "mpj-bench-ucx"];
+        let programs =
+            ["mpjrun", "mpj-bench-rank", "mpj-bench-lapi", "mpj-bench-am2", "mpj-bench-ucx"];
         build.args(programs.iter().flat_map(|program| ["--bin", program]));
         succeeded("cargo build", &mut build)
     });
