@@ -47,6 +47,7 @@ use head::{HEAD, Kind, Receipt};
 use link::{Fate, Link};
 
 pub use head::FrameError;
+pub(crate) use head::fuzz_frame;
 pub use options::{OptionsError, ReliableOptions, Statistics};
 
 mod bell;
