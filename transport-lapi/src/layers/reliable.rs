@@ -440,6 +440,11 @@ unsafe impl<A: Adapter> Adapter for ReliableAdapter<A> {
         let Statistics { packets_sent, packets_received, .. } = self.statistics;
         Some((packets_sent, packets_received))
     }
+
+    fn bytes(&self) -> Option<(u64, u64)> {
+        let Statistics { bytes_sent, bytes_received, .. } = self.statistics;
+        Some((bytes_sent, bytes_received))
+    }
 }
 
 /// Takes the frames that the adapter inside delivers.
