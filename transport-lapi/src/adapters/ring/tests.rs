@@ -138,7 +138,7 @@ fn places(passing: Passing) -> Vec<u32> {
     let (mut producer, mut consumer) = ends_of(&memory, 0, passing);
     let mut place = || {
         let begins = producer.bulk.position;
-        producer.offer(&[0; SHORT_HEAD], Piece::of(&[1; 1000])).unwrap();
+        assert_eq!(producer.offer(&[0; SHORT_HEAD], Piece::of(&[1; 1000])), Ok(Post::Taken));
         take(&mut consumer).unwrap();
         producer.hears();
         begins
