@@ -109,12 +109,19 @@ macro_rules! faults {
 
 faults!(
     mpicore::Error,
-    mpjdev::Error,
     mpicore::datatype::DatatypeError,
     mpicore::group::GroupError,
     mpicore::op::OpError,
     mpicore::topology::TopologyError
 );
+
+impl From<mpjdev::Error> for Fault {
+    /// The device's error may be that of a collective whose request it had.
+    #[cold]
+    fn from(error: mpjdev::Error) -> Self {
+        mpicore::Error::from(error).into()
+    }
+}
 
 impl From<mpjdev::LayoutError> for Fault {
     #[cold]

@@ -70,6 +70,7 @@ kinds! {
     Comm(std::sync::Arc<crate::comm::Comm>) held MPI_ERR_COMM "communicator",
     Datatype(crate::datatype::Derived) held MPI_ERR_TYPE "datatype",
     TypeKey(crate::datatype::attribute::TypeKey) held MPI_ERR_KEYVAL "key of datatypes",
+    Op(crate::collective::Operation) held MPI_ERR_OP "operation",
     Request(crate::request::Request) taken MPI_ERR_REQUEST "request",
     #[cfg(test)]
     Read(crate::handles::tests::Read) held MPI_ERR_INFO "readable object",

@@ -62,7 +62,6 @@ impl Request {
     }
 
     /// Makes an inactive persistent request.
-    #[expect(dead_code, reason = "for the persistent calls of the chapters")]
     pub fn persistent(comm: Owner, role: Role, start: Starter) -> Self {
         Self { comm, role, open: None, start: Some(start), at_end: None }
     }

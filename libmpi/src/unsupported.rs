@@ -30,28 +30,6 @@ unsupported! {
     MPI_Remove_error_string,
 }
 
-// Collective communication (chapter 6).
-unsupported! {
-    MPI_Allgather, MPI_Allgather_c, MPI_Allgather_init, MPI_Allgather_init_c, MPI_Allgatherv, MPI_Allgatherv_c,
-    MPI_Allgatherv_init, MPI_Allgatherv_init_c, MPI_Allreduce_init, MPI_Allreduce_init_c, MPI_Alltoall,
-    MPI_Alltoall_c, MPI_Alltoall_init, MPI_Alltoall_init_c, MPI_Alltoallv, MPI_Alltoallv_c, MPI_Alltoallv_init,
-    MPI_Alltoallv_init_c, MPI_Alltoallw, MPI_Alltoallw_c, MPI_Alltoallw_init, MPI_Alltoallw_init_c,
-    MPI_Barrier_init, MPI_Bcast, MPI_Bcast_c, MPI_Bcast_init, MPI_Bcast_init_c, MPI_Exscan, MPI_Exscan_c,
-    MPI_Exscan_init, MPI_Exscan_init_c, MPI_Gather, MPI_Gather_c, MPI_Gather_init, MPI_Gather_init_c, MPI_Gatherv,
-    MPI_Gatherv_c, MPI_Gatherv_init, MPI_Gatherv_init_c, MPI_Iallgather, MPI_Iallgather_c, MPI_Iallgatherv,
-    MPI_Iallgatherv_c, MPI_Iallreduce, MPI_Iallreduce_c, MPI_Ialltoall, MPI_Ialltoall_c, MPI_Ialltoallv,
-    MPI_Ialltoallv_c, MPI_Ialltoallw, MPI_Ialltoallw_c, MPI_Ibcast, MPI_Ibcast_c, MPI_Iexscan,
-    MPI_Iexscan_c, MPI_Igather, MPI_Igather_c, MPI_Igatherv, MPI_Igatherv_c, MPI_Ireduce, MPI_Ireduce_c,
-    MPI_Ireduce_scatter, MPI_Ireduce_scatter_c, MPI_Ireduce_scatter_block, MPI_Ireduce_scatter_block_c, MPI_Iscan,
-    MPI_Iscan_c, MPI_Iscatter, MPI_Iscatter_c, MPI_Iscatterv, MPI_Iscatterv_c, MPI_Op_commutative, MPI_Op_create,
-    MPI_Op_create_c, MPI_Op_free, MPI_Reduce, MPI_Reduce_c, MPI_Reduce_init, MPI_Reduce_init_c, MPI_Reduce_local,
-    MPI_Reduce_local_c, MPI_Reduce_scatter, MPI_Reduce_scatter_c, MPI_Reduce_scatter_block,
-    MPI_Reduce_scatter_block_c, MPI_Reduce_scatter_block_init, MPI_Reduce_scatter_block_init_c,
-    MPI_Reduce_scatter_init, MPI_Reduce_scatter_init_c, MPI_Scan, MPI_Scan_c, MPI_Scan_init, MPI_Scan_init_c,
-    MPI_Scatter, MPI_Scatter_c, MPI_Scatter_init, MPI_Scatter_init_c, MPI_Scatterv, MPI_Scatterv_c,
-    MPI_Scatterv_init, MPI_Scatterv_init_c,
-}
-
 // Attributes (chapter 7).
 unsupported! {
     MPI_Attr_delete, MPI_Attr_get, MPI_Attr_put, MPI_Comm_create_keyval, MPI_Comm_delete_attr,
@@ -71,15 +49,7 @@ unsupported! {
     MPI_Cart_coords, MPI_Cart_create, MPI_Cart_get, MPI_Cart_map, MPI_Cart_rank, MPI_Cart_shift, MPI_Cart_sub,
     MPI_Cartdim_get, MPI_Dims_create, MPI_Dist_graph_create, MPI_Dist_graph_create_adjacent,
     MPI_Dist_graph_neighbors, MPI_Dist_graph_neighbors_count, MPI_Graph_create, MPI_Graph_get, MPI_Graph_map,
-    MPI_Graph_neighbors, MPI_Graph_neighbors_count, MPI_Graphdims_get, MPI_Ineighbor_allgather,
-    MPI_Ineighbor_allgather_c, MPI_Ineighbor_allgatherv, MPI_Ineighbor_allgatherv_c, MPI_Ineighbor_alltoall,
-    MPI_Ineighbor_alltoall_c, MPI_Ineighbor_alltoallv, MPI_Ineighbor_alltoallv_c, MPI_Ineighbor_alltoallw,
-    MPI_Ineighbor_alltoallw_c, MPI_Neighbor_allgather, MPI_Neighbor_allgather_c, MPI_Neighbor_allgather_init,
-    MPI_Neighbor_allgather_init_c, MPI_Neighbor_allgatherv, MPI_Neighbor_allgatherv_c,
-    MPI_Neighbor_allgatherv_init, MPI_Neighbor_allgatherv_init_c, MPI_Neighbor_alltoall, MPI_Neighbor_alltoall_c,
-    MPI_Neighbor_alltoall_init, MPI_Neighbor_alltoall_init_c, MPI_Neighbor_alltoallv, MPI_Neighbor_alltoallv_c,
-    MPI_Neighbor_alltoallv_init, MPI_Neighbor_alltoallv_init_c, MPI_Neighbor_alltoallw, MPI_Neighbor_alltoallw_c,
-    MPI_Neighbor_alltoallw_init, MPI_Neighbor_alltoallw_init_c, MPI_Topo_test,
+    MPI_Graph_neighbors, MPI_Graph_neighbors_count, MPI_Graphdims_get, MPI_Topo_test,
 }
 
 // Process creation and management (chapter 11).
