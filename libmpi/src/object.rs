@@ -70,6 +70,7 @@ kinds! {
     Comm(std::sync::Arc<crate::comm::Comm>) held MPI_ERR_COMM "communicator",
     Datatype(crate::datatype::Derived) held MPI_ERR_TYPE "datatype",
     Request(crate::request::Request) taken MPI_ERR_REQUEST "request",
+    Message(crate::p2p::matched::Message) taken MPI_ERR_REQUEST "message",
     #[cfg(test)]
     Read(crate::handles::tests::Read) held MPI_ERR_INFO "readable object",
     #[cfg(test)]
