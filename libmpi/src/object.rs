@@ -72,6 +72,7 @@ kinds! {
     TypeKey(crate::datatype::attribute::TypeKey) held MPI_ERR_KEYVAL "key of datatypes",
     Op(crate::collective::Operation) held MPI_ERR_OP "operation",
     Request(crate::request::Request) taken MPI_ERR_REQUEST "request",
+    Message(crate::p2p::matched::Message) taken MPI_ERR_REQUEST "message",
     #[cfg(test)]
     Read(crate::handles::tests::Read) held MPI_ERR_INFO "readable object",
     #[cfg(test)]
