@@ -68,7 +68,6 @@ impl Request {
     }
 
     /// Sets what runs when the operation ends.
-    #[expect(dead_code, reason = "for collectives and generalized requests")]
     pub fn at_end(mut self, at_end: AtEnd) -> Self {
         self.at_end = Some(at_end);
         self
