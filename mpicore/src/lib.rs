@@ -14,6 +14,7 @@ pub mod datatype;
 mod error;
 mod error_class;
 mod error_code;
+mod exchange;
 mod generalized;
 pub mod group;
 mod info;
@@ -29,7 +30,8 @@ mod transfer;
 pub use attribute::{Attributes, Cause, Key, Value};
 pub use buffered::{AttachedBuffer, SendBuffer};
 pub use communicator::{
-    Communicator, Creating, ErrorHandler, OtherGroup, Relation, Sent, SplitKey, UserHandler,
+    Communicator, Created, Creating, ErrorHandler, OtherGroup, Relation, Sent, SplitKey,
+    UserHandler,
 };
 pub use error::Error;
 pub use error_class::ErrorClass;

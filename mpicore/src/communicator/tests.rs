@@ -14,8 +14,10 @@ use crate::memory::Operand;
 use crate::op::{ElementKind, Predefined, UserOp};
 
 mod attached;
+mod between;
 mod buffered;
 mod creation;
+mod exchange;
 mod generalized;
 mod neighbours;
 mod partitioned;
