@@ -119,7 +119,11 @@ impl Parts {
     /// Listed blocks of a rank that uses none.
     pub const NO_LISTED: Self = Self {
         buffer: ptr::null(),
-        spread: Spread::Listed { counts: Vec::new(), displacements: Vec::new(), datatype: MPI_BYTE },
+        spread: Spread::Listed {
+            counts: Vec::new(),
+            displacements: Vec::new(),
+            datatype: MPI_BYTE,
+        },
     };
 
     /// Describes blocks of the same length, one after another.
@@ -152,8 +156,9 @@ impl Parts {
     ) -> Outcome<Self> {
         check_given(buffer)?;
         // SAFETY: the caller's promise.
-        let (counts, displacements) =
-            unsafe { (list_of_counts(blocks, counts)?, out::list(displacements, blocks.into(), "displs")?) };
+        let (counts, displacements) = unsafe {
+            (list_of_counts(blocks, counts)?, out::list(displacements, blocks.into(), "displs")?)
+        };
         let displacements = displacements.iter().map(|displacement| displacement.wide()).collect();
         Ok(Self { buffer, spread: Spread::Listed { counts, displacements, datatype } })
     }
@@ -195,7 +200,9 @@ impl Parts {
     pub fn blocks(&self) -> Blocks<'_> {
         match &self.spread {
             Spread::Equal { count, .. } => Blocks::Equal { count: *count },
-            Spread::Listed { counts, displacements, .. } => Blocks::Listed { counts, displacements },
+            Spread::Listed { counts, displacements, .. } => {
+                Blocks::Listed { counts, displacements }
+            }
             Spread::Typed(blocks) => Blocks::Typed { entries: blocks.len() },
         }
     }

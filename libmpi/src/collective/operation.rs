@@ -67,7 +67,13 @@ impl Function {
     ///
     /// # Safety
     /// FC1: both addresses are those of elements.
-    pub unsafe fn apply(self, input: *const u8, inout: *mut u8, count: usize, described: &Described) {
+    pub unsafe fn apply(
+        self,
+        input: *const u8,
+        inout: *mut u8,
+        count: usize,
+        described: &Described,
+    ) {
         let most = match self {
             Self::Int(_) => c_int::MAX as usize,
             Self::Count(_) => i64::MAX as usize,
