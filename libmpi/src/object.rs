@@ -71,6 +71,7 @@ kinds! {
     Datatype(crate::datatype::Derived) held MPI_ERR_TYPE "datatype",
     Op(crate::collective::Operation) held MPI_ERR_OP "operation",
     Request(crate::request::Request) taken MPI_ERR_REQUEST "request",
+    Message(crate::p2p::matched::Message) taken MPI_ERR_REQUEST "message",
     #[cfg(test)]
     Read(crate::handles::tests::Read) held MPI_ERR_INFO "readable object",
     #[cfg(test)]

@@ -38,14 +38,6 @@ unsupported! {
     MPI_Type_create_keyval, MPI_Type_delete_attr, MPI_Type_free_keyval, MPI_Type_get_attr, MPI_Type_set_attr,
 }
 
-// Buffered sends (chapter 3).
-unsupported! {
-    MPI_Bsend, MPI_Bsend_c, MPI_Bsend_init, MPI_Bsend_init_c, MPI_Buffer_attach, MPI_Buffer_attach_c,
-    MPI_Buffer_detach, MPI_Buffer_detach_c, MPI_Buffer_flush, MPI_Buffer_iflush, MPI_Comm_attach_buffer,
-    MPI_Comm_attach_buffer_c, MPI_Comm_detach_buffer, MPI_Comm_detach_buffer_c, MPI_Comm_flush_buffer,
-    MPI_Comm_iflush_buffer, MPI_Ibsend, MPI_Ibsend_c,
-}
-
 // Topologies (chapter 8).
 unsupported! {
     MPI_Cart_coords, MPI_Cart_create, MPI_Cart_get, MPI_Cart_map, MPI_Cart_rank, MPI_Cart_shift, MPI_Cart_sub,
@@ -96,7 +88,7 @@ unsupported! {
 
 // Datatypes (chapter 5).
 unsupported! {
-    MPI_Get_elements, MPI_Get_elements_c, MPI_Get_elements_x, MPI_Pack, MPI_Pack_c, MPI_Pack_external,
+    MPI_Pack, MPI_Pack_c, MPI_Pack_external,
     MPI_Pack_external_c, MPI_Pack_external_size, MPI_Pack_external_size_c, MPI_Pack_size, MPI_Pack_size_c,
     MPI_Type_create_darray, MPI_Type_create_darray_c, MPI_Type_create_f90_complex, MPI_Type_create_f90_integer,
     MPI_Type_create_f90_real, MPI_Type_create_hindexed, MPI_Type_create_hindexed_c, MPI_Type_create_hindexed_block,
@@ -111,13 +103,6 @@ unsupported! {
     MPI_Unpack_c, MPI_Unpack_external, MPI_Unpack_external_c,
 }
 
-// Generalized requests and statuses (chapters 3 and 13).
-unsupported! {
-    MPI_Grequest_complete, MPI_Grequest_start, MPI_Status_get_error, MPI_Status_get_source, MPI_Status_get_tag,
-    MPI_Status_set_cancelled, MPI_Status_set_elements, MPI_Status_set_elements_c, MPI_Status_set_elements_x,
-    MPI_Status_set_error, MPI_Status_set_source, MPI_Status_set_tag,
-}
-
 // Groups (chapter 7).
 unsupported! {
     MPI_Group_compare, MPI_Group_difference, MPI_Group_excl, MPI_Group_free, MPI_Group_from_session_pset,
@@ -125,24 +110,10 @@ unsupported! {
     MPI_Group_size, MPI_Group_translate_ranks, MPI_Group_union,
 }
 
-// Point-to-point communication (chapter 3).
-unsupported! {
-    MPI_Improbe, MPI_Imrecv, MPI_Imrecv_c, MPI_Isendrecv, MPI_Isendrecv_c, MPI_Isendrecv_replace,
-    MPI_Isendrecv_replace_c, MPI_Mprobe, MPI_Mrecv, MPI_Mrecv_c, MPI_Recv_init, MPI_Recv_init_c,
-    MPI_Request_get_status_all, MPI_Request_get_status_any, MPI_Request_get_status_some, MPI_Rsend_init,
-    MPI_Rsend_init_c, MPI_Send_init, MPI_Send_init_c, MPI_Sendrecv_replace, MPI_Sendrecv_replace_c, MPI_Ssend_init,
-    MPI_Ssend_init_c,
-}
-
 // The info object (chapter 10).
 unsupported! {
     MPI_Info_create, MPI_Info_create_env, MPI_Info_delete, MPI_Info_dup, MPI_Info_free, MPI_Info_get,
     MPI_Info_get_nkeys, MPI_Info_get_nthkey, MPI_Info_get_string, MPI_Info_get_valuelen, MPI_Info_set,
-}
-
-// Partitioned communication (chapter 4).
-unsupported! {
-    MPI_Parrived, MPI_Pready, MPI_Pready_list, MPI_Pready_range, MPI_Precv_init, MPI_Psend_init,
 }
 
 // Sessions (chapter 11).

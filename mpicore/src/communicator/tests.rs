@@ -16,6 +16,7 @@ use crate::op::{ElementKind, Predefined, UserOp};
 mod attached;
 mod buffered;
 mod creation;
+mod exchange;
 mod generalized;
 mod neighbours;
 mod partitioned;
