@@ -70,6 +70,7 @@ kinds! {
     Comm(std::sync::Arc<crate::comm::Comm>) held MPI_ERR_COMM "communicator",
     Datatype(crate::datatype::Derived) held MPI_ERR_TYPE "datatype",
     Op(crate::collective::Operation) held MPI_ERR_OP "operation",
+    TypeKey(crate::datatype::attribute::TypeKey) held MPI_ERR_KEYVAL "key of datatypes",
     Request(crate::request::Request) taken MPI_ERR_REQUEST "request",
     Message(crate::p2p::matched::Message) taken MPI_ERR_REQUEST "message",
     #[cfg(test)]

@@ -5,8 +5,7 @@ use crate::call::unsupported;
 
 // The environment (chapters 9 and 20).
 unsupported! {
-    MPI_Abi_get_fortran_booleans, MPI_Abi_get_fortran_info, MPI_Abi_get_info, MPI_Abi_set_fortran_booleans,
-    MPI_Abi_set_fortran_info, MPI_Alloc_mem, MPI_Free_mem, MPI_Get_hw_resource_info,
+    MPI_Abi_get_fortran_info, MPI_Abi_get_info, MPI_Abi_set_fortran_info, MPI_Get_hw_resource_info,
 }
 
 // One-sided communication (chapter 12).
@@ -35,7 +34,6 @@ unsupported! {
 unsupported! {
     MPI_Attr_delete, MPI_Attr_get, MPI_Attr_put, MPI_Comm_create_keyval, MPI_Comm_delete_attr,
     MPI_Comm_free_keyval, MPI_Comm_get_attr, MPI_Comm_set_attr, MPI_Keyval_create, MPI_Keyval_free,
-    MPI_Type_create_keyval, MPI_Type_delete_attr, MPI_Type_free_keyval, MPI_Type_get_attr, MPI_Type_set_attr,
 }
 
 // Topologies (chapter 8).
@@ -86,23 +84,6 @@ unsupported! {
     MPI_Register_datarep_c,
 }
 
-// Datatypes (chapter 5).
-unsupported! {
-    MPI_Pack, MPI_Pack_c, MPI_Pack_external,
-    MPI_Pack_external_c, MPI_Pack_external_size, MPI_Pack_external_size_c, MPI_Pack_size, MPI_Pack_size_c,
-    MPI_Type_create_darray, MPI_Type_create_darray_c, MPI_Type_create_f90_complex, MPI_Type_create_f90_integer,
-    MPI_Type_create_f90_real, MPI_Type_create_hindexed, MPI_Type_create_hindexed_c, MPI_Type_create_hindexed_block,
-    MPI_Type_create_hindexed_block_c, MPI_Type_create_hvector, MPI_Type_create_hvector_c,
-    MPI_Type_create_indexed_block, MPI_Type_create_indexed_block_c, MPI_Type_create_resized,
-    MPI_Type_create_resized_c, MPI_Type_create_struct, MPI_Type_create_struct_c, MPI_Type_create_subarray,
-    MPI_Type_create_subarray_c, MPI_Type_dup, MPI_Type_get_contents, MPI_Type_get_contents_c,
-    MPI_Type_get_envelope, MPI_Type_get_envelope_c, MPI_Type_get_extent, MPI_Type_get_extent_c,
-    MPI_Type_get_extent_x, MPI_Type_get_name, MPI_Type_get_true_extent, MPI_Type_get_true_extent_c,
-    MPI_Type_get_true_extent_x, MPI_Type_get_value_index, MPI_Type_indexed, MPI_Type_indexed_c,
-    MPI_Type_match_size, MPI_Type_set_name, MPI_Type_size_c, MPI_Type_size_x, MPI_Type_vector_c, MPI_Unpack,
-    MPI_Unpack_c, MPI_Unpack_external, MPI_Unpack_external_c,
-}
-
 // Groups (chapter 7).
 unsupported! {
     MPI_Group_compare, MPI_Group_difference, MPI_Group_excl, MPI_Group_free, MPI_Group_from_session_pset,
@@ -143,6 +124,5 @@ unsupported! {
 
 // Functions of MPI-1 that the standard has removed.
 unsupported! {
-    MPI_Errhandler_create, MPI_Errhandler_get, MPI_Errhandler_set, MPI_Type_extent, MPI_Type_hindexed,
-    MPI_Type_hvector, MPI_Type_lb, MPI_Type_struct, MPI_Type_ub,
+    MPI_Errhandler_create, MPI_Errhandler_get, MPI_Errhandler_set,
 }
