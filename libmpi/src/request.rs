@@ -90,7 +90,6 @@ impl Request {
     }
 
     /// Sets what runs when the operation ends.
-    #[allow(dead_code, reason = "for collectives")]
     pub fn at_end(mut self, at_end: AtEnd) -> Self {
         self.more.get_or_insert_default().at_end = Some(at_end);
         self
