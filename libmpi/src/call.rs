@@ -131,12 +131,19 @@ faults!(
     mpicore::Error,
     mpicore::CodeError,
     mpicore::InfoError,
-    mpjdev::Error,
     mpicore::datatype::DatatypeError,
     mpicore::group::GroupError,
     mpicore::op::OpError,
     mpicore::topology::TopologyError
 );
+
+impl From<mpjdev::Error> for Fault {
+    /// The device's error may be that of a collective whose request it had.
+    #[cold]
+    fn from(error: mpjdev::Error) -> Self {
+        mpicore::Error::from(error).into()
+    }
+}
 
 impl From<mpjdev::LayoutError> for Fault {
     #[cold]

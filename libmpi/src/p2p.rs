@@ -1,4 +1,9 @@
-//! Point-to-point communication (MPI-4.1 chapter 3).
+//! Point-to-point communication (MPI-4.1 chapter 3): sends, receives and probes. Further files of `p2p/`:
+//!
+//! - `buffered.rs`: buffered sends and their buffers.
+//! - `matched.rs`: matched probes and the receives that follow them.
+//! - `exchange.rs`: a send and a receive in one call.
+//! - `persistent.rs`, `partitioned.rs`: operations that are started many times.
 
 use std::ffi::{c_int, c_void};
 
@@ -7,7 +12,13 @@ use mpjdev::{Mode, Status};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
 use crate::comm::{Comm, Owner};
-use crate::request::{Request, Role};
+use crate::request::{COMPLETE, Request, Role};
+
+mod buffered;
+mod exchange;
+pub(crate) mod matched;
+mod partitioned;
+mod persistent;
 
 /// Refuses what is no tag of a message.
 #[inline(always)]
@@ -51,13 +62,16 @@ unsafe fn send(
     check_tag(tag, "tag")?;
     // SAFETY: FC1.
     let dense = unsafe { datatype.dense_source(buf, count) }?;
-    let Some(dest) = comm.receiver(dest)? else { return Ok(()) };
-    match dense {
-        Some(data) => Ok(comm.device.send(data, dest, tag, comm.context, mode)?),
-        None => {
+    match (comm.receiver(dest)?, dense) {
+        (Some(dest), Some(data)) => Ok(comm.device.send(data, dest, tag, comm.context, mode)?),
+        (None, Some(_)) => Ok(()),
+        (dest, None) => {
             // SAFETY: FC1.
             let data = unsafe { datatype.source(buf, count) }?;
-            Ok(comm.device.send(data, dest, tag, comm.context, mode)?)
+            match dest {
+                Some(dest) => Ok(comm.device.send(data, dest, tag, comm.context, mode)?),
+                None => Ok(()),
+            }
         }
     }
 }
@@ -79,22 +93,21 @@ unsafe fn isend(
     let place = unsafe { out::place(request, "request") }?;
     // SAFETY: FC1.
     let dense = unsafe { datatype.dense_source(buf, count) }?;
-    *place = match comm.receiver(dest)? {
-        Some(dest) => {
-            let started = match dense {
-                Some(data) => comm.device.isend(data, dest, tag, comm.context, mode)?,
-                None => {
-                    // SAFETY: FC1.
-                    let data = unsafe { datatype.source(buf, count) }?;
-                    comm.device.isend(data, dest, tag, comm.context, mode)?
-                }
-            };
-            match started.completed() {
-                Some(_) => crate::request::COMPLETE,
-                None => Request::new(Owner::of(&comm), Role::Send, started).keep()?,
-            }
+    let (device, context) = (comm.device, comm.context);
+    let started = match (comm.receiver(dest)?, dense) {
+        (Some(dest), Some(data)) => Some(device.isend(data, dest, tag, context, mode)?),
+        (None, Some(_)) => None,
+        (dest, None) => {
+            // SAFETY: FC1.
+            let data = unsafe { datatype.source(buf, count) }?;
+            dest.map(|dest| device.isend(data, dest, tag, context, mode)).transpose()?
         }
-        None => crate::request::COMPLETE,
+    };
+    *place = match started {
+        Some(started) if started.completed().is_none() => {
+            Request::new(Owner::of(&comm), Role::Send, started).keep()?
+        }
+        _ => COMPLETE,
     };
     Ok(())
 }
@@ -115,14 +128,19 @@ unsafe fn recv(
     // SAFETY: FC1.
     let dense = unsafe { datatype.dense_sink(buf, count) }?;
     let received = match (comm.sender(source)?, dense) {
-        (None, _) => MPI_Status::NOBODY,
         (Some(source), Some(into)) => {
             status_on(&comm, comm.device.recv(into, source, tag, comm.context)?)
         }
-        (Some(source), None) => {
+        (None, Some(_)) => MPI_Status::NOBODY,
+        (source, None) => {
             // SAFETY: FC1.
             let into = unsafe { datatype.sink(buf, count) }?;
-            status_on(&comm, comm.device.recv(into, source, tag, comm.context)?)
+            match source {
+                Some(source) => {
+                    status_on(&comm, comm.device.recv(into, source, tag, comm.context)?)
+                }
+                None => MPI_Status::NOBODY,
+            }
         }
     };
     // SAFETY: FC1.
@@ -158,49 +176,6 @@ unsafe fn irecv(
     Ok(())
 }
 
-/// MPI_Sendrecv.
-unsafe fn sendrecv<C: Into<i64>>(
-    sendbuf: *const c_void,
-    sendcount: C,
-    sendtype: MPI_Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: C,
-    recvtype: MPI_Datatype,
-    source: c_int,
-    recvtag: c_int,
-    comm: MPI_Comm,
-    status: *mut MPI_Status,
-) -> Outcome {
-    let comm = comm.find()?;
-    // SAFETY: FC1.
-    let data = unsafe { sendtype.source(sendbuf, sendcount.into()) }?;
-    // SAFETY: FC1.
-    let into = unsafe { recvtype.sink(recvbuf, recvcount.into()) }?;
-    check_tag(sendtag, "sendtag")?;
-    let wanted = wanted_tag(recvtag, "recvtag")?;
-    let (dest, source) = (comm.receiver(dest)?, comm.sender(source)?);
-    let device = comm.device;
-    let receiving = source.map(|source| device.irecv(into, source, wanted, comm.context));
-    let receiving = receiving.transpose()?;
-    let sent =
-        dest.map_or(Ok(()), |dest| device.send(data, dest, sendtag, comm.context, Mode::Standard));
-    let received = match receiving {
-        Some(receiving) => {
-            if sent.is_err() {
-                device.cancel(&receiving)?;
-            }
-            status_on(&comm, device.iwait(receiving)?)
-        }
-        None => MPI_Status::NOBODY,
-    };
-    sent?;
-    // SAFETY: FC1.
-    unsafe { received.store(status) };
-    Ok(())
-}
-
 mpi_bodies! {
     MPI_Send, MPI_Send_c => send(Mode::Standard);
     // A ready send is a standard send whose receiver is ready.
@@ -211,7 +186,6 @@ mpi_bodies! {
     MPI_Issend, MPI_Issend_c => isend(Mode::Synchronous);
     MPI_Recv, MPI_Recv_c => recv();
     MPI_Irecv, MPI_Irecv_c => irecv();
-    MPI_Sendrecv, MPI_Sendrecv_c => sendrecv();
 }
 
 mpi! {

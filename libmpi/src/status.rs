@@ -2,8 +2,11 @@
 
 use std::ffi::{c_int, c_short};
 
-use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL, MPI_SUCCESS, MPI_UNDEFINED};
-use crate::call::{Outcome, mpi_anytime, out};
+use crate::abi::{
+    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Datatype, MPI_ERR_ARG, MPI_PROC_NULL, MPI_SUCCESS,
+    MPI_UNDEFINED,
+};
+use crate::call::{Fault, Outcome, mpi_anytime, mpi_bodies, negative_count, out};
 
 /// The status of an operation, as programs see it.
 #[expect(non_snake_case, reason = "C's names")]
@@ -58,6 +61,17 @@ impl MPI_Status {
         self.MPI_internal[2] = cancelled as c_int;
     }
 
+    /// Writes the status of a request that is null or inactive. Its error code is MPI_SUCCESS (MPI-4.1 section 3.7.3).
+    ///
+    /// # Safety
+    /// As [`MPI_Status::store`].
+    pub unsafe fn store_empty(place: *mut Self) {
+        if !place.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { place.write(Self::EMPTY) };
+        }
+    }
+
     /// Writes the status, except the error code, to a place that the program gave, unless that is
     /// MPI_STATUS_IGNORE.
     ///
@@ -76,39 +90,103 @@ impl MPI_Status {
     }
 }
 
-/// Returns how many elements of a datatype a status counts, as a number of this type; MPI_UNDEFINED if they are no
-/// whole number, or do not fit.
-unsafe fn count<N: TryFrom<u64> + From<c_short>>(
-    status: *const MPI_Status,
-    datatype: crate::abi::MPI_Datatype,
-    count: *mut N,
-) -> Outcome {
-    let size = datatype.find()?.size() as u64;
-    // SAFETY: FC1; the program gives a status.
-    let bytes = unsafe { status.as_ref() }.ok_or_else(|| out::null("status"))?.bytes();
-    let whole = match bytes.checked_rem(size) {
-        Some(0) => N::try_from(bytes / size).ok(),
-        None if bytes == 0 => N::try_from(0).ok(),
-        _ => None,
-    };
+/// Returns the status that a program gives.
+unsafe fn given<'a>(status: *const MPI_Status) -> Outcome<&'a MPI_Status> {
     // SAFETY: FC1.
-    unsafe { out::write(count, "count", whole.unwrap_or_else(|| N::from(UNDEFINED))) }
+    unsafe { status.as_ref() }.ok_or_else(|| out::null("status"))
+}
+
+/// Writes a number of elements, which is MPI_UNDEFINED if there is none or if it does not fit.
+unsafe fn write_count<N: TryFrom<u64> + From<c_short>>(
+    count: *mut N,
+    number: Option<u64>,
+) -> Outcome {
+    let number = number.and_then(|number| N::try_from(number).ok());
+    // SAFETY: FC1.
+    unsafe { out::write(count, "count", number.unwrap_or_else(|| N::from(UNDEFINED))) }
 }
 
 /// MPI_UNDEFINED in a type from which all counts can be made.
 const UNDEFINED: c_short = MPI_UNDEFINED as c_short;
 
+/// MPI_Get_count.
+unsafe fn get_count<N: TryFrom<u64> + From<c_short>>(
+    status: *const MPI_Status,
+    datatype: MPI_Datatype,
+    count: *mut N,
+) -> Outcome {
+    // SAFETY: FC1.
+    unsafe { write_count(count, datatype.find()?.count_in(given(status)?.bytes())) }
+}
+
+/// MPI_Get_elements.
+unsafe fn get_elements<N: TryFrom<u64> + From<c_short>>(
+    status: *const MPI_Status,
+    datatype: MPI_Datatype,
+    count: *mut N,
+) -> Outcome {
+    // SAFETY: FC1.
+    unsafe { write_count(count, datatype.find()?.elements_in(given(status)?.bytes())) }
+}
+
+/// MPI_Status_set_elements.
+unsafe fn set_elements(
+    status: *mut MPI_Status,
+    datatype: MPI_Datatype,
+    count: impl Into<i64>,
+) -> Outcome {
+    // SAFETY: FC1.
+    let status = unsafe { out::place(status, "status") }?;
+    let (datatype, count) = (datatype.find()?, count.into());
+    let number = u64::try_from(count).map_err(|_| negative_count("count", count))?;
+    let bytes = datatype.bytes_of(number).ok_or_else(|| {
+        let text = format!("there are no {count} basic elements in elements of {}", *datatype);
+        Fault::argument(MPI_ERR_ARG, "count", text)
+    })?;
+    status.set_bytes(bytes);
+    Ok(())
+}
+
+mpi_bodies! {
+    MPI_Get_count, MPI_Get_count_c => get_count();
+    MPI_Get_elements, MPI_Get_elements_c, MPI_Get_elements_x => get_elements();
+    MPI_Status_set_elements, MPI_Status_set_elements_c, MPI_Status_set_elements_x => set_elements();
+}
+
 mpi_anytime! {
-    fn MPI_Get_count(status: *const MPI_Status, datatype: MPI_Datatype, count: *mut c_int) -> c_int {
-        self::count(status, datatype, count)
-    }
-
-    fn MPI_Get_count_c(status: *const MPI_Status, datatype: MPI_Datatype, count: *mut MPI_Count) -> c_int {
-        self::count(status, datatype, count)
-    }
-
     fn MPI_Test_cancelled(status: *const MPI_Status, flag: *mut c_int) -> c_int {
-        let status = status.as_ref().ok_or_else(|| out::null("status"))?;
-        out::write(flag, "flag", status.is_cancelled().into())
+        out::write(flag, "flag", given(status)?.is_cancelled().into())
+    }
+
+    fn MPI_Status_set_cancelled(status: *mut MPI_Status, flag: c_int) -> c_int {
+        out::place(status, "status")?.set_cancelled(flag != 0);
+        Ok(())
+    }
+
+    fn MPI_Status_get_source(status: *const MPI_Status, source: *mut c_int) -> c_int {
+        out::write(source, "source", given(status)?.MPI_SOURCE)
+    }
+
+    fn MPI_Status_set_source(status: *mut MPI_Status, source: c_int) -> c_int {
+        out::place(status, "status")?.MPI_SOURCE = source;
+        Ok(())
+    }
+
+    fn MPI_Status_get_tag(status: *const MPI_Status, tag: *mut c_int) -> c_int {
+        out::write(tag, "tag", given(status)?.MPI_TAG)
+    }
+
+    fn MPI_Status_set_tag(status: *mut MPI_Status, tag: c_int) -> c_int {
+        out::place(status, "status")?.MPI_TAG = tag;
+        Ok(())
+    }
+
+    fn MPI_Status_get_error(status: *const MPI_Status, error: *mut c_int) -> c_int {
+        out::write(error, "error", given(status)?.MPI_ERROR)
+    }
+
+    fn MPI_Status_set_error(status: *mut MPI_Status, error: c_int) -> c_int {
+        out::place(status, "status")?.MPI_ERROR = error;
+        Ok(())
     }
 }

@@ -14,6 +14,7 @@ pub mod datatype;
 mod error;
 mod error_class;
 mod error_code;
+mod exchange;
 mod generalized;
 pub mod group;
 mod info;

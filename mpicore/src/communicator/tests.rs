@@ -17,6 +17,7 @@ mod attached;
 mod between;
 mod buffered;
 mod creation;
+mod exchange;
 mod generalized;
 mod neighbours;
 mod partitioned;

@@ -1,0 +1,152 @@
+//! Buffered sends (MPI-4.1 section 3.6). A buffer that a program attaches is a limit for the bytes that may be under
+//! way; nothing is stored in it.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use mpicore::{AttachedBuffer, SendBuffer};
+
+use super::check_tag;
+use crate::abi::*;
+use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
+use crate::comm::Owner;
+use crate::request::{COMPLETE, Request, Role};
+use crate::state;
+
+/// MPI_Bsend.
+unsafe fn bsend(
+    buf: *const c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Outcome {
+    let comm = comm.find()?;
+    check_tag(tag, "tag")?;
+    // SAFETY: FC1.
+    let data = unsafe { datatype.source(buf, count.into()) }?;
+    if let Some(dest) = comm.receiver(dest)? {
+        comm.core.bsend(&data, dest, tag)?;
+    }
+    Ok(())
+}
+
+/// MPI_Ibsend. The data are copied, so the request is complete.
+unsafe fn ibsend(
+    buf: *const c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: FC1.
+    unsafe {
+        let place = out::place(request, "request")?;
+        bsend(buf, count, datatype, dest, tag, comm)?;
+        *place = COMPLETE;
+    }
+    Ok(())
+}
+
+/// Attaches a buffer.
+fn attach(to: SendBuffer<'_>, buffer: *mut c_void, size: impl Into<i64>) -> Outcome {
+    let (address, size) = (buffer.expose_provenance(), size.into());
+    let len = match (address, usize::try_from(size)) {
+        (MPI_BUFFER_AUTOMATIC, _) => None,
+        (_, Err(_)) => {
+            return Err(Fault::argument(MPI_ERR_ARG, "size", format!("{size} is negative")));
+        }
+        (0, Ok(1..)) => {
+            return Err(Fault::argument(MPI_ERR_BUFFER, "buffer", "the buffer is null"));
+        }
+        (_, Ok(len)) => Some(len),
+    };
+    Ok(to.attach(AttachedBuffer { len, address })?)
+}
+
+/// Detaches the buffer and returns its address and length: null and 0 if there was none, and 0 for a buffer that grows
+/// by itself.
+unsafe fn detach<N: TryFrom<usize>>(
+    from: SendBuffer<'_>,
+    buffer_addr: *mut c_void,
+    size: *mut N,
+) -> Outcome {
+    // SAFETY: FC1: the place is one for an address.
+    let address = unsafe { out::place(buffer_addr.cast::<*mut c_void>(), "buffer_addr") }?;
+    // SAFETY: FC1.
+    let size = unsafe { out::place(size, "size") }?;
+    let buffer = from.detach()?.unwrap_or(AttachedBuffer { len: None, address: 0 });
+    *address = ptr::with_exposed_provenance_mut(buffer.address);
+    let len = buffer.len.unwrap_or(0);
+    *size = N::try_from(len).map_err(|_| {
+        let text = format!(
+            "the buffer, which is detached, has {len} bytes: use the form for large counts"
+        );
+        Fault::argument(MPI_ERR_VALUE_TOO_LARGE, "size", text)
+    })?;
+    Ok(())
+}
+
+/// MPI_Buffer_attach.
+unsafe fn attach_to_rank(buffer: *mut c_void, size: impl Into<i64>) -> Outcome {
+    attach(state::needed()?.world.core.rank_buffer(), buffer, size)
+}
+
+/// MPI_Comm_attach_buffer.
+unsafe fn attach_to_comm(comm: MPI_Comm, buffer: *mut c_void, size: impl Into<i64>) -> Outcome {
+    attach(comm.find()?.core.own_buffer(), buffer, size)
+}
+
+/// MPI_Buffer_detach.
+unsafe fn detach_from_rank<N: TryFrom<usize>>(buffer_addr: *mut c_void, size: *mut N) -> Outcome {
+    // SAFETY: FC1.
+    unsafe { detach(state::needed()?.world.core.rank_buffer(), buffer_addr, size) }
+}
+
+/// MPI_Comm_detach_buffer.
+unsafe fn detach_from_comm<N: TryFrom<usize>>(
+    comm: MPI_Comm,
+    buffer_addr: *mut c_void,
+    size: *mut N,
+) -> Outcome {
+    // SAFETY: FC1.
+    unsafe { detach(comm.find()?.core.own_buffer(), buffer_addr, size) }
+}
+
+mpi_bodies! {
+    MPI_Bsend, MPI_Bsend_c => bsend();
+    MPI_Ibsend, MPI_Ibsend_c => ibsend();
+    MPI_Buffer_attach, MPI_Buffer_attach_c => attach_to_rank();
+    MPI_Buffer_detach, MPI_Buffer_detach_c => detach_from_rank();
+    MPI_Comm_attach_buffer, MPI_Comm_attach_buffer_c => attach_to_comm();
+    MPI_Comm_detach_buffer, MPI_Comm_detach_buffer_c => detach_from_comm();
+}
+
+mpi! {
+    fn MPI_Buffer_flush() -> c_int {
+        Ok(state::needed()?.world.core.rank_buffer().flush()?)
+    }
+
+    fn MPI_Buffer_iflush(request: *mut MPI_Request) -> c_int {
+        let place = out::place(request, "request")?;
+        let world = &state::needed()?.world;
+        let started = world.core.rank_buffer().start_flush()?;
+        *place = Request::new(Owner::Forever(world), Role::Other, started).keep()?;
+        Ok(())
+    }
+
+    fn MPI_Comm_flush_buffer(comm: MPI_Comm) -> c_int {
+        Ok(comm.find()?.core.own_buffer().flush()?)
+    }
+
+    fn MPI_Comm_iflush_buffer(comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
+        let comm = comm.find()?;
+        let place = out::place(request, "request")?;
+        let started = comm.core.own_buffer().start_flush()?;
+        *place = Request::new(Owner::of(&comm), Role::Other, started).keep()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! Matched probes (MPI-4.1 section 3.8.2): they take a message, which only the holder of its handle can receive.
+
+use std::ffi::c_void;
+
+use super::{status_on, wanted_tag};
+use crate::abi::*;
+use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
+use crate::comm::Owner;
+use crate::handles::{OBJECTS, Taken};
+use crate::request::{Request, Role};
+use crate::state;
+
+/// A message that a matched probe has taken.
+pub(crate) struct Message {
+    comm: Owner,
+    message: mpjdev::Message,
+}
+
+impl Message {
+    /// Keeps a message, and returns its handle and its status.
+    fn keep(comm: Owner, message: mpjdev::Message) -> Outcome<(MPI_Message, MPI_Status)> {
+        let status = status_on(&comm, message.status());
+        Ok((MPI_Message(OBJECTS.insert(Self { comm, message })?), status))
+    }
+}
+
+/// Finds the message of a handle; `None` for that of MPI_PROC_NULL.
+fn find(message: MPI_Message) -> Outcome<Option<Taken<'static, Message>>> {
+    match message {
+        MPI_MESSAGE_NO_PROC => Ok(None),
+        MPI_Message(handle) => {
+            OBJECTS.take(handle).map(Some).map_err(|fault| fault.about("message"))
+        }
+    }
+}
+
+/// MPI_Mrecv.
+unsafe fn mrecv(
+    buf: *mut c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    message: *mut MPI_Message,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: FC1.
+    let place = unsafe { out::place(message, "message") }?;
+    let found = find(*place)?;
+    // SAFETY: FC1.
+    let into = unsafe { datatype.sink(buf, count.into()) };
+    let received = match found {
+        Some(taken) => {
+            let into = into.map_err(|fault| fault.on(&taken.comm))?;
+            let Message { comm, message } = taken.remove();
+            *place = MPI_MESSAGE_NULL;
+            let started = comm.device.imrecv(message, into);
+            let received = started.and_then(|started| comm.device.iwait(started));
+            status_on(&comm, received.map_err(|error| Fault::from(error).on(&comm))?)
+        }
+        None => {
+            into?;
+            *place = MPI_MESSAGE_NULL;
+            MPI_Status::NOBODY
+        }
+    };
+    // SAFETY: FC1.
+    unsafe { received.store(status) };
+    Ok(())
+}
+
+/// MPI_Imrecv.
+unsafe fn imrecv(
+    buf: *mut c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    message: *mut MPI_Message,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: FC1.
+    let (place, made) =
+        unsafe { (out::place(message, "message")?, out::place(request, "request")?) };
+    let found = find(*place)?;
+    // SAFETY: FC1.
+    let into = unsafe { datatype.sink(buf, count.into()) };
+    let receiving = match found {
+        Some(taken) => {
+            let into = into.map_err(|fault| fault.on(&taken.comm))?;
+            let Message { comm, message } = taken.remove();
+            *place = MPI_MESSAGE_NULL;
+            let started = comm.device.imrecv(message, into);
+            let started = started.map_err(|error| Fault::from(error).on(&comm))?;
+            Request::new(comm, Role::Receive, started)
+        }
+        None => {
+            into?;
+            *place = MPI_MESSAGE_NULL;
+            Request::of_nobody(Owner::Forever(&state::needed()?.world))?
+        }
+    };
+    *made = receiving.keep()?;
+    Ok(())
+}
+
+mpi_bodies! {
+    MPI_Mrecv, MPI_Mrecv_c => mrecv();
+    MPI_Imrecv, MPI_Imrecv_c => imrecv();
+}
+
+mpi! {
+    fn MPI_Mprobe(
+        source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status
+    ) -> c_int {
+        let comm = comm.find()?;
+        let (tag, place) = (wanted_tag(tag, "tag")?, out::place(message, "message")?);
+        let found = match comm.sender(source)? {
+            Some(source) => Message::keep(Owner::of(&comm), comm.device.mprobe(source, tag, comm.context)?)?,
+            None => (MPI_MESSAGE_NO_PROC, MPI_Status::NOBODY),
+        };
+        *place = found.0;
+        found.1.store(status);
+        Ok(())
+    }
+
+    fn MPI_Improbe(
+        source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, message: *mut MPI_Message,
+        status: *mut MPI_Status
+    ) -> c_int {
+        let comm = comm.find()?;
+        let (tag, flag) = (wanted_tag(tag, "tag")?, out::place(flag, "flag")?);
+        let place = out::place(message, "message")?;
+        let found = match comm.sender(source)? {
+            Some(source) => {
+                let message = comm.device.improbe(source, tag, comm.context)?;
+                message.map(|message| Message::keep(Owner::of(&comm), message)).transpose()?
+            }
+            None => Some((MPI_MESSAGE_NO_PROC, MPI_Status::NOBODY)),
+        };
+        *flag = found.is_some().into();
+        if let Some((handle, found)) = found {
+            *place = handle;
+            found.store(status);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,131 @@
+//! Partitioned communication (MPI-4.1 chapter 4).
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use mpicore::{PROC_NULL, PartitionedReceive, PartitionedSend};
+
+use super::check_tag;
+use crate::abi::*;
+use crate::call::{Fault, Outcome, mpi, negative_count, out};
+use crate::comm::{Comm, Owner};
+use crate::request::shared::Shared;
+use crate::request::{Request, Role};
+
+/// Returns the number of elements in all partitions.
+fn elements(partitions: c_int, count: MPI_Count) -> Outcome<(u32, i64)> {
+    let number = u32::try_from(partitions).map_err(|_| {
+        let text = format!("the number of partitions {partitions} is negative");
+        Fault::argument(MPI_ERR_ARG, "partitions", text)
+    })?;
+    if count < 0 {
+        return Err(negative_count("count", count));
+    }
+    let all = i64::from(partitions).checked_mul(count).ok_or_else(|| {
+        let text = format!("{partitions} partitions of {count} elements exceed the memory");
+        Fault::argument(MPI_ERR_COUNT, "count", text)
+    })?;
+    Ok((number, all))
+}
+
+#[cold]
+fn wrong(why: &str) -> Fault {
+    Fault::argument(MPI_ERR_REQUEST, "request", why)
+}
+
+fn send_of(request: MPI_Request) -> Outcome<(Arc<Comm>, PartitionedSend)> {
+    match Shared::find(request) {
+        Some((comm, Shared::Send(send))) => Ok((comm, send)),
+        _ => Err(wrong("it is no partitioned send")),
+    }
+}
+
+fn receive_of(request: MPI_Request) -> Outcome<(Arc<Comm>, PartitionedReceive)> {
+    match Shared::find(request) {
+        Some((comm, Shared::Receive(receive))) => Ok((comm, receive)),
+        _ => Err(wrong("it is no partitioned receive")),
+    }
+}
+
+fn number(partition: c_int) -> Outcome<usize> {
+    usize::try_from(partition).map_err(|_| {
+        let text = format!("partition {partition}: partitions are numbered from 0 on");
+        Fault::argument(MPI_ERR_ARG, "partition", text)
+    })
+}
+
+/// Declares partitions ready. All of them are checked first, as far as their numbers alone tell.
+fn ready(request: MPI_Request, partitions: impl Iterator<Item = c_int> + Clone) -> Outcome {
+    let (comm, send) = send_of(request)?;
+    let declared = partitions.clone().try_for_each(|partition| number(partition).map(drop));
+    declared
+        .and_then(|()| Ok(send.ready(partitions.map(|partition| partition as usize))?))
+        .map_err(|fault| fault.on(&comm))
+}
+
+mpi! {
+    fn MPI_Psend_init(
+        buf: *const c_void, partitions: c_int, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
+        comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request
+    ) -> c_int {
+        // There are no hints for this call.
+        let _ = info;
+        let comm = comm.find()?;
+        check_tag(tag, "tag")?;
+        let place = out::place(request, "request")?;
+        let (partitions, all) = elements(partitions, count)?;
+        let data = datatype.input(buf, all)?;
+        let dest = comm.receiver(dest)?.unwrap_or(PROC_NULL);
+        let send = comm.core.psend_init(data, partitions, count as u64, dest, tag)?;
+        let started = send.clone();
+        let start = Box::new(move || Ok(started.start()?));
+        let made = Request::persistent(Owner::of(&comm), Role::Send, start);
+        *place = made.sharing(Shared::Send(send)).keep()?;
+        Ok(())
+    }
+
+    fn MPI_Precv_init(
+        buf: *mut c_void, partitions: c_int, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
+        comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request
+    ) -> c_int {
+        let _ = info;
+        let comm = comm.find()?;
+        check_tag(tag, "tag")?;
+        let place = out::place(request, "request")?;
+        let (partitions, all) = elements(partitions, count)?;
+        let into = datatype.output(buf, all)?;
+        // The standard's name of the argument is dest; it is the sender. It cannot be any rank.
+        let source = comm.receiver(dest)?.unwrap_or(PROC_NULL);
+        let receive = comm.core.precv_init(into, partitions, count as u64, source, tag)?;
+        let started = receive.clone();
+        let start = Box::new(move || Ok(started.start()?));
+        let made = Request::persistent(Owner::of(&comm), Role::Receive, start);
+        *place = made.sharing(Shared::Receive(receive)).keep()?;
+        Ok(())
+    }
+
+    fn MPI_Pready(partition: c_int, request: MPI_Request) -> c_int {
+        ready(request, std::iter::once(partition))
+    }
+
+    fn MPI_Pready_range(partition_low: c_int, partition_high: c_int, request: MPI_Request) -> c_int {
+        if partition_low > partition_high {
+            let text = format!("it is below {partition_low}, the first partition");
+            return Err(Fault::argument(MPI_ERR_ARG, "partition_high", text));
+        }
+        ready(request, partition_low..=partition_high)
+    }
+
+    fn MPI_Pready_list(length: c_int, array_of_partitions: *const c_int, request: MPI_Request) -> c_int {
+        let list = out::list(array_of_partitions, length.into(), "array_of_partitions")?;
+        ready(request, list.iter().copied())
+    }
+
+    fn MPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) -> c_int {
+        let flag = out::place(flag, "flag")?;
+        let (comm, receive) = receive_of(request)?;
+        let arrived = number(partition).and_then(|partition| Ok(receive.has_arrived(partition)?));
+        *flag = arrived.map_err(|fault| fault.on(&comm))?.into();
+        Ok(())
+    }
+}

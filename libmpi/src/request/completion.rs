@@ -1,0 +1,339 @@
+//! The calls that wait for operations and test them (MPI-4.1 sections 3.7.3 and 3.7.5).
+//!
+//! A call that ends several operations waits for all of them even if one has failed, so it never leaves one behind with
+//! MPI_ERR_PENDING.
+
+use std::ffi::c_int;
+
+use mpjdev::Device;
+use mpjdev::wireup::Native;
+
+use super::{COMPLETE, Request, take};
+use crate::abi::*;
+use crate::call::{Outcome, mpi, out};
+use crate::handles::Taken;
+use crate::state;
+
+/// A request that a call uses.
+pub(super) enum Entry {
+    /// MPI_REQUEST_NULL, or inactive: there is nothing to wait for.
+    Idle,
+    /// Complete, without a status.
+    Complete,
+    /// Under way.
+    Active(Taken<'static, Request>),
+}
+
+impl Entry {
+    pub fn of(handle: MPI_Request) -> Outcome<Self> {
+        match handle {
+            MPI_REQUEST_NULL => Ok(Self::Idle),
+            COMPLETE => Ok(Self::Complete),
+            _ => {
+                let taken = take(handle)?;
+                Ok(if taken.open.is_some() { Self::Active(taken) } else { Self::Idle })
+            }
+        }
+    }
+
+    /// Ends an entry whose operation has this outcome, and frees the handle unless the request is persistent.
+    fn end(self, place: &mut MPI_Request, outcome: DeviceOutcome) -> Outcome<MPI_Status> {
+        match self {
+            Self::Idle => Ok(MPI_Status::EMPTY),
+            Self::Complete => {
+                *place = MPI_REQUEST_NULL;
+                Ok(MPI_Status::EMPTY)
+            }
+            Self::Active(mut taken) => {
+                if taken.is_persistent() {
+                    return taken.ended(outcome);
+                }
+                let mut request = Request::discard(taken, *place);
+                *place = MPI_REQUEST_NULL;
+                request.ended(outcome)
+            }
+        }
+    }
+}
+
+/// The requests of a list, taken for a call.
+struct Batch<'a> {
+    places: &'a mut [MPI_Request],
+    entries: Vec<Entry>,
+}
+
+type DeviceOutcome = Result<mpjdev::Status, mpjdev::Error>;
+type Completions = Vec<(usize, DeviceOutcome)>;
+
+/// An operation of a list that has ended: its place and its status.
+type Ended = (usize, Outcome<MPI_Status>);
+
+/// The device's status of an operation that has none.
+const NOTHING: mpjdev::Status = mpjdev::Status { source: 0, tag: 0, bytes: 0, cancelled: false };
+
+impl<'a> Batch<'a> {
+    unsafe fn of(list: *mut MPI_Request, count: c_int) -> Outcome<Self> {
+        // SAFETY: FC1.
+        let places = unsafe { out::list_mut(list, count.into(), "array_of_requests") }?;
+        let entries = places.iter().map(|&handle| Entry::of(handle)).collect::<Outcome<_>>()?;
+        Ok(Self { places, entries })
+    }
+
+    fn is_idle(&self) -> bool {
+        self.entries.iter().all(|entry| matches!(entry, Entry::Idle))
+    }
+
+    /// Passes the device's requests to a call of the device, which empties the places of those that it ends.
+    fn with_open<R>(
+        &mut self,
+        call: impl FnOnce(&Device<Native>, &mut [Option<mpjdev::Request>]) -> Result<R, mpjdev::Error>,
+    ) -> Outcome<R> {
+        let open = self.entries.iter_mut().map(|entry| match entry {
+            Entry::Active(taken) => taken.open.take(),
+            Entry::Idle | Entry::Complete => None,
+        });
+        let mut open: Vec<_> = open.collect();
+        let answer = call(state::needed()?.device, &mut open);
+        for (entry, open) in self.entries.iter_mut().zip(open) {
+            if let Entry::Active(taken) = entry {
+                taken.open = open;
+            }
+        }
+        Ok(answer?)
+    }
+
+    /// Ends at most `most` operations that are complete. If none is, `look` waits for one or more, or looks for some.
+    fn some(
+        &mut self,
+        most: usize,
+        look: impl FnOnce(
+            &Device<Native>,
+            &mut [Option<mpjdev::Request>],
+            bool,
+        ) -> Result<Completions, mpjdev::Error>,
+    ) -> Outcome<Vec<Ended>> {
+        let is_complete = |entry: &Entry| matches!(entry, Entry::Complete);
+        let complete = self.entries.iter().enumerate().filter(|(_, entry)| is_complete(entry));
+        let mut ended: Vec<_> =
+            complete.map(|(place, _)| (place, Ok(NOTHING))).take(most).collect();
+        if ended.len() < most {
+            let is_none = ended.is_empty();
+            ended.extend(self.with_open(|device, open| look(device, open, is_none))?);
+            ended.sort_by_key(|(place, _)| *place);
+        }
+        Ok(ended.into_iter().map(|(place, outcome)| (place, self.end(place, outcome))).collect())
+    }
+
+    fn end(&mut self, place: usize, outcome: DeviceOutcome) -> Outcome<MPI_Status> {
+        std::mem::replace(&mut self.entries[place], Entry::Idle)
+            .end(&mut self.places[place], outcome)
+    }
+
+    /// Ends all operations, of which those under way have ended with these outcomes, in order.
+    fn end_all(self, outcomes: Vec<DeviceOutcome>) -> impl Iterator<Item = Outcome<MPI_Status>> {
+        let Self { places, entries } = self;
+        let mut outcomes = outcomes.into_iter();
+        places.iter_mut().zip(entries).map(move |(place, entry)| {
+            let outcome = match &entry {
+                Entry::Active(_) => outcomes.next().unwrap_or(Ok(NOTHING)),
+                Entry::Idle | Entry::Complete => Ok(NOTHING),
+            };
+            entry.end(place, outcome)
+        })
+    }
+}
+
+/// Writes the statuses of several operations. If one has failed, all get error codes, and the call gets
+/// MPI_ERR_IN_STATUS; otherwise the fields for error codes stay as they are.
+pub(super) unsafe fn store_all(
+    statuses: *mut MPI_Status,
+    ended: impl Iterator<Item = Outcome<MPI_Status>>,
+) -> Outcome {
+    let (mut first, mut failed, mut len) = (None, Vec::new(), 0);
+    for (index, outcome) in ended.enumerate() {
+        let status = outcome.unwrap_or_else(|fault| {
+            failed.push((index, fault.code()));
+            first.get_or_insert(fault);
+            MPI_Status::EMPTY
+        });
+        if !statuses.is_null() {
+            // SAFETY: FC1: there is a status for each.
+            unsafe { status.store(statuses.add(index)) };
+        }
+        len = index + 1;
+    }
+    let Some(first) = first else { return Ok(()) };
+    if !statuses.is_null() {
+        // SAFETY: FC1, as above.
+        let statuses = unsafe { std::slice::from_raw_parts_mut(statuses, len) };
+        statuses.iter_mut().for_each(|status| status.MPI_ERROR = MPI_SUCCESS);
+        failed.into_iter().for_each(|(index, code)| statuses[index].MPI_ERROR = code);
+    }
+    Err(first.in_status())
+}
+
+/// MPI_Waitany and MPI_Testany: ends one operation. Returns whether there is an answer.
+unsafe fn any(
+    count: c_int,
+    list: *mut MPI_Request,
+    index: *mut c_int,
+    status: *mut MPI_Status,
+    waits: bool,
+) -> Outcome<bool> {
+    // SAFETY: FC1.
+    let (index, mut batch) = unsafe { (out::place(index, "indx")?, Batch::of(list, count)?) };
+    let is_idle = batch.is_idle();
+    let mut ended = match is_idle {
+        true => Vec::new(),
+        false => batch.some(1, |device, open, may_wait| {
+            let one = if waits && may_wait { device.iwaitany(open) } else { device.itestany(open) };
+            one.map(|one| one.into_iter().collect())
+        })?,
+    };
+    let (place, outcome) = match ended.pop() {
+        Some((place, outcome)) => (place as c_int, outcome),
+        None => (MPI_UNDEFINED, Ok(MPI_Status::EMPTY)),
+    };
+    *index = place;
+    let is_answer = is_idle || place != MPI_UNDEFINED;
+    let outcome = outcome?;
+    match is_answer {
+        // SAFETY: FC1.
+        true if is_idle => unsafe { MPI_Status::store_empty(status) },
+        // SAFETY: FC1.
+        true => unsafe { outcome.store(status) },
+        false => {}
+    }
+    Ok(is_answer)
+}
+
+/// MPI_Waitsome and MPI_Testsome: ends all operations that are complete.
+unsafe fn some(
+    incount: c_int,
+    list: *mut MPI_Request,
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+    waits: bool,
+) -> Outcome {
+    // SAFETY: FC1.
+    let outcount = unsafe { out::place(outcount, "outcount") }?;
+    // SAFETY: FC1: there is room for all indices.
+    let places = unsafe { out::list_mut(indices, incount.into(), "array_of_indices") }?;
+    // SAFETY: FC1.
+    let mut batch = unsafe { Batch::of(list, incount) }?;
+    if batch.is_idle() {
+        *outcount = MPI_UNDEFINED;
+        return Ok(());
+    }
+    let ended = batch.some(usize::MAX, |device, open, may_wait| match waits && may_wait {
+        true => device.iwaitsome(open),
+        false => device.itestsome(open),
+    })?;
+    for (place, (index, _)) in places.iter_mut().zip(&ended) {
+        *place = *index as c_int;
+    }
+    *outcount = ended.len() as c_int;
+    // SAFETY: FC1.
+    unsafe { store_all(statuses, ended.into_iter().map(|(_, outcome)| outcome)) }
+}
+
+mpi! {
+    fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> c_int {
+        let place = out::place(request, "request")?;
+        let mut entry = Entry::of(*place)?;
+        let outcome = match &mut entry {
+            Entry::Idle => {
+                MPI_Status::store_empty(status);
+                return Ok(());
+            }
+            Entry::Complete => Ok(NOTHING),
+            Entry::Active(taken) => {
+                let open = taken.open.take().expect("an active request is open");
+                taken.comm.device.iwait(open)
+            }
+        };
+        entry.end(place, outcome)?.store(status);
+        Ok(())
+    }
+
+    fn MPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
+        let (place, flag) = (out::place(request, "request")?, out::place(flag, "flag")?);
+        let mut entry = Entry::of(*place)?;
+        *flag = 1;
+        let outcome = match &mut entry {
+            Entry::Idle => {
+                MPI_Status::store_empty(status);
+                return Ok(());
+            }
+            Entry::Complete => Ok(NOTHING),
+            Entry::Active(taken) => {
+                let device = taken.comm.device;
+                match device.itest(&mut taken.open).transpose() {
+                    Some(outcome) => outcome,
+                    None => {
+                        *flag = 0;
+                        return Ok(());
+                    }
+                }
+            }
+        };
+        entry.end(place, outcome)?.store(status);
+        Ok(())
+    }
+
+    fn MPI_Waitall(count: c_int, array_of_requests: *mut MPI_Request, array_of_statuses: *mut MPI_Status) -> c_int {
+        let mut batch = Batch::of(array_of_requests, count)?;
+        let mut outcomes = Vec::new();
+        batch.with_open(|device, open| device.iwaiteach(open, |outcome| outcomes.push(outcome)))?;
+        store_all(array_of_statuses, batch.end_all(outcomes))
+    }
+
+    fn MPI_Testall(
+        count: c_int, array_of_requests: *mut MPI_Request, flag: *mut c_int, array_of_statuses: *mut MPI_Status
+    ) -> c_int {
+        let flag = out::place(flag, "flag")?;
+        let mut batch = Batch::of(array_of_requests, count)?;
+        match batch.with_open(|device, open| device.itestall(open))? {
+            Some(outcomes) => {
+                *flag = 1;
+                store_all(array_of_statuses, batch.end_all(outcomes))
+            }
+            None => {
+                *flag = 0;
+                Ok(())
+            }
+        }
+    }
+
+    fn MPI_Waitany(
+        count: c_int, array_of_requests: *mut MPI_Request, indx: *mut c_int, status: *mut MPI_Status
+    ) -> c_int {
+        any(count, array_of_requests, indx, status, true).map(drop)
+    }
+
+    fn MPI_Testany(
+        count: c_int, array_of_requests: *mut MPI_Request, indx: *mut c_int, flag: *mut c_int,
+        status: *mut MPI_Status
+    ) -> c_int {
+        let flag = out::place(flag, "flag")?;
+        // An operation that has failed is complete, too.
+        *flag = 1;
+        *flag = any(count, array_of_requests, indx, status, false)?.into();
+        Ok(())
+    }
+
+    fn MPI_Waitsome(
+        incount: c_int, array_of_requests: *mut MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int,
+        array_of_statuses: *mut MPI_Status
+    ) -> c_int {
+        some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, true)
+    }
+
+    fn MPI_Testsome(
+        incount: c_int, array_of_requests: *mut MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int,
+        array_of_statuses: *mut MPI_Status
+    ) -> c_int {
+        some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses, false)
+    }
+}
