@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use transport_lapi::TaskId;
 use transport_lapi::adapter::Adapter;
-use transport_lapi::{Source, TaskId};
 
 use crate::bundle::{Bundle, Endpoint};
 use crate::error::Error;
@@ -114,9 +114,9 @@ impl<A: Adapter> Bundle<A> {
         };
         for task in (0..self.core.num_tasks()).filter(|task| *task != self.core.task()) {
             let mut session = self.core.session()?;
-            send(&mut session, task, &header, &Args::default(), Source::EMPTY).map_err(
-                |cause| Error::NotSent { name: EndpointName { task, number: 0 }, cause },
-            )?;
+            let name = EndpointName { task, number: 0 };
+            send(&mut session, task, &header, &Args::default(), &[])
+                .map_err(|cause| Error::NotSent { name, cause })?;
         }
         let exchange = &mut self.core.session()?.state.exchange;
         exchange.begun = true;

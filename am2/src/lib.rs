@@ -49,6 +49,8 @@ mod arrival;
 mod bundle;
 mod error;
 mod exchange;
+#[doc(hidden)]
+pub mod fuzz;
 mod memory;
 mod message;
 mod name;

@@ -26,7 +26,7 @@ use crate::name::Tag;
 use crate::status::{Opcode, Status};
 
 /// Bytes before the arguments.
-const FIXED: usize = 40;
+pub(crate) const FIXED: usize = 40;
 /// Most bytes of a packet.
 pub(crate) const LONGEST: usize = FIXED + 4 * crate::MAX_SHORT;
 

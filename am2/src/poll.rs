@@ -7,7 +7,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use transport_lapi::Source;
 use transport_lapi::adapter::Adapter;
 
 use crate::POLL_LIMIT;
@@ -133,8 +132,7 @@ impl<A: Adapter> Bundle<A> {
             drop(session);
             return arrived.map_or(Ok(()), |entry| self.handle(place, entry));
         }
-        let payload = Source::from(answer.payload);
-        match send(&mut session, from.task, &answer.header, &answer.args, payload) {
+        match send(&mut session, from.task, &answer.header, &answer.args, &answer.payload) {
             Err(cause) if !is_loss(&cause) => Err(Error::NotSent { name: from, cause }),
             _ => Ok(()),
         }

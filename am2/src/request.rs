@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 
-use transport_lapi::Source;
 use transport_lapi::adapter::Adapter;
 
 use crate::arrival::arrive_locally;
@@ -17,7 +16,7 @@ use crate::message::{Args, check_args, check_handler, check_len};
 use crate::packet::{Header, Kind};
 use crate::queue::Entry;
 use crate::status::{Opcode, Shape};
-use crate::task::send;
+use crate::task::{send, send_shared};
 use crate::{MAX_LONG, MAX_MEDIUM};
 
 /// A request to be sent.
@@ -33,9 +32,17 @@ struct Call<'a> {
     waits: bool,
 }
 
+impl Call<'_> {
+    /// A short request without arguments, which may wait.
+    fn new(endpoint: Endpoint, index: usize, handler: u8) -> Self {
+        let (shape, args, payload) = (Shape::Short, Args::default(), Bytes::Borrowed(&[]));
+        Self { endpoint, index, handler, shape, offset: 0, args, payload, waits: true }
+    }
+}
+
 /// The payload of a request.
 enum Bytes<'a> {
-    /// Borrowed for the call, so it is copied.
+    /// Borrowed for the call, so what has to wait is copied.
     Borrowed(&'a [u8]),
     /// Shared with the caller, so it is sent from where it lies.
     Shared(Arc<Vec<u8>>),
@@ -46,14 +53,6 @@ impl Bytes<'_> {
         match self {
             Self::Borrowed(bytes) => bytes,
             Self::Shared(bytes) => bytes,
-        }
-    }
-
-    fn source(&self) -> Source {
-        match self {
-            Self::Borrowed(bytes) => Source::from(bytes.to_vec()),
-            Self::Shared(bytes) if bytes.is_empty() => Source::EMPTY,
-            Self::Shared(bytes) => Source::Layout(Arc::<Vec<u8>>::clone(bytes)),
         }
     }
 }
@@ -85,18 +84,8 @@ impl<A: Adapter> Bundle<A> {
         handler: u8,
         args: &[u32],
     ) -> Result<(), Error> {
-        let (shape, payload) = (Shape::Short, Bytes::Borrowed(&[]));
         let args = check_args(self.core.task(), args)?;
-        self.request(Call {
-            endpoint,
-            index,
-            handler,
-            shape,
-            offset: 0,
-            args,
-            payload,
-            waits: true,
-        })
+        self.request(Call { args, ..Call::new(endpoint, index, handler) })
     }
 
     /// Requests with a medium message, whose payload the handler gets in a buffer (AM_RequestIM).
@@ -112,18 +101,9 @@ impl<A: Adapter> Bundle<A> {
         args: &[u32],
     ) -> Result<(), Error> {
         check_len(self.core.task(), payload.len(), MAX_MEDIUM)?;
-        let (shape, payload) = (Shape::Medium, Bytes::Borrowed(payload));
         let args = check_args(self.core.task(), args)?;
-        self.request(Call {
-            endpoint,
-            index,
-            handler,
-            shape,
-            offset: 0,
-            args,
-            payload,
-            waits: true,
-        })
+        let (shape, payload) = (Shape::Medium, Bytes::Borrowed(payload));
+        self.request(Call { shape, payload, args, ..Call::new(endpoint, index, handler) })
     }
 
     /// Requests with a long message, whose payload is stored in the receiver's segment from byte `offset` on before its
@@ -141,9 +121,10 @@ impl<A: Adapter> Bundle<A> {
         args: &[u32],
     ) -> Result<(), Error> {
         check_len(self.core.task(), payload.len(), MAX_LONG)?;
-        let (shape, payload, offset) = (Shape::Long, Bytes::Borrowed(payload), offset as u64);
         let args = check_args(self.core.task(), args)?;
-        self.request(Call { endpoint, index, handler, shape, offset, args, payload, waits: true })
+        let (shape, payload, offset) = (Shape::Long, Bytes::Borrowed(payload), offset as u64);
+        let call = Call::new(endpoint, index, handler);
+        self.request(Call { shape, offset, payload, args, ..call })
     }
 
     /// Requests with a long message as [`Bundle::request_long`] does, but neither waits nor copies
@@ -161,10 +142,11 @@ impl<A: Adapter> Bundle<A> {
         args: &[u32],
     ) -> Result<(), Error> {
         check_len(self.core.task(), payload.len(), MAX_LONG)?;
-        let (shape, offset) = (Shape::Long, offset as u64);
-        let payload = Bytes::Shared(Arc::clone(payload));
         let args = check_args(self.core.task(), args)?;
-        self.request(Call { endpoint, index, handler, shape, offset, args, payload, waits: false })
+        let (shape, offset, waits) = (Shape::Long, offset as u64, false);
+        let payload = Bytes::Shared(Arc::clone(payload));
+        let call = Call::new(endpoint, index, handler);
+        self.request(Call { shape, offset, payload, args, waits, ..call })
     }
 
     fn request(&mut self, call: Call<'_>) -> Result<(), Error> {
@@ -220,7 +202,11 @@ impl<A: Adapter> Bundle<A> {
             let arrived = arrive_locally(&mut session.state, &header, &call.args, bytes);
             return Ok(Attempt::Sent(arrived));
         }
-        let sent = send(&mut session, name.task, &header, &call.args, call.payload.source());
+        let (to, args) = (name.task, &call.args);
+        let sent = match &call.payload {
+            Bytes::Borrowed(bytes) => send(&mut session, to, &header, args, bytes),
+            Bytes::Shared(bytes) => send_shared(&mut session, to, &header, args, bytes),
+        };
         let port = self.port(&mut session, call.endpoint)?;
         match sent {
             Ok(()) => port.stats.sent(opcode, len),

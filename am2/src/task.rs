@@ -14,13 +14,13 @@ use transport_lapi::adapter::{Adapter, AdapterError};
 use transport_lapi::bootstrap::control::{Control, MessageCounts};
 use transport_lapi::config::{ConfigError, Settings};
 use transport_lapi::wireup::{self, Joined, Native, WireupError};
-use transport_lapi::{Amsend, Context, LapiError, Options, SessionGuard, Source, TaskId};
+use transport_lapi::{Amsend, Context, LapiError, Options, SessionGuard, Source, Step, TaskId};
 
 use crate::PACKETS;
 use crate::arrival::arrive;
 use crate::error::Error;
 use crate::message::Args;
-use crate::packet::Header;
+use crate::packet::{self, Header};
 use crate::state::{State, on_loss};
 
 thread_local! {
@@ -136,22 +136,36 @@ impl<A: Adapter> Core<A> {
         numbers.for_each(|number| session.state.free_port(number));
         while let Some((to, header, args)) = session.state.outgoing.pop_front() {
             // Whoever cannot be reached has lost this task, or the task is lost.
-            let _ = send(&mut session, to, &header, &args, Source::EMPTY);
+            let _ = send(&mut session, to, &header, &args, &[]);
         }
     }
 }
 
-/// Sends a packet of AM-2 and its payload. Never blocks.
+/// Sends a packet of AM-2 and its payload, of which only what has to wait is copied. Never blocks.
 pub(crate) fn send<A: Adapter>(
     session: &mut SessionGuard<'_, A, State>,
     to: TaskId,
     header: &Header,
     args: &Args,
-    payload: Source,
+    payload: &[u8],
 ) -> Result<(), LapiError> {
+    session.amsend_bytes(to, PACKETS, header.encode(args).bytes(), payload)
+}
+
+/// [`send`] of a payload that is shared with the caller of AM-2: it is sent from where it lies.
+pub(crate) fn send_shared<A: Adapter>(
+    session: &mut SessionGuard<'_, A, State>,
+    to: TaskId,
+    header: &Header,
+    args: &Args,
+    payload: &Arc<Vec<u8>>,
+) -> Result<(), LapiError> {
+    if payload.is_empty() {
+        return send(session, to, header, args, &[]);
+    }
     let packet = header.encode(args);
-    // Whether the payload has left already does not matter, since the source owns it.
-    session.amsend(Amsend::new(to, PACKETS, packet.bytes(), payload)).map(|_| ())
+    let source = Source::Layout(Arc::<Vec<u8>>::clone(payload));
+    session.amsend(Amsend::new(to, PACKETS, packet.bytes(), source)).map(drop)
 }
 
 /// Whether sending failed because the target is lost, which its sender learns otherwise.
@@ -262,6 +276,16 @@ impl<A: Adapter> Am<A> {
     /// Returns the number of tasks of the job.
     pub fn num_tasks(&self) -> usize {
         self.core().context.num_tasks()
+    }
+
+    /// Returns the lengths of payloads, ascending, above which medium and long messages without arguments are sent in
+    /// another way; the first one is the longest that fits into the packet with the header. Each argument takes 4 bytes
+    /// of that room, and an odd number of them 4 more.
+    ///
+    /// # Errors
+    /// [`Error::Terminated`], [`Error::InHandler`].
+    pub fn steps(&self) -> Result<Vec<Step>, Error> {
+        Ok(self.core().session()?.steps(packet::FIXED))
     }
 
     /// Ends this use of AM-2 (AM_Terminate), like dropping it. Returns whether it was the last one, so that AM-2 is

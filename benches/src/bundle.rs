@@ -32,8 +32,10 @@ impl From<Configuration> for Bundle {
 
 impl Bundle {
     fn takes(&self, other: &Configuration) -> bool {
-        use Benchmark::{Lapi, Matching, Matrix, Startup};
-        let shares = |benchmark| !matches!(benchmark, Startup | Matching | Matrix | Lapi);
+        use Benchmark::{Matching, Matrix, Startup};
+        let shares = |benchmark: Benchmark| {
+            !matches!(benchmark, Startup | Matching | Matrix) && !benchmark.is_of_transport()
+        };
         let is_new = |it: &Configuration| it.name() != other.name() && it.ranks == other.ranks;
         shares(other.benchmark) && self.0.iter().all(|it| shares(it.benchmark) && is_new(it))
     }

@@ -37,6 +37,8 @@ pub enum Benchmark {
     Matrix,
     /// The transport itself: active messages, puts, gets, fetch-and-add; in a run of its own
     Lapi,
+    /// AM-2 beside the transport: short, medium and long messages; in a run of its own
+    Am2,
 }
 
 /// How much to measure.
@@ -84,6 +86,11 @@ impl Benchmark {
         value.get_name().to_owned()
     }
 
+    /// Returns whether it measures the transport, or AM-2 over it, which have runtimes of their own.
+    pub fn is_of_transport(self) -> bool {
+        matches!(self, Self::Lapi | Self::Am2)
+    }
+
     /// Returns the configurations of the benchmark, and one line for each request that is
     /// impossible.
     pub fn configurations(self, extent: &Extent) -> (Vec<Configuration>, Vec<String>) {
@@ -94,7 +101,7 @@ impl Benchmark {
             Self::Collectives => (2, &[2, 4, 8]),
             _ => (2, &[2]),
         };
-        let most = if self == Self::Lapi { 2 } else { usize::MAX };
+        let most = if self.is_of_transport() { 2 } else { usize::MAX };
         let asked = if extent.ranks.is_empty() { own } else { &extent.ranks };
         let (memories, mut refused) = self.memories(extent);
         for ranks in asked.iter().filter(|ranks| **ranks < least) {
@@ -134,8 +141,12 @@ impl Benchmark {
             Self::Collectives => vec![Program::Collectives],
             Self::Matrix => matrix_programs(ranks, extent),
             Self::Lapi => {
-                use Program::{Add, Am, AmStream, Get, Put, PutStream};
-                vec![Am, AmStream, Put, PutStream, Get, Add]
+                use Program::{Add, Am, AmLook, AmStream, Get, Put, PutStream};
+                vec![Am, AmLook, AmStream, Put, PutStream, Get, Add]
+            }
+            Self::Am2 => {
+                use Program::{Am, AmShort, AmStream, Get, Put, PutStream};
+                vec![AmShort, Am, AmStream, Put, PutStream, Get]
             }
         }
     }
@@ -162,7 +173,7 @@ impl Benchmark {
     /// unchanged buffers are the transport's own treatment.
     fn treatments(self, extent: &Extent, refused: &mut Vec<String>) -> Vec<Buffers> {
         let mut treatments = extent.buffers.clone();
-        if self == Self::Lapi {
+        if self.is_of_transport() {
             if treatments.contains(&Buffers::Cold) {
                 refused.push(format!("{} has no --buffers cold", self.name()));
                 treatments.retain(|buffers| *buffers != Buffers::Cold);
@@ -212,12 +223,12 @@ impl Benchmark {
             Self::Overlap => powers(1 << 10, 4 << 20, 4),
             Self::Collectives if extent.quick => vec![8, 64 << 10],
             Self::Collectives => vec![8, 1 << 10, 64 << 10, 1 << 20],
-            Self::Lapi if extent.quick => vec![8, 4 << 10, 64 << 10, 1 << 20],
-            Self::Lapi => [vec![8, 64, 256], powers(1 << 10, 4 << 20, 4)].concat(),
+            Self::Lapi | Self::Am2 if extent.quick => vec![8, 4 << 10, 64 << 10, 1 << 20],
+            Self::Lapi | Self::Am2 => [vec![8, 64, 256], powers(1 << 10, 4 << 20, 4)].concat(),
             _ => return vec![8],
         };
         let mut sizes: BTreeSet<usize> = sizes.into_iter().collect();
-        if matches!(self, Self::Latency | Self::Lapi) {
+        if self == Self::Latency || self.is_of_transport() {
             sizes.extend(extent.thresholds.iter().flat_map(|&bytes| [bytes, bytes + 1]));
         }
         if self == Self::Latency {

@@ -20,7 +20,7 @@ const QUICK_ROUNDS: usize = 3;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "cargo mpj bench", bin_name = "cargo mpj bench", version, max_term_width = 100)]
 pub struct Options {
-    /// What to measure [default: all but matching, which takes some libraries minutes, and lapi]
+    /// What to measure [default: all but matching, which takes some libraries minutes, lapi and am2]
     #[arg(value_name = "WHAT")]
     what: Vec<Benchmark>,
     /// Numbers of ranks; each benchmark's own if not given
@@ -30,7 +30,7 @@ pub struct Options {
     #[arg(long, value_name = "B", value_delimiter = ',', default_value = "eager,rendezvous,auto")]
     pub backend: Vec<Backend>,
     /// A system MPI to measure beside mpj: openmpi, mpich, impi, a folder with bin/mpicc, or self for
-    /// mpj once more; beside lapi: ucx or self. Repeatable
+    /// mpj once more; beside lapi and am2: ucx or self. Repeatable
     #[arg(long, value_name = "P")]
     pub peer: Vec<String>,
     /// Launches of each runtime per configuration [default: 6, with --quick 3]
@@ -42,8 +42,8 @@ pub struct Options {
     /// Where the messages of latency, bandwidth, bibw and overlap lie; each has tables of its own
     #[arg(long, value_name = "M", value_delimiter = ',', default_value = "ordinary")]
     pub memory: Vec<Memory>,
-    /// What the buffers of latency, bandwidth, bibw, rate, lapi and the ping-pong of matrices do between
-    /// messages; each has tables of its own [default: rewritten, for lapi unchanged]
+    /// What the buffers of latency, bandwidth, bibw, rate, lapi, am2 and the ping-pong of matrices do
+    /// between messages; each has tables of its own [default: rewritten, for lapi and am2 unchanged]
     #[arg(long, value_name = "B", value_delimiter = ',')]
     pub buffers: Vec<Buffers>,
     /// Orders N of matrices instead of the benchmark's own: 64,1024 or 64..1K
@@ -104,23 +104,25 @@ impl Options {
             return self.what.clone();
         }
         let all = Benchmark::value_variants().iter().copied();
-        let is_run =
-            |benchmark: &Benchmark| !matches!(benchmark, Benchmark::Matching | Benchmark::Lapi);
+        let is_run = |benchmark: &Benchmark| {
+            *benchmark != Benchmark::Matching && !benchmark.is_of_transport()
+        };
         all.filter(is_run).collect()
     }
 
-    /// Returns whether the transport is measured, which has other runtimes than the other benchmarks.
+    /// Returns the one benchmark of the transport that is measured; `None` if MPI is.
     ///
     /// # Errors
-    /// The transport is to be measured together with others.
-    pub fn is_of_transport(&self) -> Result<bool, String> {
+    /// Such a benchmark is to be measured together with others.
+    pub fn of_transport(&self) -> Result<Option<Benchmark>, String> {
         let what = self.what();
-        let is_lapi = |benchmark: &Benchmark| *benchmark == Benchmark::Lapi;
-        match (what.iter().any(is_lapi), what.iter().all(is_lapi)) {
-            (true, false) => {
-                Err("lapi has runtimes of its own: measure it in a run of its own".to_owned())
+        let found = what.iter().copied().find(|benchmark| benchmark.is_of_transport());
+        match found {
+            Some(one) if what.iter().any(|other| *other != one) => {
+                let name = one.name();
+                Err(format!("{name} has runtimes of its own: measure it in a run of its own"))
             }
-            (_, only) => Ok(only),
+            found => Ok(found),
         }
     }
 
@@ -238,16 +240,20 @@ mod tests {
     fn nothing_asked_for_is_all_but_the_longest() {
         let all = parse("").expect("legal").what();
         assert!(all.contains(&Benchmark::Startup) && !all.contains(&Benchmark::Matching));
-        assert!(!all.contains(&Benchmark::Lapi));
-        assert_eq!(all.len() + 2, Benchmark::value_variants().len());
+        assert!(!all.contains(&Benchmark::Lapi) && !all.contains(&Benchmark::Am2));
+        assert_eq!(all.len() + 3, Benchmark::value_variants().len());
         assert_eq!(parse("rate").expect("legal").what(), [Benchmark::Rate]);
     }
 
     #[test]
     fn the_transport_is_measured_alone() {
-        let of = |line: &str| parse(line).expect("legal").is_of_transport();
-        assert_eq!([of("lapi"), of("rate"), of("")], [Ok(true), Ok(false), Ok(false)]);
-        assert!(of("lapi rate").is_err_and(|error| error.contains("run of its own")));
+        let of = |line: &str| parse(line).expect("legal").of_transport();
+        assert_eq!([of("rate"), of("")], [Ok(None), Ok(None)]);
+        assert_eq!(of("lapi"), Ok(Some(Benchmark::Lapi)));
+        assert_eq!(of("am2 am2"), Ok(Some(Benchmark::Am2)));
+        for mixed in ["lapi rate", "rate am2", "lapi am2"] {
+            assert!(of(mixed).is_err_and(|error| error.contains("run of its own")), "{mixed}");
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The runtimes that are compared: each backend of mpj under `mpjrun`, each peer under its own
-//! launcher; and the transport beside UCX.
+//! launcher; and the transport, and AM-2 over it, beside UCX.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -35,20 +35,20 @@ enum Kind {
         peer: Peer,
         worker: PathBuf,
     },
-    /// The transport; the backend that the launcher names does not matter.
-    Lapi(Programs),
+    /// The transport, or AM-2; the backend that the launcher names does not matter.
+    Transport(Programs),
     Ucx {
         worker: PathBuf,
         perftest: PathBuf,
     },
 }
 
-/// The programs that measure mpj, or its transport.
+/// The programs that measure mpj, its transport, or AM-2.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Programs {
     /// The path of `mpjrun`.
     pub launcher: PathBuf,
-    /// The path of `mpj-bench-rank` or `mpj-bench-lapi`.
+    /// The path of `mpj-bench-rank`, `mpj-bench-lapi` or `mpj-bench-am2`.
     pub worker: PathBuf,
 }
 
@@ -60,25 +60,24 @@ impl Contender {
         Self { info, kind: Kind::Mpj { programs: programs.clone(), backend } }
     }
 
-    /// Creates mpj as its own peer, to show the differences due to chance.
-    pub fn mpj_again(programs: &Programs, backend: BackendChoice) -> Self {
-        let label = format!("mpj {} again", backend.word());
-        let info = RuntimeInfo { id: SELF.to_owned(), label, ours: false };
-        Self { info, ..Self::mpj(programs, backend) }
-    }
-
     /// Creates the contender for the transport.
     pub fn lapi(programs: &Programs) -> Self {
         let (id, label) = ("lapi".to_owned(), "transport-lapi".to_owned());
         let info = RuntimeInfo { id, label, ours: true };
-        Self { info, kind: Kind::Lapi(programs.clone()) }
+        Self { info, kind: Kind::Transport(programs.clone()) }
     }
 
-    /// Creates the transport as its own peer, to show the differences due to chance.
-    pub fn lapi_again(programs: &Programs) -> Self {
-        let label = "transport-lapi again".to_owned();
+    /// Creates the contender for AM-2.
+    pub fn am2(programs: &Programs) -> Self {
+        let info = RuntimeInfo { id: "am2".to_owned(), label: "am2".to_owned(), ours: true };
+        Self { info, kind: Kind::Transport(programs.clone()) }
+    }
+
+    /// Creates this contender as its own peer, to show the differences due to chance.
+    pub fn again(&self) -> Self {
+        let label = format!("{} again", self.info.label);
         let info = RuntimeInfo { id: SELF.to_owned(), label, ours: false };
-        Self { info, ..Self::lapi(programs) }
+        Self { info, kind: self.kind.clone() }
     }
 
     /// Creates the contender for UCX. `worker` is the path of `mpj-bench-ucx`, and `perftest` that of UCX's tool.
@@ -111,7 +110,7 @@ impl Contender {
                 command.arg(&programs.worker);
                 command
             }
-            Kind::Lapi(programs) => {
+            Kind::Transport(programs) => {
                 let mut command = Command::new(&programs.launcher);
                 command.args(["-n", &ranks.to_string()]).arg(&programs.worker);
                 command

@@ -20,8 +20,9 @@
 //!
 //! [`tune`] finds the values that suit the machine, with launches of the same kind.
 //!
-//! What a launch runs is in `mpj-bench-programs`; [`over_mpj`] binds it to mpj. The transport has a benchmark of its own:
-//! its worker is the program `mpj-bench-lapi`, and its peer is UCX ([`ucx`]).
+//! What a launch runs is in `mpj-bench-programs`; [`over_mpj`] binds it to mpj. The transport and
+//! AM-2 have benchmarks of their own: their workers are the programs `mpj-bench-lapi` and `mpj-bench-am2`, and their peer
+//! is UCX ([`ucx`]).
 
 #![forbid(unsafe_code)]
 

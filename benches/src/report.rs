@@ -4,11 +4,12 @@
 //!  analysis ─► table     one grid of texts for each table of figures
 //!                │
 //!      about     ├─► text, baseline     the terminal
-//!        │       ├─► summary ─ plot     some ten rows in Markdown and a picture, for a repository
+//!        │       ├─► summary ─ plot     some ten rows in Markdown and a picture, for a repository; amlapi: for AM-2
 //!        └───────┴─► page ─ plot        one HTML file
 //! ```
 
 mod about;
+mod amlapi;
 pub mod baseline;
 pub mod page;
 mod plot;

@@ -66,6 +66,25 @@ fn the_transport_is_measured_alone_if_its_peer_is_not_there() {
 }
 
 #[test]
+fn am2_is_measured_beside_the_transport() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let what = ["am2", "--sizes", "8,257,6,128K", "--buffers", "unchanged,rewritten"];
+    let words = [&what[..], &["--summary", "am2.md"], &SHORT].concat();
+    let outcome = bench(folder.path()).args(&words).expect(0);
+    for title in ["Active message, half a round trip", "Active messages in windows"] {
+        for end in [", 2 ranks", ", rewritten, 2 ranks"] {
+            assert!(outcome.stdout.contains(&format!("{title}{end}")), "{}", outcome.stdout);
+        }
+    }
+    let puts = ["Short message, half a round trip", "Put, half a round trip", "Puts in windows"];
+    for expected in [&puts[..], &["Get, 2 ranks", "am2/lapi", "\n257 ", "\n131072 "]].concat() {
+        assert!(outcome.stdout.contains(expected), "{expected} in {}", outcome.stdout);
+    }
+    let picture = fs::read_to_string(folder.path().join("am2.svg")).expect("it was drawn");
+    assert!(picture.contains("Put, am2"), "{picture}");
+}
+
+#[test]
 fn what_cannot_be_measured_costs_a_line_and_the_exit_code() {
     let folder = tempfile::tempdir().expect("a folder");
     let asked = ["latency", "startup", "--np", "1", "--backend", "auto", "--peer", "nowhere/mpi"];
@@ -90,6 +109,7 @@ fn wrong_calls_are_refused_before_anything_is_measured() {
         (&["rate", "--baseline", "damaged.json"], "line 1"),
         (&["--from", "none.json"], "none.json"),
         (&["lapi", "rate"], "run of its own"),
+        (&["am2", "lapi"], "run of its own"),
         (&["--from", "earlier.json"], "format 1; this program reads 2"),
     ] {
         let outcome = bench(folder.path()).args(words).run();

@@ -59,6 +59,7 @@ const BENCH: Tool = Tool {
         "--bin=mpjrun",
         "--bin=mpj-bench-rank",
         "--bin=mpj-bench-lapi",
+        "--bin=mpj-bench-am2",
         "--bin=mpj-bench-ucx",
     ],
 };

@@ -181,8 +181,9 @@ impl Objects {
         None
     }
 
-    /// Counts a holder down. The last one of a freed object drops it.
-    #[inline]
+    /// Counts a holder down. The last one of a freed object drops it. Not inlined, so that what every call on a predefined
+    /// communicator passes stays small.
+    #[inline(never)]
     fn let_go(&self, index: u32) {
         let Some(slot) = self.slot(index) else { return };
         let before = slot.state.fetch_sub(1, Ordering::AcqRel); // SYNC: object

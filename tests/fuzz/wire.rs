@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|input: &[u8]| {
     let Some((body, head)) = input.split_first_chunk() else { return };
     let body = usize::from(u16::from_le_bytes(*body));
-    if transport_lapi::fuzz_decode(head, body) {
+    if transport_lapi::fuzz::packet(head, body) {
         assert!(head.len() >= 8, "a packet was made of too few bytes");
     }
 });

@@ -372,6 +372,11 @@ pub unsafe trait Adapter: Send + 'static {
         None
     }
 
+    /// Returns how many bytes the frames of [`Adapter::packets`] had, with their heads, if the adapter counts them.
+    fn bytes(&self) -> Option<(u64, u64)> {
+        None
+    }
+
     /// Returns the capability to read other tasks' memory, if the adapter has it. The result of this and the following
     /// methods never changes.
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {

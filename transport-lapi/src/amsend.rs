@@ -295,7 +295,8 @@ impl<S> Outbox<S> {
 }
 
 impl<S> Queued<S> {
-    fn send_frame<A: Adapter>(
+    /// Offers the next frame.
+    pub(crate) fn send_frame<A: Adapter>(
         &mut self,
         adapter: &mut A,
         target: TaskId,

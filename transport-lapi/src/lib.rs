@@ -57,6 +57,8 @@ pub mod adapter;
 pub mod adapters;
 pub mod bootstrap;
 pub mod config;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod layers;
 pub mod wireup;
 
@@ -78,6 +80,7 @@ mod get;
 mod handler;
 mod interrupt;
 mod layout;
+mod lent;
 mod lock;
 mod message_text;
 mod msgpoll;
@@ -121,6 +124,3 @@ pub use region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 pub use session::Session;
 pub use vector::Vector;
 pub use wire::{MAX_UHDR, WireError};
-
-#[doc(hidden)]
-pub use wire::fuzz_decode;

@@ -18,13 +18,15 @@
 //! | amsend | the origin's buffer is reusable | the completion handler has returned | the origin knows that |
 //! | rmw | the result has arrived | none | none |
 
+mod direct;
 mod request;
 mod rmw;
 mod serve;
 mod shared;
 mod xfer;
 
-pub(crate) use request::OWN;
+pub(crate) use direct::Direct;
+pub(crate) use request::{OWN, Request};
 pub(crate) use rmw::PendingRmw;
 pub use rmw::{Operation, Rmw, RmwOp};
 pub(crate) use serve::{Ahead, Destination};
@@ -32,7 +34,6 @@ pub(crate) use shared::Shared;
 pub use shared::SharedMemory;
 pub use xfer::Xfer;
 
-use request::Request;
 use rmw::Started;
 
 use crate::adapter::{Adapter, TaskId};
@@ -42,6 +43,7 @@ use crate::counter::CounterId;
 use crate::error::{End, LapiError};
 use crate::handler::Next;
 use crate::layout::LayoutError;
+use crate::outbox::Outbox;
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
 use crate::session::{Session, keep_first};
 use crate::vector::Vector;
@@ -66,6 +68,7 @@ pub struct Put<S> {
 
 impl<S> Put<S> {
     /// Makes the parameters of a put without counters.
+    #[inline]
     pub fn new(target: TaskId, remote: RemoteRegion, offset: u64, from: impl Into<Source>) -> Self {
         let (from, on_origin) = (from.into(), Next::Nothing);
         Self { target, remote, offset, from, on_origin, tgt_cntr: None, cmpl_cntr: None }
@@ -143,7 +146,33 @@ impl<A: Adapter, S> Session<A, S> {
     /// origin counter that does not exist; the adapter's error if the target is lost. After an error the buffer belongs
     /// to the caller again. If the target has not registered the memory for writing, nothing is stored; the target and
     /// the origin get an asynchronous error ([`crate::Violation::PutRefused`]), and no counter is incremented.
+    #[inline]
     pub fn put(&mut self, call: Put<S>) -> Result<Sent, LapiError> {
+        let Put { target, remote, offset, .. } = call;
+        if let Put {
+            from: Source::Span(from), on_origin: Next::Nothing, tgt_cntr, cmpl_cntr, ..
+        } = &call
+        {
+            let is_silent = tgt_cntr.is_none() && cmpl_cntr.is_none();
+            let direct = self.direct(target).filter(|_| is_silent);
+            if direct.is_some_and(|direct| direct.store(target, remote, offset, *from)) {
+                return Ok(Sent::Now);
+            }
+        }
+        self.put_any(call)
+    }
+
+    /// The short path to the area of `target`, unless that task is lost.
+    #[inline(always)]
+    fn direct(&self, target: TaskId) -> Option<&Direct> {
+        let Outbox { lanes, shared, .. } = &self.engine.outbox;
+        let is_there = lanes.get(target as usize).is_some_and(|lane| !lane.is_lost);
+        shared.as_ref().filter(|_| is_there).map(|shared| &shared.direct)
+    }
+
+    /// [`Session::put`] of whatever the short path does not do.
+    #[inline(never)]
+    fn put_any(&mut self, call: Put<S>) -> Result<Sent, LapiError> {
         let Put { target, remote, offset, from, on_origin, tgt_cntr, cmpl_cntr } = call;
         check_target(target, self.engine.outbox.lanes.len())?;
         let len = from.len() as u64;
@@ -237,24 +266,39 @@ impl<A: Adapter, S> Session<A, S> {
     }
 
     /// Starts a read-modify-write of a variable in memory that the target has registered for writing or allocated in
-    /// its shared area (LAPI_Rmw, LAPI_Rmw64). Never blocks. In a shared area it is done when the call returns. It is
-    /// atomic with respect to other read-modify-writes of that variable, not to puts or to ordinary stores of the
-    /// target.
+    /// its shared area (LAPI_Rmw, LAPI_Rmw64). Never blocks. In a shared area it is done when the call returns, and the
+    /// call returns the result; otherwise it returns `None`. It is atomic with respect to other read-modify-writes of
+    /// that variable, not to puts or to ordinary stores of the target.
     ///
     /// # Errors
     /// [`LapiError::Tgt`], [`LapiError::TgtVarNull`], [`LapiError::DataLen`] if the variable is not inside the region,
     /// [`LapiError::Unaligned`], [`LapiError::CntrNull`] for an origin counter that does not exist; the adapter's error
     /// if the target is lost. If the target has not registered the memory for writing, the operation ends with an error
     /// ([`crate::Violation::RmwRefused`]).
-    pub fn rmw(&mut self, call: Rmw<S>) -> Result<(), LapiError> {
+    #[inline]
+    pub fn rmw(&mut self, call: Rmw<S>) -> Result<Option<i64>, LapiError> {
+        let Rmw { target, remote, offset, operation, .. } = call;
+        if let Rmw { prev: None, next: Next::Nothing, .. } = &call {
+            let direct = self.direct(target);
+            let result = direct.and_then(|direct| direct.rmw(target, remote, offset, operation));
+            if result.is_some() {
+                return Ok(result);
+            }
+        }
+        self.rmw_any(call)
+    }
+
+    /// [`Session::rmw`] of whatever the short path does not do.
+    #[inline(never)]
+    fn rmw_any(&mut self, call: Rmw<S>) -> Result<Option<i64>, LapiError> {
         let target = call.target;
         let request = match self.engine.outbox.begin_rmw(call)? {
             Started::Requested(request) => request,
-            Started::Done(Next::Nothing) => return Ok(()),
-            Started::Done(next) => {
+            Started::Done(result, Next::Nothing) => return Ok(Some(result)),
+            Started::Done(result, next) => {
                 self.engine.outbox.follow_from(target, next);
                 self.end_call(Next::Nothing);
-                return Ok(());
+                return Ok(Some(result));
             }
         };
         self.engine.outbox.push(target, Outgoing::Control(request));
@@ -263,7 +307,7 @@ impl<A: Adapter, S> Session<A, S> {
             keep_first(&mut self.trouble, error);
         }
         self.end_call(Next::Nothing);
-        Ok(())
+        Ok(None)
     }
 }
 

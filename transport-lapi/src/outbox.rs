@@ -101,7 +101,9 @@ impl<S> Outbox<S> {
             counters: Counters::default(),
             gets: Gets::default(),
             regions: Regions::default(),
-            shared: adapter.shared_area().map(Shared::new),
+            shared: adapter
+                .shared_area()
+                .map(|area| Shared::new(area, adapter.task(), adapter.num_tasks())),
             rmws: Slots::default(),
             concealed: Vec::new(),
             ready: VecDeque::new(),

@@ -165,7 +165,7 @@ impl<A: Adapter, S> Session<A, S> {
     }
 
     /// Sends the message if it fits in one packet and can go at once; returns whether it did. Ignores `call.on_origin`.
-    fn send_whole(&mut self, call: &Amsend<'_, S>) -> Result<bool, LapiError> {
+    pub(crate) fn send_whole(&mut self, call: &Amsend<'_, S>) -> Result<bool, LapiError> {
         let Engine { outbox, at_once, .. } = &mut self.engine;
         call.check(outbox.lanes.len())?;
         let lane = &mut outbox.lanes[call.target as usize];

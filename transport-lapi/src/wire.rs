@@ -377,12 +377,6 @@ pub(crate) fn decode(head: &[u8], body: usize) -> Result<Packet<'_>, WireError> 
     }
 }
 
-/// Decodes arbitrary bytes, and returns whether they are a packet: the entry of the fuzz target.
-#[doc(hidden)]
-pub fn fuzz_decode(head: &[u8], body: usize) -> bool {
-    decode(head, body).is_ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

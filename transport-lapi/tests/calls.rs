@@ -22,6 +22,8 @@ mod get;
 mod handlers;
 #[path = "calls/interrupt.rs"]
 mod interrupt;
+#[path = "calls/lent.rs"]
+mod lent;
 #[path = "calls/msgpoll.rs"]
 mod msgpoll;
 #[path = "calls/one_sided.rs"]

@@ -388,9 +388,14 @@ fn abandoned_operations_touch_no_buffer() {
     let mut session = context.session().unwrap();
     let remote = RemoteRegion { addr: 4096, len: 1000, key: 0 };
     session.get(1, remote, 0, landing.region(1000), Next::Inline(told, 1)).unwrap();
-    let mut call = Amsend::new(1, 1, &[], source(pattern(1, 4 << 20)));
-    call.on_origin = Next::Inline(told, 2);
-    let _ = session.amsend(call).unwrap();
+    // Together more than the segment has room for on any machine, so the last one waits.
+    for nth in 1..=8 {
+        let mut call = Amsend::new(1, 1, &[], source(pattern(1, 4 << 20)));
+        if nth == 8 {
+            call.on_origin = Next::Inline(told, 2);
+        }
+        let _ = session.amsend(call).unwrap();
+    }
     session.progress().unwrap();
     session.abandon();
     let frames = support::frames::received(&mut peer);

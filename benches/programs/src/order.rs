@@ -191,8 +191,12 @@ pub enum Program {
     Diffusion,
     /// Flow of a gas in two dimensions.
     Flow,
+    /// Ping-pong of messages that consist of a few words, over `sizes` up to 64.
+    AmShort,
     /// Ping-pong of active messages over `sizes`.
     Am,
+    /// Ping-pong of active messages whose handlers look at one byte, over `sizes` up to 8 KiB.
+    AmLook,
     /// Windows of active messages over `sizes`.
     AmStream,
     /// Ping-pong of puts over `sizes`.

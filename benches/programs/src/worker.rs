@@ -127,7 +127,9 @@ fn run_one<R: Runtime>(
         Program::Laplace => matrix::laplace::run(runtime, order, sink),
         Program::Diffusion => matrix::diffusion::run(runtime, order, sink),
         Program::Flow => matrix::flow::run(runtime, order, sink),
-        Program::Am
+        Program::AmShort
+        | Program::Am
+        | Program::AmLook
         | Program::AmStream
         | Program::Put
         | Program::PutStream

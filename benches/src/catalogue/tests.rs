@@ -102,7 +102,7 @@ fn a_worker_reads_the_order_that_was_written() {
 fn the_transport_has_two_ranks_and_unchanged_buffers_unless_others_are_asked_for() {
     let own = of(Benchmark::Lapi, &Extent::default());
     assert_eq!(own.iter().map(Configuration::name).collect::<Vec<_>>(), ["lapi-unchanged"]);
-    assert_eq!((own[0].ranks, own[0].order.programs.len()), (2, 6));
+    assert_eq!((own[0].ranks, own[0].order.programs.len()), (2, 7));
     let extent = Extent { thresholds: vec![288], ..Extent::default() };
     let sizes = &of(Benchmark::Lapi, &extent)[0].order.sizes;
     for expected in [8, 288, 289, 4 << 20] {
@@ -112,5 +112,7 @@ fn the_transport_has_two_ranks_and_unchanged_buffers_unless_others_are_asked_for
     let extent = Extent { ranks, buffers, ..Extent::default() };
     let (configurations, refused) = Benchmark::Lapi.configurations(&extent);
     assert_eq!(refused, ["lapi has at most 2 ranks, not --np 4", "lapi has no --buffers cold"]);
+    let am2 = of(Benchmark::Am2, &extent);
+    assert_eq!((am2.len(), am2[0].name(), am2[0].ranks), (1, "am2".to_owned(), 2));
     assert_eq!(configurations.iter().map(Configuration::name).collect::<Vec<_>>(), ["lapi"]);
 }

@@ -1,7 +1,9 @@
-//! The summary of a run for a repository: some ten rows in Markdown, and a picture of ratios over message sizes.
+//! The summary of a run for a repository: some ten rows in Markdown, and a picture of ratios over message sizes; for
+//! AM-2 also a table and a picture beside AMLAPI (`amlapi.rs`).
 
 use mpj_bench_programs::{Better, X};
 
+use super::amlapi;
 use super::plot::{LOOKS, Line, Plot};
 use super::table::{self, Cell};
 use super::words::{self, NOTHING};
@@ -25,7 +27,9 @@ const SERIES: &[&str] = &[
     "scatter",
     "allgather",
     "alltoall",
+    "am-short",
     "am-unchanged",
+    "am-look",
     "am-stream-unchanged",
     "put-unchanged",
     "put-stream-unchanged",
@@ -44,18 +48,21 @@ pub fn text(run: &Run, tables: &[Table], picture: Option<&str>) -> String {
     let header = &run.header;
     let ours = analysis::principal(header).map_or("", |place| &header.runtimes[place].label);
     let heads = ["What", ours, "Best peer", &table::ratio_head(header)].map(escaped);
-    let tables: Vec<&Table> = chosen(tables).collect();
+    let few: Vec<&Table> = chosen(tables).collect();
     let with = |most| {
-        let rows = tables.iter().flat_map(|table| points(table, most).map(move |row| (table, row)));
+        let rows = few.iter().flat_map(|table| points(table, most).map(move |row| (table, row)));
         rows.map(|(table, row)| beside_best(table, row, header)).collect::<Vec<_>>()
     };
     let is_right = |rows: &Vec<String>| (1..=MOST).contains(&rows.len());
-    let of_series = tables.chunk_by(|one, other| one.series == other.series);
+    let of_series = few.chunk_by(|one, other| one.series == other.series);
     let rows = [3, 2, 1].into_iter().map(with).find(is_right);
     let rows = rows.unwrap_or_else(|| of_series.map(|tables| means(tables, header)).collect());
     let mut out = about(header) + &row(heads) + "|---|---:|---:|---:|\n" + &rows.concat();
+    let beside_amlapi = amlapi::picture(header, tables).map(|(_, title)| title.to_owned());
+    out += &amlapi::text(header, tables).unwrap_or_default();
     if let Some(picture) = picture {
-        out += &format!("\n![{}]({picture})\n", escaped(table::ratio_caption(header)));
+        let title = beside_amlapi.unwrap_or_else(|| table::ratio_caption(header));
+        out += &format!("\n![{}]({picture})\n", escaped(title));
     }
     out
 }
@@ -118,9 +125,13 @@ fn means(tables: &[&Table], header: &Header) -> String {
 }
 
 /// Returns the picture of a summary: our time divided by the best peer's, over message sizes, for
-/// the largest number of ranks of each series. `None` if no series has such ratios.
+/// the largest number of ranks of each series; for AM-2, puts and gets above it and without it. `None` if no series has
+/// such figures.
 pub fn picture(run: &Run, tables: &[Table]) -> Option<String> {
     let header = &run.header;
+    if let Some((plot, title)) = amlapi::picture(header, tables) {
+        return Some(plot.file(title));
+    }
     let has_most_ranks = |it: &&Table| {
         tables.iter().all(|other| other.series != it.series || other.ranks <= it.ranks)
     };

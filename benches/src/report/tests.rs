@@ -222,7 +222,7 @@ fn a_summary_of_many_tables_has_means() {
     assert_eq!(rows[0], row);
     let all: Vec<&str> = SERIES.iter().map(|series| series.id).collect();
     let rows = summary_of(&run, &all).0;
-    assert_eq!(rows.len(), 20, "calls, messages, start and wake-up; transfers of the transport");
+    assert_eq!(rows.len(), 22, "calls, messages, start and wake-up; transfers of the transport");
     assert_eq!(summary_of(&run, &["latency-cold"]), (Vec::new(), false));
 }
 
@@ -242,6 +242,44 @@ fn pages_are_well_formed_and_need_nothing_else() {
             && page.contains("class=\"r2 s2\"")
     );
     assert_eq!(first_fault(&run_of(&[], 1).page()), None);
+}
+
+/// AM-2 and the transport at the step of the packet, and at the size of AMLAPI's bandwidth.
+#[test]
+fn am2_stands_beside_amlapi() {
+    let mut run = run_of(&[("am2", "mpj am2"), ("lapi", "mpj transport"), ("ucx", "UCX")], 1);
+    let threshold = |bytes, what: &str| Threshold { bytes, what: what.to_owned() };
+    run.header.thresholds = vec![threshold(256, "am2: beside"), threshold(64, "lapi: beside")];
+    let figures = [
+        ("am-unchanged", [(256, 0.5), (257, 0.75)]),
+        ("put-stream-unchanged", [(8, 100.0), (128 << 10, 2000.0)]),
+        ("get", [(8, 1.0), (128 << 10, 64.0)]),
+    ];
+    for (id, part) in [("am2", 1.0), ("lapi", 2.0)] {
+        let of = |(series, points): &(&str, [(u64, f64); 2])| {
+            points.map(|(x, value)| sample(series, x, value * part))
+        };
+        run.launches.push(launch(0, id, 2, figures.iter().flat_map(of).collect()));
+    }
+    let tables = analysis::tables(&run);
+    let text = summary::text(&run, &tables, Some("am2.svg"));
+    for row in [
+        "| Round trip, as much as fits into the packet | 60 to 65 us, 864 B | 1.00 us, 256 B |",
+        "| Round trip, longer | more than 100 us | 1.50 us, 257 B |",
+        "| That step | about 1.7 | 1.500 |",
+        "| Put, 128K | more than 300 MB/s | 4000 MB/s |",
+        "| Put above AM-2, 128K | not reported | 2000 MB/s |",
+        "| Get, 128K | more than 300 MB/s | 1024 MB/s |",
+        "| Get above AM-2, 128K | not reported | 2048 MB/s |",
+        "![Put and get, above AM-2 and without it (MB/s)](am2.svg)",
+    ] {
+        assert!(text.contains(row), "{row} in {text}");
+    }
+    let picture = summary::picture(&run, &tables).expect("there are puts and gets");
+    assert_eq!(first_fault(&picture), None);
+    assert!(picture.contains("Get, mpj transport"), "{picture}");
+    let other = latency(&[("auto", "mpj auto")], &[[1.0, 2.0]]);
+    assert!(!summary::text(&other, &analysis::tables(&other), None).contains("AMLAPI"));
 }
 
 #[test]

@@ -44,9 +44,16 @@ const fn uct(test: &'static str, options: &'static str, most: usize) -> Way {
     Way { test, options, transports: SHARED, least: 1, most }
 }
 
+const AM_SHORT: &[Way] =
+    &[Way { most: SHORT, ..ucp("ucp_am_lat", "") }, uct("am_lat", UCT_SHORT, SHORT)];
 const AM: &[Way] = &[
     ucp("ucp_am_lat", ""),
     shared("ucp_am_lat"),
+    uct("am_lat", UCT_SHORT, SHORT),
+    uct("am_lat", UCT_COPY, SEGMENT),
+];
+const AM_LOOK: &[Way] = &[
+    Way { most: SEGMENT, ..ucp("ucp_am_lat", "") },
     uct("am_lat", UCT_SHORT, SHORT),
     uct("am_lat", UCT_COPY, SEGMENT),
 ];
@@ -65,7 +72,9 @@ const ADD: &[Way] = &[ucp("ucp_fadd", "-O 1"), uct("fadd", "-d memory -x posix -
 /// Returns the ways of a program; `None` if UCX has no such test.
 pub fn of(program: Program) -> Option<&'static [Way]> {
     Some(match program {
+        Program::AmShort => AM_SHORT,
         Program::Am => AM,
+        Program::AmLook => AM_LOOK,
         Program::AmStream => AM_STREAM,
         Program::Put => PUT,
         Program::PutStream => PUT_STREAM,

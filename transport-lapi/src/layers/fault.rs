@@ -266,6 +266,10 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.packets()
     }
 
+    fn bytes(&self) -> Option<(u64, u64)> {
+        self.inner.bytes()
+    }
+
     fn withdraw(&mut self) -> bool {
         self.held.iter_mut().for_each(VecDeque::clear);
         self.strays.clear();

@@ -47,6 +47,7 @@ use head::{HEAD, Kind, Receipt};
 use link::{Fate, Link};
 
 pub use head::FrameError;
+pub(crate) use head::fuzz_frame;
 pub use options::{OptionsError, ReliableOptions, Statistics};
 
 mod bell;
@@ -438,6 +439,11 @@ unsafe impl<A: Adapter> Adapter for ReliableAdapter<A> {
     fn packets(&self) -> Option<(u64, u64)> {
         let Statistics { packets_sent, packets_received, .. } = self.statistics;
         Some((packets_sent, packets_received))
+    }
+
+    fn bytes(&self) -> Option<(u64, u64)> {
+        let Statistics { bytes_sent, bytes_received, .. } = self.statistics;
+        Some((bytes_sent, bytes_received))
     }
 }
 

@@ -55,6 +55,7 @@ const WIDE: u8 = 4;
 
 impl Operation {
     /// Size of the variable in bytes.
+    #[inline]
     pub fn size(&self) -> u64 {
         match self {
             Self::Bits32(_) => 4,
@@ -113,6 +114,7 @@ macro_rules! atomically {
     ($signed:ty, $unsigned:ty, $variable:ty) => {
         impl RmwOp<$signed> {
             /// Carries the operation out and returns the result.
+            #[inline]
             pub(super) fn apply_to(self, variable: &$variable) -> i64 {
                 const BOTH: Ordering = Ordering::AcqRel;
                 let result = match self {
@@ -154,6 +156,7 @@ pub struct Rmw<S> {
 
 impl<S> Rmw<S> {
     /// Makes the parameters of a read-modify-write whose result nobody needs.
+    #[inline]
     pub fn new(
         target: TaskId,
         remote: RemoteRegion,
@@ -167,8 +170,8 @@ impl<S> Rmw<S> {
 
 /// How a read-modify-write has begun.
 pub(super) enum Started<S> {
-    /// It is done, and this follows.
-    Done(Next<S>),
+    /// It is done with this result, and this follows.
+    Done(i64, Next<S>),
     /// This is to be sent to the target.
     Requested(Packet<'static>),
 }
@@ -200,7 +203,7 @@ impl<S> Outbox<S> {
             if let Some(prev) = prev {
                 prev.store(result, Ordering::Relaxed);
             }
-            return Ok(Started::Done(next));
+            return Ok(Started::Done(result, next));
         }
         let ticket = self.rmws.insert(PendingRmw { target, prev, next });
         let (operation, operands) = operation.encode();

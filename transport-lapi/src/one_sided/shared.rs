@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 
+use super::direct::Direct;
 use super::rmw::Operation;
 use crate::adapter::{Adapter, SharedArea, TaskId};
 use crate::amsend::{Outgoing, Sent};
@@ -34,12 +35,16 @@ pub(crate) struct Shared {
     area: Arc<dyn SharedArea>,
     /// The free parts of this task's area.
     free: Arc<Mutex<Free>>,
+    /// The short path.
+    pub direct: Direct,
 }
 
 impl Shared {
-    pub fn new(area: Arc<dyn SharedArea>) -> Self {
+    /// Describes the areas of a job of `num_tasks` tasks, for the task `own`.
+    pub fn new(area: Arc<dyn SharedArea>, own: TaskId, num_tasks: usize) -> Self {
         let free = Arc::new(Mutex::new(Free::new(area.bytes())));
-        Self { area, free }
+        let direct = Direct::new(&*area, own, num_tasks);
+        Self { area, free, direct }
     }
 }
 

@@ -58,7 +58,7 @@ impl<A: Adapter, S> Session<A, S> {
             Xfer::Put(call) => self.put(call),
             Xfer::Getv(call) => self.getv(call).map(|()| Sent::Later),
             Xfer::Putv(call) => self.putv(call),
-            Xfer::Rmw(call) => self.rmw(call).map(|()| Sent::Later),
+            Xfer::Rmw(call) => self.rmw(call).map(|_| Sent::Later),
         }
     }
 }

@@ -28,6 +28,7 @@ impl RemoteRegion {
 
     /// The offset in the owner's shared area of the byte at `offset`, if the memory lies there. The caller has checked
     /// that the offset lies in the memory.
+    #[inline(always)]
     pub(crate) fn area_place(&self, offset: u64) -> Option<u64> {
         (self.key & Self::IN_AREA != 0).then(|| (self.key & !Self::IN_AREA).saturating_add(offset))
     }
@@ -44,6 +45,7 @@ impl RemoteRegion {
     }
 
     /// Whether the memory can be read by its address.
+    #[inline(always)]
     pub(crate) fn is_readable(&self) -> bool {
         self.addr != Self::NO_ADDRESS
     }

@@ -147,7 +147,8 @@ fn the_statistics_count_packets() {
     assert!(session.try_amsend_bytes(0, 1, 0, b"packet"));
     while session.progress().unwrap() > 0 {}
     let (sent, received) = (4, 1);
-    let expected = Statistics { packets_sent: sent, packets_received: received };
+    let expected =
+        Statistics { packets_sent: sent, packets_received: received, ..Statistics::default() };
     assert_eq!(session.statistics(), Some(expected));
     let mut session = other.session().unwrap();
     while session.progress().unwrap() > 0 {}
@@ -168,18 +169,22 @@ fn over_the_reliable_layer_the_statistics_count_each_packet_once() {
         .map(|adapter| Context::init(wrap(adapter), (), Options::default()));
     let (context, other) = (contexts.next().unwrap(), contexts.next().unwrap());
     let mut session = context.session().unwrap();
-    assert_eq!(session.statistics(), Some(Statistics::default()));
+    let zero = Some(0);
+    let nothing = Statistics { bytes_sent: zero, bytes_received: zero, ..Statistics::default() };
+    assert_eq!(session.statistics(), Some(nothing));
     for _ in 0..3 {
         assert!(session.try_amsend_bytes(1, 1, 0, b"packet"));
     }
     seconds.store(1, Ordering::Relaxed);
     session.progress().unwrap();
-    let sent = Statistics { packets_sent: 3, packets_received: 0 };
+    // A head of 16 bytes, and the data.
+    let bytes = Some(3 * (16 + 6));
+    let sent = Statistics { packets_sent: 3, bytes_sent: bytes, ..nothing };
     assert_eq!(session.statistics(), Some(sent), "what is repeated counts once");
     let mut session = other.session().unwrap();
     session.addr_set(1, |_, _: Arrival<'_>| HeaderAction::Drop).unwrap();
     while session.progress().unwrap() > 0 {}
-    let received = Statistics { packets_sent: 0, packets_received: 3 };
+    let received = Statistics { packets_received: 3, bytes_received: bytes, ..nothing };
     assert_eq!(session.statistics(), Some(received), "what comes twice counts once");
 }
 

@@ -152,6 +152,67 @@ fn read_modify_writes_are_atomic() {
     }
 }
 
+/// Short puts without counters and read-modify-writes without an action are carried out inside the call: every length,
+/// and the first and the last places.
+#[test]
+fn short_operations_are_done_when_the_call_returns() {
+    const ALL: usize = 2048;
+    for kind in WITH_AREAS {
+        let board = Board::new(2);
+        run(
+            kind,
+            2,
+            |_| (),
+            move |context| {
+                let memory = alloc(context, &board, ALL);
+                context.gfence().unwrap();
+                let (me, other) = (context.task(), 1 - context.task());
+                let landing = Landing::new(ALL);
+                // Task 0 writes to both, one after the other.
+                for target in [me, other].into_iter().filter(|_| me == 0) {
+                    let remote = board.of(target);
+                    for len in (0..150).chain([1023, 1024, 1025, ALL]) {
+                        for offset in [0, 3, ALL - len].into_iter().filter(|at| at + len <= ALL) {
+                            let bytes = pattern(len as u64, len);
+                            let call = Put::new(target, remote, offset as u64, source(bytes));
+                            let mut session = context.session().unwrap();
+                            assert_eq!(session.put(call).unwrap(), Sent::Now);
+                            let into = landing.region(len);
+                            session
+                                .get(target, remote, offset as u64, into, Next::Nothing)
+                                .unwrap();
+                            assert!(landing.holds(bytes), "{kind:?}: {len} bytes at {offset}");
+                            landing.wipe();
+                        }
+                    }
+                    let rmw = |offset, operation: Operation| {
+                        let call = Rmw::new(target, remote, offset, operation);
+                        context.session().unwrap().rmw(call).unwrap().expect("it is done")
+                    };
+                    let last = ALL as u64 - 8;
+                    rmw(last, RmwOp::Swap(-7_i64).into());
+                    assert_eq!(rmw(last, RmwOp::FetchAndAdd(2_i64).into()), -7);
+                    assert_eq!(rmw(last, RmwOp::FetchAndOr(8_i32).into()), -5);
+                    let [expected, new] = [-5, 1_i64];
+                    assert_eq!(rmw(last, RmwOp::CompareAndSwap { expected, new }.into()), 1);
+                    let mut session = context.session().unwrap();
+                    for (offset, size) in [(last + 4, 8), (last + 1, 4)] {
+                        let operation: Operation = match size {
+                            8 => RmwOp::Swap(0_i64).into(),
+                            _ => RmwOp::Swap(0_i32).into(),
+                        };
+                        session.rmw(Rmw::new(target, remote, offset, operation)).unwrap_err();
+                    }
+                    let bytes = source(pattern(9, 9));
+                    session.put(Put::new(target, remote, last, bytes)).unwrap_err();
+                }
+                context.gfence().unwrap();
+                assert_eq!(memory.load(ALL - 8).unwrap(), 1, "{kind:?}");
+            },
+        );
+    }
+}
+
 /// A put with a counter of the target wakes it, and its bytes are there.
 #[test]
 fn counters_of_the_target_follow_the_data() {

@@ -17,6 +17,8 @@ use crate::memory::Memory;
 
 /// The handler of measured messages. Their user header is the place of the data in the target's memory.
 const MESSAGE: u8 = 1;
+/// The handler of messages that it looks at and does not store.
+const LOOK: u8 = 3;
 /// The handler of words that tasks exchange between measurements.
 const WORD: u8 = 2;
 /// Looks at the memory between two rounds of progress.
@@ -31,6 +33,8 @@ pub struct State {
     into: Memory,
     /// Messages that have arrived and not been taken.
     arrived: u64,
+    /// The last byte of the message that was looked at last.
+    seen: u8,
     /// Operations of this task that have not ended: gets, and messages and puts whose memory is still read.
     pub under_way: u64,
     /// Words that have arrived from each task and not been taken.
@@ -70,12 +74,13 @@ impl LapiJob {
         let Settings { wait, spin, .. } = settings;
         let options = Options { processors, wait, spin, tuning, ..Options::default() };
         let [out, own] = [(); 2].map(|()| Memory::new(MEMORY));
-        let state = State { into: own, arrived: 0, under_way: 0, words: Vec::new() };
+        let state = State { into: own, arrived: 0, seen: 0, under_way: 0, words: Vec::new() };
         let context = Context::init(adapter, state, options);
         let mut session = context.session().map_err(failed)?;
         session.state.words = vec![VecDeque::new(); context.num_tasks()];
         session.addr_set(MESSAGE.into(), long_message).map_err(failed)?;
         session.addr_set_short(MESSAGE.into(), short_message).map_err(failed)?;
+        session.addr_set_short(LOOK.into(), look).map_err(failed)?;
         session.addr_set_short(WORD.into(), word).map_err(failed)?;
         let area = match session.alloc_shared(MEMORY) {
             Err(LapiError::AreaExhausted { longest, .. }) => session.alloc_shared(longest),
@@ -137,13 +142,44 @@ impl LapiJob {
     /// An error of the transport.
     #[inline]
     pub fn send(&self, target: TaskId, place: usize, data: SendRegion) -> Result<(), Failure> {
+        self.send_to(MESSAGE, target, place as u64, data)
+    }
+
+    /// Sends a message of one packet, whose data the target's handler looks at in the packet.
+    ///
+    /// # Errors
+    /// An error of the transport.
+    #[inline]
+    pub fn send_to_look(&self, target: TaskId, data: SendRegion) -> Result<(), Failure> {
+        self.send_to(LOOK, target, 0, data)
+    }
+
+    /// Checks the byte that this task has looked at last.
+    ///
+    /// # Errors
+    /// It is another one, or an error of the transport.
+    pub fn check_seen(&self, expected: u8) -> Result<(), Failure> {
+        match self.start(|session| Ok::<_, Failure>(session.state.seen))? {
+            seen if seen == expected => Ok(()),
+            seen => Err(Failure::new(format_args!("saw {seen:#04x} instead of {expected:#04x}"))),
+        }
+    }
+
+    #[inline]
+    fn send_to(
+        &self,
+        handler: u8,
+        target: TaskId,
+        word: u64,
+        data: SendRegion,
+    ) -> Result<(), Failure> {
         self.start(|session| {
-            if session.try_amsend(target, MESSAGE, place as u64, data) {
+            if session.try_amsend(target, handler, word, data) {
                 return Ok(());
             }
             session.state.under_way += 1;
-            let uhdr = (place as u64).to_le_bytes();
-            let call = Amsend::new(target, MESSAGE, &uhdr, data);
+            let uhdr = word.to_le_bytes();
+            let call = Amsend::new(target, handler, &uhdr, data);
             session.amsend(Amsend { on_origin: ENDED, ..call }).map(drop)
         })
     }
@@ -284,6 +320,20 @@ fn short_message(
     if let Some(mut landing) = state.into.landing(place as usize, data.len()) {
         landing.store(0, data);
     }
+    state.arrived += 1;
+    None
+}
+
+/// Looks at the last byte of a message, in the packet.
+fn look(
+    state: &mut State,
+    _: TaskId,
+    _: u64,
+    data: ForeignBytes<'_>,
+) -> Option<(InlineHandler<State>, u64)> {
+    let mut last = [0];
+    data.part(data.len() - 1, 1).copy_to(&mut last);
+    state.seen = last[0];
     state.arrived += 1;
     None
 }

@@ -1,6 +1,7 @@
 //! The measured transfers between tasks 0 and 1.
 //!
-//! In a ping-pong a message counts as arrived when its handler has run, and a put when the task sees its last byte
+//! In a ping-pong a message counts as arrived when its handler has run, which stores the data or looks at one byte of it
+//! in the packet, and a put when the task sees its last byte
 //! change. A window ends with an answer of the target, sent when it has read everything. With rewritten buffers every
 //! message of a window has places of its own at both ends; otherwise all have the same one, as in the tools of other
 //! libraries. A task that only serves gets and additions makes progress while it waits for the end of the measurement.
@@ -18,6 +19,10 @@ use crate::memory::Memory;
 
 /// Messages in flight.
 const WINDOW: usize = 64;
+/// The longest short message, in bytes.
+const SHORT: usize = 64;
+/// The longest message that handlers of UCX too get in one piece, in bytes.
+const ONE_PIECE: usize = 8 << 10;
 
 /// Runs a program. Collective.
 ///
@@ -36,8 +41,10 @@ pub fn run(
     needs_two(job, &program.name())?;
     let mut pair = Pair::new(job, order)?;
     match program {
+        Program::AmShort => pair.unchanged(sink, "am-short", By::Message, SHORT),
         Program::Am => pair.ping_pong(sink, "am", By::Message),
         Program::Put => pair.ping_pong(sink, "put", By::Put),
+        Program::AmLook => pair.unchanged(sink, "am-look", By::Look, ONE_PIECE),
         Program::AmStream => pair.stream(sink, "am-stream", By::Message),
         Program::PutStream => pair.stream(sink, "put-stream", By::Put),
         Program::Get => pair.get(sink),
@@ -51,6 +58,8 @@ pub fn run(
 enum By {
     /// By active messages.
     Message,
+    /// By active messages whose handler does not store the data.
+    Look,
     /// By puts.
     Put,
 }
@@ -122,6 +131,25 @@ impl<'a> Pair<'a> {
         self.order.sizes.iter().copied().filter(|size| *size > 0)
     }
 
+    /// Measures ping-pongs of at most `longest` bytes, whose buffers are never rewritten.
+    fn unchanged(
+        &mut self,
+        sink: &mut Sink<'_>,
+        series: &str,
+        by: By,
+        longest: usize,
+    ) -> Result<(), Failure> {
+        for size in self.sizes().filter(|size| *size <= longest) {
+            (self.shape, self.size, self.window) = (Shape::PingPong, size, 1);
+            self.check(by)?;
+            let seconds = pace::measure(self.job, &self.order.effort, || self.round(by))?;
+            self.job.wait(|_| true)?;
+            self.check(by)?;
+            sink.sample(series, size, times(&seconds, 0.5));
+        }
+        Ok(())
+    }
+
     fn ping_pong(&mut self, sink: &mut Sink<'_>, series: &str, by: By) -> Result<(), Failure> {
         let series = self.order.buffers.series(series);
         for size in self.sizes() {
@@ -186,11 +214,18 @@ impl<'a> Pair<'a> {
         self.round(by)?;
         self.job.barrier()?;
         let receives = task == 1 || (task == 0 && self.shape == Shape::PingPong);
+        if by == By::Look {
+            let mut expected = vec![0; len];
+            payload::fill(&mut expected, self.peer.into());
+            self.job.check_seen(expected[len - 1])?;
+            return self.job.barrier();
+        }
         for number in 0..if receives { self.window } else { 0 } {
             let place = self.place(number);
             payload::check(self.into.bytes(place, len), self.peer.into())?;
         }
-        Ok(())
+        // The other task may go on, and write there, when all of it has been checked.
+        self.job.barrier()
     }
 
     #[inline]
@@ -217,7 +252,7 @@ impl<'a> Pair<'a> {
             }
             (Shape::Window, 1) => {
                 match by {
-                    By::Message => self.job.take(self.window as u64)?,
+                    By::Message | By::Look => self.job.take(self.window as u64)?,
                     By::Put => self.job.count(self.stored, 1)?,
                 }
                 self.read();
@@ -232,6 +267,7 @@ impl<'a> Pair<'a> {
     fn transfer(&mut self, by: By) -> Result<(), Failure> {
         match by {
             By::Message => self.job.send(self.peer, 0, self.out.source(0, self.size)),
+            By::Look => self.job.send_to_look(self.peer, self.out.source(0, self.size)),
             By::Put => {
                 self.out.bytes(self.size - 1, 1)[0] = self.sign;
                 self.put(0, None)
@@ -243,7 +279,7 @@ impl<'a> Pair<'a> {
     fn await_transfer(&mut self, by: By) -> Result<(), Failure> {
         let (into, last, sign) = (self.into, self.size - 1, self.sign);
         match by {
-            By::Message => self.job.take(1),
+            By::Message | By::Look => self.job.take(1),
             By::Put => self.job.watch(|| into.sign(last) == sign),
         }
     }
@@ -252,7 +288,9 @@ impl<'a> Pair<'a> {
     fn transfer_of_window(&self, by: By, number: usize) -> Result<(), Failure> {
         let place = self.place(number);
         match by {
-            By::Message => self.job.send(self.peer, place, self.out.source(place, self.size)),
+            By::Message | By::Look => {
+                self.job.send(self.peer, place, self.out.source(place, self.size))
+            }
             // Puts of one origin are stored in order, so the last one stands for all.
             By::Put => self.put(place, (number + 1 == self.window).then_some(self.stored)),
         }
@@ -321,21 +359,28 @@ impl<'a> Pair<'a> {
     /// Measures additions of 1 to a variable of task 1, and checks that none is lost.
     fn add(&mut self, sink: &mut Sink<'_>) -> Result<(), Failure> {
         let (job, remote) = (self.job, self.remote);
-        let (prev, mut added) = (Arc::new(AtomicI64::new(0)), 0);
+        let (prev, mut before, mut added) = (Arc::new(AtomicI64::new(0)), 0, 0);
         self.into.bytes(0, size_of::<i64>()).fill(0);
         job.barrier()?;
         let seconds = pace::measure(job, &self.order.effort, || {
             if job.task() != 0 {
                 return Ok(());
             }
+            added += 1;
             job.operate(|session, next| {
                 let call = Rmw::new(1, remote, 0, RmwOp::FetchAndAdd(1_i64));
-                session.rmw(Rmw { prev: Some(Arc::clone(&prev)), next, ..call })
+                if job.is_direct {
+                    before = session.rmw(call)?.expect("the memory is in the shared area");
+                    return Ok(());
+                }
+                let prev = Some(Arc::clone(&prev));
+                session.rmw(Rmw { prev, next, ..call }).map(drop)
             })?;
-            added += 1;
             job.ended()
         })?;
-        let before = prev.load(Ordering::Relaxed);
+        if !job.is_direct {
+            before = prev.load(Ordering::Relaxed);
+        }
         if job.task() == 0 && before != added - 1 {
             return Err(Failure::new(format_args!("{added} additions gave {before} and 1")));
         }

@@ -152,7 +152,7 @@ fn method(options: &Options, contenders: &[Contender]) -> Vec<(String, String)> 
         fact("pinning", "rank r on usable processor r; none if there are more ranks than those"),
         fact("order of launches", &format!("random, seed {}", options.seed)),
     ];
-    let is_mpi = options.what() != [Benchmark::Lapi];
+    let is_mpi = !options.what().iter().any(|benchmark| benchmark.is_of_transport());
     if is_mpi && contenders.iter().any(|it| !it.info.ours && it.info.id != SELF) {
         facts.push(fact("peers", "as installed, MPI_Init (one thread)"));
     }
@@ -176,8 +176,8 @@ fn candidates(
     stop: &AtomicBool,
     tell: &mut impl FnMut(String),
 ) -> Result<Vec<Contender>, String> {
-    if options.is_of_transport()? {
-        return transports(options, tell);
+    if let Some(benchmark) = options.of_transport()? {
+        return transports(benchmark, options, tell);
     }
     let programs = programs("mpj-bench-rank")?;
     let mut candidates = Vec::new();
@@ -189,11 +189,11 @@ fn candidates(
             // Tables compare this backend with peers.
             let auto = options.backend.iter().find(|backend| **backend == Backend::Auto);
             let same = *auto.or(options.backend.first()).expect("clap has a default");
-            candidates.push(Contender::mpj_again(&programs, same.into()));
+            candidates.push(Contender::mpj(&programs, same.into()).again());
             continue;
         }
         if name == UCX {
-            tell("ucx is a peer of lapi, not of MPI's benchmarks".to_owned());
+            tell("ucx is a peer of lapi and am2, not of MPI's benchmarks".to_owned());
             continue;
         }
         match built(name, &programs) {
@@ -207,18 +207,27 @@ fn candidates(
     Ok(candidates)
 }
 
-/// The transport, and its peers that are there.
-fn transports(options: &Options, tell: &mut impl FnMut(String)) -> Result<Vec<Contender>, String> {
-    let programs = programs("mpj-bench-lapi")?;
-    let mut candidates = vec![Contender::lapi(&programs)];
+/// The transport, and AM-2 before it if that is measured; and their peers that are there.
+fn transports(
+    benchmark: Benchmark,
+    options: &Options,
+    tell: &mut impl FnMut(String),
+) -> Result<Vec<Contender>, String> {
+    let mut candidates = vec![Contender::lapi(&programs("mpj-bench-lapi")?)];
+    if benchmark == Benchmark::Am2 {
+        candidates.insert(0, Contender::am2(&programs("mpj-bench-am2")?));
+    }
     for name in &options.peer {
         match name.as_str() {
-            SELF => candidates.push(Contender::lapi_again(&programs)),
+            SELF => candidates.push(candidates[0].again()),
             UCX => match ucx::find() {
                 Ok(perftest) => candidates.push(Contender::ucx(beside("mpj-bench-ucx")?, perftest)),
                 Err(error) => tell(error.to_string()),
             },
-            other => tell(format!("{other} does not measure lapi: give --peer {UCX} or {SELF}")),
+            other => {
+                let what = benchmark.name();
+                tell(format!("{other} does not measure {what}: give --peer {UCX} or {SELF}"));
+            }
         }
     }
     let ids = candidates.iter_mut().map(|it| &mut it.info.id);

@@ -134,6 +134,13 @@ pub(super) fn decode(head: &[u8], body: usize) -> Result<(Kind, Receipt, &[u8]),
     Ok((kind, Receipt { expected, marks }, rest))
 }
 
+/// The entry of the fuzz target: decodes arbitrary bytes, which must encode back, and returns whether they are a head.
+pub(crate) fn fuzz_frame(head: &[u8], body: usize) -> bool {
+    let Ok((kind, receipt, rest)) = decode(head, body) else { return false };
+    assert_eq!([&encode(kind, receipt)[..], rest].concat(), head, "the head encodes differently");
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

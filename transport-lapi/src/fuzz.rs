@@ -1,0 +1,92 @@
+//! Entries of the fuzz targets in `tests/fuzz`, one for each form of bytes that peers send. Each entry decodes arbitrary
+//! bytes, checks what must hold of whatever it accepts, and returns whether it has accepted them. They are no part of
+//! the interface.
+//!
+//! - FU1: a region that an entry makes describes a local array, which outlives it, and which nobody else uses meanwhile.
+
+#![expect(unsafe_code, reason = "describes arrays as regions")]
+
+use crate::error::End;
+use crate::layers::reliable;
+use crate::one_sided::{Direct, Request};
+use crate::region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
+use crate::vector::Vector;
+use crate::wire;
+
+/// Bytes of the memory that vectors and areas describe.
+const MEMORY: usize = 4096;
+
+/// The head of a packet, with the length of its body.
+pub fn packet(head: &[u8], body: usize) -> bool {
+    wire::decode(head, body).is_ok()
+}
+
+/// The head of a frame of the reliable layer, with the length of its body.
+pub fn frame(head: &[u8], body: usize) -> bool {
+    reliable::fuzz_frame(head, body)
+}
+
+/// The user header of a one-sided request. There is one encoding of each request.
+pub fn request(uhdr: &[u8]) -> bool {
+    let Some(request) = Request::decode(uhdr) else { return false };
+    assert_eq!(request.encode().bytes(), uhdr, "the request encodes differently");
+    true
+}
+
+/// The words of a vector that was sent ahead. Its blocks are gathered from a memory, scattered into another one and
+/// gathered there again, unless they do not lie inside. Returns whether that was done.
+pub fn vector(bytes: &[u8]) -> bool {
+    let chunks = bytes.chunks_exact(8);
+    let is_whole = chunks.remainder().is_empty();
+    let word = |chunk: &[u8]| u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
+    let words: Vec<u64> = chunks.map(word).collect();
+    let Some(vector) = Vector::from_words(&words).filter(|_| is_whole) else { return false };
+    assert_eq!(vector.words(), words, "the vector encodes differently");
+    assert_eq!(vector.words_len(), words.len());
+    let memory: [u8; MEMORY] = std::array::from_fn(|at| at as u8 ^ (at >> 8) as u8);
+    let mut target = [0; MEMORY];
+    // SAFETY: FU1.
+    let [from, to] = unsafe {
+        [SendRegion::new(memory.as_ptr(), MEMORY), SendRegion::new(target.as_ptr(), MEMORY)]
+    };
+    // SAFETY: FU1.
+    let into = unsafe { RecvRegion::new(target.as_mut_ptr(), MEMORY) };
+    // Only blocks that do not overlap can be scattered, and these are no more bytes than the memory has.
+    let Ok(mut sink) = vector.scatter_at(End::Target, into) else { return false };
+    let source =
+        vector.gather_at(End::Target, from).expect("what can be scattered can be gathered");
+    assert_eq!(Some(source.len() as u64), vector.size());
+    let gathered = source.piece(0, source.len()).to_vec();
+    sink.store(0, ForeignBytes::from_slice(&gathered));
+    drop(sink);
+    let again = vector.gather_at(End::Target, to).expect("the memory is as long");
+    assert_eq!(again.piece(0, again.len()).to_vec(), gathered, "the bytes went elsewhere");
+    let mut rest = gathered.len();
+    for (at, len) in vector.blocks() {
+        assert!(at + len <= MEMORY as u64, "block at {at} of {len} bytes");
+        rest -= len as usize;
+    }
+    assert_eq!(rest, 0, "the blocks have other lengths");
+    true
+}
+
+/// A description of memory in a shared area, and the place of an access: address, length, key, offset, and the number
+/// of bytes, as words of 64 bits. Nothing outside of the area is written. Returns whether something was.
+pub fn area(bytes: &[u8]) -> bool {
+    let word = |at: usize| bytes.get(8 * at..8 * at + 8)?.try_into().ok().map(u64::from_le_bytes);
+    let words = [0, 1, 2, 3, 4].map(word);
+    let [Some(addr), Some(len), Some(key), Some(offset), Some(size)] = words else { return false };
+    let mut memory = [0_u64; 3 * MEMORY / 8];
+    let bytes = [1; MEMORY];
+    let start = memory[MEMORY / 8..].as_mut_ptr().cast();
+    let direct = Direct::of_fuzz(start, MEMORY);
+    // SAFETY: FU1.
+    let from = unsafe { SendRegion::new(bytes.as_ptr(), (size as usize).min(MEMORY)) };
+    let remote = RemoteRegion { addr, len, key };
+    let stored = direct.store(1, remote, offset, from);
+    let added = direct.rmw(1, remote, offset, crate::RmwOp::FetchAndAdd(1_i64).into()).is_some();
+    let (before, rest) = memory.split_at(MEMORY / 8);
+    let (_, behind) = rest.split_at(MEMORY / 8);
+    assert!(before.iter().chain(behind).all(|word| *word == 0), "written outside of the area");
+    stored || added
+}
