@@ -94,8 +94,7 @@ impl Comm {
     }
 
     /// Takes over those hints that a communicator keeps.
-    fn set_hints(&self, info: MPI_Info) -> Outcome {
-        let given = info.copied()?;
+    fn set_hints(&self, given: &Info) -> Outcome {
         let mut hints = self.hints.lock().unwrap_or_else(PoisonError::into_inner);
         for (key, value) in given.iter().filter(|(key, _)| HINTS.contains(key)) {
             hints.set(key, value)?;
@@ -281,7 +280,7 @@ mpi! {
     }
 
     fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> c_int {
-        comm.find()?.set_hints(info)
+        comm.find()?.set_hints(&info.copied()?)
     }
 
     fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> c_int {

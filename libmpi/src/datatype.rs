@@ -320,14 +320,18 @@ impl MPI_Datatype {
             return Err(bad_count(count));
         }
         let (low, high) = datatype.layout(count)?.bounds();
-        // The datatypes of MPI_BOTTOM have absolute addresses, far above the first page of memory.
-        if buf.is_null() && low != high && low.unsigned_abs() < 4096 {
+        // The datatypes of MPI_BOTTOM have absolute addresses; the first ones, and those that are negative numbers,
+        // belong to no program.
+        if buf.is_null() && low != high && low < LOWEST_ADDRESS {
             return Err(null_buffer());
         }
         let at = ptr::with_exposed_provenance(buf.addr().wrapping_add_signed(low));
         Ok(Extent { at, len: high.abs_diff(low), origin: -low, datatype })
     }
 }
+
+/// Systems map no memory below this address.
+const LOWEST_ADDRESS: isize = 1 << 16;
 
 /// Memory that contains elements: its first byte, its length, and where the elements begin in it.
 struct Extent {

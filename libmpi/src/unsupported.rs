@@ -10,15 +10,16 @@ unsupported! {
 
 // One-sided communication (chapter 12).
 unsupported! {
-    MPI_Accumulate, MPI_Accumulate_c, MPI_Compare_and_swap, MPI_Fetch_and_op, MPI_Get, MPI_Get_c, MPI_Get_accumulate,
-    MPI_Get_accumulate_c, MPI_Put, MPI_Put_c, MPI_Raccumulate, MPI_Raccumulate_c, MPI_Rget, MPI_Rget_c,
-    MPI_Rget_accumulate, MPI_Rget_accumulate_c, MPI_Rput, MPI_Rput_c, MPI_Win_allocate, MPI_Win_allocate_c,
-    MPI_Win_allocate_shared, MPI_Win_allocate_shared_c, MPI_Win_attach, MPI_Win_complete, MPI_Win_create,
-    MPI_Win_create_c, MPI_Win_create_dynamic, MPI_Win_create_keyval, MPI_Win_delete_attr, MPI_Win_detach, MPI_Win_fence,
-    MPI_Win_flush, MPI_Win_flush_all, MPI_Win_flush_local, MPI_Win_flush_local_all, MPI_Win_free, MPI_Win_free_keyval,
-    MPI_Win_get_attr, MPI_Win_get_group, MPI_Win_get_info, MPI_Win_get_name, MPI_Win_lock, MPI_Win_lock_all,
-    MPI_Win_post, MPI_Win_set_attr, MPI_Win_set_info, MPI_Win_set_name, MPI_Win_shared_query, MPI_Win_shared_query_c,
-    MPI_Win_start, MPI_Win_sync, MPI_Win_test, MPI_Win_unlock, MPI_Win_unlock_all, MPI_Win_wait,
+    MPI_Accumulate, MPI_Accumulate_c, MPI_Compare_and_swap, MPI_Fetch_and_op, MPI_Get, MPI_Get_c,
+    MPI_Get_accumulate, MPI_Get_accumulate_c, MPI_Put, MPI_Put_c, MPI_Raccumulate, MPI_Raccumulate_c, MPI_Rget,
+    MPI_Rget_c, MPI_Rget_accumulate, MPI_Rget_accumulate_c, MPI_Rput, MPI_Rput_c, MPI_Win_allocate,
+    MPI_Win_allocate_c, MPI_Win_allocate_shared, MPI_Win_allocate_shared_c, MPI_Win_attach, MPI_Win_complete,
+    MPI_Win_create, MPI_Win_create_c, MPI_Win_create_dynamic, MPI_Win_create_keyval, MPI_Win_delete_attr,
+    MPI_Win_detach, MPI_Win_fence, MPI_Win_flush, MPI_Win_flush_all, MPI_Win_flush_local, MPI_Win_flush_local_all,
+    MPI_Win_free, MPI_Win_free_keyval, MPI_Win_get_attr, MPI_Win_get_group, MPI_Win_get_info, MPI_Win_get_name,
+    MPI_Win_lock, MPI_Win_lock_all, MPI_Win_post, MPI_Win_set_attr, MPI_Win_set_info, MPI_Win_set_name,
+    MPI_Win_shared_query, MPI_Win_shared_query_c, MPI_Win_start, MPI_Win_sync, MPI_Win_test, MPI_Win_unlock,
+    MPI_Win_unlock_all, MPI_Win_wait,
 }
 
 // Process creation and management (chapter 11).
@@ -42,11 +43,12 @@ unsupported! {
     MPI_File_read_ordered, MPI_File_read_ordered_c, MPI_File_read_ordered_begin, MPI_File_read_ordered_begin_c,
     MPI_File_read_ordered_end, MPI_File_read_shared, MPI_File_read_shared_c, MPI_File_seek, MPI_File_seek_shared,
     MPI_File_set_atomicity, MPI_File_set_info, MPI_File_set_size, MPI_File_set_view, MPI_File_sync, MPI_File_write,
-    MPI_File_write_c, MPI_File_write_all, MPI_File_write_all_c, MPI_File_write_all_begin, MPI_File_write_all_begin_c,
-    MPI_File_write_all_end, MPI_File_write_at, MPI_File_write_at_c, MPI_File_write_at_all, MPI_File_write_at_all_c,
-    MPI_File_write_at_all_begin, MPI_File_write_at_all_begin_c, MPI_File_write_at_all_end, MPI_File_write_ordered,
-    MPI_File_write_ordered_c, MPI_File_write_ordered_begin, MPI_File_write_ordered_begin_c, MPI_File_write_ordered_end,
-    MPI_File_write_shared, MPI_File_write_shared_c, MPI_Register_datarep, MPI_Register_datarep_c,
+    MPI_File_write_c, MPI_File_write_all, MPI_File_write_all_c, MPI_File_write_all_begin,
+    MPI_File_write_all_begin_c, MPI_File_write_all_end, MPI_File_write_at, MPI_File_write_at_c,
+    MPI_File_write_at_all, MPI_File_write_at_all_c, MPI_File_write_at_all_begin, MPI_File_write_at_all_begin_c,
+    MPI_File_write_at_all_end, MPI_File_write_ordered, MPI_File_write_ordered_c, MPI_File_write_ordered_begin,
+    MPI_File_write_ordered_begin_c, MPI_File_write_ordered_end, MPI_File_write_shared, MPI_File_write_shared_c,
+    MPI_Register_datarep, MPI_Register_datarep_c,
 }
 
 // Sessions (chapter 11).
@@ -59,14 +61,14 @@ unsupported! {
 unsupported! {
     MPI_T_category_changed, MPI_T_category_get_categories, MPI_T_category_get_cvars, MPI_T_category_get_events,
     MPI_T_category_get_index, MPI_T_category_get_info, MPI_T_category_get_num, MPI_T_category_get_num_events,
-    MPI_T_category_get_pvars, MPI_T_cvar_get_index, MPI_T_cvar_get_info, MPI_T_cvar_get_num, MPI_T_cvar_handle_alloc,
-    MPI_T_cvar_handle_free, MPI_T_cvar_read, MPI_T_cvar_write, MPI_T_enum_get_info, MPI_T_enum_get_item,
-    MPI_T_event_callback_get_info, MPI_T_event_callback_set_info, MPI_T_event_copy, MPI_T_event_get_index,
-    MPI_T_event_get_info, MPI_T_event_get_num, MPI_T_event_get_source, MPI_T_event_get_timestamp,
-    MPI_T_event_handle_alloc, MPI_T_event_handle_free, MPI_T_event_handle_get_info, MPI_T_event_handle_set_info,
-    MPI_T_event_read, MPI_T_event_register_callback, MPI_T_event_set_dropped_handler, MPI_T_finalize, MPI_T_init_thread,
-    MPI_T_pvar_get_index, MPI_T_pvar_get_info, MPI_T_pvar_get_num, MPI_T_pvar_handle_alloc, MPI_T_pvar_handle_free,
-    MPI_T_pvar_read, MPI_T_pvar_readreset, MPI_T_pvar_reset, MPI_T_pvar_session_create, MPI_T_pvar_session_free,
-    MPI_T_pvar_start, MPI_T_pvar_stop, MPI_T_pvar_write, MPI_T_source_get_info, MPI_T_source_get_num,
-    MPI_T_source_get_timestamp,
+    MPI_T_category_get_pvars, MPI_T_cvar_get_index, MPI_T_cvar_get_info, MPI_T_cvar_get_num,
+    MPI_T_cvar_handle_alloc, MPI_T_cvar_handle_free, MPI_T_cvar_read, MPI_T_cvar_write, MPI_T_enum_get_info,
+    MPI_T_enum_get_item, MPI_T_event_callback_get_info, MPI_T_event_callback_set_info, MPI_T_event_copy,
+    MPI_T_event_get_index, MPI_T_event_get_info, MPI_T_event_get_num, MPI_T_event_get_source,
+    MPI_T_event_get_timestamp, MPI_T_event_handle_alloc, MPI_T_event_handle_free, MPI_T_event_handle_get_info,
+    MPI_T_event_handle_set_info, MPI_T_event_read, MPI_T_event_register_callback, MPI_T_event_set_dropped_handler,
+    MPI_T_finalize, MPI_T_init_thread, MPI_T_pvar_get_index, MPI_T_pvar_get_info, MPI_T_pvar_get_num,
+    MPI_T_pvar_handle_alloc, MPI_T_pvar_handle_free, MPI_T_pvar_read, MPI_T_pvar_readreset, MPI_T_pvar_reset,
+    MPI_T_pvar_session_create, MPI_T_pvar_session_free, MPI_T_pvar_start, MPI_T_pvar_stop, MPI_T_pvar_write,
+    MPI_T_source_get_info, MPI_T_source_get_num, MPI_T_source_get_timestamp,
 }

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
-use mpicore::{Attributes, Communicator, OtherGroup, SplitKey};
+use mpicore::{Attributes, Communicator, Info, OtherGroup, SplitKey};
 
 use super::attribute::failed;
 use super::{Comm, Owner};
@@ -11,7 +11,6 @@ use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
 use crate::errhandler::{Kind, Place};
 use crate::handles::OBJECTS;
-use crate::info::Hints;
 use crate::request::{Request, Role};
 use crate::state;
 
@@ -34,12 +33,12 @@ impl Comm {
         &self,
         core: Result<Communicator, mpicore::Error>,
         copied: Copied,
-        info: MPI_Info,
+        hints: &Info,
     ) -> Outcome<MPI_Comm> {
         let core = core.inspect_err(|_| copied.attributes.end(&self.handle(), |_| ()))?;
         let mut made = Self::new(core, self.device, Place::new(self.handler.get()));
         made.attributes = copied.attributes;
-        let hints = made.set_hints(info);
+        let hints = made.set_hints(hints);
         let handle = made.keep()?;
         match copied.failure.map_or(hints, Err) {
             Ok(()) => Ok(handle),
@@ -57,9 +56,8 @@ unsafe fn dup(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) -> Outcome
     // SAFETY: FC1.
     let place = unsafe { out::place(newcomm, "newcomm") }?;
     let comm = comm.find()?;
-    drop(info.copied()?);
-    let copied = comm.copied();
-    *place = comm.duplicate(comm.core.dup(), copied, info)?;
+    let (hints, copied) = (info.copied()?, comm.copied());
+    *place = comm.duplicate(comm.core.dup(), copied, &hints)?;
     Ok(())
 }
 
@@ -85,17 +83,13 @@ unsafe fn idup(
     let (place, request) =
         unsafe { (out::place(newcomm, "newcomm")?, out::place(request, "request")?) };
     let comm = comm.find()?;
-    // The info object may be freed before the request ends.
-    let hints = Hints::of(info.copied()?).keep()?;
-    let copied = comm.copied();
+    let (hints, copied) = (info.copied()?, comm.copied());
     let (open, created) = comm.core.idup()?.into_request();
     let (parent, place) = (Arc::clone(&comm), NewComm(place));
     let mut copied = Some(copied);
     let at_end = move |_: &mut MPI_Status| {
         let Some(copied) = copied.take() else { return Ok(()) };
-        let made = parent.duplicate(created.take(), copied, hints);
-        OBJECTS.free::<Hints>(hints.0)?;
-        place.set(made?);
+        place.set(parent.duplicate(created.take(), copied, &hints)?);
         Ok(())
     };
     *request = Request::new(Owner::of(&comm), Role::Other, open).at_end(Box::new(at_end)).keep()?;
@@ -195,7 +189,7 @@ unsafe fn from_groups(
         let running = state::needed()?;
         let Some(core) = make(running.world.core.host(), &text)? else { return Ok(MPI_COMM_NULL) };
         let made = Comm::new(core, running.device, Place::new(handler.clone()));
-        made.set_hints(info)?;
+        made.set_hints(&info.copied()?)?;
         made.keep()
     };
     made().map_err(|fault: Fault| fault.handled_by(&handler))
@@ -276,15 +270,22 @@ mpi! {
         let comm = local_comm.find().map_err(|fault| fault.about("local_comm"))?;
         let own = leader(local_leader, comm.core.size(), "local_leader")?;
         let tag = self::tag(tag)? as i32;
+        if comm.core.rank() != own {
+            *place = comm.child(comm.core.create_inter(own, None)?)?;
+            return Ok(());
+        }
         // The other arguments count at the leader only.
-        *place = if comm.core.rank() == own {
-            let peers = peer_comm.find().map_err(|fault| fault.about("peer_comm").on(&comm))?;
+        let other = peer_comm.find().map_err(|fault| fault.about("peer_comm")).and_then(|peers| {
             let other = leader(remote_leader, peers.core.peers().size(), "remote_leader")?;
-            let other = OtherGroup { peers: &peers.core, leader: other, tag };
-            comm.child(comm.core.create_inter(own, Some(other))?)?
-        } else {
-            comm.child(comm.core.create_inter(own, None)?)?
-        };
+            Ok((peers, other))
+        });
+        let (peers, leader) = other.map_err(|fault| {
+            // The other ranks of the group wait for the leader, and learn that it has failed.
+            let _ = comm.core.create_inter(own, None);
+            fault.on(&comm)
+        })?;
+        let other = OtherGroup { peers: &peers.core, leader, tag };
+        *place = comm.child(comm.core.create_inter(own, Some(other))?)?;
         Ok(())
     }
 

@@ -115,18 +115,21 @@ pub(super) fn by_name(name: &str) -> Option<MPI_Datatype> {
 
 /// Returns the handle for a class of types and a size in bytes.
 pub(super) fn by_size(class: TypeClass, size: usize) -> Option<MPI_Datatype> {
-    Some(match (class, Datatype::match_size(class, size)?) {
-        (TypeClass::Integer, ElementKind::I8) => MPI_INTEGER1,
-        (TypeClass::Integer, ElementKind::I16) => MPI_INTEGER2,
-        (TypeClass::Integer, ElementKind::I32) => MPI_INTEGER4,
-        (TypeClass::Integer, ElementKind::I64) => MPI_INTEGER8,
-        (TypeClass::Integer, _) => MPI_INTEGER16,
-        (TypeClass::Real, ElementKind::F32) => MPI_REAL4,
-        (TypeClass::Real, ElementKind::F64) => MPI_REAL8,
-        (TypeClass::Real, _) => MPI_LONG_DOUBLE,
-        (TypeClass::Complex, ElementKind::ComplexF32) => MPI_COMPLEX8,
-        (TypeClass::Complex, ElementKind::ComplexF64) => MPI_COMPLEX16,
-        (TypeClass::Complex, _) => MPI_C_LONG_DOUBLE_COMPLEX,
+    Some(match (class, size) {
+        (TypeClass::Integer, 1) => MPI_INTEGER1,
+        (TypeClass::Integer, 2) => MPI_INTEGER2,
+        (TypeClass::Integer, 4) => MPI_INTEGER4,
+        (TypeClass::Integer, 8) => MPI_INTEGER8,
+        (TypeClass::Integer, 16) => MPI_INTEGER16,
+        (TypeClass::Real, 2) => MPI_REAL2,
+        (TypeClass::Real, 4) => MPI_REAL4,
+        (TypeClass::Real, 8) => MPI_REAL8,
+        (TypeClass::Real, 16) => MPI_REAL16,
+        (TypeClass::Complex, 4) => MPI_COMPLEX4,
+        (TypeClass::Complex, 8) => MPI_COMPLEX8,
+        (TypeClass::Complex, 16) => MPI_COMPLEX16,
+        (TypeClass::Complex, 32) => MPI_COMPLEX32,
+        _ => return None,
     })
 }
 
@@ -139,12 +142,15 @@ pub(super) fn pair(value: MPI_Datatype, index: MPI_Datatype) -> MPI_Datatype {
         Some(ElementKind::FloatInt) => MPI_FLOAT_INT,
         Some(ElementKind::DoubleInt) => MPI_DOUBLE_INT,
         Some(ElementKind::LongInt) => MPI_LONG_INT,
-        Some(ElementKind::TwoInt) if value == MPI_INTEGER => MPI_2INTEGER,
-        Some(ElementKind::TwoInt) => MPI_2INT,
+        // Pairs of two equal types are Fortran's, except this one.
+        Some(ElementKind::TwoInt) if (value, index) == (MPI_INT, MPI_INT) => MPI_2INT,
+        Some(ElementKind::TwoInt) if (value, index) == (MPI_INTEGER, MPI_INTEGER) => MPI_2INTEGER,
         Some(ElementKind::ShortInt) => MPI_SHORT_INT,
         Some(ElementKind::LongDoubleInt) => MPI_LONG_DOUBLE_INT,
-        Some(ElementKind::TwoReal) => MPI_2REAL,
-        Some(ElementKind::TwoDoublePrecision) => MPI_2DOUBLE_PRECISION,
+        Some(ElementKind::TwoReal) if (value, index) == (MPI_REAL, MPI_REAL) => MPI_2REAL,
+        Some(ElementKind::TwoDoublePrecision) if index == MPI_DOUBLE_PRECISION => {
+            MPI_2DOUBLE_PRECISION
+        }
         _ => MPI_DATATYPE_NULL,
     }
 }

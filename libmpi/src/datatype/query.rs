@@ -176,6 +176,9 @@ mpi! {
     }
 
     fn MPI_Type_get_name(datatype: MPI_Datatype, type_name: *mut c_char, resultlen: *mut c_int) -> c_int {
+        if datatype == MPI_DATATYPE_NULL {
+            return out::text(type_name, resultlen, "MPI_DATATYPE_NULL", MPI_MAX_OBJECT_NAME);
+        }
         let found = datatype.find()?;
         let name = found.made().name().clone();
         let name = name.as_deref().or(found.name()).unwrap_or("");

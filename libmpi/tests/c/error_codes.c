@@ -41,9 +41,12 @@ int main(void) {
     FAILS(MPI_Error_class(second + 1, &got), MPI_ERR_ARG);
     FAILS(MPI_Error_class(code, NULL), MPI_ERR_ARG);
     FAILS(MPI_Remove_error_class(class), MPI_ERR_ARG);
+    FAILS(MPI_Remove_error_code(code), MPI_ERR_ARG);
     CHECK(MPI_Remove_error_string(code) == MPI_SUCCESS);
     CHECK(MPI_Error_string(code, text, &length) == MPI_SUCCESS && length == 0);
-    CHECK(MPI_Remove_error_code(code) == MPI_SUCCESS && MPI_Remove_error_class(class) == MPI_SUCCESS);
+    CHECK(MPI_Remove_error_code(code) == MPI_SUCCESS);
+    FAILS(MPI_Remove_error_class(class), MPI_ERR_ARG);
+    CHECK(MPI_Remove_error_string(class) == MPI_SUCCESS && MPI_Remove_error_class(class) == MPI_SUCCESS);
     FAILS(MPI_Remove_error_code(code), MPI_ERR_ARG);
     FAILS(MPI_Remove_error_class(MPI_ERR_ARG), MPI_ERR_ARG);
     FAILS(MPI_Error_class(code, &got), MPI_ERR_ARG);

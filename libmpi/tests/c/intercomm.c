@@ -62,6 +62,9 @@ int main(void) {
     FAILS(MPI_Intercomm_create(half, 9, world, 0, 9, &inter), MPI_ERR_RANK);
     FAILS(MPI_Intercomm_create(MPI_COMM_NULL, 0, world, 0, 9, &inter), MPI_ERR_COMM);
     FAILS(MPI_Intercomm_create(half, 0, world, 0, -9, &inter), MPI_ERR_TAG);
+    /* A leader that fails tells its group. */
+    CHECK(MPI_Comm_rank(half, &value) == MPI_SUCCESS);
+    FAILS(MPI_Intercomm_create(half, 0, MPI_COMM_NULL, 0, 9, &inter), value ? MPI_ERR_OTHER : MPI_ERR_COMM);
     /* Without any common communicator. */
     MPI_Group all, there;
     int range[1][3] = {{lower ? 2 : 0, lower ? 4 : 1, 1}};
