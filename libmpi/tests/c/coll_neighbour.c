@@ -4,7 +4,7 @@
 static int in[MOST], out[MOST];
 
 /* Checks all collectives among neighbours: `sources[i]` sends to this rank by its edge `edges[i]`. */
-static void exchange(MPI_Comm comm, int degree_in, const int *sources, const int *edges, int degree_out) {
+static void exchange(MPI_Comm comm, int degree_in, const int *sources, const int *edges) {
     int counts[8], sdispls[8], rdispls[8];
     MPI_Count long_counts[8];
     MPI_Aint long_displs[8], bytes[8], back[8];
@@ -18,7 +18,6 @@ static void exchange(MPI_Comm comm, int degree_in, const int *sources, const int
         back[i] = rdispls[i] * (MPI_Aint)sizeof(int);
         types[i] = MPI_INT;
     }
-    (void)degree_out;
 #define RESET                                                   \
     fill(out, MOST, -1);                                        \
     for (int i_ = 0; i_ < MOST; i_++)                           \
@@ -48,24 +47,24 @@ int main(void) {
         CHECK(MPI_Cart_create(MPI_COMM_WORLD, 2, dims[g], periods[g], 0, &comm) == MPI_SUCCESS);
         for (int d = 0; d < 2; d++)
             CHECK(MPI_Cart_shift(comm, d, 1, &sources[2 * d], &sources[2 * d + 1]) == MPI_SUCCESS);
-        exchange(comm, 4, sources, edges, 4);
+        exchange(comm, 4, sources, edges);
         CHECK(MPI_Comm_free(&comm) == MPI_SUCCESS);
     }
     /* A star: rank 0 is everybody's neighbour. */
     int index[4] = {3, 4, 5, 6}, ends[6] = {1, 2, 3, 0, 0, 0};
     int spokes[3] = {1, 2, 3}, zeros[3] = {0, 0, 0}, hub[1] = {0}, spoke[1] = {rank - 1};
     CHECK(MPI_Graph_create(MPI_COMM_WORLD, 4, index, ends, 0, &comm) == MPI_SUCCESS);
-    exchange(comm, rank == 0 ? 3 : 1, rank == 0 ? spokes : hub, rank == 0 ? zeros : spoke, rank == 0 ? 3 : 1);
+    exchange(comm, rank == 0 ? 3 : 1, rank == 0 ? spokes : hub, rank == 0 ? zeros : spoke);
     CHECK(MPI_Comm_free(&comm) == MPI_SUCCESS);
     /* A directed ring with two edges from each rank to the next, and ranks that only one direction has. */
     int from[2] = {(rank + 3) % 4, (rank + 3) % 4}, to[2] = {(rank + 1) % 4, (rank + 1) % 4}, both[2] = {0, 1};
     CHECK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, from, MPI_UNWEIGHTED, 2, to, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm) == MPI_SUCCESS);
-    exchange(comm, 2, from, both, 2);
+    exchange(comm, 2, from, both);
     CHECK(MPI_Comm_free(&comm) == MPI_SUCCESS);
     /* Everything flows to rank 3. */
     int node = rank, degree = rank < 3, last = 3, flows[3] = {0, 1, 2};
     CHECK(MPI_Dist_graph_create(MPI_COMM_WORLD, degree, &node, &degree, &last, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm) == MPI_SUCCESS);
-    exchange(comm, rank == 3 ? 3 : 0, flows, zeros, degree);
+    exchange(comm, rank == 3 ? 3 : 0, flows, zeros);
     if (rank == 0)
         CHECK(MPI_Neighbor_alltoallv(in, (int[]){2}, (int[]){0}, MPI_INT, NULL, NULL, NULL, MPI_INT, comm) == MPI_SUCCESS);
     else if (rank < 3)
