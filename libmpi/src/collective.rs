@@ -39,6 +39,19 @@ pub(crate) enum Form {
     Persistent(*mut MPI_Request),
 }
 
+impl Form {
+    /// Returns the persistent form. There are no hints for collectives.
+    ///
+    /// # Errors
+    /// MPI_ERR_INFO.
+    fn persistent(info: MPI_Info, request: *mut MPI_Request) -> Outcome<Self> {
+        if info != MPI_INFO_NULL {
+            info.find()?;
+        }
+        Ok(Self::Persistent(request))
+    }
+}
+
 /// A call of a collective.
 struct Collective {
     comm: Held<'static, Arc<Comm>>,
@@ -171,9 +184,7 @@ macro_rules! collective {
     (@ $name:ident $body:ident [$($arg:ident: $ty:ty,)*] comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) => {
         $crate::call::mpi! {
             fn $name($($arg: $ty,)* comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-                // There are no hints for collectives.
-                let _ = info;
-                self::$body($($arg,)* comm, $crate::collective::Form::Persistent(request))
+                self::$body($($arg,)* comm, $crate::collective::Form::persistent(info, request)?)
             }
         }
     };

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use mpicore::datatype::Datatype;
+use mpicore::datatype::{Combiner, Datatype, TypeClass};
 use mpicore::op::{ElementKind, Predefined, UserOp};
 use mpicore::{Operand, Reduction};
 
@@ -181,13 +181,21 @@ impl MPI_Op {
 /// # Errors
 /// MPI_ERR_OP if it is not defined on elements of the datatype at all; MPI_ERR_TYPE.
 pub(super) fn kind_for(op: Predefined, datatype: MPI_Datatype) -> Outcome<ElementKind> {
-    match datatype.kind() {
-        Some(kind) => Ok(kind),
-        None => {
-            let text = format!("{op} is not defined on elements of {}", *datatype.find()?);
-            Err(Fault::argument(MPI_ERR_OP, "op", text))
-        }
+    if let Some(kind) = datatype.kind() {
+        return Ok(kind);
     }
+    let found = datatype.find()?;
+    // A datatype that was chosen by its precision is a predefined one.
+    let class = match found.envelope().combiner {
+        Combiner::F90Real => Some(TypeClass::Real),
+        Combiner::F90Complex => Some(TypeClass::Complex),
+        Combiner::F90Integer => Some(TypeClass::Integer),
+        _ => None,
+    };
+    class.and_then(|class| Datatype::match_size(class, found.size())).ok_or_else(|| {
+        let text = format!("{op} is not defined on elements of {}", *found);
+        Fault::argument(MPI_ERR_OP, "op", text)
+    })
 }
 
 unsafe fn create(function: Option<Function>, commute: c_int, op: *mut MPI_Op) -> Outcome {

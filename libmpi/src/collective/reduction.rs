@@ -59,13 +59,13 @@ unsafe fn reduce(
     // Only the root has a receive buffer.
     let recvbuf = if root.is_here() { recvbuf } else { std::ptr::null_mut() };
     let operands = Operands { sendbuf, recvbuf, datatype };
-    // SAFETY: FC1.
     let output = match root.is_here() {
+        // SAFETY: FC1.
         true => unsafe { operands.output(count) }?,
         false => Output::none(),
     };
-    // SAFETY: FC1.
     let input = match root.is_served() {
+        // SAFETY: FC1.
         true => unsafe { operands.input(count, matches!(root, Root::Within(_, true))) }?,
         false => Some(Input::none()),
     };
@@ -217,9 +217,9 @@ unsafe fn exscan(
     let is_unused = core.rank() == 0 && !is_in_place(sendbuf);
     let recvbuf = if is_unused { std::ptr::null_mut() } else { recvbuf };
     let operands = Operands { sendbuf, recvbuf, datatype };
-    // SAFETY: FC1.
     let output = match is_unused {
         true => Output::none(),
+        // SAFETY: FC1.
         false => unsafe { operands.output(count) }?,
     };
     // SAFETY: FC1.

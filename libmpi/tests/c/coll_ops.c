@@ -111,11 +111,20 @@ int main(void) {
         FAILS(MPI_Op_free(&op), MPI_ERR_OP);
         CHECK(op == OPS[o].op);
     }
-    /* Optional types that this platform lacks. */
+    /* Types that are chosen by their precision are predefined. */
+    MPI_Datatype chosen;
+    CHECK(MPI_Type_create_f90_real(12, MPI_UNDEFINED, &chosen) == MPI_SUCCESS);
+    VALUES(double, chosen, MPI_SUM, 1.5, 2, 3.5);
+    CHECK(MPI_Type_create_f90_integer(8, &chosen) == MPI_SUCCESS);
+    VALUES(int, chosen, MPI_BAND, 6, 3, 2);
+    FAILS(MPI_Reduce_local(&rank, &size, 1, chosen, MPI_MINLOC), MPI_ERR_OP);
+    CHECK(MPI_Type_create_f90_complex(5, MPI_UNDEFINED, &chosen) == MPI_SUCCESS);
+    VALUES(float complex, chosen, MPI_PROD, 1 + 2 * I, 3 - I, 5 + 5 * I);
+    /* Types whose numbers no processor computes with, and no type. */
     char in[64] = {0}, out[64];
     FAILS(MPI_Reduce_local(in, out, 1, MPI_DATATYPE_NULL, MPI_SUM), MPI_ERR_TYPE);
-    FAILS(MPI_Allreduce(in, out, 1, MPI_REAL2, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_TYPE);
-    FAILS(MPI_Allreduce(in, out, 1, MPI_COMPLEX4, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_TYPE);
+    FAILS(MPI_Allreduce(in, out, 1, MPI_REAL2, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_OP);
+    FAILS(MPI_Allreduce(in, out, 1, MPI_COMPLEX4, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_OP);
     MPI_Finalize();
     return 0;
 }

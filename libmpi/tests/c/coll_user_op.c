@@ -67,11 +67,15 @@ static void verify(int first, int last, int offset, int count) {
     CHECK(out[count].a == -1);
 }
 
-static void with(MPI_Op op, int stride) {
-    MPI_Datatype type;
-    CHECK(MPI_Type_vector(2, 1, stride, MPI_INT, &type) == MPI_SUCCESS);
+/* The data of an element lie `before` bytes before its address, or behind it if that is negative. */
+static void with(MPI_Op op, MPI_Aint before) {
+    MPI_Datatype apart, type;
+    MPI_Aint displacements[2] = {-before, (MPI_Aint)offsetof(Map, b) - before};
+    CHECK(MPI_Type_create_hindexed_block(2, 1, displacements, MPI_INT, &apart) == MPI_SUCCESS);
+    CHECK(MPI_Type_create_resized(apart, 0, sizeof(Map), &type) == MPI_SUCCESS);
+    CHECK(MPI_Type_free(&apart) == MPI_SUCCESS);
     CHECK(MPI_Type_commit(&type) == MPI_SUCCESS);
-    shift = stride < 0 ? offsetof(Map, b) : 0;
+    shift = before;
     char *send = (char *)in + shift, *receive = (char *)out + shift;
     expected = type;
     for (int root = 0; root < size; root++) {
@@ -109,8 +113,9 @@ int main(void) {
     int commutes = -1, mine = rank, all = -1;
     CHECK(MPI_Op_create(compose, 0, &op) == MPI_SUCCESS && op != MPI_OP_NULL);
     CHECK(MPI_Op_commutative(op, &commutes) == MPI_SUCCESS && commutes == 0);
-    with(op, 2);
-    with(op, -2);
+    with(op, 0);
+    with(op, offsetof(Map, b));
+    with(op, -(MPI_Aint)sizeof(Map));
     CHECK(calls > 0);
     CHECK(MPI_Op_free(&op) == MPI_SUCCESS && op == MPI_OP_NULL);
     CHECK(MPI_Op_create_c(sum_of_counts, 1, &op) == MPI_SUCCESS);
