@@ -15,7 +15,7 @@ use mpicore::ErrorClass;
 
 use crate::abi::*;
 use crate::comm::Comm;
-use crate::errhandler;
+use crate::errhandler::{self, Handler};
 
 /// The result of a function's body.
 pub(crate) type Outcome<T = ()> = Result<T, Fault>;
@@ -30,6 +30,8 @@ struct Reason {
     text: String,
     /// The communicator whose error handler gets it, if the arguments of the function do not name it.
     comm: Option<Arc<Comm>>,
+    /// The error handler that gets it, if it does not follow from an object.
+    handler: Option<Handler>,
 }
 
 impl fmt::Debug for Reason {
@@ -42,7 +44,13 @@ impl Fault {
     /// Makes an error of this class, or with this code of the user's.
     #[cold]
     pub fn new(code: c_int, text: impl Into<String>) -> Self {
-        Self(Box::new(Reason { code, argument: None, text: text.into(), comm: None }))
+        Self(Box::new(Reason {
+            code,
+            argument: None,
+            text: text.into(),
+            comm: None,
+            handler: None,
+        }))
     }
 
     /// Makes an error of class MPI_ERR_OTHER.
@@ -70,6 +78,13 @@ impl Fault {
         self
     }
 
+    /// States the error handler that gets it.
+    #[cold]
+    pub fn handled_by(mut self, handler: &Handler) -> Self {
+        self.0.handler.get_or_insert_with(|| handler.clone());
+        self
+    }
+
     /// Makes the error of a call that ended several operations, of which this one is the first to fail.
     #[cold]
     pub fn in_status(mut self) -> Self {
@@ -93,6 +108,11 @@ impl Fault {
     pub fn comm(&self) -> Option<&Arc<Comm>> {
         self.0.comm.as_ref()
     }
+
+    /// Returns the error handler that gets it, if it is stated.
+    pub fn handler(&self) -> Option<&Handler> {
+        self.0.handler.as_ref()
+    }
 }
 
 /// Makes `Fault`s of the errors of the crates below, with MPI's class.
@@ -109,12 +129,21 @@ macro_rules! faults {
 
 faults!(
     mpicore::Error,
-    mpjdev::Error,
+    mpicore::CodeError,
+    mpicore::InfoError,
     mpicore::datatype::DatatypeError,
     mpicore::group::GroupError,
     mpicore::op::OpError,
     mpicore::topology::TopologyError
 );
+
+impl From<mpjdev::Error> for Fault {
+    /// The device's error may be that of a collective whose request it had.
+    #[cold]
+    fn from(error: mpjdev::Error) -> Self {
+        mpicore::Error::from(error).into()
+    }
+}
 
 impl From<mpjdev::LayoutError> for Fault {
     #[cold]
@@ -133,6 +162,9 @@ fn class_of(class: ErrorClass) -> c_int {
         ErrorClass::Count => MPI_ERR_COUNT,
         ErrorClass::Dims => MPI_ERR_DIMS,
         ErrorClass::Group => MPI_ERR_GROUP,
+        ErrorClass::InfoKey => MPI_ERR_INFO_KEY,
+        ErrorClass::InfoNokey => MPI_ERR_INFO_NOKEY,
+        ErrorClass::InfoValue => MPI_ERR_INFO_VALUE,
         ErrorClass::Intern => MPI_ERR_INTERN,
         ErrorClass::NoMem => MPI_ERR_NO_MEM,
         ErrorClass::Op => MPI_ERR_OP,
@@ -194,7 +226,7 @@ impl<T> Argument for Option<T> {}
 
 /// Places in which functions leave their results.
 pub(crate) mod out {
-    use std::ffi::{c_char, c_int};
+    use std::ffi::{CStr, c_char, c_int};
 
     use super::{Fault, MPI_ERR_ARG, Outcome};
 
@@ -269,6 +301,25 @@ pub(crate) mod out {
             place.add(end).write(0);
             write(len, "resultlen", end as c_int)
         }
+    }
+
+    /// Returns the bytes of a string that the program gives, without the zero behind it.
+    ///
+    /// # Errors
+    /// An error of this class if the pointer is null.
+    ///
+    /// # Safety
+    /// The pointer is null, or that of a string that nobody changes meanwhile: FC1.
+    pub unsafe fn bytes<'a>(
+        string: *const c_char,
+        class: c_int,
+        name: &'static str,
+    ) -> Outcome<&'a [u8]> {
+        if string.is_null() {
+            return Err(Fault::argument(class, name, "the pointer is null"));
+        }
+        // SAFETY: the caller's promise.
+        Ok(unsafe { CStr::from_ptr(string) }.to_bytes())
     }
 
     fn length(len: i64) -> Outcome<usize> {

@@ -1,102 +1,202 @@
-//! Collective communication (MPI-4.1 chapter 6).
+//! Collective communication (MPI-5.0 chapter 6, and section 8.6 for neighbours).
+//!
+//! Each collective has one body for its three forms and both types of counts: it checks the arguments, makes `mpicore`'s
+//! plan of the call, and [`Collective::finish`] runs, starts or keeps the plan.
+//!
+//! - `movement.rs`: collectives that move data; `reduction.rs`: those that combine them; `neighbour.rs`: those among
+//!   neighbours in a topology.
+//! - `buffer.rs`: the buffers of these calls.
+//! - `operation.rs`: operations of reductions.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
-use mpicore::op::Predefined;
-use mpicore::{Operand, Reduction};
+use mpicore::Plan;
+use mpicore::collective::inter;
 
 use crate::abi::*;
-use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
-use crate::comm::Owner;
+use crate::call::{Fault, Outcome, out};
+use crate::comm::{Comm, Owner};
+use crate::handles::Held;
 use crate::request::{Request, Role};
 
-/// Returns whether a buffer argument is MPI_IN_PLACE.
-#[inline]
-pub(crate) fn is_in_place(buffer: *const c_void) -> bool {
-    buffer.addr() == MPI_IN_PLACE
+mod buffer;
+mod movement;
+mod neighbour;
+mod operation;
+mod reduction;
+
+pub(crate) use operation::Operation;
+
+/// The form of a collective that a program calls.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    /// MPI_Bcast: returns at the end.
+    Blocking,
+    /// MPI_Ibcast: puts the request of a started collective here.
+    Started(*mut MPI_Request),
+    /// MPI_Bcast_init: puts a request here that starts the collective any number of times.
+    Persistent(*mut MPI_Request),
 }
 
-impl MPI_Op {
-    /// Returns the predefined operation.
+/// A call of a collective.
+struct Collective {
+    comm: Held<'static, Arc<Comm>>,
+    form: Form,
+}
+
+/// Where the root of a collective is.
+#[derive(Clone, Copy)]
+enum Root {
+    /// A rank of an intracommunicator, and whether it is this one.
+    Within(u32, bool),
+    /// Somewhere in an intercommunicator.
+    Between(inter::Root),
+}
+
+impl Root {
+    /// Returns whether this rank is the root.
+    fn is_here(self) -> bool {
+        matches!(self, Self::Within(_, true) | Self::Between(inter::Root::Here))
+    }
+
+    /// Returns whether this rank is one of those whose data the root collects, or that get data of the root.
+    fn is_served(self) -> bool {
+        matches!(self, Self::Within(..) | Self::Between(inter::Root::Remote(_)))
+    }
+}
+
+impl Collective {
+    /// Begins a call.
     ///
     /// # Errors
-    /// MPI_ERR_OP.
-    pub fn predefined(self) -> Outcome<Predefined> {
-        Ok(match self {
-            MPI_SUM => Predefined::Sum,
-            MPI_MIN => Predefined::Min,
-            MPI_MAX => Predefined::Max,
-            MPI_PROD => Predefined::Prod,
-            MPI_BAND => Predefined::Band,
-            MPI_BOR => Predefined::Bor,
-            MPI_BXOR => Predefined::Bxor,
-            MPI_LAND => Predefined::Land,
-            MPI_LOR => Predefined::Lor,
-            MPI_LXOR => Predefined::Lxor,
-            MPI_MINLOC => Predefined::MinLoc,
-            MPI_MAXLOC => Predefined::MaxLoc,
-            MPI_REPLACE => Predefined::Replace,
-            MPI_NO_OP => Predefined::NoOp,
-            _ => return Err(Fault::argument(MPI_ERR_OP, "op", "the handle names no operation")),
-        })
-    }
-}
-
-/// Returns the reduction of elements of a datatype.
-///
-/// # Errors
-/// MPI_ERR_OP, MPI_ERR_TYPE.
-fn reduction(op: MPI_Op, datatype: MPI_Datatype) -> Outcome<Reduction> {
-    let op = op.predefined()?;
-    match datatype.kind() {
-        Some(kind) => Ok(Reduction { op: op.into(), operand: Operand::Kind(kind) }),
-        None => {
-            let found = datatype.find()?;
-            let text = format!("{op} is not defined on elements of {}", *found);
-            Err(Fault::argument(MPI_ERR_OP, "op", text))
+    /// MPI_ERR_COMM, MPI_ERR_ARG.
+    fn begin(comm: MPI_Comm, form: Form) -> Outcome<Self> {
+        match form {
+            Form::Started(place) | Form::Persistent(place) if place.is_null() => {
+                Err(out::null("request"))
+            }
+            _ => Ok(Self { comm: comm.find()?, form }),
         }
     }
+
+    /// Returns the number of blocks of buffers that have one for each rank: the number of ranks of the communicator, or
+    /// of the other group.
+    fn blocks(&self) -> u32 {
+        self.comm.core.peers().size()
+    }
+
+    /// Returns whether a send buffer is MPI_IN_PLACE, which only intracommunicators allow.
+    fn works_in_place(&self, sendbuf: *const c_void) -> bool {
+        buffer::is_in_place(sendbuf) && !self.comm.core.is_inter()
+    }
+
+    /// Finds the root.
+    ///
+    /// # Errors
+    /// MPI_ERR_ROOT.
+    fn root(&self, root: c_int) -> Outcome<Root> {
+        let (core, size) = (&self.comm.core, self.comm.core.peers().size());
+        let found = match (core.is_inter(), root) {
+            (true, MPI_ROOT) => Some(Root::Between(inter::Root::Here)),
+            (true, MPI_PROC_NULL) => Some(Root::Between(inter::Root::Beside)),
+            (is_inter, rank) => {
+                u32::try_from(rank).ok().filter(|rank| *rank < size).map(|rank| match is_inter {
+                    true => Root::Between(inter::Root::Remote(rank)),
+                    false => Root::Within(rank, rank == core.rank()),
+                })
+            }
+        };
+        found.ok_or_else(|| self.bad_root(root))
+    }
+
+    #[cold]
+    fn bad_root(&self, root: c_int) -> Fault {
+        let (title, size) = (self.comm.title(), self.comm.core.peers().size());
+        let text = match self.comm.core.is_inter() {
+            true => format!(
+                "root {root} is neither MPI_ROOT nor MPI_PROC_NULL nor one of the {size} ranks of the other group of {title}"
+            ),
+            false => format!("root {root} is out of range: {title} has {size} ranks"),
+        };
+        Fault::argument(MPI_ERR_ROOT, "root", text)
+    }
+
+    /// Runs a plan, starts it, or keeps it.
+    ///
+    /// # Safety
+    /// FC1: the place of the request may be written.
+    unsafe fn finish(&self, plan: Plan<'_>) -> Outcome {
+        let owner = || Owner::of(&self.comm);
+        let (place, request) = match self.form {
+            Form::Blocking => return Ok(plan.run()?),
+            Form::Started(place) => (place, Request::new(owner(), Role::Other, plan.start()?)),
+            Form::Persistent(place) => {
+                let mut kept = plan.persistent();
+                let start = Box::new(move || Ok(kept.start()?));
+                (place, Request::persistent(owner(), Role::Other, start))
+            }
+        };
+        // SAFETY: the caller's promise.
+        unsafe { out::write(place, "request", request.keep()?) }
+    }
 }
 
-/// MPI_Allreduce.
-unsafe fn allreduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-) -> Outcome {
-    let (comm, count) = (comm.find()?, count.into());
-    let reduction = reduction(op, datatype)?;
-    // SAFETY: FC1.
-    let output = unsafe { datatype.output(recvbuf, count) }?;
-    let input = match is_in_place(sendbuf) {
-        true => None,
-        // SAFETY: FC1.
-        false => Some(unsafe { datatype.input(sendbuf, count) }?),
+/// Defines the forms of collectives by their names. Their bodies get the arguments up to the communicator, and the form.
+macro_rules! collectives {
+    ($($($name:ident),+ $(,)? => $body:ident;)+) => {
+        $($($crate::abi::by_name! { $name, [$crate::collective::collective] $body })+)+
     };
-    Ok(comm.core.allreduce(input, output, count as u64, reduction)?.run()?)
 }
 
-mpi_bodies! {
-    MPI_Allreduce, MPI_Allreduce_c => allreduce();
-}
-
-mpi! {
-    fn MPI_Ibarrier(comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-        let place = out::place(request, "request")?;
-        let comm = comm.find()?;
-        let plan = if comm.core.is_inter() { comm.core.inter_barrier()? } else { comm.core.barrier()? };
-        *place = Request::new(Owner::of(&comm), Role::Other, plan.start()?).keep()?;
-        Ok(())
-    }
-
-    fn MPI_Barrier(comm: MPI_Comm) -> c_int {
-        let comm = comm.find()?;
-        match comm.core.is_inter() {
-            false => Ok(comm.core.run_barrier()?),
-            true => Ok(comm.core.inter_barrier()?.run()?),
+/// Defines one form of a collective: takes its arguments one by one until those remain that say which form it is.
+macro_rules! collective {
+    (fn $name:ident($($args:tt)*) -> c_int; $body:ident) => {
+        $crate::collective::collective! { @ $name $body [] $($args)* }
+    };
+    (@ $name:ident $body:ident [$($arg:ident: $ty:ty,)*] comm: MPI_Comm) => {
+        $crate::call::mpi! {
+            fn $name($($arg: $ty,)* comm: MPI_Comm) -> c_int {
+                self::$body($($arg,)* comm, $crate::collective::Form::Blocking)
+            }
         }
-    }
+    };
+    (@ $name:ident $body:ident [$($arg:ident: $ty:ty,)*] comm: MPI_Comm, request: *mut MPI_Request) => {
+        $crate::call::mpi! {
+            fn $name($($arg: $ty,)* comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
+                self::$body($($arg,)* comm, $crate::collective::Form::Started(request))
+            }
+        }
+    };
+    (@ $name:ident $body:ident [$($arg:ident: $ty:ty,)*] comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) => {
+        $crate::call::mpi! {
+            fn $name($($arg: $ty,)* comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
+                // There are no hints for collectives.
+                let _ = info;
+                self::$body($($arg,)* comm, $crate::collective::Form::Persistent(request))
+            }
+        }
+    };
+    (@ $name:ident $body:ident [$($done:tt)*] $arg:ident: $ty:ty, $($rest:tt)*) => {
+        $crate::collective::collective! { @ $name $body [$($done)* $arg: $ty,] $($rest)* }
+    };
+}
+
+use {collective, collectives};
+
+/// MPI_Barrier.
+unsafe fn barrier(comm: MPI_Comm, form: Form) -> Outcome {
+    let call = Collective::begin(comm, form)?;
+    let core = &call.comm.core;
+    let plan = match (core.is_inter(), form) {
+        (true, _) => core.inter_barrier()?,
+        (false, Form::Blocking) => return Ok(core.run_barrier()?),
+        (false, _) => core.barrier()?,
+    };
+    // SAFETY: FC1.
+    unsafe { call.finish(plan) }
+}
+
+collectives! {
+    MPI_Barrier, MPI_Ibarrier, MPI_Barrier_init => barrier;
 }

@@ -1,11 +1,16 @@
-//! Communicators (MPI-4.1 chapter 7): what the C face adds to those of `mpicore`, and their handles.
+//! Communicators (MPI-5.0 chapter 7): what the C face adds to those of `mpicore`, their handles, and the calls that ask
+//! about them.
+//!
+//! - `create.rs`: calls that make and free communicators.
+//! - `attribute.rs`: attributes and their keys.
 
 use std::ffi::c_int;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use mpicore::Communicator;
 use mpicore::group::Group;
+use mpicore::{Attributes, Communicator, Info, Relation};
 use mpjdev::Device;
 use mpjdev::wireup::Native;
 
@@ -13,8 +18,12 @@ use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
 use crate::errhandler::Place;
 use crate::handles::{Held, OBJECTS};
+use crate::info::Hints;
 use crate::object::Kind;
-use crate::state;
+use crate::{group, state};
+
+pub(crate) mod attribute;
+pub(crate) mod create;
 
 /// A communicator.
 pub(crate) struct Comm {
@@ -28,7 +37,22 @@ pub(crate) struct Comm {
     whole: u32,
     /// The error handler.
     pub handler: Place,
+    /// The handle; 0 until it has one.
+    handle: AtomicUsize,
+    /// The attributes, whose callbacks get the handle.
+    pub attributes: Attributes<MPI_Comm>,
+    /// The hints in use.
+    hints: Mutex<Info>,
 }
+
+/// The hints that a communicator keeps and shows: the standard's assertions. Others are ignored.
+const HINTS: [&[u8]; 5] = [
+    b"mpi_assert_no_any_tag",
+    b"mpi_assert_no_any_source",
+    b"mpi_assert_exact_length",
+    b"mpi_assert_allow_overtaking",
+    b"mpi_assert_strict_persistent_collective_ordering",
+];
 
 impl Comm {
     /// Makes a communicator with an error handler.
@@ -36,13 +60,60 @@ impl Comm {
         let size = device.size() as u32;
         let is_whole = *core.peers() == Group::world(size) && !core.is_inter();
         let whole = if is_whole { size } else { 0 };
-        Self { context: core.context(), whole, core, device, handler }
+        let (handle, attributes, hints) = Default::default();
+        Self { context: core.context(), whole, core, device, handler, handle, attributes, hints }
+    }
+
+    /// Makes a predefined communicator.
+    pub fn predefined(self, handle: MPI_Comm) -> Arc<Self> {
+        self.handle.store(handle.0, Ordering::Relaxed);
+        Arc::new(self)
+    }
+
+    /// Puts it into the table, and returns its handle.
+    fn keep(self) -> Outcome<MPI_Comm> {
+        let made = Arc::new(self);
+        let handle = OBJECTS.insert(made.clone())?;
+        made.handle.store(handle, Ordering::Relaxed);
+        Ok(MPI_Comm(handle))
     }
 
     /// Makes a communicator that was derived from this one, whose error handler it inherits, and returns its handle.
     pub fn child(&self, core: Communicator) -> Outcome<MPI_Comm> {
-        let made = Self::new(core, self.device, Place::new(self.handler.get()));
-        Ok(MPI_Comm(OBJECTS.insert(Arc::new(made))?))
+        Self::new(core, self.device, Place::new(self.handler.get())).keep()
+    }
+
+    /// Like [`Comm::child`]; MPI_COMM_NULL if this rank is in no new communicator.
+    pub fn child_or_null(&self, core: Option<Communicator>) -> Outcome<MPI_Comm> {
+        core.map_or(Ok(MPI_COMM_NULL), |core| self.child(core))
+    }
+
+    /// Returns its handle.
+    pub fn handle(&self) -> MPI_Comm {
+        MPI_Comm(self.handle.load(Ordering::Relaxed))
+    }
+
+    /// Takes over those hints that a communicator keeps.
+    fn set_hints(&self, given: &Info) -> Outcome {
+        let mut hints = self.hints.lock().unwrap_or_else(PoisonError::into_inner);
+        for (key, value) in given.iter().filter(|(key, _)| HINTS.contains(key)) {
+            hints.set(key, value)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the other group of an intercommunicator.
+    ///
+    /// # Errors
+    /// MPI_ERR_COMM.
+    fn remote(&self) -> Outcome<&Group> {
+        self.core.remote_group().ok_or_else(|| {
+            Fault::argument(
+                MPI_ERR_COMM,
+                "comm",
+                format!("{} is an intracommunicator", self.title()),
+            )
+        })
     }
 
     /// Returns its name for messages.
@@ -156,23 +227,67 @@ mpi! {
         out::write(size, "size", comm.find()?.core.size() as c_int)
     }
 
-    fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> c_int {
-        let comm = comm.find()?;
-        out::write(newcomm, "newcomm", comm.child(comm.core.dup()?)?)
+    fn MPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_int) -> c_int {
+        let (one, other) = (comm1.find()?, comm2.find()?);
+        out::write(result, "result", match one.core.compare(&other.core) {
+            Relation::Identical => MPI_IDENT,
+            Relation::Congruent => MPI_CONGRUENT,
+            Relation::Similar => MPI_SIMILAR,
+            Relation::Unequal => MPI_UNEQUAL,
+        })
     }
 
-    fn MPI_Comm_free(comm: *mut MPI_Comm) -> c_int {
-        let place = comm.as_mut().ok_or_else(|| out::null("comm"))?;
-        match *place {
-            MPI_COMM_WORLD | MPI_COMM_SELF => {
-                Err(Fault::argument(MPI_ERR_COMM, "comm", "a predefined communicator cannot be freed"))
-            }
-            MPI_Comm(handle) => {
-                OBJECTS.free::<Arc<Comm>>(handle)?;
-                *place = MPI_COMM_NULL;
-                Ok(())
-            }
-        }
+    fn MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) -> c_int {
+        let place = out::place(group, "group")?;
+        *place = group::keep(comm.find()?.core.group().clone())?;
+        Ok(())
+    }
+
+    fn MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) -> c_int {
+        out::write(flag, "flag", comm.find()?.core.is_inter().into())
+    }
+
+    fn MPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int) -> c_int {
+        out::write(size, "size", comm.find()?.remote()?.size() as c_int)
+    }
+
+    fn MPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> c_int {
+        let place = out::place(group, "group")?;
+        *place = group::keep(comm.find()?.remote()?.clone())?;
+        Ok(())
+    }
+
+    fn MPI_Comm_get_parent(parent: *mut MPI_Comm) -> c_int {
+        // No process was spawned.
+        out::write(parent, "parent", MPI_COMM_NULL)
+    }
+
+    fn MPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> c_int {
+        let comm = comm.find()?;
+        let name = out::bytes(comm_name, MPI_ERR_ARG, "comm_name")?;
+        // A name that is too long is cut, as the standard says.
+        let name = &name[..name.len().min(MPI_MAX_OBJECT_NAME as usize - 1)];
+        comm.core.set_name(String::from_utf8_lossy(name));
+        Ok(())
+    }
+
+    fn MPI_Comm_get_name(comm: MPI_Comm, comm_name: *mut c_char, resultlen: *mut c_int) -> c_int {
+        let name = match comm {
+            MPI_COMM_NULL => "MPI_COMM_NULL".to_owned(),
+            _ => comm.find()?.core.name(),
+        };
+        out::text(comm_name, resultlen, &name, MPI_MAX_OBJECT_NAME)
+    }
+
+    fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> c_int {
+        comm.find()?.set_hints(&info.copied()?)
+    }
+
+    fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> c_int {
+        let place = out::place(info_used, "info_used")?;
+        let hints = comm.find()?.hints.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        *place = Hints::of(hints).keep()?;
+        Ok(())
     }
 }
 

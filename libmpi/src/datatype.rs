@@ -1,69 +1,127 @@
 //! Datatypes (MPI-4.1 chapter 5): their handles, and the memory that a buffer of elements means.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_short, c_void};
 use std::ops::Deref;
 use std::ptr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use mpicore::datatype::{Basic, Datatype};
 use mpicore::op::ElementKind;
-use mpicore::{Elements, Input, Output};
+use mpicore::{Attributes, Elements, Input, Output};
 use mpjdev::{RecvRegion, SendRegion, Sink, Source};
 
 use crate::abi::*;
-use crate::call::{Fault, Outcome, mpi, negative_count, out};
+use crate::call::{Fault, Outcome, negative_count, out};
 use crate::handles::{Held, OBJECTS};
 
-/// A datatype that a program has made.
+pub(crate) mod attribute;
+mod construct;
+mod pack;
+mod predefined;
+mod query;
+
+use predefined::{FIRST, NUMBER, basic};
+
+/// A datatype that has a handle.
 pub(crate) struct Derived {
     /// What it means.
     pub core: Datatype,
     /// Whether MPI_Type_commit was called.
     committed: AtomicBool,
+    /// Whether it is one of MPI's own, with a constant as handle or without, which nobody frees.
+    is_predefined: bool,
+    /// The name that the program has set.
+    name: Mutex<Option<String>>,
+    attributes: Attributes<MPI_Datatype>,
 }
 
 impl Derived {
-    /// Keeps a new datatype and returns its handle. It must be committed before communication.
-    pub fn keep(core: Datatype) -> Outcome<MPI_Datatype> {
-        Self::insert(core, false)
+    fn new(core: Datatype) -> Self {
+        Self {
+            core,
+            committed: AtomicBool::new(false),
+            is_predefined: false,
+            name: Mutex::new(None),
+            attributes: Attributes::default(),
+        }
     }
 
-    fn insert(core: Datatype, committed: bool) -> Outcome<MPI_Datatype> {
-        let committed = AtomicBool::new(committed);
-        Ok(MPI_Datatype(OBJECTS.insert(Self { core, committed })?))
+    fn predefined(core: Datatype) -> Self {
+        Self { committed: AtomicBool::new(true), is_predefined: true, ..Self::new(core) }
+    }
+
+    /// Keeps a new datatype and returns its handle. It must be committed before communication.
+    pub fn keep(core: Datatype) -> Outcome<MPI_Datatype> {
+        Ok(MPI_Datatype(OBJECTS.insert(Self::new(core))?))
+    }
+
+    fn name(&self) -> MutexGuard<'_, Option<String>> {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A datatype that a call uses.
-pub(crate) enum Found {
-    /// One that MPI defines.
-    Predefined(&'static Datatype),
-    /// One that a program has made.
-    Derived(Held<'static, Derived>),
+pub(crate) struct Found(Held<'static, Derived>);
+
+impl Found {
+    /// Returns what the C face knows about it.
+    fn made(&self) -> &Derived {
+        &self.0
+    }
 }
 
 impl Deref for Found {
     type Target = Datatype;
 
     fn deref(&self) -> &Datatype {
-        match self {
-            Self::Predefined(core) => core,
-            Self::Derived(derived) => &derived.core,
-        }
+        &self.0.core
     }
 }
 
-/// The handles of predefined datatypes lie between these two numbers; see the standard's table of their bits.
-const FIRST: usize = MPI_DATATYPE_NULL.0;
-const PREDEFINED: usize = 0x100;
+/// A number of the program: `int`, `MPI_Count` or `MPI_Aint`, which all fit into 64 bits.
+trait Number: Copy + TryFrom<i64> + From<c_short> {
+    /// Returns the number in 64 bits.
+    fn wide(self) -> i64;
+
+    /// Returns a number in this type; MPI_UNDEFINED if it does not fit.
+    fn narrowed(wide: i64) -> Self {
+        const UNDEFINED: c_short = MPI_UNDEFINED as c_short;
+        Self::try_from(wide).unwrap_or_else(|_| Self::from(UNDEFINED))
+    }
+}
+
+impl Number for c_int {
+    fn wide(self) -> i64 {
+        self.into()
+    }
+}
+
+impl Number for i64 {
+    fn wide(self) -> i64 {
+        self
+    }
+}
+
+impl Number for isize {
+    fn wide(self) -> i64 {
+        self as i64
+    }
+}
+
+/// Reads a list of numbers.
+unsafe fn wide(list: *const impl Number, count: i64, name: &'static str) -> Outcome<Vec<i64>> {
+    // SAFETY: FC1.
+    let list = unsafe { out::list(list, count, name) }?;
+    Ok(list.iter().map(|number| number.wide()).collect())
+}
 
 /// The size of each predefined datatype whose elements have no padding, by the low bits of the handle; 0 for all others.
 /// So a message of such elements needs no look at a datatype.
-static DENSE: [u8; PREDEFINED] = {
-    let mut sizes = [0; PREDEFINED];
+static DENSE: [u8; NUMBER] = {
+    let mut sizes = [0; NUMBER];
     let mut low = 0;
-    while low < PREDEFINED {
+    while low < NUMBER {
         if let Some(basic) = basic(MPI_Datatype(FIRST + low)) {
             let is_dense = match basic.kind() {
                 Some(kind) => kind.size() == kind.extent(),
@@ -77,53 +135,6 @@ static DENSE: [u8; PREDEFINED] = {
     }
     sizes
 };
-
-/// Returns what a predefined datatype means. `None` for other handles, and for the optional types of Fortran that no
-/// element kind exists for: they are MPI_DATATYPE_NULL's equals.
-const fn basic(datatype: MPI_Datatype) -> Option<Basic> {
-    use ElementKind as Kind;
-    let kind = match datatype {
-        MPI_LONG => return Some(Basic::Long),
-        MPI_UNSIGNED_LONG => return Some(Basic::UnsignedLong),
-        MPI_CHAR | MPI_CHARACTER => return Some(Basic::Char),
-        MPI_WCHAR => return Some(Basic::WideChar),
-        MPI_PACKED => return Some(Basic::Packed),
-        MPI_AINT | MPI_COUNT | MPI_OFFSET | MPI_LONG_LONG | MPI_INT64_T | MPI_INTEGER8 => Kind::I64,
-        MPI_SHORT | MPI_INT16_T | MPI_INTEGER2 => Kind::I16,
-        MPI_INT | MPI_INT32_T | MPI_INTEGER | MPI_INTEGER4 => Kind::I32,
-        MPI_SIGNED_CHAR | MPI_INT8_T | MPI_INTEGER1 => Kind::I8,
-        MPI_INTEGER16 => Kind::I128,
-        MPI_UNSIGNED_CHAR | MPI_UINT8_T => Kind::U8,
-        MPI_UNSIGNED_SHORT | MPI_UINT16_T => Kind::U16,
-        MPI_UNSIGNED | MPI_UINT32_T => Kind::U32,
-        MPI_UNSIGNED_LONG_LONG | MPI_UINT64_T => Kind::U64,
-        MPI_FLOAT | MPI_REAL | MPI_REAL4 => Kind::F32,
-        MPI_DOUBLE | MPI_DOUBLE_PRECISION | MPI_REAL8 => Kind::F64,
-        MPI_LONG_DOUBLE => Kind::LongDouble,
-        MPI_C_FLOAT_COMPLEX | MPI_CXX_FLOAT_COMPLEX | MPI_COMPLEX | MPI_COMPLEX8 => {
-            Kind::ComplexF32
-        }
-        MPI_C_DOUBLE_COMPLEX | MPI_CXX_DOUBLE_COMPLEX | MPI_DOUBLE_COMPLEX | MPI_COMPLEX16 => {
-            Kind::ComplexF64
-        }
-        MPI_C_LONG_DOUBLE_COMPLEX | MPI_CXX_LONG_DOUBLE_COMPLEX => Kind::ComplexLongDouble,
-        MPI_C_BOOL | MPI_CXX_BOOL | MPI_LOGICAL1 => Kind::Bool,
-        MPI_LOGICAL2 => Kind::Logical2,
-        MPI_LOGICAL | MPI_LOGICAL4 => Kind::Logical4,
-        MPI_LOGICAL8 => Kind::Logical8,
-        MPI_BYTE => Kind::Byte,
-        MPI_FLOAT_INT => Kind::FloatInt,
-        MPI_DOUBLE_INT => Kind::DoubleInt,
-        MPI_LONG_INT => Kind::LongInt,
-        MPI_2INT | MPI_2INTEGER => Kind::TwoInt,
-        MPI_SHORT_INT => Kind::ShortInt,
-        MPI_LONG_DOUBLE_INT => Kind::LongDoubleInt,
-        MPI_2REAL => Kind::TwoReal,
-        MPI_2DOUBLE_PRECISION => Kind::TwoDoublePrecision,
-        _ => return None,
-    };
-    Some(Basic::Element(kind))
-}
 
 impl MPI_Datatype {
     /// Returns the kind of element that predefined operations work on.
@@ -143,13 +154,18 @@ impl MPI_Datatype {
     /// # Errors
     /// MPI_ERR_TYPE.
     pub fn find(self) -> Outcome<Found> {
-        static MADE: [OnceLock<Datatype>; PREDEFINED] = [const { OnceLock::new() }; PREDEFINED];
+        static MADE: [OnceLock<Derived>; NUMBER] = [const { OnceLock::new() }; NUMBER];
         let Some(place) = MADE.get(self.0.wrapping_sub(FIRST)) else {
-            let held = OBJECTS.hold(self.0).map_err(|fault| fault.about("datatype"))?;
-            return Ok(Found::Derived(held));
+            return match OBJECTS.hold(self.0) {
+                Ok(held) => Ok(Found(held)),
+                Err(fault) => Err(fault.about("datatype")),
+            };
         };
-        match basic(self) {
-            Some(basic) => Ok(Found::Predefined(place.get_or_init(|| Datatype::predefined(basic)))),
+        if let Some(made) = place.get() {
+            return Ok(Found(Held::forever(made)));
+        }
+        match predefined::make(self) {
+            Some(core) => Ok(Found(Held::forever(place.get_or_init(|| Derived::predefined(core))))),
             None => Err(Fault::argument(MPI_ERR_TYPE, "datatype", "the handle names no datatype")),
         }
     }
@@ -159,13 +175,12 @@ impl MPI_Datatype {
     /// # Errors
     /// MPI_ERR_TYPE, also if it was not committed.
     pub fn committed(self) -> Outcome<Found> {
-        match self.find()? {
-            Found::Derived(derived) if !derived.committed.load(Ordering::Relaxed) => {
-                let text = "the datatype was not committed; call MPI_Type_commit";
-                Err(Fault::argument(MPI_ERR_TYPE, "datatype", text))
-            }
-            found => Ok(found),
+        let found = self.find()?;
+        if found.made().committed.load(Ordering::Relaxed) {
+            return Ok(found);
         }
+        let text = "the datatype was not committed; call MPI_Type_commit";
+        Err(Fault::argument(MPI_ERR_TYPE, "datatype", text))
     }
 
     /// Returns the data of `count` elements if they are of a predefined datatype without padding. This costs next to
@@ -305,14 +320,18 @@ impl MPI_Datatype {
             return Err(bad_count(count));
         }
         let (low, high) = datatype.layout(count)?.bounds();
-        // The datatypes of MPI_BOTTOM have absolute addresses, far above the first page of memory.
-        if buf.is_null() && low != high && low.unsigned_abs() < 4096 {
+        // The datatypes of MPI_BOTTOM have absolute addresses; the first ones, and those that are negative numbers,
+        // belong to no program.
+        if buf.is_null() && low != high && low < LOWEST_ADDRESS {
             return Err(null_buffer());
         }
         let at = ptr::with_exposed_provenance(buf.addr().wrapping_add_signed(low));
         Ok(Extent { at, len: high.abs_diff(low), origin: -low, datatype })
     }
 }
+
+/// Systems map no memory below this address.
+const LOWEST_ADDRESS: isize = 1 << 16;
 
 /// Memory that contains elements: its first byte, its length, and where the elements begin in it.
 struct Extent {
@@ -332,48 +351,5 @@ fn bad_count(count: i64) -> Fault {
     match count {
         ..0 => negative_count("count", count),
         _ => Fault::argument(MPI_ERR_COUNT, "count", format!("{count} elements exceed the memory")),
-    }
-}
-
-mpi! {
-    fn MPI_Type_contiguous(count: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-        let made = Datatype::contiguous(count.into(), &*oldtype.find()?)?;
-        out::write(newtype, "newtype", Derived::keep(made)?)
-    }
-
-    fn MPI_Type_contiguous_c(count: MPI_Count, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-        let made = Datatype::contiguous(count, &*oldtype.find()?)?.with_large_counts();
-        out::write(newtype, "newtype", Derived::keep(made)?)
-    }
-
-    fn MPI_Type_vector(
-        count: c_int, blocklength: c_int, stride: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype
-    ) -> c_int {
-        let old = oldtype.find()?;
-        let made = Datatype::vector(count.into(), blocklength.into(), stride.into(), &old)?;
-        out::write(newtype, "newtype", Derived::keep(made)?)
-    }
-
-    fn MPI_Type_commit(datatype: *mut MPI_Datatype) -> c_int {
-        let place = datatype.as_ref().ok_or_else(|| out::null("datatype"))?;
-        if let Found::Derived(derived) = place.find()? {
-            derived.committed.store(true, Ordering::Relaxed);
-        }
-        Ok(())
-    }
-
-    fn MPI_Type_free(datatype: *mut MPI_Datatype) -> c_int {
-        let place = datatype.as_mut().ok_or_else(|| out::null("datatype"))?;
-        if let Found::Predefined(_) = place.find()? {
-            return Err(Fault::argument(MPI_ERR_TYPE, "datatype", "a predefined datatype cannot be freed"));
-        }
-        OBJECTS.free::<Derived>(place.0)?;
-        *place = MPI_DATATYPE_NULL;
-        Ok(())
-    }
-
-    fn MPI_Type_size(datatype: MPI_Datatype, size: *mut c_int) -> c_int {
-        let bytes = datatype.find()?.size();
-        out::write(size, "size", c_int::try_from(bytes).unwrap_or(MPI_UNDEFINED))
     }
 }

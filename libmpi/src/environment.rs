@@ -1,8 +1,10 @@
 //! The environment (MPI-4.1 chapter 9), addresses, and handles as integers (MPI-5.0 chapter 20).
 
-use mpicore::job;
+use mpicore::{Info, job};
 
 use crate::call::{mpi_anytime, mpi_value, out};
+use crate::comm::create::SHARED;
+use crate::info::Hints;
 
 /// The version that MPI_Get_library_version returns.
 const LIBRARY: &str = concat!("mpj ", env!("CARGO_PKG_VERSION"), ", MPI over active messages");
@@ -26,6 +28,15 @@ mpi_anytime! {
         let system = rustix::system::uname();
         let host = system.nodename().to_string_lossy();
         out::text(name, resultlen, &host, MPI_MAX_PROCESSOR_NAME)
+    }
+
+    // The host's memory is all that is known of its hardware; a process is not bound to a part of it.
+    fn MPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> c_int {
+        let place = out::place(hw_info, "hw_info")?;
+        let mut info = Info::default();
+        info.set(SHARED, b"false")?;
+        *place = Hints::of(info).keep()?;
+        Ok(())
     }
 
     fn MPI_Get_address(location: *const c_void, address: *mut MPI_Aint) -> c_int {

@@ -68,9 +68,16 @@ macro_rules! kinds {
 
 kinds! {
     Comm(std::sync::Arc<crate::comm::Comm>) held MPI_ERR_COMM "communicator",
+    CommKey(crate::comm::attribute::CommKey) held MPI_ERR_KEYVAL "key for attributes of communicators",
     Datatype(crate::datatype::Derived) held MPI_ERR_TYPE "datatype",
+    TypeKey(crate::datatype::attribute::TypeKey) held MPI_ERR_KEYVAL "key of datatypes",
+    Op(crate::collective::Operation) held MPI_ERR_OP "operation",
     Request(crate::request::Request) taken MPI_ERR_REQUEST "request",
     Message(crate::p2p::matched::Message) taken MPI_ERR_REQUEST "message",
+    Errhandler(std::sync::Arc<crate::errhandler::User>) held MPI_ERR_ERRHANDLER "error handler",
+    Group(mpicore::group::Group) held MPI_ERR_GROUP "group",
+    Info(crate::info::Hints) held MPI_ERR_INFO "info object",
+    Session(std::sync::Arc<crate::session::Session>) held MPI_ERR_SESSION "session",
     #[cfg(test)]
     Read(crate::handles::tests::Read) held MPI_ERR_INFO "readable object",
     #[cfg(test)]

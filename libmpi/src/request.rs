@@ -90,7 +90,6 @@ impl Request {
     }
 
     /// Sets what runs when the operation ends.
-    #[allow(dead_code, reason = "for collectives")]
     pub fn at_end(mut self, at_end: AtEnd) -> Self {
         self.more.get_or_insert_default().at_end = Some(at_end);
         self
@@ -184,7 +183,8 @@ impl Request {
     }
 
     /// Cancels the operation, if that is possible; its status will say so. A receive that has no message is cancelled at
-    /// once. A send is withdrawn: it is cancelled if its receiver, when it learns of this, has no receive for it.
+    /// once. A send is withdrawn: it is cancelled if its receiver, when it learns of this, has no receive for it. A send
+    /// to the own rank learns of it here, so that a program need not wait to see whether it was cancelled.
     fn cancel(&self) -> Outcome {
         let Some(open) = &self.open else {
             return Err(wrong("the request is inactive").on(&self.comm));
@@ -192,7 +192,10 @@ impl Request {
         let device = self.comm.device;
         let cancelled = match self.role {
             Role::Receive => device.cancel(open).map(drop),
-            Role::Send => device.withdraw(open, mpjdev::Error::Client(Arc::new(Cancelled))),
+            Role::Send => {
+                let because = mpjdev::Error::Client(Arc::new(Cancelled));
+                device.withdraw(open, because).and_then(|()| device.progress())
+            }
             Role::Other => Ok(()),
         };
         cancelled.map_err(|error| Fault::from(error).on(&self.comm))

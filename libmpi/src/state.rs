@@ -1,9 +1,13 @@
-//! The process's part in the job: MPI_Init, MPI_Finalize and what asks about them (MPI-4.1 sections 11.2 and 11.6).
+//! The process's part in the job: MPI_Init, MPI_Finalize and what asks about them (MPI-5.0 sections 11.2 and 11.4).
+//!
+//! A process joins its job once, by MPI_Init or with its first session, and leaves it when MPI is finalized and no
+//! session is open. One that has used sessions only may open more of them, so it leaves when it exits.
 
 use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use mpicore::job::{self, Job};
@@ -13,7 +17,7 @@ use mpjdev::wireup::{Control, Native};
 
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, mpi_anytime, out};
-use crate::comm::Comm;
+use crate::comm::{Comm, attribute};
 use crate::errhandler::{Handler, Place};
 
 /// What exists from MPI_Init on. It is never freed, so threads that call a function while another one calls
@@ -27,7 +31,8 @@ pub(crate) struct Running {
     pub device: &'static Device<Native>,
     rank: Arc<Rank>,
     main: ThreadId,
-    level: c_int,
+    /// The level of thread support that was given.
+    level: AtomicI32,
 }
 
 /// The state of a rank that its communicators share.
@@ -51,10 +56,24 @@ const RUNNING: u8 = 2;
 const FINALIZED: u8 = 3;
 
 static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
-/// Null outside of the phase RUNNING.
+/// Null unless the process is in its job.
 static STATE: AtomicPtr<Running> = AtomicPtr::new(ptr::null_mut());
 
-/// Returns the state between MPI_Init and MPI_Finalize.
+/// Who uses the job.
+static USERS: Mutex<Users> = Mutex::new(Users { count: 0, has_left: false });
+
+struct Users {
+    /// Open sessions, and one more from MPI_Init to MPI_Finalize.
+    count: usize,
+    /// Whether the process was in the job and is in it no more.
+    has_left: bool,
+}
+
+fn users() -> MutexGuard<'static, Users> {
+    USERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the state while the process is in its job.
 #[inline(always)]
 pub(crate) fn running() -> Option<&'static Running> {
     let state = STATE.load(Ordering::Acquire); // SYNC: state
@@ -88,9 +107,9 @@ fn start(required: c_int) -> Outcome<c_int> {
         }
         Err(_) => return Err(Fault::other("MPI is initialized already")),
     }
-    match Running::new(level) {
-        Ok(state) => {
-            STATE.store(Box::into_raw(Box::new(state)), Ordering::Release); // SYNC: state
+    match enter(level) {
+        Ok(running) => {
+            running.level.store(level, Ordering::Relaxed);
             PHASE.store(RUNNING, Ordering::Relaxed);
             Ok(level)
         }
@@ -100,6 +119,61 @@ fn start(required: c_int) -> Outcome<c_int> {
         }
     }
 }
+
+/// Joins the job, unless the process has, for one more user.
+///
+/// # Errors
+/// The job cannot be joined, or the process has left it.
+pub(crate) fn enter(level: c_int) -> Outcome<&'static Running> {
+    let mut users = users();
+    if users.has_left {
+        return Err(Fault::other("the process has left its job; it can join it once"));
+    }
+    if running().is_none() {
+        let state = Box::into_raw(Box::new(Running::new(level)?));
+        STATE.store(state, Ordering::Release); // SYNC: state
+    }
+    users.count += 1;
+    needed()
+}
+
+/// Ends the part of one user. The last one leaves the job, if MPI is finalized.
+///
+/// # Errors
+/// What made the device unusable.
+pub(crate) fn leave() -> Outcome {
+    let mut users = users();
+    users.count = users.count.saturating_sub(1);
+    if users.count == 0 && PHASE.load(Ordering::Relaxed) == FINALIZED {
+        leave_job(users)
+    } else {
+        Ok(())
+    }
+}
+
+fn leave_job(mut users: MutexGuard<'_, Users>) -> Outcome {
+    let Some(running) = running() else { return Ok(()) };
+    users.has_left = true;
+    drop(users);
+    // A failure still goes to the error handlers.
+    running.finish()?;
+    STATE.store(ptr::null_mut(), Ordering::Release); // SYNC: state
+    Ok(())
+}
+
+/// Runs when the process exits: one that has used sessions only, and has finalized them, leaves its job here.
+extern "C" fn at_exit() {
+    let users = users();
+    if users.count == 0 && PHASE.load(Ordering::Relaxed) == BEFORE {
+        // Nobody is left to whom an error or a panic could be told.
+        let _ = catch_unwind(AssertUnwindSafe(|| leave_job(users)));
+    }
+}
+
+// SAFETY: the section holds pointers to functions of this type, which the loader calls when the process exits.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_EXIT: extern "C" fn() = at_exit;
 
 impl Running {
     fn new(level: c_int) -> Outcome<Self> {
@@ -111,21 +185,34 @@ impl Running {
         let kept: &'static Arc<Rank> = Box::leak(Box::new(rank.clone()));
         let device = kept.process.device();
         let host: Host = rank.clone();
-        let comm = |core| Arc::new(Comm::new(core, device, Place::new(Handler::Initial)));
-        let world = comm(Communicator::world(host.clone())?);
-        let own = comm(Communicator::own(host)?);
+        let comm =
+            |core, handle| Comm::new(core, device, Place::new(Handler::Initial)).predefined(handle);
+        let world = comm(Communicator::world(host.clone())?, MPI_COMM_WORLD);
+        let own = comm(Communicator::own(host)?, MPI_COMM_SELF);
         world.core.set_name("MPI_COMM_WORLD");
         own.core.set_name("MPI_COMM_SELF");
-        Ok(Self { world, own, device, rank, main: thread::current().id(), level })
+        let (main, level) = (thread::current().id(), AtomicI32::new(level));
+        Ok(Self { world, own, device, rank, main, level })
+    }
+
+    /// Returns the level of thread support.
+    pub fn level(&self) -> c_int {
+        self.level.load(Ordering::Relaxed)
+    }
+
+    /// Deletes the attributes of MPI_COMM_SELF, then those of MPI_COMM_WORLD.
+    fn delete_attributes(&self) -> Outcome {
+        let of_own = self.own.attributes.delete_all(&MPI_COMM_SELF);
+        let of_world = self.world.attributes.delete_all(&MPI_COMM_WORLD);
+        of_own.map_err(|error| attribute::failed(error).on(&self.own))?;
+        of_world.map_err(|error| attribute::failed(error).on(&self.world))
     }
 
     /// Leaves the job.
     fn finish(&self) -> Outcome {
-        // All attributes are deleted, and the first error is returned.
-        let deleted = self.own.core.delete_attributes().and(self.world.core.delete_attributes());
         let devices: Vec<_> = std::iter::once(self.device).chain(&self.rank.further).collect();
         job::leave(&devices, self.rank.control.as_ref(), |device| device.finish().map(|()| true))?;
-        Ok(deleted?)
+        Ok(())
     }
 }
 
@@ -157,17 +244,17 @@ mpi_anytime! {
 
 mpi! {
     fn MPI_Finalize() -> c_int {
-        let state = needed()?;
-        let finished = state.finish();
+        if PHASE.load(Ordering::Relaxed) != RUNNING {
+            return Err(Fault::other(format!("it was called {}", when_not_running())));
+        }
+        // All attributes are deleted, and the first error is returned.
+        let deleted = needed()?.delete_attributes();
         PHASE.store(FINALIZED, Ordering::Relaxed);
-        // A failure still goes to the error handlers.
-        finished?;
-        STATE.store(ptr::null_mut(), Ordering::Release); // SYNC: state
-        Ok(())
+        leave().and(deleted)
     }
 
     fn MPI_Query_thread(provided: *mut c_int) -> c_int {
-        out::write(provided, "provided", needed()?.level)
+        out::write(provided, "provided", needed()?.level())
     }
 
     fn MPI_Is_thread_main(flag: *mut c_int) -> c_int {

@@ -61,6 +61,17 @@ impl MPI_Status {
         self.MPI_internal[2] = cancelled as c_int;
     }
 
+    /// Writes the status of a request that is null or inactive. Its error code is MPI_SUCCESS (MPI-4.1 section 3.7.3).
+    ///
+    /// # Safety
+    /// As [`MPI_Status::store`].
+    pub unsafe fn store_empty(place: *mut Self) {
+        if !place.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { place.write(Self::EMPTY) };
+        }
+    }
+
     /// Writes the status, except the error code, to a place that the program gave, unless that is
     /// MPI_STATUS_IGNORE.
     ///

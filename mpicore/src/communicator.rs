@@ -8,7 +8,7 @@
 //! When the last clone on a rank is dropped, the communicator is gone there, and its id is free again when nothing is
 //! pending in its contexts. This is a local matter: members may drop their clones at different times.
 //!
-//! - `create.rs`: calls that make communicators.
+//! - `create.rs`, `create_inter.rs`, `creating.rs`: calls that make communicators.
 //! - `calls.rs`, `inter_calls.rs`: collective calls, as plans that callers run.
 //! - `attribute.rs`, `handler.rs`: attributes and error handlers that users attach to communicators.
 //! - `workspace.rs`: memory that collective calls use, and leave for the next ones.
@@ -35,6 +35,7 @@ mod attribute;
 mod calls;
 mod cartesian;
 mod create;
+mod create_inter;
 mod creating;
 mod graph;
 mod handler;
@@ -44,8 +45,9 @@ mod tests;
 mod workspace;
 
 pub use calls::Sent;
-pub use create::{OtherGroup, SplitKey};
-pub use creating::Creating;
+pub use create::SplitKey;
+pub use create_inter::OtherGroup;
+pub use creating::{Created, Creating};
 pub use handler::{ErrorHandler, UserHandler};
 
 use handler::Handler;

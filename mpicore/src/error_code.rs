@@ -18,6 +18,7 @@ use crate::ErrorClass;
 /// codes.set_text(code, "the reactor is too hot")?;
 /// assert_eq!((codes.class(code)?, codes.text(code)?), (class, Some("the reactor is too hot")));
 /// assert_eq!((codes.class(7)?, codes.last_used()), (7, code));
+/// codes.set_text(code, "")?;
 /// codes.remove_code(code)?;
 /// assert!(codes.class(code).is_err());
 /// # Ok::<(), mpicore::CodeError>(())
@@ -64,6 +65,12 @@ pub enum CodeError {
         /// The class.
         class: i32,
         /// The lowest of its codes.
+        code: i32,
+    },
+    /// A code or class cannot be removed before its text.
+    #[error("{code} still has a text; remove the text first")]
+    HasText {
+        /// The code or class.
         code: i32,
     },
     /// There are no more numbers.
@@ -141,8 +148,8 @@ impl ErrorCodes {
     /// Removes an added class: MPI_Remove_error_class.
     ///
     /// # Errors
-    /// [`CodeError::InUse`] if it still has codes; [`CodeError::UnknownClass`], also for a code that is no class;
-    /// [`CodeError::Predefined`].
+    /// [`CodeError::InUse`] if it still has codes; [`CodeError::HasText`]; [`CodeError::UnknownClass`], also for a code
+    /// that is no class; [`CodeError::Predefined`].
     pub fn remove_class(&mut self, class: i32) -> Result<(), CodeError> {
         self.check_added(class)?;
         if self.added.get(&class).is_none_or(|added| added.class != class) {
@@ -152,20 +159,26 @@ impl ErrorCodes {
         if let Some((&code, _)) = self.added.iter().find(is_code) {
             return Err(CodeError::InUse { class, code });
         }
-        self.added.remove(&class);
-        Ok(())
+        self.remove(class)
     }
 
     /// Removes an added code: MPI_Remove_error_code.
     ///
     /// # Errors
-    /// [`CodeError::Unknown`], also for a class; [`CodeError::Predefined`].
+    /// [`CodeError::HasText`]; [`CodeError::Unknown`], also for a class; [`CodeError::Predefined`].
     pub fn remove_code(&mut self, code: i32) -> Result<(), CodeError> {
         self.check_added(code)?;
         match self.added.get(&code) {
-            Some(added) if added.class != code => drop(self.added.remove(&code)),
-            _ => return Err(CodeError::Unknown { code }),
+            Some(added) if added.class != code => self.remove(code),
+            _ => Err(CodeError::Unknown { code }),
         }
+    }
+
+    fn remove(&mut self, code: i32) -> Result<(), CodeError> {
+        if self.added.get(&code).is_some_and(|added| !added.text.is_empty()) {
+            return Err(CodeError::HasText { code });
+        }
+        self.added.remove(&code);
         Ok(())
     }
 
@@ -217,7 +230,13 @@ mod tests {
         assert_eq!(codes.add_code(code), Err(CodeError::UnknownClass { class: code }));
         assert_eq!(codes.remove_class(class), Err(CodeError::InUse { class, code }));
         assert_eq!(codes.remove_code(class), Err(CodeError::Unknown { code: class }));
+        codes.set_text(code, "a text").unwrap();
+        assert_eq!(codes.remove_code(code), Err(CodeError::HasText { code }));
+        codes.set_text(code, "").unwrap();
         codes.remove_code(code).unwrap();
+        codes.set_text(class, "a text").unwrap();
+        assert_eq!(codes.remove_class(class), Err(CodeError::HasText { code: class }));
+        codes.set_text(class, "").unwrap();
         codes.remove_class(class).unwrap();
         assert_eq!(codes.remove_class(class), Err(CodeError::UnknownClass { class }));
         assert_eq!(codes.remove_code(code), Err(CodeError::Unknown { code }));

@@ -30,7 +30,8 @@ mod transfer;
 pub use attribute::{Attributes, Cause, Key, Value};
 pub use buffered::{AttachedBuffer, SendBuffer};
 pub use communicator::{
-    Communicator, Creating, ErrorHandler, OtherGroup, Relation, Sent, SplitKey, UserHandler,
+    Communicator, Created, Creating, ErrorHandler, OtherGroup, Relation, Sent, SplitKey,
+    UserHandler,
 };
 pub use error::Error;
 pub use error_class::ErrorClass;

@@ -25,7 +25,7 @@ mod reduction;
 
 pub use reduction::{Operand, Reduction};
 
-use area::{Area, Form, Spot, whole_bounds, zeros};
+use area::{Area, Form, Spot, aligned, whole_bounds, zeros};
 
 /// How the elements of a buffer lie in its memory.
 #[derive(Debug, Clone)]
@@ -411,12 +411,13 @@ impl Memory {
         let Some(count) = result.len().checked_div(element.size()) else { return Ok(()) };
         let elements = i64::try_from(count).unwrap_or(i64::MAX);
         let (low, high) = whole_bounds(element, count as u64)?;
-        let (len, origin) = (high.abs_diff(low), -low);
+        let start = aligned(low);
+        let (len, origin, first) = (high.abs_diff(start), -start, low.abs_diff(start));
         let (mut left, mut right) = (zeros(len, len)?, zeros(len, len)?);
         let from = packed(&self.source(from)?)?;
         element.unpack(&from, &mut 0, &mut left, origin, elements)?;
         element.unpack(&result, &mut 0, &mut right, origin, elements)?;
-        with.apply(&left, &mut right, count)?;
+        with.apply(&left[first..], &mut right[first..], count)?;
         element.pack(&right, origin, elements, &mut result, &mut 0)?;
         Source::from(result).copy_to(&mut self.sink(into)?);
         Ok(())

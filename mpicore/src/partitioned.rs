@@ -318,14 +318,19 @@ impl PartitionedReceive {
         let Some(Ok(offer)) = state.offer.as_ref().filter(|_| state.is_posted) else {
             return Ok(false);
         };
+        // Without bytes, a partition has its share of the sender's partitions.
+        let (ours, theirs) = match len {
+            0 => (offer.partitions, *partitions),
+            len => (*len, offer.len),
+        };
         // The partitions of the sender that have bytes of this one.
-        let (first, end) = (partition * len, (partition + 1) * len);
+        let (first, end) = (partition * ours, (partition + 1) * ours);
         let mut theirs = state
             .round
             .done
             .iter()
             .enumerate()
-            .filter(|(index, _)| index * offer.len < end && (index + 1) * offer.len > first);
+            .filter(|(index, _)| index * theirs < end && (index + 1) * theirs > first);
         Ok(theirs.all(|(_, has_arrived)| *has_arrived))
     }
 }

@@ -197,9 +197,12 @@ unsafe fn any(
     *index = place;
     let is_answer = is_idle || place != MPI_UNDEFINED;
     let outcome = outcome?;
-    if is_answer {
+    match is_answer {
         // SAFETY: FC1.
-        unsafe { outcome.store(status) };
+        true if is_idle => unsafe { MPI_Status::store_empty(status) },
+        // SAFETY: FC1.
+        true => unsafe { outcome.store(status) },
+        false => {}
     }
     Ok(is_answer)
 }
@@ -240,7 +243,11 @@ mpi! {
         let place = out::place(request, "request")?;
         let mut entry = Entry::of(*place)?;
         let outcome = match &mut entry {
-            Entry::Idle | Entry::Complete => Ok(NOTHING),
+            Entry::Idle => {
+                MPI_Status::store_empty(status);
+                return Ok(());
+            }
+            Entry::Complete => Ok(NOTHING),
             Entry::Active(taken) => {
                 let open = taken.open.take().expect("an active request is open");
                 taken.comm.device.iwait(open)
@@ -253,8 +260,13 @@ mpi! {
     fn MPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
         let (place, flag) = (out::place(request, "request")?, out::place(flag, "flag")?);
         let mut entry = Entry::of(*place)?;
+        *flag = 1;
         let outcome = match &mut entry {
-            Entry::Idle | Entry::Complete => Ok(NOTHING),
+            Entry::Idle => {
+                MPI_Status::store_empty(status);
+                return Ok(());
+            }
+            Entry::Complete => Ok(NOTHING),
             Entry::Active(taken) => {
                 let device = taken.comm.device;
                 match device.itest(&mut taken.open).transpose() {
@@ -266,7 +278,6 @@ mpi! {
                 }
             }
         };
-        *flag = 1;
         entry.end(place, outcome)?.store(status);
         Ok(())
     }

@@ -38,6 +38,11 @@ fn is_complete(handle: MPI_Request) -> Outcome<bool> {
 mpi! {
     fn MPI_Request_get_status(request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
         let flag = out::place(flag, "flag")?;
+        if !is_active(request)? {
+            *flag = 1;
+            MPI_Status::store_empty(status);
+            return Ok(());
+        }
         let found = outcome(request)?;
         *flag = found.is_some().into();
         if let Some(found) = found {
@@ -82,7 +87,7 @@ mpi! {
         }
         *flag = is_idle.into();
         if is_idle {
-            MPI_Status::EMPTY.store(status);
+            MPI_Status::store_empty(status);
         }
         Ok(())
     }

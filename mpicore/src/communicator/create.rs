@@ -10,8 +10,8 @@ use mpjdev::{CALL_NUMBERS, Call};
 
 use super::attribute::Copied;
 use super::{Communicator, Origin};
-use crate::collective::inter::{self, InterMember};
-use crate::collective::{self, Blocks, Exchange, Member, Operands};
+use crate::collective::inter;
+use crate::collective::{self, Exchange, Member, Operands};
 use crate::context_ids::{Agreement, Round};
 use crate::error::Error;
 use crate::group::Group;
@@ -27,17 +27,6 @@ pub struct SplitKey {
     pub color: Option<u32>,
     /// The rank's order in its communicator; ranks with equal keys keep their order.
     pub key: i32,
-}
-
-/// Tells [`Communicator::create_inter`] where the leader of the other group is.
-#[derive(Debug, Clone, Copy)]
-pub struct OtherGroup<'a> {
-    /// A communicator that contains both leaders.
-    pub peers: &'a Communicator,
-    /// The rank of the other leader in `peers`.
-    pub leader: u32,
-    /// The tag of the messages that the leaders exchange in `peers`.
-    pub tag: i32,
 }
 
 impl Communicator {
@@ -68,12 +57,13 @@ impl Communicator {
         failure.map_or(Ok(twin), Err)
     }
 
-    /// Divides an intracommunicator: MPI_Comm_split. Collective.
+    /// Divides a communicator: MPI_Comm_split. Collective. On an intercommunicator, the ranks of both groups that have
+    /// the same color get an intercommunicator, and ranks whose color nobody in the other group has get `None`.
     ///
     /// # Errors
-    /// As [`Communicator::dup`]; [`Error::Kind`] on an intercommunicator.
+    /// As [`Communicator::dup`].
     pub fn split(&self, to: SplitKey) -> Result<Option<Self>, Error> {
-        self.divide(to, None)
+        if self.is_inter() { self.divide_inter(to) } else { self.divide(to, None) }
     }
 
     /// Divides an intracommunicator; the part of this rank has this topology.
@@ -84,17 +74,11 @@ impl Communicator {
     ) -> Result<Option<Self>, Error> {
         let color = to.color.map_or(u64::MAX, u64::from);
         let all = self.gather_words(Call::Split, vec![color, u64::from(to.key as u32)])?;
-        let ranks = (0..).zip(all.chunks_exact(2));
-        let alike = ranks.filter(|(_, words)| words[0] == color);
-        let mut members: Vec<_> =
-            alike.map(|(rank, words)| (words[1] as u32 as i32, rank)).collect();
-        members.sort_unstable();
-        let ranks: Vec<u32> = members.into_iter().map(|(_, rank)| rank).collect();
-        let group = to.color.map(|_| self.group().incl(&ranks)).transpose()?;
+        let group = to.color.map(|_| alike(self.group(), &all, color)).transpose()?;
         self.part(Call::Split, group, topology)
     }
 
-    /// Divides an intracommunicator into the ranks of each host: MPI_Comm_split_type with MPI_COMM_TYPE_SHARED. At
+    /// Divides a communicator into the ranks of each host: MPI_Comm_split_type with MPI_COMM_TYPE_SHARED. At
     /// present all ranks of a job are on one host. Collective.
     ///
     /// # Errors
@@ -104,13 +88,18 @@ impl Communicator {
     }
 
     /// Makes a communicator of the members of `group`: MPI_Comm_create. Collective over this communicator; the groups
-    /// that different ranks give must be equal or disjoint. Ranks outside their group get `None`.
+    /// that different ranks give must be equal or disjoint. Ranks outside their group get `None`. On an
+    /// intercommunicator, all ranks of a group give the same part of that group, and the members of both parts get an
+    /// intercommunicator, unless one of the parts is empty.
     ///
     /// # Errors
     /// As [`Communicator::split`]; [`Error::NotMember`] if the group has a rank that is not in this communicator;
     /// [`Error::GroupsDiffer`] on all ranks that give a group, if not all members of that group give the same.
     pub fn create(&self, group: &Group) -> Result<Option<Self>, Error> {
         self.check_members(group)?;
+        if self.is_inter() {
+            return self.create_inter_part(group);
+        }
         let is_member = group.rank_of(self.job_rank()).is_some();
         // FNV-1a, as in `create_from_group`.
         let own = group.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, rank| {
@@ -135,6 +124,16 @@ impl Communicator {
         group: Option<Group>,
         topology: Option<Topology>,
     ) -> Result<Option<Self>, Error> {
+        self.part_of(call, group, |origin| Origin { topology, ..origin })
+    }
+
+    /// Lets all ranks agree on an id. Ranks with a `group` get its communicator, to which `more` adds properties.
+    pub(super) fn part_of(
+        &self,
+        call: Call,
+        group: Option<Group>,
+        more: impl FnOnce(Origin) -> Origin,
+    ) -> Result<Option<Self>, Error> {
         let id = self.agree(self.salt(), |words| self.highest(call, words))?;
         let Some(group) = group else {
             self.process().leave(id);
@@ -142,7 +141,7 @@ impl Communicator {
         };
         let rank = group.rank_of(self.job_rank());
         let rank = rank.ok_or(Error::NotMember { rank: self.job_rank() })?;
-        self.child(id, Origin { topology, ..Origin::of(group, rank) }).map(Some)
+        self.child(id, more(Origin::of(group, rank))).map(Some)
     }
 
     /// Makes a communicator of the members of `group`; only they call it: MPI_Comm_create_group. Threads that call it
@@ -188,79 +187,8 @@ impl Communicator {
         self.child(id, Origin::of(group.clone(), rank))
     }
 
-    /// Makes an intercommunicator of this communicator's group and another one: MPI_Intercomm_create. Collective over
-    /// this one; only the rank `leader` uses `other`.
-    ///
-    /// # Errors
-    /// [`Error::Overlap`] on all ranks of both groups if they are not disjoint; [`Error::Leader`] if the leader has
-    /// failed or has passed no other group; as [`Communicator::dup`].
-    pub fn create_inter(&self, leader: u32, other: Option<OtherGroup<'_>>) -> Result<Self, Error> {
-        let other = other.filter(|_| self.rank() == leader);
-        let ranks: Vec<u64> = self.group().iter().map(u64::from).collect();
-        let there = self.exchange(leader, other, ranks)?;
-        let remote = Group::of_ranks(there.into_iter().map(|rank| rank as u32))?;
-        if let Some(rank) = self.group().intersection(&remote).iter().next() {
-            return Err(Error::Overlap { rank });
-        }
-        let salt = self.group().iter().chain(remote.iter()).fold(0, |salt: u32, rank| salt ^ rank);
-        let id = self.agree(salt, |words| {
-            let here = self.highest(Call::IntercommCreate, words)?;
-            let there = self.exchange(leader, other, here.clone())?;
-            Ok(highest_of_both(here, &there))
-        })?;
-        let origin = Origin::of(self.group().clone(), self.rank());
-        self.child(id, Origin { remote: Some(remote), ..origin })
-    }
-
-    /// Makes one communicator of both groups of an intercommunicator: MPI_Intercomm_merge. The group with `high`
-    /// comes after the other one; if both give the same, the one with the lower first job rank comes first.
-    /// Collective.
-    ///
-    /// # Errors
-    /// [`Error::Kind`] on an intracommunicator; as [`Communicator::dup`].
-    pub fn merge(&self, high: bool) -> Result<Self, Error> {
-        let call = Call::IntercommMerge;
-        let Some(remote) = self.remote_group() else {
-            return Err(Error::Kind { call: "a merge", kind: "intracommunicator" });
-        };
-        let there =
-            self.highest_there(call, vec![high.into()], self.next_number())?.run_and_keep()?;
-        let first = |group: &Group| group.iter().next();
-        let is_behind = match (high, there == [1]) {
-            (high, there) if high != there => high,
-            _ => first(self.group()) > first(remote),
-        };
-        let (low, high) = if is_behind { (remote, self.group()) } else { (self.group(), remote) };
-        let group = low.union(high);
-        let id = self.agree(self.salt(), |words| self.highest(call, words))?;
-        let rank = group.rank_of(self.job_rank());
-        let rank = rank.ok_or(Error::NotMember { rank: self.job_rank() })?;
-        self.child(id, Origin::of(group, rank))
-    }
-
-    /// Returns the words of the other group, on all ranks of this one: the leaders exchange them.
-    fn exchange(
-        &self,
-        leader: u32,
-        other: Option<OtherGroup<'_>>,
-        words: Vec<u64>,
-    ) -> Result<Vec<u64>, Error> {
-        let call = Call::IntercommCreate;
-        let told = match other {
-            Some(other) => other.tell(words),
-            None => Err(Error::Leader { leader }),
-        };
-        let len = told.as_ref().map_or(u64::MAX, |words| words.len() as u64);
-        let len = self.bcast_words(call, vec![len], leader)?[0];
-        if len == u64::MAX {
-            return Err(told.err().unwrap_or(Error::Leader { leader }));
-        }
-        let words = told.unwrap_or_else(|_| vec![0; len as usize]);
-        self.bcast_words(call, words, leader)
-    }
-
     /// Agrees on an id. `tell` returns on each member the highest value of each word among all members.
-    fn agree(
+    pub(super) fn agree(
         &self,
         salt: u32,
         mut tell: impl FnMut(Vec<u64>) -> Result<Vec<u64>, Error>,
@@ -305,7 +233,7 @@ impl Communicator {
     }
 
     /// Returns the highest value of each word among all ranks, of both groups.
-    fn highest(&self, call: Call, words: Vec<u64>) -> Result<Vec<u64>, Error> {
+    pub(super) fn highest(&self, call: Call, words: Vec<u64>) -> Result<Vec<u64>, Error> {
         let here = self.highest_here(call, words, self.next_number())?.run_and_keep()?;
         if !self.is_inter() {
             return Ok(here);
@@ -367,7 +295,12 @@ impl Communicator {
     }
 
     /// Returns the words of `root` on all ranks of an intracommunicator.
-    fn bcast_words(&self, call: Call, words: Vec<u64>, root: u32) -> Result<Vec<u64>, Error> {
+    pub(super) fn bcast_words(
+        &self,
+        call: Call,
+        words: Vec<u64>,
+        root: u32,
+    ) -> Result<Vec<u64>, Error> {
         let schedule = collective::bcast(self.intra("this call")?, root, words.len() as u64)?;
         self.plan_once(call, schedule, (Input::none(), Output::keeping(words)), None)?
             .run_and_keep()
@@ -382,27 +315,15 @@ impl Communicator {
     }
 }
 
-impl OtherGroup<'_> {
-    /// Sends these words to the other leader, and returns its words.
-    fn tell(&self, words: Vec<u64>) -> Result<Vec<u64>, Error> {
-        let len = self.swap(vec![words.len() as u64], 1)?[0];
-        let len = usize::try_from(len).ok().filter(|len| *len <= self.peers.device().size());
-        let Some(len) = len else { return Err(Error::Leader { leader: self.leader }) };
-        self.swap(words, len)
-    }
-
-    /// Exchanges words with the other leader, whose number of words is known.
-    fn swap(&self, words: Vec<u64>, expected: usize) -> Result<Vec<u64>, Error> {
-        let job_rank = self.peers.peers().job_rank(self.leader)?;
-        let (peers, context) = (Some(Box::new(Group::of_ranks([job_rank])?)), self.peers.context());
-        let route = Route { peers, context, tag: Tag::Own(self.tag) };
-        let blocks = [words.len() as u64, expected as u64].map(|count| Blocks::Equal { count });
-        let schedule = inter::alltoall(InterMember::new(0, 1, 1)?, blocks[0], blocks[1])?;
-        let buffers = (Input::keeping(words), Output::keeping(vec![0; expected]));
-        let mut work = self.peers.0.workspace.with(schedule);
-        work.fill(buffers, None)?;
-        Plan::new(self.peers, Call::IntercommCreate, route, work).run_and_keep()
-    }
+/// Returns the ranks of a group that have given this color, in the order of their keys. The words are the color and the
+/// key of each rank.
+pub(super) fn alike(group: &Group, words: &[u64], color: u64) -> Result<Group, Error> {
+    let ranks = (0..).zip(words.chunks_exact(2));
+    let alike = ranks.filter(|(_, words)| words[0] == color);
+    let mut members: Vec<_> = alike.map(|(rank, words)| (words[1] as u32 as i32, rank)).collect();
+    members.sort_unstable();
+    let ranks: Vec<u32> = members.into_iter().map(|(_, rank)| rank).collect();
+    Ok(group.incl(&ranks)?)
 }
 
 /// Returns the higher one of each pair of words.

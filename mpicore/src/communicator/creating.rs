@@ -20,6 +20,21 @@ pub struct Creating {
     made: Arc<Made>,
 }
 
+/// The communicator that [`Creating::into_request`] has separated from its request.
+#[must_use = "the communicator comes from `take`"]
+pub struct Created(Arc<Made>);
+
+impl Created {
+    /// Returns the communicator after its request has ended, once.
+    ///
+    /// # Errors
+    /// As [`Communicator::dup`]; [`mpjdev::Error::Request`] if it is not made yet, or was taken.
+    pub fn take(&self) -> Result<Communicator, Error> {
+        let made = self.0.lock().take();
+        made.unwrap_or_else(|| Err(mpjdev::Error::Request.into()))
+    }
+}
+
 /// Where the communicator is stored when it is made.
 struct Made(Mutex<Option<Result<Communicator, Error>>>);
 
@@ -30,6 +45,13 @@ impl Made {
 }
 
 impl Creating {
+    /// Returns the device's request, which ends when the communicator is made, and the communicator to be taken then.
+    /// So it can be waited for in a list with others.
+    pub fn into_request(mut self) -> (Request, Created) {
+        let request = self.request.take().expect("only waits and tests take it, with `self`");
+        (request, Created(self.made.clone()))
+    }
+
     /// Waits until the communicator is made and returns it.
     ///
     /// # Errors
@@ -53,8 +75,7 @@ impl Creating {
     }
 
     fn outcome(self) -> Result<Communicator, Error> {
-        let made = self.made.lock().take();
-        made.unwrap_or_else(|| Err(mpjdev::Error::Request.into()))
+        Created(self.made.clone()).take()
     }
 }
 

@@ -14,6 +14,7 @@ use crate::memory::Operand;
 use crate::op::{ElementKind, Predefined, UserOp};
 
 mod attached;
+mod between;
 mod buffered;
 mod creation;
 mod exchange;

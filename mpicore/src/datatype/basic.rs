@@ -7,7 +7,7 @@ use crate::op::{Class, ElementKind};
 /// The type of one entry of a type map (MPI-4.1 section 5.1).
 ///
 /// A basic type is a meaning and a layout, not a name: `MPI_INT` and `MPI_INTEGER` are the same basic type. Types with
-/// an [`ElementKind`] can be reduced; characters and packed bytes cannot.
+/// an [`ElementKind`] can be reduced; the others cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Basic {
     /// A number, a truth value, a byte, or a pair of value and index.
@@ -23,6 +23,17 @@ pub enum Basic {
     WideChar,
     /// A byte of a packed buffer, `MPI_PACKED`, which matches everything.
     Packed,
+    /// Fortran's truth value of 16 bytes, `MPI_LOGICAL16`. Like the four types below it can be sent, but not reduced:
+    /// Rust cannot compute with it.
+    Logical16,
+    /// Fortran's floating-point number of 2 bytes: `MPI_REAL2`.
+    Real2,
+    /// Fortran's floating-point number of 16 bytes, in IEEE's format of 128 bits: `MPI_REAL16`.
+    Real16,
+    /// Two [`Basic::Real2`]: `MPI_COMPLEX4`.
+    Complex4,
+    /// Two [`Basic::Real16`]: `MPI_COMPLEX32`.
+    Complex32,
 }
 
 impl Basic {
@@ -32,7 +43,10 @@ impl Basic {
             Self::Element(kind) => kind.size(),
             Self::Long | Self::UnsignedLong => 8,
             Self::Char | Self::Packed => 1,
-            Self::WideChar => 4,
+            Self::Real2 => 2,
+            Self::WideChar | Self::Complex4 => 4,
+            Self::Logical16 | Self::Real16 => 16,
+            Self::Complex32 => 32,
         }
     }
 
@@ -40,7 +54,7 @@ impl Basic {
     pub const fn align(self) -> usize {
         match self {
             Self::Element(kind) => kind.align(),
-            _ => self.size(),
+            _ => self.size() / self.parts(),
         }
     }
 
@@ -53,6 +67,11 @@ impl Basic {
             Self::Char => "char",
             Self::WideChar => "wchar_t",
             Self::Packed => "MPI_PACKED",
+            Self::Logical16 => "MPI_LOGICAL16",
+            Self::Real2 => "MPI_REAL2",
+            Self::Real16 => "MPI_REAL16",
+            Self::Complex4 => "MPI_COMPLEX4",
+            Self::Complex32 => "MPI_COMPLEX32",
         }
     }
 
@@ -62,7 +81,7 @@ impl Basic {
             Self::Element(kind) => Some(kind),
             Self::Long => Some(ElementKind::I64),
             Self::UnsignedLong => Some(ElementKind::U64),
-            Self::Char | Self::WideChar | Self::Packed => None,
+            _ => None,
         }
     }
 
@@ -106,6 +125,7 @@ impl Basic {
     pub(super) const fn parts(self) -> usize {
         match self {
             Self::Element(kind) if matches!(kind.class(), Class::Complex) => 2,
+            Self::Complex4 | Self::Complex32 => 2,
             _ => 1,
         }
     }

@@ -4,7 +4,7 @@
 //! Numbers are big-endian, integers in two's complement, floating-point numbers in the formats of IEEE 754; `long
 //! double` has 128 bits. Conversion follows the signature, run by run, with a buffer of a few thousand bytes.
 
-use transport_lapi::LayoutError;
+use transport_lapi::{Layout, LayoutError};
 
 use super::pack::end;
 use super::{Basic, Datatype, DatatypeError};
@@ -52,7 +52,34 @@ impl Datatype {
         into: &mut [u8],
         position: &mut usize,
     ) -> Result<(), DatatypeError> {
-        let layout = self.layout(count)?;
+        self.write_external(&self.layout(count)?, memory, origin, count, into, position)
+    }
+
+    /// Like [`pack_external`](Self::pack_external), for elements that [`pack`](Self::pack) has packed: their bytes in
+    /// the order of the type map.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn packed_to_external(
+        &self,
+        packed: &[u8],
+        count: i64,
+        into: &mut [u8],
+        position: &mut usize,
+    ) -> Result<(), DatatypeError> {
+        let layout = Layout::contiguous(self.pack_size(count)?)?;
+        self.write_external(&layout, packed, 0, count, into, position)
+    }
+
+    fn write_external(
+        &self,
+        layout: &Layout,
+        memory: &[u8],
+        origin: isize,
+        count: i64,
+        into: &mut [u8],
+        position: &mut usize,
+    ) -> Result<(), DatatypeError> {
         let end = end(*position, self.pack_external_size(count)?, into.len())?;
         let (mut offset, mut at, mut buffer) = (0, *position, [0; CHUNK]);
         self.signature_of(count)?.each_run(&mut |basic, elements| {
@@ -87,7 +114,34 @@ impl Datatype {
         origin: isize,
         count: i64,
     ) -> Result<(), DatatypeError> {
-        let layout = self.layout(count)?;
+        self.read_external(&self.layout(count)?, from, position, memory, origin, count)
+    }
+
+    /// Like [`unpack_external`](Self::unpack_external), to elements in packed form, which [`unpack`](Self::unpack)
+    /// puts into their places.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn external_to_packed(
+        &self,
+        from: &[u8],
+        position: &mut usize,
+        packed: &mut [u8],
+        count: i64,
+    ) -> Result<(), DatatypeError> {
+        let layout = Layout::contiguous(self.pack_size(count)?)?;
+        self.read_external(&layout, from, position, packed, 0, count)
+    }
+
+    fn read_external(
+        &self,
+        layout: &Layout,
+        from: &[u8],
+        position: &mut usize,
+        memory: &mut [u8],
+        origin: isize,
+        count: i64,
+    ) -> Result<(), DatatypeError> {
         let end = end(*position, self.pack_external_size(count)?, from.len())?;
         let (mut offset, mut at, mut buffer) = (0, *position, [0; CHUNK]);
         self.signature_of(count)?.each_run(&mut |basic, elements| {

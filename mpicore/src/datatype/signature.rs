@@ -348,6 +348,11 @@ fn code(basic: Basic) -> u64 {
         Basic::Char => 0x101,
         Basic::WideChar => 0x102,
         Basic::Packed => 0x103,
+        Basic::Logical16 => 0x104,
+        Basic::Real2 => 0x105,
+        Basic::Real16 => 0x106,
+        Basic::Complex4 => 0x107,
+        Basic::Complex32 => 0x108,
         Basic::Long | Basic::UnsignedLong => unreachable!("`matched` gives their kinds"),
     }
 }

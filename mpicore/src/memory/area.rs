@@ -101,7 +101,8 @@ impl Area {
     ) -> Result<Self, Error> {
         let room_for = |count, other: Other| {
             let (low, high) = other.elements.bounds(count)?;
-            Ok::<_, Error>((high.abs_diff(low), Other { origin: -low, ..other }))
+            let start = aligned(low);
+            Ok::<_, Error>((high.abs_diff(start), Other { origin: -start, ..other }))
         };
         let (len, other) = match needed {
             Scratch::Elements { count, of: Buffer::Input } => room_for(count, input.beside()?)?,
@@ -278,7 +279,7 @@ impl Area {
         }
     }
 
-    /// Returns where the elements of an operation are: whole elements, with the gaps of their datatype.
+    /// Returns where the elements of an operation are: from their lowest byte of data on, with the gaps of their datatype.
     pub fn elements_at(&self, place: Place) -> Result<(usize, usize), Error> {
         if let Some(span) = self.span(&place) {
             return Ok(span);
@@ -340,11 +341,18 @@ fn bounds_of(datatype: &Datatype, count: u64) -> Result<(isize, isize), Error> {
     Ok(datatype.layout(count)?.bounds())
 }
 
-/// Returns the range of bytes that whole elements cover, including the gaps between and after their data.
+/// Returns the range of bytes that whole elements cover, from their lowest byte of data on, including the gaps between
+/// and after their data.
 pub(super) fn whole_bounds(datatype: &Datatype, count: u64) -> Result<(isize, isize), Error> {
     let (low, high) = bounds_of(datatype, count)?;
     let whole = datatype.extent().saturating_mul(isize::try_from(count).unwrap_or(isize::MAX));
-    Ok((low.min(0), high.max(whole)))
+    Ok((low, high.max(whole)))
+}
+
+/// Returns where memory begins in which the addresses of elements are aligned like the memory, if their lowest byte is
+/// `low` bytes from those addresses.
+pub(super) fn aligned(low: isize) -> isize {
+    low & !(align_of::<u128>() as isize - 1)
 }
 
 /// Moves each block so that its lowest byte is at the start of the buffer.

@@ -25,7 +25,8 @@ pub enum Operand {
     /// always get contiguous elements, and `()` as their description.
     Elements(fn() -> Option<Datatype>),
     /// Elements for operations of users that get this value as their description, and the elements as they lie, with
-    /// what is between them: MPI's user functions.
+    /// what is between them, from their lowest byte of data on: MPI's user functions. Where elements are copied for the
+    /// operation, their addresses are aligned to 16 bytes.
     Described(Arc<dyn Any + Send + Sync>),
 }
 

@@ -3,6 +3,8 @@
 use std::any::Any;
 
 use super::*;
+use crate::Elements;
+use crate::datatype::Datatype;
 
 /// Makes a reduction of words by a function of the user.
 fn by_user(
@@ -20,12 +22,15 @@ fn by_user(
     Reduction { op: UserOp::new(commutes, apply).into(), operand }
 }
 
+/// Joins the digits of two numbers.
+fn joined(left: u64, right: u64) -> u64 {
+    let digits = right.checked_ilog10().map_or(1, |log| log + 1);
+    left * 10_u64.pow(digits) + right
+}
+
 /// Plans a call that joins the words of all ranks, each as a digit, in the order of ranks.
 fn digits(over: &Communicator) -> Plan<'_> {
-    let reduction = by_user(false, |left, right| {
-        let digits = right.checked_ilog10().map_or(1, |log| log + 1);
-        left * 10_u64.pow(digits) + right
-    });
+    let reduction = by_user(false, joined);
     let own = Output::keeping(vec![u64::from(over.rank()) + 1]);
     over.allreduce(None, own, 1, reduction).unwrap()
 }
@@ -173,5 +178,30 @@ fn an_idup_between_groups_goes_on_beside_other_calls() {
             }
             made.inter_barrier().unwrap().run().unwrap();
         }
+    });
+}
+
+#[test]
+fn a_function_of_the_user_gets_elements_as_they_lie_from_their_first_byte_on() {
+    run(5, |world| {
+        // Two words with one between them, three words after the address of the element.
+        let word = Datatype::predefined(ElementKind::U64);
+        let element = Datatype::indexed(&[1, 1], &[3, 5], &word).unwrap().resized(0, 32).unwrap();
+        let apply = |left: &[u8], right: &mut [u8], count: usize, _: &dyn Any| {
+            assert_eq!(count, 2);
+            for at in [0, 16, 32, 48] {
+                let word = |bytes: &[u8]| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
+                let joined = joined(word(left), word(right));
+                right[at..at + 8].copy_from_slice(&joined.to_ne_bytes());
+            }
+        };
+        let rank = u64::from(world.rank());
+        let own = [0, 0, 0, 1, 0, rank + 1, 0, rank + 2, 0, 3];
+        let input = Input::keeping(own.to_vec()).with(Elements::Typed(element.clone()));
+        let output = Output::keeping(vec![7; 10]).with(Elements::Typed(element));
+        let operand = Operand::Described(Arc::new(()));
+        let reduction = Reduction { op: UserOp::new(false, apply).into(), operand };
+        let results = world.allreduce(Some(input), output, 2, reduction).unwrap().run_and_keep();
+        assert_eq!(results.unwrap(), [7, 7, 7, 11111, 7, 12345, 7, 23456, 7, 33333]);
     });
 }

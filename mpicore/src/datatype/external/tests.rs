@@ -86,3 +86,34 @@ fn long_runs_are_converted_in_parts() {
     numbers.unpack_external(&packed, &mut 0, &mut back, 0, 2).unwrap();
     assert_eq!(back, memory);
 }
+
+#[test]
+fn fortran_types_that_are_not_computed_with_reverse_their_parts() {
+    let bytes: Vec<u8> = (0..32).collect();
+    let reversed = |range: std::ops::Range<u8>| range.rev().collect::<Vec<u8>>();
+    let two = |half: u8| [reversed(0..half), reversed(half..2 * half)].concat();
+    assert_eq!(packed(Basic::Real2, &bytes[..2]).unwrap(), [1, 0]);
+    assert_eq!(packed(Basic::Real16, &bytes[..16]).unwrap(), reversed(0..16));
+    assert_eq!(packed(Basic::Logical16, &bytes[..16]).unwrap(), reversed(0..16));
+    assert_eq!(packed(Basic::Complex4, &bytes[..4]).unwrap(), two(2));
+    assert_eq!(packed(Basic::Complex32, &bytes).unwrap(), two(16));
+    assert_eq!((Basic::Complex32.align(), Basic::Real2.align(), Basic::Long.align()), (16, 2, 8));
+}
+
+#[test]
+fn packed_elements_are_converted_like_elements_in_memory() {
+    let int = Datatype::predefined(ElementKind::I32);
+    let every_second = Datatype::vector(2, 1, 2, &int).unwrap();
+    let memory: Vec<u8> = (0..12).collect();
+    let (mut native, mut direct, mut by_packed) = ([0; 8], [0; 9], [0; 9]);
+    every_second.pack(&memory, 0, 1, &mut native, &mut 0).unwrap();
+    let (mut one, mut other) = (1, 1);
+    every_second.pack_external(&memory, 0, 1, &mut direct, &mut one).unwrap();
+    every_second.packed_to_external(&native, 1, &mut by_packed, &mut other).unwrap();
+    assert_eq!((direct, one), (by_packed, other));
+    let mut back = [0; 8];
+    every_second.external_to_packed(&direct, &mut 1, &mut back, 1).unwrap();
+    assert_eq!(back, native);
+    let short = every_second.packed_to_external(&native, 1, &mut [0; 7], &mut 0);
+    assert_eq!(short.unwrap_err().class(), ErrorClass::Truncate);
+}

@@ -1,0 +1,289 @@
+//! Collectives that combine data (MPI-5.0 sections 6.9 to 6.11), and MPI_Reduce_local.
+
+use std::ffi::{c_int, c_void};
+use std::slice;
+
+use mpicore::collective::inter;
+use mpicore::op::{Op, reduce_local as combine};
+use mpicore::{Error, Input, Output};
+
+use super::buffer::{Data, Number, check_apart, is_in_place, list_of_counts};
+use super::operation::{Described, Found, kind_for};
+use super::{Collective, Form, Root, collectives};
+use crate::abi::*;
+use crate::call::{Fault, Outcome, mpi_bodies, negative_count};
+
+/// The arguments that reductions have in common.
+#[derive(Clone, Copy)]
+struct Operands {
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    datatype: MPI_Datatype,
+}
+
+impl Operands {
+    /// Returns `count` operands of the send buffer; `None` if it is MPI_IN_PLACE, where that is allowed.
+    #[inline]
+    unsafe fn input(&self, count: i64, may_be_in_place: bool) -> Outcome<Option<Input>> {
+        if may_be_in_place && is_in_place(self.sendbuf) {
+            return Ok(None);
+        }
+        check_apart(self.sendbuf, self.recvbuf, count)?;
+        let data = Data { buffer: self.sendbuf, count, datatype: self.datatype };
+        // SAFETY: FC1.
+        Ok(Some(unsafe { data.input() }?.0))
+    }
+
+    /// Returns the place of `count` results.
+    #[inline]
+    unsafe fn output(&self, count: i64) -> Outcome<Output> {
+        let data = Data { buffer: self.recvbuf, count, datatype: self.datatype };
+        // SAFETY: FC1.
+        Ok(unsafe { data.output() }?.0)
+    }
+}
+
+/// MPI_Reduce.
+unsafe fn reduce(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    root: c_int,
+    comm: MPI_Comm,
+    form: Form,
+) -> Outcome {
+    let (call, count) = (Collective::begin(comm, form)?, count.into());
+    let (root, reduction) = (call.root(root)?, op.reduction(datatype)?);
+    // Only the root has a receive buffer.
+    let recvbuf = if root.is_here() { recvbuf } else { std::ptr::null_mut() };
+    let operands = Operands { sendbuf, recvbuf, datatype };
+    // SAFETY: FC1.
+    let output = match root.is_here() {
+        true => unsafe { operands.output(count) }?,
+        false => Output::none(),
+    };
+    // SAFETY: FC1.
+    let input = match root.is_served() {
+        true => unsafe { operands.input(count, matches!(root, Root::Within(_, true))) }?,
+        false => Some(Input::none()),
+    };
+    let core = &call.comm.core;
+    let plan = match root {
+        Root::Within(root, _) => core.reduce(input, output, count as u64, reduction, root)?,
+        Root::Between(root) => {
+            // A rank beside the root has no count.
+            let count = if root == inter::Root::Beside { 0 } else { count as u64 };
+            core.inter_reduce(input.unwrap_or_else(Input::none), output, count, reduction, root)?
+        }
+    };
+    // SAFETY: FC1.
+    unsafe { call.finish(plan) }
+}
+
+/// MPI_Allreduce.
+unsafe fn allreduce(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+    form: Form,
+) -> Outcome {
+    let (call, count) = (Collective::begin(comm, form)?, count.into());
+    let reduction = op.reduction(datatype)?;
+    let (core, operands) = (&call.comm.core, Operands { sendbuf, recvbuf, datatype });
+    // SAFETY: FC1.
+    let (output, input) =
+        unsafe { (operands.output(count)?, operands.input(count, !core.is_inter())?) };
+    let plan = match input {
+        Some(input) if core.is_inter() => {
+            core.inter_allreduce(input, output, count as u64, reduction)?
+        }
+        input => core.allreduce(input, output, count as u64, reduction)?,
+    };
+    // SAFETY: FC1.
+    unsafe { call.finish(plan) }
+}
+
+/// MPI_Reduce_scatter_block.
+unsafe fn reduce_scatter_block(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcount: impl Into<i64>,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+    form: Form,
+) -> Outcome {
+    let (call, count) = (Collective::begin(comm, form)?, recvcount.into());
+    let reduction = op.reduction(datatype)?;
+    let (core, operands) = (&call.comm.core, Operands { sendbuf, recvbuf, datatype });
+    if count < 0 {
+        return Err(negative_count("recvcount", count));
+    }
+    let Some(total) = count.checked_mul(core.size().into()) else {
+        let text = format!("{count} elements for each rank exceed the memory");
+        return Err(Fault::argument(MPI_ERR_COUNT, "recvcount", text));
+    };
+    // SAFETY: FC1.
+    let input = unsafe { operands.input(total, !core.is_inter()) }?;
+    // In place, the receive buffer has the operands.
+    // SAFETY: FC1.
+    let output = unsafe { operands.output(if input.is_none() { total } else { count }) }?;
+    let plan = match input {
+        Some(input) if core.is_inter() => {
+            let counts = vec![count as u64; core.size() as usize];
+            core.inter_reduce_scatter(input, output, &counts, reduction)?
+        }
+        input => core.reduce_scatter_block(input, output, count as u64, reduction)?,
+    };
+    // SAFETY: FC1.
+    unsafe { call.finish(plan) }
+}
+
+/// MPI_Reduce_scatter.
+unsafe fn reduce_scatter(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcounts: *const impl Number,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+    form: Form,
+) -> Outcome {
+    let call = Collective::begin(comm, form)?;
+    let reduction = op.reduction(datatype)?;
+    let (core, operands) = (&call.comm.core, Operands { sendbuf, recvbuf, datatype });
+    // SAFETY: FC1.
+    let counts = unsafe { list_of_counts(core.size(), recvcounts) }?;
+    let total = counts.iter().try_fold(0_i64, |total, count| total.checked_add_unsigned(*count));
+    let Some(total) = total else {
+        let text = "the sum of all counts exceeds the memory";
+        return Err(Fault::argument(MPI_ERR_COUNT, "recvcounts", text));
+    };
+    let own = counts[core.rank() as usize] as i64;
+    // SAFETY: FC1.
+    let input = unsafe { operands.input(total, !core.is_inter()) }?;
+    // In place, the receive buffer has the operands.
+    // SAFETY: FC1.
+    let output = unsafe { operands.output(if input.is_none() { total } else { own }) }?;
+    let plan = match input {
+        Some(input) if core.is_inter() => {
+            core.inter_reduce_scatter(input, output, &counts, reduction)?
+        }
+        input => core.reduce_scatter(input, output, &counts, reduction)?,
+    };
+    // SAFETY: FC1.
+    unsafe { call.finish(plan) }
+}
+
+/// MPI_Scan.
+unsafe fn scan(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+    form: Form,
+) -> Outcome {
+    let (call, count) = (Collective::begin(comm, form)?, count.into());
+    let reduction = op.reduction(datatype)?;
+    let operands = Operands { sendbuf, recvbuf, datatype };
+    // SAFETY: FC1.
+    let (output, input) = unsafe { (operands.output(count)?, operands.input(count, true)?) };
+    let plan = call.comm.core.scan(input, output, count as u64, reduction)?;
+    // SAFETY: FC1.
+    unsafe { call.finish(plan) }
+}
+
+/// MPI_Exscan.
+unsafe fn exscan(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+    form: Form,
+) -> Outcome {
+    let (call, count) = (Collective::begin(comm, form)?, count.into());
+    let reduction = op.reduction(datatype)?;
+    let core = &call.comm.core;
+    // The first rank uses its receive buffer only in place.
+    let is_unused = core.rank() == 0 && !is_in_place(sendbuf);
+    let recvbuf = if is_unused { std::ptr::null_mut() } else { recvbuf };
+    let operands = Operands { sendbuf, recvbuf, datatype };
+    // SAFETY: FC1.
+    let output = match is_unused {
+        true => Output::none(),
+        false => unsafe { operands.output(count) }?,
+    };
+    // SAFETY: FC1.
+    let input = unsafe { operands.input(count, true) }?;
+    let plan = core.exscan(input, output, count as u64, reduction)?;
+    // SAFETY: FC1.
+    unsafe { call.finish(plan) }
+}
+
+/// MPI_Reduce_local.
+unsafe fn reduce_local(
+    inbuf: *const c_void,
+    inoutbuf: *mut c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+) -> Outcome {
+    let (op, count) = (op.find()?, count.into());
+    for buffer in [inbuf, inoutbuf] {
+        // SAFETY: FC1. This only checks the arguments.
+        unsafe { Data { buffer, count, datatype }.input() }?;
+    }
+    check_apart(inbuf, inoutbuf, count)?;
+    match op {
+        Found::Made(made) => {
+            let (function, described) = (made.function(), Described::new(datatype)?);
+            // The function may free the operation.
+            drop(made);
+            // SAFETY: FC1.
+            unsafe { function.apply(inbuf.cast(), inoutbuf.cast(), count as usize, &described) };
+        }
+        Found::Predefined(op) if !op.reduces() => return Err(Error::NotForReductions { op }.into()),
+        Found::Predefined(op) => {
+            let kind = kind_for(op, datatype)?;
+            let len = count as usize * kind.extent();
+            if len > 0 {
+                // SAFETY: FC1; the elements have no null address, and are two separate buffers.
+                let (input, inout) = unsafe {
+                    (
+                        slice::from_raw_parts(inbuf.cast(), len),
+                        slice::from_raw_parts_mut(inoutbuf.cast(), len),
+                    )
+                };
+                combine(&op.into(), kind, input, inout)?;
+            } else {
+                Op::from(op).check(kind)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+mpi_bodies! {
+    MPI_Reduce_local, MPI_Reduce_local_c => reduce_local();
+}
+
+collectives! {
+    MPI_Reduce, MPI_Reduce_c, MPI_Ireduce, MPI_Ireduce_c, MPI_Reduce_init, MPI_Reduce_init_c => reduce;
+    MPI_Allreduce, MPI_Allreduce_c, MPI_Iallreduce, MPI_Iallreduce_c, MPI_Allreduce_init, MPI_Allreduce_init_c
+        => allreduce;
+    MPI_Reduce_scatter_block, MPI_Reduce_scatter_block_c, MPI_Ireduce_scatter_block, MPI_Ireduce_scatter_block_c,
+    MPI_Reduce_scatter_block_init, MPI_Reduce_scatter_block_init_c => reduce_scatter_block;
+    MPI_Reduce_scatter, MPI_Reduce_scatter_c, MPI_Ireduce_scatter, MPI_Ireduce_scatter_c, MPI_Reduce_scatter_init,
+    MPI_Reduce_scatter_init_c => reduce_scatter;
+    MPI_Scan, MPI_Scan_c, MPI_Iscan, MPI_Iscan_c, MPI_Scan_init, MPI_Scan_init_c => scan;
+    MPI_Exscan, MPI_Exscan_c, MPI_Iexscan, MPI_Iexscan_c, MPI_Exscan_init, MPI_Exscan_init_c => exscan;
+}

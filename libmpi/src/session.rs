@@ -1,0 +1,131 @@
+//! Sessions (MPI-5.0 section 11.3). The process joins its job with the first one, or by MPI_Init.
+
+use std::sync::Arc;
+
+use mpicore::Info;
+use mpicore::group::Group;
+
+use crate::abi::*;
+use crate::call::{Fault, Outcome, mpi_anytime, out};
+use crate::errhandler::{Kind, Place};
+use crate::group;
+use crate::handles::{Held, OBJECTS};
+use crate::info::Hints;
+use crate::state;
+
+/// A session.
+pub(crate) struct Session {
+    /// The error handler.
+    pub handler: Place,
+    /// The level of thread support, by its name.
+    level: &'static str,
+}
+
+/// The process sets that exist.
+const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+
+/// The levels of thread support.
+const LEVELS: [&str; 4] =
+    ["MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"];
+
+impl MPI_Session {
+    /// Holds the session.
+    ///
+    /// # Errors
+    /// MPI_ERR_SESSION.
+    pub fn find(self) -> Outcome<Held<'static, Arc<Session>>> {
+        OBJECTS.hold(self.0).map_err(|fault| fault.about("session"))
+    }
+}
+
+/// Returns the group of a process set.
+fn set(name: &[u8]) -> Outcome<Group> {
+    let running = state::needed()?;
+    match name {
+        b"mpi://WORLD" => Ok(running.world.core.group().clone()),
+        b"mpi://SELF" => Ok(running.own.core.group().clone()),
+        _ => {
+            let text = format!(
+                "there is no process set {:?}; there are {SETS:?}",
+                String::from_utf8_lossy(name)
+            );
+            Err(Fault::argument(MPI_ERR_ARG, "pset_name", text))
+        }
+    }
+}
+
+/// Makes an info object with one key.
+fn of_one(key: &[u8], value: &str) -> Outcome<MPI_Info> {
+    let mut info = Info::default();
+    info.set(key, value.as_bytes())?;
+    Hints::of(info).keep()
+}
+
+mpi_anytime! {
+    fn MPI_Session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: *mut MPI_Session) -> c_int {
+        let place = out::place(session, "session")?;
+        let (hints, handler) = (info.copied()?, errhandler.find(Kind::Session)?);
+        let asked = hints.get(b"thread_level");
+        // All levels are provided; the highest one if the program asks for none.
+        let level = LEVELS.into_iter().find(|level| asked == Some(level.as_bytes()));
+        let open = || {
+            state::enter(MPI_THREAD_MULTIPLE)?;
+            let session = Session { handler: Place::new(handler.clone()), level: level.unwrap_or(LEVELS[3]) };
+            Ok(MPI_Session(OBJECTS.insert(Arc::new(session))?))
+        };
+        *place = open().map_err(|fault: Fault| fault.handled_by(&handler))?;
+        Ok(())
+    }
+
+    fn MPI_Session_finalize(session: *mut MPI_Session) -> c_int {
+        let place = out::place(session, "session")?;
+        let handler = place.find()?.handler.get();
+        OBJECTS.free::<Arc<Session>>(place.0).map_err(|fault| fault.about("session"))?;
+        *place = MPI_SESSION_NULL;
+        state::leave().map_err(|fault| fault.handled_by(&handler))
+    }
+
+    fn MPI_Session_get_info(session: MPI_Session, info_used: *mut MPI_Info) -> c_int {
+        let place = out::place(info_used, "info_used")?;
+        *place = of_one(b"thread_level", session.find()?.level)?;
+        Ok(())
+    }
+
+    fn MPI_Session_get_num_psets(session: MPI_Session, info: MPI_Info, npset_names: *mut c_int) -> c_int {
+        session.find()?;
+        drop(info.copied()?);
+        out::write(npset_names, "npset_names", SETS.len() as c_int)
+    }
+
+    fn MPI_Session_get_nth_pset(
+        session: MPI_Session, info: MPI_Info, n: c_int, pset_len: *mut c_int, pset_name: *mut c_char
+    ) -> c_int {
+        session.find()?;
+        drop(info.copied()?);
+        let room = out::place(pset_len, "pset_len")?;
+        let name = usize::try_from(n).ok().and_then(|n| SETS.get(n)).ok_or_else(|| {
+            Fault::argument(MPI_ERR_ARG, "n", format!("there is no process set {n}: there are {}", SETS.len()))
+        })?;
+        if *room > 0 {
+            let mut len = 0;
+            out::text(pset_name, &raw mut len, name, *room)?;
+        }
+        *room = name.len() as c_int + 1;
+        Ok(())
+    }
+
+    fn MPI_Session_get_pset_info(session: MPI_Session, pset_name: *const c_char, info: *mut MPI_Info) -> c_int {
+        session.find()?;
+        let place = out::place(info, "info")?;
+        let group = set(out::bytes(pset_name, MPI_ERR_ARG, "pset_name")?)?;
+        *place = of_one(b"mpi_size", &group.size().to_string())?;
+        Ok(())
+    }
+
+    fn MPI_Group_from_session_pset(session: MPI_Session, pset_name: *const c_char, newgroup: *mut MPI_Group) -> c_int {
+        session.find()?;
+        let place = out::place(newgroup, "newgroup")?;
+        *place = group::keep(set(out::bytes(pset_name, MPI_ERR_ARG, "pset_name")?)?)?;
+        Ok(())
+    }
+}

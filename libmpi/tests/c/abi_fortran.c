@@ -1,0 +1,22 @@
+// ranks 1
+/* What a layer for Fortran tells the library: the first call counts. */
+#include "check.h"
+
+int main(void) {
+    int yes = 1, no = 0, truth = 7, falsehood = 7, set = -1, major = -1, minor = -1;
+    long long wide;
+    CHECK(MPI_Abi_get_version(&major, &minor) == MPI_SUCCESS && major == MPI_ABI_VERSION && minor == MPI_ABI_SUBVERSION);
+    CHECK(MPI_Abi_get_fortran_booleans(4, &truth, &falsehood, &set) == MPI_SUCCESS && set == 0 && truth == 7);
+    CHECK(MPI_Abi_set_fortran_booleans(4, &yes, &no) == MPI_SUCCESS);
+    CHECK(MPI_Abi_get_fortran_booleans(4, &truth, &falsehood, &set) == MPI_SUCCESS);
+    CHECK(set == 1 && truth == 1 && falsehood == 0);
+    CHECK(MPI_Abi_get_fortran_booleans(8, &wide, &wide, &set) == MPI_SUCCESS && set == 0);
+    start();
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    FAILS(MPI_Abi_set_fortran_booleans(4, &no, &yes), MPI_ERR_ABI);
+    FAILS(MPI_Abi_set_fortran_booleans(3, &no, &yes), MPI_ERR_ARG);
+    FAILS(MPI_Abi_get_fortran_booleans(4, NULL, &no, &set), MPI_ERR_ARG);
+    CHECK(MPI_Abi_get_fortran_booleans(4, &truth, &falsehood, &set) == MPI_SUCCESS && truth == 1);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,136 @@
+// ranks 1
+/* All predefined datatypes: names, sizes, extents; names can be changed. */
+#include "check.h"
+#include <wchar.h>
+
+static void is(MPI_Datatype type, const char *name, size_t bytes, size_t span) {
+    char text[MPI_MAX_OBJECT_NAME];
+    int len = -1, small = -1, ints, addresses, types, combiner;
+    MPI_Count large = -1, other = -1, low = -1, extent = -1;
+    MPI_Aint at = -1, wide = -1;
+    CHECK(MPI_Type_get_name(type, text, &len) == MPI_SUCCESS);
+    if (strcmp(text, name) != 0) fprintf(stderr, "%s is called %s\n", name, text);
+    CHECK(strcmp(text, name) == 0 && len == (int)strlen(name));
+    CHECK(MPI_Type_size(type, &small) == MPI_SUCCESS);
+    if (small != (int)bytes) fprintf(stderr, "%s has %d bytes\n", name, small);
+    CHECK(small == (int)bytes);
+    CHECK(MPI_Type_size_x(type, &large) == MPI_SUCCESS && large == (MPI_Count)bytes);
+    CHECK(MPI_Type_size_c(type, &other) == MPI_SUCCESS && other == (MPI_Count)bytes);
+    CHECK(MPI_Type_get_extent(type, &at, &wide) == MPI_SUCCESS && at == 0 && wide == (MPI_Aint)span);
+    CHECK(MPI_Type_get_extent_x(type, &low, &extent) == MPI_SUCCESS && low == 0 && extent == wide);
+    low = extent = -1;
+    CHECK(MPI_Type_get_extent_c(type, &low, &extent) == MPI_SUCCESS && low == 0 && extent == wide);
+    CHECK(MPI_Type_get_true_extent(type, &at, &wide) == MPI_SUCCESS && at == 0 && wide <= (MPI_Aint)span);
+    CHECK(MPI_Type_get_true_extent_x(type, &low, &extent) == MPI_SUCCESS && extent == wide);
+    CHECK(MPI_Type_get_true_extent_c(type, &low, &extent) == MPI_SUCCESS && extent == wide);
+    CHECK(MPI_Type_get_envelope(type, &ints, &addresses, &types, &combiner) == MPI_SUCCESS);
+    CHECK(ints == 0 && addresses == 0 && types == 0 && combiner == MPI_COMBINER_NAMED);
+    CHECK(MPI_Type_fromint(MPI_Type_toint(type)) == type);
+    MPI_Datatype kept = type;
+    FAILS(MPI_Type_free(&kept), MPI_ERR_TYPE);
+    CHECK(MPI_Type_commit(&kept) == MPI_SUCCESS && kept == type);
+}
+
+int main(void) {
+    start();
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    is(MPI_AINT, "MPI_AINT", sizeof(MPI_Aint), sizeof(MPI_Aint));
+    is(MPI_COUNT, "MPI_COUNT", sizeof(MPI_Count), sizeof(MPI_Count));
+    is(MPI_OFFSET, "MPI_OFFSET", sizeof(MPI_Offset), sizeof(MPI_Offset));
+    is(MPI_PACKED, "MPI_PACKED", 1, 1);
+    is(MPI_SHORT, "MPI_SHORT", sizeof(short), sizeof(short));
+    is(MPI_INT, "MPI_INT", sizeof(int), sizeof(int));
+    is(MPI_LONG, "MPI_LONG", sizeof(long), sizeof(long));
+    is(MPI_LONG_LONG, "MPI_LONG_LONG", sizeof(long long), sizeof(long long));
+    is(MPI_UNSIGNED_SHORT, "MPI_UNSIGNED_SHORT", sizeof(short), sizeof(short));
+    is(MPI_UNSIGNED, "MPI_UNSIGNED", sizeof(int), sizeof(int));
+    is(MPI_UNSIGNED_LONG, "MPI_UNSIGNED_LONG", sizeof(long), sizeof(long));
+    is(MPI_UNSIGNED_LONG_LONG, "MPI_UNSIGNED_LONG_LONG", sizeof(long long), sizeof(long long));
+    is(MPI_FLOAT, "MPI_FLOAT", sizeof(float), sizeof(float));
+    is(MPI_C_FLOAT_COMPLEX, "MPI_C_FLOAT_COMPLEX", 2 * sizeof(float), 2 * sizeof(float));
+    is(MPI_CXX_FLOAT_COMPLEX, "MPI_CXX_FLOAT_COMPLEX", 2 * sizeof(float), 2 * sizeof(float));
+    is(MPI_DOUBLE, "MPI_DOUBLE", sizeof(double), sizeof(double));
+    is(MPI_C_DOUBLE_COMPLEX, "MPI_C_DOUBLE_COMPLEX", 2 * sizeof(double), 2 * sizeof(double));
+    is(MPI_CXX_DOUBLE_COMPLEX, "MPI_CXX_DOUBLE_COMPLEX", 2 * sizeof(double), 2 * sizeof(double));
+    is(MPI_LOGICAL, "MPI_LOGICAL", 4, 4);
+    is(MPI_INTEGER, "MPI_INTEGER", 4, 4);
+    is(MPI_REAL, "MPI_REAL", 4, 4);
+    is(MPI_COMPLEX, "MPI_COMPLEX", 8, 8);
+    is(MPI_DOUBLE_PRECISION, "MPI_DOUBLE_PRECISION", 8, 8);
+    is(MPI_DOUBLE_COMPLEX, "MPI_DOUBLE_COMPLEX", 16, 16);
+    is(MPI_CHARACTER, "MPI_CHARACTER", 1, 1);
+    is(MPI_LONG_DOUBLE, "MPI_LONG_DOUBLE", sizeof(long double), sizeof(long double));
+    is(MPI_C_LONG_DOUBLE_COMPLEX, "MPI_C_LONG_DOUBLE_COMPLEX", 2 * sizeof(long double), 2 * sizeof(long double));
+    is(MPI_CXX_LONG_DOUBLE_COMPLEX, "MPI_CXX_LONG_DOUBLE_COMPLEX", 2 * sizeof(long double), 2 * sizeof(long double));
+    is(MPI_FLOAT_INT, "MPI_FLOAT_INT", 8, 8);
+    is(MPI_DOUBLE_INT, "MPI_DOUBLE_INT", 12, 16);
+    is(MPI_LONG_INT, "MPI_LONG_INT", 12, 16);
+    is(MPI_2INT, "MPI_2INT", 8, 8);
+    is(MPI_SHORT_INT, "MPI_SHORT_INT", 6, 8);
+    is(MPI_LONG_DOUBLE_INT, "MPI_LONG_DOUBLE_INT", 20, 32);
+    is(MPI_2REAL, "MPI_2REAL", 8, 8);
+    is(MPI_2DOUBLE_PRECISION, "MPI_2DOUBLE_PRECISION", 16, 16);
+    is(MPI_2INTEGER, "MPI_2INTEGER", 8, 8);
+    is(MPI_C_BOOL, "MPI_C_BOOL", 1, 1);
+    is(MPI_CXX_BOOL, "MPI_CXX_BOOL", 1, 1);
+    is(MPI_WCHAR, "MPI_WCHAR", sizeof(wchar_t), sizeof(wchar_t));
+    is(MPI_INT8_T, "MPI_INT8_T", 1, 1);
+    is(MPI_UINT8_T, "MPI_UINT8_T", 1, 1);
+    is(MPI_CHAR, "MPI_CHAR", 1, 1);
+    is(MPI_SIGNED_CHAR, "MPI_SIGNED_CHAR", 1, 1);
+    is(MPI_UNSIGNED_CHAR, "MPI_UNSIGNED_CHAR", 1, 1);
+    is(MPI_BYTE, "MPI_BYTE", 1, 1);
+    is(MPI_INT16_T, "MPI_INT16_T", 2, 2);
+    is(MPI_UINT16_T, "MPI_UINT16_T", 2, 2);
+    is(MPI_INT32_T, "MPI_INT32_T", 4, 4);
+    is(MPI_UINT32_T, "MPI_UINT32_T", 4, 4);
+    is(MPI_INT64_T, "MPI_INT64_T", 8, 8);
+    is(MPI_UINT64_T, "MPI_UINT64_T", 8, 8);
+    is(MPI_LOGICAL1, "MPI_LOGICAL1", 1, 1);
+    is(MPI_INTEGER1, "MPI_INTEGER1", 1, 1);
+    is(MPI_LOGICAL2, "MPI_LOGICAL2", 2, 2);
+    is(MPI_INTEGER2, "MPI_INTEGER2", 2, 2);
+    is(MPI_REAL2, "MPI_REAL2", 2, 2);
+    is(MPI_LOGICAL4, "MPI_LOGICAL4", 4, 4);
+    is(MPI_INTEGER4, "MPI_INTEGER4", 4, 4);
+    is(MPI_REAL4, "MPI_REAL4", 4, 4);
+    is(MPI_COMPLEX4, "MPI_COMPLEX4", 4, 4);
+    is(MPI_LOGICAL8, "MPI_LOGICAL8", 8, 8);
+    is(MPI_INTEGER8, "MPI_INTEGER8", 8, 8);
+    is(MPI_REAL8, "MPI_REAL8", 8, 8);
+    is(MPI_COMPLEX8, "MPI_COMPLEX8", 8, 8);
+    is(MPI_LOGICAL16, "MPI_LOGICAL16", 16, 16);
+    is(MPI_INTEGER16, "MPI_INTEGER16", 16, 16);
+    is(MPI_REAL16, "MPI_REAL16", 16, 16);
+    is(MPI_COMPLEX16, "MPI_COMPLEX16", 16, 16);
+    is(MPI_COMPLEX32, "MPI_COMPLEX32", 32, 32);
+    char text[MPI_MAX_OBJECT_NAME];
+    int len, value;
+    CHECK(MPI_Type_set_name(MPI_INT, "number") == MPI_SUCCESS);
+    CHECK(MPI_Type_get_name(MPI_INT, text, &len) == MPI_SUCCESS && strcmp(text, "number") == 0 && len == 6);
+    /* Aliases are the same handles. */
+    CHECK(MPI_LONG_LONG_INT == MPI_LONG_LONG && MPI_C_COMPLEX == MPI_C_FLOAT_COMPLEX);
+    FAILS(MPI_Type_size(MPI_DATATYPE_NULL, &value), MPI_ERR_TYPE);
+    FAILS(MPI_Type_size(MPI_Type_fromint(0x2ff), &value), MPI_ERR_TYPE);
+    FAILS(MPI_Type_size(MPI_Type_fromint(-1), &value), MPI_ERR_TYPE);
+    FAILS(MPI_Type_size(MPI_INT, NULL), MPI_ERR_ARG);
+    FAILS(MPI_Type_get_name(MPI_INT, NULL, &len), MPI_ERR_ARG);
+    FAILS(MPI_Type_set_name(MPI_INT, NULL), MPI_ERR_ARG);
+    /* Handles of every kind survive the conversion to integers. */
+    CHECK(MPI_Comm_fromint(MPI_Comm_toint(MPI_COMM_WORLD)) == MPI_COMM_WORLD);
+    CHECK(MPI_Errhandler_fromint(MPI_Errhandler_toint(MPI_ERRORS_RETURN)) == MPI_ERRORS_RETURN);
+    CHECK(MPI_File_fromint(MPI_File_toint(MPI_FILE_NULL)) == MPI_FILE_NULL);
+    CHECK(MPI_Group_fromint(MPI_Group_toint(MPI_GROUP_EMPTY)) == MPI_GROUP_EMPTY);
+    CHECK(MPI_Info_fromint(MPI_Info_toint(MPI_INFO_ENV)) == MPI_INFO_ENV);
+    CHECK(MPI_Message_fromint(MPI_Message_toint(MPI_MESSAGE_NO_PROC)) == MPI_MESSAGE_NO_PROC);
+    CHECK(MPI_Op_fromint(MPI_Op_toint(MPI_MAXLOC)) == MPI_MAXLOC);
+    CHECK(MPI_Request_fromint(MPI_Request_toint(MPI_REQUEST_NULL)) == MPI_REQUEST_NULL);
+    CHECK(MPI_Session_fromint(MPI_Session_toint(MPI_SESSION_NULL)) == MPI_SESSION_NULL);
+    CHECK(MPI_Win_fromint(MPI_Win_toint(MPI_WIN_NULL)) == MPI_WIN_NULL);
+    MPI_Datatype made;
+    CHECK(MPI_Type_dup(MPI_INT, &made) == MPI_SUCCESS && MPI_Type_fromint(MPI_Type_toint(made)) == made);
+    CHECK(MPI_Type_get_name(made, text, &len) == MPI_SUCCESS && len == 0 && text[0] == 0);
+    CHECK(MPI_Type_free(&made) == MPI_SUCCESS && made == MPI_DATATYPE_NULL);
+    MPI_Finalize();
+    return 0;
+}
