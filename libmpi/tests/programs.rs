@@ -16,6 +16,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use mpj_harness::{Outcome, launch, libmpi};
 use tempfile::TempDir;
@@ -158,6 +159,27 @@ fn tools_see_each_call_once() {
     let linked = compile(&source, installed.path(), &[tool.to_str().expect("a path in UTF-8")]);
     let by_link = launch(&linked).ranks(1).expect(0);
     assert!(by_link.stdout.contains(counted), "{by_link:?}");
+}
+
+/// Random programs of four threads, on two to five ranks. `MPJ_TEST_SECONDS` is the time of all together, for long runs;
+/// with `MPJ_TEST_SEED` a program is repeated. A program that fails prints its seed.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a long run is asked for by a variable")]
+fn random_programs_of_threads_agree() {
+    if !has_compiler() {
+        return;
+    }
+    let asked = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<f64>().ok());
+    let seconds = asked("MPJ_TEST_SECONDS").unwrap_or(3.0) / 4.0;
+    let seed = asked("MPJ_TEST_SEED").unwrap_or(1.0);
+    let installed = installed();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/random/threads.c");
+    let program = compile(&source, installed.path(), &["-O1"]);
+    for ranks in 2..=5 {
+        let job = launch(&program).ranks(ranks).args([seconds.to_string(), seed.to_string()]);
+        let outcome = job.limit(Duration::from_secs_f64(seconds * 2.0 + 60.0)).run();
+        assert_eq!(outcome.code, 0, "{ranks} ranks: {outcome:?}");
+    }
 }
 
 /// The library exports every function of the tables under both names, and no other name.
