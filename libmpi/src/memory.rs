@@ -19,7 +19,7 @@ fn allocated() -> MutexGuard<'static, Option<HashMap<usize, Layout>>> {
 mpi! {
     fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) -> c_int {
         let info = info.copied()?;
-        let wanted = info.get(b"mpi_minimum_memory_alignment").and_then(|value| str::from_utf8(value).ok());
+        let wanted = info.get(b"mpi_minimum_memory_alignment").and_then(|value| std::str::from_utf8(value).ok());
         let align = wanted.and_then(|value| value.parse().ok()).filter(|align| usize::is_power_of_two(*align));
         let place = out::place(baseptr.cast::<*mut c_void>(), "baseptr")?;
         let Ok(bytes) = usize::try_from(size) else {
