@@ -1,16 +1,44 @@
-//! What a layer for Fortran tells about its compiler (MPI-5.0 chapter 20).
+//! What the binary interface tells about itself, and what a layer for Fortran tells about its compiler (MPI-5.0 chapter
+//! 20).
 
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi_anytime, out};
+use crate::info::Hints;
+use mpicore::Info;
 
 /// Fortran's truth values, as bytes of this length.
 struct Booleans {
     size: c_int,
     truth: Vec<u8>,
     falsehood: Vec<u8>,
+}
+
+/// What the layer has told about its types; the first call counts.
+static TYPES: OnceLock<Info> = OnceLock::new();
+
+/// The sizes in bytes that the library has for Fortran's types without a size in their name.
+const SIZES: [(&str, usize); 4] = [
+    ("mpi_logical_size", 4),
+    ("mpi_integer_size", 4),
+    ("mpi_real_size", 4),
+    ("mpi_double_precision_size", 8),
+];
+
+/// Refuses sizes that the library does not have.
+fn check_types(info: &Info) -> Outcome {
+    for (key, size) in SIZES {
+        if let Some(given) =
+            info.get(key.as_bytes()).filter(|given| *given != size.to_string().as_bytes())
+        {
+            let given = String::from_utf8_lossy(given);
+            let text = format!("{key} is {given}, but the library has {size} bytes");
+            return Err(Fault::argument(MPI_ERR_ABI, "info", text));
+        }
+    }
+    Ok(())
 }
 
 /// The first call that sets them counts.
@@ -39,6 +67,30 @@ unsafe fn write(value: *mut c_void, bytes: &[u8], name: &'static str) -> Outcome
 }
 
 mpi_anytime! {
+    fn MPI_Abi_get_info(info: *mut MPI_Info) -> c_int {
+        let place = out::place(info, "info")?;
+        let (aint, count, offset) = (size_of::<MPI_Aint>(), size_of::<MPI_Count>(), size_of::<MPI_Offset>());
+        let mut sizes = Info::default();
+        for (key, size) in [("mpi_aint_size", aint), ("mpi_count_size", count), ("mpi_offset_size", offset)] {
+            sizes.set(key.as_bytes(), size.to_string().as_bytes())?;
+        }
+        *place = Hints::of(sizes).keep()?;
+        Ok(())
+    }
+
+    fn MPI_Abi_set_fortran_info(info: MPI_Info) -> c_int {
+        let given = info.find()?.lock().clone();
+        check_types(&given)?;
+        TYPES.set(given).map_err(|_| Fault::new(MPI_ERR_ABI, "Fortran's types are set already"))
+    }
+
+    // The library itself has no layer for Fortran, so it knows nothing until one tells.
+    fn MPI_Abi_get_fortran_info(info: *mut MPI_Info) -> c_int {
+        let place = out::place(info, "info")?;
+        *place = TYPES.get().map_or(Ok(MPI_INFO_NULL), |known| Hints::of(known.clone()).keep())?;
+        Ok(())
+    }
+
     fn MPI_Abi_set_fortran_booleans(
         logical_size: c_int, logical_true: *mut c_void, logical_false: *mut c_void
     ) -> c_int {

@@ -18,14 +18,16 @@ fn allocated() -> MutexGuard<'static, Option<HashMap<usize, Layout>>> {
 
 mpi! {
     fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) -> c_int {
-        let _ = info;
+        let info = info.copied()?;
+        let wanted = info.get(b"mpi_minimum_memory_alignment").and_then(|value| std::str::from_utf8(value).ok());
+        let align = wanted.and_then(|value| value.parse().ok()).filter(|align| usize::is_power_of_two(*align));
         let place = out::place(baseptr.cast::<*mut c_void>(), "baseptr")?;
         let Ok(bytes) = usize::try_from(size) else {
             return Err(Fault::argument(MPI_ERR_ARG, "size", format!("{size} is negative")));
         };
         let lacking = || Fault::new(MPI_ERR_NO_MEM, format!("there is no memory of {size} bytes"));
         // Each piece of memory has an address of its own, so none is empty.
-        let layout = Layout::from_size_align(bytes.max(1), ALIGN).map_err(|_| lacking())?;
+        let layout = Layout::from_size_align(bytes.max(1), align.unwrap_or(ALIGN).max(ALIGN)).map_err(|_| lacking())?;
         // SAFETY: the size is not 0.
         let memory = alloc::alloc(layout);
         if memory.is_null() {

@@ -3,11 +3,6 @@
 
 use crate::call::unsupported;
 
-// The environment (chapters 9 and 20).
-unsupported! {
-    MPI_Abi_get_fortran_info, MPI_Abi_get_info, MPI_Abi_set_fortran_info,
-}
-
 // One-sided communication (chapter 12).
 unsupported! {
     MPI_Accumulate, MPI_Accumulate_c, MPI_Compare_and_swap, MPI_Fetch_and_op, MPI_Get, MPI_Get_c,

@@ -18,6 +18,13 @@ int main(void) {
     FAILS(MPI_Free_mem(memory[1]), MPI_ERR_BASE);
     FAILS(MPI_Free_mem(&rank), MPI_ERR_BASE);
     CHECK(MPI_Free_mem(NULL) == MPI_SUCCESS);
+    /* An alignment that the program asks for. */
+    MPI_Info info;
+    CHECK(MPI_Info_create(&info) == MPI_SUCCESS);
+    CHECK(MPI_Info_set(info, "mpi_minimum_memory_alignment", "8192") == MPI_SUCCESS);
+    CHECK(MPI_Alloc_mem(10, info, &memory[2]) == MPI_SUCCESS && (uintptr_t)memory[2] % 8192 == 0);
+    CHECK(MPI_Free_mem(memory[2]) == MPI_SUCCESS);
+    CHECK(MPI_Info_free(&info) == MPI_SUCCESS);
     char *kept = memory[0];
     FAILS(MPI_Alloc_mem(-1, MPI_INFO_NULL, &kept), MPI_ERR_ARG);
     FAILS(MPI_Alloc_mem(INTPTR_MAX, MPI_INFO_NULL, &kept), MPI_ERR_NO_MEM);

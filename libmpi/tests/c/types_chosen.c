@@ -18,8 +18,8 @@ int main(void) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Datatype type, same, inner, outer;
     CHECK(MPI_Type_match_size(MPI_TYPECLASS_REAL, 8, &type) == MPI_SUCCESS && type == MPI_REAL8);
-    CHECK(MPI_Type_match_size(MPI_TYPECLASS_REAL, sizeof(long double), &type) == MPI_SUCCESS);
-    CHECK(type == MPI_LONG_DOUBLE);
+    CHECK(MPI_Type_match_size(MPI_TYPECLASS_REAL, 16, &type) == MPI_SUCCESS);
+    CHECK(type == MPI_REAL16);
     CHECK(MPI_Type_match_size(MPI_TYPECLASS_INTEGER, 2, &type) == MPI_SUCCESS && type == MPI_INTEGER2);
     CHECK(MPI_Type_match_size(MPI_TYPECLASS_COMPLEX, 8, &type) == MPI_SUCCESS && type == MPI_COMPLEX8);
     FAILS(MPI_Type_match_size(MPI_TYPECLASS_INTEGER, 3, &type), MPI_ERR_ARG);

@@ -89,6 +89,8 @@ pub enum Sort {
     Handle(String),
     /// A list of `int`s, or a place for one.
     Ints,
+    /// A place of a key of attributes.
+    Keys,
     /// A list of numbers of 64 bits, or a place for one.
     Wides,
     /// A list of handles of this type, or a place for one; whether the function only reads it.
@@ -101,8 +103,12 @@ pub enum Sort {
     Room,
     /// A list of strings.
     Texts,
-    /// A buffer; whether it may be MPI_IN_PLACE.
-    Buffer(bool),
+    /// A buffer that is read; whether it may be MPI_IN_PLACE.
+    Source(bool),
+    /// A buffer that may be written.
+    Sink,
+    /// Memory that MPI has allocated.
+    Allocated,
     /// A function; whether it may be one of the constants 0 and 1 for copies of attributes.
     Callback(bool),
     /// Only null.
@@ -129,6 +135,13 @@ impl Interface {
             }
         }
         Self { table, removed, constants }
+    }
+
+    /// Returns whether a function may have MPI_PROC_NULL as an argument.
+    pub fn may_ignore_arguments(&self, name: &str) -> bool {
+        let function = self.table.function(name);
+        let mut parameters = function.into_iter().flat_map(|function| &function.parameters);
+        parameters.any(|parameter| ["dest", "source"].contains(&&*parameter.name))
     }
 
     /// Returns the value of a constant.
@@ -160,11 +173,14 @@ impl Interface {
                 Sort::Bytes
             }
             ("int", 0) => Sort::Number,
+            ("int", _) if parameter.name.contains("keyval") => Sort::Keys,
             ("int", _) => Sort::Ints,
             ("MPI_Status", _) => Sort::Statuses,
-            ("void", _) => {
-                Sort::Buffer(parameter.name == "sendbuf" && takes_in_place(&function.name))
+            ("void", _) if function.name == "MPI_Free_mem" => Sort::Allocated,
+            ("void", _) if is_const => {
+                Sort::Source(parameter.name == "sendbuf" && takes_in_place(&function.name))
             }
+            ("void", _) => Sort::Sink,
             ("char", 1) if is_const => Sort::Text,
             ("char", 1) => Sort::Room,
             ("char", 2) => Sort::Texts,

@@ -130,7 +130,10 @@ impl Lists {
 struct Player {
     library: Library,
     interface: Interface,
-    buffer: usize,
+    /// Where buffers begin that are read.
+    source: usize,
+    /// Where buffers begin that may be written.
+    sink: usize,
     /// Results of the player's own calls.
     results: Memory<i64>,
     lists: Vec<Lists>,
@@ -183,7 +186,8 @@ impl Player {
             library,
             interface,
             internal,
-            buffer: Memory::new(0_u8, 2 * AROUND).address() + AROUND,
+            source: Memory::new(0_u8, 2 * AROUND).address() + AROUND,
+            sink: Memory::new(0_u8, 2 * AROUND).address() + AROUND,
             results: Memory::new(0, 8),
             lists: std::iter::repeat_with(lists).take(MOST_ARGUMENTS).collect(),
             strings: strings.map(|text| CString::new(text).expect("no zero")).into(),
@@ -244,10 +248,13 @@ impl Player {
                 return (key.filter(|_| !is_null).unwrap_or(random as usize), false);
             }
             Sort::Ints => {
-                let (list, key) = (&self.lists[place].ints, self.keys.last());
-                let mut key = key.filter(|_| more % 4 == 0).map(|key| *key as i32);
-                list.fill(|| key.take().unwrap_or_else(|| choice::small(draw()) as i32));
-                list.address()
+                self.lists[place].ints.fill(|| choice::small(draw()) as i32);
+                self.lists[place].ints.address()
+            }
+            Sort::Keys => {
+                let key = self.keys.last().map_or(random as i32, |key| *key as i32);
+                self.lists[place].ints.fill(|| key);
+                self.lists[place].ints.address()
             }
             Sort::Wides => {
                 self.lists[place].wides.fill(|| choice::small(draw()));
@@ -265,11 +272,13 @@ impl Player {
                 self.lists[place].texts.fill(|| text);
                 self.lists[place].texts.address()
             }
-            Sort::Buffer(true) if more % 4 == 1 => 1,
-            Sort::Buffer(_) if more % 16 == 2 && !self.memory.is_empty() => {
-                self.memory[more as usize / 16 % self.memory.len()]
+            Sort::Source(true) if more % 4 == 1 => 1,
+            Sort::Source(_) => self.source,
+            Sort::Sink => self.sink,
+            Sort::Allocated => {
+                let memory = self.memory.get(more as usize % self.memory.len().max(1));
+                memory.copied().unwrap_or(self.sink)
             }
-            Sort::Buffer(_) => self.buffer,
             Sort::Callback(true) if more % 4 == 1 => 1,
             Sort::Callback(_) => nothing as *const () as usize,
             Sort::Null => 0,
@@ -294,23 +303,29 @@ impl Player {
         let code = self.library.call(name, &arguments);
         let is_conversion = name.ends_with("_toint");
         if !is_conversion {
-            // A call in place ignores the datatype of the buffer that it replaces.
-            let is_in_place = arguments.first() == Some(&IN_PLACE);
-            self.check(name, &arguments, code, is_wrong == Some(true) && !is_in_place);
+            // Datatypes beside MPI_IN_PLACE and MPI_PROC_NULL are ignored.
+            let ignores =
+                self.interface.may_ignore_arguments(name) || arguments.first() == Some(&IN_PLACE);
+            let is_refused = is_wrong == Some(true) && !ignores;
+            self.check(name, &arguments, code, is_refused);
         }
         self.harvest(name, &sorts, &arguments, &before, code);
+        if name.starts_with("MPI_Comm_idup") {
+            // The handle of the new communicator is written later.
+            self.lists.iter_mut().for_each(|lists| lists.handles = Memory::new(0, ENTRIES));
+        }
         code
     }
 
     /// Checks the code that a call has returned.
-    fn check(&self, name: &str, arguments: &[usize], code: c_int, is_wrong: bool) {
+    fn check(&self, name: &str, arguments: &[usize], code: c_int, is_refused: bool) {
         let told = format!("{name} {arguments:x?} gave {code}");
         self.results.fill(|| 0);
         let known = self.library.call("MPI_Error_class", &[code as usize, self.results.address()]);
         assert_eq!(known, 0, "the code has no class: {told}");
         let class = self.results.get(0) as i32;
         assert_ne!(class, self.internal, "the library has found a mistake of its own: {told}");
-        assert!(!is_wrong || code != 0, "a handle that names nothing was accepted: {told}");
+        assert!(!is_refused || code != 0, "a handle that names nothing was accepted: {told}");
     }
 
     /// Remembers the objects that a call has made or freed.
@@ -342,15 +357,15 @@ impl Player {
                         }
                     }
                 }
-                Sort::Ints if name.ends_with("_create_keyval") || name == "MPI_Keyval_create" => {
+                Sort::Keys if name.ends_with("_create_keyval") || name == "MPI_Keyval_create" => {
                     self.keys.push(self.lists[place].ints.get(0) as usize);
                 }
-                Sort::Buffer(_) if name == "MPI_Alloc_mem" => {
+                Sort::Sink if name == "MPI_Alloc_mem" => {
                     // SAFETY: FZ1: the library has written an address there.
                     self.memory
                         .push(unsafe { *std::ptr::with_exposed_provenance::<usize>(*argument) });
                 }
-                Sort::Buffer(_) if name == "MPI_Free_mem" => {
+                Sort::Allocated => {
                     self.memory.retain(|memory| memory != argument);
                 }
                 _ => {}
