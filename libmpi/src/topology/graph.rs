@@ -196,7 +196,8 @@ mpi! {
         let edges = ends.zip(destinations).enumerate().map(|(place, (source, destination))| {
             Edge { source, destination, weight: weights.as_ref().map(|weights| weights[place]) }
         });
-        *place = comm.child(comm.core.create_distributed(&edges.collect::<Vec<_>>())?)?;
+        let edges: Vec<_> = edges.collect();
+        *place = comm.child(comm.core.create_distributed(&edges, weights.is_some())?)?;
         Ok(())
     }
 

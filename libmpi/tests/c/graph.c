@@ -57,6 +57,17 @@ int main(void) {
     CHECK(MPI_Dist_graph_neighbors_count(graph, &in, &out, &weighted) == MPI_SUCCESS && weighted);
     CHECK(MPI_Dist_graph_neighbors(graph, 2, sources, of_sources, 2, targets, of_targets) == MPI_SUCCESS);
     CHECK(of_targets[0] == 2 * rank + 1 && of_targets[1] == 2 * rank + 2 && MPI_Comm_free(&graph) == MPI_SUCCESS);
+    /* Graphs without edges have weights or not. */
+    CHECK(MPI_Dist_graph_create(world, 0, NULL, NULL, NULL, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 1, &graph) == 0);
+    CHECK(MPI_Dist_graph_neighbors_count(graph, &in, &out, &weighted) == MPI_SUCCESS && weighted && !in && !out);
+    CHECK(MPI_Dist_graph_neighbors(graph, 0, NULL, NULL, 0, NULL, NULL) == MPI_SUCCESS && MPI_Comm_free(&graph) == 0);
+    CHECK(MPI_Dist_graph_create(world, 0, NULL, NULL, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 1, &graph) == 0);
+    CHECK(MPI_Dist_graph_neighbors_count(graph, &in, &out, &weighted) == MPI_SUCCESS && !weighted);
+    CHECK(MPI_Comm_free(&graph) == MPI_SUCCESS);
+    CHECK(MPI_Dist_graph_create_adjacent(world, 0, NULL, MPI_WEIGHTS_EMPTY, 0, NULL, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0,
+                                         &graph) == MPI_SUCCESS);
+    CHECK(MPI_Dist_graph_neighbors_count(graph, &in, &out, &weighted) == MPI_SUCCESS && weighted && !in && !out);
+    CHECK(MPI_Comm_free(&graph) == MPI_SUCCESS);
     /* Errors. */
     before = 4;
     FAILS(MPI_Dist_graph_create_adjacent(world, 1, &before, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,

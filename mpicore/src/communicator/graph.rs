@@ -61,15 +61,18 @@ impl Communicator {
     }
 
     /// Makes a communicator of the same ranks in the same order; each rank gives any edges of the graph:
-    /// MPI_Dist_graph_create. Collective. A rank's edges are in the order of the ranks that gave them.
+    /// MPI_Dist_graph_create. Collective. A rank's edges are in the order of the ranks that gave them. `is_weighted` says
+    /// whether a graph without any edges counts as one with weights.
     ///
     /// # Errors
     /// Those of [`Edge::check`]; as [`Communicator::split`].
-    pub fn create_distributed(&self, edges: &[Edge]) -> Result<Self, Error> {
+    pub fn create_distributed(&self, edges: &[Edge], is_weighted: bool) -> Result<Self, Error> {
         self.intra("a distributed graph")?;
         edges.iter().try_for_each(|edge| edge.check(self.size()))?;
-        let numbers = self.gather_words(Call::Create, vec![edges.len() as u64])?;
-        let most = numbers.iter().copied().max().unwrap_or(0) as usize;
+        let words = vec![edges.len() as u64, is_weighted.into()];
+        let heads = self.gather_words(Call::Create, words)?;
+        let numbers = heads.iter().step_by(2);
+        let most = numbers.clone().copied().max().unwrap_or(0) as usize;
         // An edge is two words: both ranks, and the weight plus one.
         let words = edges.iter().flat_map(|edge| {
             let ends = u64::from(edge.source) << 32 | u64::from(edge.destination);
@@ -78,7 +81,7 @@ impl Communicator {
         let mut own: Vec<u64> = words.collect();
         own.resize(2 * most, 0);
         let all = self.gather_words(Call::Create, own)?;
-        let of_ranks = all.chunks_exact((2 * most).max(1)).zip(&numbers);
+        let of_ranks = all.chunks_exact((2 * most).max(1)).zip(numbers);
         let given = of_ranks.flat_map(|(words, number)| {
             let edge = |words: &[u64]| Edge {
                 source: (words[0] >> 32) as u32,
@@ -88,7 +91,11 @@ impl Communicator {
             words.chunks_exact(2).take(*number as usize).map(edge)
         });
         let given: Vec<Edge> = given.collect();
-        self.create_adjacent(Adjacency::of_rank(self.rank(), &given))
+        let mut own = Adjacency::of_rank(self.rank(), &given);
+        if given.is_empty() && heads.chunks_exact(2).any(|head| head[1] != 0) {
+            own.weights = Some((Vec::new(), Vec::new()));
+        }
+        self.create_adjacent(own)
     }
 
     /// Makes a communicator of the first ranks, as many as a topology has nodes.

@@ -9,9 +9,10 @@
 //!   the others to the producer. A frame's stamp passes bytes to the consumer; the freed position passes them back, and
 //!   only after the sink has returned.
 //! - B2: no deadlock. A body is at most a quarter of the area. The consumer publishes what it has freed at every
-//!   quarter, so once it has seen all frames less than a quarter is unpublished. A body needs its own length and skips
-//!   less than that: together less than two quarters. Three quarters are free, so a body that is refused now is taken
-//!   when the consumer has caught up.
+//!   quarter, so once it has seen all frames less than a quarter is unpublished. Room that is left behind the last body
+//!   ([`BulkProducer::keep_apart`]) is at most another quarter. A body needs its own length and skips less than that:
+//!   together less than two quarters. As many are free, so a body that is refused now is taken when the consumer has
+//!   caught up.
 //! - B3: a position that the peer wrote is untrusted. The consumer accepts one that starts a line, does not cross the
 //!   area's end, and reaches at most one area beyond the freed position.
 
@@ -36,6 +37,10 @@ const _: () = assert!(cfg!(loom) || size_of::<BulkLine>() == LINE);
 const fn quarter(lines: &[BulkLine]) -> usize {
     lines.len() * LINE / 4
 }
+
+/// Least room that is left between two bodies that are kept apart, and the size of the pages in which they begin.
+const APART: u32 = 2 << 10;
+const PAGE: u32 = 4 << 10;
 
 /// Bytes that a body of `len` bytes occupies.
 const fn footprint(len: usize) -> u32 {
@@ -116,6 +121,18 @@ impl<'m> BulkProducer<'m> {
                 sys::push_out(body.wrapping_add(at));
             }
         });
+    }
+
+    /// Leaves room behind the last body, so that the next one begins in another page. A processor that reads a body
+    /// prefetches lines behind it on its own, up to the end of the page, and would take those of the next body from the
+    /// producer, which is about to write them.
+    pub(crate) fn keep_apart(&mut self) {
+        let page = self.position.wrapping_add(APART + PAGE - 1) & !(PAGE - 1);
+        let room = page.wrapping_sub(self.position) as usize;
+        let area = self.lines.len() * LINE;
+        if room <= quarter(self.lines) && page.wrapping_sub(self.freed) as usize <= area {
+            self.position = page;
+        }
     }
 
     /// Prefetches the lines of the first `len` bytes of the next body's place. They are in the consumer's cache since

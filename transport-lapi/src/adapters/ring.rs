@@ -264,8 +264,11 @@ impl<'m> Producer<'m> {
             }
             Passing::Fetched => {}
             Passing::Pushed => {
-                if is_lone && len <= PUSHED {
-                    self.bulk.push_out(start, len);
+                if is_lone {
+                    if len <= PUSHED {
+                        self.bulk.push_out(start, len);
+                    }
+                    self.bulk.keep_apart();
                 }
                 self.bulk.expect_another(len.min(PUSHED_AHEAD));
             }

@@ -120,7 +120,7 @@ fn any_rank_may_give_the_edges_of_a_distributed_graph() {
         // Rank 0 gives none.
         let given: &[&[Edge]] =
             &[&[], &[edge(0, 1, 5), edge(1, 2, 0)], &[edge(0, 2, 7), edge(0, 1, 3), edge(2, 2, 1)]];
-        let made = world.create_distributed(given[world.rank() as usize]).unwrap();
+        let made = world.create_distributed(given[world.rank() as usize], true).unwrap();
         let expected =
             [vec![], vec![word(0, 0), word(0, 2)], vec![word(1, 0), word(0, 1), word(2, 0)]];
         assert_eq!(exchanged(&made), expected[made.rank() as usize]);
@@ -131,14 +131,17 @@ fn any_rank_may_give_the_edges_of_a_distributed_graph() {
             assert_eq!(own.weights, Some((vec![], vec![5, 7, 3])));
         }
         let wrong = Edge { source: 0, destination: 3, weight: None };
-        let refused = world.create_distributed(&[wrong]).unwrap_err();
+        let refused = world.create_distributed(&[wrong], false).unwrap_err();
         assert_eq!(refused.class(), ErrorClass::Rank);
         let none = world.neighbours().unwrap_err();
         assert_eq!(none.class(), ErrorClass::Topology);
         assert!(Graph::new(&[2, 1], &[0]).is_err() && Graph::new(&[1], &[0, 0]).is_err());
         assert!(Graph::new(&[1], &[1]).is_err());
         // A graph without edges.
-        let empty = world.create_distributed(&[]).unwrap();
+        let empty = world.create_distributed(&[], false).unwrap();
         assert_eq!(exchanged(&empty), []);
+        let empty = world.create_distributed(&[], world.rank() == 1).unwrap();
+        let none = Adjacency { weights: Some((vec![], vec![])), ..Adjacency::default() };
+        assert_eq!(empty.topology(), Some(&crate::topology::Topology::Adjacency(none)));
     });
 }

@@ -57,15 +57,16 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Compares the ring with a queue, from the start and across the wrap of the positions. The area has 64 lines, so
-    /// bodies of up to 1024 bytes are a quarter of it.
+    /// Compares the ring with a queue, from the start and across the wrap of the positions. Bodies of up to 1024 bytes
+    /// are a quarter of an area of 64 lines; in one of 1024 lines lone bodies are kept apart.
     #[test]
     fn behaves_like_a_bounded_queue(
         start in prop_oneof![Just(0), Just(0_u32.wrapping_sub(16)), Just((1 << 26) - 24)],
         passing in prop_oneof![Just(Passing::Fetched), Just(Passing::Pushed)],
+        lines in prop_oneof![Just(64), Just(1024)],
         steps in prop::collection::vec(step(), 0..200),
     ) {
-        let memory = Memory::new(8, 64);
+        let memory = Memory::new(8, lines);
         let (mut producer, mut consumer) = ends_of(&memory, start, passing);
         let mut queue: VecDeque<Seen> = VecDeque::new();
         for (seed, step) in steps.into_iter().enumerate() {
@@ -80,7 +81,10 @@ proptest! {
                     }
                     prop_assert!(queue.len() <= 8);
                 }
-                Step::Take => prop_assert_eq!(take(&mut consumer).unwrap(), queue.pop_front()),
+                Step::Take => {
+                    prop_assert_eq!(take(&mut consumer).unwrap(), queue.pop_front());
+                    producer.hears();
+                }
             }
         }
         while let Some(expected) = queue.pop_front() {
@@ -126,6 +130,26 @@ fn takes_as_many_frames_as_it_has_cells_and_no_more() {
         assert_eq!(take(&mut consumer), Ok(Some((vec![i], vec![]))));
     }
     assert_eq!(take(&mut consumer), Ok(None));
+}
+
+/// The place of each body of 1000 bytes, each of which is the first after a frame from the consumer.
+fn places(passing: Passing) -> Vec<u32> {
+    let memory = Memory::new(8, 1024);
+    let (mut producer, mut consumer) = ends_of(&memory, 0, passing);
+    let mut place = || {
+        let begins = producer.bulk.position;
+        assert_eq!(producer.offer(&[0; SHORT_HEAD], Piece::of(&[1; 1000])), Ok(Post::Taken));
+        take(&mut consumer).unwrap();
+        producer.hears();
+        begins
+    };
+    (0..3).map(|_| place()).collect()
+}
+
+#[test]
+fn lone_bodies_that_are_pushed_begin_in_pages_of_their_own() {
+    assert_eq!(places(Passing::Pushed), [0, 4096, 8192]);
+    assert_eq!(places(Passing::Fetched), [0, 1024, 2048]);
 }
 
 #[test]
