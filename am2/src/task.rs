@@ -221,9 +221,9 @@ impl Am<Native> {
     /// [`JoinError`].
     pub fn join() -> Result<Self, JoinError> {
         let settings = Settings::from_env()?;
-        let Joined { mut contexts, control, processors, tuning, .. } = wireup::connect(&settings)?;
+        let Joined { mut contexts, control, processors, .. } = wireup::connect(&settings)?;
         let Settings { wait, spin, .. } = settings;
-        let options = Options { processors, wait, spin, tuning, ..Options::default() };
+        let options = Options { processors, wait, spin, ..Options::default() };
         // Further contexts are for programs whose threads must not meet; they stay unused.
         Ok(Self::start(contexts.swap_remove(0), control, options)?)
     }

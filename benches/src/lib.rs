@@ -18,8 +18,6 @@
 //!  report       text, a page, a summary
 //! ```
 //!
-//! [`tune`] finds the values that suit the machine, with launches of the same kind.
-//!
 //! What a launch runs is in `mpj-bench-programs`; [`over_mpj`] binds it to mpj. The transport and
 //! AM-2 have benchmarks of their own: their workers are the programs `mpj-bench-lapi` and `mpj-bench-am2`, and their peer
 //! is UCX ([`ucx`]).
@@ -42,5 +40,4 @@ pub mod peers;
 pub mod report;
 pub mod stats;
 pub mod store;
-pub mod tune;
 pub mod ucx;

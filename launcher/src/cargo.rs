@@ -35,7 +35,7 @@ const SEVERAL: &str = "several programs in one job are for mpjrun: mpjrun -n N A
 pub enum Request {
     /// `cargo mpj run`.
     Run(RunRequest),
-    /// `cargo mpj bench`, `tune` or `install`: build this program and become it, with these arguments.
+    /// `cargo mpj bench` or `install`: build this program and become it, with these arguments.
     Become(Tool, Vec<OsString>),
     /// As the runner of cargo: do what `mpjrun` does.
     Mpjrun(cli::Request),
@@ -63,7 +63,6 @@ const BENCH: Tool = Tool {
         "--bin=mpj-bench-ucx",
     ],
 };
-const TUNE: Tool = Tool { program: "mpj-tune", ..BENCH };
 /// The installer, with the library and the launcher.
 const INSTALL: Tool = Tool {
     package: "mpj-install",
@@ -111,13 +110,6 @@ enum Mpj {
         #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Measures which values suit this machine and writes them to a file; see `cargo mpj tune --help`
-    #[command(disable_help_flag = true)]
-    Tune {
-        /// Options
-        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
-        args: Vec<OsString>,
-    },
     /// Builds and installs MPI for C and C++: library, mpi.h, mpicc, mpiexec; see `cargo mpj install --help`
     #[command(disable_help_flag = true)]
     Install {
@@ -162,7 +154,6 @@ pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<Request
             Request::Run(RunRequest { job, cargo, args })
         }
         Mpj::Bench { args } => Request::Become(BENCH, args),
-        Mpj::Tune { args } => Request::Become(TUNE, args),
         Mpj::Install { args } => Request::Become(INSTALL, args),
     })
 }

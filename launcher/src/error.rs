@@ -6,8 +6,6 @@ use std::path::PathBuf;
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::config::ConfigError;
 
-use crate::host::tuning_file::TuningFileError;
-
 /// Why the ranks were not started, or not all of them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -61,9 +59,6 @@ pub enum LaunchError {
     /// Ranks would refuse a setting of their environment.
     #[error(transparent)]
     Setting(#[from] ConfigError),
-    /// The file of tuned values cannot be used.
-    #[error(transparent)]
-    Tuning(#[from] TuningFileError),
     /// The job segment cannot be created.
     #[error(transparent)]
     Segment(#[from] AdapterError),
@@ -99,8 +94,7 @@ impl LaunchError {
             | Self::OutputFile { .. }
             | Self::NoSuchReader { .. }
             | Self::UnsetVariable { .. }
-            | Self::Setting(_)
-            | Self::Tuning(_) => 2,
+            | Self::Setting(_) => 2,
             Self::Segment(_) | Self::System { .. } | Self::Spawn { .. } => 125,
         }
     }

@@ -7,14 +7,12 @@
 //!  rank            the process and the descriptors of one rank
 //!  stragglers      processes that left their rank's group
 //!  process_table   parents, children, groups and threads of processes
-//!  machine         the machine that tuned values belong to
-//!  tuning_file     the file of tuned values
+//!  machine         the name and the processors of the host
 //! ```
 
 pub(crate) mod binding;
-pub mod machine;
+pub(crate) mod machine;
 pub(crate) mod process_table;
 pub(crate) mod rank;
 pub(crate) mod spawn;
 pub(crate) mod stragglers;
-pub mod tuning_file;

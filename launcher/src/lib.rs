@@ -33,7 +33,6 @@ pub mod testing;
 use std::process::ExitCode;
 
 pub use error::LaunchError;
-pub use host::{machine, tuning_file};
 
 /// Does what `mpjrun` was asked for, and returns its exit code. An error goes to standard error.
 pub fn carry_out(request: cli::Request) -> ExitCode {

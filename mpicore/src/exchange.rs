@@ -3,7 +3,7 @@
 //!
 //! Where the received message replaces the one that is sent, a copy is sent.
 //!
-//! - EX1: the copy of a blocking exchange lives until the send has ended, or until the device has failed and uses no
+//! - XC1: the copy of a blocking exchange lives until the send has ended, or until the device has failed and uses no
 //!   buffer any more (V1 of the device).
 
 #![expect(unsafe_code, reason = "lends copies to the device")]
@@ -71,7 +71,7 @@ impl Communicator {
         from: (Option<usize>, Option<i32>),
     ) -> Result<Status, Error> {
         let copy = packed(data)?;
-        // SAFETY: EX1: `copy` lives until the end of this call, which waits for the send.
+        // SAFETY: XC1: `copy` lives until the end of this call, which waits for the send.
         let region = unsafe { SendRegion::new(copy.as_ptr(), copy.len()) };
         self.sendrecv(region, to, into, from)
     }

@@ -22,7 +22,7 @@ use std::time::Duration;
 use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
 use transport_lapi::bootstrap::Control;
 use transport_lapi::bootstrap::board::Within;
-use transport_lapi::config::{BackendChoice, Settings, Tuning, WaitMode};
+use transport_lapi::config::{BackendChoice, Settings, WaitMode};
 use transport_lapi::{Context, LapiError, Session, SessionGuard};
 
 use crate::backend;
@@ -51,35 +51,31 @@ pub struct Options {
     pub processors: Option<usize>,
     /// Whether the program was started without a launcher and is therefore a job of one rank.
     pub is_alone: bool,
-    /// Tuned values: the sizes of the pieces of eager messages, and how long a wait spins. Tuned protocols are in
-    /// `table`.
-    pub tuning: Tuning,
 }
 
 impl Options {
-    /// Makes the options that settings and tuned values describe.
-    pub fn new(settings: &Settings, tuning: Tuning) -> Self {
+    /// Makes the options that settings describe.
+    pub fn new(settings: &Settings) -> Self {
         Self {
-            table: Table::of(settings.backend, &tuning),
+            table: Table::of(settings),
             early_limit: settings.early_limit,
             wait: settings.wait,
             spin: settings.spin,
             contexts: 1,
             processors: None,
             is_alone: false,
-            tuning,
         }
     }
 
     /// Makes the default options with this backend.
     pub fn with_backend(backend: BackendChoice) -> Self {
-        Self::new(&Settings { backend, ..Settings::default() }, Tuning::default())
+        Self::new(&Settings { backend, ..Settings::default() })
     }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self::new(&Settings::default(), Tuning::default())
+        Self::new(&Settings::default())
     }
 }
 
@@ -111,10 +107,8 @@ impl<A: Adapter> Device<A> {
     pub fn new(adapter: A, options: Options) -> Result<Self, Error> {
         let state = State::new(adapter.num_tasks(), options.early_limit);
         let bell = adapter.doorbell();
-        let Options { wait, spin, processors, ref tuning, .. } = options;
-        let tuning = tuning.clone();
-        let transport =
-            transport_lapi::Options { wait, spin, processors, tuning, ..Default::default() };
+        let Options { wait, spin, processors, .. } = options;
+        let transport = transport_lapi::Options { wait, spin, processors, ..Default::default() };
         let context = Context::init(adapter, state, transport);
         let mut session = context.session()?;
         backend::register(&mut session)?;

@@ -67,7 +67,7 @@ pub use status::Status;
 pub use transport_lapi::Step;
 pub use transport_lapi::bootstrap::board::{CALL_NUMBERS, Call, Within};
 pub use transport_lapi::config::{
-    BackendChoice, Circumstance, GetMode, Protocol, RangesError, Settings, Tuning, WaitMode,
+    BackendChoice, Circumstance, GetMode, Protocol, RangesError, Settings, WaitMode,
 };
 pub use transport_lapi::{
     Layout, LayoutError, RecvRegion, SendRegion, Sink, Source, Spans, adapter::Adapter, panic_text,

@@ -4,9 +4,7 @@
 //! so a bound itself belongs to the range below it. The last range has no bound. In addition, a table has exceptions:
 //! circumstances under which messages go by rendezvous from a certain length on.
 
-use transport_lapi::config::{
-    BackendChoice, Circumstance, Protocol, RENDEZVOUS_FROM, Ranges, RangesError, Tuning,
-};
+use transport_lapi::config::{Circumstance, Protocol, Ranges, RangesError, Settings};
 
 /// A table of protocols by message size.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,16 +44,10 @@ impl Table {
         self
     }
 
-    /// Makes the table for a backend choice. For `auto` this is the tuned table; the table of a forced backend has no
+    /// Makes the table that settings describe. If they force a backend or the longest eager message, it has no
     /// exceptions.
-    pub fn of(choice: BackendChoice, tuning: &Tuning) -> Self {
-        match choice {
-            BackendChoice::Eager => Ranges::all(Protocol::Eager).into(),
-            BackendChoice::Rendezvous => Ranges::all(Protocol::Rendezvous).into(),
-            BackendChoice::Auto => {
-                Self { ranges: tuning.protocols().clone(), exceptions: RENDEZVOUS_FROM.into() }
-            }
-        }
+    pub fn of(settings: &Settings) -> Self {
+        Self { ranges: settings.protocols(), exceptions: settings.exceptions().into() }
     }
 
     /// Returns the exceptions: a number of bytes from which on messages go by rendezvous under a circumstance, whatever
@@ -111,6 +103,7 @@ mod tests {
     use super::*;
     use Circumstance::{Cheaper, HugePages};
     use Protocol::{Eager, Rendezvous};
+    use transport_lapi::config::BackendChoice;
 
     /// Worked examples of the selection rule: ranges up to 100, 1000 and 10000.
     #[test]
@@ -144,19 +137,15 @@ mod tests {
     }
 
     #[test]
-    fn by_size_means_as_tuned() {
-        let tuning: Tuning = "rendezvous<=512,eager;4096;4096;20".parse().unwrap();
-        let table = Table::of(BackendChoice::Auto, &tuning);
-        assert_eq!((table.protocol(512), table.protocol(513)), (Rendezvous, Eager));
-        assert_eq!(Table::of(BackendChoice::Eager, &tuning).protocol(512), Eager);
-    }
-
-    #[test]
-    fn a_forced_backend_has_one_range() {
-        let table = Table::of(BackendChoice::Rendezvous, &Tuning::default());
-        assert_eq!(table.ranges().collect::<Vec<_>>(), [(None, Rendezvous)]);
-        let eager = Table::of(BackendChoice::Eager, &Tuning::default());
-        assert_eq!(eager.choose(1 << 40, |_| true), Eager);
+    fn what_is_forced_depends_on_no_circumstance() {
+        let never = |_| unreachable!("it is forced");
+        let settings = Settings { eager_up_to: Some(1 << 20), ..Settings::default() };
+        let table = Table::of(&settings);
+        assert_eq!(table.choose(1 << 20, never), Eager);
+        assert_eq!(table.choose((1 << 20) + 1, never), Rendezvous);
+        assert_eq!(table.eager_below(), (1 << 20) + 1);
+        let eager = Table::of(&Settings { backend: BackendChoice::Eager, ..settings });
+        assert_eq!(eager.choose(1 << 40, never), Eager);
     }
 
     #[test]
@@ -190,7 +179,7 @@ mod tests {
 
     #[test]
     fn nobody_looks_at_circumstances_of_short_messages() {
-        let table = Table::of(BackendChoice::Auto, &Tuning::default());
+        let table = Table::of(&Settings::default());
         let below = table.eager_below();
         assert_eq!(table.choose(below - 1, |_| unreachable!("it is short")), Eager);
         assert_eq!(table.choose(below, |_| true), Rendezvous);

@@ -29,9 +29,9 @@ pub struct Job {
 /// [`Error::Wireup`] for a setting that is not legal, a launcher of another MPI, or a segment that cannot be used.
 pub fn join() -> Result<Job, Error> {
     let settings = Settings::from_env().map_err(WireupError::from)?;
-    let Joined { contexts, control, get_report, processors, tuning } = wireup::connect(&settings)?;
+    let Joined { contexts, control, get_report, processors } = wireup::connect(&settings)?;
     let is_alone = control.is_none();
-    let options = Options { processors, is_alone, ..Options::new(&settings, tuning) };
+    let options = Options { processors, is_alone, ..Options::new(&settings) };
     Ok(Job { devices: devices(contexts, &options)?, control, get_report })
 }
 

@@ -308,6 +308,18 @@ fn a_setting_that_only_the_ranks_would_read_is_refused_before_they_start() {
     outcome.says("mpjrun: MPJ_EARLY_LIMIT=lots is not known; legal values: a number of bytes");
 }
 
+/// Each of the two ranks sends 2 MiB.
+#[test]
+fn the_longest_eager_message_is_as_set() {
+    for (longest, expected) in [("2M", ["2", "0"]), ("2097151", ["0", "2"])] {
+        let job = job(2, &["reads"]).options(["--stats"]).env("MPJ_EAGER_UP_TO", longest);
+        let stats = job.expect(0).stderr;
+        let all = stats.lines().find_map(|line| line.split_once(" all ")).expect("a line of sums");
+        let numbers: Vec<_> = all.1.split_whitespace().collect();
+        assert_eq!([numbers[0], numbers[3]], expected, "{longest}: {stats}");
+    }
+}
+
 /// A job whose ranks have all joined.
 struct Joined {
     job: Running,

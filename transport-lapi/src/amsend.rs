@@ -4,8 +4,6 @@
 //! [`Outgoing`] in the lane of its target. A lane is a FIFO, and frames are offered only from its front, so header
 //! handlers run in the order of sending.
 
-use std::cmp::Ordering;
-
 use crate::adapter::{Adapter, AdapterError, Caps, Post, SHORT_HEAD, TaskId, Ticket};
 use crate::body::{Piece, Source};
 use crate::config::Pieces;
@@ -167,20 +165,14 @@ enum Departing<S> {
 }
 
 /// The lengths, ascending, above which a message with a user header of `uhdr` bytes is sent in another way.
-pub(crate) fn steps(uhdr: usize, caps: &Caps, pieces: &Pieces) -> Vec<Step> {
+pub(crate) fn steps(uhdr: usize, caps: &Caps, pieces: Pieces) -> Vec<Step> {
     let cell = caps.max_inline.saturating_sub(BASE + uhdr);
     let mut steps = vec![
         Step { bytes: cell, above: "beside the cell of the ring" },
         Step { bytes: pieces.whole(), above: "in pieces" },
     ];
-    steps.extend(pieces.sizes().bounds().iter().filter_map(|&bytes| {
-        let above = match pieces.size(bytes + 1).cmp(&pieces.size(bytes)) {
-            Ordering::Greater => "in larger pieces",
-            Ordering::Less => "in smaller pieces",
-            Ordering::Equal => return None,
-        };
-        Some(Step { bytes, above })
-    }));
+    let larger = Pieces::BOUNDS.into_iter().filter(|&len| pieces.size(len + 1) > pieces.size(len));
+    steps.extend(larger.map(|bytes| Step { bytes, above: "in larger pieces" }));
     steps
 }
 
@@ -230,7 +222,7 @@ impl<S> Outbox<S> {
         match front {
             Outgoing::Message(number) => {
                 let message = messages.get_mut(*number).expect("it lasts until it has gone");
-                message.send_frame(adapter, target, next_msg, pieces, departures)
+                message.send_frame(adapter, target, next_msg, *pieces, departures)
             }
             Outgoing::Short(head) => send_head(adapter, target, head),
             Outgoing::Control(packet) => send_head(adapter, target, packet.encode().bytes()),
@@ -301,7 +293,7 @@ impl<S> Queued<S> {
         adapter: &mut A,
         target: TaskId,
         next_msg: &mut u32,
-        pieces: &Pieces,
+        pieces: Pieces,
         departures: &mut Slots<Departure<S>>,
     ) -> Result<FrameSent, LapiError> {
         let total = self.len;

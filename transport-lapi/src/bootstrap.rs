@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::adapter::TaskId;
 use crate::adapters::{MAX_CONTEXTS, MAX_TASKS};
-use crate::config::{self, ForeignLauncher, JobVariables, Settings, Tuning};
+use crate::config::{self, ForeignLauncher, JobVariables, Settings};
 
 pub use control::Control;
 
@@ -52,8 +52,6 @@ pub struct Membership {
     pub segment: OwnedFd,
     /// The connection to the launcher.
     pub control: Control,
-    /// The tuned values of the job.
-    pub tuning: Tuning,
 }
 
 /// Why a process could not find its job.
@@ -138,8 +136,8 @@ pub fn detect(settings: &Settings) -> Result<Start, BootstrapError> {
     let (segment, control) = take_once(&TAKEN, &place)?;
     let control = Control::new(place.task, control);
     control.end_with_launcher().map_err(|source| BootstrapError::Watch { source })?;
-    let RankPlace { task, num_tasks, contexts, job, tuning, .. } = place;
-    let place = Membership { task, num_tasks, contexts, job, segment, control, tuning };
+    let RankPlace { task, num_tasks, contexts, job, .. } = place;
+    let place = Membership { task, num_tasks, contexts, job, segment, control };
     Ok(Start::Launched(Box::new(place)))
 }
 
@@ -163,7 +161,7 @@ pub fn withhold_descriptors() {
 }
 
 /// Returns the environment of rank `task` of the job called `job`. The job's tasks have `contexts` contexts, and
-/// inherit the descriptors `segment` and `control`. `tuning` must be the same for every rank. [`spawn::prepare`] passes
+/// inherit the descriptors `segment` and `control`. [`spawn::prepare`] passes
 /// the descriptors themselves.
 pub fn rank_environment(
     task: TaskId,
@@ -172,8 +170,7 @@ pub fn rank_environment(
     job: &str,
     segment: BorrowedFd<'_>,
     control: BorrowedFd<'_>,
-    tuning: &Tuning,
-) -> [(&'static str, String); 8] {
+) -> [(&'static str, String); 7] {
     [
         (config::RANK, task.to_string()),
         (config::SIZE, num_tasks.to_string()),
@@ -182,7 +179,6 @@ pub fn rank_environment(
         (config::JOB, job.to_owned()),
         (config::SHM_FD, segment.as_raw_fd().to_string()),
         (config::CTRL_FD, control.as_raw_fd().to_string()),
-        (config::TUNED, tuning.to_string()),
     ]
 }
 
@@ -204,7 +200,6 @@ struct RankPlace {
     job: String,
     segment: i32,
     control: i32,
-    tuning: Tuning,
 }
 
 impl RankPlace {
@@ -225,12 +220,6 @@ impl RankPlace {
         let segment = number(config::SHM_FD, &variables.segment, descriptors.clone(), expected)?;
         let control = number(config::CTRL_FD, &variables.control, descriptors, expected)?;
         let job = given(config::JOB, &variables.job)?.clone();
-        let tuned = given(config::TUNED, &variables.tuned)?;
-        let tuning = tuned.parse().map_err(|_| BootstrapError::Malformed {
-            variable: config::TUNED,
-            value: tuned.clone(),
-            expected: "what mpjrun writes there",
-        })?;
         Ok(Self {
             task: task as TaskId,
             num_tasks,
@@ -238,7 +227,6 @@ impl RankPlace {
             job,
             segment: segment as i32,
             control: control as i32,
-            tuning,
         })
     }
 }

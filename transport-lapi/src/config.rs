@@ -8,17 +8,13 @@
 //! - CF2: an empty value means the same as an unset variable.
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+mod protocol;
 mod ranges;
-mod tuning;
 
+pub use protocol::{CHEAPER_FROM, Circumstance, Pieces, Protocol};
 pub use ranges::{MAX_RANGES, Ranges, RangesError};
-pub use tuning::{
-    CHEAPER_FROM, Circumstance, Legal, NotATuning, Pieces, Protocol, RENDEZVOUS_FROM, Tuning,
-    TuningError,
-};
 
 /// One setting: a row of the manual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +35,13 @@ pub const BACKEND: Setting = Setting {
     default: "auto",
     legal: "auto, eager, rendezvous",
     meaning: "protocol of messages: chosen by size, data at once, or data on demand",
+};
+const EAGER_UP_TO: Setting = Setting {
+    name: "MPJ_EAGER_UP_TO",
+    default: "auto",
+    legal: "auto, or a number of bytes up to 1G, with suffix K, M or G for powers of 1024",
+    meaning: "with MPJ_BACKEND=auto: longest message whose data are sent at once, those of longer ones go on demand; \
+              auto: what was measured to be cheaper",
 };
 const GET: Setting = Setting {
     name: "MPJ_GET",
@@ -65,14 +68,6 @@ const EARLY_LIMIT: Setting = Setting {
     legal: "a number of bytes, with suffix K, M or G for powers of 1024",
     meaning: "memory for messages that arrive before their receive, per peer",
 };
-/// `MPJ_TUNING`.
-pub const TUNING: Setting = Setting {
-    name: "MPJ_TUNING",
-    default: "user",
-    legal: "user, none, or the path of a file",
-    meaning: "values tuned to this machine, read by mpjrun: those of mpj/tuning.toml in the user's \
-              configuration folder if it is there, those built in, or those of a file",
-};
 const SINGLETON: Setting = Setting {
     name: "MPJ_SINGLETON",
     default: "0",
@@ -81,7 +76,7 @@ const SINGLETON: Setting = Setting {
 };
 
 /// Every setting that a user may give, in the order of the manual.
-pub const SETTINGS: [Setting; 7] = [BACKEND, GET, WAIT, SPIN, EARLY_LIMIT, TUNING, SINGLETON];
+pub const SETTINGS: [Setting; 7] = [BACKEND, EAGER_UP_TO, GET, WAIT, SPIN, EARLY_LIMIT, SINGLETON];
 
 /// Rank of this process, set by the launcher.
 pub(crate) const RANK: &str = "MPJ_RANK";
@@ -97,12 +92,9 @@ pub(crate) const JOB: &str = "MPJ_JOB";
 pub(crate) const SHM_FD: &str = "MPJ_SHM_FD";
 /// Number of the inherited descriptor of the control socket, set by the launcher.
 pub(crate) const CTRL_FD: &str = "MPJ_CTRL_FD";
-/// The tuned values of the job as one word, set by the launcher.
-pub(crate) const TUNED: &str = "MPJ_TUNED";
 
 /// All variables that the launcher sets for a rank. Programs that a rank starts outside its job do not get them.
-pub const JOB_VARIABLES: [&str; 8] =
-    [RANK, SIZE, LOCAL_RANK, CONTEXTS, JOB, SHM_FD, CTRL_FD, TUNED];
+pub const JOB_VARIABLES: [&str; 7] = [RANK, SIZE, LOCAL_RANK, CONTEXTS, JOB, SHM_FD, CTRL_FD];
 /// Identifies the test of several ranks that a process was started for, and the process that runs it. A test sets it
 /// for its launcher, which passes it to its ranks.
 pub const TEST: &str = "MPJ_TEST";
@@ -212,56 +204,14 @@ impl Keyword for WaitMode {
         &[("spin", Self::Spin), ("adaptive", Self::Adaptive), ("block", Self::Block)];
 }
 
-/// `MPJ_TUNING`: where the tuned values come from.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum TuningSource {
-    /// The user's file, if it exists.
-    #[default]
-    User,
-    /// The built-in values.
-    BuiltIn,
-    /// This file.
-    File(PathBuf),
-}
-
-impl TuningSource {
-    /// Parses a value of `MPJ_TUNING`. A file whose name is `none` or `user` must be given as `./none` or `./user`.
-    pub fn named(value: &OsStr) -> Self {
-        match value.to_str() {
-            Some("" | "user") => Self::User,
-            Some("none") => Self::BuiltIn,
-            _ => Self::File(value.into()),
-        }
-    }
-
-    /// Returns the source that this process's environment names.
-    pub fn from_env() -> Self {
-        inherited(TUNING.name).map_or(Self::User, |value| Self::named(&value))
-    }
-}
-
-/// Returns the environment entry that makes a launcher take the tuned values from `file`.
-pub fn tuning_entry(file: &Path) -> (&'static str, &OsStr) {
-    (TUNING.name, file.as_os_str())
-}
-
-/// Returns the path of the user's own tuned values: below `XDG_CONFIG_HOME`, or else below `.config` in `HOME`. `None`
-/// if neither is set to an absolute path.
-pub fn user_tuning_file() -> Option<PathBuf> {
-    tuning_file_in(&|name| inherited(name))
-}
-
-fn tuning_file_in(lookup: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let folder = |name| lookup(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || Some(folder("HOME")?.join(".config"));
-    Some(folder("XDG_CONFIG_HOME").or_else(home)?.join("mpj/tuning.toml"))
-}
-
 /// The settings of one process, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// `MPJ_BACKEND`.
     pub backend: BackendChoice,
+    /// `MPJ_EAGER_UP_TO`: the longest eager message of [`BackendChoice::Auto`], in bytes; `None` if measured costs
+    /// decide.
+    pub eager_up_to: Option<usize>,
     /// `MPJ_GET`.
     pub get: GetMode,
     /// `MPJ_WAIT`.
@@ -278,6 +228,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             backend: BackendChoice::default(),
+            eager_up_to: None,
             get: GetMode::default(),
             wait: WaitMode::default(),
             spin: Duration::from_millis(1),
@@ -327,6 +278,7 @@ impl Settings {
         let default = Self::default();
         Ok(Self {
             backend: parse(lookup, &BACKEND, Keyword::from_word)?.unwrap_or(default.backend),
+            eager_up_to: parse(lookup, &EAGER_UP_TO, eager_length)?.unwrap_or(default.eager_up_to),
             get: parse(lookup, &GET, Keyword::from_word)?.unwrap_or(default.get),
             wait: parse(lookup, &WAIT, Keyword::from_word)?.unwrap_or(default.wait),
             spin: parse(lookup, &SPIN, microseconds)?.unwrap_or(default.spin),
@@ -374,7 +326,6 @@ pub(crate) struct JobVariables {
     pub(crate) job: Option<String>,
     pub(crate) segment: Option<String>,
     pub(crate) control: Option<String>,
-    pub(crate) tuned: Option<String>,
 }
 
 impl JobVariables {
@@ -390,7 +341,6 @@ impl JobVariables {
             job: lookup(JOB),
             segment: lookup(SHM_FD),
             control: lookup(CTRL_FD),
-            tuned: lookup(TUNED),
         }
     }
 }
@@ -461,6 +411,13 @@ fn flag(text: &str) -> Option<bool> {
 fn microseconds(text: &str) -> Option<Duration> {
     let number = text.parse().ok().filter(|number| *number <= 1_000_000)?;
     Some(Duration::from_micros(number))
+}
+
+fn eager_length(text: &str) -> Option<Option<usize>> {
+    if text == EAGER_UP_TO.default {
+        return Some(None);
+    }
+    byte_count(text).filter(|bytes| *bytes <= 1 << 30).map(Some)
 }
 
 fn byte_count(text: &str) -> Option<usize> {

@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 
 use crate::adapter::{Adapter, Doorbell, Standing, TaskId};
 use crate::awaited::{Awaited, Notice, Unnamed};
-use crate::config::{Settings, Tuning, WaitMode};
+use crate::config::{Settings, WaitMode};
 use crate::counter::CounterId;
 use crate::engine::Engine;
 use crate::error::LapiError;
@@ -133,8 +133,8 @@ pub struct Options {
     /// How long an adaptive wait polls before it sleeps, where every task has a processor. Up to ten times as long
     /// while sleeps turn out short.
     pub spin: Duration,
-    /// How long messages are cut into pieces, and how often a wait polls before it yields for the first time.
-    pub tuning: Tuning,
+    /// The most bytes of a message in one frame, if the adapter allows as many. Fewer than 4096 count as 4096.
+    pub max_body: usize,
     /// What gets the errors that no call has caused; without it the next call of progress returns them.
     pub error_handler: Option<ErrorHandler>,
 }
@@ -142,8 +142,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let Settings { wait, spin, .. } = Settings::default();
-        let tuning = Tuning::default();
-        Self { processors: None, wait, spin, tuning, error_handler: None }
+        Self { processors: None, wait, spin, max_body: usize::MAX, error_handler: None }
     }
 }
 
@@ -173,7 +172,7 @@ impl<A: Adapter, S> Context<A, S> {
         let (bell, board) = (adapter.doorbell(), adapter.wait_board());
         let session = Session {
             state,
-            engine: Engine::new(&mut adapter, options.tuning.pieces()),
+            engine: Engine::new(&mut adapter, options.max_body.max(4096)),
             adapter,
             bell: bell.clone(),
             board,
@@ -196,7 +195,7 @@ impl<A: Adapter, S> Context<A, S> {
         };
         let own = || std::thread::available_parallelism().map_or(1, usize::from);
         let cores = options.processors.unwrap_or_else(own);
-        let pace = Pace::new(options.wait, options.tuning.spin(), num_tasks, cores);
+        let pace = Pace::new(options.wait, num_tasks, cores);
         let (session, inquiry) = (Lock::new(session), OnceLock::new());
         let quick_spins = AtomicU32::new(pace.spins());
         Self { session, bell, pace, quick_spins, task, number, num_tasks, inquiry }

@@ -14,7 +14,6 @@ use crate::addresses::Addresses;
 use crate::amsend::Outgoing;
 use crate::body::Sink;
 use crate::completion::{CompletionThread, Due};
-use crate::config::Pieces;
 use crate::error::{LapiError, Violation};
 use crate::get::SharedGet;
 use crate::handler::{Arrival, HeaderAction, HeaderHandler, MAX_HANDLERS, Next, ShortHandler};
@@ -120,9 +119,9 @@ struct Reassembly<S> {
 }
 
 impl<S> Engine<S> {
-    pub fn new<A: Adapter>(adapter: &mut A, pieces: &Pieces) -> Self {
+    pub fn new<A: Adapter>(adapter: &mut A, max_body: usize) -> Self {
         let num_tasks = adapter.num_tasks();
-        let outbox = Outbox::new(adapter, pieces);
+        let outbox = Outbox::new(adapter, max_body);
         Self {
             task: adapter.task(),
             at_once: if adapter.caps().copies_bodies { outbox.pieces.whole() + 1 } else { 0 },

@@ -89,7 +89,7 @@ impl<S> Outbox<S> {
         lane.dirty = true;
         loop {
             let next_msg = &mut lane.next_msg;
-            match message.send_frame(adapter, target, next_msg, pieces, departures)? {
+            match message.send_frame(adapter, target, next_msg, *pieces, departures)? {
                 FrameSent::Part => {}
                 end => {
                     *closed += u64::from(matches!(end, FrameSent::Last));

@@ -25,7 +25,7 @@ use crate::wire;
 /// Communication that has been accepted but not carried out. Calls on it never block: they queue operations, and the
 /// dispatcher sends them.
 pub struct Outbox<S> {
-    /// How long messages are cut into pieces, within the adapter's limits for frames.
+    /// How long messages are cut into pieces.
     pub(crate) pieces: Pieces,
     /// Whether the adapter copies every body.
     pub(crate) copies_bodies: bool,
@@ -78,7 +78,7 @@ pub(crate) struct Lane {
 }
 
 impl<S> Outbox<S> {
-    pub(crate) fn new<A: Adapter>(adapter: &mut A, pieces: &Pieces) -> Self {
+    pub(crate) fn new<A: Adapter>(adapter: &mut A, max_body: usize) -> Self {
         let lane = || Lane {
             queue: VecDeque::new(),
             is_free: true,
@@ -90,7 +90,7 @@ impl<S> Outbox<S> {
             fences: 0,
         };
         Self {
-            pieces: pieces.within(adapter.caps().max_body),
+            pieces: Pieces::within(adapter.caps().max_body.min(max_body)),
             copies_bodies: adapter.caps().copies_bodies,
             reads: adapter.one_sided().is_some(),
             lanes: std::iter::repeat_with(lane).take(adapter.num_tasks()).collect(),

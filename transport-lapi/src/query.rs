@@ -275,7 +275,7 @@ impl<A: Adapter, S> Session<A, S> {
     /// Returns the lengths of `udata`, ascending, above which an amsend with a user header of `uhdr` bytes is sent in
     /// another way.
     pub fn steps(&self, uhdr: usize) -> Vec<Step> {
-        amsend::steps(uhdr, &self.adapter.caps(), &self.engine.outbox.pieces)
+        amsend::steps(uhdr, &self.adapter.caps(), self.engine.outbox.pieces)
     }
 
     /// Returns whether long bodies for `target` are stored past the caches, as far as is known so far. If so, a get is

@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 use crate::adapter::TaskId;
 use crate::config::WaitMode;
 
+/// Turns of polling before the first yield, if every task has a processor. They take about as long as a wake-up across
+/// processors.
+const LONG_SPIN: u32 = 4_000;
 /// With more tasks than processors: turns of polling before the first yield, and between two yields. They take about as
 /// long as a short message from a running task and its answer; what does not come meanwhile comes from a task that
 /// needs the processor.
@@ -44,11 +47,10 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The pace for a job of `tasks` on `cores` processors. If every task has a processor, a wait polls for `long_spin`
-    /// turns before its first yield.
-    pub fn new(mode: WaitMode, long_spin: u32, tasks: usize, cores: usize) -> Self {
+    /// The pace for a job of `tasks` on `cores` processors.
+    pub fn new(mode: WaitMode, tasks: usize, cores: usize) -> Self {
         let shares = tasks > cores;
-        let spins = if shares { SHORT_SPIN } else { long_spin };
+        let spins = if shares { SHORT_SPIN } else { LONG_SPIN };
         match mode {
             WaitMode::Spin => Self { spins, yields: YIELDS, sleeps: false, shares },
             WaitMode::Adaptive => Self { spins, yields: YIELDS, sleeps: true, shares },
@@ -159,8 +161,6 @@ impl Patience {
 mod tests {
     use super::*;
 
-    const LONG_SPIN: u32 = 4_000;
-
     fn steps(pace: Pace, turns: u32) -> (usize, usize, usize) {
         let count = |step| (0..turns).filter(|&idle| pace.step(idle) == step).count();
         (count(Turn::Spin), count(Turn::Yield), count(Turn::Sleep))
@@ -171,22 +171,20 @@ mod tests {
         let long = LONG_SPIN as usize;
         let yields = YIELDS as usize;
         let turns = LONG_SPIN + YIELDS * (SHORT_SPIN + 1) + 7;
-        let (spin, yielded, slept) = steps(Pace::new(WaitMode::Adaptive, LONG_SPIN, 2, 2), turns);
+        let (spin, yielded, slept) = steps(Pace::new(WaitMode::Adaptive, 2, 2), turns);
         assert_eq!((spin, yielded, slept), (long + yields * SHORT_SPIN as usize, yields, 7));
     }
 
     #[test]
     fn oversubscribed_tasks_hardly_spin() {
-        let pace = Pace::new(WaitMode::Adaptive, LONG_SPIN, 3, 2);
+        let pace = Pace::new(WaitMode::Adaptive, 3, 2);
         assert_eq!(pace.step(SHORT_SPIN), Turn::Yield);
         assert_eq!(pace.step(SHORT_SPIN - 1), Turn::Spin);
     }
 
     #[test]
     fn oversubscribed_tasks_look_for_one_at_first() {
-        let alone = |mode, tasks, turns| {
-            Pace::new(mode, LONG_SPIN, tasks, 3).alone(Some(7), turns).is_some()
-        };
+        let alone = |mode, tasks, turns| Pace::new(mode, tasks, 3).alone(Some(7), turns).is_some();
         assert!(alone(WaitMode::Adaptive, 4, ALONE - 1) && alone(WaitMode::Spin, 4, 0));
         assert!(!alone(WaitMode::Adaptive, 4, ALONE) && !alone(WaitMode::Adaptive, 3, 0));
         assert!(!alone(WaitMode::Block, 4, 0), "its sleeps look for all");
@@ -207,7 +205,7 @@ mod tests {
 
     #[test]
     fn only_an_adaptive_wait_with_a_processor_of_its_own_polls_on() {
-        let next = |mode, tasks| Pace::new(mode, LONG_SPIN, tasks, 2).polls_on(4_001);
+        let next = |mode, tasks| Pace::new(mode, tasks, 2).polls_on(4_001);
         assert_eq!(next(WaitMode::Adaptive, 2), LONG_SPIN / 2);
         assert_eq!((next(WaitMode::Adaptive, 3), next(WaitMode::Spin, 2)), (4_001, 4_001));
     }
@@ -230,8 +228,8 @@ mod tests {
 
     #[test]
     fn block_sleeps_at_once_and_spin_never() {
-        assert_eq!(Pace::new(WaitMode::Block, LONG_SPIN, 2, 2).step(0), Turn::Sleep);
-        let (_, _, slept) = steps(Pace::new(WaitMode::Spin, LONG_SPIN, 9, 2), 100_000);
+        assert_eq!(Pace::new(WaitMode::Block, 2, 2).step(0), Turn::Sleep);
+        let (_, _, slept) = steps(Pace::new(WaitMode::Spin, 9, 2), 100_000);
         assert_eq!(slept, 0);
     }
 }

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use crate::adapter::{AdapterError, TaskId};
 use crate::bootstrap::{self, BootstrapError, Control, Membership, Start};
-use crate::config::{self, ConfigError, GetMode, Settings, Tuning};
+use crate::config::{self, ConfigError, GetMode, Settings};
 
 #[cfg(feature = "channels")]
 use over_channels as native;
@@ -135,8 +135,6 @@ pub struct Joined {
     pub get_report: String,
     /// Number of processors that the tasks of the job share, if the launcher has set it.
     pub processors: Option<usize>,
-    /// The tuned values of the job; the built-in ones for a job of one task that was started alone.
-    pub tuning: Tuning,
 }
 
 /// Joins the job that the environment describes, or makes a job of one task with one context. Blocks until every task
@@ -148,17 +146,16 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
     match bootstrap::detect(settings)? {
         Start::Singleton => {
             let contexts = native::threads(1, 1)?.remove(0);
-            let (get_report, tuning) = ("memory copy".to_owned(), Tuning::default());
-            Ok(Joined { contexts, control: None, get_report, processors: None, tuning })
+            let get_report = "memory copy".to_owned();
+            Ok(Joined { contexts, control: None, get_report, processors: None })
         }
         Start::Launched(membership) => {
-            let Membership { task, num_tasks, contexts, segment, control, tuning, .. } =
-                *membership;
+            let Membership { task, num_tasks, contexts, segment, control, .. } = *membership;
             control.joined();
             let (contexts, get_report) =
                 native::attach(segment, task, num_tasks, contexts, settings.get)?;
             let (control, processors) = (Some(control), config::processors());
-            Ok(Joined { contexts, control, get_report, processors, tuning })
+            Ok(Joined { contexts, control, get_report, processors })
         }
     }
 }

@@ -1,5 +1,5 @@
 //! `cargo mpj run` builds a program of the workspace and runs it as the ranks of one job;
-//! `cargo mpj bench`, `cargo mpj tune` and `cargo mpj install` build the benchmarks or the installer and become them.
+//! `cargo mpj bench` and `cargo mpj install` build the benchmarks or the installer and become them.
 
 use std::process::ExitCode;
 

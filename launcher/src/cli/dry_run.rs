@@ -77,10 +77,9 @@ mod tests {
         second.wdir = Some("/tmp".into());
         second.exports = vec![export("A", "own"), export("C", "a b")];
         let mut spec = JobSpec::new(vec![first, second]);
-        spec.exports = vec![export("A", "all"), export("MPJ_TUNING", "none")];
-        let line =
-            |rank| format!("rank {rank}: cd /tmp && env A=own C='a b' MPJ_TUNING=none /bin/sh");
-        let first = "rank 0: env A=all MPJ_TUNING=none /bin/sh -c 'echo $0' ''";
+        spec.exports = vec![export("A", "all"), export("MPJ_GET", "am")];
+        let line = |rank| format!("rank {rank}: cd /tmp && env A=own C='a b' MPJ_GET=am /bin/sh");
+        let first = "rank 0: env A=all MPJ_GET=am /bin/sh -c 'echo $0' ''";
         let expected = format!("{first}\n{}\n{}\n", line(1), line(2));
         assert_eq!(text(&spec).expect("a job that could start"), expected);
     }

@@ -7,15 +7,13 @@ use transport_lapi::adapter::Caps;
 use transport_lapi::adapters::segment_bytes;
 use transport_lapi::adapters::shm::caps_of;
 use transport_lapi::config::{
-    self, BACKEND, BackendChoice, Circumstance, Keyword, Protocol, RENDEZVOUS_FROM, SETTINGS,
-    Settings, Tuning,
+    self, BACKEND, BackendChoice, Circumstance, Keyword, Pieces, Protocol, Ranges, SETTINGS,
+    Settings,
 };
 
 use crate::LaunchError;
 use crate::cli::default_ranks;
-use crate::host::machine::Machine;
-use crate::host::spawn::tuning_source;
-use crate::host::tuning_file::{self, Tuned};
+use crate::host::machine;
 use crate::job::Export;
 use crate::report::aligned;
 
@@ -49,11 +47,11 @@ type Row = Vec<String>;
 /// Returns the text for this command line in the environment of this process.
 ///
 /// # Errors
-/// [`LaunchError::Setting`] and [`LaunchError::Tuning`], as for a job with these settings.
+/// [`LaunchError::Setting`], as for a job with these settings.
 pub fn text(asked: &Asked) -> Result<String, LaunchError> {
     let settings = Settings::from_env_after(&|name| asked.exported(name))?;
-    let tuned = tuning_file::load(&tuning_source(asked.exports.iter()))?;
     let backend = asked.backend.unwrap_or(settings.backend);
+    let settings = Settings { backend, ..settings };
     let ranks = asked.ranks.unwrap_or_else(default_ranks);
     let contexts = asked.contexts.unwrap_or(1);
     let mut rows = vec![
@@ -61,17 +59,17 @@ pub fn text(asked: &Asked) -> Result<String, LaunchError> {
         row_of("contexts", contexts, asked.contexts, "--contexts"),
     ];
     rows.extend(SETTINGS.iter().map(|row| setting(asked, row.name, row.default)));
-    rows.extend(rows_of_tuning(&tuned));
     let (caps, bytes) = (caps_of(ranks)?, segment_bytes(ranks, contexts)?);
-    let mut text = format!("mpjrun {}\nmachine: {}\n", env!("CARGO_PKG_VERSION"), Machine::here());
+    let mut text =
+        format!("mpjrun {}\nmachine: {}\n", env!("CARGO_PKG_VERSION"), machine::description());
     text += "\nsettings\n";
     text += &aligned("  ", &rows, |_| false);
     text += &adapter(&caps, ranks, contexts, bytes);
     let said = probe::report(asked);
     text += &get(&said);
     text += "\nmessages\n";
-    let ways = ways(&tuned.tuning, backend, caps.max_body);
-    for way in ways.into_iter().chain(exceptions(backend, &said)) {
+    let ways = ways(&settings.protocols(), caps.max_body);
+    for way in ways.into_iter().chain(exceptions(&settings, &said)) {
         text += &format!("  {way}\n");
     }
     text += "  an eager message that costs more than half of MPJ_EARLY_LIMIT goes by rendezvous\n";
@@ -101,20 +99,6 @@ fn setting(asked: &Asked, name: &str, default: &str) -> Row {
     }
 }
 
-fn rows_of_tuning(tuned: &Tuned) -> Vec<Row> {
-    let Tuned { tuning, file, note } = tuned;
-    let origin = match (file, note) {
-        (Some(path), _) => format!("tuning file {}", path.display()),
-        (None, Some(note)) => format!("default: {note}"),
-        (None, None) => "default".to_owned(),
-    };
-    let word = tuning.to_string();
-    let mut fields = word.split(';');
-    let mut field = || fields.next().unwrap_or_default().replace(',', ", ");
-    let names = ["protocols", "pieces.whole_up_to", "pieces", "wait.spin"];
-    names.map(|name| row(name, field(), &origin)).into()
-}
-
 fn adapter(caps: &Caps, ranks: usize, contexts: usize, bytes: usize) -> String {
     let Caps { name, max_inline, max_body, .. } = caps;
     let plural = if ranks == 1 { "" } else { "s" };
@@ -140,11 +124,11 @@ fn get(said: &str) -> String {
 
 /// When messages go by rendezvous though by their length alone they would not. All these cases need a get that reads
 /// memory; two ranks have `said` how they get.
-fn exceptions(backend: BackendChoice, said: &str) -> Vec<String> {
-    if backend != BackendChoice::Auto || said.starts_with(BY_MESSAGES) {
+fn exceptions(settings: &Settings, said: &str) -> Vec<String> {
+    if said.starts_with(BY_MESSAGES) {
         return Vec::new();
     }
-    let line = |(from, circumstance): (usize, Circumstance)| {
+    let line = |&(from, circumstance): &(usize, Circumstance)| {
         let when = match circumstance {
             Circumstance::HugePages => "their data lie in huge pages",
             Circumstance::Cheaper => {
@@ -153,24 +137,19 @@ fn exceptions(backend: BackendChoice, said: &str) -> Vec<String> {
         };
         format!("from {from} bytes on by rendezvous, if get reads memory and {when}")
     };
-    RENDEZVOUS_FROM.map(line).into()
+    settings.exceptions().iter().map(line).collect()
 }
 
-/// How messages travel, one line for each range of sizes, with this backend and the adapter's longest frame.
-fn ways(tuning: &Tuning, backend: BackendChoice, max_body: usize) -> Vec<String> {
-    let pieces = tuning.pieces();
-    let whole = pieces.whole().min(max_body);
-    let protocol = |len| match backend {
-        BackendChoice::Auto => tuning.protocols().of(len),
-        BackendChoice::Eager => Protocol::Eager,
-        BackendChoice::Rendezvous => Protocol::Rendezvous,
-    };
-    let way = |len: usize| match protocol(len) {
+/// How messages travel, one line for each range of sizes, with these protocols and the adapter's longest frame.
+fn ways(protocols: &Ranges<Protocol>, max_body: usize) -> Vec<String> {
+    let pieces = Pieces::within(max_body);
+    let whole = pieces.whole();
+    let way = |len: usize| match protocols.of(len) {
         Protocol::Rendezvous => "rendezvous".to_owned(),
         Protocol::Eager if len <= whole => "eager, as one frame".to_owned(),
-        Protocol::Eager => format!("eager, in pieces of {}", pieces.size(len).min(max_body)),
+        Protocol::Eager => format!("eager, in pieces of {}", pieces.size(len)),
     };
-    let mut bounds = [tuning.protocols().bounds(), pieces.sizes().bounds(), &[whole]].concat();
+    let mut bounds = [protocols.bounds(), &Pieces::BOUNDS, &[whole]].concat();
     bounds.sort_unstable();
     bounds.retain(|&bound| way(bound) != way(bound + 1));
     bounds.dedup();
@@ -190,8 +169,10 @@ mod tests {
 
     #[test]
     fn every_change_of_the_way_is_one_line() {
-        let tuning = Tuning::default();
-        let lines = ways(&tuning, BackendChoice::Auto, 64 << 10);
+        let protocols = |backend, eager_up_to| {
+            Settings { backend, eager_up_to, ..Settings::default() }.protocols()
+        };
+        let lines = ways(&protocols(BackendChoice::Auto, None), 64 << 10);
         let expected = [
             "up to 16384 bytes       eager, as one frame",
             "up to 131072 bytes      eager, in pieces of 16384",
@@ -200,9 +181,13 @@ mod tests {
             "longer                  rendezvous",
         ];
         assert_eq!(lines, expected);
-        let rendezvous = ways(&tuning, BackendChoice::Rendezvous, 64 << 10);
+        let named = ways(&protocols(BackendChoice::Auto, Some(1000)), 64 << 10);
+        let expected =
+            ["up to 1000 bytes        eager, as one frame", "longer                  rendezvous"];
+        assert_eq!(named, expected);
+        let rendezvous = ways(&protocols(BackendChoice::Rendezvous, None), 64 << 10);
         assert_eq!(rendezvous, ["any length              rendezvous"]);
-        let short = ways(&tuning, BackendChoice::Eager, 8 << 10);
+        let short = ways(&protocols(BackendChoice::Eager, None), 8 << 10);
         let expected = [
             "up to 8192 bytes        eager, as one frame",
             "longer                  eager, in pieces of 8192",
@@ -220,11 +205,10 @@ mod tests {
 
     #[test]
     fn ranks_that_do_not_read_memory_follow_no_rule_for_reading() {
-        let rules = |backend, said| exceptions(backend, said).len();
-        assert_eq!(rules(BackendChoice::Auto, "process_vm_readv"), RENDEZVOUS_FROM.len());
-        assert_eq!(rules(BackendChoice::Auto, "not known: it said nothing"), RENDEZVOUS_FROM.len());
-        assert_eq!(rules(BackendChoice::Auto, "active messages (MPJ_GET=am)"), 0);
-        assert_eq!(rules(BackendChoice::Eager, "process_vm_readv"), 0);
+        let rules = |said| exceptions(&Settings::default(), said).len();
+        assert_eq!(rules("process_vm_readv"), 2);
+        assert_eq!(rules("not known: it said nothing"), 2);
+        assert_eq!(rules("active messages (MPJ_GET=am)"), 0);
     }
 
     #[test]

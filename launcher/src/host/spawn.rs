@@ -22,12 +22,11 @@ use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::rank_environment;
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
-use transport_lapi::config::{self, Settings, TuningSource};
+use transport_lapi::config::{self, Settings};
 
 use crate::LaunchError;
 use crate::host::binding::{BindTo, Binding, Placement, Topology};
 use crate::host::rank::Rank;
-use crate::host::tuning_file::{self, Tuned};
 use crate::io::output::Delivery;
 use crate::io::stdin::{self, Forwarding, InputChoice};
 use crate::job::exits::Ending;
@@ -50,7 +49,6 @@ const DEFAULT_PATH: &str = "/usr/bin:/bin";
 pub(crate) struct Prepared<'a> {
     spec: &'a JobSpec,
     programs: Vec<Program<'a>>,
-    tuned: Tuned,
     pub(crate) placement: Placement,
 }
 
@@ -63,18 +61,17 @@ pub(crate) struct Program<'a> {
     pub(crate) environment: BTreeMap<OsString, OsString>,
 }
 
-/// Checks the programs, the folders, the exported variables, the settings and the tuned values.
+/// Checks the programs, the folders, the exported variables and the settings.
 pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
     let programs = spec.apps.iter().map(|app| Program::check(spec, app));
     let programs = programs.collect::<Result<Vec<_>, LaunchError>>()?;
-    let tuned = tuning_file::load(&tuning_source(spec.all_exports()))?;
     if let InputChoice::Rank(asked @ 1..) = spec.input {
         if asked >= spec.ranks() {
             return Err(LaunchError::NoSuchReader { asked, ranks: spec.ranks() });
         }
     }
     let placement = place(spec)?;
-    Ok(Prepared { spec, programs, tuned, placement })
+    Ok(Prepared { spec, programs, placement })
 }
 
 /// Decides where the ranks run.
@@ -126,18 +123,6 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Where the tuned values of a job with these `exports` come from. The last export counts, before the launcher's own
-/// environment.
-pub(crate) fn tuning_source<'a>(
-    exports: impl DoubleEndedIterator<Item = &'a Export>,
-) -> TuningSource {
-    let exported = exports.rev().find(|export| export.name == config::TUNING.name);
-    match exported.and_then(|export| export.value.as_deref()) {
-        Some(value) => TuningSource::named(value),
-        None => TuningSource::from_env(),
-    }
-}
-
 impl<'a> Prepared<'a> {
     /// Every rank with its program, in order.
     pub(crate) fn ranks(&self) -> impl Iterator<Item = (usize, &Program<'a>)> {
@@ -174,8 +159,8 @@ impl<'a> Prepared<'a> {
             };
             let task = rank as TaskId;
             let (segment, control) = (segment.as_fd(), control.as_fd());
-            let (contexts, tuning) = (self.spec.contexts, &self.tuned.tuning);
-            command.envs(rank_environment(task, size, contexts, &job, segment, control, tuning));
+            let contexts = self.spec.contexts;
+            command.envs(rank_environment(task, size, contexts, &job, segment, control));
             let processors = self.placement.processors(rank);
             prepare(&mut command, segment, control, limit, mask, processors);
             let child = command.spawn().map_err(failed)?;
@@ -193,8 +178,7 @@ impl<'a> Prepared<'a> {
         let report = asked.map(|(rank, pid)| {
             format!("rank {rank} (pid {pid}) is {}", self.placement.words(rank))
         });
-        let notes = self.tuned.note.clone().into_iter().chain(self.placement.note());
-        notes.chain(report).collect()
+        self.placement.note().into_iter().chain(report).collect()
     }
 
     /// Where `rank` would run, for `--dry-run`; `None` if it is not bound and nobody asked.

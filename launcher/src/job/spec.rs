@@ -129,7 +129,7 @@ impl JobSpec {
     }
 
     /// Every variable that some rank gets; later ones override earlier ones.
-    pub(crate) fn all_exports(&self) -> impl DoubleEndedIterator<Item = &Export> {
+    pub(crate) fn all_exports(&self) -> impl Iterator<Item = &Export> {
         self.exports.iter().chain(self.apps.iter().flat_map(|app| &app.exports))
     }
 }

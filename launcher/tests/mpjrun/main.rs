@@ -11,12 +11,12 @@ mod cargo;
 mod cleanup;
 mod descriptors;
 mod exits;
+mod info;
 mod mpiexec;
 mod output;
 mod programs;
 mod streams;
 mod terminal;
-mod tuning;
 mod watchdog;
 
 /// A job whose ranks run this script.

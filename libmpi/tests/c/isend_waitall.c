@@ -56,9 +56,9 @@ int main(void) {
     CHECK(MPI_Wait(&requests[0], &status) == MPI_SUCCESS && status.MPI_SOURCE == MPI_PROC_NULL);
 
     /* A request that is freed goes on. */
+    in[5] = -1;
     CHECK(MPI_Irecv(&in[5], 1, MPI_INT, other, 9, MPI_COMM_WORLD, &requests[0]) == MPI_SUCCESS);
     CHECK(MPI_Request_free(&requests[0]) == MPI_SUCCESS && requests[0] == MPI_REQUEST_NULL);
-    in[5] = -1;
     CHECK(MPI_Send(&out[5], 1, MPI_INT, other, 9, MPI_COMM_WORLD) == MPI_SUCCESS);
     CHECK(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS);
     while (((volatile int *)in)[5] == -1)

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::running::Reader;
 use crate::{LIMIT, Outcome, Running, Scene, mpjrun_path, process};
 
-/// A command that has not been started. It has no input, and ignores the tuned values of the user who runs the tests.
+/// A command that has not been started. It has no input.
 pub struct Launch {
     command: Command,
     /// What follows all options: the program of a job, and arguments.
@@ -38,7 +38,6 @@ pub fn command(program: impl AsRef<OsStr>) -> Launch {
     static LAUNCHES: AtomicUsize = AtomicUsize::new(0);
     let mut command = Command::new(program);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.env("MPJ_TUNING", "none");
     let number = LAUNCHES.fetch_add(1, Ordering::Relaxed);
     let mark = format!("{}-{number}", std::process::id());
     Launch { command, rest: Vec::new(), mark, limit: LIMIT, reader: Reader::Harness }

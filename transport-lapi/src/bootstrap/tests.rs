@@ -13,7 +13,6 @@ fn variables() -> JobVariables {
         job: text("j-1"),
         segment: text("4"),
         control: text("9"),
-        tuned: Some(Tuning::default().to_string()),
     }
 }
 
@@ -24,9 +23,8 @@ fn place() -> RankPlace {
 #[test]
 fn a_complete_set_is_a_seat() {
     let place = place();
-    let (job, tuning) = ("j-1".to_owned(), Tuning::default());
-    let expected =
-        RankPlace { task: 2, num_tasks: 3, contexts: 1, job, segment: 4, control: 9, tuning };
+    let job = "j-1".to_owned();
+    let expected = RankPlace { task: 2, num_tasks: 3, contexts: 1, job, segment: 4, control: 9 };
     assert_eq!(place, expected);
 }
 
@@ -37,7 +35,6 @@ fn a_missing_variable_is_named() {
         ("MPJ_SIZE", JobVariables { size: None, ..variables() }),
         ("MPJ_JOB", JobVariables { job: None, ..variables() }),
         ("MPJ_SHM_FD", JobVariables { segment: None, ..variables() }),
-        ("MPJ_TUNED", JobVariables { tuned: None, ..variables() }),
     ];
     for (name, set) in incomplete {
         let error = RankPlace::parse(&set).expect_err("incomplete");
@@ -56,13 +53,11 @@ fn a_malformed_variable_is_named_with_its_value() {
     let rank = |value: &str| JobVariables { rank: Some(value.to_owned()), ..variables() };
     let size = |value: &str| JobVariables { size: Some(value.to_owned()), ..variables() };
     let control = |value: &str| JobVariables { control: Some(value.to_owned()), ..variables() };
-    let tuned = |value: &str| JobVariables { tuned: Some(value.to_owned()), ..variables() };
     let contexts = |value: &str| JobVariables { contexts: Some(value.to_owned()), ..variables() };
     let malformed = [
         ("MPJ_CONTEXTS", "0", contexts("0")),
         ("MPJ_CONTEXTS", "5", contexts("5")),
         ("MPJ_CONTEXTS", "two", contexts("two")),
-        ("MPJ_TUNED", "eager;8192;8192;1", tuned("eager;8192;8192;1")),
         ("MPJ_RANK", "3", rank("3")),
         ("MPJ_RANK", "-1", rank("-1")),
         ("MPJ_RANK", "one", rank("one")),
@@ -84,8 +79,7 @@ fn a_malformed_variable_is_named_with_its_value() {
 #[test]
 fn what_the_launcher_writes_is_what_a_rank_parses() {
     let (receiver, rank) = control::control_pair().expect("a socket pair");
-    let tuning = "rendezvous;4096;4096;20".parse().expect("legal");
-    let entries = rank_environment(1, 2, 3, "j", receiver.as_fd(), rank.as_fd(), &tuning);
+    let entries = rank_environment(1, 2, 3, "j", receiver.as_fd(), rank.as_fd());
     let get = |name: &str| {
         entries.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
     };
@@ -96,12 +90,11 @@ fn what_the_launcher_writes_is_what_a_rank_parses() {
         job: get("MPJ_JOB"),
         segment: get("MPJ_SHM_FD"),
         control: get("MPJ_CTRL_FD"),
-        tuned: get("MPJ_TUNED"),
     };
     let place = RankPlace::parse(&set).expect("the launcher's own words");
     assert_eq!((place.task, place.num_tasks, place.job.as_str()), (1, 2, "j"));
     assert_eq!(place.contexts, 3);
-    assert_eq!((place.control, place.tuning), (rank.as_raw_fd(), tuning));
+    assert_eq!(place.control, rank.as_raw_fd());
     assert_eq!(get("MPJ_LOCAL_RANK").as_deref(), Some("1"));
 }
 

@@ -98,11 +98,6 @@ impl<T: Copy> Ranges<T> {
     pub fn bounds(&self) -> &[usize] {
         &self.bounds
     }
-
-    /// Returns the values, in the order of the ranges.
-    pub fn values(&self) -> &[T] {
-        &self.values
-    }
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ fn only_names_like_ours_that_nobody_reads_are_unknown() {
     for name in read.chain([PROCESSORS, TEST, "MPJ_TEST_MARK", "MPJ_HOME", "PATH", "mpj_x"]) {
         assert!(!is_unknown(name), "{name}");
     }
-    for name in ["MPJ_WAT", "MPJ_", "MPJ_GETS"] {
+    for name in ["MPJ_WAT", "MPJ_", "MPJ_GETS", "MPJ_TUNING"] {
         assert!(is_unknown(name), "{name}");
     }
 }
@@ -37,6 +37,7 @@ fn only_names_like_ours_that_nobody_reads_are_unknown() {
 fn every_setting_is_read() {
     let all = [
         ("MPJ_BACKEND", "rendezvous"),
+        ("MPJ_EAGER_UP_TO", "8K"),
         ("MPJ_GET", "am"),
         ("MPJ_WAIT", "block"),
         ("MPJ_SPIN", "20"),
@@ -45,6 +46,7 @@ fn every_setting_is_read() {
     ];
     let expected = Settings {
         backend: BackendChoice::Rendezvous,
+        eager_up_to: Some(8192),
         get: GetMode::Am,
         wait: WaitMode::Block,
         spin: Duration::from_micros(20),
@@ -56,8 +58,7 @@ fn every_setting_is_read() {
 
 #[test]
 fn an_unknown_value_names_the_variable_the_value_and_the_legal_ones() {
-    // The path of a file may be anything.
-    for row in SETTINGS.into_iter().filter(|row| *row != TUNING) {
+    for row in SETTINGS {
         let error = settings(&[(row.name, "Bogus")]).expect_err("no setting knows this word");
         let expected =
             ConfigError::Unknown { name: row.name, value: "Bogus".to_owned(), legal: row.legal };
@@ -89,30 +90,6 @@ fn the_table_lists_exactly_the_words_that_are_parsed() {
 }
 
 #[test]
-fn tuned_values_come_from_a_file_the_user_or_nowhere() {
-    assert_eq!(TuningSource::named("none".as_ref()), TuningSource::BuiltIn);
-    assert_eq!(TuningSource::named("./none".as_ref()), TuningSource::File("./none".into()));
-    for word in ["", TUNING.default] {
-        assert_eq!(TuningSource::named(word.as_ref()), TuningSource::User);
-    }
-    assert_eq!(tuning_entry("/t".as_ref()), ("MPJ_TUNING", "/t".as_ref()));
-}
-
-#[test]
-fn the_users_file_is_where_xdg_says() {
-    let file = |entries: &[(&str, &str)]| {
-        let lookup = variables(entries);
-        tuning_file_in(&|name| lookup(name).map(OsString::from))
-    };
-    let home = ("HOME", "/h");
-    assert_eq!(file(&[home]), Some("/h/.config/mpj/tuning.toml".into()));
-    assert_eq!(file(&[home, ("XDG_CONFIG_HOME", "/x")]), Some("/x/mpj/tuning.toml".into()));
-    let relative = file(&[home, ("XDG_CONFIG_HOME", "x")]);
-    assert_eq!(relative, Some("/h/.config/mpj/tuning.toml".into()));
-    assert_eq!(file(&[("HOME", "h")]), None);
-}
-
-#[test]
 fn byte_counts_take_binary_suffixes_and_refuse_everything_else() {
     let legal =
         [("0", 0), ("17", 17), ("4K", 4096), ("4k", 4096), ("2M", 2 << 20), ("1g", 1 << 30)];
@@ -124,6 +101,12 @@ fn byte_counts_take_binary_suffixes_and_refuse_everything_else() {
     {
         assert_eq!(byte_count(text), None, "{text}");
     }
+}
+
+#[test]
+fn the_longest_eager_message_has_a_limit() {
+    assert_eq!([eager_length("auto"), eager_length("0")], [Some(None), Some(Some(0))]);
+    assert_eq!([eager_length("1G"), eager_length("1073741825")], [Some(Some(1 << 30)), None]);
 }
 
 #[test]

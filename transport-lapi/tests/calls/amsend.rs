@@ -423,7 +423,8 @@ fn queries_describe_the_task_and_its_limits() {
                 assert!(session.qenv(Query::MaxPktSz).unwrap() >= ONE_SHOT as u64);
                 assert_eq!(session.qenv(Query::LocAddrtblSz).unwrap(), 256);
                 let steps: Vec<_> = session.steps(8).iter().map(|step| step.bytes).collect();
-                assert!(steps.len() > 2 && steps.is_sorted() && steps.contains(&ONE_SHOT));
+                assert_eq!((steps.len(), steps.is_sorted()), (4, true));
+                assert_eq!(steps[1..], [ONE_SHOT, 128 << 10, 512 << 10]);
                 let name = if kind == Kind::Threads { "threads" } else { "shm" };
                 assert_eq!(session.adapter_name(), name);
                 assert_eq!(session.get_kind().is_none(), kind == Kind::ShmAm);
@@ -433,9 +434,8 @@ fn queries_describe_the_task_and_its_limits() {
 }
 
 #[test]
-fn messages_are_cut_as_tuned() {
-    let tuning = "eager;4096;8192<=16384,4096;20".parse().expect("legal");
-    let options = Options { tuning, ..Options::default() };
+fn messages_are_cut_as_frames_allow() {
+    let options = Options { max_body: 4096, ..Options::default() };
     let adapters = Kind::Threads.adapters(1);
     run_with(
         adapters,
@@ -459,7 +459,7 @@ fn messages_are_cut_as_tuned() {
             let steps = session.steps(0);
             let above =
                 |bytes| steps.iter().find(|step| step.bytes == bytes).map(|step| step.above);
-            assert_eq!((above(4096), above(16384)), (Some("in pieces"), Some("in smaller pieces")));
+            assert_eq!((above(4096), above(128 << 10)), (Some("in pieces"), None));
         },
     );
 }

@@ -1,7 +1,6 @@
 //! Puts and gets by vectors, and vectors as the data and the destination of active messages.
 
 use transport_lapi::adapter::{Adapter, AdapterError};
-use transport_lapi::config::Tuning;
 use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, Dgsp, DgspOp, End, Getv, HeaderAction, LapiError, Next,
@@ -405,10 +404,7 @@ fn a_refused_call_sends_no_vector_ahead() {
 /// The words of a vector travel in whole packets, however short these are.
 #[test]
 fn long_vectors_pass_with_short_packets() {
-    let default = Tuning::default().to_string();
-    let fields: Vec<_> = default.split(';').collect();
-    let tuned = format!("{};4096;4096;{}", fields[0], fields[3]);
-    let options = Options { tuning: tuned.parse().unwrap(), ..Options::default() };
+    let options = Options { max_body: 4096, ..Options::default() };
     for kind in Kind::ALL {
         let mut adapters = kind.adapters(2);
         let owner = Context::init(adapters.remove(1), (), options.clone());

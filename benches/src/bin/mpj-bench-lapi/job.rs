@@ -68,11 +68,11 @@ impl LapiJob {
     /// An error of the transport.
     pub fn join() -> Result<Self, Failure> {
         let settings = Settings::from_env().map_err(failed)?;
-        let Joined { contexts, control, get_report, processors, tuning } =
+        let Joined { contexts, control, get_report, processors } =
             wireup::connect(&settings).map_err(failed)?;
         let adapter = contexts.into_iter().next().expect("a task has at least one context");
         let Settings { wait, spin, .. } = settings;
-        let options = Options { processors, wait, spin, tuning, ..Options::default() };
+        let options = Options { processors, wait, spin, ..Options::default() };
         let [out, own] = [(); 2].map(|()| Memory::new(MEMORY));
         let state = State { into: own, arrived: 0, seen: 0, under_way: 0, words: Vec::new() };
         let context = Context::init(adapter, state, options);

@@ -55,13 +55,12 @@ fn ask(asked: &Asked) -> Result<String, String> {
     if let Some(value) = asked.exported(GET) {
         command.arg("-x").arg(format!("{GET}={value}"));
     }
-    let (tuning, none) = (config::TUNING.name, "none");
     // A note about unknown variables would be taken for the cause of a failure.
     let names = config::inherited_names();
     for unknown in names.filter(|name| name.to_str().is_some_and(config::is_unknown)) {
         command.env_remove(unknown);
     }
-    command.arg(&program).arg(WORD).env(tuning, none).stdin(Stdio::null());
+    command.arg(&program).arg(WORD).stdin(Stdio::null());
     let output = command.output().map_err(|error| error.to_string())?;
     // Both ranks say the same; of an error, the first line has the cause.
     let first = |stream: &[u8]| {
