@@ -194,13 +194,18 @@ impl Request {
             Role::Receive => device.cancel(open).map(drop),
             Role::Send => {
                 let because = mpjdev::Error::Client(Arc::new(Cancelled));
-                device.withdraw(open, because).and_then(|()| device.progress())
+                device
+                    .withdraw(open, because)
+                    .and_then(|()| (0..ROUNDS).try_for_each(|_| device.istatus(open).map(drop)))
             }
             Role::Other => Ok(()),
         };
         cancelled.map_err(|error| Fault::from(error).on(&self.comm))
     }
 }
+
+/// Rounds of progress in which a rank tells itself that it withdraws a send, and answers.
+const ROUNDS: usize = 4;
 
 /// The reason why a send has failed that was cancelled.
 #[derive(Debug)]

@@ -55,7 +55,12 @@ unsafe fn reduce(
     form: Form,
 ) -> Outcome {
     let (call, count) = (Collective::begin(comm, form)?, count.into());
-    let (root, reduction) = (call.root(root)?, op.reduction(datatype)?);
+    let root = call.root(root)?;
+    let reduction = match root {
+        // All other arguments of a rank beside the root mean nothing.
+        Root::Between(inter::Root::Beside) => MPI_SUM.reduction(MPI_INT)?,
+        _ => op.reduction(datatype)?,
+    };
     // Only the root has a receive buffer.
     let recvbuf = if root.is_here() { recvbuf } else { std::ptr::null_mut() };
     let operands = Operands { sendbuf, recvbuf, datatype };
