@@ -181,10 +181,8 @@ pub(crate) struct Producer<'m> {
     freed: u32,
     bulk: BulkProducer<'m>,
     passing: Passing,
-    /// [`Passing::stream`].
-    stream: u32,
-    /// Frames since the last one from the consumer, at most as many.
-    in_a_row: u32,
+    /// Frames that are missing to a stream: [`Passing::stream`] after a frame from the consumer.
+    until_stream: u32,
     distance: Distance,
     /// The consumer's published values when last loaded.
     seen: (u32, u32),
@@ -199,8 +197,7 @@ impl<'m> Producer<'m> {
             freed: 0,
             bulk,
             passing,
-            stream: passing.stream(),
-            in_a_row: 0,
+            until_stream: passing.stream(),
             distance: Distance::default(),
             seen: (0, 0),
         }
@@ -255,7 +252,7 @@ impl<'m> Producer<'m> {
         let Some(start) = stored else {
             return Ok(Post::Full);
         };
-        let is_lone = self.in_a_row == 0;
+        let is_lone = self.until_stream == self.passing.stream();
         let nothing = ForeignBytes::from_slice(&[]);
         self.publish(head, nothing, BULK, len as u64 | u64::from(start) << 32);
         match self.passing {
@@ -295,11 +292,11 @@ impl<'m> Producer<'m> {
         let stamp = u64::from(position) | (head.len() as u64) << 32 | u64::from(kind) << 48;
         cell.stamp.store(stamp, Ordering::Release); // SYNC: frame
         let len = STAMPS + head.len() + inline.len();
-        if self.in_a_row == self.stream {
+        if self.until_stream == 0 {
             expect_another(cell, len);
             return;
         }
-        self.in_a_row += 1;
+        self.until_stream -= 1;
         if self.passing == Passing::Pushed {
             cell.push_out(len);
             expect_another(cell, len);
@@ -309,7 +306,7 @@ impl<'m> Producer<'m> {
     /// Notes that a frame has come from the consumer, so the frames to it are not a stream.
     #[inline(always)]
     pub(crate) fn hears(&mut self) {
-        self.in_a_row = 0;
+        self.until_stream = self.passing.stream();
     }
 
     /// Whether long bodies are stored past the caches because the consumer's processor is distant, and fetches them. If
