@@ -16,7 +16,7 @@
 //! - HT4: the state says whether the object is of a kind that is taken; no such object is ever held, and no other one is
 //!   ever taken.
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,6 +53,11 @@ const GENERATION_AT: u32 = 40;
 /// The objects of the process.
 pub(crate) static OBJECTS: Objects = Objects::new();
 
+thread_local! {
+    /// A slot that this thread has set aside.
+    static SPARE: Cell<Option<Reserved<'static>>> = const { Cell::new(None) };
+}
+
 /// A table of objects.
 pub(crate) struct Objects {
     chunks: [OnceLock<Box<[Slot]>>; CHUNKS],
@@ -74,6 +79,13 @@ struct Slot {
 // SAFETY: HT2, HT3: an object is read only while its reader is counted in phase LIVE, and changed only by the one thread
 // that has it for itself. Objects may be shared among threads and sent to others.
 unsafe impl Sync for Slot {}
+
+/// A slot for an object that does not exist yet. An operation gets its slot before it starts, so that a full table
+/// refuses the call and leaves nothing under way. A slot that gets no object goes back to the list of free slots.
+pub(crate) struct Reserved<'t> {
+    objects: &'t Objects,
+    index: u32,
+}
 
 /// An object that the holder may read. It lives at least as long as this, even if another thread frees its handle.
 pub(crate) struct Held<'t, T> {
@@ -99,18 +111,19 @@ impl Objects {
     /// Adds an object, and returns its handle.
     ///
     /// # Errors
-    /// MPI_ERR_OTHER when there are 2^20 objects.
+    /// As [`Objects::reserve`].
     pub fn insert<T: Kind>(&self, object: T) -> Outcome<usize> {
+        Ok(self.reserve()?.fill(object))
+    }
+
+    /// Gets a slot for an object that is made later.
+    ///
+    /// # Errors
+    /// MPI_ERR_OTHER when there are 2^20 objects.
+    pub fn reserve(&self) -> Outcome<Reserved<'_>> {
         let index = self.take_free_slot().ok_or_else(too_many)?;
-        let chunk = self.chunks[index as usize / CHUNK].get_or_init(new_chunk);
-        let slot = &chunk[index as usize % CHUNK];
-        let before = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
-        let generation = if before == LAST_GENERATION { 1 } else { before + 1 };
-        // SAFETY: HT3: the slot came from the list of free slots, so it is this thread's.
-        unsafe { *slot.object.get() = Some(object.wrap()) };
-        let live = generation << GENERATION_AT | LIVE | of_kind::<T>();
-        slot.state.store(live, Ordering::Release); // SYNC: object
-        Ok((generation << INDEX_BITS) as usize | index as usize)
+        self.chunks[index as usize / CHUNK].get_or_init(new_chunk);
+        Ok(Reserved { objects: self, index })
     }
 
     /// Holds the object of a handle, whose kind is never taken.
@@ -234,6 +247,44 @@ fn too_many() -> Fault {
         "there are {} objects; free requests, communicators and datatypes that are not needed",
         CHUNKS * CHUNK
     ))
+}
+
+impl Reserved<'_> {
+    /// Puts an object into the slot, and returns its handle.
+    pub fn fill<T: Kind>(self, object: T) -> usize {
+        let slot = self.objects.slot(self.index).expect("`reserve` has made the slot");
+        let before = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
+        let generation = if before == LAST_GENERATION { 1 } else { before + 1 };
+        // SAFETY: HT3: the slot came from the list of free slots, so it is this thread's.
+        unsafe { *slot.object.get() = Some(object.wrap()) };
+        let live = generation << GENERATION_AT | LIVE | of_kind::<T>();
+        slot.state.store(live, Ordering::Release); // SYNC: object
+        let handle = (generation << INDEX_BITS) as usize | self.index as usize;
+        std::mem::forget(self);
+        handle
+    }
+}
+
+impl Reserved<'static> {
+    /// Gets a slot for a call that seldom needs one: the slot that this thread has set aside, if there is one.
+    ///
+    /// # Errors
+    /// As [`Objects::reserve`].
+    pub fn spare() -> Outcome<Self> {
+        SPARE.try_with(Cell::take).ok().flatten().map_or_else(|| OBJECTS.reserve(), Ok)
+    }
+
+    /// Sets the slot aside for a later call of this thread.
+    pub fn set_aside(self) {
+        // A thread that ends gives it back to the list.
+        let _ = SPARE.try_with(|spare| spare.set(Some(self)));
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.objects.release(self.index);
+    }
 }
 
 impl<T> Held<'_, T> {

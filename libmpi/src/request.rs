@@ -19,7 +19,7 @@ use mpjdev::Call;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
 use crate::comm::Owner;
-use crate::handles::{OBJECTS, Taken};
+use crate::handles::{OBJECTS, Reserved, Taken};
 use crate::p2p::status_on;
 
 mod completion;
@@ -101,14 +101,14 @@ impl Request {
         self
     }
 
-    /// Puts it into the table, and returns its handle.
-    pub fn keep(self) -> Outcome<MPI_Request> {
+    /// Puts it into a slot of the table, and returns its handle.
+    pub fn keep(self, slot: Reserved<'static>) -> MPI_Request {
         let shared = self.shared().map(|shared| (Arc::clone(&self.comm), shared.clone()));
-        let handle = MPI_Request(OBJECTS.insert(self)?);
+        let handle = MPI_Request(slot.fill(self));
         if let Some((comm, shared)) = shared {
             shared.publish(handle, comm);
         }
-        Ok(handle)
+        handle
     }
 
     /// Takes a request out of the table, whose handle ends.
