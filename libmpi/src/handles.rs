@@ -17,6 +17,7 @@
 //!   ever taken.
 
 use std::cell::{Cell, UnsafeCell};
+use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,6 +31,9 @@ pub(crate) mod tests;
 
 /// Bits of a handle that are the index of its slot.
 const INDEX_BITS: u32 = 20;
+/// Free slots that rest before one of them is used again, the one that was freed first. So a handle that was freed stays
+/// wrong for long, also in a program that has few objects.
+const RESTING: usize = 32;
 /// Slots in a chunk.
 const CHUNK: usize = 1 << 10;
 /// Chunks in a table.
@@ -65,8 +69,8 @@ pub(crate) struct Objects {
 }
 
 struct FreeSlots {
-    /// Slots that had an object before.
-    used: Vec<u32>,
+    /// Slots that had an object before; the one that was freed first is first.
+    used: VecDeque<u32>,
     /// The first slot that never had one.
     next: u32,
 }
@@ -104,7 +108,7 @@ pub(crate) struct Taken<'t, T: Kind> {
 
 impl Objects {
     const fn new() -> Self {
-        let free = FreeSlots { used: Vec::new(), next: 0 };
+        let free = FreeSlots { used: VecDeque::new(), next: 0 };
         Self { chunks: [const { OnceLock::new() }; CHUNKS], free: Mutex::new(free) }
     }
 
@@ -213,7 +217,7 @@ impl Objects {
         let generation = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
         slot.state.store(generation << GENERATION_AT | FREE, Ordering::Relaxed);
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        free.used.push(index);
+        free.used.push_back(index);
     }
 
     fn slot(&self, index: u32) -> Option<&Slot> {
@@ -222,12 +226,12 @@ impl Objects {
 
     fn take_free_slot(&self) -> Option<u32> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = free.used.pop() {
-            return Some(index);
+        let is_new = free.used.len() <= RESTING && (free.next as usize) < CHUNKS * CHUNK;
+        if !is_new {
+            return free.used.pop_front();
         }
-        let index = free.next;
-        free.next += u32::from((index as usize) < CHUNKS * CHUNK);
-        ((index as usize) < CHUNKS * CHUNK).then_some(index)
+        free.next += 1;
+        Some(free.next - 1)
     }
 }
 
