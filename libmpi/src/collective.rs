@@ -17,7 +17,7 @@ use mpicore::collective::inter;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, out};
 use crate::comm::{Comm, Owner};
-use crate::handles::Held;
+use crate::handles::{Held, OBJECTS};
 use crate::request::{Request, Role};
 
 mod buffer;
@@ -141,17 +141,21 @@ impl Collective {
     /// FC1: the place of the request may be written.
     unsafe fn finish(&self, plan: Plan<'_>) -> Outcome {
         let owner = || Owner::of(&self.comm);
-        let (place, request) = match self.form {
+        let (place, slot, request) = match self.form {
             Form::Blocking => return Ok(plan.run()?),
-            Form::Started(place) => (place, Request::new(owner(), Role::Other, plan.start()?)),
+            Form::Started(place) => {
+                let slot = OBJECTS.reserve()?;
+                (place, slot, Request::new(owner(), Role::Other, plan.start()?))
+            }
             Form::Persistent(place) => {
+                let slot = OBJECTS.reserve()?;
                 let mut kept = plan.persistent();
                 let start = Box::new(move || Ok(kept.start()?));
-                (place, Request::persistent(owner(), Role::Other, start))
+                (place, slot, Request::persistent(owner(), Role::Other, start))
             }
         };
         // SAFETY: the caller's promise.
-        unsafe { out::write(place, "request", request.keep()?) }
+        unsafe { out::write(place, "request", request.keep(slot)) }
     }
 }
 

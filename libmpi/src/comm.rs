@@ -17,7 +17,7 @@ use mpjdev::wireup::Native;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
 use crate::errhandler::Place;
-use crate::handles::{Held, OBJECTS};
+use crate::handles::{Held, OBJECTS, Reserved};
 use crate::info::Hints;
 use crate::object::Kind;
 use crate::{group, state};
@@ -72,10 +72,15 @@ impl Comm {
 
     /// Puts it into the table, and returns its handle.
     fn keep(self) -> Outcome<MPI_Comm> {
+        Ok(self.keep_in(OBJECTS.reserve()?))
+    }
+
+    /// Puts it into a slot of the table, and returns its handle.
+    fn keep_in(self, slot: Reserved<'static>) -> MPI_Comm {
         let made = Arc::new(self);
-        let handle = OBJECTS.insert(made.clone())?;
+        let handle = slot.fill(made.clone());
         made.handle.store(handle, Ordering::Relaxed);
-        Ok(MPI_Comm(handle))
+        MPI_Comm(handle)
     }
 
     /// Makes a communicator that was derived from this one, whose error handler it inherits, and returns its handle.

@@ -16,7 +16,8 @@
 //! - HT4: the state says whether the object is of a kind that is taken; no such object is ever held, and no other one is
 //!   ever taken.
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
+use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,6 +31,9 @@ pub(crate) mod tests;
 
 /// Bits of a handle that are the index of its slot.
 const INDEX_BITS: u32 = 20;
+/// Free slots that rest before one of them is used again, the one that was freed first. So a handle that was freed stays
+/// wrong for long, also in a program that has few objects.
+const RESTING: usize = 32;
 /// Slots in a chunk.
 const CHUNK: usize = 1 << 10;
 /// Chunks in a table.
@@ -53,6 +57,11 @@ const GENERATION_AT: u32 = 40;
 /// The objects of the process.
 pub(crate) static OBJECTS: Objects = Objects::new();
 
+thread_local! {
+    /// A slot that this thread has set aside.
+    static SPARE: Cell<Option<Reserved<'static>>> = const { Cell::new(None) };
+}
+
 /// A table of objects.
 pub(crate) struct Objects {
     chunks: [OnceLock<Box<[Slot]>>; CHUNKS],
@@ -60,8 +69,8 @@ pub(crate) struct Objects {
 }
 
 struct FreeSlots {
-    /// Slots that had an object before.
-    used: Vec<u32>,
+    /// Slots that had an object before; the one that was freed first is first.
+    used: VecDeque<u32>,
     /// The first slot that never had one.
     next: u32,
 }
@@ -74,6 +83,13 @@ struct Slot {
 // SAFETY: HT2, HT3: an object is read only while its reader is counted in phase LIVE, and changed only by the one thread
 // that has it for itself. Objects may be shared among threads and sent to others.
 unsafe impl Sync for Slot {}
+
+/// A slot for an object that does not exist yet. An operation gets its slot before it starts, so that a full table
+/// refuses the call and leaves nothing under way. A slot that gets no object goes back to the list of free slots.
+pub(crate) struct Reserved<'t> {
+    objects: &'t Objects,
+    index: u32,
+}
 
 /// An object that the holder may read. It lives at least as long as this, even if another thread frees its handle.
 pub(crate) struct Held<'t, T> {
@@ -92,25 +108,26 @@ pub(crate) struct Taken<'t, T: Kind> {
 
 impl Objects {
     const fn new() -> Self {
-        let free = FreeSlots { used: Vec::new(), next: 0 };
+        let free = FreeSlots { used: VecDeque::new(), next: 0 };
         Self { chunks: [const { OnceLock::new() }; CHUNKS], free: Mutex::new(free) }
     }
 
     /// Adds an object, and returns its handle.
     ///
     /// # Errors
-    /// MPI_ERR_OTHER when there are 2^20 objects.
+    /// As [`Objects::reserve`].
     pub fn insert<T: Kind>(&self, object: T) -> Outcome<usize> {
+        Ok(self.reserve()?.fill(object))
+    }
+
+    /// Gets a slot for an object that is made later.
+    ///
+    /// # Errors
+    /// MPI_ERR_OTHER when there are 2^20 objects.
+    pub fn reserve(&self) -> Outcome<Reserved<'_>> {
         let index = self.take_free_slot().ok_or_else(too_many)?;
-        let chunk = self.chunks[index as usize / CHUNK].get_or_init(new_chunk);
-        let slot = &chunk[index as usize % CHUNK];
-        let before = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
-        let generation = if before == LAST_GENERATION { 1 } else { before + 1 };
-        // SAFETY: HT3: the slot came from the list of free slots, so it is this thread's.
-        unsafe { *slot.object.get() = Some(object.wrap()) };
-        let live = generation << GENERATION_AT | LIVE | of_kind::<T>();
-        slot.state.store(live, Ordering::Release); // SYNC: object
-        Ok((generation << INDEX_BITS) as usize | index as usize)
+        self.chunks[index as usize / CHUNK].get_or_init(new_chunk);
+        Ok(Reserved { objects: self, index })
     }
 
     /// Holds the object of a handle, whose kind is never taken.
@@ -200,7 +217,7 @@ impl Objects {
         let generation = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
         slot.state.store(generation << GENERATION_AT | FREE, Ordering::Relaxed);
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        free.used.push(index);
+        free.used.push_back(index);
     }
 
     fn slot(&self, index: u32) -> Option<&Slot> {
@@ -209,12 +226,12 @@ impl Objects {
 
     fn take_free_slot(&self) -> Option<u32> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = free.used.pop() {
-            return Some(index);
+        let is_new = free.used.len() <= RESTING && (free.next as usize) < CHUNKS * CHUNK;
+        if !is_new {
+            return free.used.pop_front();
         }
-        let index = free.next;
-        free.next += u32::from((index as usize) < CHUNKS * CHUNK);
-        ((index as usize) < CHUNKS * CHUNK).then_some(index)
+        free.next += 1;
+        Some(free.next - 1)
     }
 }
 
@@ -234,6 +251,44 @@ fn too_many() -> Fault {
         "there are {} objects; free requests, communicators and datatypes that are not needed",
         CHUNKS * CHUNK
     ))
+}
+
+impl Reserved<'_> {
+    /// Puts an object into the slot, and returns its handle.
+    pub fn fill<T: Kind>(self, object: T) -> usize {
+        let slot = self.objects.slot(self.index).expect("`reserve` has made the slot");
+        let before = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
+        let generation = if before == LAST_GENERATION { 1 } else { before + 1 };
+        // SAFETY: HT3: the slot came from the list of free slots, so it is this thread's.
+        unsafe { *slot.object.get() = Some(object.wrap()) };
+        let live = generation << GENERATION_AT | LIVE | of_kind::<T>();
+        slot.state.store(live, Ordering::Release); // SYNC: object
+        let handle = (generation << INDEX_BITS) as usize | self.index as usize;
+        std::mem::forget(self);
+        handle
+    }
+}
+
+impl Reserved<'static> {
+    /// Gets a slot for a call that seldom needs one: the slot that this thread has set aside, if there is one.
+    ///
+    /// # Errors
+    /// As [`Objects::reserve`].
+    pub fn spare() -> Outcome<Self> {
+        SPARE.try_with(Cell::take).ok().flatten().map_or_else(|| OBJECTS.reserve(), Ok)
+    }
+
+    /// Sets the slot aside for a later call of this thread.
+    pub fn set_aside(self) {
+        // A thread that ends gives it back to the list.
+        let _ = SPARE.try_with(|spare| spare.set(Some(self)));
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.objects.release(self.index);
+    }
 }
 
 impl<T> Held<'_, T> {

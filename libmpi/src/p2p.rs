@@ -12,6 +12,7 @@ use mpjdev::{Mode, Status};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
 use crate::comm::{Comm, Owner};
+use crate::handles::{OBJECTS, Reserved};
 use crate::request::{COMPLETE, Request, Role};
 
 mod buffered;
@@ -93,7 +94,7 @@ unsafe fn isend(
     let place = unsafe { out::place(request, "request") }?;
     // SAFETY: FC1.
     let dense = unsafe { datatype.dense_source(buf, count) }?;
-    let (device, context) = (comm.device, comm.context);
+    let (device, context, slot) = (comm.device, comm.context, Reserved::spare()?);
     let started = match (comm.receiver(dest)?, dense) {
         (Some(dest), Some(data)) => Some(device.isend(data, dest, tag, context, mode)?),
         (None, Some(_)) => None,
@@ -105,9 +106,12 @@ unsafe fn isend(
     };
     *place = match started {
         Some(started) if started.completed().is_none() => {
-            Request::new(Owner::of(&comm), Role::Send, started).keep()?
+            Request::new(Owner::of(&comm), Role::Send, started).keep(slot)
         }
-        _ => COMPLETE,
+        _ => {
+            slot.set_aside();
+            COMPLETE
+        }
     };
     Ok(())
 }
@@ -164,7 +168,7 @@ unsafe fn irecv(
     let tag = wanted_tag(tag, "tag")?;
     // SAFETY: FC1.
     let place = unsafe { out::place(request, "request") }?;
-    let owner = Owner::of(&comm);
+    let (owner, slot) = (Owner::of(&comm), OBJECTS.reserve()?);
     let made = match comm.sender(source)? {
         Some(source) => {
             let started = comm.device.irecv(into, source, tag, comm.context)?;
@@ -172,7 +176,7 @@ unsafe fn irecv(
         }
         None => Request::of_nobody(owner)?,
     };
-    *place = made.keep()?;
+    *place = made.keep(slot);
     Ok(())
 }
 

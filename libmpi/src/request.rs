@@ -19,7 +19,7 @@ use mpjdev::Call;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
 use crate::comm::Owner;
-use crate::handles::{OBJECTS, Taken};
+use crate::handles::{OBJECTS, Reserved, Taken};
 use crate::p2p::status_on;
 
 mod completion;
@@ -101,14 +101,14 @@ impl Request {
         self
     }
 
-    /// Puts it into the table, and returns its handle.
-    pub fn keep(self) -> Outcome<MPI_Request> {
+    /// Puts it into a slot of the table, and returns its handle.
+    pub fn keep(self, slot: Reserved<'static>) -> MPI_Request {
         let shared = self.shared().map(|shared| (Arc::clone(&self.comm), shared.clone()));
-        let handle = MPI_Request(OBJECTS.insert(self)?);
+        let handle = MPI_Request(slot.fill(self));
         if let Some((comm, shared)) = shared {
             shared.publish(handle, comm);
         }
-        Ok(handle)
+        handle
     }
 
     /// Takes a request out of the table, whose handle ends.
@@ -134,16 +134,23 @@ impl Request {
         }
     }
 
-    fn begin(&mut self) -> Outcome {
+    /// Returns what starts the operation.
+    ///
+    /// # Errors
+    /// MPI_ERR_REQUEST if the operation is under way or is not persistent.
+    fn starter(&mut self) -> Outcome<&mut Starter> {
         let start = self.more.as_mut().and_then(|more| more.start.as_mut());
         match (&self.open, start) {
-            (None, Some(start)) => {
-                self.open = Some(start().map_err(|fault| fault.on(&self.comm))?);
-                Ok(())
-            }
+            (None, Some(start)) => Ok(start),
             (Some(_), Some(_)) => Err(wrong("the operation is under way").on(&self.comm)),
             (_, None) => Err(wrong("the operation is not persistent").on(&self.comm)),
         }
+    }
+
+    fn begin(&mut self) -> Outcome {
+        let started = self.starter()?();
+        self.open = Some(started.map_err(|fault| fault.on(&self.comm))?);
+        Ok(())
     }
 
     /// Returns the status for the program, after the operation has ended, and finishes what belongs to it.
@@ -275,9 +282,10 @@ mpi! {
     }
 
     fn MPI_Startall(count: c_int, array_of_requests: *mut MPI_Request) -> c_int {
-        for &handle in out::list(array_of_requests, count.into(), "array_of_requests")? {
-            take(handle)?.begin()?;
-        }
-        Ok(())
+        let list = out::list(array_of_requests, count.into(), "array_of_requests")?;
+        // A list with a request that cannot be started, or that is there twice, starts none.
+        let mut taken = list.iter().map(|&handle| take(handle)).collect::<Outcome<Vec<_>>>()?;
+        taken.iter_mut().try_for_each(|request| request.starter().map(drop))?;
+        taken.iter_mut().try_for_each(|request| request.begin())
     }
 }

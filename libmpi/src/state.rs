@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{self, ThreadId};
 
 use mpicore::job::{self, Job};
@@ -163,7 +163,13 @@ fn leave_job(mut users: MutexGuard<'_, Users>) -> Outcome {
 
 /// Runs when the process exits: one that has used sessions only, and has finalized them, leaves its job here.
 extern "C" fn at_exit() {
-    let users = users();
+    // A thread that has the lock waits for the job in MPI_Init. It may be this one, in which a signal handler has called
+    // exit, and nobody can tell how long the others wait.
+    let users = match USERS.try_lock() {
+        Ok(users) => users,
+        Err(TryLockError::Poisoned(users)) => users.into_inner(),
+        Err(TryLockError::WouldBlock) => return,
+    };
     if users.count == 0 && PHASE.load(Ordering::Relaxed) == BEFORE {
         // Nobody is left to whom an error or a panic could be told.
         let _ = catch_unwind(AssertUnwindSafe(|| leave_job(users)));

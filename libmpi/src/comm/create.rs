@@ -10,7 +10,7 @@ use super::{Comm, Owner};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
 use crate::errhandler::{Kind, Place};
-use crate::handles::OBJECTS;
+use crate::handles::{OBJECTS, Reserved};
 use crate::request::{Request, Role};
 use crate::state;
 
@@ -34,12 +34,14 @@ impl Comm {
         core: Result<Communicator, mpicore::Error>,
         copied: Copied,
         hints: &Info,
+        slot: Outcome<Reserved<'static>>,
     ) -> Outcome<MPI_Comm> {
-        let core = core.inspect_err(|_| copied.attributes.end(&self.handle(), |_| ()))?;
+        let made = core.map_err(Fault::from).and_then(|core| Ok((core, slot?)));
+        let (core, slot) = made.inspect_err(|_| copied.attributes.end(&self.handle(), |_| ()))?;
         let mut made = Self::new(core, self.device, Place::new(self.handler.get()));
         made.attributes = copied.attributes;
         let hints = made.set_hints(hints);
-        let handle = made.keep()?;
+        let handle = made.keep_in(slot);
         match copied.failure.map_or(hints, Err) {
             Ok(()) => Ok(handle),
             Err(fault) => {
@@ -57,7 +59,8 @@ unsafe fn dup(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) -> Outcome
     let place = unsafe { out::place(newcomm, "newcomm") }?;
     let comm = comm.find()?;
     let (hints, copied) = (info.copied()?, comm.copied());
-    *place = comm.duplicate(comm.core.dup(), copied, &hints)?;
+    // The other ranks wait for this one also if it has no room.
+    *place = comm.duplicate(comm.core.dup(), copied, &hints, OBJECTS.reserve())?;
     Ok(())
 }
 
@@ -83,16 +86,19 @@ unsafe fn idup(
     let (place, request) =
         unsafe { (out::place(newcomm, "newcomm")?, out::place(request, "request")?) };
     let comm = comm.find()?;
-    let (hints, copied) = (info.copied()?, comm.copied());
+    let hints = info.copied()?;
+    let (slot, of_comm) = (OBJECTS.reserve()?, OBJECTS.reserve()?);
+    let copied = comm.copied();
     let (open, created) = comm.core.idup()?.into_request();
     let (parent, place) = (Arc::clone(&comm), NewComm(place));
-    let mut copied = Some(copied);
+    let mut made = Some((copied, of_comm));
     let at_end = move |_: &mut MPI_Status| {
-        let Some(copied) = copied.take() else { return Ok(()) };
-        place.set(parent.duplicate(created.take(), copied, &hints)?);
+        let Some((copied, slot)) = made.take() else { return Ok(()) };
+        place.set(parent.duplicate(created.take(), copied, &hints, Ok(slot))?);
         Ok(())
     };
-    *request = Request::new(Owner::of(&comm), Role::Other, open).at_end(Box::new(at_end)).keep()?;
+    let made = Request::new(Owner::of(&comm), Role::Other, open).at_end(Box::new(at_end));
+    *request = made.keep(slot);
     Ok(())
 }
 

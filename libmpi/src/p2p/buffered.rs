@@ -10,6 +10,7 @@ use super::check_tag;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
 use crate::comm::Owner;
+use crate::handles::OBJECTS;
 use crate::request::{COMPLETE, Request, Role};
 use crate::state;
 
@@ -132,9 +133,9 @@ mpi! {
 
     fn MPI_Buffer_iflush(request: *mut MPI_Request) -> c_int {
         let place = out::place(request, "request")?;
-        let world = &state::needed()?.world;
+        let (world, slot) = (&state::needed()?.world, OBJECTS.reserve()?);
         let started = world.core.rank_buffer().start_flush()?;
-        *place = Request::new(Owner::Forever(world), Role::Other, started).keep()?;
+        *place = Request::new(Owner::Forever(world), Role::Other, started).keep(slot);
         Ok(())
     }
 
@@ -144,9 +145,9 @@ mpi! {
 
     fn MPI_Comm_iflush_buffer(comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
         let comm = comm.find()?;
-        let place = out::place(request, "request")?;
+        let (place, slot) = (out::place(request, "request")?, OBJECTS.reserve()?);
         let started = comm.core.own_buffer().start_flush()?;
-        *place = Request::new(Owner::of(&comm), Role::Other, started).keep()?;
+        *place = Request::new(Owner::of(&comm), Role::Other, started).keep(slot);
         Ok(())
     }
 }

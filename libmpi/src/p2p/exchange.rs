@@ -9,6 +9,7 @@ use super::{check_tag, status_on, wanted_tag};
 use crate::abi::*;
 use crate::call::{Outcome, mpi_bodies, out};
 use crate::comm::{Comm, Owner};
+use crate::handles::OBJECTS;
 use crate::request::{Request, Role};
 
 /// The receiver of the message that is sent, and its tag.
@@ -91,8 +92,9 @@ unsafe fn isendrecv<C: Into<i64>>(
     // SAFETY: FC1.
     let into = unsafe { recvtype.sink(recvbuf, recvcount.into()) }?;
     let (to, from) = (to(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
+    let slot = OBJECTS.reserve()?;
     let started = comm.core.isendrecv(data, to, into, from)?;
-    *place = Request::new(Owner::of(&comm), Role::Receive, started).keep()?;
+    *place = Request::new(Owner::of(&comm), Role::Receive, started).keep(slot);
     Ok(())
 }
 
@@ -136,8 +138,9 @@ unsafe fn isendrecv_replace(
     // SAFETY: FC1.
     let (data, into) = unsafe { both(buf, count, datatype) }?;
     let (to, from) = (to(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
+    let slot = OBJECTS.reserve()?;
     let started = comm.core.isendrecv_replace(&data, to, into, from)?;
-    *place = Request::new(Owner::of(&comm), Role::Receive, started).keep()?;
+    *place = Request::new(Owner::of(&comm), Role::Receive, started).keep(slot);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use super::{status_on, wanted_tag};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
 use crate::comm::Owner;
-use crate::handles::{OBJECTS, Taken};
+use crate::handles::{OBJECTS, Reserved, Taken};
 use crate::request::{Request, Role};
 use crate::state;
 
@@ -17,10 +17,14 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// Keeps a message, and returns its handle and its status.
-    fn keep(comm: Owner, message: mpjdev::Message) -> Outcome<(MPI_Message, MPI_Status)> {
+    /// Keeps a message in a slot, and returns its handle and its status.
+    fn keep(
+        comm: Owner,
+        message: mpjdev::Message,
+        slot: Reserved<'static>,
+    ) -> (MPI_Message, MPI_Status) {
         let status = status_on(&comm, message.status());
-        Ok((MPI_Message(OBJECTS.insert(Self { comm, message })?), status))
+        (MPI_Message(slot.fill(Self { comm, message })), status)
     }
 }
 
@@ -81,6 +85,7 @@ unsafe fn imrecv(
     let found = find(*place)?;
     // SAFETY: FC1.
     let into = unsafe { datatype.sink(buf, count.into()) };
+    let slot = OBJECTS.reserve()?;
     let receiving = match found {
         Some(taken) => {
             let into = into.map_err(|fault| fault.on(&taken.comm))?;
@@ -96,7 +101,7 @@ unsafe fn imrecv(
             Request::of_nobody(Owner::Forever(&state::needed()?.world))?
         }
     };
-    *made = receiving.keep()?;
+    *made = receiving.keep(slot);
     Ok(())
 }
 
@@ -112,7 +117,10 @@ mpi! {
         let comm = comm.find()?;
         let (tag, place) = (wanted_tag(tag, "tag")?, out::place(message, "message")?);
         let found = match comm.sender(source)? {
-            Some(source) => Message::keep(Owner::of(&comm), comm.device.mprobe(source, tag, comm.context)?)?,
+            Some(source) => {
+                let slot = OBJECTS.reserve()?;
+                Message::keep(Owner::of(&comm), comm.device.mprobe(source, tag, comm.context)?, slot)
+            }
             None => (MPI_MESSAGE_NO_PROC, MPI_Status::NOBODY),
         };
         *place = found.0;
@@ -129,8 +137,14 @@ mpi! {
         let place = out::place(message, "message")?;
         let found = match comm.sender(source)? {
             Some(source) => {
-                let message = comm.device.improbe(source, tag, comm.context)?;
-                message.map(|message| Message::keep(Owner::of(&comm), message)).transpose()?
+                let slot = Reserved::spare()?;
+                match comm.device.improbe(source, tag, comm.context)? {
+                    Some(message) => Some(Message::keep(Owner::of(&comm), message, slot)),
+                    None => {
+                        slot.set_aside();
+                        None
+                    }
+                }
             }
             None => Some((MPI_MESSAGE_NO_PROC, MPI_Status::NOBODY)),
         };

@@ -9,6 +9,7 @@ use super::check_tag;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, negative_count, out};
 use crate::comm::{Comm, Owner};
+use crate::handles::OBJECTS;
 use crate::request::shared::Shared;
 use crate::request::{Request, Role};
 
@@ -76,11 +77,12 @@ mpi! {
         let (partitions, all) = elements(partitions, count)?;
         let data = datatype.input(buf, all)?;
         let dest = comm.receiver(dest)?.unwrap_or(PROC_NULL);
+        let slot = OBJECTS.reserve()?;
         let send = comm.core.psend_init(data, partitions, count as u64, dest, tag)?;
         let started = send.clone();
         let start = Box::new(move || Ok(started.start()?));
         let made = Request::persistent(Owner::of(&comm), Role::Send, start);
-        *place = made.sharing(Shared::Send(send)).keep()?;
+        *place = made.sharing(Shared::Send(send)).keep(slot);
         Ok(())
     }
 
@@ -96,11 +98,12 @@ mpi! {
         let into = datatype.output(buf, all)?;
         // The standard's name of the argument is dest; it is the sender. It cannot be any rank.
         let source = comm.receiver(dest)?.unwrap_or(PROC_NULL);
+        let slot = OBJECTS.reserve()?;
         let receive = comm.core.precv_init(into, partitions, count as u64, source, tag)?;
         let started = receive.clone();
         let start = Box::new(move || Ok(started.start()?));
         let made = Request::persistent(Owner::of(&comm), Role::Receive, start);
-        *place = made.sharing(Shared::Receive(receive)).keep()?;
+        *place = made.sharing(Shared::Receive(receive)).keep(slot);
         Ok(())
     }
 

@@ -8,10 +8,12 @@ use super::{check_tag, wanted_tag};
 use crate::abi::*;
 use crate::call::{Outcome, mpi_bodies, out};
 use crate::comm::Owner;
+use crate::handles::OBJECTS;
 use crate::request::{Request, Role};
 
 fn keep(owner: Owner, role: Role, mut transfer: PersistentTransfer) -> Outcome<MPI_Request> {
-    Request::persistent(owner, role, Box::new(move || Ok(transfer.start()?))).keep()
+    let slot = OBJECTS.reserve()?;
+    Ok(Request::persistent(owner, role, Box::new(move || Ok(transfer.start()?))).keep(slot))
 }
 
 /// MPI_Send_init, MPI_Bsend_init, MPI_Ssend_init and MPI_Rsend_init.

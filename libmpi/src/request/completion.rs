@@ -36,29 +36,35 @@ impl Entry {
         }
     }
 
-    /// Ends an entry whose operation has this outcome, and frees the handle unless the request is persistent.
-    fn end(self, place: &mut MPI_Request, outcome: DeviceOutcome) -> Outcome<MPI_Status> {
+    /// Ends an entry whose operation has this outcome, and frees the handle unless the request is persistent. No
+    /// reference to the program's memory lasts while a function of the program runs.
+    ///
+    /// # Safety
+    /// FC1: the place is that of the request's handle.
+    unsafe fn end(self, place: *mut MPI_Request, outcome: DeviceOutcome) -> Outcome<MPI_Status> {
         match self {
             Self::Idle => Ok(MPI_Status::EMPTY),
             Self::Complete => {
-                *place = MPI_REQUEST_NULL;
+                // SAFETY: the caller's promise.
+                unsafe { place.write(MPI_REQUEST_NULL) };
                 Ok(MPI_Status::EMPTY)
             }
             Self::Active(mut taken) => {
                 if taken.is_persistent() {
                     return taken.ended(outcome);
                 }
-                let mut request = Request::discard(taken, *place);
-                *place = MPI_REQUEST_NULL;
-                request.ended(outcome)
+                // SAFETY: the caller's promise.
+                let handle = unsafe { place.replace(MPI_REQUEST_NULL) };
+                Request::discard(taken, handle).ended(outcome)
             }
         }
     }
 }
 
-/// The requests of a list, taken for a call.
-struct Batch<'a> {
-    places: &'a mut [MPI_Request],
+/// The requests of a list, taken for a call. The program may read the list while the call waits, so there is no reference
+/// to it.
+struct Batch {
+    list: *mut MPI_Request,
     entries: Vec<Entry>,
 }
 
@@ -71,12 +77,12 @@ type Ended = (usize, Outcome<MPI_Status>);
 /// The device's status of an operation that has none.
 const NOTHING: mpjdev::Status = mpjdev::Status { source: 0, tag: 0, bytes: 0, cancelled: false };
 
-impl<'a> Batch<'a> {
+impl Batch {
     unsafe fn of(list: *mut MPI_Request, count: c_int) -> Outcome<Self> {
         // SAFETY: FC1.
-        let places = unsafe { out::list_mut(list, count.into(), "array_of_requests") }?;
-        let entries = places.iter().map(|&handle| Entry::of(handle)).collect::<Outcome<_>>()?;
-        Ok(Self { places, entries })
+        let handles = unsafe { out::list(list, count.into(), "array_of_requests") }?;
+        let entries = handles.iter().map(|&handle| Entry::of(handle)).collect::<Outcome<_>>()?;
+        Ok(Self { list, entries })
     }
 
     fn is_idle(&self) -> bool {
@@ -125,20 +131,22 @@ impl<'a> Batch<'a> {
     }
 
     fn end(&mut self, place: usize, outcome: DeviceOutcome) -> Outcome<MPI_Status> {
-        std::mem::replace(&mut self.entries[place], Entry::Idle)
-            .end(&mut self.places[place], outcome)
+        let entry = std::mem::replace(&mut self.entries[place], Entry::Idle);
+        // SAFETY: FC1: the list has a place for each entry.
+        unsafe { entry.end(self.list.add(place), outcome) }
     }
 
     /// Ends all operations, of which those under way have ended with these outcomes, in order.
     fn end_all(self, outcomes: Vec<DeviceOutcome>) -> impl Iterator<Item = Outcome<MPI_Status>> {
-        let Self { places, entries } = self;
+        let Self { list, entries } = self;
         let mut outcomes = outcomes.into_iter();
-        places.iter_mut().zip(entries).map(move |(place, entry)| {
+        entries.into_iter().enumerate().map(move |(place, entry)| {
             let outcome = match &entry {
                 Entry::Active(_) => outcomes.next().unwrap_or(Ok(NOTHING)),
                 Entry::Idle | Entry::Complete => Ok(NOTHING),
             };
-            entry.end(place, outcome)
+            // SAFETY: FC1: the list has a place for each entry.
+            unsafe { entry.end(list.add(place), outcome) }
         })
     }
 }
@@ -240,8 +248,7 @@ unsafe fn some(
 
 mpi! {
     fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> c_int {
-        let place = out::place(request, "request")?;
-        let mut entry = Entry::of(*place)?;
+        let mut entry = Entry::of(*out::place(request, "request")?)?;
         let outcome = match &mut entry {
             Entry::Idle => {
                 MPI_Status::store_empty(status);
@@ -253,13 +260,13 @@ mpi! {
                 taken.comm.device.iwait(open)
             }
         };
-        entry.end(place, outcome)?.store(status);
+        entry.end(request, outcome)?.store(status);
         Ok(())
     }
 
     fn MPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
-        let (place, flag) = (out::place(request, "request")?, out::place(flag, "flag")?);
-        let mut entry = Entry::of(*place)?;
+        let (handle, flag) = (*out::place(request, "request")?, out::place(flag, "flag")?);
+        let mut entry = Entry::of(handle)?;
         *flag = 1;
         let outcome = match &mut entry {
             Entry::Idle => {
@@ -278,7 +285,7 @@ mpi! {
                 }
             }
         };
-        entry.end(place, outcome)?.store(status);
+        entry.end(request, outcome)?.store(status);
         Ok(())
     }
 

@@ -14,6 +14,7 @@ use super::{Request, Role, wrong};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
 use crate::comm::Owner;
+use crate::handles::OBJECTS;
 use crate::state;
 
 /// A generalized request with the functions of the program.
@@ -151,10 +152,10 @@ mpi! {
             status: Mutex::new(MPI_Status::EMPTY),
             is_released: AtomicBool::new(false),
         });
-        let world = &state::needed()?.world;
+        let (world, slot) = (&state::needed()?.world, OBJECTS.reserve()?);
         let (core, open) = GeneralizedRequest::start(&world.core, Callbacks(program.clone()))?;
         let shared = Shared::Generalized(Generalized { core, program });
-        *place = Request::new(Owner::Forever(world), Role::Other, open).sharing(shared).keep()?;
+        *place = Request::new(Owner::Forever(world), Role::Other, open).sharing(shared).keep(slot);
         Ok(())
     }
 

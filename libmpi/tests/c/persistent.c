@@ -48,6 +48,29 @@ static void all_modes(int other) {
     MPI_Buffer_detach(&address, &count);
 }
 
+/* MPI_Startall starts all requests of a list, or none if one of them cannot be started. */
+static void all_or_none(void) {
+    int in[2] = {-1, -1}, out = 7, flag;
+    MPI_Status status;
+    MPI_Request requests[2];
+    MPI_Recv_init(&in[0], 1, MPI_INT, 0, 6, MPI_COMM_SELF, &requests[0]);
+    MPI_Recv_init(&in[1], 1, MPI_INT, 0, 7, MPI_COMM_SELF, &requests[1]);
+    CHECK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN) == MPI_SUCCESS);
+    CHECK(MPI_Start(&requests[1]) == MPI_SUCCESS);
+    FAILS(MPI_Startall(2, requests), MPI_ERR_REQUEST);
+    MPI_Request twice[2] = {requests[0], requests[0]}, null[2] = {requests[0], MPI_REQUEST_NULL};
+    FAILS(MPI_Startall(2, twice), MPI_ERR_REQUEST);
+    FAILS(MPI_Startall(2, null), MPI_ERR_REQUEST);
+    CHECK(MPI_Send(&out, 1, MPI_INT, 0, 6, MPI_COMM_SELF) == MPI_SUCCESS);
+    CHECK(MPI_Send(&out, 1, MPI_INT, 0, 7, MPI_COMM_SELF) == MPI_SUCCESS);
+    CHECK(MPI_Iprobe(0, 6, MPI_COMM_SELF, &flag, &status) == MPI_SUCCESS && flag);
+    CHECK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE) == MPI_SUCCESS && in[0] == -1 && in[1] == 7);
+    CHECK(MPI_Startall(2, requests) == MPI_SUCCESS);
+    CHECK(MPI_Send(&out, 1, MPI_INT, 0, 7, MPI_COMM_SELF) == MPI_SUCCESS);
+    CHECK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE) == MPI_SUCCESS && in[0] == 7);
+    CHECK(MPI_Request_free(&requests[0]) == MPI_SUCCESS && MPI_Request_free(&requests[1]) == MPI_SUCCESS);
+}
+
 /* A persistent request can be freed while it is active; the operation goes on. */
 static void freed_while_active(int other) {
     volatile int in = -1;
@@ -103,6 +126,7 @@ int main(void) {
     int data, other = 1 - rank;
     MPI_Request request;
     all_modes(other);
+    all_or_none();
     freed_while_active(other);
     lives_on(other);
     with_nobody();
