@@ -29,8 +29,8 @@ pub struct Options {
     /// Backends of mpj
     #[arg(long, value_name = "B", value_delimiter = ',', default_value = "eager,rendezvous,auto")]
     pub backend: Vec<Backend>,
-    /// A system MPI to measure beside mpj: openmpi, mpich, impi, a folder with bin/mpicc, or self for
-    /// mpj once more; beside lapi and am2: ucx or self. Repeatable
+    /// A system MPI to measure beside mpj: openmpi, mpich, impi, libmpi, a folder with bin/mpicc, or self
+    /// for mpj once more; beside lapi and am2: ucx or self. Repeatable
     #[arg(long, value_name = "P")]
     pub peer: Vec<String>,
     /// Launches of each runtime per configuration [default: 6, with --quick 3]

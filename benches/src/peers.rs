@@ -40,6 +40,8 @@ pub enum Flavour {
     Mpich,
     /// Intel MPI.
     Intel,
+    /// The C face of this project, as `cargo mpj install` lays it out.
+    Libmpi,
 }
 
 /// Why a peer cannot take part.
@@ -48,7 +50,7 @@ pub enum Flavour {
 pub enum PeerError {
     /// The name is neither a known name nor a path.
     #[error(
-        "no MPI '{0}': give openmpi, mpich, impi, a folder that has bin/mpicc, or the path of an mpicc"
+        "no MPI '{0}': give openmpi, mpich, impi, libmpi, a folder that has bin/mpicc, or the path of an mpicc"
     )]
     Unknown(String),
     /// The MPI has a known name but is not on PATH.
@@ -62,7 +64,7 @@ pub enum PeerError {
     NoLauncher(PathBuf),
     /// The launcher is of no supported MPI.
     #[error(
-        "{} is not from Open MPI, MPICH or Intel MPI: it calls itself '{said}'",
+        "{} is not from Open MPI, MPICH, Intel MPI or libmpi: it calls itself '{said}'",
         mpiexec.display()
     )]
     Unidentified {
@@ -88,7 +90,7 @@ pub enum PeerError {
 }
 
 impl Flavour {
-    const ALL: [Self; 3] = [Self::OpenMpi, Self::Mpich, Self::Intel];
+    const ALL: [Self; 4] = [Self::OpenMpi, Self::Mpich, Self::Intel, Self::Libmpi];
 
     /// Returns its name on the command line.
     pub fn id(self) -> &'static str {
@@ -96,6 +98,7 @@ impl Flavour {
             Self::OpenMpi => "openmpi",
             Self::Mpich => "mpich",
             Self::Intel => "impi",
+            Self::Libmpi => "libmpi",
         }
     }
 
@@ -105,6 +108,7 @@ impl Flavour {
             Self::OpenMpi => "Open MPI",
             Self::Mpich => "MPICH",
             Self::Intel => "Intel MPI",
+            Self::Libmpi => "libmpi",
         }
     }
 
@@ -113,11 +117,12 @@ impl Flavour {
             Self::OpenMpi => "apt-get install openmpi-bin libopenmpi-dev, or give its folder",
             Self::Mpich => "apt-get install mpich libmpich-dev, or give its folder",
             Self::Intel => "give its folder",
+            Self::Libmpi => "cargo mpj install --prefix DIR, and give DIR",
         }
     }
 }
 
-/// Finds the peer called `name`: `openmpi`, `mpich` or `impi` on PATH; or the path of a folder, its
+/// Finds the peer called `name`: `openmpi`, `mpich`, `impi` or `libmpi` on PATH; or the path of a folder, its
 /// `bin`, or an `mpicc`.
 ///
 /// # Errors
@@ -188,6 +193,7 @@ fn identify(said: &str) -> Option<(Flavour, &str)> {
         (Flavour::OpenMpi, "(OpenRTE)", "(OpenRTE)"),
         (Flavour::Intel, "Intel(R) MPI Library", "Version"),
         (Flavour::Mpich, "HYDRA build details", "Version:"),
+        (Flavour::Libmpi, "mpjrun ", "mpjrun "),
     ];
     signs.into_iter().find_map(|(flavour, sign, before_version)| {
         let (_, rest) = said.split_once(sign).filter(|_| said.contains(before_version))?;
@@ -210,7 +216,7 @@ impl Peer {
             }
             Flavour::OpenMpi => command.args(["--bind-to", "none", "--oversubscribe"]),
             Flavour::Mpich => command.args(["-bind-to", "none"]),
-            Flavour::Intel => &mut command,
+            Flavour::Intel | Flavour::Libmpi => &mut command,
         };
         command.arg(worker);
         command
@@ -223,7 +229,7 @@ impl Peer {
                 ("OMPI_ALLOW_RUN_AS_ROOT", "1".into()),
                 ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1".into()),
             ],
-            Flavour::Mpich => Vec::new(),
+            Flavour::Mpich | Flavour::Libmpi => Vec::new(),
             Flavour::Intel => {
                 let prefix = self.mpicc.parent().and_then(Path::parent);
                 let root = prefix.unwrap_or(Path::new("/")).into();

@@ -302,6 +302,9 @@ impl<A: Adapter> Device<A> {
 
     /// Makes one round of progress, then calls `look`. Losses are noticed only in a round that brought nothing, since
     /// what a rank sent before it was lost still counts.
+    ///
+    /// If ranks share processors, calls that find nothing yield the processor now and then: programs poll in loops, and
+    /// the rank that they wait for may need it.
     pub(crate) fn poll_for<R>(
         &self,
         look: impl FnOnce(&mut Session<A, State>) -> Option<R>,
@@ -316,7 +319,12 @@ impl<A: Adapter> Device<A> {
             (Ok(_), Some(trouble)) => Err(trouble),
             (Ok(_), None) => Ok(look(&mut session)),
         };
+        let gives_way =
+            self.shares_processors() && session.state.gives_way(matches!(outcome, Ok(None)));
         self.context.attend(session);
+        if gives_way {
+            std::thread::yield_now();
+        }
         outcome.map_err(|error| self.fail(error))
     }
 

@@ -41,7 +41,13 @@ pub struct State {
     pub(crate) timed: u64,
     /// Whether there is trouble, or a message is timed: what a wait looks at in each turn.
     pub(crate) needs_attention: bool,
+    /// Polls in vain since the last one that found something, or that yielded the processor.
+    vain_polls: u32,
 }
+
+/// Polls in vain from one yield to the next. They take about as long as a short message and its answer, as the spins of
+/// a wait between two yields do.
+const POLLS_PER_YIELD: u32 = 15;
 
 impl State {
     pub(crate) fn new(size: usize, early_limit: usize) -> Self {
@@ -59,7 +65,18 @@ impl State {
             timing: None,
             timed: 0,
             needs_attention: false,
+            vain_polls: 0,
         }
+    }
+
+    /// Counts a poll, and returns whether the caller should yield the processor to the rank that it waits for.
+    pub(crate) fn gives_way(&mut self, in_vain: bool) -> bool {
+        self.vain_polls = if in_vain { self.vain_polls + 1 } else { 0 };
+        let gives_way = self.vain_polls == POLLS_PER_YIELD;
+        if gives_way {
+            self.vain_polls = 0;
+        }
+        gives_way
     }
 
     /// Notes a violation (DS3).
@@ -176,5 +193,26 @@ impl State {
         if let Err(error) = outbox.amsend(rank, handler, &value.to_le_bytes(), Vec::new()) {
             self.note_trouble(error.into());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{POLLS_PER_YIELD, State};
+
+    #[test]
+    fn polls_in_vain_give_way_now_and_then() {
+        let mut state = State::new(2, 0);
+        let mut polls = |count, in_vain| (0..count).filter(|_| state.gives_way(in_vain)).count();
+        assert_eq!(polls(10 * POLLS_PER_YIELD, true), 10);
+        assert_eq!(polls(10 * POLLS_PER_YIELD, false), 0, "what was found needs no other rank");
+        assert_eq!(polls(POLLS_PER_YIELD - 1, true), 0);
+        assert_eq!(polls(1, false), 0);
+        assert_eq!(
+            polls(POLLS_PER_YIELD - 1, true),
+            0,
+            "counted from the last one that found something"
+        );
+        assert_eq!(polls(1, true), 1);
     }
 }

@@ -237,8 +237,10 @@ impl<A: Adapter> Device<A> {
         requests: &mut [Option<Request>],
         most: usize,
     ) -> Result<Vec<Completion>, Error> {
-        let ended =
-            self.poll_for(|session| Some(self.take_first(&mut session.state, requests, most)))?;
+        let ended = self.poll_for(|session| {
+            let ended = self.take_first(&mut session.state, requests, most);
+            (!ended.is_empty()).then_some(ended)
+        })?;
         Ok(ended.unwrap_or_default())
     }
 

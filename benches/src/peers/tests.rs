@@ -30,6 +30,7 @@ fn launchers_say_what_they_are() {
     assert_eq!(said(hydra), Some((mpich, "4.0.2")));
     let line = "Intel(R) MPI Library for Linux* OS, Version 2021.16 Build 20250722 (id: c37a540)";
     assert_eq!(said(line), Some((intel, "2021.16")));
+    assert_eq!(said("mpjrun 0.1.0\n"), Some((Flavour::Libmpi, "0.1.0")));
     assert_eq!(said("slurm-wlm 22.05.8"), None);
     assert_eq!(said("HYDRA build details:"), None);
     assert_eq!(said("mpiexec (Open MPI)"), None);
@@ -47,7 +48,10 @@ fn a_launcher_is_beside_its_compiler() {
 #[test]
 fn what_is_not_there_is_told_with_the_choices() {
     let error = find("opennmpi").expect_err("no such name").to_string();
-    assert!(error.contains("'opennmpi'") && error.contains("openmpi, mpich, impi"), "{error}");
+    assert!(
+        error.contains("'opennmpi'") && error.contains("openmpi, mpich, impi, libmpi"),
+        "{error}"
+    );
     let hint = PeerError::NotInstalled(Flavour::Mpich).to_string();
     assert!(hint.contains("mpicc.mpich") && hint.contains("libmpich-dev"), "{hint}");
 }
@@ -81,6 +85,7 @@ fn launchers_bind_nothing_and_start_as_many_as_wanted() {
     assert_eq!(open(false), "-n 4 --bind-to none --use-hwthread-cpus worker");
     assert_eq!(words_of(Flavour::Mpich, 8, true), "-n 8 -bind-to none worker");
     assert_eq!(words_of(Flavour::Intel, 2, false), "-n 2 worker");
+    assert_eq!(words_of(Flavour::Libmpi, 4, true), "-n 4 worker");
     let settings = peer(Flavour::Intel).settings();
     assert!(settings.contains(&("I_MPI_PIN", "off".into())), "{settings:?}");
     assert!(settings.contains(&("I_MPI_ROOT", "/opt/some".into())), "{settings:?}");
