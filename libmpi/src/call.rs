@@ -4,7 +4,7 @@
 //! - `mpi!`: functions that may be called between MPI_Init and MPI_Finalize.
 //! - `mpi_anytime!`: functions that may be called at any time.
 //! - `mpi_value!`: functions that return a value and have no errors.
-//! - `unsupported!`: functions that answer MPI_ERR_UNSUPPORTED_OPERATION, by their names alone.
+//! - `unsupported!`, `unsupported_file!`: functions that answer MPI_ERR_UNSUPPORTED_OPERATION, by their names alone.
 
 use std::ffi::c_int;
 use std::fmt::{self, Display};
@@ -32,6 +32,8 @@ struct Reason {
     comm: Option<Arc<Comm>>,
     /// The error handler that gets it, if it does not follow from an object.
     handler: Option<Handler>,
+    /// Whether the program asked for a call of the error handler, so that the function itself has not failed.
+    is_asked: bool,
 }
 
 impl fmt::Debug for Reason {
@@ -50,7 +52,16 @@ impl Fault {
             text: text.into(),
             comm: None,
             handler: None,
+            is_asked: false,
         }))
+    }
+
+    /// Makes the end of a call by which the program asks for a call of its error handler. The handler runs after the
+    /// body of the function, so it may leave by an exception like one that an error calls.
+    pub fn asked(code: c_int) -> Self {
+        let mut fault = Self::new(code, "the program called the error handler");
+        fault.0.is_asked = true;
+        fault
     }
 
     /// Makes an error of class MPI_ERR_OTHER.
@@ -96,6 +107,11 @@ impl Fault {
     /// Returns the class or code.
     pub fn code(&self) -> c_int {
         self.0.code
+    }
+
+    /// Returns what the function returns after the error handler.
+    pub fn returned(&self) -> c_int {
+        if self.0.is_asked { MPI_SUCCESS } else { self.0.code }
     }
 
     /// Returns the text, which begins with the name of the argument.
@@ -452,16 +468,28 @@ macro_rules! mpi_with_body {
 /// Defines functions by their names. They answer MPI_ERR_UNSUPPORTED_OPERATION.
 macro_rules! unsupported {
     ($($name:ident),* $(,)?) => {
-        $($crate::abi::by_name! { $name, [$crate::call::unsupported_function] })*
+        $($crate::abi::by_name! {
+            $name, [$crate::call::unsupported_function] $crate::call::unsupported_here()
+        })*
     };
 }
 
-/// Defines a function that answers MPI_ERR_UNSUPPORTED_OPERATION.
+/// Like `unsupported!`, for functions on files.
+macro_rules! unsupported_file {
+    ($($name:ident),* $(,)?) => {
+        $($crate::abi::by_name! {
+            $name, [$crate::call::unsupported_function]
+            $crate::call::unsupported_here().handled_by(&$crate::errhandler::FILES.get())
+        })*
+    };
+}
+
+/// Defines a function that fails.
 macro_rules! unsupported_function {
-    (fn $name:ident($($arg:ident: $ty:ty),*) -> c_int;) => {
+    (fn $name:ident($($arg:ident: $ty:ty),*) -> c_int; $fault:expr) => {
         $crate::call::mpi_anytime! {
             fn $name($($arg: $ty),*) -> c_int {
-                Err($crate::call::unsupported_here())
+                Err($fault)
             }
         }
     };
@@ -480,6 +508,6 @@ pub(crate) fn negative_count(argument: &'static str, count: impl Display) -> Fau
 }
 
 pub(crate) use {
-    export, mpi, mpi_anytime, mpi_bodies, mpi_value, mpi_with_body, unsupported,
+    export, mpi, mpi_anytime, mpi_bodies, mpi_value, mpi_with_body, unsupported, unsupported_file,
     unsupported_function,
 };

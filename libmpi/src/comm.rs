@@ -6,6 +6,7 @@
 
 use std::ffi::c_int;
 use std::ops::Deref;
+use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -96,6 +97,13 @@ impl Comm {
     /// Returns its handle.
     pub fn handle(&self) -> MPI_Comm {
         MPI_Comm(self.handle.load(Ordering::Relaxed))
+    }
+
+    /// Returns its handle; MPI_COMM_NULL if it was freed, since another object may have the handle.
+    pub fn live_handle(&self) -> MPI_Comm {
+        let handle = self.handle();
+        let is_this = handle.find().is_ok_and(|found| ptr::eq(&raw const **found, self));
+        if is_this { handle } else { MPI_COMM_NULL }
     }
 
     /// Takes over those hints that a communicator keeps.

@@ -142,14 +142,15 @@ impl Function {
 #[inline(never)]
 pub(crate) fn fail(name: &'static str, subject: Subject, fault: Fault) -> c_int {
     raise(name, subject, &fault);
-    fault.code()
+    fault.returned()
 }
 
 /// Calls the error handler that is responsible.
 ///
 /// The errors of communicators, files and sessions are their own. Errors without an object go to the handler of
 /// MPI_COMM_SELF; if the program has set none there, to that of MPI_COMM_WORLD, as versions of MPI before 4.0 say.
-/// Without communicators they are fatal.
+/// Without communicators they are fatal. The error of a request whose communicator was freed goes to the handler of
+/// that communicator, which gets MPI_COMM_NULL.
 fn raise(name: &'static str, subject: Subject, fault: &Fault) {
     let named = match subject {
         Subject::Comm(comm) => comm.find().ok().map(|comm| Arc::clone(&comm)),
@@ -174,7 +175,7 @@ fn raise(name: &'static str, subject: Subject, fault: &Fault) {
     match handler {
         Handler::Return => {}
         Handler::User(user) => {
-            let of = comm.map_or(MPI_COMM_SELF, |comm| comm.handle());
+            let of = comm.map_or(MPI_COMM_SELF, |comm| comm.live_handle());
             user.function.call(of, subject, fault.code());
         }
         Handler::Initial | Handler::Fatal | Handler::Abort => end(name, comm.as_deref(), fault),
@@ -241,12 +242,6 @@ unsafe fn get_of_comm(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) -> Outcom
     Ok(())
 }
 
-/// Calls an error handler with a code of the program's choice.
-fn call(name: &'static str, subject: Subject, code: c_int) -> Outcome {
-    raise(name, subject, &Fault::new(code, "the program called the error handler"));
-    Ok(())
-}
-
 /// Refuses all windows, since there are none.
 fn no_window<T>() -> Outcome<T> {
     Err(Fault::argument(MPI_ERR_WIN, "win", "the handle names no window"))
@@ -279,7 +274,7 @@ mpi! {
 
     fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> c_int {
         comm.find()?;
-        call("MPI_Comm_call_errhandler", Subject::Comm(comm), errorcode)
+        Err(Fault::asked(errorcode))
     }
 
     fn MPI_File_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> c_int {
@@ -296,7 +291,7 @@ mpi! {
 
     fn MPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) -> c_int {
         of_file(fh)?;
-        call("MPI_File_call_errhandler", Subject::File(fh), errorcode)
+        Err(Fault::asked(errorcode))
     }
 
     fn MPI_Win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) -> c_int {
@@ -373,7 +368,7 @@ mpi_anytime! {
 
     fn MPI_Session_call_errhandler(session: MPI_Session, errorcode: c_int) -> c_int {
         session.find()?;
-        call("MPI_Session_call_errhandler", Subject::Session(session), errorcode)
+        Err(Fault::asked(errorcode))
     }
 }
 

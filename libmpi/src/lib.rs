@@ -34,5 +34,6 @@ mod request;
 mod session;
 mod state;
 mod status;
+mod tool;
 mod topology;
 mod unsupported;

@@ -30,6 +30,8 @@ pub(crate) struct Running {
     /// The device of all communicators.
     pub device: &'static Device<Native>,
     rank: Arc<Rank>,
+    /// The number of the program in its job, from 0, if a launcher started it.
+    pub program: Option<c_int>,
     main: ThreadId,
     /// The level of thread support that was given.
     level: AtomicI32,
@@ -95,10 +97,15 @@ pub(crate) fn when_not_running() -> &'static str {
     }
 }
 
-fn start(required: c_int) -> Outcome<c_int> {
-    // All levels are provided; the lowest one that suffices is named.
+/// Returns the level of thread support for a program that requires this one. All levels are provided; the lowest one
+/// that suffices is named.
+pub(crate) fn thread_level(required: c_int) -> c_int {
     let levels = [MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED];
-    let level = levels.into_iter().find(|level| required <= *level).unwrap_or(MPI_THREAD_MULTIPLE);
+    levels.into_iter().find(|level| required <= *level).unwrap_or(MPI_THREAD_MULTIPLE)
+}
+
+fn start(required: c_int) -> Outcome<c_int> {
+    let level = thread_level(required);
     let begun = PHASE.compare_exchange(BEFORE, STARTING, Ordering::Relaxed, Ordering::Relaxed);
     match begun {
         Ok(_) => {}
@@ -183,7 +190,8 @@ static AT_EXIT: extern "C" fn() = at_exit;
 
 impl Running {
     fn new(level: c_int) -> Outcome<Self> {
-        let Job { devices, control, .. } = job::join()?;
+        let Job { devices, control, program, .. } = job::join()?;
+        let program = program.map(|number| number as c_int);
         let mut devices = devices.into_iter();
         let process = Process::new(devices.next().expect("a rank has context 0"));
         let rank = Arc::new(Rank { process, further: devices.collect(), control });
@@ -198,7 +206,7 @@ impl Running {
         world.core.set_name("MPI_COMM_WORLD");
         own.core.set_name("MPI_COMM_SELF");
         let (main, level) = (thread::current().id(), AtomicI32::new(level));
-        Ok(Self { world, own, device, rank, main, level })
+        Ok(Self { world, own, device, rank, program, main, level })
     }
 
     /// Returns the level of thread support.

@@ -1,7 +1,7 @@
 //! The functions that answer MPI_ERR_UNSUPPORTED_OPERATION, by chapter of the standard. A chapter that is written takes
 //! its names out of here.
 
-use crate::call::unsupported;
+use crate::call::{unsupported, unsupported_file};
 
 // One-sided communication (chapter 12).
 unsupported! {
@@ -23,8 +23,8 @@ unsupported! {
     MPI_Lookup_name, MPI_Open_port, MPI_Publish_name, MPI_Unpublish_name,
 }
 
-// Files (chapter 14).
-unsupported! {
+// Files (chapter 14). There is no file but MPI_FILE_NULL, whose error handler gets the errors.
+unsupported_file! {
     MPI_File_close, MPI_File_delete, MPI_File_get_amode, MPI_File_get_atomicity, MPI_File_get_byte_offset,
     MPI_File_get_group, MPI_File_get_info, MPI_File_get_position, MPI_File_get_position_shared, MPI_File_get_size,
     MPI_File_get_type_extent, MPI_File_get_type_extent_c, MPI_File_get_view, MPI_File_iread, MPI_File_iread_c,
@@ -50,20 +50,4 @@ unsupported! {
 unsupported! {
     MPI_Session_attach_buffer, MPI_Session_attach_buffer_c, MPI_Session_detach_buffer, MPI_Session_detach_buffer_c,
     MPI_Session_flush_buffer, MPI_Session_iflush_buffer,
-}
-
-// Tools (chapter 15).
-unsupported! {
-    MPI_T_category_changed, MPI_T_category_get_categories, MPI_T_category_get_cvars, MPI_T_category_get_events,
-    MPI_T_category_get_index, MPI_T_category_get_info, MPI_T_category_get_num, MPI_T_category_get_num_events,
-    MPI_T_category_get_pvars, MPI_T_cvar_get_index, MPI_T_cvar_get_info, MPI_T_cvar_get_num,
-    MPI_T_cvar_handle_alloc, MPI_T_cvar_handle_free, MPI_T_cvar_read, MPI_T_cvar_write, MPI_T_enum_get_info,
-    MPI_T_enum_get_item, MPI_T_event_callback_get_info, MPI_T_event_callback_set_info, MPI_T_event_copy,
-    MPI_T_event_get_index, MPI_T_event_get_info, MPI_T_event_get_num, MPI_T_event_get_source,
-    MPI_T_event_get_timestamp, MPI_T_event_handle_alloc, MPI_T_event_handle_free, MPI_T_event_handle_get_info,
-    MPI_T_event_handle_set_info, MPI_T_event_read, MPI_T_event_register_callback, MPI_T_event_set_dropped_handler,
-    MPI_T_finalize, MPI_T_init_thread, MPI_T_pvar_get_index, MPI_T_pvar_get_info, MPI_T_pvar_get_num,
-    MPI_T_pvar_handle_alloc, MPI_T_pvar_handle_free, MPI_T_pvar_read, MPI_T_pvar_readreset, MPI_T_pvar_reset,
-    MPI_T_pvar_session_create, MPI_T_pvar_session_free, MPI_T_pvar_start, MPI_T_pvar_stop, MPI_T_pvar_write,
-    MPI_T_source_get_info, MPI_T_source_get_num, MPI_T_source_get_timestamp,
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use mpj_harness::{Outcome, launch, libmpi};
+use mpj_harness::{Outcome, command, launch, libmpi, mpjrun};
 use tempfile::TempDir;
 
 /// Whether there is a compiler.
@@ -138,8 +138,23 @@ fn a_program_runs_alone_without_a_launcher() {
     let installed = installed();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/hello.c");
     let program = compile(&source, installed.path(), &[]);
-    let outcome = mpj_harness::command(&program).expect_quiet();
+    let outcome = command(&program).expect_quiet();
     assert_eq!(outcome.stdout, "rank 0 of 1\n");
+}
+
+/// The programs of a job have numbers.
+#[test]
+fn programs_of_a_job_have_numbers() {
+    if !has_compiler() {
+        return;
+    }
+    let installed = installed();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/programs/appnum.c");
+    let program = compile(&source, installed.path(), &[]);
+    let name = program.to_str().expect("a path in UTF-8");
+    let job = ["-n", "2", name, ":", "-n", "1", name];
+    assert_eq!(mpjrun(job).expect(0).sorted_lines(), ["0: 0", "1: 0", "2: 1"]);
+    assert_eq!(command(name).expect(0).sorted_lines(), ["0: none"]);
 }
 
 /// A tool between program and library sees each call once, in both ways in which tools are put there.

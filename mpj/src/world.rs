@@ -52,7 +52,7 @@ const HELD_BY_COMMUNICATOR: usize = 2;
 /// # Ok::<(), mpj::Error>(())
 /// ```
 pub fn init() -> Result<World, Error> {
-    let Job { devices, control, get_report } = job::join()?;
+    let Job { devices, control, get_report, .. } = job::join()?;
     control.clone().into_iter().for_each(tell_panics);
     World::new(devices, control, &get_report, Arc::default())
 }

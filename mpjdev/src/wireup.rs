@@ -4,7 +4,7 @@
 //! ranks. It shares nothing with the other devices of its rank except the limit on early memory, which is divided among
 //! them.
 
-use transport_lapi::config::Settings;
+use transport_lapi::config::{self, Settings};
 use transport_lapi::wireup::{self, Joined, WireupError};
 
 use crate::device::{Device, Options};
@@ -19,6 +19,8 @@ pub struct Job {
     pub devices: Vec<Device<Native>>,
     /// The connection to the launcher, if one started this process.
     pub control: Option<Control>,
+    /// The number of this process's program among those of the job, from 0; `None` without a launcher.
+    pub program: Option<u32>,
     /// A text that says how Get reads memory.
     pub get_report: String,
 }
@@ -32,7 +34,8 @@ pub fn join() -> Result<Job, Error> {
     let Joined { contexts, control, get_report, processors } = wireup::connect(&settings)?;
     let is_alone = control.is_none();
     let options = Options { processors, is_alone, ..Options::new(&settings) };
-    Ok(Job { devices: devices(contexts, &options)?, control, get_report })
+    let program = control.as_ref().and_then(|_| config::program());
+    Ok(Job { devices: devices(contexts, &options)?, control, program, get_report })
 }
 
 /// Makes a job whose ranks are threads of this process. Returns, for each rank in order, the devices of its contexts.

@@ -62,8 +62,7 @@ fn a_rank_that_ends_without_joining() {
 
 #[test]
 fn a_rank_that_fails_while_the_others_wait_for_all_to_come() {
-    let others =
-        "rank 0: joined, waiting in mpj::init for the others, still running; ended by mpjrun";
+    let others = "rank 0: joined, waiting for the others to join, still running; ended by mpjrun";
     let absent = "rank 2: not joined, still running; ended by mpjrun";
     for (how, code, end) in
         [("exit3", 3, "exited with code 3"), ("kill", 137, "signal 9 (SIGKILL)")]
@@ -163,8 +162,8 @@ fn a_panic_that_is_caught_is_no_failure() {
 
 #[test]
 fn exit_code_0_without_finishing_is_a_failure() {
-    let says = "exited with code 0 without finishing: keep the World alive until the end of main and \
-                let it drop";
+    let says = "exited with code 0 without finishing: in C, call MPI_Finalize; in Rust, keep the World \
+                alive until the end of main and let it drop";
     failing_job(2, &["after", "exit0", "1"], 1, &["mpjrun: rank 1 (pid ", says]);
     failing_job(2, &["after", "forget", "1"], 1, &["mpjrun: rank 1 (pid ", says]);
 }

@@ -93,8 +93,12 @@ pub(crate) const SHM_FD: &str = "MPJ_SHM_FD";
 /// Number of the inherited descriptor of the control socket, set by the launcher.
 pub(crate) const CTRL_FD: &str = "MPJ_CTRL_FD";
 
+/// Number of the program that this process runs among those of its job, from 0, set by the launcher.
+pub const PROGRAM: &str = "MPJ_PROGRAM";
+
 /// All variables that the launcher sets for a rank. Programs that a rank starts outside its job do not get them.
-pub const JOB_VARIABLES: [&str; 7] = [RANK, SIZE, LOCAL_RANK, CONTEXTS, JOB, SHM_FD, CTRL_FD];
+pub const JOB_VARIABLES: [&str; 8] =
+    [RANK, SIZE, LOCAL_RANK, CONTEXTS, JOB, SHM_FD, CTRL_FD, PROGRAM];
 /// Identifies the test of several ranks that a process was started for, and the process that runs it. A test sets it
 /// for its launcher, which passes it to its ranks.
 pub const TEST: &str = "MPJ_TEST";
@@ -315,6 +319,11 @@ pub const PROCESSORS: &str = "MPJ_PROCESSORS";
 /// processor may still be in a job that has enough of them.
 pub(crate) fn processors() -> Option<usize> {
     environment(PROCESSORS)?.parse().ok()
+}
+
+/// The number of this process's program among those of its job, if a launcher has set it.
+pub fn program() -> Option<u32> {
+    environment(PROGRAM)?.parse().ok()
 }
 
 /// The variables by which the launcher describes the job to this process; unparsed.

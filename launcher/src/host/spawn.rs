@@ -55,6 +55,8 @@ pub(crate) struct Prepared<'a> {
 /// One program of the job.
 pub(crate) struct Program<'a> {
     pub(crate) app: &'a App,
+    /// Its number among the programs of the job.
+    number: usize,
     /// The absolute path.
     pub(crate) path: PathBuf,
     /// Variables that the ranks get beside the launcher's environment.
@@ -63,7 +65,8 @@ pub(crate) struct Program<'a> {
 
 /// Checks the programs, the folders, the exported variables and the settings.
 pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
-    let programs = spec.apps.iter().map(|app| Program::check(spec, app));
+    let apps = spec.apps.iter().enumerate();
+    let programs = apps.map(|(number, app)| Program::check(spec, number, app));
     let programs = programs.collect::<Result<Vec<_>, LaunchError>>()?;
     if let InputChoice::Rank(asked @ 1..) = spec.input {
         if asked >= spec.ranks() {
@@ -85,7 +88,7 @@ fn place(spec: &JobSpec) -> Result<Placement, LaunchError> {
 }
 
 impl<'a> Program<'a> {
-    fn check(spec: &JobSpec, app: &'a App) -> Result<Self, LaunchError> {
+    fn check(spec: &JobSpec, number: usize, app: &'a App) -> Result<Self, LaunchError> {
         let path = find_program(&app.program, search_path(app.path.as_deref()))?;
         if let Some(folder) = &app.wdir {
             check_folder(folder)?;
@@ -99,7 +102,7 @@ impl<'a> Program<'a> {
         Settings::from_env_after(&|name| {
             Some(environment.get(OsStr::new(name))?.to_string_lossy().into_owned())
         })?;
-        Ok(Self { app, path, environment })
+        Ok(Self { app, number, path, environment })
     }
 
     /// The command that starts the program, without the streams and variables of a rank.
@@ -157,6 +160,7 @@ impl<'a> Prepared<'a> {
                 Some(processors) => command.env(config::PROCESSORS, processors.to_string()),
                 None => command.env_remove(config::PROCESSORS),
             };
+            command.env(config::PROGRAM, program.number.to_string());
             let task = rank as TaskId;
             let (segment, control) = (segment.as_fd(), control.as_fd());
             let contexts = self.spec.contexts;

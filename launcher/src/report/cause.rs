@@ -73,7 +73,7 @@ fn failure_words(ledger: &Ledger, failure: &Failure) -> String {
     let when = format!("{} s after start", seconds_between(ledger.start(), at));
     let what = match fault {
         Fault::Code(code) if record.dismissed => format!(
-            "{}, {when}: it had dropped its World while others waited for it",
+            "{}, {when}: it had dropped its World, or called MPI_Finalize, while others waited for it",
             ended_how(Ending::Code(code))
         ),
         Fault::Code(code) => {
@@ -105,8 +105,8 @@ fn failure_words(ledger: &Ledger, failure: &Failure) -> String {
             if panicked { "panicked and ended" } else { "ended" }
         ),
         Fault::NeverJoined => format!(
-            "ended without joining the job ({when}), which other ranks did: call mpj::init in every \
-             rank"
+            "ended without joining the job ({when}), which other ranks did: call mpj::init, in C \
+             MPI_Init, in every rank"
         ),
     };
     let pid = record.pid.map_or("unknown".to_owned(), |pid| pid.to_string());
@@ -130,9 +130,9 @@ fn unfinished_words(record: &Record, when: &str) -> String {
         (_, false) => format!("{exited}, {when}"),
         (_, true) => {
             format!(
-                "{exited}: keep the World alive until the end of main and let it drop (process::exit, \
-                 mem::forget, and a World in a static or in an Arc that is left drop none), or call \
-                 World::finish first ({when})"
+                "{exited}: in C, call MPI_Finalize; in Rust, keep the World alive until the end of main and \
+                 let it drop (process::exit, mem::forget, and a World in a static or in an Arc that is \
+                 left drop none), or call World::finish first ({when})"
             )
         }
     }

@@ -177,21 +177,21 @@ fn stage(record: &Record) -> Option<Stage> {
     let brief = match (record.finished, record.leaving, record.joined) {
         _ if record.pid.is_none() => "not started",
         (true, ..) => "finished",
-        (_, true, _) => "World dropped, waiting for the others",
+        (_, true, _) => "leaving the job, waiting for the others",
         (.., true) => return None,
         _ => "not joined",
     };
     Some(Stage::brief(brief))
 }
 
-/// The stage of a rank that has joined and is not blocked in a call. It waits in `mpj::init` until all ranks have
-/// joined.
+/// The stage of a rank that has joined and is not blocked in a call. It waits in `mpj::init` or MPI_Init until all
+/// ranks have joined.
 fn outside(rank: usize, snapshot: &Snapshot) -> Stage {
     let is_absent = |seen: &Seen| seen.state().is_some_and(|state| !state.is_there());
     let (words, brief) = match snapshot.rank(rank) {
         Seen::State(state) if !state.is_there() => return Stage::brief("joined"),
         Seen::State(_) if snapshot.ranks.iter().any(is_absent) => {
-            ("joined, waiting in mpj::init for the others", "waiting in mpj::init for the others")
+            ("joined, waiting for the others to join", "waiting for the others to join")
         }
         Seen::State(_) => match snapshot.activity(rank) {
             Some(Activity::Stopped | Activity::Traced) => return Stage::brief("joined"),

@@ -185,7 +185,10 @@ fn predefined(keyval: c_int) -> Outcome<Option<*mut c_void>> {
             UNIVERSE_SIZE.store(state::needed()?.device.size() as c_int, Ordering::Relaxed);
             Some(UNIVERSE_SIZE.as_ptr())
         }
-        // MPI_APPNUM: the programs of a job have no numbers.
+        MPI_APPNUM => {
+            let number = state::needed()?.program.as_ref();
+            return Ok(number.map(|number| ptr::from_ref(number).cast_mut().cast()));
+        }
         _ => None,
     }
     .map(<*mut c_int>::cast))

@@ -19,7 +19,8 @@ int main(void) {
     CHECK(*value == 0 || *value == 1);
     CHECK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &value, &flag) == MPI_SUCCESS);
     CHECK(!flag || *value >= size);
-    CHECK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &value, &flag) == MPI_SUCCESS && (!flag || *value >= 0));
+    CHECK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &value, &flag) == MPI_SUCCESS && flag);
+    CHECK(*value == 0);
     CHECK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &value, &flag) == MPI_SUCCESS && flag);
     CHECK(*value == MPI_ERR_LASTCODE);
     CHECK(MPI_Add_error_class(&code) == MPI_SUCCESS && code > MPI_ERR_LASTCODE && *value == code);

@@ -45,9 +45,9 @@ fn every_fault_has_its_words() {
     );
     assert_eq!(
         words(Fault::Unfinished),
-        "mpjrun: rank 0 (pid 100, host box) exited with code 0 without finishing: keep the World alive until \
-         the end of main and let it drop (process::exit, mem::forget, and a World in a static or in an Arc that is \
-         left drop none), or call World::finish first (1.25 s after start)\n"
+        "mpjrun: rank 0 (pid 100, host box) exited with code 0 without finishing: in C, call MPI_Finalize; in \
+         Rust, keep the World alive until the end of main and let it drop (process::exit, mem::forget, and a \
+         World in a static or in an Arc that is left drop none), or call World::finish first (1.25 s after start)\n"
     );
     for (fault, part) in [
         (Fault::NeverJoined, "rank 0 (pid 100, host box) ended without joining the job"),
@@ -226,7 +226,7 @@ fn a_rank_that_waits_for_the_others_is_told_as_such() {
         ms(2)
     ));
     let said = report(&job, Verdict::TimedOut(Duration::from_secs(1)), ms(1_000));
-    let waits = "rank 1: World dropped, waiting for the others, still running, ";
+    let waits = "rank 1: leaving the job, waiting for the others, still running, ";
     assert!(said.contains(waits), "{said}");
     finish(&mut job, 1);
     let said = report(&job, Verdict::TimedOut(Duration::from_secs(1)), ms(1_000));

@@ -145,7 +145,7 @@ fn what_is_not_known_is_not_said() {
 mpjrun: state of the job 1.00 s after start
 mpjrun:   rank 0: not joined, still running
 mpjrun:   ranks 1, 4: joined, still running
-mpjrun:   rank 2: joined, waiting in mpj::init for the others, still running
+mpjrun:   rank 2: joined, waiting for the others to join, still running
 mpjrun:   rank 3: joined, in a state that cannot be read, still running
 ";
     assert_eq!(on_request(&job, &snapshot), expected);
