@@ -34,6 +34,8 @@ struct Reason {
     handler: Option<Handler>,
     /// Whether the program asked for a call of the error handler, so that the function itself has not failed.
     is_asked: bool,
+    /// The status of an operation that has failed, if more is known than its error.
+    status: Option<MPI_Status>,
 }
 
 impl fmt::Debug for Reason {
@@ -53,6 +55,7 @@ impl Fault {
             comm: None,
             handler: None,
             is_asked: false,
+            status: None,
         }))
     }
 
@@ -94,6 +97,18 @@ impl Fault {
     pub fn handled_by(mut self, handler: &Handler) -> Self {
         self.0.handler.get_or_insert_with(|| handler.clone());
         self
+    }
+
+    /// States the status of the operation that has failed.
+    #[cold]
+    pub fn with_status(mut self, status: Option<MPI_Status>) -> Self {
+        self.0.status = status;
+        self
+    }
+
+    /// Returns the status of the operation that has failed, if it is stated.
+    pub fn status(&self) -> Option<MPI_Status> {
+        self.0.status
     }
 
     /// Makes the error of a call that ended several operations, of which this one is the first to fail.
@@ -306,7 +321,13 @@ pub(crate) mod out {
     ///
     /// # Safety
     /// The places are null or may be written, the first one for `most` bytes: FC1.
-    pub unsafe fn text(place: *mut c_char, len: *mut c_int, text: &str, most: c_int) -> Outcome {
+    pub unsafe fn text(
+        place: *mut c_char,
+        len: *mut c_int,
+        text: impl AsRef<[u8]>,
+        most: c_int,
+    ) -> Outcome {
+        let text = text.as_ref();
         if place.is_null() {
             return Err(null("string"));
         }

@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mpicore::group::Group;
 use mpicore::{Attributes, Communicator, Info, Relation};
@@ -44,6 +44,8 @@ pub(crate) struct Comm {
     pub attributes: Attributes<MPI_Comm>,
     /// The hints in use.
     hints: Mutex<Info>,
+    /// The name that the program has set, in its encoding.
+    name: Mutex<Option<Vec<u8>>>,
 }
 
 /// The hints that a communicator keeps and shows: the standard's assertions. Others are ignored.
@@ -61,8 +63,9 @@ impl Comm {
         let size = device.size() as u32;
         let is_whole = *core.peers() == Group::world(size) && !core.is_inter();
         let whole = if is_whole { size } else { 0 };
-        let (handle, attributes, hints) = Default::default();
-        Self { context: core.context(), whole, core, device, handler, handle, attributes, hints }
+        let (handle, attributes, hints, name) = Default::default();
+        let context = core.context();
+        Self { context, whole, core, device, handler, handle, attributes, hints, name }
     }
 
     /// Makes a predefined communicator.
@@ -127,6 +130,10 @@ impl Comm {
                 format!("{} is an intracommunicator", self.title()),
             )
         })
+    }
+
+    fn name(&self) -> MutexGuard<'_, Option<Vec<u8>>> {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns its name for messages.
@@ -281,15 +288,17 @@ mpi! {
         // A name that is too long is cut, as the standard says.
         let name = &name[..name.len().min(MPI_MAX_OBJECT_NAME as usize - 1)];
         comm.core.set_name(String::from_utf8_lossy(name));
+        *comm.name() = Some(name.to_owned());
         Ok(())
     }
 
     fn MPI_Comm_get_name(comm: MPI_Comm, comm_name: *mut c_char, resultlen: *mut c_int) -> c_int {
-        let name = match comm {
-            MPI_COMM_NULL => "MPI_COMM_NULL".to_owned(),
-            _ => comm.find()?.core.name(),
-        };
-        out::text(comm_name, resultlen, &name, MPI_MAX_OBJECT_NAME)
+        if comm == MPI_COMM_NULL {
+            return out::text(comm_name, resultlen, "MPI_COMM_NULL", MPI_MAX_OBJECT_NAME);
+        }
+        let comm = comm.find()?;
+        let name = comm.name().clone().unwrap_or_else(|| comm.core.name().into());
+        out::text(comm_name, resultlen, name, MPI_MAX_OBJECT_NAME)
     }
 
     fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> c_int {

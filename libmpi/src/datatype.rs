@@ -31,8 +31,8 @@ pub(crate) struct Derived {
     committed: AtomicBool,
     /// Whether it is one of MPI's own, with a constant as handle or without, which nobody frees.
     is_predefined: bool,
-    /// The name that the program has set.
-    name: Mutex<Option<String>>,
+    /// The name that the program has set, in its encoding.
+    name: Mutex<Option<Vec<u8>>>,
     attributes: Attributes<MPI_Datatype>,
 }
 
@@ -56,7 +56,7 @@ impl Derived {
         Ok(MPI_Datatype(OBJECTS.insert(Self::new(core))?))
     }
 
-    fn name(&self) -> MutexGuard<'_, Option<String>> {
+    fn name(&self) -> MutexGuard<'_, Option<Vec<u8>>> {
         self.name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

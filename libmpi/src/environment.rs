@@ -27,7 +27,7 @@ mpi_anytime! {
     fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> c_int {
         let system = rustix::system::uname();
         let host = system.nodename().to_string_lossy();
-        out::text(name, resultlen, &host, MPI_MAX_PROCESSOR_NAME)
+        out::text(name, resultlen, host.as_bytes(), MPI_MAX_PROCESSOR_NAME)
     }
 
     // The host's memory is all that is known of its hardware; a process is not bound to a part of it.

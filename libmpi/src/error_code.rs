@@ -35,10 +35,10 @@ fn class(code: c_int) -> Outcome<c_int> {
 }
 
 /// Returns the text of a code: its name and what it means.
-fn text(code: c_int) -> Outcome<String> {
+fn text(code: c_int) -> Outcome<Vec<u8>> {
     class(code)?;
     match predefined(code) {
-        Some((name, meaning)) => Ok(format!("{name}: {meaning}")),
+        Some((name, meaning)) => Ok(format!("{name}: {meaning}").into()),
         None => Ok(added().text(code)?.unwrap_or_default().to_owned()),
     }
 }
@@ -48,7 +48,10 @@ pub(crate) fn described(code: c_int) -> String {
     match predefined(code) {
         Some((name, _)) => name.to_owned(),
         None => match text(code) {
-            Ok(text) if !text.is_empty() => format!("error code {code} of the program: {text}"),
+            Ok(text) if !text.is_empty() => {
+                let text = String::from_utf8_lossy(&text);
+                format!("error code {code} of the program: {text}")
+            }
             _ => format!("error code {code} of the program"),
         },
     }
@@ -86,7 +89,7 @@ mpi_anytime! {
     }
 
     fn MPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
-        let text = String::from_utf8_lossy(out::bytes(string, MPI_ERR_ARG, "string")?);
+        let text = out::bytes(string, MPI_ERR_ARG, "string")?;
         if text.len() >= MPI_MAX_ERROR_STRING as usize {
             let text = format!("the text has {} bytes; give less than {MPI_MAX_ERROR_STRING}", text.len());
             return Err(Fault::argument(MPI_ERR_ARG, "string", text));

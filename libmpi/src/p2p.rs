@@ -48,6 +48,51 @@ pub(crate) fn status_on(comm: &Comm, status: Status) -> MPI_Status {
     MPI_Status::new(comm.rank_of(status.source), status.tag, status.bytes as u64)
 }
 
+/// Returns the status of a receive on a communicator, for programs.
+#[inline(always)]
+fn received(comm: &Comm, outcome: Result<Status, mpjdev::Error>) -> Outcome<MPI_Status> {
+    match outcome {
+        Ok(status) => Ok(status_on(comm, status)),
+        Err(error) => Err(not_received(comm, error)),
+    }
+}
+
+/// Returns the error of a receive on a communicator. That of a message that was too long has the status of the message,
+/// with the bytes that fitted.
+#[cold]
+pub(crate) fn not_received(comm: &Comm, error: impl Into<mpicore::Error>) -> Fault {
+    let error = error.into();
+    let status = match &error {
+        mpicore::Error::Device(mpjdev::Error::Truncate { source_rank, tag, capacity, .. }) => {
+            Some(MPI_Status::new(comm.rank_of(*source_rank), *tag, *capacity as u64))
+        }
+        _ => None,
+    };
+    Fault::from(error).with_status(status)
+}
+
+/// Writes the status of an operation that has ended, also of one that has failed if it has a status.
+///
+/// # Safety
+/// As [`MPI_Status::store`].
+#[inline(always)]
+pub(crate) unsafe fn store(ended: Outcome<MPI_Status>, place: *mut MPI_Status) -> Outcome {
+    match ended {
+        Ok(status) => {
+            // SAFETY: the caller's promise.
+            unsafe { status.store(place) };
+            Ok(())
+        }
+        Err(fault) => {
+            if let Some(status) = fault.status() {
+                // SAFETY: the caller's promise.
+                unsafe { status.store(place) };
+            }
+            Err(fault)
+        }
+    }
+}
+
 /// MPI_Send and MPI_Ssend.
 #[inline(always)]
 unsafe fn send(
@@ -131,25 +176,22 @@ unsafe fn recv(
     let tag = wanted_tag(tag, "tag")?;
     // SAFETY: FC1.
     let dense = unsafe { datatype.dense_sink(buf, count) }?;
-    let received = match (comm.sender(source)?, dense) {
+    let outcome = match (comm.sender(source)?, dense) {
         (Some(source), Some(into)) => {
-            status_on(&comm, comm.device.recv(into, source, tag, comm.context)?)
+            received(&comm, comm.device.recv(into, source, tag, comm.context))
         }
-        (None, Some(_)) => MPI_Status::NOBODY,
+        (None, Some(_)) => Ok(MPI_Status::NOBODY),
         (source, None) => {
             // SAFETY: FC1.
             let into = unsafe { datatype.sink(buf, count) }?;
             match source {
-                Some(source) => {
-                    status_on(&comm, comm.device.recv(into, source, tag, comm.context)?)
-                }
-                None => MPI_Status::NOBODY,
+                Some(source) => received(&comm, comm.device.recv(into, source, tag, comm.context)),
+                None => Ok(MPI_Status::NOBODY),
             }
         }
     };
     // SAFETY: FC1.
-    unsafe { received.store(status) };
-    Ok(())
+    unsafe { store(outcome, status) }
 }
 
 /// MPI_Irecv.

@@ -20,7 +20,7 @@ use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
 use crate::comm::Owner;
 use crate::handles::{OBJECTS, Reserved, Taken};
-use crate::p2p::status_on;
+use crate::p2p::{not_received, status_on};
 
 mod completion;
 mod generalized;
@@ -173,6 +173,9 @@ impl Request {
             Ok(status) => status,
             Err(error) if is_cancelled(&error) => {
                 mpjdev::Status { cancelled: true, ..mpjdev::Status::new(0, 0, 0) }
+            }
+            Err(error) if self.role == Role::Receive => {
+                return Err(not_received(&self.comm, error).on(&self.comm));
             }
             Err(error) => return Err(Fault::from(error).on(&self.comm)),
         };

@@ -16,7 +16,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mpjdev::wireup::Native;
 use mpjdev::{CALL_NUMBERS, Call, Device, Members};
@@ -27,6 +27,7 @@ use crate::collective::{Member, Schedule};
 use crate::error::Error;
 use crate::group::{Comparison, Group};
 use crate::memory::{Input, Output, Reduction};
+use crate::partitioned::PartitionTags;
 use crate::plan::{Plan, Route, Tag};
 use crate::process::{Host, Process, SELF, WORLD, partition_contexts};
 use crate::topology::Topology;
@@ -81,8 +82,7 @@ struct Inner {
     workspace: Workspace,
     /// The copies of buffered sends for which the communicator has a buffer of its own.
     copies: Copies,
-    /// Number of tags that were taken for partitions.
-    partition_tags: AtomicU32,
+    partition_tags: Mutex<PartitionTags>,
 }
 
 /// The properties of a new communicator, except its id.
@@ -153,7 +153,7 @@ impl Communicator {
             handler,
             workspace,
             copies,
-            partition_tags: AtomicU32::new(0),
+            partition_tags: Mutex::default(),
         };
         // The handle is made before anything can fail: dropping it releases the id.
         let made = Self(Arc::new(inner));
@@ -272,12 +272,9 @@ impl Communicator {
         partition_contexts(self.0.id)
     }
 
-    /// Takes tags for this many partitions and returns the first one; `None` if there are not as many left.
-    pub(crate) fn take_partition_tags(&self, partitions: u32) -> Option<i32> {
-        let take = |taken: u32| taken.checked_add(partitions).filter(|end| *end <= i32::MAX as u32);
-        let taken = &self.0.partition_tags;
-        let base = taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        base.ok().map(|base| base as i32)
+    /// Returns the tags of the partitions of sends.
+    pub(crate) fn partition_tags(&self) -> MutexGuard<'_, PartitionTags> {
+        self.0.partition_tags.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn copies(&self) -> &Copies {

@@ -117,7 +117,8 @@ pub enum Error {
     },
     /// A communicator has no tags left for partitions.
     #[error(
-        "the communicator has had 2^31 partitions on this rank; make a duplicate for further ones"
+        "the partitioned sends of this rank on the communicator have nearly 2^31 partitions; free \
+         some, or make a duplicate of the communicator for further ones"
     )]
     PartitionTags,
     /// A reduction got MPI_REPLACE or MPI_NO_OP, which are for windows.

@@ -16,7 +16,7 @@ use crate::ErrorClass;
 /// let class = codes.add_class()?;
 /// let code = codes.add_code(class)?;
 /// codes.set_text(code, "the reactor is too hot")?;
-/// assert_eq!((codes.class(code)?, codes.text(code)?), (class, Some("the reactor is too hot")));
+/// assert_eq!((codes.class(code)?, codes.text(code)?), (class, Some(&b"the reactor is too hot"[..])));
 /// assert_eq!((codes.class(7)?, codes.last_used()), (7, code));
 /// codes.set_text(code, "")?;
 /// codes.remove_code(code)?;
@@ -34,7 +34,7 @@ pub struct ErrorCodes {
 struct Added {
     /// The class of the code; a class has itself.
     class: i32,
-    text: String,
+    text: Vec<u8>,
 }
 
 /// Why a call on error classes and codes was refused. Nothing has changed.
@@ -128,7 +128,7 @@ impl ErrorCodes {
     fn add(&mut self, class: Option<i32>) -> Result<i32, CodeError> {
         let code = self.last_used.checked_add(1).ok_or(CodeError::Exhausted)?;
         self.last_used = code;
-        let added = Added { class: class.unwrap_or(code), text: String::new() };
+        let added = Added { class: class.unwrap_or(code), text: Vec::new() };
         self.added.insert(code, added);
         Ok(code)
     }
@@ -138,7 +138,7 @@ impl ErrorCodes {
     ///
     /// # Errors
     /// [`CodeError::Predefined`]; [`CodeError::Unknown`].
-    pub fn set_text(&mut self, code: i32, text: impl Into<String>) -> Result<(), CodeError> {
+    pub fn set_text(&mut self, code: i32, text: impl Into<Vec<u8>>) -> Result<(), CodeError> {
         self.check_added(code)?;
         let added = self.added.get_mut(&code).ok_or(CodeError::Unknown { code })?;
         added.text = text.into();
@@ -199,9 +199,9 @@ impl ErrorCodes {
     ///
     /// # Errors
     /// [`CodeError::Unknown`].
-    pub fn text(&self, code: i32) -> Result<Option<&str>, CodeError> {
+    pub fn text(&self, code: i32) -> Result<Option<&[u8]>, CodeError> {
         self.class(code)?;
-        Ok(self.added.get(&code).map(|added| added.text.as_str()))
+        Ok(self.added.get(&code).map(|added| &*added.text))
     }
 
     fn check_added(&self, code: i32) -> Result<(), CodeError> {
@@ -248,10 +248,10 @@ mod tests {
     fn texts_are_those_of_added_codes() {
         let mut codes = ErrorCodes::new(99);
         let class = codes.add_class().unwrap();
-        assert_eq!(codes.text(class), Ok(Some("")));
+        assert_eq!(codes.text(class), Ok(Some(&b""[..])));
         codes.set_text(class, "first").unwrap();
-        codes.set_text(class, "second").unwrap();
-        assert_eq!(codes.text(class), Ok(Some("second")));
+        codes.set_text(class, b"caf\xE9").unwrap();
+        assert_eq!(codes.text(class), Ok(Some(&b"caf\xE9"[..])));
         assert_eq!(codes.text(99), Ok(None));
         for code in [-1, 101, i32::MAX] {
             assert_eq!(codes.text(code), Err(CodeError::Unknown { code }));

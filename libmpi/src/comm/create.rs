@@ -55,12 +55,15 @@ impl Comm {
 
 /// MPI_Comm_dup.
 unsafe fn dup(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) -> Outcome {
-    // SAFETY: FC1.
-    let place = unsafe { out::place(newcomm, "newcomm") }?;
+    if newcomm.is_null() {
+        return Err(out::null("newcomm"));
+    }
     let comm = comm.find()?;
     let (hints, copied) = (info.copied()?, comm.copied());
     // The other ranks wait for this one also if it has no room.
-    *place = comm.duplicate(comm.core.dup(), copied, &hints, OBJECTS.reserve())?;
+    let made = comm.duplicate(comm.core.dup(), copied, &hints, OBJECTS.reserve())?;
+    // SAFETY: FC1. No reference to the place was kept while callbacks ran, which may use it.
+    unsafe { newcomm.write(made) };
     Ok(())
 }
 
@@ -82,15 +85,17 @@ unsafe fn idup(
         }
     }
 
-    // SAFETY: FC1.
-    let (place, request) =
-        unsafe { (out::place(newcomm, "newcomm")?, out::place(request, "request")?) };
+    for (is_null, name) in [(newcomm.is_null(), "newcomm"), (request.is_null(), "request")] {
+        if is_null {
+            return Err(out::null(name));
+        }
+    }
     let comm = comm.find()?;
     let hints = info.copied()?;
     let (slot, of_comm) = (OBJECTS.reserve()?, OBJECTS.reserve()?);
     let copied = comm.copied();
     let (open, created) = comm.core.idup()?.into_request();
-    let (parent, place) = (Arc::clone(&comm), NewComm(place));
+    let (parent, place) = (Arc::clone(&comm), NewComm(newcomm));
     let mut made = Some((copied, of_comm));
     let at_end = move |_: &mut MPI_Status| {
         let Some((copied, slot)) = made.take() else { return Ok(()) };
@@ -98,7 +103,8 @@ unsafe fn idup(
         Ok(())
     };
     let made = Request::new(Owner::of(&comm), Role::Other, open).at_end(Box::new(at_end));
-    *request = made.keep(slot);
+    // SAFETY: FC1, as in `dup`.
+    unsafe { request.write(made.keep(slot)) };
     Ok(())
 }
 
@@ -140,21 +146,25 @@ fn type_color(comm: &Comm, split_type: c_int, info: MPI_Info) -> Outcome<Option<
 /// The type of resource that all processes of a host share.
 pub(crate) const SHARED: &[u8] = b"mpi_shared_memory";
 
-/// Ends a communicator: deletes its attributes, then the handle. Operations that are under way keep the rest.
-fn free(place: &mut MPI_Comm, before: impl FnOnce(&Comm) -> Outcome) -> Outcome {
-    if matches!(*place, MPI_COMM_WORLD | MPI_COMM_SELF) {
+/// Ends a communicator: deletes its attributes, then the handle. Operations that are under way keep the rest. Callbacks
+/// may write to the place of the handle.
+unsafe fn free(place: *mut MPI_Comm, before: impl FnOnce(&Comm) -> Outcome) -> Outcome {
+    // SAFETY: FC1.
+    let handle = *unsafe { out::place(place, "comm") }?;
+    if matches!(handle, MPI_COMM_WORLD | MPI_COMM_SELF) {
         return Err(Fault::argument(
             MPI_ERR_COMM,
             "comm",
             "a predefined communicator cannot be freed",
         ));
     }
-    let comm = place.find()?;
+    let comm = handle.find()?;
     before(&comm).map_err(|fault| fault.on(&comm))?;
-    comm.attributes.delete_all(place).map_err(|error| failed(error).on(&comm))?;
+    comm.attributes.delete_all(&handle).map_err(|error| failed(error).on(&comm))?;
     drop(comm);
-    OBJECTS.free::<Arc<Comm>>(place.0).map_err(|fault| fault.about("comm"))?;
-    *place = MPI_COMM_NULL;
+    OBJECTS.free::<Arc<Comm>>(handle.0).map_err(|fault| fault.about("comm"))?;
+    // SAFETY: FC1, as above.
+    unsafe { place.write(MPI_COMM_NULL) };
     Ok(())
 }
 
@@ -178,13 +188,12 @@ unsafe fn from_groups(
     stringtag: *const c_char,
     info: MPI_Info,
     errhandler: MPI_Errhandler,
-    make: impl FnOnce(&mpicore::Host, &str) -> Outcome<Option<Communicator>>,
+    make: impl FnOnce(&mpicore::Host, &[u8]) -> Outcome<Option<Communicator>>,
 ) -> Outcome<MPI_Comm> {
     let handler = errhandler.find(Kind::Comm)?;
     let made = || {
         // SAFETY: FC1.
-        let text =
-            String::from_utf8_lossy(unsafe { out::bytes(stringtag, MPI_ERR_ARG, "stringtag") }?);
+        let text = unsafe { out::bytes(stringtag, MPI_ERR_ARG, "stringtag") }?;
         if text.len() >= MPI_MAX_STRINGTAG_LEN as usize {
             let text = format!(
                 "the text has {} bytes; give less than {MPI_MAX_STRINGTAG_LEN}",
@@ -193,7 +202,7 @@ unsafe fn from_groups(
             return Err(Fault::argument(MPI_ERR_ARG, "stringtag", text));
         }
         let running = state::needed()?;
-        let Some(core) = make(running.world.core.host(), &text)? else { return Ok(MPI_COMM_NULL) };
+        let Some(core) = make(running.world.core.host(), text)? else { return Ok(MPI_COMM_NULL) };
         let made = Comm::new(core, running.device, Place::new(handler.clone()));
         made.set_hints(&info.copied()?)?;
         made.keep()
@@ -257,12 +266,12 @@ mpi! {
     }
 
     fn MPI_Comm_free(comm: *mut MPI_Comm) -> c_int {
-        free(out::place(comm, "comm")?, |_| Ok(()))
+        free(comm, |_| Ok(()))
     }
 
     // The members wait for each other, so what they have sent has been received.
     fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> c_int {
-        free(out::place(comm, "comm")?, |comm| match comm.core.is_inter() {
+        free(comm, |comm| match comm.core.is_inter() {
             false => Ok(comm.core.run_barrier()?),
             true => Ok(comm.core.inter_barrier()?.run()?),
         })

@@ -299,13 +299,17 @@ mpi_bodies! {
 
 mpi! {
     fn MPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> c_int {
-        let (place, old) = (out::place(newtype, "newtype")?, oldtype.find()?);
+        if newtype.is_null() {
+            return Err(out::null("newtype"));
+        }
+        let old = oldtype.find()?;
         let (attributes, failure) = old.made().attributes.copy(&oldtype);
         let committed = old.made().committed.load(Ordering::Relaxed).into();
         let twin = Derived { attributes, committed, ..Derived::new(old.dup()?) };
         let made = MPI_Datatype(OBJECTS.insert(twin)?);
         match failure {
-            None => *place = made,
+            // The callbacks may have used the place.
+            None => newtype.write(made),
             Some(failure) => {
                 made.find()?.made().attributes.end(&made, |_| ());
                 OBJECTS.free::<Derived>(made.0)?;
@@ -322,14 +326,15 @@ mpi! {
     }
 
     fn MPI_Type_free(datatype: *mut MPI_Datatype) -> c_int {
-        let place = out::place(datatype, "datatype")?;
-        let found = place.find()?;
+        let handle = *out::place(datatype, "datatype")?;
+        let found = handle.find()?;
         if found.made().is_predefined {
             return Err(Fault::argument(MPI_ERR_TYPE, "datatype", "a predefined datatype cannot be freed"));
         }
-        found.made().attributes.delete_all(place).map_err(attribute::fault)?;
-        OBJECTS.free::<Derived>(place.0)?;
-        *place = MPI_DATATYPE_NULL;
+        found.made().attributes.delete_all(&handle).map_err(attribute::fault)?;
+        OBJECTS.free::<Derived>(handle.0)?;
+        // The callbacks may have used the place.
+        datatype.write(MPI_DATATYPE_NULL);
         Ok(())
     }
 }

@@ -181,7 +181,7 @@ mpi! {
         }
         let found = datatype.find()?;
         let name = found.made().name().clone();
-        let name = name.as_deref().or(found.name()).unwrap_or("");
+        let name = name.as_deref().or(found.name().map(str::as_bytes)).unwrap_or_default();
         out::text(type_name, resultlen, name, MPI_MAX_OBJECT_NAME)
     }
 
@@ -190,7 +190,7 @@ mpi! {
         if type_name.is_null() {
             return Err(out::null("type_name"));
         }
-        let name = CStr::from_ptr(type_name).to_string_lossy().into_owned();
+        let name = CStr::from_ptr(type_name).to_bytes().to_owned();
         *found.made().name() = Some(name);
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use mpicore::PROC_NULL;
 use mpjdev::{Sink, Source, Status};
 
-use super::{check_tag, status_on, wanted_tag};
+use super::{check_tag, not_received, status_on, store, wanted_tag};
 use crate::abi::*;
 use crate::call::{Outcome, mpi_bodies, out};
 use crate::comm::{Comm, Owner};
@@ -24,10 +24,11 @@ fn from(comm: &Comm, source: c_int, tag: c_int) -> Outcome<(Option<usize>, Optio
     Ok((comm.sender(source)?.unwrap_or(Some(PROC_NULL)), tag))
 }
 
-fn shown(comm: &Comm, received: Status) -> MPI_Status {
-    match received.source as usize {
-        PROC_NULL => MPI_Status::NOBODY,
-        _ => status_on(comm, received),
+fn shown(comm: &Comm, received: Result<Status, mpicore::Error>) -> Outcome<MPI_Status> {
+    match received {
+        Ok(received) if received.source as usize == PROC_NULL => Ok(MPI_Status::NOBODY),
+        Ok(received) => Ok(status_on(comm, received)),
+        Err(error) => Err(not_received(comm, error)),
     }
 }
 
@@ -63,10 +64,9 @@ unsafe fn sendrecv<C: Into<i64>>(
     // SAFETY: FC1.
     let into = unsafe { recvtype.sink(recvbuf, recvcount.into()) }?;
     let (to, from) = (to(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
-    let received = shown(&comm, comm.core.sendrecv(data, to, into, from)?);
+    let received = shown(&comm, comm.core.sendrecv(data, to, into, from));
     // SAFETY: FC1.
-    unsafe { received.store(status) };
-    Ok(())
+    unsafe { store(received, status) }
 }
 
 /// MPI_Isendrecv.
@@ -114,10 +114,9 @@ unsafe fn sendrecv_replace(
     // SAFETY: FC1.
     let (data, into) = unsafe { both(buf, count, datatype) }?;
     let (to, from) = (to(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
-    let received = shown(&comm, comm.core.sendrecv_replace(&data, to, into, from)?);
+    let received = shown(&comm, comm.core.sendrecv_replace(&data, to, into, from));
     // SAFETY: FC1.
-    unsafe { received.store(status) };
-    Ok(())
+    unsafe { store(received, status) }
 }
 
 /// MPI_Isendrecv_replace.

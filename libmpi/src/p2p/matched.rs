@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::{status_on, wanted_tag};
+use super::{received, status_on, store, wanted_tag};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
 use crate::comm::Owner;
@@ -51,24 +51,23 @@ unsafe fn mrecv(
     let found = find(*place)?;
     // SAFETY: FC1.
     let into = unsafe { datatype.sink(buf, count.into()) };
-    let received = match found {
+    let outcome = match found {
         Some(taken) => {
             let into = into.map_err(|fault| fault.on(&taken.comm))?;
             let Message { comm, message } = taken.remove();
             *place = MPI_MESSAGE_NULL;
             let started = comm.device.imrecv(message, into);
-            let received = started.and_then(|started| comm.device.iwait(started));
-            status_on(&comm, received.map_err(|error| Fault::from(error).on(&comm))?)
+            let ended = started.and_then(|started| comm.device.iwait(started));
+            received(&comm, ended).map_err(|fault| fault.on(&comm))
         }
         None => {
             into?;
             *place = MPI_MESSAGE_NULL;
-            MPI_Status::NOBODY
+            Ok(MPI_Status::NOBODY)
         }
     };
     // SAFETY: FC1.
-    unsafe { received.store(status) };
-    Ok(())
+    unsafe { store(outcome, status) }
 }
 
 /// MPI_Imrecv.

@@ -12,6 +12,7 @@ use super::{COMPLETE, Request, take};
 use crate::abi::*;
 use crate::call::{Outcome, mpi, out};
 use crate::handles::Taken;
+use crate::p2p::store;
 use crate::state;
 
 /// A request that a call uses.
@@ -160,9 +161,10 @@ pub(super) unsafe fn store_all(
     let (mut first, mut failed, mut len) = (None, Vec::new(), 0);
     for (index, outcome) in ended.enumerate() {
         let status = outcome.unwrap_or_else(|fault| {
+            let status = fault.status().unwrap_or(MPI_Status::EMPTY);
             failed.push((index, fault.code()));
             first.get_or_insert(fault);
-            MPI_Status::EMPTY
+            status
         });
         if !statuses.is_null() {
             // SAFETY: FC1: there is a status for each.
@@ -204,12 +206,11 @@ unsafe fn any(
     };
     *index = place;
     let is_answer = is_idle || place != MPI_UNDEFINED;
-    let outcome = outcome?;
     match is_answer {
         // SAFETY: FC1.
         true if is_idle => unsafe { MPI_Status::store_empty(status) },
         // SAFETY: FC1.
-        true => unsafe { outcome.store(status) },
+        true => unsafe { store(outcome, status) }?,
         false => {}
     }
     Ok(is_answer)
@@ -260,8 +261,7 @@ mpi! {
                 taken.comm.device.iwait(open)
             }
         };
-        entry.end(request, outcome)?.store(status);
-        Ok(())
+        store(entry.end(request, outcome), status)
     }
 
     fn MPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
@@ -285,8 +285,7 @@ mpi! {
                 }
             }
         };
-        entry.end(request, outcome)?.store(status);
-        Ok(())
+        store(entry.end(request, outcome), status)
     }
 
     fn MPI_Waitall(count: c_int, array_of_requests: *mut MPI_Request, array_of_statuses: *mut MPI_Status) -> c_int {

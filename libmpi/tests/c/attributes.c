@@ -4,7 +4,7 @@
 #include "check.h"
 
 static int deleted, refuse;
-static MPI_Comm last_comm;
+static MPI_Comm last_comm, global;
 static int last_key;
 
 static int copy(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag) {
@@ -21,6 +21,7 @@ static int copy(MPI_Comm comm, int key, void *extra, void *in, void *out, int *f
 static int delete(MPI_Comm comm, int key, void *value, void *extra) {
     if (refuse == 3) return MPI_ERR_NO_SPACE;
     last_comm = comm, last_key = key;
+    global = MPI_COMM_NULL;
     deleted++;
     return MPI_SUCCESS;
 }
@@ -58,6 +59,12 @@ int main(void) {
     CHECK(MPI_Comm_get_attr(twin, none, &value, &flag) == MPI_SUCCESS && !flag);
     MPI_Comm kept = twin;
     CHECK(MPI_Comm_free(&twin) == MPI_SUCCESS && deleted == 2 && last_comm == kept);
+    /* A callback may change the variable that the call was given. */
+    CHECK(MPI_Comm_dup(world, &global) == MPI_SUCCESS && MPI_Comm_set_attr(global, key, &key) == MPI_SUCCESS);
+    kept = global;
+    CHECK(MPI_Comm_free(&global) == MPI_SUCCESS && deleted == 3 && last_comm == kept && global == MPI_COMM_NULL);
+    FAILS(MPI_Comm_free(&kept), MPI_ERR_COMM);
+    deleted = 2;
     /* The flag, and errors of callbacks, which leave everything as it was. */
     refuse = 2;
     CHECK(MPI_Comm_dup(comm, &twin) == MPI_SUCCESS);

@@ -19,6 +19,9 @@ int main(void) {
     memset(longer, 'x', sizeof longer - 1), longer[sizeof longer - 1] = 0;
     CHECK(MPI_Comm_set_name(comm, longer) == MPI_SUCCESS);
     CHECK(MPI_Comm_get_name(comm, name, &length) == MPI_SUCCESS && length == MPI_MAX_OBJECT_NAME - 1);
+    /* Bytes of any encoding. */
+    CHECK(MPI_Comm_set_name(comm, "caf\xe9") == MPI_SUCCESS);
+    CHECK(MPI_Comm_get_name(comm, name, &length) == MPI_SUCCESS && length == 4 && !strcmp(name, "caf\xe9"));
     FAILS(MPI_Comm_set_name(comm, NULL), MPI_ERR_ARG);
     FAILS(MPI_Comm_set_name(MPI_COMM_NULL, "x"), MPI_ERR_COMM);
     /* Hints: those of the standard are kept; a duplicate has only those that it is given. */

@@ -51,6 +51,7 @@ static void statuses(int other) {
     MPI_Send(two, 2, MPI_INT, other, 9, MPI_COMM_WORLD);
     FAILS(MPI_Waitany(3, requests, &index, &status), MPI_ERR_TRUNCATE);
     CHECK(index == 0 && requests[0] == MPI_REQUEST_NULL && status.MPI_ERROR == error_of_the_program);
+    CHECK(status.MPI_SOURCE == other && status.MPI_TAG == 9);
     /* Nothing to wait for. */
     CHECK(MPI_Waitall(0, NULL, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
     CHECK(MPI_Waitall(2, none, statuses) == MPI_SUCCESS && statuses[1].MPI_SOURCE == MPI_ANY_SOURCE);

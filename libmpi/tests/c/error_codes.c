@@ -29,6 +29,10 @@ int main(void) {
     CHECK(MPI_Comm_set_errhandler(MPI_COMM_SELF, handler) == MPI_SUCCESS && MPI_Errhandler_free(&handler) == 0);
     CHECK(MPI_Comm_call_errhandler(MPI_COMM_SELF, code) == MPI_SUCCESS && last == code);
     CHECK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN) == MPI_SUCCESS);
+    /* Texts of any encoding, up to their greatest length. */
+    memset(longer, '\xe9', MPI_MAX_ERROR_STRING - 1), longer[MPI_MAX_ERROR_STRING - 1] = 0;
+    CHECK(MPI_Add_error_string(code, longer) == MPI_SUCCESS);
+    CHECK(MPI_Error_string(code, text, &length) == MPI_SUCCESS && !strcmp(text, longer));
     /* Removal, and errors. */
     memset(longer, 'x', MPI_MAX_ERROR_STRING), longer[MPI_MAX_ERROR_STRING] = 0;
     FAILS(MPI_Add_error_string(code, longer), MPI_ERR_ARG);

@@ -38,7 +38,10 @@ int main(void) {
     /* A message that is too long, alone and among others. Everything stays usable. */
     int two[2] = {1, 2};
     CHECK(MPI_Isend(two, 2, MPI_INT, rank, 1, world, &request) == MPI_SUCCESS);
-    FAILS(MPI_Recv(&data, 1, MPI_INT, rank, 1, world, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
+    memset(statuses, 77, sizeof statuses);
+    FAILS(MPI_Recv(&data, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, world, &statuses[0]), MPI_ERR_TRUNCATE);
+    CHECK(statuses[0].MPI_SOURCE == rank && statuses[0].MPI_TAG == 1);
+    CHECK(MPI_Get_count(&statuses[0], MPI_INT, &length) == MPI_SUCCESS && length == 1);
     CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     CHECK(MPI_Irecv(&data, 1, MPI_INT, rank, 1, world, &requests[0]) == MPI_SUCCESS);
     CHECK(MPI_Irecv(two, 2, MPI_INT, rank, 2, world, &requests[1]) == MPI_SUCCESS);
@@ -46,6 +49,7 @@ int main(void) {
     CHECK(MPI_Send(two, 2, MPI_INT, rank, 2, world) == MPI_SUCCESS);
     FAILS(MPI_Waitall(2, requests, statuses), MPI_ERR_IN_STATUS);
     CHECK(statuses[0].MPI_ERROR == MPI_ERR_TRUNCATE && statuses[1].MPI_ERROR == MPI_SUCCESS);
+    CHECK(statuses[0].MPI_SOURCE == rank && statuses[0].MPI_TAG == 1 && statuses[1].MPI_TAG == 2);
     CHECK(requests[0] == MPI_REQUEST_NULL && requests[1] == MPI_REQUEST_NULL);
     CHECK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag);
     CHECK(MPI_Barrier(world) == MPI_SUCCESS);

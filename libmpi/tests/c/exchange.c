@@ -66,6 +66,7 @@ int main(void) {
     MPI_Isendrecv(mine, 2, MPI_INT, rank, 8, &in, 1, MPI_INT, rank, 8, world, &request);
     FAILS(MPI_Wait(&request, &status), MPI_ERR_TRUNCATE);
     FAILS(MPI_Sendrecv(mine, 2, MPI_INT, rank, 8, &in, 1, MPI_INT, rank, 8, world, &status), MPI_ERR_TRUNCATE);
+    CHECK(status.MPI_SOURCE == rank && status.MPI_TAG == 8);
     MPI_Finalize();
     return 0;
 }

@@ -31,6 +31,7 @@ static void receives(int other) {
     CHECK(MPI_Wait(&request, &status) == MPI_SUCCESS && status.MPI_TAG == 2 && got[LONG - 1] == LONG - 1);
     CHECK(MPI_Mprobe(other, 3, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     FAILS(MPI_Mrecv(&in, 1, MPI_INT, &message, &status), MPI_ERR_TRUNCATE);
+    CHECK(status.MPI_SOURCE == other && status.MPI_TAG == 3);
     CHECK(message == MPI_MESSAGE_NULL);
     CHECK(MPI_Improbe(other, 4, MPI_COMM_WORLD, &flag, &message, &status) == MPI_SUCCESS && !flag);
 }

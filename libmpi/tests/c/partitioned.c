@@ -82,6 +82,11 @@ static void lists(int other) {
     CHECK(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG);
     MPI_Request_free(&send);
     MPI_Request_free(&receive);
+    /* As many as there are, again and again. */
+    for (int i = 0; i < 2100; i++) {
+        CHECK(MPI_Psend_init(data, 1 << 20, 0, MPI_INT, MPI_PROC_NULL, 2, MPI_COMM_WORLD, MPI_INFO_NULL, &send) == MPI_SUCCESS);
+        CHECK(MPI_Request_free(&send) == MPI_SUCCESS);
+    }
 }
 
 int main(void) {

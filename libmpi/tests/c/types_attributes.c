@@ -3,7 +3,7 @@
 #include "check.h"
 
 static int copies, deletes, state = 17, refuse;
-static MPI_Datatype seen;
+static MPI_Datatype seen, global;
 
 static int copy(MPI_Datatype from, int key, void *extra, void *in, void *out, int *flag) {
     CHECK(extra == &state && in == &state);
@@ -21,6 +21,7 @@ static int delete(MPI_Datatype from, int key, void *value, void *extra) {
     CHECK(MPI_Type_size(from, &bytes) == MPI_SUCCESS);
     seen = from;
     deletes++;
+    global = MPI_DATATYPE_NULL;
     return refuse ? MPI_ERR_INTERN : MPI_SUCCESS;
 }
 
@@ -49,6 +50,12 @@ int main(void) {
     CHECK(MPI_Type_set_attr(twin, key, &state) == MPI_SUCCESS && deletes == 1 && seen == twin);
     kept = twin;
     CHECK(MPI_Type_free(&twin) == MPI_SUCCESS && deletes == 2 && seen == kept);
+    /* A callback may change the variable that the call was given. */
+    CHECK(MPI_Type_dup(MPI_INT, &global) == MPI_SUCCESS && MPI_Type_set_attr(global, key, &state) == MPI_SUCCESS);
+    kept = global;
+    CHECK(MPI_Type_free(&global) == MPI_SUCCESS && deletes == 3 && seen == kept && global == MPI_DATATYPE_NULL);
+    FAILS(MPI_Type_free(&kept), MPI_ERR_TYPE);
+    deletes = 2;
     CHECK(MPI_Type_dup(type, &twin) == MPI_SUCCESS && copies == 2 && get(twin, key) == NULL);
     CHECK(MPI_Type_free(&twin) == MPI_SUCCESS && deletes == 2);
     /* Errors of callbacks are those of the call, which then changes nothing. */

@@ -116,6 +116,8 @@ int main(void) {
     FAILS(MPI_Type_size(MPI_INT, NULL), MPI_ERR_ARG);
     FAILS(MPI_Type_get_name(MPI_INT, NULL, &len), MPI_ERR_ARG);
     FAILS(MPI_Type_set_name(MPI_INT, NULL), MPI_ERR_ARG);
+    CHECK(MPI_Type_set_name(MPI_INT, "caf\xe9") == MPI_SUCCESS);
+    CHECK(MPI_Type_get_name(MPI_INT, text, &len) == MPI_SUCCESS && strcmp(text, "caf\xe9") == 0 && len == 4);
     /* Handles of every kind survive the conversion to integers. */
     CHECK(MPI_Comm_fromint(MPI_Comm_toint(MPI_COMM_WORLD)) == MPI_COMM_WORLD);
     CHECK(MPI_Errhandler_fromint(MPI_Errhandler_toint(MPI_ERRORS_RETURN)) == MPI_ERRORS_RETURN);

@@ -90,7 +90,7 @@ impl Inner {
             handler: std::mem::take(&mut self.handler),
             workspace: Workspace::default(),
             copies: std::mem::take(&mut self.copies),
-            partition_tags: AtomicU32::new(*self.partition_tags.get_mut()),
+            partition_tags: std::mem::take(&mut self.partition_tags),
         }));
         again.0.attributes.end(&again, |error| drop(again.handle(error)));
         true

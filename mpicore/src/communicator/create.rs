@@ -164,11 +164,11 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::create_group`].
-    pub fn create_from_group(host: &Host, group: &Group, text: &str) -> Result<Self, Error> {
+    pub fn create_from_group(host: &Host, group: &Group, text: &[u8]) -> Result<Self, Error> {
         // FNV-1a gives the same number on all ranks, in every build.
-        let hash = text
-            .bytes()
-            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        let hash = text.iter().fold(0x811c_9dc5_u32, |hash, byte| {
+            (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+        });
         let own = Self::own(host.clone())?;
         own.agree_among(group, 2 * GATHERING + 1, (hash % CALL_NUMBERS) as i32)
     }

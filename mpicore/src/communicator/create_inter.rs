@@ -106,7 +106,7 @@ impl Communicator {
         host: &Host,
         (here, leader): (&Group, u32),
         there: Option<(&Group, u32)>,
-        text: &str,
+        text: &[u8],
     ) -> Result<Self, Error> {
         let own = Self::create_from_group(host, here, text)?;
         let there = there.filter(|_| own.rank() == leader);
@@ -114,7 +114,7 @@ impl Communicator {
             let mut both = [here.job_rank(leader)?, there.job_rank(other)?];
             let is_first = both[0] < both[1];
             both.sort_unstable();
-            let text = format!("{text}, leaders");
+            let text = [text, b", leaders"].concat();
             let peers = Self::create_from_group(host, &Group::of_ranks(both)?, &text)?;
             Ok::<_, Error>((peers, u32::from(is_first)))
         });

@@ -234,7 +234,7 @@ impl Communicator {
     /// ```
     pub fn create_from_group(&self, group: &Group, text: &str) -> Result<Self, Error> {
         let host = self.core.host();
-        self.made(mpicore::Communicator::create_from_group(host, &group.core, text))
+        self.made(mpicore::Communicator::create_from_group(host, &group.core, text.as_bytes()))
     }
 
     /// Wraps the communicator that a call of the core has made for this rank.

@@ -50,7 +50,7 @@ fn members_of_a_group_get_a_communicator() {
         assert_eq!(all_call.is_some(), is_member);
         if is_member {
             let members_call = world.create_group(&group, 7).unwrap();
-            let strangers = Communicator::create_from_group(world.host(), &group, "odd").unwrap();
+            let strangers = Communicator::create_from_group(world.host(), &group, b"odd").unwrap();
             let all_call = all_call.unwrap();
             for one in [&all_call, &members_call, &strangers] {
                 assert!(one.group().iter().eq([3, 1]));

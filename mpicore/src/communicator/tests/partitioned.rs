@@ -1,6 +1,7 @@
 //! Sends and receives in partitions, with the same partitions on both sides and with others.
 
 use super::*;
+use crate::partitioned::PartitionTags;
 use crate::{Input, Output, PROC_NULL};
 
 #[test]
@@ -115,4 +116,21 @@ fn partitions_for_nobody_go_nowhere() {
         assert_eq!((status.source, status.tag, status.bytes), (u32::MAX, -1, 0));
         assert_eq!(receive.words(), [7]);
     });
+}
+
+#[test]
+fn tags_of_sends_that_are_gone_are_used_again() {
+    let mut tags = PartitionTags::default();
+    let kept = [5, 1 << 20].map(|partitions| tags.take(partitions).unwrap());
+    assert_eq!((kept, tags.take(0)), ([0, 5], Some(0)));
+    for _ in 0..5_000 {
+        let base = tags.take(1 << 20).unwrap();
+        assert!(base >= 5 + (1 << 20), "{base} is in use");
+        tags.give_back(base);
+    }
+    assert_eq!(tags.take(i32::MAX as u32), None);
+    tags.give_back(0);
+    tags.give_back(5);
+    assert_eq!(tags.take(i32::MAX as u32), Some(0));
+    assert_eq!(tags.take(1), None);
 }
