@@ -310,8 +310,8 @@ impl<'m> Producer<'m> {
     }
 
     /// Whether long bodies are stored past the caches because the consumer's processor is distant, and fetches them. If
-    /// the consumer has written its line since this end last loaded it, a load is timed now and then. The loaded values are not used, so
-    /// a wrong claim does no harm.
+    /// the consumer has written its line since this end last loaded it, a load is timed now and then. The loaded values
+    /// are not used, so a wrong claim does no harm.
     #[inline(always)]
     pub(crate) fn stores_past_caches(&mut self) -> bool {
         let Self { ring, passing, distance, seen, .. } = self;
