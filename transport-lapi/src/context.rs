@@ -53,14 +53,14 @@ use crate::wait::{Pace, Patience, Turn, Vain};
 /// the polls themselves touch several cache lines, which slows the loop enough.
 const POLLS_PER_PAUSE: u32 = 64;
 
-/// Polls of a spin between two prefetches of the memory of the next expected frame. Not at every poll of a short spin: while the peer
-/// writes there, both processors compete for the same lines, and between near processors that costs more than the
-/// prefetch saves.
+/// Polls of a spin between two prefetches of the memory of the next expected frame. Not at every poll of a short spin:
+/// while the peer writes there, both processors compete for the same lines, and between near processors that costs more
+/// than the prefetch saves.
 const POLLS_PER_FETCH: u32 = 4;
 
-/// From this turn of a spin on, every poll prefetches that memory: a near processor would have answered by now, and for
-/// a distant one a late transfer costs more than the competition.
-const LONG_SPIN: u32 = 32;
+/// From this turn of a spin on, every poll prefetches that memory: a near processor is about to answer, and for a distant
+/// one a late transfer costs more than the competition.
+const LONG_SPIN: u32 = 12;
 
 /// The turn of a spin, a multiple of [`POLLS_PER_PAUSE`], at which a thread that has woken another one yields: the
 /// scheduler often puts the woken thread on this processor, where it would wait until the spin ends. It is so late that

@@ -255,20 +255,18 @@ impl<'m> Producer<'m> {
         let is_lone = self.until_stream == self.passing.stream();
         let nothing = ForeignBytes::from_slice(&[]);
         self.publish(head, nothing, BULK, len as u64 | u64::from(start) << 32);
+        if is_lone {
+            if self.passing == Passing::Pushed && len <= PUSHED {
+                self.bulk.push_out(start, len);
+            }
+            self.bulk.keep_apart();
+        }
         match self.passing {
             Passing::Fetched if len >= EXPECTED && !past_caches => {
                 self.bulk.expect_another(EXPECTED_AHEAD);
             }
             Passing::Fetched => {}
-            Passing::Pushed => {
-                if is_lone {
-                    if len <= PUSHED {
-                        self.bulk.push_out(start, len);
-                    }
-                    self.bulk.keep_apart();
-                }
-                self.bulk.expect_another(len.min(PUSHED_AHEAD));
-            }
+            Passing::Pushed => self.bulk.expect_another(len.min(PUSHED_AHEAD)),
         }
         Ok(Post::Taken)
     }
