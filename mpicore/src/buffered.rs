@@ -2,23 +2,31 @@
 //!
 //! A program attaches a buffer for each rank, and others for single communicators. Each limits how many bytes of copies
 //! may wait to be sent. It is only a limit, not memory: copies are made one by one, and each is freed when its message
-//! has left. A message counts with its length, so MPI_BSEND_OVERHEAD may have any value.
+//! has left. A message counts with its length, so MPI_BSEND_OVERHEAD may have any value. It counts until the device
+//! knows that its send has ended.
+//!
+//! Several threads may send, flush and detach at once:
 //!
 //! - BY1: a copy stays here unchanged until its send has ended, or until the device has failed and uses no buffer any
 //!   more (V1 of the device).
+//! - BY2: one lock guards the buffer, the sends under way and their copies. A send starts and is noted without the lock
+//!   being free in between, and nobody takes sends out before they have ended. So whoever has the lock sees each message
+//!   that is under way: a flush misses none, and no thread finds less room than there is.
+//! - BY3: no thread waits or makes progress while it has the lock, since progress runs functions of the program, which
+//!   may send, too. A flush joins the sends under way to one operation of the device, and waits for that without the
+//!   lock. Threads take the lock before that of the device, never after it.
 
 #![expect(unsafe_code, reason = "lends copies to the device")]
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mpjdev::wireup::Native;
-use mpjdev::{Call, Device, Ending, Mode, Request, SendRegion, Source, Status};
+use mpjdev::{Device, Mode, Request, SendRegion, Source, Status};
 
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::memory::packed;
-use crate::process::{Host, Hosting};
+use crate::process::Host;
 
 /// A buffer that a program has attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,31 +47,60 @@ pub(crate) struct Copies {
 #[derive(Default)]
 struct State {
     attached: Option<AttachedBuffer>,
-    /// How many bytes of it are in use, including those of copies that a thread has just taken to test them.
-    used: usize,
-    sends: Sends,
-}
-
-/// Sends under way and the copies that they send, at the same indices (BY1).
-#[derive(Default)]
-struct Sends {
+    /// Whether a thread waits to detach the buffer, so that no further message may use it.
+    is_leaving: bool,
+    /// Sends under way and the copies that they send, at the same indices (BY1).
     requests: Vec<Option<Request>>,
     copies: Vec<Vec<u8>>,
+    /// How many bytes the copies have together.
+    used: usize,
+    /// The number of copies at which those of ended sends are dropped, even if there is room.
+    most: usize,
 }
 
-impl Sends {
-    /// Drops the copies of sends that have ended, and returns how many bytes they had.
-    fn drop_ended(&mut self) -> usize {
-        let Self { requests, copies } = self;
-        let mut ended = requests.iter().map(Option::is_none);
-        let mut freed = 0;
+/// The least number of copies at which those of ended sends are dropped.
+const FEW: usize = 16;
+
+impl State {
+    /// Checks that there is a buffer, and room for a message in it.
+    fn check(&self, bytes: usize) -> Result<(), Error> {
+        let attached = self.attached.filter(|_| !self.is_leaving);
+        let attached = attached.map(|buffer| buffer.len.unwrap_or(usize::MAX));
+        let free = attached.unwrap_or(0).saturating_sub(self.used);
+        match attached {
+            Some(_) if bytes <= free => Ok(()),
+            _ => Err(Error::AttachedBuffer { bytes, free, attached: attached.unwrap_or(0) }),
+        }
+    }
+
+    /// Drops the copies of sends that have ended as far as the device knows.
+    fn drop_ended(&mut self, device: &Device<Native>) -> Result<(), Error> {
+        let Self { requests, copies, used, .. } = self;
+        if requests.is_empty() {
+            return Ok(());
+        }
+        device.drop_ended(requests)?;
+        let mut under_way = requests.iter().map(Option::is_some);
         copies.retain(|copy| {
-            let has_ended = ended.next().unwrap_or(false);
-            freed += if has_ended { copy.len() } else { 0 };
-            !has_ended
+            let stays = under_way.next().unwrap_or(true);
+            *used -= if stays { 0 } else { copy.len() };
+            stays
         });
         requests.retain(Option::is_some);
-        freed
+        Ok(())
+    }
+
+    /// Keeps a send under way with its copy.
+    fn keep(&mut self, device: &Device<Native>, request: Request, copy: Vec<u8>) {
+        self.used += copy.len();
+        self.requests.push(Some(request));
+        self.copies.push(copy);
+        // In a buffer without a limit there is always room. To look when the number has doubled costs little.
+        if self.copies.len() >= self.most.max(FEW) {
+            // A device that has failed uses no copy, and says so in the next call.
+            let _ = self.drop_ended(device);
+            self.most = 2 * self.copies.len();
+        }
     }
 }
 
@@ -72,69 +109,22 @@ impl Copies {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes the sends under way to a call of the device, without holding the lock, since callbacks may run in it.
-    fn with_sends(
-        &self,
-        call: impl FnOnce(&mut [Option<Request>]) -> Result<(), mpjdev::Error>,
-    ) -> Result<(), mpjdev::Error> {
-        let taken = std::mem::take(&mut self.state().sends);
-        let mut taken = Taken { copies: self, sends: taken };
-        call(&mut taken.sends.requests)
-    }
-
-    /// Keeps a send under way with its copy.
-    fn keep(&self, request: Request, copy: Vec<u8>) {
-        let mut state = self.state();
-        state.sends.requests.push(Some(request));
-        state.sends.copies.push(copy);
-    }
-
-    /// Reserves `bytes` bytes of the attached buffer.
-    fn reserve(&self, device: &Device<Native>, bytes: usize) -> Result<(), Error> {
-        let take = |state: &mut State| {
-            let attached = state.attached.map(|buffer| buffer.len.unwrap_or(usize::MAX));
-            let free = attached.unwrap_or(0).saturating_sub(state.used);
-            if attached.is_none() || bytes > free {
-                let attached = attached.unwrap_or(0);
-                return Err(Error::AttachedBuffer { bytes, free, attached });
-            }
-            state.used += bytes;
-            Ok(())
-        };
-        let taken = take(&mut self.state());
-        if taken.is_ok() {
-            return taken;
-        }
-        // Some sends may have ended meanwhile.
-        self.with_sends(|sends| device.itestsome(sends).map(drop))?;
-        take(&mut self.state())
+    /// Returns how many copies there are.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        self.state().copies.len()
     }
 
     /// Gives the copies to the device, which frees each when its send has ended. For a communicator that is gone.
     pub(crate) fn leave(&mut self, device: &Device<Native>) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let Sends { requests, copies } = std::mem::take(&mut state.sends);
+        let (requests, copies) =
+            (std::mem::take(&mut state.requests), std::mem::take(&mut state.copies));
         for (request, copy) in requests.into_iter().zip(copies) {
             if let Some(request) = request {
                 device.detach(request, Box::new(copy));
             }
         }
-    }
-}
-
-/// Sends that a thread has taken. Dropping this returns them, also when the thread panics (BY1).
-struct Taken<'a> {
-    copies: &'a Copies,
-    sends: Sends,
-}
-
-impl Drop for Taken<'_> {
-    fn drop(&mut self) {
-        let freed = self.sends.drop_ended();
-        let mut state = self.copies.state();
-        state.used -= freed;
-        state.sends.requests.append(&mut self.sends.requests);
-        state.sends.copies.append(&mut self.sends.copies);
     }
 }
 
@@ -167,23 +157,45 @@ impl Communicator {
     pub fn bsend(&self, data: &Source, dest: usize, tag: i32) -> Result<Status, Error> {
         let device = self.device();
         device.check_send(dest, tag)?;
-        let has_own = self.copies().state().attached.is_some();
-        let copies = if has_own { self.copies() } else { &self.process().copies };
         let len = data.len();
-        copies.reserve(device, len)?;
-        let started = packed(data).and_then(|copy| {
-            // SAFETY: BY1: if the send is under way, `copy` is kept until it has ended.
-            let region = unsafe { SendRegion::new(copy.as_ptr(), len) };
-            Ok((device.isend(region, dest, tag, self.context(), Mode::Standard)?, copy))
-        });
-        match started {
-            Ok((request, copy)) if request.completed().is_none() => copies.keep(request, copy),
-            outcome => {
-                copies.state().used -= len;
-                outcome.map(drop)?;
-            }
+        // Other threads do not wait for the copy.
+        let copy = packed(data)?;
+        let mut state = self.room(len)?;
+        // SAFETY: BY1: if the send is under way, `copy` is kept until it has ended.
+        let region = unsafe { SendRegion::new(copy.as_ptr(), len) };
+        let request = device.isend(region, dest, tag, self.context(), Mode::Standard)?;
+        if request.completed().is_none() {
+            state.keep(device, request, copy);
         }
         Ok(Status::new(dest as u32, tag, len))
+    }
+
+    /// Locks the buffer that a message of the communicator uses, which has room for it.
+    fn room(&self, bytes: usize) -> Result<MutexGuard<'_, State>, Error> {
+        let device = self.device();
+        let mut state = self.used_buffer();
+        if state.check(bytes).is_err() {
+            state.drop_ended(device)?;
+        }
+        if state.check(bytes).is_err() {
+            // Some sends may end now (BY3).
+            drop(state);
+            device.progress()?;
+            state = self.used_buffer();
+            state.drop_ended(device)?;
+        }
+        state.check(bytes)?;
+        Ok(state)
+    }
+
+    /// Locks the communicator's own buffer if there is one, otherwise the rank's.
+    fn used_buffer(&self) -> MutexGuard<'_, State> {
+        let own = self.copies().state();
+        if own.attached.is_some() {
+            return own;
+        }
+        drop(own);
+        self.process().copies.state()
     }
 }
 
@@ -195,7 +207,7 @@ impl SendBuffer<'_> {
     /// Attaches a buffer, and so allows buffered sends: MPI_Buffer_attach, MPI_Comm_attach_buffer.
     ///
     /// # Errors
-    /// [`Error::Attached`] if there is a buffer already.
+    /// [`Error::Attached`] if there is a buffer already, also one that another thread waits to detach.
     pub fn attach(&self, buffer: AttachedBuffer) -> Result<(), Error> {
         let mut state = self.copies.state();
         match state.attached {
@@ -208,14 +220,20 @@ impl SendBuffer<'_> {
     }
 
     /// Waits until all sends that use the buffer have left, and allows no further ones: MPI_Buffer_detach,
-    /// MPI_Comm_detach_buffer. Returns the buffer, if one was attached.
+    /// MPI_Comm_detach_buffer. Returns the buffer, if one was attached; only one of several threads gets it.
     ///
     /// # Errors
     /// The device has failed. It is no error if a message could not be sent because its receiver is gone.
     pub fn detach(&self) -> Result<Option<AttachedBuffer>, Error> {
-        let attached = self.copies.state().attached.take();
-        self.flush()?;
-        Ok(attached)
+        let mut state = self.copies.state();
+        let attached = state.attached.filter(|_| !state.is_leaving);
+        state.is_leaving |= attached.is_some();
+        let flushed = self.flush_from(state);
+        if attached.is_some() {
+            let mut state = self.copies.state();
+            (state.attached, state.is_leaving) = (None, false);
+        }
+        flushed.map(|()| attached)
     }
 
     /// Waits until all sends that use the buffer have left: MPI_Buffer_flush, MPI_Comm_flush_buffer.
@@ -223,7 +241,20 @@ impl SendBuffer<'_> {
     /// # Errors
     /// As [`SendBuffer::detach`].
     pub fn flush(&self) -> Result<(), Error> {
-        Ok(self.copies.with_sends(|sends| self.device().iwaiteach(sends, |_outcome| {}))?)
+        self.flush_from(self.copies.state())
+    }
+
+    /// [`SendBuffer::flush`] for a caller that has the lock.
+    fn flush_from(&self, mut state: MutexGuard<'_, State>) -> Result<(), Error> {
+        let device = self.device();
+        state.drop_ended(device)?;
+        if state.requests.is_empty() {
+            return Ok(());
+        }
+        let flushed = device.join(state.requests.iter().flatten())?;
+        drop(state);
+        device.iwait(flushed)?;
+        self.copies.state().drop_ended(device)
     }
 
     /// Returns a request that is complete when all sends that use the buffer at present have left: MPI_Buffer_iflush,
@@ -232,52 +263,7 @@ impl SendBuffer<'_> {
     /// # Errors
     /// The device has failed.
     pub fn start_flush(&self) -> Result<Request, Error> {
-        let device = self.device();
-        let (flushed, ending) = device.begin(Call::Other, 0, 0)?;
-        let flush = Arc::new(Flush {
-            host: Arc::downgrade(self.host),
-            under_way: AtomicUsize::new(1),
-            ending: Mutex::new(Some(ending)),
-        });
-        // Each send gets another request in its place, which ends after it.
-        let followed = self.copies.with_sends(|sends| {
-            for place in sends.iter_mut().filter(|place| place.is_some()) {
-                let (instead, ending) = device.begin(Call::Other, 0, 0)?;
-                if let Some(send) = place.replace(instead) {
-                    flush.under_way.fetch_add(1, Ordering::Relaxed);
-                    let flush = flush.clone();
-                    device.then(send, move |outcome| flush.sent(Some((ending, outcome))))?;
-                }
-            }
-            Ok(())
-        });
-        flush.sent(None);
-        followed?;
-        Ok(flushed)
-    }
-}
-
-/// A flush that was started.
-struct Flush {
-    host: Weak<dyn Hosting>,
-    /// How many sends are under way, and one until all are counted.
-    under_way: AtomicUsize,
-    ending: Mutex<Option<Ending>>,
-}
-
-impl Flush {
-    /// Ends the request in the place of a send, and the flush after the last one.
-    fn sent(&self, send: Option<(Ending, Result<Status, mpjdev::Error>)>) {
-        let Some(host) = self.host.upgrade() else { return };
-        let device = (*host).as_ref().device();
-        if let Some((ending, outcome)) = send {
-            device.end(ending, outcome);
-        }
-        if self.under_way.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(ending) = ending {
-                device.end(ending, Ok(Status::new(0, 0, 0)));
-            }
-        }
+        let state = self.copies.state();
+        Ok(self.device().join(state.requests.iter().flatten())?)
     }
 }

@@ -1,7 +1,8 @@
 //! Operations that a client of the device begins and ends itself: generalized requests (MPI-4.1 section 13.2), and
 //! collectives, which consist of several messages.
 //!
-//! Waits, tests and [`Device::then`] treat such an operation like any other, also in a list with others.
+//! Waits, tests and [`Device::then`] treat such an operation like any other, also in a list with others. The device
+//! itself ends those that [`Device::join`] began.
 
 use std::num::NonZeroU32;
 
@@ -36,6 +37,25 @@ impl<A: Adapter> Device<A> {
         let key = self.session()?.state.requests.insert(operation);
         let device = self.number();
         Ok((Request::pending(key, device), Ending { key, device }))
+    }
+
+    /// Begins an operation that ends when those of all these requests have ended, whatever their outcomes, which stay
+    /// with the requests. Waits for it count as waits for them in reports.
+    ///
+    /// # Errors
+    /// [`Error::Finished`], or what made the device unusable.
+    pub fn join<'r>(
+        &self,
+        requests: impl IntoIterator<Item = &'r Request>,
+    ) -> Result<Request, Error> {
+        let device = self.number();
+        let mut session = self.session()?;
+        let operations = &mut session.state.requests;
+        let operation = || Operation::Begun { call: Call::Other, context: 0, tag: 0 };
+        let joint = operations.insert(operation);
+        operations
+            .join(joint, requests.into_iter().filter_map(|request| request.pending_on(device)));
+        Ok(Request::pending(joint, device))
     }
 
     /// Ends an operation that [`Device::begin`] began (MPI_Grequest_complete). Its waits and tests return `outcome`,

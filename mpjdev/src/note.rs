@@ -61,9 +61,12 @@ pub(crate) fn of_operation<A: Adapter>(session: &Session<A, State>, call: Call, 
             Wait { bytes, ..pattern.map(|pattern| of_pattern(&pattern)).unwrap_or_default() }
         }
         Some(Operation::Taking(taking)) => of_taking(taking),
-        Some(&Operation::Begun { call, context, tag }) => {
-            Wait { context: context.into(), tag: Some(tag), operation: call, ..Wait::default() }
-        }
+        Some(&Operation::Begun { call, context, tag }) => match state.requests.awaited_by(key) {
+            Some(awaited) => of_operation(session, call, awaited),
+            None => {
+                Wait { context: context.into(), tag: Some(tag), operation: call, ..Wait::default() }
+            }
+        },
         _ => Wait::default(),
     };
     Wait { call, open: 1, ..wait }

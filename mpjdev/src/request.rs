@@ -223,14 +223,25 @@ pub(crate) struct Requests {
     slab: Slab<Operation>,
     /// How many operations have ended since the device was made.
     ended: u64,
-    /// The functions that follow operations for which nobody waits.
-    followed: HashMap<u64, FollowUp, FxBuildHasher>,
+    /// What follows operations that are under way.
+    followed: HashMap<u64, Next, FxBuildHasher>,
+    /// How many operations each operation still waits for that ends with others.
+    joint: HashMap<u64, usize, FxBuildHasher>,
     /// Functions whose operations have ended, with the outcomes, until the round of progress is over.
     due: Vec<(FollowUp, Result<Status, Error>)>,
 }
 
 /// A function that runs after an operation, with its outcome.
 pub(crate) type FollowUp = Box<dyn FnOnce(Result<Status, Error>) + Send>;
+
+/// What follows an operation.
+#[derive(Default)]
+struct Next {
+    /// A function, for an operation for which nobody waits.
+    function: Option<FollowUp>,
+    /// The operations that end with this one and others.
+    joint: Vec<u64>,
+}
 
 impl Requests {
     /// The value of `looked_at` for a waiter that has not looked yet.
@@ -362,9 +373,22 @@ impl Requests {
     #[cold]
     #[inline(never)]
     fn end_followed(&mut self, key: u64) {
-        if let Some(next) = self.followed.remove(&key) {
+        let Some(next) = self.followed.remove(&key) else { return };
+        if let Some(function) = next.function {
             let outcome = self.take_ended(key).unwrap_or(Err(Error::Request));
-            self.due.push((next, outcome));
+            self.due.push((function, outcome));
+        }
+        next.joint.into_iter().for_each(|joint| self.count_down(joint));
+    }
+
+    /// Counts one of the operations that end a joint operation.
+    fn count_down(&mut self, joint: u64) {
+        if let Some(count) = self.joint.get_mut(&joint) {
+            *count -= 1;
+            if *count == 0 {
+                self.joint.remove(&joint);
+                self.end(joint, Operation::Done { from: SourceTag::new(0, 0), bytes: 0 });
+            }
         }
     }
 
@@ -419,10 +443,28 @@ impl Requests {
 
     /// Runs `next` when the operation ends, for which nobody waits any more.
     pub fn follow(&mut self, key: u64, next: FollowUp) {
-        self.followed.insert(key, next);
+        self.followed.entry(key).or_default().function = Some(next);
         if !self.is_open(key) {
             self.end_followed(key);
         }
+    }
+
+    /// Ends the operation `joint` as soon as all of these operations have ended, whatever their outcomes.
+    pub fn join(&mut self, joint: u64, keys: impl Iterator<Item = u64>) {
+        // One more, so that it does not end before all are counted.
+        let mut count = 1;
+        for key in keys.filter(|key| self.slab.get(*key).is_some_and(Operation::is_open)) {
+            self.followed.entry(key).or_default().joint.push(joint);
+            count += 1;
+        }
+        self.joint.insert(joint, count);
+        self.count_down(joint);
+    }
+
+    /// Returns an operation under way that has to end before this joint operation does.
+    pub fn awaited_by(&self, joint: u64) -> Option<u64> {
+        let mut followed = self.followed.iter();
+        followed.find(|(_, next)| next.joint.contains(&joint)).map(|(key, _)| *key)
     }
 
     /// Takes the functions that are due, with the outcomes.

@@ -76,6 +76,20 @@ impl<A: Adapter> Device<A> {
         self.itest_first(requests, usize::MAX)
     }
 
+    /// Empties the places of those requests whose operations have ended as far as the device knows, and drops the
+    /// outcomes. It makes no progress, so it runs no function of [`Device::then`], and a caller may hold a lock.
+    ///
+    /// # Errors
+    /// [`Error::Finished`]; what made the device unusable.
+    pub fn drop_ended(&self, requests: &mut [Option<Request>]) -> Result<(), Error> {
+        let mut session = self.session()?;
+        for place in requests {
+            // Nobody asks for the outcome.
+            drop(self.take_ended(&mut session.state, place));
+        }
+        Ok(())
+    }
+
     /// Tests whether all requests are complete (MPI_Testall). If they are, empties all places and returns the outcomes
     /// in order, without those of places that were empty. Otherwise returns `None`, and takes no request.
     ///

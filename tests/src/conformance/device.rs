@@ -110,6 +110,7 @@ macro_rules! device_conformance {
                 in_lists_with_messages
                 a_sleeping_wait_is_woken
                 continuations_follow_them_and_end_them
+                joint_ones_end_with_the_last
                 they_are_left_alone
                 on_a_device_that_has_ended
             }

@@ -1,5 +1,6 @@
 //! Buffered sends: room in buffers of the rank and of communicators, and waits until messages have left.
 
+use mpj_harness::Sleepers;
 use mpjdev::Source;
 
 use super::*;
@@ -102,5 +103,86 @@ fn a_flush_that_was_started_ends_when_the_messages_have_left() {
         buffer.attach(attached(LONG)).unwrap();
         let full = bsend(world, LONG + 1).unwrap_err();
         assert!(matches!(full, Error::AttachedBuffer { free: LONG, .. }), "{full}");
+    });
+}
+
+/// While a thread waits for all messages, others see them as they are: none is missed, and what has left gives room.
+#[test]
+fn a_thread_that_flushes_takes_nothing_from_others() {
+    run_with_short_early_messages(2, |world| {
+        if world.rank() == 1 {
+            world.run_barrier().unwrap();
+            receive(world, LONG);
+            world.run_barrier().unwrap();
+            return (0..2).for_each(|_| receive(world, LONG));
+        }
+        let (buffer, device, sleepers) = (world.rank_buffer(), world.device(), Sleepers::default());
+        buffer.attach(attached(2 * LONG)).unwrap();
+        bsend(world, LONG).unwrap();
+        bsend(world, LONG).unwrap();
+        thread::scope(|scope| {
+            let flushing = scope.spawn(|| {
+                sleepers.join();
+                world.rank_buffer().flush()
+            });
+            sleepers.wait_until_asleep(1);
+            let mut flush = Some(buffer.start_flush().unwrap());
+            assert_eq!(device.itest(&mut flush).unwrap(), None, "the messages are here");
+            world.run_barrier().unwrap();
+            // The other rank has the first message when it enters this barrier.
+            world.run_barrier().unwrap();
+            bsend(world, LONG).unwrap();
+            flushing.join().unwrap().unwrap();
+            device.iwait(flush.take().unwrap()).unwrap();
+        });
+        assert_eq!(buffer.detach().unwrap(), Some(attached(2 * LONG)));
+    });
+}
+
+/// A buffer that a thread waits to detach is neither free nor gone.
+#[test]
+fn a_buffer_is_attached_until_its_messages_have_left() {
+    run_with_short_early_messages(2, |world| {
+        if world.rank() == 1 {
+            world.run_barrier().unwrap();
+            return receive(world, LONG);
+        }
+        let (buffer, sleepers) = (world.rank_buffer(), Sleepers::default());
+        buffer.attach(attached(2 * LONG)).unwrap();
+        bsend(world, LONG).unwrap();
+        thread::scope(|scope| {
+            let detaching = scope.spawn(|| {
+                sleepers.join();
+                world.rank_buffer().detach()
+            });
+            sleepers.wait_until_asleep(1);
+            assert!(matches!(bsend(world, 1), Err(Error::AttachedBuffer { attached: 0, .. })));
+            assert!(matches!(buffer.attach(attached(1)), Err(Error::Attached { .. })));
+            world.run_barrier().unwrap();
+            assert_eq!(buffer.detach().unwrap(), None, "another thread detaches it");
+            assert_eq!(detaching.join().unwrap().unwrap(), Some(attached(2 * LONG)));
+        });
+        buffer.attach(attached(1)).unwrap();
+    });
+}
+
+/// The copies in a buffer without a limit are freed, although nobody asks for room.
+#[test]
+fn copies_that_have_left_are_freed() {
+    run_with_short_early_messages(2, |world| {
+        const MESSAGES: usize = 100;
+        for _ in 0..MESSAGES {
+            if world.rank() == 0 {
+                world.rank_buffer().attach(AttachedBuffer { len: None, address: 0 }).ok();
+                bsend(world, LONG).unwrap();
+            }
+            world.run_barrier().unwrap();
+            if world.rank() == 1 {
+                receive(world, LONG);
+            }
+        }
+        world.run_barrier().unwrap();
+        let kept = world.process().copies.kept();
+        assert!(kept < MESSAGES / 2, "{kept} of {MESSAGES} copies are kept");
     });
 }

@@ -117,6 +117,27 @@ pub fn continuations_follow_them_and_end_them<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
+/// One that joins others ends when the last of them has ended, also by an error, and leaves them where they are.
+pub fn joint_ones_end_with_the_last<A: Adapter>(setup: &Setup<A>) {
+    setup.run(1, |rank| {
+        let (first, first_end) = rank.begin(Call::Barrier, 5, 1).unwrap();
+        let (second, second_end) = rank.begin(Call::Barrier, 5, 2).unwrap();
+        let joint = rank.join([&first, &second]).unwrap();
+        let again = rank.join([&joint, &second]).unwrap();
+        rank.end(second_end, Err(Error::Tag { tag: -7 }));
+        assert!(rank.istatus(&joint).unwrap().is_none());
+        rank.end(first_end, Ok(Status::new(0, 1, 0)));
+        rank.iwait(again).unwrap();
+        rank.iwait(joint).unwrap();
+        rank.iwait(rank.join([&first, &second]).unwrap()).unwrap();
+        let mut places = [Some(first), Some(second)];
+        rank.drop_ended(&mut places[..1]).unwrap();
+        assert!(places[0].is_none() && places[1].is_some());
+        assert!(matches!(rank.iwait(places[1].take().unwrap()), Err(Error::Tag { tag: -7 })));
+        rank.iwait(rank.join([]).unwrap()).unwrap();
+    });
+}
+
 /// Neither a cancellation nor a withdrawal ends them, nor does the loss of a rank. One that was detached ends later.
 pub fn they_are_left_alone<A: Adapter>(setup: &Setup<A>) {
     setup.run_open(2, |rank| {
