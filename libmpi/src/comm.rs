@@ -193,6 +193,7 @@ impl Comm {
 }
 
 /// A communicator that a request keeps.
+#[derive(Clone)]
 pub(crate) enum Owner {
     /// One that is never freed.
     Forever(&'static Arc<Comm>),

@@ -15,6 +15,8 @@
 //!   counted the last holder down.
 //! - HT4: the state says whether the object is of a kind that is taken; no such object is ever held, and no other one is
 //!   ever taken.
+//! - HT5: an object that is taken has a word, which any thread may read meanwhile, in the phases LIVE and TAKEN: what the
+//!   object said of itself when it was put into the slot or back.
 
 use std::cell::{Cell, UnsafeCell};
 use std::collections::VecDeque;
@@ -22,6 +24,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
 
 use crate::call::{Fault, Outcome};
 use crate::object::{Kind, Object};
@@ -77,6 +80,8 @@ struct FreeSlots {
 
 struct Slot {
     state: AtomicU64,
+    /// See HT5.
+    word: AtomicU64,
     object: UnsafeCell<Option<Object>>,
 }
 
@@ -155,13 +160,44 @@ impl Objects {
     /// The class of the kind, if the handle names no such object, or another thread has it.
     #[inline]
     pub fn take<T: Kind>(&self, handle: usize) -> Outcome<Taken<'_, T>> {
-        let taken = self.change::<T>(handle, |state| state - LIVE + TAKEN);
-        let (slot, index) = taken.ok_or_else(T::invalid)?;
+        self.try_take(handle).unwrap_or_else(|| Err(T::invalid()))
+    }
+
+    /// Like [`Objects::take`], but waits while another thread has the object. For objects that threads have for short
+    /// only: one that has it for long, or this thread itself, would make this wait as long.
+    ///
+    /// # Errors
+    /// As [`Objects::hold`].
+    #[inline]
+    pub fn take_in_turn<T: Kind>(&self, handle: usize) -> Outcome<Taken<'_, T>> {
+        loop {
+            match self.try_take(handle) {
+                Some(taken) => return taken,
+                None if self.word::<T>(handle).is_some() => thread::yield_now(),
+                None => return Err(T::invalid()),
+            }
+        }
+    }
+
+    #[inline]
+    fn try_take<T: Kind>(&self, handle: usize) -> Option<Outcome<Taken<'_, T>>> {
+        let (slot, index) = self.change::<T>(handle, |state| state - LIVE + TAKEN)?;
         // SAFETY: HT3, HT4: this thread has taken the object.
         let object = unsafe { &mut *slot.object.get() };
         let is_other = object.as_ref().and_then(T::peek).is_none();
         let taken = Taken { objects: self, index, object, kind: PhantomData };
-        if is_other { Err(T::invalid()) } else { Ok(taken) }
+        Some(if is_other { Err(T::invalid()) } else { Ok(taken) })
+    }
+
+    /// Returns the word of an object whose kind is taken, also while a thread has it (HT5). It may be that of another
+    /// kind that is taken.
+    #[inline]
+    pub fn word<T: Kind>(&self, handle: usize) -> Option<u64> {
+        let (slot, generation) = self.named(handle)?;
+        let state = slot.state.load(Ordering::Acquire); // SYNC: object
+        let due = generation << GENERATION_AT | of_kind::<T>();
+        let is_there = [LIVE, TAKEN].map(|phase| due | phase).contains(&state);
+        is_there.then(|| slot.word.load(Ordering::Relaxed))
     }
 
     /// Frees a handle, whose kind is never taken. The object goes when nobody holds it.
@@ -180,22 +216,27 @@ impl Objects {
     /// taken like one of this kind.
     #[inline]
     fn change<T: Kind>(&self, handle: usize, change: impl Fn(u64) -> u64) -> Option<(&Slot, u32)> {
-        let index = handle & ((1 << INDEX_BITS) - 1);
-        let generation = (handle >> INDEX_BITS) as u64;
-        if generation == 0 || generation > LAST_GENERATION {
-            return None;
-        }
-        let slot = self.chunks[index / CHUNK].get()?.get(index % CHUNK)?;
+        let (slot, generation) = self.named(handle)?;
         let due = generation << GENERATION_AT | LIVE | of_kind::<T>();
         let mut state = slot.state.load(Ordering::Relaxed);
         while state & !HOLDERS == due {
             let (to, order) = (change(state), Ordering::AcqRel); // SYNC: object
             match slot.state.compare_exchange_weak(state, to, order, Ordering::Relaxed) {
-                Ok(_) => return Some((slot, index as u32)),
+                Ok(_) => return Some((slot, index_of(handle))),
                 Err(other) => state = other,
             }
         }
         None
+    }
+
+    /// Returns the slot of a handle, and the generation that its object must have.
+    #[inline]
+    fn named(&self, handle: usize) -> Option<(&Slot, u64)> {
+        let generation = (handle >> INDEX_BITS) as u64;
+        if generation == 0 || generation > LAST_GENERATION {
+            return None;
+        }
+        Some((self.slot(index_of(handle))?, generation))
     }
 
     /// Counts a holder down. The last one of a freed object drops it. Not inlined, so that what every call on a predefined
@@ -220,6 +261,7 @@ impl Objects {
         free.used.push_back(index);
     }
 
+    #[inline]
     fn slot(&self, index: u32) -> Option<&Slot> {
         self.chunks.get(index as usize / CHUNK)?.get()?.get(index as usize % CHUNK)
     }
@@ -235,13 +277,23 @@ impl Objects {
     }
 }
 
+/// Returns the index of a handle's slot.
+#[inline]
+const fn index_of(handle: usize) -> u32 {
+    (handle & ((1 << INDEX_BITS) - 1)) as u32
+}
+
 /// Returns the part of a state that says how objects of a kind are used (HT4).
 const fn of_kind<T: Kind>() -> u64 {
     if T::IS_TAKEN { ALONE } else { 0 }
 }
 
 fn new_chunk() -> Box<[Slot]> {
-    let slot = || Slot { state: AtomicU64::new(FREE), object: UnsafeCell::new(None) };
+    let slot = || Slot {
+        state: AtomicU64::new(FREE),
+        word: AtomicU64::new(0),
+        object: UnsafeCell::new(None),
+    };
     std::iter::repeat_with(slot).take(CHUNK).collect()
 }
 
@@ -259,6 +311,7 @@ impl Reserved<'_> {
         let slot = self.objects.slot(self.index).expect("`reserve` has made the slot");
         let before = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
         let generation = if before == LAST_GENERATION { 1 } else { before + 1 };
+        slot.word.store(object.word(), Ordering::Relaxed);
         // SAFETY: HT3: the slot came from the list of free slots, so it is this thread's.
         unsafe { *slot.object.get() = Some(object.wrap()) };
         let live = generation << GENERATION_AT | LIVE | of_kind::<T>();
@@ -352,6 +405,10 @@ impl<T: Kind> DerefMut for Taken<'_, T> {
 impl<T: Kind> Drop for Taken<'_, T> {
     fn drop(&mut self) {
         if let Some(slot) = self.objects.slot(self.index) {
+            slot.word.store(
+                self.object.as_ref().and_then(T::peek).map_or(0, T::word),
+                Ordering::Relaxed,
+            );
             // HT3: nobody else changes the state while the object is taken.
             let state = slot.state.load(Ordering::Relaxed);
             slot.state.store(state - TAKEN + LIVE, Ordering::Release); // SYNC: object

@@ -1,5 +1,6 @@
 //! The kinds of objects that handles name. A new kind is a line in the list at the end: its type, whether objects are
-//! held or taken (see `handles.rs`), the error class of wrong handles, and its name for messages.
+//! held or taken (see `handles.rs`), the error class of wrong handles, its name for messages, and, if other threads may
+//! know something of an object that is taken, the function that says it.
 
 use crate::abi;
 use crate::call::Fault;
@@ -16,6 +17,10 @@ pub(crate) trait Kind: Sized {
     fn peek_mut(object: &mut Object) -> Option<&mut Self>;
     /// Returns the object if it is of this kind.
     fn unwrap(object: Object) -> Option<Self>;
+    /// Returns what other threads may know of an object while a thread has it for itself (HT5).
+    fn word(&self) -> u64 {
+        0
+    }
     /// Returns the error of a handle that names no object of this kind.
     fn invalid() -> Fault;
 }
@@ -31,7 +36,7 @@ macro_rules! is_taken {
 }
 
 macro_rules! kinds {
-    ($($(#[$only:meta])* $kind:ident($type:ty) $use:ident $class:ident $name:literal,)*) => {
+    ($($(#[$only:meta])* $kind:ident($type:ty) $use:ident $class:ident $name:literal $($word:path)?,)*) => {
         /// An object that a handle names.
         pub(crate) enum Object {
             $($(#[$only])* #[doc = $name] $kind($type),)*
@@ -58,6 +63,10 @@ macro_rules! kinds {
                 if let Object::$kind(object) = object { Some(object) } else { None }
             }
 
+            $(fn word(&self) -> u64 {
+                $word(self)
+            })?
+
             #[cold]
             fn invalid() -> Fault {
                 Fault::new(abi::$class, concat!("the handle names no ", $name, ": it was freed, is null, or was never made"))
@@ -72,7 +81,7 @@ kinds! {
     Datatype(crate::datatype::Derived) held MPI_ERR_TYPE "datatype",
     TypeKey(crate::datatype::attribute::TypeKey) held MPI_ERR_KEYVAL "key of datatypes",
     Op(crate::collective::Operation) held MPI_ERR_OP "operation",
-    Request(crate::request::Request) taken MPI_ERR_REQUEST "request",
+    Request(crate::request::Request) taken MPI_ERR_REQUEST "request" crate::request::Request::word,
     Message(crate::p2p::matched::Message) taken MPI_ERR_REQUEST "message",
     Errhandler(std::sync::Arc<crate::errhandler::User>) held MPI_ERR_ERRHANDLER "error handler",
     Group(mpicore::group::Group) held MPI_ERR_GROUP "group",
@@ -81,5 +90,5 @@ kinds! {
     #[cfg(test)]
     Read(crate::handles::tests::Read) held MPI_ERR_INFO "readable object",
     #[cfg(test)]
-    Changed(crate::handles::tests::Changed) taken MPI_ERR_WIN "changeable object",
+    Changed(crate::handles::tests::Changed) taken MPI_ERR_WIN "changeable object" crate::handles::tests::Changed::number,
 }

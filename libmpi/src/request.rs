@@ -1,9 +1,10 @@
 //! Requests (MPI-4.1 section 3.7): what the C face knows about an operation besides the device's request, and the calls
 //! that start, cancel and free one.
 //!
-//! A request belongs to one thread at a time: a call takes it out of the table of handles, and another thread that uses
-//! it meanwhile, which is wrong, gets MPI_ERR_REQUEST. Requests that several threads may use have a part for that in
-//! `request/shared.rs`.
+//! A call that waits leaves its requests in the table of handles, where their words (HT5) name the device's requests. So
+//! other threads may cancel them meanwhile, or ask for their statuses. Whoever has waited for an operation takes its
+//! request out of the table at the end. A thread that uses a request which another one has ended, which is wrong, gets
+//! MPI_ERR_REQUEST. Requests of which several threads use more have a part for that in `request/shared.rs`.
 //!
 //! - `request/completion.rs`: the calls that wait and test.
 //! - `request/inspection.rs`: MPI_Request_get_status and its forms for lists.
@@ -33,6 +34,9 @@ use shared::Shared;
 /// The handle of all requests whose operation is complete and has no status: most sends are so when they are started.
 /// It lies between the constants and the handles of the table, and costs no place there.
 pub(crate) const COMPLETE: MPI_Request = MPI_Request(0x1001);
+
+/// The word of an inactive request: no number of the device's requests.
+const INACTIVE: u64 = 1;
 
 /// An operation that a program has started, or can start.
 pub(crate) struct Request {
@@ -109,6 +113,20 @@ impl Request {
             shared.publish(handle, comm);
         }
         handle
+    }
+
+    /// Returns its word: the number of the device's request, or [`INACTIVE`].
+    pub fn word(&self) -> u64 {
+        self.open.as_ref().map_or(INACTIVE, mpjdev::Request::number)
+    }
+
+    /// Returns a request of the same operation that can tell its status and cancel it.
+    fn copied(&self) -> Self {
+        let device = self.comm.device;
+        let open = self.open.as_ref().map(|open| device.request_of(open.number()));
+        let shared = self.shared().cloned();
+        let more = shared.map(|shared| Box::new(More { shared: Some(shared), ..More::default() }));
+        Self { comm: self.comm.clone(), role: self.role, open, more }
     }
 
     /// Takes a request out of the table, whose handle ends.
@@ -199,6 +217,9 @@ impl Request {
         let Some(open) = &self.open else {
             return Err(wrong("the request is inactive").on(&self.comm));
         };
+        if let Some(generalized) = self.generalized() {
+            return generalized.cancel();
+        }
         let device = self.comm.device;
         let cancelled = match self.role {
             Role::Receive => device.cancel(open).map(drop),
@@ -243,15 +264,25 @@ fn take(handle: MPI_Request) -> Outcome<Taken<'static, Request>> {
     OBJECTS.take(handle.0).map_err(|fault| fault.about("request"))
 }
 
+/// Takes a request that is active, also if another thread has it for a moment.
+fn take_active(handle: MPI_Request) -> Outcome<Taken<'static, Request>> {
+    OBJECTS.take_in_turn(handle.0).map_err(|fault| fault.about("request"))
+}
+
+/// Copies a request, for calls that leave it as it is. Another thread may wait for it.
+fn copied(handle: MPI_Request) -> Outcome<Request> {
+    // What starts a request has it for as long as that lasts, and may run functions of the program.
+    let is_inactive = OBJECTS.word::<Request>(handle.0) == Some(INACTIVE);
+    Ok(if is_inactive { take(handle)? } else { take_active(handle)? }.copied())
+}
+
 mpi! {
     fn MPI_Cancel(request: *mut MPI_Request) -> c_int {
         let handle = *out::place(request, "request")?;
-        match (handle, Shared::find(handle)) {
-            (MPI_REQUEST_NULL, _) => Err(wrong("the request is null")),
-            (COMPLETE, _) => Ok(()),
-            // Another thread may wait for it.
-            (_, Some((_, Shared::Generalized(generalized)))) => generalized.cancel(),
-            _ => take(handle)?.cancel(),
+        match handle {
+            MPI_REQUEST_NULL => Err(wrong("the request is null")),
+            COMPLETE => Ok(()),
+            _ => copied(handle)?.cancel(),
         }
     }
 

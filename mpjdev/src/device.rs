@@ -292,6 +292,14 @@ impl<A: Adapter> Device<A> {
         error
     }
 
+    /// Returns one more request of the operation with this [`Request::number`], for a caller that keeps requests where
+    /// several threads see them. The first wait or test that finds the operation complete gets the outcome; to the
+    /// others it is then unknown. That of a send that was complete when it was started has an empty status.
+    #[inline(always)]
+    pub fn request_of(&self, number: u64) -> Request {
+        Request::pending(number, self.number())
+    }
+
     /// Makes one round of progress.
     ///
     /// # Errors

@@ -67,6 +67,13 @@ impl Request {
         self.key_on(device).filter(|&key| key != COMPLETE)
     }
 
+    /// Returns the number by which [`crate::Device::request_of`] finds the operation. No operation has a number below
+    /// 2^32.
+    #[inline(always)]
+    pub fn number(&self) -> u64 {
+        self.key
+    }
+
     /// Returns what the request refers to on the device with this number.
     pub(crate) fn handle(&self, device: NonZeroU32) -> Result<Handle, Error> {
         match self.completed() {

@@ -20,6 +20,13 @@ pub(crate) struct Read {
 /// An object that is taken.
 pub(crate) struct Changed(usize);
 
+impl Changed {
+    /// Returns its number, for the word of its slot.
+    pub(crate) fn number(&self) -> u64 {
+        self.0 as u64
+    }
+}
+
 impl Read {
     fn new(number: usize, alive: &Arc<AtomicUsize>) -> Self {
         alive.fetch_add(1, Ordering::Relaxed);
@@ -94,9 +101,16 @@ proptest! {
                         prop_assert_eq!(taken.0, *number);
                         prop_assert!(objects.take::<Changed>(handle(at)).is_err(), "it is taken");
                         taken.0 += 1;
+                        prop_assert_eq!(objects.word::<Changed>(handle(at)), Some(*number as u64));
                         *number += 1;
+                        drop(taken);
+                        prop_assert_eq!(objects.word::<Changed>(handle(at)), Some(*number as u64));
                     }
-                    (Err(fault), None | Some(Model::Read(_))) => prop_assert_eq!(fault.code(), MPI_ERR_WIN),
+                    (Err(fault), None | Some(Model::Read(_))) => {
+                        prop_assert_eq!(fault.code(), MPI_ERR_WIN);
+                        prop_assert!(objects.take_in_turn::<Changed>(handle(at)).is_err());
+                        prop_assert_eq!(objects.word::<Changed>(handle(at)), None);
+                    }
                     (_, known) => prop_assert!(false, "{:?}", known),
                 },
                 Step::Free(at) => {
@@ -178,4 +192,28 @@ fn generations_wrap_around() {
         objects.take::<Changed>(handle).unwrap().remove();
     }
     assert_eq!(objects.insert(Changed(0)).unwrap(), first);
+}
+
+/// Threads that take an object in turn wait for each other, and find the word that the last one left.
+#[test]
+fn threads_take_an_object_in_turn() {
+    const THREADS: usize = 4;
+    const ROUNDS: usize = if cfg!(miri) { 50 } else { 20_000 };
+    let objects = Box::new(Objects::new());
+    let handle = objects.insert(Changed(0)).unwrap();
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for _ in 0..ROUNDS {
+                    let before = objects.word::<Changed>(handle).unwrap();
+                    let mut taken = objects.take_in_turn::<Changed>(handle).unwrap();
+                    assert!(before <= taken.number());
+                    taken.0 += 1;
+                }
+            });
+        }
+    });
+    let taken = objects.take::<Changed>(handle).unwrap();
+    assert_eq!(taken.remove().0, THREADS * ROUNDS);
+    assert!(objects.take_in_turn::<Changed>(handle).is_err());
 }

@@ -8,10 +8,11 @@ use std::ffi::c_int;
 use mpjdev::Device;
 use mpjdev::wireup::Native;
 
-use super::{COMPLETE, Request, take};
+use super::{COMPLETE, INACTIVE, Request, take_active};
 use crate::abi::*;
 use crate::call::{Outcome, mpi, out};
-use crate::handles::Taken;
+use crate::handles::OBJECTS;
+use crate::object::Kind;
 use crate::p2p::store;
 use crate::state;
 
@@ -21,8 +22,8 @@ pub(super) enum Entry {
     Idle,
     /// Complete, without a status.
     Complete,
-    /// Under way.
-    Active(Taken<'static, Request>),
+    /// Under way. The request stays in the table.
+    Active(mpjdev::Request),
 }
 
 impl Entry {
@@ -30,43 +31,53 @@ impl Entry {
         match handle {
             MPI_REQUEST_NULL => Ok(Self::Idle),
             COMPLETE => Ok(Self::Complete),
-            _ => {
-                let taken = take(handle)?;
-                Ok(if taken.open.is_some() { Self::Active(taken) } else { Self::Idle })
-            }
-        }
-    }
-
-    /// Ends an entry whose operation has this outcome, and frees the handle unless the request is persistent. No
-    /// reference to the program's memory lasts while a function of the program runs.
-    ///
-    /// # Safety
-    /// FC1: the place is that of the request's handle.
-    unsafe fn end(self, place: *mut MPI_Request, outcome: DeviceOutcome) -> Outcome<MPI_Status> {
-        match self {
-            Self::Idle => Ok(MPI_Status::EMPTY),
-            Self::Complete => {
-                // SAFETY: the caller's promise.
-                unsafe { place.write(MPI_REQUEST_NULL) };
-                Ok(MPI_Status::EMPTY)
-            }
-            Self::Active(mut taken) => {
-                if taken.is_persistent() {
-                    return taken.ended(outcome);
-                }
-                // SAFETY: the caller's promise.
-                let handle = unsafe { place.replace(MPI_REQUEST_NULL) };
-                Request::discard(taken, handle).ended(outcome)
-            }
+            _ => match OBJECTS.word::<Request>(handle.0) {
+                // The word of a message, which is no request.
+                Some(0) | None => Err(Request::invalid().about("request")),
+                Some(INACTIVE) => Ok(Self::Idle),
+                Some(number) => Ok(Self::Active(state::needed()?.device.request_of(number))),
+            },
         }
     }
 }
 
-/// The requests of a list, taken for a call. The program may read the list while the call waits, so there is no reference
-/// to it.
+/// Ends a request whose operation has this outcome, and frees the handle unless the request is persistent. No reference
+/// to the program's memory lasts while a function of the program runs.
+///
+/// # Safety
+/// FC1: the place is that of the request's handle.
+unsafe fn end(
+    place: *mut MPI_Request,
+    handle: MPI_Request,
+    outcome: DeviceOutcome,
+) -> Outcome<MPI_Status> {
+    match handle {
+        MPI_REQUEST_NULL => Ok(MPI_Status::EMPTY),
+        COMPLETE => {
+            // SAFETY: the caller's promise.
+            unsafe { place.write(MPI_REQUEST_NULL) };
+            Ok(MPI_Status::EMPTY)
+        }
+        _ => {
+            let mut taken = take_active(handle)?;
+            taken.open = None;
+            if taken.is_persistent() {
+                return taken.ended(outcome);
+            }
+            // SAFETY: the caller's promise.
+            unsafe { place.write(MPI_REQUEST_NULL) };
+            Request::discard(taken, handle).ended(outcome)
+        }
+    }
+}
+
+/// The requests of a list. The program may read the list while the call waits, so there is no reference to it.
 struct Batch {
     list: *mut MPI_Request,
-    entries: Vec<Entry>,
+    /// The handles; MPI_REQUEST_NULL for requests that are inactive or that this call has ended.
+    handles: Vec<MPI_Request>,
+    /// The device's requests of those that are under way.
+    open: Vec<Option<mpjdev::Request>>,
 }
 
 type DeviceOutcome = Result<mpjdev::Status, mpjdev::Error>;
@@ -82,31 +93,22 @@ impl Batch {
     unsafe fn of(list: *mut MPI_Request, count: c_int) -> Outcome<Self> {
         // SAFETY: FC1.
         let handles = unsafe { out::list(list, count.into(), "array_of_requests") }?;
-        let entries = handles.iter().map(|&handle| Entry::of(handle)).collect::<Outcome<_>>()?;
-        Ok(Self { list, entries })
+        let (mut handles, mut open) = (handles.to_vec(), Vec::with_capacity(handles.len()));
+        for handle in &mut handles {
+            open.push(match Entry::of(*handle)? {
+                Entry::Active(request) => Some(request),
+                Entry::Complete => None,
+                Entry::Idle => {
+                    *handle = MPI_REQUEST_NULL;
+                    None
+                }
+            });
+        }
+        Ok(Self { list, handles, open })
     }
 
     fn is_idle(&self) -> bool {
-        self.entries.iter().all(|entry| matches!(entry, Entry::Idle))
-    }
-
-    /// Passes the device's requests to a call of the device, which empties the places of those that it ends.
-    fn with_open<R>(
-        &mut self,
-        call: impl FnOnce(&Device<Native>, &mut [Option<mpjdev::Request>]) -> Result<R, mpjdev::Error>,
-    ) -> Outcome<R> {
-        let open = self.entries.iter_mut().map(|entry| match entry {
-            Entry::Active(taken) => taken.open.take(),
-            Entry::Idle | Entry::Complete => None,
-        });
-        let mut open: Vec<_> = open.collect();
-        let answer = call(state::needed()?.device, &mut open);
-        for (entry, open) in self.entries.iter_mut().zip(open) {
-            if let Entry::Active(taken) = entry {
-                taken.open = open;
-            }
-        }
-        Ok(answer?)
+        self.handles.iter().all(|handle| *handle == MPI_REQUEST_NULL)
     }
 
     /// Ends at most `most` operations that are complete. If none is, `look` waits for one or more, or looks for some.
@@ -119,35 +121,34 @@ impl Batch {
             bool,
         ) -> Result<Completions, mpjdev::Error>,
     ) -> Outcome<Vec<Ended>> {
-        let is_complete = |entry: &Entry| matches!(entry, Entry::Complete);
-        let complete = self.entries.iter().enumerate().filter(|(_, entry)| is_complete(entry));
+        let complete = self.handles.iter().enumerate().filter(|(_, handle)| **handle == COMPLETE);
         let mut ended: Vec<_> =
             complete.map(|(place, _)| (place, Ok(NOTHING))).take(most).collect();
         if ended.len() < most {
             let is_none = ended.is_empty();
-            ended.extend(self.with_open(|device, open| look(device, open, is_none))?);
+            ended.extend(look(state::needed()?.device, &mut self.open, is_none)?);
             ended.sort_by_key(|(place, _)| *place);
         }
         Ok(ended.into_iter().map(|(place, outcome)| (place, self.end(place, outcome))).collect())
     }
 
     fn end(&mut self, place: usize, outcome: DeviceOutcome) -> Outcome<MPI_Status> {
-        let entry = std::mem::replace(&mut self.entries[place], Entry::Idle);
-        // SAFETY: FC1: the list has a place for each entry.
-        unsafe { entry.end(self.list.add(place), outcome) }
+        let handle = std::mem::replace(&mut self.handles[place], MPI_REQUEST_NULL);
+        // SAFETY: FC1: the list has a place for each handle.
+        unsafe { end(self.list.add(place), handle, outcome) }
     }
 
     /// Ends all operations, of which those under way have ended with these outcomes, in order.
     fn end_all(self, outcomes: Vec<DeviceOutcome>) -> impl Iterator<Item = Outcome<MPI_Status>> {
-        let Self { list, entries } = self;
+        let Self { list, handles, .. } = self;
         let mut outcomes = outcomes.into_iter();
-        entries.into_iter().enumerate().map(move |(place, entry)| {
-            let outcome = match &entry {
-                Entry::Active(_) => outcomes.next().unwrap_or(Ok(NOTHING)),
-                Entry::Idle | Entry::Complete => Ok(NOTHING),
+        handles.into_iter().enumerate().map(move |(place, handle)| {
+            let outcome = match handle {
+                MPI_REQUEST_NULL | COMPLETE => Ok(NOTHING),
+                _ => outcomes.next().unwrap_or(Ok(NOTHING)),
             };
-            // SAFETY: FC1: the list has a place for each entry.
-            unsafe { entry.end(list.add(place), outcome) }
+            // SAFETY: FC1: the list has a place for each handle.
+            unsafe { end(list.add(place), handle, outcome) }
         })
     }
 }
@@ -249,49 +250,43 @@ unsafe fn some(
 
 mpi! {
     fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> c_int {
-        let mut entry = Entry::of(*out::place(request, "request")?)?;
-        let outcome = match &mut entry {
+        let handle = *out::place(request, "request")?;
+        let outcome = match Entry::of(handle)? {
             Entry::Idle => {
                 MPI_Status::store_empty(status);
                 return Ok(());
             }
             Entry::Complete => Ok(NOTHING),
-            Entry::Active(taken) => {
-                let open = taken.open.take().expect("an active request is open");
-                taken.comm.device.iwait(open)
-            }
+            Entry::Active(open) => state::needed()?.device.iwait(open),
         };
-        store(entry.end(request, outcome), status)
+        store(end(request, handle, outcome), status)
     }
 
     fn MPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
         let (handle, flag) = (*out::place(request, "request")?, out::place(flag, "flag")?);
-        let mut entry = Entry::of(handle)?;
+        let entry = Entry::of(handle)?;
         *flag = 1;
-        let outcome = match &mut entry {
+        let outcome = match entry {
             Entry::Idle => {
                 MPI_Status::store_empty(status);
                 return Ok(());
             }
             Entry::Complete => Ok(NOTHING),
-            Entry::Active(taken) => {
-                let device = taken.comm.device;
-                match device.itest(&mut taken.open).transpose() {
-                    Some(outcome) => outcome,
-                    None => {
-                        *flag = 0;
-                        return Ok(());
-                    }
+            Entry::Active(open) => match state::needed()?.device.itest(&mut Some(open)).transpose() {
+                Some(outcome) => outcome,
+                None => {
+                    *flag = 0;
+                    return Ok(());
                 }
-            }
+            },
         };
-        store(entry.end(request, outcome), status)
+        store(end(request, handle, outcome), status)
     }
 
     fn MPI_Waitall(count: c_int, array_of_requests: *mut MPI_Request, array_of_statuses: *mut MPI_Status) -> c_int {
         let mut batch = Batch::of(array_of_requests, count)?;
         let mut outcomes = Vec::new();
-        batch.with_open(|device, open| device.iwaiteach(open, |outcome| outcomes.push(outcome)))?;
+        state::needed()?.device.iwaiteach(&mut batch.open, |outcome| outcomes.push(outcome))?;
         store_all(array_of_statuses, batch.end_all(outcomes))
     }
 
@@ -300,7 +295,7 @@ mpi! {
     ) -> c_int {
         let flag = out::place(flag, "flag")?;
         let mut batch = Batch::of(array_of_requests, count)?;
-        match batch.with_open(|device, open| device.itestall(open))? {
+        match state::needed()?.device.itestall(&mut batch.open)? {
             Some(outcomes) => {
                 *flag = 1;
                 store_all(array_of_statuses, batch.end_all(outcomes))

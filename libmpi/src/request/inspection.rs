@@ -2,8 +2,10 @@
 //! requests as they are.
 
 use super::completion::{Entry, store_all};
+use super::copied;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
+use crate::state;
 
 /// Returns whether there is something to wait for.
 fn is_active(handle: MPI_Request) -> Outcome<bool> {
@@ -12,26 +14,18 @@ fn is_active(handle: MPI_Request) -> Outcome<bool> {
 
 /// Returns the outcome of an operation that is complete.
 fn outcome(handle: MPI_Request) -> Outcome<Option<Outcome<MPI_Status>>> {
-    match Entry::of(handle)? {
-        Entry::Idle | Entry::Complete => Ok(Some(Ok(MPI_Status::EMPTY))),
-        Entry::Active(taken) => {
-            let open = taken.open.as_ref().expect("an active request is open");
-            let found = taken.comm.device.istatus(open);
-            let found = found.map_err(|error| Fault::from(error).on(&taken.comm))?;
-            Ok(found.map(|outcome| taken.shown(outcome)))
-        }
-    }
+    let Entry::Active(open) = Entry::of(handle)? else { return Ok(Some(Ok(MPI_Status::EMPTY))) };
+    let request = copied(handle)?;
+    let found = request.comm.device.istatus(&open);
+    let found = found.map_err(|error| Fault::from(error).on(&request.comm))?;
+    Ok(found.map(|outcome| request.shown(outcome)))
 }
 
 /// Returns whether an operation is complete, without asking for its status.
 fn is_complete(handle: MPI_Request) -> Outcome<bool> {
     match Entry::of(handle)? {
         Entry::Idle | Entry::Complete => Ok(true),
-        Entry::Active(taken) => {
-            let open = taken.open.as_ref().expect("an active request is open");
-            let found = taken.comm.device.istatus(open);
-            Ok(found.map_err(|error| Fault::from(error).on(&taken.comm))?.is_some())
-        }
+        Entry::Active(open) => Ok(state::needed()?.device.istatus(&open)?.is_some()),
     }
 }
 
