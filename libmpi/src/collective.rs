@@ -9,15 +9,14 @@
 //! - `operation.rs`: operations of reductions.
 
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 
 use mpicore::Plan;
 use mpicore::collective::inter;
 
 use crate::abi::*;
 use crate::call::{Fault, Outcome, out};
-use crate::comm::{Comm, Owner};
-use crate::handles::{Held, OBJECTS};
+use crate::comm::Owner;
+use crate::handles::OBJECTS;
 use crate::request::{Request, Role};
 
 mod buffer;
@@ -54,7 +53,7 @@ impl Form {
 
 /// A call of a collective.
 struct Collective {
-    comm: Held<'static, Arc<Comm>>,
+    comm: Owner,
     form: Form,
 }
 
@@ -140,7 +139,7 @@ impl Collective {
     /// # Safety
     /// FC1: the place of the request may be written.
     unsafe fn finish(&self, plan: Plan<'_>) -> Outcome {
-        let owner = || Owner::of(&self.comm);
+        let owner = || self.comm.clone();
         let (place, slot, request) = match self.form {
             Form::Blocking => return Ok(plan.run()?),
             Form::Started(place) => {

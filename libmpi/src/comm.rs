@@ -5,7 +5,6 @@
 //! - `attribute.rs`: attributes and their keys.
 
 use std::ffi::c_int;
-use std::ops::Deref;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -192,37 +191,8 @@ impl Comm {
     }
 }
 
-/// A communicator that a request keeps.
-#[derive(Clone)]
-pub(crate) enum Owner {
-    /// One that is never freed.
-    Forever(&'static Arc<Comm>),
-    /// One that may be freed meanwhile.
-    Counted(Arc<Comm>),
-}
-
-impl Owner {
-    /// Keeps a communicator.
-    #[inline]
-    pub fn of(comm: &Held<'static, Arc<Comm>>) -> Self {
-        match comm.forever_object() {
-            Some(comm) => Self::Forever(comm),
-            None => Self::Counted(Arc::clone(comm)),
-        }
-    }
-}
-
-impl Deref for Owner {
-    type Target = Arc<Comm>;
-
-    #[inline]
-    fn deref(&self) -> &Arc<Comm> {
-        match self {
-            Self::Forever(comm) => comm,
-            Self::Counted(comm) => comm,
-        }
-    }
-}
+/// A communicator that a call holds, and then the request that the call makes, so that it is counted once.
+pub(crate) type Owner = Held<'static, Arc<Comm>>;
 
 impl MPI_Comm {
     /// Holds the communicator.
@@ -230,7 +200,7 @@ impl MPI_Comm {
     /// # Errors
     /// MPI_ERR_COMM; MPI_ERR_OTHER when MPI is not running.
     #[inline(always)]
-    pub fn find(self) -> Outcome<Held<'static, Arc<Comm>>> {
+    pub fn find(self) -> Outcome<Owner> {
         match self {
             MPI_COMM_WORLD => Ok(Held::forever(&state::needed()?.world)),
             MPI_COMM_SELF => Ok(Held::forever(&state::needed()?.own)),

@@ -9,7 +9,7 @@
 //! - HT2: a slot's state has one of four phases. LIVE: the object may be read by those who are counted as holders.
 //!   TAKEN: one thread has the object for itself. DYING: it was freed while holders were counted; nobody can become one.
 //!   FREE: there is no object. Holders are counted, and phases change, by compare-and-swap from LIVE only, with the
-//!   generation that the handle names.
+//!   generation that the handle names. A holder may count one more, since the object stays while it is counted itself.
 //! - HT3: so in the phases TAKEN and FREE, and in DYING once the count of holders is 0, exactly one thread may touch the
 //!   object and the state: the one that took it, the one that got the slot from the list of free slots, or the one that
 //!   counted the last holder down.
@@ -96,7 +96,8 @@ pub(crate) struct Reserved<'t> {
     index: u32,
 }
 
-/// An object that the holder may read. It lives at least as long as this, even if another thread frees its handle.
+/// An object that the holder may read: a call, or a request. It lives at least as long as this, even if another thread
+/// frees its handle.
 pub(crate) struct Held<'t, T> {
     object: &'t T,
     /// Where the holder is counted; `None` for objects that are never freed.
@@ -239,6 +240,13 @@ impl Objects {
         Some((self.slot(index_of(handle))?, generation))
     }
 
+    /// Counts one more holder of an object, for one that is counted already (HT2).
+    fn hold_again(&self, index: u32) {
+        if let Some(slot) = self.slot(index) {
+            slot.state.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// Counts a holder down. The last one of a freed object drops it. Not inlined, so that what every call on a predefined
     /// communicator passes stays small.
     #[inline(never)]
@@ -352,11 +360,13 @@ impl<T> Held<'_, T> {
     }
 }
 
-impl<T> Held<'static, T> {
-    /// Returns the object if it is never freed.
-    #[inline(always)]
-    pub fn forever_object(&self) -> Option<&'static T> {
-        self.counted.is_none().then_some(self.object)
+impl<T> Clone for Held<'_, T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        if let Some((objects, index)) = self.counted {
+            objects.hold_again(index);
+        }
+        Self { ..*self }
     }
 }
 

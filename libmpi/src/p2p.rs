@@ -11,7 +11,7 @@ use mpjdev::{Mode, Status};
 
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
-use crate::comm::{Comm, Owner};
+use crate::comm::Comm;
 use crate::handles::{OBJECTS, Reserved};
 use crate::request::{COMPLETE, Request, Role};
 
@@ -151,7 +151,7 @@ unsafe fn isend(
     };
     *place = match started {
         Some(started) if started.completed().is_none() => {
-            Request::new(Owner::of(&comm), Role::Send, started).keep(slot)
+            Request::new(comm, Role::Send, started).keep(slot)
         }
         _ => {
             slot.set_aside();
@@ -210,13 +210,13 @@ unsafe fn irecv(
     let tag = wanted_tag(tag, "tag")?;
     // SAFETY: FC1.
     let place = unsafe { out::place(request, "request") }?;
-    let (owner, slot) = (Owner::of(&comm), OBJECTS.reserve()?);
+    let slot = OBJECTS.reserve()?;
     let made = match comm.sender(source)? {
         Some(source) => {
             let started = comm.device.irecv(into, source, tag, comm.context)?;
-            Request::new(owner, Role::Receive, started)
+            Request::new(comm, Role::Receive, started)
         }
-        None => Request::of_nobody(owner)?,
+        None => Request::of_nobody(comm)?,
     };
     *place = made.keep(slot);
     Ok(())

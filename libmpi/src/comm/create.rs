@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use mpicore::{Attributes, Communicator, Info, OtherGroup, SplitKey};
 
+use super::Comm;
 use super::attribute::failed;
-use super::{Comm, Owner};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
 use crate::errhandler::{Kind, Place};
@@ -102,7 +102,7 @@ unsafe fn idup(
         place.set(parent.duplicate(created.take(), copied, &hints, Ok(slot))?);
         Ok(())
     };
-    let made = Request::new(Owner::of(&comm), Role::Other, open).at_end(Box::new(at_end));
+    let made = Request::new(comm, Role::Other, open).at_end(Box::new(at_end));
     // SAFETY: FC1, as in `dup`.
     unsafe { request.write(made.keep(slot)) };
     Ok(())

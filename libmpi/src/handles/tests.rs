@@ -159,7 +159,10 @@ fn threads_may_free_what_others_use() {
                     let place = &places[(round + thread) % places.len()];
                     let handle = place.load(Ordering::Relaxed);
                     if let Ok(held) = objects.hold::<Read>(handle) {
+                        let again = held.clone();
                         assert!(held.is_alive.load(Ordering::Relaxed), "a held object is alive");
+                        drop(held);
+                        assert!(again.is_alive.load(Ordering::Relaxed), "it is held twice");
                     }
                     if round % 3 == 0 {
                         let _ = objects.free::<Read>(handle);

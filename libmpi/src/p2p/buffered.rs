@@ -9,8 +9,7 @@ use mpicore::{AttachedBuffer, SendBuffer};
 use super::check_tag;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
-use crate::comm::Owner;
-use crate::handles::OBJECTS;
+use crate::handles::{Held, OBJECTS};
 use crate::request::{COMPLETE, Request, Role};
 use crate::state;
 
@@ -135,7 +134,7 @@ mpi! {
         let place = out::place(request, "request")?;
         let (world, slot) = (&state::needed()?.world, OBJECTS.reserve()?);
         let started = world.core.rank_buffer().start_flush()?;
-        *place = Request::new(Owner::Forever(world), Role::Other, started).keep(slot);
+        *place = Request::new(Held::forever(world), Role::Other, started).keep(slot);
         Ok(())
     }
 
@@ -147,7 +146,7 @@ mpi! {
         let comm = comm.find()?;
         let (place, slot) = (out::place(request, "request")?, OBJECTS.reserve()?);
         let started = comm.core.own_buffer().start_flush()?;
-        *place = Request::new(Owner::of(&comm), Role::Other, started).keep(slot);
+        *place = Request::new(comm, Role::Other, started).keep(slot);
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use mpjdev::{Sink, Source, Status};
 use super::{check_tag, not_received, status_on, store, wanted_tag};
 use crate::abi::*;
 use crate::call::{Outcome, mpi_bodies, out};
-use crate::comm::{Comm, Owner};
+use crate::comm::Comm;
 use crate::handles::OBJECTS;
 use crate::request::{Request, Role};
 
@@ -94,7 +94,7 @@ unsafe fn isendrecv<C: Into<i64>>(
     let (to, from) = (to(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
     let slot = OBJECTS.reserve()?;
     let started = comm.core.isendrecv(data, to, into, from)?;
-    *place = Request::new(Owner::of(&comm), Role::Receive, started).keep(slot);
+    *place = Request::new(comm, Role::Receive, started).keep(slot);
     Ok(())
 }
 
@@ -139,7 +139,7 @@ unsafe fn isendrecv_replace(
     let (to, from) = (to(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
     let slot = OBJECTS.reserve()?;
     let started = comm.core.isendrecv_replace(&data, to, into, from)?;
-    *place = Request::new(Owner::of(&comm), Role::Receive, started).keep(slot);
+    *place = Request::new(comm, Role::Receive, started).keep(slot);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use super::{received, status_on, store, wanted_tag};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
 use crate::comm::Owner;
-use crate::handles::{OBJECTS, Reserved, Taken};
+use crate::handles::{Held, OBJECTS, Reserved, Taken};
 use crate::request::{Request, Role};
 use crate::state;
 
@@ -97,7 +97,7 @@ unsafe fn imrecv(
         None => {
             into?;
             *place = MPI_MESSAGE_NULL;
-            Request::of_nobody(Owner::Forever(&state::needed()?.world))?
+            Request::of_nobody(Held::forever(&state::needed()?.world))?
         }
     };
     *made = receiving.keep(slot);
@@ -118,7 +118,8 @@ mpi! {
         let found = match comm.sender(source)? {
             Some(source) => {
                 let slot = OBJECTS.reserve()?;
-                Message::keep(Owner::of(&comm), comm.device.mprobe(source, tag, comm.context)?, slot)
+                let found = comm.device.mprobe(source, tag, comm.context)?;
+                Message::keep(comm, found, slot)
             }
             None => (MPI_MESSAGE_NO_PROC, MPI_Status::NOBODY),
         };
@@ -138,7 +139,7 @@ mpi! {
             Some(source) => {
                 let slot = Reserved::spare()?;
                 match comm.device.improbe(source, tag, comm.context)? {
-                    Some(message) => Some(Message::keep(Owner::of(&comm), message, slot)),
+                    Some(message) => Some(Message::keep(comm, message, slot)),
                     None => {
                         slot.set_aside();
                         None

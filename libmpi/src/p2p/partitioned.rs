@@ -8,7 +8,7 @@ use mpicore::{PROC_NULL, PartitionedReceive, PartitionedSend};
 use super::check_tag;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, negative_count, out};
-use crate::comm::{Comm, Owner};
+use crate::comm::Comm;
 use crate::handles::OBJECTS;
 use crate::request::shared::Shared;
 use crate::request::{Request, Role};
@@ -81,7 +81,7 @@ mpi! {
         let send = comm.core.psend_init(data, partitions, count as u64, dest, tag)?;
         let started = send.clone();
         let start = Box::new(move || Ok(started.start()?));
-        let made = Request::persistent(Owner::of(&comm), Role::Send, start);
+        let made = Request::persistent(comm, Role::Send, start);
         *place = made.sharing(Shared::Send(send)).keep(slot);
         Ok(())
     }
@@ -102,7 +102,7 @@ mpi! {
         let receive = comm.core.precv_init(into, partitions, count as u64, source, tag)?;
         let started = receive.clone();
         let start = Box::new(move || Ok(started.start()?));
-        let made = Request::persistent(Owner::of(&comm), Role::Receive, start);
+        let made = Request::persistent(comm, Role::Receive, start);
         *place = made.sharing(Shared::Receive(receive)).keep(slot);
         Ok(())
     }

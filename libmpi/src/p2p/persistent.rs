@@ -35,7 +35,7 @@ unsafe fn send_init(
     let data = unsafe { datatype.input(buf, count) }?;
     let dest = comm.receiver(dest)?.unwrap_or(PROC_NULL);
     let transfer = comm.core.send_init(data, count as u64, dest, tag, mode)?;
-    *place = keep(Owner::of(&comm), Role::Send, transfer)?;
+    *place = keep(comm, Role::Send, transfer)?;
     Ok(())
 }
 
@@ -57,7 +57,7 @@ unsafe fn recv_init(
     let into = unsafe { datatype.output(buf, count) }?;
     let source = comm.sender(source)?.unwrap_or(Some(PROC_NULL));
     let transfer = comm.core.recv_init(into, count as u64, source, tag)?;
-    *place = keep(Owner::of(&comm), Role::Receive, transfer)?;
+    *place = keep(comm, Role::Receive, transfer)?;
     Ok(())
 }
 

@@ -13,8 +13,7 @@ use super::shared::Shared;
 use super::{Request, Role, wrong};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
-use crate::comm::Owner;
-use crate::handles::OBJECTS;
+use crate::handles::{Held, OBJECTS};
 use crate::state;
 
 /// A generalized request with the functions of the program.
@@ -155,7 +154,7 @@ mpi! {
         let (world, slot) = (&state::needed()?.world, OBJECTS.reserve()?);
         let (core, open) = GeneralizedRequest::start(&world.core, Callbacks(program.clone()))?;
         let shared = Shared::Generalized(Generalized { core, program });
-        *place = Request::new(Owner::Forever(world), Role::Other, open).sharing(shared).keep(slot);
+        *place = Request::new(Held::forever(world), Role::Other, open).sharing(shared).keep(slot);
         Ok(())
     }
 
