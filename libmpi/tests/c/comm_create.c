@@ -69,7 +69,18 @@ int main(void) {
     CHECK(sum(comm) == 6 && MPI_Comm_free(&comm) == MPI_SUCCESS);
     CHECK(MPI_Info_set(info, "mpi_hw_resource_type", "no such thing") == MPI_SUCCESS);
     CHECK(MPI_Comm_split_type(world, MPI_COMM_TYPE_HW_GUIDED, 0, info, &comm) == MPI_SUCCESS);
-    CHECK(comm == MPI_COMM_NULL && MPI_Info_free(&info) == MPI_SUCCESS);
+    CHECK(comm == MPI_COMM_NULL && MPI_Info_delete(info, "mpi_hw_resource_type") == MPI_SUCCESS);
+    CHECK(MPI_Info_set(info, "mpi_pset_name", "mpi://WORLD") == MPI_SUCCESS);
+    CHECK(MPI_Comm_split_type(world, MPI_COMM_TYPE_RESOURCE_GUIDED, -rank, info, &comm) == MPI_SUCCESS);
+    CHECK(MPI_Comm_rank(comm, &value) == MPI_SUCCESS && value == size - 1 - rank && MPI_Comm_free(&comm) == MPI_SUCCESS);
+    CHECK(MPI_Comm_split_type(world, MPI_COMM_TYPE_HW_GUIDED, 0, info, &comm) == MPI_SUCCESS && comm == MPI_COMM_NULL);
+    CHECK(MPI_Info_set(info, "mpi_pset_name", "mpi://SELF") == MPI_SUCCESS);
+    CHECK(MPI_Comm_split_type(world, MPI_COMM_TYPE_RESOURCE_GUIDED, 0, info, &comm) == MPI_SUCCESS);
+    CHECK(sum(comm) == rank && MPI_Comm_free(&comm) == MPI_SUCCESS && MPI_Info_free(&info) == MPI_SUCCESS);
+    /* Ranks that belong to no part take part in the call. */
+    CHECK(MPI_Comm_split_type(world, rank ? MPI_COMM_TYPE_SHARED : MPI_UNDEFINED, 0, MPI_INFO_NULL, &comm) == MPI_SUCCESS);
+    CHECK((comm == MPI_COMM_NULL) == (rank == 0));
+    if (rank) CHECK(sum(comm) == 6 && MPI_Comm_free(&comm) == MPI_SUCCESS);
     FAILS(MPI_Comm_split_type(world, 12345, 0, MPI_INFO_NULL, &comm), MPI_ERR_ARG);
     FAILS(MPI_Comm_remote_size(world, &value), MPI_ERR_COMM);
     CHECK(MPI_Comm_get_parent(&comm) == MPI_SUCCESS && comm == MPI_COMM_NULL);

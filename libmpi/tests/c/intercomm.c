@@ -40,6 +40,14 @@ int main(void) {
     CHECK(MPI_Allreduce(MPI_IN_PLACE, &one, 1, MPI_INT, MPI_SUM, merged) == MPI_SUCCESS && one == 5);
     FAILS(MPI_Intercomm_merge(merged, 0, &part), MPI_ERR_COMM);
     CHECK(MPI_Comm_free(&merged) == MPI_SUCCESS);
+    /* If both groups give the same value, either may come first, but all ranks agree. */
+    for (int high = 0; high < 2; high++) {
+        int own, order[5];
+        CHECK(MPI_Intercomm_merge(inter, high, &merged) == MPI_SUCCESS && MPI_Comm_rank(merged, &own) == MPI_SUCCESS);
+        CHECK(MPI_Allgather(&rank, 1, MPI_INT, order, 1, MPI_INT, merged) == MPI_SUCCESS && order[own] == rank);
+        for (int i = 0; i < 5; i++) CHECK(order[i] == (order[0] == 0 ? i : (i + 2) % 5));
+        CHECK(MPI_Comm_free(&merged) == MPI_SUCCESS);
+    }
     /* Division: {1} with {3}; color 2 is in one group only. */
     CHECK(MPI_Comm_split(inter, rank == 4 ? 2 : rank % 2, 0, &part) == MPI_SUCCESS);
     if (rank == 4) CHECK(part == MPI_COMM_NULL);

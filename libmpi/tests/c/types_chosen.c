@@ -10,6 +10,7 @@ static void chosen(MPI_Datatype type, int bytes, int combiner, int count, int fi
     CHECK(kind == combiner && ints == count && addresses == 0 && types == 0);
     CHECK(MPI_Type_get_contents(type, count, 0, 0, numbers, NULL, NULL) == MPI_SUCCESS && numbers[0] == first);
     FAILS(MPI_Type_free(&copy), MPI_ERR_TYPE);
+    CHECK(copy == type && MPI_Type_commit(&copy) == MPI_SUCCESS && copy == type);
 }
 
 int main(void) {
