@@ -26,6 +26,7 @@ pub(super) enum Entry {
 }
 
 impl Entry {
+    #[inline(always)]
     pub fn of(handle: MPI_Request) -> Outcome<Self> {
         match handle {
             MPI_REQUEST_NULL => Ok(Self::Idle),
@@ -56,6 +57,11 @@ impl Entry {
                 }
                 // SAFETY: the caller's promise.
                 let handle = unsafe { place.replace(MPI_REQUEST_NULL) };
+                if taken.more.is_none() {
+                    let status = taken.shown(outcome);
+                    taken.free();
+                    return status;
+                }
                 Request::discard(taken, handle).ended(outcome)
             }
         }
