@@ -12,7 +12,7 @@ use transport_lapi::config::Keyword;
 use crate::bundle::Bundle;
 use crate::catalogue;
 use crate::model::{RuntimeInfo, SELF};
-use crate::peers::Peer;
+use crate::peers::{Flavour, Peer};
 
 /// The name of UCX on the command line.
 pub const UCX: &str = "ucx";
@@ -87,9 +87,10 @@ impl Contender {
         Self { info, kind: Kind::Ucx { worker, perftest } }
     }
 
-    /// Creates the contender for a peer and the worker built for it.
+    /// Creates the contender for a peer and the worker built for it. The C face is compared with the others like mpj.
     pub fn peer(peer: Peer, worker: PathBuf) -> Self {
-        let info = RuntimeInfo { id: peer.id.clone(), label: peer.label.clone(), ours: false };
+        let ours = peer.flavour == Flavour::Libmpi;
+        let info = RuntimeInfo { id: peer.id.clone(), label: peer.label.clone(), ours };
         Self { info, kind: Kind::Peer { peer, worker } }
     }
 

@@ -6,6 +6,7 @@
 //! - `mpi_value!`: functions that return a value and have no errors.
 //! - `unsupported!`, `unsupported_file!`: functions that answer MPI_ERR_UNSUPPORTED_OPERATION, by their names alone.
 
+use std::any::Any;
 use std::ffi::c_int;
 use std::fmt::{self, Display};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -381,11 +382,16 @@ pub(crate) fn run(
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => MPI_SUCCESS,
         Ok(Err(fault)) => errhandler::fail(name, subject(), fault),
-        Err(panic) => {
-            let text = format!("the library is wrong: {}", mpjdev::panic_text(&*panic));
-            errhandler::fail(name, subject(), Fault::new(MPI_ERR_INTERN, text))
-        }
+        Err(panic) => panicked(name, subject(), &*panic),
     }
+}
+
+/// Returns the code of a function that has panicked.
+#[cold]
+#[inline(never)]
+fn panicked(name: &'static str, subject: Subject, panic: &(dyn Any + Send)) -> c_int {
+    let text = format!("the library is wrong: {}", mpjdev::panic_text(panic));
+    errhandler::fail(name, subject, Fault::new(MPI_ERR_INTERN, text))
 }
 
 /// Returns the code of a function that is called too early or too late.

@@ -141,13 +141,19 @@ impl Comm {
         if name.is_empty() { "a communicator without a name".to_owned() } else { name }
     }
 
+    /// Returns the job rank of a rank that sends or receives, if that is the same and needs no other look.
+    #[inline(always)]
+    pub fn same_rank(&self, rank: c_int) -> Option<usize> {
+        ((rank as u32) < self.whole).then_some(rank as usize)
+    }
+
     /// Returns the job rank of the receiver of a message; `None` for MPI_PROC_NULL.
     ///
     /// # Errors
     /// MPI_ERR_RANK.
     #[inline(always)]
     pub fn receiver(&self, dest: c_int) -> Outcome<Option<usize>> {
-        if (dest as u32) < self.whole { Ok(Some(dest as usize)) } else { self.peer(dest, "dest") }
+        self.same_rank(dest).map_or_else(|| self.peer(dest, "dest"), |rank| Ok(Some(rank)))
     }
 
     /// Returns the job rank of the sender of a message, where `None` is any; `None` as a whole for MPI_PROC_NULL.
@@ -156,10 +162,10 @@ impl Comm {
     /// MPI_ERR_RANK.
     #[inline(always)]
     pub fn sender(&self, source: c_int) -> Outcome<Option<Option<usize>>> {
-        match source {
-            _ if (source as u32) < self.whole => Ok(Some(Some(source as usize))),
-            MPI_ANY_SOURCE => Ok(Some(None)),
-            _ => Ok(self.peer(source, "source")?.map(Some)),
+        match self.same_rank(source) {
+            Some(rank) => Ok(Some(Some(rank))),
+            None if source == MPI_ANY_SOURCE => Ok(Some(None)),
+            None => Ok(self.peer(source, "source")?.map(Some)),
         }
     }
 
@@ -194,7 +200,23 @@ impl Comm {
 /// A communicator that a call holds, and then the request that the call makes, so that it is counted once.
 pub(crate) type Owner = Held<'static, Arc<Comm>>;
 
+/// Holds a communicator of the table. Not inlined, so that what calls on the predefined ones pass stays small.
+#[inline(never)]
+fn hold(handle: usize) -> Outcome<Held<'static, Arc<Comm>>> {
+    OBJECTS.hold(handle).map_err(|fault| fault.about("comm"))
+}
+
 impl MPI_Comm {
+    /// Returns the communicator if it is a predefined one and MPI is running.
+    #[inline(always)]
+    pub fn predefined(self) -> Option<&'static Comm> {
+        match self {
+            MPI_COMM_WORLD => Some(&state::running()?.world),
+            MPI_COMM_SELF => Some(&state::running()?.own),
+            _ => None,
+        }
+    }
+
     /// Holds the communicator.
     ///
     /// # Errors
@@ -204,7 +226,7 @@ impl MPI_Comm {
         match self {
             MPI_COMM_WORLD => Ok(Held::forever(&state::needed()?.world)),
             MPI_COMM_SELF => Ok(Held::forever(&state::needed()?.own)),
-            MPI_Comm(handle) => OBJECTS.hold(handle).map_err(|fault| fault.about("comm")),
+            MPI_Comm(handle) => hold(handle),
         }
     }
 }

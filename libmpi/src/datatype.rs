@@ -300,6 +300,16 @@ impl MPI_Datatype {
         })
     }
 
+    /// Returns the length in bytes of elements of a predefined datatype without padding, of which there is at least one;
+    /// `None` for others, and for those of which no message can consist.
+    #[inline(always)]
+    pub fn plain_len(self, buf: *const c_void, count: i64) -> Option<usize> {
+        if count <= 0 || buf.is_null() {
+            return None;
+        }
+        self.dense_size()?.checked_mul(count as usize)
+    }
+
     /// Returns address and length of elements of a predefined datatype without padding; `None` for other datatypes.
     #[inline(always)]
     fn dense(self, buf: *const c_void, count: i64) -> Outcome<Option<(*const u8, usize)>> {

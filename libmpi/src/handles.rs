@@ -11,8 +11,8 @@
 //!   FREE: there is no object. Holders are counted, and phases change, by compare-and-swap from LIVE only, with the
 //!   generation that the handle names. A holder may count one more, since the object stays while it is counted itself.
 //! - HT3: so in the phases TAKEN and FREE, and in DYING once the count of holders is 0, exactly one thread may touch the
-//!   object and the state: the one that took it, the one that got the slot from the list of free slots, or the one that
-//!   counted the last holder down.
+//!   object and the state: the one that took it, the one that got the slot from the free slots, or the one that counted
+//!   the last holder down. Free slots are in a list behind a lock, or belong to one thread.
 //! - HT4: the state says whether the object is of a kind that is taken; no such object is ever held, and no other one is
 //!   ever taken.
 //! - HT5: an object that is taken has a word, which any thread may read meanwhile, in the phases LIVE and TAKEN: what the
@@ -22,8 +22,9 @@ use std::cell::{Cell, UnsafeCell};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 use crate::call::{Fault, Outcome};
@@ -37,6 +38,8 @@ const INDEX_BITS: u32 = 20;
 /// Free slots that rest before one of them is used again, the one that was freed first. So a handle that was freed stays
 /// wrong for long, also in a program that has few objects.
 const RESTING: usize = 32;
+/// Most free slots that a thread keeps for itself.
+const MOST_OWN: usize = 4 * RESTING;
 /// Slots in a chunk.
 const CHUNK: usize = 1 << 10;
 /// Chunks in a table.
@@ -61,8 +64,16 @@ const GENERATION_AT: u32 = 40;
 pub(crate) static OBJECTS: Objects = Objects::new();
 
 thread_local! {
-    /// A slot that this thread has set aside.
-    static SPARE: Cell<Option<Reserved<'static>>> = const { Cell::new(None) };
+    /// Free slots of [`OBJECTS`] that this thread keeps for itself, so that most calls that make and free objects need no
+    /// lock.
+    static OWN: OwnSlots = const { OwnSlots::new() };
+}
+
+/// Free slots of a thread, in a ring; the one that was freed first is first. They go to the list when the thread ends.
+struct OwnSlots {
+    ring: [Cell<u32>; MOST_OWN],
+    first: Cell<usize>,
+    len: Cell<usize>,
 }
 
 /// A table of objects.
@@ -90,7 +101,7 @@ struct Slot {
 unsafe impl Sync for Slot {}
 
 /// A slot for an object that does not exist yet. An operation gets its slot before it starts, so that a full table
-/// refuses the call and leaves nothing under way. A slot that gets no object goes back to the list of free slots.
+/// refuses the call and leaves nothing under way. A slot that gets no object is free again.
 pub(crate) struct Reserved<'t> {
     objects: &'t Objects,
     index: u32,
@@ -129,9 +140,18 @@ impl Objects {
     /// Gets a slot for an object that is made later.
     ///
     /// # Errors
-    /// MPI_ERR_OTHER when there are 2^20 objects.
+    /// MPI_ERR_OTHER when there are 2^20 objects, counting the free slots that other threads keep.
+    #[inline]
     pub fn reserve(&self) -> Outcome<Reserved<'_>> {
-        let index = self.take_free_slot().ok_or_else(too_many)?;
+        match self.take_own(RESTING) {
+            Some(index) => Ok(Reserved { objects: self, index }),
+            None => self.reserve_of_list(),
+        }
+    }
+
+    #[inline(never)]
+    fn reserve_of_list(&self) -> Outcome<Reserved<'_>> {
+        let index = self.take_free_slot().or_else(|| self.take_own(0)).ok_or_else(too_many)?;
         self.chunks[index as usize / CHUNK].get_or_init(new_chunk);
         Ok(Reserved { objects: self, index })
     }
@@ -260,13 +280,37 @@ impl Objects {
         }
     }
 
-    /// Gives a slot without an object back to the list.
+    /// Ends a slot's object, which is gone.
+    #[inline]
     fn release(&self, index: u32) {
         let Some(slot) = self.slot(index) else { return };
         let generation = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
         slot.state.store(generation << GENERATION_AT | FREE, Ordering::Relaxed);
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        free.used.push_back(index);
+        self.give(index);
+    }
+
+    /// Adds a slot to this thread's own free ones, or to the list if it has many.
+    #[inline]
+    fn give(&self, index: u32) {
+        if !self.with_own(|own| own.give(index)).unwrap_or(false) {
+            self.list().used.push_back(index);
+        }
+    }
+
+    /// Takes one of this thread's own free slots, if it has more than `rest`.
+    #[inline]
+    fn take_own(&self, rest: usize) -> Option<u32> {
+        self.with_own(|own| own.take(rest)).flatten()
+    }
+
+    /// Passes this thread's own free slots to a function. There are none while the thread ends, nor for tables of tests.
+    #[inline(always)]
+    fn with_own<R>(&self, act: impl FnOnce(&OwnSlots) -> R) -> Option<R> {
+        if ptr::eq(self, &OBJECTS) { OWN.try_with(act).ok() } else { None }
+    }
+
+    fn list(&self) -> MutexGuard<'_, FreeSlots> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[inline]
@@ -275,7 +319,7 @@ impl Objects {
     }
 
     fn take_free_slot(&self) -> Option<u32> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.list();
         let is_new = free.used.len() <= RESTING && (free.next as usize) < CHUNKS * CHUNK;
         if !is_new {
             return free.used.pop_front();
@@ -315,12 +359,13 @@ fn too_many() -> Fault {
 
 impl Reserved<'_> {
     /// Puts an object into the slot, and returns its handle.
+    #[inline]
     pub fn fill<T: Kind>(self, object: T) -> usize {
         let slot = self.objects.slot(self.index).expect("`reserve` has made the slot");
         let before = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
         let generation = if before == LAST_GENERATION { 1 } else { before + 1 };
         slot.word.store(object.word(), Ordering::Relaxed);
-        // SAFETY: HT3: the slot came from the list of free slots, so it is this thread's.
+        // SAFETY: HT3: the slot came from the free slots, so it is this thread's.
         unsafe { *slot.object.get() = Some(object.wrap()) };
         let live = generation << GENERATION_AT | LIVE | of_kind::<T>();
         slot.state.store(live, Ordering::Release); // SYNC: object
@@ -330,25 +375,47 @@ impl Reserved<'_> {
     }
 }
 
-impl Reserved<'static> {
-    /// Gets a slot for a call that seldom needs one: the slot that this thread has set aside, if there is one.
-    ///
-    /// # Errors
-    /// As [`Objects::reserve`].
-    pub fn spare() -> Outcome<Self> {
-        SPARE.try_with(Cell::take).ok().flatten().map_or_else(|| OBJECTS.reserve(), Ok)
+impl OwnSlots {
+    const fn new() -> Self {
+        let ring = [const { Cell::new(0) }; MOST_OWN];
+        Self { ring, first: Cell::new(0), len: Cell::new(0) }
     }
 
-    /// Sets the slot aside for a later call of this thread.
-    pub fn set_aside(self) {
-        // A thread that ends gives it back to the list.
-        let _ = SPARE.try_with(|spare| spare.set(Some(self)));
+    /// Takes the first slot, if there are more than `rest`.
+    #[inline(always)]
+    fn take(&self, rest: usize) -> Option<u32> {
+        let (first, len) = (self.first.get(), self.len.get());
+        if len <= rest {
+            return None;
+        }
+        self.first.set(first + 1);
+        self.len.set(len - 1);
+        Some(self.ring[first % MOST_OWN].get())
+    }
+
+    /// Adds a slot behind the others, and returns whether there was room for it.
+    #[inline(always)]
+    fn give(&self, index: u32) -> bool {
+        let len = self.len.get();
+        let has_room = len < MOST_OWN;
+        if has_room {
+            self.ring[(self.first.get() + len) % MOST_OWN].set(index);
+            self.len.set(len + 1);
+        }
+        has_room
+    }
+}
+
+impl Drop for OwnSlots {
+    fn drop(&mut self) {
+        OBJECTS.list().used.extend(std::iter::from_fn(|| self.take(0)));
     }
 }
 
 impl Drop for Reserved<'_> {
+    #[inline]
     fn drop(&mut self) {
-        self.objects.release(self.index);
+        self.objects.give(self.index);
     }
 }
 
@@ -389,6 +456,14 @@ impl<T> Drop for Held<'_, T> {
 }
 
 impl<T: Kind> Taken<'_, T> {
+    /// Frees the handle and drops the object where it is.
+    #[inline]
+    pub fn free(self) {
+        *self.object = None;
+        self.objects.release(self.index);
+        std::mem::forget(self);
+    }
+
     /// Frees the handle and returns the object.
     pub fn remove(self) -> T {
         let object = self.object.take().and_then(T::unwrap).expect("`take` has checked the kind");

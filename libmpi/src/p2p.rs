@@ -7,12 +7,12 @@
 
 use std::ffi::{c_int, c_void};
 
-use mpjdev::{Mode, Status};
+use mpjdev::{Mode, RecvRegion, SendRegion, Status};
 
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
 use crate::comm::Comm;
-use crate::handles::{OBJECTS, Reserved};
+use crate::handles::OBJECTS;
 use crate::request::{COMPLETE, Request, Role};
 
 mod buffered;
@@ -93,9 +93,38 @@ pub(crate) unsafe fn store(ended: Outcome<MPI_Status>, place: *mut MPI_Status) -
     }
 }
 
-/// MPI_Send and MPI_Ssend.
-#[inline(always)]
+/// MPI_Send. Most messages take a short way: on a predefined communicator, to one of its ranks, of elements that lie side by
+/// side. For all others and for errors it does nothing, and [`any_send`] does the work.
+///
+/// Not inlined: where panics are caught, the compiler passes the arguments of a long body through memory.
+#[inline(never)]
 unsafe fn send(
+    buf: *const c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Outcome {
+    let count = count.into();
+    let plain = || {
+        let (comm, len) = (comm.predefined()?, datatype.plain_len(buf, count)?);
+        Some((comm, comm.same_rank(dest)?, len))
+    };
+    match plain() {
+        Some((comm, dest, len)) if tag >= 0 => {
+            // SAFETY: FC1: the elements stay as they are during the call.
+            let data = unsafe { SendRegion::new(buf.cast(), len) };
+            Ok(comm.device.send(data, dest, tag, comm.context, Mode::Standard)?)
+        }
+        // SAFETY: FC1.
+        _ => unsafe { any_send(buf, count, datatype, dest, tag, comm, Mode::Standard) },
+    }
+}
+
+/// MPI_Ssend, and [`send`] for all arguments.
+#[inline(never)]
+unsafe fn any_send(
     buf: *const c_void,
     count: impl Into<i64>,
     datatype: MPI_Datatype,
@@ -139,7 +168,7 @@ unsafe fn isend(
     let place = unsafe { out::place(request, "request") }?;
     // SAFETY: FC1.
     let dense = unsafe { datatype.dense_source(buf, count) }?;
-    let (device, context, slot) = (comm.device, comm.context, Reserved::spare()?);
+    let (device, context, slot) = (comm.device, comm.context, OBJECTS.reserve()?);
     let started = match (comm.receiver(dest)?, dense) {
         (Some(dest), Some(data)) => Some(device.isend(data, dest, tag, context, mode)?),
         (None, Some(_)) => None,
@@ -153,16 +182,13 @@ unsafe fn isend(
         Some(started) if started.completed().is_none() => {
             Request::new(comm, Role::Send, started).keep(slot)
         }
-        _ => {
-            slot.set_aside();
-            COMPLETE
-        }
+        _ => COMPLETE,
     };
     Ok(())
 }
 
-/// MPI_Recv.
-#[inline(always)]
+/// MPI_Recv. Most receives take a short way, as in [`send`]; [`any_recv`] is for all others.
+#[inline(never)]
 unsafe fn recv(
     buf: *mut c_void,
     count: impl Into<i64>,
@@ -172,7 +198,42 @@ unsafe fn recv(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> Outcome {
-    let (comm, count) = (comm.find()?, count.into());
+    let count = count.into();
+    let plain = || {
+        let (comm, len) = (comm.predefined()?, datatype.plain_len(buf, count)?);
+        Some((comm, comm.same_rank(source)?, len))
+    };
+    match plain() {
+        Some((comm, source, len)) if tag >= 0 => {
+            // SAFETY: FC1: nobody else uses the place during the call.
+            let into = unsafe { RecvRegion::new(buf.cast(), len) };
+            match comm.device.recv(into, Some(source), Some(tag), comm.context) {
+                Ok(received) => {
+                    // SAFETY: FC1.
+                    unsafe { status_on(comm, received).store(status) };
+                    Ok(())
+                }
+                // SAFETY: FC1.
+                Err(error) => unsafe { store(Err(not_received(comm, error)), status) },
+            }
+        }
+        // SAFETY: FC1.
+        _ => unsafe { any_recv(buf, count, datatype, source, tag, comm, status) },
+    }
+}
+
+/// [`recv`] for all arguments.
+#[inline(never)]
+unsafe fn any_recv(
+    buf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Outcome {
+    let comm = comm.find()?;
     let tag = wanted_tag(tag, "tag")?;
     // SAFETY: FC1.
     let dense = unsafe { datatype.dense_sink(buf, count) }?;
@@ -204,18 +265,24 @@ unsafe fn irecv(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    let comm = comm.find()?;
-    // SAFETY: FC1.
-    let into = unsafe { datatype.sink(buf, count.into()) }?;
+    let (comm, count) = (comm.find()?, count.into());
     let tag = wanted_tag(tag, "tag")?;
     // SAFETY: FC1.
     let place = unsafe { out::place(request, "request") }?;
-    let slot = OBJECTS.reserve()?;
-    let made = match comm.sender(source)? {
-        Some(source) => {
-            let started = comm.device.irecv(into, source, tag, comm.context)?;
-            Request::new(comm, Role::Receive, started)
+    // SAFETY: FC1.
+    let dense = unsafe { datatype.dense_sink(buf, count) }?;
+    let (device, context, slot) = (comm.device, comm.context, OBJECTS.reserve()?);
+    let started = match (comm.sender(source)?, dense) {
+        (Some(source), Some(into)) => Some(device.irecv(into, source, tag, context)?),
+        (None, Some(_)) => None,
+        (source, None) => {
+            // SAFETY: FC1.
+            let into = unsafe { datatype.sink(buf, count) }?;
+            source.map(|source| device.irecv(into, source, tag, context)).transpose()?
         }
+    };
+    let made = match started {
+        Some(started) => Request::new(comm, Role::Receive, started),
         None => Request::of_nobody(comm)?,
     };
     *place = made.keep(slot);
@@ -223,10 +290,10 @@ unsafe fn irecv(
 }
 
 mpi_bodies! {
-    MPI_Send, MPI_Send_c => send(Mode::Standard);
+    MPI_Send, MPI_Send_c => send();
     // A ready send is a standard send whose receiver is ready.
-    MPI_Rsend, MPI_Rsend_c => send(Mode::Standard);
-    MPI_Ssend, MPI_Ssend_c => send(Mode::Synchronous);
+    MPI_Rsend, MPI_Rsend_c => send();
+    MPI_Ssend, MPI_Ssend_c => any_send(Mode::Synchronous);
     MPI_Isend, MPI_Isend_c => isend(Mode::Standard);
     MPI_Irsend, MPI_Irsend_c => isend(Mode::Standard);
     MPI_Issend, MPI_Issend_c => isend(Mode::Synchronous);

@@ -106,6 +106,7 @@ impl Request {
     }
 
     /// Puts it into a slot of the table, and returns its handle.
+    #[inline]
     pub fn keep(self, slot: Reserved<'static>) -> MPI_Request {
         let shared = self.shared().map(|shared| (Arc::clone(&self.comm), shared.clone()));
         let handle = MPI_Request(slot.fill(self));
@@ -186,28 +187,31 @@ impl Request {
     }
 
     /// Returns the status for the program of an operation that is complete.
+    #[inline]
     fn shown(&self, outcome: Result<mpjdev::Status, mpjdev::Error>) -> Outcome<MPI_Status> {
         let status = match outcome {
             Ok(status) => status,
-            Err(error) if is_cancelled(&error) => {
-                mpjdev::Status { cancelled: true, ..mpjdev::Status::new(0, 0, 0) }
-            }
-            Err(error) if self.role == Role::Receive => {
-                return Err(not_received(&self.comm, error).on(&self.comm));
-            }
-            Err(error) => return Err(Fault::from(error).on(&self.comm)),
+            Err(error) => return self.failed(error),
         };
         if let Some(generalized) = self.generalized() {
             return generalized.query();
         }
-        let mut shown = match self.role {
-            Role::Receive if status.cancelled => MPI_Status::EMPTY,
+        Ok(match self.role {
+            _ if status.cancelled => MPI_Status::CANCELLED,
             Role::Receive if status.source == PROC_NULL as u32 => MPI_Status::NOBODY,
             Role::Receive => status_on(&self.comm, status),
             Role::Send | Role::Other => MPI_Status::EMPTY,
-        };
-        shown.set_cancelled(status.cancelled);
-        Ok(shown)
+        })
+    }
+
+    /// Returns the error of an operation that has failed. A send that was withdrawn has been cancelled.
+    #[cold]
+    fn failed(&self, error: mpjdev::Error) -> Outcome<MPI_Status> {
+        match self.role {
+            _ if is_cancelled(&error) => Ok(MPI_Status::CANCELLED),
+            Role::Receive => Err(not_received(&self.comm, error).on(&self.comm)),
+            Role::Send | Role::Other => Err(Fault::from(error).on(&self.comm)),
+        }
     }
 
     /// Cancels the operation, if that is possible; its status will say so. A receive that has no message is cancelled at
@@ -260,6 +264,7 @@ fn wrong(why: &str) -> Fault {
 }
 
 /// Takes the request of a handle of the table.
+#[inline(always)]
 fn take(handle: MPI_Request) -> Outcome<Taken<'static, Request>> {
     OBJECTS.take(handle.0).map_err(|fault| fault.about("request"))
 }

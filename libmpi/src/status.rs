@@ -30,6 +30,12 @@ impl MPI_Status {
     pub const EMPTY: Self = Self::new(MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
     /// The status of a receive from MPI_PROC_NULL.
     pub const NOBODY: Self = Self::new(MPI_PROC_NULL, MPI_ANY_TAG, 0);
+    /// The status of an operation that was cancelled.
+    pub const CANCELLED: Self = {
+        let mut status = Self::EMPTY;
+        status.set_cancelled(true);
+        status
+    };
 
     /// Makes the status of a message of `bytes` bytes.
     #[inline(always)]

@@ -255,7 +255,7 @@ impl<A: Adapter> Device<A> {
     }
 
     /// Takes the lock of the context.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn session(&self) -> Result<SessionGuard<'_, A, State>, Error> {
         self.context.session().map_err(|error| self.unusable(error))
     }

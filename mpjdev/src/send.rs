@@ -4,6 +4,8 @@
 //! not hold, it has changed nothing, and [`Device::start_send`] handles the message: it asks `choice.rs` for the
 //! protocol, which is in `backend/`.
 
+use std::mem;
+
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::Call;
 use transport_lapi::config::Protocol;
@@ -14,6 +16,19 @@ use crate::device::{Device, check_tag};
 use crate::envelope::{self, EAGER};
 use crate::error::Error;
 use crate::request::{COMPLETE, Request};
+
+/// Returns the span of a message in standard mode; any other data as they are.
+#[inline(always)]
+fn standard_span(data: Source, mode: Mode) -> Result<SendRegion, Source> {
+    match data.span() {
+        Some(span) if mode == Mode::Standard => {
+            // A span owns nothing. Dropped, the source would go through memory, to be asked once more what it is.
+            mem::forget(data);
+            Ok(span)
+        }
+        _ => Err(data),
+    }
+}
 
 /// The send modes (MPI-4 section 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,11 +56,9 @@ impl<A: Adapter> Device<A> {
         context: u32,
         mode: Mode,
     ) -> Result<Request, Error> {
-        let (sent, len) = match data.into() {
-            Source::Span(span) if mode == Mode::Standard => {
-                (self.send_span(span, dest, tag, context), span.len())
-            }
-            data => {
+        let (sent, len) = match standard_span(data.into(), mode) {
+            Ok(span) => (self.send_span(span, dest, tag, context), span.len()),
+            Err(data) => {
                 let len = data.len();
                 (self.start_send(data, dest, tag, context, mode), len)
             }
@@ -67,16 +80,22 @@ impl<A: Adapter> Device<A> {
         context: u32,
         mode: Mode,
     ) -> Result<(), Error> {
-        let sent = match data.into() {
-            Source::Span(span) if mode == Mode::Standard => {
-                self.send_span(span, dest, tag, context)
-            }
-            data => self.start_send(data, dest, tag, context, mode),
+        let sent = match standard_span(data.into(), mode) {
+            Ok(span) => self.send_span(span, dest, tag, context),
+            Err(data) => self.start_send(data, dest, tag, context, mode),
         };
-        match sent.map_err(|error| *error)? {
-            COMPLETE => Ok(()),
-            key => self.wait_ended(self.session()?, key, Call::Send, None).map(drop),
+        match sent {
+            Ok(COMPLETE) => Ok(()),
+            pending => self.end_send(pending),
         }
+    }
+
+    /// Waits for a send that has started, or returns the error of one that has not.
+    #[cold]
+    #[inline(never)]
+    fn end_send(&self, sent: Result<u64, Box<Error>>) -> Result<(), Error> {
+        let key = sent.map_err(|error| *error)?;
+        self.wait_ended(self.session()?, key, Call::Send, None).map(drop)
     }
 
     /// [`Device::start_send`] for most sends: of one span, in standard mode. A send that goes eagerly in one frame is

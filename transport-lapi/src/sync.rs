@@ -68,14 +68,8 @@ mod imp {
     };
     pub(crate) use std::thread::yield_now;
 
-    // At least two bytes long, so that its address is even.
-    thread_local!(static MARK: u64 = const { 0 });
-
     /// A number that no two living threads share; even, and not 0.
-    #[inline(always)]
-    pub(crate) fn thread_mark() -> usize {
-        MARK.with(|mark| std::ptr::from_ref(mark) as usize)
-    }
+    pub(crate) use crate::sys::thread_pointer as thread_mark;
 
     /// The cheap half of an asymmetric fence: it only restrains the compiler. The other half makes this processor
     /// execute a full barrier at some moment of that call (Y3).

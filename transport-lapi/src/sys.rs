@@ -1,6 +1,8 @@
-//! System calls that rustix does not offer, hints on cache lines, sizes of caches, and the number of threads.
+//! System calls that rustix does not offer, hints on cache lines, sizes of caches, the number of threads, and what
+//! distinguishes them.
 //!
-//! Used by [`crate::adapters`], by [`crate::region`] and [`crate::copy`] on their behalf, and by [`crate::nopoll`].
+//! Used by [`crate::adapters`], by [`crate::region`] and [`crate::copy`] on their behalf, by [`crate::nopoll`], and by
+//! [`crate::sync`].
 //!
 //! - SC1: `process_vm_readv` writes only into the local vector, at most its length, and `process_vm_writev` only reads
 //!   it. A bad remote address is an error, never a fault.
@@ -67,6 +69,8 @@ pub(crate) fn second_level_cache() -> Option<usize> {
     text.trim_end().strip_suffix('K')?.parse::<usize>().ok()?.checked_mul(1 << 10)
 }
 
+#[cfg(not(loom))]
+pub(crate) use processor::thread_pointer;
 pub(crate) use processor::{can_push_out, prefetch, prefetch_to_write, push_out};
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
@@ -94,6 +98,18 @@ mod processor {
     pub(crate) fn push_out<T>(at: *const T) {
         // SAFETY: as above.
         unsafe { asm!("cldemote [{0}]", in(reg) at, options(nostack, preserves_flags, readonly)) };
+    }
+
+    /// Returns the address of this thread's control block, which no other living thread has. It costs one instruction; the
+    /// address of a thread-local value costs a call where this is part of a shared library.
+    #[inline(always)]
+    pub(crate) fn thread_pointer() -> usize {
+        let pointer;
+        // SAFETY: the platform's convention: the block of a thread begins with its own address.
+        unsafe {
+            asm!("mov {0}, fs:[0]", out(reg) pointer, options(nostack, preserves_flags, pure, readonly))
+        };
+        pointer
     }
 
     /// Whether the processor follows that hint.
@@ -127,14 +143,32 @@ mod processor {
     /// There is no such hint here.
     pub(crate) fn push_out<T>(_: *const T) {}
 
+    /// Returns the address of this thread's control block, which no other living thread has.
+    #[inline(always)]
+    pub(crate) fn thread_pointer() -> usize {
+        let pointer;
+        // SAFETY: the platform's convention; only a register is read.
+        unsafe {
+            asm!("mrs {0}, tpidr_el0", out(reg) pointer, options(nostack, preserves_flags, pure, nomem))
+        };
+        pointer
+    }
+
     pub(crate) fn can_push_out() -> bool {
         false
     }
 }
 
-/// On other processors, in models and under Miri: no hints.
+/// On other processors, in models and under Miri: no hints, and an address that all have.
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom))))]
 mod processor {
+    #[cfg(not(loom))]
+    pub(crate) fn thread_pointer() -> usize {
+        // At least two bytes long, so that its address is even.
+        thread_local!(static MARK: u64 = const { 0 });
+        MARK.with(|mark| std::ptr::from_ref(mark) as usize)
+    }
+
     pub(crate) fn prefetch<T>(_: *const T) {}
 
     pub(crate) fn prefetch_to_write<T>(_: *const T) {}

@@ -7,7 +7,7 @@ use super::amlapi;
 use super::plot::{LOOKS, Line, Plot};
 use super::table::{self, Cell};
 use super::words::{self, NOTHING};
-use crate::analysis::{self, Row, Table};
+use crate::analysis::{self, Estimate, Row, Table};
 use crate::model::{Header, Run};
 use crate::stats;
 
@@ -43,9 +43,13 @@ const MOST: usize = 12;
 /// Returns the summary in Markdown, with a link to the file `picture` if there is one.
 ///
 /// It has the three telling points of each table, or two, or one. If even these make more than
-/// 12 rows, or none, each series has one row of geometric means.
+/// 12 rows, or none, each series has one row of geometric means. If the C face takes part, each table has the points of
+/// 8 B and 1 MiB, with the figures of all runtimes.
 pub fn text(run: &Run, tables: &[Table], picture: Option<&str>) -> String {
     let header = &run.header;
+    if header.has_face() {
+        return about(header) + &side_by_side(tables, header);
+    }
     let ours = analysis::principal(header).map_or("", |place| &header.runtimes[place].label);
     let heads = ["What", ours, "Best peer", &table::ratio_head(header)].map(escaped);
     let few: Vec<&Table> = chosen(tables).collect();
@@ -71,6 +75,27 @@ fn chosen(tables: &[Table]) -> impl Iterator<Item = &Table> {
     tables.iter().filter(|table| SERIES.contains(&table.series.id))
 }
 
+/// A table with the figures of all runtimes.
+fn side_by_side(tables: &[Table], header: &Header) -> String {
+    let runtimes = header.runtimes.iter().map(|runtime| escaped(&runtime.label));
+    let heads = std::iter::once("What".to_owned()).chain(runtimes);
+    let ruler = "|---|".to_owned() + &"---:|".repeat(header.runtimes.len()) + "\n";
+    let is_shown = |row: &&Row| [8, 1 << 20].contains(&row.x);
+    let lines = chosen(tables).filter(|table| table.series.x == X::Bytes).flat_map(|table| {
+        table.rows.iter().filter(is_shown).map(move |of| {
+            let figures = of.cells.iter().map(|cell| shown(cell.as_ref()));
+            row(std::iter::once(what(table, &table::point(table, of))).chain(figures))
+        })
+    });
+    row(heads) + &ruler + &lines.collect::<String>()
+}
+
+/// A figure with its interval.
+fn shown(cell: Option<&Estimate>) -> String {
+    let Cell { text, interval } = table::figure(cell);
+    format!("{text} {interval}").trim_end().to_owned()
+}
+
 /// At most so many points of a table, those that tell most.
 fn points(table: &Table, most: usize) -> impl Iterator<Item = &Row> {
     let telling = match (table.series.x, table.series.better) {
@@ -87,10 +112,7 @@ fn points(table: &Table, most: usize) -> impl Iterator<Item = &Row> {
 
 /// One row of a summary: our figure, the best peer's, and the ratio.
 fn beside_best(table: &Table, of: &Row, header: &Header) -> String {
-    let figure = |place: usize| {
-        let Cell { text, interval } = table::figure(of.cells[place].as_ref());
-        format!("{text} {interval}").trim_end().to_owned()
-    };
+    let figure = |place: usize| shown(of.cells[place].as_ref());
     let ours = analysis::principal(header).map_or(NOTHING.to_owned(), figure);
     let (best, ratio) = match &of.ratio {
         Some(ratio) => {
@@ -126,9 +148,12 @@ fn means(tables: &[&Table], header: &Header) -> String {
 
 /// Returns the picture of a summary: our time divided by the best peer's, over message sizes, for
 /// the largest number of ranks of each series; for AM-2, puts and gets above it and without it. `None` if no series has
-/// such figures.
+/// such figures, or if the C face takes part.
 pub fn picture(run: &Run, tables: &[Table]) -> Option<String> {
     let header = &run.header;
+    if header.has_face() {
+        return None;
+    }
     if let Some((plot, title)) = amlapi::picture(header, tables) {
         return Some(plot.file(title));
     }

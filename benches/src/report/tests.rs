@@ -14,7 +14,7 @@ fn run_of(runtimes: &[(&str, &str)], rounds: usize) -> Run {
     let info = |(id, label): &(&str, &str)| RuntimeInfo {
         id: (*id).to_owned(),
         label: (*label).to_owned(),
-        ours: label.starts_with("mpj "),
+        ours: ["mpj ", "libmpi "].iter().any(|name| label.starts_with(name)),
     };
     let header = Header {
         format: FORMAT,
@@ -224,6 +224,21 @@ fn a_summary_of_many_tables_has_means() {
     let rows = summary_of(&run, &all).0;
     assert_eq!(rows.len(), 22, "calls, messages, start and wake-up; transfers of the transport");
     assert_eq!(summary_of(&run, &["latency-cold"]), (Vec::new(), false));
+}
+
+#[test]
+fn a_summary_of_the_c_face_shows_all_runtimes() {
+    let mut run = everything();
+    let face = run_of(&[("libmpi-0.1.0", "libmpi 0.1.0")], 2).header.runtimes;
+    run.header.runtimes.splice(1..1, face);
+    run.launches.retain(|launch| launch.ranks == 2);
+    let (rows, has_picture) = summary_of(&run, &["latency", "allreduce", "barrier"]);
+    assert_eq!((rows.len(), has_picture), (8, false), "{rows:?}");
+    let row = "| Latency, rewritten, 2 ranks, near, 8 (us) | 108 | - | 119 | 130 |";
+    assert_eq!(rows[0], row);
+    let tables = analysis::tables(&run);
+    let rows = tables.iter().flat_map(|table| &table.rows);
+    assert!(rows.flat_map(|row| &row.ratio).all(|ratio| ratio.peer > 1), "the best of the others");
 }
 
 #[test]

@@ -137,14 +137,9 @@ mpi! {
         let place = out::place(message, "message")?;
         let found = match comm.sender(source)? {
             Some(source) => {
-                let slot = Reserved::spare()?;
-                match comm.device.improbe(source, tag, comm.context)? {
-                    Some(message) => Some(Message::keep(comm, message, slot)),
-                    None => {
-                        slot.set_aside();
-                        None
-                    }
-                }
+                let slot = OBJECTS.reserve()?;
+                let message = comm.device.improbe(source, tag, comm.context)?;
+                message.map(|message| Message::keep(comm, message, slot))
             }
             None => Some((MPI_MESSAGE_NO_PROC, MPI_Status::NOBODY)),
         };

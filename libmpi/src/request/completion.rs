@@ -27,6 +27,7 @@ pub(super) enum Entry {
 }
 
 impl Entry {
+    #[inline(always)]
     pub fn of(handle: MPI_Request) -> Outcome<Self> {
         match handle {
             MPI_REQUEST_NULL => Ok(Self::Idle),
@@ -66,6 +67,11 @@ unsafe fn end(
             }
             // SAFETY: the caller's promise.
             unsafe { place.write(MPI_REQUEST_NULL) };
+            if taken.more.is_none() {
+                let status = taken.shown(outcome);
+                taken.free();
+                return status;
+            }
             Request::discard(taken, handle).ended(outcome)
         }
     }

@@ -39,7 +39,9 @@ thread_local! {
     static WOKE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread has woken sleepers since the last call.
+/// Whether this thread has woken sleepers since the last call. Not inlined: in a shared library, waits that end at once
+/// would compute the place of the thread's value.
+#[inline(never)]
 pub(crate) fn has_woken() -> bool {
     WOKE.replace(false)
 }
