@@ -17,19 +17,6 @@ use crate::envelope::{self, EAGER};
 use crate::error::Error;
 use crate::request::{COMPLETE, Request};
 
-/// Returns the span of a message in standard mode; any other data as they are.
-#[inline(always)]
-fn standard_span(data: Source, mode: Mode) -> Result<SendRegion, Source> {
-    match data.span() {
-        Some(span) if mode == Mode::Standard => {
-            // A span owns nothing. Dropped, the source would go through memory, to be asked once more what it is.
-            mem::forget(data);
-            Ok(span)
-        }
-        _ => Err(data),
-    }
-}
-
 /// The send modes (MPI-4 section 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
@@ -56,12 +43,15 @@ impl<A: Adapter> Device<A> {
         context: u32,
         mode: Mode,
     ) -> Result<Request, Error> {
-        let (sent, len) = match standard_span(data.into(), mode) {
-            Ok(span) => (self.send_span(span, dest, tag, context), span.len()),
-            Err(data) => {
-                let len = data.len();
-                (self.start_send(data, dest, tag, context, mode), len)
+        let data = data.into();
+        let len = data.len();
+        let sent = match data {
+            Source::Span(span) if mode == Mode::Standard => {
+                // A span owns nothing. Dropped, the source would go through memory, to be asked once more what it is.
+                mem::forget(data);
+                self.send_span(span, dest, tag, context)
             }
+            _ => self.start_send(data, dest, tag, context, mode),
         };
         let key = sent.map_err(|error| *error)?;
         Ok(Request::of_send(key, self.number(), dest as u32, tag, len))
@@ -80,9 +70,13 @@ impl<A: Adapter> Device<A> {
         context: u32,
         mode: Mode,
     ) -> Result<(), Error> {
-        let sent = match standard_span(data.into(), mode) {
-            Ok(span) => self.send_span(span, dest, tag, context),
-            Err(data) => self.start_send(data, dest, tag, context, mode),
+        let data = data.into();
+        let sent = match data {
+            Source::Span(span) if mode == Mode::Standard => {
+                mem::forget(data); // As above.
+                self.send_span(span, dest, tag, context)
+            }
+            _ => self.start_send(data, dest, tag, context, mode),
         };
         match sent {
             Ok(COMPLETE) => Ok(()),

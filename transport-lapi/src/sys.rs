@@ -69,6 +69,16 @@ pub(crate) fn second_level_cache() -> Option<usize> {
     text.trim_end().strip_suffix('K')?.parse::<usize>().ok()?.checked_mul(1 << 10)
 }
 
+/// What an instruction writes to its only operand, a register.
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom)))]
+macro_rules! register {
+    ($instruction:literal) => {{
+        let value: usize;
+        std::arch::asm!($instruction, out(reg) value, options(nostack, preserves_flags, pure, readonly));
+        value
+    }};
+}
+
 #[cfg(not(loom))]
 pub(crate) use processor::thread_pointer;
 pub(crate) use processor::{can_push_out, prefetch, prefetch_to_write, push_out};
@@ -104,12 +114,8 @@ mod processor {
     /// address of a thread-local value costs a call where this is part of a shared library.
     #[inline(always)]
     pub(crate) fn thread_pointer() -> usize {
-        let pointer;
         // SAFETY: the platform's convention: the block of a thread begins with its own address.
-        unsafe {
-            asm!("mov {0}, fs:[0]", out(reg) pointer, options(nostack, preserves_flags, pure, readonly))
-        };
-        pointer
+        unsafe { register!("mov {0}, fs:[0]") }
     }
 
     /// Whether the processor follows that hint.
@@ -146,12 +152,8 @@ mod processor {
     /// Returns the address of this thread's control block, which no other living thread has.
     #[inline(always)]
     pub(crate) fn thread_pointer() -> usize {
-        let pointer;
         // SAFETY: the platform's convention; only a register is read.
-        unsafe {
-            asm!("mrs {0}, tpidr_el0", out(reg) pointer, options(nostack, preserves_flags, pure, nomem))
-        };
-        pointer
+        unsafe { register!("mrs {0}, tpidr_el0") }
     }
 
     pub(crate) fn can_push_out() -> bool {

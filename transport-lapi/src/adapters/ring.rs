@@ -181,7 +181,9 @@ pub(crate) struct Producer<'m> {
     freed: u32,
     bulk: BulkProducer<'m>,
     passing: Passing,
-    /// Frames that are missing to a stream: [`Passing::stream`] after a frame from the consumer.
+    /// Of [`Passing::stream`].
+    stream: u32,
+    /// Frames that are missing to a stream: as many after a frame from the consumer.
     until_stream: u32,
     distance: Distance,
     /// The consumer's published values when last loaded.
@@ -197,6 +199,7 @@ impl<'m> Producer<'m> {
             freed: 0,
             bulk,
             passing,
+            stream: passing.stream(),
             until_stream: passing.stream(),
             distance: Distance::default(),
             seen: (0, 0),
@@ -252,7 +255,7 @@ impl<'m> Producer<'m> {
         let Some(start) = stored else {
             return Ok(Post::Full);
         };
-        let is_lone = self.until_stream == self.passing.stream();
+        let is_lone = self.until_stream == self.stream;
         let nothing = ForeignBytes::from_slice(&[]);
         self.publish(head, nothing, BULK, len as u64 | u64::from(start) << 32);
         if is_lone {
@@ -304,7 +307,7 @@ impl<'m> Producer<'m> {
     /// Notes that a frame has come from the consumer, so the frames to it are not a stream.
     #[inline(always)]
     pub(crate) fn hears(&mut self) {
-        self.until_stream = self.passing.stream();
+        self.until_stream = self.stream;
     }
 
     /// Whether long bodies are stored past the caches because the consumer's processor is distant, and fetches them. If
