@@ -166,6 +166,8 @@ mod tests {
     fn long_bodies_are_copied_and_nothing_else() {
         let lens =
             (500..=700).chain([1023, 2048, 4095, 16 << 10, (64 << 10) - 1, 64 << 10, 65 << 10]);
+        // Few under Miri, which takes long for each byte.
+        let lens = lens.filter(|&len| !cfg!(miri) || len <= 700 && len % 50 == 0);
         for (round, len) in lens.enumerate() {
             for to_at in [0, 1, 31, 32, round % 64] {
                 check(copy_long, round % 7, to_at, len);
