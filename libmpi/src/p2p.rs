@@ -93,8 +93,21 @@ pub(crate) unsafe fn store(ended: Outcome<MPI_Status>, place: *mut MPI_Status) -
     }
 }
 
-/// MPI_Send. Most messages take a short way: on a predefined communicator, to one of its ranks, of elements that lie side by
-/// side. For all others and for errors it does nothing, and [`any_send`] does the work.
+/// Returns the communicator, the peer's job rank and the length in bytes, if a message may take the short way: on a
+/// predefined communicator, with one of its ranks, of elements that lie side by side. `None` for all others and for errors.
+#[inline(always)]
+fn plain(
+    (buf, count, datatype): (*const c_void, i64, MPI_Datatype),
+    peer: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Option<(&'static Comm, usize, usize)> {
+    let (comm, len) = (comm.predefined()?, datatype.plain_len(buf, count)?);
+    let peer = comm.same_rank(peer)?;
+    (tag >= 0).then_some((comm, peer, len))
+}
+
+/// MPI_Send. Most messages take a short way, see [`plain`]; for others [`any_send`] does the work.
 ///
 /// Not inlined: where panics are caught, the compiler passes the arguments of a long body through memory.
 #[inline(never)]
@@ -107,12 +120,8 @@ unsafe fn send(
     comm: MPI_Comm,
 ) -> Outcome {
     let count = count.into();
-    let plain = || {
-        let (comm, len) = (comm.predefined()?, datatype.plain_len(buf, count)?);
-        Some((comm, comm.same_rank(dest)?, len))
-    };
-    match plain() {
-        Some((comm, dest, len)) if tag >= 0 => {
+    match plain((buf, count, datatype), dest, tag, comm) {
+        Some((comm, dest, len)) => {
             // SAFETY: FC1: the elements stay as they are during the call.
             let data = unsafe { SendRegion::new(buf.cast(), len) };
             Ok(comm.device.send(data, dest, tag, comm.context, Mode::Standard)?)
@@ -199,12 +208,8 @@ unsafe fn recv(
     status: *mut MPI_Status,
 ) -> Outcome {
     let count = count.into();
-    let plain = || {
-        let (comm, len) = (comm.predefined()?, datatype.plain_len(buf, count)?);
-        Some((comm, comm.same_rank(source)?, len))
-    };
-    match plain() {
-        Some((comm, source, len)) if tag >= 0 => {
+    match plain((buf, count, datatype), source, tag, comm) {
+        Some((comm, source, len)) => {
             // SAFETY: FC1: nobody else uses the place during the call.
             let into = unsafe { RecvRegion::new(buf.cast(), len) };
             match comm.device.recv(into, Some(source), Some(tag), comm.context) {

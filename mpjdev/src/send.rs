@@ -80,14 +80,14 @@ impl<A: Adapter> Device<A> {
         };
         match sent {
             Ok(COMPLETE) => Ok(()),
-            pending => self.end_send(pending),
+            pending => self.finish_send(pending),
         }
     }
 
     /// Waits for a send that has started, or returns the error of one that has not.
     #[cold]
     #[inline(never)]
-    fn end_send(&self, sent: Result<u64, Box<Error>>) -> Result<(), Error> {
+    fn finish_send(&self, sent: Result<u64, Box<Error>>) -> Result<(), Error> {
         let key = sent.map_err(|error| *error)?;
         self.wait_ended(self.session()?, key, Call::Send, None).map(drop)
     }
