@@ -53,7 +53,7 @@ impl Derived {
 
     /// Keeps a new datatype and returns its handle. It must be committed before communication.
     pub fn keep(core: Datatype) -> Outcome<MPI_Datatype> {
-        Ok(MPI_Datatype(OBJECTS.insert(Self::new(core))?))
+        Ok(MPI_Datatype(OBJECTS.insert(Box::new(Self::new(core)))?))
     }
 
     fn name(&self) -> MutexGuard<'_, Option<Vec<u8>>> {
@@ -62,7 +62,7 @@ impl Derived {
 }
 
 /// A datatype that a call uses.
-pub(crate) struct Found(Held<'static, Derived>);
+pub(crate) struct Found(Held<'static, Box<Derived>>);
 
 impl Found {
     /// Returns what the C face knows about it.
@@ -154,7 +154,7 @@ impl MPI_Datatype {
     /// # Errors
     /// MPI_ERR_TYPE.
     pub fn find(self) -> Outcome<Found> {
-        static MADE: [OnceLock<Derived>; NUMBER] = [const { OnceLock::new() }; NUMBER];
+        static MADE: [OnceLock<Box<Derived>>; NUMBER] = [const { OnceLock::new() }; NUMBER];
         let Some(place) = MADE.get(self.0.wrapping_sub(FIRST)) else {
             return match OBJECTS.hold(self.0) {
                 Ok(held) => Ok(Found(held)),
@@ -165,7 +165,9 @@ impl MPI_Datatype {
             return Ok(Found(Held::forever(made)));
         }
         match predefined::make(self) {
-            Some(core) => Ok(Found(Held::forever(place.get_or_init(|| Derived::predefined(core))))),
+            Some(core) => {
+                Ok(Found(Held::forever(place.get_or_init(|| Box::new(Derived::predefined(core))))))
+            }
             None => Err(Fault::argument(MPI_ERR_TYPE, "datatype", "the handle names no datatype")),
         }
     }

@@ -84,17 +84,21 @@ pub(crate) struct Objects {
 
 struct FreeSlots {
     /// Slots that had an object before; the one that was freed first is first.
-    used: VecDeque<u32>,
+    used: VecDeque<usize>,
     /// The first slot that never had one.
-    next: u32,
+    next: usize,
 }
 
+/// A slot fills a line, since most programs have many requests at once and nothing else.
+#[repr(align(64))]
 struct Slot {
     state: AtomicU64,
     /// See HT5.
     word: AtomicU64,
     object: UnsafeCell<Option<Object>>,
 }
+
+const _: () = assert!(size_of::<Slot>() == 64, "large objects are boxed, see `object.rs`");
 
 // SAFETY: HT2, HT3: an object is read only while its reader is counted in phase LIVE, and changed only by the one thread
 // that has it for itself. Objects may be shared among threads and sent to others.
@@ -104,7 +108,7 @@ unsafe impl Sync for Slot {}
 /// refuses the call and leaves nothing under way. A slot that gets no object is free again.
 pub(crate) struct Reserved<'t> {
     objects: &'t Objects,
-    index: u32,
+    index: usize,
 }
 
 /// An object that the holder may read: a call, or a request. It lives at least as long as this, even if another thread
@@ -112,13 +116,13 @@ pub(crate) struct Reserved<'t> {
 pub(crate) struct Held<'t, T> {
     object: &'t T,
     /// Where the holder is counted; `None` for objects that are never freed.
-    counted: Option<(&'t Objects, u32)>,
+    counted: Option<(&'t Objects, usize)>,
 }
 
 /// An object that the holder has for itself. It goes back to its slot at the end, unless it is removed.
 pub(crate) struct Taken<'t, T: Kind> {
     objects: &'t Objects,
-    index: u32,
+    index: usize,
     object: &'t mut Option<Object>,
     kind: PhantomData<T>,
 }
@@ -152,7 +156,7 @@ impl Objects {
     #[inline(never)]
     fn reserve_of_list(&self) -> Outcome<Reserved<'_>> {
         let index = self.take_free_slot().or_else(|| self.take_own(0)).ok_or_else(too_many)?;
-        self.chunks[index as usize / CHUNK].get_or_init(new_chunk);
+        self.chunks[index / CHUNK].get_or_init(new_chunk);
         Ok(Reserved { objects: self, index })
     }
 
@@ -189,18 +193,24 @@ impl Objects {
     ///
     /// # Errors
     /// As [`Objects::hold`].
-    #[inline]
+    #[inline(always)]
     pub fn take_in_turn<T: Kind>(&self, handle: usize) -> Outcome<Taken<'_, T>> {
-        loop {
-            match self.try_take(handle) {
-                Some(taken) => return taken,
-                None if self.word::<T>(handle).is_some() => thread::yield_now(),
-                None => return Err(T::invalid()),
-            }
-        }
+        self.try_take(handle).unwrap_or_else(|| self.take_later(handle))
     }
 
-    #[inline]
+    #[cold]
+    #[inline(never)]
+    fn take_later<T: Kind>(&self, handle: usize) -> Outcome<Taken<'_, T>> {
+        while self.word::<T>(handle).is_some() {
+            thread::yield_now();
+            if let Some(taken) = self.try_take(handle) {
+                return taken;
+            }
+        }
+        Err(T::invalid())
+    }
+
+    #[inline(always)]
     fn try_take<T: Kind>(&self, handle: usize) -> Option<Outcome<Taken<'_, T>>> {
         let (slot, index) = self.change::<T>(handle, |state| state - LIVE + TAKEN)?;
         // SAFETY: HT3, HT4: this thread has taken the object.
@@ -235,8 +245,12 @@ impl Objects {
 
     /// Changes the state of the slot of a handle if the object is live, has the handle's generation, and is held or
     /// taken like one of this kind.
-    #[inline]
-    fn change<T: Kind>(&self, handle: usize, change: impl Fn(u64) -> u64) -> Option<(&Slot, u32)> {
+    #[inline(always)]
+    fn change<T: Kind>(
+        &self,
+        handle: usize,
+        change: impl Fn(u64) -> u64,
+    ) -> Option<(&Slot, usize)> {
         let (slot, generation) = self.named(handle)?;
         let due = generation << GENERATION_AT | LIVE | of_kind::<T>();
         let mut state = slot.state.load(Ordering::Relaxed);
@@ -261,7 +275,7 @@ impl Objects {
     }
 
     /// Counts one more holder of an object, for one that is counted already (HT2).
-    fn hold_again(&self, index: u32) {
+    fn hold_again(&self, index: usize) {
         if let Some(slot) = self.slot(index) {
             slot.state.fetch_add(1, Ordering::Relaxed);
         }
@@ -270,7 +284,7 @@ impl Objects {
     /// Counts a holder down. The last one of a freed object drops it. Not inlined, so that what every call on a predefined
     /// communicator passes stays small.
     #[inline(never)]
-    fn let_go(&self, index: u32) {
+    fn let_go(&self, index: usize) {
         let Some(slot) = self.slot(index) else { return };
         let before = slot.state.fetch_sub(1, Ordering::AcqRel); // SYNC: object
         if before & (PHASE | HOLDERS) == DYING | 1 {
@@ -282,7 +296,7 @@ impl Objects {
 
     /// Ends a slot's object, which is gone.
     #[inline]
-    fn release(&self, index: u32) {
+    fn release(&self, index: usize) {
         let Some(slot) = self.slot(index) else { return };
         let generation = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
         slot.state.store(generation << GENERATION_AT | FREE, Ordering::Relaxed);
@@ -291,7 +305,7 @@ impl Objects {
 
     /// Adds a slot to this thread's own free ones, or to the list if it has many.
     #[inline]
-    fn give(&self, index: u32) {
+    fn give(&self, index: usize) {
         if !self.with_own(|own| own.give(index)).unwrap_or(false) {
             self.list().used.push_back(index);
         }
@@ -299,7 +313,7 @@ impl Objects {
 
     /// Takes one of this thread's own free slots, if it has more than `rest`.
     #[inline]
-    fn take_own(&self, rest: usize) -> Option<u32> {
+    fn take_own(&self, rest: usize) -> Option<usize> {
         self.with_own(|own| own.take(rest)).flatten()
     }
 
@@ -314,13 +328,13 @@ impl Objects {
     }
 
     #[inline]
-    fn slot(&self, index: u32) -> Option<&Slot> {
-        self.chunks.get(index as usize / CHUNK)?.get()?.get(index as usize % CHUNK)
+    fn slot(&self, index: usize) -> Option<&Slot> {
+        self.chunks.get(index / CHUNK)?.get()?.get(index % CHUNK)
     }
 
-    fn take_free_slot(&self) -> Option<u32> {
+    fn take_free_slot(&self) -> Option<usize> {
         let mut free = self.list();
-        let is_new = free.used.len() <= RESTING && (free.next as usize) < CHUNKS * CHUNK;
+        let is_new = free.used.len() <= RESTING && free.next < CHUNKS * CHUNK;
         if !is_new {
             return free.used.pop_front();
         }
@@ -331,8 +345,8 @@ impl Objects {
 
 /// Returns the index of a handle's slot.
 #[inline]
-const fn index_of(handle: usize) -> u32 {
-    (handle & ((1 << INDEX_BITS) - 1)) as u32
+const fn index_of(handle: usize) -> usize {
+    handle & ((1 << INDEX_BITS) - 1)
 }
 
 /// Returns the part of a state that says how objects of a kind are used (HT4).
@@ -359,17 +373,17 @@ fn too_many() -> Fault {
 
 impl Reserved<'_> {
     /// Puts an object into the slot, and returns its handle.
-    #[inline]
+    #[inline(always)]
     pub fn fill<T: Kind>(self, object: T) -> usize {
         let slot = self.objects.slot(self.index).expect("`reserve` has made the slot");
         let before = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
         let generation = if before == LAST_GENERATION { 1 } else { before + 1 };
         slot.word.store(object.word(), Ordering::Relaxed);
-        // SAFETY: HT3: the slot came from the free slots, so it is this thread's.
-        unsafe { *slot.object.get() = Some(object.wrap()) };
+        // SAFETY: HT3: the slot came from the free slots, so it is this thread's, and has no object.
+        unsafe { slot.object.get().write(Some(object.wrap())) };
         let live = generation << GENERATION_AT | LIVE | of_kind::<T>();
         slot.state.store(live, Ordering::Release); // SYNC: object
-        let handle = (generation << INDEX_BITS) as usize | self.index as usize;
+        let handle = (generation << INDEX_BITS) as usize | self.index;
         std::mem::forget(self);
         handle
     }
@@ -383,23 +397,23 @@ impl OwnSlots {
 
     /// Takes the first slot, if there are more than `rest`.
     #[inline(always)]
-    fn take(&self, rest: usize) -> Option<u32> {
+    fn take(&self, rest: usize) -> Option<usize> {
         let (first, len) = (self.first.get(), self.len.get());
         if len <= rest {
             return None;
         }
         self.first.set(first + 1);
         self.len.set(len - 1);
-        Some(self.ring[first % MOST_OWN].get())
+        Some(self.ring[first % MOST_OWN].get() as usize)
     }
 
     /// Adds a slot behind the others, and returns whether there was room for it.
     #[inline(always)]
-    fn give(&self, index: u32) -> bool {
+    fn give(&self, index: usize) -> bool {
         let len = self.len.get();
         let has_room = len < MOST_OWN;
         if has_room {
-            self.ring[(self.first.get() + len) % MOST_OWN].set(index);
+            self.ring[(self.first.get() + len) % MOST_OWN].set(index as u32);
             self.len.set(len + 1);
         }
         has_room

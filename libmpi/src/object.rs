@@ -1,6 +1,6 @@
 //! The kinds of objects that handles name. A new kind is a line in the list at the end: its type, whether objects are
 //! held or taken (see `handles.rs`), the error class of wrong handles, its name for messages, and, if other threads may
-//! know something of an object that is taken, the function that says it.
+//! know something of an object that is taken, the function that says it. Kinds larger than requests are boxed.
 
 use crate::abi;
 use crate::call::Fault;
@@ -78,11 +78,11 @@ macro_rules! kinds {
 kinds! {
     Comm(std::sync::Arc<crate::comm::Comm>) held MPI_ERR_COMM "communicator",
     CommKey(crate::comm::attribute::CommKey) held MPI_ERR_KEYVAL "key for attributes of communicators",
-    Datatype(crate::datatype::Derived) held MPI_ERR_TYPE "datatype",
+    Datatype(Box<crate::datatype::Derived>) held MPI_ERR_TYPE "datatype",
     TypeKey(crate::datatype::attribute::TypeKey) held MPI_ERR_KEYVAL "key of datatypes",
     Op(crate::collective::Operation) held MPI_ERR_OP "operation",
     Request(crate::request::Request) taken MPI_ERR_REQUEST "request" crate::request::Request::word,
-    Message(crate::p2p::matched::Message) taken MPI_ERR_REQUEST "message",
+    Message(Box<crate::p2p::matched::Message>) taken MPI_ERR_REQUEST "message",
     Errhandler(std::sync::Arc<crate::errhandler::User>) held MPI_ERR_ERRHANDLER "error handler",
     Group(mpicore::group::Group) held MPI_ERR_GROUP "group",
     Info(crate::info::Hints) held MPI_ERR_INFO "info object",

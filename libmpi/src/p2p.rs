@@ -6,13 +6,14 @@
 //! - `persistent.rs`, `partitioned.rs`: operations that are started many times.
 
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 use mpjdev::{Mode, RecvRegion, SendRegion, Status};
 
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
 use crate::comm::Comm;
-use crate::handles::OBJECTS;
+use crate::handles::{Held, OBJECTS};
 use crate::request::{COMPLETE, Request, Role};
 
 mod buffered;
@@ -101,7 +102,7 @@ fn plain(
     peer: c_int,
     tag: c_int,
     comm: MPI_Comm,
-) -> Option<(&'static Comm, usize, usize)> {
+) -> Option<(&'static Arc<Comm>, usize, usize)> {
     let (comm, len) = (comm.predefined()?, datatype.plain_len(buf, count)?);
     let peer = comm.same_rank(peer)?;
     (tag >= 0).then_some((comm, peer, len))
@@ -160,8 +161,34 @@ unsafe fn any_send(
     }
 }
 
-/// MPI_Isend and MPI_Issend.
+/// MPI_Isend. Most messages are complete at once, and need no request in the table.
+#[inline(never)]
 unsafe fn isend(
+    buf: *const c_void,
+    count: impl Into<i64>,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let count = count.into();
+    if let Some((comm, dest, len)) = plain((buf, count, datatype), dest, tag, comm) {
+        // SAFETY: FC1: the elements stay as they are during the call.
+        let data = unsafe { SendRegion::new(buf.cast(), len) };
+        if !request.is_null() && comm.device.try_send(data, dest, tag, comm.context) {
+            // SAFETY: FC1.
+            unsafe { request.write(COMPLETE) };
+            return Ok(());
+        }
+    }
+    // SAFETY: FC1.
+    unsafe { any_isend(buf, count, datatype, dest, tag, comm, request, Mode::Standard) }
+}
+
+/// MPI_Issend, and [`isend`] for all arguments.
+#[inline(never)]
+unsafe fn any_isend(
     buf: *const c_void,
     count: impl Into<i64>,
     datatype: MPI_Datatype,
@@ -260,7 +287,8 @@ unsafe fn any_recv(
     unsafe { store(outcome, status) }
 }
 
-/// MPI_Irecv.
+/// MPI_Irecv. Most receives take a short way, as in [`send`]; [`any_irecv`] is for all others.
+#[inline(never)]
 unsafe fn irecv(
     buf: *mut c_void,
     count: impl Into<i64>,
@@ -270,7 +298,35 @@ unsafe fn irecv(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    let (comm, count) = (comm.find()?, count.into());
+    let count = count.into();
+    match plain((buf, count, datatype), source, tag, comm) {
+        Some((comm, source, len)) if !request.is_null() => {
+            let slot = OBJECTS.reserve()?;
+            // SAFETY: FC1: nobody else uses the place until the operation has ended.
+            let into = unsafe { RecvRegion::new(buf.cast(), len) };
+            let started = comm.device.irecv(into, Some(source), Some(tag), comm.context)?;
+            let made = Request::new(Held::forever(comm), Role::Receive, started).keep(slot);
+            // SAFETY: FC1.
+            unsafe { request.write(made) };
+            Ok(())
+        }
+        // SAFETY: FC1.
+        _ => unsafe { any_irecv(buf, count, datatype, source, tag, comm, request) },
+    }
+}
+
+/// [`irecv`] for all arguments.
+#[inline(never)]
+unsafe fn any_irecv(
+    buf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let comm = comm.find()?;
     let tag = wanted_tag(tag, "tag")?;
     // SAFETY: FC1.
     let place = unsafe { out::place(request, "request") }?;
@@ -299,9 +355,9 @@ mpi_bodies! {
     // A ready send is a standard send whose receiver is ready.
     MPI_Rsend, MPI_Rsend_c => send();
     MPI_Ssend, MPI_Ssend_c => any_send(Mode::Synchronous);
-    MPI_Isend, MPI_Isend_c => isend(Mode::Standard);
-    MPI_Irsend, MPI_Irsend_c => isend(Mode::Standard);
-    MPI_Issend, MPI_Issend_c => isend(Mode::Synchronous);
+    MPI_Isend, MPI_Isend_c => isend();
+    MPI_Irsend, MPI_Irsend_c => isend();
+    MPI_Issend, MPI_Issend_c => any_isend(Mode::Synchronous);
     MPI_Recv, MPI_Recv_c => recv();
     MPI_Irecv, MPI_Irecv_c => irecv();
 }

@@ -41,11 +41,11 @@ const INACTIVE: u64 = 1;
 /// An operation that a program has started, or can start.
 pub(crate) struct Request {
     comm: Owner,
-    role: Role,
-    /// The device's request; `None` for one that is inactive.
-    open: Option<mpjdev::Request>,
+    /// The number of the device's request, or [`INACTIVE`].
+    number: u64,
     /// What most requests lack.
     more: Option<Box<More>>,
+    role: Role,
 }
 
 #[derive(Default)]
@@ -76,8 +76,9 @@ pub(crate) enum Role {
 
 impl Request {
     /// Makes the request of an operation that was started on a communicator.
+    #[inline(always)]
     pub fn new(comm: Owner, role: Role, open: mpjdev::Request) -> Self {
-        Self { comm, role, open: Some(open), more: None }
+        Self { comm, number: open.number(), more: None, role }
     }
 
     /// Makes the request of a receive from MPI_PROC_NULL, which is complete.
@@ -90,7 +91,7 @@ impl Request {
     /// Makes an inactive persistent request.
     pub fn persistent(comm: Owner, role: Role, start: Starter) -> Self {
         let more = More { start: Some(start), ..More::default() };
-        Self { comm, role, open: None, more: Some(Box::new(more)) }
+        Self { comm, number: INACTIVE, more: Some(Box::new(more)), role }
     }
 
     /// Sets what runs when the operation ends.
@@ -106,8 +107,16 @@ impl Request {
     }
 
     /// Puts it into a slot of the table, and returns its handle.
-    #[inline]
+    #[inline(always)]
     pub fn keep(self, slot: Reserved<'static>) -> MPI_Request {
+        match self.more {
+            None => MPI_Request(slot.fill(self)),
+            Some(_) => self.keep_with_more(slot),
+        }
+    }
+
+    #[inline(never)]
+    fn keep_with_more(self, slot: Reserved<'static>) -> MPI_Request {
         let shared = self.shared().map(|shared| (Arc::clone(&self.comm), shared.clone()));
         let handle = MPI_Request(slot.fill(self));
         if let Some((comm, shared)) = shared {
@@ -117,17 +126,21 @@ impl Request {
     }
 
     /// Returns its word: the number of the device's request, or [`INACTIVE`].
+    #[inline(always)]
     pub fn word(&self) -> u64 {
-        self.open.as_ref().map_or(INACTIVE, mpjdev::Request::number)
+        self.number
+    }
+
+    /// Returns the device's request, unless this one is inactive.
+    fn open(&self) -> Option<mpjdev::Request> {
+        (self.number != INACTIVE).then(|| self.comm.device.request_of(self.number))
     }
 
     /// Returns a request of the same operation that can tell its status and cancel it.
     fn copied(&self) -> Self {
-        let device = self.comm.device;
-        let open = self.open.as_ref().map(|open| device.request_of(open.number()));
         let shared = self.shared().cloned();
         let more = shared.map(|shared| Box::new(More { shared: Some(shared), ..More::default() }));
-        Self { comm: self.comm.clone(), role: self.role, open, more }
+        Self { comm: self.comm.clone(), number: self.number, more, role: self.role }
     }
 
     /// Takes a request out of the table, whose handle ends.
@@ -159,16 +172,16 @@ impl Request {
     /// MPI_ERR_REQUEST if the operation is under way or is not persistent.
     fn starter(&mut self) -> Outcome<&mut Starter> {
         let start = self.more.as_mut().and_then(|more| more.start.as_mut());
-        match (&self.open, start) {
-            (None, Some(start)) => Ok(start),
-            (Some(_), Some(_)) => Err(wrong("the operation is under way").on(&self.comm)),
+        match (self.number, start) {
+            (INACTIVE, Some(start)) => Ok(start),
+            (_, Some(_)) => Err(wrong("the operation is under way").on(&self.comm)),
             (_, None) => Err(wrong("the operation is not persistent").on(&self.comm)),
         }
     }
 
     fn begin(&mut self) -> Outcome {
         let started = self.starter()?();
-        self.open = Some(started.map_err(|fault| fault.on(&self.comm))?);
+        self.number = started.map_err(|fault| fault.on(&self.comm))?.number();
         Ok(())
     }
 
@@ -187,21 +200,23 @@ impl Request {
     }
 
     /// Returns the status for the program of an operation that is complete.
-    #[inline]
     fn shown(&self, outcome: Result<mpjdev::Status, mpjdev::Error>) -> Outcome<MPI_Status> {
-        let status = match outcome {
-            Ok(status) => status,
-            Err(error) => return self.failed(error),
-        };
-        if let Some(generalized) = self.generalized() {
-            return generalized.query();
+        match (outcome, self.generalized()) {
+            (Err(error), _) => self.failed(error),
+            (Ok(_), Some(generalized)) => generalized.query(),
+            (Ok(ended), None) => Ok(self.status(&ended)),
         }
-        Ok(match self.role {
-            _ if status.cancelled => MPI_Status::CANCELLED,
-            Role::Receive if status.source == PROC_NULL as u32 => MPI_Status::NOBODY,
-            Role::Receive => status_on(&self.comm, status),
+    }
+
+    /// Returns the status for the program of an operation of ours that has succeeded.
+    #[inline(always)]
+    fn status(&self, ended: &mpjdev::Status) -> MPI_Status {
+        match self.role {
+            _ if ended.cancelled => MPI_Status::CANCELLED,
+            Role::Receive if ended.source == PROC_NULL as u32 => MPI_Status::NOBODY,
+            Role::Receive => status_on(&self.comm, *ended),
             Role::Send | Role::Other => MPI_Status::EMPTY,
-        })
+        }
     }
 
     /// Returns the error of an operation that has failed. A send that was withdrawn has been cancelled.
@@ -218,7 +233,7 @@ impl Request {
     /// once. A send is withdrawn: it is cancelled if its receiver, when it learns of this, has no receive for it. A send
     /// to the own rank learns of it here, so that a program need not wait to see whether it was cancelled.
     fn cancel(&self) -> Outcome {
-        let Some(open) = &self.open else {
+        let Some(open) = &self.open() else {
             return Err(wrong("the request is inactive").on(&self.comm));
         };
         if let Some(generalized) = self.generalized() {
@@ -270,6 +285,7 @@ fn take(handle: MPI_Request) -> Outcome<Taken<'static, Request>> {
 }
 
 /// Takes a request that is active, also if another thread has it for a moment.
+#[inline(always)]
 fn take_active(handle: MPI_Request) -> Outcome<Taken<'static, Request>> {
     OBJECTS.take_in_turn(handle.0).map_err(|fault| fault.about("request"))
 }
@@ -304,13 +320,13 @@ mpi! {
         }
         let taken = take(handle)?;
         if let Some(generalized) = taken.generalized().cloned() {
-            let open = taken.remove().open.take();
+            let open = taken.remove().open();
             *place = MPI_REQUEST_NULL;
             return generalized.release(handle, open);
         }
         let mut freed = Request::discard(taken, handle);
         *place = MPI_REQUEST_NULL;
-        let Some(open) = freed.open.take() else { return Ok(()) };
+        let Some(open) = freed.open() else { return Ok(()) };
         let device = freed.comm.device;
         // The operation goes on, and what it needs goes with it.
         Ok(device.then(open, move |outcome| drop(freed.ended(outcome)))?)

@@ -27,6 +27,9 @@ pub enum Mode {
     Synchronous,
 }
 
+/// Returned instead of a key where nothing was sent. No key is 0.
+const LATER: u64 = 0;
+
 impl<A: Adapter> Device<A> {
     /// Starts a send of `data` to `dest` (MPI_Isend, MPI_Issend). The region is in use until the request was waited for
     /// (V1).
@@ -49,7 +52,7 @@ impl<A: Adapter> Device<A> {
             Source::Span(span) if mode == Mode::Standard => {
                 // A span owns nothing. Dropped, the source would go through memory, to be asked once more what it is.
                 mem::forget(data);
-                self.send_span(span, dest, tag, context)
+                self.send_span::<true>(span, dest, tag, context)
             }
             _ => self.start_send(data, dest, tag, context, mode),
         };
@@ -74,7 +77,7 @@ impl<A: Adapter> Device<A> {
         let sent = match data {
             Source::Span(span) if mode == Mode::Standard => {
                 mem::forget(data); // As above.
-                self.send_span(span, dest, tag, context)
+                self.send_span::<true>(span, dest, tag, context)
             }
             _ => self.start_send(data, dest, tag, context, mode),
         };
@@ -82,6 +85,14 @@ impl<A: Adapter> Device<A> {
             Ok(COMPLETE) => Ok(()),
             pending => self.finish_send(pending),
         }
+    }
+
+    /// Sends one span in standard mode if it goes eagerly, in one frame that leaves at once, as most messages do. Returns
+    /// whether it was sent; the send is complete then. Otherwise nothing has changed, and [`Device::isend`] finds another
+    /// way, or the error. For callers that must prepare something before they start a send that is not complete at once.
+    #[inline(always)]
+    pub fn try_send(&self, data: SendRegion, dest: usize, tag: i32, context: u32) -> bool {
+        matches!(self.send_span::<false>(data, dest, tag, context), Ok(COMPLETE))
     }
 
     /// Waits for a send that has started, or returns the error of one that has not.
@@ -94,9 +105,9 @@ impl<A: Adapter> Device<A> {
 
     /// [`Device::start_send`] for most sends: of one span, in standard mode. A send that goes eagerly in one frame is
     /// complete when this returns. In any other case this changes nothing, and the general path finds another way or
-    /// the error.
+    /// the error, if `ANYHOW`; without, the result is [`LATER`].
     #[inline(never)]
-    fn send_span(
+    fn send_span<const ANYHOW: bool>(
         &self,
         data: SendRegion,
         dest: usize,
@@ -121,7 +132,10 @@ impl<A: Adapter> Device<A> {
             session.state.stats.eager.bytes += data.len() as u64;
             return Ok(COMPLETE);
         }
-        self.start_send(data.into(), dest, tag, context, Mode::Standard)
+        match ANYHOW {
+            true => self.start_send(data.into(), dest, tag, context, Mode::Standard),
+            false => Ok(LATER),
+        }
     }
 
     /// Starts any send, and returns its key or [`COMPLETE`].

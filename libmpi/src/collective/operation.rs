@@ -98,7 +98,7 @@ impl Function {
         }
         if let Some(MPI_Datatype(lent)) = lent {
             // The function may have freed it, which is wrong.
-            let _ = OBJECTS.free::<Derived>(lent);
+            let _ = OBJECTS.free::<Box<Derived>>(lent);
         }
     }
 }

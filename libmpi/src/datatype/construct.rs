@@ -306,13 +306,13 @@ mpi! {
         let (attributes, failure) = old.made().attributes.copy(&oldtype);
         let committed = old.made().committed.load(Ordering::Relaxed).into();
         let twin = Derived { attributes, committed, ..Derived::new(old.dup()?) };
-        let made = MPI_Datatype(OBJECTS.insert(twin)?);
+        let made = MPI_Datatype(OBJECTS.insert(Box::new(twin))?);
         match failure {
             // The callbacks may have used the place.
             None => newtype.write(made),
             Some(failure) => {
                 made.find()?.made().attributes.end(&made, |_| ());
-                OBJECTS.free::<Derived>(made.0)?;
+                OBJECTS.free::<Box<Derived>>(made.0)?;
                 return Err(attribute::fault(failure));
             }
         }
@@ -332,7 +332,7 @@ mpi! {
             return Err(Fault::argument(MPI_ERR_TYPE, "datatype", "a predefined datatype cannot be freed"));
         }
         found.made().attributes.delete_all(&handle).map_err(attribute::fault)?;
-        OBJECTS.free::<Derived>(handle.0)?;
+        OBJECTS.free::<Box<Derived>>(handle.0)?;
         // The callbacks may have used the place.
         datatype.write(MPI_DATATYPE_NULL);
         Ok(())

@@ -231,7 +231,7 @@ fn selected(core: Datatype) -> Outcome<MPI_Datatype> {
     if let Some(handle) = chosen.get(&choice) {
         return Ok(*handle);
     }
-    let handle = MPI_Datatype(OBJECTS.insert(Derived::predefined(core))?);
+    let handle = MPI_Datatype(OBJECTS.insert(Box::new(Derived::predefined(core)))?);
     chosen.insert(choice, handle);
     Ok(handle)
 }

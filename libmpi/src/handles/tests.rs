@@ -224,14 +224,13 @@ fn threads_take_an_object_in_turn() {
 /// A thread uses the slots that it has freed again, in order, and others get them when it has ended.
 #[test]
 fn a_thread_keeps_its_free_slots_until_it_ends() {
-    let index = |handle: usize| (handle & ((1 << INDEX_BITS) - 1)) as u32;
     let freed = thread::spawn(move || {
         let made = |number| OBJECTS.insert(Changed(number)).unwrap();
         let handles: Vec<_> = (0..2 * RESTING).map(made).collect();
         for &handle in &handles {
             OBJECTS.take::<Changed>(handle).unwrap().remove();
         }
-        let freed: Vec<_> = handles.into_iter().map(index).collect();
+        let freed: Vec<_> = handles.into_iter().map(index_of).collect();
         assert!(freed.iter().all(|index| !OBJECTS.list().used.contains(index)));
         let again: Vec<_> = (0..RESTING).map(|_| OBJECTS.reserve().unwrap()).collect();
         let again: Vec<_> = again.iter().map(|slot| slot.index).collect();
@@ -251,5 +250,5 @@ fn a_thread_keeps_few_free_slots() {
     assert_eq!((own.take(0), own.take(MOST_OWN - 1)), (Some(0), None));
     assert!(own.give(7) && !own.give(8));
     let rest: Vec<_> = std::iter::from_fn(|| own.take(0)).collect();
-    assert_eq!(rest, (1..MOST_OWN as u32).chain([7]).collect::<Vec<_>>());
+    assert_eq!(rest, (1..MOST_OWN).chain([7]).collect::<Vec<_>>());
 }

@@ -24,12 +24,12 @@ impl Message {
         slot: Reserved<'static>,
     ) -> (MPI_Message, MPI_Status) {
         let status = status_on(&comm, message.status());
-        (MPI_Message(slot.fill(Self { comm, message })), status)
+        (MPI_Message(slot.fill(Box::new(Self { comm, message }))), status)
     }
 }
 
 /// Finds the message of a handle; `None` for that of MPI_PROC_NULL.
-fn find(message: MPI_Message) -> Outcome<Option<Taken<'static, Message>>> {
+fn find(message: MPI_Message) -> Outcome<Option<Taken<'static, Box<Message>>>> {
     match message {
         MPI_MESSAGE_NO_PROC => Ok(None),
         MPI_Message(handle) => {
@@ -54,7 +54,7 @@ unsafe fn mrecv(
     let outcome = match found {
         Some(taken) => {
             let into = into.map_err(|fault| fault.on(&taken.comm))?;
-            let Message { comm, message } = taken.remove();
+            let Message { comm, message } = *taken.remove();
             *place = MPI_MESSAGE_NULL;
             let started = comm.device.imrecv(message, into);
             let ended = started.and_then(|started| comm.device.iwait(started));
@@ -88,7 +88,7 @@ unsafe fn imrecv(
     let receiving = match found {
         Some(taken) => {
             let into = into.map_err(|fault| fault.on(&taken.comm))?;
-            let Message { comm, message } = taken.remove();
+            let Message { comm, message } = *taken.remove();
             *place = MPI_MESSAGE_NULL;
             let started = comm.device.imrecv(message, into);
             let started = started.map_err(|error| Fault::from(error).on(&comm))?;

@@ -4,14 +4,15 @@
 //! MPI_ERR_PENDING.
 
 use std::ffi::c_int;
+use std::mem;
 
 use mpjdev::Device;
 use mpjdev::wireup::Native;
 
 use super::{COMPLETE, INACTIVE, Request, take_active};
 use crate::abi::*;
-use crate::call::{Outcome, mpi, out};
-use crate::handles::OBJECTS;
+use crate::call::{Fault, Outcome, mpi, out};
+use crate::handles::{OBJECTS, Taken};
 use crate::object::Kind;
 use crate::p2p::store;
 use crate::state;
@@ -42,45 +43,71 @@ impl Entry {
     }
 }
 
-/// Ends a request whose operation has this outcome, and frees the handle unless the request is persistent. No reference
-/// to the program's memory lasts while a function of the program runs.
+/// Ends a request whose operation has this outcome, writes its status, and frees the handle unless the request is
+/// persistent. No reference to the program's memory lasts while a function of the program runs.
 ///
 /// # Safety
-/// FC1: the place is that of the request's handle.
+/// FC1: the place is that of the request's handle, and as [`MPI_Status::store`].
+#[inline(always)]
 unsafe fn end(
     place: *mut MPI_Request,
     handle: MPI_Request,
-    outcome: DeviceOutcome,
-) -> Outcome<MPI_Status> {
-    match handle {
-        MPI_REQUEST_NULL => Ok(MPI_Status::EMPTY),
-        COMPLETE => {
+    outcome: &mut DeviceOutcome,
+    status: *mut MPI_Status,
+) -> Outcome {
+    if handle == COMPLETE {
+        // SAFETY: the caller's promise.
+        unsafe { place.write(MPI_REQUEST_NULL) };
+    }
+    if handle == COMPLETE || handle == MPI_REQUEST_NULL {
+        // SAFETY: the caller's promise.
+        unsafe { MPI_Status::EMPTY.store(status) };
+        return Ok(());
+    }
+    let taken = take_active(handle)?;
+    match outcome {
+        Ok(ended) if taken.more.is_none() => {
             // SAFETY: the caller's promise.
-            unsafe { place.write(MPI_REQUEST_NULL) };
-            Ok(MPI_Status::EMPTY)
+            unsafe {
+                place.write(MPI_REQUEST_NULL);
+                taken.status(ended).store(status);
+            }
+            taken.free();
+            Ok(())
         }
         _ => {
-            let mut taken = take_active(handle)?;
-            taken.open = None;
-            if taken.is_persistent() {
-                return taken.ended(outcome);
-            }
+            let outcome = mem::replace(outcome, Ok(NOTHING));
             // SAFETY: the caller's promise.
-            unsafe { place.write(MPI_REQUEST_NULL) };
-            if taken.more.is_none() {
-                let status = taken.shown(outcome);
-                taken.free();
-                return status;
-            }
-            Request::discard(taken, handle).ended(outcome)
+            unsafe { end_other(place, handle, taken, outcome, status) }
         }
     }
+}
+
+/// [`end`] for requests that have more than most, and for operations that have failed.
+#[inline(never)]
+unsafe fn end_other(
+    place: *mut MPI_Request,
+    handle: MPI_Request,
+    mut taken: Taken<'_, Request>,
+    outcome: DeviceOutcome,
+    status: *mut MPI_Status,
+) -> Outcome {
+    taken.number = INACTIVE;
+    let ended = if taken.is_persistent() {
+        taken.ended(outcome)
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { place.write(MPI_REQUEST_NULL) };
+        Request::discard(taken, handle).ended(outcome)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { store(ended, status) }
 }
 
 /// The requests of a list. The program may read the list while the call waits, so there is no reference to it.
 struct Batch {
     list: *mut MPI_Request,
-    /// The handles; MPI_REQUEST_NULL for requests that are inactive or that this call has ended.
+    /// The handles; MPI_REQUEST_NULL for requests that are inactive.
     handles: Vec<MPI_Request>,
     /// The device's requests of those that are under way.
     open: Vec<Option<mpjdev::Request>>,
@@ -88,9 +115,6 @@ struct Batch {
 
 type DeviceOutcome = Result<mpjdev::Status, mpjdev::Error>;
 type Completions = Vec<(usize, DeviceOutcome)>;
-
-/// An operation of a list that has ended: its place and its status.
-type Ended = (usize, Outcome<MPI_Status>);
 
 /// The device's status of an operation that has none.
 const NOTHING: mpjdev::Status = mpjdev::Status { source: 0, tag: 0, bytes: 0, cancelled: false };
@@ -117,7 +141,7 @@ impl Batch {
         self.handles.iter().all(|handle| *handle == MPI_REQUEST_NULL)
     }
 
-    /// Ends at most `most` operations that are complete. If none is, `look` waits for one or more, or looks for some.
+    /// Finds at most `most` operations that are complete. If none is, `look` waits for one or more, or looks for some.
     fn some(
         &mut self,
         most: usize,
@@ -126,7 +150,7 @@ impl Batch {
             &mut [Option<mpjdev::Request>],
             bool,
         ) -> Result<Completions, mpjdev::Error>,
-    ) -> Outcome<Vec<Ended>> {
+    ) -> Outcome<Completions> {
         let complete = self.handles.iter().enumerate().filter(|(_, handle)| **handle == COMPLETE);
         let mut ended: Vec<_> =
             complete.map(|(place, _)| (place, Ok(NOTHING))).take(most).collect();
@@ -135,58 +159,91 @@ impl Batch {
             ended.extend(look(state::needed()?.device, &mut self.open, is_none)?);
             ended.sort_by_key(|(place, _)| *place);
         }
-        Ok(ended.into_iter().map(|(place, outcome)| (place, self.end(place, outcome))).collect())
+        Ok(ended)
     }
 
-    fn end(&mut self, place: usize, outcome: DeviceOutcome) -> Outcome<MPI_Status> {
-        let handle = std::mem::replace(&mut self.handles[place], MPI_REQUEST_NULL);
-        // SAFETY: FC1: the list has a place for each handle.
-        unsafe { end(self.list.add(place), handle, outcome) }
+    /// Ends the operation at a place of the list, and writes its status.
+    ///
+    /// # Safety
+    /// As [`MPI_Status::store`].
+    #[inline(always)]
+    unsafe fn end(
+        &self,
+        place: usize,
+        outcome: &mut DeviceOutcome,
+        status: *mut MPI_Status,
+    ) -> Outcome {
+        // SAFETY: FC1: the list has a place for each handle. The caller's promise.
+        unsafe { end(self.list.add(place), self.handles[place], outcome, status) }
     }
 
-    /// Ends all operations, of which those under way have ended with these outcomes, in order.
-    fn end_all(self, outcomes: Vec<DeviceOutcome>) -> impl Iterator<Item = Outcome<MPI_Status>> {
-        let Self { list, handles, .. } = self;
-        let mut outcomes = outcomes.into_iter();
-        handles.into_iter().enumerate().map(move |(place, handle)| {
-            let outcome = match handle {
-                MPI_REQUEST_NULL | COMPLETE => Ok(NOTHING),
-                _ => outcomes.next().unwrap_or(Ok(NOTHING)),
+    /// Ends all operations, of which those under way have ended with these outcomes, in order, and writes their statuses.
+    unsafe fn end_all(
+        self,
+        mut outcomes: Vec<DeviceOutcome>,
+        statuses: *mut MPI_Status,
+    ) -> Outcome {
+        let (mut outcomes, mut nothing) = (outcomes.iter_mut(), Ok(NOTHING));
+        let end = |index, status| {
+            let outcome = match self.handles[index] {
+                MPI_REQUEST_NULL | COMPLETE => &mut nothing,
+                _ => outcomes.next().unwrap_or(&mut nothing),
             };
-            // SAFETY: FC1: the list has a place for each handle.
-            unsafe { end(list.add(place), handle, outcome) }
-        })
+            // SAFETY: the caller's promise.
+            unsafe { self.end(index, outcome, status) }
+        };
+        // SAFETY: the caller's promise.
+        unsafe { store_all(statuses, self.handles.len(), end) }
     }
 }
 
-/// Writes the statuses of several operations. If one has failed, all get error codes, and the call gets
+/// Has `store` write the statuses of `len` operations. If one has failed, all get error codes, and the call gets
 /// MPI_ERR_IN_STATUS; otherwise the fields for error codes stay as they are.
+///
+/// # Safety
+/// FC1: there is a status for each, unless the program ignores them.
+#[inline(always)]
 pub(super) unsafe fn store_all(
     statuses: *mut MPI_Status,
-    ended: impl Iterator<Item = Outcome<MPI_Status>>,
+    len: usize,
+    mut store: impl FnMut(usize, *mut MPI_Status) -> Outcome,
 ) -> Outcome {
-    let (mut first, mut failed, mut len) = (None, Vec::new(), 0);
-    for (index, outcome) in ended.enumerate() {
-        let status = outcome.unwrap_or_else(|fault| {
-            let status = fault.status().unwrap_or(MPI_Status::EMPTY);
-            failed.push((index, fault.code()));
-            first.get_or_insert(fault);
-            status
-        });
-        if !statuses.is_null() {
-            // SAFETY: FC1: there is a status for each.
-            unsafe { status.store(statuses.add(index)) };
+    let mut failed = Vec::new();
+    for index in 0..len {
+        // SAFETY: the caller's promise.
+        let status = if statuses.is_null() { statuses } else { unsafe { statuses.add(index) } };
+        if let Err(fault) = store(index, status) {
+            failed.push((index, fault));
         }
-        len = index + 1;
     }
-    let Some(first) = first else { return Ok(()) };
+    if failed.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    unsafe { store_errors(statuses, len, failed) }
+}
+
+/// Writes the error codes of several operations, of which some have failed. Returns the first error, for the call.
+#[cold]
+#[inline(never)]
+unsafe fn store_errors(
+    statuses: *mut MPI_Status,
+    len: usize,
+    mut failed: Vec<(usize, Fault)>,
+) -> Outcome {
     if !statuses.is_null() {
-        // SAFETY: FC1, as above.
+        // SAFETY: FC1: there is a status for each.
         let statuses = unsafe { std::slice::from_raw_parts_mut(statuses, len) };
         statuses.iter_mut().for_each(|status| status.MPI_ERROR = MPI_SUCCESS);
-        failed.into_iter().for_each(|(index, code)| statuses[index].MPI_ERROR = code);
+        for (index, fault) in &failed {
+            let status = &mut statuses[*index];
+            if fault.status().is_none() {
+                *status = MPI_Status::EMPTY;
+            }
+            status.MPI_ERROR = fault.code();
+        }
     }
-    Err(first.in_status())
+    Err(failed.swap_remove(0).1.in_status())
 }
 
 /// MPI_Waitany and MPI_Testany: ends one operation. Returns whether there is an answer.
@@ -207,20 +264,22 @@ unsafe fn any(
             one.map(|one| one.into_iter().collect())
         })?,
     };
-    let (place, outcome) = match ended.pop() {
-        Some((place, outcome)) => (place as c_int, outcome),
-        None => (MPI_UNDEFINED, Ok(MPI_Status::EMPTY)),
-    };
-    *index = place;
-    let is_answer = is_idle || place != MPI_UNDEFINED;
-    match is_answer {
-        // SAFETY: FC1.
-        true if is_idle => unsafe { MPI_Status::store_empty(status) },
-        // SAFETY: FC1.
-        true => unsafe { store(outcome, status) }?,
-        false => {}
+    match ended.pop() {
+        Some((place, mut outcome)) => {
+            *index = place as c_int;
+            // SAFETY: FC1.
+            unsafe { batch.end(place, &mut outcome, status) }?;
+            Ok(true)
+        }
+        None => {
+            *index = MPI_UNDEFINED;
+            if is_idle {
+                // SAFETY: FC1.
+                unsafe { MPI_Status::store_empty(status) };
+            }
+            Ok(is_idle)
+        }
     }
-    Ok(is_answer)
 }
 
 /// MPI_Waitsome and MPI_Testsome: ends all operations that are complete.
@@ -250,14 +309,20 @@ unsafe fn some(
         *place = *index as c_int;
     }
     *outcount = ended.len() as c_int;
+    let (len, mut ended) = (ended.len(), ended.into_iter());
+    let end = |_, status| match ended.next() {
+        // SAFETY: FC1.
+        Some((place, mut outcome)) => unsafe { batch.end(place, &mut outcome, status) },
+        None => Ok(()),
+    };
     // SAFETY: FC1.
-    unsafe { store_all(statuses, ended.into_iter().map(|(_, outcome)| outcome)) }
+    unsafe { store_all(statuses, len, end) }
 }
 
 mpi! {
     fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> c_int {
         let handle = *out::place(request, "request")?;
-        let outcome = match Entry::of(handle)? {
+        let mut outcome = match Entry::of(handle)? {
             Entry::Idle => {
                 MPI_Status::store_empty(status);
                 return Ok(());
@@ -265,14 +330,14 @@ mpi! {
             Entry::Complete => Ok(NOTHING),
             Entry::Active(open) => state::needed()?.device.iwait(open),
         };
-        store(end(request, handle, outcome), status)
+        end(request, handle, &mut outcome, status)
     }
 
     fn MPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
         let (handle, flag) = (*out::place(request, "request")?, out::place(flag, "flag")?);
         let entry = Entry::of(handle)?;
         *flag = 1;
-        let outcome = match entry {
+        let mut outcome = match entry {
             Entry::Idle => {
                 MPI_Status::store_empty(status);
                 return Ok(());
@@ -286,14 +351,14 @@ mpi! {
                 }
             },
         };
-        store(end(request, handle, outcome), status)
+        end(request, handle, &mut outcome, status)
     }
 
     fn MPI_Waitall(count: c_int, array_of_requests: *mut MPI_Request, array_of_statuses: *mut MPI_Status) -> c_int {
         let mut batch = Batch::of(array_of_requests, count)?;
-        let mut outcomes = Vec::new();
+        let mut outcomes = Vec::with_capacity(batch.open.len());
         state::needed()?.device.iwaiteach(&mut batch.open, |outcome| outcomes.push(outcome))?;
-        store_all(array_of_statuses, batch.end_all(outcomes))
+        batch.end_all(outcomes, array_of_statuses)
     }
 
     fn MPI_Testall(
@@ -304,7 +369,7 @@ mpi! {
         match state::needed()?.device.itestall(&mut batch.open)? {
             Some(outcomes) => {
                 *flag = 1;
-                store_all(array_of_statuses, batch.end_all(outcomes))
+                batch.end_all(outcomes, array_of_statuses)
             }
             None => {
                 *flag = 0;

@@ -5,6 +5,7 @@ use super::completion::{Entry, store_all};
 use super::copied;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
+use crate::p2p::store;
 use crate::state;
 
 /// Returns whether there is something to wait for.
@@ -26,6 +27,17 @@ fn is_complete(handle: MPI_Request) -> Outcome<bool> {
     match Entry::of(handle)? {
         Entry::Idle | Entry::Complete => Ok(true),
         Entry::Active(open) => Ok(state::needed()?.device.istatus(&open)?.is_some()),
+    }
+}
+
+/// Writes the statuses of several operations that are complete.
+unsafe fn store_found(statuses: *mut MPI_Status, found: Vec<Outcome<MPI_Status>>) -> Outcome {
+    let (len, mut found) = (found.len(), found.into_iter());
+    // SAFETY: FC1: there is a status for each.
+    unsafe {
+        store_all(statuses, len, |_, status| {
+            found.next().map_or(Ok(()), |found| store(found, status))
+        })
     }
 }
 
@@ -58,7 +70,8 @@ mpi! {
         }
         *flag = 1;
         let found: Vec<_> = list.iter().map(|&handle| outcome(handle)).collect::<Outcome<_>>()?;
-        store_all(array_of_statuses, found.into_iter().map(|found| found.unwrap_or(Ok(MPI_Status::EMPTY))))
+        let found: Vec<_> = found.into_iter().map(|found| found.unwrap_or(Ok(MPI_Status::EMPTY))).collect();
+        store_found(array_of_statuses, found)
     }
 
     fn MPI_Request_get_status_any(
@@ -104,6 +117,6 @@ mpi! {
             }
         }
         *outcount = if is_idle { MPI_UNDEFINED } else { ended.len() as c_int };
-        store_all(array_of_statuses, ended.into_iter())
+        store_found(array_of_statuses, ended)
     }
 }
