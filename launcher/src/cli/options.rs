@@ -90,7 +90,8 @@ pub(super) struct WholeJob {
     /// Which rank gets the standard input: R, or `none`
     #[arg(long, value_name = "R", default_value = "0", value_parser = input, allow_negative_numbers = true)]
     stdin: InputChoice,
-    /// What each rank is bound to; `core` or `hwthread` if only --map-by is given, else `none`
+    /// What each rank is bound to; `core` or `hwthread` if only --map-by is given. Without both, `hwthread` if each
+    /// processor gets equally many ranks, and several, else `none`
     #[arg(long, value_enum, value_name = "PLACE")]
     bind_to: Option<BindTo>,
     /// The order in which ranks are bound: to one core after the other, to the sockets in turn, or to one

@@ -195,7 +195,7 @@ fn streams_places_and_failures_are_chosen() {
     assert_eq!(refusal("--stdin all prog").0, ErrorKind::ValueValidation);
     let binding = spec("--bind-to core --map-by package --report-bindings").binding;
     assert_eq!(binding, Binding::new(Some(BindTo::Core), Some(MapBy::Socket), true));
-    assert_eq!(spec("--map-by slot").binding.bind_to, BindTo::Core);
+    assert_eq!(spec("--map-by slot").binding.bind_to, Some(BindTo::Core));
     assert_eq!(refusal("--bind-to board prog").0, ErrorKind::InvalidValue);
     assert_eq!(spec("--on-failure keep").on_failure, OnFailure::Keep);
     let values =
@@ -301,7 +301,7 @@ fn of_options_that_are_repeated_the_last_one_counts() {
     assert_eq!(spec.apps[0].exports, [export("A", Some("1")), export("B", Some("2"))]);
     assert_eq!(spec.apps[1].wdir, Some("/b".into()));
     assert_eq!((spec.timeout, spec.stats), (Some(Duration::from_secs(2)), true));
-    assert_eq!(spec.binding.bind_to, BindTo::Core);
+    assert_eq!(spec.binding.bind_to, Some(BindTo::Core));
 }
 
 #[test]

@@ -6,6 +6,9 @@
 //! - BI1: ranks are bound only to processors that the launcher itself may use, as a container or a batch system allows.
 //! - BI2: all places get a rank before one gets a second one. A job with more ranks than places starts again at the
 //!   first place, and a note says so.
+//! - BI3: where nothing is asked for, and there are several ranks for each processor and equally many, these are bound to
+//!   it, neighbours together. Ranks that wait poll and yield in turns, and the kernel may leave three of four of them on
+//!   one of two processors for a tenth of a second. Other jobs are not bound.
 
 use std::fmt::Write;
 use std::fs;
@@ -45,8 +48,8 @@ pub enum MapBy {
 /// How the ranks of a job are bound to processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Binding {
-    /// What each rank is bound to.
-    pub bind_to: BindTo,
+    /// What each rank is bound to; `None` if the launcher chooses (BI3).
+    pub bind_to: Option<BindTo>,
     /// The order of their places.
     pub map_by: MapBy,
     /// Whether the launcher prints where each rank runs.
@@ -56,13 +59,17 @@ pub struct Binding {
 impl Binding {
     /// Makes the binding from the options. `--map-by` alone also binds, to a core or a hardware thread.
     pub fn new(bind_to: Option<BindTo>, map_by: Option<MapBy>, report: bool) -> Self {
-        let bind_to = bind_to.unwrap_or(match map_by {
-            None => BindTo::None,
-            Some(MapBy::Core | MapBy::Socket) => BindTo::Core,
-            Some(MapBy::Hwthread) => BindTo::Hwthread,
-        });
+        let bind_to = bind_to.or(map_by.map(|order| match order {
+            MapBy::Core | MapBy::Socket => BindTo::Core,
+            MapBy::Hwthread => BindTo::Hwthread,
+        }));
         Self { bind_to, map_by: map_by.unwrap_or(MapBy::Core), report }
     }
+}
+
+/// Whether there are more ranks than processors that this process may use.
+pub(crate) fn are_crowded(ranks: usize) -> bool {
+    sched_getaffinity(None).is_ok_and(|usable| ranks > usable.count() as usize)
 }
 
 /// A core, with those of its processors that may be used.
@@ -131,10 +138,11 @@ impl Topology {
 
     /// Decides where each of `ranks` ranks runs. There is at least one place, see [`Topology::here`].
     pub(crate) fn place(&self, binding: Binding, ranks: usize) -> Placement {
+        let Some(bind_to) = binding.bind_to else { return self.place_evenly(ranks) };
         let places = self.places(binding.map_by);
         let seat = |rank: usize| {
             let (core, cpu) = places[rank % places.len()];
-            let processors = match binding.bind_to {
+            let processors = match bind_to {
                 BindTo::None => return None,
                 BindTo::Core => core.threads.clone(),
                 BindTo::Hwthread => vec![cpu],
@@ -142,13 +150,28 @@ impl Topology {
             };
             Some(Seat { processors, socket: core.socket })
         };
-        let (room, noun) = match (binding.bind_to, binding.map_by) {
+        let (room, noun) = match (bind_to, binding.map_by) {
             (BindTo::None, _) => (usize::MAX, ""),
             (BindTo::Core, MapBy::Core | MapBy::Socket) => (self.cores.len(), "cores"),
             _ => (places.len(), "processors"),
         };
         let shared = (ranks > room).then_some((room, noun));
-        Placement { bind_to: binding.bind_to, seats: (0..ranks).map(seat).collect(), shared }
+        Placement { bind_to, seats: (0..ranks).map(seat).collect(), shared }
+    }
+
+    /// Decides where `ranks` ranks run of which nothing is asked (BI3).
+    fn place_evenly(&self, ranks: usize) -> Placement {
+        let places = self.places(MapBy::Hwthread);
+        let each = ranks / places.len();
+        if each < 2 || ranks % places.len() != 0 {
+            return Placement::unbound(ranks);
+        }
+        let seat = |rank: usize| {
+            let (core, cpu) = places[rank / each];
+            Some(Seat { processors: vec![cpu], socket: core.socket })
+        };
+        let seats = (0..ranks).map(seat).collect();
+        Placement { bind_to: BindTo::Hwthread, seats, shared: None }
     }
 }
 

@@ -25,7 +25,7 @@ use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
 use transport_lapi::config::{self, Settings};
 
 use crate::LaunchError;
-use crate::host::binding::{BindTo, Binding, Placement, Topology};
+use crate::host::binding::{self, BindTo, Binding, Placement, Topology};
 use crate::host::rank::Rank;
 use crate::io::output::Delivery;
 use crate::io::stdin::{self, Forwarding, InputChoice};
@@ -79,7 +79,11 @@ pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
 
 /// Decides where the ranks run.
 fn place(spec: &JobSpec) -> Result<Placement, LaunchError> {
-    if spec.binding.bind_to == BindTo::None {
+    let is_bound = match spec.binding.bind_to {
+        Some(bind_to) => bind_to != BindTo::None,
+        None => binding::are_crowded(spec.ranks()),
+    };
+    if !is_bound {
         return Ok(Placement::unbound(spec.ranks()));
     }
     let action = "find out which processors it may use";
@@ -188,7 +192,7 @@ impl<'a> Prepared<'a> {
     /// Where `rank` would run, for `--dry-run`; `None` if it is not bound and nobody asked.
     pub(crate) fn place_of(&self, rank: usize) -> Option<String> {
         let Binding { bind_to, report, .. } = self.spec.binding;
-        (report || bind_to != BindTo::None).then(|| self.placement.words(rank))
+        (report || bind_to.is_some_and(|it| it != BindTo::None)).then(|| self.placement.words(rank))
     }
 }
 

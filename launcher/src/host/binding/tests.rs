@@ -92,12 +92,29 @@ fn more_ranks_than_cores_go_round_and_are_noted_once() {
 }
 
 #[test]
+fn equally_many_ranks_for_each_processor_are_bound_unasked() {
+    let unasked = Binding::new(None, None, false);
+    let seats = |topology: &Topology, ranks| -> Vec<_> {
+        let placement = topology.place(unasked, ranks);
+        assert_eq!(placement.note(), None);
+        placement.seats.into_iter().map(|seat| seat.map(|seat| seat.processors)).collect()
+    };
+    let two = topology(1, 2, 1);
+    let on = |cpu| Some(vec![cpu]);
+    assert_eq!(seats(&two, 4), [on(0), on(0), on(1), on(1)]);
+    assert_eq!(seats(&topology(1, 2, 2), 8)[1..6], [on(0), on(2), on(2), on(1), on(1)]);
+    for ranks in [1, 2, 3, 5] {
+        assert_eq!(seats(&two, ranks), vec![None; ranks]);
+    }
+}
+
+#[test]
 fn an_order_alone_binds_to_what_it_goes_over() {
     let meant = |bind, map| Binding::new(bind, map, false).bind_to;
-    assert_eq!(meant(None, None), BindTo::None);
-    assert_eq!(meant(None, Some(MapBy::Socket)), BindTo::Core);
-    assert_eq!(meant(None, Some(MapBy::Hwthread)), BindTo::Hwthread);
-    assert_eq!(meant(Some(BindTo::None), Some(MapBy::Core)), BindTo::None);
+    assert_eq!(meant(None, None), None);
+    assert_eq!(meant(None, Some(MapBy::Socket)), Some(BindTo::Core));
+    assert_eq!(meant(None, Some(MapBy::Hwthread)), Some(BindTo::Hwthread));
+    assert_eq!(meant(Some(BindTo::None), Some(MapBy::Core)), Some(BindTo::None));
 }
 
 #[test]
