@@ -29,7 +29,7 @@ pub(crate) struct Running {
     pub own: Arc<Comm>,
     /// The device of all communicators.
     pub device: &'static Device<Native>,
-    rank: Arc<Rank>,
+    rank: &'static Arc<Rank>,
     /// The number of the program in its job, from 0, if a launcher started it.
     pub program: Option<c_int>,
     main: ThreadId,
@@ -62,13 +62,13 @@ static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
 static STATE: AtomicPtr<Running> = AtomicPtr::new(ptr::null_mut());
 
 /// Who uses the job.
-static USERS: Mutex<Users> = Mutex::new(Users { count: 0, has_left: false });
+static USERS: Mutex<Users> = Mutex::new(Users { count: 0, left: None });
 
 struct Users {
     /// Open sessions, and one more from MPI_Init to MPI_Finalize.
     count: usize,
-    /// Whether the process was in the job and is in it no more.
-    has_left: bool,
+    /// The state of a process that was in the job and is in it no more. Tools that look for leaks find it here.
+    left: Option<&'static Running>,
 }
 
 fn users() -> MutexGuard<'static, Users> {
@@ -133,7 +133,7 @@ fn start(required: c_int) -> Outcome<c_int> {
 /// The job cannot be joined, or the process has left it.
 pub(crate) fn enter(level: c_int) -> Outcome<&'static Running> {
     let mut users = users();
-    if users.has_left {
+    if users.left.is_some() {
         return Err(Fault::other("the process has left its job; it can join it once"));
     }
     if running().is_none() {
@@ -160,7 +160,7 @@ pub(crate) fn leave() -> Outcome {
 
 fn leave_job(mut users: MutexGuard<'_, Users>) -> Outcome {
     let Some(running) = running() else { return Ok(()) };
-    users.has_left = true;
+    users.left = Some(running);
     drop(users);
     // A failure still goes to the error handlers.
     running.finish()?;
@@ -196,8 +196,8 @@ impl Running {
         let process = Process::new(devices.next().expect("a rank has context 0"));
         let rank = Arc::new(Rank { process, further: devices.collect(), control });
         // The state is never freed, and so neither is the device.
-        let kept: &'static Arc<Rank> = Box::leak(Box::new(rank.clone()));
-        let device = kept.process.device();
+        let rank: &'static Arc<Rank> = Box::leak(Box::new(rank));
+        let device = rank.process.device();
         let host: Host = rank.clone();
         let comm =
             |core, handle| Comm::new(core, device, Place::new(Handler::Initial)).predefined(handle);

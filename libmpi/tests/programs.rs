@@ -142,6 +142,35 @@ fn a_program_runs_alone_without_a_launcher() {
     assert_eq!(outcome.stdout, "rank 0 of 1\n");
 }
 
+/// Programs that look for their own leaks find none of the library's, where the compiler can build such programs.
+#[test]
+fn a_program_that_looks_for_leaks_finds_none() {
+    if !has_compiler() {
+        return;
+    }
+    let installed = installed();
+    let empty = installed.path().join("empty.c");
+    fs::write(&empty, "int main(void) { return 0; }\n").expect("it is writable");
+    let sanitizer = "-fsanitize=address";
+    let tried = Command::new("cc")
+        .arg(sanitizer)
+        .arg(&empty)
+        .arg("-o")
+        .arg(installed.path().join("empty"))
+        .output();
+    if !tried.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: cc has no {sanitizer}");
+        return;
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/allreduce.c");
+    let program = compile(&source, installed.path(), &[sanitizer]);
+    for ranks in [1, 2] {
+        // Where the tool is not allowed to look, it says so, and that is no leak.
+        let outcome = launch(&program).ranks(ranks).run();
+        assert!(!outcome.stderr.contains("detected memory leaks"), "{ranks} ranks: {outcome:?}");
+    }
+}
+
 /// The programs of a job have numbers.
 #[test]
 fn programs_of_a_job_have_numbers() {

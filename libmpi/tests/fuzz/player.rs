@@ -10,6 +10,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::io::Write;
+use std::sync::Mutex;
 
 use super::choice::{self, Interface, MOST_ARGUMENTS, Sort};
 
@@ -81,6 +82,9 @@ extern "C" fn nothing() -> c_int {
     0
 }
 
+/// Where the memory for calls is. Tools that look for leaks find it here.
+static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
 /// Memory for calls, which is never freed.
 struct Memory<T> {
     first: *mut T,
@@ -89,7 +93,9 @@ struct Memory<T> {
 
 impl<T: Copy> Memory<T> {
     fn new(value: T, len: usize) -> Self {
-        Self { first: Vec::leak(vec![value; len]).as_mut_ptr(), len }
+        let first = Vec::leak(vec![value; len]).as_mut_ptr();
+        KEPT.lock().expect("only one thread is here").push(first.expose_provenance());
+        Self { first, len }
     }
 
     fn address(&self) -> usize {
