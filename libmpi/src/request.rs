@@ -290,6 +290,13 @@ fn take_active(handle: MPI_Request) -> Outcome<Taken<'static, Request>> {
     OBJECTS.take_in_turn(handle.0).map_err(|fault| fault.about("request"))
 }
 
+/// Takes a request in order to start it, also if another thread, which looks at it, has it for a moment. This thread has
+/// those that stand before it in the same list; they are not waited for.
+fn take_to_start(handle: MPI_Request, before: &[MPI_Request]) -> Outcome<Taken<'static, Request>> {
+    take(handle)
+        .or_else(|fault| if before.contains(&handle) { Err(fault) } else { take_active(handle) })
+}
+
 /// Copies a request, for calls that leave it as it is. Another thread may wait for it.
 fn copied(handle: MPI_Request) -> Outcome<Request> {
     // What starts a request has it for as long as that lasts, and may run functions of the program.
@@ -333,13 +340,14 @@ mpi! {
     }
 
     fn MPI_Start(request: *mut MPI_Request) -> c_int {
-        take(*out::place(request, "request")?)?.begin()
+        take_to_start(*out::place(request, "request")?, &[])?.begin()
     }
 
     fn MPI_Startall(count: c_int, array_of_requests: *mut MPI_Request) -> c_int {
         let list = out::list(array_of_requests, count.into(), "array_of_requests")?;
         // A list with a request that cannot be started, or that is there twice, starts none.
-        let mut taken = list.iter().map(|&handle| take(handle)).collect::<Outcome<Vec<_>>>()?;
+        let taken = list.iter().enumerate().map(|(at, &handle)| take_to_start(handle, &list[..at]));
+        let mut taken = taken.collect::<Outcome<Vec<_>>>()?;
         taken.iter_mut().try_for_each(|request| request.starter().map(drop))?;
         taken.iter_mut().try_for_each(|request| request.begin())
     }

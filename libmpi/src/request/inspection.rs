@@ -2,24 +2,36 @@
 //! requests as they are.
 
 use super::completion::{Entry, store_all};
-use super::copied;
+use super::take_active;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
 use crate::p2p::store;
 use crate::state;
 
-/// Returns whether there is something to wait for.
-fn is_active(handle: MPI_Request) -> Outcome<bool> {
-    Ok(!matches!(Entry::of(handle)?, Entry::Idle))
+/// What is known of a request.
+enum Found {
+    /// There is nothing to wait for.
+    Idle,
+    Pending,
+    /// Complete, with the outcome for the program.
+    Ended(Outcome<MPI_Status>),
 }
 
-/// Returns the outcome of an operation that is complete.
-fn outcome(handle: MPI_Request) -> Outcome<Option<Outcome<MPI_Status>>> {
-    let Entry::Active(open) = Entry::of(handle)? else { return Ok(Some(Ok(MPI_Status::EMPTY))) };
-    let request = copied(handle)?;
+/// Looks at a request. Other threads may end a persistent one meanwhile, and start it again.
+fn look(handle: MPI_Request) -> Outcome<Found> {
+    let open = match Entry::of(handle)? {
+        Entry::Idle => return Ok(Found::Idle),
+        Entry::Complete => return Ok(Found::Ended(Ok(MPI_Status::EMPTY))),
+        Entry::Active(open) => open,
+    };
+    let request = take_active(handle)?.copied();
     let found = request.comm.device.istatus(&open);
-    let found = found.map_err(|error| Fault::from(error).on(&request.comm))?;
-    Ok(found.map(|outcome| request.shown(outcome)))
+    match found.map_err(|error| Fault::from(error).on(&request.comm))? {
+        None => Ok(Found::Pending),
+        // Another thread has waited for it. A handle that has not ended with that is a persistent request's.
+        Some(Err(mpjdev::Error::Request)) => Entry::of(handle).map(|_| Found::Idle),
+        Some(outcome) => Ok(Found::Ended(request.shown(outcome))),
+    }
 }
 
 /// Returns whether an operation is complete, without asking for its status.
@@ -44,15 +56,12 @@ unsafe fn store_found(statuses: *mut MPI_Status, found: Vec<Outcome<MPI_Status>>
 mpi! {
     fn MPI_Request_get_status(request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
         let flag = out::place(flag, "flag")?;
-        if !is_active(request)? {
-            *flag = 1;
-            MPI_Status::store_empty(status);
-            return Ok(());
-        }
-        let found = outcome(request)?;
-        *flag = found.is_some().into();
-        if let Some(found) = found {
-            found?.store(status);
+        let found = look(request)?;
+        *flag = (!matches!(found, Found::Pending)).into();
+        match found {
+            Found::Idle => MPI_Status::store_empty(status),
+            Found::Pending => {}
+            Found::Ended(outcome) => outcome?.store(status),
         }
         Ok(())
     }
@@ -69,8 +78,11 @@ mpi! {
             }
         }
         *flag = 1;
-        let found: Vec<_> = list.iter().map(|&handle| outcome(handle)).collect::<Outcome<_>>()?;
-        let found: Vec<_> = found.into_iter().map(|found| found.unwrap_or(Ok(MPI_Status::EMPTY))).collect();
+        let found = list.iter().map(|&handle| match look(handle)? {
+            Found::Ended(outcome) => Ok(outcome),
+            Found::Idle | Found::Pending => Ok(Ok(MPI_Status::EMPTY)),
+        });
+        let found: Vec<_> = found.collect::<Outcome<_>>()?;
         store_found(array_of_statuses, found)
     }
 
@@ -83,11 +95,12 @@ mpi! {
         (*indx, *flag) = (MPI_UNDEFINED, 1);
         let mut is_idle = true;
         for (index, &handle) in list.iter().enumerate() {
-            if is_active(handle)? {
-                is_idle = false;
-                if let Some(found) = outcome(handle)? {
+            match look(handle)? {
+                Found::Idle => {}
+                Found::Pending => is_idle = false,
+                Found::Ended(outcome) => {
                     *indx = index as c_int;
-                    found?.store(status);
+                    outcome?.store(status);
                     return Ok(());
                 }
             }
@@ -108,11 +121,13 @@ mpi! {
         let places = out::list_mut(array_of_indices, incount.into(), "array_of_indices")?;
         let (mut ended, mut is_idle) = (Vec::new(), true);
         for (index, &handle) in list.iter().enumerate() {
-            if is_active(handle)? {
-                is_idle = false;
-                if let Some(found) = outcome(handle)? {
+            match look(handle)? {
+                Found::Idle => {}
+                Found::Pending => is_idle = false,
+                Found::Ended(outcome) => {
+                    is_idle = false;
                     places[ended.len()] = index as c_int;
-                    ended.push(found);
+                    ended.push(outcome);
                 }
             }
         }
