@@ -1,4 +1,4 @@
-//! The header handler: judges each packet that arrives, and decides where its payload goes.
+//! The header handlers: judge each packet that arrives, and decide where its payload goes.
 //!
 //! Everything in a packet is a claim; only the task that it comes from is certain. A message is accepted when its first
 //! packet arrives: what handlers, tags and segments are then, counts. The checks have a fixed order, and the first that
@@ -11,63 +11,118 @@
 //! - AM3: the memory of accepted messages is bounded: a peer has at most [`MAX_OUTSTANDING`] requests here, each reply
 //!   belongs to a request, and each returned reply to a reply.
 
-use transport_lapi::{Arrival, HeaderAction, LapiError, Next, Outbox};
+use transport_lapi::{
+    Arrival, ForeignBytes, HeaderAction, InlineHandler, LapiError, Next, Outbox, TaskId,
+};
 
 use crate::error::Violation;
-use crate::memory::Place;
-use crate::message::Args;
+use crate::memory::{Place, Segment};
 use crate::name::EndpointName;
-use crate::packet::{self, Header, Kind};
+use crate::packet::{self, Header, Kind, PacketError, Unpacked};
 use crate::queue::Entry;
 use crate::state::{Port, State, send_outgoing};
 use crate::status::{Opcode, Shape, Status};
 use crate::{MAX_LONG, MAX_MEDIUM, MAX_OUTSTANDING};
 
-/// The header handler of all packets.
+/// The payload of a packet that has arrived.
+#[derive(Clone, Copy)]
+struct Incoming<'a> {
+    len: u64,
+    /// All of it, if it is there.
+    data: Option<ForeignBytes<'a>>,
+}
+
+/// The header handler of packets whose payload is apart.
 pub(crate) fn arrive(state: &mut State, message: Arrival<'_>) -> HeaderAction<State> {
-    let origin = message.origin;
-    state.sort(&message).unwrap_or_else(|violation| {
-        state.blame(origin, violation);
-        HeaderAction::Drop
-    })
+    let Arrival { origin, uhdr, len, data, .. } = message;
+    let mut entry = state.spares.take_entry();
+    let decoded = packet::decode(uhdr, &mut entry.header, &mut entry.args);
+    let has_args = decoded.map(|packet| packet == Some(uhdr.len()));
+    state.sort_or_blame(origin, entry, has_args, Incoming { len, data })
+}
+
+/// The handler of packets with which the payload comes.
+pub(crate) fn arrive_packed(
+    state: &mut State,
+    origin: TaskId,
+    word: u64,
+    data: ForeignBytes<'_>,
+) -> Option<(InlineHandler<State>, u64)> {
+    let mut entry = state.spares.take_entry();
+    let unpacked = Unpacked::new(word, data);
+    let bytes = unpacked.bytes();
+    let decoded = packet::decode(bytes, &mut entry.header, &mut entry.args);
+    let has_args = decoded.map(|packet| packet.is_some());
+    let packet = decoded.ok().flatten().unwrap_or(bytes.len());
+    let payload = Unpacked::payload(packet, data);
+    let message = Incoming { len: payload.len() as u64, data: Some(payload) };
+    match state.sort_or_blame(origin, entry, has_args, message) {
+        HeaderAction::Then(Next::Inline(next, info)) => Some((next, info)),
+        _ => None,
+    }
 }
 
 /// Lets a packet of an endpoint to itself arrive. Returns what its endpoint has to handle then, if anything.
 pub(crate) fn arrive_locally(
     state: &mut State,
     header: &Header,
-    args: &Args,
+    args: &[u32],
     payload: &[u8],
-) -> Option<Entry> {
+) -> Option<Box<Entry>> {
     let (queued, outgoing) = (state.port(header.dest)?.queue.len(), state.outgoing.len());
     let packet = header.encode(args);
     let message = Arrival {
         origin: state.task,
         uhdr: packet.bytes(),
         len: payload.len() as u64,
-        data: Some(transport_lapi::ForeignBytes::from_slice(payload)),
+        data: Some(ForeignBytes::from_slice(payload)),
         was_awaited: false,
     };
     // What follows would send the packets that were queued; they are taken here instead.
     drop(arrive(state, message));
     if state.outgoing.len() > outgoing {
         let (_, header, args) = state.outgoing.pop_back()?;
-        return arrive_locally(state, &header, &args, &[]);
+        return arrive_locally(state, &header, args.words(), &[]);
     }
     let queue = &mut state.port(header.dest)?.queue;
     if queue.len() > queued { queue.take_last() } else { None }
 }
 
 impl State {
+    /// Treats a packet that was decoded into `entry`; `has_args` tells how.
+    fn sort_or_blame(
+        &mut self,
+        origin: TaskId,
+        mut entry: Box<Entry>,
+        has_args: Result<bool, PacketError>,
+        message: Incoming<'_>,
+    ) -> HeaderAction<Self> {
+        entry.from = EndpointName { task: origin, number: entry.header.source };
+        // A longer one is refused by its true length.
+        entry.header.len = message.len as u32;
+        let sorted = match has_args {
+            Ok(has_args) => self.sort(entry, has_args, message),
+            Err(error) => Err(error.into()),
+        };
+        sorted.unwrap_or_else(|violation| {
+            self.blame(origin, violation);
+            HeaderAction::Drop
+        })
+    }
+
     /// Treats a packet according to its kind.
-    fn sort(&mut self, message: &Arrival<'_>) -> Result<HeaderAction<Self>, Violation> {
-        let (header, args) = packet::decode(message.uhdr)?;
-        let from = EndpointName { task: message.origin, number: header.source };
+    fn sort(
+        &mut self,
+        entry: Box<Entry>,
+        has_args: bool,
+        message: Incoming<'_>,
+    ) -> Result<HeaderAction<Self>, Violation> {
+        let (header, from) = (&entry.header, entry.from);
         match header.kind {
             Kind::Message(opcode) if opcode.is_request() => {
-                return Ok(self.request(from, header, args, opcode, message));
+                return Ok(self.request(entry, has_args, opcode, message));
             }
-            Kind::Message(opcode) => return self.reply(from, header, args, opcode, message),
+            Kind::Message(opcode) => return self.reply(entry, has_args, opcode, message),
             _ if message.len != 0 => return Err(Violation::Payload { len: message.len }),
             Kind::Acknowledge => {
                 if let Some(port) = self.answered_port(header.dest)? {
@@ -76,12 +131,11 @@ impl State {
                     }
                     port.table.end(header.ticket);
                 }
+                self.spares.put_entry(entry);
             }
-            Kind::Returned { opcode, .. } => {
-                self.returned(from, header, args.unwrap_or_default(), opcode)?;
-            }
+            Kind::Returned { opcode, .. } => self.returned(entry, opcode)?,
             Kind::Exchange => {
-                if !self.exchange.arrived(message.origin, header.tag.0) {
+                if !self.exchange.arrived(from.task, header.tag.0) {
                     return Err(Violation::EarlyExchange);
                 }
             }
@@ -97,60 +151,49 @@ impl State {
 
     fn request(
         &mut self,
-        from: EndpointName,
-        header: Header,
-        args: Option<Args>,
+        entry: Box<Entry>,
+        has_args: bool,
         opcode: Opcode,
-        message: &Arrival<'_>,
+        message: Incoming<'_>,
     ) -> HeaderAction<Self> {
-        let Some(args) = args else {
-            return self.refuse(from, header, Args::default(), opcode, Status::BadArgs);
-        };
-        let judged = match self.port(header.dest) {
+        if !has_args {
+            return self.refuse(&entry, opcode, Status::BadArgs);
+        }
+        let judged = match self.port(entry.header.dest) {
             None => Err(Status::Unreachable),
-            Some(port) => port.judge(from, &header, opcode, message.len),
+            Some(port) => port.judge(entry.from, &entry.header, opcode, message.len),
         };
         match judged {
-            Err(status) => self.refuse(from, header, args, opcode, status),
-            Ok(()) => {
-                if let Some(peer) = self.port(header.dest).and_then(|port| port.table.peer(from)) {
-                    peer.waiting += 1;
-                }
-                self.accept(from, header, args, opcode, message)
-            }
+            Err(status) => self.refuse(&entry, opcode, status),
+            Ok(()) => self.accept(entry, opcode, message),
         }
     }
 
     fn reply(
         &mut self,
-        from: EndpointName,
-        header: Header,
-        args: Option<Args>,
+        entry: Box<Entry>,
+        has_args: bool,
         opcode: Opcode,
-        message: &Arrival<'_>,
+        message: Incoming<'_>,
     ) -> Result<HeaderAction<Self>, Violation> {
+        let (from, header) = (entry.from, &entry.header);
         let Some(port) = self.answered_port(header.dest)? else { return Ok(HeaderAction::Drop) };
         if !port.table.answer(from, header.ticket, None) {
             return Err(Violation::StrayAnswer { number: from.number });
         }
-        let Some(args) = args else {
+        if !has_args {
             port.table.end(header.ticket);
             return Err(Violation::ReplyArgs);
-        };
-        if port.judge(from, &header, opcode, message.len).is_err() {
-            port.table.end(header.ticket);
-            return Ok(self.refuse(from, header, args, opcode, Status::ReplyRejected));
         }
-        Ok(self.accept(from, header, args, opcode, message))
+        if port.judge(from, header, opcode, message.len).is_err() {
+            port.table.end(header.ticket);
+            return Ok(self.refuse(&entry, opcode, Status::ReplyRejected));
+        }
+        Ok(self.accept(entry, opcode, message))
     }
 
-    fn returned(
-        &mut self,
-        from: EndpointName,
-        header: Header,
-        args: Args,
-        opcode: Opcode,
-    ) -> Result<(), Violation> {
+    fn returned(&mut self, entry: Box<Entry>, opcode: Opcode) -> Result<(), Violation> {
+        let (from, header) = (entry.from, &entry.header);
         let Some(port) = self.answered_port(header.dest)? else { return Ok(()) };
         if opcode.is_request() {
             if !port.table.answer(from, header.ticket, Some(opcode)) {
@@ -161,58 +204,54 @@ impl State {
             peer.ok_or(Violation::StrayReturn { number: from.number })?.owed -= 1;
         }
         port.stats.returned += 1;
-        port.queue.push(from, (header, args), Place::Nothing, true);
+        port.queue.push(entry, true);
         Ok(())
     }
 
     /// Sends a message back to its sender.
-    fn refuse(
-        &mut self,
-        from: EndpointName,
-        header: Header,
-        args: Args,
-        opcode: Opcode,
-        status: Status,
-    ) -> HeaderAction<Self> {
+    #[cold]
+    fn refuse(&mut self, entry: &Entry, opcode: Opcode, status: Status) -> HeaderAction<Self> {
+        let Entry { from, header, args, .. } = entry;
         if let Some(port) = self.port(header.dest) {
             port.stats.refused += 1;
         }
-        self.give_back(from, header, args, opcode, status);
+        self.give_back(*from, *header, *args, opcode, status);
         HeaderAction::Then(Next::Inline(send_outgoing, 0))
     }
 
     /// Queues a message that was judged, and determines where its payload goes.
     fn accept(
         &mut self,
-        from: EndpointName,
-        header: Header,
-        args: Args,
+        mut entry: Box<Entry>,
         opcode: Opcode,
-        message: &Arrival<'_>,
+        message: Incoming<'_>,
     ) -> HeaderAction<Self> {
-        let len = header.len as usize;
+        let Header { dest, offset, len, .. } = entry.header;
         let Self { ports, spares, .. } = self;
-        let port = ports[usize::from(header.dest)].as_mut().expect("the message was judged there");
-        port.stats.received(opcode, len);
-        let place = match (opcode.shape(), &port.segment) {
-            (Shape::Medium, _) => Place::Buffer(spares.take(len)),
-            (Shape::Long, Some(segment)) => Place::Segment(segment.clone(), header.offset as usize),
-            (Shape::Short | Shape::Long, _) => Place::Nothing,
-        };
-        if let Some(bytes) = message.data {
-            place.store(0, bytes);
-            port.queue.push(from, (header, args), place, true);
+        let port = ports[usize::from(dest)].as_mut().expect("the message was judged there");
+        port.stats.received(opcode, len as usize);
+        match (opcode.shape(), &port.segment, message.data) {
+            (Shape::Medium, _, Some(bytes)) => entry.keep(bytes),
+            (Shape::Medium, _, None) => entry.place = Place::Buffer(spares.take(len as usize)),
+            (Shape::Long, Some(segment), data) => {
+                entry.place = Place::Segment(segment.clone(), offset as usize);
+                data.iter().for_each(|bytes| entry.place.store(0, *bytes));
+            }
+            (Shape::Short | Shape::Long, _, _) => {}
+        }
+        if message.data.is_some() {
+            port.queue.push(entry, true);
             return HeaderAction::Consumed;
         }
-        let into = place.sink(len);
-        let id = port.queue.push(from, (header, args), place, false);
-        let next = Next::Outcome(finished, u64::from(header.dest) << 48 | id);
+        let into = entry.place.sink(len as usize);
+        let id = port.queue.push(entry, false);
+        let next = Next::Outcome(finished, u64::from(dest) << 48 | id);
         HeaderAction::Deliver { into, next }
     }
 }
 
 impl Port {
-    /// Checks a message in the order of AM-2.
+    /// Checks a message in the order of AM-2. A request that passes waits from now on.
     fn judge(
         &mut self,
         from: EndpointName,
@@ -220,7 +259,7 @@ impl Port {
         opcode: Opcode,
         len: u64,
     ) -> Result<(), Status> {
-        let waiting = self.table.peer(from).ok_or(Status::BadEndpoint)?.waiting;
+        let peer = self.table.peer(from).ok_or(Status::BadEndpoint)?;
         if !self.tag.accepts(header.tag) {
             return Err(Status::BadTag);
         }
@@ -228,30 +267,36 @@ impl Port {
             if usize::from(header.ticket.instance) >= MAX_OUTSTANDING {
                 return Err(Status::Unreachable);
             }
-            if waiting >= MAX_OUTSTANDING {
+            if peer.waiting >= MAX_OUTSTANDING {
                 return Err(Status::Congestion);
             }
         }
         if !self.registered[usize::from(header.handler)] {
             return Err(Status::BadHandler);
         }
-        self.judge_payload(header, opcode.shape(), len)
+        judge_payload(self.segment.as_ref(), header.offset, opcode.shape(), len)?;
+        peer.waiting += usize::from(opcode.is_request());
+        Ok(())
     }
+}
 
-    fn judge_payload(&self, header: &Header, shape: Shape, len: u64) -> Result<(), Status> {
-        let is_as_announced = u64::from(header.len) == len;
-        let fits = match shape {
-            Shape::Short => len == 0 && header.offset == 0,
-            Shape::Medium => len <= MAX_MEDIUM as u64 && header.offset == 0,
-            Shape::Long => {
-                let segment = self.segment.as_ref().filter(|segment| segment.len() > 0);
-                let room = segment.ok_or(Status::BadSegmentOffset)?.len() as u64;
-                let end = header.offset.checked_add(len);
-                len <= MAX_LONG as u64 && end.is_some_and(|end| end <= room)
-            }
-        };
-        if is_as_announced && fits { Ok(()) } else { Err(Status::BadLength) }
-    }
+fn judge_payload(
+    segment: Option<&Segment>,
+    offset: u64,
+    shape: Shape,
+    len: u64,
+) -> Result<(), Status> {
+    let fits = match shape {
+        Shape::Short => len == 0,
+        Shape::Medium => len <= MAX_MEDIUM as u64,
+        Shape::Long => {
+            let segment = segment.filter(|segment| segment.len() > 0);
+            let room = segment.ok_or(Status::BadSegmentOffset)?.len() as u64;
+            let end = offset.checked_add(len);
+            len <= MAX_LONG as u64 && end.is_some_and(|end| end <= room)
+        }
+    };
+    if fits { Ok(()) } else { Err(Status::BadLength) }
 }
 
 /// The completion of a message of several packets. `info` consists of the endpoint's number and the entry's.

@@ -13,9 +13,8 @@ use transport_lapi::adapter::Adapter;
 
 use crate::bundle::{Bundle, Endpoint};
 use crate::error::Error;
-use crate::message::Args;
 use crate::name::{EndpointName, Tag};
-use crate::packet::{Header, Kind, Ticket};
+use crate::packet::{Header, Kind};
 use crate::task::{Core, send};
 
 /// The words that have arrived and belong to exchanges that this task has not ended.
@@ -102,20 +101,11 @@ impl<A: Adapter> Bundle<A> {
 
     /// Sends the word of this task to all tasks.
     fn send_word(&self, word: u64) -> Result<(), Error> {
-        let header = Header {
-            kind: Kind::Exchange,
-            handler: 0,
-            source: 0,
-            dest: 0,
-            ticket: Ticket::default(),
-            len: 0,
-            tag: Tag(word),
-            offset: 0,
-        };
+        let header = Header { kind: Kind::Exchange, tag: Tag(word), ..Header::EMPTY };
         for task in (0..self.core.num_tasks()).filter(|task| *task != self.core.task()) {
             let mut session = self.core.session()?;
             let name = EndpointName { task, number: 0 };
-            send(&mut session, task, &header, &Args::default(), &[])
+            send(&mut session, task, &header, &[], &[])
                 .map_err(|cause| Error::NotSent { name, cause })?;
         }
         let exchange = &mut self.core.session()?.state.exchange;

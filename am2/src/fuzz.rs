@@ -2,11 +2,12 @@
 
 use transport_lapi::{Arrival, ForeignBytes, HeaderAction, Next};
 
-use crate::arrival::arrive;
+use crate::arrival::{arrive, arrive_packed};
 use crate::memory::Segment;
+use crate::message::Args;
 use crate::name::{EndpointName, Tag};
-use crate::packet::{self, Kind};
-use crate::state::State;
+use crate::packet::{self, Header, Kind};
+use crate::state::{Replied, State};
 use crate::status::Opcode;
 
 /// Bytes of the endpoint's segment.
@@ -14,8 +15,9 @@ const SEGMENT: usize = 100;
 
 /// Lets packets of task 1 arrive at task 0. Its endpoint 0 has handler 9, a segment of 100 bytes and the tag 7, maps
 /// endpoint 5 of task 1 at index 3, and has made one request there; endpoint 1 was freed. An input is a list of packets.
-/// Each begins with three bytes: whether the payload comes with the header, the length of the header, and the length
-/// of the payload. Returns whether a message was accepted.
+/// Each begins with three bytes: how it comes, the length of the header, and the length of the payload. It comes packed
+/// if bit 1 of the first byte is set, otherwise with the payload apart, which is there already if bit 0 is set. Returns
+/// whether a message was accepted.
 pub fn packets(input: &[u8]) -> bool {
     let mut state = State::new(0, 2);
     for _ in 0..2 {
@@ -34,10 +36,17 @@ pub fn packets(input: &[u8]) -> bool {
         let (uhdr, behind) = behind.split_at(behind.len().min((*uhdr).into()));
         let (payload, behind) = behind.split_at(behind.len().min((*len).into()));
         rest = behind;
-        if let Ok((header, Some(args))) = packet::decode(uhdr) {
-            assert_eq!(header.encode(&args).bytes(), uhdr, "the packet encodes differently");
+        let (mut header, mut args) = (Header::EMPTY, Args::default());
+        if let Ok(Some(len)) = packet::decode(uhdr, &mut header, &mut args) {
+            let encoded = header.encode(args.words());
+            assert_eq!(encoded.bytes(), &uhdr[..len], "the packet encodes differently");
         }
-        is_accepted |= arrive_one(&mut state, uhdr, payload, whole % 2 == 1);
+        is_accepted |= match uhdr.split_first_chunk() {
+            Some((word, rest)) if whole & 2 != 0 => {
+                arrive_with_payload(&mut state, u64::from_le_bytes(*word), &[rest, payload].concat())
+            }
+            _ => arrive_one(&mut state, uhdr, payload, whole & 1 != 0),
+        };
     }
     is_accepted
 }
@@ -54,10 +63,21 @@ fn arrive_one(state: &mut State, uhdr: &[u8], payload: &[u8], whole: bool) -> bo
             state.finish((info >> 48) as u16, info & ((1 << 48) - 1), true);
         }
     }
+    handle_all(state)
+}
+
+/// Lets one packed packet arrive. Returns whether there was a message.
+fn arrive_with_payload(state: &mut State, word: u64, data: &[u8]) -> bool {
+    arrive_packed(state, 1, word, ForeignBytes::from_slice(data));
+    handle_all(state)
+}
+
+/// Ends the messages that are complete. Returns whether there was one.
+fn handle_all(state: &mut State) -> bool {
     let mut is_accepted = false;
     while let Some(entry) = state.port(0).and_then(|port| port.queue.take_ready()) {
         is_accepted |= matches!(entry.header.kind, Kind::Message(_));
-        let _ = state.settle(entry, None);
+        let _ = state.settle(entry, Replied::No);
     }
     state.outgoing.clear();
     is_accepted

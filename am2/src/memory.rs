@@ -9,8 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use transport_lapi::{ForeignBytes, Sink, Unpack};
 
+use crate::queue::Entry;
+
 /// Buffers that a task keeps for later messages, at most.
 const MOST_SPARES: usize = 16;
+/// Entries that it keeps, at most: those of the frames that one poll takes.
+const MOST_ENTRIES: usize = 64;
 
 /// Takes a lock; a user's handler that panicked leaves nothing half done that matters here.
 fn locked<T: ?Sized>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -23,8 +27,12 @@ pub(crate) struct Buffer(Arc<Mutex<Vec<u64>>>);
 
 impl Buffer {
     /// Makes room for `len` bytes. Only for buffers that nobody else holds.
-    fn resize(&mut self, len: usize) {
-        locked(&self.0).resize(len.div_ceil(8), 0);
+    fn make_room(&mut self, len: usize) {
+        let mut words = locked(&self.0);
+        let len = len.div_ceil(size_of::<u64>());
+        if words.len() < len {
+            words.resize(len, 0);
+        }
     }
 
     fn is_shared(&self) -> bool {
@@ -39,22 +47,44 @@ impl Buffer {
     }
 }
 
-/// Buffers for the next medium messages.
+/// What the next messages use again.
 #[derive(Debug, Default)]
-pub(crate) struct Spares(Vec<Buffer>);
+pub(crate) struct Spares {
+    buffers: Vec<Buffer>,
+    // Boxed as in the queues, between which and here they move.
+    #[expect(clippy::vec_box, reason = "an entry is not moved")]
+    entries: Vec<Box<Entry>>,
+}
 
 impl Spares {
     /// Returns a buffer with room for `len` bytes.
     pub fn take(&mut self, len: usize) -> Buffer {
-        let mut buffer = self.0.pop().unwrap_or_default();
-        buffer.resize(len);
+        let mut buffer = self.buffers.pop().unwrap_or_default();
+        buffer.make_room(len);
         buffer
     }
 
     /// Keeps a buffer for a later message, unless somebody still holds it.
-    pub fn put(&mut self, buffer: Buffer) {
-        if self.0.len() < MOST_SPARES && !buffer.is_shared() {
-            self.0.push(buffer);
+    fn put(&mut self, buffer: Buffer) {
+        if self.buffers.len() < MOST_SPARES && !buffer.is_shared() {
+            self.buffers.push(buffer);
+        }
+    }
+
+    /// Returns an entry, whose contents are those of an earlier message.
+    #[inline]
+    pub fn take_entry(&mut self) -> Box<Entry> {
+        self.entries.pop().unwrap_or_else(Entry::new)
+    }
+
+    /// Keeps an entry, and its buffer, for later messages.
+    #[inline]
+    pub fn put_entry(&mut self, mut entry: Box<Entry>) {
+        if let Place::Buffer(buffer) = std::mem::replace(&mut entry.place, Place::Nothing) {
+            self.put(buffer);
+        }
+        if self.entries.len() < MOST_ENTRIES {
+            self.entries.push(entry);
         }
     }
 }
@@ -98,6 +128,8 @@ impl Segment {
 pub(crate) enum Place {
     /// There is none.
     Nothing,
+    /// In the entry of the queue: it came in one packet.
+    Entry,
     /// In a buffer, from its start.
     Buffer(Buffer),
     /// In a segment, from this offset on. The header handler has checked that it ends inside.
@@ -108,7 +140,7 @@ impl Place {
     /// Copies bytes of the payload, from `offset` on, to their place.
     pub fn store(&self, offset: usize, from: ForeignBytes<'_>) {
         match self {
-            Self::Nothing => {}
+            Self::Nothing | Self::Entry => {}
             Self::Buffer(buffer) => {
                 let mut words = locked(&buffer.0);
                 copy(from, bytemuck::cast_slice_mut(&mut words), offset);
@@ -162,12 +194,12 @@ mod tests {
                 assert_eq!(bytes.as_ptr().addr() % 8, 0);
             });
             spares.put(buffer);
-            assert_eq!(spares.0.len(), 1);
+            assert_eq!(spares.buffers.len(), 1);
         }
         let buffer = spares.take(1);
         let held = buffer.clone();
         spares.put(buffer);
-        assert_eq!(spares.0.len(), 0, "somebody still writes there");
+        assert_eq!(spares.buffers.len(), 0, "somebody still writes there");
         drop(held);
     }
 

@@ -26,6 +26,27 @@ impl Args {
     pub fn words(&self) -> &[u32] {
         &self.words[..self.len]
     }
+
+    /// Replaces the arguments by `count` that are encoded at the beginning of `bytes`, with 4 bytes of 0 behind an odd
+    /// number. Returns whether they are there; if not, there are none now.
+    #[inline]
+    pub fn decode(&mut self, count: usize, bytes: &[u8]) -> bool {
+        self.len = 0;
+        if count == 0 {
+            return true;
+        }
+        let Some(bytes) = bytes.get(..4 * count.next_multiple_of(2)) else { return false };
+        let Some(words) = self.words.get_mut(..count) else { return false };
+        let (encoded, padding) = bytes.split_at(4 * count);
+        for (word, encoded) in words.iter_mut().zip(encoded.chunks_exact(4)) {
+            *word = u32::from_le_bytes(encoded.try_into().expect("chunks of four bytes"));
+        }
+        let is_whole = padding.iter().all(|&byte| byte == 0);
+        if is_whole {
+            self.len = count;
+        }
+        is_whole
+    }
 }
 
 /// The payload of a message.
@@ -75,14 +96,35 @@ pub struct Returned {
     pub handler: u8,
 }
 
-/// A reply that a handler has issued, with a payload of its own.
-#[derive(Debug)]
-pub(crate) struct Reply {
+/// What a reply consists of, without its contents.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReplyHead {
     pub shape: Shape,
     pub handler: u8,
-    pub args: Args,
     pub offset: u64,
+}
+
+/// A reply that waits for the end of its handler, with contents of its own.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub head: ReplyHead,
+    pub args: Args,
     pub payload: Vec<u8>,
+}
+
+/// What sends the reply to a request, or keeps it until the handler returns.
+pub(crate) trait Replier {
+    /// Whether there was a reply already.
+    fn has_replied(&self) -> bool;
+
+    /// Replies. The arguments and the handler were checked.
+    fn reply(&mut self, head: ReplyHead, payload: &[u8], args: &[u32]);
+}
+
+impl std::fmt::Debug for dyn Replier + '_ {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(if self.has_replied() { "replied" } else { "not replied" })
+    }
 }
 
 /// Names the message that is being handled (`token`). It lives as long as the call of the handler:
@@ -109,7 +151,8 @@ pub(crate) struct Reply {
 /// };
 /// ```
 ///
-/// A reply is sent when the handler returns. Its payload is copied in the call, and so can be changed at once.
+/// A reply is sent in the call, except those to long messages and to the endpoint itself, which are copied in the call
+/// and sent when the handler returns. So the payload can be changed at once.
 #[derive(Debug)]
 pub struct Token<'a> {
     /// This task.
@@ -118,7 +161,7 @@ pub struct Token<'a> {
     pub(crate) dest: Endpoint,
     pub(crate) tag: Tag,
     /// Where the reply goes; `None` for a message that is no request.
-    pub(crate) reply: Option<&'a mut Option<Reply>>,
+    pub(crate) reply: Option<&'a mut dyn Replier>,
 }
 
 impl Token<'_> {
@@ -180,19 +223,20 @@ impl Token<'_> {
     ) -> Result<(), Error> {
         let (task, source_name) = (self.task, self.source);
         let reply = self.reply.as_mut().ok_or(Error::NotARequest { task, source_name })?;
-        if reply.is_some() {
+        if reply.has_replied() {
             return Err(Error::SecondReply { task, source_name });
         }
-        let args = check_args(task, args)?;
+        check_args(task, args)?;
         check_handler(task, handler)?;
-        **reply = Some(Reply { shape, handler, args, offset, payload: payload.to_vec() });
+        reply.reply(ReplyHead { shape, handler, offset }, payload, args);
         Ok(())
     }
 }
 
 /// Checks the number of arguments of a call.
-pub(crate) fn check_args(task: TaskId, args: &[u32]) -> Result<Args, Error> {
-    Args::new(args).ok_or(Error::TooManyArgs { task, count: args.len() })
+pub(crate) fn check_args(task: TaskId, args: &[u32]) -> Result<(), Error> {
+    let count = args.len();
+    if count > MAX_SHORT { Err(Error::TooManyArgs { task, count }) } else { Ok(()) }
 }
 
 /// Checks the length of a payload.

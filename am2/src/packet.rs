@@ -1,34 +1,41 @@
-//! The packets of AM-2 and their codec, which is pure. A packet is the user header of one active message of the
-//! transport; the payload is its data. All integers are little endian:
+//! The packets of AM-2 and their codec, which is pure. All integers are little endian:
 //!
 //! ```text
 //!  0       kind: opcode 1 to 6, 7 acknowledgement, 8 returned message, 9 exchange
 //!  1       handler
 //!  2       number of arguments
-//!  3       status of a returned message, else 0
-//!  4       opcode of a returned message, else 0
-//!  5       0
-//!  6..8    number of the endpoint that sends
-//!  8..10   number of the endpoint that receives
-//! 10..12   instance  ┐
-//! 12..16   index     ├ the ticket of the request
-//! 16..20   sequence  ┘
-//! 20..24   length of the payload in bytes
-//! 24..32   tag; the word of an exchange
-//! 32..40   offset in the segment
-//! 40..     arguments, 4 bytes each; 4 bytes of 0 if their number is odd
+//!  3       status (low 4 bits) and opcode of a returned message, else 0
+//!  4..6    number of the endpoint that sends
+//!  6..8    number of the endpoint that receives
+//!  8..10   instance  ┐
+//! 10..12   sequence  ├ the ticket of the request
+//! 12..16   index     ┘
+//! 16..24   tag; the word of an exchange
+//! 24..32   only of a long message: offset in the segment
+//!  ..      arguments, 4 bytes each; 4 bytes of 0 if their number is odd
 //! ```
 //!
+//! A packet that is short enough together with its payload is sent as one word of user header and the rest as data:
+//! the transport's fastest way ([`Packed`]). Any other is a user header, and the payload is the data.
+//!
 //! Everything decoded is untrusted: this file checks the form, `arrival.rs` the meaning. One packet has one encoding.
+
+use transport_lapi::ForeignBytes;
 
 use crate::message::Args;
 use crate::name::Tag;
 use crate::status::{Opcode, Status};
 
-/// Bytes before the arguments.
-pub(crate) const FIXED: usize = 40;
+/// Bytes before the arguments, except of a long message.
+pub(crate) const FIXED: usize = 24;
+/// The bytes of a long message's offset.
+const OFFSET: usize = 8;
 /// Most bytes of a packet.
-pub(crate) const LONGEST: usize = FIXED + 4 * crate::MAX_SHORT;
+pub(crate) const LONGEST: usize = FIXED + OFFSET + 4 * crate::MAX_SHORT;
+/// The user header of a packed packet.
+const WORD: usize = size_of::<u64>();
+/// Most bytes of a packed packet with its payload: what a cell of the transport's rings takes, or a little less.
+const PACKED: usize = 288;
 
 const ACKNOWLEDGE: u8 = 7;
 const RETURNED: u8 = 8;
@@ -84,10 +91,10 @@ pub(crate) struct Ticket {
     /// Which of the requests that may be outstanding there.
     pub instance: u16,
     /// Number of the request, so that late answers to an earlier one are recognised.
-    pub sequence: u32,
+    pub sequence: u16,
 }
 
-/// The fixed part of a packet.
+/// What a packet says, except for the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub kind: Kind,
@@ -95,120 +102,204 @@ pub(crate) struct Header {
     pub source: u16,
     pub dest: u16,
     pub ticket: Ticket,
+    /// The length of the payload, which the transport tells: it is not in the packet.
     pub len: u32,
     pub tag: Tag,
+    /// Where the payload of a long message goes; of others 0, and not in the packet.
     pub offset: u64,
 }
 
 /// An encoded packet.
 pub(crate) struct Encoded {
-    bytes: [u8; LONGEST],
+    words: [u64; LONGEST / WORD],
     len: usize,
 }
 
 impl Encoded {
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
+        &bytemuck::cast_slice(&self.words)[..self.len]
+    }
+}
+
+/// An encoded packet with its payload behind it.
+pub(crate) struct Packed {
+    words: [u64; PACKED / WORD],
+    len: usize,
+}
+
+impl Packed {
+    /// Encodes a packet with these arguments and this payload; `None` if that is too long.
+    #[inline]
+    pub fn new(header: &Header, args: &[u32], payload: &[u8]) -> Option<Self> {
+        let len = header.length(args.len());
+        if len + payload.len() > PACKED {
+            return None;
+        }
+        let mut words = [0; PACKED / WORD];
+        header.write(args, &mut words);
+        if !payload.is_empty() {
+            let place = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut words)[len..];
+            place[..payload.len()].copy_from_slice(payload);
+        }
+        Some(Self { words, len: len + payload.len() })
+    }
+
+    /// The user header, and the data of the transport's message.
+    #[inline]
+    pub fn parts(&self) -> (u64, &[u8]) {
+        (u64::from_le(self.words[0]), &bytemuck::cast_slice(&self.words)[WORD..self.len])
+    }
+}
+
+/// The bytes of a packed packet without its payload, or with the beginning of it.
+pub(crate) struct Unpacked([u8; LONGEST], usize);
+
+impl Unpacked {
+    /// Copies them out of a message of the transport.
+    #[inline]
+    pub fn new(word: u64, data: ForeignBytes<'_>) -> Self {
+        let mut bytes = [0; LONGEST];
+        let (first, rest) = bytes.split_at_mut(WORD);
+        first.copy_from_slice(&word.to_le_bytes());
+        let len = WORD + data.copy_to(rest);
+        Self(bytes, len)
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.0[..self.1]
+    }
+
+    /// The payload behind a packet of `len` bytes.
+    pub fn payload(len: usize, data: ForeignBytes<'_>) -> ForeignBytes<'_> {
+        data.part(len - WORD, data.len())
     }
 }
 
 impl Header {
-    /// Encodes the packet with these arguments.
-    pub fn encode(&self, args: &Args) -> Encoded {
+    /// A header without contents, to be decoded into.
+    pub const EMPTY: Self = Self {
+        kind: Kind::Acknowledge,
+        handler: 0,
+        source: 0,
+        dest: 0,
+        ticket: Ticket { index: 0, instance: 0, sequence: 0 },
+        len: 0,
+        tag: Tag::NONE,
+        offset: 0,
+    };
+
+    /// Encodes the packet with these arguments, at most [`crate::MAX_SHORT`].
+    pub fn encode(&self, args: &[u32]) -> Encoded {
+        let mut words = [0; LONGEST / WORD];
+        self.write(args, &mut words);
+        Encoded { words, len: self.length(args.len()) }
+    }
+
+    /// Length of the packet with so many arguments: a multiple of 8.
+    #[inline]
+    fn length(&self, args: usize) -> usize {
+        let offset = if self.kind.is_long() { OFFSET } else { 0 };
+        FIXED + offset + 4 * args.next_multiple_of(2)
+    }
+
+    /// Writes the packet to the beginning of `words`, in which the rest stays as it is.
+    #[inline]
+    fn write(&self, args: &[u32], words: &mut [u64]) {
         let (kind, status, opcode) = match self.kind {
             Kind::Message(opcode) => (opcode as u8, 0, 0),
             Kind::Acknowledge => (ACKNOWLEDGE, 0, 0),
             Kind::Returned { opcode, status } => (RETURNED, status as u8, opcode as u8),
             Kind::Exchange => (EXCHANGE, 0, 0),
         };
-        let words = args.words();
-        let mut bytes = [0; LONGEST];
-        bytes[..5].copy_from_slice(&[kind, self.handler, words.len() as u8, status, opcode]);
-        bytes[6..8].copy_from_slice(&self.source.to_le_bytes());
-        bytes[8..10].copy_from_slice(&self.dest.to_le_bytes());
-        bytes[10..12].copy_from_slice(&self.ticket.instance.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.ticket.index.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.ticket.sequence.to_le_bytes());
-        bytes[20..24].copy_from_slice(&self.len.to_le_bytes());
-        bytes[24..32].copy_from_slice(&self.tag.0.to_le_bytes());
-        bytes[32..40].copy_from_slice(&self.offset.to_le_bytes());
-        for (place, word) in bytes[FIXED..].chunks_exact_mut(4).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
+        let Ticket { index, instance, sequence } = self.ticket;
+        let codes = [kind, self.handler, args.len() as u8, status | opcode << 4];
+        let codes = u64::from(u32::from_le_bytes(codes));
+        let first = codes | u64::from(self.source) << 32 | u64::from(self.dest) << 48;
+        let ticket = u64::from(instance) | u64::from(sequence) << 16 | u64::from(index) << 32;
+        words[0] = first.to_le();
+        words[1] = ticket.to_le();
+        words[2] = self.tag.0.to_le();
+        let mut at = FIXED / WORD;
+        if self.kind.is_long() {
+            words[at] = self.offset.to_le();
+            at += 1;
         }
-        Encoded { bytes, len: length(words.len()) }
+        for (place, pair) in words[at..].iter_mut().zip(args.chunks(2)) {
+            let second = pair.get(1).copied().unwrap_or(0);
+            *place = (u64::from(pair[0]) | u64::from(second) << 32).to_le();
+        }
     }
 
-    /// Whether the packet says that it carries a message of this shape to be judged by `arrival.rs`.
+    /// Whether the packet is a request.
     pub fn is_request(&self) -> bool {
         matches!(self.kind, Kind::Message(opcode) if opcode.is_request())
     }
 }
 
-/// Length of a packet with this many arguments: a multiple of 8.
-fn length(args: usize) -> usize {
-    FIXED + 4 * args.next_multiple_of(2)
+impl Kind {
+    /// Whether the packet is a long message, and so has an offset.
+    #[inline]
+    fn is_long(self) -> bool {
+        matches!(self, Self::Message(Opcode::RequestLong | Opcode::ReplyLong))
+    }
 }
 
-/// Decodes a packet. The arguments are `None` if they do not match their number; then the rest can still be used to
-/// return the message.
+/// Decodes the packet at the beginning of `bytes` into `header` and `args`. Returns the length of the packet; `None` if
+/// the arguments do not match their number, and then there are none, but the rest can still be used to return the
+/// message.
 ///
 /// # Errors
 /// [`PacketError`].
-pub(crate) fn decode(bytes: &[u8]) -> Result<(Header, Option<Args>), PacketError> {
-    let Some((fixed, rest)) = bytes.split_first_chunk::<FIXED>() else {
-        return Err(PacketError::Truncated { len: bytes.len() });
-    };
-    let returned = fixed[0] == RETURNED;
-    let kind = match fixed[0] {
+#[inline]
+pub(crate) fn decode(
+    bytes: &[u8],
+    header: &mut Header,
+    args: &mut Args,
+) -> Result<Option<usize>, PacketError> {
+    let mut rest = bytes;
+    let truncated = PacketError::Truncated { len: bytes.len() };
+    let first = take_word(&mut rest).ok_or(truncated)?;
+    let ticket = take_word(&mut rest).ok_or(truncated)?;
+    let tag = take_word(&mut rest).ok_or(truncated)?;
+    let [code, handler, count, returned, ..] = first.to_le_bytes();
+    header.kind = decode_kind(code, returned)?;
+    header.handler = handler;
+    (header.source, header.dest) = ((first >> 32) as u16, (first >> 48) as u16);
+    let (instance, sequence, index) = (ticket as u16, (ticket >> 16) as u16, (ticket >> 32) as u32);
+    header.ticket = Ticket { index, instance, sequence };
+    header.tag = Tag(tag);
+    header.offset = 0;
+    header.len = 0;
+    if header.kind.is_long() {
+        header.offset = take_word(&mut rest).ok_or(truncated)?;
+    }
+    let len = header.length(count.into());
+    Ok(args.decode(count.into(), rest).then_some(len))
+}
+
+/// Takes a word from the front.
+#[inline]
+fn take_word(rest: &mut &[u8]) -> Option<u64> {
+    let (word, behind) = rest.split_first_chunk()?;
+    *rest = behind;
+    Some(u64::from_le_bytes(*word))
+}
+
+/// Decodes the byte of the kind, and the one of the codes of returned messages.
+#[inline]
+fn decode_kind(code: u8, returned: u8) -> Result<Kind, PacketError> {
+    if code == RETURNED {
+        let (status, opcode) = (returned & 0xf, returned >> 4);
+        let status = Status::from_code(status).ok_or(PacketError::UnknownStatus(status))?;
+        let opcode = Opcode::from_code(opcode).ok_or(PacketError::UnknownOpcode(opcode))?;
+        return Ok(Kind::Returned { opcode, status });
+    }
+    let kind = match code {
         ACKNOWLEDGE => Kind::Acknowledge,
-        RETURNED => {
-            let status = Status::from_code(fixed[3]).ok_or(PacketError::UnknownStatus(fixed[3]))?;
-            let opcode = Opcode::from_code(fixed[4]).ok_or(PacketError::UnknownOpcode(fixed[4]))?;
-            Kind::Returned { opcode, status }
-        }
         EXCHANGE => Kind::Exchange,
         code => Kind::Message(Opcode::from_code(code).ok_or(PacketError::UnknownKind(code))?),
     };
-    let unused = if returned { &[5][..] } else { &[3, 4, 5] };
-    if let Some(&at) = unused.iter().find(|&&at| fixed[at] != 0) {
-        return Err(PacketError::NotZero { at, value: fixed[at] });
-    }
-    let header = Header {
-        kind,
-        handler: fixed[1],
-        source: u16::from_le_bytes(field(fixed, 6)),
-        dest: u16::from_le_bytes(field(fixed, 8)),
-        ticket: Ticket {
-            instance: u16::from_le_bytes(field(fixed, 10)),
-            index: u32::from_le_bytes(field(fixed, 12)),
-            sequence: u32::from_le_bytes(field(fixed, 16)),
-        },
-        len: u32::from_le_bytes(field(fixed, 20)),
-        tag: Tag(u64::from_le_bytes(field(fixed, 24))),
-        offset: u64::from_le_bytes(field(fixed, 32)),
-    };
-    Ok((header, decode_args(fixed[2].into(), rest)))
+    if returned == 0 { Ok(kind) } else { Err(PacketError::NotZero { at: 3, value: returned }) }
 }
-
-/// The bytes of a field in the fixed part.
-fn field<const N: usize>(fixed: &[u8; FIXED], at: usize) -> [u8; N] {
-    fixed[at..at + N].try_into().expect("every field lies inside the fixed part")
-}
-
-fn decode_args(count: usize, rest: &[u8]) -> Option<Args> {
-    if count > crate::MAX_SHORT || FIXED + rest.len() != length(count) {
-        return None;
-    }
-    let (words, padding) = rest.split_at(4 * count);
-    if padding.iter().any(|&byte| byte != 0) {
-        return None;
-    }
-    let mut args = [0; crate::MAX_SHORT];
-    for (arg, word) in args.iter_mut().zip(words.chunks_exact(4)) {
-        *arg = u32::from_le_bytes(word.try_into().expect("chunks of four bytes"));
-    }
-    Args::new(&args[..count])
-}
-
 #[cfg(test)]
 mod tests;

@@ -1,12 +1,13 @@
 //! Progress: polling, running handlers, and waiting for events.
 //!
 //! A message is handled in three steps. With the session's lock held, it is taken from the queue of its endpoint.
-//! Without the lock its handler runs. With the lock again, its credits and buffers are given back, and its answer is
-//! sent. So handlers of the program never run while the lock is held, and never inside a header handler: that would
-//! save a queue entry for replies, but other threads of the task would wait for them.
+//! Without the lock its handler runs. With the lock again, its credits and buffers are given back, and it is answered
+//! if its handler has not replied. So handlers of the program never run while the lock is held, and never inside a
+//! header handler: that would save a queue entry for replies, but other threads of the task would wait for them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use transport_lapi::SessionGuard;
 use transport_lapi::adapter::Adapter;
 
 use crate::POLL_LIMIT;
@@ -14,11 +15,12 @@ use crate::arrival::arrive_locally;
 use crate::bundle::{Bundle, Endpoint, Local};
 use crate::error::Error;
 use crate::memory::Place;
-use crate::message::{Message, Payload, Reply, Returned, Token};
-use crate::packet::Kind;
+use crate::message::{Args, Message, Payload, Replier, Reply, ReplyHead, Returned, Token};
+use crate::name::EndpointName;
+use crate::packet::{Header, Kind};
 use crate::queue::Entry;
-use crate::state::State;
-use crate::task::{Inside, is_loss, send};
+use crate::state::{Port, Replied, State};
+use crate::task::{Core, Inside, is_loss, send};
 
 /// The events that end a wait. AM-2's event that a message can be sent is not offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,12 +41,18 @@ impl<A: Adapter> Bundle<A> {
     /// dropped, and the next call continues behind it. [`Error::InHandler`] inside a handler of another bundle;
     /// [`Error::Terminated`].
     pub fn poll(&mut self) -> Result<usize, Error> {
-        self.core.progress()?;
+        let mut session = self.core.session()?;
+        self.core.advance(&mut session)?;
         let mut handled = 0;
         while handled < POLL_LIMIT {
-            let Some((place, entry)) = self.next_ready()? else { break };
+            let Some((place, entry)) = next_ready(&self.locals, &mut self.turn, &mut session.state)
+            else {
+                break;
+            };
+            drop(session);
             self.handle(place, entry)?;
             handled += 1;
+            session = self.core.session()?;
         }
         Ok(handled)
     }
@@ -93,57 +101,126 @@ impl<A: Adapter> Bundle<A> {
         self.locals.iter().map(|local| local.name.number).collect()
     }
 
-    /// Takes the first ready message of the next endpoint that has one.
-    fn next_ready(&mut self) -> Result<Option<(usize, Entry)>, Error> {
-        let mut session = self.core.session()?;
-        for step in 0..self.locals.len() {
-            let place = (self.turn + step) % self.locals.len();
-            let port = session.state.port(self.locals[place].name.number);
-            if let Some(entry) = port.and_then(|port| port.queue.take_ready()) {
-                self.turn = place + 1;
-                return Ok(Some((place, entry)));
-            }
-        }
-        Ok(None)
+    /// Whether a message is ready at an endpoint of the bundle.
+    #[inline]
+    pub(crate) fn has_ready(&self, state: &mut State) -> bool {
+        let is_ready = |port: &mut Port| port.queue.has_ready();
+        self.locals.iter().any(|local| state.port(local.name.number).is_some_and(is_ready))
     }
 
     /// Runs the handler of a message at the endpoint at `place`, and answers it. A panic of the handler goes on after
     /// that.
-    pub(crate) fn handle(&mut self, place: usize, entry: Entry) -> Result<(), Error> {
+    pub(crate) fn handle(&mut self, place: usize, entry: Box<Entry>) -> Result<(), Error> {
         let endpoint = Endpoint { core: self.core.id, number: entry.header.dest };
-        let mut reply = None;
-        let run = || self.locals[place].run(endpoint, &entry, &mut reply);
+        let (from, own) = (entry.from, self.locals[place].name);
+        // The handler of a long message holds the lock of the segment, which the holder of the session may wait for.
+        let at_once = from != own && !matches!(entry.place, Place::Segment(..));
+        let (core, header) = (&*self.core, &entry.header);
+        let (replied, failure) = (Replied::No, None);
+        let mut replies = Replies { core, from, header, at_once, replied, failure };
+        let run = || self.locals[place].run(endpoint, &entry, &mut replies);
         let outcome = catch_unwind(AssertUnwindSafe(run));
-        let answered = self.answer(place, entry, reply);
+        let Replies { replied, failure, .. } = replies;
+        let answered = self.settle(place, entry, replied);
         if let Err(panic) = outcome {
             resume_unwind(panic);
         }
-        answered
+        failure.map_or(answered, Err)
     }
 
-    /// Ends a message whose handler has run: answers a request.
-    fn answer(&mut self, place: usize, entry: Entry, reply: Option<Reply>) -> Result<(), Error> {
+    /// Ends a message whose handler has run: answers a request that has no reply yet.
+    fn settle(&mut self, place: usize, entry: Box<Entry>, replied: Replied) -> Result<(), Error> {
         let (from, own) = (entry.from, self.locals[place].name);
         let mut session = self.core.session_even_then()?;
-        let Some(answer) = session.state.settle(entry, reply) else { return Ok(()) };
+        let Some((header, reply)) = session.state.settle(entry, replied) else { return Ok(()) };
+        let (args, payload) = match &reply {
+            Some(reply) => (reply.args.words(), &*reply.payload),
+            None => (&[][..], &[][..]),
+        };
         if from == own {
-            let arrived =
-                arrive_locally(&mut session.state, &answer.header, &answer.args, &answer.payload);
+            let arrived = arrive_locally(&mut session.state, &header, args, payload);
             drop(session);
             return arrived.map_or(Ok(()), |entry| self.handle(place, entry));
         }
-        match send(&mut session, from.task, &answer.header, &answer.args, &answer.payload) {
-            Err(cause) if !is_loss(&cause) => Err(Error::NotSent { name: from, cause }),
-            _ => Ok(()),
+        answer(&mut session, from, &header, payload, args)
+    }
+}
+
+/// Takes the first ready message of the next endpoint that has one; `turn` is the endpoint that is looked at first.
+#[inline]
+fn next_ready(
+    locals: &[Local],
+    turn: &mut usize,
+    state: &mut State,
+) -> Option<(usize, Box<Entry>)> {
+    let mut place = *turn;
+    for _ in 0..locals.len() {
+        if place >= locals.len() {
+            place = 0;
         }
+        let port = state.port(locals[place].name.number);
+        if let Some(entry) = port.and_then(|port| port.queue.take_ready()) {
+            *turn = place + 1;
+            return Some((place, entry));
+        }
+        place += 1;
+    }
+    None
+}
+
+/// Sends the answer to a request. Whoever is lost needs none.
+fn answer<A: Adapter>(
+    session: &mut SessionGuard<'_, A, State>,
+    to: EndpointName,
+    header: &Header,
+    payload: &[u8],
+    args: &[u32],
+) -> Result<(), Error> {
+    match send(session, to.task, header, args, payload) {
+        Err(cause) if !is_loss(&cause) => Err(Error::NotSent { name: to, cause }),
+        _ => Ok(()),
+    }
+}
+
+/// The reply of a handler that runs.
+struct Replies<'a, A: Adapter> {
+    core: &'a Core<A>,
+    /// The request: where it comes from, and its header.
+    from: EndpointName,
+    header: &'a Header,
+    /// Whether a reply is sent at once. Otherwise it is kept.
+    at_once: bool,
+    replied: Replied,
+    /// Why the reply could not be sent.
+    failure: Option<Error>,
+}
+
+impl<A: Adapter> Replier for Replies<'_, A> {
+    fn has_replied(&self) -> bool {
+        !matches!(self.replied, Replied::No)
+    }
+
+    fn reply(&mut self, head: ReplyHead, payload: &[u8], args: &[u32]) {
+        if !self.at_once {
+            let args = Args::new(args).expect("their number was checked");
+            self.replied = Replied::Kept(Reply { head, args, payload: payload.to_vec() });
+            return;
+        }
+        self.replied = Replied::Sent;
+        let sent = self.core.session_even_then().and_then(|mut session| {
+            let head = Some((head, payload.len()));
+            let header = session.state.answer(self.from, self.header, head);
+            answer(&mut session, self.from, &header, payload, args)
+        });
+        self.failure = sent.err();
     }
 }
 
 impl Local {
     /// Runs the handler of a message.
-    fn run(&mut self, endpoint: Endpoint, entry: &Entry, reply: &mut Option<Reply>) {
-        let Entry { header, args, place, from, .. } = entry;
-        let reply = header.is_request().then_some(reply);
+    fn run(&mut self, endpoint: Endpoint, entry: &Entry, replies: &mut dyn Replier) {
+        let Entry { header, args, place, from, words, .. } = entry;
+        let reply = header.is_request().then_some(replies);
         let mut token =
             Token { task: self.name.task, source: *from, dest: endpoint, tag: header.tag, reply };
         let _inside = Inside::enter();
@@ -158,6 +235,10 @@ impl Local {
         let handler = handler.expect("only messages for handlers that are set are accepted");
         let (args, len) = (args.words(), header.len as usize);
         match place {
+            Place::Entry => {
+                let bytes = &bytemuck::cast_slice(words)[..len];
+                handler(&mut token, Message { args, payload: Payload::Medium(bytes) });
+            }
             Place::Buffer(buffer) => buffer.read(len, |bytes| {
                 handler(&mut token, Message { args, payload: Payload::Medium(bytes) });
             }),

@@ -7,12 +7,15 @@
 
 use std::collections::VecDeque;
 
+use transport_lapi::ForeignBytes;
+
 use crate::memory::Place;
 use crate::message::Args;
 use crate::name::EndpointName;
 use crate::packet::Header;
 
-/// An accepted message.
+/// An accepted message. It stays where it is from its arrival to the end of its handler, and is used again for another
+/// message then, so nothing of it is moved or allocated for each message.
 #[derive(Debug)]
 pub(crate) struct Entry {
     /// Ascending within a queue.
@@ -23,27 +26,44 @@ pub(crate) struct Entry {
     pub header: Header,
     pub args: Args,
     pub place: Place,
+    /// The payload of a medium message that arrived in one packet: [`Place::Entry`].
+    pub words: Vec<u64>,
+}
+
+impl Entry {
+    /// Makes an entry without contents.
+    pub fn new() -> Box<Self> {
+        let from = EndpointName { task: 0, number: 0 };
+        let (header, args, place, words) =
+            (Header::EMPTY, Args::default(), Place::Nothing, Vec::new());
+        Box::new(Self { id: 0, ready: false, from, header, args, place, words })
+    }
+
+    /// Copies the payload into the entry.
+    pub fn keep(&mut self, bytes: ForeignBytes<'_>) {
+        let len = bytes.len().div_ceil(size_of::<u64>());
+        if self.words.len() < len {
+            self.words.resize(len, 0);
+        }
+        bytes.copy_to(bytemuck::cast_slice_mut(&mut self.words));
+        self.place = Place::Entry;
+    }
 }
 
 /// The accepted messages of an endpoint, in the order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<Box<Entry>>,
     next: u64,
 }
 
 impl Queue {
     /// Appends a message. Returns its number, for [`Queue::finish`].
-    pub fn push(
-        &mut self,
-        from: EndpointName,
-        (header, args): (Header, Args),
-        place: Place,
-        ready: bool,
-    ) -> u64 {
+    pub fn push(&mut self, mut entry: Box<Entry>, ready: bool) -> u64 {
         let id = self.next;
         self.next += 1;
-        self.entries.push_back(Entry { id, ready, from, header, args, place });
+        (entry.id, entry.ready) = (id, ready);
+        self.entries.push_back(entry);
         id
     }
 
@@ -55,7 +75,7 @@ impl Queue {
     }
 
     /// Removes a message that will never be complete.
-    pub fn remove(&mut self, id: u64) -> Option<Entry> {
+    pub fn remove(&mut self, id: u64) -> Option<Box<Entry>> {
         let place = self.place(id)?;
         self.entries.remove(place)
     }
@@ -65,13 +85,17 @@ impl Queue {
     }
 
     /// Takes the first ready message.
-    pub fn take_ready(&mut self) -> Option<Entry> {
+    #[inline]
+    pub fn take_ready(&mut self) -> Option<Box<Entry>> {
+        if self.entries.front()?.ready {
+            return self.entries.pop_front();
+        }
         let place = self.entries.iter().position(|entry| entry.ready)?;
         self.entries.remove(place)
     }
 
     /// Takes the message that was appended last.
-    pub fn take_last(&mut self) -> Option<Entry> {
+    pub fn take_last(&mut self) -> Option<Box<Entry>> {
         self.entries.pop_back()
     }
 
@@ -86,12 +110,12 @@ impl Queue {
     }
 
     /// Removes all messages, ready or not.
-    pub fn drain(&mut self) -> impl Iterator<Item = Entry> {
+    pub fn drain(&mut self) -> impl Iterator<Item = Box<Entry>> {
         std::mem::take(&mut self.entries).into_iter()
     }
 
     /// Removes the messages of a task that are not complete, and never will be.
-    pub fn forget_unfinished(&mut self, lost: transport_lapi::TaskId) -> Vec<Entry> {
+    pub fn forget_unfinished(&mut self, lost: transport_lapi::TaskId) -> Vec<Box<Entry>> {
         let (kept, gone) = self.drain().partition(|entry| entry.ready || entry.from.task != lost);
         self.entries = kept;
         Vec::from(gone)
@@ -117,7 +141,9 @@ mod tests {
             offset: 0,
         };
         let from = EndpointName { task, number: 0 };
-        queue.push(from, (header, Args::default()), Place::Nothing, ready)
+        let mut entry = Entry::new();
+        (entry.from, entry.header) = (from, header);
+        queue.push(entry, ready)
     }
 
     fn take(queue: &mut Queue) -> Option<u8> {

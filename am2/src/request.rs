@@ -7,14 +7,16 @@
 
 use std::sync::Arc;
 
+use transport_lapi::SessionGuard;
 use transport_lapi::adapter::Adapter;
 
 use crate::arrival::arrive_locally;
 use crate::bundle::{Bundle, Endpoint};
 use crate::error::Error;
-use crate::message::{Args, check_args, check_handler, check_len};
+use crate::message::{check_args, check_handler, check_len};
 use crate::packet::{Header, Kind};
 use crate::queue::Entry;
+use crate::state::State;
 use crate::status::{Opcode, Shape};
 use crate::task::{send, send_shared};
 use crate::{MAX_LONG, MAX_MEDIUM};
@@ -26,16 +28,16 @@ struct Call<'a> {
     handler: u8,
     shape: Shape,
     offset: u64,
-    args: Args,
+    args: &'a [u32],
     payload: Bytes<'a>,
     /// Whether the call may wait.
     waits: bool,
 }
 
-impl Call<'_> {
-    /// A short request without arguments, which may wait.
-    fn new(endpoint: Endpoint, index: usize, handler: u8) -> Self {
-        let (shape, args, payload) = (Shape::Short, Args::default(), Bytes::Borrowed(&[]));
+impl<'a> Call<'a> {
+    /// A short request, which may wait.
+    fn new(endpoint: Endpoint, index: usize, handler: u8, args: &'a [u32]) -> Self {
+        let (shape, payload) = (Shape::Short, Bytes::Borrowed(&[]));
         Self { endpoint, index, handler, shape, offset: 0, args, payload, waits: true }
     }
 }
@@ -62,7 +64,7 @@ enum Attempt {
     /// There was no credit.
     NoCredit,
     /// It was sent, or came to its own endpoint, which has this to handle then.
-    Sent(Option<Entry>),
+    Sent(Option<Box<Entry>>),
 }
 
 /// The requests. Each names the index of a translation, and handler and arguments of the message. Each first polls, and
@@ -84,8 +86,7 @@ impl<A: Adapter> Bundle<A> {
         handler: u8,
         args: &[u32],
     ) -> Result<(), Error> {
-        let args = check_args(self.core.task(), args)?;
-        self.request(Call { args, ..Call::new(endpoint, index, handler) })
+        self.request(Call::new(endpoint, index, handler, args))
     }
 
     /// Requests with a medium message, whose payload the handler gets in a buffer (AM_RequestIM).
@@ -101,9 +102,8 @@ impl<A: Adapter> Bundle<A> {
         args: &[u32],
     ) -> Result<(), Error> {
         check_len(self.core.task(), payload.len(), MAX_MEDIUM)?;
-        let args = check_args(self.core.task(), args)?;
         let (shape, payload) = (Shape::Medium, Bytes::Borrowed(payload));
-        self.request(Call { shape, payload, args, ..Call::new(endpoint, index, handler) })
+        self.request(Call { shape, payload, ..Call::new(endpoint, index, handler, args) })
     }
 
     /// Requests with a long message, whose payload is stored in the receiver's segment from byte `offset` on before its
@@ -121,10 +121,9 @@ impl<A: Adapter> Bundle<A> {
         args: &[u32],
     ) -> Result<(), Error> {
         check_len(self.core.task(), payload.len(), MAX_LONG)?;
-        let args = check_args(self.core.task(), args)?;
         let (shape, payload, offset) = (Shape::Long, Bytes::Borrowed(payload), offset as u64);
-        let call = Call::new(endpoint, index, handler);
-        self.request(Call { shape, offset, payload, args, ..call })
+        let call = Call::new(endpoint, index, handler, args);
+        self.request(Call { shape, offset, payload, ..call })
     }
 
     /// Requests with a long message as [`Bundle::request_long`] does, but neither waits nor copies
@@ -142,22 +141,32 @@ impl<A: Adapter> Bundle<A> {
         args: &[u32],
     ) -> Result<(), Error> {
         check_len(self.core.task(), payload.len(), MAX_LONG)?;
-        let args = check_args(self.core.task(), args)?;
         let (shape, offset, waits) = (Shape::Long, offset as u64, false);
         let payload = Bytes::Shared(Arc::clone(payload));
-        let call = Call::new(endpoint, index, handler);
-        self.request(Call { shape, offset, payload, args, waits, ..call })
+        let call = Call::new(endpoint, index, handler, args);
+        self.request(Call { shape, offset, payload, waits, ..call })
     }
 
     fn request(&mut self, call: Call<'_>) -> Result<(), Error> {
         let place = self.place(call.endpoint)?;
+        check_args(self.core.task(), call.args)?;
         check_handler(self.core.task(), call.handler)?;
         let mut session = self.core.session()?;
         self.port(&mut session, call.endpoint)?.table.check_request(call.index)?;
-        drop(session);
-        let mut handled = self.poll()?;
+        self.core.advance(&mut session)?;
+        let mut handled = if self.has_ready(&mut session.state) {
+            drop(session);
+            self.poll()?
+        } else {
+            match self.attempt(session, &call)? {
+                Attempt::Sent(None) => return Ok(()),
+                Attempt::Sent(Some(entry)) => return self.handle(place, entry),
+                Attempt::NoCredit => 0,
+            }
+        };
         loop {
-            match self.attempt(&call)? {
+            let attempt = self.attempt(self.core.session()?, &call)?;
+            match attempt {
                 Attempt::Sent(None) => return Ok(()),
                 Attempt::Sent(Some(entry)) => return self.handle(place, entry),
                 Attempt::NoCredit => {}
@@ -176,9 +185,12 @@ impl<A: Adapter> Bundle<A> {
     }
 
     /// Sends a request if there is a credit for it.
-    fn attempt(&mut self, call: &Call<'_>) -> Result<Attempt, Error> {
+    fn attempt(
+        &self,
+        mut session: SessionGuard<'_, A, State>,
+        call: &Call<'_>,
+    ) -> Result<Attempt, Error> {
         let opcode = Opcode::request(call.shape);
-        let mut session = self.core.session()?;
         let port = self.port(&mut session, call.endpoint)?;
         let (name, tag) = port.table.check_request(call.index)?;
         let own = port.name;
@@ -196,24 +208,22 @@ impl<A: Adapter> Bundle<A> {
             tag,
             offset: call.offset,
         };
+        port.stats.sent(opcode, len);
         if name == own {
-            port.stats.sent(opcode, len);
             let bytes = call.payload.bytes();
-            let arrived = arrive_locally(&mut session.state, &header, &call.args, bytes);
+            let arrived = arrive_locally(&mut session.state, &header, call.args, bytes);
             return Ok(Attempt::Sent(arrived));
         }
-        let (to, args) = (name.task, &call.args);
+        let (to, args) = (name.task, call.args);
         let sent = match &call.payload {
             Bytes::Borrowed(bytes) => send(&mut session, to, &header, args, bytes),
             Bytes::Shared(bytes) => send_shared(&mut session, to, &header, args, bytes),
         };
-        let port = self.port(&mut session, call.endpoint)?;
-        match sent {
-            Ok(()) => port.stats.sent(opcode, len),
-            Err(cause) => {
-                port.table.end(ticket);
-                return Err(Error::NotSent { name, cause });
-            }
+        if let Err(cause) = sent {
+            let port = self.port(&mut session, call.endpoint)?;
+            port.stats.not_sent(opcode, len);
+            port.table.end(ticket);
+            return Err(Error::NotSent { name, cause });
         }
         Ok(Attempt::Sent(None))
     }

@@ -8,8 +8,8 @@ use transport_lapi::{Outbox, TaskId};
 use crate::PACKETS;
 use crate::error::{Error, Violation};
 use crate::exchange::Exchange;
-use crate::memory::{Place, Segment, Spares};
-use crate::message::{Args, Reply};
+use crate::memory::{Segment, Spares};
+use crate::message::{Args, Reply, ReplyHead};
 use crate::name::{EndpointName, Tag};
 use crate::packet::{Header, Kind, Ticket};
 use crate::queue::{Entry, Queue};
@@ -46,11 +46,14 @@ pub(crate) struct State {
     pub exchange: Exchange,
 }
 
-/// The answer to a request whose handler has run.
-pub(crate) struct Answer {
-    pub header: Header,
-    pub args: Args,
-    pub payload: Vec<u8>,
+/// Whether the handler of a request has replied.
+#[derive(Debug)]
+pub(crate) enum Replied {
+    No,
+    /// The reply was sent.
+    Sent,
+    /// The reply is to be sent.
+    Kept(Reply),
 }
 
 impl State {
@@ -95,7 +98,8 @@ impl State {
             return;
         };
         let Port { mut queue, .. } = port;
-        for Entry { from, header, args, .. } in queue.drain() {
+        for entry in queue.drain() {
+            let Entry { from, header, args, .. } = *entry;
             if let Kind::Message(opcode) = header.kind {
                 if opcode.is_request() {
                     self.give_back(from, header, args, opcode, Status::Unreachable);
@@ -122,49 +126,66 @@ impl State {
         self.trouble.get_or_insert((origin, violation));
     }
 
-    /// Ends a message whose handler has run: gives credits and buffers back, and returns the answer to a request.
-    pub fn settle(&mut self, entry: Entry, reply: Option<Reply>) -> Option<Answer> {
-        let Entry { from, header, place, .. } = entry;
-        if let Place::Buffer(buffer) = place {
-            self.spares.put(buffer);
-        }
-        let is_request = header.is_request();
-        let port = self.port(header.dest);
-        if !is_request {
-            if !matches!(header.kind, Kind::Returned { opcode, .. } if !opcode.is_request()) {
-                port?.table.end(header.ticket);
+    /// Ends a message whose handler has run: gives credits and buffers back. Returns the answer to a request that has
+    /// none yet, with the reply whose contents go with it.
+    pub fn settle(
+        &mut self,
+        entry: Box<Entry>,
+        replied: Replied,
+    ) -> Option<(Header, Option<Reply>)> {
+        let (from, header) = (entry.from, entry.header);
+        self.spares.put_entry(entry);
+        match (header.kind, replied) {
+            (Kind::Message(opcode), Replied::No) if opcode.is_request() => {
+                Some((self.answer(from, &header, None), None))
             }
-            return None;
-        }
-        let mut tag = Tag::NONE;
-        // The port is gone if AM-2 was terminated meanwhile; the sender gets its answer all the same.
-        if let Some(port) = port {
-            if let Some(reply) = &reply {
-                port.stats.sent(Opcode::reply(reply.shape), reply.payload.len());
+            (Kind::Message(opcode), Replied::Kept(reply)) if opcode.is_request() => {
+                let head = Some((reply.head, reply.payload.len()));
+                Some((self.answer(from, &header, head), Some(reply)))
             }
-            tag = port.table.tag_for(from).unwrap_or(tag);
-            if let Some(peer) = port.table.peer(from) {
-                peer.waiting = peer.waiting.saturating_sub(1);
-                peer.owed += u64::from(reply.is_some());
+            (Kind::Message(opcode), Replied::Sent) if opcode.is_request() => None,
+            (Kind::Returned { opcode, .. }, _) if !opcode.is_request() => None,
+            _ => {
+                self.port(header.dest)?.table.end(header.ticket);
+                None
             }
         }
-        let answer = Header {
+    }
+
+    /// Notes that a request is answered, and returns the header of the answer: of an acknowledgement, or of the reply
+    /// with a payload of this length.
+    pub fn answer(
+        &mut self,
+        from: EndpointName,
+        request: &Header,
+        reply: Option<(ReplyHead, usize)>,
+    ) -> Header {
+        let mut answer = Header {
             kind: Kind::Acknowledge,
             handler: 0,
-            source: header.dest,
-            dest: header.source,
-            ticket: header.ticket,
+            source: request.dest,
+            dest: request.source,
+            ticket: request.ticket,
             len: 0,
-            tag,
+            tag: Tag::NONE,
             offset: 0,
         };
-        Some(match reply {
-            None => Answer { header: answer, args: Args::default(), payload: Vec::new() },
-            Some(Reply { shape, handler, args, offset, payload }) => {
-                let (kind, len) = (Kind::Message(Opcode::reply(shape)), payload.len() as u32);
-                Answer { header: Header { kind, handler, len, offset, ..answer }, args, payload }
+        if let Some((ReplyHead { shape, handler, offset }, len)) = reply {
+            let kind = Kind::Message(Opcode::reply(shape));
+            answer = Header { kind, handler, len: len as u32, offset, ..answer };
+        }
+        // The port is gone if AM-2 was terminated meanwhile; the sender gets its answer all the same.
+        if let Some(port) = self.port(request.dest) {
+            if let Some((head, len)) = reply {
+                port.stats.sent(Opcode::reply(head.shape), len);
             }
-        })
+            if let Some((peer, tag)) = port.table.answered(from) {
+                peer.waiting = peer.waiting.saturating_sub(1);
+                peer.owed += u64::from(reply.is_some());
+                answer.tag = tag;
+            }
+        }
+        answer
     }
 
     /// Ends a message of several packets: it is complete, or never will be.
@@ -220,18 +241,13 @@ impl Port {
         opcode: Opcode,
         handler: u8,
     ) {
-        let header = Header {
-            kind: Kind::Returned { opcode, status: Status::Unreachable },
-            handler,
-            source: peer.number,
-            dest: self.name.number,
-            ticket,
-            len: 0,
-            tag: Tag::NONE,
-            offset: 0,
-        };
+        let kind = Kind::Returned { opcode, status: Status::Unreachable };
+        let (source, dest) = (peer.number, self.name.number);
+        let mut entry = Entry::new();
+        entry.from = peer;
+        entry.header = Header { kind, handler, source, dest, ticket, ..Header::EMPTY };
         self.stats.returned += 1;
-        self.queue.push(peer, (header, Args::default()), Place::Nothing, true);
+        self.queue.push(entry, true);
     }
 }
 
@@ -239,7 +255,7 @@ impl Port {
 pub(crate) fn send_outgoing(state: &mut State, outbox: &mut Outbox<State>, _: u64) {
     while let Some((to, header, args)) = state.outgoing.pop_front() {
         // A packet to a lost task needs not arrive, and nothing else can be wrong with it.
-        let _ = outbox.amsend(to, PACKETS, header.encode(&args).bytes(), Vec::new());
+        let _ = outbox.amsend(to, PACKETS, header.encode(args.words()).bytes(), Vec::new());
     }
 }
 

@@ -39,8 +39,14 @@ impl Stats {
     pub(crate) fn sent(&mut self, opcode: Opcode, len: usize) {
         let counts =
             if opcode.is_request() { &mut self.requests_sent } else { &mut self.replies_sent };
-        counts.add(opcode.shape());
+        *counts.of(opcode.shape()) += 1;
         self.bytes_sent += len as u64;
+    }
+
+    /// Takes back that a request was sent.
+    pub(crate) fn not_sent(&mut self, opcode: Opcode, len: usize) {
+        *self.requests_sent.of(opcode.shape()) -= 1;
+        self.bytes_sent -= len as u64;
     }
 
     /// Counts a message that was accepted.
@@ -50,17 +56,17 @@ impl Stats {
         } else {
             &mut self.replies_received
         };
-        counts.add(opcode.shape());
+        *counts.of(opcode.shape()) += 1;
         self.bytes_received += len as u64;
     }
 }
 
 impl Counts {
-    fn add(&mut self, shape: Shape) {
-        *match shape {
+    fn of(&mut self, shape: Shape) -> &mut u64 {
+        match shape {
             Shape::Short => &mut self.short,
             Shape::Medium => &mut self.medium,
             Shape::Long => &mut self.long,
-        } += 1;
+        }
     }
 }

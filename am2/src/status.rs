@@ -49,7 +49,7 @@ impl Status {
 
     /// Returns the status with an AM-2 code, if there is one.
     pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| *status as u8 == code)
+        Self::ALL.get(usize::from(code.wrapping_sub(1))).copied()
     }
 
     /// Returns AM-2's name of the status.
@@ -128,7 +128,7 @@ impl Opcode {
 
     /// Returns the opcode with an AM-2 code, if there is one.
     pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|opcode| *opcode as u8 == code)
+        Self::ALL.get(usize::from(code.wrapping_sub(1))).copied()
     }
 
     /// Returns whether this is a request.

@@ -50,7 +50,7 @@ struct Translation {
 /// A request, or room for one.
 #[derive(Debug)]
 struct Request {
-    sequence: u32,
+    sequence: u16,
     state: Progress,
     opcode: Opcode,
     handler: u8,
@@ -166,10 +166,12 @@ impl Table {
         self.peers.get_mut(&name)
     }
 
-    /// The tag for replies to this peer: that of its first translation.
-    pub fn tag_for(&self, name: EndpointName) -> Option<Tag> {
-        let index = *self.peers.get(&name)?.indices.first()?;
-        self.entries[index as usize].as_ref().map(|entry| entry.tag)
+    /// What is known of a peer, and the tag for answers to it: that of its first translation.
+    pub fn answered(&mut self, name: EndpointName) -> Option<(&mut Peer, Tag)> {
+        let peer = self.peers.get_mut(&name)?;
+        let index = *peer.indices.first()?;
+        let tag = self.entries[index as usize].as_ref()?.tag;
+        Some((peer, tag))
     }
 
     /// Checks a request to the peer at `index`. Returns its name and the tag for it.
@@ -328,10 +330,11 @@ mod tests {
         let mut table = Table::new(OWNER);
         table.map(5, PEER, Tag(5)).unwrap();
         table.map(2, PEER, Tag(2)).unwrap();
-        assert_eq!(table.tag_for(PEER), Some(Tag(2)));
+        let tag = |table: &mut Table| table.answered(PEER).map(|(_, tag)| tag);
+        assert_eq!(tag(&mut table), Some(Tag(2)));
         table.unmap(2).unwrap();
-        assert_eq!(table.tag_for(PEER), Some(Tag(5)));
+        assert_eq!(tag(&mut table), Some(Tag(5)));
         table.unmap(5).unwrap();
-        assert!(table.tag_for(PEER).is_none() && table.peer(PEER).is_none());
+        assert!(tag(&mut table).is_none() && table.peer(PEER).is_none());
     }
 }

@@ -17,10 +17,9 @@ use transport_lapi::wireup::{self, Joined, Native, WireupError};
 use transport_lapi::{Amsend, Context, LapiError, Options, SessionGuard, Source, Step, TaskId};
 
 use crate::PACKETS;
-use crate::arrival::arrive;
+use crate::arrival::{arrive, arrive_packed};
 use crate::error::Error;
-use crate::message::Args;
-use crate::packet::{self, Header};
+use crate::packet::{self, Header, Packed};
 use crate::state::{State, on_loss};
 
 thread_local! {
@@ -96,15 +95,14 @@ impl<A: Adapter> Core<A> {
         Error::Transport { task: self.task(), cause }
     }
 
-    /// Makes one round of progress: judges what has arrived.
-    pub fn progress(&self) -> Result<(), Error> {
-        let mut session = self.session()?;
+    /// Makes one round of progress: judges what has arrived. Nothing here needs [`Context::attend`]: AM-2 makes no
+    /// continuations and answers no inquiries.
+    #[inline]
+    pub fn advance(&self, session: &mut SessionGuard<'_, A, State>) -> Result<(), Error> {
         if session.progress().map_err(|cause| self.failed(cause))? == 0 {
             session.notice_losses().map_err(|cause| self.failed(cause))?;
         }
-        let trouble = session.state.trouble.take();
-        self.context.attend(session);
-        match trouble {
+        match session.state.trouble.take() {
             None => Ok(()),
             Some((origin, violation)) => Err(Error::Peer { origin, violation }),
         }
@@ -136,7 +134,7 @@ impl<A: Adapter> Core<A> {
         numbers.for_each(|number| session.state.free_port(number));
         while let Some((to, header, args)) = session.state.outgoing.pop_front() {
             // Whoever cannot be reached has lost this task, or the task is lost.
-            let _ = send(&mut session, to, &header, &args, &[]);
+            let _ = send(&mut session, to, &header, args.words(), &[]);
         }
     }
 }
@@ -146,9 +144,15 @@ pub(crate) fn send<A: Adapter>(
     session: &mut SessionGuard<'_, A, State>,
     to: TaskId,
     header: &Header,
-    args: &Args,
+    args: &[u32],
     payload: &[u8],
 ) -> Result<(), LapiError> {
+    if let Some(packed) = Packed::new(header, args, payload) {
+        let (word, data) = packed.parts();
+        if session.try_amsend_bytes(to, PACKETS, word, data) {
+            return Ok(());
+        }
+    }
     session.amsend_bytes(to, PACKETS, header.encode(args).bytes(), payload)
 }
 
@@ -157,7 +161,7 @@ pub(crate) fn send_shared<A: Adapter>(
     session: &mut SessionGuard<'_, A, State>,
     to: TaskId,
     header: &Header,
-    args: &Args,
+    args: &[u32],
     payload: &Arc<Vec<u8>>,
 ) -> Result<(), LapiError> {
     if payload.is_empty() {
@@ -258,7 +262,9 @@ impl<A: Adapter> Am<A> {
             control,
         };
         let mut session = core.session_even_then()?;
-        session.addr_set(PACKETS.into(), arrive).map_err(|cause| core.failed(cause))?;
+        let set = session.addr_set(PACKETS.into(), arrive);
+        set.and_then(|()| session.addr_set_short(PACKETS.into(), arrive_packed))
+            .map_err(|cause| core.failed(cause))?;
         session.on_loss(on_loss);
         drop(session);
         Ok(Self(Arc::new(Owner(Arc::new(core)))))
@@ -278,9 +284,9 @@ impl<A: Adapter> Am<A> {
         self.core().context.num_tasks()
     }
 
-    /// Returns the lengths of payloads, ascending, above which medium and long messages without arguments are sent in
-    /// another way; the first one is the longest that fits into the packet with the header. Each argument takes 4 bytes
-    /// of that room, and an odd number of them 4 more.
+    /// Returns the lengths of payloads, ascending, above which medium messages without arguments are sent in another way;
+    /// the first one is the longest that fits into the packet with the header. Each argument takes 4 bytes of that room,
+    /// an odd number of them 4 more, and the offset of a long message 8.
     ///
     /// # Errors
     /// [`Error::Terminated`], [`Error::InHandler`].
