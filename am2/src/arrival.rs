@@ -18,7 +18,7 @@ use transport_lapi::{
 use crate::error::Violation;
 use crate::memory::{Place, Segment};
 use crate::name::EndpointName;
-use crate::packet::{self, Header, Kind, PacketError, Unpacked};
+use crate::packet::{Header, Kind, PacketError, Unpacked};
 use crate::queue::Entry;
 use crate::state::{Port, State, send_outgoing};
 use crate::status::{Opcode, Shape, Status};
@@ -36,9 +36,31 @@ struct Incoming<'a> {
 pub(crate) fn arrive(state: &mut State, message: Arrival<'_>) -> HeaderAction<State> {
     let Arrival { origin, uhdr, len, data, .. } = message;
     let mut entry = state.spares.take_entry();
-    let decoded = packet::decode(uhdr, &mut entry.header, &mut entry.args);
+    let decoded = Unpacked::of(uhdr).decode(&mut entry.header, &mut entry.args);
     let has_args = decoded.map(|packet| packet == Some(uhdr.len()));
-    state.sort_or_blame(origin, entry, has_args, Incoming { len, data })
+    if !matches!(has_args, Ok(true)) {
+        entry.args.clear();
+    }
+    match state.sort_or_blame(origin, entry, has_args, Incoming { len, data }) {
+        Sorted::Done => HeaderAction::Consumed,
+        Sorted::Send => HeaderAction::Then(Next::Inline(send_outgoing, 0)),
+        Sorted::Store { dest, id } => {
+            let into = state.port(dest).and_then(|port| port.queue.place_of(id)).cloned();
+            let into = into.expect("it was queued a moment ago").sink(len as usize);
+            let next = Next::Outcome(finished, u64::from(dest) << 48 | id);
+            HeaderAction::Deliver { into, next }
+        }
+    }
+}
+
+/// What is to be done with a packet that was judged.
+enum Sorted {
+    /// Nothing. What it has brought, or will bring, is discarded if it is not stored yet.
+    Done,
+    /// What was queued in [`State::outgoing`] is to be sent.
+    Send,
+    /// Its payload is to be stored in the place of this entry in the queue of this endpoint.
+    Store { dest: u16, id: u64 },
 }
 
 /// The handler of packets with which the payload comes.
@@ -50,15 +72,17 @@ pub(crate) fn arrive_packed(
 ) -> Option<(InlineHandler<State>, u64)> {
     let mut entry = state.spares.take_entry();
     let unpacked = Unpacked::new(word, data);
-    let bytes = unpacked.bytes();
-    let decoded = packet::decode(bytes, &mut entry.header, &mut entry.args);
-    let has_args = decoded.map(|packet| packet.is_some());
-    let packet = decoded.ok().flatten().unwrap_or(bytes.len());
+    let decoded = unpacked.decode(&mut entry.header, &mut entry.args);
+    let (has_args, packet) = match decoded {
+        Ok(Some(packet)) => (Ok(true), packet),
+        Ok(None) => (Ok(false), unpacked.len()),
+        Err(error) => (Err(error), unpacked.len()),
+    };
     let payload = Unpacked::payload(packet, data);
     let message = Incoming { len: payload.len() as u64, data: Some(payload) };
     match state.sort_or_blame(origin, entry, has_args, message) {
-        HeaderAction::Then(Next::Inline(next, info)) => Some((next, info)),
-        _ => None,
+        Sorted::Send => Some((send_outgoing, 0)),
+        Sorted::Done | Sorted::Store { .. } => None,
     }
 }
 
@@ -96,7 +120,7 @@ impl State {
         mut entry: Box<Entry>,
         has_args: Result<bool, PacketError>,
         message: Incoming<'_>,
-    ) -> HeaderAction<Self> {
+    ) -> Sorted {
         entry.from = EndpointName { task: origin, number: entry.header.source };
         // A longer one is refused by its true length.
         entry.header.len = message.len as u32;
@@ -106,7 +130,7 @@ impl State {
         };
         sorted.unwrap_or_else(|violation| {
             self.blame(origin, violation);
-            HeaderAction::Drop
+            Sorted::Done
         })
     }
 
@@ -116,7 +140,7 @@ impl State {
         entry: Box<Entry>,
         has_args: bool,
         message: Incoming<'_>,
-    ) -> Result<HeaderAction<Self>, Violation> {
+    ) -> Result<Sorted, Violation> {
         let (header, from) = (&entry.header, entry.from);
         match header.kind {
             Kind::Message(opcode) if opcode.is_request() => {
@@ -140,7 +164,7 @@ impl State {
                 }
             }
         }
-        Ok(HeaderAction::Consumed)
+        Ok(Sorted::Done)
     }
 
     /// The port that an answer is for. `None` if it was freed.
@@ -155,7 +179,7 @@ impl State {
         has_args: bool,
         opcode: Opcode,
         message: Incoming<'_>,
-    ) -> HeaderAction<Self> {
+    ) -> Sorted {
         if !has_args {
             return self.refuse(&entry, opcode, Status::BadArgs);
         }
@@ -175,9 +199,9 @@ impl State {
         has_args: bool,
         opcode: Opcode,
         message: Incoming<'_>,
-    ) -> Result<HeaderAction<Self>, Violation> {
+    ) -> Result<Sorted, Violation> {
         let (from, header) = (entry.from, &entry.header);
-        let Some(port) = self.answered_port(header.dest)? else { return Ok(HeaderAction::Drop) };
+        let Some(port) = self.answered_port(header.dest)? else { return Ok(Sorted::Done) };
         if !port.table.answer(from, header.ticket, None) {
             return Err(Violation::StrayAnswer { number: from.number });
         }
@@ -210,22 +234,17 @@ impl State {
 
     /// Sends a message back to its sender.
     #[cold]
-    fn refuse(&mut self, entry: &Entry, opcode: Opcode, status: Status) -> HeaderAction<Self> {
+    fn refuse(&mut self, entry: &Entry, opcode: Opcode, status: Status) -> Sorted {
         let Entry { from, header, args, .. } = entry;
         if let Some(port) = self.port(header.dest) {
             port.stats.refused += 1;
         }
         self.give_back(*from, *header, *args, opcode, status);
-        HeaderAction::Then(Next::Inline(send_outgoing, 0))
+        Sorted::Send
     }
 
     /// Queues a message that was judged, and determines where its payload goes.
-    fn accept(
-        &mut self,
-        mut entry: Box<Entry>,
-        opcode: Opcode,
-        message: Incoming<'_>,
-    ) -> HeaderAction<Self> {
+    fn accept(&mut self, mut entry: Box<Entry>, opcode: Opcode, message: Incoming<'_>) -> Sorted {
         let Header { dest, offset, len, .. } = entry.header;
         let Self { ports, spares, .. } = self;
         let port = ports[usize::from(dest)].as_mut().expect("the message was judged there");
@@ -241,12 +260,9 @@ impl State {
         }
         if message.data.is_some() {
             port.queue.push(entry, true);
-            return HeaderAction::Consumed;
+            return Sorted::Done;
         }
-        let into = entry.place.sink(len as usize);
-        let id = port.queue.push(entry, false);
-        let next = Next::Outcome(finished, u64::from(dest) << 48 | id);
-        HeaderAction::Deliver { into, next }
+        Sorted::Store { dest, id: port.queue.push(entry, false) }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::arrival::{arrive, arrive_packed};
 use crate::memory::Segment;
 use crate::message::Args;
 use crate::name::{EndpointName, Tag};
-use crate::packet::{self, Header, Kind};
+use crate::packet::{Header, Kind, Unpacked};
 use crate::state::{Replied, State};
 use crate::status::Opcode;
 
@@ -37,14 +37,16 @@ pub fn packets(input: &[u8]) -> bool {
         let (payload, behind) = behind.split_at(behind.len().min((*len).into()));
         rest = behind;
         let (mut header, mut args) = (Header::EMPTY, Args::default());
-        if let Ok(Some(len)) = packet::decode(uhdr, &mut header, &mut args) {
+        if let Ok(Some(len)) = Unpacked::of(uhdr).decode(&mut header, &mut args) {
             let encoded = header.encode(args.words());
             assert_eq!(encoded.bytes(), &uhdr[..len], "the packet encodes differently");
         }
         is_accepted |= match uhdr.split_first_chunk() {
-            Some((word, rest)) if whole & 2 != 0 => {
-                arrive_with_payload(&mut state, u64::from_le_bytes(*word), &[rest, payload].concat())
-            }
+            Some((word, rest)) if whole & 2 != 0 => arrive_with_payload(
+                &mut state,
+                u64::from_le_bytes(*word),
+                &[rest, payload].concat(),
+            ),
             _ => arrive_one(&mut state, uhdr, payload, whole & 1 != 0),
         };
     }

@@ -27,25 +27,25 @@ impl Args {
         &self.words[..self.len]
     }
 
-    /// Replaces the arguments by `count` that are encoded at the beginning of `bytes`, with 4 bytes of 0 behind an odd
-    /// number. Returns whether they are there; if not, there are none now.
-    #[inline]
-    pub fn decode(&mut self, count: usize, bytes: &[u8]) -> bool {
+    /// Removes all.
+    pub fn clear(&mut self) {
         self.len = 0;
+    }
+
+    /// Replaces the arguments by `count` that are encoded at the beginning of `pairs`, with 0 behind an odd number.
+    /// Returns whether they are so, and are not too many.
+    #[inline]
+    pub fn decode(&mut self, count: usize, pairs: &[u64]) -> bool {
+        self.len = count;
         if count == 0 {
             return true;
         }
-        let Some(bytes) = bytes.get(..4 * count.next_multiple_of(2)) else { return false };
-        let Some(words) = self.words.get_mut(..count) else { return false };
-        let (encoded, padding) = bytes.split_at(4 * count);
-        for (word, encoded) in words.iter_mut().zip(encoded.chunks_exact(4)) {
-            *word = u32::from_le_bytes(encoded.try_into().expect("chunks of four bytes"));
+        let Some(words) = self.words.get_mut(..count.next_multiple_of(2)) else { return false };
+        for (place, pair) in words.chunks_exact_mut(2).zip(pairs) {
+            let pair = u64::from_le(*pair);
+            (place[0], place[1]) = (pair as u32, (pair >> 32) as u32);
         }
-        let is_whole = padding.iter().all(|&byte| byte == 0);
-        if is_whole {
-            self.len = count;
-        }
-        is_whole
+        count % 2 == 0 || words[count] == 0
     }
 }
 

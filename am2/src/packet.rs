@@ -16,7 +16,7 @@
 //! ```
 //!
 //! A packet that is short enough together with its payload is sent as one word of user header and the rest as data:
-//! the transport's fastest way ([`Packed`]). Any other is a user header, and the payload is the data.
+//! the transport's fastest way ([`with_packed`]). Any other is a user header, and the payload is the data.
 //!
 //! Everything decoded is untrusted: this file checks the form, `arrival.rs` the meaning. One packet has one encoding.
 
@@ -121,57 +121,103 @@ impl Encoded {
     }
 }
 
-/// An encoded packet with its payload behind it.
-pub(crate) struct Packed {
-    words: [u64; PACKED / WORD],
+/// Calls `send` with the user header and the data of a packed packet; `None` if that is too long.
+#[inline]
+pub(crate) fn with_packed<R>(
+    header: &Header,
+    args: &[u32],
+    payload: &[u8],
+    send: impl FnOnce(u64, &[u8]) -> R,
+) -> Option<R> {
+    let len = header.length(args.len());
+    if payload.is_empty() {
+        let mut words = [0; LONGEST / WORD];
+        header.write(args, &mut words);
+        return Some(send(u64::from_le(words[0]), &bytemuck::cast_slice(&words)[WORD..len]));
+    }
+    if len + payload.len() > PACKED {
+        return None;
+    }
+    let mut words = [0; PACKED / WORD];
+    header.write(args, words.first_chunk_mut().expect("it is longer"));
+    let bytes = bytemuck::cast_slice_mut::<u64, u8>(&mut words);
+    bytes[len..len + payload.len()].copy_from_slice(payload);
+    let word = u64::from_le(words[0]);
+    Some(send(word, &bytemuck::cast_slice(&words)[WORD..len + payload.len()]))
+}
+
+/// The bytes of a packet that has arrived, or more.
+pub(crate) struct Unpacked {
+    words: [u64; LONGEST / WORD],
     len: usize,
 }
 
-impl Packed {
-    /// Encodes a packet with these arguments and this payload; `None` if that is too long.
-    #[inline]
-    pub fn new(header: &Header, args: &[u32], payload: &[u8]) -> Option<Self> {
-        let len = header.length(args.len());
-        if len + payload.len() > PACKED {
-            return None;
-        }
-        let mut words = [0; PACKED / WORD];
-        header.write(args, &mut words);
-        if !payload.is_empty() {
-            let place = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut words)[len..];
-            place[..payload.len()].copy_from_slice(payload);
-        }
-        Some(Self { words, len: len + payload.len() })
-    }
-
-    /// The user header, and the data of the transport's message.
-    #[inline]
-    pub fn parts(&self) -> (u64, &[u8]) {
-        (u64::from_le(self.words[0]), &bytemuck::cast_slice(&self.words)[WORD..self.len])
-    }
-}
-
-/// The bytes of a packed packet without its payload, or with the beginning of it.
-pub(crate) struct Unpacked([u8; LONGEST], usize);
-
 impl Unpacked {
-    /// Copies them out of a message of the transport.
+    /// Copies them out of a message with this user header and this data.
     #[inline]
     pub fn new(word: u64, data: ForeignBytes<'_>) -> Self {
-        let mut bytes = [0; LONGEST];
-        let (first, rest) = bytes.split_at_mut(WORD);
-        first.copy_from_slice(&word.to_le_bytes());
-        let len = WORD + data.copy_to(rest);
-        Self(bytes, len)
+        let mut words = [0; LONGEST / WORD];
+        words[0] = word.to_le();
+        let len = WORD + data.copy_to(bytemuck::cast_slice_mut(&mut words[1..]));
+        Self { words, len }
     }
 
-    pub fn bytes(&self) -> &[u8] {
-        &self.0[..self.1]
+    /// Copies them from a user header.
+    pub fn of(uhdr: &[u8]) -> Self {
+        let mut words = [0; LONGEST / WORD];
+        let bytes = bytemuck::cast_slice_mut::<u64, u8>(&mut words);
+        let len = uhdr.len().min(bytes.len());
+        bytes[..len].copy_from_slice(&uhdr[..len]);
+        Self { words, len }
+    }
+
+    /// The number of bytes.
+    pub fn len(&self) -> usize {
+        self.len
     }
 
     /// The payload behind a packet of `len` bytes.
     pub fn payload(len: usize, data: ForeignBytes<'_>) -> ForeignBytes<'_> {
         data.part(len - WORD, data.len())
+    }
+
+    /// Decodes the packet into `header` and `args`. Returns its length; `None` if the arguments do not match their
+    /// number, and then there are none, but the rest can still be used to return the message.
+    ///
+    /// # Errors
+    /// [`PacketError`].
+    #[inline]
+    pub fn decode(
+        &self,
+        header: &mut Header,
+        args: &mut Args,
+    ) -> Result<Option<usize>, PacketError> {
+        let Self { words, len } = *self;
+        if len < FIXED {
+            return Err(PacketError::Truncated { len });
+        }
+        let [first, ticket, tag, offset] = [0, 1, 2, 3].map(|at| u64::from_le(words[at]));
+        let [code, handler, count, returned, ..] = first.to_le_bytes();
+        header.kind = decode_kind(code, returned)?;
+        header.handler = handler;
+        (header.source, header.dest) = ((first >> 32) as u16, (first >> 48) as u16);
+        let (instance, sequence) = (ticket as u16, (ticket >> 16) as u16);
+        header.ticket = Ticket { index: (ticket >> 32) as u32, instance, sequence };
+        header.tag = Tag(tag);
+        let (mut at, mut from) = (FIXED / WORD, 0);
+        if header.kind.is_long() {
+            if len < FIXED + OFFSET {
+                return Err(PacketError::Truncated { len });
+            }
+            (at, from) = (at + 1, offset);
+        }
+        (header.offset, header.len) = (from, 0);
+        let whole = header.length(count.into());
+        let has_args = len >= whole && args.decode(count.into(), &words[at..]);
+        if !has_args {
+            args.clear();
+        }
+        Ok(has_args.then_some(whole))
     }
 }
 
@@ -204,7 +250,7 @@ impl Header {
 
     /// Writes the packet to the beginning of `words`, in which the rest stays as it is.
     #[inline]
-    fn write(&self, args: &[u32], words: &mut [u64]) {
+    fn write(&self, args: &[u32], words: &mut [u64; LONGEST / WORD]) {
         let (kind, status, opcode) = match self.kind {
             Kind::Message(opcode) => (opcode as u8, 0, 0),
             Kind::Acknowledge => (ACKNOWLEDGE, 0, 0),
@@ -242,47 +288,6 @@ impl Kind {
     fn is_long(self) -> bool {
         matches!(self, Self::Message(Opcode::RequestLong | Opcode::ReplyLong))
     }
-}
-
-/// Decodes the packet at the beginning of `bytes` into `header` and `args`. Returns the length of the packet; `None` if
-/// the arguments do not match their number, and then there are none, but the rest can still be used to return the
-/// message.
-///
-/// # Errors
-/// [`PacketError`].
-#[inline]
-pub(crate) fn decode(
-    bytes: &[u8],
-    header: &mut Header,
-    args: &mut Args,
-) -> Result<Option<usize>, PacketError> {
-    let mut rest = bytes;
-    let truncated = PacketError::Truncated { len: bytes.len() };
-    let first = take_word(&mut rest).ok_or(truncated)?;
-    let ticket = take_word(&mut rest).ok_or(truncated)?;
-    let tag = take_word(&mut rest).ok_or(truncated)?;
-    let [code, handler, count, returned, ..] = first.to_le_bytes();
-    header.kind = decode_kind(code, returned)?;
-    header.handler = handler;
-    (header.source, header.dest) = ((first >> 32) as u16, (first >> 48) as u16);
-    let (instance, sequence, index) = (ticket as u16, (ticket >> 16) as u16, (ticket >> 32) as u32);
-    header.ticket = Ticket { index, instance, sequence };
-    header.tag = Tag(tag);
-    header.offset = 0;
-    header.len = 0;
-    if header.kind.is_long() {
-        header.offset = take_word(&mut rest).ok_or(truncated)?;
-    }
-    let len = header.length(count.into());
-    Ok(args.decode(count.into(), rest).then_some(len))
-}
-
-/// Takes a word from the front.
-#[inline]
-fn take_word(rest: &mut &[u8]) -> Option<u64> {
-    let (word, behind) = rest.split_first_chunk()?;
-    *rest = behind;
-    Some(u64::from_le_bytes(*word))
 }
 
 /// Decodes the byte of the kind, and the one of the codes of returned messages.

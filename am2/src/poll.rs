@@ -5,6 +5,7 @@
 //! if its handler has not replied. So handlers of the program never run while the lock is held, and never inside a
 //! header handler: that would save a queue entry for replies, but other threads of the task would wait for them.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use transport_lapi::SessionGuard;
@@ -50,9 +51,15 @@ impl<A: Adapter> Bundle<A> {
                 break;
             };
             drop(session);
-            self.handle(place, entry)?;
+            let ran = self.run(place, entry);
             handled += 1;
-            session = self.core.session()?;
+            session = self.core.session_even_then()?;
+            if let Some(entry) = end(&self.locals[place], &mut session, ran)? {
+                drop(session);
+                self.handle(place, entry)?;
+                session = self.core.session_even_then()?;
+            }
+            self.core.check_open()?;
         }
         Ok(handled)
     }
@@ -111,6 +118,16 @@ impl<A: Adapter> Bundle<A> {
     /// Runs the handler of a message at the endpoint at `place`, and answers it. A panic of the handler goes on after
     /// that.
     pub(crate) fn handle(&mut self, place: usize, entry: Box<Entry>) -> Result<(), Error> {
+        let ran = self.run(place, entry);
+        let mut session = self.core.session_even_then()?;
+        let next = end(&self.locals[place], &mut session, ran)?;
+        drop(session);
+        next.map_or(Ok(()), |entry| self.handle(place, entry))
+    }
+
+    /// Runs the handler of a message at the endpoint at `place`.
+    #[inline]
+    fn run(&mut self, place: usize, entry: Box<Entry>) -> Ran {
         let endpoint = Endpoint { core: self.core.id, number: entry.header.dest };
         let (from, own) = (entry.from, self.locals[place].name);
         // The handler of a long message holds the lock of the segment, which the holder of the session may wait for.
@@ -119,31 +136,49 @@ impl<A: Adapter> Bundle<A> {
         let (replied, failure) = (Replied::No, None);
         let mut replies = Replies { core, from, header, at_once, replied, failure };
         let run = || self.locals[place].run(endpoint, &entry, &mut replies);
-        let outcome = catch_unwind(AssertUnwindSafe(run));
+        let panic = catch_unwind(AssertUnwindSafe(run)).err();
         let Replies { replied, failure, .. } = replies;
-        let answered = self.settle(place, entry, replied);
-        if let Err(panic) = outcome {
-            resume_unwind(panic);
-        }
-        failure.map_or(answered, Err)
+        Ran { entry, replied, failure, panic }
     }
+}
 
-    /// Ends a message whose handler has run: answers a request that has no reply yet.
-    fn settle(&mut self, place: usize, entry: Box<Entry>, replied: Replied) -> Result<(), Error> {
-        let (from, own) = (entry.from, self.locals[place].name);
-        let mut session = self.core.session_even_then()?;
-        let Some((header, reply)) = session.state.settle(entry, replied) else { return Ok(()) };
-        let (args, payload) = match &reply {
-            Some(reply) => (reply.args.words(), &*reply.payload),
-            None => (&[][..], &[][..]),
-        };
-        if from == own {
-            let arrived = arrive_locally(&mut session.state, &header, args, payload);
-            drop(session);
-            return arrived.map_or(Ok(()), |entry| self.handle(place, entry));
+/// A message whose handler has run.
+struct Ran {
+    entry: Box<Entry>,
+    replied: Replied,
+    /// Why its reply could not be sent.
+    failure: Option<Box<Error>>,
+    /// The panic of the handler.
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+/// Ends a message whose handler has run: answers a request that has no reply yet. Returns what a reply of the endpoint
+/// to itself has brought.
+#[inline]
+fn end<A: Adapter>(
+    local: &Local,
+    session: &mut SessionGuard<'_, A, State>,
+    ran: Ran,
+) -> Result<Option<Box<Entry>>, Error> {
+    let Ran { entry, replied, failure, panic } = ran;
+    let from = entry.from;
+    let ended = match session.state.settle(entry, replied) {
+        None => Ok(None),
+        Some((header, reply)) => {
+            let (args, payload) = match &reply {
+                Some(reply) => (reply.args.words(), &*reply.payload),
+                None => (&[][..], &[][..]),
+            };
+            match from == local.name {
+                true => Ok(arrive_locally(&mut session.state, &header, args, payload)),
+                false => answer(session, from, &header, payload, args).map(|()| None),
+            }
         }
-        answer(&mut session, from, &header, payload, args)
+    };
+    if let Some(panic) = panic {
+        resume_unwind(panic);
     }
+    failure.map_or(ended, |failure| Err(*failure))
 }
 
 /// Takes the first ready message of the next endpoint that has one; `turn` is the endpoint that is looked at first.
@@ -192,7 +227,7 @@ struct Replies<'a, A: Adapter> {
     at_once: bool,
     replied: Replied,
     /// Why the reply could not be sent.
-    failure: Option<Error>,
+    failure: Option<Box<Error>>,
 }
 
 impl<A: Adapter> Replier for Replies<'_, A> {
@@ -203,7 +238,7 @@ impl<A: Adapter> Replier for Replies<'_, A> {
     fn reply(&mut self, head: ReplyHead, payload: &[u8], args: &[u32]) {
         if !self.at_once {
             let args = Args::new(args).expect("their number was checked");
-            self.replied = Replied::Kept(Reply { head, args, payload: payload.to_vec() });
+            self.replied = Replied::Kept(Box::new(Reply { head, args, payload: payload.to_vec() }));
             return;
         }
         self.replied = Replied::Sent;
@@ -212,7 +247,7 @@ impl<A: Adapter> Replier for Replies<'_, A> {
             let header = session.state.answer(self.from, self.header, head);
             answer(&mut session, self.from, &header, payload, args)
         });
-        self.failure = sent.err();
+        self.failure = sent.err().map(Box::new);
     }
 }
 

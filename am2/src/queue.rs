@@ -67,6 +67,11 @@ impl Queue {
         id
     }
 
+    /// Where the payload of a message goes.
+    pub fn place_of(&self, id: u64) -> Option<&Place> {
+        self.place(id).map(|place| &self.entries[place].place)
+    }
+
     /// Marks a message as ready.
     pub fn finish(&mut self, id: u64) {
         if let Some(place) = self.place(id) {

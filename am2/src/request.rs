@@ -1,6 +1,7 @@
 //! Requests.
 //!
-//! A request first polls. Then it takes a credit of its translation; while there is none, it polls and waits. Meanwhile
+//! A request first handles the messages that are here. Then it takes a credit of its translation; while there is none, it
+//! polls and waits. When it was sent, packets that have arrived are taken, for the next call. Meanwhile
 //! handlers of any message may run, but these only reply, and replies need no credit. So tasks that send requests to
 //! each other as fast as they can cannot block each other: whoever waits for a credit answers the requests of the
 //! others, and whoever owes an answer either waits in this way too or polls.
@@ -59,16 +60,9 @@ impl Bytes<'_> {
     }
 }
 
-/// What became of an attempt to send a request.
-enum Attempt {
-    /// There was no credit.
-    NoCredit,
-    /// It was sent, or came to its own endpoint, which has this to handle then.
-    Sent(Option<Box<Entry>>),
-}
-
-/// The requests. Each names the index of a translation, and handler and arguments of the message. Each first polls, and
-/// may run handlers; it has the errors of [`Bundle::poll`], after which nothing was sent. Payloads may be changed when
+/// The requests. Each names the index of a translation, and handler and arguments of the message. Each polls: it first
+/// handles the messages that are here, and takes what arrives behind it. So it may run handlers, and it has the errors
+/// of [`Bundle::poll`], after which nothing was sent. Payloads may be changed when
 /// the call returns. A request to the endpoint itself runs its handler, and that of the reply, before it returns.
 ///
 /// All of them fail with [`Error::UnknownEndpoint`], [`Error::HandlerZero`], [`Error::TooManyArgs`],
@@ -151,25 +145,14 @@ impl<A: Adapter> Bundle<A> {
         let place = self.place(call.endpoint)?;
         check_args(self.core.task(), call.args)?;
         check_handler(self.core.task(), call.handler)?;
-        let mut session = self.core.session()?;
-        self.port(&mut session, call.endpoint)?.table.check_request(call.index)?;
-        self.core.advance(&mut session)?;
-        let mut handled = if self.has_ready(&mut session.state) {
-            drop(session);
-            self.poll()?
-        } else {
-            match self.attempt(session, &call)? {
-                Attempt::Sent(None) => return Ok(()),
-                Attempt::Sent(Some(entry)) => return self.handle(place, entry),
-                Attempt::NoCredit => 0,
-            }
-        };
+        if let Some(sent) = self.send_first(&call)? {
+            return sent.map_or(Ok(()), |entry| self.handle(place, entry));
+        }
         loop {
-            let attempt = self.attempt(self.core.session()?, &call)?;
-            match attempt {
-                Attempt::Sent(None) => return Ok(()),
-                Attempt::Sent(Some(entry)) => return self.handle(place, entry),
-                Attempt::NoCredit => {}
+            let handled = self.poll()?;
+            let sent = self.attempt(&mut self.core.session()?, &call)?;
+            if let Some(sent) = sent {
+                return sent.map_or(Ok(()), |entry| self.handle(place, entry));
             }
             if !call.waits {
                 return Err(self.would_wait(&call));
@@ -180,22 +163,40 @@ impl<A: Adapter> Bundle<A> {
                     state.port(number).is_some_and(|port| port.table.has_credit(index))
                 })?;
             }
-            handled = self.poll()?;
         }
     }
 
-    /// Sends a request if there is a credit for it.
+    /// The first attempt to send a request: before the poll, which the answer then need not wait for, unless a message or
+    /// an error waits already. What arrives in this poll, and what goes wrong, is for the next call.
+    fn send_first(&self, call: &Call<'_>) -> Result<Option<Option<Box<Entry>>>, Error> {
+        let mut session = self.core.session()?;
+        self.port(&mut session, call.endpoint)?.table.check_request(call.index)?;
+        let comes_first = session.state.trouble.is_some()
+            || self.has_ready(&mut session.state)
+            || session.notice_losses().map_err(|cause| self.core.failed(cause))?;
+        if comes_first {
+            return Ok(None);
+        }
+        let sent = self.attempt(&mut session, call)?;
+        if sent.is_some() {
+            session.round();
+        }
+        Ok(sent)
+    }
+
+    /// Sends a request if there is a credit for it; otherwise returns `None`. If it came to its own endpoint, returns
+    /// what that has to handle then.
     fn attempt(
         &self,
-        mut session: SessionGuard<'_, A, State>,
+        session: &mut SessionGuard<'_, A, State>,
         call: &Call<'_>,
-    ) -> Result<Attempt, Error> {
+    ) -> Result<Option<Option<Box<Entry>>>, Error> {
         let opcode = Opcode::request(call.shape);
-        let port = self.port(&mut session, call.endpoint)?;
+        let port = self.port(session, call.endpoint)?;
         let (name, tag) = port.table.check_request(call.index)?;
         let own = port.name;
         let Some(ticket) = port.table.begin(call.index, opcode, call.handler) else {
-            return Ok(Attempt::NoCredit);
+            return Ok(None);
         };
         let len = call.payload.bytes().len();
         let header = Header {
@@ -212,20 +213,20 @@ impl<A: Adapter> Bundle<A> {
         if name == own {
             let bytes = call.payload.bytes();
             let arrived = arrive_locally(&mut session.state, &header, call.args, bytes);
-            return Ok(Attempt::Sent(arrived));
+            return Ok(Some(arrived));
         }
         let (to, args) = (name.task, call.args);
         let sent = match &call.payload {
-            Bytes::Borrowed(bytes) => send(&mut session, to, &header, args, bytes),
-            Bytes::Shared(bytes) => send_shared(&mut session, to, &header, args, bytes),
+            Bytes::Borrowed(bytes) => send(session, to, &header, args, bytes),
+            Bytes::Shared(bytes) => send_shared(session, to, &header, args, bytes),
         };
         if let Err(cause) = sent {
-            let port = self.port(&mut session, call.endpoint)?;
+            let port = self.port(session, call.endpoint)?;
             port.stats.not_sent(opcode, len);
             port.table.end(ticket);
             return Err(Error::NotSent { name, cause });
         }
-        Ok(Attempt::Sent(None))
+        Ok(Some(None))
     }
 
     fn would_wait(&self, call: &Call<'_>) -> Error {

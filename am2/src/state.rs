@@ -53,7 +53,7 @@ pub(crate) enum Replied {
     /// The reply was sent.
     Sent,
     /// The reply is to be sent.
-    Kept(Reply),
+    Kept(Box<Reply>),
 }
 
 impl State {
@@ -132,7 +132,7 @@ impl State {
         &mut self,
         entry: Box<Entry>,
         replied: Replied,
-    ) -> Option<(Header, Option<Reply>)> {
+    ) -> Option<(Header, Option<Box<Reply>>)> {
         let (from, header) = (entry.from, entry.header);
         self.spares.put_entry(entry);
         match (header.kind, replied) {

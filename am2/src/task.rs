@@ -19,7 +19,7 @@ use transport_lapi::{Amsend, Context, LapiError, Options, SessionGuard, Source, 
 use crate::PACKETS;
 use crate::arrival::{arrive, arrive_packed};
 use crate::error::Error;
-use crate::packet::{self, Header, Packed};
+use crate::packet::{self, Header};
 use crate::state::{State, on_loss};
 
 thread_local! {
@@ -75,9 +75,15 @@ impl<A: Adapter> Core<A> {
             return Err(Error::InHandler { task: self.task() });
         }
         let session = self.session_even_then()?;
+        self.check_open().map(|()| session)
+    }
+
+    /// Fails if AM-2 was terminated.
+    #[inline]
+    pub fn check_open(&self) -> Result<(), Error> {
         match self.is_terminated() {
             true => Err(Error::Terminated { task: self.task() }),
-            false => Ok(session),
+            false => Ok(()),
         }
     }
 
@@ -147,11 +153,9 @@ pub(crate) fn send<A: Adapter>(
     args: &[u32],
     payload: &[u8],
 ) -> Result<(), LapiError> {
-    if let Some(packed) = Packed::new(header, args, payload) {
-        let (word, data) = packed.parts();
-        if session.try_amsend_bytes(to, PACKETS, word, data) {
-            return Ok(());
-        }
+    let send = |word, data: &[u8]| session.try_amsend_bytes(to, PACKETS, word, data);
+    if packet::with_packed(header, args, payload, send) == Some(true) {
+        return Ok(());
     }
     session.amsend_bytes(to, PACKETS, header.encode(args).bytes(), payload)
 }

@@ -47,7 +47,7 @@ fn decode(bytes: &[u8]) -> Result<(Header, Option<(Args, usize)>), PacketError> 
     // What was there before must not matter.
     let (mut header, mut args) =
         (Header { len: 9, offset: 9, ..Header::EMPTY }, Args::new(&[9; MAX_SHORT]).unwrap());
-    let len = super::decode(bytes, &mut header, &mut args)?;
+    let len = Unpacked::of(bytes).decode(&mut header, &mut args)?;
     if len.is_none() {
         assert!(args.words().is_empty());
     }
@@ -72,14 +72,15 @@ proptest! {
         payload in vec(any::<u8>(), 0..300),
     ) {
         let packet = header.encode(&words).bytes().to_vec();
-        let Some(packed) = Packed::new(&header, &words, &payload) else {
+        let copy = |word, data: &[u8]| (word, data.to_vec());
+        let Some((word, data)) = with_packed(&header, &words, &payload, copy) else {
             prop_assert!(packet.len() + payload.len() > PACKED);
             return Ok(());
         };
-        let (word, data) = packed.parts();
-        let data = ForeignBytes::from_slice(data);
+        let data = ForeignBytes::from_slice(&data);
         let unpacked = Unpacked::new(word, data);
-        let (decoded, rest) = decode(unpacked.bytes()).unwrap();
+        let bytes = &bytemuck::cast_slice(&unpacked.words)[..unpacked.len()];
+        let (decoded, rest) = decode(bytes).unwrap();
         let (args, len) = rest.unwrap();
         prop_assert_eq!((decoded, args.words(), len), (header, &words[..], packet.len()));
         let mut rest = vec![0; payload.len() + 1];
