@@ -2,11 +2,11 @@
 
 mod support;
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
-use am2::{Am, BundleKind, Code, Error, EventMask, POLL_LIMIT};
+use am2::{Am, BundleKind, Code, Error, EventMask, Message, POLL_LIMIT, Token};
 use support::{Log, Node, pattern, run, until};
 
 /// A node whose handler 1 logs its first argument.
@@ -72,6 +72,31 @@ fn endpoints_of_a_bundle_take_turns() {
         assert_eq!(bundle.poll().unwrap(), POLL_LIMIT);
         assert_eq!(log.take()[..4], [0, 1, 2, 0]);
         assert_eq!(bundle.poll().unwrap(), 2);
+    });
+}
+
+/// The reply to a message that is not long is handled by its receiver while the handler that sent it still runs.
+#[test]
+fn a_reply_is_sent_in_the_call() {
+    let has_come = Arc::new(AtomicBool::new(false));
+    run(2, move |am| {
+        let (seen, come) = (Arc::clone(&has_come), Arc::clone(&has_come));
+        let mut node = Node::connect(am, 1, 0, |bundle, endpoint| {
+            bundle
+                .set_handler(endpoint, 1, move |token, message| {
+                    token.reply_medium(2, message.payload.bytes(), &[]).unwrap();
+                    while !seen.load(Ordering::SeqCst) {
+                        thread::yield_now();
+                    }
+                })
+                .unwrap();
+            let note = move |_: &mut Token<'_>, _: Message<'_>| come.store(true, Ordering::SeqCst);
+            bundle.set_handler(endpoint, 2, note).unwrap();
+        });
+        if am.task() == 0 {
+            node.medium(1, 1, &pattern(1, 100), &[]).unwrap();
+        }
+        node.bundle.leave().unwrap();
     });
 }
 
