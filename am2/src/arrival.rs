@@ -18,7 +18,7 @@ use transport_lapi::{
 use crate::error::Violation;
 use crate::memory::{Place, Segment};
 use crate::name::EndpointName;
-use crate::packet::{Header, Kind, PacketError, Ticket, Unpacked};
+use crate::packet::{Header, Kind, PacketError, Unpacked};
 use crate::queue::Entry;
 use crate::state::{Port, State, send_outgoing};
 use crate::status::{Opcode, Shape, Status};
@@ -149,18 +149,12 @@ impl State {
             Kind::Message(opcode) => return self.reply(entry, has_args, opcode, message),
             _ if message.len != 0 => return Err(Violation::Payload { len: message.len }),
             Kind::Acknowledge => {
-                let others = Ticket::of_args(entry.args.words()).filter(|_| has_args);
-                let others = others.ok_or(Violation::ReplyArgs)?;
-                let mut tickets = std::iter::once(header.ticket).chain(others);
                 if let Some(port) = self.answered_port(header.dest)? {
-                    for ticket in tickets.by_ref() {
-                        if !port.table.answer(from, ticket, None) {
-                            return Err(Violation::StrayAnswer { number: from.number });
-                        }
-                        port.table.end(ticket);
+                    if !port.table.answer(from, header.ticket, None) {
+                        return Err(Violation::StrayAnswer { number: from.number });
                     }
+                    port.table.end(header.ticket);
                 }
-                drop(tickets);
                 self.spares.put_entry(entry);
             }
             Kind::Returned { opcode, .. } => self.returned(entry, opcode)?,

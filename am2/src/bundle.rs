@@ -180,8 +180,8 @@ impl<A: Adapter> Bundle<A> {
     }
 
     /// Sets a handler, or replaces it (AM_SetHandler). It gets the messages of all shapes that name it. It runs only
-    /// inside [`Bundle::poll`], requests and exchanges of the endpoint's bundle. A request to which it does not reply is
-    /// acknowledged at the end of that call, which a panic in it leaves after the message was answered. It must not wait for other threads of the task, which may wait for it.
+    /// inside [`Bundle::poll`], requests and exchanges of the endpoint's bundle, and a panic in it leaves that call
+    /// after the message was answered. It must not wait for other threads of the task, which may wait for it.
     ///
     /// # Errors
     /// [`Error::HandlerZero`]: see [`Bundle::set_return_handler`].

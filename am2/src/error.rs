@@ -346,8 +346,8 @@ pub enum Violation {
         /// The endpoint that the packet names.
         number: u16,
     },
-    /// The arguments of an answer do not match their number.
-    #[error("an answer whose arguments do not match their number")]
+    /// The arguments of a reply do not match their number.
+    #[error("a reply whose arguments do not match their number")]
     ReplyArgs,
     /// A packet that has no payload carries data.
     #[error("a packet without payload carries {len} bytes")]

@@ -3,7 +3,7 @@
 //! ```text
 //!  0       kind: opcode 1 to 6, 7 acknowledgement, 8 returned message, 9 exchange
 //!  1       handler
-//!  2       number of arguments; of an acknowledgement, two for each further ticket
+//!  2       number of arguments
 //!  3       status (low 4 bits) and opcode of a returned message, else 0
 //!  4..6    number of the endpoint that sends
 //!  6..8    number of the endpoint that receives
@@ -23,7 +23,7 @@
 use transport_lapi::ForeignBytes;
 
 use crate::message::Args;
-use crate::name::{EndpointName, Tag};
+use crate::name::Tag;
 use crate::status::{Opcode, Status};
 
 /// Bytes before the arguments, except of a long message.
@@ -34,10 +34,8 @@ const OFFSET: usize = 8;
 pub(crate) const LONGEST: usize = FIXED + OFFSET + 4 * crate::MAX_SHORT;
 /// The user header of a packed packet.
 const WORD: usize = size_of::<u64>();
-/// Most bytes of payload that are packed: copying more costs more than it saves.
-const PACKED: usize = 4 << 10;
-/// Words of the buffer that a packet is packed in.
-pub(crate) const PACKING: usize = (LONGEST + PACKED) / WORD;
+/// Most bytes of a packed packet with its payload: what a cell of the transport's rings takes, or a little less.
+const PACKED: usize = 288;
 
 const ACKNOWLEDGE: u8 = 7;
 const RETURNED: u8 = 8;
@@ -96,56 +94,6 @@ pub(crate) struct Ticket {
     pub sequence: u16,
 }
 
-impl Ticket {
-    /// The ticket as two arguments of an acknowledgement.
-    pub fn to_args(self) -> [u32; 2] {
-        [self.index, u32::from(self.instance) | u32::from(self.sequence) << 16]
-    }
-
-    /// The further tickets of an acknowledgement; `None` if the arguments are no pairs.
-    pub fn of_args(args: &[u32]) -> Option<impl Iterator<Item = Self>> {
-        let ticket = |pair: &[u32]| Self {
-            index: pair[0],
-            instance: pair[1] as u16,
-            sequence: (pair[1] >> 16) as u16,
-        };
-        let is_even = args.len() % 2 == 0;
-        is_even.then(|| args.chunks_exact(2).map(ticket))
-    }
-}
-
-/// Acknowledgements that one packet carries.
-#[derive(Debug)]
-pub(crate) struct Acknowledgements {
-    pub to: EndpointName,
-    /// That of the first one.
-    pub header: Header,
-    /// The tickets of the others.
-    args: [u32; crate::MAX_SHORT],
-    len: usize,
-}
-
-impl Acknowledgements {
-    pub fn new(to: EndpointName, header: Header) -> Self {
-        Self { to, header, args: [0; crate::MAX_SHORT], len: 0 }
-    }
-
-    /// Adds one. Returns whether it is of the same two endpoints, and there was room.
-    pub fn add(&mut self, to: EndpointName, header: &Header) -> bool {
-        let fits = (to, header.source) == (self.to, self.header.source);
-        let Some(place) = self.args.get_mut(self.len..self.len + 2).filter(|_| fits) else {
-            return false;
-        };
-        place.copy_from_slice(&header.ticket.to_args());
-        self.len += 2;
-        true
-    }
-
-    pub fn args(&self) -> &[u32] {
-        &self.args[..self.len]
-    }
-}
-
 /// What a packet says, except for the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
@@ -173,14 +121,12 @@ impl Encoded {
     }
 }
 
-/// Calls `send` with the user header and the data of a packed packet; `None` if the payload is too long. `buffer` has
-/// [`PACKING`] words, whose contents do not matter.
+/// Calls `send` with the user header and the data of a packed packet; `None` if that is too long.
 #[inline]
 pub(crate) fn with_packed<R>(
     header: &Header,
     args: &[u32],
     payload: &[u8],
-    buffer: &mut [u64],
     send: impl FnOnce(u64, &[u8]) -> R,
 ) -> Option<R> {
     let len = header.length(args.len());
@@ -189,15 +135,15 @@ pub(crate) fn with_packed<R>(
         header.write(args, &mut words);
         return Some(send(u64::from_le(words[0]), &bytemuck::cast_slice(&words)[WORD..len]));
     }
-    if payload.len() > PACKED {
+    if len + payload.len() > PACKED {
         return None;
     }
-    header.write(args, buffer.first_chunk_mut()?);
-    let word = u64::from_le(*buffer.first()?);
-    let bytes = bytemuck::cast_slice_mut::<u64, u8>(buffer);
-    let end = len + payload.len();
-    bytes.get_mut(len..end)?.copy_from_slice(payload);
-    Some(send(word, &bytes[WORD..end]))
+    let mut words = [0; PACKED / WORD];
+    header.write(args, words.first_chunk_mut().expect("it is longer"));
+    let bytes = bytemuck::cast_slice_mut::<u64, u8>(&mut words);
+    bytes[len..len + payload.len()].copy_from_slice(payload);
+    let word = u64::from_le(words[0]);
+    Some(send(word, &bytemuck::cast_slice(&words)[WORD..len + payload.len()]))
 }
 
 /// The bytes of a packet that has arrived, or more.

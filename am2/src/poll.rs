@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::memory::Place;
 use crate::message::{Args, Message, Payload, Replier, Reply, ReplyHead, Returned, Token};
 use crate::name::EndpointName;
-use crate::packet::{Acknowledgements, Header, Kind};
+use crate::packet::{Header, Kind};
 use crate::queue::Entry;
 use crate::state::{Port, Replied, State};
 use crate::task::{Core, Inside, is_loss, send};
@@ -45,28 +45,23 @@ impl<A: Adapter> Bundle<A> {
         let mut session = self.core.session()?;
         self.core.advance(&mut session)?;
         let mut handled = 0;
-        let outcome = loop {
-            if handled == POLL_LIMIT {
-                break Ok(handled);
-            }
-            let next = next_ready(&self.locals, &mut self.turn, &mut session.state);
-            let Some((place, entry)) = next else { break Ok(handled) };
+        while handled < POLL_LIMIT {
+            let Some((place, entry)) = next_ready(&self.locals, &mut self.turn, &mut session.state)
+            else {
+                break;
+            };
             drop(session);
             let ran = self.run(place, entry);
             handled += 1;
             session = self.core.session_even_then()?;
-            let mut ended = end(&self.locals[place], &mut session, ran);
-            if let Ok(Some(entry)) = ended {
+            if let Some(entry) = end(&self.locals[place], &mut session, ran)? {
                 drop(session);
-                ended = self.handle(place, entry).map(|()| None);
+                self.handle(place, entry)?;
                 session = self.core.session_even_then()?;
             }
-            if let Err(error) = ended.and_then(|_| self.core.check_open()) {
-                break Err(error);
-            }
-        };
-        let acknowledged = acknowledge(&mut session);
-        outcome.and_then(|handled| acknowledged.map(|()| handled))
+            self.core.check_open()?;
+        }
+        Ok(handled)
     }
 
     /// Sets the events that end a wait (AM_SetEventMask).
@@ -125,11 +120,8 @@ impl<A: Adapter> Bundle<A> {
     pub(crate) fn handle(&mut self, place: usize, entry: Box<Entry>) -> Result<(), Error> {
         let ran = self.run(place, entry);
         let mut session = self.core.session_even_then()?;
-        let ended = end(&self.locals[place], &mut session, ran);
-        let acknowledged = acknowledge(&mut session);
+        let next = end(&self.locals[place], &mut session, ran)?;
         drop(session);
-        let next = ended?;
-        acknowledged?;
         next.map_or(Ok(()), |entry| self.handle(place, entry))
     }
 
@@ -160,8 +152,7 @@ struct Ran {
     panic: Option<Box<dyn Any + Send>>,
 }
 
-/// Ends a message whose handler has run: answers a request that has no reply yet. An acknowledgement waits for others,
-/// until the caller calls [`acknowledge`]. Returns what a reply of the endpoint
+/// Ends a message whose handler has run: answers a request that has no reply yet. Returns what a reply of the endpoint
 /// to itself has brought.
 #[inline]
 fn end<A: Adapter>(
@@ -173,16 +164,6 @@ fn end<A: Adapter>(
     let from = entry.from;
     let ended = match session.state.settle(entry, replied) {
         None => Ok(None),
-        Some((header, None)) if from != local.name => {
-            let state = &mut session.state;
-            let is_added =
-                state.acknowledgements.as_mut().is_some_and(|all| all.add(from, &header));
-            let others = if is_added { Ok(()) } else { acknowledge(session) };
-            if !is_added {
-                session.state.acknowledgements = Some(Acknowledgements::new(from, header));
-            }
-            others.map(|()| None)
-        }
         Some((header, reply)) => {
             let (args, payload) = match &reply {
                 Some(reply) => (reply.args.words(), &*reply.payload),
@@ -195,20 +176,9 @@ fn end<A: Adapter>(
         }
     };
     if let Some(panic) = panic {
-        // A failure to send is less important than the panic.
-        let _ = acknowledge(session);
         resume_unwind(panic);
     }
     failure.map_or(ended, |failure| Err(*failure))
-}
-
-/// Sends the acknowledgements that wait. Whoever is lost needs none.
-#[inline]
-fn acknowledge<A: Adapter>(session: &mut SessionGuard<'_, A, State>) -> Result<(), Error> {
-    match session.state.acknowledgements.take() {
-        None => Ok(()),
-        Some(all) => answer(session, all.to, &all.header, &[], all.args()),
-    }
 }
 
 /// Takes the first ready message of the next endpoint that has one; `turn` is the endpoint that is looked at first.

@@ -11,7 +11,7 @@ use crate::exchange::Exchange;
 use crate::memory::{Segment, Spares};
 use crate::message::{Args, Reply, ReplyHead};
 use crate::name::{EndpointName, Tag};
-use crate::packet::{Acknowledgements, Header, Kind, PACKING, Ticket};
+use crate::packet::{Header, Kind, Ticket};
 use crate::queue::{Entry, Queue};
 use crate::stats::Stats;
 use crate::status::{Opcode, Status};
@@ -42,10 +42,6 @@ pub(crate) struct State {
     /// The first violation that no call has reported yet.
     pub trouble: Option<(TaskId, Violation)>,
     pub spares: Spares,
-    /// Where packets are packed.
-    pub packing: Vec<u64>,
-    /// Acknowledgements that were not sent yet; none outside of [`crate::Bundle::poll`].
-    pub acknowledgements: Option<Acknowledgements>,
     pub bundles: usize,
     pub exchange: Exchange,
 }
@@ -68,8 +64,6 @@ impl State {
             outgoing: VecDeque::new(),
             trouble: None,
             spares: Spares::default(),
-            packing: vec![0; PACKING],
-            acknowledgements: None,
             bundles: 0,
             exchange: Exchange::new(num_tasks),
         }

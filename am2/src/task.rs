@@ -153,11 +153,8 @@ pub(crate) fn send<A: Adapter>(
     args: &[u32],
     payload: &[u8],
 ) -> Result<(), LapiError> {
-    let mut packing = std::mem::take(&mut session.state.packing);
     let send = |word, data: &[u8]| session.try_amsend_bytes(to, PACKETS, word, data);
-    let sent = packet::with_packed(header, args, payload, &mut packing, send);
-    session.state.packing = packing;
-    if sent == Some(true) {
+    if packet::with_packed(header, args, payload, send) == Some(true) {
         return Ok(());
     }
     session.amsend_bytes(to, PACKETS, header.encode(args).bytes(), payload)

@@ -140,24 +140,6 @@ fn violations_are_reported_and_do_not_stop_the_others() {
     });
 }
 
-/// The acknowledgements of one poll to one endpoint share packets, as many as fit.
-#[test]
-fn acknowledgements_share_packets() {
-    mpj_harness::watch(|| {
-        let (_am, mut bundle, _, stranger, _) = beside_a_stranger();
-        for instance in 0..10 {
-            let mut request = packet(1, 1, 0, 0);
-            request[8] = instance;
-            send(&stranger, &request, Vec::new());
-        }
-        assert_eq!(bundle.poll().unwrap(), 10);
-        let mut session = stranger.session().unwrap();
-        session.progress().unwrap();
-        let packets: Vec<_> = session.state.iter().map(|it| (it[0], it[8], it.len())).collect();
-        assert_eq!(packets, [(7, 0, 24 + 8 * 8), (7, 9, 24)]);
-    });
-}
-
 /// An exchange that reports a violation is continued by the next call.
 #[test]
 fn an_exchange_goes_on_after_an_error() {

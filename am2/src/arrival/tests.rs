@@ -277,32 +277,9 @@ fn packets_that_cannot_be_right() {
     arrive_bytes(&mut state, 1, &[77; 40], &[], true);
     assert_eq!(state.trouble, Some((1, unknown)));
     assert_eq!(violation(|_| {}, Some(3), &[]), Violation::ReplyArgs);
-    let acknowledges = |header: &mut Header| header.kind = Kind::Acknowledge;
-    assert_eq!(violation(acknowledges, Some(3), &[]), Violation::ReplyArgs);
     for kind in [Kind::Acknowledge, Kind::Exchange] {
         let change = |header: &mut Header| header.kind = kind;
         assert_eq!(violation(change, None, &[1; 8]), Violation::Payload { len: 8 });
-    }
-}
-
-/// An acknowledgement of several requests gives all credits back, up to the first ticket that is wrong.
-#[test]
-fn requests_are_acknowledged_together() {
-    for is_wrong in [false, true] {
-        let mut state = state();
-        let port = state.port(0).unwrap();
-        let tickets = [(); 4].map(|()| port.table.begin(3, Opcode::RequestShort, 9).unwrap());
-        let mut args: Vec<u32> = tickets[1..].iter().flat_map(|it| it.to_args()).collect();
-        args[5] += u32::from(is_wrong);
-        let header = Header { kind: Kind::Acknowledge, ticket: tickets[0], ..request() };
-        arrive_bytes(&mut state, 1, header.encode(&args).bytes(), &[], true);
-        let stray = (1, Violation::StrayAnswer { number: 5 });
-        assert_eq!(state.trouble, is_wrong.then_some(stray));
-        let mut credits = 0;
-        while state.port(0).unwrap().table.begin(3, Opcode::RequestShort, 9).is_some() {
-            credits += 1;
-        }
-        assert_eq!(credits, if is_wrong { 3 } else { 4 });
     }
 }
 
