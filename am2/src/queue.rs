@@ -120,10 +120,10 @@ impl Queue {
     }
 
     /// Removes the messages of a task that are not complete, and never will be.
-    pub fn forget_unfinished(&mut self, lost: transport_lapi::TaskId) -> Vec<Box<Entry>> {
+    pub fn forget_unfinished(&mut self, lost: transport_lapi::TaskId) -> VecDeque<Box<Entry>> {
         let (kept, gone) = self.drain().partition(|entry| entry.ready || entry.from.task != lost);
         self.entries = kept;
-        Vec::from(gone)
+        gone
     }
 }
 

@@ -19,8 +19,7 @@ pub enum Status {
     BadHandler = 4,
     /// EBADSEGOFF: a long message, but the endpoint has no segment.
     BadSegmentOffset = 5,
-    /// EBADLENGTH: the payload is longer than the limit or ends behind the segment, or a message that has none carries
-    /// a payload or an offset.
+    /// EBADLENGTH: the payload is longer than the limit or ends behind the segment, or a short message carries one.
     BadLength = 6,
     /// EBADENDPOINT: the sender is not in the endpoint's translation table.
     BadEndpoint = 7,
