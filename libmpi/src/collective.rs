@@ -148,7 +148,7 @@ impl Collective {
             }
             Form::Persistent(place) => {
                 let slot = OBJECTS.reserve()?;
-                let mut kept = plan.persistent();
+                let mut kept = plan.persistent()?;
                 let start = Box::new(move || Ok(kept.start()?));
                 (place, slot, Request::persistent(owner(), Role::Other, start))
             }

@@ -21,6 +21,7 @@ mod allreduce;
 mod alltoall;
 mod barrier;
 mod bcast;
+mod equal;
 mod error;
 mod gather;
 pub mod inter;
@@ -32,6 +33,7 @@ mod reduce_scatter;
 mod scan;
 mod scatter;
 mod schedule;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -40,8 +42,9 @@ pub use allgather::{allgather, allgatherv};
 pub use allreduce::{Exchange, allreduce};
 pub use alltoall::alltoall;
 pub use barrier::barrier;
-pub(crate) use barrier::dissemination;
+pub(crate) use barrier::barrier_steps;
 pub use bcast::bcast;
+pub(crate) use equal::{Collective, Used};
 pub use error::CollectiveError;
 pub use gather::{gather, gatherv};
 pub use neighbour::{Neighbours, neighbour_allgather, neighbour_alltoall};
@@ -52,6 +55,7 @@ pub use scan::{exscan, scan};
 pub use scatter::{scatter, scatterv};
 pub(crate) use schedule::Reach;
 pub use schedule::{Local, Message, Round, Schedule, Scratch};
+pub(crate) use steps::Steps;
 
 /// A rank of an intracommunicator, for which a schedule is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -191,6 +191,7 @@ impl Communicator {
     }
 
     /// Returns whether it is an intercommunicator: MPI_Comm_test_inter.
+    #[inline]
     pub fn is_inter(&self) -> bool {
         self.0.remote.is_some()
     }
@@ -209,6 +210,7 @@ impl Communicator {
     }
 
     /// Returns the device's context of collective messages.
+    #[inline]
     pub fn collective_context(&self) -> u32 {
         2 * self.0.id + 1
     }
@@ -253,6 +255,7 @@ impl Communicator {
     }
 
     /// Returns the member for which schedules are built.
+    #[inline]
     fn member(&self) -> Result<Member, Error> {
         Ok(Member::new(self.0.rank, self.0.group.size())?)
     }
@@ -282,7 +285,8 @@ impl Communicator {
     }
 
     /// Takes the number of the next collective call.
-    fn next_number(&self) -> i32 {
+    #[inline]
+    pub(crate) fn next_number(&self) -> i32 {
         // A load and a store, since a locked instruction takes a twentieth of a barrier. No call is lost: a program
         // orders its collective calls on a communicator.
         let number = self.0.calls.load(Ordering::Relaxed);

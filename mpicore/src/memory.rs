@@ -22,8 +22,10 @@ use crate::error::Error;
 
 mod area;
 mod reduction;
+mod short;
 
 pub use reduction::{Operand, Reduction};
+pub(crate) use short::ShortMemory;
 
 use area::{Area, Form, Spot, aligned, whole_bounds, zeros};
 

@@ -21,6 +21,7 @@ mod long_double;
 mod tests;
 
 pub use error::OpError;
+pub(crate) use kernels::{Kernel, kernel};
 pub use kind::{Class, ElementKind};
 
 /// The operations that MPI defines (MPI-4.1 sections 6.9.2 and 6.9.4; the last two: 12.3.4).
@@ -286,8 +287,7 @@ pub fn reduce_local(
     match op {
         Op::User(op) => op.apply(input, inout, input.len() / kind.extent(), &kind),
         Op::Predefined(op) => {
-            let kernel =
-                kernels::kernel(*op, kind).expect("there is one for all that `check` passes");
+            let kernel = kernel(*op, kind).expect("there is one for all that `check` passes");
             kernel(input, inout);
         }
     }

@@ -17,7 +17,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use mpjdev::{Call, Device, Mode, RecvRegion, Request, SendRegion, Status, Within, wireup::Native};
+use mpjdev::{Call, Device, Mode, Request, Status, Within, wireup::Native};
 
 use crate::collective::{Local, Message, Round};
 use crate::communicator::{Communicator, InUse, Parts};
@@ -26,8 +26,10 @@ use crate::group::Group;
 use crate::memory::{Memory, Reduction};
 
 mod running;
+mod short;
 
 pub use running::{Persistent, Steps};
+pub(crate) use short::{Equal, run_barrier};
 
 /// The tag of blocking calls (PL4): above the numbers of calls and the tags of [`Communicator::create_group`].
 const BLOCKING: i32 = i32::MAX;
@@ -56,6 +58,7 @@ pub(crate) enum Tag {
 }
 
 /// Where the messages of a collective go.
+#[derive(Clone, Copy)]
 struct Line<'a> {
     device: &'a Device<Native>,
     peers: &'a Group,
@@ -63,10 +66,21 @@ struct Line<'a> {
     tag: i32,
 }
 
-/// A collective that is ready to run: MPI's call with all its arguments. Its number is taken, so all members have to
-/// run it, in the order in which they made their plans. A plan that is dropped is a call that this rank has not made.
+/// A collective that is ready to run: MPI's call with all its arguments. All members run, start or keep their plans of a
+/// communicator one after another, in the same order. A plan that is dropped is a call that this rank has not made.
 #[must_use = "the other ranks wait for this one"]
-pub struct Plan<'c> {
+pub struct Plan<'c>(Way<'c>);
+
+/// How a collective runs if the caller waits for it.
+enum Way<'c> {
+    /// Without a schedule, if it is short.
+    Equal(Equal<'c>),
+    /// By a schedule that was made when the arguments were checked.
+    Scheduled(Scheduled<'c>),
+}
+
+/// A collective with its schedule and its memory.
+struct Scheduled<'c> {
     /// Keeps the communicator's id in use as long as there are messages.
     communicator: &'c Communicator,
     call: Call,
@@ -76,31 +90,66 @@ pub struct Plan<'c> {
 
 impl<'c> Plan<'c> {
     #[inline]
+    pub(crate) fn equal(equal: Equal<'c>) -> Self {
+        Self(Way::Equal(equal))
+    }
+
+    #[inline]
     pub(crate) fn new(
         communicator: &'c Communicator,
         call: Call,
         route: Route,
         work: InUse<'c>,
     ) -> Self {
-        Self { communicator, call, route, work }
+        Self(Way::Scheduled(Scheduled { communicator, call, route, work }))
     }
 
     /// Runs the collective to its end.
     ///
     /// # Errors
-    /// The first error of a message; the loss of a member; what made the device unusable. A panic of the user's
-    /// operation passes through.
+    /// What is refused about the arguments; the first error of a message; the loss of a member; what made the device
+    /// unusable. A panic of the user's operation passes through.
     #[inline]
-    pub fn run(mut self) -> Result<(), Error> {
-        self.run_rounds().map_err(|error| *error)
+    pub fn run(self) -> Result<(), Error> {
+        match self.0 {
+            Way::Equal(equal) => equal.run(),
+            Way::Scheduled(mut scheduled) => scheduled.run_rounds().map_err(|error| *error),
+        }
     }
 
     /// Runs the collective to its end, and returns the words that the output kept.
-    pub(crate) fn run_and_keep(mut self) -> Result<Vec<u64>, Error> {
-        self.run_rounds().map_err(|error| *error)?;
-        Ok(self.work.parts().memory.take_kept())
+    pub(crate) fn run_and_keep(self) -> Result<Vec<u64>, Error> {
+        let mut scheduled = self.into_scheduled()?;
+        scheduled.run_rounds().map_err(|error| *error)?;
+        Ok(scheduled.work.parts().memory.take_kept())
     }
 
+    /// Starts the collective and returns its request: MPI's non-blocking collectives. A caller that may take the
+    /// buffers back after a failure of the device must also keep the [`Steps`] of a [`Plan::persistent`].
+    ///
+    /// # Errors
+    /// As [`Plan::persistent`]; what made the device unusable. Later errors are the outcome of the request.
+    pub fn start(self) -> Result<Request, Error> {
+        self.persistent()?.start()
+    }
+
+    /// Keeps the plan, to run it any number of times: MPI's persistent collectives.
+    ///
+    /// # Errors
+    /// What is refused about the arguments; [`Error::Memory`].
+    pub fn persistent(self) -> Result<Persistent, Error> {
+        Ok(Persistent::new(self.into_scheduled()?))
+    }
+
+    fn into_scheduled(self) -> Result<Scheduled<'c>, Error> {
+        match self.0 {
+            Way::Equal(equal) => equal.into_scheduled(),
+            Way::Scheduled(scheduled) => Ok(scheduled),
+        }
+    }
+}
+
+impl Scheduled<'_> {
     fn run_rounds(&mut self) -> Result<(), Box<Error>> {
         let Self { communicator, call, route, work } = self;
         let Route { peers, context, tag } = route;
@@ -133,45 +182,6 @@ impl<'c> Plan<'c> {
         }
         failure.map_or(Ok(()), |error| Err(Box::new(error)))
     }
-
-    /// Starts the collective and returns its request: MPI's non-blocking collectives. A caller that may take the
-    /// buffers back after a failure of the device must also keep the [`Steps`] of a [`Plan::persistent`].
-    ///
-    /// # Errors
-    /// What made the device unusable. Later errors are the outcome of the request.
-    pub fn start(self) -> Result<Request, Error> {
-        Persistent::new(self).start()
-    }
-
-    /// Keeps the plan, to run it any number of times: MPI's persistent collectives.
-    pub fn persistent(self) -> Persistent {
-        Persistent::new(self)
-    }
-}
-
-/// Runs the rounds of a blocking call whose messages have no data. Each round sends to one rank and receives from one.
-#[inline]
-pub(crate) fn run_without_data(
-    communicator: &Communicator,
-    call: Call,
-    number: i32,
-    rounds: impl Iterator<Item = [u32; 2]>,
-) -> Result<(), Error> {
-    let (device, peers) = (communicator.device(), communicator.peers());
-    let context = communicator.collective_context();
-    let _within = Within::collective(call, context, number);
-    let mut failure = None;
-    for [to, from] in rounds {
-        let (to, from) = (peers.job_rank(to)? as usize, peers.job_rank(from)? as usize);
-        let (nothing, room) = (SendRegion::EMPTY, RecvRegion::EMPTY);
-        let sending = match device.isend(nothing, to, BLOCKING, context, Mode::Standard) {
-            Ok(sending) => sending,
-            Err(error) => return Err(failure.unwrap_or(error.into())),
-        };
-        note(&mut failure, device.recv(room, Some(from), Some(BLOCKING), context), None);
-        note(&mut failure, device.iwait(sending), None);
-    }
-    failure.map_or(Ok(()), Err)
 }
 
 impl Tag {
@@ -244,15 +254,16 @@ impl Line<'_> {
                 // An earlier round, perhaps of another call, has left empty places, or requests of a device that has
                 // failed.
                 requests.clear();
-                let started = messages.iter().filter(is_started).try_for_each(|message| {
+                let ordered = || Message::receives_first(messages);
+                let started = ordered().filter(is_started).try_for_each(|message| {
                     requests.push(Some(self.start(message, memory)?));
                     Ok::<(), Error>(())
                 });
-                let mut others = messages.iter().filter(|message| !is_started(message));
+                let mut others = ordered().filter(|message| !is_started(message));
                 let received = started.and_then(|()| {
                     others.try_for_each(|receive| self.receive(receive, memory, failure))
                 });
-                let mut ended = messages.iter().filter(is_started);
+                let mut ended = ordered().filter(is_started);
                 self.device.iwaiteach(requests, |outcome| {
                     let expected = ended.next().and_then(|message| memory.expected(message));
                     note(failure, outcome, expected);

@@ -57,11 +57,13 @@ impl Communicator {
     }
 
     /// Runs a plan, or returns the error of making it.
+    #[inline]
     pub(crate) fn run(&self, plan: Result<Plan<'_>, Error>) -> Result<(), Error> {
         self.answer(plan.and_then(|plan| Ok(plan.run()?)))
     }
 
     /// Runs the plan that is made for these buffers.
+    #[inline]
     pub(crate) fn run_with<'c, S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
         &'c self,
         data: &S,
@@ -72,6 +74,7 @@ impl Communicator {
     }
 
     /// Returns how many of `units` each rank gets when they are divided equally.
+    #[inline]
     pub(crate) fn share(&self, units: u64) -> Result<u64, Error> {
         let ranks = self.core.peers().size();
         match units.checked_rem(ranks.into()) {
@@ -81,6 +84,7 @@ impl Communicator {
     }
 
     /// Describes blocks of the same length for all ranks, into which `units` are divided.
+    #[inline]
     pub(crate) fn equal_blocks(
         &self,
         units: u64,
@@ -89,6 +93,7 @@ impl Communicator {
     }
 
     /// Converts a root to the core's type for ranks.
+    #[inline]
     fn root(root: usize) -> u32 {
         // The core refuses a number that is too large, since no rank has it.
         u32::try_from(root).unwrap_or(u32::MAX)

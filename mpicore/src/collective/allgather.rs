@@ -1,7 +1,7 @@
 //! Gathers blocks at all ranks of an intracommunicator.
 
 use super::place::check_total;
-use super::schedule::Draft;
+use super::steps::Steps;
 use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, doublings};
 
 /// Collects one block of each rank at all ranks, in the order of ranks: MPI_Allgather (MPI-4.1 section 6.7). If the
@@ -18,22 +18,33 @@ pub fn allgather(
     send: Option<u64>,
     receive: u64,
 ) -> Result<Schedule, CollectiveError> {
+    Schedule::of(|steps| allgather_steps(steps, member, send, receive))
+}
+
+/// Takes the steps of [`allgather`].
+#[inline]
+pub(super) fn allgather_steps(
+    steps: &mut impl Steps,
+    member: Member,
+    send: Option<u64>,
+    receive: u64,
+) -> Result<(), CollectiveError> {
     if !member.size.is_power_of_two() {
-        let blocks = Blocks::Equal { count: receive };
-        return ring(Draft::new("allgather by a ring"), member, send, blocks);
+        steps.name("allgather by a ring");
+        return ring(steps, member, send, Blocks::Equal { count: receive });
     }
+    steps.name("allgather by recursive doubling");
     check_total(receive, member.size)?;
-    let mut draft = Draft::new("allgather by recursive doubling");
     let own = Place::blocks(Buffer::Output, member.rank, 1, receive);
-    own_block(&mut draft, send, own)?;
+    own_block(steps, send, own)?;
     for distance in doublings(member.size) {
         let peer = member.rank ^ distance;
         let half = |rank| Place::blocks(Buffer::Output, rank & !(distance - 1), distance, receive);
-        draft.send(peer, half(member.rank));
-        draft.receive(peer, half(peer));
-        draft.end_round();
+        steps.send(peer, half(member.rank));
+        steps.receive(peer, half(peer));
+        steps.end_round();
     }
-    Ok(draft.finish())
+    Ok(())
 }
 
 /// Collects one block of each rank at all ranks, each at its own place: MPI_Allgatherv (MPI-4.1 section 6.7). The
@@ -47,33 +58,36 @@ pub fn allgatherv(
     send: Option<u64>,
     receive: Blocks<'_>,
 ) -> Result<Schedule, CollectiveError> {
-    ring(Draft::new("allgatherv by a ring"), member, send, receive)
+    Schedule::of(|steps| {
+        steps.name("allgatherv by a ring");
+        ring(steps, member, send, receive)
+    })
 }
 
 /// Each rank passes on the block that it got in the round before.
 fn ring(
-    mut draft: Draft,
+    steps: &mut impl Steps,
     member: Member,
     send: Option<u64>,
     receive: Blocks<'_>,
-) -> Result<Schedule, CollectiveError> {
+) -> Result<(), CollectiveError> {
     receive.check_apart(member.size)?;
-    own_block(&mut draft, send, receive.of(Buffer::Output, member.rank))?;
+    own_block(steps, send, receive.of(Buffer::Output, member.rank))?;
     for distance in 1..member.size {
         let has = member.behind(distance - 1);
-        draft.send(member.ahead(1), receive.of(Buffer::Output, has));
-        draft.receive(member.behind(1), receive.of(Buffer::Output, member.behind(distance)));
-        draft.end_round();
+        steps.send(member.ahead(1), receive.of(Buffer::Output, has));
+        steps.receive(member.behind(1), receive.of(Buffer::Output, member.behind(distance)));
+        steps.end_round();
     }
-    Ok(draft.finish())
+    Ok(())
 }
 
 /// Copies a rank's own block to its place.
-fn own_block(draft: &mut Draft, send: Option<u64>, own: Place) -> Result<(), CollectiveError> {
+fn own_block(steps: &mut impl Steps, send: Option<u64>, own: Place) -> Result<(), CollectiveError> {
     if let Some(count) = send {
         check_total(count, 1)?;
-        draft.copy(Place::first(Buffer::Input, count), own);
-        draft.end_round();
+        steps.copy(Place::first(Buffer::Input, count), own);
+        steps.end_round();
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Reduces, with the results for all ranks of an intracommunicator.
 
-use super::partial::Partial;
+use super::partial::{Free, Partial};
 use super::place::check_total;
-use super::schedule::Draft;
+use super::steps::Steps;
 use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch, doublings};
 
 /// Which data pairs of ranks exchange in an allreduce.
@@ -48,8 +48,19 @@ pub fn allreduce(
     operands: Operands,
     exchange: Exchange,
 ) -> Result<Schedule, CollectiveError> {
+    Schedule::of(|steps| allreduce_steps(steps, member, (count, operands), exchange))
+}
+
+/// Takes the steps of [`allreduce`].
+#[inline]
+pub(super) fn allreduce_steps(
+    steps: &mut impl Steps,
+    member: Member,
+    (count, operands): (u64, Operands),
+    exchange: Exchange,
+) -> Result<(), CollectiveError> {
     check_total(count, 1)?;
-    let mut draft = Draft::new(match exchange {
+    steps.name(match exchange {
         Exchange::Whole => "allreduce by recursive doubling",
         Exchange::Halves => "allreduce by recursive halving and doubling",
         Exchange::Packed { .. } => "allreduce by recursive halving and doubling of a copy",
@@ -58,50 +69,50 @@ pub fn allreduce(
     let held = Place::first(operands.buffer(), count);
     let folded = Folded::of(member.size);
     let Some(position) = folded.position(member.rank) else {
-        draft.send(member.rank + 1, held);
-        draft.end_round();
-        draft.receive(member.rank + 1, output);
-        return Ok(draft.finish());
+        steps.send(member.rank + 1, held);
+        steps.end_round();
+        steps.receive(member.rank + 1, output);
+        return Ok(());
     };
     let (mut partial, result) = match exchange {
         Exchange::Packed { count, size } => {
             check_total(count, 2)?;
-            draft.needs(Scratch::Plain { count: 2 * count, size });
+            steps.needs(Scratch::Plain { count: 2 * count, size });
             let [copy, landing] = [0, count].map(|at| Place::elements(Buffer::Scratch, at, count));
-            draft.copy(held, copy);
-            draft.end_round();
-            (Partial::new(copy, vec![landing]), copy)
+            steps.copy(held, copy);
+            steps.end_round();
+            (Partial::new(copy, Free::one(landing)), copy)
         }
         Exchange::Whole | Exchange::Halves => {
-            draft.needs(Scratch::Elements { count, of: operands.buffer() });
+            steps.needs(Scratch::Elements { count, of: operands.buffer() });
             let scratch = Place::first(Buffer::Scratch, count);
-            let free = if held == output { vec![scratch] } else { vec![output, scratch] };
+            let free = if held == output { Free::one(scratch) } else { Free::two(output, scratch) };
             (Partial::new(held, free), output)
         }
     };
     let handed_over = folded.handed_over(position, member.rank);
     if let Some(lower) = handed_over {
-        draft.receive(lower, partial.landing());
-        partial.absorb_lower(&mut draft);
+        steps.receive(lower, partial.landing());
+        partial.absorb_lower(steps);
     }
     let partners = doublings(folded.positions).map(|distance| {
         let partner = position ^ distance;
         Partner { rank: folded.rank_at(partner), is_lower: partner < position }
     });
     match exchange {
-        Exchange::Whole => exchange_whole(&mut draft, partial, partners, result),
+        Exchange::Whole => exchange_whole(steps, partial, partners, result),
         Exchange::Halves | Exchange::Packed { .. } => {
-            exchange_halves(&mut draft, partial, partners, result);
+            exchange_halves(steps, partial, partners, result);
         }
     }
     if result != output {
-        draft.copy(result, output);
+        steps.copy(result, output);
     }
     if let Some(lower) = handed_over {
-        draft.end_round();
-        draft.send(lower, output);
+        steps.end_round();
+        steps.send(lower, output);
     }
-    Ok(draft.finish())
+    Ok(())
 }
 
 /// A rank to exchange data with.
@@ -112,22 +123,22 @@ struct Partner {
 }
 
 fn exchange_whole(
-    draft: &mut Draft,
+    steps: &mut impl Steps,
     mut partial: Partial,
     partners: impl Iterator<Item = Partner>,
     result: Place,
 ) {
     for Partner { rank, is_lower } in partners {
-        draft.end_round();
-        draft.send(rank, partial.held());
-        draft.receive(rank, partial.landing());
-        partial.absorb(draft, is_lower);
+        steps.end_round();
+        steps.send(rank, partial.held());
+        steps.receive(rank, partial.landing());
+        partial.absorb(steps, is_lower);
     }
-    partial.settle(draft, result);
+    partial.settle(steps, result);
 }
 
 fn exchange_halves(
-    draft: &mut Draft,
+    steps: &mut impl Steps,
     mut partial: Partial,
     partners: impl Iterator<Item = Partner>,
     result: Place,
@@ -136,18 +147,18 @@ fn exchange_halves(
     let (mut kept, mut theirs) = (result, Vec::new());
     for Partner { rank, is_lower } in partners {
         let (keep, give) = kept.halves(is_lower);
-        draft.end_round();
-        draft.send(rank, partial.give_half(is_lower));
-        draft.receive(rank, partial.landing());
-        partial.absorb(draft, is_lower);
+        steps.end_round();
+        steps.send(rank, partial.give_half(is_lower));
+        steps.receive(rank, partial.landing());
+        partial.absorb(steps, is_lower);
         theirs.push((rank, kept, give));
         kept = keep;
     }
-    partial.settle(draft, kept);
+    partial.settle(steps, kept);
     for (rank, both, taken) in theirs.into_iter().rev() {
-        draft.end_round();
-        draft.send(rank, kept);
-        draft.receive(rank, taken);
+        steps.end_round();
+        steps.send(rank, kept);
+        steps.receive(rank, taken);
         kept = both;
     }
 }

@@ -1,6 +1,6 @@
 //! Exchanges blocks between all ranks of an intracommunicator.
 
-use super::schedule::Draft;
+use super::steps::Steps;
 use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, wrapped};
 
 /// How many ranks a rank exchanges data with at a time. If ranks share a processor, each wait may cost a process
@@ -21,43 +21,53 @@ pub fn alltoall(
     send: Option<Blocks<'_>>,
     receive: Blocks<'_>,
 ) -> Result<Schedule, CollectiveError> {
+    Schedule::of(|steps| alltoall_steps(steps, member, send, receive))
+}
+
+/// Takes the steps of [`alltoall`].
+#[inline]
+pub(super) fn alltoall_steps(
+    steps: &mut impl Steps,
+    member: Member,
+    send: Option<Blocks<'_>>,
+    receive: Blocks<'_>,
+) -> Result<(), CollectiveError> {
+    steps.name("alltoall by exchange in pairs");
     let Member { rank, size } = member;
     receive.check(size)?;
     send.map_or(Ok(()), |blocks| blocks.check(size))?;
-    let mut draft = Draft::new("alltoall by exchange in pairs");
     if let Some(send) = send {
         let from = |peer| send.of(Buffer::Input, peer);
         let into = |peer| receive.of(Buffer::Output, peer);
-        exchange(&mut draft, rank, size, |peer| (peer != rank).then(|| (from(peer), into(peer))));
-        draft.copy(from(rank), into(rank));
+        exchange(steps, rank, size, |peer| (peer != rank).then(|| (from(peer), into(peer))));
+        steps.copy(from(rank), into(rank));
     } else {
-        draft.needs(receive.room_for_one());
+        steps.needs(receive.room_for_one());
         for peer in (0..size).map(|turn| partner(rank, turn, size)).filter(|peer| *peer != rank) {
             let (block, landing) = (receive.of(Buffer::Output, peer), receive.in_scratch(peer));
-            draft.send(peer, block);
-            draft.receive(peer, landing);
-            draft.copy(landing, block);
-            draft.end_round();
+            steps.send(peer, block);
+            steps.receive(peer, landing);
+            steps.copy(landing, block);
+            steps.end_round();
         }
     }
-    Ok(draft.finish())
+    Ok(())
 }
 
 /// Exchanges blocks with each partner in `turns` turns, many at a time. `blocks` returns the block to send to a partner
 /// and the one to receive, or `None` if there is nothing to exchange with it.
 pub(super) fn exchange(
-    draft: &mut Draft,
+    steps: &mut impl Steps,
     rank: u32,
     turns: u32,
     blocks: impl Fn(u32) -> Option<(Place, Place)>,
 ) {
-    let partners: Vec<u32> = (0..turns).map(|turn| partner(rank, turn, turns)).collect();
-    for together in partners.chunks(TOGETHER) {
-        let pairs = || together.iter().filter_map(|&peer| Some((peer, blocks(peer)?)));
-        // Receives come first, so that arriving messages find them.
-        pairs().for_each(|(peer, (_, into))| draft.receive(peer, into));
-        pairs().for_each(|(peer, (from, _))| draft.send(peer, from));
-        draft.end_round();
+    for first in (0..turns).step_by(TOGETHER) {
+        let partners = (first..turns).take(TOGETHER).map(|turn| partner(rank, turn, turns));
+        let pairs = partners.filter_map(|peer| Some((peer, blocks(peer)?)));
+        pairs.clone().for_each(|(peer, (from, _))| steps.send(peer, from));
+        pairs.for_each(|(peer, (_, into))| steps.receive(peer, into));
+        steps.end_round();
     }
 }
 

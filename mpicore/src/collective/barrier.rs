@@ -1,6 +1,6 @@
 //! The barrier of an intracommunicator.
 
-use super::schedule::Draft;
+use super::steps::Steps;
 use super::{Member, Place, Schedule, doublings};
 
 /// Largest communicator whose barrier is a dissemination. That is fastest when every rank has a processor. When ranks
@@ -15,27 +15,29 @@ const GROUP: u32 = 16;
 /// groups: the first rank of each group collects signals from the others, the first ranks do the same among themselves,
 /// up to rank 0, and the release takes the same way back.
 pub fn barrier(member: Member) -> Schedule {
-    let Some(rounds) = dissemination(member) else { return by_groups(member) };
-    let mut draft = Draft::new("barrier by dissemination");
-    for [to, from] in rounds {
-        draft.send(to, Place::NOTHING);
-        draft.receive(from, Place::NOTHING);
-        draft.end_round();
-    }
-    draft.finish()
+    let schedule = Schedule::of(|steps| {
+        barrier_steps(steps, member);
+        Ok(())
+    });
+    schedule.expect("a barrier has no arguments")
 }
 
-/// Returns, for each round of a barrier by dissemination, the rank to signal and the rank to wait for. `None` if the
-/// barrier uses groups.
+/// Takes the steps of [`barrier`].
 #[inline]
-pub(crate) fn dissemination(member: Member) -> Option<impl Iterator<Item = [u32; 2]>> {
-    let rounds = doublings(member.size)
-        .map(move |distance| [member.ahead(distance), member.behind(distance)]);
-    (member.size <= MOST_DISSEMINATING).then_some(rounds)
+pub(crate) fn barrier_steps(steps: &mut impl Steps, member: Member) {
+    if member.size > MOST_DISSEMINATING {
+        return by_groups(steps, member);
+    }
+    steps.name("barrier by dissemination");
+    for distance in doublings(member.size) {
+        steps.send(member.ahead(distance), Place::NOTHING);
+        steps.receive(member.behind(distance), Place::NOTHING);
+        steps.end_round();
+    }
 }
 
-fn by_groups(member: Member) -> Schedule {
-    let mut draft = Draft::new("barrier by groups");
+fn by_groups(steps: &mut impl Steps, member: Member) {
+    steps.name("barrier by groups");
     let rank = u64::from(member.rank);
     let size = u64::from(member.size);
     let followers = |distance: u64| {
@@ -44,20 +46,19 @@ fn by_groups(member: Member) -> Schedule {
     };
     let mut distance = 1;
     while distance < size && rank % (distance * u64::from(GROUP)) == 0 {
-        followers(distance).for_each(|follower| draft.receive(follower, Place::NOTHING));
-        draft.end_round();
+        followers(distance).for_each(|follower| steps.receive(follower, Place::NOTHING));
+        steps.end_round();
         distance *= u64::from(GROUP);
     }
     if rank > 0 {
         let first = (rank - rank % (distance * u64::from(GROUP))) as u32;
-        draft.send(first, Place::NOTHING);
-        draft.receive(first, Place::NOTHING);
-        draft.end_round();
+        steps.send(first, Place::NOTHING);
+        steps.receive(first, Place::NOTHING);
+        steps.end_round();
     }
     while distance > 1 {
         distance /= u64::from(GROUP);
-        followers(distance).for_each(|follower| draft.send(follower, Place::NOTHING));
-        draft.end_round();
+        followers(distance).for_each(|follower| steps.send(follower, Place::NOTHING));
+        steps.end_round();
     }
-    draft.finish()
 }

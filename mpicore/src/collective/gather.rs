@@ -1,7 +1,7 @@
 //! Gathers blocks at a root, in an intracommunicator.
 
 use super::place::check_total;
-use super::schedule::Draft;
+use super::steps::Steps;
 use super::tree::{Branch, Tree};
 use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, Scratch};
 
@@ -29,14 +29,24 @@ pub fn gather(
     send: Option<u64>,
     receive: u64,
 ) -> Result<Schedule, CollectiveError> {
+    Schedule::of(|steps| gather_steps(steps, member, root, (send, receive)))
+}
+
+/// Takes the steps of [`gather`].
+pub(super) fn gather_steps(
+    steps: &mut impl Steps,
+    member: Member,
+    root: u32,
+    (send, receive): (Option<u64>, u64),
+) -> Result<(), CollectiveError> {
+    steps.name("gather by a binomial tree");
     member.check_root(root)?;
     member.check_in_place(root, send.is_none())?;
     let tree = Tree::new(member, root);
-    let mut draft = Draft::new("gather by a binomial tree");
     match (tree.parent(), send) {
         (Some(parent), Some(count)) => {
             check_total(count, member.size)?;
-            pass_up(&mut draft, &tree, parent, count);
+            pass_up(steps, &tree, parent, count);
         }
         _ => {
             check_total(receive, member.size)?;
@@ -44,40 +54,40 @@ pub fn gather(
             for child in tree.children() {
                 for run in tree.runs(child) {
                     let into = Place::blocks(Buffer::Output, run.rank, run.ranks, receive);
-                    draft.receive(tree.rank_at(child.position), into);
+                    steps.receive(tree.rank_at(child.position), into);
                 }
             }
             if let Some(count) = send {
                 let own = Place::blocks(Buffer::Output, root, 1, receive);
-                draft.copy(Place::first(Buffer::Input, count), own);
+                steps.copy(Place::first(Buffer::Input, count), own);
             }
         }
     }
-    Ok(draft.finish())
+    Ok(())
 }
 
 /// Adds the steps of a rank that is not the root.
-fn pass_up(draft: &mut Draft, tree: &Tree, parent: u32, count: u64) {
+fn pass_up(steps: &mut impl Steps, tree: &Tree, parent: u32, count: u64) {
     let (own, input) = (tree.own(), Place::first(Buffer::Input, count));
     if own.ranks == 1 {
-        draft.send(tree.rank_at(parent), input);
+        steps.send(tree.rank_at(parent), input);
         return;
     }
-    draft.needs(Scratch::Elements { count: u64::from(own.ranks) * count, of: Buffer::Input });
+    steps.needs(Scratch::Elements { count: u64::from(own.ranks) * count, of: Buffer::Input });
     for child in tree.children() {
-        draft.receive(tree.rank_at(child.position), in_scratch(own, child, count));
+        steps.receive(tree.rank_at(child.position), in_scratch(own, child, count));
     }
-    draft.copy(input, Place::first(Buffer::Scratch, count));
-    draft.end_round();
+    steps.copy(input, Place::first(Buffer::Scratch, count));
+    steps.end_round();
     if parent == 0 {
         // The root stores the blocks in the order of ranks, so it receives each run by itself.
         for run in tree.runs(own) {
             let from = Place::blocks(Buffer::Scratch, run.offset, run.ranks, count);
-            draft.send(tree.rank_at(parent), from);
+            steps.send(tree.rank_at(parent), from);
         }
     } else {
         let all = Place::blocks(Buffer::Scratch, 0, own.ranks, count);
-        draft.send(tree.rank_at(parent), all);
+        steps.send(tree.rank_at(parent), all);
     }
 }
 
@@ -102,21 +112,32 @@ pub fn gatherv(
     send: Option<u64>,
     receive: Blocks<'_>,
 ) -> Result<Schedule, CollectiveError> {
+    Schedule::of(|steps| gatherv_steps(steps, member, root, (send, receive)))
+}
+
+/// Takes the steps of [`gatherv`].
+#[inline]
+pub(super) fn gatherv_steps(
+    steps: &mut impl Steps,
+    member: Member,
+    root: u32,
+    (send, receive): (Option<u64>, Blocks<'_>),
+) -> Result<(), CollectiveError> {
+    steps.name("gatherv by messages to the root");
     member.check_root(root)?;
     member.check_in_place(root, send.is_none())?;
     check_total(send.unwrap_or(0), 1)?;
     let input = send.map(|count| Place::first(Buffer::Input, count));
-    let mut draft = Draft::new("gatherv by messages to the root");
     if member.rank == root {
         receive.check_apart(member.size)?;
         for peer in (0..member.size).filter(|&peer| peer != root) {
-            draft.receive(peer, receive.of(Buffer::Output, peer));
+            steps.receive(peer, receive.of(Buffer::Output, peer));
         }
         if let Some(input) = input {
-            draft.copy(input, receive.of(Buffer::Output, root));
+            steps.copy(input, receive.of(Buffer::Output, root));
         }
     } else if let Some(input) = input {
-        draft.send(root, input);
+        steps.send(root, input);
     }
-    Ok(draft.finish())
+    Ok(())
 }

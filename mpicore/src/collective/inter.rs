@@ -6,6 +6,7 @@
 
 use super::place::{check_entries, check_total};
 use super::schedule::Draft;
+use super::steps::Steps;
 use super::{Blocks, Buffer, CollectiveError, Place, Schedule, Scratch};
 
 /// A rank of an intercommunicator, for which a schedule is built.

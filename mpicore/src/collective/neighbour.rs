@@ -5,6 +5,7 @@
 //! comes first there, and belongs to the neighbour that follows.
 
 use super::schedule::Draft;
+use super::steps::Steps;
 use super::{Blocks, Buffer, CollectiveError, Place, Schedule};
 
 /// The neighbours of one rank, in the order of the blocks of neighbourhood collectives (MPI-4.1 section 8.6). `None` is
@@ -69,15 +70,15 @@ fn exchange(
     let Neighbours { sources, destinations, are_in_grid } = neighbours;
     receive.check(sources.len() as u32)?;
     let mut draft = Draft::new(name);
+    for (block, destination) in (0..).zip(destinations) {
+        if let Some(destination) = *destination {
+            draft.send(destination, from(block));
+        }
+    }
     for turn in 0..sources.len() {
         let block = if *are_in_grid { turn ^ 1 } else { turn };
         if let Some(source) = sources[block] {
             draft.receive(source, receive.of(Buffer::Output, block as u32));
-        }
-    }
-    for (block, destination) in (0..).zip(destinations) {
-        if let Some(destination) = *destination {
-            draft.send(destination, from(block));
         }
     }
     Ok(draft.finish())

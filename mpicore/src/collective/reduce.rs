@@ -1,8 +1,8 @@
 //! Reduces to a root, in an intracommunicator.
 
-use super::partial::Partial;
+use super::partial::{Free, Partial};
 use super::place::check_total;
-use super::schedule::Draft;
+use super::steps::Steps;
 use super::tree::Tree;
 use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch};
 
@@ -38,6 +38,18 @@ pub fn reduce(
     operands: Operands,
     order: Order,
 ) -> Result<Schedule, CollectiveError> {
+    Schedule::of(|steps| reduce_steps(steps, member, root, (count, operands, order)))
+}
+
+/// Takes the steps of [`reduce`].
+#[inline]
+pub(super) fn reduce_steps(
+    steps: &mut impl Steps,
+    member: Member,
+    root: u32,
+    (count, operands, order): (u64, Operands, Order),
+) -> Result<(), CollectiveError> {
+    steps.name("reduce by a binomial tree");
     member.check_root(root)?;
     member.check_in_place(root, operands == Operands::InPlace)?;
     check_total(count, 2)?;
@@ -46,42 +58,41 @@ pub fn reduce(
     let output = Place::first(Buffer::Output, count);
     let held = Place::first(operands.buffer(), count);
     let (free, scratch) = working_places(&tree, count, is_root, operands);
-    let mut draft = Draft::new("reduce by a binomial tree");
-    draft.needs(Scratch::Elements { count: scratch, of: operands.buffer() });
+    steps.needs(Scratch::Elements { count: scratch, of: operands.buffer() });
     let mut partial = Partial::new(held, free);
     for child in tree.children() {
-        draft.end_round();
-        draft.receive(tree.rank_at(child.position), partial.landing());
-        partial.absorb_higher(&mut draft);
+        steps.end_round();
+        steps.receive(tree.rank_at(child.position), partial.landing());
+        partial.absorb_higher(steps);
     }
     let above = tree.parent().map(|parent| tree.rank_at(parent));
     match above.or((!is_root).then_some(root)) {
         Some(peer) => {
-            draft.end_round();
-            draft.send(peer, partial.held());
+            steps.end_round();
+            steps.send(peer, partial.held());
         }
-        None => partial.settle(&mut draft, output),
+        None => partial.settle(steps, output),
     }
     if is_root && top != root {
-        draft.end_round();
-        draft.receive(top, output);
+        steps.end_round();
+        steps.receive(top, output);
     }
-    Ok(draft.finish())
+    Ok(())
 }
 
 /// Returns the places between which the running result moves, and how many elements of them are scratch. The root also
 /// uses its output; the first place is chosen so that the last operands are received in the output.
-fn working_places(tree: &Tree, count: u64, is_root: bool, operands: Operands) -> (Vec<Place>, u64) {
+fn working_places(tree: &Tree, count: u64, is_root: bool, operands: Operands) -> (Free, u64) {
     let output = Place::first(Buffer::Output, count);
     let scratch = |index| Place::elements(Buffer::Scratch, index * count, count);
     let children = tree.children().len();
     match (is_root, operands) {
-        _ if children == 0 => (vec![], 0),
-        (true, Operands::InPlace) => (vec![scratch(0)], count),
-        (true, Operands::Input) if children == 1 => (vec![output], 0),
-        (true, Operands::Input) if children % 2 == 1 => (vec![scratch(0), output], count),
-        (true, Operands::Input) => (vec![output, scratch(0)], count),
-        (false, _) if children == 1 => (vec![scratch(0)], count),
-        (false, _) => (vec![scratch(1), scratch(0)], 2 * count),
+        _ if children == 0 => (Free::none(), 0),
+        (true, Operands::InPlace) => (Free::one(scratch(0)), count),
+        (true, Operands::Input) if children == 1 => (Free::one(output), 0),
+        (true, Operands::Input) if children % 2 == 1 => (Free::two(scratch(0), output), count),
+        (true, Operands::Input) => (Free::two(output, scratch(0)), count),
+        (false, _) if children == 1 => (Free::one(scratch(0)), count),
+        (false, _) => (Free::two(scratch(1), scratch(0)), 2 * count),
     }
 }

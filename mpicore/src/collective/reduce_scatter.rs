@@ -1,7 +1,7 @@
 //! Reduces, with the results divided among the ranks of an intracommunicator.
 
 use super::place::{check_entries, check_total};
-use super::schedule::Draft;
+use super::steps::Steps;
 use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch};
 
 /// Combines one block of `count` elements for each rank, and gives each rank the results of its block:
@@ -15,15 +15,20 @@ pub fn reduce_scatter_block(
     count: u64,
     operands: Operands,
 ) -> Result<Schedule, CollectiveError> {
+    Schedule::of(|steps| reduce_scatter_block_steps(steps, member, count, operands))
+}
+
+/// Takes the steps of [`reduce_scatter_block`].
+pub(super) fn reduce_scatter_block_steps(
+    steps: &mut impl Steps,
+    member: Member,
+    count: u64,
+    operands: Operands,
+) -> Result<(), CollectiveError> {
+    steps.name("reduce_scatter_block by exchange in pairs");
     check_total(count, member.size)?;
     let block = |rank| Place::blocks(operands.buffer(), rank, 1, count);
-    by_pairs(
-        Draft::new("reduce_scatter_block by exchange in pairs"),
-        member,
-        operands,
-        count,
-        block,
-    )
+    by_pairs(steps, member, operands, count, block)
 }
 
 /// Combines one block of `counts[rank]` elements for each rank, and gives each rank the results of its block:
@@ -56,18 +61,21 @@ pub fn reduce_scatter(
         Place::elements(operands.buffer(), ends[rank as usize] - count, count)
     };
     let own = counts[member.rank as usize];
-    by_pairs(Draft::new("reduce_scatter by exchange in pairs"), member, operands, own, block)
+    Schedule::of(|steps| {
+        steps.name("reduce_scatter by exchange in pairs");
+        by_pairs(steps, member, operands, own, block)
+    })
 }
 
 /// Adds the rounds of [`reduce_scatter`]. `count` is the length of the own block; `block` returns the place of the
 /// operands for a rank.
 fn by_pairs(
-    mut draft: Draft,
+    steps: &mut impl Steps,
     member: Member,
     operands: Operands,
     count: u64,
     block: impl Fn(u32) -> Place,
-) -> Result<Schedule, CollectiveError> {
+) -> Result<(), CollectiveError> {
     let own = block(member.rank);
     check_total(count, 3)?;
     let output = Place::first(Buffer::Output, count);
@@ -77,27 +85,27 @@ fn by_pairs(
     let (lower, landing) = (scratch(0), scratch(1));
     let higher = if is_in_place { scratch(2) } else { output };
     let areas = if is_in_place { 3 } else { 2 };
-    draft.needs(Scratch::Elements { count: areas * count, of: operands.buffer() });
-    draft.copy(own, lower);
-    draft.end_round();
+    steps.needs(Scratch::Elements { count: areas * count, of: operands.buffer() });
+    steps.copy(own, lower);
+    steps.end_round();
     for distance in 1..member.size {
         let (target, source) = (member.ahead(distance), member.behind(distance));
         let is_highest = source > member.rank && source + 1 == member.size;
         let into = if is_highest { higher } else { landing };
-        draft.send(target, block(target));
-        draft.receive(source, into);
+        steps.send(target, block(target));
+        steps.receive(source, into);
         if !is_highest {
-            draft.reduce(landing, if source < member.rank { lower } else { higher });
+            steps.reduce(landing, if source < member.rank { lower } else { higher });
         }
-        draft.end_round();
+        steps.end_round();
     }
     let mut result = lower;
     if member.rank + 1 < member.size {
-        draft.reduce(lower, higher);
+        steps.reduce(lower, higher);
         result = higher;
     }
     if result != output {
-        draft.copy(result, output);
+        steps.copy(result, output);
     }
-    Ok(draft.finish())
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! Reductions over each rank and those before it, in an intracommunicator.
 
 use super::place::check_total;
-use super::schedule::Draft;
+use super::steps::Steps;
 use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch, doublings};
 
 /// Combines, for each rank, the operands of rank 0 to that rank: MPI_Scan (MPI-4.1 section 6.11.1). In the rounds with
@@ -11,15 +11,25 @@ use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch,
 /// # Errors
 /// [`CollectiveError::Count`] if `count` is more than `i64::MAX`.
 pub fn scan(member: Member, count: u64, operands: Operands) -> Result<Schedule, CollectiveError> {
+    Schedule::of(|steps| scan_steps(steps, member, count, operands))
+}
+
+/// Takes the steps of [`scan`].
+pub(super) fn scan_steps(
+    steps: &mut impl Steps,
+    member: Member,
+    count: u64,
+    operands: Operands,
+) -> Result<(), CollectiveError> {
     check_total(count, 1)?;
-    let mut draft = Draft::new("scan by doubling of distances");
-    draft.needs(Scratch::Elements { count, of: operands.buffer() });
+    steps.name("scan by doubling of distances");
+    steps.needs(Scratch::Elements { count, of: operands.buffer() });
     if operands == Operands::Input {
-        draft.copy(Place::first(Buffer::Input, count), Place::first(Buffer::Output, count));
-        draft.end_round();
+        steps.copy(Place::first(Buffer::Input, count), Place::first(Buffer::Output, count));
+        steps.end_round();
     }
-    prefix(&mut draft, member, 0, count);
-    Ok(draft.finish())
+    prefix(steps, member, 0, count);
+    Ok(())
 }
 
 /// Combines, for each rank but 0, the operands of rank 0 to the rank before it: MPI_Exscan (MPI-4.1 section 6.11.2).
@@ -28,40 +38,50 @@ pub fn scan(member: Member, count: u64, operands: Operands) -> Result<Schedule, 
 /// # Errors
 /// [`CollectiveError::Count`] if `count` is more than `i64::MAX`.
 pub fn exscan(member: Member, count: u64, operands: Operands) -> Result<Schedule, CollectiveError> {
+    Schedule::of(|steps| exscan_steps(steps, member, count, operands))
+}
+
+/// Takes the steps of [`exscan`].
+pub(super) fn exscan_steps(
+    steps: &mut impl Steps,
+    member: Member,
+    count: u64,
+    operands: Operands,
+) -> Result<(), CollectiveError> {
     check_total(count, 1)?;
-    let mut draft = Draft::new("exscan by doubling of distances");
-    draft.needs(Scratch::Elements { count, of: operands.buffer() });
+    steps.name("exscan by doubling of distances");
+    steps.needs(Scratch::Elements { count, of: operands.buffer() });
     let output = Place::first(Buffer::Output, count);
     if member.rank + 1 < member.size {
-        draft.send(member.rank + 1, Place::first(operands.buffer(), count));
+        steps.send(member.rank + 1, Place::first(operands.buffer(), count));
     }
     if member.rank > 0 {
         match operands {
-            Operands::Input => draft.receive(member.rank - 1, output),
+            Operands::Input => steps.receive(member.rank - 1, output),
             Operands::InPlace => {
                 let scratch = Place::first(Buffer::Scratch, count);
-                draft.receive(member.rank - 1, scratch);
-                draft.copy(scratch, output);
+                steps.receive(member.rank - 1, scratch);
+                steps.copy(scratch, output);
             }
         }
-        draft.end_round();
-        prefix(&mut draft, member, 1, count);
+        steps.end_round();
+        prefix(steps, member, 1, count);
     }
-    Ok(draft.finish())
+    Ok(())
 }
 
 /// Combines the outputs of the ranks from `first` to this one in the output of this rank.
-fn prefix(draft: &mut Draft, member: Member, first: u32, count: u64) {
+fn prefix(steps: &mut impl Steps, member: Member, first: u32, count: u64) {
     let (output, scratch) =
         (Place::first(Buffer::Output, count), Place::first(Buffer::Scratch, count));
     for distance in doublings(member.size - first) {
         if distance < member.size - member.rank {
-            draft.send(member.rank + distance, output);
+            steps.send(member.rank + distance, output);
         }
         if distance <= member.rank - first {
-            draft.receive(member.rank - distance, scratch);
-            draft.reduce(scratch, output);
+            steps.receive(member.rank - distance, scratch);
+            steps.reduce(scratch, output);
         }
-        draft.end_round();
+        steps.end_round();
     }
 }

@@ -2,7 +2,7 @@
 
 use super::gather::in_scratch;
 use super::place::check_total;
-use super::schedule::Draft;
+use super::steps::Steps;
 use super::tree::Tree;
 use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, Scratch};
 
@@ -22,14 +22,24 @@ pub fn scatter(
     send: u64,
     receive: Option<u64>,
 ) -> Result<Schedule, CollectiveError> {
+    Schedule::of(|steps| scatter_steps(steps, member, root, (send, receive)))
+}
+
+/// Takes the steps of [`scatter`].
+pub(super) fn scatter_steps(
+    steps: &mut impl Steps,
+    member: Member,
+    root: u32,
+    (send, receive): (u64, Option<u64>),
+) -> Result<(), CollectiveError> {
+    steps.name("scatter by a binomial tree");
     member.check_root(root)?;
     member.check_in_place(root, receive.is_none())?;
     let tree = Tree::new(member, root);
-    let mut draft = Draft::new("scatter by a binomial tree");
     match (tree.parent(), receive) {
         (Some(parent), Some(count)) => {
             check_total(count, member.size)?;
-            pass_down(&mut draft, &tree, parent, count);
+            pass_down(steps, &tree, parent, count);
         }
         _ => {
             check_total(send, member.size)?;
@@ -37,41 +47,41 @@ pub fn scatter(
             for child in tree.children().rev() {
                 for run in tree.runs(child) {
                     let from = Place::blocks(Buffer::Input, run.rank, run.ranks, send);
-                    draft.send(tree.rank_at(child.position), from);
+                    steps.send(tree.rank_at(child.position), from);
                 }
             }
             if let Some(count) = receive {
                 let own = Place::blocks(Buffer::Input, root, 1, send);
-                draft.copy(own, Place::first(Buffer::Output, count));
+                steps.copy(own, Place::first(Buffer::Output, count));
             }
         }
     }
-    Ok(draft.finish())
+    Ok(())
 }
 
 /// Adds the steps of a rank that is not the root.
-fn pass_down(draft: &mut Draft, tree: &Tree, parent: u32, count: u64) {
+fn pass_down(steps: &mut impl Steps, tree: &Tree, parent: u32, count: u64) {
     let (own, output) = (tree.own(), Place::first(Buffer::Output, count));
     if own.ranks == 1 {
-        draft.receive(tree.rank_at(parent), output);
+        steps.receive(tree.rank_at(parent), output);
         return;
     }
-    draft.needs(Scratch::Elements { count: u64::from(own.ranks) * count, of: Buffer::Output });
+    steps.needs(Scratch::Elements { count: u64::from(own.ranks) * count, of: Buffer::Output });
     if parent == 0 {
         // The root stores the blocks in the order of ranks, so it sends each run by itself.
         for run in tree.runs(own) {
             let into = Place::blocks(Buffer::Scratch, run.offset, run.ranks, count);
-            draft.receive(tree.rank_at(parent), into);
+            steps.receive(tree.rank_at(parent), into);
         }
     } else {
         let all = Place::blocks(Buffer::Scratch, 0, own.ranks, count);
-        draft.receive(tree.rank_at(parent), all);
+        steps.receive(tree.rank_at(parent), all);
     }
-    draft.end_round();
+    steps.end_round();
     for child in tree.children().rev() {
-        draft.send(tree.rank_at(child.position), in_scratch(own, child, count));
+        steps.send(tree.rank_at(child.position), in_scratch(own, child, count));
     }
-    draft.copy(Place::first(Buffer::Scratch, count), output);
+    steps.copy(Place::first(Buffer::Scratch, count), output);
 }
 
 /// Sends one block of the root's input to each rank, each from its own place: MPI_Scatterv (MPI-4.1 section 6.6). The
@@ -89,21 +99,32 @@ pub fn scatterv(
     send: Blocks<'_>,
     receive: Option<u64>,
 ) -> Result<Schedule, CollectiveError> {
+    Schedule::of(|steps| scatterv_steps(steps, member, root, (send, receive)))
+}
+
+/// Takes the steps of [`scatterv`].
+#[inline]
+pub(super) fn scatterv_steps(
+    steps: &mut impl Steps,
+    member: Member,
+    root: u32,
+    (send, receive): (Blocks<'_>, Option<u64>),
+) -> Result<(), CollectiveError> {
+    steps.name("scatterv by messages of the root");
     member.check_root(root)?;
     member.check_in_place(root, receive.is_none())?;
     check_total(receive.unwrap_or(0), 1)?;
     let output = receive.map(|count| Place::first(Buffer::Output, count));
-    let mut draft = Draft::new("scatterv by messages of the root");
     if member.rank == root {
         send.check(member.size)?;
         for peer in (0..member.size).filter(|&peer| peer != root) {
-            draft.send(peer, send.of(Buffer::Input, peer));
+            steps.send(peer, send.of(Buffer::Input, peer));
         }
         if let Some(output) = output {
-            draft.copy(send.of(Buffer::Input, root), output);
+            steps.copy(send.of(Buffer::Input, root), output);
         }
     } else if let Some(output) = output {
-        draft.receive(root, output);
+        steps.receive(root, output);
     }
-    Ok(draft.finish())
+    Ok(())
 }

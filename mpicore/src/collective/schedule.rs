@@ -4,7 +4,7 @@
 //! An executor does this in each round, in this order:
 //!
 //! 1. start all messages, all with the one tag of the collective; messages to the same rank are sent in their order,
-//!    and messages from the same rank are received in their order;
+//!    and messages from the same rank are received in their order. Sends are listed before receives;
 //! 2. when all have ended, run the local steps in their order;
 //! 3. go on to the next round.
 //!
@@ -15,7 +15,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Buffer, Part, Place};
+use super::steps::Steps;
+use super::{Buffer, CollectiveError, Part, Place};
 
 /// A step that needs a peer. All messages of a round are under way at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,6 +64,18 @@ pub struct Round<'a> {
     pub messages: &'a [Message],
     /// The local steps; they run one after another when all messages have ended.
     pub local: &'a [Local],
+}
+
+impl Message {
+    /// Iterates over the messages of a round in the order in which to start them: receives come first, so that arriving
+    /// messages find them.
+    pub(crate) fn receives_first(round: &[Self]) -> impl Iterator<Item = &Self> {
+        let is_receive = |message: &&Self| matches!(message, Self::Receive { .. });
+        round
+            .iter()
+            .filter(is_receive)
+            .chain(round.iter().filter(move |message| !is_receive(message)))
+    }
 }
 
 /// The temporary memory that a schedule needs.
@@ -133,6 +146,15 @@ struct End {
 }
 
 impl Schedule {
+    /// Builds the schedule of an algorithm, which states its steps.
+    pub(super) fn of(
+        algorithm: impl FnOnce(&mut Draft) -> Result<(), CollectiveError>,
+    ) -> Result<Self, CollectiveError> {
+        let mut draft = Draft::new("");
+        algorithm(&mut draft)?;
+        Ok(draft.finish())
+    }
+
     /// Returns the name of the collective and its algorithm.
     pub fn name(&self) -> &'static str {
         self.0.name
@@ -209,7 +231,8 @@ impl Built {
     }
 }
 
-/// A schedule that is being built. A round ends where the builder ends it, and at the end of the schedule.
+/// A schedule that is being built of the steps that an algorithm takes. A round ends where the algorithm ends it, and at
+/// the end of the schedule.
 #[derive(Debug)]
 pub(super) struct Draft {
     schedule: Built,
@@ -232,38 +255,9 @@ impl Draft {
         }
     }
 
-    pub(super) fn needs(&mut self, scratch: Scratch) {
-        self.schedule.scratch = scratch;
-    }
-
-    pub(super) fn send(&mut self, peer: u32, from: Place) {
-        self.message(Message::Send { peer, from });
-    }
-
-    pub(super) fn receive(&mut self, peer: u32, into: Place) {
-        self.message(Message::Receive { peer, into });
-    }
-
     fn message(&mut self, message: Message) {
         debug_assert_eq!(self.end().local, self.schedule.local.len(), "messages come first");
         self.schedule.messages.push(message);
-    }
-
-    pub(super) fn copy(&mut self, from: Place, into: Place) {
-        self.schedule.local.push(Local::Copy { from, into });
-    }
-
-    pub(super) fn reduce(&mut self, from: Place, into: Place) {
-        self.schedule.local.push(Local::Reduce { from, into });
-    }
-
-    /// Makes the following steps wait for those before. Does nothing if the round has no steps.
-    pub(super) fn end_round(&mut self) {
-        let schedule = &self.schedule;
-        let end = End { messages: schedule.messages.len(), local: schedule.local.len() };
-        if end != self.end() {
-            self.schedule.ends.push(end);
-        }
     }
 
     pub(super) fn finish(mut self) -> Schedule {
@@ -272,9 +266,52 @@ impl Draft {
         Schedule(Arc::new(self.schedule))
     }
 
+    /// Returns the messages of the round that has not ended.
+    fn round(&self) -> &[Message] {
+        &self.schedule.messages[self.end().messages..]
+    }
+
     /// Returns the end of the last round.
     fn end(&self) -> End {
         self.schedule.ends.last().copied().unwrap_or_default()
+    }
+}
+
+impl Steps for Draft {
+    fn name(&mut self, name: &'static str) {
+        self.schedule.name = name;
+    }
+
+    fn needs(&mut self, scratch: Scratch) {
+        self.schedule.scratch = scratch;
+    }
+
+    fn send(&mut self, peer: u32, from: Place) {
+        debug_assert!(
+            !matches!(self.round().last(), Some(Message::Receive { .. })),
+            "the sends of a round come first"
+        );
+        self.message(Message::Send { peer, from });
+    }
+
+    fn receive(&mut self, peer: u32, into: Place) {
+        self.message(Message::Receive { peer, into });
+    }
+
+    fn copy(&mut self, from: Place, into: Place) {
+        self.schedule.local.push(Local::Copy { from, into });
+    }
+
+    fn reduce(&mut self, from: Place, into: Place) {
+        self.schedule.local.push(Local::Reduce { from, into });
+    }
+
+    fn end_round(&mut self) {
+        let schedule = &self.schedule;
+        let end = End { messages: schedule.messages.len(), local: schedule.local.len() };
+        if end != self.end() {
+            self.schedule.ends.push(end);
+        }
     }
 }
 

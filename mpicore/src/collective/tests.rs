@@ -10,6 +10,8 @@ mod unequal;
 
 use simulator::{Actor, Op, UNSET, run};
 
+use super::steps::Steps;
+
 use super::{
     Blocks, Buffer, Local, Member, Message, Operands, Place, alltoall, barrier, bcast, scan,
 };

@@ -9,13 +9,11 @@
 use mpjdev::Call;
 
 use super::Communicator;
-use super::workspace::{InUse, Key};
-use crate::collective::{
-    self, Blocks, CollectiveError, Exchange, Member, Operands, Order, Schedule,
-};
+use super::workspace::InUse;
+use crate::collective::{self, Blocks, Collective, Exchange, Member, Operands, Order};
 use crate::error::Error;
 use crate::memory::{Input, Output, Reduction};
-use crate::plan::{self, Plan};
+use crate::plan::{self, Equal, Plan};
 
 /// From this many bytes on, an allreduce exchanges halves: the data then take more time than the messages.
 const HALVES_FROM: u64 = 64 << 10;
@@ -30,6 +28,7 @@ const DIRECTLY_TO: u32 = 8;
 
 /// Returns what an allreduce exchanges. It depends only on the kind and the number of the operands, so all ranks get
 /// the same answer, even if the operands lie in a slice on one rank and in a few large elements on another.
+#[inline]
 fn exchange_of(reduction: &Reduction, data: [usize; 2], count: u64) -> Exchange {
     let bytes = count.saturating_mul(data[1] as u64);
     match reduction.operand_size() {
@@ -46,86 +45,88 @@ fn exchange_of(reduction: &Reduction, data: [usize; 2], count: u64) -> Exchange 
 pub type Sent = Option<(Input, u64)>;
 
 /// Splits what a rank sends into the buffer, which may be none, and the count.
+#[inline]
 fn sent(send: Sent) -> (Input, Option<u64>) {
     send.map_or_else(|| (Input::none(), None), |(input, count)| (input, Some(count)))
 }
 
 impl Communicator {
     /// Returns the member for which schedules are built; refuses an intercommunicator.
-    pub(super) fn intra(&self, call: &'static str) -> Result<Member, Error> {
+    #[inline]
+    pub(crate) fn intra(&self, call: &'static str) -> Result<Member, Error> {
         if self.is_inter() {
             return Err(Error::Kind { call, kind: "intercommunicator" });
         }
         self.member()
     }
 
-    /// Returns the schedule of a call on an intracommunicator. Its key contains all arguments of `build`.
-    fn schedule(
+    /// Plans a collective with equal blocks on an intracommunicator.
+    #[inline(always)]
+    fn plan_equal(
         &self,
-        name: &'static str,
-        key: Key,
-        build: impl FnOnce(Member) -> Result<Schedule, CollectiveError>,
-    ) -> Result<InUse<'_>, Error> {
-        let member = self.intra(name)?;
-        self.0.workspace.with_kept(key, || Ok(build(member)?))
+        call: Call,
+        collective: Collective,
+        (input, output): (Input, Output),
+        reduction: Option<Reduction>,
+    ) -> Plan<'_> {
+        let communicator = self;
+        Plan::equal(Equal { communicator, call, collective, input, output, reduction })
+    }
+
+    /// Begins a call with the schedule of a collective.
+    pub(crate) fn work_of(&self, collective: Collective) -> Result<InUse<'_>, Error> {
+        let member = self.member()?;
+        self.0.workspace.with_kept(collective, || Ok(collective.schedule(member)?))
     }
 
     /// Returns whether a gather or scatter moves each block directly between the root and its rank. This depends on the
     /// number and the size of a block's elements, in the buffer that the root uses at the root, and in the other buffer
     /// elsewhere.
+    #[inline]
     fn is_direct(&self, root: u32, at_root: (u64, usize), elsewhere: (u64, usize)) -> bool {
         let (elements, size) = if self.rank() == root { at_root } else { elsewhere };
         self.size() <= DIRECTLY_TO || elements.saturating_mul(size as u64) >= DIRECTLY_FROM
     }
 
-    /// Plans a reduction. If there is no input, the operands are in the output.
-    fn combine<'c>(
-        &'c self,
+    /// Plans a reduction with equal blocks. If there is no input, the operands are in the output.
+    #[inline(always)]
+    fn combine(
+        &self,
         call: Call,
         (input, output): (Option<Input>, Output),
         reduction: Reduction,
-        schedule: impl FnOnce(Operands) -> Result<InUse<'c>, Error>,
-    ) -> Result<Plan<'c>, Error> {
-        reduction.check()?;
-        let (input, operands) = match input {
-            Some(input) => (input, Operands::Input),
-            None => (Input::none(), Operands::InPlace),
-        };
-        self.plan(call, schedule(operands)?, (input, output), Some(reduction))
+        collective: impl FnOnce(Operands) -> Collective,
+    ) -> Plan<'_> {
+        let (input, operands) = operands_in(input);
+        self.plan_equal(call, collective(operands), (input, output), Some(reduction))
     }
 
     /// Returns on no rank before all ranks have called it: MPI_Barrier.
     ///
     /// # Errors
     /// Those of [collective calls](Communicator#errors-of-collective-calls).
+    #[inline]
     pub fn barrier(&self) -> Result<Plan<'_>, Error> {
-        let key = (Call::Barrier, [None; 4]);
-        let schedule =
-            self.schedule("this barrier", key, |member| Ok(collective::barrier(member)))?;
-        self.plan(Call::Barrier, schedule, (Input::none(), Output::none()), None)
+        let none = (Input::none(), Output::none());
+        Ok(self.plan_equal(Call::Barrier, Collective::Barrier, none, None))
     }
 
-    /// [`Communicator::barrier`], run at once. If it consists of a few messages without data, a plan would take as much
-    /// time as the messages.
+    /// [`Communicator::barrier`], run at once. To make a plan would take longer than the messages.
     ///
     /// # Errors
     /// Those of [collective calls](Communicator#errors-of-collective-calls), and of [`Plan::run`].
     pub fn run_barrier(&self) -> Result<(), Error> {
-        match collective::dissemination(self.intra("this barrier")?) {
-            Some(rounds) => plan::run_without_data(self, Call::Barrier, self.next_number(), rounds),
-            None => self.barrier()?.run(),
-        }
+        plan::run_barrier(self)
     }
 
     /// Copies `count` elements of the root's buffer to all ranks: MPI_Bcast.
     ///
     /// # Errors
     /// Those of [collective calls](Communicator#errors-of-collective-calls).
+    #[inline]
     pub fn bcast(&self, buffer: Output, count: u64, root: u32) -> Result<Plan<'_>, Error> {
-        let key = (Call::Bcast, [Some(root.into()), Some(count), None, None]);
-        let build = |member| collective::bcast(member, root, count);
-        let schedule = self.schedule("this broadcast", key, build)?;
-        self.plan(Call::Bcast, schedule, (Input::none(), buffer), None)
+        let collective = Collective::Bcast { root, count };
+        Ok(self.plan_equal(Call::Bcast, collective, (Input::none(), buffer), None))
     }
 
     /// Collects one block of each rank at the root: MPI_Gather. `count` is that of each block of the output, and is
@@ -133,6 +134,7 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [collective calls](Communicator#errors-of-collective-calls).
+    #[inline]
     pub fn gather(
         &self,
         send: Sent,
@@ -143,13 +145,8 @@ impl Communicator {
         let (input, sent) = sent(send);
         let block = (sent.unwrap_or(0), input.data_size());
         let directly = self.is_direct(root, (count, output.data_size()), block);
-        let key = (Call::Gather, [Some(root.into()), sent, Some(count), directly.then_some(1)]);
-        let build = |member| match directly {
-            true => collective::gatherv(member, root, sent, Blocks::Equal { count }),
-            false => collective::gather(member, root, sent, count),
-        };
-        let schedule = self.schedule("this gather", key, build)?;
-        self.plan(Call::Gather, schedule, (input, output), None)
+        let collective = Collective::Gather { root, send: sent, receive: count, directly };
+        Ok(self.plan_equal(Call::Gather, collective, (input, output), None))
     }
 
     /// Like [`Communicator::gather`], with blocks of different lengths: MPI_Gatherv. The blocks are used only at the
@@ -174,6 +171,7 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [collective calls](Communicator#errors-of-collective-calls).
+    #[inline]
     pub fn scatter(
         &self,
         input: Input,
@@ -184,14 +182,8 @@ impl Communicator {
         let (output, received) = received(receive);
         let block = (received.unwrap_or(0), output.data_size());
         let directly = self.is_direct(root, (count, input.data_size()), block);
-        let key =
-            (Call::Scatter, [Some(root.into()), Some(count), received, directly.then_some(1)]);
-        let build = |member| match directly {
-            true => collective::scatterv(member, root, Blocks::Equal { count }, received),
-            false => collective::scatter(member, root, count, received),
-        };
-        let schedule = self.schedule("this scatter", key, build)?;
-        self.plan(Call::Scatter, schedule, (input, output), None)
+        let collective = Collective::Scatter { root, send: count, receive: received, directly };
+        Ok(self.plan_equal(Call::Scatter, collective, (input, output), None))
     }
 
     /// Like [`Communicator::scatter`], with blocks of different lengths: MPI_Scatterv. The blocks are used only at the
@@ -215,12 +207,11 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [collective calls](Communicator#errors-of-collective-calls).
+    #[inline]
     pub fn allgather(&self, send: Sent, output: Output, count: u64) -> Result<Plan<'_>, Error> {
         let (input, sent) = sent(send);
-        let key = (Call::Allgather, [sent, Some(count), None, None]);
-        let build = |member| collective::allgather(member, sent, count);
-        let schedule = self.schedule("this allgather", key, build)?;
-        self.plan(Call::Allgather, schedule, (input, output), None)
+        let collective = Collective::Allgather { send: sent, receive: count };
+        Ok(self.plan_equal(Call::Allgather, collective, (input, output), None))
     }
 
     /// Like [`Communicator::allgather`], with blocks of different lengths: MPI_Allgatherv.
@@ -252,22 +243,20 @@ impl Communicator {
         let call = alltoall_call(blocks);
         let (input, sent) =
             send.map_or_else(|| (Input::none(), None), |(input, blocks)| (input, Some(blocks)));
-        let build = |member| collective::alltoall(member, sent, blocks);
         let equal = |blocks| match blocks {
             Blocks::Equal { count } => Some(count),
             Blocks::Listed { .. } | Blocks::Typed { .. } => None,
         };
-        let schedule = match (sent.map(equal), equal(blocks)) {
-            // Lists do not fit into a key.
+        match (sent.map(equal), equal(blocks)) {
+            (None, Some(receive)) | (Some(Some(_)), Some(receive)) => {
+                let collective = Collective::Alltoall { send: sent.and_then(equal), receive };
+                Ok(self.plan_equal(call, collective, (input, output), None))
+            }
             (Some(None), _) | (_, None) => {
-                self.0.workspace.with(build(self.intra("this alltoall")?)?)
+                let schedule = collective::alltoall(self.intra("this alltoall")?, sent, blocks)?;
+                self.plan_once(call, schedule, (input, output), None)
             }
-            (sent, count) => {
-                let key = (call, [sent.flatten(), count, None, None]);
-                self.schedule("this alltoall", key, build)?
-            }
-        };
-        self.plan(call, schedule, (input, output), None)
+        }
     }
 
     /// Combines `count` elements of all ranks at the root: MPI_Reduce. Only the root uses the output, and only the root
@@ -275,6 +264,7 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [collective calls](Communicator#errors-of-collective-calls).
+    #[inline]
     pub fn reduce(
         &self,
         input: Option<Input>,
@@ -284,18 +274,19 @@ impl Communicator {
         root: u32,
     ) -> Result<Plan<'_>, Error> {
         let order = if reduction.op.commutes() { Order::Free } else { Order::Ranks };
-        self.combine(Call::Reduce, (input, output), reduction, |operands| {
-            let given = [root.into(), count, operands as u64, order as u64];
-            self.schedule("this reduction", (Call::Reduce, given.map(Some)), |member| {
-                collective::reduce(member, root, count, operands, order)
-            })
-        })
+        Ok(self.combine(Call::Reduce, (input, output), reduction, |operands| Collective::Reduce {
+            root,
+            count,
+            operands,
+            order,
+        }))
     }
 
     /// Combines `count` elements of all ranks and gives the results to all: MPI_Allreduce. All get the same bits.
     ///
     /// # Errors
     /// Those of [collective calls](Communicator#errors-of-collective-calls).
+    #[inline]
     pub fn allreduce(
         &self,
         input: Option<Input>,
@@ -306,17 +297,9 @@ impl Communicator {
         let of_output = output.data_size();
         let data = [input.as_ref().map_or(of_output, Input::data_size), of_output];
         let exchange = exchange_of(&reduction, data, count);
-        let packed = match exchange {
-            Exchange::Whole => [None, None],
-            Exchange::Halves => [Some(0), None],
-            Exchange::Packed { count, size } => [Some(count), Some(size as u64)],
-        };
-        self.combine(Call::Allreduce, (input, output), reduction, |operands| {
-            let given = [Some(count), Some(operands as u64), packed[0], packed[1]];
-            self.schedule("this reduction", (Call::Allreduce, given), |member| {
-                collective::allreduce(member, count, operands, exchange)
-            })
-        })
+        Ok(self.combine(Call::Allreduce, (input, output), reduction, |operands| {
+            Collective::Allreduce { count, operands, exchange }
+        }))
     }
 
     /// Combines one block of `count` elements for each rank, and gives each rank the results of its block:
@@ -331,12 +314,9 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
-        self.combine(Call::ReduceScatterBlock, (input, output), reduction, |operands| {
-            let key = (Call::ReduceScatterBlock, [Some(count), Some(operands as u64), None, None]);
-            self.schedule("this reduction", key, |member| {
-                collective::reduce_scatter_block(member, count, operands)
-            })
-        })
+        Ok(self.combine(Call::ReduceScatterBlock, (input, output), reduction, |operands| {
+            Collective::ReduceScatterBlock { count, operands }
+        }))
     }
 
     /// Like [`Communicator::reduce_scatter_block`], with blocks of `counts[rank]` elements: MPI_Reduce_scatter.
@@ -350,10 +330,10 @@ impl Communicator {
         counts: &[u64],
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
-        self.combine(Call::ReduceScatter, (input, output), reduction, |operands| {
-            let member = self.intra("this reduction")?;
-            Ok(self.0.workspace.with(collective::reduce_scatter(member, counts, operands)?))
-        })
+        reduction.check()?;
+        let (input, operands) = operands_in(input);
+        let schedule = collective::reduce_scatter(self.intra("this reduction")?, counts, operands)?;
+        self.plan_once(Call::ReduceScatter, schedule, (input, output), Some(reduction))
     }
 
     /// Combines, for each rank, `count` elements of the ranks up to that rank: MPI_Scan.
@@ -367,10 +347,10 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
-        self.combine(Call::Scan, (input, output), reduction, |operands| {
-            let key = (Call::Scan, [Some(count), Some(operands as u64), None, None]);
-            self.schedule("a scan", key, |member| collective::scan(member, count, operands))
-        })
+        Ok(self.combine(Call::Scan, (input, output), reduction, |operands| Collective::Scan {
+            count,
+            operands,
+        }))
     }
 
     /// Combines, for each rank, `count` elements of the ranks before it; rank 0 gets nothing: MPI_Exscan.
@@ -384,14 +364,24 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
-        self.combine(Call::Exscan, (input, output), reduction, |operands| {
-            let key = (Call::Exscan, [Some(count), Some(operands as u64), None, None]);
-            self.schedule("a scan", key, |member| collective::exscan(member, count, operands))
-        })
+        Ok(self.combine(Call::Exscan, (input, output), reduction, |operands| Collective::Exscan {
+            count,
+            operands,
+        }))
+    }
+}
+
+/// Returns the input of a reduction, and where its operands are: in the output if there is no input.
+#[inline]
+fn operands_in(input: Option<Input>) -> (Input, Operands) {
+    match input {
+        Some(input) => (input, Operands::Input),
+        None => (Input::none(), Operands::InPlace),
     }
 }
 
 /// Splits where a rank receives into the buffer, which may be none, and the count.
+#[inline]
 fn received(receive: Option<(Output, u64)>) -> (Output, Option<u64>) {
     receive.map_or_else(|| (Output::none(), None), |(output, count)| (output, Some(count)))
 }

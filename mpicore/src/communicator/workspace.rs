@@ -7,14 +7,11 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-use mpjdev::{Call, Request};
+use mpjdev::Request;
 
-use crate::collective::Schedule;
+use crate::collective::{Collective, Schedule};
 use crate::error::Error;
 use crate::memory::{Input, Memory, Output, Reduction};
-
-/// The key of a schedule on one communicator: the call, and all arguments of the function that builds the schedule.
-pub(super) type Key = (Call, [Option<u64>; 4]);
 
 /// How many schedules are kept. A loop over more different calls builds all of them again each time.
 const MOST: usize = 8;
@@ -26,7 +23,7 @@ pub(super) struct Workspace(Mutex<Work>);
 /// What a collective call works with in its rounds.
 #[derive(Default)]
 pub(crate) struct Work {
-    kept: Vec<(Key, Schedule)>,
+    kept: Vec<(Collective, Schedule)>,
     /// The index in `kept` of this call's schedule, unless it is in `other`.
     at: usize,
     other: Option<Schedule>,
@@ -60,17 +57,17 @@ impl Workspace {
         work
     }
 
-    /// Begins a call whose schedule has this key: one that was built before, or else the result of `build`.
+    /// Begins a call of this collective. Its schedule is one that was built before, or else the result of `build`.
     #[inline]
     pub fn with_kept(
         &self,
-        key: Key,
+        collective: Collective,
         build: impl FnOnce() -> Result<Schedule, Error>,
     ) -> Result<InUse<'_>, Error> {
         let mut work = self.begin();
-        match work.kept.iter().position(|(of, _)| *of == key) {
+        match work.kept.iter().position(|(of, _)| *of == collective) {
             Some(at) => work.at = at,
-            None => work.keep(key, build()?),
+            None => work.keep(collective, build()?),
         }
         Ok(work)
     }
@@ -88,12 +85,12 @@ impl Workspace {
 }
 
 impl Work {
-    fn keep(&mut self, key: Key, schedule: Schedule) {
+    fn keep(&mut self, collective: Collective, schedule: Schedule) {
         if self.kept.len() == MOST {
             self.kept.remove(0);
         }
         self.at = self.kept.len();
-        self.kept.push((key, schedule));
+        self.kept.push((collective, schedule));
     }
 
     /// Stores the buffers and the operation of the call. Refuses buffers that are too short for the schedule.

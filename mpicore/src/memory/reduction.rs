@@ -59,10 +59,22 @@ impl Reduction {
     }
 
     /// Returns the bytes of one operand, if the operands are of a kind without padding.
+    #[inline]
     pub(crate) fn operand_size(&self) -> Option<usize> {
         match self.operand {
             Operand::Kind(kind) => Some(kind.size()).filter(|size| *size == kind.extent()),
             Operand::Elements(_) | Operand::Described(_) => None,
+        }
+    }
+
+    /// Returns the operation and the kind of its operands, if MPI defines both and the kind has no padding.
+    #[inline]
+    pub(crate) fn predefined(&self) -> Option<(Predefined, ElementKind)> {
+        match (&self.op, &self.operand) {
+            (Op::Predefined(op), Operand::Kind(kind)) if kind.size() == kind.extent() => {
+                Some((*op, *kind))
+            }
+            _ => None,
         }
     }
 

@@ -12,10 +12,10 @@ use super::{ElementKind, Predefined};
 
 /// Combines each element of the first buffer with that of the second, and stores the result in the second. Both buffers
 /// have the same length, a whole number of elements.
-pub(super) type Kernel = fn(&[u8], &mut [u8]);
+pub(crate) type Kernel = fn(&[u8], &mut [u8]);
 
 /// Returns the loop of an operation on a kind; `None` if MPI does not define it, or if this processor lacks it.
-pub(super) fn kernel(op: Predefined, kind: ElementKind) -> Option<Kernel> {
+pub(crate) fn kernel(op: Predefined, kind: ElementKind) -> Option<Kernel> {
     match kind {
         ElementKind::I8 => integers::<i8>(op),
         ElementKind::I16 => integers::<i16>(op),

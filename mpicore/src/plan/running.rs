@@ -16,8 +16,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use mpjdev::{Call, Device, Request, Status, wireup::Native};
 
-use super::{Line, Plan, Route, note, take_steps};
-use crate::collective::Schedule;
+use super::{Line, Route, Scheduled, note, take_steps};
+use crate::collective::{Message, Schedule};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::group::Group;
@@ -29,7 +29,7 @@ pub struct Persistent {
 }
 
 impl Persistent {
-    pub(super) fn new(plan: Plan<'_>) -> Self {
+    pub(super) fn new(plan: Scheduled<'_>) -> Self {
         Self { running: Running::new(plan) }
     }
 
@@ -120,8 +120,8 @@ struct State {
 }
 
 impl Running {
-    pub fn new(plan: Plan<'_>) -> Arc<Self> {
-        let Plan { communicator, call, route, mut work } = plan;
+    pub fn new(plan: Scheduled<'_>) -> Arc<Self> {
+        let Scheduled { communicator, call, route, mut work } = plan;
         let (schedule, memory, reduction) = work.take_parts();
         let (communicator, work) = (communicator.clone(), Work { schedule, memory, reduction });
         let Route { peers, context, tag } = route;
@@ -180,7 +180,7 @@ impl Running {
                 let request = line.start(message, &work.memory)?;
                 Ok((request, work.memory.expected(message)))
             };
-            let started: Vec<_> = messages.messages.iter().map(start).collect();
+            let started: Vec<_> = Message::receives_first(messages.messages).map(start).collect();
             self.lock().work = Some(work);
             started.into_iter().for_each(|request| self.attend(line.device, request));
             if !self.is_last() {

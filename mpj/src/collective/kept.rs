@@ -194,7 +194,7 @@ impl Communicator {
     ) -> Result<PersistentCollective<T>, Error> {
         let (data, into) = (Kept::new(data), Kept::new(into));
         let plan = data.input().and_then(|data| plan(data, into.output()?));
-        let plan = self.answer(plan)?.persistent();
+        let plan = self.answer(plan.and_then(|plan| Ok(plan.persistent()?)))?;
         Ok(PersistentCollective { communicator: self.clone(), plan, open: None, data, into })
     }
 

@@ -10,6 +10,7 @@ use crate::memory::{RecvBuffer, SendBuffer};
 
 /// Plans of the calls. The caller keeps the borrows of the buffers until a plan has run.
 impl Communicator {
+    #[inline]
     pub(super) fn plan_broadcast(
         &self,
         (buffer, count): Room,
@@ -18,6 +19,7 @@ impl Communicator {
         Ok(self.core.bcast(buffer, count, Self::root(root))?)
     }
 
+    #[inline]
     pub(super) fn plan_gather(
         &self,
         data: Given,
@@ -38,6 +40,7 @@ impl Communicator {
         Ok(self.core.gatherv(Some(data), into, blocks.as_core(), Self::root(root))?)
     }
 
+    #[inline]
     pub(super) fn plan_scatter(
         &self,
         (data, units): Given,
@@ -58,6 +61,7 @@ impl Communicator {
         Ok(self.core.scatterv(data, blocks.as_core(), Some(into), Self::root(root))?)
     }
 
+    #[inline]
     pub(super) fn plan_all_gather(
         &self,
         data: Given,
@@ -75,6 +79,7 @@ impl Communicator {
         Ok(self.core.allgatherv(Some(data), into, blocks.as_core())?)
     }
 
+    #[inline]
     pub(super) fn plan_all_to_all(
         &self,
         (data, sent): Given,

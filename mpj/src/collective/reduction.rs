@@ -11,6 +11,7 @@ use crate::op::Operation;
 
 /// Plans of the calls. The caller keeps the borrows of the buffers until a plan has run.
 impl Communicator {
+    #[inline]
     pub(super) fn plan_all_reduce(
         &self,
         (buffer, count): Room,
@@ -19,6 +20,7 @@ impl Communicator {
         Ok(self.core.allreduce(None, buffer, count, reduction)?)
     }
 
+    #[inline]
     pub(super) fn plan_reduce(
         &self,
         (data, count): Given,

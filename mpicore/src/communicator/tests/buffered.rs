@@ -29,7 +29,7 @@ fn a_buffer_limits_the_copies_and_detaching_waits_for_them() {
     run_with_short_early_messages(2, |world| {
         let buffer = world.rank_buffer();
         if world.rank() == 1 {
-            world.run_barrier().unwrap();
+            world.barrier().unwrap().run().unwrap();
             receive(world, LONG);
             return receive(world, LONG);
         }
@@ -42,7 +42,7 @@ fn a_buffer_limits_the_copies_and_detaching_waits_for_them() {
         let full = bsend(world, 2).unwrap_err();
         assert!(matches!(full, Error::AttachedBuffer { bytes: 2, free: 1, .. }), "{full}");
         assert_eq!(full.class(), ErrorClass::Buffer);
-        world.run_barrier().unwrap();
+        world.barrier().unwrap().run().unwrap();
         assert_eq!(buffer.detach().unwrap(), Some(attached(LONG + 1)));
         assert_eq!(buffer.detach().unwrap(), None);
         // All of it is free again.
@@ -67,9 +67,9 @@ fn a_communicator_uses_its_own_buffer_if_it_has_one() {
             bsend(world, 1).unwrap();
             // The messages of a communicator that is gone still leave.
             drop(one);
-            world.run_barrier().unwrap();
+            world.barrier().unwrap().run().unwrap();
         } else {
-            world.run_barrier().unwrap();
+            world.barrier().unwrap().run().unwrap();
             receive(&one, LONG);
             receive(&one, LONG);
             receive(world, 1);
@@ -82,7 +82,7 @@ fn a_communicator_uses_its_own_buffer_if_it_has_one() {
 fn a_flush_that_was_started_ends_when_the_messages_have_left() {
     run_with_short_early_messages(2, |world| {
         if world.rank() == 1 {
-            world.run_barrier().unwrap();
+            world.barrier().unwrap().run().unwrap();
             return (0..3).for_each(|_| receive(world, LONG));
         }
         let buffer = world.rank_buffer();
@@ -96,7 +96,7 @@ fn a_flush_that_was_started_ends_when_the_messages_have_left() {
         // A later send is not waited for, and a detach waits for those of the flush, too.
         bsend(world, LONG).unwrap();
         let second = buffer.start_flush().unwrap();
-        world.run_barrier().unwrap();
+        world.barrier().unwrap().run().unwrap();
         device.iwait(flush.take().unwrap()).unwrap();
         buffer.detach().unwrap();
         device.iwait(second).unwrap();
@@ -111,9 +111,9 @@ fn a_flush_that_was_started_ends_when_the_messages_have_left() {
 fn a_thread_that_flushes_takes_nothing_from_others() {
     run_with_short_early_messages(2, |world| {
         if world.rank() == 1 {
-            world.run_barrier().unwrap();
+            world.barrier().unwrap().run().unwrap();
             receive(world, LONG);
-            world.run_barrier().unwrap();
+            world.barrier().unwrap().run().unwrap();
             return (0..2).for_each(|_| receive(world, LONG));
         }
         let (buffer, device, sleepers) = (world.rank_buffer(), world.device(), Sleepers::default());
@@ -128,9 +128,9 @@ fn a_thread_that_flushes_takes_nothing_from_others() {
             sleepers.wait_until_asleep(1);
             let mut flush = Some(buffer.start_flush().unwrap());
             assert_eq!(device.itest(&mut flush).unwrap(), None, "the messages are here");
-            world.run_barrier().unwrap();
+            world.barrier().unwrap().run().unwrap();
             // The other rank has the first message when it enters this barrier.
-            world.run_barrier().unwrap();
+            world.barrier().unwrap().run().unwrap();
             bsend(world, LONG).unwrap();
             flushing.join().unwrap().unwrap();
             device.iwait(flush.take().unwrap()).unwrap();
@@ -144,7 +144,7 @@ fn a_thread_that_flushes_takes_nothing_from_others() {
 fn a_buffer_is_attached_until_its_messages_have_left() {
     run_with_short_early_messages(2, |world| {
         if world.rank() == 1 {
-            world.run_barrier().unwrap();
+            world.barrier().unwrap().run().unwrap();
             return receive(world, LONG);
         }
         let (buffer, sleepers) = (world.rank_buffer(), Sleepers::default());
@@ -158,7 +158,7 @@ fn a_buffer_is_attached_until_its_messages_have_left() {
             sleepers.wait_until_asleep(1);
             assert!(matches!(bsend(world, 1), Err(Error::AttachedBuffer { attached: 0, .. })));
             assert!(matches!(buffer.attach(attached(1)), Err(Error::Attached { .. })));
-            world.run_barrier().unwrap();
+            world.barrier().unwrap().run().unwrap();
             assert_eq!(buffer.detach().unwrap(), None, "another thread detaches it");
             assert_eq!(detaching.join().unwrap().unwrap(), Some(attached(2 * LONG)));
         });
@@ -176,12 +176,12 @@ fn copies_that_have_left_are_freed() {
                 world.rank_buffer().attach(AttachedBuffer { len: None, address: 0 }).ok();
                 bsend(world, LONG).unwrap();
             }
-            world.run_barrier().unwrap();
+            world.barrier().unwrap().run().unwrap();
             if world.rank() == 1 {
                 receive(world, LONG);
             }
         }
-        world.run_barrier().unwrap();
+        world.barrier().unwrap().run().unwrap();
         let kept = world.process().copies.kept();
         assert!(kept < MESSAGES / 2, "{kept} of {MESSAGES} copies are kept");
     });

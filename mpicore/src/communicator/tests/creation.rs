@@ -109,7 +109,7 @@ fn two_groups_meet_and_become_one() {
         assert!(plan.run_and_keep().unwrap().into_iter().eq(expected.map(|word| word * factor)));
         let refused = world.merge(true).unwrap_err();
         assert_eq!(refused.class(), ErrorClass::Comm);
-        let refused = between.barrier().map(drop).unwrap_err();
+        let refused = between.barrier().and_then(Plan::run).unwrap_err();
         assert_eq!(refused.class(), ErrorClass::Comm);
     });
 }

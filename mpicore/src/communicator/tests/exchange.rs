@@ -52,7 +52,7 @@ fn ranks_of_a_ring_exchange_messages() {
             let status = device.iwait(request).unwrap();
             assert_eq!((status.source, status.tag, status.bytes), (left as u32, 2, 4));
             assert_eq!(into.number(), left as u32);
-            world.run_barrier().unwrap();
+            world.barrier().unwrap().run().unwrap();
         }
     });
 }

@@ -18,8 +18,8 @@ fn partitions_arrive_one_by_one_however_both_sides_divide_the_data() {
                     assert_eq!(send.start().unwrap_err().class(), ErrorClass::Request);
                     // The last ones first.
                     send.ready((1..theirs as usize).rev()).unwrap();
-                    world.run_barrier().unwrap();
-                    world.run_barrier().unwrap();
+                    world.barrier().unwrap().run().unwrap();
+                    world.barrier().unwrap().run().unwrap();
                     send.ready([0]).unwrap();
                     device.iwait(request).unwrap();
                 }
@@ -28,7 +28,7 @@ fn partitions_arrive_one_by_one_however_both_sides_divide_the_data() {
                 let receive = world.precv_init(into, ours, of_all(ours), 0, 5).unwrap();
                 for _ in 0..3 {
                     let mut request = Some(receive.start().unwrap());
-                    world.run_barrier().unwrap();
+                    world.barrier().unwrap().run().unwrap();
                     // The first partition of the sender is missing, so that all that overlap it are.
                     for partition in 0..ours as usize {
                         let is_late = (partition as u64) * of_all(ours) < of_all(theirs);
@@ -36,7 +36,7 @@ fn partitions_arrive_one_by_one_however_both_sides_divide_the_data() {
                         assert!(!is_late || !receive.has_arrived(partition).unwrap());
                     }
                     assert!(device.itest(&mut request).unwrap().is_none());
-                    world.run_barrier().unwrap();
+                    world.barrier().unwrap().run().unwrap();
                     let status = device.iwait(request.take().unwrap()).unwrap();
                     assert_eq!((status.source, status.tag, status.bytes), (0, 5, 96));
                     assert!((0..ours as usize).all(|one| receive.has_arrived(one).unwrap()));

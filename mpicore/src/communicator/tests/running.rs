@@ -52,7 +52,7 @@ fn collectives_that_were_started_go_on_while_their_rank_waits_for_something_else
         let started = digits(world).start().unwrap();
         let passed = Arc::new(AtomicUsize::new(0));
         let note = passed.clone();
-        sum_plan(world, vec![1]).persistent().start_then(move |outcome| {
+        sum_plan(world, vec![1]).persistent().unwrap().start_then(move |outcome| {
             assert_eq!(outcome.unwrap(), [4]);
             note.fetch_add(1, Ordering::Relaxed);
         });
@@ -73,7 +73,7 @@ fn collectives_that_were_started_go_on_while_their_rank_waits_for_something_else
 #[test]
 fn a_kept_plan_runs_as_often_as_it_is_started() {
     run(3, |world| {
-        let mut plan = world.barrier().unwrap().persistent();
+        let mut plan = world.barrier().unwrap().persistent().unwrap();
         for _ in 0..20 {
             let request = plan.start().unwrap();
             assert_eq!(sum(world, 1), 3, "others run beside it");
@@ -128,7 +128,7 @@ fn arguments_that_do_not_fit_are_refused_and_do_not_count() {
     run(2, |world| {
         let plan = |count, op: Predefined, kind| {
             let reduction = Reduction { op: op.into(), operand: Operand::Kind(kind) };
-            world.allreduce(None, Output::keeping(vec![1, 2]), count, reduction).map(drop)
+            world.allreduce(None, Output::keeping(vec![1, 2]), count, reduction).and_then(Plan::run)
         };
         let class = |outcome: Result<(), Error>| outcome.unwrap_err().class();
         // These calls fail on one rank only: if they counted, the sum below would not match.
@@ -138,7 +138,7 @@ fn arguments_that_do_not_fit_are_refused_and_do_not_count() {
             assert_eq!(class(plan(u64::MAX, sum, f64)), ErrorClass::Count);
             assert_eq!(class(plan(2, Predefined::Band, f64)), ErrorClass::Op);
             assert_eq!(class(plan(2, Predefined::NoOp, f64)), ErrorClass::Op);
-            let root = world.bcast(Output::none(), 0, 2).map(drop);
+            let root = world.bcast(Output::none(), 0, 2).and_then(Plan::run);
             assert_eq!(class(root), ErrorClass::Root);
         }
         assert_eq!(sum(world, 1), 2);

@@ -18,7 +18,7 @@ fn a_transfer_can_be_started_many_times_in_every_mode() {
             for _ in 0..3 {
                 let received = receive.start().unwrap();
                 // A send in ready mode follows the receive.
-                world.run_barrier().unwrap();
+                world.barrier().unwrap().run().unwrap();
                 let sent = send.start().unwrap();
                 let status = device.iwait(received).unwrap();
                 assert_eq!((status.source, status.tag, status.bytes), (other as u32, 3, 16));

@@ -71,7 +71,7 @@ impl<'a> Part<'a> {
     fn play(&mut self) -> Result<(), String> {
         let words = |error: Error| format!("{error} ({:?})", error.class());
         if self.case().mode() == Mode::Persistent {
-            let mut plan = self.plan().map_err(words)?.persistent();
+            let mut plan = self.plan().and_then(Plan::persistent).map_err(words)?;
             self.set_lent(false);
             for round in 0..ROUNDS {
                 let contents = self.fill(round);

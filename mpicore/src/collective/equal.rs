@@ -1,0 +1,154 @@
+//! The collectives of an intracommunicator whose blocks are equal, each as a value: with all arguments that its steps
+//! depend on. Calls use it to find a schedule that was built before, or to take the steps without a schedule.
+
+use super::allgather::allgather_steps;
+use super::allreduce::{Exchange, allreduce_steps};
+use super::alltoall::alltoall_steps;
+use super::barrier::barrier_steps;
+use super::bcast::bcast_steps;
+use super::gather::{gather_steps, gatherv_steps};
+use super::reduce::{Order, reduce_steps};
+use super::reduce_scatter::reduce_scatter_block_steps;
+use super::scan::{exscan_steps, scan_steps};
+use super::scatter::{scatter_steps, scatterv_steps};
+use super::steps::Steps;
+use super::{Blocks, CollectiveError, Member, Operands, Schedule};
+
+/// A collective with equal blocks. Its arguments are those of the function of that name in this module. `directly` says
+/// that each block moves directly between the root and its rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Collective {
+    Barrier,
+    Bcast { root: u32, count: u64 },
+    Gather { root: u32, send: Option<u64>, receive: u64, directly: bool },
+    Scatter { root: u32, send: u64, receive: Option<u64>, directly: bool },
+    Allgather { send: Option<u64>, receive: u64 },
+    Alltoall { send: Option<u64>, receive: u64 },
+    Reduce { root: u32, count: u64, operands: Operands, order: Order },
+    Allreduce { count: u64, operands: Operands, exchange: Exchange },
+    ReduceScatterBlock { count: u64, operands: Operands },
+    Scan { count: u64, operands: Operands },
+    Exscan { count: u64, operands: Operands },
+}
+
+/// What a collective uses of its buffers on one rank, in elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Used {
+    /// Elements from the beginning of the input.
+    pub input: u64,
+    /// Elements from the beginning of the output.
+    pub output: u64,
+    /// If data are copied or combined between the two: as many elements of the input have as many bytes as that many of
+    /// the output.
+    pub between: Option<[u64; 2]>,
+}
+
+impl Collective {
+    /// Takes the steps of a member.
+    #[inline]
+    pub fn steps(self, steps: &mut impl Steps, member: Member) -> Result<(), CollectiveError> {
+        let equal = |count| Blocks::Equal { count };
+        match self {
+            Self::Barrier => {
+                barrier_steps(steps, member);
+                Ok(())
+            }
+            Self::Bcast { root, count } => bcast_steps(steps, member, root, count),
+            Self::Gather { root, send, receive, directly: true } => {
+                gatherv_steps(steps, member, root, (send, equal(receive)))
+            }
+            Self::Gather { root, send, receive, directly: false } => {
+                gather_steps(steps, member, root, (send, receive))
+            }
+            Self::Scatter { root, send, receive, directly: true } => {
+                scatterv_steps(steps, member, root, (equal(send), receive))
+            }
+            Self::Scatter { root, send, receive, directly: false } => {
+                scatter_steps(steps, member, root, (send, receive))
+            }
+            Self::Allgather { send, receive } => allgather_steps(steps, member, send, receive),
+            Self::Alltoall { send, receive } => {
+                alltoall_steps(steps, member, send.map(equal), equal(receive))
+            }
+            Self::Reduce { root, count, operands, order } => {
+                reduce_steps(steps, member, root, (count, operands, order))
+            }
+            Self::Allreduce { count, operands, exchange } => {
+                allreduce_steps(steps, member, (count, operands), exchange)
+            }
+            Self::ReduceScatterBlock { count, operands } => {
+                reduce_scatter_block_steps(steps, member, count, operands)
+            }
+            Self::Scan { count, operands } => scan_steps(steps, member, count, operands),
+            Self::Exscan { count, operands } => exscan_steps(steps, member, count, operands),
+        }
+    }
+
+    /// Returns what a member uses of its buffers. `None` if the arguments are to be refused, or if ranks pass on blocks of
+    /// others, for which they may need much memory.
+    #[inline]
+    pub fn used(self, member: Member) -> Option<Used> {
+        let ranks = u64::from(member.size());
+        let is_root = |root| member.rank() == root;
+        let used = |input, output| Used { input, output, between: None };
+        let of_blocks = |input: u64, output: u64, [sent, received]: [u64; 2]| Used {
+            input,
+            output,
+            between: Some([sent, received]),
+        };
+        let of_operands = |operands, all: u64, results: u64| match operands {
+            Operands::Input => of_blocks(all, results, [1, 1]),
+            Operands::InPlace => used(0, all),
+        };
+        match self {
+            Self::Barrier => Some(used(0, 0)),
+            Self::Bcast { root, count } => (root < member.size()).then(|| used(0, count)),
+            Self::Gather { directly: false, .. } | Self::Scatter { directly: false, .. } => None,
+            Self::Gather { root, send, receive, .. } => match send {
+                _ if root >= member.size() => None,
+                Some(send) if is_root(root) => {
+                    Some(of_blocks(send, receive.saturating_mul(ranks), [send, receive]))
+                }
+                None if is_root(root) => Some(used(0, receive.saturating_mul(ranks))),
+                Some(send) => Some(used(send, 0)),
+                None => None,
+            },
+            Self::Scatter { root, send, receive, .. } => match receive {
+                _ if root >= member.size() => None,
+                Some(receive) if is_root(root) => {
+                    Some(of_blocks(send.saturating_mul(ranks), receive, [send, receive]))
+                }
+                None if is_root(root) => Some(used(send.saturating_mul(ranks), 0)),
+                Some(receive) => Some(used(0, receive)),
+                None => None,
+            },
+            Self::Allgather { send, receive } => {
+                let all = receive.saturating_mul(ranks);
+                Some(send.map_or(used(0, all), |send| of_blocks(send, all, [send, receive])))
+            }
+            Self::Alltoall { send, receive } => {
+                let all = receive.saturating_mul(ranks);
+                Some(send.map_or(used(0, all), |send| {
+                    of_blocks(send.saturating_mul(ranks), all, [send, receive])
+                }))
+            }
+            Self::Reduce { root, count, operands, .. } => match operands {
+                _ if root >= member.size() => None,
+                _ if is_root(root) => Some(of_operands(operands, count, count)),
+                Operands::Input => Some(used(count, 0)),
+                Operands::InPlace => None,
+            },
+            Self::Allreduce { count, operands, .. }
+            | Self::Scan { count, operands }
+            | Self::Exscan { count, operands } => Some(of_operands(operands, count, count)),
+            Self::ReduceScatterBlock { count, operands } => {
+                Some(of_operands(operands, count.saturating_mul(ranks), count))
+            }
+        }
+    }
+
+    /// Builds the schedule of a member.
+    pub fn schedule(self, member: Member) -> Result<Schedule, CollectiveError> {
+        Schedule::of(|draft| self.steps(draft, member))
+    }
+}

@@ -1,0 +1,281 @@
+//! Short collectives: few contiguous bytes, moved or combined by an operation of MPI. Most calls of programs that wait
+//! for each other often are such calls, and to keep schedules, buffers and requests would take more time than the
+//! messages do. So a blocking call takes the steps of its algorithm at once. Its messages are those of the schedule, which
+//! other ranks may use for the same call. Errors have the same effects (PL2).
+
+use std::mem::MaybeUninit;
+
+use mpjdev::{Call, Mode, RecvRegion, Request, SendRegion, Status, Within};
+
+use super::{BLOCKING, Line, Route, Scheduled, Tag, note};
+use crate::collective::{Collective, Member, Place, Scratch, Steps, Used, barrier_steps};
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::memory::{Input, Output, Reduction, ShortMemory};
+use crate::op::{Kernel, kernel};
+
+/// The most bytes of a short collective in one buffer: what an eager message carries without pieces, so that each
+/// message leaves in one frame.
+const MOST: usize = 8 << 10;
+/// Units of scratch area that a short collective may need: a reduction that divides its results keeps three blocks.
+const ROOM: usize = 3 * MOST / size_of::<u128>();
+
+/// A collective with equal blocks on an intracommunicator, with all its arguments. Nothing is checked before it runs, so
+/// that calls store the arguments once, where this reads them.
+pub(crate) struct Equal<'c> {
+    pub communicator: &'c Communicator,
+    pub call: Call,
+    pub collective: Collective,
+    pub input: Input,
+    pub output: Output,
+    pub reduction: Option<Reduction>,
+}
+
+impl<'c> Equal<'c> {
+    /// Runs the collective to its end.
+    #[inline(never)]
+    pub fn run(self) -> Result<(), Error> {
+        let member = self.check()?;
+        match self.short(member) {
+            Some(kernel) => self.run_at_once(member, kernel),
+            None => self.into_scheduled()?.run_rounds().map_err(|error| *error),
+        }
+    }
+
+    /// Finds the schedule of the collective, or builds it.
+    #[inline(never)]
+    pub(super) fn into_scheduled(self) -> Result<Scheduled<'c>, Error> {
+        self.check()?;
+        let Self { communicator, call, collective, input, output, reduction } = self;
+        let mut work = communicator.work_of(collective)?;
+        work.fill((input, output), reduction)?;
+        let tag = Tag::OfCall(communicator.next_number());
+        let route = Route { peers: None, context: communicator.collective_context(), tag };
+        Ok(Scheduled { communicator, call, route, work })
+    }
+
+    /// Refuses an intercommunicator, and an operation that is not defined on its operands.
+    #[inline]
+    fn check(&self) -> Result<Member, Error> {
+        self.reduction.as_ref().map_or(Ok(()), Reduction::check)?;
+        self.communicator.intra("this call")
+    }
+
+    /// Returns the loop of the operation, if there is one, if the collective is short, and if nothing about it is to be
+    /// refused.
+    #[inline]
+    fn short(&self, member: Member) -> Option<Option<Kernel>> {
+        let Used { input, output, between } = self.collective.used(member)?;
+        let sizes = [self.input.short_size(input, MOST)?, self.output.short_size(output, MOST)?];
+        let bytes = |at: usize, elements: u64| elements.saturating_mul(sizes[at] as u64);
+        if between.is_some_and(|[left, right]| bytes(0, left) != bytes(1, right)) {
+            return None;
+        }
+        let Some(reduction) = &self.reduction else { return Some(None) };
+        let (op, kind) = reduction.predefined()?;
+        let are_whole = sizes.iter().all(|size| size % kind.size() == 0);
+        Some(Some(kernel(op, kind).filter(|_| are_whole)?))
+    }
+
+    /// Takes the steps of a collective that is short.
+    #[inline]
+    fn run_at_once(&self, member: Member, kernel: Option<Kernel>) -> Result<(), Error> {
+        let _within = within(self.communicator, self.call);
+        let mut room = [MaybeUninit::uninit(); ROOM];
+        let mut steps = AtOnce {
+            messages: Messages::of(self.communicator),
+            memory: ShortMemory::new(&self.input, &self.output, &mut room),
+            kernel,
+        };
+        let taken = self.collective.steps(&mut steps, member);
+        taken.expect("what is to be refused is not short");
+        steps.messages.end()
+    }
+}
+
+/// Runs a barrier of an intracommunicator to its end. It has no data, so it needs none of what other calls prepare.
+///
+/// # Errors
+/// [`Error::Kind`] for an intercommunicator; those of [`Plan::run`](super::Plan::run).
+pub(crate) fn run_barrier(communicator: &Communicator) -> Result<(), Error> {
+    let member = communicator.intra("this barrier")?;
+    let _within = within(communicator, Call::Barrier);
+    let mut signals = Signals(Messages::of(communicator));
+    barrier_steps(&mut signals, member);
+    signals.0.end()
+}
+
+/// Begins the next collective call of a communicator.
+#[inline]
+fn within(communicator: &Communicator, call: Call) -> Within {
+    Within::collective(call, communicator.collective_context(), communicator.next_number())
+}
+
+/// The messages of a collective whose steps are taken at once. Of those that a round sends, it keeps the ones that have
+/// not ended.
+struct Messages<'a> {
+    line: Line<'a>,
+    sending: Vec<Request>,
+    /// The first error (PL2).
+    failure: Option<Error>,
+    /// Whether a message could not be started (PL2).
+    is_stopped: bool,
+}
+
+impl<'a> Messages<'a> {
+    #[inline]
+    fn of(communicator: &'a Communicator) -> Self {
+        let (device, peers) = (communicator.device(), communicator.group());
+        let context = communicator.collective_context();
+        let line = Line { device, peers, context, tag: BLOCKING };
+        Self { line, sending: Vec::new(), failure: None, is_stopped: false }
+    }
+
+    #[inline(always)]
+    fn send(&mut self, peer: u32, data: SendRegion) {
+        if self.is_stopped {
+            return;
+        }
+        let (peer, Line { device, context, tag, .. }) = (self.job_rank(peer), self.line);
+        if !device.try_send(data, peer, tag, context) {
+            self.send_later(peer, data);
+        }
+    }
+
+    #[cold]
+    fn send_later(&mut self, peer: usize, data: SendRegion) {
+        let Line { device, context, tag, .. } = self.line;
+        match device.isend(data, peer, tag, context, Mode::Standard) {
+            Ok(request) => self.sending.push(request),
+            Err(error) => {
+                self.failure.get_or_insert(error.into());
+                self.is_stopped = true;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, peer: u32, room: RecvRegion) {
+        if self.is_stopped {
+            return;
+        }
+        let (peer, Line { device, context, tag, .. }) = (self.job_rank(peer), self.line);
+        let expected = room.len();
+        match device.recv(room, Some(peer), Some(tag), context) {
+            Ok(status) if status.bytes == expected => {}
+            received => self.note_receive(received, expected),
+        }
+    }
+
+    #[cold]
+    fn note_receive(&mut self, received: Result<Status, mpjdev::Error>, expected: usize) {
+        note(&mut self.failure, received, Some(expected));
+    }
+
+    /// Waits for the messages that are being sent.
+    #[inline]
+    fn settle(&mut self) {
+        if !self.sending.is_empty() {
+            self.wait_for_sends();
+        }
+    }
+
+    #[cold]
+    fn wait_for_sends(&mut self) {
+        for request in std::mem::take(&mut self.sending) {
+            note(&mut self.failure, self.line.device.iwait(request), None);
+        }
+    }
+
+    /// Waits for the last messages, and returns the outcome.
+    #[inline]
+    fn end(mut self) -> Result<(), Error> {
+        self.settle();
+        self.failure.map_or(Ok(()), Err)
+    }
+
+    #[inline]
+    fn job_rank(&self, peer: u32) -> usize {
+        self.line.peers.job_rank(peer).expect("algorithms name ranks of the communicator") as usize
+    }
+}
+
+/// Takes the steps of a barrier.
+struct Signals<'a>(Messages<'a>);
+
+impl Steps for Signals<'_> {
+    #[inline]
+    fn name(&mut self, _: &'static str) {}
+
+    #[inline]
+    fn send(&mut self, peer: u32, _: Place) {
+        self.0.send(peer, SendRegion::EMPTY);
+    }
+
+    #[inline]
+    fn receive(&mut self, peer: u32, _: Place) {
+        self.0.receive(peer, RecvRegion::EMPTY);
+    }
+
+    #[inline]
+    fn end_round(&mut self) {
+        self.0.settle();
+    }
+
+    fn needs(&mut self, _: Scratch) {
+        unreachable!("a barrier has no data");
+    }
+
+    fn copy(&mut self, _: Place, _: Place) {
+        unreachable!("a barrier has no data");
+    }
+
+    fn reduce(&mut self, _: Place, _: Place) {
+        unreachable!("a barrier has no data");
+    }
+}
+
+/// Takes the steps of a short collective.
+struct AtOnce<'a, 'r> {
+    messages: Messages<'a>,
+    memory: ShortMemory<'r>,
+    kernel: Option<Kernel>,
+}
+
+impl Steps for AtOnce<'_, '_> {
+    #[inline]
+    fn name(&mut self, _: &'static str) {}
+
+    #[inline]
+    fn needs(&mut self, scratch: Scratch) {
+        self.memory.make_scratch(scratch);
+    }
+
+    #[inline(always)]
+    fn send(&mut self, peer: u32, from: Place) {
+        self.messages.send(peer, self.memory.source(&from));
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, peer: u32, into: Place) {
+        self.messages.receive(peer, self.memory.sink(&into));
+    }
+
+    #[inline]
+    fn copy(&mut self, from: Place, into: Place) {
+        self.messages.settle();
+        self.memory.copy(&from, &into);
+    }
+
+    #[inline]
+    fn reduce(&mut self, from: Place, into: Place) {
+        self.messages.settle();
+        let (left, right) = self.memory.operands(&from, &into);
+        self.kernel.expect("a reduction has an operation")(left, right);
+    }
+
+    #[inline]
+    fn end_round(&mut self) {
+        self.messages.settle();
+    }
+}
