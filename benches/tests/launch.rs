@@ -11,10 +11,15 @@ use mpj_bench::launch::{Outcome, adopt_orphans, run};
 static TURN: Mutex<()> = Mutex::new(());
 
 fn launch(script: &str, patience: Duration, stop: bool) -> Outcome {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    adopt_orphans().expect("Linux has it");
     let mut command = Command::new("sh");
     command.args(["-c", script]);
+    launch_command(command, patience, stop)
+}
+
+fn launch_command(command: Command, patience: Duration, stop: bool) -> Outcome {
+    // Also for a program that is missing: the end of another launch would end the process that looks for it.
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    adopt_orphans().expect("Linux has it");
     run(command, patience, &AtomicBool::new(stop), |_| {})
 }
 
@@ -73,6 +78,6 @@ fn a_job_is_ended_when_the_user_wants_to_stop() {
 fn damaged_answers_and_missing_programs_are_failures() {
     let outcome = launch("echo '@mpj-bench {'", LONG, false);
     assert!(outcome.failure.is_some_and(|failure| failure.contains("damaged")));
-    let missing = run(Command::new("/no/such/launcher"), LONG, &AtomicBool::new(false), |_| {});
+    let missing = launch_command(Command::new("/no/such/launcher"), LONG, false);
     assert!(missing.failure.is_some_and(|failure| failure.starts_with("cannot start")));
 }
