@@ -8,7 +8,9 @@
 //!
 //! - RL1: a body is copied when its frame is taken, so it is repeated from memory of the layer. The contract would let
 //!   the layer borrow it until the receipt, but then no send would end before its target makes a call. With copies, a
-//!   send ends as it does over rings. At most 64 frames to each target are kept; then there is no room.
+//!   send ends as it does over rings. At most 64 frames to each target are kept; then there is no room. A frame for
+//!   which the adapter inside has no room is kept, too, and leaves in a later poll of RL2: its sender may make no call
+//!   any more in which it could offer the frame again.
 //! - RL2: contract A4 of [`crate::adapter`] holds only for senders that poll, since the layer has no thread: a frame
 //!   that was dropped is repeated by its sender's polls. A sleep of the sender on its bell ends when that is due. A
 //!   poll with a budget of 0 repeats frames, sends receipts, and stores what has arrived, but hands nothing over. A
@@ -373,16 +375,19 @@ unsafe impl<A: Adapter> Adapter for ReliableAdapter<A> {
             Presence::Left => return Ok(Post::Taken),
         }
         let parcel = Parcel { head: head.to_vec(), body: Arc::new(body.to_vec()) };
-        let kind = Kind::Data(link.next());
-        if !offer(&mut self.inner, target, kind, link.receipt(), &parcel)? {
-            return Ok(Post::Full);
-        }
-        link.receipt_sent();
+        let number = link.next();
+        let has_left = offer(&mut self.inner, target, Kind::Data(number), link.receipt(), &parcel)?;
         self.statistics.packets_sent += 1;
         self.statistics.bytes_sent += parcel.bytes();
         let now = self.alarm.now();
         link.sent(parcel, now, &self.options);
-        self.alarm.set_at_latest(now + self.options.resend);
+        if has_left {
+            link.receipt_sent();
+            self.alarm.set_at_latest(now + self.options.resend);
+        } else {
+            link.postpone(number, now, &self.options);
+            self.alarm.set_at_latest(now + self.options.short_delay());
+        }
         Ok(Post::Taken)
     }
 

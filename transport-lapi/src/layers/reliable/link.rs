@@ -176,7 +176,7 @@ impl<F> Link<F> {
         if ahead < WINDOW {
             self.since_receipt += 1;
             let delay = match self.since_receipt < options.ack_threshold {
-                true => options.receipt_delay(),
+                true => options.short_delay(),
                 false => Duration::ZERO,
             };
             self.owe_receipt(now + delay);
@@ -212,7 +212,7 @@ impl<F> Link<F> {
         let frame = self.stored.front_mut()?.take()?;
         self.hand_over();
         // The window has moved on since the frame's receipt was sent (LK4).
-        self.owe_receipt(now + options.receipt_delay());
+        self.owe_receipt(now + options.short_delay());
         Some(frame)
     }
 
@@ -241,7 +241,7 @@ impl<F> Link<F> {
 
     /// Postpones an owed receipt, since there was no room for it.
     pub fn postpone_receipt(&mut self, now: Instant, options: &ReliableOptions) {
-        self.receipt_due = Some(now + options.receipt_delay());
+        self.receipt_due = Some(now + options.short_delay());
     }
 
     /// The frames to wait for, with their numbers (LK3).
@@ -265,10 +265,10 @@ impl<F> Link<F> {
         }
     }
 
-    /// Postpones the repetition of a frame, since there was no room for it.
+    /// Tries again soon to send a frame under way for which there was no room.
     pub fn postpone(&mut self, number: Number, now: Instant, options: &ReliableOptions) {
         if let Some(frame) = self.numbered(number) {
-            frame.due = now + options.resend;
+            frame.due = now + options.short_delay();
         }
     }
 

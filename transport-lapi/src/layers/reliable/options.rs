@@ -91,8 +91,9 @@ impl ReliableOptions {
         Ok(())
     }
 
-    /// How long a receipt may be put off. Well below `resend`, so that it comes before the frame is repeated.
-    pub(super) fn receipt_delay(&self) -> Duration {
+    /// How long a receipt may be put off, and a frame for which there was no room. Well below `resend`, so that the
+    /// receipt comes before the frame is repeated.
+    pub(super) fn short_delay(&self) -> Duration {
         self.resend / 4
     }
 }
@@ -109,7 +110,7 @@ pub struct Statistics {
     pub bytes_sent: u64,
     /// Bytes in the frames received for the first time.
     pub bytes_received: u64,
-    /// Frames repeated because no receipt came in time.
+    /// Frames repeated because no receipt came in time, or sent late because there was no room.
     pub retransmitted: u64,
     /// Frames received again.
     pub duplicates: u64,

@@ -126,6 +126,22 @@ fn without_the_layer_the_same_faults_lose_repeat_and_reorder_frames() {
 }
 
 #[test]
+fn frames_without_room_are_kept_and_leave_in_later_polls() {
+    let often_full = FaultPlan { full: 900, ..FaultPlan::NONE };
+    let mut tasks = lossy(threads::job(2).expect("memory suffices"), often_full);
+    (0..20).for_each(|number| send(&mut tasks[0], 1, &[number], b""));
+    assert!(tasks[0].inner.count().full > 0);
+    let mut come = Vec::new();
+    until("all frames come", || {
+        let polled = tasks[0].poll(None, 0, &mut |_: Frame<'_>| panic!("nothing is sent back"));
+        assert_eq!(polled.expect("the rings are sound"), 0);
+        come.extend(next(&mut tasks[1]).map(|(_, head, _)| head[0]));
+        come.len() == 20
+    });
+    assert!(come.into_iter().eq(0..20));
+}
+
+#[test]
 fn frames_of_a_task_that_leaves_arrive() {
     for seed in 0..50 {
         let tasks = threads::job(2).expect("memory suffices").into_iter().zip(seed..);

@@ -119,11 +119,13 @@ impl Pair {
     fn send(&mut self, from: usize) {
         let End { link, sent, .. } = &self.ends[from];
         if *sent < self.plan.frames && link.has_room() {
-            let data = (link.next(), *sent);
-            if self.transmit(from, Some(data)) {
-                let (now, end) = (self.now(), &mut self.ends[from]);
-                end.link.sent(data.1, now, &self.options);
-                end.sent += 1;
+            let (number, frame) = (link.next(), *sent);
+            let has_left = self.transmit(from, Some((number, frame)));
+            let (now, end) = (self.now(), &mut self.ends[from]);
+            end.link.sent(frame, now, &self.options);
+            end.sent += 1;
+            if !has_left {
+                end.link.postpone(number, now, &self.options);
             }
         }
     }
