@@ -5,7 +5,7 @@
 //!
 //! - `movement.rs`: collectives that move data; `reduction.rs`: those that combine them; `neighbour.rs`: those among
 //!   neighbours in a topology.
-//! - `buffer.rs`: the buffers of these calls.
+//! - `short.rs`: what runs without a plan. `buffer.rs`: the buffers of these calls.
 //! - `operation.rs`: operations of reductions.
 
 use std::ffi::{c_int, c_void};
@@ -24,6 +24,7 @@ mod movement;
 mod neighbour;
 mod operation;
 mod reduction;
+mod short;
 
 pub(crate) use operation::Operation;
 

@@ -144,7 +144,7 @@ impl MPI_Datatype {
 
     /// Returns the size of a predefined datatype without padding.
     #[inline(always)]
-    fn dense_size(self) -> Option<usize> {
+    pub fn dense_size(self) -> Option<usize> {
         let size = *DENSE.get(self.0.wrapping_sub(FIRST))?;
         (size != 0).then_some(size as usize)
     }

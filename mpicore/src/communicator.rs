@@ -9,7 +9,7 @@
 //! pending in its contexts. This is a local matter: members may drop their clones at different times.
 //!
 //! - `create.rs`, `create_inter.rs`, `creating.rs`: calls that make communicators.
-//! - `calls.rs`, `inter_calls.rs`: collective calls, as plans that callers run.
+//! - `calls.rs`, `inter_calls.rs`: collective calls, as plans that callers run; `short_calls.rs`: short ones, run at once.
 //! - `attribute.rs`, `handler.rs`: attributes and error handlers that users attach to communicators.
 //! - `workspace.rs`: memory that collective calls use, and leave for the next ones.
 //! - `cartesian.rs`, `graph.rs`: communicators with a grid or a graph, and collective calls among neighbours.
@@ -41,6 +41,7 @@ mod creating;
 mod graph;
 mod handler;
 mod inter_calls;
+mod short_calls;
 #[cfg(test)]
 mod tests;
 mod workspace;

@@ -38,7 +38,7 @@ pub use error_class::ErrorClass;
 pub use error_code::{CodeError, ErrorCodes};
 pub use generalized::{GeneralizedCallbacks, GeneralizedRequest};
 pub use info::{Info, InfoError, Start};
-pub use memory::{Elements, Input, Operand, Output, Reduction, TypedBlock};
+pub use memory::{Elements, Input, Operand, Output, Plain, Reduction, TypedBlock};
 pub use partitioned::{PartitionedReceive, PartitionedSend};
 pub use plan::{Persistent, Plan, Steps};
 pub use process::{Host, Hosting, Process};

@@ -25,6 +25,7 @@ mod reduction;
 mod short;
 
 pub use reduction::{Operand, Reduction};
+pub use short::Plain;
 pub(crate) use short::ShortMemory;
 
 use area::{Area, Form, Spot, aligned, whole_bounds, zeros};

@@ -29,7 +29,7 @@ mod running;
 mod short;
 
 pub use running::{Persistent, Steps};
-pub(crate) use short::{Equal, run_barrier};
+pub(crate) use short::{Equal, Short, run_barrier};
 
 /// The tag of blocking calls (PL4): above the numbers of calls and the tags of [`Communicator::create_group`].
 const BLOCKING: i32 = i32::MAX;

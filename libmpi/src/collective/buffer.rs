@@ -5,7 +5,7 @@ use std::ptr;
 
 use mpicore::collective::Blocks;
 use mpicore::datatype::Datatype;
-use mpicore::{Elements, Input, Output, TypedBlock};
+use mpicore::{Elements, Input, Output, Plain, TypedBlock};
 use mpjdev::{RecvRegion, SendRegion};
 
 use crate::abi::*;
@@ -91,6 +91,40 @@ impl Data {
         // SAFETY: the caller's promise.
         let output = unsafe { self.datatype.output(self.buffer.cast_mut(), self.count) }?;
         Ok((output, self.count as u64))
+    }
+
+    /// Returns so many times the elements as those that are sent, if they are of a predefined datatype without padding
+    /// and there is at least one.
+    ///
+    /// # Safety
+    /// As [`Data::input`].
+    #[inline(always)]
+    pub unsafe fn plain_input(self, times: u32) -> Option<Plain> {
+        let (len, size) = self.plain_len(times)?;
+        // SAFETY: the caller's promise.
+        Some(Plain::input(unsafe { SendRegion::new(self.buffer.cast(), len) }, size))
+    }
+
+    /// The same for elements that are received.
+    ///
+    /// # Safety
+    /// As [`Data::output`].
+    #[inline(always)]
+    pub unsafe fn plain_output(self, times: u32) -> Option<Plain> {
+        let (len, size) = self.plain_len(times)?;
+        // SAFETY: the caller's promise.
+        let memory = unsafe { RecvRegion::new(self.buffer.cast_mut().cast(), len) };
+        Some(Plain::output(memory, size))
+    }
+
+    /// Returns the bytes of so many times the elements, and of one.
+    #[inline(always)]
+    fn plain_len(self, times: u32) -> Option<(usize, usize)> {
+        if is_in_place(self.buffer) {
+            return None;
+        }
+        let len = self.datatype.plain_len(self.buffer, self.count)?;
+        Some((len.checked_mul(times as usize)?, self.datatype.dense_size()?))
     }
 }
 

@@ -6,7 +6,7 @@ use mpicore::collective::Blocks;
 use mpicore::{Input, Output, Sent};
 
 use super::buffer::{Data, Number, Parts, check_apart, is_in_place};
-use super::{Collective, Form, Root, collectives};
+use super::{Collective, Form, Root, collectives, short};
 use crate::abi::*;
 use crate::call::Outcome;
 
@@ -22,6 +22,10 @@ unsafe fn bcast(
     let call = Collective::begin(comm, form)?;
     let root = call.root(root)?;
     let data = Data { buffer, count: count.into(), datatype };
+    // SAFETY: FC1.
+    if let Some(done) = unsafe { short::bcast(&call, root, data) } {
+        return done;
+    }
     let (buffer, count) = match root.is_here() || root.is_served() {
         // SAFETY: FC1.
         true => unsafe { data.output() }?,
@@ -52,6 +56,10 @@ unsafe fn gather(
     let root = call.root(root)?;
     let send = Data { buffer: sendbuf, count: sendcount.into(), datatype: sendtype };
     let receive = Data { buffer: recvbuf, count: recvcount.into(), datatype: recvtype };
+    // SAFETY: FC1.
+    if let Some(done) = unsafe { short::gather(&call, root, send, receive) } {
+        return done;
+    }
     let parts = match root.is_here() {
         true => Parts::equal(call.blocks(), receive, "recvcount")?,
         false => Parts::NO_EQUAL,
@@ -125,6 +133,10 @@ unsafe fn scatter(
     let root = call.root(root)?;
     let send = Data { buffer: sendbuf, count: sendcount.into(), datatype: sendtype };
     let receive = Data { buffer: recvbuf, count: recvcount.into(), datatype: recvtype };
+    // SAFETY: FC1.
+    if let Some(done) = unsafe { short::scatter(&call, root, send, receive) } {
+        return done;
+    }
     let parts = match root.is_here() {
         true => Parts::equal(call.blocks(), send, "sendcount")?,
         false => Parts::NO_EQUAL,
@@ -199,6 +211,10 @@ unsafe fn allgather(
     if sendtype == recvtype {
         check_apart(sendbuf, recvbuf, send.count)?;
     }
+    // SAFETY: FC1.
+    if let Some(done) = unsafe { short::allgather(&call, send, receive) } {
+        return done;
+    }
     let parts = Parts::equal(call.blocks(), receive, "recvcount")?;
     // SAFETY: FC1.
     unsafe { collect_everywhere(&call, send, &parts) }
@@ -260,6 +276,10 @@ unsafe fn alltoall(
     let receive = Data { buffer: recvbuf, count: recvcount.into(), datatype: recvtype };
     if sendtype == recvtype {
         check_apart(sendbuf, recvbuf, send.count)?;
+    }
+    // SAFETY: FC1.
+    if let Some(done) = unsafe { short::alltoall(&call, send, receive) } {
+        return done;
     }
     let sent = match call.works_in_place(sendbuf) {
         true => None,

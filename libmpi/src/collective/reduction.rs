@@ -9,16 +9,16 @@ use mpicore::{Error, Input, Output};
 
 use super::buffer::{Data, Number, check_apart, is_in_place, list_of_counts};
 use super::operation::{Described, Found, kind_for};
-use super::{Collective, Form, Root, collectives};
+use super::{Collective, Form, Root, collectives, short};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi_bodies, negative_count};
 
 /// The arguments that reductions have in common.
 #[derive(Clone, Copy)]
-struct Operands {
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    datatype: MPI_Datatype,
+pub(super) struct Operands {
+    pub sendbuf: *const c_void,
+    pub recvbuf: *mut c_void,
+    pub datatype: MPI_Datatype,
 }
 
 impl Operands {
@@ -29,17 +29,27 @@ impl Operands {
             return Ok(None);
         }
         check_apart(self.sendbuf, self.recvbuf, count)?;
-        let data = Data { buffer: self.sendbuf, count, datatype: self.datatype };
         // SAFETY: FC1.
-        Ok(Some(unsafe { data.input() }?.0))
+        Ok(Some(unsafe { self.sent(count).input() }?.0))
     }
 
     /// Returns the place of `count` results.
     #[inline]
     unsafe fn output(&self, count: i64) -> Outcome<Output> {
-        let data = Data { buffer: self.recvbuf, count, datatype: self.datatype };
         // SAFETY: FC1.
-        Ok(unsafe { data.output() }?.0)
+        Ok(unsafe { self.received(count).output() }?.0)
+    }
+
+    /// Describes `count` elements of the send buffer.
+    #[inline(always)]
+    pub fn sent(&self, count: i64) -> Data {
+        Data { buffer: self.sendbuf, count, datatype: self.datatype }
+    }
+
+    /// Describes `count` elements of the receive buffer.
+    #[inline(always)]
+    pub fn received(&self, count: i64) -> Data {
+        Data { buffer: self.recvbuf, count, datatype: self.datatype }
     }
 }
 
@@ -56,6 +66,11 @@ unsafe fn reduce(
 ) -> Outcome {
     let (call, count) = (Collective::begin(comm, form)?, count.into());
     let root = call.root(root)?;
+    let operands = Operands { sendbuf, recvbuf, datatype };
+    // SAFETY: FC1.
+    if let Some(done) = unsafe { short::reduce(&call, root, operands, count, op) } {
+        return done;
+    }
     let reduction = match root {
         // All other arguments of a rank beside the root mean nothing.
         Root::Between(inter::Root::Beside) => MPI_SUM.reduction(MPI_INT)?,
@@ -98,8 +113,12 @@ unsafe fn allreduce(
     form: Form,
 ) -> Outcome {
     let (call, count) = (Collective::begin(comm, form)?, count.into());
-    let reduction = op.reduction(datatype)?;
     let (core, operands) = (&call.comm.core, Operands { sendbuf, recvbuf, datatype });
+    // SAFETY: FC1.
+    if let Some(done) = unsafe { short::allreduce(&call, operands, count, op) } {
+        return done;
+    }
+    let reduction = op.reduction(datatype)?;
     // SAFETY: FC1.
     let (output, input) =
         unsafe { (operands.output(count)?, operands.input(count, !core.is_inter())?) };

@@ -83,7 +83,12 @@ impl Communicator {
     /// number and the size of a block's elements, in the buffer that the root uses at the root, and in the other buffer
     /// elsewhere.
     #[inline]
-    fn is_direct(&self, root: u32, at_root: (u64, usize), elsewhere: (u64, usize)) -> bool {
+    pub(super) fn is_direct(
+        &self,
+        root: u32,
+        at_root: (u64, usize),
+        elsewhere: (u64, usize),
+    ) -> bool {
         let (elements, size) = if self.rank() == root { at_root } else { elsewhere };
         self.size() <= DIRECTLY_TO || elements.saturating_mul(size as u64) >= DIRECTLY_FROM
     }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use mpjdev::{Layout, LayoutError};
 
-use super::{Elements, LARGEST_KEPT, SPARE, TypedBlock};
+use super::{Elements, LARGEST_KEPT, Plain, SPARE, TypedBlock};
 use crate::collective::{Buffer, Part, Place, Scratch};
 use crate::datatype::Datatype;
 use crate::error::Error;
@@ -200,17 +200,18 @@ impl Area {
         })
     }
 
+    /// Returns its elements, if they are contiguous.
+    #[inline(always)]
+    pub fn plain_elements(&self) -> Option<Plain> {
+        let Form::Plain(size) = self.form else { return None };
+        Some(Plain { start: self.start, len: self.len, size })
+    }
+
     /// Returns offset and length of the bytes of a place, in an area of plain elements, if it lies inside. This is the
     /// path of calls on few bytes: two numbers, and no error to be moved.
     #[inline(always)]
     pub fn span(&self, place: &Place) -> Option<(usize, usize)> {
-        let (&Form::Plain(size), &Part::Elements { first, count }) = (&self.form, &place.part)
-        else {
-            return None;
-        };
-        let at = usize::try_from(first).ok()?.checked_mul(size)?;
-        let len = usize::try_from(count).ok()?.checked_mul(size)?;
-        (at.checked_add(len)? <= self.len).then_some((at, len))
+        self.plain_elements()?.span(place)
     }
 
     /// Returns where the bytes of any place are.

@@ -67,13 +67,11 @@ impl Reduction {
         }
     }
 
-    /// Returns the operation and the kind of its operands, if MPI defines both and the kind has no padding.
+    /// Returns the operation and the kind of its operands, if MPI defines both.
     #[inline]
     pub(crate) fn predefined(&self) -> Option<(Predefined, ElementKind)> {
         match (&self.op, &self.operand) {
-            (Op::Predefined(op), Operand::Kind(kind)) if kind.size() == kind.extent() => {
-                Some((*op, *kind))
-            }
+            (Op::Predefined(op), Operand::Kind(kind)) => Some((*op, *kind)),
             _ => None,
         }
     }

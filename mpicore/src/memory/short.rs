@@ -5,86 +5,121 @@ use std::mem::MaybeUninit;
 
 use mpjdev::{RecvRegion, SendRegion};
 
-use super::area::{Area, Form};
 use super::{Input, Output};
-use crate::collective::{Buffer, Place, Scratch};
+use crate::collective::{Buffer, Part, Place, Scratch};
 
-/// The memory of one short collective.
-pub(crate) struct ShortMemory<'r> {
-    /// The buffers, where the call has just stored them: to copy them would take longer than to send a message.
-    input: &'r Area,
-    output: &'r Area,
-    scratch: Area,
-    /// Room for a scratch area, until there is one.
-    room: Option<&'r mut [MaybeUninit<u128>]>,
+/// Contiguous elements of one size, in memory that the caller of a collective lends until its end (CM1).
+#[derive(Debug, Clone, Copy)]
+pub struct Plain {
+    pub(super) start: *mut u8,
+    /// In bytes.
+    pub(super) len: usize,
+    /// Bytes of an element.
+    pub(super) size: usize,
+}
+
+impl Plain {
+    /// No elements, for a buffer that a rank does not use.
+    pub const NONE: Self = Self { start: std::ptr::dangling_mut(), len: 0, size: 0 };
+
+    /// Describes elements of `size` bytes that the collective reads.
+    #[inline(always)]
+    pub fn input(memory: SendRegion, size: usize) -> Self {
+        Self { start: memory.as_ptr().cast_mut(), len: memory.len(), size }
+    }
+
+    /// Describes elements of `size` bytes that the collective writes.
+    #[inline(always)]
+    pub fn output(memory: RecvRegion, size: usize) -> Self {
+        Self { start: memory.as_mut_ptr(), len: memory.len(), size }
+    }
+
+    /// Returns the bytes of an element.
+    #[inline(always)]
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Returns the bytes of an element, if there are `used` of them, and if these are at most `most` and have at most
+    /// that many bytes.
+    #[inline(always)]
+    pub(crate) fn short_size(&self, used: u64, most: usize) -> Option<usize> {
+        let bytes = used.saturating_mul(self.size as u64);
+        (used <= most as u64 && bytes <= self.len.min(most) as u64).then_some(self.size)
+    }
+
+    /// Returns offset and length of the bytes of a place, if it lies inside.
+    #[inline(always)]
+    pub(super) fn span(&self, place: &Place) -> Option<(usize, usize)> {
+        let Part::Elements { first, count } = place.part else { return None };
+        let at = usize::try_from(first).ok()?.checked_mul(self.size)?;
+        let len = usize::try_from(count).ok()?.checked_mul(self.size)?;
+        (at.checked_add(len)? <= self.len).then_some((at, len))
+    }
 }
 
 impl Input {
-    /// Returns the bytes of an element, if the elements are contiguous and the first `used` of them are short.
-    #[inline]
-    pub(crate) fn short_size(&self, used: u64, most: usize) -> Option<usize> {
-        self.area.short_size(used, most)
+    /// Returns its elements, if they are contiguous.
+    #[inline(always)]
+    pub(crate) fn plain(&self) -> Option<Plain> {
+        self.area.plain_elements()
     }
 }
 
 impl Output {
-    /// As [`Input::short_size`].
-    #[inline]
-    pub(crate) fn short_size(&self, used: u64, most: usize) -> Option<usize> {
-        self.area.short_size(used, most)
+    /// As [`Input::plain`].
+    #[inline(always)]
+    pub(crate) fn plain(&self) -> Option<Plain> {
+        self.area.plain_elements()
     }
 }
 
-impl Area {
-    /// Returns the bytes of an element, if the elements are contiguous, if there are `used` of them, and if these are at
-    /// most `most` and have at most that many bytes.
-    #[inline]
-    fn short_size(&self, used: u64, most: usize) -> Option<usize> {
-        let Form::Plain(size) = self.form else { return None };
-        let bytes = used.saturating_mul(size as u64);
-        (used <= most as u64 && bytes <= self.len.min(most) as u64).then_some(size)
-    }
+/// The memory of one short collective.
+pub(crate) struct ShortMemory<'r> {
+    input: Plain,
+    output: Plain,
+    scratch: Plain,
+    /// Room for a scratch area, until there is one.
+    room: Option<&'r mut [MaybeUninit<u128>]>,
 }
 
 impl<'r> ShortMemory<'r> {
-    /// Makes the memory of a call that has checked its buffers by [`Input::short_size`]. A scratch area is made in
+    /// Makes the memory of a call that has checked its buffers by [`Plain::short_size`]. A scratch area is made in
     /// `room`.
-    #[inline]
-    pub fn new(input: &'r Input, output: &'r Output, room: &'r mut [MaybeUninit<u128>]) -> Self {
-        let (input, output) = (&input.area, &output.area);
-        Self { input, output, scratch: Area::EMPTY, room: Some(room) }
+    #[inline(always)]
+    pub fn new(input: Plain, output: Plain, room: &'r mut [MaybeUninit<u128>]) -> Self {
+        Self { input, output, scratch: Plain::NONE, room: Some(room) }
     }
 
     /// Makes the scratch area, of zeros.
     #[inline]
     pub fn make_scratch(&mut self, needed: Scratch) {
-        let (count, of) = match needed {
-            Scratch::Elements { count, of: Buffer::Input } => (count, self.input),
-            Scratch::Elements { count, .. } => (count, self.output),
+        let (count, size) = match needed {
+            Scratch::Elements { count, of: Buffer::Input } => (count, self.input.size),
+            Scratch::Elements { count, .. } => (count, self.output.size),
             Scratch::Plain { .. } | Scratch::LargestEntry => {
                 unreachable!("short collectives copy nothing apart, and have no entries")
             }
         };
-        let size = of.plain_size().expect("the call has checked its buffers");
         let room = self.room.take().expect("an algorithm requests memory once");
         let len = count as usize * size;
         let units = &mut room[..len.div_ceil(size_of::<u128>())];
         for unit in &mut *units {
             unit.write(0);
         }
-        self.scratch = Area { start: units.as_mut_ptr().cast(), len, form: Form::Plain(size) };
+        self.scratch = Plain { start: units.as_mut_ptr().cast(), len, size };
     }
 
     /// Returns where the bytes of a place are (CM3).
     #[inline(always)]
     fn find(&self, place: &Place) -> (*mut u8, usize) {
-        let area = match place.buffer {
-            Buffer::Input => self.input,
-            Buffer::Output => self.output,
+        let plain = match place.buffer {
+            Buffer::Input => &self.input,
+            Buffer::Output => &self.output,
             Buffer::Scratch => &self.scratch,
         };
-        let (at, len) = area.span(place).expect("the call has checked its buffers");
-        (area.start.wrapping_add(at), len)
+        let (at, len) = plain.span(place).expect("the call has checked its buffers");
+        (plain.start.wrapping_add(at), len)
     }
 
     /// Returns the data to be sent from a place.

@@ -11,14 +11,66 @@ use super::{BLOCKING, Line, Route, Scheduled, Tag, note};
 use crate::collective::{Collective, Member, Place, Scratch, Steps, Used, barrier_steps};
 use crate::communicator::Communicator;
 use crate::error::Error;
-use crate::memory::{Input, Output, Reduction, ShortMemory};
-use crate::op::{Kernel, kernel};
+use crate::memory::{Input, Output, Plain, Reduction, ShortMemory};
+use crate::op::{ElementKind, Kernel, Predefined, kernel};
 
 /// The most bytes of a short collective in one buffer: what an eager message carries without pieces, so that each
 /// message leaves in one frame.
 const MOST: usize = 8 << 10;
 /// Units of scratch area that a short collective may need: a reduction that divides its results keeps three blocks.
 const ROOM: usize = 3 * MOST / size_of::<u128>();
+
+/// A blocking collective with equal blocks of contiguous elements on an intracommunicator, with all its arguments.
+pub(crate) struct Short<'c> {
+    pub communicator: &'c Communicator,
+    pub call: Call,
+    pub collective: Collective,
+    pub input: Plain,
+    pub output: Plain,
+    pub reduction: Option<(Predefined, ElementKind)>,
+}
+
+impl Short<'_> {
+    /// Runs the collective to its end, if it is short and nothing about it is to be refused. Otherwise the caller makes a
+    /// plan.
+    #[inline(never)]
+    pub fn run(&self) -> Option<Result<(), Error>> {
+        let member = self.communicator.intra("this call").ok()?;
+        let kernel = self.kernel(member)?;
+        Some(self.run_at_once(member, kernel))
+    }
+
+    /// Returns the loop of the operation, if there is one, if the collective is short, and if nothing about it is to be
+    /// refused.
+    #[inline]
+    fn kernel(&self, member: Member) -> Option<Option<Kernel>> {
+        let Used { input, output, between } = self.collective.used(member)?;
+        let sizes = [self.input.short_size(input, MOST)?, self.output.short_size(output, MOST)?];
+        let bytes = |at: usize, elements: u64| elements.saturating_mul(sizes[at] as u64);
+        if between.is_some_and(|[left, right]| bytes(0, left) != bytes(1, right)) {
+            return None;
+        }
+        let Some((op, kind)) = self.reduction else { return Some(None) };
+        let are_whole =
+            kind.size() == kind.extent() && sizes.iter().all(|size| size % kind.size() == 0);
+        Some(Some(kernel(op, kind).filter(|_| op.reduces() && are_whole)?))
+    }
+
+    /// Takes the steps of a collective that is short.
+    #[inline]
+    fn run_at_once(&self, member: Member, kernel: Option<Kernel>) -> Result<(), Error> {
+        let _within = within(self.communicator, self.call);
+        let mut room = [MaybeUninit::uninit(); ROOM];
+        let mut steps = AtOnce {
+            messages: Messages::of(self.communicator),
+            memory: ShortMemory::new(self.input, self.output, &mut room),
+            kernel,
+        };
+        let taken = self.collective.steps(&mut steps, member);
+        taken.expect("what is to be refused is not short");
+        steps.messages.end()
+    }
+}
 
 /// A collective with equal blocks on an intracommunicator, with all its arguments. Nothing is checked before it runs, so
 /// that calls store the arguments once, where this reads them.
@@ -35,9 +87,8 @@ impl<'c> Equal<'c> {
     /// Runs the collective to its end.
     #[inline(never)]
     pub fn run(self) -> Result<(), Error> {
-        let member = self.check()?;
-        match self.short(member) {
-            Some(kernel) => self.run_at_once(member, kernel),
+        match self.short().and_then(|short| short.run()) {
+            Some(outcome) => outcome,
             None => self.into_scheduled()?.run_rounds().map_err(|error| *error),
         }
     }
@@ -45,8 +96,9 @@ impl<'c> Equal<'c> {
     /// Finds the schedule of the collective, or builds it.
     #[inline(never)]
     pub(super) fn into_scheduled(self) -> Result<Scheduled<'c>, Error> {
-        self.check()?;
         let Self { communicator, call, collective, input, output, reduction } = self;
+        reduction.as_ref().map_or(Ok(()), Reduction::check)?;
+        communicator.intra("this call")?;
         let mut work = communicator.work_of(collective)?;
         work.fill((input, output), reduction)?;
         let tag = Tag::OfCall(communicator.next_number());
@@ -54,42 +106,16 @@ impl<'c> Equal<'c> {
         Ok(Scheduled { communicator, call, route, work })
     }
 
-    /// Refuses an intercommunicator, and an operation that is not defined on its operands.
+    /// Returns the collective as one that may be short, if its elements are contiguous and MPI defines its operation.
     #[inline]
-    fn check(&self) -> Result<Member, Error> {
-        self.reduction.as_ref().map_or(Ok(()), Reduction::check)?;
-        self.communicator.intra("this call")
-    }
-
-    /// Returns the loop of the operation, if there is one, if the collective is short, and if nothing about it is to be
-    /// refused.
-    #[inline]
-    fn short(&self, member: Member) -> Option<Option<Kernel>> {
-        let Used { input, output, between } = self.collective.used(member)?;
-        let sizes = [self.input.short_size(input, MOST)?, self.output.short_size(output, MOST)?];
-        let bytes = |at: usize, elements: u64| elements.saturating_mul(sizes[at] as u64);
-        if between.is_some_and(|[left, right]| bytes(0, left) != bytes(1, right)) {
-            return None;
-        }
-        let Some(reduction) = &self.reduction else { return Some(None) };
-        let (op, kind) = reduction.predefined()?;
-        let are_whole = sizes.iter().all(|size| size % kind.size() == 0);
-        Some(Some(kernel(op, kind).filter(|_| are_whole)?))
-    }
-
-    /// Takes the steps of a collective that is short.
-    #[inline]
-    fn run_at_once(&self, member: Member, kernel: Option<Kernel>) -> Result<(), Error> {
-        let _within = within(self.communicator, self.call);
-        let mut room = [MaybeUninit::uninit(); ROOM];
-        let mut steps = AtOnce {
-            messages: Messages::of(self.communicator),
-            memory: ShortMemory::new(&self.input, &self.output, &mut room),
-            kernel,
+    fn short(&self) -> Option<Short<'c>> {
+        let Self { communicator, call, collective, .. } = *self;
+        let (input, output) = (self.input.plain()?, self.output.plain()?);
+        let reduction = match &self.reduction {
+            Some(reduction) => Some(reduction.predefined()?),
+            None => None,
         };
-        let taken = self.collective.steps(&mut steps, member);
-        taken.expect("what is to be refused is not short");
-        steps.messages.end()
+        Some(Short { communicator, call, collective, input, output, reduction })
     }
 }
 

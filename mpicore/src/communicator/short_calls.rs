@@ -1,0 +1,125 @@
+//! Blocking collective calls on contiguous elements, which run at once if they are short: the layer above makes no
+//! [`Plan`](crate::Plan). They match the calls of the same name in `calls.rs`, whatever form those have on other ranks.
+//!
+//! `None` says that nothing was done: the collective is not short, or something about it is to be refused. Then the
+//! caller makes a plan. Counts are as in `calls.rs`.
+
+use mpjdev::Call;
+
+use super::Communicator;
+use crate::collective::{Collective, Exchange, Operands, Order};
+use crate::error::Error;
+use crate::memory::Plain;
+use crate::op::{ElementKind, Predefined};
+use crate::plan::Short;
+
+/// The outcome of a short call; `None` if it was not made.
+type Done = Option<Result<(), Error>>;
+
+/// What a rank sends or receives: the buffer and its number of elements; `None` to work in place.
+type Block = Option<(Plain, u64)>;
+
+impl Communicator {
+    #[inline(always)]
+    fn run_short(
+        &self,
+        call: Call,
+        collective: Collective,
+        [input, output]: [Plain; 2],
+        reduction: Option<(Predefined, ElementKind)>,
+    ) -> Done {
+        Short { communicator: self, call, collective, input, output, reduction }.run()
+    }
+
+    /// [`Communicator::bcast`].
+    #[inline]
+    pub fn short_bcast(&self, buffer: Plain, count: u64, root: u32) -> Done {
+        let collective = Collective::Bcast { root, count };
+        self.run_short(Call::Bcast, collective, [Plain::NONE, buffer], None)
+    }
+
+    /// [`Communicator::gather`].
+    #[inline]
+    pub fn short_gather(&self, send: Block, output: Plain, receive: u64, root: u32) -> Done {
+        let (input, send) = split(send);
+        let directly =
+            self.is_direct(root, (receive, output.size()), (send.unwrap_or(0), input.size()));
+        let collective = Collective::Gather { root, send, receive, directly };
+        self.run_short(Call::Gather, collective, [input, output], None)
+    }
+
+    /// [`Communicator::scatter`].
+    #[inline]
+    pub fn short_scatter(&self, input: Plain, send: u64, receive: Block, root: u32) -> Done {
+        let (output, receive) = split(receive);
+        let directly =
+            self.is_direct(root, (send, input.size()), (receive.unwrap_or(0), output.size()));
+        let collective = Collective::Scatter { root, send, receive, directly };
+        self.run_short(Call::Scatter, collective, [input, output], None)
+    }
+
+    /// [`Communicator::allgather`].
+    #[inline]
+    pub fn short_allgather(&self, send: Block, output: Plain, receive: u64) -> Done {
+        let (input, send) = split(send);
+        let collective = Collective::Allgather { send, receive };
+        self.run_short(Call::Allgather, collective, [input, output], None)
+    }
+
+    /// [`Communicator::alltoall`] with equal blocks.
+    #[inline]
+    pub fn short_alltoall(&self, send: Block, output: Plain, receive: u64) -> Done {
+        let (input, send) = split(send);
+        let collective = Collective::Alltoall { send, receive };
+        self.run_short(Call::Alltoall, collective, [input, output], None)
+    }
+
+    /// [`Communicator::reduce`].
+    #[inline]
+    pub fn short_reduce(
+        &self,
+        input: Option<Plain>,
+        output: Plain,
+        count: u64,
+        reduction: (Predefined, ElementKind),
+        root: u32,
+    ) -> Done {
+        let order = if reduction.0.commutes() { Order::Free } else { Order::Ranks };
+        let (input, operands) = operands_in(input);
+        let collective = Collective::Reduce { root, count, operands, order };
+        self.run_short(Call::Reduce, collective, [input, output], Some(reduction))
+    }
+
+    /// [`Communicator::allreduce`].
+    #[inline]
+    pub fn short_allreduce(
+        &self,
+        input: Option<Plain>,
+        output: Plain,
+        count: u64,
+        reduction: (Predefined, ElementKind),
+    ) -> Done {
+        let (input, operands) = operands_in(input);
+        // What is longer is not short.
+        let collective = Collective::Allreduce { count, operands, exchange: Exchange::Whole };
+        self.run_short(Call::Allreduce, collective, [input, output], Some(reduction))
+    }
+}
+
+/// Splits a block into the buffer, which may be none, and the count.
+#[inline(always)]
+fn split(block: Block) -> (Plain, Option<u64>) {
+    match block {
+        Some((plain, count)) => (plain, Some(count)),
+        None => (Plain::NONE, None),
+    }
+}
+
+/// Returns the input of a reduction, and where its operands are: in the output if there is no input.
+#[inline(always)]
+fn operands_in(input: Option<Plain>) -> (Plain, Operands) {
+    match input {
+        Some(input) => (input, Operands::Input),
+        None => (Plain::NONE, Operands::InPlace),
+    }
+}
