@@ -1,8 +1,7 @@
 //! Blocking collective calls on contiguous elements, which run at once if they are short: the layer above makes no
-//! [`Plan`](crate::Plan). They match the calls of the same name in `calls.rs`, whatever form those have on other ranks.
+//! [`Plan`](crate::Plan). They match the calls of the same name in `calls.rs` whose plans other ranks run.
 //!
-//! `None` says that nothing was done: the collective is not short, or something about it is to be refused. Then the
-//! caller makes a plan. Counts are as in `calls.rs`.
+//! If nothing was done, the caller makes a plan. Counts are as in `calls.rs`.
 
 use mpjdev::Call;
 
@@ -31,14 +30,22 @@ impl Communicator {
         Short { communicator: self, call, collective, input, output, reduction }.run()
     }
 
-    /// [`Communicator::bcast`].
+    /// Runs [`Communicator::bcast`] to its end, if it is short and nothing about it is to be refused; otherwise
+    /// returns `None` and has done nothing.
+    ///
+    /// # Errors
+    /// Those of [`Plan::run`](crate::Plan::run).
     #[inline]
     pub fn short_bcast(&self, buffer: Plain, count: u64, root: u32) -> Done {
         let collective = Collective::Bcast { root, count };
         self.run_short(Call::Bcast, collective, [Plain::NONE, buffer], None)
     }
 
-    /// [`Communicator::gather`].
+    /// Runs [`Communicator::gather`] to its end, if it is short and nothing about it is to be refused; otherwise
+    /// returns `None` and has done nothing.
+    ///
+    /// # Errors
+    /// Those of [`Plan::run`](crate::Plan::run).
     #[inline]
     pub fn short_gather(&self, send: Block, output: Plain, receive: u64, root: u32) -> Done {
         let (input, send) = split(send);
@@ -48,7 +55,11 @@ impl Communicator {
         self.run_short(Call::Gather, collective, [input, output], None)
     }
 
-    /// [`Communicator::scatter`].
+    /// Runs [`Communicator::scatter`] to its end, if it is short and nothing about it is to be refused; otherwise
+    /// returns `None` and has done nothing.
+    ///
+    /// # Errors
+    /// Those of [`Plan::run`](crate::Plan::run).
     #[inline]
     pub fn short_scatter(&self, input: Plain, send: u64, receive: Block, root: u32) -> Done {
         let (output, receive) = split(receive);
@@ -58,7 +69,11 @@ impl Communicator {
         self.run_short(Call::Scatter, collective, [input, output], None)
     }
 
-    /// [`Communicator::allgather`].
+    /// Runs [`Communicator::allgather`] to its end, if it is short and nothing about it is to be refused; otherwise
+    /// returns `None` and has done nothing.
+    ///
+    /// # Errors
+    /// Those of [`Plan::run`](crate::Plan::run).
     #[inline]
     pub fn short_allgather(&self, send: Block, output: Plain, receive: u64) -> Done {
         let (input, send) = split(send);
@@ -66,7 +81,11 @@ impl Communicator {
         self.run_short(Call::Allgather, collective, [input, output], None)
     }
 
-    /// [`Communicator::alltoall`] with equal blocks.
+    /// Runs [`Communicator::alltoall`] to its end, with equal blocks, if it is short and nothing about it is to be refused; otherwise
+    /// returns `None` and has done nothing.
+    ///
+    /// # Errors
+    /// Those of [`Plan::run`](crate::Plan::run).
     #[inline]
     pub fn short_alltoall(&self, send: Block, output: Plain, receive: u64) -> Done {
         let (input, send) = split(send);
@@ -74,7 +93,11 @@ impl Communicator {
         self.run_short(Call::Alltoall, collective, [input, output], None)
     }
 
-    /// [`Communicator::reduce`].
+    /// Runs [`Communicator::reduce`] to its end, if it is short and nothing about it is to be refused; otherwise
+    /// returns `None` and has done nothing.
+    ///
+    /// # Errors
+    /// Those of [`Plan::run`](crate::Plan::run).
     #[inline]
     pub fn short_reduce(
         &self,
@@ -90,7 +113,11 @@ impl Communicator {
         self.run_short(Call::Reduce, collective, [input, output], Some(reduction))
     }
 
-    /// [`Communicator::allreduce`].
+    /// Runs [`Communicator::allreduce`] to its end, if it is short and nothing about it is to be refused; otherwise
+    /// returns `None` and has done nothing.
+    ///
+    /// # Errors
+    /// Those of [`Plan::run`](crate::Plan::run).
     #[inline]
     pub fn short_allreduce(
         &self,
