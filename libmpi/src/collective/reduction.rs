@@ -78,7 +78,7 @@ unsafe fn reduce(
     };
     // Only the root has a receive buffer.
     let recvbuf = if root.is_here() { recvbuf } else { std::ptr::null_mut() };
-    let operands = Operands { sendbuf, recvbuf, datatype };
+    let operands = Operands { recvbuf, ..operands };
     let output = match root.is_here() {
         // SAFETY: FC1.
         true => unsafe { operands.output(count) }?,

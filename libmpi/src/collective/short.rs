@@ -5,7 +5,7 @@
 use mpicore::op::{ElementKind, Predefined};
 use mpicore::{Communicator, Error, Plain};
 
-use super::buffer::{Data, is_in_place};
+use super::buffer::{Data, check_apart, is_in_place};
 use super::reduction::Operands;
 use super::{Collective, Form, Root};
 use crate::abi::*;
@@ -53,10 +53,10 @@ pub(super) unsafe fn gather(call: &Collective, root: Root, send: Data, receive: 
     let (core, (root, is_here)) = (call.blocking()?, root.within()?);
     // SAFETY: FC1.
     let (sent, (output, count)) = unsafe {
-        let sent = send.plain_block(is_here)?;
+        let sent = send.plain_blocks(1, is_here)?;
         match is_here {
             true => (sent, (receive.plain_output(call.blocks())?, receive.count as u64)),
-            false => (sent, (Plain::NONE, 0)),
+            false => (sent, (Plain::none(), 0)),
         }
     };
     done(core.short_gather(sent, output, count, root))
@@ -74,7 +74,7 @@ pub(super) unsafe fn scatter(call: &Collective, root: Root, send: Data, receive:
         };
         match is_here {
             true => (received, (send.plain_input(call.blocks())?, send.count as u64)),
-            false => (received, (Plain::NONE, 0)),
+            false => (received, (Plain::none(), 0)),
         }
     };
     done(core.short_scatter(input, count, received, root))
@@ -85,7 +85,8 @@ pub(super) unsafe fn scatter(call: &Collective, root: Root, send: Data, receive:
 pub(super) unsafe fn allgather(call: &Collective, send: Data, receive: Data) -> Done {
     let core = call.blocking()?;
     // SAFETY: FC1.
-    let (sent, output) = unsafe { (send.plain_block(true)?, receive.plain_output(call.blocks())?) };
+    let (sent, output) =
+        unsafe { (send.plain_blocks(1, true)?, receive.plain_output(call.blocks())?) };
     done(core.short_allgather(sent, output, receive.count as u64))
 }
 
@@ -94,13 +95,8 @@ pub(super) unsafe fn allgather(call: &Collective, send: Data, receive: Data) -> 
 pub(super) unsafe fn alltoall(call: &Collective, send: Data, receive: Data) -> Done {
     let (core, blocks) = (call.blocking()?, call.blocks());
     // SAFETY: FC1.
-    let (sent, output) = unsafe {
-        let sent = match is_in_place(send.buffer) {
-            true => None,
-            false => Some((send.plain_input(blocks)?, send.count as u64)),
-        };
-        (sent, receive.plain_output(blocks)?)
-    };
+    let (sent, output) =
+        unsafe { (send.plain_blocks(blocks, true)?, receive.plain_output(blocks)?) };
     done(core.short_alltoall(sent, output, receive.count as u64))
 }
 
@@ -118,7 +114,7 @@ pub(super) unsafe fn reduce(
     let (input, output) = unsafe {
         match is_here {
             true => operands.plain(count)?,
-            false => (Some(operands.sent(count).plain_input(1)?), Plain::NONE),
+            false => (Some(operands.sent(count).plain_input(1)?), Plain::none()),
         }
     };
     done(core.short_reduce(input, output, count as u64, predefined(op, operands)?, root))
@@ -139,14 +135,18 @@ pub(super) unsafe fn allreduce(
 }
 
 impl Data {
-    /// Returns a block that is sent; `None` inside if the rank works in place and `may_be_in_place`.
+    /// Returns so many blocks that are sent; `None` inside if the rank works in place and `may_be_in_place`.
     #[inline(always)]
-    unsafe fn plain_block(self, may_be_in_place: bool) -> Option<Option<(Plain, u64)>> {
+    unsafe fn plain_blocks(
+        self,
+        blocks: u32,
+        may_be_in_place: bool,
+    ) -> Option<Option<(Plain, u64)>> {
         if may_be_in_place && is_in_place(self.buffer) {
             return Some(None);
         }
         // SAFETY: FC1.
-        Some(Some((unsafe { self.plain_input(1) }?, self.count as u64)))
+        Some(Some((unsafe { self.plain_input(blocks) }?, self.count as u64)))
     }
 }
 
@@ -159,9 +159,7 @@ impl Operands {
         if is_in_place(self.sendbuf) {
             return Some((None, output));
         }
-        if self.sendbuf == self.recvbuf {
-            return None;
-        }
+        check_apart(self.sendbuf, self.recvbuf, count).ok()?;
         // SAFETY: FC1.
         Some((Some(unsafe { self.sent(count).plain_input(1) }?), output))
     }

@@ -44,10 +44,13 @@ fn exchange_of(reduction: &Reduction, data: [usize; 2], count: u64) -> Exchange 
 /// What a rank sends: the buffer and its number of elements; `None` to work in place.
 pub type Sent = Option<(Input, u64)>;
 
-/// Splits what a rank sends into the buffer, which may be none, and the count.
-#[inline]
-fn sent(send: Sent) -> (Input, Option<u64>) {
-    send.map_or_else(|| (Input::none(), None), |(input, count)| (input, Some(count)))
+/// Splits what a rank sends or receives into the buffer, which may be none, and the count.
+#[inline(always)]
+pub(super) fn split<B>(block: Option<(B, u64)>, none: fn() -> B) -> (B, Option<u64>) {
+    match block {
+        Some((buffer, count)) => (buffer, Some(count)),
+        None => (none(), None),
+    }
 }
 
 impl Communicator {
@@ -102,7 +105,7 @@ impl Communicator {
         reduction: Reduction,
         collective: impl FnOnce(Operands) -> Collective,
     ) -> Plan<'_> {
-        let (input, operands) = operands_in(input);
+        let (input, operands) = operands_in(input, Input::none);
         self.plan_equal(call, collective(operands), (input, output), Some(reduction))
     }
 
@@ -147,7 +150,7 @@ impl Communicator {
         count: u64,
         root: u32,
     ) -> Result<Plan<'_>, Error> {
-        let (input, sent) = sent(send);
+        let (input, sent) = split(send, Input::none);
         let block = (sent.unwrap_or(0), input.data_size());
         let directly = self.is_direct(root, (count, output.data_size()), block);
         let collective = Collective::Gather { root, send: sent, receive: count, directly };
@@ -166,7 +169,7 @@ impl Communicator {
         blocks: Blocks<'_>,
         root: u32,
     ) -> Result<Plan<'_>, Error> {
-        let (input, sent) = sent(send);
+        let (input, sent) = split(send, Input::none);
         let schedule = collective::gatherv(self.intra("this gatherv")?, root, sent, blocks)?;
         self.plan_once(Call::Gatherv, schedule, (input, output), None)
     }
@@ -184,7 +187,7 @@ impl Communicator {
         receive: Option<(Output, u64)>,
         root: u32,
     ) -> Result<Plan<'_>, Error> {
-        let (output, received) = received(receive);
+        let (output, received) = split(receive, Output::none);
         let block = (received.unwrap_or(0), output.data_size());
         let directly = self.is_direct(root, (count, input.data_size()), block);
         let collective = Collective::Scatter { root, send: count, receive: received, directly };
@@ -203,7 +206,7 @@ impl Communicator {
         receive: Option<(Output, u64)>,
         root: u32,
     ) -> Result<Plan<'_>, Error> {
-        let (output, received) = received(receive);
+        let (output, received) = split(receive, Output::none);
         let schedule = collective::scatterv(self.intra("this scatterv")?, root, blocks, received)?;
         self.plan_once(Call::Scatterv, schedule, (input, output), None)
     }
@@ -214,7 +217,7 @@ impl Communicator {
     /// Those of [collective calls](Communicator#errors-of-collective-calls).
     #[inline]
     pub fn allgather(&self, send: Sent, output: Output, count: u64) -> Result<Plan<'_>, Error> {
-        let (input, sent) = sent(send);
+        let (input, sent) = split(send, Input::none);
         let collective = Collective::Allgather { send: sent, receive: count };
         Ok(self.plan_equal(Call::Allgather, collective, (input, output), None))
     }
@@ -229,7 +232,7 @@ impl Communicator {
         output: Output,
         blocks: Blocks<'_>,
     ) -> Result<Plan<'_>, Error> {
-        let (input, sent) = sent(send);
+        let (input, sent) = split(send, Input::none);
         let schedule = collective::allgatherv(self.intra("this allgatherv")?, sent, blocks)?;
         self.plan_once(Call::Allgatherv, schedule, (input, output), None)
     }
@@ -336,7 +339,7 @@ impl Communicator {
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
         reduction.check()?;
-        let (input, operands) = operands_in(input);
+        let (input, operands) = operands_in(input, Input::none);
         let schedule = collective::reduce_scatter(self.intra("this reduction")?, counts, operands)?;
         self.plan_once(Call::ReduceScatter, schedule, (input, output), Some(reduction))
     }
@@ -377,18 +380,12 @@ impl Communicator {
 }
 
 /// Returns the input of a reduction, and where its operands are: in the output if there is no input.
-#[inline]
-fn operands_in(input: Option<Input>) -> (Input, Operands) {
+#[inline(always)]
+pub(super) fn operands_in<B>(input: Option<B>, none: fn() -> B) -> (B, Operands) {
     match input {
         Some(input) => (input, Operands::Input),
-        None => (Input::none(), Operands::InPlace),
+        None => (none(), Operands::InPlace),
     }
-}
-
-/// Splits where a rank receives into the buffer, which may be none, and the count.
-#[inline]
-fn received(receive: Option<(Output, u64)>) -> (Output, Option<u64>) {
-    receive.map_or_else(|| (Output::none(), None), |(output, count)| (output, Some(count)))
 }
 
 /// Returns which of MPI's three calls takes such blocks.

@@ -6,7 +6,8 @@
 use mpjdev::Call;
 
 use super::Communicator;
-use crate::collective::{Collective, Exchange, Operands, Order};
+use super::calls::{operands_in, split};
+use crate::collective::{Collective, Exchange, Order};
 use crate::error::Error;
 use crate::memory::Plain;
 use crate::op::{ElementKind, Predefined};
@@ -30,71 +31,71 @@ impl Communicator {
         Short { communicator: self, call, collective, input, output, reduction }.run()
     }
 
-    /// Runs [`Communicator::bcast`] to its end, if it is short and nothing about it is to be refused; otherwise
-    /// returns `None` and has done nothing.
+    /// Runs [`Communicator::bcast`] at once, if it is short and nothing about it is to be refused.
+    /// Otherwise does nothing, and returns `None`.
     ///
     /// # Errors
     /// Those of [`Plan::run`](crate::Plan::run).
     #[inline]
     pub fn short_bcast(&self, buffer: Plain, count: u64, root: u32) -> Done {
         let collective = Collective::Bcast { root, count };
-        self.run_short(Call::Bcast, collective, [Plain::NONE, buffer], None)
+        self.run_short(Call::Bcast, collective, [Plain::none(), buffer], None)
     }
 
-    /// Runs [`Communicator::gather`] to its end, if it is short and nothing about it is to be refused; otherwise
-    /// returns `None` and has done nothing.
+    /// Runs [`Communicator::gather`] at once, if it is short and nothing about it is to be refused.
+    /// Otherwise does nothing, and returns `None`.
     ///
     /// # Errors
     /// Those of [`Plan::run`](crate::Plan::run).
     #[inline]
     pub fn short_gather(&self, send: Block, output: Plain, receive: u64, root: u32) -> Done {
-        let (input, send) = split(send);
+        let (input, send) = split(send, Plain::none);
         let directly =
             self.is_direct(root, (receive, output.size()), (send.unwrap_or(0), input.size()));
         let collective = Collective::Gather { root, send, receive, directly };
         self.run_short(Call::Gather, collective, [input, output], None)
     }
 
-    /// Runs [`Communicator::scatter`] to its end, if it is short and nothing about it is to be refused; otherwise
-    /// returns `None` and has done nothing.
+    /// Runs [`Communicator::scatter`] at once, if it is short and nothing about it is to be refused.
+    /// Otherwise does nothing, and returns `None`.
     ///
     /// # Errors
     /// Those of [`Plan::run`](crate::Plan::run).
     #[inline]
     pub fn short_scatter(&self, input: Plain, send: u64, receive: Block, root: u32) -> Done {
-        let (output, receive) = split(receive);
+        let (output, receive) = split(receive, Plain::none);
         let directly =
             self.is_direct(root, (send, input.size()), (receive.unwrap_or(0), output.size()));
         let collective = Collective::Scatter { root, send, receive, directly };
         self.run_short(Call::Scatter, collective, [input, output], None)
     }
 
-    /// Runs [`Communicator::allgather`] to its end, if it is short and nothing about it is to be refused; otherwise
-    /// returns `None` and has done nothing.
+    /// Runs [`Communicator::allgather`] at once, if it is short and nothing about it is to be refused.
+    /// Otherwise does nothing, and returns `None`.
     ///
     /// # Errors
     /// Those of [`Plan::run`](crate::Plan::run).
     #[inline]
     pub fn short_allgather(&self, send: Block, output: Plain, receive: u64) -> Done {
-        let (input, send) = split(send);
+        let (input, send) = split(send, Plain::none);
         let collective = Collective::Allgather { send, receive };
         self.run_short(Call::Allgather, collective, [input, output], None)
     }
 
-    /// Runs [`Communicator::alltoall`] to its end, with equal blocks, if it is short and nothing about it is to be refused; otherwise
-    /// returns `None` and has done nothing.
+    /// Runs [`Communicator::alltoall`] with equal blocks at once, if it is short and nothing about it is to be refused.
+    /// Otherwise does nothing, and returns `None`.
     ///
     /// # Errors
     /// Those of [`Plan::run`](crate::Plan::run).
     #[inline]
     pub fn short_alltoall(&self, send: Block, output: Plain, receive: u64) -> Done {
-        let (input, send) = split(send);
+        let (input, send) = split(send, Plain::none);
         let collective = Collective::Alltoall { send, receive };
         self.run_short(Call::Alltoall, collective, [input, output], None)
     }
 
-    /// Runs [`Communicator::reduce`] to its end, if it is short and nothing about it is to be refused; otherwise
-    /// returns `None` and has done nothing.
+    /// Runs [`Communicator::reduce`] at once, if it is short and nothing about it is to be refused.
+    /// Otherwise does nothing, and returns `None`.
     ///
     /// # Errors
     /// Those of [`Plan::run`](crate::Plan::run).
@@ -108,13 +109,13 @@ impl Communicator {
         root: u32,
     ) -> Done {
         let order = if reduction.0.commutes() { Order::Free } else { Order::Ranks };
-        let (input, operands) = operands_in(input);
+        let (input, operands) = operands_in(input, Plain::none);
         let collective = Collective::Reduce { root, count, operands, order };
         self.run_short(Call::Reduce, collective, [input, output], Some(reduction))
     }
 
-    /// Runs [`Communicator::allreduce`] to its end, if it is short and nothing about it is to be refused; otherwise
-    /// returns `None` and has done nothing.
+    /// Runs [`Communicator::allreduce`] at once, if it is short and nothing about it is to be refused.
+    /// Otherwise does nothing, and returns `None`.
     ///
     /// # Errors
     /// Those of [`Plan::run`](crate::Plan::run).
@@ -126,27 +127,9 @@ impl Communicator {
         count: u64,
         reduction: (Predefined, ElementKind),
     ) -> Done {
-        let (input, operands) = operands_in(input);
+        let (input, operands) = operands_in(input, Plain::none);
         // What is longer is not short.
         let collective = Collective::Allreduce { count, operands, exchange: Exchange::Whole };
         self.run_short(Call::Allreduce, collective, [input, output], Some(reduction))
-    }
-}
-
-/// Splits a block into the buffer, which may be none, and the count.
-#[inline(always)]
-fn split(block: Block) -> (Plain, Option<u64>) {
-    match block {
-        Some((plain, count)) => (plain, Some(count)),
-        None => (Plain::NONE, None),
-    }
-}
-
-/// Returns the input of a reduction, and where its operands are: in the output if there is no input.
-#[inline(always)]
-fn operands_in(input: Option<Plain>) -> (Plain, Operands) {
-    match input {
-        Some(input) => (input, Operands::Input),
-        None => (Plain::NONE, Operands::InPlace),
     }
 }

@@ -19,8 +19,11 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// No elements, for a buffer that a rank does not use.
-    pub const NONE: Self = Self { start: std::ptr::dangling_mut(), len: 0, size: 0 };
+    /// Describes no elements, for a buffer that a rank does not use.
+    #[inline(always)]
+    pub fn none() -> Self {
+        Self { start: std::ptr::dangling_mut(), len: 0, size: 0 }
+    }
 
     /// Describes elements of `size` bytes that the collective reads.
     #[inline(always)]
@@ -88,7 +91,7 @@ impl<'r> ShortMemory<'r> {
     /// `room`.
     #[inline(always)]
     pub fn new(input: Plain, output: Plain, room: &'r mut [MaybeUninit<u128>]) -> Self {
-        Self { input, output, scratch: Plain::NONE, room: Some(room) }
+        Self { input, output, scratch: Plain::none(), room: Some(room) }
     }
 
     /// Makes the scratch area, of zeros.
