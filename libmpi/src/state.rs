@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{self, ThreadId};
 
 use mpicore::job::{self, Job};
-use mpicore::{Communicator, Host, Process};
+use mpicore::{Communicator, Process};
 use mpjdev::Device;
 use mpjdev::wireup::{Control, Native};
 
@@ -29,7 +29,7 @@ pub(crate) struct Running {
     pub own: Arc<Comm>,
     /// The device of all communicators.
     pub device: &'static Device<Native>,
-    rank: &'static Arc<Rank>,
+    rank: &'static Rank,
     /// The number of the program in its job, from 0, if a launcher started it.
     pub program: Option<c_int>,
     main: ThreadId,
@@ -37,18 +37,12 @@ pub(crate) struct Running {
     level: AtomicI32,
 }
 
-/// The state of a rank that its communicators share.
-pub(crate) struct Rank {
-    process: Process,
+/// The state of a rank.
+struct Rank {
+    process: Arc<Process>,
     /// The devices of further contexts. No communicator uses them, but other ranks wait for their ends.
     further: Vec<Device<Native>>,
     control: Option<Control>,
-}
-
-impl AsRef<Process> for Rank {
-    fn as_ref(&self) -> &Process {
-        &self.process
-    }
 }
 
 /// The phases of the process.
@@ -193,16 +187,15 @@ impl Running {
         let Job { devices, control, program, .. } = job::join()?;
         let program = program.map(|number| number as c_int);
         let mut devices = devices.into_iter();
-        let process = Process::new(devices.next().expect("a rank has context 0"));
-        let rank = Arc::new(Rank { process, further: devices.collect(), control });
+        let process = Process::new(devices.next().expect("a rank has context 0"), ());
+        let rank = Rank { process: Arc::new(process), further: devices.collect(), control };
         // The state is never freed, and so neither is the device.
-        let rank: &'static Arc<Rank> = Box::leak(Box::new(rank));
-        let device = rank.process.device();
-        let host: Host = rank.clone();
+        let rank: &'static Rank = Box::leak(Box::new(rank));
+        let (process, device) = (&rank.process, rank.process.device());
         let comm =
             |core, handle| Comm::new(core, device, Place::new(Handler::Initial)).predefined(handle);
-        let world = comm(Communicator::world(host.clone())?, MPI_COMM_WORLD);
-        let own = comm(Communicator::own(host)?, MPI_COMM_SELF);
+        let world = comm(Communicator::world(process.clone())?, MPI_COMM_WORLD);
+        let own = comm(Communicator::own(process.clone())?, MPI_COMM_SELF);
         world.core.set_name("MPI_COMM_WORLD");
         own.core.set_name("MPI_COMM_SELF");
         let (main, level) = (thread::current().id(), AtomicI32::new(level));

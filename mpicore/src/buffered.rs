@@ -26,7 +26,7 @@ use mpjdev::{Device, Mode, Request, SendRegion, Source, Status};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::memory::packed;
-use crate::process::Host;
+use crate::process::Process;
 
 /// A buffer that a program has attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl Copies {
 
 /// The place where a buffer for buffered sends can be attached: a rank or a communicator.
 pub struct SendBuffer<'a> {
-    host: &'a Host,
+    process: &'a Process,
     copies: &'a Copies,
 }
 
@@ -138,13 +138,13 @@ impl Communicator {
     /// Returns the place of the rank's buffer, which all communicators of the same context use: the argument of
     /// MPI_Buffer_attach, MPI_Buffer_flush and so on.
     pub fn rank_buffer(&self) -> SendBuffer<'_> {
-        SendBuffer { host: self.host(), copies: &self.process().copies }
+        SendBuffer { process: self.process(), copies: &self.process().copies }
     }
 
     /// Returns the place of the communicator's own buffer: the argument of MPI_Comm_attach_buffer and so on. If one is
     /// attached, buffered sends on the communicator use it instead of the rank's.
     pub fn own_buffer(&self) -> SendBuffer<'_> {
-        SendBuffer { host: self.host(), copies: self.copies() }
+        SendBuffer { process: self.process(), copies: self.copies() }
     }
 
     /// Sends a copy of `data` to the job rank `dest`, and never waits for the receiver: MPI_Bsend, and each start of
@@ -201,7 +201,7 @@ impl Communicator {
 
 impl SendBuffer<'_> {
     fn device(&self) -> &Device<Native> {
-        (**self.host).as_ref().device()
+        self.process.device()
     }
 
     /// Attaches a buffer, and so allows buffered sends: MPI_Buffer_attach, MPI_Comm_attach_buffer.

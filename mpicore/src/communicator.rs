@@ -29,7 +29,7 @@ use crate::group::{Comparison, Group};
 use crate::memory::{Input, Output, Reduction};
 use crate::partitioned::PartitionTags;
 use crate::plan::{Plan, Route, Tag};
-use crate::process::{Host, Process, SELF, WORLD, partition_contexts};
+use crate::process::{Process, SELF, WORLD, partition_contexts};
 use crate::topology::Topology;
 
 mod attribute;
@@ -68,7 +68,7 @@ pub(crate) use workspace::{InUse, Parts};
 pub struct Communicator(Arc<Inner>);
 
 struct Inner {
-    host: Host,
+    process: Arc<Process>,
     id: u32,
     /// This rank's group.
     group: Group,
@@ -122,27 +122,27 @@ impl Communicator {
     ///
     /// # Errors
     /// What made the device unusable.
-    pub fn world(host: Host) -> Result<Self, Error> {
-        let device = (*host).as_ref().device();
+    pub fn world(process: Arc<Process>) -> Result<Self, Error> {
+        let device = process.device();
         let (rank, group) = (device.rank(), Group::world(device.size() as u32));
-        Self::new(host, WORLD, Origin::of(group, rank), "world")
+        Self::new(process, WORLD, Origin::of(group, rank), "world")
     }
 
     /// Makes the communicator of this rank alone: MPI_COMM_SELF. Once per process.
     ///
     /// # Errors
     /// What made the device unusable.
-    pub fn own(host: Host) -> Result<Self, Error> {
-        let rank = (*host).as_ref().device().rank();
-        Self::new(host, SELF, Origin::of(Group::of_ranks([rank])?, 0), "self")
+    pub fn own(process: Arc<Process>) -> Result<Self, Error> {
+        let rank = process.device().rank();
+        Self::new(process, SELF, Origin::of(Group::of_ranks([rank])?, 0), "self")
     }
 
-    fn new(host: Host, id: u32, origin: Origin, name: &str) -> Result<Self, Error> {
+    fn new(process: Arc<Process>, id: u32, origin: Origin, name: &str) -> Result<Self, Error> {
         let Origin { group, rank, remote, topology, attributes, handler } = origin;
         let (calls, name) = (AtomicU32::new(0), Arc::new(Mutex::new(name.to_owned())));
         let (workspace, copies) = <(Workspace, Copies)>::default();
         let inner = Inner {
-            host,
+            process,
             id,
             group,
             rank,
@@ -165,7 +165,7 @@ impl Communicator {
     /// Makes a communicator that inherits the error handler of this one.
     fn child(&self, id: u32, origin: Origin) -> Result<Self, Error> {
         let handler = Handler::new(self.handler());
-        Self::new(self.host().clone(), id, Origin { handler, ..origin }, "")
+        Self::new(self.process().clone(), id, Origin { handler, ..origin }, "")
     }
 
     /// Returns the rank of this process in its group: MPI_Comm_rank.
@@ -219,12 +219,12 @@ impl Communicator {
     /// Returns the device that carries its messages.
     #[inline]
     pub fn device(&self) -> &Device<Native> {
-        (*self.0.host).as_ref().device()
+        self.0.process.device()
     }
 
-    /// Returns the value that the layer above keeps for this rank.
-    pub fn host(&self) -> &Host {
-        &self.0.host
+    /// Returns the state that it shares with the rank's other communicators.
+    pub fn process(&self) -> &Arc<Process> {
+        &self.0.process
     }
 
     /// Compares it with another one: MPI_Comm_compare.
@@ -264,10 +264,6 @@ impl Communicator {
     /// Returns the job rank of this rank.
     fn job_rank(&self) -> u32 {
         self.device().rank()
-    }
-
-    pub(crate) fn process(&self) -> &Process {
-        (*self.0.host).as_ref()
     }
 
     /// Returns the device's contexts of partitioned communication: for messages that describe partitions, and for their
@@ -367,7 +363,7 @@ impl Members for Gathering {
 impl Drop for Inner {
     fn drop(&mut self) {
         if !self.delete_attributes_at_end() {
-            let process: &Process = (*self.host).as_ref();
+            let process = &self.process;
             self.copies.leave(process.device());
             process.leave(self.id);
         }

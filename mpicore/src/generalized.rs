@@ -12,7 +12,7 @@ use mpjdev::{Call, Ending, Request, Status};
 use crate::attribute::Cause;
 use crate::communicator::Communicator;
 use crate::error::Error;
-use crate::process::Host;
+use crate::process::Process;
 
 /// The functions of a program for its generalized request. They run while no lock of this crate is held, and may call
 /// MPI.
@@ -43,7 +43,7 @@ pub trait GeneralizedCallbacks: Send + Sync {
 pub struct GeneralizedRequest(Arc<Inner>);
 
 struct Inner {
-    host: Host,
+    process: Arc<Process>,
     callbacks: Box<dyn GeneralizedCallbacks>,
     state: Mutex<State>,
     is_freed: AtomicBool,
@@ -68,8 +68,8 @@ impl GeneralizedRequest {
     ) -> Result<(Self, Request), Error> {
         let (request, ending) = over.device().begin(Call::Other, over.context(), 0)?;
         let state = Mutex::new(State { ending: Some(ending), is_released: false });
-        let (host, callbacks) = (over.host().clone(), Box::new(callbacks));
-        let inner = Inner { host, callbacks, state, is_freed: AtomicBool::new(false) };
+        let (process, callbacks) = (over.process().clone(), Box::new(callbacks));
+        let inner = Inner { process, callbacks, state, is_freed: AtomicBool::new(false) };
         Ok((Self(Arc::new(inner)), request))
     }
 
@@ -85,7 +85,7 @@ impl GeneralizedRequest {
         let is_released = state.is_released;
         drop(state);
         // The status comes from the query function, when the request is waited for.
-        (*self.0.host).as_ref().device().end(ending, Ok(Status::new(0, 0, 0)));
+        self.0.process.device().end(ending, Ok(Status::new(0, 0, 0)));
         if is_released { self.free() } else { Ok(()) }
     }
 

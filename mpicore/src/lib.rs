@@ -41,5 +41,5 @@ pub use info::{Info, InfoError, Start};
 pub use memory::{Elements, Input, Operand, Output, Plain, Reduction, TypedBlock};
 pub use partitioned::{PartitionedReceive, PartitionedSend};
 pub use plan::{Persistent, Plan, Steps};
-pub use process::{Host, Hosting, Process};
+pub use process::Process;
 pub use transfer::{PROC_NULL, PersistentTransfer, SendMode};

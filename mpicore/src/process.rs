@@ -1,7 +1,7 @@
 //! The state of a rank that its communicators share: the device and the context ids.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mpjdev::Device;
 use mpjdev::wireup::Native;
@@ -9,29 +9,13 @@ use mpjdev::wireup::Native;
 use crate::buffered::Copies;
 use crate::context_ids::ContextIds;
 
-/// The state that a rank's communicators share, in one of its contexts. The layer above keeps it inside its own state
-/// of the rank, see [`Host`].
+/// The state that a rank's communicators share, in one of its contexts, and that of the layer above.
 pub struct Process {
     device: Device<Native>,
     ids: Mutex<Ids>,
+    above: Box<dyn Any + Send + Sync>,
     /// The copies of buffered sends. Dropped after the device, which reads them.
     pub(crate) copies: Copies,
-}
-
-/// The state that the layer above keeps for a rank: a [`Process`], and its own data around it.
-pub type Host = Arc<dyn Hosting>;
-
-/// A type that can be a [`Host`] because it contains a [`Process`].
-pub trait Hosting: AsRef<Process> + Any + Send + Sync {
-    /// Returns `self` as a value of any type. The layer above downcasts it in functions that get a communicator of
-    /// this crate.
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
-}
-
-impl<T: AsRef<Process> + Any + Send + Sync> Hosting for T {
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
-    }
 }
 
 struct Ids {
@@ -58,17 +42,22 @@ pub(crate) fn partition_contexts(id: u32) -> [u32; 2] {
 }
 
 impl Process {
-    /// Makes the state of a rank whose device is connected.
-    pub fn new(device: Device<Native>) -> Self {
-        Self::with_ids(device, MOST)
+    /// Makes the state of a rank whose device is connected. `above` is what the layer above keeps for the rank.
+    pub fn new(device: Device<Native>, above: impl Any + Send + Sync) -> Self {
+        Self::with_ids(device, above, MOST)
     }
 
     /// Makes the state of a rank that can have `most` communicators at a time, from 3 to 2^30. All ranks give the same
     /// number. Tests use it to run out of ids.
-    pub fn with_ids(device: Device<Native>, most: u32) -> Self {
+    pub fn with_ids(device: Device<Native>, above: impl Any + Send + Sync, most: u32) -> Self {
         let ids = ContextIds::new(most.clamp(RESERVED, MOST), RESERVED);
         let ids = Mutex::new(Ids { ids, leaving: Vec::new() });
-        Self { device, ids, copies: Copies::default() }
+        Self { device, ids, above: Box::new(above), copies: Copies::default() }
+    }
+
+    /// Returns what the layer above keeps for the rank, if that has the type `T`.
+    pub fn above<T: Any>(&self) -> Option<&T> {
+        self.above.downcast_ref()
     }
 
     /// Returns the device.
@@ -104,11 +93,5 @@ impl Process {
 
     fn lock(&self) -> MutexGuard<'_, Ids> {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl AsRef<Process> for Process {
-    fn as_ref(&self) -> &Process {
-        self
     }
 }

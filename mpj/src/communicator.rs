@@ -9,7 +9,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use mpicore::{ErrorHandler, Host, Relation};
+use mpicore::{ErrorHandler, Relation};
 use mpjdev::wireup::Native;
 use mpjdev::{Device, Stats};
 
@@ -69,28 +69,25 @@ impl Communicator {
         devices: Vec<Device<Native>>,
         get_report: &str,
     ) -> Result<Vec<Self>, Error> {
-        let rank_devices = RankDevice::of_world(devices, get_report).map(Arc::new);
-        let world = |device: Arc<RankDevice>| {
-            let host: Host = device.clone();
-            Ok(Self::new(device, mpicore::Communicator::world(host)?))
+        let world = |device: RankDevice| {
+            let core = mpicore::Communicator::world(device.process().clone())?;
+            Ok(Self::new(device, core))
         };
-        rank_devices.map(world).collect()
+        RankDevice::of_world(devices, get_report).map(world).collect()
     }
 
-    fn new(device: Arc<RankDevice>, core: mpicore::Communicator) -> Self {
+    fn new(device: RankDevice, core: mpicore::Communicator) -> Self {
         Self { messages: PointToPoint::new(device, core) }
     }
 
     /// Makes a communicator from a handle of the core, which callbacks get.
     fn of_core(core: &mpicore::Communicator) -> Self {
-        let host = core.host().clone().into_any();
-        let device = host.downcast().expect("the hosts of this crate are its devices");
-        Self::new(device, core.clone())
+        Self::new(RankDevice::of(core.process().clone()), core.clone())
     }
 
     /// Makes the communicator of this rank alone (MPI_COMM_SELF).
     pub(crate) fn own(&self) -> Result<Self, Error> {
-        self.made(mpicore::Communicator::own(self.core.host().clone()))
+        self.made(mpicore::Communicator::own(self.core.process().clone()))
     }
 
     /// Deletes all attributes, starting with the one that was set last.
@@ -246,7 +243,7 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn get_report(&self) -> &str {
-        &self.device.get_report
+        self.device.get_report()
     }
 
     /// Returns the message sizes in bytes, ascending, above which a message travels in another way, so that the latency

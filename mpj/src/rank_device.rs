@@ -28,12 +28,14 @@ use mpjdev::wireup::Native;
 
 use crate::error::Error;
 
-/// The process and device of a rank, and the errors that are kept. Shared by all communicators, scopes and requests of
-/// one context of a world.
-pub(crate) struct RankDevice {
-    process: Process,
-    /// Text that says how one-sided reads are done.
-    pub get_report: String,
+/// The process and device of a rank, and the errors that are kept. All communicators, scopes and requests of one context
+/// of a world have clones of it.
+#[derive(Clone)]
+pub(crate) struct RankDevice(Arc<Process>);
+
+/// What this crate keeps for a rank.
+struct Kept {
+    get_report: String,
     /// The errors that are kept, shared by all contexts of the world.
     complaints: Arc<Complaints>,
 }
@@ -44,8 +46,27 @@ impl RankDevice {
         let complaints = Arc::<Complaints>::default();
         devices.into_iter().map(move |device| {
             let (get_report, complaints) = (get_report.to_owned(), complaints.clone());
-            Self { process: Process::new(device), get_report, complaints }
+            Self(Arc::new(Process::new(device, Kept { get_report, complaints })))
         })
+    }
+
+    /// Returns the device of a process that this crate has made.
+    pub fn of(process: Arc<Process>) -> Self {
+        Self(process)
+    }
+
+    /// Returns the process.
+    pub fn process(&self) -> &Arc<Process> {
+        &self.0
+    }
+
+    /// Returns a text that says how one-sided reads are done.
+    pub fn get_report(&self) -> &str {
+        &self.kept().get_report
+    }
+
+    fn kept(&self) -> &Kept {
+        self.0.above().expect("the processes of this crate keep this")
     }
 
     /// Passes on the result of a user's call, and keeps or forgets its error.
@@ -54,7 +75,7 @@ impl RankDevice {
             Ok(value) => {
                 // The call has succeeded, so the error of the thread's previous call does not count any more.
                 if !none_kept() {
-                    self.complaints.go_on();
+                    self.kept().complaints.go_on();
                 }
                 Ok(value)
             }
@@ -68,13 +89,13 @@ impl RankDevice {
         if let Some(rank) = error.lost_rank() {
             self.met_loss(rank as u32);
         }
-        self.complaints.add(error.to_string());
+        self.kept().complaints.add(error.to_string());
         error
     }
 
     /// Returns the error with which the world would end now.
     pub fn complaint(&self) -> Option<String> {
-        self.complaints.of_leaving()
+        self.kept().complaints.of_leaving()
     }
 }
 
@@ -83,13 +104,7 @@ impl Deref for RankDevice {
 
     #[inline]
     fn deref(&self) -> &Self::Target {
-        self.process.device()
-    }
-}
-
-impl AsRef<Process> for RankDevice {
-    fn as_ref(&self) -> &Process {
-        &self.process
+        self.0.device()
     }
 }
 

@@ -54,7 +54,7 @@ pub struct Scope<'scope, 'env: 'scope> {
 
 /// The requests and collective calls under way in a scope.
 struct State<'a> {
-    device: &'a Arc<RankDevice>,
+    device: &'a RankDevice,
     requests: RefCell<Requests>,
     /// The local steps of all collective calls that were started.
     steps: RefCell<Vec<Steps>>,
@@ -461,7 +461,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
 
     /// Refuses a communicator of another job or context, whose requests the scope cannot wait for with its own (Z1).
     fn check(self) -> Result<Self, Error> {
-        if Arc::ptr_eq(&self.communicator.device, self.state.device) {
+        if Arc::ptr_eq(self.communicator.device.process(), self.state.device.process()) {
             return Ok(self);
         }
         self.communicator.answer(Err(Error::OtherContext))

@@ -165,7 +165,7 @@ impl World {
         std::iter::once(&self.communicator).chain(&self.further)
     }
 
-    fn devices(&self) -> impl Iterator<Item = &Arc<RankDevice>> {
+    fn devices(&self) -> impl Iterator<Item = &RankDevice> {
         self.all_contexts().map(|communicator| &communicator.device)
     }
 
@@ -207,7 +207,7 @@ impl World {
         devices.all(|(context, device)| {
             // The communicator of this rank alone is in context 0.
             let held_by = if context == 0 { 1 + own } else { 1 };
-            Arc::strong_count(device) == held_by * HELD_BY_COMMUNICATOR
+            Arc::strong_count(device.process()) == held_by * HELD_BY_COMMUNICATOR
         })
     }
 
@@ -217,7 +217,7 @@ impl World {
         finish: impl Fn(&mpjdev::Device<Native>) -> Result<bool, mpjdev::Error> + Sync,
     ) -> Result<(), Error> {
         let devices: Vec<&mpjdev::Device<Native>> =
-            self.devices().map(|device| &***device).collect();
+            self.devices().map(|device| &**device).collect();
         let left = job::leave(&devices, self.control.as_ref(), finish);
         self.communicator.device.answer(left)
     }

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
-use mpicore::{Attributes, Communicator, Info, OtherGroup, SplitKey};
+use mpicore::{Attributes, Communicator, Info, OtherGroup, Process, SplitKey};
 
 use super::Comm;
 use super::attribute::failed;
@@ -188,7 +188,7 @@ unsafe fn from_groups(
     stringtag: *const c_char,
     info: MPI_Info,
     errhandler: MPI_Errhandler,
-    make: impl FnOnce(&mpicore::Host, &[u8]) -> Outcome<Option<Communicator>>,
+    make: impl FnOnce(&Arc<Process>, &[u8]) -> Outcome<Option<Communicator>>,
 ) -> Outcome<MPI_Comm> {
     let handler = errhandler.find(Kind::Comm)?;
     let made = || {
@@ -202,7 +202,9 @@ unsafe fn from_groups(
             return Err(Fault::argument(MPI_ERR_ARG, "stringtag", text));
         }
         let running = state::needed()?;
-        let Some(core) = make(running.world.core.host(), text)? else { return Ok(MPI_COMM_NULL) };
+        let Some(core) = make(running.world.core.process(), text)? else {
+            return Ok(MPI_COMM_NULL);
+        };
         let made = Comm::new(core, running.device, Place::new(handler.clone()));
         made.set_hints(&info.copied()?)?;
         made.keep()

@@ -23,7 +23,7 @@ pub fn barrier(member: Member) -> Schedule {
 }
 
 /// Takes the steps of [`barrier`].
-#[inline]
+#[inline(always)]
 pub(crate) fn barrier_steps(steps: &mut impl Steps, member: Member) {
     if member.size > MOST_DISSEMINATING {
         return by_groups(steps, member);
@@ -36,6 +36,8 @@ pub(crate) fn barrier_steps(steps: &mut impl Steps, member: Member) {
     }
 }
 
+/// [`barrier_steps`] in a larger communicator. Not inlined, so that those of a small one stay short.
+#[inline(never)]
 fn by_groups(steps: &mut impl Steps, member: Member) {
     steps.name("barrier by groups");
     let rank = u64::from(member.rank);

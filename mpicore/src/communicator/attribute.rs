@@ -74,11 +74,11 @@ impl Inner {
     /// `Inner`, which takes over the id. Returns whether it has taken over the id. A fork of the rank deletes nothing:
     /// the attributes belong to its parent.
     pub(super) fn delete_attributes_at_end(&mut self) -> bool {
-        if self.attributes.is_empty() || (*self.host).as_ref().device().is_fork() {
+        if self.attributes.is_empty() || self.process.device().is_fork() {
             return false;
         }
         let again = Communicator(Arc::new(Self {
-            host: self.host.clone(),
+            process: self.process.clone(),
             id: self.id,
             group: self.group.clone(),
             rank: self.rank,

@@ -4,6 +4,7 @@
 //! call, by schedules on their group. Between two groups without a common communicator, the leaders exchange words for
 //! their groups. Reports show all of this under the name of the call that the user made.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use mpjdev::{CALL_NUMBERS, Call};
@@ -17,7 +18,7 @@ use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::{Plan, Route, Tag};
-use crate::process::{GATHERING, Host};
+use crate::process::{GATHERING, Process};
 use crate::topology::Topology;
 
 /// Determines which communicator a rank gets from [`Communicator::split`], and its order there.
@@ -164,12 +165,16 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::create_group`].
-    pub fn create_from_group(host: &Host, group: &Group, text: &[u8]) -> Result<Self, Error> {
+    pub fn create_from_group(
+        process: &Arc<Process>,
+        group: &Group,
+        text: &[u8],
+    ) -> Result<Self, Error> {
         // FNV-1a gives the same number on all ranks, in every build.
         let hash = text.iter().fold(0x811c_9dc5_u32, |hash, byte| {
             (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
         });
-        let own = Self::own(host.clone())?;
+        let own = Self::own(process.clone())?;
         own.agree_among(group, 2 * GATHERING + 1, (hash % CALL_NUMBERS) as i32)
     }
 

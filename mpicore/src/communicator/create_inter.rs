@@ -1,6 +1,8 @@
 //! Makes intercommunicators (MPI-4.1 sections 7.4.2 and 7.6): of two groups whose leaders can exchange messages, or of
 //! parts of both groups of an intercommunicator.
 
+use std::sync::Arc;
+
 use mpjdev::Call;
 
 use super::create::{alike, highest_of_both};
@@ -11,7 +13,7 @@ use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Input, Output};
 use crate::plan::{Plan, Route, Tag};
-use crate::process::Host;
+use crate::process::Process;
 
 /// Tells [`Communicator::create_inter`] where the leader of the other group is.
 #[derive(Debug, Clone, Copy)]
@@ -103,19 +105,19 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::create_from_group`] and [`Communicator::create_inter`].
     pub fn create_inter_from_groups(
-        host: &Host,
+        process: &Arc<Process>,
         (here, leader): (&Group, u32),
         there: Option<(&Group, u32)>,
         text: &[u8],
     ) -> Result<Self, Error> {
-        let own = Self::create_from_group(host, here, text)?;
+        let own = Self::create_from_group(process, here, text)?;
         let there = there.filter(|_| own.rank() == leader);
         let leaders = there.map(|(there, other)| {
             let mut both = [here.job_rank(leader)?, there.job_rank(other)?];
             let is_first = both[0] < both[1];
             both.sort_unstable();
             let text = [text, b", leaders"].concat();
-            let peers = Self::create_from_group(host, &Group::of_ranks(both)?, &text)?;
+            let peers = Self::create_from_group(process, &Group::of_ranks(both)?, &text)?;
             Ok::<_, Error>((peers, u32::from(is_first)))
         });
         let leaders = leaders.transpose();

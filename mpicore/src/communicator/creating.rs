@@ -99,10 +99,10 @@ impl Communicator {
         let (context, number) = (self.collective_context(), self.next_number());
         let (request, ending) = self.device().begin(Call::Dup, context, number)?;
         let made = Arc::new(Made(Mutex::new(None)));
-        let (place, host) = (made.clone(), self.host().clone());
+        let (place, process) = (made.clone(), self.process().clone());
         let done = Box::new(move |outcome| {
             *place.lock() = Some(outcome);
-            (*host).as_ref().device().end(ending, Ok(Status::new(0, 0, 0)));
+            process.device().end(ending, Ok(Status::new(0, 0, 0)));
         });
         let salt = self.salt();
         let agreement = self.process().with_free_ids(|ids| Agreement::new(ids, salt));

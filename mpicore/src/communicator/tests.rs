@@ -50,8 +50,8 @@ fn run_with(
             for mut of_rank in devices {
                 let body = &body;
                 scope.spawn(move || {
-                    let host: Host = Arc::new(Process::with_ids(of_rank.remove(0), most));
-                    let world = Communicator::world(host).unwrap();
+                    let process = Arc::new(Process::with_ids(of_rank.remove(0), (), most));
+                    let world = Communicator::world(process).unwrap();
                     body(&world);
                     world.device().finish().unwrap();
                 });

@@ -43,10 +43,10 @@ impl Persistent {
             return Err(mpjdev::Error::Request.into());
         }
         let (request, ending) = communicator.device().begin(*call, *context, *tag)?;
-        let host = communicator.host().clone();
+        let process = communicator.process().clone();
         self.running.begin(Box::new(move |outcome| {
             let outcome = outcome.map(|_| Status::new(0, 0, 0)).map_err(Error::into_device);
-            (*host).as_ref().device().end(ending, outcome);
+            process.device().end(ending, outcome);
         }));
         Ok(request)
     }

@@ -59,10 +59,9 @@ impl Short<'_> {
     /// Takes the steps of a collective that is short.
     #[inline]
     fn run_at_once(&self, member: Member, kernel: Option<Kernel>) -> Result<(), Error> {
-        let _within = within(self.communicator, self.call);
         let mut room = [MaybeUninit::uninit(); ROOM];
         let mut steps = AtOnce {
-            messages: Messages::of(self.communicator),
+            messages: Messages::of(self.communicator, self.call),
             memory: ShortMemory::new(self.input, self.output, &mut room),
             kernel,
         };
@@ -125,22 +124,24 @@ impl<'c> Equal<'c> {
 /// [`Error::Kind`] for an intercommunicator; those of [`Plan::run`](super::Plan::run).
 pub(crate) fn run_barrier(communicator: &Communicator) -> Result<(), Error> {
     let member = communicator.intra("this barrier")?;
-    let _within = within(communicator, Call::Barrier);
-    let mut signals = Signals(Messages::of(communicator));
+    let mut signals = Signals(Messages::of(communicator, Call::Barrier));
     barrier_steps(&mut signals, member);
     signals.0.end()
 }
 
-/// Begins the next collective call of a communicator.
-#[inline]
-fn within(communicator: &Communicator, call: Call) -> Within {
-    Within::collective(call, communicator.collective_context(), communicator.next_number())
-}
-
-/// The messages of a collective whose steps are taken at once. Of those that a round sends, it keeps the ones that have
-/// not ended.
+/// The messages of a collective call whose steps are taken at once. Its functions are inlined and its fields are few, since
+/// a barrier of two ranks takes hardly longer than a message.
 struct Messages<'a> {
     line: Line<'a>,
+    /// Has waits published as those of the call.
+    _within: Within,
+    /// `None` in most calls.
+    unsettled: Option<Box<Unsettled>>,
+}
+
+/// The sends of a round that have not ended, and what has failed.
+#[derive(Default)]
+struct Unsettled {
     sending: Vec<Request>,
     /// The first error (PL2).
     failure: Option<Error>,
@@ -149,17 +150,19 @@ struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    #[inline]
-    fn of(communicator: &'a Communicator) -> Self {
+    /// Begins the next collective call of a communicator.
+    #[inline(always)]
+    fn of(communicator: &'a Communicator, call: Call) -> Self {
         let (device, peers) = (communicator.device(), communicator.group());
         let context = communicator.collective_context();
         let line = Line { device, peers, context, tag: BLOCKING };
-        Self { line, sending: Vec::new(), failure: None, is_stopped: false }
+        let _within = Within::collective(call, context, communicator.next_number());
+        Self { line, _within, unsettled: None }
     }
 
     #[inline(always)]
     fn send(&mut self, peer: u32, data: SendRegion) {
-        if self.is_stopped {
+        if self.is_stopped() {
             return;
         }
         let (peer, Line { device, context, tag, .. }) = (self.job_rank(peer), self.line);
@@ -168,21 +171,23 @@ impl<'a> Messages<'a> {
         }
     }
 
+    /// Starts a send that is not complete at once.
     #[cold]
     fn send_later(&mut self, peer: usize, data: SendRegion) {
         let Line { device, context, tag, .. } = self.line;
+        let unsettled = self.unsettled.get_or_insert_default();
         match device.isend(data, peer, tag, context, Mode::Standard) {
-            Ok(request) => self.sending.push(request),
+            Ok(request) => unsettled.sending.push(request),
             Err(error) => {
-                self.failure.get_or_insert(error.into());
-                self.is_stopped = true;
+                unsettled.failure.get_or_insert(error.into());
+                unsettled.is_stopped = true;
             }
         }
     }
 
     #[inline(always)]
     fn receive(&mut self, peer: u32, room: RecvRegion) {
-        if self.is_stopped {
+        if self.is_stopped() {
             return;
         }
         let (peer, Line { device, context, tag, .. }) = (self.job_rank(peer), self.line);
@@ -195,32 +200,42 @@ impl<'a> Messages<'a> {
 
     #[cold]
     fn note_receive(&mut self, received: Result<Status, mpjdev::Error>, expected: usize) {
-        note(&mut self.failure, received, Some(expected));
+        let unsettled = self.unsettled.get_or_insert_default();
+        note(&mut unsettled.failure, received, Some(expected));
     }
 
     /// Waits for the messages that are being sent.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self) {
-        if !self.sending.is_empty() {
+        if self.unsettled.is_some() {
             self.wait_for_sends();
         }
     }
 
     #[cold]
     fn wait_for_sends(&mut self) {
-        for request in std::mem::take(&mut self.sending) {
-            note(&mut self.failure, self.line.device.iwait(request), None);
+        let Some(unsettled) = &mut self.unsettled else { return };
+        for request in std::mem::take(&mut unsettled.sending) {
+            note(&mut unsettled.failure, self.line.device.iwait(request), None);
         }
     }
 
     /// Waits for the last messages, and returns the outcome.
-    #[inline]
-    fn end(mut self) -> Result<(), Error> {
+    #[inline(always)]
+    fn end(&mut self) -> Result<(), Error> {
         self.settle();
-        self.failure.map_or(Ok(()), Err)
+        match self.unsettled.take().and_then(|unsettled| unsettled.failure) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
     }
 
-    #[inline]
+    #[inline(always)]
+    fn is_stopped(&self) -> bool {
+        self.unsettled.as_ref().is_some_and(|unsettled| unsettled.is_stopped)
+    }
+
+    #[inline(always)]
     fn job_rank(&self, peer: u32) -> usize {
         self.line.peers.job_rank(peer).expect("algorithms name ranks of the communicator") as usize
     }

@@ -233,8 +233,8 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn create_from_group(&self, group: &Group, text: &str) -> Result<Self, Error> {
-        let host = self.core.host();
-        self.made(mpicore::Communicator::create_from_group(host, &group.core, text.as_bytes()))
+        let process = self.core.process();
+        self.made(mpicore::Communicator::create_from_group(process, &group.core, text.as_bytes()))
     }
 
     /// Wraps the communicator that a call of the core has made for this rank.

@@ -1,8 +1,6 @@
 //! Translation of ranks, statuses and errors between a communicator and the world, for all point-to-point calls. The
 //! calls are in `point_to_point.rs` and the files beside it.
 
-use std::sync::Arc;
-
 use crate::error::Error;
 use crate::group::no_rank;
 use crate::rank_device::{RankDevice, none_kept};
@@ -34,7 +32,7 @@ use crate::status::Status;
 /// ```
 #[derive(Clone)]
 pub struct PointToPoint {
-    pub(crate) device: Arc<RankDevice>,
+    pub(crate) device: RankDevice,
     /// Context id of point-to-point messages.
     pub(crate) context: u32,
     /// Whether the ranks are those of the world.
@@ -43,7 +41,7 @@ pub struct PointToPoint {
 }
 
 impl PointToPoint {
-    pub(super) fn new(device: Arc<RankDevice>, core: mpicore::Communicator) -> Self {
+    pub(super) fn new(device: RankDevice, core: mpicore::Communicator) -> Self {
         let is_whole = core.peers().iter().eq(0..device.size() as u32);
         Self { device, context: core.context(), is_whole, core }
     }

@@ -209,7 +209,10 @@ fn call<T: Datatype>(
     };
     let communicator = first.communicator.clone();
     let device = &communicator.device;
-    if requests.iter().any(|request| !Arc::ptr_eq(&request.communicator.device, device)) {
+    if requests
+        .iter()
+        .any(|request| !Arc::ptr_eq(request.communicator.device.process(), device.process()))
+    {
         return communicator.answer(Err(Error::Mixed));
     }
     let open = requests.iter_mut().map(|request| request.open.take()).collect();

@@ -68,7 +68,12 @@ fn groups_meet_without_a_communicator() {
         let leaders = if world.rank() < 2 { [1, 2] } else { [2, 1] };
         let there = Some((other, leaders[1]));
         let made = |own: &Group, there| {
-            Communicator::create_inter_from_groups(world.host(), (own, leaders[0]), there, b"met")
+            Communicator::create_inter_from_groups(
+                world.process(),
+                (own, leaders[0]),
+                there,
+                b"met",
+            )
         };
         let between = made(own, there).unwrap();
         assert_eq!(groups(&between), [own, other].map(|group| group.iter().collect::<Vec<_>>()));

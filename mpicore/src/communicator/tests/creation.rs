@@ -50,7 +50,8 @@ fn members_of_a_group_get_a_communicator() {
         assert_eq!(all_call.is_some(), is_member);
         if is_member {
             let members_call = world.create_group(&group, 7).unwrap();
-            let strangers = Communicator::create_from_group(world.host(), &group, b"odd").unwrap();
+            let strangers =
+                Communicator::create_from_group(world.process(), &group, b"odd").unwrap();
             let all_call = all_call.unwrap();
             for one in [&all_call, &members_call, &strangers] {
                 assert!(one.group().iter().eq([3, 1]));
@@ -164,7 +165,7 @@ fn ids_are_used_again_a_hundred_thousand_times_by_several_ranks() {
 fn running_out_of_ids_is_an_error_and_costs_nothing() {
     run_with_ids(3, 8, |world| {
         // There are ids 3 to 7; rank 1 uses one of them alone.
-        let own = Communicator::own(world.host().clone()).unwrap();
+        let own = Communicator::own(world.process().clone()).unwrap();
         let of_rank_1 = (world.rank() == 1).then(|| own.dup().unwrap());
         let mut made = Vec::new();
         let refused = loop {

@@ -93,10 +93,10 @@ fn a_kept_plan_runs_as_often_as_it_is_started() {
 #[test]
 fn a_function_of_the_user_may_call_mpi() {
     run(3, |world| {
-        let (inner, host) = (world.dup().unwrap(), world.host().clone());
+        let (inner, process) = (world.dup().unwrap(), world.process().clone());
         let reduction = by_user(true, move |left, right| {
             // Make progress, and an operation that ends by it.
-            let device = (*host).as_ref().device();
+            let device = process.device();
             let (request, ending) = device.begin(Call::Other, inner.context(), 0).unwrap();
             device.end(ending, Ok(Status::new(0, 0, 0)));
             device.iwait(request).unwrap();

@@ -37,7 +37,7 @@ pub fn run_open<R: Send + 'static>(
 ) -> Vec<R> {
     let options = Options::with_backend(backend);
     let devices = wireup::in_process(ranks, &options).expect("a job of threads");
-    let process = |mut devices: Vec<_>| Arc::new(Process::new(devices.remove(0)));
+    let process = |mut devices: Vec<_>| Arc::new(Process::new(devices.remove(0), ()));
     let ranks: Vec<Arc<Process>> = devices.into_iter().map(process).collect();
     let watched: Vec<_> = ranks.iter().map(|rank| rank.clone() as Arc<dyn Watched>).collect();
     ranks::run(&watched, move |number| {
