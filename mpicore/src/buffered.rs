@@ -26,7 +26,6 @@ use mpjdev::{Device, Mode, Request, SendRegion, Source, Status};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::memory::packed;
-use crate::process::Process;
 
 /// A buffer that a program has attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +129,7 @@ impl Copies {
 
 /// The place where a buffer for buffered sends can be attached: a rank or a communicator.
 pub struct SendBuffer<'a> {
-    process: &'a Process,
+    device: &'a Device<Native>,
     copies: &'a Copies,
 }
 
@@ -138,13 +137,13 @@ impl Communicator {
     /// Returns the place of the rank's buffer, which all communicators of the same context use: the argument of
     /// MPI_Buffer_attach, MPI_Buffer_flush and so on.
     pub fn rank_buffer(&self) -> SendBuffer<'_> {
-        SendBuffer { process: self.process(), copies: &self.process().copies }
+        SendBuffer { device: self.device(), copies: &self.process().copies }
     }
 
     /// Returns the place of the communicator's own buffer: the argument of MPI_Comm_attach_buffer and so on. If one is
     /// attached, buffered sends on the communicator use it instead of the rank's.
     pub fn own_buffer(&self) -> SendBuffer<'_> {
-        SendBuffer { process: self.process(), copies: self.copies() }
+        SendBuffer { device: self.device(), copies: self.copies() }
     }
 
     /// Sends a copy of `data` to the job rank `dest`, and never waits for the receiver: MPI_Bsend, and each start of
@@ -200,10 +199,6 @@ impl Communicator {
 }
 
 impl SendBuffer<'_> {
-    fn device(&self) -> &Device<Native> {
-        self.process.device()
-    }
-
     /// Attaches a buffer, and so allows buffered sends: MPI_Buffer_attach, MPI_Comm_attach_buffer.
     ///
     /// # Errors
@@ -246,7 +241,7 @@ impl SendBuffer<'_> {
 
     /// [`SendBuffer::flush`] for a caller that has the lock.
     fn flush_from(&self, mut state: MutexGuard<'_, State>) -> Result<(), Error> {
-        let device = self.device();
+        let device = self.device;
         state.drop_ended(device)?;
         if state.requests.is_empty() {
             return Ok(());
@@ -264,6 +259,6 @@ impl SendBuffer<'_> {
     /// The device has failed.
     pub fn start_flush(&self) -> Result<Request, Error> {
         let state = self.copies.state();
-        Ok(self.device().join(state.requests.iter().flatten())?)
+        Ok(self.device.join(state.requests.iter().flatten())?)
     }
 }

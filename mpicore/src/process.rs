@@ -13,6 +13,7 @@ use crate::context_ids::ContextIds;
 pub struct Process {
     device: Device<Native>,
     ids: Mutex<Ids>,
+    /// What the layer above keeps for the rank.
     above: Box<dyn Any + Send + Sync>,
     /// The copies of buffered sends. Dropped after the device, which reads them.
     pub(crate) copies: Copies,

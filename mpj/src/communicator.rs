@@ -15,7 +15,7 @@ use mpjdev::{Device, Stats};
 
 use crate::error::Error;
 use crate::group::Group;
-use crate::rank_device::RankDevice;
+use crate::rank_device;
 
 mod attribute;
 mod between;
@@ -69,20 +69,17 @@ impl Communicator {
         devices: Vec<Device<Native>>,
         get_report: &str,
     ) -> Result<Vec<Self>, Error> {
-        let world = |device: RankDevice| {
-            let core = mpicore::Communicator::world(device.process().clone())?;
-            Ok(Self::new(device, core))
-        };
-        RankDevice::of_world(devices, get_report).map(world).collect()
+        let world = |process| Ok(Self::new(mpicore::Communicator::world(process)?));
+        rank_device::of_world(devices, get_report).map(world).collect()
     }
 
-    fn new(device: RankDevice, core: mpicore::Communicator) -> Self {
-        Self { messages: PointToPoint::new(device, core) }
+    fn new(core: mpicore::Communicator) -> Self {
+        Self { messages: PointToPoint::new(core) }
     }
 
     /// Makes a communicator from a handle of the core, which callbacks get.
     fn of_core(core: &mpicore::Communicator) -> Self {
-        Self::new(RankDevice::of(core.process().clone()), core.clone())
+        Self::new(core.clone())
     }
 
     /// Makes the communicator of this rank alone (MPI_COMM_SELF).

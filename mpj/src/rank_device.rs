@@ -33,40 +33,48 @@ use crate::error::Error;
 #[derive(Clone)]
 pub(crate) struct RankDevice(Arc<Process>);
 
-/// What this crate keeps for a rank.
-struct Kept {
+/// What this crate keeps for a rank, in its process.
+struct RankState {
     get_report: String,
     /// The errors that are kept, shared by all contexts of the world.
     complaints: Arc<Complaints>,
 }
 
-impl RankDevice {
-    /// Makes the devices of one world, one for each of its contexts, in order.
-    pub fn of_world(devices: Vec<Device<Native>>, get_report: &str) -> impl Iterator<Item = Self> {
-        let complaints = Arc::<Complaints>::default();
-        devices.into_iter().map(move |device| {
-            let (get_report, complaints) = (get_report.to_owned(), complaints.clone());
-            Self(Arc::new(Process::new(device, Kept { get_report, complaints })))
-        })
-    }
+/// Makes the processes of one world, one for each of its contexts, in order.
+pub(crate) fn of_world(
+    devices: Vec<Device<Native>>,
+    get_report: &str,
+) -> impl Iterator<Item = Arc<Process>> {
+    let complaints = Arc::<Complaints>::default();
+    devices.into_iter().map(move |device| {
+        let (get_report, complaints) = (get_report.to_owned(), complaints.clone());
+        Arc::new(Process::new(device, RankState { get_report, complaints }))
+    })
+}
 
-    /// Returns the device of a process that this crate has made.
+impl RankDevice {
+    /// Wraps a process that [`of_world`] has made.
     pub fn of(process: Arc<Process>) -> Self {
         Self(process)
     }
 
-    /// Returns the process.
-    pub fn process(&self) -> &Arc<Process> {
-        &self.0
+    /// Returns whether both are of the same context of the same world.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Returns how many references to the process there are, clones of this and communicators of the core.
+    pub fn references(&self) -> usize {
+        Arc::strong_count(&self.0)
     }
 
     /// Returns a text that says how one-sided reads are done.
     pub fn get_report(&self) -> &str {
-        &self.kept().get_report
+        &self.state().get_report
     }
 
-    fn kept(&self) -> &Kept {
-        self.0.above().expect("the processes of this crate keep this")
+    fn state(&self) -> &RankState {
+        self.0.above().expect("the processes of this crate have this state")
     }
 
     /// Passes on the result of a user's call, and keeps or forgets its error.
@@ -75,7 +83,7 @@ impl RankDevice {
             Ok(value) => {
                 // The call has succeeded, so the error of the thread's previous call does not count any more.
                 if !none_kept() {
-                    self.kept().complaints.go_on();
+                    self.state().complaints.go_on();
                 }
                 Ok(value)
             }
@@ -89,13 +97,13 @@ impl RankDevice {
         if let Some(rank) = error.lost_rank() {
             self.met_loss(rank as u32);
         }
-        self.kept().complaints.add(error.to_string());
+        self.state().complaints.add(error.to_string());
         error
     }
 
     /// Returns the error with which the world would end now.
     pub fn complaint(&self) -> Option<String> {
-        self.kept().complaints.of_leaving()
+        self.state().complaints.of_leaving()
     }
 }
 

@@ -11,7 +11,6 @@
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::ops::Deref;
-use std::sync::Arc;
 
 use mpicore::Steps;
 use mpjdev::Mode;
@@ -461,7 +460,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
 
     /// Refuses a communicator of another job or context, whose requests the scope cannot wait for with its own (Z1).
     fn check(self) -> Result<Self, Error> {
-        if Arc::ptr_eq(self.communicator.device.process(), self.state.device.process()) {
+        if self.communicator.device.is(self.state.device) {
             return Ok(self);
         }
         self.communicator.answer(Err(Error::OtherContext))

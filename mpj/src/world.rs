@@ -207,7 +207,7 @@ impl World {
         devices.all(|(context, device)| {
             // The communicator of this rank alone is in context 0.
             let held_by = if context == 0 { 1 + own } else { 1 };
-            Arc::strong_count(device.process()) == held_by * HELD_BY_COMMUNICATOR
+            device.references() == held_by * HELD_BY_COMMUNICATOR
         })
     }
 

@@ -111,10 +111,12 @@ impl Notice {
     ) {
         let Some(board) = session.board.clone() else { return };
         let mut wait = awaited.note(session);
-        if let Some(Outer { call, alone }) = Within::current() {
+        if let Some(Outer { call, collective, alone }) = Within::current() {
             (wait.call, wait.alone) = (call, alone);
             // The call may run a function of the program which waits for something else.
-            if let Some(number) = Within::number(wait.context) {
+            if let Some((_, number)) =
+                collective.filter(|(context, _)| u64::from(*context) == wait.context)
+            {
                 (wait.operation, wait.tag) = (call, Some(number));
             }
         }

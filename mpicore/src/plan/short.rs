@@ -5,7 +5,8 @@
 
 use std::mem::MaybeUninit;
 
-use mpjdev::{Call, Mode, RecvRegion, Request, SendRegion, Status, Within};
+use mpjdev::wireup::Native;
+use mpjdev::{Call, Device, Mode, RecvRegion, Request, SendRegion, Status, Within};
 
 use super::{BLOCKING, Line, Route, Scheduled, Tag, note};
 use crate::collective::{Collective, Member, Place, Scratch, Steps, Used, barrier_steps};
@@ -207,16 +208,8 @@ impl<'a> Messages<'a> {
     /// Waits for the messages that are being sent.
     #[inline(always)]
     fn settle(&mut self) {
-        if self.unsettled.is_some() {
-            self.wait_for_sends();
-        }
-    }
-
-    #[cold]
-    fn wait_for_sends(&mut self) {
-        let Some(unsettled) = &mut self.unsettled else { return };
-        for request in std::mem::take(&mut unsettled.sending) {
-            note(&mut unsettled.failure, self.line.device.iwait(request), None);
+        if let Some(unsettled) = &mut self.unsettled {
+            unsettled.wait(self.line.device);
         }
     }
 
@@ -238,6 +231,15 @@ impl<'a> Messages<'a> {
     #[inline(always)]
     fn job_rank(&self, peer: u32) -> usize {
         self.line.peers.job_rank(peer).expect("algorithms name ranks of the communicator") as usize
+    }
+}
+
+impl Unsettled {
+    #[cold]
+    fn wait(&mut self, device: &Device<Native>) {
+        for request in std::mem::take(&mut self.sending) {
+            note(&mut self.failure, device.iwait(request), None);
+        }
     }
 }
 

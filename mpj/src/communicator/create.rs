@@ -242,7 +242,7 @@ impl Communicator {
         &self,
         made: Result<mpicore::Communicator, mpicore::Error>,
     ) -> Result<Self, Error> {
-        self.answer(made).map(|core| Self::new(self.device.clone(), core))
+        self.answer(made).map(Self::new)
     }
 
     /// Like [`Self::made`], for a call in which some ranks get no communicator.
@@ -251,6 +251,6 @@ impl Communicator {
         made: Result<Option<mpicore::Communicator>, mpicore::Error>,
     ) -> Result<Option<Self>, Error> {
         let made = self.answer(made)?;
-        Ok(made.map(|core| Self::new(self.device.clone(), core)))
+        Ok(made.map(Self::new))
     }
 }

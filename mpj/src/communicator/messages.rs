@@ -41,7 +41,8 @@ pub struct PointToPoint {
 }
 
 impl PointToPoint {
-    pub(super) fn new(device: RankDevice, core: mpicore::Communicator) -> Self {
+    pub(super) fn new(core: mpicore::Communicator) -> Self {
+        let device = RankDevice::of(core.process().clone());
         let is_whole = core.peers().iter().eq(0..device.size() as u32);
         Self { device, context: core.context(), is_whole, core }
     }

@@ -1,8 +1,6 @@
 //! Waits and tests for several requests (MPI-4.1 section 3.7.5). The requests of a list may belong to different
 //! communicators, but all to the same context of the rank.
 
-use std::sync::Arc;
-
 use super::Request;
 use crate::datatype::Datatype;
 use crate::error::Error;
@@ -209,10 +207,7 @@ fn call<T: Datatype>(
     };
     let communicator = first.communicator.clone();
     let device = &communicator.device;
-    if requests
-        .iter()
-        .any(|request| !Arc::ptr_eq(request.communicator.device.process(), device.process()))
-    {
+    if requests.iter().any(|request| !request.communicator.device.is(device)) {
         return communicator.answer(Err(Error::Mixed));
     }
     let open = requests.iter_mut().map(|request| request.open.take()).collect();

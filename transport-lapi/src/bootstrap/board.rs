@@ -323,68 +323,63 @@ pub struct Blocked {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outer {
     pub(crate) call: Call,
+    /// For a collective call: the context of its messages, and its number on the communicator.
+    pub(crate) collective: Option<(u32, i32)>,
     pub(crate) alone: bool,
 }
 
 /// The call that a thread is in, if it differs from the call that waits.
 struct Calling {
-    outer: Cell<Option<Outer>>,
+    /// The call, and whether it is `alone` (see [`Within::end`]).
+    call: Cell<Option<(Call, bool)>>,
     /// For a collective call: the context of its messages, and its number on the communicator in the lower half. It is a
     /// cell of its own, because a larger one would be stored field by field and loaded as a whole, which stalls.
     collective: Cell<u64>,
 }
 
 thread_local! {
-    static CALLING: Calling = const { Calling { outer: Cell::new(None), collective: Cell::new(0) } };
+    static CALLING: Calling = const { Calling { call: Cell::new(None), collective: Cell::new(0) } };
 }
 
 /// Marks this thread as being in a call that consists of other calls. Until this value is dropped, waits of the thread
 /// are published under the name of that call.
 #[must_use = "the call ends when this is dropped"]
 pub struct Within {
-    before: (Option<Outer>, u64),
+    before: (Option<(Call, bool)>, u64),
 }
 
 impl Within {
     /// Begins a call.
     pub fn call(call: Call) -> Self {
-        Self::begin(Outer { call, alone: false }, 0)
+        Self::begin((call, false), 0)
     }
 
     /// Begins a collective call with this number on its communicator (see [`goes_before`]). The number is published
     /// instead of the tags of its messages, whose MPI context is `context`.
     #[inline]
     pub fn collective(call: Call, context: u32, number: i32) -> Self {
-        Self::begin(
-            Outer { call, alone: false },
-            u64::from(context) << 32 | u64::from(number as u32),
-        )
+        Self::begin((call, false), u64::from(context) << 32 | u64::from(number as u32))
     }
 
     /// Marks the call in which this rank leaves the job. `alone` means that no other thread has access to the library
     /// any more. Such threads then do not prevent the job from being in deadlock, whatever they do.
     pub fn end(alone: bool) -> Self {
-        Self::begin(Outer { call: Call::Finish, alone }, 0)
+        Self::begin((Call::Finish, alone), 0)
     }
 
     #[inline]
-    fn begin(outer: Outer, collective: u64) -> Self {
+    fn begin(call: (Call, bool), collective: u64) -> Self {
         CALLING.with(|calling| Self {
-            before: (calling.outer.replace(Some(outer)), calling.collective.replace(collective)),
+            before: (calling.call.replace(Some(call)), calling.collective.replace(collective)),
         })
     }
 
     /// Returns the call that this thread is in, if any.
     pub(crate) fn current() -> Option<Outer> {
-        CALLING.with(|calling| calling.outer.get())
-    }
-
-    /// Returns the number of the collective call that this thread is in, if its messages have this context.
-    pub(crate) fn number(context: u64) -> Option<i32> {
-        let (outer, collective) =
-            CALLING.with(|calling| (calling.outer.get(), calling.collective.get()));
-        let is_of_context = outer?.call.is_collective() && collective >> 32 == context;
-        is_of_context.then_some(collective as i32)
+        let (call, word) = CALLING.with(|calling| (calling.call.get(), calling.collective.get()));
+        let (call, alone) = call?;
+        let collective = call.is_collective().then_some(((word >> 32) as u32, word as i32));
+        Some(Outer { call, collective, alone })
     }
 }
 
@@ -392,7 +387,7 @@ impl Drop for Within {
     #[inline]
     fn drop(&mut self) {
         CALLING.with(|calling| {
-            calling.outer.set(self.before.0);
+            calling.call.set(self.before.0);
             calling.collective.set(self.before.1);
         });
     }
