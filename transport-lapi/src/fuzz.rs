@@ -71,19 +71,27 @@ pub fn vector(bytes: &[u8]) -> bool {
 }
 
 /// A description of memory in a shared area, and the place of an access: address, length, key, offset, and the number
-/// of bytes, as words of 64 bits. Nothing outside of the area is written. Returns whether something was.
+/// of bytes, as words of 64 bits. Nothing outside of the area is read or written. Returns whether something was.
 pub fn area(bytes: &[u8]) -> bool {
     let word = |at: usize| bytes.get(8 * at..8 * at + 8)?.try_into().ok().map(u64::from_le_bytes);
     let words = [0, 1, 2, 3, 4].map(word);
     let [Some(addr), Some(len), Some(key), Some(offset), Some(size)] = words else { return false };
     let mut memory = [0_u64; 3 * MEMORY / 8];
-    let bytes = [1; MEMORY];
+    memory[MEMORY / 8..][..MEMORY / 8].fill(u64::MAX);
+    let (bytes, mut copy) = ([1; MEMORY], [0; MEMORY]);
     let start = memory[MEMORY / 8..].as_mut_ptr().cast();
     let direct = Direct::of_fuzz(start, MEMORY);
+    let size = (size as usize).min(MEMORY);
     // SAFETY: FU1.
-    let from = unsafe { SendRegion::new(bytes.as_ptr(), (size as usize).min(MEMORY)) };
+    let (from, mut into) = unsafe {
+        (SendRegion::new(bytes.as_ptr(), size), RecvRegion::new(copy.as_mut_ptr(), size))
+    };
     let remote = RemoteRegion { addr, len, key };
+    let loaded = direct.load(1, remote, offset, &mut into);
+    let expected = if loaded { u8::MAX } else { 0 };
+    assert!(copy[..size].iter().all(|byte| *byte == expected), "read outside of the area");
     let stored = direct.store(1, remote, offset, from);
+    assert_eq!(loaded, stored, "a get and a put of the same bytes");
     let added = direct.rmw(1, remote, offset, crate::RmwOp::FetchAndAdd(1_i64).into()).is_some();
     let (before, rest) = memory.split_at(MEMORY / 8);
     let (_, behind) = rest.split_at(MEMORY / 8);

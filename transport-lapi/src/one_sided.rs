@@ -164,7 +164,7 @@ impl<A: Adapter, S> Session<A, S> {
 
     /// The short path to the area of `target`, unless that task is lost.
     #[inline(always)]
-    fn direct(&self, target: TaskId) -> Option<&Direct> {
+    pub(crate) fn direct(&self, target: TaskId) -> Option<&Direct> {
         let Outbox { lanes, shared, .. } = &self.engine.outbox;
         let is_there = lanes.get(target as usize).is_some_and(|lane| !lane.is_lost);
         shared.as_ref().filter(|_| is_there).map(|shared| &shared.direct)

@@ -228,12 +228,33 @@ impl<A: Adapter, S> Session<A, S> {
     ///
     /// # Errors
     /// As [`Outbox::get`].
+    #[inline]
     pub fn get(
         &mut self,
         target: TaskId,
         remote: RemoteRegion,
         offset: u64,
         into: impl Into<Sink>,
+        next: Next<S>,
+    ) -> Result<(), LapiError> {
+        let mut into = into.into();
+        if let (Sink::Span(into), Next::Nothing) = (&mut into, &next) {
+            let direct = self.direct(target);
+            if direct.is_some_and(|direct| direct.load(target, remote, offset, into)) {
+                return Ok(());
+            }
+        }
+        self.get_any(target, remote, offset, into, next)
+    }
+
+    /// [`Session::get`] of whatever the short path does not do.
+    #[inline(never)]
+    fn get_any(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: Sink,
         next: Next<S>,
     ) -> Result<(), LapiError> {
         self.engine.outbox.get(target, remote, offset, into, next)?;

@@ -1,6 +1,6 @@
-//! The short path of puts and read-modify-writes of shared areas. It is inlined into the caller: no lane, no counter, no
-//! virtual call. It does nothing where the path of `shared.rs` has to decide: for long bodies, for this task's own area,
-//! and for wrong arguments, which that path reports.
+//! The short path of puts, gets and read-modify-writes of shared areas. It is inlined into the caller: no lane, no
+//! counter, no virtual call. It does nothing where the path of `shared.rs` has to decide: for this task's own area, and
+//! for wrong arguments, which that path reports.
 //!
 //! - DP1: the pointers are the starts of the areas in the mapping. They lie beside the capability that holds the
 //!   mapping ([`super::Shared`]), and are used only while a session is held, which a fork never is.
@@ -11,8 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use super::rmw::Operation;
 use crate::adapter::{SharedArea, TaskId};
-use crate::copy::LONG;
-use crate::region::{RecvPart, RemoteRegion, SendRegion};
+use crate::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
 /// The areas of all tasks, as this task has them mapped.
 pub(crate) struct Direct {
@@ -54,7 +53,7 @@ impl Direct {
         fits.then(|| start.wrapping_add(place as usize))
     }
 
-    /// Stores a short span in the memory of another task. Returns whether it did.
+    /// Stores a span in the memory of another task. Returns whether it did.
     #[inline(always)]
     pub fn store(
         &self,
@@ -64,7 +63,7 @@ impl Direct {
         from: SendRegion,
     ) -> bool {
         let len = from.len();
-        if len >= LONG || target == self.own || from.is_null() {
+        if target == self.own || from.is_null() {
             return false;
         }
         let Some(place) = self.place(target, remote, offset, len as u64) else { return false };
@@ -72,6 +71,27 @@ impl Direct {
         fence(Ordering::Release);
         // SAFETY: DP1; the bytes are only copied, as AR1 of `crate::adapters::area` asks for.
         unsafe { RecvPart::new(place, len) }.store(from.foreign());
+        true
+    }
+
+    /// Fills a span from the memory of another task. Returns whether it did.
+    #[inline(always)]
+    pub fn load(
+        &self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: &mut RecvRegion,
+    ) -> bool {
+        let len = into.len();
+        if target == self.own || into.is_null() {
+            return false;
+        }
+        let Some(place) = self.place(target, remote, offset, len as u64) else { return false };
+        // SAFETY: DP1; the bytes are only copied, as AR1 of `crate::adapters::area` asks for.
+        into.store(0, unsafe { ForeignBytes::new(place, len) });
+        // What the target stored before a byte that was loaded is visible afterwards.
+        fence(Ordering::Acquire);
         true
     }
 

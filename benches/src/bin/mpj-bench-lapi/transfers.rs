@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use mpj_bench_programs::pace::{self, Turns};
 use mpj_bench_programs::worker::{Sink, foreign, needs_two};
 use mpj_bench_programs::{Buffers, Failure, Job, Order, Program, payload, pool};
-use transport_lapi::{CounterId, Put, RemoteRegion, Rmw, RmwOp};
+use transport_lapi::{CounterId, Next, Put, RemoteRegion, Rmw, RmwOp};
 
 use crate::job::LapiJob;
 use crate::memory::Memory;
@@ -299,10 +299,11 @@ impl<'a> Pair<'a> {
     #[inline]
     fn put(&self, place: usize, tgt_cntr: Option<CounterId>) -> Result<(), Failure> {
         let data = self.out.source(place, self.size);
-        self.job.operate(|session, on_origin| {
-            let call = Put::new(self.peer, self.remote, place as u64, data);
-            session.put(Put { on_origin, tgt_cntr, ..call })
-        })
+        let call = || Put::new(self.peer, self.remote, place as u64, data);
+        if self.job.is_direct && tgt_cntr.is_none() {
+            return self.job.start(|session| session.put(call())).map(drop);
+        }
+        self.job.operate(|session, on_origin| session.put(Put { on_origin, tgt_cntr, ..call() }))
     }
 
     /// The place of a message of a window, at both ends.
@@ -342,10 +343,11 @@ impl<'a> Pair<'a> {
                 if job.task() != 0 {
                     return Ok(());
                 }
-                job.operate(|session, next| {
-                    let into = out.landing(0, size).expect("it is inside");
-                    session.get(1, remote, 0, into, next)
-                })?;
+                let into = out.landing(0, size).expect("it is inside");
+                if job.is_direct {
+                    return job.start(|session| session.get(1, remote, 0, into, Next::Nothing));
+                }
+                job.operate(|session, next| session.get(1, remote, 0, into, next))?;
                 job.ended()
             })?;
             if job.task() == 0 {
