@@ -301,6 +301,8 @@ impl<'a> Pair<'a> {
         let data = self.out.source(place, self.size);
         let call = || Put::new(self.peer, self.remote, place as u64, data);
         if self.job.is_direct && tgt_cntr.is_none() {
+            // What follows is a constant here, as in a program that puts into a shared area. Through `operate` it would
+            // be stored for the call and loaded again, which is not what is measured.
             return self.job.start(|session| session.put(call())).map(drop);
         }
         self.job.operate(|session, on_origin| session.put(Put { on_origin, tgt_cntr, ..call() }))
@@ -345,6 +347,7 @@ impl<'a> Pair<'a> {
                 }
                 let into = out.landing(0, size).expect("it is inside");
                 if job.is_direct {
+                    // As in `put`.
                     return job.start(|session| session.get(1, remote, 0, into, Next::Nothing));
                 }
                 job.operate(|session, next| session.get(1, remote, 0, into, next))?;
