@@ -49,8 +49,10 @@ const BULK: u16 = 1;
 /// How the lines of a frame get from the producer's processor to the consumer's. Both ends of a ring use the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passing {
-    /// The consumer fetches them: while it waits, it prefetches the lines of the next cell. Only in a stream does the
-    /// producer prefetch the next cell for writing. To a distant processor, long bodies are stored past the caches.
+    /// The consumer fetches them: while it waits, it prefetches the lines of the next cell. The producer prefetches the
+    /// next cell for writing only in a stream, or if a frame takes one line: where both ends send at once and then wait,
+    /// the line is still there when the next frame is written, and where the consumer awaits it meanwhile, little is
+    /// lost. To a distant processor, long bodies are stored past the caches.
     Fetched,
     /// The producer pushes the lines of a lone frame out to a cache that both share, and prefetches those of the next
     /// cell for writing, which would still be in the consumer's cache. The consumer reads none of them before a frame
@@ -293,15 +295,15 @@ impl<'m> Producer<'m> {
         let stamp = u64::from(position) | (head.len() as u64) << 32 | u64::from(kind) << 48;
         cell.stamp.store(stamp, Ordering::Release); // SYNC: frame
         let len = STAMPS + head.len() + inline.len();
-        if self.until_stream == 0 {
-            expect_another(cell, len);
-            return;
+        if self.until_stream > 0 {
+            self.until_stream -= 1;
+            match self.passing {
+                Passing::Pushed => cell.push_out(len),
+                Passing::Fetched if len > LINE => return,
+                Passing::Fetched => {}
+            }
         }
-        self.until_stream -= 1;
-        if self.passing == Passing::Pushed {
-            cell.push_out(len);
-            expect_another(cell, len);
-        }
+        expect_another(cell, len);
     }
 
     /// Notes that a frame has come from the consumer, so the frames to it are not a stream.
