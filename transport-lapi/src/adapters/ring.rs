@@ -83,6 +83,10 @@ const EXPECTED: usize = 2 << 10;
 /// How much is prefetched: roughly what a processor can have under way at once.
 const EXPECTED_AHEAD: usize = 4 << 10;
 
+/// If the consumer is distant, the shortest body that is stored past the caches. A shorter one arrives sooner from the
+/// producer's cache.
+const PAST_CACHES: usize = 768;
+
 /// If the lines are pushed, the longest lone body whose lines are pushed out. The reader of a longer one is already
 /// copying its beginning.
 const PUSHED: usize = 8 << 10;
@@ -247,7 +251,8 @@ impl<'m> Producer<'m> {
         }
         // If the consumer is distant, ordinary stores would fetch the lines from its processor, which would then fetch
         // them back.
-        let past_caches = matches!(body, Piece::Span(_)) && self.stores_past_caches();
+        let is_distant = self.stores_past_caches();
+        let past_caches = is_distant && len >= PAST_CACHES && matches!(body, Piece::Span(_));
         let freed = self.bulk.freed;
         let stored = self.bulk.store(body, past_caches, &self.ring.indices.bulk)?;
         if self.bulk.freed != freed {
@@ -264,7 +269,9 @@ impl<'m> Producer<'m> {
             if self.passing == Passing::Pushed && len <= PUSHED {
                 self.bulk.push_out(start, len);
             }
-            self.bulk.keep_apart();
+            if !is_distant {
+                self.bulk.keep_apart();
+            }
         }
         match self.passing {
             Passing::Fetched if len >= EXPECTED && !past_caches => {
