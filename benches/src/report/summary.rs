@@ -125,10 +125,17 @@ fn beside_best(table: &Table, of: &Row, header: &Header) -> String {
     row([what(table, &table::point(table, of)), ours, best, ratio.trim_end().to_owned()])
 }
 
-/// The row of a series: geometric means over all its points, of our figures, of those of the best
-/// peer at each point, and of the ratios.
-fn means(tables: &[&Table], header: &Header) -> String {
-    let rows = || tables.iter().flat_map(|table| &table.rows);
+/// Whether the ratio of a point has been measured often enough for an interval.
+fn has_interval(row: &Row) -> bool {
+    row.ratio.as_ref().is_some_and(|ratio| ratio.interval.is_some())
+}
+
+/// The row of a series: geometric means over its points, of our figures, of those of the best peer at each point, and of
+/// the ratios. If some points have been measured often enough for an interval, only those count.
+pub(super) fn means(tables: &[&Table], header: &Header) -> String {
+    let all = || tables.iter().flat_map(|table| &table.rows);
+    let all_count = !all().any(has_interval);
+    let rows = || all().filter(|row| all_count || has_interval(row));
     let median = |row: &Row, place: usize| Some(row.cells[place].as_ref()?.median);
     let ours = rows().filter_map(|row| median(row, analysis::principal(header)?));
     let best = rows().filter_map(|row| median(row, row.ratio.as_ref()?.peer));
@@ -147,7 +154,7 @@ fn means(tables: &[&Table], header: &Header) -> String {
 }
 
 /// Returns the picture of a summary: our time divided by the best peer's, over message sizes, for
-/// the largest number of ranks of each series; for AM-2, puts and gets above it and without it. `None` if no series has
+/// the largest number of ranks of each series, and only of tables with intervals if there are some; for AM-2, puts and gets above it and without it. `None` if no series has
 /// such figures, or if the C face takes part.
 pub fn picture(run: &Run, tables: &[Table]) -> Option<String> {
     let header = &run.header;
@@ -160,7 +167,10 @@ pub fn picture(run: &Run, tables: &[Table]) -> Option<String> {
     let has_most_ranks = |it: &&Table| {
         tables.iter().all(|other| other.series != it.series || other.ranks <= it.ranks)
     };
+    let all_count = !chosen(tables).flat_map(|table| &table.rows).any(has_interval);
+    let is_certain = |it: &&Table| all_count || it.rows.iter().any(has_interval);
     let over_sizes = chosen(tables).filter(|it| it.series.x == X::Bytes && has_most_ranks(it));
+    let over_sizes = over_sizes.filter(is_certain);
     let line = |it: &Table| Line::of_ratios(it, header, 0, table::name(it));
     let lines = over_sizes.map(line).filter(|line| line.points.len() > 1).take(LOOKS);
     let lines: Vec<Line> = lines.enumerate().map(|(look, line)| Line { look, ..line }).collect();

@@ -220,6 +220,13 @@ fn a_summary_of_many_tables_has_means() {
     assert_eq!((rows.len(), has_picture), (5, true), "{rows:?}");
     let row = "| Broadcast, geometric mean of 15 points (us) | 2884 | 3172 | 0.909 |";
     assert_eq!(rows[0], row);
+    let tables = analysis::tables(&run).into_iter();
+    let mut tables: Vec<_> = tables.filter(|table| table.series.id == "bcast").collect();
+    let ratio = tables[0].rows[0].ratio.as_mut().expect("it has peers");
+    ratio.interval = Some((0.9, 1.1));
+    let tables: Vec<&_> = tables.iter().collect();
+    let row = summary::means(&tables, &run.header);
+    assert!(row.starts_with("| Broadcast, geometric mean of 1 point (us) |"), "{row}");
     let all: Vec<&str> = SERIES.iter().map(|series| series.id).collect();
     let rows = summary_of(&run, &all).0;
     assert_eq!(rows.len(), 22, "calls, messages, start and wake-up; transfers of the transport");
