@@ -385,8 +385,9 @@ pub(crate) struct Consumer<'m> {
     position: u32,
     published: u32,
     bulk: BulkConsumer<'m>,
-    /// Length of the last frame's body if it was in the cell with a short head; else 0.
-    last: usize,
+    /// How many lines of its cell the last frame occupied after the first one, if it was there whole, with a short head;
+    /// else 0.
+    behind: usize,
     /// Whether room was freed since the last call of [`Consumer::gave_back`].
     gave_back: bool,
 }
@@ -398,7 +399,7 @@ impl<'m> Consumer<'m> {
             position: 0,
             published: 0,
             bulk: BulkConsumer::new(ring.bulk),
-            last: 0,
+            behind: 0,
             gave_back: false,
         }
     }
@@ -420,10 +421,10 @@ impl<'m> Consumer<'m> {
         let extent = cell.extent.load(Ordering::Relaxed);
         let body_len = extent as u32 as usize;
         if (stamp >> 32) as u32 == SHORT_INLINE && body_len <= CELL_DATA - SHORT_HEAD {
-            self.last = body_len;
+            self.behind = (STAMPS + SHORT_HEAD + body_len - 1) / LINE;
             cell.deliver_short(body_len, origin, events);
         } else {
-            self.last = 0;
+            self.behind = 0;
             if let Err(damage) = self.deliver(cell, (stamp >> 32) as u32, extent, origin, events) {
                 self.give_back();
                 return Err(damage);
@@ -499,7 +500,14 @@ impl<'m> Consumer<'m> {
     /// frame is similar, their transfers overlap.
     #[inline(always)]
     pub(crate) fn fetch_awaited(&self) {
-        self.ring.cell(self.position).fetch(STAMPS + SHORT_HEAD + self.last);
+        // A loop of constant length is unrolled, and a wait executes it in each turn.
+        for line in 1..CELL_BYTES / LINE {
+            if line > self.behind {
+                return;
+            }
+            let cell: *const Cell = self.ring.cell(self.position);
+            sys::prefetch(cell.wrapping_byte_add(line * LINE));
+        }
     }
 
     /// Whether room was published since the last call. If so, the producer may be asleep, waiting for it.
