@@ -153,9 +153,9 @@ pub(super) fn means(tables: &[&Table], header: &Header) -> String {
     ])
 }
 
-/// Returns the picture of a summary: our time divided by the best peer's, over message sizes, for
-/// the largest number of ranks of each series, and only of tables with intervals if there are some; for AM-2, puts and gets above it and without it. `None` if no series has
-/// such figures, or if the C face takes part.
+/// Returns the picture of a summary: our time divided by the best peer's, over message sizes, for the largest number of
+/// ranks of each series, and only of tables with intervals if there are some; for AM-2, puts and gets above it and
+/// without it. `None` if no series has such figures, or if the C face takes part.
 pub fn picture(run: &Run, tables: &[Table]) -> Option<String> {
     let header = &run.header;
     if header.has_face() {

@@ -35,6 +35,9 @@ use crate::sys::{self, LINE};
 /// Bytes of a cell after its two words.
 pub(crate) const CELL_DATA: usize = CELL_BYTES - STAMPS;
 
+/// Lines of a cell after the first one.
+const LINES_BEHIND: usize = CELL_BYTES / LINE - 1;
+
 /// Bytes of a cell's two words.
 const STAMPS: usize = 16;
 
@@ -269,6 +272,7 @@ impl<'m> Producer<'m> {
             if self.passing == Passing::Pushed && len <= PUSHED {
                 self.bulk.push_out(start, len);
             }
+            // To a distant consumer, short bodies that lie apart take longer.
             if !is_distant {
                 self.bulk.keep_apart();
             }
@@ -464,7 +468,7 @@ impl<'m> Consumer<'m> {
         match (shape >> 16) as u16 {
             INLINE if body_len > CELL_DATA - head_len => Err(RingDamage::InlineLength),
             INLINE => {
-                cell.fetch(CELL_BYTES);
+                cell.fetch(LINES_BEHIND);
                 cell.with_head(head_len, |head, rest| {
                     // SAFETY: `head_len + body_len` lies in the cell, which stays mapped (G3).
                     let body = unsafe { ForeignBytes::new(rest, body_len) };
@@ -500,14 +504,7 @@ impl<'m> Consumer<'m> {
     /// frame is similar, their transfers overlap.
     #[inline(always)]
     pub(crate) fn fetch_awaited(&self) {
-        // A loop of constant length is unrolled, and a wait executes it in each turn.
-        for line in 1..CELL_BYTES / LINE {
-            if line > self.behind {
-                return;
-            }
-            let cell: *const Cell = self.ring.cell(self.position);
-            sys::prefetch(cell.wrapping_byte_add(line * LINE));
-        }
+        self.ring.cell(self.position).fetch(self.behind);
     }
 
     /// Whether room was published since the last call. If so, the producer may be asleep, waiting for it.
@@ -542,7 +539,7 @@ impl Cell {
     fn deliver_short<E: Events>(&self, body_len: usize, origin: TaskId, events: &mut E) {
         if body_len > LINE - STAMPS - SHORT_HEAD {
             // The lines of the body arrive while the head is handled.
-            self.fetch(CELL_BYTES);
+            self.fetch(LINES_BEHIND);
         }
         self.data.with(|data| {
             let data = data.cast::<u8>();
@@ -565,12 +562,16 @@ impl Cell {
         }
     }
 
-    /// Prefetches the lines of the first `len` bytes, except the first line.
+    /// Prefetches so many of the lines after the first one. The loop has a constant length, so that it is unrolled: a wait
+    /// executes it in each turn.
     #[inline(always)]
-    fn fetch(&self, len: usize) {
+    fn fetch(&self, lines: usize) {
         let cell: *const Self = self;
-        for start in (LINE..len).step_by(LINE) {
-            sys::prefetch(cell.wrapping_byte_add(start));
+        for line in 1..=LINES_BEHIND {
+            if line > lines {
+                return;
+            }
+            sys::prefetch(cell.wrapping_byte_add(line * LINE));
         }
     }
 }
