@@ -453,10 +453,11 @@ impl<A: Adapter, S> Context<A, S> {
                         notice.post(session, awaited, Standing::Awake);
                         self.answer(session);
                     }
-                    let before = Instant::now();
+                    let before = self.pace.looks_at_clock().then(Instant::now);
                     session.0.unlocked(std::thread::yield_now);
-                    if vain.polls_on(before, Instant::now(), session.patience.limit()) {
-                        idle = self.pace.polls_on(idle);
+                    let limit = session.patience.limit();
+                    if before.is_some_and(|before| vain.polls_on(before, Instant::now(), limit)) {
+                        idle = self.pace.polls_on();
                     }
                 }
                 Turn::Sleep => {

@@ -78,11 +78,18 @@ impl Pace {
         origin.filter(|_| self.shares && turns < ALONE)
     }
 
+    /// Returns whether the clock decides how many times a wait yields before it sleeps ([`Vain`]); otherwise their
+    /// number does.
+    #[inline]
+    pub fn looks_at_clock(self) -> bool {
+        self.sleeps && !self.shares
+    }
+
     /// Returns the number of idle turns from which a wait counts on if it keeps polling after a yield. It is such that
     /// the next yield comes after half as many polls as the first.
     #[inline]
-    pub fn polls_on(self, idle: u32) -> u32 {
-        if self.sleeps && !self.shares { self.spins / 2 } else { idle }
+    pub fn polls_on(self) -> u32 {
+        self.spins / 2
     }
 
     /// Whether a wait that yields after `idle` turns, and never sleeps, has lasted so long that a wait of another mode
@@ -205,9 +212,10 @@ mod tests {
 
     #[test]
     fn only_an_adaptive_wait_with_a_processor_of_its_own_polls_on() {
-        let next = |mode, tasks| Pace::new(mode, tasks, 2).polls_on(4_001);
-        assert_eq!(next(WaitMode::Adaptive, 2), LONG_SPIN / 2);
-        assert_eq!((next(WaitMode::Adaptive, 3), next(WaitMode::Spin, 2)), (4_001, 4_001));
+        let may = |mode, tasks| Pace::new(mode, tasks, 2).looks_at_clock();
+        assert!(may(WaitMode::Adaptive, 2));
+        assert!(!may(WaitMode::Adaptive, 3) && !may(WaitMode::Spin, 2));
+        assert_eq!(Pace::new(WaitMode::Adaptive, 2, 2).polls_on(), LONG_SPIN / 2);
     }
 
     #[test]
