@@ -1,6 +1,6 @@
 //! Chooses the protocol of a message, by the table and by the circumstances at the time of sending.
 
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::config::{Circumstance, Protocol};
@@ -55,8 +55,11 @@ impl<A: Adapter> Device<A> {
         state.stop_timing(dest);
         let arrived = state.arrived();
         let Choice { protocol, timed } = match is_alone {
-            true => state.costs.choose(dest, len, arrived, Instant::now),
-            false => state.costs.in_a_row(dest, len, Instant::now),
+            true => state.costs.choose(dest, len, arrived, Instant::now, shared_now),
+            false => {
+                let protocol = state.costs.in_a_row(dest, len, shared_now);
+                Choice { protocol, timed: None }
+            }
         };
         if !message.synchronous {
             message.timed = timed;
@@ -88,4 +91,9 @@ impl<A: Adapter> Device<A> {
         steps.sort_by_key(|step| step.bytes);
         Ok(steps)
     }
+}
+
+/// The time of a clock that all ranks of a host share.
+fn shared_now() -> Duration {
+    SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Learns which protocol is cheaper for long messages, from the times that messages take. Pure: callers read the clock.
+//! Learns which protocol is cheaper for long messages, from the times that messages take. Pure: callers read the clocks.
 //!
 //! Which one is cheaper depends on the processors, on where they are, and on what the program does with its buffers, so
 //! nothing here is a constant of a machine. `choice.rs` asks for each long message; `timing.rs` passes the times.
@@ -11,15 +11,16 @@
 //!   destination posts receives ahead, and their minimum is mostly not the time of the first message, which may find
 //!   memory that was never used. Two ranks that always first send to each other, then receive, thus stay with eager.
 //!   Then, and after every pause, a burst of messages goes by the other protocol; the times of the last ones count. The
-//!   pause is so long that bursts cost about one part in a hundred.
-//! - PC3: rendezvous is chosen once its estimate is clearly below that of eager, and given up once that is not so clear
-//!   any more. This bias against rendezvous stands for a cost that the times do not contain: after a rendezvous the
-//!   sender's next stores into its buffer miss its cache.
+//!   pause is so long that bursts cost about one part in a hundred. A class that learns its first time prefers the
+//!   protocol of the next smaller class of which times are known.
+//! - PC3: the time of a message does not contain everything: after a rendezvous, the sender's next stores into its buffer
+//!   miss its cache. So the periods of the program are compared, too: the time that two messages and all between them
+//!   take within a burst and just before it. Rendezvous is chosen once its times are shorter and it clearly shortens the
+//!   periods, and given up once its times are longer or it clearly lengthens the periods. As long as nothing is known of
+//!   the periods, or if they consist mostly of other things than messages, its times must be even shorter.
 //! - PC4: messages that follow one another are apart from single ones. As long as nothing has come from anybody after an
-//!   eager message, that message may still be on its way. [`WINDOW`] such messages of a class, at most, are a window, and
-//!   go by one protocol: first by rendezvous only if it takes less than half of the time for single messages, since eager
-//!   keeps both ends busy; then by the one whose windows have been faster. From time to time a window goes by the other
-//!   one. The time of a window is that of its first [`PACED`] messages.
+//!   eager message, that message may still be on its way. At most [`WINDOW`] such messages of a class are a window, and
+//!   go by one protocol, which `windows.rs` chooses.
 //! - PC5: a class forgets what it has learned, and so returns to eager, if no time of an eager burst has counted when
 //!   the time of a later rendezvous does, or when the next burst is due. So rendezvous lasts only where eager is timed,
 //!   too.
@@ -27,6 +28,10 @@
 use std::time::{Duration, Instant};
 
 use transport_lapi::config::{CHEAPER_FROM as FROM, Protocol};
+
+use windows::{WINDOW, Window, Windows};
+
+mod windows;
 
 /// Classes of sizes. The last one has no upper bound.
 const CLASSES: usize = 10;
@@ -42,22 +47,16 @@ const COUNTED: u8 = 2;
 const PAUSE: [u64; 2] = [64, 2000];
 /// The pause after a burst from which nothing was learned: its messages were not alone after all, or came too early.
 const UNTOLD: u16 = 256;
-/// How many times in a row must speak for the other protocol before it is taken.
+/// How many times in a row must speak for the other protocol before it is taken, or for another trial.
 const DOUBTS: u8 = 3;
 /// Of eager messages outside of bursts one of so many is timed, since that takes an answer, and so are the last ones
 /// before a burst.
 const EVERY: u16 = 16;
 
-/// The most messages of a window, and how many of them are timed together: enough that the time of the first one, which
-/// fills the way, matters little.
-const WINDOW: u32 = 64;
-const PACED: u32 = 16;
-/// Bounds of the pause between two windows that go by the other protocol, in windows, and the pause as long as nothing
-/// is known of one of them.
-const WINDOWS_BETWEEN: [u64; 2] = [16, 2000];
-const WINDOWS_UNTOLD: u16 = 32;
-/// Of the other windows, one of so many is timed.
-const WINDOWS_PER_TIME: u16 = 4;
+/// Periods do not count if they take so many times as long as an eager message.
+const DILUTED: u64 = 8;
+/// The most hundredths by which the periods or windows of a pair differ: one of them may have been interrupted.
+const MOST_SAVED: i8 = 50;
 
 /// For each destination and size, the times that messages have taken.
 #[derive(Debug, Default)]
@@ -74,27 +73,35 @@ struct Peer {
     classes: [Class; CLASSES],
     /// How many messages had come, from anybody, when the last long one was sent eagerly; `None` if it was received.
     unheard: Option<u64>,
-    /// The messages that follow one another at present.
+    /// The present or last window.
     window: Option<Window>,
+    /// The periods that are being measured.
+    periods: Option<Periods>,
 }
 
-/// Messages of one class that follow one another.
+/// The periods of a class that are being measured (PC3).
 #[derive(Debug, Clone, Copy)]
-struct Window {
+struct Periods {
     class: usize,
-    protocol: Protocol,
-    messages: u32,
-    bytes: usize,
-    /// When the first one was sent, if the window is to be timed.
-    since: Option<Instant>,
+    /// The beginning of the present one.
+    since: Instant,
+    /// The one before the burst.
+    before: Option<Duration>,
+}
+
+/// What is known of both protocols, in femtoseconds per byte; 0 if nothing (PC1).
+#[derive(Debug, Default, Clone, Copy)]
+struct Times {
+    eager: u32,
+    rendezvous: u32,
 }
 
 /// The messages of one size to one destination.
 #[derive(Debug, Clone, Copy)]
 struct Class {
-    /// Femtoseconds per byte; 0 if nothing is known.
-    eager: u32,
-    rendezvous: u32,
+    times: Times,
+    /// By how many hundredths rendezvous shortens periods, if that is known (PC3).
+    saving: Option<i8>,
     /// How many times of eager messages to this destination have counted, up to [`ENOUGH`] (PC2).
     counted: u8,
     takes_rendezvous: bool,
@@ -109,15 +116,20 @@ struct Class {
     windows: Windows,
 }
 
-/// The windows of one size to one destination.
-#[derive(Debug, Clone, Copy)]
-struct Windows {
-    /// Femtoseconds per byte; 0 if nothing is known.
-    eager: u32,
-    rendezvous: u32,
-    takes_rendezvous: bool,
-    /// Windows until the next one that goes by the other protocol.
-    pause: u16,
+/// What [`Class::choose`] says of a message.
+#[derive(Clone, Copy)]
+struct Single {
+    protocol: Protocol,
+    is_timed: bool,
+    period: Period,
+}
+
+/// Whether the call for a message is an end of a period that is measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Period {
+    Begins { is_burst: bool },
+    Ends,
+    Other,
 }
 
 /// How a message is to be sent.
@@ -133,58 +145,62 @@ pub(crate) struct Choice {
 pub(crate) struct Timed {
     pub since: Instant,
     pub protocol: Protocol,
-    /// Length of each message.
+    /// Length of the message.
     pub len: usize,
-    /// Length of all messages since then.
-    pub bytes: usize,
-    /// Whether they are messages of a window, not a single one.
-    pub is_window: bool,
 }
 
 impl Costs {
     /// Chooses the protocol of a message before which no other one is queued. `arrived` is the number of messages that
-    /// have come so far.
+    /// have come so far, `shared_now` the time on a clock that all ranks share.
     pub fn choose(
         &mut self,
         dest: u32,
         len: usize,
         arrived: u64,
         now: impl FnOnce() -> Instant,
+        shared_now: impl FnOnce() -> Duration,
     ) -> Choice {
         let peer = self.peer(dest);
         if peer.unheard == Some(arrived) {
-            let choice = self.in_a_row(dest, len, now);
-            if choice.protocol == Protocol::Rendezvous {
+            let protocol = self.in_a_row(dest, len, shared_now);
+            if protocol == Protocol::Rendezvous {
                 // It ends when all before it has been received.
                 self.hear(dest);
             }
-            return choice;
+            return Choice { protocol, timed: None };
         }
-        peer.window = None;
-        let (protocol, is_timed) = peer.classes[index(len)].choose();
+        if let Some(window) = &mut peer.window {
+            window.has_ended = true;
+        }
+        let single = peer.classes[index(len)].choose();
+        let Single { protocol, is_timed, .. } = single;
         peer.unheard = (protocol == Protocol::Eager).then_some(arrived);
-        let timed =
-            is_timed.then(|| Timed { since: now(), protocol, len, bytes: len, is_window: false });
-        Choice { protocol, timed }
+        if !is_timed && single.period == Period::Other {
+            return Choice { protocol, timed: None };
+        }
+        let now = now();
+        peer.measure_period(len, single, now);
+        Choice { protocol, timed: is_timed.then_some(Timed { since: now, protocol, len }) }
     }
 
-    /// Chooses the protocol of a message that follows another one (PC4).
-    pub fn in_a_row(&mut self, dest: u32, len: usize, now: impl FnOnce() -> Instant) -> Choice {
+    /// Chooses the protocol of a message that follows another one (PC4). `now` is the time on a clock that all ranks
+    /// share.
+    pub fn in_a_row(&mut self, dest: u32, len: usize, now: impl FnOnce() -> Duration) -> Protocol {
         let Peer { classes, window, .. } = self.peer(dest);
         let class = index(len);
-        let goes_on = |window: &Window| window.class == class && window.messages < WINDOW;
+        let goes_on = |window: &Window| {
+            window.class == class && window.messages < WINDOW && !window.has_ended
+        };
         let mut current = window.filter(goes_on).unwrap_or_else(|| {
-            let (protocol, is_timed) = classes[class].next_window();
-            let since = is_timed.then(now);
-            Window { class, protocol, messages: 0, bytes: 0, since }
+            let Class { times, windows, .. } = &mut classes[class];
+            let guess = times.ratio().is_some_and(|ratio| ratio < 50);
+            let before = window.filter(|before| before.class == class && before.has_ended);
+            windows.begin(class, before, guess, now())
         });
         current.messages += 1;
         current.bytes = current.bytes.saturating_add(len);
         *window = Some(current);
-        let Window { protocol, messages, bytes, since, .. } = current;
-        let timed = since.filter(|_| messages == PACED);
-        let timed = timed.map(|since| Timed { since, protocol, len, bytes, is_window: true });
-        Choice { protocol, timed }
+        current.protocol
     }
 
     /// Notes that this destination has received all that was sent to it.
@@ -192,20 +208,19 @@ impl Costs {
         self.peer(dest).unheard = None;
     }
 
-    /// Takes note of the time that a message took, or those of a window, from the call until the receiver had all
-    /// bytes.
+    /// Takes note of the time that a single message took, from the call until the receiver had all bytes.
     pub fn learn(&mut self, dest: u32, timed: Timed, took: Duration) {
-        let Timed { protocol, len, bytes, is_window, .. } = timed;
-        let per_byte = took.as_nanos() * 1_000_000 / bytes.max(1) as u128;
-        let per_byte = per_byte.clamp(1, u32::MAX.into()) as u32;
-        let class = &mut self.peer(dest).classes[index(len)];
-        match is_window {
-            true => class.windows.learn(protocol, per_byte),
-            false => class.learn(protocol, per_byte),
+        let Timed { protocol, len, .. } = timed;
+        let index = index(len);
+        let classes = &mut self.peer(dest).classes;
+        if classes[index].times.eager == 0 {
+            let smaller = classes[..index].iter().rev().find(|class| class.times.ratio().is_some());
+            classes[index].takes_rendezvous = smaller.is_some_and(|class| class.takes_rendezvous);
         }
-        let Class { eager, rendezvous, takes_rendezvous, windows, .. } = *class;
-        self.latest[index(len)] =
-            Class { eager, rendezvous, takes_rendezvous, windows, ..Class::default() };
+        let class = &mut classes[index];
+        class.learn(protocol, per_byte(took, len));
+        let Class { times, saving, takes_rendezvous, windows, .. } = *class;
+        self.latest[index] = Class { times, saving, takes_rendezvous, windows, ..Class::default() };
     }
 
     fn peer(&mut self, dest: u32) -> &mut Peer {
@@ -214,8 +229,9 @@ impl Costs {
             self.peers.resize_with(dest + 1, || None);
         }
         let classes = self.latest;
-        self.peers[dest]
-            .get_or_insert_with(|| Box::new(Peer { classes, unheard: None, window: None }))
+        self.peers[dest].get_or_insert_with(|| {
+            Box::new(Peer { classes, unheard: None, window: None, periods: None })
+        })
     }
 }
 
@@ -225,11 +241,70 @@ fn index(len: usize) -> usize {
     doublings.min(CLASSES - 1)
 }
 
+impl Peer {
+    /// Measures a period before a burst, then one within it (PC3).
+    fn measure_period(&mut self, len: usize, single: Single, now: Instant) {
+        let Self { classes, periods, .. } = self;
+        let class = index(len);
+        let current = periods.filter(|periods| periods.class == class);
+        *periods = match (single.period, current) {
+            (Period::Begins { is_burst: false }, _) => {
+                Some(Periods { class, since: now, before: None })
+            }
+            (Period::Begins { is_burst: true }, Some(Periods { before: Some(before), .. })) => {
+                Some(Periods { class, since: now, before: Some(before) })
+            }
+            (Period::Ends, Some(Periods { since, before: None, .. })) => {
+                Some(Periods { class, since, before: Some(now - since) })
+            }
+            (Period::Ends, Some(Periods { since, before: Some(before), .. })) => {
+                let both = [before, now - since].map(|two| per_byte(two / 2, len));
+                classes[class].learn_periods(single.protocol, both);
+                None
+            }
+            _ => *periods,
+        };
+    }
+}
+
+/// Femtoseconds per byte.
+fn per_byte(took: Duration, bytes: usize) -> u32 {
+    let per_byte = took.as_nanos() * 1_000_000 / bytes.max(1) as u128;
+    per_byte.clamp(1, u32::MAX.into()) as u32
+}
+
+impl Times {
+    fn learn(&mut self, protocol: Protocol, sample: u32) {
+        let estimate = match protocol {
+            Protocol::Eager => &mut self.eager,
+            Protocol::Rendezvous => &mut self.rendezvous,
+        };
+        *estimate = match *estimate {
+            0 => sample,
+            old if sample < old => sample,
+            old => old.saturating_add((sample - old).min(old) / 8),
+        };
+    }
+
+    /// Rendezvous in hundredths of eager, if both are known.
+    fn ratio(self) -> Option<u64> {
+        let (eager, rendezvous) = (u64::from(self.eager), u64::from(self.rendezvous));
+        (eager != 0 && rendezvous != 0).then(|| rendezvous * 100 / eager)
+    }
+
+    /// How much more the other protocol takes than the present one, in hundredths of that, if both are known.
+    fn lost(self, takes_rendezvous: bool) -> Option<u64> {
+        let Self { eager, rendezvous } = self;
+        let (own, other) = if takes_rendezvous { (rendezvous, eager) } else { (eager, rendezvous) };
+        self.ratio().map(|_| 100 * u64::from(other.saturating_sub(own)) / u64::from(own))
+    }
+}
+
 impl Default for Class {
     fn default() -> Self {
         Self {
-            eager: 0,
-            rendezvous: 0,
+            times: Times::default(),
+            saving: None,
             counted: 0,
             takes_rendezvous: false,
             is_doubtful: false,
@@ -246,19 +321,30 @@ impl Class {
         self.counted == ENOUGH
     }
 
-    /// Returns the protocol of the next single message, and whether to time it.
-    fn choose(&mut self) -> (Protocol, bool) {
+    fn choose(&mut self) -> Single {
         if self.burst > 0 {
             self.burst -= 1;
             if self.burst == 0 {
                 self.pause = self.next_pause();
             }
+            let period = match self.burst {
+                COUNTED => Period::Begins { is_burst: true },
+                0 => Period::Ends,
+                _ => Period::Other,
+            };
             let protocol = protocol(!self.takes_rendezvous);
-            return (protocol, self.burst < COUNTED);
+            return Single { protocol, is_timed: self.burst < COUNTED, period };
         }
         self.pause -= 1;
+        let period = match self.pause {
+            2 => Period::Begins { is_burst: false },
+            0 => Period::Ends,
+            _ => Period::Other,
+        };
         match (self.pause, self.is_known()) {
             (0, true) if self.is_doubtful => *self = Self::default(),
+            // What a smaller class prefers is not known here yet.
+            (0, true) if self.takes_rendezvous && self.times.rendezvous == 0 => self.pause = UNTOLD,
             (0, true) => (self.burst, self.is_doubtful) = (BURST, self.takes_rendezvous),
             // Some times have counted, so others will soon.
             (0, false) if self.counted > 0 => self.pause = EVERY,
@@ -266,58 +352,35 @@ impl Class {
             _ => {}
         }
         let rendezvous = self.is_known() && self.takes_rendezvous;
-        let timed = rendezvous || self.pause < TRIAL || self.pause % EVERY == 0;
-        (protocol(rendezvous), timed)
-    }
-
-    /// Returns the protocol of the next window, and whether to time it.
-    fn next_window(&mut self) -> (Protocol, bool) {
-        let Class { eager, rendezvous, .. } = *self;
-        let far_cheaper = rendezvous != 0 && u64::from(rendezvous) * 2 < u64::from(eager);
-        self.windows.next(self.is_known() && far_cheaper)
+        let is_timed = rendezvous || self.pause < TRIAL || self.pause % EVERY == 0;
+        Single { protocol: protocol(rendezvous), is_timed, period }
     }
 
     /// The pause after a burst of `n` messages that take `r` times as long: `n (r - 1)` messages are lost in it.
     fn next_pause(&self) -> u16 {
-        let (own, other) = match self.takes_rendezvous {
-            true => (self.rendezvous, self.eager),
-            false => (self.eager, self.rendezvous),
-        };
-        if own == 0 || other == 0 {
-            return UNTOLD;
-        }
-        let lost = u64::from(BURST) * u64::from(other.saturating_sub(own));
+        let Some(of_times) = self.times.lost(self.takes_rendezvous) else { return UNTOLD };
+        let saving = i64::from(self.saving.unwrap_or(0));
+        let saving = if self.takes_rendezvous { saving } else { -saving };
+        let of_periods = (100 * saving / (100 - saving)).max(0) as u64;
         let [least, most] = PAUSE;
-        (100 * lost / u64::from(own)).clamp(least, most) as u16
+        (u64::from(BURST) * of_times.max(of_periods)).clamp(least, most) as u16
     }
 
     fn learn(&mut self, protocol: Protocol, sample: u32) {
-        let estimate = match protocol {
+        match protocol {
             Protocol::Eager => {
                 self.counted = ENOUGH.min(self.counted + 1);
                 self.is_doubtful = false;
-                &mut self.eager
             }
             Protocol::Rendezvous => {
                 if self.is_doubtful && self.burst == 0 {
                     *self = Self::default();
                     return;
                 }
-                &mut self.rendezvous
             }
-        };
-        *estimate = match *estimate {
-            0 => sample,
-            old if sample < old => sample,
-            old => old.saturating_add((sample - old).min(old) / 8),
-        };
-        if self.eager == 0 || self.rendezvous == 0 {
-            return;
         }
-        // In hundredths of eager's.
-        let ratio = u64::from(self.rendezvous) * 100 / u64::from(self.eager);
-        let bound = if self.takes_rendezvous { 90 } else { 85 };
-        if (ratio < bound) == self.takes_rendezvous {
+        self.times.learn(protocol, sample);
+        if self.times.ratio().is_none() || self.is_cheaper() == self.takes_rendezvous {
             self.doubts = 0;
             return;
         }
@@ -328,60 +391,37 @@ impl Class {
             (self.burst, self.pause) = (0, self.next_pause());
         }
     }
+
+    /// Takes note of the periods before a burst by `protocol` and within it, per byte of one message. A quarter of their
+    /// difference counts.
+    fn learn_periods(&mut self, protocol: Protocol, [before, burst]: [u32; 2]) {
+        let (eager, rendezvous) = match protocol {
+            Protocol::Eager => (burst, before),
+            Protocol::Rendezvous => (before, burst),
+        };
+        if u64::from(eager.max(rendezvous)) < DILUTED * u64::from(self.times.eager) {
+            let sample = saving(eager, rendezvous);
+            self.saving = Some(self.saving.map_or(sample, |old| old + (sample - old) / 4));
+        }
+    }
+
+    /// Whether rendezvous is cheaper, as far as is known (PC3).
+    fn is_cheaper(&self) -> bool {
+        let takes = self.takes_rendezvous;
+        let Some(ratio) = self.times.ratio() else { return false };
+        match self.saving {
+            Some(saving) if takes => ratio < 103 && saving > -3,
+            Some(saving) => ratio < 97 && saving > 3,
+            None => ratio < if takes { 90 } else { 85 },
+        }
+    }
 }
 
-impl Default for Windows {
-    fn default() -> Self {
-        Self { eager: 0, rendezvous: 0, takes_rendezvous: false, pause: 2 }
-    }
-}
-
-impl Windows {
-    /// Returns the protocol of the next window, and whether to time it. `guess` is whether it is rendezvous as long as
-    /// windows of both have not been timed.
-    fn next(&mut self, guess: bool) -> (Protocol, bool) {
-        let own = if self.are_known() { self.takes_rendezvous } else { guess };
-        if self.pause > 0 {
-            self.pause -= 1;
-            return (protocol(own), self.pause % WINDOWS_PER_TIME == 0);
-        }
-        self.pause = self.next_pause();
-        (protocol(!own), true)
-    }
-
-    fn are_known(&self) -> bool {
-        self.eager != 0 && self.rendezvous != 0
-    }
-
-    /// The pause after a window that takes `r` times as long: `r - 1` windows are lost in it.
-    fn next_pause(&self) -> u16 {
-        if !self.are_known() {
-            return WINDOWS_UNTOLD;
-        }
-        let (own, other) = match self.takes_rendezvous {
-            true => (self.rendezvous, self.eager),
-            false => (self.eager, self.rendezvous),
-        };
-        let [least, most] = WINDOWS_BETWEEN;
-        (100 * u64::from(other.saturating_sub(own)) / u64::from(own)).clamp(least, most) as u16
-    }
-
-    /// Takes note of a window's time per byte: a quarter of it counts. Rendezvous is taken once it is clearly faster.
-    fn learn(&mut self, protocol: Protocol, sample: u32) {
-        let estimate = match protocol {
-            Protocol::Eager => &mut self.eager,
-            Protocol::Rendezvous => &mut self.rendezvous,
-        };
-        *estimate = match *estimate {
-            0 => sample,
-            old => (old - old / 4).saturating_add(sample / 4).max(1),
-        };
-        if self.are_known() {
-            let bound = if self.takes_rendezvous { 100 } else { 90 };
-            let ratio = u64::from(self.rendezvous) * 100 / u64::from(self.eager);
-            self.takes_rendezvous = ratio < bound;
-        }
-    }
+/// By how many hundredths of the longer one rendezvous is shorter than eager.
+fn saving(eager: u32, rendezvous: u32) -> i8 {
+    let (eager, rendezvous) = (i64::from(eager), i64::from(rendezvous));
+    let most = i64::from(MOST_SAVED);
+    (100 * (eager - rendezvous) / eager.max(rendezvous).max(1)).clamp(-most, most) as i8
 }
 
 fn protocol(rendezvous: bool) -> Protocol {

@@ -1,9 +1,8 @@
-//! Times long messages, or windows of them, one at a time, for `cost.rs`.
+//! Times long messages, one at a time, for `cost.rs`.
 //!
 //! The time is from the call until the receiver's answer that it has all bytes. A rendezvous has an answer anyway, for
 //! which the send waits; a timed eager message asks for one like a synchronous message does, but its send ends when its
-//! data have left. If the answer does not come, the message is given up after [`LONGEST`], or for the next one. Of a
-//! window the message is timed that ends the timed part, from the call of the first one on.
+//! data have left. If the answer does not come, the message is given up after [`LONGEST`], or for the next one.
 //!
 //! A time counts only if
 //! - TI1: the receiver was not late, which the answer says ([`envelope::Answer`]): the receive was posted when the
@@ -11,9 +10,6 @@
 //!   its ring for a long time, as where one rank only sends and the other only receives;
 //! - TI2: this rank was polling when the answer came, not computing: a wait has looked at the clock just before;
 //! - TI3: no other message came meanwhile, whose handling would be part of the time, except for parts of a longer one.
-//!
-//! Windows are timed as they are: in both directions at once, and with a receiver that takes one message after the
-//! other. So TI1 and TI3 do not hold for them.
 //!
 //! A receiver that computes although its receive is posted makes a time longer, as does anything that interrupts either
 //! end. `cost.rs` allows for that.
@@ -66,10 +62,9 @@ impl State {
         received + eager.early + rendezvous.early
     }
 
-    /// Gives up a single message that is timed on its way to `dest`, if there is one.
+    /// Gives up a message that is timed on its way to `dest`, if there is one.
     pub(crate) fn stop_timing(&mut self, dest: u32) {
-        let single = |timing: &Timing| timing.dest == dest && !timing.timed.is_window;
-        if self.timing.as_ref().is_some_and(single) {
+        if self.timing.as_ref().is_some_and(|timing| timing.dest == dest) {
             self.give_up_timing();
         }
     }
@@ -101,10 +96,8 @@ impl State {
     fn learn(&mut self, was_late: bool) {
         let Some(timing) = self.give_up_timing() else { return };
         let Timing { dest, timed, looked, arrived, .. } = timing;
-        let is_undisturbed = timed.is_window || (!was_late && arrived == self.arrived());
-        if !timed.is_window {
-            self.costs.hear(dest);
-        }
+        let is_undisturbed = !was_late && arrived == self.arrived();
+        self.costs.hear(dest);
         let now = Instant::now();
         let took = now.duration_since(timed.since);
         let polled = looked
@@ -129,9 +122,8 @@ impl State {
         if let Some(timing) = &mut self.timing {
             let now = Instant::now();
             timing.looked = Some(now);
-            let Timed { since, is_window, .. } = timing.timed;
-            let is_disturbed = timing.arrived != arrived && !is_window;
-            if is_disturbed || now.duration_since(since) > LONGEST {
+            let is_disturbed = timing.arrived != arrived;
+            if is_disturbed || now.duration_since(timing.timed.since) > LONGEST {
                 self.give_up_timing();
             }
         }

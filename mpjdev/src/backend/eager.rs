@@ -49,9 +49,8 @@ impl Backend for Eager {
         let (dest, len) = (message.dest, message.data.len());
         if !spend(session, dest, len) {
             session.state.stats.credit_fallbacks += 1;
-            // The looks for credit would be part of its time. In a window, they are part of what eager costs.
-            let timed = message.timed.filter(|timed| timed.is_window);
-            return Rendezvous::send(session, Outbound { timed, ..message });
+            // The looks for credit would be part of its time.
+            return Rendezvous::send(session, Outbound { timed: None, ..message });
         }
         let key = start(session, message)?;
         session.state.stats.eager.messages += 1;

@@ -1,0 +1,176 @@
+//! Learns by which protocol windows are faster: messages of one size that follow one another to one destination.
+//!
+//! - WC1: in a trial, two windows go by each protocol, and the periods of the second ones are compared: the time until
+//!   the next window begins, which contains what the other end sends meanwhile. Rendezvous is taken once it is clearly
+//!   faster. Before the first trial has ended, windows go by it only if it takes less than half of the time for single
+//!   messages, since eager keeps both ends busy.
+//! - WC2: trials are frequent at first, and again once the periods have changed, since the program may do something else
+//!   now. Then they become so rare that they cost about one part in a hundred.
+//! - WC3: trials begin at multiples of a power of two on a clock that all ranks share. Where both ends send, both thus
+//!   change the protocol at the same time, whatever each has sent before. If only one did, its own messages would arrive
+//!   sooner, and those of the other end later.
+
+use std::time::Duration;
+
+use transport_lapi::config::Protocol;
+
+use super::{DOUBTS, per_byte, protocol, saving};
+
+/// The most messages of a window, and the fewest of one whose period counts.
+pub(super) const WINDOW: u8 = 64;
+const PACED: u8 = 8;
+/// The least and the greatest distance between two trials, in windows.
+const BETWEEN_TRIALS: [u8; 2] = [8, 128];
+/// How long no trial follows one whose windows could not be compared.
+const NOT_COMPARED: Duration = Duration::from_secs(1);
+/// Periods that differ by more hundredths show that the program does something else.
+const CHANGED: u8 = 20;
+
+/// Messages of one class that follow one another.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window {
+    pub class: usize,
+    pub protocol: Protocol,
+    part: Part,
+    pub messages: u8,
+    pub bytes: usize,
+    /// When the first one was sent, on the clock that all ranks share.
+    since: Duration,
+    /// Whether something has come since the last message.
+    pub has_ended: bool,
+}
+
+/// The windows of one size to one destination.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Windows {
+    /// By how many hundredths rendezvous shortens windows, if that is known.
+    saving: Option<i8>,
+    takes_rendezvous: bool,
+    /// The period of the eager window of a trial, per byte; 0 if it is not known.
+    eager: u32,
+    /// The period of windows by the protocol that the last trial has shown to be faster; 0 if it is not known.
+    own: u32,
+    /// How many windows in a row have had another one.
+    changed: u8,
+    /// Windows of the present trial so far; 0 between trials.
+    tried: u8,
+    /// Windows until the trial after the next one, about.
+    distance: u8,
+    /// When the next trial begins, in units of [`TICK`].
+    next_trial: u32,
+}
+
+/// The part of a window in a trial (WC1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// None.
+    BetweenTrials,
+    /// The first window by its protocol.
+    First,
+    Second,
+}
+
+impl Default for Windows {
+    fn default() -> Self {
+        Self {
+            saving: None,
+            takes_rendezvous: false,
+            eager: 0,
+            own: 0,
+            changed: 0,
+            tried: 0,
+            distance: BETWEEN_TRIALS[0],
+            next_trial: 0,
+        }
+    }
+}
+
+impl Windows {
+    /// Begins a window of the class `class` after the one `before`, if nothing else was sent in between. `guess` is
+    /// whether it goes by rendezvous as long as nothing is known.
+    pub(super) fn begin(
+        &mut self,
+        class: usize,
+        before: Option<Window>,
+        guess: bool,
+        now: Duration,
+    ) -> Window {
+        if let Some(before) = before.filter(|before| before.messages >= PACED) {
+            self.learn(before, now);
+        }
+        let (protocol, part) = self.next(now, guess);
+        Window { class, protocol, part, messages: 0, bytes: 0, since: now, has_ended: false }
+    }
+
+    /// Returns the protocol of the next window, and its part in a trial.
+    fn next(&mut self, now: Duration, guess: bool) -> (Protocol, Part) {
+        // Ticks wrap around, so only the sign of the difference counts.
+        let is_due = ticks(now).wrapping_sub(self.next_trial) as i32 >= 0 || self.next_trial == 0;
+        self.tried = match self.tried {
+            0 if !is_due => {
+                let takes_rendezvous = self.saving.map_or(guess, |_| self.takes_rendezvous);
+                return (protocol(takes_rendezvous), Part::BetweenTrials);
+            }
+            tried => (tried + 1) % 4,
+        };
+        match self.tried {
+            1 => (Protocol::Eager, Part::First),
+            2 => {
+                self.eager = 0;
+                (Protocol::Eager, Part::Second)
+            }
+            3 => (Protocol::Rendezvous, Part::First),
+            _ => {
+                // As long as nobody has said how long these windows were.
+                self.next_trial = ticks(now + NOT_COMPARED);
+                (Protocol::Rendezvous, Part::Second)
+            }
+        }
+    }
+
+    /// Takes note of the period of a window that ends `now`. Half of the difference between those of a trial counts.
+    /// Rendezvous is taken once it is clearly faster.
+    fn learn(&mut self, window: Window, now: Duration) {
+        let took = now.saturating_sub(window.since);
+        let period = per_byte(took, window.bytes);
+        match (window.part, window.protocol, self.eager) {
+            (Part::First, ..) => {}
+            (Part::Second, Protocol::Eager, _) => self.eager = period,
+            (Part::Second, Protocol::Rendezvous, eager) => {
+                if eager != 0 {
+                    let sample = saving(eager, period);
+                    let saving = self.saving.map_or(sample, |old| old + (sample - old) / 2);
+                    self.saving = Some(saving);
+                    self.takes_rendezvous = saving > if self.takes_rendezvous { -3 } else { 3 };
+                    self.own = if self.takes_rendezvous { period } else { eager };
+                }
+                (self.eager, self.changed) = (0, 0);
+                self.try_after(self.distance, took, now);
+                self.distance = BETWEEN_TRIALS[1].min(self.distance.saturating_mul(2));
+            }
+            (Part::BetweenTrials, ..) => {
+                let is_other = saving(self.own, period).unsigned_abs() > CHANGED;
+                self.changed = if is_other && self.own != 0 { self.changed + 1 } else { 0 };
+                if self.changed == DOUBTS {
+                    self.changed = 0;
+                    self.distance = BETWEEN_TRIALS[0].max(self.distance / 8);
+                    self.try_after(self.distance, took, now);
+                }
+            }
+        }
+    }
+
+    /// Plans the next trial after `windows` of this period, rounded so that it begins at the same time at other ranks.
+    fn try_after(&mut self, windows: u8, period: Duration, now: Duration) {
+        let distance = ticks(period * u32::from(windows)).clamp(1, 1 << 30).next_power_of_two();
+        self.next_trial = (ticks(now) & !(distance - 1)).wrapping_add(distance).max(1);
+    }
+}
+
+/// The unit of time of plans, about a microsecond, in nanoseconds.
+const TICK: u128 = 1024;
+
+/// A time in units of [`TICK`], which wraps around.
+fn ticks(time: Duration) -> u32 {
+    (time.as_nanos() / TICK) as u32
+}
