@@ -31,8 +31,9 @@ use crate::wire::Packet;
 /// Bytes that one turn of progress reads for one get.
 const SLICE: usize = 256 << 10;
 
-/// Gets of at least this many bytes are shared: below it, the messages between the ends cost more than the help saves.
-/// One get from each target is shared at a time; the others wait for it, since the target can help with only one.
+/// Gets of at least this many bytes are shared, unless the target itself copies such gets from this task: below it, the
+/// messages between the ends cost more than the help saves. One get from each target is shared at a time; the others wait
+/// for it, since the target can help with only one.
 const SHARED_FROM: usize = 128 << 10;
 
 /// The unfinished gets of this task, and those of others that it helps with.
@@ -259,8 +260,10 @@ impl<S> Outbox<S> {
     fn advance<A: Adapter>(&mut self, adapter: &mut A, ticket: u32) -> bool {
         let Some(get) = self.gets.own.get_mut(ticket) else { return false };
         let target = get.target;
-        if let (Way::Direct, 0, SHARED_FROM.., Sink::Span(into)) =
-            (&get.way, get.stored, get.len, &mut get.into)
+        // A target that has gets of this task's memory to copy would not help.
+        let is_busy = self.gets.helped.iter().any(|shared| shared.origin == target);
+        if let (Way::Direct, false, 0, SHARED_FROM.., Sink::Span(into)) =
+            (&get.way, is_busy, get.stored, get.len, &mut get.into)
         {
             let share = |shared: &mut dyn SharedGets| {
                 shared.begin(target, get.remote, get.offset, into.take())

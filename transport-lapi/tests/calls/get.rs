@@ -149,6 +149,33 @@ fn an_owner_helps_if_it_makes_progress() {
     }
 }
 
+/// A task that copies for itself would not help, so a get from it is not shared: no offer is sent.
+#[test]
+fn a_get_from_a_task_that_reads_from_here_is_not_shared() {
+    for kind in [Kind::Threads, Kind::Shm] {
+        let (reader, owner, region) = pair(kind);
+        if owner.session().unwrap().get_kind().is_none() {
+            continue;
+        }
+        let back = reader.session().unwrap().register(source(pattern(4, REGION))).unwrap();
+        let landings = [Landing::new(REGION), Landing::new(REGION)];
+        let start = |context: &Context<Native, ()>, target, region, landing: &Landing| {
+            let mut session = context.session().unwrap();
+            let counter = session.counter();
+            session.get(target, region, 0, landing.region(REGION), Next::Counter(counter)).unwrap();
+            counter
+        };
+        let read = start(&reader, 1, region, &landings[0]);
+        assert_eq!(reader.session().unwrap().progress().unwrap(), 2, "begins, and tells");
+        let read_back = start(&owner, 0, back, &landings[1]);
+        owner.waitcntr(read_back, 1).unwrap();
+        assert!(landings[1].holds(pattern(4, REGION)), "{kind:?}");
+        assert_eq!(reader.session().unwrap().progress().unwrap(), 1, "{kind:?}: a slice, no offer");
+        reader.waitcntr(read, 1).unwrap();
+        assert!(landings[0].holds(pattern(3, REGION)), "{kind:?}");
+    }
+}
+
 /// After a registration has ended, or a reader has given up, nothing is written.
 #[test]
 fn help_ends_with_the_registration_and_with_the_reader() {
