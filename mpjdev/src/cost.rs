@@ -7,7 +7,7 @@
 //!   estimate for each protocol, in femtoseconds per byte. It falls to a lower time at once, since a time that was
 //!   possible once is mostly possible again. It rises by an eighth of the difference, and at most by an eighth of
 //!   itself: one interrupted message says little.
-//! - PC2: a class begins with eager messages until [`ENOUGH`] of their times have counted. They show that the
+//! - PC2: a class begins with eager messages until [`ENOUGH`] of their answers have counted. They show that the
 //!   destination posts receives ahead, and their minimum is mostly not the time of the first message, which may find
 //!   memory that was never used. Two ranks that always first send to each other, then receive, thus stay with eager.
 //!   Then, and after every pause, a burst of messages goes by the other protocol; the times of the last ones count. The
@@ -17,13 +17,14 @@
 //!   miss its cache. So the periods of the program are compared, too: the time that two messages and all between them
 //!   take within a burst and just before it. Rendezvous is chosen once its times are shorter and it clearly shortens the
 //!   periods, and given up once its times are longer or it clearly lengthens the periods. As long as nothing is known of
-//!   the periods, or if they consist mostly of other things than messages, its times must be even shorter.
+//!   the periods, or if they consist mostly of other things than messages, its times must be even shorter. Where nothing
+//!   is known of the times, since this rank computes when the answers come, the periods alone decide.
 //! - PC4: messages that follow one another are apart from single ones. As long as nothing has come from anybody after an
 //!   eager message, that message may still be on its way. At most [`WINDOW`] such messages of a class are a window, and
 //!   go by one protocol, which `windows.rs` chooses.
-//! - PC5: a class forgets what it has learned, and so returns to eager, if no time of an eager burst has counted when
-//!   the time of a later rendezvous does, or when the next burst is due. So rendezvous lasts only where eager is timed,
-//!   too.
+//! - PC5: a class forgets what it has learned, and so returns to eager, if no answer of an eager burst has counted when
+//!   that of a later rendezvous does, or when the next burst is due. So rendezvous lasts only where eager
+//!   messages find receives, too.
 
 use std::time::{Duration, Instant};
 
@@ -208,17 +209,18 @@ impl Costs {
         self.peer(dest).unheard = None;
     }
 
-    /// Takes note of the time that a single message took, from the call until the receiver had all bytes.
-    pub fn learn(&mut self, dest: u32, timed: Timed, took: Duration) {
+    /// Takes note that a receive was posted ahead for a single message, and of the time that the message took, from the
+    /// call until the receiver had all bytes; `None` if nobody noticed that at once.
+    pub fn learn(&mut self, dest: u32, timed: Timed, took: Option<Duration>) {
         let Timed { protocol, len, .. } = timed;
         let index = index(len);
         let classes = &mut self.peer(dest).classes;
-        if classes[index].times.eager == 0 {
+        if classes[index].counted == 0 && classes[index].times.eager == 0 {
             let smaller = classes[..index].iter().rev().find(|class| class.times.ratio().is_some());
             classes[index].takes_rendezvous = smaller.is_some_and(|class| class.takes_rendezvous);
         }
         let class = &mut classes[index];
-        class.learn(protocol, per_byte(took, len));
+        class.learn(protocol, took.map(|took| per_byte(took, len)));
         let Class { times, saving, takes_rendezvous, windows, .. } = *class;
         self.latest[index] = Class { times, saving, takes_rendezvous, windows, ..Class::default() };
     }
@@ -358,15 +360,18 @@ impl Class {
 
     /// The pause after a burst of `n` messages that take `r` times as long: `n (r - 1)` messages are lost in it.
     fn next_pause(&self) -> u16 {
-        let Some(of_times) = self.times.lost(self.takes_rendezvous) else { return UNTOLD };
-        let saving = i64::from(self.saving.unwrap_or(0));
-        let saving = if self.takes_rendezvous { saving } else { -saving };
-        let of_periods = (100 * saving / (100 - saving)).max(0) as u64;
+        let of_times = self.times.lost(self.takes_rendezvous);
+        let of_periods = self.saving.map(|saving| {
+            let saving = i64::from(if self.takes_rendezvous { saving } else { -saving });
+            // A saving is a part of the longer period, a loss one of the shorter.
+            (100 * saving / (100 - saving)).max(0) as u64
+        });
         let [least, most] = PAUSE;
-        (u64::from(BURST) * of_times.max(of_periods)).clamp(least, most) as u16
+        let pause = |lost: u64| (u64::from(BURST) * lost).clamp(least, most) as u16;
+        of_times.max(of_periods).map_or(UNTOLD, pause)
     }
 
-    fn learn(&mut self, protocol: Protocol, sample: u32) {
+    fn learn(&mut self, protocol: Protocol, sample: Option<u32>) {
         match protocol {
             Protocol::Eager => {
                 self.counted = ENOUGH.min(self.counted + 1);
@@ -379,8 +384,10 @@ impl Class {
                 }
             }
         }
-        self.times.learn(protocol, sample);
-        if self.times.ratio().is_none() || self.is_cheaper() == self.takes_rendezvous {
+        if let Some(sample) = sample {
+            self.times.learn(protocol, sample);
+        }
+        if self.is_cheaper().is_none_or(|is_cheaper| is_cheaper == self.takes_rendezvous) {
             self.doubts = 0;
             return;
         }
@@ -399,20 +406,24 @@ impl Class {
             Protocol::Eager => (burst, before),
             Protocol::Rendezvous => (before, burst),
         };
-        if u64::from(eager.max(rendezvous)) < DILUTED * u64::from(self.times.eager) {
+        let message = match self.times.eager {
+            0 => u32::MAX,
+            time => time,
+        };
+        if u64::from(eager.max(rendezvous)) < DILUTED * u64::from(message) {
             let sample = saving(eager, rendezvous);
             self.saving = Some(self.saving.map_or(sample, |old| old + (sample - old) / 4));
         }
     }
 
-    /// Whether rendezvous is cheaper, as far as is known (PC3).
-    fn is_cheaper(&self) -> bool {
+    /// Whether rendezvous is cheaper, if anything is known that says so (PC3).
+    fn is_cheaper(&self) -> Option<bool> {
         let takes = self.takes_rendezvous;
-        let Some(ratio) = self.times.ratio() else { return false };
-        match self.saving {
-            Some(saving) if takes => ratio < 103 && saving > -3,
-            Some(saving) => ratio < 97 && saving > 3,
-            None => ratio < if takes { 90 } else { 85 },
+        match (self.times.ratio(), self.saving) {
+            (Some(ratio), Some(saving)) if takes => Some(ratio < 103 && saving > -3),
+            (Some(ratio), Some(saving)) => Some(ratio < 97 && saving > 3),
+            (Some(ratio), None) => Some(ratio < if takes { 90 } else { 85 }),
+            (None, saving) => saving.map(|saving| saving > if takes { 0 } else { 10 }),
         }
     }
 }

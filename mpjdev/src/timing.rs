@@ -102,9 +102,9 @@ impl State {
         let took = now.duration_since(timed.since);
         let polled = looked
             .is_some_and(|looked| now.duration_since(looked) < (took / PART).max(BETWEEN_LOOKS));
-        if polled && is_undisturbed {
-            self.stats.timed += 1;
-            self.costs.learn(dest, timed, took);
+        if is_undisturbed {
+            self.stats.timed += u64::from(polled);
+            self.costs.learn(dest, timed, polled.then_some(took));
         }
     }
 

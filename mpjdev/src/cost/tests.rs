@@ -63,7 +63,7 @@ fn in_a_row(costs: &mut Costs, len: usize) -> Protocol {
 /// Learns the time of a single message.
 fn learn(costs: &mut Costs, dest: u32, len: usize, protocol: Protocol, took: Duration) {
     let timed = Timed { since: Instant::now(), protocol, len };
-    costs.learn(dest, timed, took);
+    costs.learn(dest, timed, Some(took));
 }
 
 /// A destination whose messages of `len` bytes take `times`, with a clock of its own.
@@ -158,6 +158,29 @@ fn rendezvous_is_given_up_where_it_lengthens_the_periods() {
             assert!(took < 1.03 * eager, "{kib} KiB, {computing}: {took} us, eager {eager}");
             assert!(times[1] < 0.85 * times[0], "its times alone speak for rendezvous");
         }
+    }
+}
+
+/// A sender that computes sees each answer too late to know a time. If the receiver then fetches the data meanwhile,
+/// only the periods show it.
+#[test]
+fn where_no_time_is_known_the_periods_decide() {
+    for (times, expected) in [([123.0, 85.0], Rendezvous), ([85.0, 123.0], Eager)] {
+        let (mut simulation, mut by_rendezvous) = (Simulation::new(FROM), 0);
+        for arrived in 0..2_000 {
+            let Simulation { costs, clock, .. } = &mut simulation;
+            let Choice { protocol, timed } =
+                costs.choose(0, FROM, arrived, || *clock, || Duration::ZERO);
+            let took = if protocol == Eager { times[0] } else { times[1] };
+            *clock += Duration::from_secs_f64(took / 1e6);
+            if let Some(timed) = timed {
+                costs.learn(0, timed, None);
+            }
+            by_rendezvous += usize::from(protocol == Rendezvous);
+        }
+        assert_eq!(simulation.settled(), expected);
+        let wrong = if expected == Eager { by_rendezvous } else { 2_000 - by_rendezvous };
+        assert!(wrong < 100, "{wrong} went by the other protocol");
     }
 }
 
@@ -456,8 +479,8 @@ fn another_destination_begins_with_what_is_known() {
 fn small_times_rise() {
     let mut class = Class::default();
     let of = |picoseconds: u32| picoseconds * 1000;
-    class.learn(Eager, of(20));
-    (0..50).for_each(|_| class.learn(Eager, of(26)));
+    class.learn(Eager, Some(of(20)));
+    (0..50).for_each(|_| class.learn(Eager, Some(of(26))));
     assert!(class.times.eager > of(25), "{}", class.times.eager);
 }
 
