@@ -399,7 +399,7 @@ impl Class {
         }
     }
 
-    /// Takes note of the periods before a burst by `protocol` and within it, per byte of one message. A quarter of their
+    /// Takes note of the periods before a burst by `protocol` and within it, per byte of one message. Half of their
     /// difference counts.
     fn learn_periods(&mut self, protocol: Protocol, [before, burst]: [u32; 2]) {
         let (eager, rendezvous) = match protocol {
@@ -412,7 +412,7 @@ impl Class {
         };
         if u64::from(eager.max(rendezvous)) < DILUTED * u64::from(message) {
             let sample = saving(eager, rendezvous);
-            self.saving = Some(self.saving.map_or(sample, |old| old + (sample - old) / 4));
+            self.saving = Some(self.saving.map_or(sample, |old| old + (sample - old) / 2));
         }
     }
 
