@@ -11,8 +11,8 @@
 //!   destination posts receives ahead, and their minimum is mostly not the time of the first message, which may find
 //!   memory that was never used. Two ranks that always first send to each other, then receive, thus stay with eager.
 //!   Then, and after every pause, a burst of messages goes by the other protocol; the times of the last ones count. The
-//!   pause is so long that bursts cost about one part in a hundred. A class that learns its first time prefers the
-//!   protocol of the next smaller class of which times are known.
+//!   pause is so long that bursts cost about one part in a hundred. It ends early if messages suddenly take much longer,
+//!   since the program may do something else then.
 //! - PC3: the time of a message does not contain everything: after a rendezvous, the sender's next stores into its buffer
 //!   miss its cache. So the periods of the program are compared, too: the time that two messages and all between them
 //!   take within a burst and just before it. Rendezvous is chosen once its times are shorter and it clearly shortens the
@@ -38,7 +38,7 @@ mod windows;
 const CLASSES: usize = 10;
 /// Eager messages before the first burst.
 const TRIAL: u16 = 4;
-/// How many times of eager messages must have counted before the first burst.
+/// How many answers to eager messages must have counted before the first burst.
 const ENOUGH: u8 = 3;
 /// Messages of a burst, and how many of the last ones are timed. The first ones find caches as the other protocol left
 /// them.
@@ -46,9 +46,9 @@ const BURST: u8 = 4;
 const COUNTED: u8 = 2;
 /// Bounds of the pause between two bursts, in messages.
 const PAUSE: [u64; 2] = [64, 2000];
-/// The pause after a burst from which nothing was learned: its messages were not alone after all, or came too early.
+/// The pause if nothing was learned: messages were not alone after all, or came too early.
 const UNTOLD: u16 = 256;
-/// How many times in a row must speak for the other protocol before it is taken, or for another trial.
+/// How many times in a row must speak for the other protocol before it is taken, or for comparing anew.
 const DOUBTS: u8 = 3;
 /// Of eager messages outside of bursts one of so many is timed, since that takes an answer, and so are the last ones
 /// before a burst.
@@ -103,13 +103,15 @@ struct Class {
     times: Times,
     /// By how many hundredths rendezvous shortens periods, if that is known (PC3).
     saving: Option<i8>,
-    /// How many times of eager messages to this destination have counted, up to [`ENOUGH`] (PC2).
+    /// How many answers to eager messages to this destination have counted, up to [`ENOUGH`] (PC2).
     counted: u8,
     takes_rendezvous: bool,
-    /// Whether no time of the latest eager burst has counted yet (PC5).
+    /// Whether no answer of the latest eager burst has counted yet (PC5).
     is_doubtful: bool,
     /// How many of the last times have spoken for the other protocol.
     doubts: u8,
+    /// How many of the last times by the present protocol were much longer than its estimate.
+    longer: u8,
     /// Messages that are left of a burst.
     burst: u8,
     /// Messages until the next burst.
@@ -193,10 +195,10 @@ impl Costs {
             window.class == class && window.messages < WINDOW && !window.has_ended
         };
         let mut current = window.filter(goes_on).unwrap_or_else(|| {
-            let Class { times, windows, .. } = &mut classes[class];
-            let guess = times.ratio().is_some_and(|ratio| ratio < 50);
+            let far_cheaper = classes[class].times.ratio().is_some_and(|ratio| ratio < 50);
+            let guess = classes[class].is_known() && far_cheaper;
             let before = window.filter(|before| before.class == class && before.has_ended);
-            windows.begin(class, before, guess, now())
+            classes[class].windows.begin(class, before, guess, now())
         });
         current.messages += 1;
         current.bytes = current.bytes.saturating_add(len);
@@ -214,14 +216,10 @@ impl Costs {
     pub fn learn(&mut self, dest: u32, timed: Timed, took: Option<Duration>) {
         let Timed { protocol, len, .. } = timed;
         let index = index(len);
-        let classes = &mut self.peer(dest).classes;
-        if classes[index].counted == 0 && classes[index].times.eager == 0 {
-            let smaller = classes[..index].iter().rev().find(|class| class.times.ratio().is_some());
-            classes[index].takes_rendezvous = smaller.is_some_and(|class| class.takes_rendezvous);
-        }
-        let class = &mut classes[index];
+        let class = &mut self.peer(dest).classes[index];
         class.learn(protocol, took.map(|took| per_byte(took, len)));
-        let Class { times, saving, takes_rendezvous, windows, .. } = *class;
+        let Class { times, saving, takes_rendezvous, .. } = *class;
+        let windows = class.windows.between_trials();
         self.latest[index] = Class { times, saving, takes_rendezvous, windows, ..Class::default() };
     }
 
@@ -276,16 +274,19 @@ fn per_byte(took: Duration, bytes: usize) -> u32 {
 }
 
 impl Times {
-    fn learn(&mut self, protocol: Protocol, sample: u32) {
+    /// Takes note of a time. Returns the estimate before.
+    fn learn(&mut self, protocol: Protocol, sample: u32) -> u32 {
         let estimate = match protocol {
             Protocol::Eager => &mut self.eager,
             Protocol::Rendezvous => &mut self.rendezvous,
         };
-        *estimate = match *estimate {
+        let before = *estimate;
+        *estimate = match before {
             0 => sample,
             old if sample < old => sample,
             old => old.saturating_add((sample - old).min(old) / 8),
         };
+        before
     }
 
     /// Rendezvous in hundredths of eager, if both are known.
@@ -311,6 +312,7 @@ impl Default for Class {
             takes_rendezvous: false,
             is_doubtful: false,
             doubts: 0,
+            longer: 0,
             burst: 0,
             pause: TRIAL,
             windows: Windows::default(),
@@ -321,6 +323,11 @@ impl Default for Class {
 impl Class {
     fn is_known(&self) -> bool {
         self.counted == ENOUGH
+    }
+
+    /// Returns to eager messages (PC5).
+    fn forget(&mut self) {
+        *self = Self { windows: self.windows, ..Self::default() };
     }
 
     fn choose(&mut self) -> Single {
@@ -344,9 +351,7 @@ impl Class {
             _ => Period::Other,
         };
         match (self.pause, self.is_known()) {
-            (0, true) if self.is_doubtful => *self = Self::default(),
-            // What a smaller class prefers is not known here yet.
-            (0, true) if self.takes_rendezvous && self.times.rendezvous == 0 => self.pause = UNTOLD,
+            (0, true) if self.is_doubtful => self.forget(),
             (0, true) => (self.burst, self.is_doubtful) = (BURST, self.takes_rendezvous),
             // Some times have counted, so others will soon.
             (0, false) if self.counted > 0 => self.pause = EVERY,
@@ -379,13 +384,20 @@ impl Class {
             }
             Protocol::Rendezvous => {
                 if self.is_doubtful && self.burst == 0 {
-                    *self = Self::default();
+                    self.forget();
                     return;
                 }
             }
         }
         if let Some(sample) = sample {
-            self.times.learn(protocol, sample);
+            let before = self.times.learn(protocol, sample);
+            let is_own = self.takes_rendezvous == (protocol == Protocol::Rendezvous);
+            let is_longer = is_own && before != 0 && sample - before.min(sample) > before / 4;
+            self.longer = if is_longer { self.longer + 1 } else { 0 };
+            if self.longer == DOUBTS {
+                (self.longer, self.saving) = (0, None);
+                self.pause = self.pause.min(TRIAL);
+            }
         }
         if self.is_cheaper().is_none_or(|is_cheaper| is_cheaper == self.takes_rendezvous) {
             self.doubts = 0;
@@ -411,8 +423,10 @@ impl Class {
             time => time,
         };
         if u64::from(eager.max(rendezvous)) < DILUTED * u64::from(message) {
-            let sample = saving(eager, rendezvous);
-            self.saving = Some(self.saving.map_or(sample, |old| old + (sample - old) / 2));
+            let old = self.saving.unwrap_or(0);
+            self.saving = Some(old + (saving(eager, rendezvous) - old) / 2);
+        } else {
+            self.saving = None;
         }
     }
 

@@ -11,6 +11,9 @@
 //! - TI2: this rank was polling when the answer came, not computing: a wait has looked at the clock just before;
 //! - TI3: no other message came meanwhile, whose handling would be part of the time, except for parts of a longer one.
 //!
+//! Where only TI2 does not hold, no time is known, but the answer still shows that the receive was posted ahead. That
+//! does not count while an early message waits here: this rank may always send first and then receive.
+//!
 //! A receiver that computes although its receive is posted makes a time longer, as does anything that interrupts either
 //! end. `cost.rs` allows for that.
 
@@ -102,7 +105,7 @@ impl State {
         let took = now.duration_since(timed.since);
         let polled = looked
             .is_some_and(|looked| now.duration_since(looked) < (took / PART).max(BETWEEN_LOOKS));
-        if is_undisturbed {
+        if is_undisturbed && (polled || self.matcher.is_early_empty()) {
             self.stats.timed += u64::from(polled);
             self.costs.learn(dest, timed, polled.then_some(took));
         }

@@ -6,7 +6,7 @@
 //!   that a long get does not keep the task from its other messages.
 //! - *Shared*: a long direct get, if the adapter can share it ([`SharedGets`], A7 of [`crate::adapter`]). The target
 //!   gets a message; if it makes progress meanwhile, and has no get of its own to copy, both ends copy slices until
-//!   none is left.
+//!   none is left. A target that has such gets to copy from this task is not asked.
 //! - *Messages*: otherwise the transport builds the get from frames: a request, and data packets that the target fills
 //!   from the registered source. This is also the way for sources that do not lie in one span, which only their owner
 //!   can pack.
@@ -260,8 +260,12 @@ impl<S> Outbox<S> {
     fn advance<A: Adapter>(&mut self, adapter: &mut A, ticket: u32) -> bool {
         let Some(get) = self.gets.own.get_mut(ticket) else { return false };
         let target = get.target;
-        // A target that has gets of this task's memory to copy would not help.
-        let is_busy = self.gets.helped.iter().any(|shared| shared.origin == target);
+        // A target that has gets of this task's memory to copy would not help. Those of memory that is no longer
+        // registered are over.
+        let is_busy = self.gets.helped.iter().any(|shared| {
+            let SharedGet { origin, key, offset, len, .. } = *shared;
+            origin == target && self.regions.to_get(key, offset, len).is_some()
+        });
         if let (Way::Direct, false, 0, SHARED_FROM.., Sink::Span(into)) =
             (&get.way, is_busy, get.stored, get.len, &mut get.into)
         {

@@ -161,6 +161,17 @@ fn rendezvous_is_given_up_where_it_lengthens_the_periods() {
     }
 }
 
+/// A program begins to rewrite its buffers: Xeon with `cldemote`, 256 KiB.
+#[test]
+fn what_suddenly_takes_longer_is_soon_compared_again() {
+    let mut simulation = Simulation::new(256 << 10);
+    simulation.send(3_000, [14.5, 5.9]);
+    assert_eq!(simulation.settled(), Rendezvous);
+    simulation.hidden = 9.5;
+    simulation.send(60, [14.5, 11.5]);
+    assert_eq!(simulation.settled(), Eager);
+}
+
 /// A sender that computes sees each answer too late to know a time. If the receiver then fetches the data meanwhile,
 /// only the periods show it.
 #[test]
@@ -191,21 +202,6 @@ fn long_periods_do_not_count() {
     simulation.send(2_000, [10.0, 6.0]);
     assert_eq!(simulation.settled(), Rendezvous);
     assert_eq!(simulation.costs.peer(0).classes[0].saving, None);
-}
-
-/// A class of which nothing is known takes what the next smaller one takes, once receives were posted ahead.
-#[test]
-fn longer_messages_begin_as_shorter_ones_are_sent() {
-    let mut simulation = Simulation::new(256 << 10);
-    simulation.send(200, [10.0, 4.0]);
-    simulation.len = 4 << 20;
-    let mut by_rendezvous = 0;
-    for _ in 0..30 {
-        let before = simulation.settled();
-        simulation.send(1, [160.0, 64.0]);
-        by_rendezvous += usize::from(before == Rendezvous);
-    }
-    assert!(by_rendezvous > 20, "{by_rendezvous}");
 }
 
 #[test]
@@ -340,9 +336,10 @@ fn windows_that_change_are_tried_again_soon() {
     let changed = stream.windows(60, [10.0, 7.0]);
     assert!(changed < fixed(60, 8.5), "{changed}");
     // Where each is different, there are not many more trials.
+    let mut stream = Stream::default();
     let each = |turn: usize| [10.0, 14.0, 6.0][turn % 3];
     let took: f64 = (0..600).map(|turn| stream.window([each(turn), 1.5 * each(turn)])).sum();
-    assert!(took < fixed(600, 10.5), "{took}");
+    assert!(took < fixed(600, 11.0), "{took}");
 }
 
 /// Both ends of an exchange are faster if both use rendezvous. An end that alone uses eager hardly takes longer itself,

@@ -6,9 +6,11 @@
 //!   messages, since eager keeps both ends busy.
 //! - WC2: trials are frequent at first, and again once the periods have changed, since the program may do something else
 //!   now. Then they become so rare that they cost about one part in a hundred.
-//! - WC3: trials begin at multiples of a power of two on a clock that all ranks share. Where both ends send, both thus
-//!   change the protocol at the same time, whatever each has sent before. If only one did, its own messages would arrive
-//!   sooner, and those of the other end later.
+//! - WC3: trials are planned for multiples of a power of two on a clock that all ranks share. Where both ends send, both
+//!   thus mostly change the protocol at the same time, whatever each has sent before. If only one did, its own messages
+//!   would arrive sooner, and those of the other end later.
+//! - WC4: a program may compute between two windows. So the windows of a trial are not compared if one took more than
+//!   [`NOT_ALIKE`] times as long as the other.
 
 use std::time::Duration;
 
@@ -21,6 +23,10 @@ pub(super) const WINDOW: u8 = 64;
 const PACED: u8 = 8;
 /// The least and the greatest distance between two trials, in windows.
 const BETWEEN_TRIALS: [u8; 2] = [8, 128];
+/// A trial counts as at least one part in so many, the first one and the first after a change wholly.
+const LEAST_PART: i8 = 2;
+/// Two windows of a trial are not compared if one takes so many times as long as the other.
+const NOT_ALIKE: u32 = 4;
 /// How long no trial follows one whose windows could not be compared.
 const NOT_COMPARED: Duration = Duration::from_secs(1);
 /// Periods that differ by more hundredths show that the program does something else.
@@ -45,16 +51,18 @@ pub(super) struct Window {
 pub(super) struct Windows {
     /// By how many hundredths rendezvous shortens windows, if that is known.
     saving: Option<i8>,
+    /// The next trial counts as one part in so many.
+    part: i8,
     takes_rendezvous: bool,
     /// The period of the eager window of a trial, per byte; 0 if it is not known.
     eager: u32,
-    /// The period of windows by the protocol that the last trial has shown to be faster; 0 if it is not known.
+    /// The period, in the last trial, of the window by the protocol that was then taken; 0 if it is not known.
     own: u32,
-    /// How many windows in a row have had another one.
+    /// How many windows in a row have had clearly different periods.
     changed: u8,
     /// Windows of the present trial so far; 0 between trials.
     tried: u8,
-    /// Windows until the trial after the next one, about.
+    /// Windows from the end of the next trial to the one after it, rounded up to a power of two in time.
     distance: u8,
     /// When the next trial begins, in units of [`TICK`].
     next_trial: u32,
@@ -74,6 +82,7 @@ impl Default for Windows {
     fn default() -> Self {
         Self {
             saving: None,
+            part: 1,
             takes_rendezvous: false,
             eager: 0,
             own: 0,
@@ -86,6 +95,11 @@ impl Default for Windows {
 }
 
 impl Windows {
+    /// What another destination begins with.
+    pub(super) fn between_trials(self) -> Self {
+        Self { tried: 0, eager: 0, changed: 0, ..self }
+    }
+
     /// Begins a window of the class `class` after the one `before`, if nothing else was sent in between. `guess` is
     /// whether it goes by rendezvous as long as nothing is known.
     pub(super) fn begin(
@@ -104,8 +118,9 @@ impl Windows {
 
     /// Returns the protocol of the next window, and its part in a trial.
     fn next(&mut self, now: Duration, guess: bool) -> (Protocol, Part) {
-        // Ticks wrap around, so only the sign of the difference counts.
-        let is_due = ticks(now).wrapping_sub(self.next_trial) as i32 >= 0 || self.next_trial == 0;
+        // Ticks wrap around, and clocks are set. No plan is ever farther ahead than `FARTHEST`.
+        let ahead = self.next_trial.wrapping_sub(ticks(now));
+        let is_due = self.next_trial == 0 || ahead == 0 || ahead > 2 * FARTHEST;
         self.tried = match self.tried {
             0 if !is_due => {
                 let takes_rendezvous = self.saving.map_or(guess, |_| self.takes_rendezvous);
@@ -128,8 +143,7 @@ impl Windows {
         }
     }
 
-    /// Takes note of the period of a window that ends `now`. Half of the difference between those of a trial counts.
-    /// Rendezvous is taken once it is clearly faster.
+    /// Takes note of the period of a window that ends `now`. Rendezvous is taken once it is clearly faster.
     fn learn(&mut self, window: Window, now: Duration) {
         let took = now.saturating_sub(window.since);
         let period = per_byte(took, window.bytes);
@@ -137,10 +151,11 @@ impl Windows {
             (Part::First, ..) => {}
             (Part::Second, Protocol::Eager, _) => self.eager = period,
             (Part::Second, Protocol::Rendezvous, eager) => {
-                if eager != 0 {
-                    let sample = saving(eager, period);
-                    let saving = self.saving.map_or(sample, |old| old + (sample - old) / 2);
-                    self.saving = Some(saving);
+                let are_alike = eager / NOT_ALIKE < period && period / NOT_ALIKE < eager;
+                if eager != 0 && are_alike {
+                    let old = self.saving.unwrap_or(0);
+                    let saving = old + (saving(eager, period) - old) / self.part;
+                    (self.saving, self.part) = (Some(saving), LEAST_PART.min(self.part + 1));
                     self.takes_rendezvous = saving > if self.takes_rendezvous { -3 } else { 3 };
                     self.own = if self.takes_rendezvous { period } else { eager };
                 }
@@ -152,7 +167,7 @@ impl Windows {
                 let is_other = saving(self.own, period).unsigned_abs() > CHANGED;
                 self.changed = if is_other && self.own != 0 { self.changed + 1 } else { 0 };
                 if self.changed == DOUBTS {
-                    self.changed = 0;
+                    (self.changed, self.own, self.part) = (0, 0, 1);
                     self.distance = BETWEEN_TRIALS[0].max(self.distance / 8);
                     self.try_after(self.distance, took, now);
                 }
@@ -162,13 +177,17 @@ impl Windows {
 
     /// Plans the next trial after `windows` of this period, rounded so that it begins at the same time at other ranks.
     fn try_after(&mut self, windows: u8, period: Duration, now: Duration) {
-        let distance = ticks(period * u32::from(windows)).clamp(1, 1 << 30).next_power_of_two();
+        let distance = (period.as_nanos() / TICK).min(FARTHEST.into()) as u32 * u32::from(windows);
+        let distance = distance.clamp(1, FARTHEST).next_power_of_two();
         self.next_trial = (ticks(now) & !(distance - 1)).wrapping_add(distance).max(1);
     }
 }
 
 /// The unit of time of plans, about a microsecond, in nanoseconds.
 const TICK: u128 = 1024;
+
+/// The longest time between two trials, in units of [`TICK`]: about 17 seconds.
+const FARTHEST: u32 = 1 << 24;
 
 /// A time in units of [`TICK`], which wraps around.
 fn ticks(time: Duration) -> u32 {
