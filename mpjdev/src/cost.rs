@@ -23,8 +23,8 @@
 //!   eager message, that message may still be on its way. At most [`WINDOW`] such messages of a class are a window, and
 //!   go by one protocol, which `windows.rs` chooses.
 //! - PC5: a class forgets what it has learned, and so returns to eager, if no answer of an eager burst has counted when
-//!   that of a later rendezvous does, or when the next burst is due. So rendezvous lasts only where eager
-//!   messages find receives, too.
+//!   that of a later rendezvous does, or when the next burst is due. So rendezvous lasts only where eager messages find
+//!   receives, too.
 
 use std::time::{Duration, Instant};
 

@@ -23,8 +23,8 @@ pub(super) const WINDOW: u8 = 64;
 const PACED: u8 = 8;
 /// The least and the greatest distance between two trials, in windows.
 const BETWEEN_TRIALS: [u8; 2] = [8, 128];
-/// A trial counts as at least one part in so many, the first one and the first after a change wholly.
-const LEAST_PART: i8 = 2;
+/// By what the difference is divided that a trial makes, except for the first one and the first after a change.
+const DIVISOR: i8 = 2;
 /// Two windows of a trial are not compared if one takes so many times as long as the other.
 const NOT_ALIKE: u32 = 4;
 /// How long no trial follows one whose windows could not be compared.
@@ -51,8 +51,8 @@ pub(super) struct Window {
 pub(super) struct Windows {
     /// By how many hundredths rendezvous shortens windows, if that is known.
     saving: Option<i8>,
-    /// The next trial counts as one part in so many.
-    part: i8,
+    /// By what the difference is divided that the next trial makes to `saving`: 1 or [`DIVISOR`].
+    divisor: i8,
     takes_rendezvous: bool,
     /// The period of the eager window of a trial, per byte; 0 if it is not known.
     eager: u32,
@@ -82,7 +82,7 @@ impl Default for Windows {
     fn default() -> Self {
         Self {
             saving: None,
-            part: 1,
+            divisor: 1,
             takes_rendezvous: false,
             eager: 0,
             own: 0,
@@ -154,8 +154,8 @@ impl Windows {
                 let are_alike = eager / NOT_ALIKE < period && period / NOT_ALIKE < eager;
                 if eager != 0 && are_alike {
                     let old = self.saving.unwrap_or(0);
-                    let saving = old + (saving(eager, period) - old) / self.part;
-                    (self.saving, self.part) = (Some(saving), LEAST_PART.min(self.part + 1));
+                    let saving = old + (saving(eager, period) - old) / self.divisor;
+                    (self.saving, self.divisor) = (Some(saving), DIVISOR);
                     self.takes_rendezvous = saving > if self.takes_rendezvous { -3 } else { 3 };
                     self.own = if self.takes_rendezvous { period } else { eager };
                 }
@@ -167,7 +167,7 @@ impl Windows {
                 let is_other = saving(self.own, period).unsigned_abs() > CHANGED;
                 self.changed = if is_other && self.own != 0 { self.changed + 1 } else { 0 };
                 if self.changed == DOUBTS {
-                    (self.changed, self.own, self.part) = (0, 0, 1);
+                    (self.changed, self.own, self.divisor) = (0, 0, 1);
                     self.distance = BETWEEN_TRIALS[0].max(self.distance / 8);
                     self.try_after(self.distance, took, now);
                 }
