@@ -41,9 +41,12 @@ const TRIAL: u16 = 4;
 /// How many answers to eager messages must have counted before the first burst.
 const ENOUGH: u8 = 3;
 /// Messages of a burst, and how many of the last ones are timed. The first ones find caches as the other protocol left
-/// them.
+/// them. Eager messages go through a ring, whose lines have left the caches meanwhile, so a burst of them has as many more
+/// as fill [`RING`], up to [`MORE`].
 const BURST: u8 = 4;
 const COUNTED: u8 = 2;
+const RING: usize = 4 << 20;
+const MORE: usize = 32;
 /// Bounds of the pause between two bursts, in messages.
 const PAUSE: [u64; 2] = [64, 2000];
 /// The pause if nothing was learned: messages were not alone after all, or came too early.
@@ -175,7 +178,7 @@ impl Costs {
         if let Some(window) = &mut peer.window {
             window.has_ended = true;
         }
-        let single = peer.classes[index(len)].choose();
+        let single = peer.classes[index(len)].choose(len);
         let Single { protocol, is_timed, .. } = single;
         peer.unheard = (protocol == Protocol::Eager).then_some(arrived);
         if !is_timed && single.period == Period::Other {
@@ -217,7 +220,7 @@ impl Costs {
         let Timed { protocol, len, .. } = timed;
         let index = index(len);
         let class = &mut self.peer(dest).classes[index];
-        class.learn(protocol, took.map(|took| per_byte(took, len)));
+        class.learn(protocol, len, took.map(|took| per_byte(took, len)));
         let Class { times, saving, takes_rendezvous, .. } = *class;
         let windows = class.windows.between_trials();
         self.latest[index] = Class { times, saving, takes_rendezvous, windows, ..Class::default() };
@@ -330,11 +333,16 @@ impl Class {
         *self = Self { windows: self.windows, ..Self::default() };
     }
 
-    fn choose(&mut self) -> Single {
+    /// Messages of the next burst.
+    fn burst(&self, len: usize) -> u8 {
+        if self.takes_rendezvous { BURST + MORE.min(RING / len.max(1)) as u8 } else { BURST }
+    }
+
+    fn choose(&mut self, len: usize) -> Single {
         if self.burst > 0 {
             self.burst -= 1;
             if self.burst == 0 {
-                self.pause = self.next_pause();
+                self.pause = self.next_pause(len);
             }
             let period = match self.burst {
                 COUNTED => Period::Begins { is_burst: true },
@@ -352,7 +360,7 @@ impl Class {
         };
         match (self.pause, self.is_known()) {
             (0, true) if self.is_doubtful => self.forget(),
-            (0, true) => (self.burst, self.is_doubtful) = (BURST, self.takes_rendezvous),
+            (0, true) => (self.burst, self.is_doubtful) = (self.burst(len), self.takes_rendezvous),
             // Some times have counted, so others will soon.
             (0, false) if self.counted > 0 => self.pause = EVERY,
             (0, false) => self.pause = UNTOLD,
@@ -364,7 +372,7 @@ impl Class {
     }
 
     /// The pause after a burst of `n` messages that take `r` times as long: `n (r - 1)` messages are lost in it.
-    fn next_pause(&self) -> u16 {
+    fn next_pause(&self, len: usize) -> u16 {
         let of_times = self.times.lost(self.takes_rendezvous);
         let of_periods = self.saving.map(|saving| {
             let saving = i64::from(if self.takes_rendezvous { saving } else { -saving });
@@ -372,11 +380,11 @@ impl Class {
             (100 * saving / (100 - saving)).max(0) as u64
         });
         let [least, most] = PAUSE;
-        let pause = |lost: u64| (u64::from(BURST) * lost).clamp(least, most) as u16;
+        let pause = |lost: u64| (u64::from(self.burst(len)) * lost).clamp(least, most) as u16;
         of_times.max(of_periods).map_or(UNTOLD, pause)
     }
 
-    fn learn(&mut self, protocol: Protocol, sample: Option<u32>) {
+    fn learn(&mut self, protocol: Protocol, len: usize, sample: Option<u32>) {
         match protocol {
             Protocol::Eager => {
                 self.counted = ENOUGH.min(self.counted + 1);
@@ -407,7 +415,7 @@ impl Class {
         if self.doubts == DOUBTS {
             self.takes_rendezvous = !self.takes_rendezvous;
             self.doubts = 0;
-            (self.burst, self.pause) = (0, self.next_pause());
+            (self.burst, self.pause) = (0, self.next_pause(len));
         }
     }
 

@@ -191,7 +191,7 @@ fn where_no_time_is_known_the_periods_decide() {
         }
         assert_eq!(simulation.settled(), expected);
         let wrong = if expected == Eager { by_rendezvous } else { 2_000 - by_rendezvous };
-        assert!(wrong < 100, "{wrong} went by the other protocol");
+        assert!(wrong < 200, "{wrong} went by the other protocol");
     }
 }
 
@@ -423,9 +423,10 @@ fn after_rendezvous(messages: usize, counts: impl Fn(Protocol, usize) -> bool) -
 
 #[test]
 fn one_time_of_a_burst_is_enough_to_keep_rendezvous() {
-    for which in [2, 3] {
+    let last = usize::from(BURST) + MORE - 1;
+    for which in [last - 1, last] {
         let counts = |protocol, number| protocol == Rendezvous || number == which;
-        assert!(after_rendezvous(5_000, counts).0 > 4_900, "number {which}");
+        assert!(after_rendezvous(5_000, counts).0 > 4_700, "number {which}");
     }
 }
 
@@ -433,7 +434,7 @@ fn one_time_of_a_burst_is_enough_to_keep_rendezvous() {
 #[test]
 fn rendezvous_is_given_up_where_eager_cannot_be_timed() {
     let (sent, mut costs) = after_rendezvous(10_000, |protocol, _| protocol == Rendezvous);
-    assert!(sent < 1_000, "{sent} went by rendezvous");
+    assert!(sent <= PAUSE[1] as usize, "{sent} went by rendezvous");
     assert_eq!(in_a_row(&mut costs, FROM), Eager);
 }
 
@@ -441,7 +442,7 @@ fn rendezvous_is_given_up_where_eager_cannot_be_timed() {
 #[test]
 fn rendezvous_is_given_up_where_nothing_can_be_timed() {
     let (sent, mut costs) = after_rendezvous(5_000, |_, _| false);
-    assert!(sent < 2_000, "{sent} went by rendezvous");
+    assert!(sent <= 2 * PAUSE[1] as usize, "{sent} went by rendezvous");
     assert_eq!(in_a_row(&mut costs, FROM), Eager);
 }
 
@@ -476,8 +477,8 @@ fn another_destination_begins_with_what_is_known() {
 fn small_times_rise() {
     let mut class = Class::default();
     let of = |picoseconds: u32| picoseconds * 1000;
-    class.learn(Eager, Some(of(20)));
-    (0..50).for_each(|_| class.learn(Eager, Some(of(26))));
+    class.learn(Eager, FROM, Some(of(20)));
+    (0..50).for_each(|_| class.learn(Eager, FROM, Some(of(26))));
     assert!(class.times.eager > of(25), "{}", class.times.eager);
 }
 
