@@ -78,8 +78,7 @@ impl Pace {
         origin.filter(|_| self.shares && turns < ALONE)
     }
 
-    /// Returns whether the clock decides how many times a wait yields before it sleeps ([`Vain`]); otherwise their
-    /// number does.
+    /// Returns whether the clock decides how many times a wait yields before it sleeps ([`Vain`]).
     #[inline]
     pub fn looks_at_clock(self) -> bool {
         self.sleeps && !self.shares
