@@ -173,25 +173,25 @@ fn what_suddenly_takes_longer_is_soon_compared_again() {
 }
 
 /// A sender that computes sees each answer too late to know a time. If the receiver then fetches the data meanwhile,
-/// only the periods show it.
+/// only the periods show it, and also when that is no longer so.
 #[test]
 fn where_no_time_is_known_the_periods_decide() {
-    for (times, expected) in [([123.0, 85.0], Rendezvous), ([85.0, 123.0], Eager)] {
-        let (mut simulation, mut by_rendezvous) = (Simulation::new(FROM), 0);
-        for arrived in 0..2_000 {
-            let Simulation { costs, clock, .. } = &mut simulation;
+    let mut simulation = Simulation::new(FROM);
+    for (times, expected) in
+        [([85.0, 123.0], Eager), ([123.0, 85.0], Rendezvous), ([85.0, 123.0], Eager)]
+    {
+        for _ in 0..4_000 {
+            let Simulation { costs, clock, arrived, .. } = &mut simulation;
+            *arrived += 1;
             let Choice { protocol, timed } =
-                costs.choose(0, FROM, arrived, || *clock, || Duration::ZERO);
+                costs.choose(0, FROM, *arrived, || *clock, || Duration::ZERO);
             let took = if protocol == Eager { times[0] } else { times[1] };
             *clock += Duration::from_secs_f64(took / 1e6);
             if let Some(timed) = timed {
                 costs.learn(0, timed, None);
             }
-            by_rendezvous += usize::from(protocol == Rendezvous);
         }
         assert_eq!(simulation.settled(), expected);
-        let wrong = if expected == Eager { by_rendezvous } else { 2_000 - by_rendezvous };
-        assert!(wrong < 200, "{wrong} went by the other protocol");
     }
 }
 
