@@ -41,10 +41,11 @@ const TRIAL: u16 = 4;
 /// How many answers to eager messages must have counted before the first burst.
 const ENOUGH: u8 = 3;
 /// Messages of a burst, and how many of the last ones are timed. The first ones find caches as the other protocol left
-/// them. Eager messages go through a ring, whose lines have left the caches meanwhile, so a burst of them has as many more
-/// as fill [`RING`], up to [`MORE`].
+/// them. Eager messages go through a ring, whose lines have left the caches meanwhile. So a burst of them has as many more
+/// as fill a [`RING`], up to [`MORE`].
 const BURST: u8 = 4;
 const COUNTED: u8 = 2;
+/// The largest area of a ring for the bodies from one task to another.
 const RING: usize = 4 << 20;
 const MORE: usize = 32;
 /// Bounds of the pause between two bursts, in messages.
@@ -61,6 +62,8 @@ const EVERY: u16 = 16;
 const DILUTED: u64 = 8;
 /// The most hundredths by which the periods or windows of a pair differ: one of them may have been interrupted.
 const MOST_SAVED: i8 = 50;
+/// The hundredths by which periods or windows must differ before one protocol is clearly faster.
+const CLEARLY: i8 = 3;
 
 /// For each destination and size, the times that messages have taken.
 #[derive(Debug, Default)]
@@ -333,8 +336,8 @@ impl Class {
         *self = Self { windows: self.windows, ..Self::default() };
     }
 
-    /// Messages of the next burst.
-    fn burst(&self, len: usize) -> u8 {
+    /// Messages of a whole burst.
+    fn whole_burst(&self, len: usize) -> u8 {
         if self.takes_rendezvous { BURST + MORE.min(RING / len.max(1)) as u8 } else { BURST }
     }
 
@@ -360,8 +363,10 @@ impl Class {
         };
         match (self.pause, self.is_known()) {
             (0, true) if self.is_doubtful => self.forget(),
-            (0, true) => (self.burst, self.is_doubtful) = (self.burst(len), self.takes_rendezvous),
-            // Some times have counted, so others will soon.
+            (0, true) => {
+                (self.burst, self.is_doubtful) = (self.whole_burst(len), self.takes_rendezvous);
+            }
+            // Some answers have counted, so others will soon.
             (0, false) if self.counted > 0 => self.pause = EVERY,
             (0, false) => self.pause = UNTOLD,
             _ => {}
@@ -380,7 +385,7 @@ impl Class {
             (100 * saving / (100 - saving)).max(0) as u64
         });
         let [least, most] = PAUSE;
-        let pause = |lost: u64| (u64::from(self.burst(len)) * lost).clamp(least, most) as u16;
+        let pause = |lost: u64| (u64::from(self.whole_burst(len)) * lost).clamp(least, most) as u16;
         of_times.max(of_periods).map_or(UNTOLD, pause)
     }
 
@@ -400,7 +405,7 @@ impl Class {
         if let Some(sample) = sample {
             let before = self.times.learn(protocol, sample);
             let is_own = self.takes_rendezvous == (protocol == Protocol::Rendezvous);
-            let is_longer = is_own && before != 0 && sample - before.min(sample) > before / 4;
+            let is_longer = is_own && before != 0 && sample.saturating_sub(before) > before / 4;
             self.longer = if is_longer { self.longer + 1 } else { 0 };
             if self.longer == DOUBTS {
                 (self.longer, self.saving) = (0, None);
@@ -426,11 +431,8 @@ impl Class {
             Protocol::Eager => (burst, before),
             Protocol::Rendezvous => (before, burst),
         };
-        let message = match self.times.eager {
-            0 => u32::MAX,
-            time => time,
-        };
-        if u64::from(eager.max(rendezvous)) < DILUTED * u64::from(message) {
+        let (longer, message) = (u64::from(eager.max(rendezvous)), u64::from(self.times.eager));
+        if message == 0 || longer < DILUTED * message {
             let old = self.saving.unwrap_or(0);
             self.saving = Some(old + (saving(eager, rendezvous) - old) / 2);
         } else {
@@ -442,8 +444,8 @@ impl Class {
     fn is_cheaper(&self) -> Option<bool> {
         let takes = self.takes_rendezvous;
         match (self.times.ratio(), self.saving) {
-            (Some(ratio), Some(saving)) if takes => Some(ratio < 103 && saving > -3),
-            (Some(ratio), Some(saving)) => Some(ratio < 97 && saving > 3),
+            (Some(ratio), Some(saving)) if takes => Some(ratio < 103 && saving > -CLEARLY),
+            (Some(ratio), Some(saving)) => Some(ratio < 97 && saving > CLEARLY),
             (Some(ratio), None) => Some(ratio < if takes { 90 } else { 85 }),
             (None, saving) => saving.map(|saving| saving > if takes { 0 } else { 10 }),
         }

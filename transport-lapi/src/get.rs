@@ -260,19 +260,19 @@ impl<S> Outbox<S> {
     fn advance<A: Adapter>(&mut self, adapter: &mut A, ticket: u32) -> bool {
         let Some(get) = self.gets.own.get_mut(ticket) else { return false };
         let target = get.target;
-        // A target that has gets of this task's memory to copy would not help. Those of memory that is no longer
-        // registered are over.
-        let is_busy = self.gets.helped.iter().any(|shared| {
-            let SharedGet { origin, key, offset, len, .. } = *shared;
-            origin == target && self.regions.to_get(key, offset, len).is_some()
-        });
-        if let (Way::Direct, false, 0, SHARED_FROM.., Sink::Span(into)) =
-            (&get.way, is_busy, get.stored, get.len, &mut get.into)
+        if let (Way::Direct, 0, SHARED_FROM.., Sink::Span(into)) =
+            (&get.way, get.stored, get.len, &mut get.into)
         {
+            // A target that has gets of this task's memory to copy would not help. Those of memory that is no longer
+            // registered are over.
+            let is_busy = self.gets.helped.iter().any(|shared| {
+                let SharedGet { origin, key, offset, len, .. } = *shared;
+                origin == target && self.regions.to_get(key, offset, len).is_some()
+            });
             let share = |shared: &mut dyn SharedGets| {
                 shared.begin(target, get.remote, get.offset, into.take())
             };
-            match adapter.shared_gets().map(share) {
+            match adapter.shared_gets().filter(|_| !is_busy).map(share) {
                 Some(Begun::Shared(number)) => {
                     get.way = Way::Shared;
                     let (key, offset, len) = (get.remote.key, get.offset, get.len as u64);

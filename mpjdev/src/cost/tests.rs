@@ -246,6 +246,9 @@ fn messages_in_a_row_take_rendezvous_only_if_it_is_far_cheaper() {
         simulation.send(100, [10.0, rendezvous]);
         (0..4 * u16::from(WINDOW)).for_each(|_| _ = in_a_row(&mut simulation.costs, FROM));
         assert_eq!(in_a_row(&mut simulation.costs, FROM), expected);
+        (0..4 * u16::from(WINDOW)).for_each(|_| _ = in_a_row(&mut simulation.costs, 2 * FROM));
+        let other = in_a_row(&mut simulation.costs, 2 * FROM);
+        assert_eq!(other, Eager, "nothing is known of that size");
     }
 }
 

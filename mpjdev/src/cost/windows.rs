@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use transport_lapi::config::Protocol;
 
-use super::{DOUBTS, per_byte, protocol, saving};
+use super::{CLEARLY, DOUBTS, per_byte, protocol, saving};
 
 /// The most messages of a window, and the fewest of one whose period counts.
 pub(super) const WINDOW: u8 = 64;
@@ -156,7 +156,8 @@ impl Windows {
                     let old = self.saving.unwrap_or(0);
                     let saving = old + (saving(eager, period) - old) / self.divisor;
                     (self.saving, self.divisor) = (Some(saving), DIVISOR);
-                    self.takes_rendezvous = saving > if self.takes_rendezvous { -3 } else { 3 };
+                    self.takes_rendezvous =
+                        saving > if self.takes_rendezvous { -CLEARLY } else { CLEARLY };
                     self.own = if self.takes_rendezvous { period } else { eager };
                 }
                 (self.eager, self.changed) = (0, 0);
