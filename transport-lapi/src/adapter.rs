@@ -483,6 +483,9 @@ pub trait SharedArea: Send + Sync {
     /// Fills `into` from the area of `task`, beginning at `offset`. Returns whether there are so many bytes.
     fn load(&self, task: TaskId, offset: u64, into: RecvPart<'_>) -> bool;
 
+    /// Returns bytes of the area of another task, beginning at `offset`; `None` unless they lie in it.
+    fn foreign(&self, task: TaskId, offset: u64, len: usize) -> Option<ForeignBytes<'_>>;
+
     /// Returns the variable of 64 bits at `offset` in the area of `task`; `None` unless it lies inside and is aligned.
     fn word(&self, task: TaskId, offset: u64) -> Option<&AtomicU64>;
 

@@ -3,12 +3,15 @@
 //! A message whose frame the adapter takes at once costs one encode and one `try_send`. Any other message becomes an
 //! [`Outgoing`] in the lane of its target. A lane is a FIFO, and frames are offered only from its front, so header
 //! handlers run in the order of sending.
+//!
+//! Data in the origin's shared area can stay in place: one frame says where it is, and the target copies it from there
+//! and answers that it has.
 
 use crate::adapter::{Adapter, AdapterError, Caps, Post, SHORT_HEAD, TaskId, Ticket};
 use crate::body::{Piece, Source};
 use crate::config::Pieces;
 use crate::counter::CounterId;
-use crate::error::LapiError;
+use crate::error::{LapiError, Violation};
 use crate::handler::Next;
 use crate::outbox::{Lane, Outbox};
 use crate::query::Step;
@@ -31,14 +34,22 @@ pub struct Amsend<'a, S> {
     pub tgt_cntr: Option<CounterId>,
     /// Counter of the origin that is incremented when the message is complete at the target.
     pub cmpl_cntr: Option<CounterId>,
+    /// Whether data of at least [`IN_PLACE_FROM`] bytes in this task's shared area stays there until the target has
+    /// copied it. That saves a copy, but the buffer is reusable only when the target has made progress, and the lines
+    /// of the buffer change processors: data that is rewritten after each message moves faster through the ring. So it
+    /// is for data that several messages send unchanged, and for messages of megabytes.
+    pub in_place: bool,
 }
+
+/// Length from which on data in a shared area can stay in place.
+pub const IN_PLACE_FROM: usize = 4 << 10;
 
 impl<'a, S> Amsend<'a, S> {
     /// Makes the parameters of a message without counters.
     #[inline]
     pub fn new(target: TaskId, handler: u8, uhdr: &'a [u8], udata: impl Into<Source>) -> Self {
-        let (udata, on_origin) = (udata.into(), Next::Nothing);
-        Self { target, handler, uhdr, udata, on_origin, tgt_cntr: None, cmpl_cntr: None }
+        let (udata, on_origin, in_place) = (udata.into(), Next::Nothing, false);
+        Self { target, handler, uhdr, udata, on_origin, tgt_cntr: None, cmpl_cntr: None, in_place }
     }
 
     pub(crate) fn counters(&self) -> RemoteCounters {
@@ -122,6 +133,8 @@ pub(crate) struct Queued<S> {
     pub sent: usize,
     /// Number of the message within its lane; assigned when the first packet is sent.
     pub msg: u32,
+    /// Where the data lies in this task's shared area, if the target copies it from there.
+    pub place: Option<u64>,
     /// The counter of frames whose bodies are still read, once there has been such a frame.
     pub departure: Option<u32>,
     pub next: Next<S>,
@@ -141,6 +154,7 @@ impl<S> Queued<S> {
             data,
             sent: 0,
             msg: 0,
+            place: None,
             departure: None,
             next: Next::Nothing,
         }
@@ -152,6 +166,8 @@ pub(crate) struct Departure<S> {
     pub frames: u32,
     /// The message or answer that they belong to.
     of: Departing<S>,
+    /// The task that copies the body by itself, and says when it has.
+    copied_by: Option<TaskId>,
 }
 
 /// What a [`Departure`] belongs to.
@@ -243,7 +259,8 @@ impl<S> Outbox<S> {
                     Post::Full => return Ok(FrameSent::Full),
                     Post::Taken => {}
                     Post::Leaving => {
-                        departures.insert(Departure { frames: 1, of: Departing::Region(*key) });
+                        let of = Departing::Region(*key);
+                        departures.insert(Departure { frames: 1, of, copied_by: None });
                         regions.begin_use(*key);
                     }
                 }
@@ -267,6 +284,23 @@ impl<S> Outbox<S> {
                 message.departure.and_then(|number| self.departures.remove(number));
                 self.follow(message.next);
             }
+        }
+    }
+
+    /// Handles the news that a task has copied a body by itself.
+    pub(crate) fn copied(&mut self, ticket: u32, by: TaskId) -> Result<(), Violation> {
+        let departure = self.departures.get_mut(ticket);
+        if departure.is_none_or(|departure| departure.copied_by != Some(by)) {
+            return Err(Violation::StrayCopied { ticket });
+        }
+        self.left(Ticket(ticket));
+        Ok(())
+    }
+
+    /// Ends the departures of bodies that a lost task was to copy by itself.
+    pub(crate) fn lose_departures(&mut self, lost: TaskId) {
+        for number in self.departures.numbers(|departure| departure.copied_by == Some(lost)) {
+            self.left(Ticket(number));
         }
     }
 
@@ -298,6 +332,17 @@ impl<S> Queued<S> {
     ) -> Result<FrameSent, LapiError> {
         let total = self.len;
         let (handler, counters, uhdr) = (self.handler, self.counters, &self.uhdr[..self.uhdr_len]);
+        if let Some(place) = self.place {
+            let (ticket, total) = (departures.next_number(), total as u64);
+            let packet = Packet::Placed { handler, counters, ticket, place, total, uhdr };
+            let sent = send_head(adapter, target, packet.encode().bytes())?;
+            if let FrameSent::Last = sent {
+                let (of, copied_by) = (Departing::Open, Some(target));
+                self.departure = Some(departures.insert(Departure { frames: 1, of, copied_by }));
+                self.sent = self.len;
+            }
+            return Ok(sent);
+        }
         let whole = total <= pieces.whole();
         let part = if whole { total } else { pieces.size(total).min(total - self.sent) };
         let packet = if whole {
@@ -313,8 +358,8 @@ impl<S> Queued<S> {
             Post::Full => return Ok(FrameSent::Full),
             Post::Taken => {}
             Post::Leaving => {
-                let begin = || departures.insert(Departure { frames: 0, of: Departing::Open });
-                let number = *self.departure.get_or_insert_with(begin);
+                let fresh = Departure { frames: 0, of: Departing::Open, copied_by: None };
+                let number = *self.departure.get_or_insert_with(|| departures.insert(fresh));
                 departures.get_mut(number).expect("it lasts as long as the message").frames += 1;
             }
         }

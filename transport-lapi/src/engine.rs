@@ -164,22 +164,17 @@ impl<S> Engine<S> {
         let packet = wire::decode(head, body.len()).map_err(|error| peer(error.into()))?;
         match packet {
             Packet::Single { handler, counters, uhdr } => {
-                if handler == OWN {
-                    return self.single_request(state, uhdr, body, Due { origin, counters });
-                }
-                let short = self.short[usize::from(handler)].filter(|_| counters.is_none());
-                let action = match (short, uhdr.try_into()) {
-                    (Some(short), Ok(word)) => short(state, origin, u64::from_le_bytes(word), body)
-                        .map_or(HeaderAction::Consumed, |(follow_up, info)| {
-                            HeaderAction::Then(Next::Inline(follow_up, info))
-                        }),
-                    _ => {
-                        let handler = self.header_handler(origin, handler)?;
-                        let (len, was_awaited) = (body.len() as u64, self.is_waiting);
-                        handler(state, Arrival { origin, uhdr, len, data: Some(body), was_awaited })
-                    }
-                };
-                self.act(state, action, body, Due { origin, counters })
+                self.single(state, handler, uhdr, body, Due { origin, counters })
+            }
+            Packet::Placed { handler, counters, ticket, place, total, uhdr } => {
+                let area = self.outbox.shared.as_ref().map(|shared| Arc::clone(&shared.area));
+                let len = usize::try_from(total).unwrap_or(usize::MAX);
+                let body = area.as_ref().and_then(|area| area.foreign(origin, place, len));
+                let body = body.ok_or(peer(Violation::OutsideArea { place, len: total }))?;
+                let outcome = self.single(state, handler, uhdr, body, Due { origin, counters });
+                // Also after an error: the origin may use its memory again.
+                self.outbox.push(origin, Outgoing::Control(Packet::Copied { ticket }));
+                outcome
             }
             Packet::First { handler, counters, msg, total, uhdr } => {
                 let (into, next, held) = (Sink::EMPTY, Next::Nothing, None);
@@ -192,6 +187,35 @@ impl<S> Engine<S> {
                 self.control(origin, other, body).map_err(peer)
             }
         }
+    }
+
+    /// Handles a message of which all bytes are there.
+    #[inline]
+    fn single(
+        &mut self,
+        state: &mut S,
+        handler: u8,
+        uhdr: &[u8],
+        body: ForeignBytes<'_>,
+        due: Due,
+    ) -> Result<(), LapiError> {
+        let Due { origin, counters } = due;
+        if handler == OWN {
+            return self.single_request(state, uhdr, body, due);
+        }
+        let short = self.short[usize::from(handler)].filter(|_| counters.is_none());
+        let action = match (short, uhdr.try_into()) {
+            (Some(short), Ok(word)) => short(state, origin, u64::from_le_bytes(word), body)
+                .map_or(HeaderAction::Consumed, |(follow_up, info)| {
+                    HeaderAction::Then(Next::Inline(follow_up, info))
+                }),
+            _ => {
+                let handler = self.header_handler(origin, handler)?;
+                let (len, was_awaited) = (body.len() as u64, self.is_waiting);
+                handler(state, Arrival { origin, uhdr, len, data: Some(body), was_awaited })
+            }
+        };
+        self.act(state, action, body, due)
     }
 
     #[inline]
@@ -466,6 +490,7 @@ impl<S> Engine<S> {
                     return Err(Violation::UnknownCounter { index: counter.wrapping_sub(1) });
                 }
             }
+            Packet::Copied { ticket } => self.outbox.copied(ticket, origin)?,
             Packet::GetRequest { ticket, key, offset, len } => {
                 if len == 0 || self.outbox.regions.to_get(key, offset, len).is_none() {
                     let refusal = Packet::GetRefused { ticket };
@@ -505,7 +530,10 @@ impl<S> Engine<S> {
             }
             Packet::Address { value } => self.addresses.arrived(origin, value)?,
             Packet::Resume => self.resumed_by(origin),
-            Packet::Single { .. } | Packet::First { .. } | Packet::Body { .. } => {}
+            Packet::Single { .. }
+            | Packet::Placed { .. }
+            | Packet::First { .. }
+            | Packet::Body { .. } => {}
         }
         Ok(())
     }

@@ -330,6 +330,20 @@ pub enum Violation {
         /// The handler that the message names.
         index: u8,
     },
+    /// Data outside of the sender's shared area, or where there are no such areas.
+    #[error("a message whose {len} bytes at {place} do not lie in the sender's shared area")]
+    OutsideArea {
+        /// Offset in the area at which the data would begin.
+        place: u64,
+        /// Length of the data.
+        len: u64,
+    },
+    /// The news that data of this task was copied, which that task was not to copy.
+    #[error("the news that it has copied message {ticket}, which does not wait for that")]
+    StrayCopied {
+        /// The message that the packet names.
+        ticket: u32,
+    },
     /// A counter that does not exist here.
     #[error("an update of counter {index}, which does not exist here")]
     UnknownCounter {

@@ -101,7 +101,7 @@ mod wait;
 mod wire;
 
 pub use adapter::TaskId;
-pub use amsend::{Amsend, Sent};
+pub use amsend::{Amsend, IN_PLACE_FROM, Sent};
 pub use awaited::Awaited;
 pub use body::{Pack, Piece, Sink, Source, Spans, Unpack};
 pub use completion::panic_text;

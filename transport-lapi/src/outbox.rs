@@ -243,6 +243,7 @@ impl<S> Outbox<S> {
         for operation in queue {
             self.end_outgoing(operation);
         }
+        self.lose_departures(lost);
         self.lose_gets(lost);
         self.lose_rmws(lost);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::adapter::{Adapter, AdapterError, Doorbell, Post, TaskId, Ticket, WaitBoard};
-use crate::amsend::{self, Amsend, Outgoing, Queued, Sent, check_handler};
+use crate::amsend::{self, Amsend, IN_PLACE_FROM, Outgoing, Queued, Sent, check_handler};
 use crate::body::{Piece, Sink, Source};
 use crate::completion::Due;
 use crate::engine::{Dispatcher, Engine};
@@ -114,14 +114,21 @@ impl<A: Adapter, S> Session<A, S> {
 
     /// [`Session::amsend`] for any handler, also the transport's own.
     pub(crate) fn send(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
-        call.on_origin.check(&mut self.engine.outbox.counters)?;
+        let Outbox { counters, lanes, .. } = &mut self.engine.outbox;
+        call.on_origin.check(counters)?;
+        if call.in_place && call.udata.len() >= IN_PLACE_FROM {
+            call.check(lanes.len())?;
+            if let Some(place) = self.place_in_area(&call) {
+                return self.enqueue(call, Some(place));
+            }
+        }
         if self.send_whole(&call)? {
             if !matches!(call.on_origin, Next::Nothing) {
                 self.end_call(call.on_origin);
             }
             return Ok(Sent::Now);
         }
-        self.enqueue(call)
+        self.enqueue(call, None)
     }
 
     /// Sends an active message with one word of user header and no counters, if that is possible at once and in one
@@ -180,15 +187,23 @@ impl<A: Adapter, S> Session<A, S> {
         Ok(post == Post::Taken)
     }
 
-    #[cold]
-    fn enqueue(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
+    /// Where the data lies in this task's shared area, if another task is to copy it from there.
+    fn place_in_area(&self, call: &Amsend<'_, S>) -> Option<u64> {
+        let shared = self.engine.outbox.shared.as_ref()?;
+        let span = call.udata.span().filter(|_| call.target != self.engine.task)?;
+        shared.direct.place_of(span)
+    }
+
+    /// Queues a message, with the place of its data if the target copies it from there.
+    #[inline(never)]
+    fn enqueue(&mut self, call: Amsend<'_, S>, place: Option<u64>) -> Result<Sent, LapiError> {
         self.engine.outbox.check_lost(call.target)?;
         if self.adapter.is_lost(call.target) {
             return Err(AdapterError::PeerLost { task: call.target }.into());
         }
         let counters = call.counters();
         let mut message = Queued::new(call.handler, call.uhdr, call.udata);
-        (message.counters, message.next) = (counters, call.on_origin);
+        (message.counters, message.next, message.place) = (counters, call.on_origin, place);
         let Self { engine, adapter, .. } = self;
         let message = Outgoing::Message(engine.outbox.messages.insert(message));
         let number = engine.outbox.push(call.target, message);

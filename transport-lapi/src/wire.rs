@@ -7,7 +7,7 @@
 //!  0      kind (low 7 bits), bit 7: counters follow
 //!  1      handler index (0: the transport's own), barrier round, or operation and size of a read-modify-write
 //!  2..4   uhdr length in bytes
-//!  4..8   number of a message or shared get, ticket of a get or read-modify-write, or completion counter + 1
+//!  4..8   number of a message or shared get, ticket of a get, read-modify-write or departure, or completion counter + 1
 //!  8..16  counters, if announced: target counter + 1, completion counter + 1 (0: none)
 //!  ...    u64 fields of the kind: total length, offset, key, length
 //!  ...    uhdr
@@ -39,6 +39,8 @@ const FENCE: u8 = 8;
 const FENCE_ACK: u8 = 9;
 const BARRIER: u8 = 10;
 const GET_SHARE: u8 = 11;
+const PLACED: u8 = 12;
+const COPIED: u8 = 13;
 const PUT_REFUSED: u8 = 20;
 const RMW: u8 = 21;
 const RMW_DONE: u8 = 22;
@@ -112,6 +114,17 @@ pub(crate) enum Packet<'a> {
     First { handler: u8, counters: RemoteCounters, msg: u32, total: u64, uhdr: &'a [u8] },
     /// The bytes of message `msg` from `offset` on.
     Body { msg: u32, offset: u64 },
+    /// A whole message whose `total` bytes lie at `place` of the sender's shared area.
+    Placed {
+        handler: u8,
+        counters: RemoteCounters,
+        ticket: u32,
+        place: u64,
+        total: u64,
+        uhdr: &'a [u8],
+    },
+    /// Answers that the bytes of such a message are not read any more.
+    Copied { ticket: u32 },
     /// Increments completion counter `counter` (its index plus one) of the receiver.
     Complete { counter: u32 },
     /// Requests this part of the region, for a get over messages.
@@ -227,6 +240,14 @@ impl Packet<'_> {
                 head.field(total);
                 head.uhdr(uhdr);
             }
+            Packet::Placed { handler, counters, ticket, place, total, uhdr } => {
+                head.base(PLACED, handler, uhdr.len(), ticket);
+                head.counters(counters);
+                head.field(place);
+                head.field(total);
+                head.uhdr(uhdr);
+            }
+            Packet::Copied { ticket } => head.base(COPIED, 0, 0, ticket),
             Packet::Body { msg, offset } => {
                 head.base(BODY, 0, 0, msg);
                 head.field(offset);
@@ -338,6 +359,16 @@ pub(crate) fn decode(head: &[u8], body: usize) -> Result<Packet<'_>, WireError> 
             let uhdr = reader.uhdr(uhdr_len)?;
             return Ok(Packet::First { handler, counters, msg: number, total, uhdr });
         }
+        PLACED => {
+            let counters = reader.counters(announced)?;
+            let (place, total) = (reader.u64()?, reader.u64()?);
+            if body > 0 {
+                return Err(WireError::UnexpectedBody { kind, len: body });
+            }
+            let uhdr = reader.uhdr(uhdr_len)?;
+            return Ok(Packet::Placed { handler, counters, ticket: number, place, total, uhdr });
+        }
+        COPIED => Packet::Copied { ticket: number },
         BODY => Packet::Body { msg: number, offset: reader.u64()? },
         COMPLETE => Packet::Complete { counter: number },
         GET_REQUEST => {
@@ -406,6 +437,10 @@ mod tests {
             let first = Packet::First { handler, counters, msg, total, uhdr: &uhdr };
             let head = first.encode();
             prop_assert_eq!(decode(head.bytes(), 0), Ok(first));
+            let (ticket, place) = (msg, total.rotate_left(9));
+            let placed = Packet::Placed { handler, counters, ticket, place, total, uhdr: &uhdr };
+            let head = placed.encode();
+            prop_assert_eq!(decode(head.bytes(), 0), Ok(placed));
         }
 
         #[test]
@@ -438,6 +473,7 @@ mod tests {
         fn control_packets_round_trip(ticket: u32, key: u64, offset: u64, len: u64, round: u8) {
             for packet in [
                 Packet::Body { msg: ticket, offset },
+                Packet::Copied { ticket },
                 Packet::Complete { counter: ticket },
                 Packet::GetRequest { ticket, key, offset, len },
                 Packet::GetData { ticket, offset },

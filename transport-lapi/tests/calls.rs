@@ -20,6 +20,8 @@ mod fence;
 mod get;
 #[path = "calls/handlers.rs"]
 mod handlers;
+#[path = "calls/in_place.rs"]
+mod in_place;
 #[path = "calls/interrupt.rs"]
 mod interrupt;
 #[path = "calls/lent.rs"]

@@ -4,6 +4,8 @@
 
 mod support;
 
+#[path = "violations/placed.rs"]
+mod placed;
 #[path = "violations/requests.rs"]
 mod requests;
 
@@ -16,8 +18,8 @@ use transport_lapi::{
 
 use support::buffers::{Landing, pattern, source};
 use support::frames::{
-    ADDRESS, BARRIER, BODY, COMPLETE, COUNTERS, FENCE, FENCE_ACK, FIRST, GET_DATA, GET_REFUSED,
-    GET_REQUEST, GET_SHARE, Head, RESUME, SINGLE, number, received,
+    ADDRESS, BARRIER, BODY, COMPLETE, COPIED, COUNTERS, FENCE, FENCE_ACK, FIRST, GET_DATA,
+    GET_REFUSED, GET_REQUEST, GET_SHARE, Head, PLACED, RESUME, SINGLE, number, received,
 };
 use support::job::Kind;
 
@@ -123,6 +125,8 @@ fn truncated_heads() {
     truncated(Head::new(SINGLE, STORE, 0).counters(0, 0).cut(15), 16);
     truncated(Head::new(FIRST, STORE, 1).field(9).cut(15), 16);
     truncated(Head::new(FIRST, STORE, 1).counters(0, 0).field(9).cut(20), 24);
+    truncated(Head::new(PLACED, STORE, 1).field(9), 24);
+    truncated(Head::new(PLACED, STORE, 1).counters(0, 0).field(9).cut(31), 32);
     truncated(Head::new(BODY, 0, 1), 16);
     truncated(Head::new(GET_DATA, 0, 1).field(0).cut(12), 16);
     truncated(Head::new(GET_REQUEST, 0, 1), 16);
@@ -133,7 +137,7 @@ fn truncated_heads() {
 
 #[test]
 fn unknown_kinds() {
-    for kind in [0, 12, 42, 0x7F, COUNTERS, COUNTERS | 0x7F] {
+    for kind in [0, 14, 42, 0x7F, COUNTERS, COUNTERS | 0x7F] {
         refused(&Head::new(kind, 0, 0), &[], WireError::UnknownKind(kind));
     }
     let with_fields = |kind| Head::new(kind, 0, 0).field(0).field(0).field(0);
@@ -156,6 +160,7 @@ fn user_headers_of_a_wrong_length() {
     wrong(single().claims_uhdr(u16::MAX), 65_535, 0);
     wrong(single().counters(0, 0).uhdr(&[0; 8]).claims_uhdr(16), 16, 8);
     wrong(Head::new(FIRST, STORE, 0).field(100).claims_uhdr(8), 8, 0);
+    wrong(Head::new(PLACED, STORE, 0).field(0).field(8).claims_uhdr(8), 8, 0);
     for kind in [COMPLETE, GET_REFUSED, FENCE, FENCE_ACK, BARRIER] {
         wrong(Head::new(kind, 0, 0).field(0), 0, 8);
         wrong(Head::new(kind, 0, 0).claims_uhdr(8), 8, 0);
@@ -165,12 +170,14 @@ fn user_headers_of_a_wrong_length() {
 
 #[test]
 fn bodies_where_there_are_none() {
-    for kind in [COMPLETE, GET_REFUSED, FENCE, FENCE_ACK, BARRIER] {
+    for kind in [COPIED, COMPLETE, GET_REFUSED, FENCE, FENCE_ACK, BARRIER] {
         refused(&Head::new(kind, 0, 0), &[1, 2, 3], WireError::UnexpectedBody { kind, len: 3 });
     }
     let request = Head::new(GET_REQUEST, 0, 0).field(0).field(0).field(8);
     let expected = WireError::UnexpectedBody { kind: GET_REQUEST, len: 500 };
     refused(&request, pattern(1, 500), expected);
+    let placed = Head::new(PLACED, STORE, 0).field(0).field(3);
+    refused(&placed, &[1, 2, 3], WireError::UnexpectedBody { kind: PLACED, len: 3 });
 }
 
 #[test]

@@ -106,6 +106,12 @@ impl SharedArea for Areas {
         true
     }
 
+    fn foreign(&self, task: TaskId, offset: u64, len: usize) -> Option<ForeignBytes<'_>> {
+        let place = self.place(task, offset, len).filter(|_| task != self.own)?;
+        // SAFETY: G3: the bytes lie in the mapping, which `self` holds; AR1.
+        Some(unsafe { ForeignBytes::new(place, len) })
+    }
+
     fn word(&self, task: TaskId, offset: u64) -> Option<&AtomicU64> {
         let place = self.aligned(task, offset, size_of::<u64>())?;
         // SAFETY: inside the mapping, which `self` holds, and aligned; AR1.

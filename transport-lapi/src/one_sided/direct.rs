@@ -37,6 +37,14 @@ impl Direct {
         Self { starts: Box::new([start; 2]), bytes: bytes as u64, own: 0 }
     }
 
+    /// Where a span lies in this task's own area, if it lies there.
+    pub fn place_of(&self, span: SendRegion) -> Option<u64> {
+        let start = self.starts.get(self.own as usize)?.addr() as u64;
+        let place = span.addr().checked_sub(start)?;
+        let end = place.checked_add(span.len() as u64)?;
+        (end <= self.bytes).then_some(place)
+    }
+
     /// Pointer to `len` bytes at `offset` of the target's memory; `None` unless they lie in it and in the area.
     #[inline(always)]
     fn place(

@@ -32,7 +32,7 @@ const COPIED_AT_ONCE: usize = 4096;
 
 /// The shared areas as a context uses them.
 pub(crate) struct Shared {
-    area: Arc<dyn SharedArea>,
+    pub area: Arc<dyn SharedArea>,
     /// The free parts of this task's area.
     free: Arc<Mutex<Free>>,
     /// The short path.

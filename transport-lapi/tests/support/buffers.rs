@@ -9,7 +9,7 @@
 
 use std::sync::OnceLock;
 
-use transport_lapi::{RecvRegion, SendRegion};
+use transport_lapi::{RecvRegion, SendRegion, SharedMemory};
 
 use super::numbers::Numbers;
 
@@ -42,6 +42,13 @@ pub fn pattern(seed: u64, len: usize) -> &'static [u8] {
 pub fn source(bytes: &'static [u8]) -> SendRegion {
     // SAFETY: T1; a shared slice is not written while it lives.
     unsafe { SendRegion::new(bytes.as_ptr(), bytes.len()) }
+}
+
+/// The bytes `offset..offset + len` of memory in the shared area, which the test keeps until they are not read any more.
+pub fn area_source(memory: &SharedMemory, offset: usize, len: usize) -> SendRegion {
+    assert!(offset + len <= memory.len());
+    // SAFETY: the caller keeps the memory, and does not write there meanwhile.
+    unsafe { SendRegion::new(memory.as_mut_ptr().wrapping_add(offset), len) }
 }
 
 /// A region of `len` bytes at the null address.

@@ -26,6 +26,10 @@ pub const FENCE_ACK: u8 = 9;
 pub const BARRIER: u8 = 10;
 /// Offers the target to help with a get by the adapter.
 pub const GET_SHARE: u8 = 11;
+/// A message whose data lies in its sender's shared area.
+pub const PLACED: u8 = 12;
+/// The answer to it.
+pub const COPIED: u8 = 13;
 /// Refuses a put.
 pub const PUT_REFUSED: u8 = 20;
 /// Requests a read-modify-write.

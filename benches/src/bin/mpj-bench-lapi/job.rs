@@ -9,8 +9,8 @@ use transport_lapi::bootstrap::Control;
 use transport_lapi::config::Settings;
 use transport_lapi::wireup::{self, Joined, Native};
 use transport_lapi::{
-    Amsend, Arrival, Context, CounterId, ForeignBytes, HeaderAction, InlineHandler, LapiError,
-    Next, Options, Outbox, RemoteRegion, SendRegion, Session, TaskId,
+    Amsend, Arrival, Context, CounterId, ForeignBytes, HeaderAction, IN_PLACE_FROM, InlineHandler,
+    LapiError, Next, Options, Outbox, RemoteRegion, SendRegion, Session, TaskId,
 };
 
 use crate::memory::Memory;
@@ -25,7 +25,7 @@ const WORD: u8 = 2;
 const LOOKS: u32 = 64;
 
 /// The bytes of each of the two memories of a task.
-const MEMORY: usize = 64 << 20;
+const MEMORY: usize = 32 << 20;
 
 /// What the handlers of a task know.
 pub struct State {
@@ -47,7 +47,7 @@ pub struct LapiJob {
     control: Option<Control>,
     get_report: String,
     begin: Instant,
-    /// The memory that this task sends from.
+    /// The memory that this task sends from: in the shared area if there is one.
     pub out: Memory,
     /// The memory that others write to: in the shared area if there is one, otherwise registered.
     pub into: Memory,
@@ -82,18 +82,19 @@ impl LapiJob {
         session.addr_set_short(MESSAGE.into(), short_message).map_err(failed)?;
         session.addr_set_short(LOOK.into(), look).map_err(failed)?;
         session.addr_set_short(WORD.into(), word).map_err(failed)?;
-        let area = match session.alloc_shared(MEMORY) {
-            Err(LapiError::AreaExhausted { longest, .. }) => session.alloc_shared(longest),
-            other => other,
+        let mut area = || match session.alloc_shared(MEMORY) {
+            Ok(area) => Ok(Some(std::mem::ManuallyDrop::new(area))),
+            Err(LapiError::NoSharedArea) => Ok(None),
+            Err(error) => Err(failed(error)),
         };
-        let is_direct = area.is_ok();
-        let (into, region) = match area {
-            Ok(area) => (Memory::of_area(&area), std::mem::ManuallyDrop::new(area).region()),
-            Err(LapiError::NoSharedArea) => {
+        let areas = (area()?, area()?);
+        let is_direct = areas.0.is_some();
+        let (out, into, region) = match &areas {
+            (Some(out), Some(into)) => (Memory::of_area(out), Memory::of_area(into), into.region()),
+            _ => {
                 let all = own.landing(0, own.len()).expect("it is inside");
-                (own, session.register_writable(all).map_err(failed)?)
+                (out, own, session.register_writable(all).map_err(failed)?)
             }
-            Err(error) => return Err(failed(error)),
         };
         session.state.into = into;
         drop(session);
@@ -136,13 +137,20 @@ impl LapiJob {
         start(&mut *self.context.session().map_err(failed)?).map_err(failed)
     }
 
-    /// Sends a message whose data goes to `place` in the target's memory (LAPI_Amsend).
+    /// Sends a message whose data goes to `place` in the target's memory (LAPI_Amsend). With `in_place` the target
+    /// copies long data from where it lies.
     ///
     /// # Errors
     /// An error of the transport.
     #[inline]
-    pub fn send(&self, target: TaskId, place: usize, data: SendRegion) -> Result<(), Failure> {
-        self.send_to(MESSAGE, target, place as u64, data)
+    pub fn send(
+        &self,
+        target: TaskId,
+        place: usize,
+        data: SendRegion,
+        in_place: bool,
+    ) -> Result<(), Failure> {
+        self.send_to(MESSAGE, target, place as u64, data, in_place)
     }
 
     /// Sends a message of one packet, whose data the target's handler looks at in the packet.
@@ -151,7 +159,7 @@ impl LapiJob {
     /// An error of the transport.
     #[inline]
     pub fn send_to_look(&self, target: TaskId, data: SendRegion) -> Result<(), Failure> {
-        self.send_to(LOOK, target, 0, data)
+        self.send_to(LOOK, target, 0, data, false)
     }
 
     /// Checks the byte that this task has looked at last.
@@ -172,15 +180,17 @@ impl LapiJob {
         target: TaskId,
         word: u64,
         data: SendRegion,
+        in_place: bool,
     ) -> Result<(), Failure> {
         self.start(|session| {
-            if session.try_amsend(target, handler, word, data) {
+            let in_place = in_place && data.len() >= IN_PLACE_FROM;
+            if !in_place && session.try_amsend(target, handler, word, data) {
                 return Ok(());
             }
             session.state.under_way += 1;
             let uhdr = word.to_le_bytes();
             let call = Amsend::new(target, handler, &uhdr, data);
-            session.amsend(Amsend { on_origin: ENDED, ..call }).map(drop)
+            session.amsend(Amsend { on_origin: ENDED, in_place, ..call }).map(drop)
         })
     }
 
@@ -371,7 +381,11 @@ impl Job for LapiJob {
     }
 
     fn facts(&self) -> Vec<(String, String)> {
-        vec![("gets read by".to_owned(), self.get_report.clone())]
+        let in_place = format!("from {IN_PLACE_FROM} B, unless buffers are rewritten");
+        vec![
+            ("gets read by".to_owned(), self.get_report.clone()),
+            ("messages that their target copies out of the shared area".to_owned(), in_place),
+        ]
     }
 
     fn rank(&self) -> usize {

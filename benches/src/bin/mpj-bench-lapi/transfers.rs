@@ -256,7 +256,7 @@ impl<'a> Pair<'a> {
                     By::Put => self.job.count(self.stored, 1)?,
                 }
                 self.read();
-                self.job.send(0, 0, self.out.source(0, 0))?;
+                self.job.send(0, 0, self.out.source(0, 0), false)?;
             }
             _ => {}
         }
@@ -266,7 +266,9 @@ impl<'a> Pair<'a> {
     #[inline]
     fn transfer(&mut self, by: By) -> Result<(), Failure> {
         match by {
-            By::Message => self.job.send(self.peer, 0, self.out.source(0, self.size)),
+            By::Message => {
+                self.job.send(self.peer, 0, self.out.source(0, self.size), !self.rewrites)
+            }
             By::Look => self.job.send_to_look(self.peer, self.out.source(0, self.size)),
             By::Put => {
                 self.out.bytes(self.size - 1, 1)[0] = self.sign;
@@ -289,7 +291,7 @@ impl<'a> Pair<'a> {
         let place = self.place(number);
         match by {
             By::Message | By::Look => {
-                self.job.send(self.peer, place, self.out.source(place, self.size))
+                self.job.send(self.peer, place, self.out.source(place, self.size), !self.rewrites)
             }
             // Puts of one origin are stored in order, so the last one stands for all.
             By::Put => self.put(place, (number + 1 == self.window).then_some(self.stored)),
