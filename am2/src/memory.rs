@@ -12,7 +12,7 @@ use transport_lapi::{ForeignBytes, Sink, Unpack};
 use crate::queue::Entry;
 
 /// Buffers that a task keeps for later messages, at most.
-const MOST_SPARES: usize = 16;
+const MOST_SPARES: usize = 64;
 /// Entries that it keeps, at most: those of the frames that one poll takes.
 const MOST_ENTRIES: usize = 64;
 

@@ -12,7 +12,7 @@
 //!   memory that was never used. Two ranks that always first send to each other, then receive, thus stay with eager.
 //!   Then, and after every pause, a burst of messages goes by the other protocol; the times of the last ones count. The
 //!   pause is so long that bursts cost about one part in a hundred. It ends early if messages suddenly take much longer,
-//!   since the program may do something else then.
+//!   or times that this rank does not know any more, since the program does something else then.
 //! - PC3: the time of a message does not contain everything: after a rendezvous, the sender's next stores into its buffer
 //!   miss its cache. So the periods of the program are compared, too: the time that two messages and all between them
 //!   take within a burst and just before it. Rendezvous is chosen once its times are shorter and it clearly shortens the
@@ -116,8 +116,9 @@ struct Class {
     is_doubtful: bool,
     /// How many of the last times have spoken for the other protocol.
     doubts: u8,
-    /// How many of the last times by the present protocol were much longer than its estimate.
-    longer: u8,
+    /// How many of the last times by the present protocol were much longer than its estimate, or not known although
+    /// earlier ones were.
+    unlike: u8,
     /// Messages that are left of a burst.
     burst: u8,
     /// Messages until the next burst.
@@ -318,7 +319,7 @@ impl Default for Class {
             takes_rendezvous: false,
             is_doubtful: false,
             doubts: 0,
-            longer: 0,
+            unlike: 0,
             burst: 0,
             pause: TRIAL,
             windows: Windows::default(),
@@ -402,14 +403,18 @@ impl Class {
                 }
             }
         }
-        if let Some(sample) = sample {
-            let before = self.times.learn(protocol, sample);
-            let is_own = self.takes_rendezvous == (protocol == Protocol::Rendezvous);
-            let is_longer = is_own && before != 0 && sample.saturating_sub(before) > before / 4;
-            self.longer = if is_longer { self.longer + 1 } else { 0 };
-            if self.longer == DOUBTS {
-                (self.longer, self.saving) = (0, None);
-                self.pause = self.pause.min(TRIAL);
+        let before = match sample {
+            Some(sample) => self.times.learn(protocol, sample),
+            None => self.times.eager,
+        };
+        let is_own = self.takes_rendezvous == (protocol == Protocol::Rendezvous);
+        let is_unlike = sample.is_none_or(|now| now.saturating_sub(before) > before / 4);
+        self.unlike = if is_own && before != 0 && is_unlike { self.unlike + 1 } else { 0 };
+        if self.unlike == DOUBTS {
+            (self.unlike, self.saving) = (0, None);
+            self.pause = self.pause.min(TRIAL);
+            if sample.is_none() {
+                self.times = Times::default();
             }
         }
         if self.is_cheaper().is_none_or(|is_cheaper| is_cheaper == self.takes_rendezvous) {

@@ -116,7 +116,7 @@ fn a_reader_that_is_slow_after_the_timeout_gets_everything() {
 #[test]
 fn a_file_that_may_not_grow_is_reported() {
     let file = Mark::new();
-    shell("ulimit -f 16000; exec \"$0\" -n 1 seq 1 3000000 > \"$1\"")
+    shell("ulimit -f 40000; exec \"$0\" -n 1 seq 1 3000000 > \"$1\"")
         .args([file.path()])
         .expect(125)
         .says("mpjrun: cannot write standard output: File too large");

@@ -120,6 +120,21 @@ impl Simulation {
         }
         (total, changes)
     }
+
+    /// Sends messages whose answers come while this rank computes, so that their times are not known.
+    fn send_beside_computation(&mut self, messages: usize, [eager, rendezvous]: Times) {
+        for _ in 0..messages {
+            let Self { costs, clock, arrived, len, .. } = self;
+            *arrived += 1;
+            let Choice { protocol, timed } =
+                costs.choose(0, *len, *arrived, || *clock, || Duration::ZERO);
+            let took = if protocol == Eager { eager } else { rendezvous };
+            *clock += Duration::from_secs_f64(took / 1e6);
+            if let Some(timed) = timed {
+                costs.learn(0, timed, None);
+            }
+        }
+    }
 }
 
 /// What the best protocol would have taken, with the same disturbances.
@@ -180,18 +195,20 @@ fn where_no_time_is_known_the_periods_decide() {
     for (times, expected) in
         [([85.0, 123.0], Eager), ([123.0, 85.0], Rendezvous), ([85.0, 123.0], Eager)]
     {
-        for _ in 0..4_000 {
-            let Simulation { costs, clock, arrived, .. } = &mut simulation;
-            *arrived += 1;
-            let Choice { protocol, timed } =
-                costs.choose(0, FROM, *arrived, || *clock, || Duration::ZERO);
-            let took = if protocol == Eager { times[0] } else { times[1] };
-            *clock += Duration::from_secs_f64(took / 1e6);
-            if let Some(timed) = timed {
-                costs.learn(0, timed, None);
-            }
-        }
+        simulation.send_beside_computation(4_000, times);
         assert_eq!(simulation.settled(), expected);
+    }
+}
+
+/// Xeon with `cldemote`, 1 MiB: a program waits for its messages at first, then computes meanwhile, then waits again.
+#[test]
+fn what_was_known_of_times_is_forgotten_where_none_is_known_any_more() {
+    let mut simulation = Simulation::new(1 << 20);
+    for _ in 0..3 {
+        simulation.send(3_000, [70.0, 85.0]);
+        assert_eq!(simulation.settled(), Eager);
+        simulation.send_beside_computation(200, [131.0, 95.0]);
+        assert_eq!(simulation.settled(), Rendezvous);
     }
 }
 

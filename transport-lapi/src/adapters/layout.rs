@@ -62,10 +62,10 @@ pub(crate) const PAGE: usize = 4096;
 
 /// Bytes of the shared areas of all tasks of a job together, for one context each, within the limits per task. They
 /// occupy memory only where a task has allocated it.
-const JOB_AREAS: usize = 256 << 20;
+const JOB_AREAS: usize = 64 << 20;
 
 /// Least and most bytes of one shared area.
-const AREA: RangeInclusive<usize> = 64 << 10..=64 << 20;
+const AREA: RangeInclusive<usize> = 64 << 10..=16 << 20;
 
 /// Bulk bytes of one task towards all others, except in a job of two tasks, within the limits per pair. Bodies reuse this
 /// memory round and round, so it should fit into a cache.

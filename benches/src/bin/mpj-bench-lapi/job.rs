@@ -25,7 +25,7 @@ const WORD: u8 = 2;
 const LOOKS: u32 = 64;
 
 /// The bytes of each of the two memories of a task.
-const MEMORY: usize = 32 << 20;
+const MEMORY: usize = 8 << 20;
 
 /// What the handlers of a task know.
 pub struct State {
