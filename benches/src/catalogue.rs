@@ -156,6 +156,8 @@ impl Benchmark {
         let effort = match (self, quick) {
             (_, true) => Effort { batches: 5, budget: 2.0 },
             (Self::Wakeup, false) => Effort { batches: 20, budget: 0.0 },
+            // So that programs learn what suits them.
+            (Self::Overlap, false) => Effort { batches: 10, budget: 40.0 },
             (_, false) => Effort { batches: 10, budget: 10.0 },
         };
         let orders =

@@ -12,13 +12,15 @@
 //!   memory that was never used. Two ranks that always first send to each other, then receive, thus stay with eager.
 //!   Then, and after every pause, a burst of messages goes by the other protocol; the times of the last ones count. The
 //!   pause is so long that bursts cost about one part in a hundred. It ends early if messages suddenly take much longer,
-//!   or times that this rank does not know any more, since the program does something else then.
+//!   or times that this rank does not know any more, since the program does something else then: what was known of the
+//!   times is forgotten.
 //! - PC3: the time of a message does not contain everything: after a rendezvous, the sender's next stores into its buffer
-//!   miss its cache. So the periods of the program are compared, too: the time that two messages and all between them
-//!   take within a burst and just before it. Rendezvous is chosen once its times are shorter and it clearly shortens the
-//!   periods, and given up once its times are longer or it clearly lengthens the periods. As long as nothing is known of
-//!   the periods, or if they consist mostly of other things than messages, its times must be even shorter. Where nothing
-//!   is known of the times, since this rank computes when the answers come, the periods alone decide.
+//!   miss its cache. So the periods of the program are compared, too, from one message to the next: the shorter of two
+//!   within a burst and the shorter of two just before it, since one of them may be interrupted. Rendezvous is chosen
+//!   once its times are shorter and it clearly shortens the periods, and given up once its times are longer or it clearly
+//!   lengthens the periods. As long as nothing is known of the periods, or if they consist mostly of other things than
+//!   messages, its times must be even shorter. Where nothing is known of the times, since this rank computes when the
+//!   answers come, the periods alone decide.
 //! - PC4: messages that follow one another are apart from single ones. As long as nothing has come from anybody after an
 //!   eager message, that message may still be on its way. At most [`WINDOW`] such messages of a class are a window, and
 //!   go by one protocol, which `windows.rs` chooses.
@@ -55,7 +57,7 @@ const UNTOLD: u16 = 256;
 /// How many times in a row must speak for the other protocol before it is taken, or for comparing anew.
 const DOUBTS: u8 = 3;
 /// Of eager messages outside of bursts one of so many is timed, since that takes an answer, and so are the last ones
-/// before a burst.
+/// before a burst, and those after one that speaks for a change.
 const EVERY: u16 = 16;
 
 /// Periods do not count if they take so many times as long as an eager message.
@@ -92,8 +94,9 @@ struct Periods {
     class: usize,
     /// The beginning of the present one.
     since: Instant,
-    /// The one before the burst.
+    /// The shortest before the burst, and within it.
     before: Option<Duration>,
+    within: Option<Duration>,
 }
 
 /// What is known of both protocols, in femtoseconds per byte; 0 if nothing (PC1).
@@ -134,10 +137,18 @@ struct Single {
     period: Period,
 }
 
-/// Whether the call for a message is an end of a period that is measured.
+/// What the call for a message is to the periods that are measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Period {
-    Begins { is_burst: bool },
+    /// The beginning of the first one, before a burst or within it.
+    Begins {
+        is_burst: bool,
+    },
+    /// The end of one.
+    GoesOn {
+        is_burst: bool,
+    },
+    /// The end of the last one.
     Ends,
     Other,
 }
@@ -249,28 +260,32 @@ fn index(len: usize) -> usize {
 }
 
 impl Peer {
-    /// Measures a period before a burst, then one within it (PC3).
+    /// Measures periods before a burst, then within it (PC3).
     fn measure_period(&mut self, len: usize, single: Single, now: Instant) {
         let Self { classes, periods, .. } = self;
         let class = index(len);
-        let current = periods.filter(|periods| periods.class == class);
-        *periods = match (single.period, current) {
-            (Period::Begins { is_burst: false }, _) => {
-                Some(Periods { class, since: now, before: None })
+        let Some(current) = periods.as_mut().filter(|periods| periods.class == class) else {
+            if single.period == (Period::Begins { is_burst: false }) {
+                *periods = Some(Periods { class, since: now, before: None, within: None });
             }
-            (Period::Begins { is_burst: true }, Some(Periods { before: Some(before), .. })) => {
-                Some(Periods { class, since: now, before: Some(before) })
-            }
-            (Period::Ends, Some(Periods { since, before: None, .. })) => {
-                Some(Periods { class, since, before: Some(now - since) })
-            }
-            (Period::Ends, Some(Periods { since, before: Some(before), .. })) => {
-                let both = [before, now - since].map(|two| per_byte(two / 2, len));
-                classes[class].learn_periods(single.protocol, both);
-                None
-            }
-            _ => *periods,
+            return;
         };
+        let period = now - current.since;
+        current.since = now;
+        let shorter = |other: Option<Duration>| Some(other.map_or(period, |it| it.min(period)));
+        match single.period {
+            Period::Begins { is_burst: false } => (current.before, current.within) = (None, None),
+            Period::Begins { is_burst: true } | Period::Other => {}
+            Period::GoesOn { is_burst: false } => current.before = shorter(current.before),
+            Period::GoesOn { is_burst: true } => current.within = shorter(current.within),
+            Period::Ends => {
+                if let (Some(before), Some(within)) = (current.before, shorter(current.within)) {
+                    let both = [before, within].map(|period| per_byte(period, len));
+                    classes[class].learn_periods(single.protocol, both);
+                }
+                *periods = None;
+            }
+        }
     }
 }
 
@@ -351,6 +366,7 @@ impl Class {
             let period = match self.burst {
                 COUNTED => Period::Begins { is_burst: true },
                 0 => Period::Ends,
+                left if left < COUNTED => Period::GoesOn { is_burst: true },
                 _ => Period::Other,
             };
             let protocol = protocol(!self.takes_rendezvous);
@@ -359,7 +375,7 @@ impl Class {
         self.pause -= 1;
         let period = match self.pause {
             2 => Period::Begins { is_burst: false },
-            0 => Period::Ends,
+            0 | 1 => Period::GoesOn { is_burst: false },
             _ => Period::Other,
         };
         match (self.pause, self.is_known()) {
@@ -373,7 +389,10 @@ impl Class {
             _ => {}
         }
         let rendezvous = self.is_known() && self.takes_rendezvous;
-        let is_timed = rendezvous || self.pause < TRIAL || self.pause % EVERY == 0;
+        let is_timed = rendezvous
+            || self.pause < TRIAL
+            || self.pause % EVERY == 0
+            || self.unlike.max(self.doubts) > 0;
         Single { protocol: protocol(rendezvous), is_timed, period }
     }
 
@@ -411,11 +430,9 @@ impl Class {
         let is_unlike = sample.is_none_or(|now| now.saturating_sub(before) > before / 4);
         self.unlike = if is_own && before != 0 && is_unlike { self.unlike + 1 } else { 0 };
         if self.unlike == DOUBTS {
-            (self.unlike, self.saving) = (0, None);
+            (self.unlike, self.saving, self.times) = (0, None, Times::default());
             self.pause = self.pause.min(TRIAL);
-            if sample.is_none() {
-                self.times = Times::default();
-            }
+            sample.map(|sample| self.times.learn(protocol, sample));
         }
         if self.is_cheaper().is_none_or(|is_cheaper| is_cheaper == self.takes_rendezvous) {
             self.doubts = 0;
@@ -438,6 +455,9 @@ impl Class {
         };
         let (longer, message) = (u64::from(eager.max(rendezvous)), u64::from(self.times.eager));
         if message == 0 || longer < DILUTED * message {
+            if self.saving.is_none() {
+                self.pause = self.pause.min(PAUSE[0] as u16);
+            }
             let old = self.saving.unwrap_or(0);
             self.saving = Some(old + (saving(eager, rendezvous) - old) / 2);
         } else {
@@ -452,7 +472,7 @@ impl Class {
             (Some(ratio), Some(saving)) if takes => Some(ratio < 103 && saving > -CLEARLY),
             (Some(ratio), Some(saving)) => Some(ratio < 97 && saving > CLEARLY),
             (Some(ratio), None) => Some(ratio < if takes { 90 } else { 85 }),
-            (None, saving) => saving.map(|saving| saving > if takes { 0 } else { 10 }),
+            (None, saving) => saving.map(|saving| saving > if takes { 0 } else { 2 * CLEARLY }),
         }
     }
 }

@@ -148,7 +148,10 @@ fn random_fields_behind_a_known_kind() {
         head[2..4].copy_from_slice(&(claimed as u16).to_le_bytes());
         if fuzz::packet(&head, numbers.below(3) * 4_000) {
             assert!((1..=KINDS as u8).contains(&kind), "round {round}: kind {kind}");
-            assert!([1, 2, 12].contains(&kind) || announced == 0, "round {round}: counters in kind {kind}");
+            assert!(
+                [1, 2, 12].contains(&kind) || announced == 0,
+                "round {round}: counters in kind {kind}"
+            );
             assert!(head.len() <= LONGEST && claimed <= 128, "round {round}");
             accepted[usize::from(kind)] += 1;
         }

@@ -200,15 +200,20 @@ fn where_no_time_is_known_the_periods_decide() {
     }
 }
 
-/// Xeon with `cldemote`, 1 MiB: a program waits for its messages at first, then computes meanwhile, then waits again.
+/// A program waits for its messages at first, then computes meanwhile, then waits again: Xeon with `cldemote`, 1 MiB and
+/// 64 KiB.
 #[test]
 fn what_was_known_of_times_is_forgotten_where_none_is_known_any_more() {
-    let mut simulation = Simulation::new(1 << 20);
-    for _ in 0..3 {
-        simulation.send(3_000, [70.0, 85.0]);
-        assert_eq!(simulation.settled(), Eager);
-        simulation.send_beside_computation(200, [131.0, 95.0]);
-        assert_eq!(simulation.settled(), Rendezvous);
+    for (alone, beside, within) in
+        [([70.0, 85.0], [131.0, 95.0], 60), ([5.3, 8.2], [11.9, 10.2], 150)]
+    {
+        let mut simulation = Simulation::new(FROM);
+        for _ in 0..3 {
+            simulation.send(3_000, alone);
+            assert_eq!(simulation.settled(), Eager);
+            simulation.send_beside_computation(within, beside);
+            assert_eq!(simulation.settled(), Rendezvous);
+        }
     }
 }
 

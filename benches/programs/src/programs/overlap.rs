@@ -7,9 +7,10 @@
 //! one costs nothing.
 //!
 //! The sender stores every word of the message before each send, and the receiver reads every word
-//! after it; neither is timed. A send is timed until the receiver reports that it has the whole
-//! message. A receive is timed from its start; the sender sends when the receiver reports that it
-//! has started.
+//! after it. A send is timed from before the stores, which take longer if the receiver has fetched the
+//! message out of the sender's cache, until the receiver reports that it has the whole message; the
+//! time of the same stores without messages is subtracted. A receive is timed from its start; the
+//! sender sends when the receiver reports that it has started.
 
 use std::hint::black_box;
 
@@ -44,7 +45,7 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
         let turns = turns.transpose()?;
         let mut buffer = payload::zeroed(runtime, order.memory, size)?;
         for (side, series) in [(Side::Send, "overlap-send"), (Side::Receive, "overlap-receive")] {
-            let mut messages = Messages { runtime, side, buffer: &mut buffer };
+            let mut messages = Messages { runtime, side, buffer: &mut buffer, turn: 0 };
             messages.check()?;
             let alone = messages.measure(order, 0)?;
             let transfer = middle(&alone);
@@ -75,25 +76,33 @@ struct Messages<'a, R> {
     runtime: &'a R,
     side: Side,
     buffer: &'a mut [u8],
+    /// How often the buffer was stored to; 0 while its contents are known.
+    turn: u64,
 }
 
 impl<R: Runtime> Messages<'_, R> {
     /// Returns microseconds of one message beside `turns` of computation, for each batch.
     fn measure(&mut self, order: &Order, turns: u32) -> Result<Vec<f64>, Failure> {
-        let mut turn = 0;
-        let sends = self.sends();
-        let batches = pace::measure_together(self.runtime, &order.effort, || {
-            turn += 1;
-            if sends {
-                pool::store(self.buffer, turn);
-            }
+        let (runtime, sends) = (self.runtime, self.sends());
+        let batches = pace::measure_together(runtime, &order.effort, || {
+            self.turn += 1;
             let seconds = self.exchange(turns)?;
             if !sends {
                 pool::read(self.buffer);
             }
             Ok(seconds)
         })?;
-        Ok(batches.iter().map(|batch| batch.part * 1e6).collect())
+        let stores = pace::alone_here(runtime, &order.effort, || self.store())?;
+        self.turn = 0;
+        let stores = if self.side == Side::Send { stores } else { 0.0 };
+        Ok(batches.iter().map(|batch| (batch.part - stores) * 1e6).collect())
+    }
+
+    /// Stores every word of a message that is to be sent, unless its contents are known.
+    fn store(&mut self) {
+        if self.sends() && self.turn > 0 {
+            pool::store(self.buffer, self.turn);
+        }
     }
 
     fn sends(&self) -> bool {
@@ -109,18 +118,19 @@ impl<R: Runtime> Messages<'_, R> {
 
     /// Exchanges one message. Returns the seconds on rank 0.
     fn exchange(&mut self, turns: u32) -> Result<f64, Failure> {
-        let Self { runtime, side, buffer } = self;
+        let (runtime, side) = (self.runtime, self.side);
         let (mut start, source) = (0.0, Source::Rank(1 - runtime.rank().min(1)));
         match (side, runtime.rank()) {
             (Side::Send, 0) => {
                 runtime.recv(&mut [], source, READY)?;
                 start = runtime.wtime();
-                let post = Post::Send { data: buffer, to: 1, tag: DATA };
+                self.store();
+                let post = Post::Send { data: self.buffer, to: 1, tag: DATA };
                 runtime.start_all([post], || compute(turns))?;
                 runtime.recv(&mut [], source, ANSWER)?;
             }
             (Side::Send, 1) => {
-                let post = Post::Receive { buffer, from: source, tag: DATA };
+                let post = Post::Receive { buffer: self.buffer, from: source, tag: DATA };
                 runtime.start_all([post], || runtime.send(&[], 0, READY))?;
                 runtime.send(&[], 0, ANSWER)?;
             }
@@ -128,16 +138,17 @@ impl<R: Runtime> Messages<'_, R> {
                 // The sender has stored its message.
                 runtime.recv(&mut [], source, READY)?;
                 start = runtime.wtime();
-                let post = Post::Receive { buffer, from: source, tag: DATA };
+                let post = Post::Receive { buffer: self.buffer, from: source, tag: DATA };
                 runtime.start_all([post], || {
                     runtime.send(&[], 1, READY)?;
                     compute(turns)
                 })?;
             }
             (Side::Receive, 1) => {
+                self.store();
                 runtime.send(&[], 0, READY)?;
                 runtime.recv(&mut [], source, READY)?;
-                runtime.send(buffer, 0, DATA)?;
+                runtime.send(self.buffer, 0, DATA)?;
             }
             _ => return Ok(0.0),
         }
