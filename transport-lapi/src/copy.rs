@@ -9,10 +9,34 @@
 //! - CP2: the moves behind the loop cover the last `STEP` bytes, `STEP <= len`, and rewrite with the same values what
 //!   the loop has copied of these.
 
+use std::sync::LazyLock;
+
+use crate::sys;
+
 pub(crate) use processor::{copy_long, copy_past_caches};
 
 /// The shortest body worth a call of [`copy_long`]: shorter ones are copied before a prefetch would help.
 pub(crate) const LONG: usize = 1024;
+
+/// The longest copy whose both sides fit into the first-level cache of any processor.
+const CACHED: usize = 16 << 10;
+
+/// Copies like [`copy_long`], for memory that may lie in this processor's caches already: there the prefetches only cost
+/// time. Where the processor can push lines out, the C library's copy is as fast from and to other caches.
+///
+/// # Safety
+/// As [`std::ptr::copy_nonoverlapping`], for `len` bytes.
+#[expect(unsafe_code, reason = "chooses between two copies")]
+pub(crate) unsafe fn copy_direct(from: *const u8, to: *mut u8, len: usize) {
+    static IS_AS_FAST: LazyLock<bool> = LazyLock::new(sys::can_push_out);
+    // SAFETY: the caller's promise.
+    unsafe {
+        match len <= CACHED && *IS_AS_FAST {
+            true => std::ptr::copy_nonoverlapping(from, to, len),
+            false => copy_long(from, to, len),
+        }
+    }
+}
 
 /// Whether [`copy_past_caches`] really bypasses the caches.
 pub(crate) const PASSES_CACHES: bool = cfg!(all(target_arch = "x86_64", not(miri), not(loom)));
@@ -171,6 +195,7 @@ mod tests {
         for (round, len) in lens.enumerate() {
             for to_at in [0, 1, 31, 32, round % 64] {
                 check(copy_long, round % 7, to_at, len);
+                check(copy_direct, round % 7, to_at, len);
             }
         }
     }

@@ -27,7 +27,7 @@ use std::marker::PhantomData;
 use std::ptr::copy_nonoverlapping;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::copy::{LONG, copy_long, copy_past_caches};
+use crate::copy::{LONG, copy_direct, copy_long, copy_past_caches};
 use crate::sys::LINE;
 
 pub use remote::RemoteRegion;
@@ -305,6 +305,13 @@ impl<'a> RecvPart<'a> {
         len
     }
 
+    /// Like [`RecvPart::store`], for bytes that often lie in this processor's caches already: memory of programs.
+    #[inline(always)]
+    pub(crate) fn store_directly(&mut self, from: ForeignBytes<'_>) {
+        // SAFETY: as in `store`.
+        unsafe { copy_with(from.ptr, self.ptr, from.len.min(self.len), copy_direct) };
+    }
+
     /// Like [`RecvPart::store`] into a part that consists of whole cache lines, with stores that bypass the caches: for
     /// bytes that another processor reads next, and this one does not. The rest of the last line may be overwritten.
     pub(crate) fn store_past_caches(&mut self, from: ForeignBytes<'_>) {
@@ -465,6 +472,21 @@ impl<'a> ForeignBytes<'a> {
 /// As [`copy_nonoverlapping`] over `len` bytes.
 #[inline(always)]
 pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { copy_with(from, to, len, copy_long) };
+}
+
+/// [`copy_short`], with `long` for copies of at least [`LONG`] bytes.
+///
+/// # Safety
+/// As there, and `long` copies like [`copy_nonoverlapping`].
+#[inline(always)]
+unsafe fn copy_with(
+    from: *const u8,
+    to: *mut u8,
+    len: usize,
+    long: unsafe fn(*const u8, *mut u8, usize),
+) {
     // SAFETY: the caller's promise covers `len` bytes; CO1 keeps every move inside them.
     unsafe {
         match len {
@@ -481,7 +503,7 @@ pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
                 both_ends::<u128>(from.add(back), to.add(back), 32);
             }
             65..LONG => copy_nonoverlapping(from, to, len),
-            _ => copy_long(from, to, len),
+            _ => long(from, to, len),
         }
     }
 }

@@ -78,7 +78,7 @@ impl Direct {
         // Bytes that were stored before are visible before these, as a waiting task may expect of a flag.
         fence(Ordering::Release);
         // SAFETY: DP1; the bytes are only copied, as AR1 of `crate::adapters::area` asks for.
-        unsafe { RecvPart::new(place, len) }.store(from.foreign());
+        unsafe { RecvPart::new(place, len) }.store_directly(from.foreign());
         true
     }
 
@@ -97,7 +97,7 @@ impl Direct {
         }
         let Some(place) = self.place(target, remote, offset, len as u64) else { return false };
         // SAFETY: DP1; the bytes are only copied, as AR1 of `crate::adapters::area` asks for.
-        into.store(0, unsafe { ForeignBytes::new(place, len) });
+        into.part(0, len).store_directly(unsafe { ForeignBytes::new(place, len) });
         // What the target stored before a byte that was loaded is visible afterwards.
         fence(Ordering::Acquire);
         true
