@@ -1,4 +1,5 @@
-//! Copies of long bodies: by vectors with prefetches, and past the caches.
+//! Copies of long bodies, by vectors with prefetches and past the caches, and of blocks. `region.rs` has the copy of short
+//! bodies.
 //!
 //! A body in a ring or on its way into one lies in the caches of another processor. How long a copy takes then depends
 //! on how many of its lines are requested at once. The string instruction that C libraries use from 2 KiB on requests
@@ -11,6 +12,7 @@
 
 use std::sync::LazyLock;
 
+use crate::region::copy_short;
 use crate::sys;
 
 pub(crate) use processor::{copy_long, copy_past_caches};
@@ -34,6 +36,63 @@ pub(crate) unsafe fn copy_direct(from: *const u8, to: *mut u8, len: usize) {
         match len <= CACHED && *IS_AS_FAST {
             true => std::ptr::copy_nonoverlapping(from, to, len),
             false => copy_long(from, to, len),
+        }
+    }
+}
+
+/// Copies `count` blocks of `block` bytes: one begins every `from_step` bytes in `from`, and every `to_step` bytes in
+/// `to`.
+///
+/// # Safety
+/// As [`std::ptr::copy_nonoverlapping`] for each block.
+#[expect(unsafe_code, reason = "copies what the caller names")]
+pub(crate) unsafe fn copy_blocks(
+    from: *const u8,
+    from_step: usize,
+    to: *mut u8,
+    to_step: usize,
+    block: usize,
+    count: usize,
+) {
+    // With a length known at compile time, the compiler makes one move of each block. With known steps too, one store
+    // moves several numbers: these arms gather every second number of `from`.
+    // SAFETY: the caller's promise.
+    unsafe {
+        match block {
+            1 => each(from, from_step, to, to_step, 1, count),
+            2 => each(from, from_step, to, to_step, 2, count),
+            4 if (from_step, to_step) == (8, 4) => each(from, 8, to, 4, 4, count),
+            8 if (from_step, to_step) == (16, 8) => each(from, 16, to, 8, 8, count),
+            4 => each(from, from_step, to, to_step, 4, count),
+            8 => each(from, from_step, to, to_step, 8, count),
+            16 => each(from, from_step, to, to_step, 16, count),
+            24 => each(from, from_step, to, to_step, 24, count),
+            32 => each(from, from_step, to, to_step, 32, count),
+            64 => each(from, from_step, to, to_step, 64, count),
+            _ => each(from, from_step, to, to_step, block, count),
+        }
+    }
+}
+
+/// Copies the blocks of [`copy_blocks`], which calls this with constants.
+///
+/// # Safety
+/// As [`copy_blocks`].
+#[inline(always)]
+#[expect(unsafe_code, reason = "copies what the caller names")]
+unsafe fn each(
+    from: *const u8,
+    from_step: usize,
+    to: *mut u8,
+    to_step: usize,
+    block: usize,
+    count: usize,
+) {
+    for index in 0..count {
+        // SAFETY: the caller's promise, for this block.
+        unsafe {
+            let (from, to) = (from.add(index * from_step), to.add(index * to_step));
+            copy_short(from, to, block);
         }
     }
 }

@@ -27,7 +27,7 @@ use std::marker::PhantomData;
 use std::ptr::copy_nonoverlapping;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::copy::{LONG, copy_direct, copy_long, copy_past_caches};
+use crate::copy::{LONG, copy_blocks, copy_direct, copy_long, copy_past_caches};
 use crate::sys::LINE;
 
 pub use remote::RemoteRegion;
@@ -537,61 +537,6 @@ unsafe fn ends<One: Copy, Two: Copy>(from: *const u8, to: *mut u8, len: usize) {
             let back = len - size_of::<Two>();
             let last = from.add(back).cast::<Two>().read_unaligned();
             to.add(back).cast::<Two>().write_unaligned(last);
-        }
-    }
-}
-
-/// Copies `count` blocks of `block` bytes: one begins every `from_step` bytes in `from`, and every `to_step` bytes in
-/// `to`.
-///
-/// # Safety
-/// As [`copy_nonoverlapping`] for each block.
-pub(crate) unsafe fn copy_blocks(
-    from: *const u8,
-    from_step: usize,
-    to: *mut u8,
-    to_step: usize,
-    block: usize,
-    count: usize,
-) {
-    // With a length known at compile time, the compiler makes one move of each block. With known steps too, one store
-    // moves several numbers: these arms gather every second number of `from`.
-    // SAFETY: the caller's promise.
-    unsafe {
-        match block {
-            1 => each(from, from_step, to, to_step, 1, count),
-            2 => each(from, from_step, to, to_step, 2, count),
-            4 if (from_step, to_step) == (8, 4) => each(from, 8, to, 4, 4, count),
-            8 if (from_step, to_step) == (16, 8) => each(from, 16, to, 8, 8, count),
-            4 => each(from, from_step, to, to_step, 4, count),
-            8 => each(from, from_step, to, to_step, 8, count),
-            16 => each(from, from_step, to, to_step, 16, count),
-            24 => each(from, from_step, to, to_step, 24, count),
-            32 => each(from, from_step, to, to_step, 32, count),
-            64 => each(from, from_step, to, to_step, 64, count),
-            _ => each(from, from_step, to, to_step, block, count),
-        }
-    }
-}
-
-/// Copies the blocks of [`copy_blocks`], which calls this with constants.
-///
-/// # Safety
-/// As [`copy_blocks`].
-#[inline(always)]
-unsafe fn each(
-    from: *const u8,
-    from_step: usize,
-    to: *mut u8,
-    to_step: usize,
-    block: usize,
-    count: usize,
-) {
-    for index in 0..count {
-        // SAFETY: the caller's promise, for this block.
-        unsafe {
-            let (from, to) = (from.add(index * from_step), to.add(index * to_step));
-            copy_short(from, to, block);
         }
     }
 }
