@@ -18,8 +18,8 @@
 //!   miss its cache. So the periods of the program are compared, too, from one message to the next: the shorter of two
 //!   within a burst and the shorter of two just before it, since one of them may be interrupted. Rendezvous is chosen
 //!   once its times are shorter and it clearly shortens the periods, and given up once its times are longer or it clearly
-//!   lengthens the periods. As long as nothing is known of the periods, or if they consist mostly of other things than
-//!   messages, its times must be even shorter. Where nothing is known of the times, since this rank computes when the
+//!   lengthens the periods. As long as nothing is known of the periods, or if they take much longer than an eager
+//!   message is known to take, its times must be even shorter. Where nothing is known of the times, since this rank computes when the
 //!   answers come, the periods alone decide.
 //! - PC4: messages that follow one another are apart from single ones. As long as nothing has come from anybody after an
 //!   eager message, that message may still be on its way. At most [`WINDOW`] such messages of a class are a window, and
@@ -42,8 +42,8 @@ const CLASSES: usize = 10;
 const TRIAL: u16 = 4;
 /// How many answers to eager messages must have counted before the first burst.
 const ENOUGH: u8 = 3;
-/// Messages of a burst, and how many of the last ones are timed. The first ones find caches as the other protocol left
-/// them. Eager messages go through a ring, whose lines have left the caches meanwhile. So a burst of them has as many more
+/// Messages of a burst, and how many of its last periods count; the messages at their ends are timed, as they are before
+/// a burst. The first messages find caches as the other protocol left them. Eager messages go through a ring, whose lines have left the caches meanwhile. So a burst of them has as many more
 /// as fill a [`RING`], up to [`MORE`].
 const BURST: u8 = 4;
 const COUNTED: u8 = 2;
@@ -57,7 +57,7 @@ const UNTOLD: u16 = 256;
 /// How many times in a row must speak for the other protocol before it is taken, or for comparing anew.
 const DOUBTS: u8 = 3;
 /// Of eager messages outside of bursts one of so many is timed, since that takes an answer, and so are the last ones
-/// before a burst, and those after one that speaks for a change.
+/// before a burst, and some after one that speaks for a change.
 const EVERY: u16 = 16;
 
 /// Periods do not count if they take so many times as long as an eager message.
@@ -122,6 +122,8 @@ struct Class {
     /// How many of the last times by the present protocol were much longer than its estimate, or not known although
     /// earlier ones were.
     unlike: u8,
+    /// How many more answers have to come before the times may be forgotten again.
+    settled: u16,
     /// Messages that are left of a burst.
     burst: u8,
     /// Messages until the next burst.
@@ -296,19 +298,21 @@ fn per_byte(took: Duration, bytes: usize) -> u32 {
 }
 
 impl Times {
-    /// Takes note of a time. Returns the estimate before.
-    fn learn(&mut self, protocol: Protocol, sample: u32) -> u32 {
-        let estimate = match protocol {
+    fn of(&mut self, protocol: Protocol) -> &mut u32 {
+        match protocol {
             Protocol::Eager => &mut self.eager,
             Protocol::Rendezvous => &mut self.rendezvous,
-        };
-        let before = *estimate;
-        *estimate = match before {
+        }
+    }
+
+    /// Takes note of a time.
+    fn learn(&mut self, protocol: Protocol, sample: u32) {
+        let estimate = self.of(protocol);
+        *estimate = match *estimate {
             0 => sample,
             old if sample < old => sample,
             old => old.saturating_add((sample - old).min(old) / 8),
         };
-        before
     }
 
     /// Rendezvous in hundredths of eager, if both are known.
@@ -335,6 +339,7 @@ impl Default for Class {
             is_doubtful: false,
             doubts: 0,
             unlike: 0,
+            settled: 0,
             burst: 0,
             pause: TRIAL,
             windows: Windows::default(),
@@ -370,7 +375,7 @@ impl Class {
                 _ => Period::Other,
             };
             let protocol = protocol(!self.takes_rendezvous);
-            return Single { protocol, is_timed: self.burst < COUNTED, period };
+            return Single { protocol, is_timed: self.burst <= COUNTED, period };
         }
         self.pause -= 1;
         let period = match self.pause {
@@ -392,7 +397,7 @@ impl Class {
         let is_timed = rendezvous
             || self.pause < TRIAL
             || self.pause % EVERY == 0
-            || self.unlike.max(self.doubts) > 0;
+            || self.unlike.max(self.doubts) > 0 && self.pause % EVERY >= EVERY - u16::from(DOUBTS);
         Single { protocol: protocol(rendezvous), is_timed, period }
     }
 
@@ -422,17 +427,19 @@ impl Class {
                 }
             }
         }
-        let before = match sample {
-            Some(sample) => self.times.learn(protocol, sample),
-            None => self.times.eager,
-        };
+        let before = *self.times.of(protocol);
         let is_own = self.takes_rendezvous == (protocol == Protocol::Rendezvous);
         let is_unlike = sample.is_none_or(|now| now.saturating_sub(before) > before / 4);
-        self.unlike = if is_own && before != 0 && is_unlike { self.unlike + 1 } else { 0 };
-        if self.unlike == DOUBTS {
+        self.unlike =
+            if is_own && before != 0 && is_unlike { self.unlike.saturating_add(1) } else { 0 };
+        self.settled = self.settled.saturating_sub(1);
+        if self.unlike >= DOUBTS && self.settled == 0 {
             (self.unlike, self.saving, self.times) = (0, None, Times::default());
             self.pause = self.pause.min(TRIAL);
-            sample.map(|sample| self.times.learn(protocol, sample));
+            self.settled = 32 * u16::from(self.whole_burst(len));
+        }
+        if let Some(sample) = sample {
+            self.times.learn(protocol, sample);
         }
         if self.is_cheaper().is_none_or(|is_cheaper| is_cheaper == self.takes_rendezvous) {
             self.doubts = 0;

@@ -34,10 +34,15 @@ pub struct Amsend<'a, S> {
     pub tgt_cntr: Option<CounterId>,
     /// Counter of the origin that is incremented when the message is complete at the target.
     pub cmpl_cntr: Option<CounterId>,
-    /// Whether data of at least [`IN_PLACE_FROM`] bytes in this task's shared area stays there until the target has
-    /// copied it. That saves a copy, but the buffer is reusable only when the target has made progress, and the lines
-    /// of the buffer change processors: data that is rewritten after each message moves faster through the ring. So it
-    /// is for data that several messages send unchanged, and for messages of megabytes.
+    /// Whether data stays where it is until the target has copied it. This holds for one span of at least
+    /// [`IN_PLACE_FROM`] bytes in this task's shared area ([`crate::SharedMemory`]) and for another task; it is ignored
+    /// otherwise. The target's handler gets all of the data at once, however long it is.
+    ///
+    /// That saves a copy, but the buffer is reusable only when the target has made progress, and the lines of the buffer
+    /// change processors: data that is rewritten after each message moves faster through the ring. So it is for data
+    /// that several messages send unchanged, and for messages of megabytes. If the target is purged, the buffer is
+    /// reusable at once; a target that still takes the message then gets what lies there. TIMEOUT does not watch such
+    /// messages.
     pub in_place: bool,
 }
 
@@ -161,7 +166,7 @@ impl<S> Queued<S> {
     }
 }
 
-/// Counts the frames, of one message or one answer, whose bodies the adapter still reads.
+/// Counts the frames, of one message or one answer, whose bodies the adapter or the target still reads.
 pub(crate) struct Departure<S> {
     pub frames: u32,
     /// The message or answer that they belong to.

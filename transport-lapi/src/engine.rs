@@ -171,10 +171,9 @@ impl<S> Engine<S> {
                 let len = usize::try_from(total).unwrap_or(usize::MAX);
                 let body = area.as_ref().and_then(|area| area.foreign(origin, place, len));
                 let body = body.ok_or(peer(Violation::OutsideArea { place, len: total }))?;
-                let outcome = self.single(state, handler, uhdr, body, Due { origin, counters });
-                // Also after an error: the origin may use its memory again.
+                // Sent after this round, so when the bytes have been copied, also if a handler fails or panics.
                 self.outbox.push(origin, Outgoing::Control(Packet::Copied { ticket }));
-                outcome
+                self.single(state, handler, uhdr, body, Due { origin, counters })
             }
             Packet::First { handler, counters, msg, total, uhdr } => {
                 let (into, next, held) = (Sink::EMPTY, Next::Nothing, None);

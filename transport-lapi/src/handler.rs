@@ -33,8 +33,8 @@ pub const MAX_HANDLERS: usize = 256;
 /// A header handler: it sees the beginning of a message and decides what to do with it (H1).
 pub type HeaderHandler<S> = fn(state: &mut S, message: Arrival<'_>) -> HeaderAction<S>;
 
-/// A header handler for short messages: those that arrive whole in one packet, with one word of user header (eight
-/// bytes, little endian) and no counters. Most messages are of this kind, and the arguments travel in registers. The
+/// A header handler for short messages: those that arrive whole, in one packet or in the sender's shared area
+/// ([`crate::Amsend::in_place`]), with one word of user header (eight bytes, little endian) and no counters. Most messages are of this kind, and the arguments travel in registers. The
 /// handler must copy what it needs of `udata` before it returns (H1). It may return an inline completion handler (H2)
 /// with its argument.
 pub type ShortHandler<S> = fn(
@@ -62,8 +62,8 @@ pub struct Arrival<'a> {
     pub uhdr: &'a [u8],
     /// Length of `udata` in bytes, all packets together.
     pub len: u64,
-    /// All of `udata`, if it came in this one packet: LAPI's `udata_one_pkt_ptr`. It is `Some` even if there are no
-    /// bytes.
+    /// All of `udata`, if it came in this one packet or lies in the sender's shared area: LAPI's `udata_one_pkt_ptr`. It
+    /// is `Some` even if there are no bytes.
     pub data: Option<ForeignBytes<'a>>,
     /// Whether a wait is in progress that had slept or polled in vain before the message was found. Otherwise the message
     /// may have been here for some time before anybody looked. This is a hint.

@@ -38,7 +38,7 @@ pub struct Outbox<S> {
     pub(crate) messages: Slots<Queued<S>>,
     /// How many of these have been sent, or given up.
     pub(crate) closed: u64,
-    /// Messages and answers with frames on their way whose bodies are still read.
+    /// Messages and answers with frames on their way whose bodies are still read, by the adapter or the target.
     pub(crate) departures: Slots<Departure<S>>,
     pub(crate) counters: Counters,
     pub(crate) gets: Gets<S>,
@@ -232,8 +232,8 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// Ends the operations to and from `lost`, a task that is lost or was purged. A message whose body is still read ends
-    /// when that body has left.
+    /// Ends the operations to and from `lost`, a task that is lost or was purged. A message whose body the adapter
+    /// still reads ends when that body has left.
     #[cold]
     pub(crate) fn lose(&mut self, lost: TaskId) {
         let lane = &mut self.lanes[lost as usize];

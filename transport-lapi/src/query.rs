@@ -57,7 +57,7 @@ pub enum Query {
     /// MAX_ATOM_SIZE: most bytes that are never divided between packets; the same as MAX_PKT_SZ.
     MaxAtomSize = 17,
     /// BUF_CP_SIZE: messages of up to so many bytes of `udata` are copied when they leave at once, so that the origin's
-    /// buffer is reusable when the call returns.
+    /// buffer is reusable when the call returns. This does not hold for data that stays in place.
     BufCpSize = 18,
     /// MAX_PKTS_OUT: 0, since the number of queued packets has no limit.
     MaxPktsOut = 19,

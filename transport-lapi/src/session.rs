@@ -20,7 +20,8 @@ use crate::timeout::Timer;
 use crate::wait::{ALONE, Patience};
 use crate::wire::{self, Packet, RemoteCounters};
 
-/// Frames that one call of progress dispatches at most, so that a flood of frames does not hold up the caller.
+/// Frames that one call of progress dispatches at most, so that a flood of frames does not hold up the caller. Data that
+/// stays in place counts as one frame, whatever its length, as does a get of memory in a shared area.
 pub(crate) const BUDGET: usize = 64;
 
 /// Pause between two checks of whether a peer has finished its last write into this task's memory.

@@ -9,7 +9,7 @@
 //!  2..4   uhdr length in bytes
 //!  4..8   number of a message or shared get, ticket of a get, read-modify-write or departure, or completion counter + 1
 //!  8..16  counters, if announced: target counter + 1, completion counter + 1 (0: none)
-//!  ...    u64 fields of the kind: total length, offset, key, length
+//!  ...    u64 fields of the kind: place, total length, offset, key, length
 //!  ...    uhdr
 //! ```
 //!

@@ -217,6 +217,36 @@ fn what_was_known_of_times_is_forgotten_where_none_is_known_any_more() {
     }
 }
 
+/// A sender waits for long in eager messages, whose times it knows, and computes beside rendezvous.
+#[test]
+fn a_time_that_is_never_known_is_not_forgotten_again_and_again() {
+    let mut simulation = Simulation::new(1 << 20);
+    let mut by_rendezvous = 0;
+    for _ in 0..5_000 {
+        let Simulation { costs, clock, arrived, len, .. } = &mut simulation;
+        *arrived += 1;
+        let Choice { protocol, timed } =
+            costs.choose(0, *len, *arrived, || *clock, || Duration::ZERO);
+        let took = Duration::from_micros(if protocol == Eager { 123 } else { 85 });
+        *clock += took;
+        by_rendezvous += usize::from(protocol == Rendezvous);
+        if let Some(timed) = timed {
+            costs.learn(0, timed, Some(took).filter(|_| protocol == Eager));
+        }
+    }
+    assert!(by_rendezvous > 4_700, "{by_rendezvous} of 5000");
+}
+
+/// Messages take 4 us now and then, and mostly 5.5: nothing else begins.
+#[test]
+fn times_of_two_kinds_are_rarely_forgotten() {
+    let mut simulation = Simulation::new(FROM);
+    let times = |round| [8.0, if round % 20 < 2 { 4.0 } else { 5.5 }];
+    let all: f64 = (0..10_000).map(|round| simulation.send(1, times(round)).0).sum();
+    let rendezvous: f64 = (0..10_000).map(|round| times(round)[1]).sum();
+    assert!(all < 1.12 * rendezvous, "{all} us, rendezvous {rendezvous}");
+}
+
 /// Where periods consist mostly of computation, they say nothing.
 #[test]
 fn long_periods_do_not_count() {
@@ -406,6 +436,12 @@ fn without_a_time_that_counts_all_stay_eager() {
     assert!(choices.iter().all(|choice| choice.protocol == Eager));
     let timed = choices.iter().filter(|choice| choice.timed.is_some()).count();
     assert!(timed < 10_000 / 12, "{timed} were timed");
+    // The same after one that took long.
+    (0..ENOUGH).for_each(|_| learn(&mut costs, 2, FROM, Eager, Duration::from_micros(10)));
+    learn(&mut costs, 2, FROM, Eager, Duration::from_micros(30));
+    let mut is_timed = |arrived| choose(&mut costs, 2, FROM, arrived).timed.is_some();
+    let timed = (0..10_000).filter(|&arrived| is_timed(arrived)).count();
+    assert!(timed < 10_000 / 3, "{timed} were timed");
     // The same for another destination, whatever is known of the first one.
     (0..ENOUGH).for_each(|_| learn(&mut costs, 0, FROM, Eager, Duration::from_micros(10)));
     learn(&mut costs, 0, FROM, Rendezvous, Duration::from_micros(4));
@@ -515,7 +551,8 @@ proptest! {
         for (dest, len, rendezvous, nanos) in steps {
             choose(&mut costs, dest, len, nanos % 3);
             let protocol = if rendezvous { Rendezvous } else { Eager };
-            learn(&mut costs, dest, len, protocol, Duration::from_nanos(nanos));
+            let took = Some(Duration::from_nanos(nanos)).filter(|_| nanos % 5 < 3);
+            costs.learn(dest, Timed { since: Instant::now(), protocol, len }, took);
             costs.in_a_row(dest, len, || Duration::from_nanos(nanos));
         }
     }

@@ -1,8 +1,12 @@
 //! Active messages whose data stays in the shared area until the target has copied it. The tasks are two contexts that
 //! one thread uses, so the order of events is fixed.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
 use mpj_harness::watch;
 use transport_lapi::adapter::{Adapter, AdapterError};
+use transport_lapi::config::WaitMode;
 use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, HeaderAction, IN_PLACE_FROM, LapiError, Next, Options,
@@ -10,7 +14,7 @@ use transport_lapi::{
 };
 
 use crate::support::buffers::{Landing, area_source, pattern, source};
-use crate::support::job::Kind;
+use crate::support::job::{Kind, run_with, waiting};
 
 const LEN: usize = 100_000;
 
@@ -128,16 +132,70 @@ fn header_handlers_run_in_the_order_of_sending() {
     assert_eq!(order, (0..9).collect::<Vec<u8>>());
 }
 
-/// The data may be used again although the target has no such handler.
+/// The data may be used again although the target has no such handler, or its handler panics.
 #[test]
 fn a_message_that_fails_at_its_target_leaves_all_the_same() {
     let ([origin, target], memory) = tasks(Kind::Shm);
     assert_eq!(send(&origin, 1, 9, 5, area_source(&memory, 0, LEN)), Sent::Later);
     let failure = target.session().unwrap().progress().unwrap_err();
     assert!(matches!(failure, LapiError::HdrHndlrNull { origin: 0, index: 9 }), "{failure}");
+    target.session().unwrap().addr_set(8, |_, _| panic!("on purpose")).unwrap();
+    assert_eq!(send(&origin, 1, 8, 5, area_source(&memory, 0, LEN)), Sent::Later);
+    let panicking = AssertUnwindSafe(|| progress(&target));
+    assert!(catch_unwind(panicking).is_err());
     progress(&target);
     progress(&origin);
-    assert_eq!([LEFT, COMPLETE].map(|counter| count(&origin, counter)), [1, 0]);
+    assert_eq!([LEFT, COMPLETE].map(|counter| count(&origin, counter)), [2, 0]);
+}
+
+/// It waits in a lane until there is room in the ring.
+#[test]
+fn a_message_behind_others_waits_for_its_turn() {
+    let ([origin, target], memory) = tasks(Kind::Shm);
+    let _ = send(&origin, 1, 1, 1, source(pattern(2, 6 << 20)));
+    assert_eq!(send(&origin, 1, 1, 2, area_source(&memory, 0, LEN)), Sent::Later);
+    while count(&target, ARRIVED) < 2 {
+        progress(&target);
+        progress(&origin);
+    }
+    assert_eq!(seen(&target), [(1, None), (2, Some(LEN))]);
+    assert!(target.session().unwrap().state.landing.holds(pattern(1, LEN)));
+    progress(&origin);
+    assert_eq!(count(&origin, LEFT), 2);
+}
+
+/// Both ends sleep in their waits. A fence behind such a message means that its data has been stored.
+#[test]
+fn sleepers_are_woken() {
+    fn take(taken: &mut u32, message: Arrival<'_>) -> HeaderAction<u32> {
+        *taken += u32::from(message.data.is_some_and(|data| data.to_vec() == pattern(1, LEN)));
+        HeaderAction::Consumed
+    }
+    const ROUNDS: u32 = 50;
+    let body = |context: &Arc<Context<Native, u32>>| {
+        context.session().unwrap().addr_set(1, take).unwrap();
+        let left = context.session().unwrap().counter();
+        let memory = context.session().unwrap().alloc_shared(LEN).unwrap();
+        memory.write(0, pattern(1, LEN)).unwrap();
+        context.gfence().unwrap();
+        for round in 0..ROUNDS {
+            let mut call = Amsend::new(1, 1, &[], area_source(&memory, 0, LEN));
+            (call.on_origin, call.in_place) = (Next::Counter(left), true);
+            if context.task() == 1 {
+                context.wait(|session| (session.state > round).then_some(())).unwrap();
+            } else if round % 2 == 0 {
+                let _ = context.session().unwrap().amsend(call).unwrap();
+                context.waitcntr(left, 1).unwrap();
+            } else {
+                let _ = context.session().unwrap().amsend(call).unwrap();
+                context.fence().unwrap();
+                assert_eq!(context.session().unwrap().getcntr(left).unwrap(), 1);
+                context.session().unwrap().setcntr(left, 0).unwrap();
+            }
+        }
+        context.gfence().unwrap();
+    };
+    run_with(Kind::Shm.adapters(2), waiting(WaitMode::Block), |_| 0, body);
 }
 
 #[test]

@@ -82,7 +82,12 @@ impl LapiJob {
         session.addr_set_short(MESSAGE.into(), short_message).map_err(failed)?;
         session.addr_set_short(LOOK.into(), look).map_err(failed)?;
         session.addr_set_short(WORD.into(), word).map_err(failed)?;
-        let mut area = || match session.alloc_shared(MEMORY) {
+        // Half of the area for each memory, in a large job.
+        let most = match session.alloc_shared(usize::MAX) {
+            Err(LapiError::AreaExhausted { longest, .. }) => MEMORY.min(longest / 2),
+            _ => MEMORY,
+        };
+        let mut area = || match session.alloc_shared(most) {
             Ok(area) => Ok(Some(std::mem::ManuallyDrop::new(area))),
             Err(LapiError::NoSharedArea) => Ok(None),
             Err(error) => Err(failed(error)),
@@ -381,7 +386,10 @@ impl Job for LapiJob {
     }
 
     fn facts(&self) -> Vec<(String, String)> {
-        let in_place = format!("from {IN_PLACE_FROM} B, unless buffers are rewritten");
+        let in_place = match self.is_direct {
+            true => format!("from {IN_PLACE_FROM} B, unless buffers are rewritten"),
+            false => "none, there is no such area".to_owned(),
+        };
         vec![
             ("gets read by".to_owned(), self.get_report.clone()),
             ("messages that their target copies out of the shared area".to_owned(), in_place),
