@@ -16,6 +16,8 @@ int main(void) {
     CHECK(data[0] == left && data[1] == 7 && status.MPI_SOURCE == left && status.MPI_TAG == 1);
     MPI_Sendrecv_replace_c(data, 2, MPI_INT, left, 2, MPI_ANY_SOURCE, MPI_ANY_TAG, world, &status);
     CHECK(data[0] == rank && status.MPI_SOURCE == right && status.MPI_TAG == 2);
+    /* That receive would take the messages that follow, too. */
+    MPI_Barrier(world);
     for (int i = 0; i < LONG; i++) many[i] = rank;
     MPI_Isendrecv_replace(many, LONG, MPI_INT, right, 3, left, 3, world, &request);
     MPI_Wait(&request, &status);
