@@ -19,8 +19,8 @@
 //!   within a burst and the shorter of two just before it, since one of them may be interrupted. Rendezvous is chosen
 //!   once its times are shorter and it clearly shortens the periods, and given up once its times are longer or it clearly
 //!   lengthens the periods. As long as nothing is known of the periods, or if they take much longer than an eager
-//!   message is known to take, its times must be even shorter. Where nothing is known of the times, since this rank computes when the
-//!   answers come, the periods alone decide.
+//!   message is known to take, its times must be even shorter. Where nothing is known of the times, since this rank
+//!   computes when the answers come, the periods alone decide.
 //! - PC4: messages that follow one another are apart from single ones. As long as nothing has come from anybody after an
 //!   eager message, that message may still be on its way. At most [`WINDOW`] such messages of a class are a window, and
 //!   go by one protocol, which `windows.rs` chooses.
@@ -43,8 +43,8 @@ const TRIAL: u16 = 4;
 /// How many answers to eager messages must have counted before the first burst.
 const ENOUGH: u8 = 3;
 /// Messages of a burst, and how many of its last periods count; the messages at their ends are timed, as they are before
-/// a burst. The first messages find caches as the other protocol left them. Eager messages go through a ring, whose lines have left the caches meanwhile. So a burst of them has as many more
-/// as fill a [`RING`], up to [`MORE`].
+/// a burst. The first messages find caches as the other protocol left them. Eager messages go through a ring, whose lines
+/// have left the caches meanwhile. So a burst of them has as many more as fill a [`RING`], up to [`MORE`].
 const BURST: u8 = 4;
 const COUNTED: u8 = 2;
 /// The largest area of a ring for the bodies from one task to another.

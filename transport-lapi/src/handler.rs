@@ -34,9 +34,9 @@ pub const MAX_HANDLERS: usize = 256;
 pub type HeaderHandler<S> = fn(state: &mut S, message: Arrival<'_>) -> HeaderAction<S>;
 
 /// A header handler for short messages: those that arrive whole, in one packet or in the sender's shared area
-/// ([`crate::Amsend::in_place`]), with one word of user header (eight bytes, little endian) and no counters. Most messages are of this kind, and the arguments travel in registers. The
-/// handler must copy what it needs of `udata` before it returns (H1). It may return an inline completion handler (H2)
-/// with its argument.
+/// ([`crate::Amsend::in_place`]), with one word of user header (eight bytes, little endian) and no counters. Most
+/// messages are of this kind, and the arguments travel in registers. The handler must copy what it needs of `udata`
+/// before it returns (H1). It may return an inline completion handler (H2) with its argument.
 pub type ShortHandler<S> = fn(
     state: &mut S,
     origin: TaskId,
