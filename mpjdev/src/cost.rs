@@ -142,16 +142,13 @@ struct Single {
 /// What the call for a message is to the periods that are measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Period {
-    /// The beginning of the first one, before a burst or within it.
-    Begins {
-        is_burst: bool,
-    },
-    /// The end of one.
-    GoesOn {
-        is_burst: bool,
-    },
+    /// The beginning of the first one before a burst.
+    Begins,
+    /// The end of one, before a burst or within it.
+    GoesOn { is_burst: bool },
     /// The end of the last one.
     Ends,
+    /// None of these, but perhaps the beginning of the first one within a burst.
     Other,
 }
 
@@ -267,7 +264,7 @@ impl Peer {
         let Self { classes, periods, .. } = self;
         let class = index(len);
         let Some(current) = periods.as_mut().filter(|periods| periods.class == class) else {
-            if single.period == (Period::Begins { is_burst: false }) {
+            if single.period == Period::Begins {
                 *periods = Some(Periods { class, since: now, before: None, within: None });
             }
             return;
@@ -276,8 +273,8 @@ impl Peer {
         current.since = now;
         let shorter = |other: Option<Duration>| Some(other.map_or(period, |it| it.min(period)));
         match single.period {
-            Period::Begins { is_burst: false } => (current.before, current.within) = (None, None),
-            Period::Begins { is_burst: true } | Period::Other => {}
+            Period::Begins => (current.before, current.within) = (None, None),
+            Period::Other => {}
             Period::GoesOn { is_burst: false } => current.before = shorter(current.before),
             Period::GoesOn { is_burst: true } => current.within = shorter(current.within),
             Period::Ends => {
@@ -369,7 +366,6 @@ impl Class {
                 self.pause = self.next_pause(len);
             }
             let period = match self.burst {
-                COUNTED => Period::Begins { is_burst: true },
                 0 => Period::Ends,
                 left if left < COUNTED => Period::GoesOn { is_burst: true },
                 _ => Period::Other,
@@ -379,7 +375,7 @@ impl Class {
         }
         self.pause -= 1;
         let period = match self.pause {
-            2 => Period::Begins { is_burst: false },
+            2 => Period::Begins,
             0 | 1 => Period::GoesOn { is_burst: false },
             _ => Period::Other,
         };

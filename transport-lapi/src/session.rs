@@ -115,13 +115,10 @@ impl<A: Adapter, S> Session<A, S> {
 
     /// [`Session::amsend`] for any handler, also the transport's own.
     pub(crate) fn send(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
-        let Outbox { counters, lanes, .. } = &mut self.engine.outbox;
-        call.on_origin.check(counters)?;
-        if call.in_place && call.udata.len() >= IN_PLACE_FROM {
-            call.check(lanes.len())?;
-            if let Some(place) = self.place_in_area(&call) {
-                return self.enqueue(call, Some(place));
-            }
+        call.on_origin.check(&mut self.engine.outbox.counters)?;
+        if let Some(place) = self.place_in_area(&call) {
+            call.check(self.engine.outbox.lanes.len())?;
+            return self.enqueue(call, Some(place));
         }
         if self.send_whole(&call)? {
             if !matches!(call.on_origin, Next::Nothing) {
@@ -189,10 +186,13 @@ impl<A: Adapter, S> Session<A, S> {
     }
 
     /// Where the data lies in this task's shared area, if another task is to copy it from there.
+    #[inline]
     fn place_in_area(&self, call: &Amsend<'_, S>) -> Option<u64> {
-        let shared = self.engine.outbox.shared.as_ref()?;
-        let span = call.udata.span().filter(|_| call.target != self.engine.task)?;
-        shared.direct.place_of(span)
+        if !call.in_place || call.target == self.engine.task {
+            return None;
+        }
+        let span = call.udata.span().filter(|span| span.len() >= IN_PLACE_FROM)?;
+        self.engine.outbox.shared.as_ref()?.direct.place_of(span)
     }
 
     /// Queues a message, with the place of its data if the target copies it from there.

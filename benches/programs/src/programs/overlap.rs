@@ -92,9 +92,11 @@ impl<R: Runtime> Messages<'_, R> {
             }
             Ok(seconds)
         })?;
-        let stores = pace::alone_here(runtime, &order.effort, || self.store())?;
+        let stores = match self.side {
+            Side::Send => pace::alone_here(runtime, &order.effort, || self.store())?,
+            Side::Receive => 0.0,
+        };
         self.turn = 0;
-        let stores = if self.side == Side::Send { stores } else { 0.0 };
         Ok(batches.iter().map(|batch| (batch.part - stores) * 1e6).collect())
     }
 
