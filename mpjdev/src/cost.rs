@@ -7,13 +7,13 @@
 //!   estimate for each protocol, in femtoseconds per byte. It falls to a lower time at once, since a time that was
 //!   possible once is mostly possible again. It rises by an eighth of the difference, and at most by an eighth of
 //!   itself: one interrupted message says little.
-//! - PC2: a class begins with eager messages until [`ENOUGH`] of their answers have counted. They show that the
-//!   destination posts receives ahead, and their minimum is mostly not the time of the first message, which may find
-//!   memory that was never used. Two ranks that always first send to each other, then receive, thus stay with eager.
-//!   Then, and after every pause, a burst of messages goes by the other protocol; the times of the last ones count. The
-//!   pause is so long that bursts cost about one part in a hundred. It ends early if messages suddenly take much longer,
-//!   or times that this rank does not know any more, since the program does something else then: what was known of the
-//!   times is forgotten.
+//! - PC2: a class begins with eager messages: with as many as fill the ring, whose memory was never used before, then
+//!   until [`ENOUGH`] answers have counted. They show that the destination posts receives ahead. Two ranks that always
+//!   first send to each other, then receive, thus stay with eager. Then, and after every pause, a burst of messages goes
+//!   by the other protocol; the times of the last ones count. The pause is so long that bursts cost about one part in a
+//!   hundred, but the first one after a change of the protocol is short, since that may be a mistake. A pause ends early
+//!   if messages suddenly take much longer, or times that this rank does not know any more, since the program does
+//!   something else then: what was known of the times is forgotten.
 //! - PC3: the time of a message does not contain everything: after a rendezvous, the sender's next stores into its buffer
 //!   miss its cache. So the periods of the program are compared, too, from one message to the next: the shorter of two
 //!   within a burst and the shorter of two just before it, since one of them may be interrupted. Rendezvous is chosen
@@ -28,6 +28,7 @@
 //!   that of a later rendezvous does, or when the next burst is due. So rendezvous lasts only where eager messages find
 //!   receives, too.
 
+use std::array;
 use std::time::{Duration, Instant};
 
 use transport_lapi::config::{CHEAPER_FROM as FROM, Protocol};
@@ -38,21 +39,23 @@ mod windows;
 
 /// Classes of sizes. The last one has no upper bound.
 const CLASSES: usize = 10;
-/// Eager messages before the first burst.
+/// Eager messages before the first burst, after those that find memory that was never used: of the ring, and mostly of
+/// the program.
 const TRIAL: u16 = 4;
 /// How many answers to eager messages must have counted before the first burst.
 const ENOUGH: u8 = 3;
 /// Messages of a burst, and how many of its last periods count; the messages at their ends are timed, as they are before
 /// a burst. The first messages find caches as the other protocol left them. Eager messages go through a ring, whose lines
-/// have left the caches meanwhile. So a burst of them has as many more as fill a [`RING`], up to [`MORE`].
+/// have left the caches meanwhile. So a burst of them has as many more as [fill a ring](ring_fills).
 const BURST: u8 = 4;
 const COUNTED: u8 = 2;
-/// The largest area of a ring for the bodies from one task to another.
+/// The largest area of a ring for the bodies from one task to another, and the most messages that are to fill it.
 const RING: usize = 4 << 20;
-const MORE: usize = 32;
+const MOST_FILLS: usize = 32;
 /// Bounds of the pause between two bursts, in messages.
 const PAUSE: [u64; 2] = [64, 2000];
-/// The pause if nothing was learned: messages were not alone after all, or came too early.
+/// The pause if nothing was learned, since messages were not alone after all or came too early, and the longest one after
+/// a change.
 const UNTOLD: u16 = 256;
 /// How many times in a row must speak for the other protocol before it is taken, or for comparing anew.
 const DOUBTS: u8 = 3;
@@ -245,8 +248,9 @@ impl Costs {
         if self.peers.len() <= dest {
             self.peers.resize_with(dest + 1, || None);
         }
-        let classes = self.latest;
+        let latest = self.latest;
         self.peers[dest].get_or_insert_with(|| {
+            let classes = array::from_fn(|index| latest[index].with_new_ring(FROM << index));
             Box::new(Peer { classes, unheard: None, window: None, periods: None })
         })
     }
@@ -349,6 +353,11 @@ impl Class {
         self.counted == ENOUGH
     }
 
+    /// This class for a destination whose ring was never used (PC2).
+    fn with_new_ring(self, len: usize) -> Self {
+        Self { pause: self.pause + u16::from(ring_fills(len)), ..self }
+    }
+
     /// Returns to eager messages (PC5).
     fn forget(&mut self) {
         *self = Self { windows: self.windows, ..Self::default() };
@@ -356,7 +365,7 @@ impl Class {
 
     /// Messages of a whole burst.
     fn whole_burst(&self, len: usize) -> u8 {
-        if self.takes_rendezvous { BURST + MORE.min(RING / len.max(1)) as u8 } else { BURST }
+        if self.takes_rendezvous { BURST + ring_fills(len) } else { BURST }
     }
 
     fn choose(&mut self, len: usize) -> Single {
@@ -445,7 +454,7 @@ impl Class {
         if self.doubts == DOUBTS {
             self.takes_rendezvous = !self.takes_rendezvous;
             self.doubts = 0;
-            (self.burst, self.pause) = (0, self.next_pause(len));
+            (self.burst, self.pause) = (0, self.next_pause(len).min(UNTOLD));
         }
     }
 
@@ -485,6 +494,11 @@ fn saving(eager: u32, rendezvous: u32) -> i8 {
     let (eager, rendezvous) = (i64::from(eager), i64::from(rendezvous));
     let most = i64::from(MOST_SAVED);
     (100 * (eager - rendezvous) / eager.max(rendezvous).max(1)).clamp(-most, most) as i8
+}
+
+/// The messages of this length that fill a ring, but not more than [`MOST_FILLS`].
+fn ring_fills(len: usize) -> u8 {
+    MOST_FILLS.min(RING / len.max(1)) as u8
 }
 
 fn protocol(rendezvous: bool) -> Protocol {

@@ -176,6 +176,17 @@ fn rendezvous_is_given_up_where_it_lengthens_the_periods() {
     }
 }
 
+/// The first messages take twice as long, since they find memory that was never used: Xeon with `cldemote`, 256 KiB.
+#[test]
+fn the_first_messages_do_not_decide() {
+    let [(_, times, hidden), ..] = HIDDEN[1..] else { unreachable!() };
+    let mut simulation = Simulation { hidden, ..Simulation::new(256 << 10) };
+    simulation.send(16, [30.0, 13.0]);
+    let took = simulation.send(100, times).0;
+    let eager = best(256 << 10, 100, [times[0]; 2]);
+    assert!(took < 1.05 * eager, "{took} us, eager {eager}");
+}
+
 /// A program begins to rewrite its buffers: Xeon with `cldemote`, 256 KiB.
 #[test]
 fn what_suddenly_takes_longer_is_soon_compared_again() {
@@ -448,13 +459,14 @@ fn without_a_time_that_counts_all_stay_eager() {
     assert!((0..10_000).all(|arrived| choose(&mut costs, 1, FROM, arrived).protocol == Eager));
 }
 
-/// The first message finds memory that was never used, and later ones of a rank that only sends are hardly ever timed.
+/// Messages of a rank that only sends are hardly ever timed.
 #[test]
 fn one_long_time_is_no_reason_to_change() {
     let mut costs = Costs::default();
-    assert!(choose(&mut costs, 0, FROM, 0).timed.is_some());
+    let is_timed = |&arrived: &u64| choose(&mut costs, 0, FROM, arrived).timed.is_some();
+    let first = (0..100).find(is_timed).unwrap();
     learn(&mut costs, 0, FROM, Eager, Duration::from_micros(30));
-    for arrived in 1..10_000 {
+    for arrived in first + 1..10_000 {
         assert_eq!(choose(&mut costs, 0, FROM, arrived).protocol, Eager);
     }
 }
@@ -484,7 +496,7 @@ fn after_rendezvous(messages: usize, counts: impl Fn(Protocol, usize) -> bool) -
 
 #[test]
 fn one_time_of_a_burst_is_enough_to_keep_rendezvous() {
-    let last = usize::from(BURST) + MORE - 1;
+    let last = usize::from(BURST) + MOST_FILLS - 1;
     for which in [last - 1, last] {
         let counts = |protocol, number| protocol == Rendezvous || number == which;
         assert!(after_rendezvous(5_000, counts).0 > 4_700, "number {which}");
