@@ -53,10 +53,10 @@ const COUNTED: u8 = 2;
 /// The largest area of a ring for the bodies from one task to another, and the most messages that are to fill it.
 const RING: usize = 4 << 20;
 const MOST_FILLS: usize = 32;
-/// Bounds of the pause between two bursts, in messages.
-const PAUSE: [u64; 2] = [64, 2000];
-/// Doubling so often leads from the shortest pause to the longest.
-const MOST_BURSTS: u8 = 5;
+/// Bounds of the pause between two bursts, in messages: the least, the one up to which it is doubled, and the most.
+const PAUSE: [u64; 3] = [64, 1000, 2000];
+/// Doubling so often leads from the shortest pause to the bound.
+const MOST_BURSTS: u8 = 4;
 /// The pause if nothing was learned, since messages were not alone after all or came too early, and the longest one as
 /// long as no burst has spoken for the present protocol.
 const UNTOLD: u16 = 256;
@@ -424,11 +424,11 @@ impl Class {
             // A saving is a part of the longer period, a loss one of the shorter.
             (100 * saving / (100 - saving)).max(0) as u64
         });
-        let [least, most] = PAUSE;
+        let [least, doubled, most] = PAUSE;
         let most = if self.bursts == 0 { UNTOLD.into() } else { most };
         let pause = |lost: u64| {
-            let first = (u64::from(self.whole_burst(len)) * lost).max(least);
-            (first << self.bursts).min(most) as u16
+            let first = u64::from(self.whole_burst(len)) * lost;
+            (first.max(least) << self.bursts).min(doubled).max(first).min(most) as u16
         };
         of_times.max(of_periods).map_or(UNTOLD, pause)
     }
@@ -482,11 +482,12 @@ impl Class {
         };
         let (longer, message) = (u64::from(eager.max(rendezvous)), u64::from(self.times.eager));
         if message == 0 || longer < DILUTED * message {
-            if self.saving.is_none() {
-                self.pause = self.pause.min(PAUSE[0] as u16);
+            let (old, new) = (self.saving.unwrap_or(0), saving(eager, rendezvous));
+            let contradicts = if self.takes_rendezvous { new < -CLEARLY } else { new > CLEARLY };
+            if self.saving.is_none() || contradicts {
+                (self.pause, self.bursts) = (self.pause.min(PAUSE[0] as u16), 0);
             }
-            let old = self.saving.unwrap_or(0);
-            self.saving = Some(old + (saving(eager, rendezvous) - old) / 2);
+            self.saving = Some(old + (new - old) / 2);
         } else {
             self.saving = None;
         }
