@@ -42,6 +42,12 @@ const fn quarter(lines: &[BulkLine]) -> usize {
 const APART: u32 = 2 << 10;
 const PAGE: u32 = 4 << 10;
 
+/// How much a waiting producer prefetches at a time.
+const STEP: usize = 4 * LINE;
+/// And which part of the area, at most. The area has twice the size of a processor's second-level cache, where also what
+/// the producer sends and receives has to find room.
+const EXPECTED_PART: u32 = 32;
+
 /// Bytes that a body of `len` bytes occupies.
 const fn footprint(len: usize) -> u32 {
     len.next_multiple_of(LINE) as u32
@@ -68,11 +74,16 @@ pub(crate) struct BulkProducer<'m> {
     lines: &'m [BulkLine],
     pub(super) position: u32,
     pub(super) freed: u32,
+    /// Bytes of the bodies since the last one that began a message after a frame from the consumer: as many are
+    /// expected next.
+    burst: u32,
+    /// How many bytes from `position` on have been prefetched.
+    ahead: u32,
 }
 
 impl<'m> BulkProducer<'m> {
     pub(crate) fn new(lines: &'m [BulkLine]) -> Self {
-        Self { lines, position: 0, freed: 0 }
+        Self { lines, position: 0, freed: 0, burst: 0, ahead: 0 }
     }
 
     /// Copies `body` into the area and returns its position, or `None` if there is no room now. `freed` is the
@@ -139,12 +150,47 @@ impl<'m> BulkProducer<'m> {
     /// the previous lap; requested now, they are here when the next frame is written. Before the end of the area this
     /// may prefetch something else, which does no harm.
     #[inline(never)]
-    pub(crate) fn expect_another(&self, len: usize) {
+    pub(crate) fn expect_another(&mut self, len: usize) {
+        self.ahead = len as u32;
         lend(self.lines, self.position, |to| {
             for start in (0..len).step_by(LINE) {
                 sys::prefetch_to_write(to.wrapping_add(start));
             }
         });
+    }
+
+    /// Counts a body of `len` bytes, which may be the first one after a frame from the consumer.
+    pub(crate) fn count(&mut self, len: usize, is_first: bool) {
+        let before = if is_first { 0 } else { self.burst };
+        self.burst = before.saturating_add(footprint(len));
+        self.ahead = 0;
+    }
+
+    /// Prefetches the next [`STEP`] bytes for writing, if as many bytes as in the last burst are not prefetched yet. The
+    /// consumer's processor has these lines since the previous lap. The producer waits meanwhile, so this costs nothing,
+    /// while it delays a copy.
+    #[inline(always)]
+    pub(crate) fn expect_more(&mut self) {
+        if self.ahead < self.burst {
+            self.expect_step();
+        }
+    }
+
+    #[inline(never)]
+    fn expect_step(&mut self) {
+        let area = (self.lines.len() * LINE) as u32;
+        // The consumer may still be reading the lines that it has not freed.
+        let free = area - self.position.wrapping_sub(self.freed);
+        if self.ahead >= free.min(area / EXPECTED_PART) {
+            self.burst = self.ahead;
+            return;
+        }
+        lend(self.lines, self.position.wrapping_add(self.ahead), |to| {
+            for start in (0..STEP).step_by(LINE) {
+                sys::prefetch_to_write(to.wrapping_add(start));
+            }
+        });
+        self.ahead += STEP as u32;
     }
 
     #[cold]

@@ -169,7 +169,7 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
     }
 
     #[inline]
-    fn fetch_awaited(&self) {
+    fn fetch_awaited(&mut self) {
         self.port.fetch_awaited();
     }
 

@@ -214,9 +214,15 @@ impl Port {
 
     /// See [`crate::adapter::Adapter::fetch_awaited`].
     #[inline]
-    pub(crate) fn fetch_awaited(&self) {
-        if self.passing == Passing::Fetched {
-            self.origins[..self.in_turn].iter().for_each(|origin| origin.ring.fetch_awaited());
+    pub(crate) fn fetch_awaited(&mut self) {
+        let Self { targets, origins, in_turn, .. } = self;
+        match self.passing {
+            Passing::Fetched => {
+                origins[..*in_turn].iter().for_each(|origin| origin.ring.fetch_awaited());
+            }
+            Passing::Pushed => {
+                targets[..*in_turn].iter_mut().for_each(|target| target.producer.expect_more());
+            }
         }
     }
 

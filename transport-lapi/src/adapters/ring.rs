@@ -266,6 +266,7 @@ impl<'m> Producer<'m> {
             return Ok(Post::Full);
         };
         let is_lone = self.until_stream == self.stream;
+        self.bulk.count(len, is_lone);
         let nothing = ForeignBytes::from_slice(&[]);
         self.publish(head, nothing, BULK, len as u64 | u64::from(start) << 32);
         if is_lone {
@@ -315,6 +316,13 @@ impl<'m> Producer<'m> {
             }
         }
         expect_another(cell, len);
+    }
+
+    /// Prefetches some more of the lines where the next bodies are expected. If the lines are pushed, a waiting producer
+    /// calls this now and then.
+    #[inline(always)]
+    pub(crate) fn expect_more(&mut self) {
+        self.bulk.expect_more();
     }
 
     /// Notes that a frame has come from the consumer, so the frames to it are not a stream.

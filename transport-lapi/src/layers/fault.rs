@@ -254,7 +254,7 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         Ok(arrived + over)
     }
 
-    fn fetch_awaited(&self) {
+    fn fetch_awaited(&mut self) {
         self.inner.fetch_awaited();
     }
 

@@ -405,7 +405,7 @@ unsafe impl<A: Adapter> Adapter for ReliableAdapter<A> {
         }
     }
 
-    fn fetch_awaited(&self) {
+    fn fetch_awaited(&mut self) {
         self.inner.fetch_awaited();
     }
 
