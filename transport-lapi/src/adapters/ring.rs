@@ -282,8 +282,12 @@ impl<'m> Producer<'m> {
             Passing::Fetched if len >= EXPECTED && !past_caches => {
                 self.bulk.expect_another(EXPECTED_AHEAD);
             }
-            Passing::Fetched => {}
-            Passing::Pushed => self.bulk.expect_another(len.min(PUSHED_AHEAD)),
+            // Behind a later piece of a long message, prefetches would delay the next piece. After the last one, the wait
+            // for an answer has time for them.
+            Passing::Pushed if is_lone || len < PUSHED_AHEAD => {
+                self.bulk.expect_another(len.min(PUSHED_AHEAD));
+            }
+            Passing::Fetched | Passing::Pushed => {}
         }
         Ok(Post::Taken)
     }
