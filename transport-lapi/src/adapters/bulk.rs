@@ -44,8 +44,8 @@ const PAGE: u32 = 4 << 10;
 
 /// How much a waiting producer prefetches at a time.
 const STEP: usize = 4 * LINE;
-/// And which part of the area, at most. The area has twice the size of a processor's second-level cache, where also what
-/// the producer sends and receives has to find room.
+/// And which part of the area, at most. That of a job of two tasks has twice the size of a processor's second-level
+/// cache, where what the producer sends and receives has to find room, too.
 const EXPECTED_PART: u32 = 32;
 
 /// Bytes that a body of `len` bytes occupies.
@@ -74,11 +74,11 @@ pub(crate) struct BulkProducer<'m> {
     lines: &'m [BulkLine],
     pub(super) position: u32,
     pub(super) freed: u32,
-    /// Bytes of the bodies since the last one that began a message after a frame from the consumer: as many are
-    /// expected next.
+    /// Bytes of the bodies from the last one on that was the first after a frame from the consumer. As many are expected
+    /// next.
     burst: u32,
     /// How many bytes from `position` on have been prefetched.
-    ahead: u32,
+    pub(super) ahead: u32,
 }
 
 impl<'m> BulkProducer<'m> {
@@ -151,7 +151,7 @@ impl<'m> BulkProducer<'m> {
     /// may prefetch something else, which does no harm.
     #[inline(never)]
     pub(crate) fn expect_another(&mut self, len: usize) {
-        self.ahead = len as u32;
+        self.ahead = footprint(len);
         lend(self.lines, self.position, |to| {
             for start in (0..len).step_by(LINE) {
                 sys::prefetch_to_write(to.wrapping_add(start));
@@ -166,9 +166,8 @@ impl<'m> BulkProducer<'m> {
         self.ahead = 0;
     }
 
-    /// Prefetches the next [`STEP`] bytes for writing, if as many bytes as in the last burst are not prefetched yet. The
-    /// consumer's processor has these lines since the previous lap. The producer waits meanwhile, so this costs nothing,
-    /// while it delays a copy.
+    /// Prefetches the next [`STEP`] bytes for writing, unless as many bytes as expected are prefetched already. If the
+    /// copy of the next body had to fetch these lines, that would also delay the consumer, who reads at the same time.
     #[inline(always)]
     pub(crate) fn expect_more(&mut self) {
         if self.ahead < self.burst {

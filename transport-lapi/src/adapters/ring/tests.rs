@@ -157,6 +157,25 @@ fn lone_bodies_begin_in_pages_of_their_own() {
 }
 
 #[test]
+fn a_waiting_producer_prefetches_as_much_as_it_has_sent() {
+    let memory = Memory::new(8, 2048);
+    let (mut producer, mut consumer) = ends_of(&memory, 0, Passing::Pushed);
+    let mut ahead_after = |lens: &[usize]| {
+        producer.hears();
+        for &len in lens {
+            let body = vec![1; len];
+            assert_eq!(producer.offer(&[0; SHORT_HEAD], Piece::of(&body)), Ok(Post::Taken));
+            take(&mut consumer).unwrap();
+        }
+        (0..100).for_each(|_| producer.expect_more());
+        producer.bulk.ahead
+    };
+    assert_eq!(ahead_after(&[1000, 1000]), 2048);
+    assert_eq!(ahead_after(&[3000]), 3008);
+    assert_eq!(ahead_after(&[20_000, 20_000]), 4096, "a part of the area");
+}
+
+#[test]
 fn a_full_bulk_area_takes_nothing_and_recovers() {
     let memory = Memory::new(16, 64);
     let (mut producer, mut consumer) = ends(&memory, 0);
