@@ -175,7 +175,7 @@ impl<'m> BulkProducer<'m> {
         }
     }
 
-    #[inline(never)]
+    #[cold]
     fn expect_step(&mut self) {
         let area = (self.lines.len() * LINE) as u32;
         // The consumer may still be reading the lines that it has not freed.

@@ -47,6 +47,8 @@ pub(crate) struct Port {
     passing: Passing,
     /// How many rings are polled in turn: all, or none if marks tell which to poll.
     in_turn: usize,
+    /// The target of the last frame that was sent.
+    latest: usize,
     /// The origin that the next poll begins with, so that none starves.
     first: usize,
     visits: Box<Visits<'static>>,
@@ -77,6 +79,7 @@ impl Port {
             origins: origins.collect(),
             passing,
             in_turn: if tasks <= MOST_POLLED { tasks } else { 0 },
+            latest: me,
             first: 0,
             visits: Box::new(Visits::new(&lasting.task(me).bell.0.arrivals, tasks)),
             segment,
@@ -116,6 +119,7 @@ impl Port {
         let to = &mut self.targets[target as usize];
         let post = to.producer.offer(head, body).map_err(|damage| corrupt(target, damage))?;
         if post == Post::Taken {
+            self.latest = target as usize;
             to.bell.ring_for(self.task, self.fences);
         }
         Ok(post)
@@ -215,14 +219,12 @@ impl Port {
     /// See [`crate::adapter::Adapter::fetch_awaited`].
     #[inline]
     pub(crate) fn fetch_awaited(&mut self) {
-        let Self { targets, origins, in_turn, .. } = self;
+        let Self { targets, origins, in_turn, latest, .. } = self;
         match self.passing {
             Passing::Fetched => {
                 origins[..*in_turn].iter().for_each(|origin| origin.ring.fetch_awaited());
             }
-            Passing::Pushed => {
-                targets[..*in_turn].iter_mut().for_each(|target| target.producer.expect_more());
-            }
+            Passing::Pushed => targets[*latest].producer.expect_more(),
         }
     }
 
