@@ -6,15 +6,16 @@
 //! - PC1: for each destination, sizes are divided into classes by powers of two, from [`FROM`] on. A class has an
 //!   estimate for each protocol, in femtoseconds per byte. It falls to a lower time at once, since a time that was
 //!   possible once is mostly possible again. It rises by an eighth of the difference, and at most by an eighth of
-//!   itself: one interrupted message says little.
-//! - PC2: a class begins with eager messages: with as many as fill the ring, whose memory was never used before, then
-//!   until [`ENOUGH`] answers have counted. They show that the destination posts receives ahead. Two ranks that always
-//!   first send to each other, then receive, thus stay with eager. Then, and after every pause, a burst of messages goes
-//!   by the other protocol; the times of the last ones count. Pauses are so long that bursts cost about one part in a
-//!   hundred. They are shorter until a burst has spoken for the present protocol, and every one that does so doubles
-//!   them, since the messages after a burst take longer, too. A pause ends early if messages suddenly take much longer,
-//!   or times that this rank does not know any more, since the program does something else then: what was known of the
-//!   times is forgotten.
+//!   itself: one interrupted message says little. For much longer times by the present protocol it does not rise at all,
+//!   but is forgotten if several follow one another (PC2).
+//! - PC2: a class begins with eager messages: first [some](ring_fills) that may find memory of the ring that was never
+//!   used, then until [`ENOUGH`] answers have counted. They show that the destination posts receives ahead. Two ranks
+//!   that always first send to each other, then receive, thus stay with eager. Then, and after every pause, a burst of
+//!   messages goes by the other protocol; the times of the last ones count. Pauses are so long that bursts cost about one
+//!   part in a hundred. As the messages behind a burst take longer, too, every burst that speaks for the present protocol
+//!   doubles the next pauses, within bounds. One that speaks against it makes the next pause short. A pause ends early if
+//!   messages suddenly take much longer, or times that this rank does not know any more, since the program does something
+//!   else then: what was known of the times is forgotten.
 //! - PC3: the time of a message does not contain everything: after a rendezvous, the sender's next stores into its buffer
 //!   miss its cache. So the periods of the program are compared, too, from one message to the next: the shorter of two
 //!   within a burst and the shorter of two just before it, since one of them may be interrupted. Rendezvous is chosen
@@ -40,8 +41,7 @@ mod windows;
 
 /// Classes of sizes. The last one has no upper bound.
 const CLASSES: usize = 9;
-/// Eager messages before the first burst, after those that find memory that was never used: of the ring, and mostly of
-/// the program.
+/// Eager messages just before the first burst, whose times count.
 const TRIAL: u16 = 4;
 /// How many answers to eager messages must have counted before the first burst.
 const ENOUGH: u8 = 3;
@@ -53,15 +53,18 @@ const COUNTED: u8 = 2;
 /// The largest area of a ring for the bodies from one task to another, and the most messages that are to fill it.
 const RING: usize = 4 << 20;
 const MOST_FILLS: usize = 32;
-/// Bounds of the pause between two bursts, in messages: the least, the one up to which it is doubled, and the most.
-const PAUSE: [u64; 3] = [64, 1000, 2000];
+/// Bounds of the pause between two bursts, in messages: the least, up to where it is doubled, and the most.
+const PAUSE: [u64; 3] = [64, 1000, 4000];
 /// Doubling so often leads from the shortest pause to the bound.
-const MOST_BURSTS: u8 = 4;
+const MOST_CONFIRMED: u8 = 4;
 /// The pause if nothing was learned, since messages were not alone after all or came too early, and the longest one as
 /// long as no burst has spoken for the present protocol.
 const UNTOLD: u16 = 256;
 /// How many times in a row must speak for the other protocol before it is taken, or for comparing anew.
 const DOUBTS: u8 = 3;
+/// A time is unlike the estimate if it is longer by so many hundredths of it. Trials of the other end lengthen times by
+/// less.
+const UNLIKE: u32 = 40;
 /// Of eager messages outside of bursts one of so many is timed, since that takes an answer, and so are the last ones
 /// before a burst, and some after one that speaks for a change.
 const EVERY: u16 = 16;
@@ -125,13 +128,13 @@ struct Class {
     is_doubtful: bool,
     /// How many of the last times have spoken for the other protocol.
     doubts: u8,
-    /// How many of the last times by the present protocol were much longer than its estimate, or not known although
-    /// earlier ones were.
-    unlike: u8,
+    /// How many of the last times by the present protocol were much longer than its estimate, or not known; if negative,
+    /// how many were neither, up to [`DOUBTS`]. The former count only behind so many of the latter.
+    unlike: i8,
     /// How many more answers have to come before the times may be forgotten again.
     settled: u16,
-    /// Bursts that spoke for the present protocol since it was taken or the times were forgotten, up to [`MOST_BURSTS`].
-    bursts: u8,
+    /// How many bursts have spoken for the present protocol since the last one that did not, up to [`MOST_CONFIRMED`].
+    confirmed: u8,
     /// Messages that are left of a burst.
     burst: u8,
     /// Messages until the next burst.
@@ -289,7 +292,7 @@ impl Peer {
             Period::Ends => {
                 if let (Some(before), Some(within)) = (current.before, shorter(current.within)) {
                     let both = [before, within].map(|period| per_byte(period, len));
-                    classes[class].learn_periods(single.protocol, both);
+                    classes[class].learn_periods(single.protocol, len, both);
                 }
                 *periods = None;
             }
@@ -346,7 +349,7 @@ impl Default for Class {
             doubts: 0,
             unlike: 0,
             settled: 0,
-            bursts: 0,
+            confirmed: 0,
             burst: 0,
             pause: TRIAL,
             windows: Windows::default(),
@@ -359,14 +362,14 @@ impl Class {
         self.counted == ENOUGH
     }
 
-    /// This class for a destination whose ring was never used (PC2).
+    /// This class where the ring was not used for long (PC2).
     fn with_new_ring(self, len: usize) -> Self {
         Self { pause: self.pause + u16::from(ring_fills(len)), ..self }
     }
 
     /// Returns to eager messages (PC5).
-    fn forget(&mut self) {
-        *self = Self { windows: self.windows, ..Self::default() };
+    fn forget(&mut self, len: usize) {
+        *self = Self { windows: self.windows, ..Self::default() }.with_new_ring(len);
     }
 
     /// Messages of a whole burst.
@@ -379,8 +382,8 @@ impl Class {
             self.burst -= 1;
             if self.burst == 0 {
                 self.pause = self.next_pause(len);
-                if self.doubts == 0 {
-                    self.bursts = MOST_BURSTS.min(self.bursts + 1);
+                if self.doubts == 0 && self.is_cheaper() == Some(self.takes_rendezvous) {
+                    self.confirmed = MOST_CONFIRMED.min(self.confirmed + 1);
                 }
             }
             let period = match self.burst {
@@ -398,7 +401,7 @@ impl Class {
             _ => Period::Other,
         };
         match (self.pause, self.is_known()) {
-            (0, true) if self.is_doubtful => self.forget(),
+            (0, true) if self.is_doubtful => self.forget(len),
             (0, true) => {
                 (self.burst, self.is_doubtful) = (self.whole_burst(len), self.takes_rendezvous);
             }
@@ -408,15 +411,20 @@ impl Class {
             _ => {}
         }
         let rendezvous = self.is_known() && self.takes_rendezvous;
+        // What another destination has shown is soon used for this one.
+        let seems_cheaper =
+            self.takes_rendezvous && self.pause < TRIAL + u16::from(ring_fills(len));
         let is_timed = rendezvous
+            || seems_cheaper
             || self.pause < TRIAL
             || self.pause % EVERY == 0
-            || self.unlike.max(self.doubts) > 0 && self.pause % EVERY >= EVERY - u16::from(DOUBTS);
+            || (self.unlike > 0 || self.doubts > 0)
+                && self.pause % EVERY >= EVERY - u16::from(DOUBTS);
         Single { protocol: protocol(rendezvous), is_timed, period }
     }
 
-    /// The pause after a burst of `n` messages that take `r` times as long: `n (r - 1)` messages are lost in it. Every
-    /// burst that spoke for the present protocol has doubled it.
+    /// The pause after a burst of `n` messages that take `r` times as long: `n (r - 1)` messages are lost in it. It is
+    /// doubled for every burst that has spoken for the present protocol.
     fn next_pause(&self, len: usize) -> u16 {
         let of_times = self.times.lost(self.takes_rendezvous);
         let of_periods = self.saving.map(|saving| {
@@ -425,10 +433,10 @@ impl Class {
             (100 * saving / (100 - saving)).max(0) as u64
         });
         let [least, doubled, most] = PAUSE;
-        let most = if self.bursts == 0 { UNTOLD.into() } else { most };
+        let most = if self.confirmed == 0 { UNTOLD.into() } else { most };
         let pause = |lost: u64| {
             let first = u64::from(self.whole_burst(len)) * lost;
-            (first.max(least) << self.bursts).min(doubled).max(first).min(most) as u16
+            (first.max(least) << self.confirmed).min(doubled).max(first).min(most) as u16
         };
         of_times.max(of_periods).map_or(UNTOLD, pause)
     }
@@ -441,24 +449,32 @@ impl Class {
             }
             Protocol::Rendezvous => {
                 if self.is_doubtful && self.burst == 0 {
-                    self.forget();
+                    self.forget(len);
                     return;
                 }
             }
         }
         let before = *self.times.of(protocol);
         let is_own = self.takes_rendezvous == (protocol == Protocol::Rendezvous);
-        let is_unlike = sample.is_none_or(|now| now.saturating_sub(before) > before / 4);
-        self.unlike =
-            if is_own && before != 0 && is_unlike { self.unlike.saturating_add(1) } else { 0 };
+        let is_longer = |now: u32| now.saturating_sub(before) > before / 100 * UNLIKE;
+        let is_unlike = is_own && before != 0 && sample.is_none_or(is_longer);
+        let most = DOUBTS as i8;
+        self.unlike = match self.unlike {
+            run if !is_own => run,
+            run if is_unlike && (run > 0 || run == -most) => run.max(0).saturating_add(1),
+            run if !is_unlike && sample.is_some() && run <= 0 => (run - 1).max(-most),
+            _ if !is_unlike && sample.is_some() => -most,
+            _ => 0,
+        };
         self.settled = self.settled.saturating_sub(1);
-        if self.unlike >= DOUBTS && self.settled == 0 {
-            (self.unlike, self.bursts) = (0, 0);
+        let forgets = self.unlike >= most && self.settled == 0;
+        if forgets {
+            (self.unlike, self.confirmed) = (0, 0);
             (self.saving, self.times) = (None, Times::default());
             self.pause = self.pause.min(TRIAL);
-            self.settled = 32 * u16::from(self.whole_burst(len));
+            self.settled = 16 * u16::from(self.whole_burst(len));
         }
-        if let Some(sample) = sample {
+        if let Some(sample) = sample.filter(|_| forgets || !is_unlike) {
             self.times.learn(protocol, sample);
         }
         if self.is_cheaper().is_none_or(|is_cheaper| is_cheaper == self.takes_rendezvous) {
@@ -468,26 +484,28 @@ impl Class {
         self.doubts += 1;
         if self.doubts == DOUBTS {
             self.takes_rendezvous = !self.takes_rendezvous;
-            (self.doubts, self.bursts) = (0, 0);
+            (self.doubts, self.confirmed) = (0, 0);
             (self.burst, self.pause) = (0, self.next_pause(len));
         }
     }
 
     /// Takes note of the periods before a burst by `protocol` and within it, per byte of one message. Half of their
     /// difference counts.
-    fn learn_periods(&mut self, protocol: Protocol, [before, burst]: [u32; 2]) {
+    fn learn_periods(&mut self, protocol: Protocol, len: usize, [before, burst]: [u32; 2]) {
         let (eager, rendezvous) = match protocol {
             Protocol::Eager => (burst, before),
             Protocol::Rendezvous => (before, burst),
         };
         let (longer, message) = (u64::from(eager.max(rendezvous)), u64::from(self.times.eager));
         if message == 0 || longer < DILUTED * message {
+            let was_known = self.saving.is_some();
             let (old, new) = (self.saving.unwrap_or(0), saving(eager, rendezvous));
-            let contradicts = if self.takes_rendezvous { new < -CLEARLY } else { new > CLEARLY };
-            if self.saving.is_none() || contradicts {
-                (self.pause, self.bursts) = (self.pause.min(PAUSE[0] as u16), 0);
-            }
             self.saving = Some(old + (new - old) / 2);
+            let contradicts = if self.takes_rendezvous { new < -CLEARLY } else { new > CLEARLY };
+            if contradicts || !was_known {
+                self.confirmed = 0;
+                self.pause = self.pause.min(self.next_pause(len));
+            }
         } else {
             self.saving = None;
         }
@@ -512,7 +530,7 @@ fn saving(eager: u32, rendezvous: u32) -> i8 {
     (100 * (eager - rendezvous) / eager.max(rendezvous).max(1)).clamp(-most, most) as i8
 }
 
-/// The messages of this length that fill a ring, but not more than [`MOST_FILLS`].
+/// How many messages of this length fill the largest ring, but not more than [`MOST_FILLS`].
 fn ring_fills(len: usize) -> u8 {
     MOST_FILLS.min(RING / len.max(1)) as u8
 }

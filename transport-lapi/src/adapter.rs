@@ -340,9 +340,9 @@ pub unsafe trait Adapter: Send + 'static {
         events: &mut E,
     ) -> Result<usize, AdapterError>;
 
-    /// Prefetches the memory of frames that are expected next, to or from this task. A waiting thread calls it after
-    /// some polls that found nothing.
-    fn fetch_awaited(&mut self) {}
+    /// Prefetches memory of the frames that are expected next, to or from this task. A waiting thread calls it between
+    /// its polls, more often once some have found nothing.
+    fn prefetch_expected(&mut self) {}
 
     /// Withdraws this task: its exposed memory may change from now on, and no get of it succeeds any more (A8). The
     /// adapter starts nothing new and drops all unfinished operations, except frames that were taken (A4). Returns

@@ -53,9 +53,9 @@ use crate::wait::{Pace, Patience, Turn, Vain};
 /// the polls themselves touch several cache lines, which slows the loop enough.
 const POLLS_PER_PAUSE: u32 = 64;
 
-/// Polls of a spin between two prefetches of the memory of the next expected frame. Not at every poll of a short spin:
-/// while the peer writes there, both processors compete for the same lines, and between near processors that costs more
-/// than the prefetch saves.
+/// Polls of a spin between two prefetches of the memory of the next expected frames. Not at every poll of a short spin:
+/// while the peer writes the awaited one, both processors compete for the same lines, and between near processors that
+/// costs more than the prefetch saves.
 const POLLS_PER_FETCH: u32 = 4;
 
 /// From this turn of a spin on, every poll prefetches that memory: a near processor is about to answer, and for a distant
@@ -480,7 +480,7 @@ impl<A: Adapter, S> Context<A, S> {
     #[inline(always)]
     fn spin(&self, session: &mut SessionGuard<'_, A, S>, turn: u32, done: usize) {
         if turn % POLLS_PER_FETCH == 0 || turn >= LONG_SPIN {
-            session.adapter.fetch_awaited();
+            session.adapter.prefetch_expected();
             // Not in every turn, since a store in each makes short messages slower; but again now and then, since the
             // end of another thread's wait clears it.
             if done == 0 && (turn == POLLS_PER_FETCH || turn % POLLS_PER_PAUSE == 0) {

@@ -179,7 +179,7 @@ fn rendezvous_is_given_up_where_it_lengthens_the_periods() {
 /// The first messages take twice as long, since they find memory that was never used: Xeon with `cldemote`, 256 KiB.
 #[test]
 fn the_first_messages_do_not_decide() {
-    let [(_, times, hidden), ..] = HIDDEN[1..] else { unreachable!() };
+    let (_, times, hidden) = HIDDEN[1];
     let mut simulation = Simulation { hidden, ..Simulation::new(256 << 10) };
     simulation.send(16, [30.0, 13.0]);
     let took = simulation.send(100, times).0;
@@ -187,15 +187,19 @@ fn the_first_messages_do_not_decide() {
     assert!(took < 1.08 * eager, "{took} us, eager {eager}");
 }
 
-/// A program begins to rewrite its buffers: Xeon with `cldemote`, 256 KiB.
+/// A program begins to rewrite its buffers, just after a trial of the other end, which makes this end's messages slower,
+/// too: Xeon with `cldemote`, 256 KiB.
 #[test]
 fn what_suddenly_takes_longer_is_soon_compared_again() {
-    let mut simulation = Simulation::new(256 << 10);
-    simulation.send(3_000, [14.5, 5.9]);
-    assert_eq!(simulation.settled(), Rendezvous);
-    simulation.hidden = 9.5;
-    simulation.send(60, [14.5, 11.5]);
-    assert_eq!(simulation.settled(), Eager);
+    for trial in [0, 24] {
+        let mut simulation = Simulation::new(256 << 10);
+        simulation.send(3_000, [14.5, 5.9]);
+        simulation.send(trial, [14.5, 7.9]);
+        assert_eq!(simulation.settled(), Rendezvous);
+        simulation.hidden = 9.5;
+        simulation.send(60, [14.5, 11.5]);
+        assert_eq!(simulation.settled(), Eager, "after {trial} messages of the other end's trial");
+    }
 }
 
 /// A sender that computes sees each answer too late to know a time. If the receiver then fetches the data meanwhile,
@@ -271,10 +275,10 @@ fn long_periods_do_not_count() {
 fn a_burst_is_rare_where_it_costs_much() {
     for other in [20.0, 40.0, 160.0] {
         let mut simulation = Simulation::new(FROM);
-        simulation.send(20, [10.0, other]);
+        simulation.send(1_000, [10.0, other]);
         let took = simulation.send(20_000, [10.0, other]).0;
         let best = best(FROM, 20_000, [10.0, other]);
-        let most = if other > 100.0 { 1.07 } else { 1.02 };
+        let most = if other > 100.0 { 1.035 } else { 1.02 };
         assert!(took < most * best, "{other}: {took} us, best {best}");
     }
 }
@@ -519,19 +523,35 @@ fn rendezvous_is_given_up_where_nothing_can_be_timed() {
     assert_eq!(in_a_row(&mut costs, FROM), Eager);
 }
 
-/// The first message of a program often finds a receiver that does not wait yet.
+/// The first message that is timed often finds a receiver that does not wait yet.
 #[test]
 fn a_first_time_that_does_not_count_costs_little() {
     let mut costs = Costs::default();
-    let mut tried = 0;
+    let (mut tried, mut timed) = (0, 0);
     for arrived in 0..60 {
-        let Choice { protocol, timed } = choose(&mut costs, 0, FROM, arrived);
+        let Choice { protocol, timed: time } = choose(&mut costs, 0, FROM, arrived);
         tried += usize::from(protocol == Rendezvous);
-        if timed.is_some() && arrived > 0 {
-            learn(&mut costs, 0, FROM, protocol, Duration::from_micros(10));
+        if time.is_some() {
+            timed += 1;
+            if timed > 1 {
+                learn(&mut costs, 0, FROM, protocol, Duration::from_micros(10));
+            }
         }
     }
     assert!(tried > 0);
+}
+
+/// A program stops rewriting its buffers after long.
+#[test]
+fn a_protocol_that_has_become_cheaper_is_soon_taken() {
+    let mut simulation = Simulation { hidden: 9.5, ..Simulation::new(256 << 10) };
+    simulation.send(10_000, [14.5, 11.5]);
+    assert_eq!(simulation.settled(), Eager);
+    let bursts = simulation.send(10_000, [14.5, 11.5]).0 / best(256 << 10, 10_000, [14.5; 2]);
+    assert!(bursts < 1.005, "trials have become rare: {bursts}");
+    simulation.hidden = 0.0;
+    simulation.send(1_500, [14.5, 5.9]);
+    assert_eq!(simulation.settled(), Rendezvous);
 }
 
 #[test]
@@ -541,6 +561,12 @@ fn another_destination_begins_with_what_is_known() {
     let ten = Duration::from_micros(10);
     (0..ENOUGH).for_each(|_| learn(&mut simulation.costs, 200, FROM, Eager, ten));
     assert_eq!(choose(&mut simulation.costs, 200, FROM, 0).protocol, Rendezvous);
+    let mut before = 0;
+    while let Choice { protocol: Eager, timed } = choose(&mut simulation.costs, 201, FROM, before) {
+        timed.into_iter().for_each(|_| learn(&mut simulation.costs, 201, FROM, Eager, ten));
+        before += 1;
+    }
+    assert!(before <= 8, "{before} eager messages before the first rendezvous");
     assert!(size_of::<Peer>() <= 512);
     choose(&mut simulation.costs, 255, usize::MAX, 0);
 }
@@ -561,6 +587,7 @@ proptest! {
     fn any_times_are_taken(steps in prop::collection::vec((0u32..3, any::<usize>(), any::<bool>(), any::<u64>()), 0..300)) {
         let mut costs = Costs::default();
         for (dest, len, rendezvous, nanos) in steps {
+            let len = len >> (len % 64);
             choose(&mut costs, dest, len, nanos % 3);
             let protocol = if rendezvous { Rendezvous } else { Eager };
             let took = Some(Duration::from_nanos(nanos)).filter(|_| nanos % 5 < 3);

@@ -44,8 +44,8 @@ const PAGE: u32 = 4 << 10;
 
 /// How much a waiting producer prefetches at a time.
 const STEP: usize = 4 * LINE;
-/// And which part of the area, at most. That of a job of two tasks has twice the size of a processor's second-level
-/// cache, where what the producer sends and receives has to find room, too.
+/// It prefetches at most this part of the area, which in a job of two tasks has twice the size of a processor's
+/// second-level cache: what the producer sends and receives has to find room there, too.
 const EXPECTED_PART: u32 = 32;
 
 /// Bytes that a body of `len` bytes occupies.
@@ -74,16 +74,17 @@ pub(crate) struct BulkProducer<'m> {
     lines: &'m [BulkLine],
     pub(super) position: u32,
     pub(super) freed: u32,
-    /// Bytes of the bodies from the last one on that was the first after a frame from the consumer. As many are expected
-    /// next.
-    burst: u32,
+    /// How many bytes of bodies are expected next: as many as were stored since the last wait or frame from the consumer.
+    expected: u32,
     /// How many bytes from `position` on have been prefetched.
     pub(super) ahead: u32,
+    /// Whether the producer has waited since the last body.
+    has_waited: bool,
 }
 
 impl<'m> BulkProducer<'m> {
     pub(crate) fn new(lines: &'m [BulkLine]) -> Self {
-        Self { lines, position: 0, freed: 0, burst: 0, ahead: 0 }
+        Self { lines, position: 0, freed: 0, expected: 0, ahead: 0, has_waited: false }
     }
 
     /// Copies `body` into the area and returns its position, or `None` if there is no room now. `freed` is the
@@ -159,31 +160,28 @@ impl<'m> BulkProducer<'m> {
         });
     }
 
-    /// Counts a body of `len` bytes, which may be the first one after a frame from the consumer.
+    /// Counts a body of `len` bytes that was stored, which may be the first one after a frame from the consumer.
     pub(crate) fn count(&mut self, len: usize, is_first: bool) {
-        let before = if is_first { 0 } else { self.burst };
-        self.burst = before.saturating_add(footprint(len));
-        self.ahead = 0;
+        let area = (self.lines.len() * LINE) as u32;
+        // The consumer may still be reading what it has not freed.
+        let free = area - self.position.wrapping_sub(self.freed);
+        let before = if is_first || self.has_waited { 0 } else { self.expected };
+        self.expected = (before + footprint(len)).min(free).min(area / EXPECTED_PART);
+        (self.ahead, self.has_waited) = (0, false);
     }
 
     /// Prefetches the next [`STEP`] bytes for writing, unless as many bytes as expected are prefetched already. If the
     /// copy of the next body had to fetch these lines, that would also delay the consumer, who reads at the same time.
     #[inline(always)]
     pub(crate) fn expect_more(&mut self) {
-        if self.ahead < self.burst {
+        if self.ahead < self.expected {
             self.expect_step();
         }
     }
 
     #[cold]
     fn expect_step(&mut self) {
-        let area = (self.lines.len() * LINE) as u32;
-        // The consumer may still be reading the lines that it has not freed.
-        let free = area - self.position.wrapping_sub(self.freed);
-        if self.ahead >= free.min(area / EXPECTED_PART) {
-            self.burst = self.ahead;
-            return;
-        }
+        self.has_waited = true;
         lend(self.lines, self.position.wrapping_add(self.ahead), |to| {
             for start in (0..STEP).step_by(LINE) {
                 sys::prefetch_to_write(to.wrapping_add(start));

@@ -169,8 +169,8 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
     }
 
     #[inline]
-    fn fetch_awaited(&mut self) {
-        self.port.fetch_awaited();
+    fn prefetch_expected(&mut self) {
+        self.port.prefetch_expected();
     }
 
     fn withdraw(&mut self) -> bool {

@@ -216,9 +216,9 @@ impl Port {
         polled.map(|()| delivered)
     }
 
-    /// See [`crate::adapter::Adapter::fetch_awaited`].
+    /// See [`crate::adapter::Adapter::prefetch_expected`].
     #[inline]
-    pub(crate) fn fetch_awaited(&mut self) {
+    pub(crate) fn prefetch_expected(&mut self) {
         let Self { targets, origins, in_turn, latest, .. } = self;
         match self.passing {
             Passing::Fetched => {

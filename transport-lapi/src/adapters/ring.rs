@@ -58,7 +58,8 @@ pub(crate) enum Passing {
     /// lost. To a distant processor, long bodies are stored past the caches.
     Fetched,
     /// The producer pushes the lines of a lone frame out to a cache that both share, and prefetches those of the next
-    /// cell for writing, which would still be in the consumer's cache. The consumer reads none of them before a frame
+    /// cell for writing, which would still be in the consumer's cache. While it waits, it prefetches the places of the
+    /// next bodies. The consumer reads none of them before a frame
     /// is there: it would take them back.
     Pushed,
 }
@@ -282,8 +283,8 @@ impl<'m> Producer<'m> {
             Passing::Fetched if len >= EXPECTED && !past_caches => {
                 self.bulk.expect_another(EXPECTED_AHEAD);
             }
-            // Behind a later piece of a long message, prefetches would delay the next piece. After the last one, the wait
-            // for an answer has time for them.
+            // A long body that is not lone is mostly a piece of a long message, and prefetches would delay the next piece.
+            // After the last one, the wait for an answer has time for them.
             Passing::Pushed if is_lone || len < PUSHED_AHEAD => {
                 self.bulk.expect_another(len.min(PUSHED_AHEAD));
             }

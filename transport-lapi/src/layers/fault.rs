@@ -254,8 +254,8 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         Ok(arrived + over)
     }
 
-    fn fetch_awaited(&mut self) {
-        self.inner.fetch_awaited();
+    fn prefetch_expected(&mut self) {
+        self.inner.prefetch_expected();
     }
 
     fn stores_past_caches(&mut self, target: TaskId) -> bool {

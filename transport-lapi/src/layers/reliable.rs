@@ -405,8 +405,8 @@ unsafe impl<A: Adapter> Adapter for ReliableAdapter<A> {
         }
     }
 
-    fn fetch_awaited(&mut self) {
-        self.inner.fetch_awaited();
+    fn prefetch_expected(&mut self) {
+        self.inner.prefetch_expected();
     }
 
     fn withdraw(&mut self) -> bool {

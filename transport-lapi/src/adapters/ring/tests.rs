@@ -160,8 +160,10 @@ fn lone_bodies_begin_in_pages_of_their_own() {
 fn a_waiting_producer_prefetches_as_much_as_it_has_sent() {
     let memory = Memory::new(8, 2048);
     let (mut producer, mut consumer) = ends_of(&memory, 0, Passing::Pushed);
-    let mut ahead_after = |lens: &[usize]| {
-        producer.hears();
+    let mut ahead_after = |lens: &[usize], is_heard: bool| {
+        if is_heard {
+            producer.hears();
+        }
         for &len in lens {
             let body = vec![1; len];
             assert_eq!(producer.offer(&[0; SHORT_HEAD], Piece::of(&body)), Ok(Post::Taken));
@@ -170,9 +172,27 @@ fn a_waiting_producer_prefetches_as_much_as_it_has_sent() {
         (0..100).for_each(|_| producer.expect_more());
         producer.bulk.ahead
     };
-    assert_eq!(ahead_after(&[1000, 1000]), 2048);
-    assert_eq!(ahead_after(&[3000]), 3008);
-    assert_eq!(ahead_after(&[20_000, 20_000]), 4096, "a part of the area");
+    assert_eq!(ahead_after(&[1000, 1000], true), 2048);
+    assert_eq!(ahead_after(&[3000], true), 3008);
+    // It does not grow if a short frame is the first one after the consumer's, or if the consumer sends nothing.
+    for (lens, is_heard) in [(&[8, 1000], true), (&[1000, 8], false)] {
+        let after: Vec<u32> = (0..5).map(|_| ahead_after(lens, is_heard)).collect();
+        assert!(after[1..].iter().all(|&ahead| ahead <= 2048), "{after:?}");
+    }
+    assert_eq!(ahead_after(&[20_000, 20_000], true), 4096, "a part of the area");
+}
+
+#[test]
+fn a_waiting_producer_leaves_to_the_consumer_what_that_has_not_freed() {
+    let memory = Memory::new(8, 2048);
+    let (mut producer, _consumer) = ends_of(&memory, 0, Passing::Pushed);
+    for len in [32_000, 32_000, 32_000, 27_648] {
+        assert_eq!(producer.offer(&[0; SHORT_HEAD], Piece::of(&vec![1; len])), Ok(Post::Taken));
+    }
+    let free = 2048 * LINE as u32 - producer.bulk.position;
+    (0..100).for_each(|_| producer.expect_more());
+    let ahead = producer.bulk.ahead;
+    assert!(free < 4096 && ahead == free, "{ahead} of {free}");
 }
 
 #[test]
