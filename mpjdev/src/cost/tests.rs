@@ -311,9 +311,9 @@ fn messages_in_a_row_take_rendezvous_only_if_it_is_far_cheaper() {
     for (rendezvous, expected) in [(6.0, Eager), (4.0, Rendezvous)] {
         let mut simulation = Simulation::new(FROM);
         simulation.send(100, [10.0, rendezvous]);
-        (0..4 * u16::from(WINDOW)).for_each(|_| _ = in_a_row(&mut simulation.costs, FROM));
+        (0..5 * u16::from(WINDOW)).for_each(|_| _ = in_a_row(&mut simulation.costs, FROM));
         assert_eq!(in_a_row(&mut simulation.costs, FROM), expected);
-        (0..4 * u16::from(WINDOW)).for_each(|_| _ = in_a_row(&mut simulation.costs, 2 * FROM));
+        (0..5 * u16::from(WINDOW)).for_each(|_| _ = in_a_row(&mut simulation.costs, 2 * FROM));
         let other = in_a_row(&mut simulation.costs, 2 * FROM);
         assert_eq!(other, Eager, "nothing is known of that size");
     }

@@ -1,8 +1,8 @@
 //! Learns by which protocol windows are faster: messages of one size that follow one another to one destination.
 //!
-//! - WC1: in a trial, two windows go by each protocol, and the periods of the second ones are compared: the time until
-//!   the next window begins, which contains what the other end sends meanwhile. Rendezvous is taken once it is clearly
-//!   faster. Before the first trial has ended, windows go by it only if it takes less than half of the time for single
+//! - WC1: in a trial, two windows go by eager and three by rendezvous, which finds the caches as eager left them. The
+//!   periods of the last ones are compared: the time until the next window begins, which contains what the other end
+//!   sends meanwhile. Rendezvous is taken once it is clearly faster. Before the first trial has ended, windows go by it only if it takes less than half of the time for single
 //!   messages, since eager keeps both ends busy.
 //! - WC2: trials are frequent at first, and again once the periods have changed, since the program may do something else
 //!   now. Then they become so rare that they cost about one part in a hundred.
@@ -73,9 +73,9 @@ pub(super) struct Windows {
 enum Part {
     /// None.
     BetweenTrials,
-    /// The first window by its protocol.
-    First,
-    Second,
+    /// A window by its protocol before the last one.
+    NotLast,
+    Last,
 }
 
 impl Default for Windows {
@@ -126,19 +126,19 @@ impl Windows {
                 let takes_rendezvous = self.saving.map_or(guess, |_| self.takes_rendezvous);
                 return (protocol(takes_rendezvous), Part::BetweenTrials);
             }
-            tried => (tried + 1) % 4,
+            tried => (tried + 1) % 5,
         };
         match self.tried {
-            1 => (Protocol::Eager, Part::First),
+            1 => (Protocol::Eager, Part::NotLast),
             2 => {
                 self.eager = 0;
-                (Protocol::Eager, Part::Second)
+                (Protocol::Eager, Part::Last)
             }
-            3 => (Protocol::Rendezvous, Part::First),
+            3 | 4 => (Protocol::Rendezvous, Part::NotLast),
             _ => {
                 // As long as nobody has said how long these windows were.
                 self.next_trial = ticks(now + NOT_COMPARED);
-                (Protocol::Rendezvous, Part::Second)
+                (Protocol::Rendezvous, Part::Last)
             }
         }
     }
@@ -148,9 +148,9 @@ impl Windows {
         let took = now.saturating_sub(window.since);
         let period = per_byte(took, window.bytes);
         match (window.part, window.protocol, self.eager) {
-            (Part::First, ..) => {}
-            (Part::Second, Protocol::Eager, _) => self.eager = period,
-            (Part::Second, Protocol::Rendezvous, eager) => {
+            (Part::NotLast, ..) => {}
+            (Part::Last, Protocol::Eager, _) => self.eager = period,
+            (Part::Last, Protocol::Rendezvous, eager) => {
                 let are_alike = eager / NOT_ALIKE < period && period / NOT_ALIKE < eager;
                 if eager != 0 && are_alike {
                     let old = self.saving.unwrap_or(0);
