@@ -2,8 +2,8 @@
 //!
 //! - WC1: in a trial, two windows go by eager and three by rendezvous, which finds the caches as eager left them. The
 //!   periods of the last ones are compared: the time until the next window begins, which contains what the other end
-//!   sends meanwhile. Rendezvous is taken once it is clearly faster. Before the first trial has ended, windows go by it only if it takes less than half of the time for single
-//!   messages, since eager keeps both ends busy.
+//!   sends meanwhile. Rendezvous is taken once it is clearly faster. Before the first trial has ended, windows go by it
+//!   only if it takes less than half of the time for single messages, since eager keeps both ends busy.
 //! - WC2: trials are frequent at first, and again once the periods have changed, since the program may do something else
 //!   now. Then they become so rare that they cost about one part in a hundred.
 //! - WC3: trials are planned for multiples of a power of two on a clock that all ranks share. Where both ends send, both
