@@ -511,7 +511,7 @@ fn one_time_of_a_burst_is_enough_to_keep_rendezvous() {
 #[test]
 fn rendezvous_is_given_up_where_eager_cannot_be_timed() {
     let (sent, mut costs) = after_rendezvous(10_000, |protocol, _| protocol == Rendezvous);
-    assert!(sent <= PAUSE[2] as usize, "{sent} went by rendezvous");
+    assert!(sent <= PAUSE[1] as usize, "{sent} went by rendezvous");
     assert_eq!(in_a_row(&mut costs, FROM), Eager);
 }
 
@@ -519,7 +519,7 @@ fn rendezvous_is_given_up_where_eager_cannot_be_timed() {
 #[test]
 fn rendezvous_is_given_up_where_nothing_can_be_timed() {
     let (sent, mut costs) = after_rendezvous(5_000, |_, _| false);
-    assert!(sent <= 2 * PAUSE[2] as usize, "{sent} went by rendezvous");
+    assert!(sent <= 2 * PAUSE[1] as usize, "{sent} went by rendezvous");
     assert_eq!(in_a_row(&mut costs, FROM), Eager);
 }
 

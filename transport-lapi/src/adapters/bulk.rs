@@ -152,12 +152,8 @@ impl<'m> BulkProducer<'m> {
     /// may prefetch something else, which does no harm.
     #[inline(never)]
     pub(crate) fn expect_another(&mut self, len: usize) {
-        self.ahead = footprint(len);
-        lend(self.lines, self.position, |to| {
-            for start in (0..len).step_by(LINE) {
-                sys::prefetch_to_write(to.wrapping_add(start));
-            }
-        });
+        self.ahead = 0;
+        self.prefetch(len);
     }
 
     /// Counts a body of `len` bytes that was stored, which may be the first one after a frame from the consumer.
@@ -182,12 +178,18 @@ impl<'m> BulkProducer<'m> {
     #[cold]
     fn expect_step(&mut self) {
         self.has_waited = true;
+        self.prefetch(STEP);
+    }
+
+    /// Prefetches the lines of `len` more bytes.
+    #[inline(always)]
+    fn prefetch(&mut self, len: usize) {
         lend(self.lines, self.position.wrapping_add(self.ahead), |to| {
-            for start in (0..STEP).step_by(LINE) {
+            for start in (0..len).step_by(LINE) {
                 sys::prefetch_to_write(to.wrapping_add(start));
             }
         });
-        self.ahead += STEP as u32;
+        self.ahead += footprint(len);
     }
 
     #[cold]

@@ -59,8 +59,7 @@ pub(crate) enum Passing {
     Fetched,
     /// The producer pushes the lines of a lone frame out to a cache that both share, and prefetches those of the next
     /// cell for writing, which would still be in the consumer's cache. While it waits, it prefetches the places of the
-    /// next bodies. The consumer reads none of them before a frame
-    /// is there: it would take them back.
+    /// next bodies. The consumer reads none of these lines before a frame is there: it would take them back.
     Pushed,
 }
 
@@ -267,7 +266,6 @@ impl<'m> Producer<'m> {
             return Ok(Post::Full);
         };
         let is_lone = self.until_stream == self.stream;
-        self.bulk.count(len, is_lone);
         let nothing = ForeignBytes::from_slice(&[]);
         self.publish(head, nothing, BULK, len as u64 | u64::from(start) << 32);
         if is_lone {
@@ -283,12 +281,15 @@ impl<'m> Producer<'m> {
             Passing::Fetched if len >= EXPECTED && !past_caches => {
                 self.bulk.expect_another(EXPECTED_AHEAD);
             }
-            // A long body that is not lone is mostly a piece of a long message, and prefetches would delay the next piece.
-            // After the last one, the wait for an answer has time for them.
-            Passing::Pushed if is_lone || len < PUSHED_AHEAD => {
-                self.bulk.expect_another(len.min(PUSHED_AHEAD));
+            Passing::Fetched => {}
+            Passing::Pushed => {
+                self.bulk.count(len, is_lone);
+                // A long body that is not lone is mostly a piece of a long message, and prefetches would delay the next
+                // piece. After the last one, the wait for an answer has time for them.
+                if is_lone || len < PUSHED_AHEAD {
+                    self.bulk.expect_another(len.min(PUSHED_AHEAD));
+                }
             }
-            Passing::Fetched | Passing::Pushed => {}
         }
         Ok(Post::Taken)
     }
