@@ -23,15 +23,12 @@ use crate::adapters::slate::{Entry, Slate};
 use crate::body::Piece;
 use crate::bootstrap::board::Wait;
 
-/// The ring to one target, and the target's bell.
-struct ToTarget {
-    producer: Producer<'static>,
+/// What connects this task with another one, or with itself.
+struct Peer {
+    to: Producer<'static>,
+    from: Consumer<'static>,
+    /// The peer's bell.
     bell: &'static Bell,
-}
-
-/// The ring from one origin.
-struct FromOrigin {
-    ring: Consumer<'static>,
     /// The task's own slate, stored beside each ring because every delivery is counted there.
     slate: &'static Slate,
 }
@@ -40,10 +37,8 @@ struct FromOrigin {
 pub(crate) struct Port {
     task: TaskId,
     fences: Fences,
-    /// By target.
-    targets: Vec<ToTarget>,
-    /// By origin.
-    origins: Vec<FromOrigin>,
+    /// By task.
+    peers: Vec<Peer>,
     passing: Passing,
     /// How many rings are polled in turn: all, or none if marks tell which to poll.
     in_turn: usize,
@@ -64,19 +59,16 @@ impl Port {
         let passing = Passing::here();
         let me = task as usize;
         let tasks = segment.layout().tasks();
-        let peers = 0..tasks;
-        let targets = peers.clone().map(|target| ToTarget {
-            producer: Producer::new(lasting.ring(me, target), passing),
-            bell: &lasting.task(target).bell.0,
-        });
-        let slate = lasting.slate(me);
-        let ring = |origin| Consumer::new(lasting.ring(origin, me));
-        let origins = peers.map(|origin| FromOrigin { ring: ring(origin), slate });
+        let peer = |peer| Peer {
+            to: Producer::new(lasting.ring(me, peer), passing),
+            from: Consumer::new(lasting.ring(peer, me)),
+            bell: &lasting.task(peer).bell.0,
+            slate: lasting.slate(me),
+        };
         Self {
             task,
             fences,
-            targets: targets.collect(),
-            origins: origins.collect(),
+            peers: (0..tasks).map(peer).collect(),
             passing,
             in_turn: if tasks <= MOST_POLLED { tasks } else { 0 },
             latest: me,
@@ -100,7 +92,7 @@ impl Port {
     }
 
     pub(crate) fn num_tasks(&self) -> usize {
-        self.origins.len()
+        self.peers.len()
     }
 
     /// Largest body of one frame.
@@ -116,11 +108,11 @@ impl Port {
         head: &[u8],
         body: Piece<'_>,
     ) -> Result<Post, AdapterError> {
-        let to = &mut self.targets[target as usize];
-        let post = to.producer.offer(head, body).map_err(|damage| corrupt(target, damage))?;
+        let peer = &mut self.peers[target as usize];
+        let post = peer.to.offer(head, body).map_err(|damage| corrupt(target, damage))?;
         if post == Post::Taken {
             self.latest = target as usize;
-            to.bell.ring_for(self.task, self.fences);
+            peer.bell.ring_for(self.task, self.fences);
         }
         Ok(post)
     }
@@ -142,10 +134,11 @@ impl Port {
             let from = next;
             next = if from + 1 == self.in_turn { 0 } else { from + 1 };
             // Equal positions show that this task has received all it sent to itself, without a load from that ring.
-            if from == me
-                && self.targets[me].producer.position() == self.origins[me].ring.position()
-            {
-                continue;
+            if from == me {
+                let own = &self.peers[me];
+                if own.to.position() == own.from.position() {
+                    continue;
+                }
             }
             let polled = self.poll_origin(from, budget, events);
             if !matches!(polled, Ok(0)) {
@@ -194,13 +187,13 @@ impl Port {
         events: &mut E,
     ) -> Result<usize, AdapterError> {
         let origin = from as TaskId;
-        let FromOrigin { ring: consumer, slate } = &mut self.origins[from];
+        let Peer { to, from, bell, slate } = &mut self.peers[from];
         let mut delivered = 0;
         let polled = loop {
             if delivered == budget {
                 break Ok(());
             }
-            match consumer.take(origin, events) {
+            match from.take(origin, events) {
                 Ok(true) => delivered += 1,
                 Ok(false) if delivered == 0 => return Ok(0),
                 Ok(false) => break Ok(()),
@@ -208,10 +201,10 @@ impl Port {
             }
         };
         slate.moved();
-        self.targets[from].producer.hears();
-        if consumer.gave_back() {
+        to.hears();
+        if from.gave_back() {
             // The origin may be asleep until there is room (A6).
-            self.targets[from].bell.ring(self.fences);
+            bell.ring(self.fences);
         }
         polled.map(|()| delivered)
     }
@@ -219,31 +212,31 @@ impl Port {
     /// See [`crate::adapter::Adapter::prefetch_expected`].
     #[inline]
     pub(crate) fn prefetch_expected(&mut self) {
-        let Self { targets, origins, in_turn, latest, .. } = self;
+        let Self { peers, in_turn, latest, .. } = self;
         match self.passing {
             Passing::Fetched => {
-                origins[..*in_turn].iter().for_each(|origin| origin.ring.fetch_awaited());
+                peers[..*in_turn].iter().for_each(|peer| peer.from.fetch_awaited());
             }
-            Passing::Pushed => targets[*latest].producer.expect_more(),
+            Passing::Pushed => peers[*latest].to.expect_more(),
         }
     }
 
     /// See [`crate::adapter::Adapter::stores_past_caches`].
     pub(crate) fn stores_past_caches(&mut self, target: TaskId) -> bool {
-        self.targets[target as usize].producer.stores_past_caches()
+        self.peers[target as usize].to.stores_past_caches()
     }
 
     /// See [`crate::adapter::Adapter::packets`]. The positions of the rings are these counts.
     pub(crate) fn packets(&self) -> (u64, u64) {
-        let sent = self.targets.iter().map(|target| u64::from(target.producer.position()));
-        let received = self.origins.iter().map(|origin| u64::from(origin.ring.position()));
+        let sent = self.peers.iter().map(|peer| u64::from(peer.to.position()));
+        let received = self.peers.iter().map(|peer| u64::from(peer.from.position()));
         (sent.sum(), received.sum())
     }
 
     /// Counts a piece of a long message that this task has copied itself: that is progress, too.
     pub(crate) fn moved(&self) {
         // Every task has a ring from itself at least.
-        self.origins[0].slate.moved();
+        self.peers[0].slate.moved();
     }
 
     /// See [`crate::adapter::Adapter::withdraw`].
