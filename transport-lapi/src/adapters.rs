@@ -15,6 +15,7 @@
 
 mod area;
 mod arrivals;
+mod blocks;
 pub(crate) mod board;
 mod bulk;
 pub mod channels;

@@ -5,6 +5,9 @@
 //! end. Positions are counters of bytes that wrap at 2^32. The area's size is a power of two, so a position modulo the
 //! size is an offset.
 //!
+//! The lines of the next body's place are in the consumer's cache since the lap before. Where lines are pushed, a producer
+//! that waits prefetches them for writing, as many as it has just sent ([`BulkProducer::expect_more`]).
+//!
 //! - B1: the bytes from the position that the consumer has freed up to the producer's position belong to the consumer,
 //!   the others to the producer. A frame's stamp passes bytes to the consumer; the freed position passes them back, and
 //!   only after the sink has returned.
@@ -53,20 +56,34 @@ const fn footprint(len: usize) -> u32 {
     len.next_multiple_of(LINE) as u32
 }
 
+/// The address of the line at `position`; the following lines are adjacent. It derives from the whole slice, whose lines
+/// are cells, so it may be written through.
+fn address(lines: &[BulkLine], position: u32) -> *mut u8 {
+    let offset = position as usize & (lines.len() * LINE - 1);
+    lines.as_ptr().cast::<u8>().cast_mut().wrapping_add(offset)
+}
+
 /// Lends the address of the line at `position` for writing; the following lines are adjacent.
 #[cfg(not(loom))]
-fn lend<R>(lines: &[BulkLine], position: u32, body: impl FnOnce(*mut u8) -> R) -> R {
-    let offset = position as usize & (lines.len() * LINE - 1);
-    // SAFETY: the mask keeps the offset inside the slice. The address derives from the whole slice,
-    // whose lines are cells, so it may be written through.
-    body(unsafe { lines.as_ptr().cast::<u8>().cast_mut().add(offset) })
+pub(crate) fn lend<R>(lines: &[BulkLine], position: u32, body: impl FnOnce(*mut u8) -> R) -> R {
+    body(address(lines, position))
 }
 
 /// Likewise in a model, whose lines are not adjacent and whose bodies are one line at most.
 #[cfg(loom)]
-fn lend<R>(lines: &[BulkLine], position: u32, body: impl FnOnce(*mut u8) -> R) -> R {
+pub(crate) fn lend<R>(lines: &[BulkLine], position: u32, body: impl FnOnce(*mut u8) -> R) -> R {
     let line = &lines[position as usize / LINE & (lines.len() - 1)];
     line.0.with_mut(|bytes| body(bytes.cast()))
+}
+
+/// Pushes the lines of the `len` bytes from `position` on out, for the processor that reads them. That is a hint, not an
+/// access.
+#[inline(never)]
+pub(crate) fn push_out(lines: &[BulkLine], position: u32, len: usize) {
+    let start = address(lines, position);
+    for at in (0..len).step_by(LINE) {
+        sys::push_out(start.wrapping_add(at));
+    }
 }
 
 /// The producer's end of a bulk area.
@@ -74,7 +91,7 @@ pub(crate) struct BulkProducer<'m> {
     lines: &'m [BulkLine],
     pub(super) position: u32,
     pub(super) freed: u32,
-    /// How many bytes of bodies are expected next: as many as were stored since the last wait or frame from the consumer.
+    /// How many bytes of bodies are expected next: as many as were sent since the last wait or frame from the consumer.
     expected: u32,
     /// How many bytes from `position` on have been prefetched.
     pub(super) ahead: u32,
@@ -121,18 +138,13 @@ impl<'m> BulkProducer<'m> {
                 body => body.copy_to(part(body.len())),
             }
         });
-        self.position = end;
+        self.advance(end);
         Ok(Some(start))
     }
 
     /// Pushes the lines of the body of `len` bytes at `start` out, for the consumer.
-    #[inline(never)]
     pub(crate) fn push_out(&self, start: u32, len: usize) {
-        lend(self.lines, start, |body| {
-            for at in (0..len).step_by(LINE) {
-                sys::push_out(body.wrapping_add(at));
-            }
-        });
+        push_out(self.lines, start, len);
     }
 
     /// Leaves room behind the last body, so that the next one begins in another page. A processor that reads a body
@@ -143,8 +155,14 @@ impl<'m> BulkProducer<'m> {
         let room = page.wrapping_sub(self.position) as usize;
         let area = self.lines.len() * LINE;
         if room <= quarter(self.lines) && page.wrapping_sub(self.freed) as usize <= area {
-            self.position = page;
+            self.advance(page);
         }
+    }
+
+    /// Goes on at `position`.
+    fn advance(&mut self, position: u32) {
+        self.ahead = self.ahead.saturating_sub(position.wrapping_sub(self.position));
+        self.position = position;
     }
 
     /// Prefetches the lines of the first `len` bytes of the next body's place. They are in the consumer's cache since
@@ -156,14 +174,28 @@ impl<'m> BulkProducer<'m> {
         self.prefetch(len);
     }
 
-    /// Counts a body of `len` bytes that was stored, which may be the first one after a frame from the consumer.
-    pub(crate) fn count(&mut self, len: usize, is_first: bool) {
+    /// Counts a body of `len` bytes that was sent, here or in a block, which may be the first one after a frame from the
+    /// consumer. `freed` is the consumer's published position; a wrong claim is reported when the room is needed.
+    pub(crate) fn count(&mut self, len: usize, is_first: bool, freed: &AtomicU32) {
         let area = (self.lines.len() * LINE) as u32;
-        // The consumer may still be reading what it has not freed.
-        let free = area - self.position.wrapping_sub(self.freed);
         let before = if is_first || self.has_waited { 0 } else { self.expected };
-        self.expected = (before + footprint(len)).min(free).min(area / EXPECTED_PART);
-        (self.ahead, self.has_waited) = (0, false);
+        let expected = (before + footprint(len)).min(area / EXPECTED_PART);
+        // The consumer may still be reading what it has not freed.
+        if self.free() < expected {
+            self.freed = self.reload(freed).unwrap_or(self.freed);
+        }
+        self.expected = expected.min(self.free());
+        self.has_waited = false;
+    }
+
+    /// How much of the area belongs to the producer, as far as it knows.
+    fn free(&self) -> u32 {
+        (self.lines.len() * LINE) as u32 - self.position.wrapping_sub(self.freed)
+    }
+
+    /// Whether the place of a body of `len` bytes, if it is the next one, has been prefetched.
+    pub(crate) fn has_prefetched(&self, len: usize) -> bool {
+        self.ahead >= footprint(len)
     }
 
     /// Prefetches the next [`STEP`] bytes for writing, unless as many bytes as expected are prefetched already. If the
@@ -184,11 +216,10 @@ impl<'m> BulkProducer<'m> {
     /// Prefetches the lines of `len` more bytes.
     #[inline(always)]
     fn prefetch(&mut self, len: usize) {
-        lend(self.lines, self.position.wrapping_add(self.ahead), |to| {
-            for start in (0..len).step_by(LINE) {
-                sys::prefetch_to_write(to.wrapping_add(start));
-            }
-        });
+        let start = address(self.lines, self.position.wrapping_add(self.ahead));
+        for at in (0..len).step_by(LINE) {
+            sys::prefetch_to_write(start.wrapping_add(at));
+        }
         self.ahead += footprint(len);
     }
 

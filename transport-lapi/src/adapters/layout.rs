@@ -2,22 +2,24 @@
 //!
 //! A segment contains one *plane* for each context of a task, one after another and all alike. Context `c` of a task
 //! communicates with context `c` of the others, so a segment grows with the number of contexts, not with its square. A
-//! plane contains, in this order: the header page, one block and one slate per task, and for every ordered pair of
-//! tasks, including a task with itself, its indices, its words for a shared get, its cells and its bulk area. The pairs
-//! of one target are adjacent, so that what a task polls is contiguous. Data of the whole job is in the header page of
-//! plane 0; the header pages of the other planes are not used. Behind the planes are the tasks' shared areas, one for
-//! each context of each task.
+//! plane contains, in this order: the header page, one block and one slate per task, for every ordered pair of tasks,
+//! including a task with itself, its indices, its words for a shared get, its cells and its bulk area, and for every two
+//! tasks the blocks that they pass to each other. The pairs of one target are adjacent, so that what a task polls is
+//! contiguous. Data of the whole job is in the header page of plane 0; the header pages of the other planes are not
+//! used. Behind the planes are the tasks' shared areas, one for each context of each task.
 //!
 //! - LY1: the parts of a plane do not overlap, and the last one ends at [`Layout::plane_bytes`], where the next
 //!   plane begins.
-//! - LY2: planes, header, task blocks, slates, indices and words start on a multiple of [`SEPARATION`], cells and
-//!   bulk areas on a multiple of [`LINE`], shared areas on a multiple of [`PAGE`].
-//! - LY3: the number of cells and the size of a bulk area are powers of two.
+//! - LY2: planes, header, task blocks, slates, indices and words start on a multiple of [`SEPARATION`], cells,
+//!   bulk areas and the blocks of two tasks on a multiple of [`LINE`], shared areas on a multiple of [`PAGE`].
+//! - LY3: the number of cells and the size of a bulk area are powers of two. So is the number of blocks of two tasks, or
+//!   it is zero.
 //! - LY4: the shared areas begin behind the last plane, do not overlap, and end at [`Layout::bytes`].
 
 use std::ops::RangeInclusive;
 
 use crate::adapter::AdapterError;
+use crate::adapters::blocks::{BLOCK_BYTES, MAX_BLOCKS};
 use crate::sys::{self, LINE};
 
 /// Distance between the writes of two tasks: processors fetch lines in pairs.
@@ -140,6 +142,13 @@ impl Layout {
         self.bulk
     }
 
+    /// Bytes of the blocks of two tasks together: a quarter of a bulk area, in whole blocks. That may be none.
+    pub(crate) const fn blocks_bytes(&self) -> usize {
+        let most = MAX_BLOCKS * BLOCK_BYTES;
+        let quarter = self.bulk / 4 / BLOCK_BYTES * BLOCK_BYTES;
+        if quarter < most { quarter } else { most }
+    }
+
     /// Largest body of one frame: at most a quarter of the bulk area, as rule B2 of [`crate::adapters::bulk`] demands.
     pub(crate) fn max_body(&self) -> usize {
         MAX_BODY.min(self.bulk / 4)
@@ -183,9 +192,16 @@ impl Layout {
         self.cells_at(0, 0) + all_cells + self.pair(origin, target) * self.bulk
     }
 
+    /// Where the blocks of two different tasks start, in whichever order these are given.
+    pub(crate) const fn blocks_at(&self, one: usize, other: usize) -> usize {
+        let (low, high) = if one < other { (one, other) } else { (other, one) };
+        let all_bulk = self.tasks * self.tasks * self.bulk;
+        self.bulk_at(0, 0) + all_bulk + (high * (high - 1) / 2 + low) * self.blocks_bytes()
+    }
+
     /// Size of the plane of one context.
     pub(crate) const fn plane_bytes(&self) -> usize {
-        self.bulk_at(0, 0) + self.tasks * self.tasks * self.bulk
+        self.blocks_at(0, self.tasks)
     }
 
     /// Size of all planes, the part of the segment that every job uses.
@@ -257,6 +273,9 @@ mod tests {
                 parts.push(part(layout.cells_at(origin, target), cells, LINE));
                 parts.push(part(layout.bulk_at(origin, target), layout.bulk(), LINE));
             }
+            for lower in 0..target {
+                parts.push(part(layout.blocks_at(lower, target), layout.blocks_bytes(), LINE));
+            }
         }
         parts
     }
@@ -275,6 +294,9 @@ mod tests {
             prop_assert!(layout.cells().is_power_of_two());
             prop_assert!(layout.bulk().is_power_of_two());
             prop_assert!(layout.max_body() * 4 <= layout.bulk());
+            let blocks = layout.blocks_bytes() / BLOCK_BYTES;
+            prop_assert!(blocks == 0 || blocks.is_power_of_two() && blocks <= MAX_BLOCKS);
+            prop_assert_eq!(layout.blocks_bytes() % BLOCK_BYTES, 0);
             let mut parts = parts(&layout);
             parts.sort_by_key(|(range, _)| range.start);
             for (range, align) in &parts {
@@ -302,14 +324,14 @@ mod tests {
     fn sizes_follow_the_number_of_tasks() {
         let sizes = |tasks| {
             let layout = Layout::with_bulk(tasks, 1, || 1 << 20).unwrap();
-            (layout.cells(), layout.bulk(), layout.max_body())
+            (layout.cells(), layout.bulk(), layout.max_body(), layout.blocks_bytes())
         };
-        assert_eq!(sizes(1), (256, 1 << 20, 64 << 10));
-        assert_eq!(sizes(2), (256, 1 << 20, 64 << 10));
-        assert_eq!(sizes(4), (256, 256 << 10, 64 << 10));
-        assert_eq!(sizes(8), (256, 128 << 10, 32 << 10));
-        assert_eq!(sizes(16), (256, 64 << 10, 16 << 10));
-        assert_eq!(sizes(MAX_TASKS), (16, 32 << 10, 8 << 10));
+        assert_eq!(sizes(1), (256, 1 << 20, 64 << 10, 256 << 10));
+        assert_eq!(sizes(2), (256, 1 << 20, 64 << 10, 256 << 10));
+        assert_eq!(sizes(4), (256, 256 << 10, 64 << 10, 64 << 10));
+        assert_eq!(sizes(8), (256, 128 << 10, 32 << 10, 32 << 10));
+        assert_eq!(sizes(16), (256, 64 << 10, 16 << 10, 0));
+        assert_eq!(sizes(MAX_TASKS), (16, 32 << 10, 8 << 10, 0));
     }
 
     #[test]
@@ -359,7 +381,7 @@ mod tests {
                 layout.planes_bytes(),
             ]
         };
-        assert_eq!(places(2), [0, 4_352, 5_120, 5_760, 6_400, 252_416, 2_431_488, 4_528_640]);
+        assert_eq!(places(2), [0, 4_352, 5_120, 5_760, 6_400, 252_416, 2_431_488, 4_790_784]);
         assert_eq!(
             places(16),
             [0, 7_936, 15_872, 18_304, 79_872, 20_971_520, 36_782_080, 37_830_656]

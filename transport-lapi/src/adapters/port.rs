@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use crate::adapter::{AdapterError, Doorbell, Events, Post, Standing, TaskId, WaitBoard};
 use crate::adapters::arrivals::{MOST_POLLED, Visits};
+use crate::adapters::blocks::Blocks;
 use crate::adapters::doorbell::{Bell, Fences, has_woken};
 use crate::adapters::ring::{Consumer, Passing, Producer, RingDamage};
 use crate::adapters::segment::Segment;
@@ -59,11 +60,17 @@ impl Port {
         let passing = Passing::here();
         let me = task as usize;
         let tasks = segment.layout().tasks();
-        let peer = |peer| Peer {
-            to: Producer::new(lasting.ring(me, peer), passing),
-            from: Consumer::new(lasting.ring(peer, me)),
-            bell: &lasting.task(peer).bell.0,
-            slate: lasting.slate(me),
+        let peer = |peer| {
+            // Where lines are pushed, the task with the lower number has all blocks of a pair at first. Elsewhere nobody has
+            // one.
+            let has_all = me < peer && passing == Passing::Pushed;
+            let blocks = Blocks::new(lasting.blocks(me, peer), has_all);
+            Peer {
+                to: Producer::new(lasting.ring(me, peer), blocks, passing),
+                from: Consumer::new(lasting.ring(peer, me)),
+                bell: &lasting.task(peer).bell.0,
+                slate: lasting.slate(me),
+            }
         };
         Self {
             task,
@@ -193,7 +200,7 @@ impl Port {
             if delivered == budget {
                 break Ok(());
             }
-            match from.take(origin, events) {
+            match from.take(origin, &mut to.blocks, events) {
                 Ok(true) => delivered += 1,
                 Ok(false) if delivered == 0 => return Ok(0),
                 Ok(false) => break Ok(()),

@@ -3,7 +3,7 @@
 //! A cell is five cache lines. Its first word contains a lap number that is written last, so the consumer needs to poll
 //! nothing else, and a short frame moves in one line: no head or tail index is exchanged per message. The memory is
 //! borrowed, so loom can run the same code. Used by [`crate::adapters::port`]; a body that does not fit goes to
-//! [`crate::adapters::bulk`].
+//! [`crate::adapters::bulk`] or [`crate::adapters::blocks`].
 //!
 //! - R1: the cell at position `p` is ready when its lap is `p + 1`. Positions count up and wrap at 2^32. An old lap is
 //!   lower by a whole number of rings, and zero, the initial one, is not expected before the cell has been written. So
@@ -23,6 +23,7 @@ use std::mem::MaybeUninit;
 use std::time::Instant;
 
 use crate::adapter::{Events, Frame, Post, SHORT_HEAD, TaskId};
+use crate::adapters::blocks::Blocks;
 use crate::adapters::bulk::{BulkConsumer, BulkLine, BulkProducer};
 use crate::adapters::distance::Distance;
 use crate::adapters::layout::{CELL_BYTES, INDICES_BYTES};
@@ -31,6 +32,10 @@ use crate::copy::PASSES_CACHES;
 use crate::region::{ForeignBytes, RecvPart, SendRegion, copy_short};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use crate::sys::{self, LINE};
+
+mod damage;
+
+pub(crate) use crate::adapters::ring::damage::RingDamage;
 
 /// Bytes of a cell after its two words.
 pub(crate) const CELL_DATA: usize = CELL_BYTES - STAMPS;
@@ -48,6 +53,8 @@ pub(crate) const MAX_HEAD: usize = 256;
 const INLINE: u16 = 0;
 /// Kind of a frame whose body is in the bulk area.
 const BULK: u16 = 1;
+/// Kind of a frame whose body is in a block.
+const BLOCK: u16 = 2;
 
 /// How the lines of a frame get from the producer's processor to the consumer's. Both ends of a ring use the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +111,7 @@ const SHORT_INLINE: u32 = SHORT_HEAD as u32 | (INLINE as u32) << 16;
 pub(crate) struct Cell {
     /// Lap, length of the head, kind: from the low bits up, 32, 16 and 16.
     stamp: AtomicU64,
-    /// Length of the body and position in the bulk area: 32 bits each.
+    /// Length of the body, and its position in the bulk area or the number of its block: 32 bits each.
     extent: AtomicU64,
     data: UnsafeCell<[MaybeUninit<u8>; CELL_DATA]>,
 }
@@ -130,43 +137,6 @@ const _: () = assert!(
     cfg!(loom) || (size_of::<Cell>() == CELL_BYTES && size_of::<Indices>() == INDICES_BYTES)
 );
 
-/// How a peer damaged the ring. There is one variant per violation, and each has a test that provokes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RingDamage {
-    /// A head longer than any frame's.
-    HeadLength,
-    /// An inline body longer than the cell.
-    InlineLength,
-    /// A body longer than any frame's.
-    BodyLength,
-    /// Neither inline nor bulk: an unknown kind.
-    Kind,
-    /// A bulk body that starts inside a line or crosses the end of the area.
-    BulkPlace,
-    /// A bulk body outside the part that the producer may have filled.
-    BulkRange,
-    /// The consumer freed cells that it never received.
-    CellCredit,
-    /// The consumer freed bulk memory that it never received.
-    BulkCredit,
-}
-
-impl RingDamage {
-    /// Describes the damage.
-    pub(crate) const fn what(self) -> &'static str {
-        match self {
-            Self::HeadLength => "a frame's head is longer than a head can be",
-            Self::InlineLength => "a frame's body is longer than its cell",
-            Self::BodyLength => "a frame's body is longer than a body can be",
-            Self::Kind => "a frame is of an unknown kind",
-            Self::BulkPlace => "a body does not lie on lines of the bulk area",
-            Self::BulkRange => "a body lies outside of the filled part of the bulk area",
-            Self::CellCredit => "more cells came back than were filled",
-            Self::BulkCredit => "more bulk memory came back than was filled",
-        }
-    }
-}
-
 /// The memory of one ring. The lengths of both slices are powers of two.
 #[derive(Clone, Copy)]
 pub(crate) struct Ring<'m> {
@@ -189,6 +159,8 @@ pub(crate) struct Producer<'m> {
     /// The consumer's published position when last loaded.
     freed: u32,
     bulk: BulkProducer<'m>,
+    /// The blocks of the pair that belong to this end. Its consumer of the opposite ring adds to them.
+    pub(crate) blocks: Blocks<'m>,
     passing: Passing,
     /// Of [`Passing::stream`].
     stream: u32,
@@ -200,13 +172,14 @@ pub(crate) struct Producer<'m> {
 }
 
 impl<'m> Producer<'m> {
-    pub(crate) fn new(ring: Ring<'m>, passing: Passing) -> Self {
+    pub(crate) fn new(ring: Ring<'m>, blocks: Blocks<'m>, passing: Passing) -> Self {
         let bulk = BulkProducer::new(ring.bulk);
         Self {
             ring,
             position: 0,
             freed: 0,
             bulk,
+            blocks,
             passing,
             stream: passing.stream(),
             until_stream: passing.stream(),
@@ -252,6 +225,11 @@ impl<'m> Producer<'m> {
             self.publish(head, ForeignBytes::from_slice(&packed[..len]), INLINE, len as u64);
             return Ok(Post::Taken);
         }
+        // For a long body, memory that was prefetched during a wait is better than a block.
+        if self.blocks.have_one_for(len) && (len <= PUSHED || !self.bulk.has_prefetched(len)) {
+            self.offer_in_block(head, body);
+            return Ok(Post::Taken);
+        }
         // If the consumer is distant, ordinary stores would fetch the lines from its processor, which would then fetch
         // them back.
         let is_distant = self.stores_past_caches();
@@ -283,7 +261,7 @@ impl<'m> Producer<'m> {
             }
             Passing::Fetched => {}
             Passing::Pushed => {
-                self.bulk.count(len, is_lone);
+                self.bulk.count(len, is_lone, &self.ring.indices.bulk);
                 // A long body that is not lone is mostly a piece of a long message, and prefetches would delay the next
                 // piece. After the last one, the wait for an answer has time for them.
                 if is_lone || len < PUSHED_AHEAD {
@@ -292,6 +270,19 @@ impl<'m> Producer<'m> {
             }
         }
         Ok(Post::Taken)
+    }
+
+    /// [`Producer::offer_otherwise`] with a block: this end has one for the body, and the ring is not full.
+    fn offer_in_block(&mut self, head: &[u8], body: Piece<'_>) {
+        let (len, is_lone) = (body.len(), self.until_stream == self.stream);
+        let number = self.blocks.store(body);
+        let nothing = ForeignBytes::from_slice(&[]);
+        self.publish(head, nothing, BLOCK, len as u64 | u64::from(number) << 32);
+        if len > PUSHED {
+            self.bulk.count(len, is_lone, &self.ring.indices.bulk);
+        } else if is_lone {
+            self.blocks.push_out(number, len);
+        }
     }
 
     /// Fills the next cell with `head` and `inline`, and passes it to the consumer.
@@ -321,7 +312,7 @@ impl<'m> Producer<'m> {
                 Passing::Fetched => {}
             }
         }
-        expect_another(cell, len);
+        cell.expect_another(len);
     }
 
     /// Prefetches some more of the lines where the next bodies are expected. If the lines are pushed, a waiting producer
@@ -377,26 +368,6 @@ impl<'m> Producer<'m> {
     }
 }
 
-/// Prefetches the lines of the next cell that `len` bytes occupy. They are in the consumer's cache since the previous
-/// lap; requested now, they are here when the next frame is written. After the last cell, once in a lap, this
-/// prefetches something else, and in a full ring the consumer still needs the lines: both cost a little, and do no
-/// harm.
-#[inline(always)]
-fn expect_another(cell: *const Cell, len: usize) {
-    let next = cell.wrapping_add(1);
-    sys::prefetch_to_write(next);
-    if len > LINE {
-        expect_lines_behind(next, len);
-    }
-}
-
-#[inline(never)]
-fn expect_lines_behind(cell: *const Cell, len: usize) {
-    for start in (LINE..len).step_by(LINE) {
-        sys::prefetch_to_write(cell.wrapping_byte_add(start));
-    }
-}
-
 /// The end that takes frames.
 pub(crate) struct Consumer<'m> {
     ring: Ring<'m>,
@@ -423,11 +394,13 @@ impl<'m> Consumer<'m> {
     }
 
     /// Passes the next frame of `origin`, whose ring this is, to `events`; returns `false` if none is ready. An error
-    /// means that the next frame was damaged and is skipped.
+    /// means that the next frame was damaged and is skipped. `blocks` are this task's for `origin`; a body that comes in
+    /// one adds it to them.
     #[inline(always)]
     pub(crate) fn take<E: Events>(
         &mut self,
         origin: TaskId,
+        blocks: &mut Blocks<'_>,
         events: &mut E,
     ) -> Result<bool, RingDamage> {
         let cell = self.ring.cell(self.position);
@@ -443,7 +416,8 @@ impl<'m> Consumer<'m> {
             cell.deliver_short(body_len, origin, events);
         } else {
             self.behind = 0;
-            if let Err(damage) = self.deliver(cell, (stamp >> 32) as u32, extent, origin, events) {
+            let shape = (stamp >> 32) as u32;
+            if let Err(damage) = self.deliver(cell, shape, extent, origin, blocks, events) {
                 self.give_back();
                 return Err(damage);
             }
@@ -464,7 +438,8 @@ impl<'m> Consumer<'m> {
     }
 
     /// Checks the contents of a ready cell (R4) and passes the frame to `events`. `shape` is the upper half of its
-    /// stamp.
+    /// stamp. It is cold so that the compiler lays [`Consumer::take`] out for short frames.
+    #[cold]
     #[inline(never)]
     fn deliver<E: Events>(
         &mut self,
@@ -472,13 +447,23 @@ impl<'m> Consumer<'m> {
         shape: u32,
         extent: u64,
         origin: TaskId,
+        blocks: &mut Blocks<'_>,
         events: &mut E,
     ) -> Result<(), RingDamage> {
         let head_len = usize::from(shape as u16);
-        let body_len = extent as u32 as usize;
+        let (body_len, place) = (extent as u32 as usize, (extent >> 32) as u32);
         if head_len > MAX_HEAD {
             return Err(RingDamage::HeadLength);
         }
+        let pass_on = |body: *const u8| {
+            // SAFETY: the range was checked to lie in the bulk area or in a block, which stay mapped (G3).
+            let body = unsafe { ForeignBytes::new(body, body_len) };
+            if head_len == SHORT_HEAD {
+                events.short(origin, cell.short_head(), body);
+            } else {
+                cell.with_head(head_len, |head, _| events.frame(Frame { origin, head, body }));
+            }
+        };
         match (shape >> 16) as u16 {
             INLINE if body_len > CELL_DATA - head_len => Err(RingDamage::InlineLength),
             INLINE => {
@@ -491,19 +476,11 @@ impl<'m> Consumer<'m> {
                 Ok(())
             }
             BULK => {
-                self.bulk.take((extent >> 32) as u32, body_len, |place| {
-                    cell.with_head(head_len, |head, _| {
-                        // SAFETY: the range was checked to lie in the bulk area, which stays mapped (G3).
-                        let body = unsafe { ForeignBytes::new(place, body_len) };
-                        match head.try_into() {
-                            Ok(short) => events.short(origin, short, body),
-                            Err(_) => events.frame(Frame { origin, head, body }),
-                        }
-                    });
-                })?;
+                self.bulk.take(place, body_len, pass_on)?;
                 self.gave_back |= self.bulk.release(&self.ring.indices.bulk);
                 Ok(())
             }
+            BLOCK => blocks.take(place, body_len, pass_on),
             _ => Err(RingDamage::Kind),
         }
     }
@@ -555,16 +532,19 @@ impl Cell {
             // The lines of the body arrive while the head is handled.
             self.fetch(LINES_BEHIND);
         }
+        let head = self.short_head();
         self.data.with(|data| {
-            let data = data.cast::<u8>();
-            // SAFETY: head and body lie in the cell, which is the consumer's (R2) and stays mapped (G3). The head is
-            // copied; any bytes are valid.
-            let (head, body) = unsafe {
-                let head = data.cast::<[u8; SHORT_HEAD]>().read();
-                (head, ForeignBytes::new(data.add(SHORT_HEAD), body_len))
-            };
+            // SAFETY: the body lies in the cell behind the head, and the cell stays mapped (G3).
+            let body = unsafe { ForeignBytes::new(data.cast::<u8>().add(SHORT_HEAD), body_len) };
             events.short(origin, head, body);
         });
+    }
+
+    /// Copies a short head.
+    #[inline(always)]
+    fn short_head(&self) -> [u8; SHORT_HEAD] {
+        // SAFETY: the head lies in the cell, which is the consumer's (R2); any bytes are valid.
+        self.data.with(|data| unsafe { data.cast::<[u8; SHORT_HEAD]>().read() })
     }
 
     /// Pushes the lines of the first `len` bytes out.
@@ -587,6 +567,26 @@ impl Cell {
             }
             sys::prefetch(cell.wrapping_byte_add(line * LINE));
         }
+    }
+
+    /// Prefetches the lines of the next cell that `len` bytes occupy. They are in the consumer's cache since the previous
+    /// lap; requested now, they are here when the next frame is written. After the last cell, once in a lap, this
+    /// prefetches something else, and in a full ring the consumer still needs the lines: both cost a little, and do no
+    /// harm.
+    #[inline(always)]
+    fn expect_another(&self, len: usize) {
+        let next = std::ptr::from_ref(self).wrapping_add(1);
+        sys::prefetch_to_write(next);
+        if len > LINE {
+            expect_lines_behind(next, len);
+        }
+    }
+}
+
+#[inline(never)]
+fn expect_lines_behind(cell: *const Cell, len: usize) {
+    for start in (LINE..len).step_by(LINE) {
+        sys::prefetch_to_write(cell.wrapping_byte_add(start));
     }
 }
 

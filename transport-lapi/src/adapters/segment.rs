@@ -240,6 +240,16 @@ impl Segment {
         }
     }
 
+    /// The memory of the blocks that `one` and `other` pass to each other.
+    pub(crate) fn blocks(&self, one: usize, other: usize) -> &[BulkLine] {
+        let tasks = self.layout.tasks();
+        assert!(one < tasks && other < tasks, "tasks of a job are numbered below its size");
+        if one == other {
+            return &[];
+        }
+        self.views(self.layout.blocks_at(one, other), self.layout.blocks_bytes() / LINE)
+    }
+
     /// The words that `origin` uses to share a get with `target`.
     pub(crate) fn share(&self, origin: usize, target: usize) -> &Words {
         let tasks = self.layout.tasks();

@@ -1,6 +1,7 @@
 //! Memory of one small ring outside any segment, for tests and models.
 
 use super::{CELL_DATA, Cell, Indices, Ring};
+use crate::adapters::blocks::{BLOCK_BYTES, Blocks};
 use crate::adapters::bulk::BulkLine;
 use crate::sync::{AtomicU32, AtomicU64, UnsafeCell};
 use crate::sys::LINE;
@@ -11,6 +12,7 @@ pub(super) struct Memory {
     cells: Vec<Cell>,
     indices: Indices,
     bulk: Vec<BulkLine>,
+    blocks: Vec<BulkLine>,
 }
 
 impl Memory {
@@ -24,11 +26,26 @@ impl Memory {
         Self {
             cells: (0..cells).map(cell).collect(),
             indices: Indices { cells: AtomicU32::new(0), bulk: AtomicU32::new(0) },
-            bulk: (0..lines).map(|_| BulkLine(UnsafeCell::new([0; LINE]))).collect(),
+            bulk: self::lines(lines),
+            blocks: Vec::new(),
         }
+    }
+
+    /// Adds the memory of `blocks` blocks.
+    pub(super) fn with_blocks(self, blocks: usize) -> Self {
+        Self { blocks: lines(blocks * BLOCK_BYTES / LINE), ..self }
+    }
+
+    /// The view of these blocks that one end has.
+    pub(super) fn blocks(&self, has_all: bool) -> Blocks<'_> {
+        Blocks::new(&self.blocks, has_all)
     }
 
     pub(super) fn ring(&self) -> Ring<'_> {
         Ring { cells: &self.cells, indices: &self.indices, bulk: &self.bulk }
     }
+}
+
+fn lines(number: usize) -> Vec<BulkLine> {
+    (0..number).map(|_| BulkLine(UnsafeCell::new([0; LINE]))).collect()
 }

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::memory::Memory;
 use super::*;
+use crate::adapters::blocks::BLOCK_BYTES;
 
 /// Head and body of a received frame.
 type Seen = (Vec<u8>, Vec<u8>);
@@ -17,11 +18,23 @@ fn pattern(seed: usize, len: usize) -> Vec<u8> {
 }
 
 fn take(consumer: &mut Consumer<'_>) -> Result<Option<Seen>, RingDamage> {
+    take_with(consumer, &mut no_blocks())
+}
+
+/// [`take`] of a task with these blocks.
+fn take_with(
+    consumer: &mut Consumer<'_>,
+    blocks: &mut Blocks<'_>,
+) -> Result<Option<Seen>, RingDamage> {
     let mut seen = None;
     let mut see = |frame: Frame<'_>| seen = Some((frame.head.to_vec(), frame.body.to_vec()));
-    let ready = consumer.take(0, &mut see)?;
+    let ready = consumer.take(0, blocks, &mut see)?;
     assert_eq!(ready, seen.is_some());
     Ok(seen)
+}
+
+fn no_blocks() -> Blocks<'static> {
+    Blocks::new(&[], false)
 }
 
 /// Both ends, as they are after `start` cells and `start` lines have been used.
@@ -31,7 +44,8 @@ fn ends(memory: &Memory, start: u32) -> (Producer<'_>, Consumer<'_>) {
 
 fn ends_of(memory: &Memory, start: u32, passing: Passing) -> (Producer<'_>, Consumer<'_>) {
     let ring = memory.ring();
-    let (mut producer, mut consumer) = (Producer::new(ring, passing), Consumer::new(ring));
+    let mut producer = Producer::new(ring, no_blocks(), passing);
+    let mut consumer = Consumer::new(ring);
     let bytes = start.wrapping_mul(LINE as u32);
     (producer.position, producer.freed) = (start, start);
     (consumer.position, consumer.published) = (start, start);
@@ -195,6 +209,111 @@ fn a_waiting_producer_leaves_to_the_consumer_what_that_has_not_freed() {
     assert!(free < 4096 && ahead == free, "{ahead} of {free}");
 }
 
+/// One of two tasks that send to each other.
+struct End<'m> {
+    to: Producer<'m>,
+    from: Consumer<'m>,
+}
+
+impl End<'_> {
+    fn send(&mut self, seed: usize, len: usize) -> Post {
+        self.to.offer(&[seed as u8], Piece::of(&pattern(seed, len))).unwrap()
+    }
+
+    fn receive(&mut self) -> Option<Seen> {
+        let seen = take_with(&mut self.from, &mut self.to.blocks).unwrap();
+        self.to.hears();
+        seen
+    }
+}
+
+/// Two tasks with the blocks of `there`, of which the first one has all.
+fn two_ends<'m>(there: &'m Memory, back: &'m Memory) -> [End<'m>; 2] {
+    let end = |to: &'m Memory, from: &'m Memory, has_all| End {
+        to: Producer::new(to.ring(), there.blocks(has_all), Passing::Pushed),
+        from: Consumer::new(from.ring()),
+    };
+    [end(there, back, true), end(back, there, false)]
+}
+
+proptest! {
+    /// Compares two rings with common blocks with two queues. Bodies of up to 40 KiB are longer than a block, and fewer
+    /// blocks than cells are used up by bodies that nobody takes.
+    #[test]
+    fn two_rings_with_blocks_behave_like_two_bounded_queues(
+        blocks in prop_oneof![Just(0_usize), Just(1), Just(4)],
+        steps in prop::collection::vec(
+            (0..2_usize, prop_oneof![Just(None), (0..2000_usize).prop_map(Some), (0..40_000_usize).prop_map(Some)]),
+            0..60,
+        ),
+    ) {
+        let (there, back) = (Memory::new(8, 4096).with_blocks(blocks), Memory::new(8, 4096));
+        let mut ends = two_ends(&there, &back);
+        let mut queues = [VecDeque::new(), VecDeque::new()];
+        let take_all = (0..16).map(|i| (i % 2, None));
+        for (seed, (end, offered)) in steps.into_iter().chain(take_all).enumerate() {
+            match offered {
+                Some(len) => match ends[end].send(seed, len) {
+                    Post::Taken => queues[end].push_back((vec![seed as u8], pattern(seed, len))),
+                    full => prop_assert!(full == Post::Full && !queues[end].is_empty()),
+                },
+                None => prop_assert_eq!(ends[end].receive(), queues[1 - end].pop_front()),
+            }
+        }
+        prop_assert!(queues.iter().all(VecDeque::is_empty));
+    }
+}
+
+#[test]
+fn a_dialogue_stays_in_one_block() {
+    let (there, back) = (Memory::new(8, 64).with_blocks(2), Memory::new(8, 64));
+    let mut ends = two_ends(&there, &back);
+    let mut addresses = Vec::new();
+    for round in 0..20 {
+        let [sender, receiver] = [round % 2, 1 - round % 2];
+        assert_eq!(ends[sender].send(round, 1000), Post::Taken);
+        let End { to, from } = &mut ends[receiver];
+        let mut see = |frame: Frame<'_>| addresses.push(frame.body.as_ptr().addr());
+        assert_eq!(from.take(0, &mut to.blocks, &mut see), Ok(true));
+    }
+    assert!(addresses.iter().all(|&address| address == addresses[0]), "{addresses:?}");
+    assert!(ends.iter().all(|end| end.to.bulk.position == 0), "nothing is in a bulk area");
+}
+
+#[test]
+fn a_stream_uses_up_the_blocks_and_then_the_bulk_area() {
+    let (there, back) = (Memory::new(8, 64).with_blocks(2), Memory::new(8, 64));
+    let [mut sender, mut receiver] = two_ends(&there, &back);
+    let used = [0, 0, 1000, 2000].map(|least| {
+        assert_eq!(sender.send(1, 1000), Post::Taken);
+        assert_eq!(receiver.receive(), Some((vec![1], pattern(1, 1000))));
+        (least, sender.to.bulk.position)
+    });
+    assert!(used[..2].iter().all(|&(_, position)| position == 0), "{used:?}");
+    assert!(used[2..].iter().all(|&(least, position)| position >= least), "{used:?}");
+    // Now the receiver has the blocks.
+    assert_eq!(receiver.send(2, 1000), Post::Taken);
+    assert_eq!(sender.receive(), Some((vec![2], pattern(2, 1000))));
+    assert_eq!(receiver.to.bulk.position, 0);
+}
+
+#[test]
+fn a_long_body_goes_where_lines_were_prefetched() {
+    let (there, back) = (Memory::new(8, 8192).with_blocks(2), Memory::new(8, 4096));
+    let [mut sender, mut receiver] = two_ends(&there, &back);
+    let mut passed = || {
+        let before = sender.to.bulk.position;
+        assert_eq!(sender.send(1, 9000), Post::Taken);
+        assert!(receiver.receive().is_some());
+        sender.to.hears();
+        let is_in_block = sender.to.bulk.position == before;
+        (0..100).for_each(|_| sender.to.expect_more());
+        is_in_block
+    };
+    assert!(passed(), "at first nothing is prefetched");
+    assert!(!passed(), "the wait has prefetched the place of as many bytes");
+}
+
 #[test]
 fn a_full_bulk_area_takes_nothing_and_recovers() {
     let memory = Memory::new(16, 64);
@@ -222,7 +341,8 @@ fn a_sink_that_panics_costs_its_own_frame_only() {
             assert_eq!(producer.offer(&[i], Piece::of(&pattern(round, 600))), Ok(Post::Taken));
         }
         let mut explode = |_: Frame<'_>| panic!("on purpose");
-        catch_unwind(AssertUnwindSafe(|| consumer.take(0, &mut explode))).unwrap_err();
+        catch_unwind(AssertUnwindSafe(|| consumer.take(0, &mut no_blocks(), &mut explode)))
+            .unwrap_err();
         assert_eq!(take(&mut consumer), Ok(Some((vec![1], pattern(round, 600)))));
         assert_eq!(take(&mut consumer), Ok(None));
     }
@@ -273,7 +393,7 @@ fn refuses_an_inline_body_longer_than_its_cell() {
 
 #[test]
 fn refuses_an_unknown_kind() {
-    refuses(b"x", RingDamage::Kind, |stamp, _| replace(stamp, 48, 16, 2));
+    refuses(b"x", RingDamage::Kind, |stamp, _| replace(stamp, 48, 16, 3));
     refuses(b"x", RingDamage::Kind, |stamp, _| replace(stamp, 48, 16, 0xffff));
 }
 
@@ -296,6 +416,37 @@ fn refuses_a_body_outside_of_what_was_filled() {
     refuses(&[1; 700], RingDamage::BulkRange, |_, extent| {
         replace(extent, 32, 32, u64::from(0_u32.wrapping_sub(4096)));
     });
+}
+
+/// Offers a body in block 0 of two, rewrites its extent, and requires that a task with all blocks or none refuses it.
+fn refuses_block(extent: u64, receiver_has_all: bool, expected: RingDamage) {
+    let memory = Memory::new(8, 64).with_blocks(2);
+    let mut producer = Producer::new(memory.ring(), memory.blocks(true), Passing::Pushed);
+    let mut consumer = Consumer::new(memory.ring());
+    let mut blocks = memory.blocks(receiver_has_all);
+    assert_eq!(producer.offer(b"head", Piece::of(&[1; 700])), Ok(Post::Taken));
+    memory.ring().cells[0].extent.store(extent, Ordering::Relaxed);
+    assert_eq!(producer.offer(b"next", Piece::of(b"x")), Ok(Post::Taken));
+    assert_eq!(take_with(&mut consumer, &mut blocks), Err(expected));
+    let next = (b"next".to_vec(), b"x".to_vec());
+    assert_eq!(take_with(&mut consumer, &mut blocks), Ok(Some(next)));
+    assert!(!expected.what().is_empty());
+}
+
+#[test]
+fn refuses_a_block_that_its_sender_does_not_have() {
+    for number in [2, 31, 32, 0xffff_ffff] {
+        refuses_block(700 | number << 32, false, RingDamage::Block);
+    }
+    refuses_block(700, true, RingDamage::Block);
+    refuses_block(700 | 1 << 32, true, RingDamage::Block);
+}
+
+#[test]
+fn refuses_a_body_longer_than_a_block() {
+    for len in [BLOCK_BYTES as u64 + 1, 0xffff_ffff] {
+        refuses_block(len, false, RingDamage::BodyLength);
+    }
 }
 
 #[test]
