@@ -6,7 +6,8 @@
 //!
 //! - BK1: a block belongs to one end at a time: first to the one that was made with all, then to the one that has
 //!   received the last body in it. A frame's stamp passes the block with the body. The sink reads the body while the
-//!   consumer borrows the end's blocks, so nothing is written to it meanwhile.
+//!   consumer borrows the end's blocks, so nothing is written to it meanwhile. The block of a damaged frame belongs to
+//!   nobody any more.
 //! - BK2: no deadlock. Nobody waits for a block: an end that has none, as in a stream, uses the bulk area.
 //! - BK3: a number that the peer wrote is untrusted. An end accepts that of a block which exists and is not its own.
 

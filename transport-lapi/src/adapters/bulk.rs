@@ -1,6 +1,7 @@
 //! The bulk area of a pair: memory for bodies that do not fit into a cell.
 //!
-//! It is a ring of lines beside the ring of cells, used only by [`crate::adapters::ring`]. The producer places each
+//! It is a ring of lines beside the ring of cells, used only by [`crate::adapters::ring`]; [`crate::adapters::blocks`] consist
+//! of such lines, too. The producer places each
 //! body contiguously, at the start of a line, and skips to the start of the area if the body does not fit before its
 //! end. Positions are counters of bytes that wrap at 2^32. The area's size is a power of two, so a position modulo the
 //! size is an offset.
@@ -31,7 +32,7 @@ use crate::sys::{self, LINE};
 #[repr(C, align(64))]
 pub(crate) struct BulkLine(pub(crate) UnsafeCell<[u8; LINE]>);
 
-// SAFETY: B1 determines which end may access the bytes.
+// SAFETY: B1 determines which end may access the bytes, and BK1 for those of a block.
 unsafe impl Sync for BulkLine {}
 
 const _: () = assert!(cfg!(loom) || size_of::<BulkLine>() == LINE);
@@ -91,7 +92,7 @@ pub(crate) struct BulkProducer<'m> {
     lines: &'m [BulkLine],
     pub(super) position: u32,
     pub(super) freed: u32,
-    /// How many bytes of bodies are expected next: as many as were sent since the last wait or frame from the consumer.
+    /// How many bytes of bodies are expected next: as many as were counted since the last wait or frame from the consumer.
     expected: u32,
     /// How many bytes from `position` on have been prefetched.
     pub(super) ahead: u32,
@@ -118,8 +119,7 @@ impl<'m> BulkProducer<'m> {
         assert!(body.len() <= quarter(self.lines), "callers respect Caps::max_body");
         let area = (self.lines.len() * LINE) as u32;
         let needed = footprint(body.len());
-        let left = area - (self.position & (area - 1));
-        let start = self.position.wrapping_add(if needed > left { left } else { 0 });
+        let start = self.position.wrapping_add(self.skipped(needed));
         let end = start.wrapping_add(needed);
         if end.wrapping_sub(self.freed) > area {
             self.freed = self.reload(freed)?;
@@ -147,6 +147,13 @@ impl<'m> BulkProducer<'m> {
         push_out(self.lines, start, len);
     }
 
+    /// How many bytes before the end of the area are skipped if the next body needs `needed` bytes.
+    fn skipped(&self, needed: u32) -> u32 {
+        let area = (self.lines.len() * LINE) as u32;
+        let left = area - (self.position & (area - 1));
+        if needed > left { left } else { 0 }
+    }
+
     /// Leaves room behind the last body, so that the next one begins in another page. A processor that reads a body
     /// prefetches lines behind it on its own, up to the end of the page, and would take those of the next body from the
     /// producer, which is about to write them.
@@ -167,7 +174,9 @@ impl<'m> BulkProducer<'m> {
 
     /// Prefetches the lines of the first `len` bytes of the next body's place. They are in the consumer's cache since
     /// the previous lap; requested now, they are here when the next frame is written. Before the end of the area this
-    /// may prefetch something else, which does no harm.
+    /// may prefetch something else, which does no harm. Lines behind these no longer count as prefetched: so the first
+    /// piece or two of a long message go where a wait has prefetched, and the others into blocks. That takes less time
+    /// than to send all of them the first way.
     #[inline(never)]
     pub(crate) fn expect_another(&mut self, len: usize) {
         self.ahead = 0;
@@ -195,7 +204,8 @@ impl<'m> BulkProducer<'m> {
 
     /// Whether the place of a body of `len` bytes, if it is the next one, has been prefetched.
     pub(crate) fn has_prefetched(&self, len: usize) -> bool {
-        self.ahead >= footprint(len)
+        let needed = footprint(len);
+        self.ahead >= self.skipped(needed) + needed
     }
 
     /// Prefetches the next [`STEP`] bytes for writing, unless as many bytes as expected are prefetched already. If the

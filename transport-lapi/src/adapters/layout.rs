@@ -274,6 +274,7 @@ mod tests {
                 parts.push(part(layout.bulk_at(origin, target), layout.bulk(), LINE));
             }
             for lower in 0..target {
+                assert_eq!(layout.blocks_at(target, lower), layout.blocks_at(lower, target));
                 parts.push(part(layout.blocks_at(lower, target), layout.blocks_bytes(), LINE));
             }
         }

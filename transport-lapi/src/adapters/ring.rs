@@ -34,7 +34,6 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use crate::sys::{self, LINE};
 
 mod damage;
-
 pub(crate) use crate::adapters::ring::damage::RingDamage;
 
 /// Bytes of a cell after its two words.
@@ -97,8 +96,8 @@ const EXPECTED_AHEAD: usize = 4 << 10;
 /// producer's cache.
 const PAST_CACHES: usize = 768;
 
-/// If the lines are pushed, the longest lone body whose lines are pushed out. The reader of a longer one is already
-/// copying its beginning.
+/// If the lines are pushed, the longest lone body whose lines are pushed out, and the longest one that always goes into a
+/// block. The reader of a longer one is already copying its beginning.
 const PUSHED: usize = 8 << 10;
 /// And how much of the next body's place is prefetched, at most.
 const PUSHED_AHEAD: usize = 16 << 10;
@@ -226,8 +225,8 @@ impl<'m> Producer<'m> {
             return Ok(Post::Taken);
         }
         // For a long body, memory that was prefetched during a wait is better than a block.
-        if self.blocks.have_one_for(len) && (len <= PUSHED || !self.bulk.has_prefetched(len)) {
-            self.offer_in_block(head, body);
+        let is_better = len > PUSHED && self.bulk.has_prefetched(len);
+        if !is_better && self.offer_in_block(head, body) == Post::Taken {
             return Ok(Post::Taken);
         }
         // If the consumer is distant, ordinary stores would fetch the lines from its processor, which would then fetch
@@ -241,7 +240,7 @@ impl<'m> Producer<'m> {
             self.seen = self.ring.indices.both();
         }
         let Some(start) = stored else {
-            return Ok(Post::Full);
+            return Ok(self.offer_in_block(head, body));
         };
         let is_lone = self.until_stream == self.stream;
         let nothing = ForeignBytes::from_slice(&[]);
@@ -272,17 +271,20 @@ impl<'m> Producer<'m> {
         Ok(Post::Taken)
     }
 
-    /// [`Producer::offer_otherwise`] with a block: this end has one for the body, and the ring is not full.
-    fn offer_in_block(&mut self, head: &[u8], body: Piece<'_>) {
+    /// [`Producer::offer_otherwise`] with a block, if this end has one for the body. The ring is not full.
+    fn offer_in_block(&mut self, head: &[u8], body: Piece<'_>) -> Post {
+        if !self.blocks.have_one_for(body.len()) {
+            return Post::Full;
+        }
         let (len, is_lone) = (body.len(), self.until_stream == self.stream);
-        let number = self.blocks.store(body);
-        let nothing = ForeignBytes::from_slice(&[]);
+        let (number, nothing) = (self.blocks.store(body), ForeignBytes::from_slice(&[]));
         self.publish(head, nothing, BLOCK, len as u64 | u64::from(number) << 32);
         if len > PUSHED {
             self.bulk.count(len, is_lone, &self.ring.indices.bulk);
         } else if is_lone {
             self.blocks.push_out(number, len);
         }
+        Post::Taken
     }
 
     /// Fills the next cell with `head` and `inline`, and passes it to the consumer.

@@ -9,7 +9,7 @@ pub(crate) enum RingDamage {
     InlineLength,
     /// A body longer than any frame's.
     BodyLength,
-    /// Neither inline nor bulk: an unknown kind.
+    /// An unknown kind.
     Kind,
     /// A bulk body that starts inside a line or crosses the end of the area.
     BulkPlace,

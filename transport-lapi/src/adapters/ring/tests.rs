@@ -240,7 +240,7 @@ proptest! {
     /// Compares two rings with common blocks with two queues. Bodies of up to 40 KiB are longer than a block, and fewer
     /// blocks than cells are used up by bodies that nobody takes.
     #[test]
-    fn two_rings_with_blocks_behave_like_two_bounded_queues(
+    fn a_pair_with_blocks_behaves_like_a_bounded_queue_each_way(
         blocks in prop_oneof![Just(0_usize), Just(1), Just(4)],
         steps in prop::collection::vec(
             (0..2_usize, prop_oneof![Just(None), (0..2000_usize).prop_map(Some), (0..40_000_usize).prop_map(Some)]),
@@ -278,6 +278,81 @@ fn a_dialogue_stays_in_one_block() {
     }
     assert!(addresses.iter().all(|&address| address == addresses[0]), "{addresses:?}");
     assert!(ends.iter().all(|end| end.to.bulk.position == 0), "nothing is in a bulk area");
+}
+
+#[test]
+fn all_32_blocks_pass_and_the_longest_body_of_one() {
+    let (there, back) = (Memory::new(64, 2048).with_blocks(32), Memory::new(64, 2048));
+    let [mut sender, mut receiver] = two_ends(&there, &back);
+    let longest = vec![7; BLOCK_BYTES];
+    for seed in 0..31 {
+        assert_eq!(sender.send(seed, 700), Post::Taken);
+    }
+    assert_eq!(sender.to.offer(b"", Piece::of(&longest)), Ok(Post::Taken));
+    for seed in 0..31 {
+        assert_eq!(receiver.receive(), Some((vec![seed as u8], pattern(seed, 700))));
+    }
+    assert!(receiver.receive().is_some_and(|(_, body)| body == longest));
+    assert_eq!(sender.to.bulk.position, 0);
+    assert_eq!(receiver.to.offer(b"", Piece::of(&longest)), Ok(Post::Taken));
+    assert!(sender.receive().is_some_and(|(_, body)| body == longest));
+    assert_eq!(receiver.to.bulk.position, 0);
+}
+
+#[test]
+fn a_block_stands_in_for_a_full_bulk_area() {
+    let memory = Memory::new(64, 8192).with_blocks(1);
+    let mut producer = Producer::new(memory.ring(), no_blocks(), Passing::Pushed);
+    let offer = |producer: &mut Producer<'_>| {
+        let post = producer.offer(b"head", Piece::of(&[1; 13_000]));
+        producer.hears();
+        // Each wait prefetches the next place. The area holds 32 such bodies, which lie apart.
+        (0..100).for_each(|_| producer.expect_more());
+        post
+    };
+    assert_eq!(offer(&mut producer), Ok(Post::Taken));
+    producer.blocks = memory.blocks(true);
+    let mut had_block = true;
+    while offer(&mut producer) == Ok(Post::Taken) {
+        assert!(had_block, "the block is used last");
+        had_block = producer.blocks.have_one_for(1);
+    }
+    assert!(!had_block, "the block is used");
+    assert_eq!(producer.bulk.position as usize, 8192 * LINE, "after the whole area");
+}
+
+#[test]
+fn a_sink_that_panics_has_the_block_of_its_frame() {
+    let (there, back) = (Memory::new(8, 64).with_blocks(1), Memory::new(8, 64));
+    let [mut sender, mut receiver] = two_ends(&there, &back);
+    assert_eq!(sender.send(1, 1000), Post::Taken);
+    let mut explode = |_: Frame<'_>| panic!("on purpose");
+    let End { to, from } = &mut receiver;
+    catch_unwind(AssertUnwindSafe(|| from.take(0, &mut to.blocks, &mut explode))).unwrap_err();
+    assert_eq!(receiver.receive(), None);
+    assert_eq!(receiver.send(2, 1000), Post::Taken);
+    assert_eq!(sender.receive(), Some((vec![2], pattern(2, 1000))));
+    assert_eq!(receiver.to.bulk.position, 0, "the receiver had the block");
+}
+
+#[test]
+fn a_waiting_producer_learns_what_was_freed() {
+    let memory = Memory::new(64, 16_384);
+    let (mut producer, mut consumer) = ends_of(&memory, 0, Passing::Pushed);
+    let mut pass = |producer: &mut Producer<'_>, len| {
+        let body = vec![1; len];
+        assert_eq!(producer.offer(&[0; SHORT_HEAD], Piece::of(&body)), Ok(Post::Taken));
+        take(&mut consumer).unwrap();
+    };
+    for len in [250_000, 250_000, 250_000, 255_000] {
+        pass(&mut producer, len);
+    }
+    producer.hears();
+    pass(&mut producer, 20_000);
+    let left = 16_384 * LINE - producer.bulk.position as usize;
+    (0..100).for_each(|_| producer.expect_more());
+    let ahead = producer.bulk.ahead as usize;
+    assert!(left < 20_000 && ahead >= 20_000, "{ahead} of {left} up to the area's end");
 }
 
 #[test]

@@ -18,13 +18,14 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 use crate::adapter::AdapterError;
 use crate::adapters::header::{self, FACTS_BYTES};
 use crate::adapters::layout::{CELL_BYTES, Layout};
+use crate::adapters::ring::Passing;
 use crate::adapters::segment::Segment;
 use crate::adapters::shm::memory;
 
 /// Segments up to this size, that of eight tasks with one context get their memory at the start. So a lack of memory
 /// is an error and not a signal later, and no message meets a page fault. In larger jobs not all pairs communicate:
 /// theirs get memory when they are touched.
-const RESERVED_UP_TO: usize = 20 << 20;
+const RESERVED_UP_TO: usize = 22 << 20;
 
 /// Prefix of the names of all job segments; the name of the job follows.
 const SEGMENT_NAME: &str = "mpj-job-";
@@ -151,6 +152,9 @@ fn populate_plane(segment: &Segment, task: usize) {
     for target in 0..tasks {
         advise(segment, layout.cells_at(task, target), cells);
         advise(segment, layout.bulk_at(task, target), bulk);
+        if target != task && Passing::here() == Passing::Pushed {
+            advise(segment, layout.blocks_at(task, target), layout.blocks_bytes());
+        }
     }
 }
 
