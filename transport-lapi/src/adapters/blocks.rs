@@ -25,6 +25,11 @@ pub(crate) const BLOCK_BYTES: usize = if cfg!(loom) { LINE } else { 32 << 10 };
 /// Most blocks of a pair: as many as an end's set has bits.
 pub(crate) const MAX_BLOCKS: usize = u32::BITS as usize;
 
+/// How many blocks these lines are.
+const fn number(lines: &[BulkLine]) -> usize {
+    lines.len() * LINE / BLOCK_BYTES
+}
+
 /// The blocks of a pair as one end sees them.
 pub(crate) struct Blocks<'m> {
     /// The memory of all blocks. Their number is zero or a power of two.
@@ -36,31 +41,26 @@ pub(crate) struct Blocks<'m> {
 impl<'m> Blocks<'m> {
     /// Makes the view of the end that has all blocks at first, or of the other end, which has none.
     pub(crate) fn new(lines: &'m [BulkLine], has_all: bool) -> Self {
-        let number = lines.len() * LINE / BLOCK_BYTES;
+        let number = number(lines);
         assert!(number <= MAX_BLOCKS, "the layout limits the number of blocks");
         let all = ((1_u64 << number) - 1) as u32;
         Self { lines, mine: if has_all { all } else { 0 } }
     }
 
-    /// Whether this end has a block for a body of `len` bytes.
-    pub(crate) fn have_one_for(&self, len: usize) -> bool {
-        self.mine != 0 && len <= BLOCK_BYTES
-    }
-
-    /// Copies `body` into a block, which the caller passes to the other end, and returns its number. It is the first one
-    /// of this end, so that as few blocks as possible are in use.
-    ///
-    /// # Panics
-    /// Unless [`Blocks::have_one_for`] the body.
-    pub(crate) fn store(&mut self, body: Piece<'_>) -> u32 {
-        assert!(self.have_one_for(body.len()), "the caller has asked");
+    /// Copies `body` into a block, which the caller passes to the other end, and returns its number, or `None` if this
+    /// end has no block or the body is longer than one. It is the first block of this end, so that as few as possible are
+    /// in use.
+    pub(crate) fn store(&mut self, body: Piece<'_>) -> Option<u32> {
+        if self.mine == 0 || body.len() > BLOCK_BYTES {
+            return None;
+        }
         let number = self.mine.trailing_zeros();
         self.mine &= self.mine - 1;
         self.lend(number, |to| {
             // SAFETY: the body fits into the block, which belonged to this end (BK1).
             body.copy_to(unsafe { RecvPart::new(to, body.len()) });
         });
-        number
+        Some(number)
     }
 
     /// Checks the number of a block with a body of `len` bytes (BK3), takes the block, and lends its address to the
@@ -74,7 +74,7 @@ impl<'m> Blocks<'m> {
         if len > BLOCK_BYTES {
             return Err(RingDamage::BodyLength);
         }
-        let exists = (number as usize) < self.lines.len() * LINE / BLOCK_BYTES;
+        let exists = (number as usize) < self::number(self.lines);
         if !exists || self.mine & 1 << number != 0 {
             return Err(RingDamage::Block);
         }

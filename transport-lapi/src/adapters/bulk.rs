@@ -1,13 +1,12 @@
 //! The bulk area of a pair: memory for bodies that do not fit into a cell.
 //!
-//! It is a ring of lines beside the ring of cells, used only by [`crate::adapters::ring`]; [`crate::adapters::blocks`] consist
-//! of such lines, too. The producer places each
-//! body contiguously, at the start of a line, and skips to the start of the area if the body does not fit before its
-//! end. Positions are counters of bytes that wrap at 2^32. The area's size is a power of two, so a position modulo the
-//! size is an offset.
+//! It is a ring of lines beside the ring of cells, used only by [`crate::adapters::ring`]. The blocks of
+//! [`crate::adapters::blocks`] consist of such lines, too. The producer places each body contiguously, at the start of a
+//! line, and skips to the start of the area if the body does not fit before its end. Positions are counters of bytes that
+//! wrap at 2^32. The area's size is a power of two, so a position modulo the size is an offset.
 //!
-//! The lines of the next body's place are in the consumer's cache since the lap before. Where lines are pushed, a producer
-//! that waits prefetches them for writing, as many as it has just sent ([`BulkProducer::expect_more`]).
+//! The lines of the next body's place were read by the consumer a lap before. Where lines are pushed, a producer that
+//! waits prefetches them for writing, as many as it has just sent ([`BulkProducer::expect_more`]).
 //!
 //! - B1: the bytes from the position that the consumer has freed up to the producer's position belong to the consumer,
 //!   the others to the producer. A frame's stamp passes bytes to the consumer; the freed position passes them back, and
@@ -117,7 +116,7 @@ impl<'m> BulkProducer<'m> {
         freed: &AtomicU32,
     ) -> Result<Option<u32>, RingDamage> {
         assert!(body.len() <= quarter(self.lines), "callers respect Caps::max_body");
-        let area = (self.lines.len() * LINE) as u32;
+        let area = self.area();
         let needed = footprint(body.len());
         let start = self.position.wrapping_add(self.skipped(needed));
         let end = start.wrapping_add(needed);
@@ -149,7 +148,7 @@ impl<'m> BulkProducer<'m> {
 
     /// How many bytes before the end of the area are skipped if the next body needs `needed` bytes.
     fn skipped(&self, needed: u32) -> u32 {
-        let area = (self.lines.len() * LINE) as u32;
+        let area = self.area();
         let left = area - (self.position & (area - 1));
         if needed > left { left } else { 0 }
     }
@@ -160,8 +159,7 @@ impl<'m> BulkProducer<'m> {
     pub(crate) fn keep_apart(&mut self) {
         let page = self.position.wrapping_add(APART + PAGE - 1) & !(PAGE - 1);
         let room = page.wrapping_sub(self.position) as usize;
-        let area = self.lines.len() * LINE;
-        if room <= quarter(self.lines) && page.wrapping_sub(self.freed) as usize <= area {
+        if room <= quarter(self.lines) && page.wrapping_sub(self.freed) <= self.area() {
             self.advance(page);
         }
     }
@@ -186,7 +184,7 @@ impl<'m> BulkProducer<'m> {
     /// Counts a body of `len` bytes that was sent, here or in a block, which may be the first one after a frame from the
     /// consumer. `freed` is the consumer's published position; a wrong claim is reported when the room is needed.
     pub(crate) fn count(&mut self, len: usize, is_first: bool, freed: &AtomicU32) {
-        let area = (self.lines.len() * LINE) as u32;
+        let area = self.area();
         let before = if is_first || self.has_waited { 0 } else { self.expected };
         let expected = (before + footprint(len)).min(area / EXPECTED_PART);
         // The consumer may still be reading what it has not freed.
@@ -197,9 +195,14 @@ impl<'m> BulkProducer<'m> {
         self.has_waited = false;
     }
 
+    /// Bytes of the area.
+    fn area(&self) -> u32 {
+        (self.lines.len() * LINE) as u32
+    }
+
     /// How much of the area belongs to the producer, as far as it knows.
     fn free(&self) -> u32 {
-        (self.lines.len() * LINE) as u32 - self.position.wrapping_sub(self.freed)
+        self.area() - self.position.wrapping_sub(self.freed)
     }
 
     /// Whether the place of a body of `len` bytes, if it is the next one, has been prefetched.

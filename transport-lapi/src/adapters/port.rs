@@ -54,11 +54,11 @@ pub(crate) struct Port {
 impl Port {
     /// Makes the port of `task` on the plane of `segment`. Called once per task and plane (P2).
     pub(crate) fn new(segment: Arc<Segment>, task: TaskId, fences: Fences) -> Self {
-        Self::passing(segment, task, fences, Passing::here())
+        Self::with_passing(segment, task, fences, Passing::here())
     }
 
     /// [`Port::new`] with a way of passing lines, which the port of each task must use.
-    fn passing(segment: Arc<Segment>, task: TaskId, fences: Fences, passing: Passing) -> Self {
+    fn with_passing(segment: Arc<Segment>, task: TaskId, fences: Fences, passing: Passing) -> Self {
         // SAFETY: P1: the views are stored beside the `Arc` that keeps the segment, and dropping
         // them touches no segment memory, so the order of the fields does not matter.
         let lasting: &'static Segment = unsafe { &*Arc::as_ptr(&segment) };

@@ -273,11 +273,11 @@ impl<'m> Producer<'m> {
 
     /// [`Producer::offer_otherwise`] with a block, if this end has one for the body. The ring is not full.
     fn offer_in_block(&mut self, head: &[u8], body: Piece<'_>) -> Post {
-        if !self.blocks.have_one_for(body.len()) {
+        let Some(number) = self.blocks.store(body) else {
             return Post::Full;
-        }
+        };
         let (len, is_lone) = (body.len(), self.until_stream == self.stream);
-        let (number, nothing) = (self.blocks.store(body), ForeignBytes::from_slice(&[]));
+        let nothing = ForeignBytes::from_slice(&[]);
         self.publish(head, nothing, BLOCK, len as u64 | u64::from(number) << 32);
         if len > PUSHED {
             self.bulk.count(len, is_lone, &self.ring.indices.bulk);

@@ -24,8 +24,9 @@ fn tasks_of_a_job_pass_blocks_to_each_other() {
         let job = Arc::new(Segment::on_heap(layout).unwrap());
         for plane in job.contexts().map(Arc::new) {
             let all = 0..tasks as TaskId;
-            let port =
-                |task| Port::passing(Arc::clone(&plane), task, Fences::Symmetric, Passing::Pushed);
+            let port = |task| {
+                Port::with_passing(Arc::clone(&plane), task, Fences::Symmetric, Passing::Pushed)
+            };
             let mut ports: Vec<Port> = all.clone().map(port).collect();
             for round in 0..3_u8 {
                 let len = [300, layout.max_body().min(BLOCK_BYTES), 1000][usize::from(round)];
