@@ -45,6 +45,8 @@ const CLASSES: usize = 9;
 const TRIAL: u16 = 4;
 /// How many answers to eager messages must have counted before the first burst.
 const ENOUGH: u8 = 3;
+/// How many classes similar sizes are apart at most (WC5 of [`windows`]).
+const SIMILAR: usize = 2;
 /// Messages of a burst, and how many of its last periods count; the messages at their ends are timed, as they are before
 /// a burst. The first messages find caches as the other protocol left them. Eager messages go through a ring, whose lines
 /// have left the caches meanwhile. So a burst of them has as many more as [fill a ring](ring_fills).
@@ -226,7 +228,14 @@ impl Costs {
             let far_cheaper = classes[class].times.ratio().is_some_and(|ratio| ratio < 50);
             let guess = classes[class].is_known() && far_cheaper;
             let before = window.filter(|before| before.class == class && before.has_ended);
-            classes[class].windows.begin(class, before, guess, now())
+            let now = now();
+            if classes[class].windows.is_new() {
+                let messages = window.map_or(WINDOW, |window| window.messages);
+                let bytes = usize::from(messages).saturating_mul(len);
+                let known = windows_of_similar(classes, class, bytes, now);
+                classes[class].windows = known.unwrap_or_default();
+            }
+            classes[class].windows.begin(class, before, guess, now)
         });
         current.messages += 1;
         current.bytes = current.bytes.saturating_add(len);
@@ -262,6 +271,18 @@ impl Costs {
             Box::new(Peer { classes, unheard: None, window: None, periods: None })
         })
     }
+}
+
+/// What windows of so many bytes begin with by what is known of the nearest similar class (WC5 of [`windows`]).
+fn windows_of_similar(
+    classes: &[Class; CLASSES],
+    class: usize,
+    bytes: usize,
+    now: Duration,
+) -> Option<Windows> {
+    let nearest = (1..=SIMILAR).flat_map(|apart| [class.checked_sub(apart), Some(class + apart)]);
+    let similar = |class: usize| classes.get(class)?.windows.for_similar(bytes, now);
+    nearest.flatten().find_map(similar)
 }
 
 /// The class of messages of this length.

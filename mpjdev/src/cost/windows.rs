@@ -4,13 +4,15 @@
 //!   periods of the last ones are compared: the time until the next window begins, which contains what the other end
 //!   sends meanwhile. Rendezvous is taken once it is clearly faster. Before the first trial has ended, windows go by it
 //!   only if it takes less than half of the time for single messages, since eager keeps both ends busy.
-//! - WC2: trials are frequent at first, and again once the periods have changed, since the program may do something else
-//!   now. Then they become so rare that they cost about one part in a hundred.
+//! - WC2: trials become so rare that they cost about one part in a hundred. One follows soon, and others more often
+//!   again, once the periods have changed, since the program may do something else now.
 //! - WC3: trials are planned for multiples of a power of two on a clock that all ranks share. Where both ends send, both
 //!   thus mostly change the protocol at the same time, whatever each has sent before. If only one did, its own messages
 //!   would arrive sooner, and those of the other end later.
 //! - WC4: a program may compute between two windows. So the windows of a trial are not compared if one took more than
 //!   [`NOT_ALIKE`] times as long as the other.
+//! - WC5: a size begins with what is known of a similar one, and its first trial comes later. So a program that sends a
+//!   few windows of each size does not try both protocols for every one.
 
 use std::time::Duration;
 
@@ -22,7 +24,9 @@ use super::{CLEARLY, DOUBTS, per_byte, protocol, saving};
 pub(super) const WINDOW: u8 = 64;
 const PACED: u8 = 8;
 /// The least and the greatest distance between two trials, in windows.
-const BETWEEN_TRIALS: [u8; 2] = [8, 128];
+const BETWEEN_TRIALS: [u8; 2] = [16, 128];
+/// About how many windows after a change the next trial begins.
+const SOON: u8 = 8;
 /// By what the difference is divided that a trial makes, except for the first one and the first after a change.
 const DIVISOR: i8 = 2;
 /// Two windows of a trial are not compared if one takes so many times as long as the other.
@@ -100,6 +104,23 @@ impl Windows {
         Self { tried: 0, eager: 0, changed: 0, ..self }
     }
 
+    /// What windows of a similar size and of so many bytes begin with at the time `now`, if anything is known (WC5).
+    pub(super) fn for_similar(&self, bytes: usize, now: Duration) -> Option<Self> {
+        let Self { takes_rendezvous, own, .. } = *self;
+        if self.saving.is_none() || own == 0 {
+            return None;
+        }
+        let mut similar = Self { saving: self.saving, takes_rendezvous, ..Self::default() };
+        let period = Duration::from_nanos(u64::from(own).saturating_mul(bytes as u64) / 1_000_000);
+        similar.try_after(similar.distance, period, now);
+        Some(similar)
+    }
+
+    /// Whether nothing has been learned or [taken over](Windows::for_similar) yet, and no trial has begun.
+    pub(super) fn is_new(&self) -> bool {
+        self.next_trial == 0 && self.tried == 0
+    }
+
     /// Begins a window of the class `class` after the one `before`, if nothing else was sent in between. `guess` is
     /// whether it goes by rendezvous as long as nothing is known.
     pub(super) fn begin(
@@ -170,7 +191,7 @@ impl Windows {
                 if self.changed == DOUBTS {
                     (self.changed, self.own, self.divisor) = (0, 0, 1);
                     self.distance = BETWEEN_TRIALS[0].max(self.distance / 8);
-                    self.try_after(self.distance, took, now);
+                    self.try_after(SOON, took, now);
                 }
             }
         }
@@ -194,3 +215,6 @@ const FARTHEST: u32 = 1 << 24;
 fn ticks(time: Duration) -> u32 {
     (time.as_nanos() / TICK) as u32
 }
+
+#[cfg(test)]
+mod tests;
