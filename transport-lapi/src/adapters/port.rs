@@ -205,7 +205,12 @@ impl Port {
                 break Ok(());
             }
             match from.take(origin, &mut to.blocks, events) {
-                Ok(true) => delivered += 1,
+                Ok(true) => {
+                    delivered += 1;
+                    if to.listens() {
+                        from.fetch_ahead();
+                    }
+                }
                 Ok(false) if delivered == 0 => return Ok(0),
                 Ok(false) => break Ok(()),
                 Err(damage) => break Err(corrupt(origin, damage)),

@@ -34,7 +34,9 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use crate::sys::{self, LINE};
 
 mod damage;
+mod passing;
 pub(crate) use crate::adapters::ring::damage::RingDamage;
+pub(crate) use crate::adapters::ring::passing::Passing;
 
 /// Bytes of a cell after its two words.
 pub(crate) const CELL_DATA: usize = CELL_BYTES - STAMPS;
@@ -55,42 +57,14 @@ const BULK: u16 = 1;
 /// Kind of a frame whose body is in a block.
 const BLOCK: u16 = 2;
 
-/// How the lines of a frame get from the producer's processor to the consumer's. Both ends of a ring use the same way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Passing {
-    /// The consumer fetches them: while it waits, it prefetches the lines of the next cell. The producer prefetches the
-    /// next cell for writing only in a stream, or if a frame takes one line: where both ends send at once and then wait,
-    /// the line is still there when the next frame is written, and where the consumer awaits it meanwhile, little is
-    /// lost. To a distant processor, long bodies are stored past the caches.
-    Fetched,
-    /// The producer pushes the lines of a lone frame out to a cache that both share, and prefetches those of the next
-    /// cell for writing, which would still be in the consumer's cache. While it waits, it prefetches the places of the
-    /// next bodies. The consumer reads none of these lines before a frame is there: it would take them back.
-    Pushed,
-}
-
-impl Passing {
-    /// The way that suits this machine's processors: that for which they have the instructions.
-    pub(crate) fn here() -> Self {
-        if sys::can_push_out() { Self::Pushed } else { Self::Fetched }
-    }
-
-    /// After so many frames in a row, without one from the consumer in between, the producer assumes a stream. If the
-    /// lines are fetched, a dialogue in which each side answers and then asks must not be taken for one: both ends
-    /// would compete for the next cell.
-    const fn stream(self) -> u32 {
-        match self {
-            Self::Fetched => 3,
-            Self::Pushed => 1,
-        }
-    }
-}
-
 /// If the lines are fetched, after a body of at least this length the beginning of the next one's place is prefetched.
 /// For shorter bodies that takes longer than it saves.
 const EXPECTED: usize = 2 << 10;
 /// How much is prefetched: roughly what a processor can have under way at once.
 const EXPECTED_AHEAD: usize = 4 << 10;
+
+/// How many cells behind the awaited one [`Consumer::fetch_ahead`] prefetches.
+const CELLS_AHEAD: u32 = 4;
 
 /// If the consumer is distant, the shortest body that is stored past the caches. A shorter one arrives sooner from the
 /// producer's cache.
@@ -330,6 +304,12 @@ impl<'m> Producer<'m> {
         self.until_stream = self.stream;
     }
 
+    /// Whether no frame has been sent since one has come from the consumer.
+    #[inline(always)]
+    pub(crate) fn listens(&self) -> bool {
+        self.until_stream == self.stream
+    }
+
     /// Whether long bodies are stored past the caches because the consumer's processor is distant, and fetches them. If
     /// the consumer has written its line since this end last loaded it, a load is timed now and then. The loaded values
     /// are not used, so a wrong claim does no harm.
@@ -498,6 +478,16 @@ impl<'m> Consumer<'m> {
     #[inline(always)]
     pub(crate) fn fetch_awaited(&self) {
         self.ring.cell(self.position).fetch(self.behind);
+    }
+
+    /// Prefetches the lines of a later cell, as many as the last frame occupied, for a consumer of frames that come in a
+    /// row: if the producer is as far ahead, their transfers overlap. If not, the lines are mostly still in this
+    /// processor's cache since the previous lap, and nothing is lost.
+    #[inline(always)]
+    pub(crate) fn fetch_ahead(&self) {
+        let cell = self.ring.cell(self.position.wrapping_add(CELLS_AHEAD));
+        sys::prefetch(cell);
+        cell.fetch(self.behind);
     }
 
     /// Whether room was published since the last call. If so, the producer may be asleep, waiting for it.

@@ -154,8 +154,10 @@ fn places(passing: Passing, are_lone: bool) -> Vec<u32> {
         let begins = producer.bulk.position;
         assert_eq!(producer.offer(&[0; SHORT_HEAD], Piece::of(&[1; 1000])), Ok(Post::Taken));
         take(&mut consumer).unwrap();
+        assert!(!producer.listens());
         if are_lone {
             producer.hears();
+            assert!(producer.listens());
         }
         begins
     };
