@@ -124,7 +124,7 @@ struct Class {
     /// How many of the last times by the present protocol were much longer than its estimate, or not known; if negative,
     /// how many were neither, up to [`DOUBTS`]. The former count only behind so many of the latter.
     unlike: i8,
-    /// How many more messages must follow before the times may be forgotten again.
+    /// How many more messages must follow before the times may be forgotten again, unless the protocol changes.
     settled: u16,
     /// How many bursts have spoken for the present protocol since the last one that did not, up to [`MOST_CONFIRMED`].
     confirmed: u8,
@@ -369,7 +369,7 @@ impl Class {
         (self.saving, self.times) = (None, Times::default());
         (self.unlike, self.confirmed) = (0, 0);
         self.pause = self.pause.min(TRIAL);
-        self.settled = 64 * u16::from(self.whole_burst(len));
+        self.settled = 32 * u16::from(self.whole_burst(len));
     }
 
     /// Messages of a whole burst.
@@ -484,7 +484,7 @@ impl Class {
             self.takes_rendezvous = !self.takes_rendezvous;
             (self.doubts, self.confirmed) = (0, 0);
             (self.burst, self.pause) = (0, self.next_pause(len));
-            (self.pace, self.paces) = (0, 0);
+            (self.pace, self.paces, self.settled) = (0, 0, 0);
         }
     }
 

@@ -224,6 +224,20 @@ fn what_suddenly_takes_less_is_soon_compared_again() {
     }
 }
 
+/// A program rewrites its buffers for some hundred messages, then not, and so on: Xeon with `cldemote`, 64 KiB.
+#[test]
+fn what_changes_again_and_again_is_noticed_each_time() {
+    let mut simulation = Simulation::new(64 << 10);
+    for _ in 0..5 {
+        simulation.computing = 0.0;
+        simulation.send(250, [4.6, 3.2]);
+        assert_eq!(simulation.settled(), Rendezvous);
+        simulation.computing = 5.0;
+        simulation.send(250, [4.9, 13.8]);
+        assert_eq!(simulation.settled(), Eager);
+    }
+}
+
 /// A program that computes more in one step than in the next one does the same all the time.
 #[test]
 fn periods_that_always_differ_cause_few_trials() {

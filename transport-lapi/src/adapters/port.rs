@@ -210,6 +210,7 @@ impl Port {
                     if to.listens() {
                         from.fetch_ahead();
                     }
+                    to.hears();
                 }
                 Ok(false) if delivered == 0 => return Ok(0),
                 Ok(false) => break Ok(()),
@@ -217,7 +218,6 @@ impl Port {
             }
         };
         slate.moved();
-        to.hears();
         if from.gave_back() {
             // The origin may be asleep until there is room (A6).
             bell.ring(self.fences);
