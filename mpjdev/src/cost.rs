@@ -14,9 +14,8 @@
 //!   messages goes by the other protocol; the times of the last ones count. Pauses are so long that bursts cost about one
 //!   part in a hundred. As the messages behind a burst take longer, too, every burst that speaks for the present protocol
 //!   doubles the next pauses, within bounds. One that speaks against it makes the next pause short. A pause ends early if
-//!   messages suddenly take much longer, or times that this rank does not know any more, or if the program needs clearly
-//!   more or less time from message to message (`periods.rs`), since it does something else then: what was known of the
-//!   times is forgotten.
+//!   messages suddenly take much longer, or times that this rank does not know any more, since the program does something
+//!   else then: what was known of the times is forgotten.
 //! - PC3: the time of a message does not contain everything: after a rendezvous, the sender's next stores into its buffer
 //!   miss its cache. So the periods of the program are compared, too, from one message to the next: the shorter of two
 //!   within a burst and the shorter of two just before it, since one of them may be interrupted. Rendezvous is chosen
@@ -36,10 +35,8 @@ use std::time::{Duration, Instant};
 
 use transport_lapi::config::{CHEAPER_FROM as FROM, Protocol};
 
-use periods::{AroundBurst, BetweenBursts, Period};
 use windows::{WINDOW, Window, Windows};
 
-mod periods;
 mod windows;
 
 /// Classes of sizes. The last one has no upper bound.
@@ -70,13 +67,14 @@ const DOUBTS: u8 = 3;
 /// A time is unlike the estimate if it is longer by so many hundredths of it. Trials of the other end lengthen times by
 /// less.
 const UNLIKE: u32 = 40;
+/// Of eager messages outside of bursts one of so many is timed, since that takes an answer, and so are the last ones
+/// before a burst, and some after one that speaks for a change.
+const EVERY: u16 = 16;
 
 /// Periods do not count if they take so many times as long as an eager message.
 const DILUTED: u64 = 8;
 /// The most hundredths by which the periods or windows of a pair differ: one of them may have been interrupted.
 const MOST_SAVED: i8 = 50;
-/// Periods or windows that differ by more hundredths show that the program does something else.
-const CHANGED: u8 = 20;
 /// The hundredths by which periods or windows must differ before one protocol is clearly faster.
 const CLEARLY: i8 = 3;
 
@@ -97,8 +95,19 @@ struct Peer {
     unheard: Option<u64>,
     /// The present or last window.
     window: Option<Window>,
-    around_burst: AroundBurst,
-    between_bursts: BetweenBursts,
+    /// The periods that are being measured.
+    periods: Option<Periods>,
+}
+
+/// The periods of a class that are being measured (PC3).
+#[derive(Debug, Clone, Copy)]
+struct Periods {
+    class: usize,
+    /// The beginning of the present one.
+    since: Instant,
+    /// The shortest before the burst, and within it.
+    before: Option<Duration>,
+    within: Option<Duration>,
 }
 
 /// What is known of both protocols, in femtoseconds per byte; 0 if nothing (PC1).
@@ -124,7 +133,7 @@ struct Class {
     /// How many of the last times by the present protocol were much longer than its estimate, or not known; if negative,
     /// how many were neither, up to [`DOUBTS`]. The former count only behind so many of the latter.
     unlike: i8,
-    /// How many more messages must follow before the times may be forgotten again, unless the protocol changes.
+    /// How many more answers have to come before the times may be forgotten again.
     settled: u16,
     /// How many bursts have spoken for the present protocol since the last one that did not, up to [`MOST_CONFIRMED`].
     confirmed: u8,
@@ -132,10 +141,6 @@ struct Class {
     burst: u8,
     /// Messages until the next burst.
     pause: u16,
-    /// The mean period outside of bursts, in picoseconds per byte; 0 if it is not known.
-    pace: u16,
-    /// If negative, how many means in a row were like it, up to [`DOUBTS`]; otherwise, how many behind these were not.
-    paces: i8,
     windows: Windows,
 }
 
@@ -145,6 +150,19 @@ struct Single {
     protocol: Protocol,
     is_timed: bool,
     period: Period,
+}
+
+/// What the call for a message is to the periods that are measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Period {
+    /// The beginning of the first one before a burst.
+    Begins,
+    /// The end of one, before a burst or within it.
+    GoesOn { is_burst: bool },
+    /// The end of the last one.
+    Ends,
+    /// None of these, but perhaps the beginning of the first one within a burst.
+    Other,
 }
 
 /// How a message is to be sent.
@@ -187,24 +205,14 @@ impl Costs {
         if let Some(window) = &mut peer.window {
             window.has_ended = true;
         }
-        let index = index(len);
-        let class = &mut peer.classes[usize::from(index)];
-        let single = class.choose(len);
+        let single = peer.classes[index(len)].choose(len);
         let Single { protocol, is_timed, .. } = single;
         peer.unheard = (protocol == Protocol::Eager).then_some(arrived);
         if !is_timed && single.period == Period::Other {
             return Choice { protocol, timed: None };
         }
         let now = now();
-        if let Some(both) = peer.around_burst.measure(index, len, single.period, now) {
-            class.learn_periods(protocol, len, both);
-        }
-        if class.burst == 0 && class.pause % every(len) == 0 {
-            let mean = peer.between_bursts.measure(index, len, class.pause, now);
-            if mean.is_some_and(|mean| class.has_other_pace(mean)) && class.settled == 0 {
-                class.forget_times(len);
-            }
-        }
+        peer.measure_period(len, single, now);
         Choice { protocol, timed: is_timed.then_some(Timed { since: now, protocol, len }) }
     }
 
@@ -212,15 +220,14 @@ impl Costs {
     /// share.
     pub fn in_a_row(&mut self, dest: u32, len: usize, now: impl FnOnce() -> Duration) -> Protocol {
         let Peer { classes, window, .. } = self.peer(dest);
-        let index = index(len);
-        let class = usize::from(index);
+        let class = index(len);
         let goes_on = |window: &Window| {
-            window.class == index && window.messages < WINDOW && !window.has_ended
+            window.class == class && window.messages < WINDOW && !window.has_ended
         };
         let mut current = window.filter(goes_on).unwrap_or_else(|| {
             let far_cheaper = classes[class].times.ratio().is_some_and(|ratio| ratio < 50);
             let guess = classes[class].is_known() && far_cheaper;
-            let before = window.filter(|before| before.class == index && before.has_ended);
+            let before = window.filter(|before| before.class == class && before.has_ended);
             let now = now();
             if classes[class].windows.is_new() {
                 let messages = window.map_or(WINDOW, |window| window.messages);
@@ -228,7 +235,7 @@ impl Costs {
                 let known = windows_of_similar(classes, class, bytes, now);
                 classes[class].windows = known.unwrap_or_default();
             }
-            classes[class].windows.begin(index, before, guess, now)
+            classes[class].windows.begin(class, before, guess, now)
         });
         current.messages += 1;
         current.bytes = current.bytes.saturating_add(len);
@@ -245,7 +252,7 @@ impl Costs {
     /// call until the receiver had all bytes; `None` if nobody noticed that at once.
     pub fn learn(&mut self, dest: u32, timed: Timed, took: Option<Duration>) {
         let Timed { protocol, len, .. } = timed;
-        let index = usize::from(index(len));
+        let index = index(len);
         let class = &mut self.peer(dest).classes[index];
         class.learn(protocol, len, took.map(|took| per_byte(took, len)));
         let Class { times, saving, takes_rendezvous, .. } = *class;
@@ -261,13 +268,7 @@ impl Costs {
         let latest = self.latest;
         self.peers[dest].get_or_insert_with(|| {
             let classes = array::from_fn(|index| latest[index].with_new_ring(FROM << index));
-            Box::new(Peer {
-                classes,
-                unheard: None,
-                window: None,
-                around_burst: AroundBurst::default(),
-                between_bursts: BetweenBursts::default(),
-            })
+            Box::new(Peer { classes, unheard: None, window: None, periods: None })
         })
     }
 }
@@ -285,9 +286,39 @@ fn windows_of_similar(
 }
 
 /// The class of messages of this length.
-fn index(len: usize) -> u8 {
+fn index(len: usize) -> usize {
     let doublings = (len / FROM).checked_ilog2().unwrap_or(0) as usize;
-    doublings.min(CLASSES - 1) as u8
+    doublings.min(CLASSES - 1)
+}
+
+impl Peer {
+    /// Measures periods before a burst, then within it (PC3).
+    fn measure_period(&mut self, len: usize, single: Single, now: Instant) {
+        let Self { classes, periods, .. } = self;
+        let class = index(len);
+        let Some(current) = periods.as_mut().filter(|periods| periods.class == class) else {
+            if single.period == Period::Begins {
+                *periods = Some(Periods { class, since: now, before: None, within: None });
+            }
+            return;
+        };
+        let period = now - current.since;
+        current.since = now;
+        let shorter = |other: Option<Duration>| Some(other.map_or(period, |it| it.min(period)));
+        match single.period {
+            Period::Begins => (current.before, current.within) = (None, None),
+            Period::Other => {}
+            Period::GoesOn { is_burst: false } => current.before = shorter(current.before),
+            Period::GoesOn { is_burst: true } => current.within = shorter(current.within),
+            Period::Ends => {
+                if let (Some(before), Some(within)) = (current.before, shorter(current.within)) {
+                    let both = [before, within].map(|period| per_byte(period, len));
+                    classes[class].learn_periods(single.protocol, len, both);
+                }
+                *periods = None;
+            }
+        }
+    }
 }
 
 /// Femtoseconds per byte.
@@ -342,8 +373,6 @@ impl Default for Class {
             confirmed: 0,
             burst: 0,
             pause: TRIAL,
-            pace: 0,
-            paces: 0,
             windows: Windows::default(),
         }
     }
@@ -364,21 +393,12 @@ impl Class {
         *self = Self { windows: self.windows, ..Self::default() }.with_new_ring(len);
     }
 
-    /// Forgets what was known of times and periods, so that a burst follows soon (PC2).
-    fn forget_times(&mut self, len: usize) {
-        (self.saving, self.times) = (None, Times::default());
-        (self.unlike, self.confirmed) = (0, 0);
-        self.pause = self.pause.min(TRIAL);
-        self.settled = 32 * u16::from(self.whole_burst(len));
-    }
-
     /// Messages of a whole burst.
     fn whole_burst(&self, len: usize) -> u8 {
         if self.takes_rendezvous { BURST + ring_fills(len) } else { BURST }
     }
 
     fn choose(&mut self, len: usize) -> Single {
-        self.settled = self.settled.saturating_sub(1);
         if self.burst > 0 {
             self.burst -= 1;
             if self.burst == 0 {
@@ -407,7 +427,7 @@ impl Class {
                 (self.burst, self.is_doubtful) = (self.whole_burst(len), self.takes_rendezvous);
             }
             // Some answers have counted, so others will soon.
-            (0, false) if self.counted > 0 => self.pause = every(len),
+            (0, false) if self.counted > 0 => self.pause = EVERY,
             (0, false) => self.pause = UNTOLD,
             _ => {}
         }
@@ -415,13 +435,12 @@ impl Class {
         // What another destination has shown is soon used for this one.
         let seems_cheaper =
             self.takes_rendezvous && self.pause < TRIAL + u16::from(ring_fills(len));
-        let every = every(len);
         let is_timed = rendezvous
             || seems_cheaper
             || self.pause < TRIAL
-            || self.pause % every == 0
+            || self.pause % EVERY == 0
             || (self.unlike > 0 || self.doubts > 0)
-                && self.pause % every >= every - u16::from(DOUBTS);
+                && self.pause % EVERY >= EVERY - u16::from(DOUBTS);
         Single { protocol: protocol(rendezvous), is_timed, period }
     }
 
@@ -468,9 +487,13 @@ impl Class {
             _ if !is_unlike && sample.is_some() => -most,
             _ => 0,
         };
+        self.settled = self.settled.saturating_sub(1);
         let forgets = self.unlike >= most && self.settled == 0;
         if forgets {
-            self.forget_times(len);
+            (self.unlike, self.confirmed) = (0, 0);
+            (self.saving, self.times) = (None, Times::default());
+            self.pause = self.pause.min(TRIAL);
+            self.settled = 16 * u16::from(self.whole_burst(len));
         }
         if let Some(sample) = sample.filter(|_| forgets || !is_unlike) {
             self.times.learn(protocol, sample);
@@ -484,36 +507,7 @@ impl Class {
             self.takes_rendezvous = !self.takes_rendezvous;
             (self.doubts, self.confirmed) = (0, 0);
             (self.burst, self.pause) = (0, self.next_pause(len));
-            (self.pace, self.paces, self.settled) = (0, 0, 0);
         }
-    }
-
-    /// Takes note of a mean period outside of bursts, per byte of one message. Returns whether the program has been steady
-    /// and does something else now. Periods that are mostly computation do not count.
-    fn has_other_pace(&mut self, mean: u32) -> bool {
-        if u64::from(mean) >= DILUTED * u64::from(self.times.eager) {
-            return false;
-        }
-        let (old, most) = (u32::from(self.pace) * 1000, DOUBTS as i8);
-        let is_other = saving(old, mean).unsigned_abs() > CHANGED;
-        self.paces = match self.paces {
-            run if is_other && (run > 0 || run == -most) => run.max(0) + 1,
-            run if !is_other && run <= 0 => (run - 1).max(-most),
-            _ if !is_other => -most,
-            _ => 0,
-        };
-        let has_changed = self.paces == most;
-        if has_changed {
-            self.paces = 0;
-        }
-        // What is steady moves along, since small changes add up.
-        let new = match self.paces {
-            0 => mean,
-            1.. => old,
-            _ => old - old / 8 + mean / 8,
-        };
-        self.pace = (new / 1000).min(u16::MAX.into()) as u16;
-        has_changed
     }
 
     /// Takes note of the periods before a burst by `protocol` and within it, per byte of one message. Half of their
@@ -555,14 +549,6 @@ fn saving(eager: u32, rendezvous: u32) -> i8 {
     let (eager, rendezvous) = (i64::from(eager), i64::from(rendezvous));
     let most = i64::from(MOST_SAVED);
     (100 * (eager - rendezvous) / eager.max(rendezvous).max(1)).clamp(-most, most) as i8
-}
-
-/// Of eager messages outside of bursts one of so many is timed, since that takes an answer, and so are the last ones
-/// before a burst, and some after one that speaks for a change. [`DOUBTS`] times as many outlast a burst of the other end,
-/// which makes messages slower, too.
-fn every(len: usize) -> u16 {
-    let burst = BURST + ring_fills(len);
-    u16::from(burst / DOUBTS + 1).next_power_of_two()
 }
 
 /// How many messages of this length fill the largest ring, but not more than [`MOST_FILLS`].

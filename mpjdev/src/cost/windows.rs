@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use transport_lapi::config::Protocol;
 
-use super::{CHANGED, CLEARLY, DOUBTS, per_byte, protocol, saving};
+use super::{CLEARLY, DOUBTS, per_byte, protocol, saving};
 
 /// The most messages of a window, and the fewest of one whose period counts.
 pub(super) const WINDOW: u8 = 64;
@@ -33,11 +33,13 @@ const DIVISOR: i8 = 2;
 const NOT_ALIKE: u32 = 4;
 /// How long no trial follows one whose windows could not be compared.
 const NOT_COMPARED: Duration = Duration::from_secs(1);
+/// Periods that differ by more hundredths show that the program does something else.
+const CHANGED: u8 = 20;
 
 /// Messages of one class that follow one another.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
-    pub class: u8,
+    pub class: usize,
     pub protocol: Protocol,
     part: Part,
     pub messages: u8,
@@ -123,7 +125,7 @@ impl Windows {
     /// whether it goes by rendezvous as long as nothing is known.
     pub(super) fn begin(
         &mut self,
-        class: u8,
+        class: usize,
         before: Option<Window>,
         guess: bool,
         now: Duration,
