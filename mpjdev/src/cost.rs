@@ -232,8 +232,9 @@ impl Costs {
             if classes[class].windows.is_new() {
                 let messages = window.map_or(WINDOW, |window| window.messages);
                 let bytes = usize::from(messages).saturating_mul(len);
-                let known = windows_of_similar(classes, class, bytes, now);
-                classes[class].windows = known.unwrap_or_default();
+                if let Some(known) = windows_of_similar(classes, class, bytes, now) {
+                    classes[class].windows = known;
+                }
             }
             classes[class].windows.begin(class, before, guess, now)
         });

@@ -86,40 +86,27 @@ impl<T> Slab<T> {
     /// Removes the value of a key; the key is then stale.
     #[inline]
     pub fn remove(&mut self, key: u64) -> Option<T> {
-        let value = match self.slots.get_mut(key as u32 as usize) {
-            Some(slot) if slot.generation == (key >> 32) as u32 => slot.value.take()?,
-            _ => return None,
-        };
-        self.free(key as u32);
-        Some(value)
+        self.take_if(key, Option::take)
     }
 
-    /// Removes the value of a key if `look` finds something in it, and returns what it found; the key is then stale. A
-    /// value in which something is found must own nothing, since it is not dropped.
+    /// Removes the value of a key if `take` returns something for it, and returns that; the key is then stale. What
+    /// `take` leaves in the place must own nothing, since it is not dropped.
     #[inline(always)]
     pub fn take_if<R>(
         &mut self,
         key: u64,
-        look: impl FnOnce(&Option<T>) -> Option<R>,
+        take: impl FnOnce(&mut Option<T>) -> Option<R>,
     ) -> Option<R> {
-        let index = key as u32;
-        let slot = self.slots.get_mut(index as usize)?;
+        let slot = self.slots.get_mut(key as u32 as usize)?;
         if slot.generation != (key >> 32) as u32 {
             return None;
         }
-        let found = look(&slot.value)?;
+        let taken = take(&mut slot.value)?;
         std::mem::forget(slot.value.take());
-        self.free(index);
-        Some(found)
-    }
-
-    /// Adds an empty slot to the free slots.
-    #[inline(always)]
-    fn free(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
         slot.generation = next(slot.generation);
         slot.next_free = self.first_free;
-        self.first_free = index;
+        self.first_free = key as u32;
+        Some(taken)
     }
 
     /// Returns the key of the value in a slot, or of the value that the slot will have next.

@@ -216,7 +216,7 @@ impl<'m> Producer<'m> {
         let Some(start) = stored else {
             return Ok(self.offer_in_block(head, body));
         };
-        let is_lone = self.until_stream == self.stream;
+        let is_lone = self.listens();
         let nothing = ForeignBytes::from_slice(&[]);
         self.publish(head, nothing, BULK, len as u64 | u64::from(start) << 32);
         if is_lone {
@@ -250,7 +250,7 @@ impl<'m> Producer<'m> {
         let Some(number) = self.blocks.store(body) else {
             return Post::Full;
         };
-        let (len, is_lone) = (body.len(), self.until_stream == self.stream);
+        let (len, is_lone) = (body.len(), self.listens());
         let nothing = ForeignBytes::from_slice(&[]);
         self.publish(head, nothing, BLOCK, len as u64 | u64::from(number) << 32);
         if len > PUSHED {
@@ -449,7 +449,7 @@ impl<'m> Consumer<'m> {
         match (shape >> 16) as u16 {
             INLINE if body_len > CELL_DATA - head_len => Err(RingDamage::InlineLength),
             INLINE => {
-                cell.fetch(LINES_BEHIND);
+                cell.fetch(1, LINES_BEHIND);
                 cell.with_head(head_len, |head, rest| {
                     // SAFETY: `head_len + body_len` lies in the cell, which stays mapped (G3).
                     let body = unsafe { ForeignBytes::new(rest, body_len) };
@@ -477,7 +477,7 @@ impl<'m> Consumer<'m> {
     /// frame is similar, their transfers overlap.
     #[inline(always)]
     pub(crate) fn fetch_awaited(&self) {
-        self.ring.cell(self.position).fetch(self.behind);
+        self.ring.cell(self.position).fetch(1, self.behind);
     }
 
     /// Prefetches the lines of a later cell, as many as the last frame occupied, for a consumer of frames that come in a
@@ -485,9 +485,7 @@ impl<'m> Consumer<'m> {
     /// processor's cache since the previous lap, and nothing is lost.
     #[inline(always)]
     pub(crate) fn fetch_ahead(&self) {
-        let cell = self.ring.cell(self.position.wrapping_add(CELLS_AHEAD));
-        sys::prefetch(cell);
-        cell.fetch(self.behind);
+        self.ring.cell(self.position.wrapping_add(CELLS_AHEAD)).fetch(0, self.behind);
     }
 
     /// Whether room was published since the last call. If so, the producer may be asleep, waiting for it.
@@ -522,7 +520,7 @@ impl Cell {
     fn deliver_short<E: Events>(&self, body_len: usize, origin: TaskId, events: &mut E) {
         if body_len > LINE - STAMPS - SHORT_HEAD {
             // The lines of the body arrive while the head is handled.
-            self.fetch(LINES_BEHIND);
+            self.fetch(1, LINES_BEHIND);
         }
         let head = self.short_head();
         self.data.with(|data| {
@@ -548,13 +546,13 @@ impl Cell {
         }
     }
 
-    /// Prefetches so many of the lines after the first one. The loop has a constant length, so that it is unrolled: a wait
-    /// executes it in each turn.
+    /// Prefetches the lines of the cell from the first of these numbers to the last. The loop has a constant length, so
+    /// that it is unrolled: a wait executes it in each turn.
     #[inline(always)]
-    fn fetch(&self, lines: usize) {
+    fn fetch(&self, first: usize, last: usize) {
         let cell: *const Self = self;
-        for line in 1..=LINES_BEHIND {
-            if line > lines {
+        for line in first..=LINES_BEHIND {
+            if line > last {
                 return;
             }
             sys::prefetch(cell.wrapping_byte_add(line * LINE));

@@ -12,8 +12,7 @@ pub(crate) enum Passing {
     Fetched,
     /// The producer pushes the lines of a lone frame out to a cache that both share, and prefetches those of the next
     /// cell for writing, which would still be in the consumer's cache. While it waits, it prefetches the places of the
-    /// next bodies. A waiting consumer reads none of these lines before a frame is there: it would take
-    /// them back.
+    /// next bodies. A waiting consumer reads none of these lines before a frame is there: it would take them back.
     Pushed,
 }
 
