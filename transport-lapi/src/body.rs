@@ -195,7 +195,7 @@ impl Piece<'_> {
     #[inline(always)]
     pub(crate) fn copy_to(&self, mut into: RecvPart<'_>) {
         match self {
-            Self::Span(region) => drop(into.store(region.foreign())),
+            Self::Span(region) => into.store_piece(region.foreign()),
             Self::Layout { layout, offset, len } => layout.pack(*offset, into.part(0, *len)),
         }
     }
@@ -251,6 +251,14 @@ impl Sink {
         matches!(self, Self::Span(region) if region.is_null())
     }
 
+    /// Returns where the bytes go, if that is one span.
+    pub(crate) fn address(&self) -> Option<u64> {
+        match self {
+            Self::Span(region) => Some(region.addr()),
+            Self::Layout { .. } => None,
+        }
+    }
+
     /// Replaces the sink by an empty one and returns it.
     #[inline]
     pub fn take(&mut self) -> Self {
@@ -263,6 +271,14 @@ impl Sink {
         match self {
             Self::Span(region) => Self::Span(region.truncated(len)),
             Self::Layout { layout, len: whole } => Self::Layout { layout, len: len.min(whole) },
+        }
+    }
+
+    /// Likewise for a piece of a long message whose destination is in this processor's caches.
+    pub(crate) fn store_piece(&mut self, offset: usize, from: ForeignBytes<'_>) {
+        match self {
+            Self::Span(region) => region.part(offset, from.len()).store_piece(from),
+            Self::Layout { .. } => drop(self.store(offset, from)),
         }
     }
 

@@ -4,18 +4,22 @@
 //! A body in a ring or on its way into one lies in the caches of another processor. How long a copy takes then depends
 //! on how many of its lines are requested at once. The string instruction that C libraries use from 2 KiB on requests
 //! few on some processors, and a loop of vector moves alone only as many as its next moves need. [`copy_long`] requests
-//! lines well ahead of its moves, those that it reads and those that it writes.
+//! lines well ahead of its moves, those that it reads and those that it writes. On other processors the string
+//! instruction takes less time for pieces of long messages, so [`copy_piece`] times both now and then.
 //!
 //! - CP1: while a loop copies the step at `at`, `at + STEP <= len`.
 //! - CP2: the moves behind the loop cover the last `STEP` bytes, `STEP <= len`, and rewrite with the same values what
 //!   the loop has copied of these.
+
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+mod contest;
 
 use std::sync::LazyLock;
 
 use crate::region::copy_short;
 use crate::sys;
 
-pub(crate) use processor::{copy_long, copy_past_caches};
+pub(crate) use processor::{copy_long, copy_past_caches, copy_piece};
 
 /// The shortest body worth a call of [`copy_long`]: shorter ones are copied before a prefetch would help.
 pub(crate) const LONG: usize = 1024;
@@ -107,9 +111,20 @@ mod processor {
         __m128i, __m256i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128, _mm256_loadu_si256,
         _mm256_store_si256, _mm256_storeu_si256,
     };
+    use std::cell::RefCell;
     use std::ptr::copy_nonoverlapping;
+    use std::time::Instant;
 
+    use crate::copy::contest::{Contest, Way};
     use crate::sys::{LINE, prefetch, prefetch_to_write};
+
+    /// The shortest copy of which both ways are timed: the shortest piece of a long message. The string instruction takes
+    /// some time to start.
+    const TIMED: usize = 16 << 10;
+
+    thread_local! {
+        static CONTEST: RefCell<Contest> = const { RefCell::new(Contest::new()) };
+    }
 
     /// The longest body that is copied by vectors: the longest piece of a message in a ring. How to copy more is left
     /// to the C library.
@@ -137,6 +152,31 @@ mod processor {
             } else {
                 copy_nonoverlapping(from, to, len);
             }
+        }
+    }
+
+    /// Copies like [`copy_long`] or like [`copy_nonoverlapping`], whichever has taken less time for pieces of long
+    /// messages.
+    ///
+    /// # Safety
+    /// As there, for `len` bytes.
+    pub(crate) unsafe fn copy_piece(from: *const u8, to: *mut u8, len: usize) {
+        if len < TIMED {
+            // SAFETY: the caller's promise.
+            return unsafe { copy_long(from, to, len) };
+        }
+        let (way, is_timed) = CONTEST.with_borrow_mut(|contest| contest.choose(len));
+        let start = is_timed.then(Instant::now);
+        // SAFETY: the caller's promise.
+        unsafe {
+            match way {
+                Way::Vectors => copy_long(from, to, len),
+                Way::Library => copy_nonoverlapping(from, to, len),
+            }
+        }
+        if let Some(start) = start {
+            let took = start.elapsed();
+            CONTEST.with_borrow_mut(|contest| contest.heed(took));
         }
     }
 
@@ -224,6 +264,7 @@ mod processor {
 mod processor {
     pub(crate) use std::ptr::copy_nonoverlapping as copy_long;
     pub(crate) use std::ptr::copy_nonoverlapping as copy_past_caches;
+    pub(crate) use std::ptr::copy_nonoverlapping as copy_piece;
 }
 
 #[cfg(all(test, not(loom)))]
@@ -255,6 +296,7 @@ mod tests {
             for to_at in [0, 1, 31, 32, round % 64] {
                 check(copy_long, round % 7, to_at, len);
                 check(copy_direct, round % 7, to_at, len);
+                check(copy_piece, round % 7, to_at, len);
             }
         }
     }

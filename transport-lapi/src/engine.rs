@@ -57,6 +57,9 @@ pub(crate) struct Engine<S> {
     /// Vectors that origins have sent ahead of their requests.
     pub ahead: Ahead,
     open: Vec<Option<Reassembly<S>>>,
+    /// Where the latest message of several packets from each task went. If the next one goes there too, its place is
+    /// probably in this processor's caches.
+    latest: Box<[Option<u64>]>,
     bell: Arc<dyn Doorbell>,
     thread: Option<CompletionThread>,
 }
@@ -112,6 +115,8 @@ struct Reassembly<S> {
     total: u64,
     received: u64,
     into: Sink,
+    /// Whether the message before it from the same task went to the same place.
+    is_repeated: bool,
     next: Next<S>,
     counters: RemoteCounters,
     /// The registration that a put writes into.
@@ -139,6 +144,7 @@ impl<S> Engine<S> {
             rest: 0,
             ahead: Ahead::default(),
             open: std::iter::repeat_with(|| None).take(num_tasks).collect(),
+            latest: vec![None; num_tasks].into(),
             bell: adapter.doorbell(),
             thread: None,
         }
@@ -177,7 +183,16 @@ impl<S> Engine<S> {
             }
             Packet::First { handler, counters, msg, total, uhdr } => {
                 let (into, next, held) = (Sink::EMPTY, Next::Nothing, None);
-                let begin = Reassembly { msg, total, received: 0, into, next, counters, held };
+                let begin = Reassembly {
+                    msg,
+                    total,
+                    received: 0,
+                    into,
+                    is_repeated: false,
+                    next,
+                    counters,
+                    held,
+                };
                 self.first(state, origin, handler, uhdr, body, begin)
             }
             Packet::Body { msg, offset } => self.body(state, origin, msg, offset, body),
@@ -351,8 +366,16 @@ impl<S> Engine<S> {
         if offset != open.received || !fits {
             return Err(peer(Violation::BodyOffset { offset, expected: open.received }));
         }
+        if offset == 0 {
+            let place = open.into.address();
+            let before = std::mem::replace(&mut self.latest[origin as usize], place);
+            open.is_repeated = place.is_some() && place == before;
+        }
         if offset < open.into.len() as u64 {
-            open.into.store(offset as usize, body);
+            match open.is_repeated {
+                true => open.into.store_piece(offset as usize, body),
+                false => drop(open.into.store(offset as usize, body)),
+            }
         }
         open.received += body.len() as u64;
         if open.received < open.total {

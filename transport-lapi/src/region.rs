@@ -27,7 +27,7 @@ use std::marker::PhantomData;
 use std::ptr::copy_nonoverlapping;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::copy::{LONG, copy_blocks, copy_direct, copy_long, copy_past_caches};
+use crate::copy::{LONG, copy_blocks, copy_direct, copy_long, copy_past_caches, copy_piece};
 use crate::sys::LINE;
 
 pub use remote::RemoteRegion;
@@ -310,6 +310,13 @@ impl<'a> RecvPart<'a> {
     pub(crate) fn store_directly(&mut self, from: ForeignBytes<'_>) {
         // SAFETY: as in `store`.
         unsafe { copy_with(from.ptr, self.ptr, from.len.min(self.len), copy_direct) };
+    }
+
+    /// Like [`RecvPart::store`], for a piece of a long message that goes into a ring, or to a place in this processor's
+    /// caches.
+    pub(crate) fn store_piece(&mut self, from: ForeignBytes<'_>) {
+        // SAFETY: as in `store`.
+        unsafe { copy_with(from.ptr, self.ptr, from.len.min(self.len), copy_piece) };
     }
 
     /// Like [`RecvPart::store`] into a part that consists of whole cache lines, with stores that bypass the caches: for

@@ -65,10 +65,8 @@ impl Port {
         let me = task as usize;
         let tasks = segment.layout().tasks();
         let peer = |peer| {
-            // Where lines are pushed, the task with the lower number has all blocks of a pair at first. Elsewhere nobody has
-            // one.
-            let has_all = me < peer && passing == Passing::Pushed;
-            let blocks = Blocks::new(lasting.blocks(me, peer), has_all);
+            // The task with the lower number has all blocks of a pair at first.
+            let blocks = Blocks::new(lasting.blocks(me, peer), me < peer);
             Peer {
                 to: Producer::new(lasting.ring(me, peer), blocks, passing),
                 from: Consumer::new(lasting.ring(peer, me)),

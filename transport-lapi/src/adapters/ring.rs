@@ -253,10 +253,12 @@ impl<'m> Producer<'m> {
         let (len, is_lone) = (body.len(), self.listens());
         let nothing = ForeignBytes::from_slice(&[]);
         self.publish(head, nothing, BLOCK, len as u64 | u64::from(number) << 32);
-        if len > PUSHED {
-            self.bulk.count(len, is_lone, &self.ring.indices.bulk);
-        } else if is_lone {
-            self.blocks.push_out(number, len);
+        match self.passing {
+            Passing::Pushed if len > PUSHED => {
+                self.bulk.count(len, is_lone, &self.ring.indices.bulk);
+            }
+            Passing::Pushed if is_lone => self.blocks.push_out(number, len),
+            Passing::Pushed | Passing::Fetched => {}
         }
         Post::Taken
     }

@@ -20,32 +20,34 @@ fn ports(tasks: usize) -> (Arc<Segment>, Vec<Port>) {
 #[test]
 fn tasks_of_a_job_pass_blocks_to_each_other() {
     for (tasks, contexts) in [(1, 1), (2, 2), (3, 1), (9, 1), (10, 1)] {
-        let layout = Layout::new(tasks, contexts).unwrap();
-        let job = Arc::new(Segment::on_heap(layout).unwrap());
-        for plane in job.contexts().map(Arc::new) {
-            let all = 0..tasks as TaskId;
-            let port = |task| {
-                Port::with_passing(Arc::clone(&plane), task, Fences::Symmetric, Passing::Pushed)
-            };
-            let mut ports: Vec<Port> = all.clone().map(port).collect();
-            for round in 0..3_u8 {
-                let len = [300, layout.max_body().min(BLOCK_BYTES), 1000][usize::from(round)];
-                for (from, to) in all.clone().flat_map(|from| all.clone().map(move |to| (from, to)))
-                {
-                    let body = vec![round ^ (from * 10 + to) as u8; len];
-                    let sent = ports[from as usize].try_send(to, b"head", Piece::of(&body));
-                    assert_eq!(sent.unwrap(), Post::Taken);
-                }
-                for to in all.clone() {
-                    let mut seen = 0;
-                    let mut see = |frame: Frame<'_>| {
-                        let byte = round ^ (frame.origin * 10 + to) as u8;
-                        assert!(frame.body.to_vec() == vec![byte; len], "{} to {to}", frame.origin);
-                        seen += 1;
-                    };
-                    while ports[to as usize].poll(None, 100, &mut see).unwrap() > 0 {}
-                    assert_eq!(seen, tasks);
-                }
+        for passing in [Passing::Fetched, Passing::Pushed] {
+            pass_blocks(Layout::new(tasks, contexts).unwrap(), passing);
+        }
+    }
+}
+
+fn pass_blocks(layout: Layout, passing: Passing) {
+    let job = Arc::new(Segment::on_heap(layout).unwrap());
+    for plane in job.contexts().map(Arc::new) {
+        let all = 0..layout.tasks() as TaskId;
+        let port = |task| Port::with_passing(Arc::clone(&plane), task, Fences::Symmetric, passing);
+        let mut ports: Vec<Port> = all.clone().map(port).collect();
+        for round in 0..3_u8 {
+            let len = [300, layout.max_body().min(BLOCK_BYTES), 1000][usize::from(round)];
+            for (from, to) in all.clone().flat_map(|from| all.clone().map(move |to| (from, to))) {
+                let body = vec![round ^ (from * 10 + to) as u8; len];
+                let sent = ports[from as usize].try_send(to, b"head", Piece::of(&body));
+                assert_eq!(sent.unwrap(), Post::Taken);
+            }
+            for to in all.clone() {
+                let mut seen = 0;
+                let mut see = |frame: Frame<'_>| {
+                    let byte = round ^ (frame.origin * 10 + to) as u8;
+                    assert!(frame.body.to_vec() == vec![byte; len], "{} to {to}", frame.origin);
+                    seen += 1;
+                };
+                while ports[to as usize].poll(None, 100, &mut see).unwrap() > 0 {}
+                assert_eq!(seen, layout.tasks());
             }
         }
     }

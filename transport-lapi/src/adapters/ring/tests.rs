@@ -230,9 +230,9 @@ impl End<'_> {
 }
 
 /// Two tasks with the blocks of `there`, of which the first one has all.
-fn two_ends<'m>(there: &'m Memory, back: &'m Memory) -> [End<'m>; 2] {
+fn two_ends<'m>(there: &'m Memory, back: &'m Memory, passing: Passing) -> [End<'m>; 2] {
     let end = |to: &'m Memory, from: &'m Memory, has_all| End {
-        to: Producer::new(to.ring(), there.blocks(has_all), Passing::Pushed),
+        to: Producer::new(to.ring(), there.blocks(has_all), passing),
         from: Consumer::new(from.ring()),
     };
     [end(there, back, true), end(back, there, false)]
@@ -244,13 +244,14 @@ proptest! {
     #[test]
     fn a_pair_with_blocks_behaves_like_a_bounded_queue_each_way(
         blocks in prop_oneof![Just(0_usize), Just(1), Just(4)],
+        passing in prop_oneof![Just(Passing::Fetched), Just(Passing::Pushed)],
         steps in prop::collection::vec(
             (0..2_usize, prop_oneof![Just(None), (0..2000_usize).prop_map(Some), (0..40_000_usize).prop_map(Some)]),
             0..60,
         ),
     ) {
         let (there, back) = (Memory::new(8, 4096).with_blocks(blocks), Memory::new(8, 4096));
-        let mut ends = two_ends(&there, &back);
+        let mut ends = two_ends(&there, &back, passing);
         let mut queues = [VecDeque::new(), VecDeque::new()];
         let take_all = (0..16).map(|i| (i % 2, None));
         for (seed, (end, offered)) in steps.into_iter().chain(take_all).enumerate() {
@@ -268,24 +269,26 @@ proptest! {
 
 #[test]
 fn a_dialogue_stays_in_one_block() {
-    let (there, back) = (Memory::new(8, 64).with_blocks(2), Memory::new(8, 64));
-    let mut ends = two_ends(&there, &back);
-    let mut addresses = Vec::new();
-    for round in 0..20 {
-        let [sender, receiver] = [round % 2, 1 - round % 2];
-        assert_eq!(ends[sender].send(round, 1000), Post::Taken);
-        let End { to, from } = &mut ends[receiver];
-        let mut see = |frame: Frame<'_>| addresses.push(frame.body.as_ptr().addr());
-        assert_eq!(from.take(0, &mut to.blocks, &mut see), Ok(true));
+    for passing in [Passing::Fetched, Passing::Pushed] {
+        let (there, back) = (Memory::new(8, 64).with_blocks(2), Memory::new(8, 64));
+        let mut ends = two_ends(&there, &back, passing);
+        let mut addresses = Vec::new();
+        for round in 0..20 {
+            let [sender, receiver] = [round % 2, 1 - round % 2];
+            assert_eq!(ends[sender].send(round, 1000), Post::Taken);
+            let End { to, from } = &mut ends[receiver];
+            let mut see = |frame: Frame<'_>| addresses.push(frame.body.as_ptr().addr());
+            assert_eq!(from.take(0, &mut to.blocks, &mut see), Ok(true));
+        }
+        assert!(addresses.iter().all(|&address| address == addresses[0]), "{addresses:?}");
+        assert!(ends.iter().all(|end| end.to.bulk.position == 0), "nothing is in a bulk area");
     }
-    assert!(addresses.iter().all(|&address| address == addresses[0]), "{addresses:?}");
-    assert!(ends.iter().all(|end| end.to.bulk.position == 0), "nothing is in a bulk area");
 }
 
 #[test]
 fn all_32_blocks_pass_and_the_longest_body_of_one() {
     let (there, back) = (Memory::new(64, 2048).with_blocks(32), Memory::new(64, 2048));
-    let [mut sender, mut receiver] = two_ends(&there, &back);
+    let [mut sender, mut receiver] = two_ends(&there, &back, Passing::Pushed);
     let longest = vec![7; BLOCK_BYTES];
     for seed in 0..31 {
         assert_eq!(sender.send(seed, 700), Post::Taken);
@@ -327,7 +330,7 @@ fn a_block_stands_in_for_a_full_bulk_area() {
 #[test]
 fn a_sink_that_panics_has_the_block_of_its_frame() {
     let (there, back) = (Memory::new(8, 64).with_blocks(1), Memory::new(8, 64));
-    let [mut sender, mut receiver] = two_ends(&there, &back);
+    let [mut sender, mut receiver] = two_ends(&there, &back, Passing::Pushed);
     assert_eq!(sender.send(1, 1000), Post::Taken);
     let mut explode = |_: Frame<'_>| panic!("on purpose");
     let End { to, from } = &mut receiver;
@@ -361,7 +364,7 @@ fn a_waiting_producer_learns_what_was_freed() {
 #[test]
 fn a_stream_uses_up_the_blocks_and_then_the_bulk_area() {
     let (there, back) = (Memory::new(8, 64).with_blocks(2), Memory::new(8, 64));
-    let [mut sender, mut receiver] = two_ends(&there, &back);
+    let [mut sender, mut receiver] = two_ends(&there, &back, Passing::Pushed);
     let used = [0, 0, 1000, 2000].map(|least| {
         assert_eq!(sender.send(1, 1000), Post::Taken);
         assert_eq!(receiver.receive(), Some((vec![1], pattern(1, 1000))));
@@ -378,7 +381,7 @@ fn a_stream_uses_up_the_blocks_and_then_the_bulk_area() {
 #[test]
 fn a_long_body_goes_where_lines_were_prefetched() {
     let (there, back) = (Memory::new(8, 8192).with_blocks(2), Memory::new(8, 4096));
-    let [mut sender, mut receiver] = two_ends(&there, &back);
+    let [mut sender, mut receiver] = two_ends(&there, &back, Passing::Pushed);
     let mut passed = || {
         let before = sender.to.bulk.position;
         assert_eq!(sender.send(1, 9000), Post::Taken);
