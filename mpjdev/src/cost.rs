@@ -55,11 +55,12 @@ const COUNTED: u8 = 2;
 /// The largest area of a ring for the bodies from one task to another, and the most messages that are to fill it.
 const RING: usize = 4 << 20;
 const MOST_FILLS: usize = 32;
-/// Bounds of the pause between two bursts, in messages: the least, up to where it is doubled, and the most. It is doubled
-/// up to the most if the other protocol takes [`MUCH`] hundredths more: bursts are expensive then, and rarely tell news.
+/// Bounds of the pause between two bursts, in messages: the least, up to where it is doubled, and the most.
 const PAUSE: [u64; 3] = [64, 1000, 4000];
-const MUCH: u64 = 100;
-/// Doubling so often leads from the shortest pause to the bound.
+/// If the other protocol takes at least so many hundredths more, bursts cost much and rarely bring news, so the pause is
+/// doubled up to the most.
+const EXPENSIVE: u64 = 100;
+/// Doubling so often leads from the shortest pause to the lower one of these bounds.
 const MOST_CONFIRMED: u8 = 4;
 /// The pause if nothing was learned, since messages were not alone after all or came too early, and the longest one as
 /// long as no burst has spoken for the present protocol.
@@ -460,7 +461,7 @@ impl Class {
         let most = if self.confirmed == 0 { UNTOLD.into() } else { most };
         let pause = |lost: u64| {
             let first = u64::from(self.whole_burst(len)) * lost;
-            let doubled = if lost < MUCH { doubled } else { most };
+            let doubled = if lost < EXPENSIVE { doubled } else { most };
             (first.max(least) << self.confirmed).min(doubled).max(first).min(most) as u16
         };
         of_times.max(of_periods).map_or(UNTOLD, pause)

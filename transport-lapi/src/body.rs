@@ -195,7 +195,7 @@ impl Piece<'_> {
     #[inline(always)]
     pub(crate) fn copy_to(&self, mut into: RecvPart<'_>) {
         match self {
-            Self::Span(region) => into.store_piece(region.foreign()),
+            Self::Span(region) => drop(into.store(region.foreign())),
             Self::Layout { layout, offset, len } => layout.pack(*offset, into.part(0, *len)),
         }
     }
@@ -274,14 +274,6 @@ impl Sink {
         }
     }
 
-    /// Likewise for a piece of a long message whose destination is in this processor's caches.
-    pub(crate) fn store_piece(&mut self, offset: usize, from: ForeignBytes<'_>) {
-        match self {
-            Self::Span(region) => region.part(offset, from.len()).store_piece(from),
-            Self::Layout { .. } => drop(self.store(offset, from)),
-        }
-    }
-
     /// Copies as much of `from` to `offset` as fits, and returns how many bytes that was.
     #[inline(always)]
     pub fn store(&mut self, offset: usize, from: ForeignBytes<'_>) -> usize {
@@ -294,6 +286,14 @@ impl Sink {
                 }
                 from.len()
             }
+        }
+    }
+
+    /// Like [`Sink::store`], for a piece of a long message whose place is probably in this processor's caches.
+    pub(crate) fn store_piece(&mut self, offset: usize, from: ForeignBytes<'_>) {
+        match self {
+            Self::Span(region) => region.part(offset, from.len()).store_piece(from),
+            Self::Layout { .. } => drop(self.store(offset, from)),
         }
     }
 }

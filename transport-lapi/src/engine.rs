@@ -19,6 +19,7 @@ use crate::get::SharedGet;
 use crate::handler::{Arrival, HeaderAction, HeaderHandler, MAX_HANDLERS, Next, ShortHandler};
 use crate::one_sided::{Ahead, Destination, OWN};
 use crate::outbox::Outbox;
+use crate::places::Places;
 use crate::region::ForeignBytes;
 use crate::session::keep_first;
 use crate::wire::{self, Packet, RemoteCounters};
@@ -57,9 +58,7 @@ pub(crate) struct Engine<S> {
     /// Vectors that origins have sent ahead of their requests.
     pub ahead: Ahead,
     open: Vec<Option<Reassembly<S>>>,
-    /// Where the latest message of several packets from each task went. If the next one goes there too, its place is
-    /// probably in this processor's caches.
-    latest: Box<[Option<u64>]>,
+    places: Places,
     bell: Arc<dyn Doorbell>,
     thread: Option<CompletionThread>,
 }
@@ -144,7 +143,7 @@ impl<S> Engine<S> {
             rest: 0,
             ahead: Ahead::default(),
             open: std::iter::repeat_with(|| None).take(num_tasks).collect(),
-            latest: vec![None; num_tasks].into(),
+            places: Places::new(num_tasks),
             bell: adapter.doorbell(),
             thread: None,
         }
@@ -367,9 +366,7 @@ impl<S> Engine<S> {
             return Err(peer(Violation::BodyOffset { offset, expected: open.received }));
         }
         if offset == 0 {
-            let place = open.into.address();
-            let before = std::mem::replace(&mut self.latest[origin as usize], place);
-            open.is_repeated = place.is_some() && place == before;
+            open.is_repeated = self.places.repeats(origin, open.into.address());
         }
         if offset < open.into.len() as u64 {
             match open.is_repeated {

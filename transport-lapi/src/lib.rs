@@ -87,6 +87,7 @@ mod msgpoll;
 mod nopoll;
 mod one_sided;
 mod outbox;
+mod places;
 mod query;
 mod recovery;
 mod region;

@@ -312,8 +312,8 @@ impl<'a> RecvPart<'a> {
         unsafe { copy_with(from.ptr, self.ptr, from.len.min(self.len), copy_direct) };
     }
 
-    /// Like [`RecvPart::store`], for a piece of a long message that goes into a ring, or to a place in this processor's
-    /// caches.
+    /// Like [`RecvPart::store`], for a piece of a long message that goes into a ring, or to a place that is probably in
+    /// this processor's caches.
     pub(crate) fn store_piece(&mut self, from: ForeignBytes<'_>) {
         // SAFETY: as in `store`.
         unsafe { copy_with(from.ptr, self.ptr, from.len.min(self.len), copy_piece) };

@@ -58,7 +58,11 @@ impl<'m> Blocks<'m> {
         self.mine &= self.mine - 1;
         self.lend(number, |to| {
             // SAFETY: the body fits into the block, which belonged to this end (BK1).
-            body.copy_to(unsafe { RecvPart::new(to, body.len()) });
+            let mut part = unsafe { RecvPart::new(to, body.len()) };
+            match body {
+                Piece::Span(span) => part.store_piece(span.foreign()),
+                Piece::Layout { .. } => body.copy_to(part),
+            }
         });
         Some(number)
     }

@@ -134,7 +134,8 @@ impl<'m> BulkProducer<'m> {
                 Piece::Span(span) if past_caches => {
                     part(needed as usize).store_past_caches(span.foreign());
                 }
-                body => body.copy_to(part(body.len())),
+                Piece::Span(span) => part(span.len()).store_piece(span.foreign()),
+                body @ Piece::Layout { .. } => body.copy_to(part(body.len())),
             }
         });
         self.advance(end);

@@ -66,12 +66,12 @@ const EXPECTED_AHEAD: usize = 4 << 10;
 /// How many cells behind the awaited one [`Consumer::fetch_ahead`] prefetches.
 const CELLS_AHEAD: u32 = 4;
 
-/// If the consumer is distant, the shortest body that is stored past the caches. A shorter one arrives sooner from the
+/// If the consumer is distant, the shortest body that is stored past the caches into the bulk area. A shorter one arrives sooner from the
 /// producer's cache.
 const PAST_CACHES: usize = 768;
 
 /// If the lines are pushed, the longest lone body whose lines are pushed out, and the longest one that always goes into a
-/// block. The reader of a longer one is already copying its beginning.
+/// block. The reader of a longer one is already copying its beginning. If the lines are fetched, all go into blocks.
 const PUSHED: usize = 8 << 10;
 /// And how much of the next body's place is prefetched, at most.
 const PUSHED_AHEAD: usize = 16 << 10;
@@ -199,7 +199,8 @@ impl<'m> Producer<'m> {
             return Ok(Post::Taken);
         }
         // For a long body, memory that was prefetched during a wait is better than a block.
-        let is_better = len > PUSHED && self.bulk.has_prefetched(len);
+        let is_better =
+            self.passing == Passing::Pushed && len > PUSHED && self.bulk.has_prefetched(len);
         if !is_better && self.offer_in_block(head, body) == Post::Taken {
             return Ok(Post::Taken);
         }
@@ -312,9 +313,9 @@ impl<'m> Producer<'m> {
         self.until_stream == self.stream
     }
 
-    /// Whether long bodies are stored past the caches because the consumer's processor is distant, and fetches them. If
-    /// the consumer has written its line since this end last loaded it, a load is timed now and then. The loaded values
-    /// are not used, so a wrong claim does no harm.
+    /// Whether long bodies in the bulk area are stored past the caches because the consumer's processor is distant, and
+    /// fetches them. If the consumer has written its line since this end last loaded it, a load is timed now and then.
+    /// The loaded values are not used, so a wrong claim does no harm.
     #[inline(always)]
     pub(crate) fn stores_past_caches(&mut self) -> bool {
         let Self { ring, passing, distance, seen, .. } = self;

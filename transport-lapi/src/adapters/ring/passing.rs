@@ -8,7 +8,7 @@ pub(crate) enum Passing {
     /// The consumer fetches them: while it waits, it prefetches the lines of the next cell. The producer prefetches the
     /// next cell for writing only in a stream, or if a frame takes one line: where both ends send at once and then wait,
     /// the line is still there when the next frame is written, and where the consumer awaits it meanwhile, little is
-    /// lost. To a distant processor, long bodies are stored past the caches.
+    /// lost. To a distant processor, long bodies in the bulk area are stored past the caches.
     Fetched,
     /// The producer pushes the lines of a lone frame out to a cache that both share, and prefetches those of the next
     /// cell for writing, which would still be in the consumer's cache. While it waits, it prefetches the places of the

@@ -270,12 +270,12 @@ proptest! {
 #[test]
 fn a_dialogue_stays_in_one_block() {
     for passing in [Passing::Fetched, Passing::Pushed] {
-        let (there, back) = (Memory::new(8, 64).with_blocks(2), Memory::new(8, 64));
+        let (there, back) = (Memory::new(8, 2048).with_blocks(2), Memory::new(8, 2048));
         let mut ends = two_ends(&there, &back, passing);
         let mut addresses = Vec::new();
         for round in 0..20 {
             let [sender, receiver] = [round % 2, 1 - round % 2];
-            assert_eq!(ends[sender].send(round, 1000), Post::Taken);
+            assert_eq!(ends[sender].send(round, [1000, 20_000][round / 10]), Post::Taken);
             let End { to, from } = &mut ends[receiver];
             let mut see = |frame: Frame<'_>| addresses.push(frame.body.as_ptr().addr());
             assert_eq!(from.take(0, &mut to.blocks, &mut see), Ok(true));

@@ -18,7 +18,6 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 use crate::adapter::AdapterError;
 use crate::adapters::header::{self, FACTS_BYTES};
 use crate::adapters::layout::{CELL_BYTES, Layout};
-use crate::adapters::ring::Passing;
 use crate::adapters::segment::Segment;
 use crate::adapters::shm::memory;
 
@@ -152,7 +151,7 @@ fn populate_plane(segment: &Segment, task: usize) {
     for target in 0..tasks {
         advise(segment, layout.cells_at(task, target), cells);
         advise(segment, layout.bulk_at(task, target), bulk);
-        if target != task && Passing::here() == Passing::Pushed {
+        if target != task {
             advise(segment, layout.blocks_at(task, target), layout.blocks_bytes());
         }
     }
