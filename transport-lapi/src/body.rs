@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use crate::copy::Toward;
 use crate::region::{ForeignBytes, RecvPart, RecvRegion, SendRegion};
 
 /// A layout to read from: it packs the bytes of a message from wherever they lie.
@@ -292,7 +293,9 @@ impl Sink {
     /// Like [`Sink::store`], for a piece of a long message whose place is probably in this processor's caches.
     pub(crate) fn store_piece(&mut self, offset: usize, from: ForeignBytes<'_>) {
         match self {
-            Self::Span(region) => region.part(offset, from.len()).store_piece(from),
+            Self::Span(region) => {
+                region.part(offset, from.len()).store_piece(from, Toward::Program);
+            }
             Self::Layout { .. } => drop(self.store(offset, from)),
         }
     }

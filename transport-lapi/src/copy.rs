@@ -21,6 +21,15 @@ use crate::sys;
 
 pub(crate) use processor::{copy_long, copy_past_caches, copy_piece};
 
+/// Where a piece of a long message is copied to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Toward {
+    /// Memory that another processor reads next.
+    Peer,
+    /// Memory of the program, which is probably in this processor's caches.
+    Program,
+}
+
 /// The shortest body worth a call of [`copy_long`]: shorter ones are copied before a prefetch would help.
 pub(crate) const LONG: usize = 1024;
 
@@ -115,6 +124,7 @@ mod processor {
     use std::ptr::copy_nonoverlapping;
     use std::time::Instant;
 
+    use crate::copy::Toward;
     use crate::copy::contest::{Contest, Way};
     use crate::sys::{LINE, prefetch, prefetch_to_write};
 
@@ -123,7 +133,8 @@ mod processor {
     const TIMED: usize = 16 << 10;
 
     thread_local! {
-        static CONTEST: RefCell<Contest> = const { RefCell::new(Contest::new()) };
+        /// By where the pieces go.
+        static CONTESTS: RefCell<[Contest; 2]> = const { RefCell::new([Contest::new(), Contest::new()]) };
     }
 
     /// The longest body that is copied by vectors: the longest piece of a message in a ring. How to copy more is left
@@ -156,16 +167,16 @@ mod processor {
     }
 
     /// Copies like [`copy_long`] or like [`copy_nonoverlapping`], whichever has taken less time for pieces of long
-    /// messages.
+    /// messages that go to such a place.
     ///
     /// # Safety
     /// As there, for `len` bytes.
-    pub(crate) unsafe fn copy_piece(from: *const u8, to: *mut u8, len: usize) {
+    pub(crate) unsafe fn copy_piece(from: *const u8, to: *mut u8, len: usize, toward: Toward) {
         if !(TIMED..=LONGEST).contains(&len) {
             // SAFETY: the caller's promise.
             return unsafe { copy_long(from, to, len) };
         }
-        let (way, is_timed) = CONTEST.with_borrow_mut(|contest| contest.choose(len));
+        let (way, is_timed) = CONTESTS.with_borrow_mut(|all| all[toward as usize].choose(len));
         let start = is_timed.then(Instant::now);
         // SAFETY: the caller's promise.
         unsafe {
@@ -176,7 +187,7 @@ mod processor {
         }
         if let Some(start) = start {
             let took = start.elapsed();
-            CONTEST.with_borrow_mut(|contest| contest.heed(took));
+            CONTESTS.with_borrow_mut(|all| all[toward as usize].heed(took));
         }
     }
 
@@ -261,10 +272,24 @@ mod processor {
 
 /// On other processors, in models and under Miri: ordinary copies.
 #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
+#[expect(unsafe_code, reason = "copies what the caller names")]
 mod processor {
     pub(crate) use std::ptr::copy_nonoverlapping as copy_long;
     pub(crate) use std::ptr::copy_nonoverlapping as copy_past_caches;
-    pub(crate) use std::ptr::copy_nonoverlapping as copy_piece;
+
+    /// Copies.
+    ///
+    /// # Safety
+    /// As [`std::ptr::copy_nonoverlapping`], for `len` bytes.
+    pub(crate) unsafe fn copy_piece(
+        from: *const u8,
+        to: *mut u8,
+        len: usize,
+        _: crate::copy::Toward,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { copy_long(from, to, len) };
+    }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -303,11 +328,20 @@ mod tests {
     /// As many copies of one length as try both ways.
     #[test]
     fn pieces_are_copied_and_nothing_else() {
+        unsafe fn to_peer(from: *const u8, to: *mut u8, len: usize) {
+            // SAFETY: the promise of `check`.
+            unsafe { copy_piece(from, to, len, Toward::Peer) };
+        }
+        unsafe fn to_program(from: *const u8, to: *mut u8, len: usize) {
+            // SAFETY: the promise of `check`.
+            unsafe { copy_piece(from, to, len, Toward::Program) };
+        }
         for round in 0..if cfg!(miri) { 3 } else { 200 } {
-            check(copy_piece, round % 7, round % 64, 16 << 10);
+            check(to_peer, round % 7, round % 64, 16 << 10);
+            check(to_program, round % 64, round % 7, 16 << 10);
         }
         for len in [100, 1024, (64 << 10) + 1] {
-            check(copy_piece, 3, 5, len);
+            check(to_peer, 3, 5, len);
         }
     }
 

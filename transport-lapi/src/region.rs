@@ -27,7 +27,9 @@ use std::marker::PhantomData;
 use std::ptr::copy_nonoverlapping;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::copy::{LONG, copy_blocks, copy_direct, copy_long, copy_past_caches, copy_piece};
+use crate::copy::{
+    LONG, Toward, copy_blocks, copy_direct, copy_long, copy_past_caches, copy_piece,
+};
 use crate::sys::LINE;
 
 pub use remote::RemoteRegion;
@@ -312,11 +314,16 @@ impl<'a> RecvPart<'a> {
         unsafe { copy_with(from.ptr, self.ptr, from.len.min(self.len), copy_direct) };
     }
 
-    /// Like [`RecvPart::store`], for a piece of a long message that goes into a ring, or to a place that is probably in
-    /// this processor's caches.
-    pub(crate) fn store_piece(&mut self, from: ForeignBytes<'_>) {
+    /// Like [`RecvPart::store`], for a piece of a long message, by the copy that is faster for such places.
+    pub(crate) fn store_piece(&mut self, from: ForeignBytes<'_>, toward: Toward) {
+        let len = from.len.min(self.len);
         // SAFETY: as in `store`.
-        unsafe { copy_with(from.ptr, self.ptr, from.len.min(self.len), copy_piece) };
+        unsafe {
+            match len < LONG {
+                true => copy_short(from.ptr, self.ptr, len),
+                false => copy_piece(from.ptr, self.ptr, len, toward),
+            }
+        }
     }
 
     /// Like [`RecvPart::store`] into a part that consists of whole cache lines, with stores that bypass the caches: for

@@ -23,6 +23,7 @@
 
 use crate::adapters::ring::RingDamage;
 use crate::body::Piece;
+use crate::copy::Toward;
 use crate::region::RecvPart;
 use crate::sync::{AtomicU32, Ordering, UnsafeCell};
 use crate::sys::{self, LINE};
@@ -134,7 +135,7 @@ impl<'m> BulkProducer<'m> {
                 Piece::Span(span) if past_caches => {
                     part(needed as usize).store_past_caches(span.foreign());
                 }
-                Piece::Span(span) => part(span.len()).store_piece(span.foreign()),
+                Piece::Span(span) => part(span.len()).store_piece(span.foreign(), Toward::Peer),
                 body @ Piece::Layout { .. } => body.copy_to(part(body.len())),
             }
         });

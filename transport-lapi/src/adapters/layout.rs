@@ -19,7 +19,7 @@
 use std::ops::RangeInclusive;
 
 use crate::adapter::AdapterError;
-use crate::adapters::blocks::{BLOCK_BYTES, MAX_BLOCKS};
+use crate::adapters::blocks::{BLOCK_BYTES, LONGEST, MAX_BLOCKS};
 use crate::sys::{self, LINE};
 
 /// Distance between the writes of two tasks: processors fetch lines in pairs.
@@ -142,10 +142,11 @@ impl Layout {
         self.bulk
     }
 
-    /// Bytes of the blocks of two tasks together: a quarter of a bulk area, in whole blocks. That may be none.
+    /// Bytes of the blocks of two tasks together: a quarter of a bulk area, or none if the longest body in blocks does not
+    /// fit there.
     pub(crate) const fn blocks_bytes(&self) -> usize {
         let most = MAX_BLOCKS * BLOCK_BYTES;
-        let quarter = self.bulk / 4 / BLOCK_BYTES * BLOCK_BYTES;
+        let quarter = self.bulk / 4 / LONGEST * LONGEST;
         if quarter < most { quarter } else { most }
     }
 

@@ -1,0 +1,248 @@
+//! Blocks that change hands: two rings with common blocks, and every way to damage the number of one.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::adapters::blocks::{BLOCK_BYTES, LONGEST, MAX_BLOCKS};
+
+/// One of two tasks that send to each other.
+struct End<'m> {
+    to: Producer<'m>,
+    from: Consumer<'m>,
+}
+
+impl End<'_> {
+    fn send(&mut self, seed: usize, len: usize) -> Post {
+        self.to.offer(&[seed as u8], Piece::of(&pattern(seed, len))).unwrap()
+    }
+
+    fn receive(&mut self) -> Option<Seen> {
+        let seen = take_with(&mut self.from, &mut self.to.blocks).unwrap();
+        self.to.hears();
+        seen
+    }
+}
+
+/// Two tasks with the blocks of `there`, of which the first one has all.
+fn two_ends<'m>(there: &'m Memory, back: &'m Memory, passing: Passing) -> [End<'m>; 2] {
+    let end = |to: &'m Memory, from: &'m Memory, has_all| End {
+        to: Producer::new(to.ring(), there.blocks(has_all), passing),
+        from: Consumer::new(from.ring()),
+    };
+    [end(there, back, true), end(back, there, false)]
+}
+
+proptest! {
+    /// Compares two rings with common blocks with two queues. Bodies of up to 40 KiB occupy up to two blocks or the bulk
+    /// area, and fewer blocks than cells are used up by bodies that nobody takes.
+    #[test]
+    fn a_pair_with_blocks_behaves_like_a_bounded_queue_each_way(
+        blocks in prop_oneof![Just(0_usize), Just(1), Just(4)],
+        passing in prop_oneof![Just(Passing::Fetched), Just(Passing::Pushed)],
+        steps in prop::collection::vec(
+            (0..2_usize, prop_oneof![Just(None), (0..2000_usize).prop_map(Some), (0..40_000_usize).prop_map(Some)]),
+            0..60,
+        ),
+    ) {
+        let (there, back) = (Memory::new(8, 4096).with_blocks(blocks), Memory::new(8, 4096));
+        let mut ends = two_ends(&there, &back, passing);
+        let mut queues = [VecDeque::new(), VecDeque::new()];
+        let take_all = (0..16).map(|i| (i % 2, None));
+        for (seed, (end, offered)) in steps.into_iter().chain(take_all).enumerate() {
+            match offered {
+                Some(len) => match ends[end].send(seed, len) {
+                    Post::Taken => queues[end].push_back((vec![seed as u8], pattern(seed, len))),
+                    full => prop_assert!(full == Post::Full && !queues[end].is_empty()),
+                },
+                None => prop_assert_eq!(ends[end].receive(), queues[1 - end].pop_front()),
+            }
+        }
+        prop_assert!(queues.iter().all(VecDeque::is_empty));
+    }
+}
+
+#[test]
+fn a_dialogue_stays_in_one_block() {
+    for passing in [Passing::Fetched, Passing::Pushed] {
+        let (there, back) = (Memory::new(8, 2048).with_blocks(2), Memory::new(8, 2048));
+        let mut ends = two_ends(&there, &back, passing);
+        let mut addresses = Vec::new();
+        for round in 0..20 {
+            let [sender, receiver] = [round % 2, 1 - round % 2];
+            assert_eq!(ends[sender].send(round, [1000, 20_000][round / 10]), Post::Taken);
+            let End { to, from } = &mut ends[receiver];
+            let mut see = |frame: Frame<'_>| addresses.push(frame.body.as_ptr().addr());
+            assert_eq!(from.take(0, &mut to.blocks, &mut see), Ok(true));
+        }
+        assert!(addresses.iter().all(|&address| address == addresses[0]), "{addresses:?}");
+        assert!(ends.iter().all(|end| end.to.bulk.position == 0), "nothing is in a bulk area");
+    }
+}
+
+#[test]
+fn all_blocks_pass_and_the_longest_body_in_them() {
+    let (there, back) = (Memory::new(64, 2048).with_blocks(MAX_BLOCKS), Memory::new(64, 2048));
+    let [mut sender, mut receiver] = two_ends(&there, &back, Passing::Pushed);
+    let longest = vec![7; LONGEST];
+    let others = MAX_BLOCKS - LONGEST / BLOCK_BYTES;
+    for seed in 0..others {
+        assert_eq!(sender.send(seed, 700), Post::Taken);
+    }
+    assert_eq!(sender.to.offer(b"", Piece::of(&longest)), Ok(Post::Taken));
+    for seed in 0..others {
+        assert_eq!(receiver.receive(), Some((vec![seed as u8], pattern(seed, 700))));
+    }
+    assert!(receiver.receive().is_some_and(|(_, body)| body == longest));
+    assert_eq!(sender.to.bulk.position, 0);
+    assert_eq!(receiver.to.offer(b"", Piece::of(&longest)), Ok(Post::Taken));
+    assert!(sender.receive().is_some_and(|(_, body)| body == longest));
+    assert_eq!(receiver.to.bulk.position, 0);
+}
+
+/// Bodies lie one behind the other, and one that needs more blocks than there are in a row goes to the bulk area.
+#[test]
+fn bodies_occupy_blocks_in_a_row() {
+    let (there, back) = (Memory::new(64, 8192).with_blocks(4), Memory::new(64, 8192));
+    let [mut sender, mut receiver] = two_ends(&there, &back, Passing::Fetched);
+    let place_of = |sender: &mut End<'_>, receiver: &mut End<'_>, len| {
+        assert_eq!(sender.send(1, len), Post::Taken);
+        let mut place = 0;
+        let mut see = |frame: Frame<'_>| place = frame.body.as_ptr().addr();
+        assert_eq!(receiver.from.take(0, &mut receiver.to.blocks, &mut see), Ok(true));
+        place
+    };
+    let first = place_of(&mut sender, &mut receiver, BLOCK_BYTES);
+    let lens = [2 * BLOCK_BYTES, 2 * BLOCK_BYTES, 1000];
+    let places = lens.map(|len| place_of(&mut sender, &mut receiver, len));
+    assert_eq!([places[0], places[2]], [1, 3].map(|nth| first + nth * BLOCK_BYTES));
+    assert!(!(first..first + 4 * BLOCK_BYTES).contains(&places[1]), "in the bulk area");
+    for expected in [first, first + 2 * BLOCK_BYTES] {
+        assert_eq!(place_of(&mut receiver, &mut sender, 2 * BLOCK_BYTES), expected);
+    }
+}
+
+#[test]
+fn a_block_stands_in_for_a_full_bulk_area() {
+    let memory = Memory::new(64, 8192).with_blocks(1);
+    let mut producer = Producer::new(memory.ring(), no_blocks(), Passing::Pushed);
+    let offer = |producer: &mut Producer<'_>| {
+        let post = producer.offer(b"head", Piece::of(&[1; 13_000]));
+        producer.hears();
+        // Each wait prefetches the next place. The area holds 32 such bodies, which lie apart.
+        (0..100).for_each(|_| producer.expect_more());
+        post
+    };
+    assert_eq!(offer(&mut producer), Ok(Post::Taken));
+    producer.blocks = memory.blocks(true);
+    let (mut before, mut is_in_block) = (producer.bulk.position, false);
+    while offer(&mut producer) == Ok(Post::Taken) {
+        assert!(!is_in_block, "the block is used last");
+        is_in_block = producer.bulk.position == before;
+        before = producer.bulk.position;
+    }
+    assert!(is_in_block, "the block is used");
+    assert_eq!(producer.bulk.position as usize, 8192 * LINE, "after the whole area");
+}
+
+#[test]
+fn a_sink_that_panics_has_the_block_of_its_frame() {
+    let (there, back) = (Memory::new(8, 64).with_blocks(1), Memory::new(8, 64));
+    let [mut sender, mut receiver] = two_ends(&there, &back, Passing::Pushed);
+    assert_eq!(sender.send(1, 1000), Post::Taken);
+    let mut explode = |_: Frame<'_>| panic!("on purpose");
+    let End { to, from } = &mut receiver;
+    catch_unwind(AssertUnwindSafe(|| from.take(0, &mut to.blocks, &mut explode))).unwrap_err();
+    assert_eq!(receiver.receive(), None);
+    assert_eq!(receiver.send(2, 1000), Post::Taken);
+    assert_eq!(sender.receive(), Some((vec![2], pattern(2, 1000))));
+    assert_eq!(receiver.to.bulk.position, 0, "the receiver had the block");
+}
+
+#[test]
+fn a_waiting_producer_learns_what_was_freed() {
+    let memory = Memory::new(64, 16_384);
+    let (mut producer, mut consumer) = ends_of(&memory, 0, Passing::Pushed);
+    let mut pass = |producer: &mut Producer<'_>, len| {
+        let body = vec![1; len];
+        assert_eq!(producer.offer(&[0; SHORT_HEAD], Piece::of(&body)), Ok(Post::Taken));
+        take(&mut consumer).unwrap();
+    };
+    for len in [250_000, 250_000, 250_000, 255_000] {
+        pass(&mut producer, len);
+    }
+    producer.hears();
+    pass(&mut producer, 20_000);
+    let left = 16_384 * LINE - producer.bulk.position as usize;
+    (0..100).for_each(|_| producer.expect_more());
+    let ahead = producer.bulk.ahead as usize;
+    assert!(left < 20_000 && ahead >= 20_000, "{ahead} of {left} up to the area's end");
+}
+
+#[test]
+fn a_stream_uses_up_the_blocks_and_then_the_bulk_area() {
+    let (there, back) = (Memory::new(8, 64).with_blocks(2), Memory::new(8, 64));
+    let [mut sender, mut receiver] = two_ends(&there, &back, Passing::Pushed);
+    let used = [0, 0, 1000, 2000].map(|least| {
+        assert_eq!(sender.send(1, 1000), Post::Taken);
+        assert_eq!(receiver.receive(), Some((vec![1], pattern(1, 1000))));
+        (least, sender.to.bulk.position)
+    });
+    assert!(used[..2].iter().all(|&(_, position)| position == 0), "{used:?}");
+    assert!(used[2..].iter().all(|&(least, position)| position >= least), "{used:?}");
+    // Now the receiver has the blocks.
+    assert_eq!(receiver.send(2, 1000), Post::Taken);
+    assert_eq!(sender.receive(), Some((vec![2], pattern(2, 1000))));
+    assert_eq!(receiver.to.bulk.position, 0);
+}
+
+#[test]
+fn a_long_body_goes_where_lines_were_prefetched() {
+    let (there, back) = (Memory::new(8, 8192).with_blocks(2), Memory::new(8, 4096));
+    let [mut sender, mut receiver] = two_ends(&there, &back, Passing::Pushed);
+    let mut passed = || {
+        let before = sender.to.bulk.position;
+        assert_eq!(sender.send(1, 9000), Post::Taken);
+        assert!(receiver.receive().is_some());
+        sender.to.hears();
+        let is_in_block = sender.to.bulk.position == before;
+        (0..100).for_each(|_| sender.to.expect_more());
+        is_in_block
+    };
+    assert!(passed(), "at first nothing is prefetched");
+    assert!(!passed(), "the wait has prefetched the place of as many bytes");
+}
+
+/// Offers a body in block 0 of two, rewrites its extent, and requires that a task with all blocks or none refuses it.
+fn refuses_block(extent: u64, receiver_has_all: bool, expected: RingDamage) {
+    let memory = Memory::new(8, 64).with_blocks(2);
+    let mut producer = Producer::new(memory.ring(), memory.blocks(true), Passing::Pushed);
+    let mut consumer = Consumer::new(memory.ring());
+    let mut blocks = memory.blocks(receiver_has_all);
+    assert_eq!(producer.offer(b"head", Piece::of(&[1; 700])), Ok(Post::Taken));
+    memory.ring().cells[0].extent.store(extent, Ordering::Relaxed);
+    assert_eq!(producer.offer(b"next", Piece::of(b"x")), Ok(Post::Taken));
+    assert_eq!(take_with(&mut consumer, &mut blocks), Err(expected));
+    let next = (b"next".to_vec(), b"x".to_vec());
+    assert_eq!(take_with(&mut consumer, &mut blocks), Ok(Some(next)));
+    assert!(!expected.what().is_empty());
+}
+
+#[test]
+fn refuses_a_block_that_its_sender_does_not_have() {
+    for number in [2, 63, 64, 0xffff_ffff] {
+        refuses_block(700 | number << 32, false, RingDamage::Block);
+    }
+    refuses_block((BLOCK_BYTES as u64 + 1) | 1 << 32, false, RingDamage::Block);
+    refuses_block(700, true, RingDamage::Block);
+    refuses_block(700 | 1 << 32, true, RingDamage::Block);
+}
+
+#[test]
+fn refuses_a_body_that_is_too_long_for_blocks() {
+    for len in [LONGEST as u64 + 1, 0xffff_ffff] {
+        refuses_block(len, false, RingDamage::BodyLength);
+    }
+}
