@@ -2,7 +2,8 @@
 //!
 //! - WC1: in a trial, two windows go by eager and three by rendezvous, which finds the caches as eager left them. The
 //!   periods of the last ones are compared: the time until the next window begins, which contains what the other end
-//!   sends meanwhile. Rendezvous is taken once it is clearly faster. Before the first trial has ended, windows go by it
+//!   sends meanwhile. Rendezvous is taken once it is clearly faster. If an earlier one of its windows takes much longer
+//!   than eager, the trial ends with that. Before the first trial has ended, windows go by it
 //!   only if it takes less than half of the time for single messages, since eager keeps both ends busy.
 //! - WC2: trials become so rare that they cost about one part in a hundred. One follows soon, and others more often
 //!   again, once the periods have changed, since the program may do something else now.
@@ -31,6 +32,9 @@ const SOON: u8 = 8;
 const DIVISOR: i8 = 2;
 /// Two windows of a trial are not compared if one takes so many times as long as the other.
 const NOT_ALIKE: u32 = 4;
+/// By how many hundredths of its length a window by rendezvous must be longer than eager to end a trial before its last
+/// window. The first windows after a change of protocol take less than that longer than later ones.
+const MUCH_LONGER: i8 = 38;
 /// How long no trial follows one whose windows could not be compared.
 const NOT_COMPARED: Duration = Duration::from_secs(1);
 /// Periods that differ by more hundredths show that the program does something else.
@@ -164,27 +168,17 @@ impl Windows {
         }
     }
 
-    /// Takes note of the period of a window that ends `now`. Rendezvous is taken once it is clearly faster.
+    /// Takes note of the period of a window that ends `now`.
     fn learn(&mut self, window: Window, now: Duration) {
         let took = now.saturating_sub(window.since);
         let period = per_byte(took, window.bytes);
-        match (window.part, window.protocol, self.eager) {
-            (Part::NotLast, ..) => {}
-            (Part::Last, Protocol::Eager, _) => self.eager = period,
-            (Part::Last, Protocol::Rendezvous, eager) => {
-                let are_alike = eager / NOT_ALIKE < period && period / NOT_ALIKE < eager;
-                if eager != 0 && are_alike {
-                    let old = self.saving.unwrap_or(0);
-                    let saving = old + (saving(eager, period) - old) / self.divisor;
-                    (self.saving, self.divisor) = (Some(saving), DIVISOR);
-                    self.takes_rendezvous =
-                        saving > if self.takes_rendezvous { -CLEARLY } else { CLEARLY };
-                    self.own = if self.takes_rendezvous { period } else { eager };
-                }
-                (self.eager, self.changed) = (0, 0);
-                self.try_after(self.distance, took, now);
-                self.distance = BETWEEN_TRIALS[1].min(self.distance.saturating_mul(2));
+        match (window.part, window.protocol) {
+            (Part::NotLast, Protocol::Rendezvous) if self.is_much_longer(period) => {
+                self.end_trial(period, took, now);
             }
+            (Part::NotLast, _) => {}
+            (Part::Last, Protocol::Eager) => self.eager = period,
+            (Part::Last, Protocol::Rendezvous) => self.end_trial(period, took, now),
             (Part::BetweenTrials, ..) => {
                 let is_other = saving(self.own, period).unsigned_abs() > CHANGED;
                 self.changed = if is_other && self.own != 0 { self.changed + 1 } else { 0 };
@@ -195,6 +189,31 @@ impl Windows {
                 }
             }
         }
+    }
+
+    /// Whether a window of this period can be compared with the eager one of the trial (WC4), whose period is known.
+    fn is_alike(&self, period: u32) -> bool {
+        self.eager / NOT_ALIKE < period && period / NOT_ALIKE < self.eager
+    }
+
+    /// Whether a window by rendezvous of this period decides a trial (WC1).
+    fn is_much_longer(&self, period: u32) -> bool {
+        self.is_alike(period) && saving(period, self.eager) > MUCH_LONGER
+    }
+
+    /// Ends a trial, of which this was the period of the window by rendezvous that counts. Rendezvous is taken once it is
+    /// clearly faster.
+    fn end_trial(&mut self, period: u32, took: Duration, now: Duration) {
+        if self.is_alike(period) {
+            let old = self.saving.unwrap_or(0);
+            let saving = old + (saving(self.eager, period) - old) / self.divisor;
+            (self.saving, self.divisor) = (Some(saving), DIVISOR);
+            self.takes_rendezvous = saving > if self.takes_rendezvous { -CLEARLY } else { CLEARLY };
+            self.own = if self.takes_rendezvous { period } else { self.eager };
+        }
+        (self.tried, self.eager, self.changed) = (0, 0, 0);
+        self.try_after(self.distance, took, now);
+        self.distance = BETWEEN_TRIALS[1].min(self.distance.saturating_mul(2));
     }
 
     /// Plans the next trial after `windows` of this period, rounded so that it begins at the same time at other ranks.

@@ -57,6 +57,16 @@ fn windows_go_by_the_protocol_that_is_faster_for_windows() {
     }
 }
 
+/// One window by rendezvous shows enough if it takes twice as long.
+#[test]
+fn a_trial_of_a_much_slower_protocol_ends_early() {
+    for (rendezvous, tried) in [(10.0, 1), (7.0, 3)] {
+        let took = Stream::default().windows(13, [5.0, rendezvous]);
+        let expected = fixed(13 - tried, 5.0) + fixed(tried, rendezvous);
+        assert!((took - expected).abs() < 1.0, "{took}, {expected}");
+    }
+}
+
 #[test]
 fn windows_notice_that_the_other_protocol_has_become_faster() {
     let mut stream = Stream::default();
