@@ -21,10 +21,10 @@ use crate::sys;
 
 pub(crate) use processor::{copy_long, copy_past_caches, copy_piece};
 
-/// Where a piece of a long message is copied to.
+/// Where a piece of a long message is copied to. The times of copies to different places are compared apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Toward {
-    /// Memory that another processor reads next.
+    /// Memory that another processor reads next: the bulk area or a block.
     Peer,
     /// Memory of the program, which is probably in this processor's caches.
     Program,

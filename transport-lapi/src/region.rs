@@ -319,9 +319,10 @@ impl<'a> RecvPart<'a> {
         let len = from.len.min(self.len);
         // SAFETY: as in `store`.
         unsafe {
-            match len < LONG {
-                true => copy_short(from.ptr, self.ptr, len),
-                false => copy_piece(from.ptr, self.ptr, len, toward),
+            if len < LONG {
+                copy_short(from.ptr, self.ptr, len);
+            } else {
+                copy_piece(from.ptr, self.ptr, len, toward);
             }
         }
     }

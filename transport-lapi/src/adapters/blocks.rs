@@ -4,14 +4,16 @@
 //! another one's cache can be written there at less cost than a line of a bulk area, which was read elsewhere a lap ago,
 //! and a dialogue of short bodies uses very few lines. Used by [`crate::adapters::ring`].
 //!
-//! A body occupies as many blocks, one behind the other, as hold it. The pieces of a long message mostly fill blocks and
-//! follow one another, too, so a processor that prefetches lines ahead of a reader can go on from piece to piece.
+//! A body of up to [`LONGEST`] bytes occupies one block or two, one behind the other. The pieces of a long message mostly
+//! fill blocks and follow one another, too, so a processor that prefetches lines ahead of a reader can go on from piece
+//! to piece.
 //!
 //! - BK1: a block belongs to one end at a time: first to the one that was made with all, then to the one that has
 //!   received the last body in it. A frame's stamp passes the block with the body. The sink reads the body while the
 //!   consumer borrows the end's blocks, so nothing is written to it meanwhile. The blocks of a damaged frame belong to
 //!   nobody any more.
-//! - BK2: no deadlock. Nobody waits for a block: an end that has none, as in a stream, uses the bulk area.
+//! - BK2: no deadlock. Nobody waits for a block: an end that has none, or not two in a row, as in a stream,
+//!   uses the bulk area.
 //! - BK3: a number that the peer wrote is untrusted. An end accepts that of blocks which exist and are not its own.
 
 #![expect(unsafe_code, reason = "the blocks are memory shared with a peer")]
@@ -100,7 +102,7 @@ impl<'m> Blocks<'m> {
             return Err(RingDamage::BodyLength);
         }
         let count = occupied(len);
-        let exist = number as usize + count <= self::number(self.lines);
+        let exist = u64::from(number) + count as u64 <= self::number(self.lines) as u64;
         if !exist || self.mine & set(number, count) != 0 {
             return Err(RingDamage::Block);
         }

@@ -71,7 +71,7 @@ const CELLS_AHEAD: u32 = 4;
 const PAST_CACHES: usize = 768;
 
 /// If the lines are pushed, the longest lone body whose lines are pushed out, and the longest one that always goes into a
-/// block. The reader of a longer one is already copying its beginning. If the lines are fetched, all go into blocks.
+/// block. The reader of a longer one is already copying its beginning. If the lines are fetched, all that fit go into blocks.
 const PUSHED: usize = 8 << 10;
 /// And how much of the next body's place is prefetched, at most.
 const PUSHED_AHEAD: usize = 16 << 10;
@@ -84,7 +84,7 @@ const SHORT_INLINE: u32 = SHORT_HEAD as u32 | (INLINE as u32) << 16;
 pub(crate) struct Cell {
     /// Lap, length of the head, kind: from the low bits up, 32, 16 and 16.
     stamp: AtomicU64,
-    /// Length of the body, and its position in the bulk area or the number of its block: 32 bits each.
+    /// Length of the body, and its position in the bulk area or the number of its first block: 32 bits each.
     extent: AtomicU64,
     data: UnsafeCell<[MaybeUninit<u8>; CELL_DATA]>,
 }

@@ -60,11 +60,27 @@ fn windows_go_by_the_protocol_that_is_faster_for_windows() {
 /// One window by rendezvous shows enough if it takes twice as long.
 #[test]
 fn a_trial_of_a_much_slower_protocol_ends_early() {
-    for (rendezvous, tried) in [(10.0, 1), (7.0, 3)] {
+    for (rendezvous, tried) in [(10.0, 1), (25.0, 1), (7.0, 3)] {
         let took = Stream::default().windows(13, [5.0, rendezvous]);
         let expected = fixed(13 - tried, 5.0) + fixed(tried, rendezvous);
         assert!((took - expected).abs() < 1.0, "{took}, {expected}");
     }
+}
+
+/// One window in 40 takes three times as long.
+#[test]
+fn an_interrupted_window_does_not_end_rendezvous() {
+    let mut stream = Stream::default();
+    stream.windows(20, [10.0, 7.0]);
+    let mut seed = 1_u64;
+    let (mut took, mut least) = (0.0, 0.0);
+    for _ in 0..2000 {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let times = if (seed >> 33) % 40 == 0 { [30.0, 21.0] } else { [10.0, 7.0] };
+        took += stream.window(times);
+        least += fixed(1, times[1]);
+    }
+    assert!(took < 1.03 * least, "{took} instead of {least}");
 }
 
 #[test]
@@ -95,6 +111,15 @@ fn windows_that_change_are_tried_again_soon() {
 /// but the other one does. Trials at the same time find the better protocol, whatever one end has sent before.
 #[test]
 fn both_ends_of_an_exchange_find_what_is_better_for_both() {
+    for mixed in [15.0, 17.0, 20.0] {
+        let by_rendezvous = windows_by_rendezvous(mixed);
+        assert!(by_rendezvous > 150, "{by_rendezvous} if one end alone makes it {mixed} us");
+    }
+}
+
+/// How many of 200 windows of an exchange go by rendezvous in both directions. A message takes 10 us by eager, 7 by
+/// rendezvous, and `mixed` if the ends do not agree.
+fn windows_by_rendezvous(mixed: f64) -> u32 {
     let mut ends = [Stream::default(), Stream::default()];
     ends[0].windows(700, [5.0, 6.0]);
     ends[1].clock = ends[0].clock;
@@ -112,13 +137,13 @@ fn both_ends_of_an_exchange_find_what_is_better_for_both() {
         let each = match protocols {
             [Rendezvous, Rendezvous] => 7.0,
             [Eager, Eager] => 10.0,
-            _ => 15.0,
+            _ => mixed,
         };
-        by_rendezvous += usize::from(protocols == [Rendezvous; 2]);
+        by_rendezvous += u32::from(protocols == [Rendezvous; 2]);
         clock += Duration::from_secs_f64(f64::from(WINDOW) * each / 1e6);
         ends.iter_mut().for_each(|end| end.clock = clock);
     }
-    assert!(by_rendezvous > 150, "{by_rendezvous}");
+    by_rendezvous
 }
 
 /// A program that sends a few windows of each size tries both protocols for the first one only.

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::adapter::Frame;
-use crate::adapters::blocks::BLOCK_BYTES;
+use crate::adapters::blocks::LONGEST;
 use crate::adapters::layout::{CELL_BYTES, Layout};
 
 fn ports(tasks: usize) -> (Arc<Segment>, Vec<Port>) {
@@ -33,7 +33,7 @@ fn pass_blocks(layout: Layout, passing: Passing) {
         let port = |task| Port::with_passing(Arc::clone(&plane), task, Fences::Symmetric, passing);
         let mut ports: Vec<Port> = all.clone().map(port).collect();
         for round in 0..3_u8 {
-            let len = [300, layout.max_body().min(BLOCK_BYTES), 1000][usize::from(round)];
+            let len = [300, layout.max_body().min(LONGEST), 1000][usize::from(round)];
             for (from, to) in all.clone().flat_map(|from| all.clone().map(move |to| (from, to))) {
                 let body = vec![round ^ (from * 10 + to) as u8; len];
                 let sent = ports[from as usize].try_send(to, b"head", Piece::of(&body));

@@ -241,6 +241,22 @@ fn refuses_a_block_that_its_sender_does_not_have() {
 }
 
 #[test]
+fn refuses_two_blocks_of_which_the_second_is_its_own() {
+    let memory = Memory::new(8, 64).with_blocks(3);
+    let mut producer = Producer::new(memory.ring(), memory.blocks(true), Passing::Pushed);
+    let mut consumer = Consumer::new(memory.ring());
+    let mut blocks = memory.blocks(false);
+    let two = BLOCK_BYTES as u64 + 1;
+    for (cell, extent, expected) in [(0, 700 | 1 << 32, Ok(true)), (1, two, Err(RingDamage::Block))]
+    {
+        assert_eq!(producer.offer(b"", Piece::of(&[1; 700])), Ok(Post::Taken));
+        memory.ring().cells[cell].extent.store(extent, Ordering::Relaxed);
+        let taken = take_with(&mut consumer, &mut blocks);
+        assert_eq!(taken.map(|seen| seen.is_some()), expected);
+    }
+}
+
+#[test]
 fn refuses_a_body_that_is_too_long_for_blocks() {
     for len in [LONGEST as u64 + 1, 0xffff_ffff] {
         refuses_block(len, false, RingDamage::BodyLength);
