@@ -2,9 +2,8 @@
 //!
 //! Processors differ in how their string instruction fetches lines: it is faster than any loop of vector moves on some,
 //! and slower on others. Whether the lines come from a near or a distant processor matters, too, and that changes
-//! without notice on a virtual machine. So now and then the two ways take turns for a few copies of one length. The sums of
-//! their shorter times are compared: interrupts lengthen some, but the shortest ones are those of pieces that had been
-//! prefetched, which take equally long either way.
+//! without notice on a virtual machine. So now and then the two ways take turns for a few copies of one length, and the
+//! shortest times are compared, since interrupts and lines that come from farther away only lengthen them.
 
 use std::time::Duration;
 
@@ -26,20 +25,19 @@ impl Way {
     }
 }
 
-/// How many copies of each way a trial times, and how many of these, the shortest ones, count.
-const TIMED: usize = 16;
-const COUNTED: usize = 12;
+/// How many copies a trial times: half of them go each way.
+const TIMED: u32 = 32;
 
 /// How many copies of other lengths may come between those of a trial; then it is given up.
 const OTHERS: u32 = 64;
 
-/// Copies from one trial to the next: few at first, twice as many after each trial that does not contradict the present
-/// choice, and a quarter after a change. With the most of them, trials cost less than a hundredth of the time.
+/// Copies from one trial to the next: few at first and after a trial that contradicts the present choice, and twice as
+/// many after each one that does not. At most so many, trials cost less than a hundredth of the time.
 const SHORTEST: u32 = 64;
 const LONGEST: u32 = 4096;
 
-/// How many trials in a row must contradict the choice before it changes. They follow one another soon.
-const DOUBTS: u32 = 3;
+/// How many trials in a row must contradict the choice before it changes.
+const DOUBTS: u32 = 2;
 
 /// The present choice, and the trial that may change it.
 #[derive(Debug)]
@@ -53,12 +51,10 @@ pub(super) struct Contest {
     /// Bytes of each copy that the trial times.
     len: usize,
     /// How many copies it has timed, and how many of other lengths have come meanwhile.
-    timed: usize,
+    timed: u32,
     others: u32,
-    /// Their times, by the present choice and by the other way.
-    times: [[Duration; TIMED]; 2],
-    /// Its highest bit says which way is first.
-    chance: u32,
+    /// The shortest times of the present choice and of the other way.
+    shortest: [Duration; 2],
 }
 
 impl Contest {
@@ -71,8 +67,7 @@ impl Contest {
             len: 0,
             timed: 0,
             others: 0,
-            times: [[Duration::ZERO; TIMED]; 2],
-            chance: 1,
+            shortest: [Duration::MAX; 2],
         }
     }
 
@@ -95,51 +90,44 @@ impl Contest {
         (way, true)
     }
 
-    /// Whether the next copy of a trial takes the other way. Each way takes one of two copies, in an order left to chance,
-    /// which favours neither if copies at fixed places take longer, such as the first piece of each message.
+    /// Whether the next copy of a trial takes the other way. The sequence of turns (Thue and Morse's) favours neither
+    /// way if every second, fourth or eighth copy takes longer, such as the first piece of each message. Where it does
+    /// favour one, a second trial in which the ways have changed places does not agree.
     const fn is_others_turn(&self) -> bool {
-        ((self.chance >> 31) as usize ^ self.timed) & 1 == 1
+        (self.timed.count_ones() + self.doubts) % 2 == 1
     }
 
     /// Notes how long the copy took that [`Contest::choose`] wanted to be timed.
     pub(super) fn heed(&mut self, took: Duration) {
-        self.times[usize::from(self.is_others_turn())][self.timed / 2] = took;
+        let shortest = &mut self.shortest[usize::from(self.is_others_turn())];
+        *shortest = took.min(*shortest);
         self.timed += 1;
-        if self.timed % 2 == 0 {
-            self.chance = self.chance.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        }
-        if self.timed == 2 * TIMED {
+        if self.timed == TIMED {
             self.decide();
             self.end_trial();
         }
     }
 
     fn decide(&mut self) {
-        let [present, other] = self.times.map(shorter_ones);
+        let [present, other] = self.shortest;
         // By a sixteenth at least, so that equal ways do not take turns.
         if other + other / 16 >= present {
             self.doubts = 0;
             self.interval = LONGEST.min(2 * self.interval);
             return;
         }
+        self.interval = SHORTEST;
         self.doubts += 1;
         if self.doubts == DOUBTS {
             self.choice = self.choice.other();
-            self.interval = SHORTEST.max(self.interval / 4);
             self.doubts = 0;
         }
     }
 
     fn end_trial(&mut self) {
-        (self.timed, self.others) = (0, 0);
-        self.left = if self.doubts == 0 { self.interval } else { SHORTEST };
+        (self.timed, self.others, self.left) = (0, 0, self.interval);
+        self.shortest = [Duration::MAX; 2];
     }
-}
-
-/// The sum of the [`COUNTED`] shortest times.
-fn shorter_ones(mut times: [Duration; TIMED]) -> Duration {
-    times.sort_unstable();
-    times[..COUNTED].iter().sum()
 }
 
 #[cfg(test)]
@@ -226,7 +214,7 @@ mod tests {
         let mut contest = Contest::new();
         let often = |_, number| if number % 5 == 0 { 40_000 } else { 250 };
         let (_, ways) = copy(&mut contest, 100_000, |_| LEN, often);
-        assert!(ways[Way::Library as usize] < 1000, "{ways:?}");
+        assert!(ways[Way::Library as usize] < 500, "{ways:?}");
     }
 
     /// Messages whose last piece is shorter, and two lengths in turn.
