@@ -201,6 +201,14 @@ impl Piece<'_> {
         }
     }
 
+    /// Likewise, where another processor reads them next.
+    pub(crate) fn copy_to_peer(&self, mut into: RecvPart<'_>) {
+        match self {
+            Self::Span(region) => into.store_piece(region.foreign(), Toward::Peer),
+            Self::Layout { .. } => self.copy_to(into),
+        }
+    }
+
     /// Returns a copy of the bytes.
     pub(crate) fn to_vec(self) -> Vec<u8> {
         let mut copy = vec![0; self.len()];

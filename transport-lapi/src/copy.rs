@@ -11,6 +11,7 @@
 //! - CP2: the moves behind the loop cover the last `STEP` bytes, `STEP <= len`, and rewrite with the same values what
 //!   the loop has copied of these.
 
+pub(crate) mod checks;
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 mod contest;
 
@@ -126,6 +127,7 @@ mod processor {
 
     use crate::copy::Toward;
     use crate::copy::contest::{Contest, Way};
+    use crate::region::copy_short;
     use crate::sys::{LINE, prefetch, prefetch_to_write};
 
     /// The shortest copy of which both ways are timed: the shortest piece of a long message. The string instruction takes
@@ -174,7 +176,7 @@ mod processor {
     pub(crate) unsafe fn copy_piece(from: *const u8, to: *mut u8, len: usize, toward: Toward) {
         if !(TIMED..=LONGEST).contains(&len) {
             // SAFETY: the caller's promise.
-            return unsafe { copy_long(from, to, len) };
+            return unsafe { copy_short(from, to, len) };
         }
         let (way, is_timed) = CONTESTS.with_borrow_mut(|all| all[toward as usize].choose(len));
         let start = is_timed.then(Instant::now);
@@ -288,7 +290,7 @@ mod processor {
         _: crate::copy::Toward,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { copy_long(from, to, len) };
+        unsafe { crate::region::copy_short(from, to, len) };
     }
 }
 

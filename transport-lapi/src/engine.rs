@@ -369,9 +369,10 @@ impl<S> Engine<S> {
             open.is_repeated = self.places.repeats(origin, open.into.address());
         }
         if offset < open.into.len() as u64 {
-            match open.is_repeated {
-                true => open.into.store_piece(offset as usize, body),
-                false => drop(open.into.store(offset as usize, body)),
+            if open.is_repeated {
+                open.into.store_piece(offset as usize, body);
+            } else {
+                open.into.store(offset as usize, body);
             }
         }
         open.received += body.len() as u64;

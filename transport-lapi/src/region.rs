@@ -318,13 +318,7 @@ impl<'a> RecvPart<'a> {
     pub(crate) fn store_piece(&mut self, from: ForeignBytes<'_>, toward: Toward) {
         let len = from.len.min(self.len);
         // SAFETY: as in `store`.
-        unsafe {
-            if len < LONG {
-                copy_short(from.ptr, self.ptr, len);
-            } else {
-                copy_piece(from.ptr, self.ptr, len, toward);
-            }
-        }
+        unsafe { copy_piece(from.ptr, self.ptr, len, toward) };
     }
 
     /// Like [`RecvPart::store`] into a part that consists of whole cache lines, with stores that bypass the caches: for

@@ -12,8 +12,8 @@
 //!   received the last body in it. A frame's stamp passes the block with the body. The sink reads the body while the
 //!   consumer borrows the end's blocks, so nothing is written to it meanwhile. The blocks of a damaged frame belong to
 //!   nobody any more.
-//! - BK2: no deadlock. Nobody waits for a block: an end that has none, or not two in a row, as in a stream,
-//!   uses the bulk area.
+//! - BK2: no deadlock. Nobody waits for a block: an end that has none, as in a stream, or not two in a row uses the
+//!   bulk area.
 //! - BK3: a number that the peer wrote is untrusted. An end accepts that of blocks which exist and are not its own.
 
 #![expect(unsafe_code, reason = "the blocks are memory shared with a peer")]
@@ -21,7 +21,6 @@
 use crate::adapters::bulk::{BulkLine, lend, push_out};
 use crate::adapters::ring::RingDamage;
 use crate::body::Piece;
-use crate::copy::Toward;
 use crate::region::RecvPart;
 use crate::sys::LINE;
 
@@ -81,11 +80,7 @@ impl<'m> Blocks<'m> {
         self.mine &= !set(number, count);
         self.lend(number, |to| {
             // SAFETY: the body fits into the blocks, which belonged to this end (BK1).
-            let mut part = unsafe { RecvPart::new(to, body.len()) };
-            match body {
-                Piece::Span(span) => part.store_piece(span.foreign(), Toward::Peer),
-                Piece::Layout { .. } => body.copy_to(part),
-            }
+            body.copy_to_peer(unsafe { RecvPart::new(to, body.len()) });
         });
         Some(number)
     }

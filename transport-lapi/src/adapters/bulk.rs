@@ -23,7 +23,6 @@
 
 use crate::adapters::ring::RingDamage;
 use crate::body::Piece;
-use crate::copy::Toward;
 use crate::region::RecvPart;
 use crate::sync::{AtomicU32, Ordering, UnsafeCell};
 use crate::sys::{self, LINE};
@@ -135,8 +134,7 @@ impl<'m> BulkProducer<'m> {
                 Piece::Span(span) if past_caches => {
                     part(needed as usize).store_past_caches(span.foreign());
                 }
-                Piece::Span(span) => part(span.len()).store_piece(span.foreign(), Toward::Peer),
-                body @ Piece::Layout { .. } => body.copy_to(part(body.len())),
+                body => body.copy_to_peer(part(body.len())),
             }
         });
         self.advance(end);

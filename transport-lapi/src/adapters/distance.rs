@@ -7,6 +7,8 @@
 
 use std::time::Duration;
 
+use crate::copy::checks::Checks;
+
 /// One of so many questions may time a load. A load and two looks at the clock take 100 to 300 ns, and the peer has to
 /// fetch its line back. So the interval starts short, doubles with each load that confirms the estimate, and is short
 /// again after one that contradicts it. At its longest, the loads take less than a hundredth of the time of a stream,
@@ -18,23 +20,18 @@ const LONGEST: u32 = 1024;
 /// a near one, 130 to 180 ns from others.
 const FAR: Duration = Duration::from_nanos(100);
 
-/// How many loads in a row must contradict the estimate before it changes: one may have been interrupted.
-const DOUBTS: u32 = 2;
-
 /// The estimate for one peer: near, until it is known to be far.
 #[derive(Debug)]
 pub(crate) struct Distance {
     is_far: bool,
-    doubts: u32,
     /// Questions until the next load.
     left: u32,
-    /// Questions from one load to the next.
-    interval: u32,
+    loads: Checks,
 }
 
 impl Default for Distance {
     fn default() -> Self {
-        Self { is_far: false, doubts: 0, left: SHORTEST, interval: SHORTEST }
+        Self { is_far: false, left: SHORTEST, loads: Checks::new(SHORTEST, LONGEST) }
     }
 }
 
@@ -54,25 +51,11 @@ impl Distance {
     fn look(&mut self, look: impl FnOnce() -> Option<Duration>) {
         self.left = match look() {
             Some(took) => {
-                self.heed(took);
-                self.interval
+                self.is_far ^= self.loads.heed((took > FAR) == self.is_far);
+                self.loads.interval
             }
             None => SHORTEST,
         };
-    }
-
-    fn heed(&mut self, took: Duration) {
-        if (took > FAR) == self.is_far {
-            self.doubts = 0;
-            self.interval = LONGEST.min(2 * self.interval);
-            return;
-        }
-        self.interval = SHORTEST;
-        self.doubts += 1;
-        if self.doubts == DOUBTS {
-            self.is_far = !self.is_far;
-            self.doubts = 0;
-        }
     }
 }
 

@@ -7,6 +7,8 @@
 
 use std::time::Duration;
 
+use crate::copy::checks::Checks;
+
 /// A way to copy a long body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
@@ -36,18 +38,13 @@ const OTHERS: u32 = 64;
 const SHORTEST: u32 = 64;
 const LONGEST: u32 = 4096;
 
-/// How many trials in a row must contradict the choice before it changes.
-const DOUBTS: u32 = 2;
-
 /// The present choice, and the trial that may change it.
 #[derive(Debug)]
 pub(super) struct Contest {
     choice: Way,
-    doubts: u32,
     /// Copies until the next trial.
     left: u32,
-    /// Copies from one trial to the next.
-    interval: u32,
+    trials: Checks,
     /// Bytes of each copy that the trial times.
     len: usize,
     /// How many copies it has timed, and how many of other lengths have come meanwhile.
@@ -61,9 +58,8 @@ impl Contest {
     pub(super) const fn new() -> Self {
         Self {
             choice: Way::Vectors,
-            doubts: 0,
             left: SHORTEST,
-            interval: SHORTEST,
+            trials: Checks::new(SHORTEST, LONGEST),
             len: 0,
             timed: 0,
             others: 0,
@@ -94,7 +90,7 @@ impl Contest {
     /// way if every second, fourth or eighth copy takes longer, such as the first piece of each message. Where it does
     /// favour one, a second trial in which the ways have changed places does not agree.
     const fn is_others_turn(&self) -> bool {
-        (self.timed.count_ones() + self.doubts) % 2 == 1
+        (self.timed.count_ones() + self.trials.doubts) % 2 == 1
     }
 
     /// Notes how long the copy took that [`Contest::choose`] wanted to be timed.
@@ -111,21 +107,13 @@ impl Contest {
     fn decide(&mut self) {
         let [present, other] = self.shortest;
         // By a sixteenth at least, so that equal ways do not take turns.
-        if other + other / 16 >= present {
-            self.doubts = 0;
-            self.interval = LONGEST.min(2 * self.interval);
-            return;
-        }
-        self.interval = SHORTEST;
-        self.doubts += 1;
-        if self.doubts == DOUBTS {
+        if self.trials.heed(other + other / 16 >= present) {
             self.choice = self.choice.other();
-            self.doubts = 0;
         }
     }
 
     fn end_trial(&mut self) {
-        (self.timed, self.others, self.left) = (0, 0, self.interval);
+        (self.timed, self.others, self.left) = (0, 0, self.trials.interval);
         self.shortest = [Duration::MAX; 2];
     }
 }

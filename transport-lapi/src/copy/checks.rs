@@ -1,0 +1,35 @@
+//! How often an estimate that may become wrong without notice is checked, and when it changes. Copies depend on two:
+//! which of two ways is faster (`contest.rs`), and whether the other processor is distant (`adapters/distance.rs`).
+
+/// How many checks in a row must contradict an estimate before it changes: one may have been interrupted.
+const DOUBTS: u32 = 2;
+
+/// The checks of one estimate.
+#[derive(Debug)]
+pub(crate) struct Checks {
+    shortest: u32,
+    longest: u32,
+    /// Uses of the estimate from one check to the next: `shortest` at first and after a check that contradicts it, and
+    /// twice as many after each one that confirms it, up to `longest`.
+    pub interval: u32,
+    /// How many checks in a row have contradicted it.
+    pub doubts: u32,
+}
+
+impl Checks {
+    pub(crate) const fn new(shortest: u32, longest: u32) -> Self {
+        Self { shortest, longest, interval: shortest, doubts: 0 }
+    }
+
+    /// Takes note of a check, and returns whether the estimate has to change.
+    pub(crate) fn heed(&mut self, confirms: bool) -> bool {
+        if confirms {
+            self.doubts = 0;
+            self.interval = self.longest.min(2 * self.interval);
+            return false;
+        }
+        self.interval = self.shortest;
+        self.doubts = (self.doubts + 1) % DOUBTS;
+        self.doubts == 0
+    }
+}
