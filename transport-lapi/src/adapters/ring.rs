@@ -66,6 +66,10 @@ const EXPECTED_AHEAD: usize = 4 << 10;
 /// How many cells behind the awaited one [`Consumer::fetch_ahead`] prefetches.
 const CELLS_AHEAD: u32 = 4;
 
+/// Before a body of at least this length is handled, the next cell is prefetched: copying the body takes longer than the
+/// transfer of a line, and the next piece of a long message has mostly come by then.
+const FETCHES_NEXT: usize = 8 << 10;
+
 /// If the consumer is distant, the shortest body that is stored past the caches into the bulk area. A shorter one arrives sooner from the
 /// producer's cache.
 const PAST_CACHES: usize = 768;
@@ -439,6 +443,9 @@ impl<'m> Consumer<'m> {
         let (body_len, place) = (extent as u32 as usize, (extent >> 32) as u32);
         if head_len > MAX_HEAD {
             return Err(RingDamage::HeadLength);
+        }
+        if body_len >= FETCHES_NEXT {
+            self.ring.cell(self.position).fetch(0, 0);
         }
         let pass_on = |body: *const u8| {
             // SAFETY: the range was checked to lie in the bulk area or in a block, which stay mapped (G3).
