@@ -1,9 +1,8 @@
 //! The raw ping-pong of one cache line between two processors: a lower bound for every message, and
 //! the measure of the processor distance. Ranks 0 and 1 run it beside every figure, and the harness
-//! runs it beside every launch.
+//! runs it beside every launch. The file that they share also holds a [`Futex`].
 //!
 //! One side stores a flag and the other awaits it (Release, Acquire), so each store is seen.
-//! Nothing else is shared.
 //!
 //! - CL1: a mapping is as long as [`Lines`], begins on a page, lives as long as the [`SharedLines`]
 //!   that made it, and is only accessed as [`Lines`], for which any bytes are a valid value and
@@ -20,6 +19,7 @@ use std::time::Instant;
 
 use rustix::mm::{MapFlags, ProtFlags};
 
+use crate::futex::Futex;
 use crate::runtime::Failure;
 
 /// Round trips between two reads of the clock.
@@ -51,12 +51,13 @@ impl Flag {
     }
 }
 
-/// The two flags, initially zero.
+/// What two sides share, initially zero.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Lines {
     there: Flag,
     back: Flag,
+    futex: Futex,
 }
 
 impl Lines {
@@ -131,6 +132,13 @@ impl SharedLines {
         }
         lines.echo(past);
         None
+    }
+
+    /// Returns the futex that the processes share.
+    pub fn futex(&self) -> &Futex {
+        // SAFETY: CL1.
+        let lines = unsafe { self.lines.as_ref() };
+        &lines.futex
     }
 }
 

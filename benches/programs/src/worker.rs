@@ -3,6 +3,7 @@
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::cache_line::SharedLines;
+use crate::futex::Futex;
 use crate::order::{Order, Program};
 use crate::programs::{bandwidth, collectives, latency, matching, matrix, overlap, wakeup};
 use crate::record::{Library, Record, Sample};
@@ -13,7 +14,9 @@ use crate::series::Series;
 pub struct Sink<'a> {
     emit: &'a mut dyn FnMut(&Record),
     rank: usize,
-    /// The lines through which ranks 0 and 1 measure the raw cache line.
+    /// Whether ranks 0 and 1 share memory beside the library.
+    shares: bool,
+    /// The lines through which ranks 0 and 1 measure the raw cache line, on these ranks.
     lines: Option<SharedLines>,
     /// Waits until all ranks have called it.
     barrier: &'a dyn Fn() -> Result<(), Failure>,
@@ -49,6 +52,16 @@ impl Sink<'_> {
         self.raw = lines.and_then(|lines| lines.measure(self.rank));
     }
 
+    /// Returns whether ranks 0 and 1 share a futex, which is so if the job was given a file for it.
+    pub fn has_futex(&self) -> bool {
+        self.shares
+    }
+
+    /// Returns the futex, on ranks 0 and 1.
+    pub fn futex(&self) -> Option<&Futex> {
+        self.lines.as_ref().map(SharedLines::futex)
+    }
+
     fn record(&mut self, record: &Record) {
         if self.rank == 0 {
             (self.emit)(record);
@@ -82,10 +95,11 @@ pub fn run_by<J: Job>(
     let first = orders.first();
     stay(first.and_then(|order| order.pin.get(job.rank()).copied()))?;
     let line = first.and_then(|order| order.line.as_deref());
-    let line = line.filter(|_| job.size() > 1 && job.rank() < 2);
-    let lines = line.map(SharedLines::open).transpose()?;
+    let line = line.filter(|_| job.size() > 1);
+    let lines = line.filter(|_| job.rank() < 2).map(SharedLines::open).transpose()?;
+    let (shares, rank) = (line.is_some(), job.rank());
     let barrier = || job.barrier();
-    let mut sink = Sink { emit, rank: job.rank(), lines, barrier: &barrier, raw: None };
+    let mut sink = Sink { emit, rank, shares, lines, barrier: &barrier, raw: None };
     let (name, ranks) = (job.library(), job.size());
     let (thresholds, facts) = (job.thresholds(), job.facts());
     sink.record(&Record::Library(Library { name, ranks, thresholds, facts }));

@@ -2,8 +2,12 @@
 
 mod support;
 
+use std::io::Write;
+
+use mpj_bench_programs::cache_line::FILE_BYTES;
 use mpj_bench_programs::programs::collectives::MOST_BLOCKS;
 use mpj_bench_programs::{Buffers, Memory, Order, Program, Sample};
+use tempfile::NamedTempFile;
 
 use support::{Fault, fails, measures, order, run};
 
@@ -131,6 +135,24 @@ fn waking_up_is_measured() {
         // The ranks share a process with other tests, so that time is over 100 % here.
         let can_be = |value: &f64| *value > 0.0 || (series == "wakeup-cpu" && *value == 0.0);
         assert!(values.len() == 2 && values.iter().all(can_be), "{series}: {values:?}");
+    }
+}
+
+#[test]
+fn a_bare_futex_is_measured_beside_the_library() {
+    for ranks in [2, 3] {
+        let mut file = NamedTempFile::new().expect("a file");
+        file.write_all(&[0; FILE_BYTES]).expect("written");
+        let line = Some(file.path().to_owned());
+        let order = Order { blocked: vec![30], line, ..order(Program::Wakeup) };
+        let samples = run(ranks, &order, Fault::None).expect("the order is legal");
+        let names: Vec<_> = samples.iter().map(|sample| &*sample.series).collect();
+        assert_eq!(names, ["wakeup", "wakeup-cpu", "wakeup-futex", "wakeup-times"]);
+        let values = |place: usize| &samples[place].values;
+        for (round, times) in values(3).iter().enumerate() {
+            let ratio = values(0)[round] / values(2)[round];
+            assert!((times - ratio).abs() <= 1e-9 * ratio, "{times} {ratio}");
+        }
     }
 }
 

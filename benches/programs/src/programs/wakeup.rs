@@ -4,6 +4,8 @@
 //! HPJava's authors gave this figure for waiting and waking up a thread (57.49 us in Java, 10.68 us
 //! with POSIX threads on their machine); here it is measured between processes. Both ranks read the
 //! same clock of the host.
+//!
+//! If the ranks share memory beside the library, the wakes of a bare futex after as long are measured next.
 
 use std::hint;
 use std::thread;
@@ -11,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::futex::Futex;
 use crate::order::Order;
 use crate::runtime::{Failure, Runtime, Source};
 use crate::worker::{Sink, needs_two};
@@ -35,8 +38,9 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
     needs_two(runtime, "wakeup")?;
     for &microseconds in &order.blocked {
         let length = Duration::from_micros(microseconds);
+        let repetitions = 0..repetitions(order.effort.batches, length);
         let (mut delays, mut shares) = (Vec::new(), Vec::new());
-        for _ in 0..repetitions(order.effort.batches, length) {
+        for _ in repetitions.clone() {
             match runtime.rank() {
                 0 => {
                     let (delay, share) = wake(runtime, length)?;
@@ -51,8 +55,21 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
                 _ => {}
             }
         }
-        sink.sample("wakeup", microseconds as usize, delays);
-        sink.sample("wakeup-cpu", microseconds as usize, shares);
+        let mut bare = Vec::new();
+        for futex in repetitions.filter_map(|_| sink.futex()) {
+            match runtime.rank() {
+                0 => bare.push(wake_bare(runtime, futex, length)? * 1e6),
+                _ => blocked_bare(runtime, futex)?,
+            }
+        }
+        let times = delays.iter().zip(&bare).map(|(delay, bare)| delay / bare).collect();
+        let microseconds = microseconds as usize;
+        sink.sample("wakeup", microseconds, delays);
+        sink.sample("wakeup-cpu", microseconds, shares);
+        if sink.has_futex() {
+            sink.sample("wakeup-futex", microseconds, bare);
+            sink.sample("wakeup-times", microseconds, times);
+        }
     }
     Ok(())
 }
@@ -90,6 +107,26 @@ fn blocked<R: Runtime>(runtime: &R) -> Result<(f64, f64), Failure> {
     let now = seconds(ClockId::Monotonic);
     let used = seconds(ClockId::ProcessCPUTime) - used;
     Ok((now - f64::from_ne_bytes(sent), used / (now - start)))
+}
+
+/// Wakes rank 1 from a futex after a pause. Returns the delay that it measured, in seconds.
+fn wake_bare<R: Runtime>(runtime: &R, futex: &Futex, length: Duration) -> Result<f64, Failure> {
+    // Rank 1 may sleep only until the value changes that it knows.
+    runtime.send(&futex.value().to_ne_bytes(), 1, GO)?;
+    pause(length);
+    let sent = seconds(ClockId::Monotonic);
+    futex.wake()?;
+    let mut now = [0; 8];
+    runtime.recv(&mut now, Source::Rank(1), TIMES)?;
+    Ok(f64::from_ne_bytes(now) - sent)
+}
+
+/// The other side of [`wake_bare`].
+fn blocked_bare<R: Runtime>(runtime: &R, futex: &Futex) -> Result<(), Failure> {
+    let mut value = [0; 4];
+    runtime.recv(&mut value, Source::Rank(0), GO)?;
+    futex.wait_while(u32::from_ne_bytes(value))?;
+    runtime.send(&seconds(ClockId::Monotonic).to_ne_bytes(), 0, TIMES)
 }
 
 fn seconds(clock: ClockId) -> f64 {
