@@ -15,10 +15,6 @@ use crate::huge;
 use crate::select::Table;
 use crate::state::State;
 
-/// With more ranks than processors, the length from which on messages to a near processor go by rendezvous if they are
-/// alone on their way: its one copy needs one processor only.
-const SHARED_FROM: usize = 256 << 10;
-
 impl<A: Adapter> Device<A> {
     /// Returns the protocol for a message under the present circumstances, and notes in the message whether it is timed.
     pub(crate) fn protocol_of(
@@ -44,12 +40,12 @@ impl<A: Adapter> Device<A> {
 
     /// Returns whether rendezvous is the cheaper protocol for a message.
     fn is_cheaper(&self, session: &mut Session<A, State>, message: &mut Outbound) -> bool {
-        let (dest, len) = (message.dest, message.data.len());
-        let is_alone = session.is_clear(dest) && session.state.exposed[dest as usize] == 0;
         // Where ranks take turns on a processor, times depend mostly on which rank had it.
         if self.shares_processors() {
-            return len >= SHARED_FROM && is_alone && !session.stores_past_caches(dest);
+            return false;
         }
+        let (dest, len) = (message.dest, message.data.len());
+        let is_alone = session.is_clear(dest) && session.state.exposed[dest as usize] == 0;
         let state = &mut session.state;
         // What is timed would have to share the way with this message.
         state.stop_timing(dest);

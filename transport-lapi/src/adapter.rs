@@ -360,13 +360,6 @@ pub unsafe trait Adapter: Send + 'static {
     /// Returns whether `task` was declared lost.
     fn is_lost(&self, task: TaskId) -> bool;
 
-    /// Returns whether long bodies for `target` are stored past the caches, as far as the adapter knows. This is a hint
-    /// for the choice of a protocol, and may change from call to call.
-    fn stores_past_caches(&mut self, target: TaskId) -> bool {
-        let _ = target;
-        false
-    }
-
     /// Returns how many frames this context has sent and received, if the adapter counts them: each frame once, and for
     /// each peer modulo 2^32 at least.
     fn packets(&self) -> Option<(u64, u64)> {

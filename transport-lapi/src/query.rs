@@ -278,12 +278,6 @@ impl<A: Adapter, S> Session<A, S> {
         amsend::steps(uhdr, &self.adapter.caps(), self.engine.outbox.pieces)
     }
 
-    /// Returns whether long bodies for `target` are stored past the caches, as far as is known so far. If so, a get is
-    /// worth less, since it reads through the caches.
-    pub fn stores_past_caches(&mut self, target: TaskId) -> bool {
-        self.adapter.stores_past_caches(target)
-    }
-
     /// Returns whether no message to `target` is queued.
     pub fn is_clear(&self, target: TaskId) -> bool {
         self.engine.outbox.lanes[target as usize].queue.is_empty()

@@ -194,10 +194,6 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         self.port.is_lost(task)
     }
 
-    fn stores_past_caches(&mut self, target: TaskId) -> bool {
-        self.port.stores_past_caches(target)
-    }
-
     fn packets(&self) -> Option<(u64, u64)> {
         Some(self.port.packets())
     }

@@ -235,11 +235,6 @@ impl Port {
         }
     }
 
-    /// See [`crate::adapter::Adapter::stores_past_caches`].
-    pub(crate) fn stores_past_caches(&mut self, target: TaskId) -> bool {
-        self.peers[target as usize].to.stores_past_caches()
-    }
-
     /// See [`crate::adapter::Adapter::packets`]. The positions of the rings are these counts.
     pub(crate) fn packets(&self) -> (u64, u64) {
         let sent = self.peers.iter().map(|peer| u64::from(peer.to.position()));

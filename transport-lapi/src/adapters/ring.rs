@@ -321,7 +321,7 @@ impl<'m> Producer<'m> {
     /// fetches them. If the consumer has written its line since this end last loaded it, a load is timed now and then.
     /// The loaded values are not used, so a wrong claim does no harm.
     #[inline(always)]
-    pub(crate) fn stores_past_caches(&mut self) -> bool {
+    fn stores_past_caches(&mut self) -> bool {
         let Self { ring, passing, distance, seen, .. } = self;
         let look = || {
             let start = Instant::now();

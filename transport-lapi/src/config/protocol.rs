@@ -19,7 +19,7 @@ pub enum Circumstance {
     /// two.
     HugePages,
     /// Messages of this length to this rank were measured to take less time by rendezvous. With more ranks than
-    /// processors nothing is measured; then: the message is long and alone on its way, and the processor is near.
+    /// processors nothing is measured.
     Cheaper,
 }
 

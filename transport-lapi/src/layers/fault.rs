@@ -258,10 +258,6 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.prefetch_expected();
     }
 
-    fn stores_past_caches(&mut self, target: TaskId) -> bool {
-        self.inner.stores_past_caches(target)
-    }
-
     fn packets(&self) -> Option<(u64, u64)> {
         self.inner.packets()
     }

@@ -437,10 +437,6 @@ unsafe impl<A: Adapter> Adapter for ReliableAdapter<A> {
         self.peers[task as usize].presence == Presence::Lost || self.inner.is_lost(task)
     }
 
-    fn stores_past_caches(&mut self, target: TaskId) -> bool {
-        self.inner.stores_past_caches(target)
-    }
-
     fn packets(&self) -> Option<(u64, u64)> {
         let Statistics { packets_sent, packets_received, .. } = self.statistics;
         Some((packets_sent, packets_received))
