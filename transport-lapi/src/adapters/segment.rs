@@ -69,6 +69,8 @@ pub(crate) struct WireupLine {
     pub(crate) light_fences: AtomicU32,
     /// The result of the task's probe of its successor's memory.
     pub(crate) verdict: AtomicU32,
+    /// The processor on which the task was running at the end of wireup.
+    pub(crate) processor: AtomicU32,
     /// Address of a cell in the task's own memory.
     pub(crate) probe_addr: AtomicU64,
     /// The value of that cell.

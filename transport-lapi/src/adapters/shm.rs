@@ -24,6 +24,7 @@ use crate::region::{RecvPart, RemoteRegion, SendRegion};
 mod mapping;
 mod memory;
 mod peer;
+mod placement;
 mod wireup;
 
 pub use mapping::create_segment;

@@ -2,6 +2,7 @@
 //!
 //! Each task publishes its identity and meets the others; then it reads a cell in the memory of its successor,
 //! publishes the result, and meets the others again. Every task reads all results, so all come to the same conclusion.
+//! At last it moves to its place ([`super::placement`]).
 //! Called by [`super::ShmAdapter::attach_contexts`], once per task: tasks meet on the plane of context 0, and what they
 //! agree on holds for all contexts.
 //!
@@ -21,8 +22,9 @@ use rustix::process::{PTracer, getppid, parent_process_death_signal};
 use crate::adapter::{AdapterError, TaskId};
 use crate::adapters::doorbell::Fences;
 use crate::adapters::port::{is_lost, losses};
-use crate::adapters::segment::{Segment, WireupLine};
+use crate::adapters::segment::{Segment, TaskBlock, WireupLine};
 use crate::adapters::shm::peer::{Peer, ProbeCell};
+use crate::adapters::shm::placement;
 use crate::config::GetMode;
 use crate::sync::{FutexWord, register_light_fences};
 
@@ -112,8 +114,11 @@ pub(super) fn agree(
     let successor = &segment.task((me + 1) % segment.layout().tasks()).wireup;
     let verdict = if mode == GetMode::Am { Verdict::Declined } else { probe(successor) };
     mine.verdict.store(verdict.encode(), Ordering::Relaxed);
+    mine.processor.store(placement::here(), Ordering::Relaxed);
     meet(&segment.job().probed, segment)?;
 
+    let began = |block: &TaskBlock| block.wireup.processor.load(Ordering::Relaxed);
+    placement::spread(me, &segment.tasks().map(began).collect::<Vec<_>>());
     conclude(segment, mode, cell)
 }
 
