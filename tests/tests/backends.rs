@@ -3,11 +3,15 @@
 use std::os::fd::OwnedFd;
 use std::thread;
 
+use mpj_tests::conformance::device::job::Setup;
 use mpj_tests::device_conformance;
 use mpjdev::{BackendChoice, GetMode, Options, Protocol, Table, WaitMode};
 use transport_lapi::adapters::channels::{self, ChannelAdapter};
 use transport_lapi::adapters::shm::{self, ShmAdapter};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
+
+/// So long that the choice of a protocol is worth a thought, in bytes.
+const LONG: usize = 1 << 20;
 
 /// Ranks over a segment on the heap.
 fn threads(ranks: usize) -> Vec<ThreadsAdapter> {
@@ -77,6 +81,25 @@ fn crowded(options: Options) -> Options {
 /// Waiting threads sleep at once, so that every missing wake-up is a hang.
 fn asleep(options: Options) -> Options {
     Options { wait: WaitMode::Block, ..options }
+}
+
+#[test]
+fn with_more_ranks_than_processors_long_messages_go_eagerly() {
+    let setup = Setup::new(shm, crowded(Options::with_backend(BackendChoice::Auto)));
+    let stats = setup.run(2, |rank| {
+        for turn in 0..6 {
+            if rank.me() == turn % 2 {
+                rank.send(&[1; LONG], 1 - rank.me(), 0).expect("sent");
+            } else {
+                let (outcome, _) = rank.wait(rank.irecv(LONG, 1 - rank.me(), 0).expect("posted"));
+                outcome.expect("received");
+            }
+        }
+        rank.stats().expect("the device works")
+    });
+    for stats in stats {
+        assert_eq!((stats.eager.messages, stats.rendezvous.messages), (3, 0));
+    }
 }
 
 device_conformance!(threads_eager, threads, Options::with_backend(BackendChoice::Eager));

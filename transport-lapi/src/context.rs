@@ -462,10 +462,8 @@ impl<A: Adapter, S> Context<A, S> {
                 }
                 Turn::Sleep => {
                     let start = Instant::now();
-                    let (answer, looked_again) = self.sleep(session, awaited, notice)?;
-                    // After a long sleep the clock has left the caches, and a look at it takes microseconds.
-                    let slept = if looked_again { LOOK_AGAIN } else { start.elapsed() };
-                    session.patience.learn(slept);
+                    let answer = self.sleep(session, awaited, notice)?;
+                    session.patience.learn(start.elapsed());
                     if let Some(answer) = answer {
                         return Ok(answer);
                     }
@@ -499,15 +497,15 @@ impl<A: Adapter, S> Context<A, S> {
     }
 
     /// Announces the sleep, polls once more, and sleeps (C2); wakes to poll again every [`LOOK_AGAIN`] (D7 of the
-    /// doorbell), and returns whether it has done so.
+    /// doorbell).
     #[cold]
     fn sleep<W: Awaited<A, S>>(
         &self,
         session: &mut SessionGuard<'_, A, S>,
         awaited: &mut W,
         notice: &mut Notice,
-    ) -> Result<(Option<W::Answer>, bool), LapiError> {
-        let (mut first_ticket, mut looked_again) = (None, false);
+    ) -> Result<Option<W::Answer>, LapiError> {
+        let mut first_ticket = None;
         loop {
             let ticket = self.bell.announce();
             let has_rung = first_ticket.is_some_and(|first| first != ticket);
@@ -526,7 +524,7 @@ impl<A: Adapter, S> Context<A, S> {
                 if looked.is_ok() {
                     notice.withdraw(session);
                 }
-                return looked.map(|(_, answer)| (answer, looked_again));
+                return looked.map(|(_, answer)| answer);
             }
             let standing = session.standing(ticket);
             match first_ticket {
@@ -543,14 +541,13 @@ impl<A: Adapter, S> Context<A, S> {
             if rung || session.terminated {
                 break;
             }
-            looked_again = true;
         }
         if session.terminated {
             return Err(session.refuse());
         }
         notice.withdraw(session);
         self.answer(session);
-        Ok((None, looked_again))
+        Ok(None)
     }
 
     /// Waits until the counter has reached `value`, subtracts `value`, and returns the remainder (LAPI_Waitcntr).

@@ -1,4 +1,4 @@
-//! A bare futex: what the kernel takes to wake a process is a lower bound for a message to a rank that is blocked.
+//! A bare futex: what the kernel takes to wake a process is a lower bound for a message to a rank that sleeps.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,7 +7,7 @@ use rustix::thread::futex::{self, Flags};
 
 use crate::runtime::Failure;
 
-/// A word that one process changes and another one awaits asleep. 128 bytes, because lines are fetched in pairs.
+/// A word that one process changes and another sleeps on. 128 bytes, because lines are fetched in pairs.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 pub struct Futex(AtomicU32);
@@ -18,21 +18,24 @@ impl Futex {
         self.0.load(Ordering::Acquire) // SYNC: bare futex
     }
 
-    /// Sleeps until the value differs from `value`.
+    /// Sleeps until the value differs from `value`. Returns whether it was woken, or `false` if the value differed
+    /// before it slept.
     ///
     /// # Errors
     /// The error of the kernel.
-    pub fn wait_while(&self, value: u32) -> Result<(), Failure> {
+    pub fn wait_while(&self, value: u32) -> Result<bool, Failure> {
+        let mut woken = false;
         while self.value() == value {
             match futex::wait(&self.0, Flags::empty(), value, None) {
-                Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
+                Ok(()) => woken = true,
+                Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(error) => return Err(failed("wait for", error)),
             }
         }
-        Ok(())
+        Ok(woken)
     }
 
-    /// Changes the value and wakes the process that sleeps until then.
+    /// Changes the value and wakes the process that sleeps on it.
     ///
     /// # Errors
     /// The error of the kernel.
@@ -68,5 +71,6 @@ mod tests {
             }
         });
         assert_eq!((ball.value(), back.value()), (100, 100));
+        assert!(!ball.wait_while(99).expect("it does not wait"), "nobody woke it");
     }
 }

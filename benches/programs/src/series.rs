@@ -180,7 +180,6 @@ pub const SERIES: &[Series] = &[
     ),
     row("wakeup", "Send to a blocked rank", X::Blocked, Unit::Microseconds, Better::Lower),
     row("wakeup-cpu", "Processor time while blocked", X::Blocked, Unit::Percent, Better::Lower),
-    row("wakeup-futex", "Wake of a bare futex", X::Blocked, Unit::Microseconds, Better::Lower),
     row(
         "wakeup-times",
         "Send to a blocked rank: by the wake of a bare futex",

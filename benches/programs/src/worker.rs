@@ -14,7 +14,7 @@ use crate::series::Series;
 pub struct Sink<'a> {
     emit: &'a mut dyn FnMut(&Record),
     rank: usize,
-    /// Whether ranks 0 and 1 share memory beside the library.
+    /// Whether ranks 0 and 1 share memory apart from the library.
     shares: bool,
     /// The lines through which ranks 0 and 1 measure the raw cache line, on these ranks.
     lines: Option<SharedLines>,

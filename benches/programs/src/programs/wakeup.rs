@@ -5,7 +5,8 @@
 //! with POSIX threads on their machine); here it is measured between processes. Both ranks read the
 //! same clock of the host.
 //!
-//! If the ranks share memory beside the library, the wakes of a bare futex after as long are measured next.
+//! If the ranks share memory apart from the library, the wake of a bare futex after pauses of the same length is measured
+//! next, and the delays are divided by it.
 
 use std::hint;
 use std::thread;
@@ -20,8 +21,8 @@ use crate::worker::{Sink, needs_two};
 
 /// The length of the message, which holds its send time.
 const BYTES: usize = 8;
-/// The approximate total pause of all repetitions per requested batch; there is at least one
-/// repetition.
+/// The approximate total pause of all repetitions per requested batch, of the messages and again of the futex; there is
+/// at least one repetition.
 const PAUSES: Duration = Duration::from_millis(100);
 /// How long the sender computes at the end of its pause, so that its own processor is awake.
 const AWAKE: Duration = Duration::from_millis(10);
@@ -56,22 +57,31 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
             }
         }
         let mut bare = Vec::new();
-        for futex in repetitions.filter_map(|_| sink.futex()) {
-            match runtime.rank() {
-                0 => bare.push(wake_bare(runtime, futex, length)? * 1e6),
-                _ => blocked_bare(runtime, futex)?,
+        if let Some(futex) = sink.futex() {
+            for _ in repetitions {
+                match runtime.rank() {
+                    0 => bare.push(wake_bare(runtime, futex, length)? * 1e6),
+                    _ => blocked_bare(runtime, futex)?,
+                }
             }
         }
-        let times = delays.iter().zip(&bare).map(|(delay, bare)| delay / bare).collect();
+        let times = by_median(&delays, bare);
         let microseconds = microseconds as usize;
         sink.sample("wakeup", microseconds, delays);
         sink.sample("wakeup-cpu", microseconds, shares);
         if sink.has_futex() {
-            sink.sample("wakeup-futex", microseconds, bare);
-            sink.sample("wakeup-times", microseconds, times);
+            sink.sample_if_clear("wakeup-times", microseconds, times);
         }
     }
     Ok(())
+}
+
+/// Divides the delays by the median of the bare futex; `None` if one of its sleepers was not asleep.
+fn by_median(delays: &[f64], mut bare: Vec<f64>) -> Option<Vec<f64>> {
+    bare.sort_by(f64::total_cmp);
+    let is_clear = bare.iter().all(|delay| delay.is_finite());
+    let median = bare.get(bare.len() / 2).filter(|_| is_clear)?;
+    Some(delays.iter().map(|delay| delay / median).collect())
 }
 
 fn repetitions(batches: usize, length: Duration) -> usize {
@@ -109,9 +119,9 @@ fn blocked<R: Runtime>(runtime: &R) -> Result<(f64, f64), Failure> {
     Ok((now - f64::from_ne_bytes(sent), used / (now - start)))
 }
 
-/// Wakes rank 1 from a futex after a pause. Returns the delay that it measured, in seconds.
+/// Wakes rank 1 from a futex after a pause. Returns the delay in seconds, or NaN if rank 1 was not asleep.
 fn wake_bare<R: Runtime>(runtime: &R, futex: &Futex, length: Duration) -> Result<f64, Failure> {
-    // Rank 1 may sleep only until the value changes that it knows.
+    // Rank 1 sleeps while the value is the one that it was told.
     runtime.send(&futex.value().to_ne_bytes(), 1, GO)?;
     pause(length);
     let sent = seconds(ClockId::Monotonic);
@@ -125,8 +135,9 @@ fn wake_bare<R: Runtime>(runtime: &R, futex: &Futex, length: Duration) -> Result
 fn blocked_bare<R: Runtime>(runtime: &R, futex: &Futex) -> Result<(), Failure> {
     let mut value = [0; 4];
     runtime.recv(&mut value, Source::Rank(0), GO)?;
-    futex.wait_while(u32::from_ne_bytes(value))?;
-    runtime.send(&seconds(ClockId::Monotonic).to_ne_bytes(), 0, TIMES)
+    let was_asleep = futex.wait_while(u32::from_ne_bytes(value))?;
+    let now = if was_asleep { seconds(ClockId::Monotonic) } else { f64::NAN };
+    runtime.send(&now.to_ne_bytes(), 0, TIMES)
 }
 
 fn seconds(clock: ClockId) -> f64 {
@@ -137,6 +148,13 @@ fn seconds(clock: ClockId) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sleeper_that_was_awake_makes_the_point_unclear() {
+        assert_eq!(by_median(&[3.0, 6.0], vec![3.0, 1.0, 2.0]), Some(vec![1.5, 3.0]));
+        assert_eq!(by_median(&[3.0, 6.0], vec![1.0, f64::NAN]), None);
+        assert_eq!(by_median(&[3.0], vec![]), None);
+    }
 
     #[test]
     fn long_pauses_are_repeated_less_often() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mpjdev::{Adapter, Circumstance, Device, Options, Protocol, Table};
+use mpjdev::{Adapter, Device, Options, Protocol, Table};
 
 use super::rank::Rank;
 use crate::conformance::ranks::{self, Watched};
@@ -27,15 +27,6 @@ impl<A: Adapter> Setup<A> {
     /// Whether a message of `len` bytes goes eagerly while there is credit.
     pub fn is_eager(&self, len: usize) -> bool {
         self.options.table.protocol(len) == Protocol::Eager
-    }
-
-    /// Whether one of the first messages of this length goes eagerly if it is the only one on its way. Where ranks share
-    /// a processor, and a device reads other ranks' memory, a near one fetches it.
-    pub fn is_eager_alone(&self, len: usize, reads: bool) -> bool {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut exceptions = self.options.table.exceptions().iter();
-        let by_cost = exceptions.any(|(_, circumstance)| *circumstance == Circumstance::Cheaper);
-        self.is_eager(len) && !(reads && processors < 2 && by_cost)
     }
 
     /// The same with another bound of early memory.

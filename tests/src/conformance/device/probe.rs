@@ -120,9 +120,8 @@ const EARLY_LIMIT: usize = 4 * LONG;
 /// A message is received, by an ordinary receive, before all of it has come.
 pub fn a_message_may_be_received_while_it_arrives<A: Adapter>(setup: &Setup<A>) {
     let met = Barrier::new(2);
-    let eager = [false, true].map(|reads| setup.is_eager_alone(LONG, reads));
+    let eager = setup.is_eager(LONG);
     setup.with_early_limit(EARLY_LIMIT).run(2, move |rank| {
-        let eager = eager[usize::from(rank.get_kind().unwrap().is_some())];
         if rank.me() == 0 {
             let send = rank.isend(payload(1, LONG), 1, 1).unwrap();
             met.wait();
@@ -143,9 +142,8 @@ pub fn a_message_may_be_received_while_it_arrives<A: Adapter>(setup: &Setup<A>) 
 /// The same with a matched probe, into a buffer that is too small, and into one that is not.
 pub fn a_long_message_may_be_probed_while_it_arrives<A: Adapter>(setup: &Setup<A>) {
     let met = Barrier::new(2);
-    let eager = [false, true].map(|reads| setup.is_eager_alone(LONG, reads));
+    let eager = setup.is_eager(LONG);
     setup.with_early_limit(EARLY_LIMIT).run(2, move |rank| {
-        let eager = eager[usize::from(rank.get_kind().unwrap().is_some())];
         for (tag, capacity) in [(1, LONG), (2, 1_000), (3, LONG)] {
             if rank.me() == 0 {
                 let send = rank.isend(payload(tag as u64, LONG), 1, tag).unwrap();

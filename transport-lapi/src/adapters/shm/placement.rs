@@ -2,11 +2,12 @@
 //!
 //! The kernel often starts two tasks on one processor. Tasks that wait poll and yield, so neither sleeps, and the kernel
 //! may leave them there for a tenth of a second while another processor is idle. So a task that began beside another one
-//! moves once, at the end of [`super::wireup`]. That does not bind it: the kernel may move it again.
+//! moves once, at the end of [`super::wireup`]. That does not bind it: the kernel may move it again. Hardware threads
+//! count as processors, and what other jobs do is not known.
 //!
-//! - BG1: a task computes the places of all tasks from what all published before they met, so all come to the same
-//!   places, unless they may use different processors.
-//! - BG2: what others published is only compared; a task moves only to a processor that it may use.
+//! A task computes the places of all tasks from what all published before they met, so all come to the same places,
+//! unless they may use different processors. A task that the kernel has moved since then moves back, so that all places
+//! stay different. What others published is only compared; a task moves only to a processor that it may use.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
@@ -15,41 +16,56 @@ pub(super) fn here() -> u32 {
     sched_getcpu() as u32
 }
 
-/// Moves this thread, the one of `task`, to its place if it is on another processor. `began` lists where the tasks
-/// were. A move that the kernel refuses is left out.
+/// Moves this thread, the one of `task`, to its place if it is on another processor. `began` lists where the tasks were.
+/// A move that the kernel refuses is left out.
 pub(super) fn spread(task: usize, began: &[u32]) {
     let Ok(mine) = sched_getaffinity(None) else { return };
     let usable = (0..CpuSet::MAX_CPU).filter(|&processor| mine.is_set(processor));
     let usable: Vec<u32> = usable.map(|processor| processor as u32).collect();
-    let Some(place) = places(began, &usable).map(|places| places[task]) else { return };
-    if place == here() || !usable.contains(&place) {
+    if began.len() == 1 || began.len() > usable.len() {
         return;
     }
-    let mut only = CpuSet::new();
-    only.set(place as usize);
-    if sched_setaffinity(None, &only).is_ok() {
-        // The same set was legal just before.
-        let _ = sched_setaffinity(None, &mine);
+    let place = places(began, &usable)[task];
+    if place != here() && usable.contains(&place) {
+        move_to(place, &mine, || {});
     }
 }
 
 /// The place of each task: the processor where it began, unless a task before it began there, too; else the next one,
-/// counted from there, that no task has. `None` if there are more tasks than processors.
-fn places(began: &[u32], usable: &[u32]) -> Option<Vec<u32>> {
-    if began.len() > usable.len() {
-        return None;
-    }
+/// counted from there, that no task has. There are at least as many processors as tasks.
+fn places(began: &[u32], usable: &[u32]) -> Vec<u32> {
     let mut taken = began.to_vec();
     let place = |(task, &own): (usize, &u32)| {
         if !began[..task].contains(&own) {
-            return Some(own);
+            return own;
         }
         let behind = usable.iter().filter(|&&processor| processor > own);
-        let free = behind.chain(usable).copied().find(|processor| !taken.contains(processor))?;
+        let free = behind.chain(usable).copied().find(|processor| !taken.contains(processor));
+        let free =
+            free.expect("one of the taken processors is taken twice, so a usable one is not");
         taken.push(free);
-        Some(free)
+        free
     };
     began.iter().enumerate().map(place).collect()
+}
+
+/// Moves this thread, which may use `mine`, to a processor, calls `there`, and lets the thread use `mine` again.
+fn move_to(processor: u32, mine: &CpuSet, there: impl FnOnce()) {
+    let mut only = CpuSet::new();
+    only.set(processor as usize);
+    if sched_setaffinity(None, &only).is_err() {
+        return;
+    }
+    there();
+    // Nothing restricts the thread if it may use as much when it asks for everything. Then it may also use processors that
+    // are added later, as before.
+    let mut everything = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|processor| everything.set(processor));
+    let asked = sched_setaffinity(None, &everything).and_then(|()| sched_getaffinity(None));
+    if asked != Ok(*mine) {
+        // This set was legal just before.
+        let _ = sched_setaffinity(None, mine);
+    }
 }
 
 #[cfg(test)]
@@ -61,7 +77,7 @@ mod tests {
         let usable = [1, 2, 4, 7];
         let began = |number: u32| [0, 1, 2].map(|task| usable[(number >> (2 * task)) as usize % 4]);
         for began in (0..64).map(began) {
-            let places = places(&began, &usable).expect("there are enough");
+            let places = places(&began, &usable);
             for (task, place) in places.iter().enumerate() {
                 assert!(usable.contains(place), "{began:?} {places:?}");
                 assert!(!places[..task].contains(place), "{began:?} {places:?}");
@@ -69,17 +85,34 @@ mod tests {
                 assert!(!is_first || *place == began[task], "{began:?} {places:?}");
             }
         }
-        assert_eq!(places(&[4, 4, 7], &usable), Some(vec![4, 1, 7]), "the next free one");
-        assert_eq!(places(&[4, 4, 4, 4, 4], &usable), None, "more tasks than processors");
-        assert_eq!(places(&[9, 9], &[1, 2]), Some(vec![9, 1]), "tasks may use different ones");
+        assert_eq!(places(&[4, 4, 7], &usable), [4, 1, 7], "the next free one");
+        assert_eq!(places(&[9, 9], &[1, 2]), [9, 1], "tasks may use different ones");
+        assert_eq!(places(&[5, 5, 5], &[1, 2, 3]), [5, 1, 2]);
     }
 
     #[test]
-    fn a_task_that_moves_may_still_use_all_its_processors() {
-        let before = sched_getaffinity(None).expect("the kernel tells");
+    fn a_task_moves_and_may_still_use_all_its_processors() {
+        let mine = sched_getaffinity(None).expect("the kernel tells");
+        for place in (0..CpuSet::MAX_CPU).filter(|&processor| mine.is_set(processor)) {
+            let mut was_there = false;
+            move_to(place as u32, &mine, || was_there = here() == place as u32);
+            assert!(was_there, "{place}");
+            assert_eq!(sched_getaffinity(None).expect("the kernel tells"), mine);
+        }
         for began in [[here(); 2], [0, 1], [u32::MAX; 2]] {
             spread(1, &began);
-            assert_eq!(sched_getaffinity(None).expect("the kernel tells"), before);
+            assert_eq!(sched_getaffinity(None).expect("the kernel tells"), mine);
         }
+    }
+
+    #[test]
+    fn a_bound_task_stays_bound() {
+        let all = sched_getaffinity(None).expect("the kernel tells");
+        let mut one = CpuSet::new();
+        one.set(here() as usize);
+        sched_setaffinity(None, &one).expect("a processor of this thread");
+        move_to(here(), &one, || {});
+        assert_eq!(sched_getaffinity(None).expect("the kernel tells"), one);
+        sched_setaffinity(None, &all).expect("the set of before");
     }
 }

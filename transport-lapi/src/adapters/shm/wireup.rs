@@ -2,7 +2,7 @@
 //!
 //! Each task publishes its identity and meets the others; then it reads a cell in the memory of its successor,
 //! publishes the result, and meets the others again. Every task reads all results, so all come to the same conclusion.
-//! At last it moves to its place ([`super::placement`]).
+//! Finally, it moves to its place ([`super::placement`]).
 //! Called by [`super::ShmAdapter::attach_contexts`], once per task: tasks meet on the plane of context 0, and what they
 //! agree on holds for all contexts.
 //!
