@@ -18,6 +18,7 @@ pub mod programs;
 pub mod record;
 pub mod runtime;
 pub mod series;
+pub mod words;
 pub mod worker;
 
 pub use order::{Buffers, Memory, Order, Program};

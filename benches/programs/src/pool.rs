@@ -13,14 +13,11 @@
 //! buffers: fetching lines that the library left in another processor's cache counts as the
 //! library's time.
 
-use std::hint::black_box;
-
 use crate::order::{Buffers, Memory, Order};
 use crate::payload::{self, Payload};
 use crate::runtime::{Failure, Runtime};
+use crate::words::{read, store};
 
-/// Bytes of a word.
-const WORD: usize = 8;
 /// The alignment of cold buffers, unless they are shorter; those lie on lines of their own: 128
 /// bytes, because lines are fetched in pairs.
 const PAGE: usize = 4096;
@@ -159,51 +156,6 @@ impl<'runtime, R: Runtime> Pool<'runtime, R> {
     pub fn read(&mut self) {
         if self.buffers == Buffers::Rewritten {
             self.places().for_each(|place| read(place));
-        }
-    }
-}
-
-/// Stores every word of `buffer`, with values that differ from those of other turns.
-///
-/// Never inlined, as is [`read`]: a copy in the rounds and another in the passes that are timed alone may be compiled, or
-/// aligned, differently, and their difference would count as time of the messages.
-#[inline(never)]
-pub fn store(buffer: &mut [u8], turn: u64) {
-    let mut value = turn << 32;
-    let mut words = buffer.chunks_exact_mut(WORD);
-    for word in &mut words {
-        value += 1;
-        word.copy_from_slice(&value.to_ne_bytes());
-    }
-    words.into_remainder().fill(turn as u8);
-    // `black_box` may read the buffer, so the compiler keeps every store.
-    black_box(buffer);
-}
-
-/// Reads every word of `buffer`.
-#[inline(never)]
-pub fn read(buffer: &[u8]) {
-    // `black_box` hides the content, so the compiler keeps every read.
-    let words = black_box(buffer).chunks_exact(WORD);
-    let rest = words.remainder().iter().map(|byte| u64::from(*byte));
-    let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("a word has 8 bytes"));
-    let sum = words.map(word).chain(rest).fold(0, u64::wrapping_add);
-    black_box(sum);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_word_gets_a_value_that_it_did_not_have() {
-        let mut buffer = [0; 37];
-        let mut seen = std::collections::HashSet::new();
-        for turn in 1..4 {
-            store(&mut buffer, turn);
-            let mut words = buffer.chunks_exact(WORD);
-            assert!(words.all(|word| seen.insert(word.to_vec())), "turn {turn}");
-            assert_eq!(buffer[32..], [turn as u8; 5]);
         }
     }
 }

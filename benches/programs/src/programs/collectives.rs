@@ -9,8 +9,8 @@ use std::hint::black_box;
 use crate::order::Order;
 use crate::pace;
 use crate::payload::{self, Buffer};
-use crate::pool;
 use crate::runtime::{Failure, Runtime};
+use crate::words;
 use crate::worker::Sink;
 
 /// The most bytes of a buffer with one block per rank. Calls with such buffers skip sizes that
@@ -104,12 +104,12 @@ impl<R: Runtime> Calls<'_, R> {
         let mut buffer = Buffer::<u8>::zeroed(size);
         let store = |buffer: &mut Buffer<u8>, turn: u32| {
             if is_root {
-                pool::store(buffer, turn.into());
+                words::store(buffer, turn.into());
             }
         };
         let read = |buffer: &Buffer<u8>| {
             if !is_root {
-                pool::read(buffer);
+                words::read(buffer);
             }
         };
         let call = |buffer: &mut Buffer<u8>| runtime.broadcast(buffer, ROOT);
@@ -128,7 +128,7 @@ impl<R: Runtime> Calls<'_, R> {
             &mut both,
             |(values, _), turn| store_numbers(values, turn.into()),
             |(values, sums)| runtime.reduce(values, sums, ROOT),
-            |(_, sums)| pool::read(bytemuck::cast_slice(sums)),
+            |(_, sums)| words::read(bytemuck::cast_slice(sums)),
         )?;
         let (mut values, mut sums) = both;
         store_numbers(&mut values, runtime.rank() as f64);
@@ -144,7 +144,7 @@ impl<R: Runtime> Calls<'_, R> {
             &mut values,
             |values, turn| store_numbers(values, turn.into()),
             |values| runtime.allreduce(values),
-            |values| pool::read(bytemuck::cast_slice(values)),
+            |values| words::read(bytemuck::cast_slice(values)),
         )?;
         store_numbers(&mut values, runtime.rank() as f64);
         runtime.allreduce(&mut values)?;
@@ -194,9 +194,9 @@ impl<R: Runtime> Calls<'_, R> {
         let mut both = (buffer(blocks.given), buffer(blocks.got));
         let figures = self.measure(
             &mut both,
-            |(data, _), turn| pool::store(data, turn.into()),
+            |(data, _), turn| words::store(data, turn.into()),
             |(data, into)| call(data, into),
-            |(_, into)| pool::read(into),
+            |(_, into)| words::read(into),
         )?;
         let ranks = self.runtime.size();
         let seed = |(from, to): (usize, usize)| (from * ranks + to) as u64;

@@ -17,8 +17,8 @@ use std::hint::black_box;
 use crate::order::Order;
 use crate::pace;
 use crate::payload;
-use crate::pool;
 use crate::runtime::{Failure, Post, Runtime, Source};
+use crate::words;
 use crate::worker::{Sink, needs_two};
 
 const DATA: i32 = 1;
@@ -88,7 +88,7 @@ impl<R: Runtime> Messages<'_, R> {
             self.turn += 1;
             let seconds = self.exchange(turns)?;
             if !sends {
-                pool::read(self.buffer);
+                words::read(self.buffer);
             }
             Ok(seconds)
         })?;
@@ -103,7 +103,7 @@ impl<R: Runtime> Messages<'_, R> {
     /// Stores every word of a message that is to be sent, unless its contents are known.
     fn store(&mut self) {
         if self.sends() && self.turn > 0 {
-            pool::store(self.buffer, self.turn);
+            words::store(self.buffer, self.turn);
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use am2::{Bundle, Endpoint, Error, MAX_LONG, MAX_MEDIUM, Message, Token};
-use mpj_bench_programs::{payload, pool};
+use mpj_bench_programs::{payload, words};
 
 /// Answers a short message with one of as many arguments.
 pub const SHORT: u8 = 1;
@@ -42,7 +42,7 @@ impl Shared {
     fn see(&self, token: &Token<'_>, message: &Message<'_>) -> u64 {
         let bytes = message.payload.bytes();
         if self.rewrites.load(Ordering::Relaxed) {
-            pool::read(bytes);
+            words::read(bytes);
         }
         if self.checks.load(Ordering::Relaxed)
             && payload::check(bytes, token.source().task().into()).is_err()
@@ -69,7 +69,7 @@ impl Own {
         let bytes = &mut self.bytes[..len];
         if shared.rewrites.load(Ordering::Relaxed) {
             self.turn += 1;
-            pool::store(bytes, self.turn);
+            words::store(bytes, self.turn);
         }
         if shared.checks.load(Ordering::Relaxed) {
             payload::fill(bytes, 1);

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use am2::{Error, MAX_LONG, MAX_MEDIUM, MAX_SHORT};
 use mpj_bench_programs::pace::{self, Turns};
 use mpj_bench_programs::worker::{Sink, foreign, needs_two};
-use mpj_bench_programs::{Buffers, Failure, Job, Order, Program, payload, pool};
+use mpj_bench_programs::{Buffers, Failure, Job, Order, Program, payload, words};
 
 use crate::handlers::{FETCH, LONG, MEDIUM, SHORT, WINDOW};
 use crate::job::{AmJob, DEPTH, SEGMENT};
@@ -147,7 +147,7 @@ impl Pair<'_> {
             if stores {
                 self.store();
             }
-            into.chunks_exact_mut(self.size).for_each(|message| pool::read(message));
+            into.chunks_exact_mut(self.size).for_each(|message| words::read(message));
         })?;
         Ok(pace::less(&seconds, alone))
     }
@@ -196,7 +196,7 @@ impl Pair<'_> {
     fn store(&mut self) {
         self.turn += 1;
         for message in self.out.chunks_exact_mut(self.size).take(self.window) {
-            pool::store(message, self.turn);
+            words::store(message, self.turn);
         }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use mpj_bench_programs::pace::{self, Turns};
 use mpj_bench_programs::worker::{Sink, foreign, needs_two};
-use mpj_bench_programs::{Buffers, Failure, Job, Order, Program, payload, pool};
+use mpj_bench_programs::{Buffers, Failure, Job, Order, Program, payload, words};
 use transport_lapi::{CounterId, Next, Put, RemoteRegion, Rmw, RmwOp};
 
 use crate::job::LapiJob;
@@ -321,7 +321,7 @@ impl<'a> Pair<'a> {
         if self.rewrites {
             self.turn += 1;
             for number in 0..self.window {
-                pool::store(self.out.bytes(number * self.size, self.size), self.turn);
+                words::store(self.out.bytes(number * self.size, self.size), self.turn);
             }
         }
     }
@@ -331,7 +331,7 @@ impl<'a> Pair<'a> {
     fn read(&mut self) {
         if self.rewrites {
             for number in 0..self.window {
-                pool::read(self.into.bytes(number * self.size, self.size));
+                words::read(self.into.bytes(number * self.size, self.size));
             }
         }
     }
