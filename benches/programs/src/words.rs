@@ -1,9 +1,8 @@
 //! Storing and reading every word of a buffer, as programs do.
 //!
-//! The workers of mpj and of its peers are different programs, and a compiler places the same loop elsewhere in each of
-//! them. How the loop lies in cache lines changes how far it gets while lines still arrive: on an EPYC Zen 5 messages of
-//! 256 KiB took up to half as long again, with either library. So on x86-64 the loops are in assembly, and each begins on
-//! a cache line: all workers execute the same code, equally aligned.
+//! The workers of mpj and of its peers are different programs, and a compiler may translate the same loop differently in
+//! each of them, and places it elsewhere. That must not count as a difference between libraries. So on x86-64 the loops
+//! are in assembly, and each begins on a cache line: all workers execute the same code, equally aligned.
 
 #![cfg_attr(
     all(target_arch = "x86_64", not(miri)),
