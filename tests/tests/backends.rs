@@ -10,7 +10,7 @@ use transport_lapi::adapters::channels::{self, ChannelAdapter};
 use transport_lapi::adapters::shm::{self, ShmAdapter};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 
-/// So long that the choice of a protocol is worth a thought, in bytes.
+/// Long enough for `auto` to consider rendezvous, in bytes.
 const LONG: usize = 1 << 20;
 
 /// Ranks over a segment on the heap.

@@ -17,6 +17,9 @@ const WORD: usize = 8;
 const BLOCK: usize = 4 * WORD;
 
 /// Stores every word of `buffer`, with values that differ from those of other turns.
+///
+/// Never inlined, as is [`read`]: where the loop is the compiler's, a copy in the rounds and another in the passes that are
+/// timed alone may be compiled, or aligned, differently, and their difference would count as time of the messages.
 #[inline(never)]
 pub fn store(buffer: &mut [u8], turn: u64) {
     let first = (turn << 32) + 1;
@@ -92,7 +95,7 @@ fn read_blocks(blocks: &[u8]) -> u64 {
         return 0;
     }
     let mut sums = [0_u64; 2];
-    // SAFETY: as in `store_blocks`, but the loop reads; the vector that is stored at last consists of two words.
+    // SAFETY: as in `store_blocks`, but the loop reads; the vector stored at the end has two words.
     unsafe {
         let mut one = _mm_setzero_si128();
         asm!(

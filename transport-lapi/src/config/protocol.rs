@@ -19,7 +19,7 @@ pub enum Circumstance {
     /// two.
     HugePages,
     /// Messages of this length to this rank were measured to take less time by rendezvous. With more ranks than
-    /// processors nothing is measured, so that is never so.
+    /// processors nothing is measured, and this never applies.
     Cheaper,
 }
 

@@ -48,7 +48,7 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
             let mut messages = Messages { runtime, side, buffer: &mut buffer, turn: 0 };
             messages.check()?;
             let alone = messages.measure(order, 0)?;
-            let transfer = middle(&alone);
+            let transfer = pace::middle(&alone);
             if side == Side::Send {
                 sink.sample(&order.memory.series("overlap-alone"), size, alone);
             }
@@ -175,10 +175,4 @@ fn compute(turns: u32) -> Result<(), Failure> {
         value = black_box(value * 1.000_000_1 + 1e-9);
     }
     Ok(())
-}
-
-fn middle(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
 }

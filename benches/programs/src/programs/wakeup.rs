@@ -16,6 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::futex::Futex;
 use crate::order::Order;
+use crate::pace;
 use crate::runtime::{Failure, Runtime, Source};
 use crate::worker::{Sink, needs_two};
 
@@ -65,7 +66,7 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
                 }
             }
         }
-        let times = by_median(&delays, bare);
+        let times = by_median(&delays, &bare);
         let microseconds = microseconds as usize;
         sink.sample("wakeup", microseconds, delays);
         sink.sample("wakeup-cpu", microseconds, shares);
@@ -76,11 +77,12 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
     Ok(())
 }
 
-/// Divides the delays by the median of the bare futex; `None` if one of its sleepers was not asleep.
-fn by_median(delays: &[f64], mut bare: Vec<f64>) -> Option<Vec<f64>> {
-    bare.sort_by(f64::total_cmp);
-    let is_clear = bare.iter().all(|delay| delay.is_finite());
-    let median = bare.get(bare.len() / 2).filter(|_| is_clear)?;
+/// Divides the delays by the median of the bare futex; `None` if it was not measured, or if a sleeper was not asleep.
+fn by_median(delays: &[f64], bare: &[f64]) -> Option<Vec<f64>> {
+    if bare.is_empty() || !bare.iter().all(|delay| delay.is_finite()) {
+        return None;
+    }
+    let median = pace::middle(bare);
     Some(delays.iter().map(|delay| delay / median).collect())
 }
 
@@ -151,9 +153,9 @@ mod tests {
 
     #[test]
     fn a_sleeper_that_was_awake_makes_the_point_unclear() {
-        assert_eq!(by_median(&[3.0, 6.0], vec![3.0, 1.0, 2.0]), Some(vec![1.5, 3.0]));
-        assert_eq!(by_median(&[3.0, 6.0], vec![1.0, f64::NAN]), None);
-        assert_eq!(by_median(&[3.0], vec![]), None);
+        assert_eq!(by_median(&[3.0, 6.0], &[3.0, 1.0, 2.0]), Some(vec![1.5, 3.0]));
+        assert_eq!(by_median(&[3.0, 6.0], &[1.0, f64::NAN]), None);
+        assert_eq!(by_median(&[3.0], &[]), None);
     }
 
     #[test]
