@@ -98,7 +98,7 @@ pub struct Effort {
     #[arg(long, default_value_t = 10, value_parser = at_least_one)]
     pub batches: usize,
     /// Milliseconds that all batches of one point should take together
-    #[arg(long, default_value_t = 10.0)]
+    #[arg(long, default_value_t = 40.0)]
     pub budget: f64,
 }
 
@@ -108,7 +108,7 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 
 impl Default for Effort {
     fn default() -> Self {
-        Self { batches: 10, budget: 10.0 }
+        Self { batches: 10, budget: 40.0 }
     }
 }
 
