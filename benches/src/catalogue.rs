@@ -156,8 +156,8 @@ impl Benchmark {
         let effort = match (self, quick) {
             (_, true) => Effort { batches: 5, budget: 2.0 },
             (Self::Wakeup, false) => Effort { batches: 20, budget: 0.0 },
-            // Long enough that most batches come after a library has learned what suits a size: for the first 8 ms
-            // of rewritten 64 KiB a message takes half as long again.
+            // A fifth of it is for warming up: as long as a library takes to learn what suits a size. For the first 8 ms
+            // of rewritten 64 KiB a message takes up to half as long again.
             (_, false) => Effort { batches: 10, budget: 40.0 },
         };
         let orders =
