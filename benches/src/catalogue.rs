@@ -156,9 +156,7 @@ impl Benchmark {
         let effort = match (self, quick) {
             (_, true) => Effort { batches: 5, budget: 2.0 },
             (Self::Wakeup, false) => Effort { batches: 20, budget: 0.0 },
-            // A fifth of it is for warming up: as long as a library takes to learn what suits a size. For the first 8 ms
-            // of rewritten 64 KiB a message takes up to half as long again.
-            (_, false) => Effort { batches: 10, budget: 40.0 },
+            (_, false) => Effort::default(),
         };
         let orders =
             if extent.orders.is_empty() { self.orders(quick) } else { extent.orders.clone() };

@@ -4,11 +4,6 @@
 //! each of them, and places it elsewhere. That must not count as a difference between libraries. So on x86-64 the loops
 //! are in assembly, and each begins on a cache line: all workers execute the same code, equally aligned.
 
-#![cfg_attr(
-    all(target_arch = "x86_64", not(miri)),
-    expect(unsafe_code, reason = "the place of a loop can be determined in assembly only")
-)]
-
 use std::hint::black_box;
 
 /// Bytes of a word.
@@ -25,7 +20,7 @@ pub fn store(buffer: &mut [u8], turn: u64) {
     let first = (turn << 32) + 1;
     let whole = buffer.len() - buffer.len() % BLOCK;
     let (blocks, rest) = buffer.split_at_mut(whole);
-    store_blocks(blocks, first);
+    blocks::store(blocks, first);
     let mut words = rest.chunks_exact_mut(WORD);
     for (value, word) in (first + (whole / WORD) as u64..).zip(&mut words) {
         word.copy_from_slice(&value.to_ne_bytes());
@@ -44,98 +39,104 @@ fn sum(buffer: &[u8]) -> u64 {
     let (blocks, rest) = buffer.split_at(buffer.len() - buffer.len() % BLOCK);
     let words = rest.chunks_exact(WORD);
     let bytes = words.remainder().iter().map(|byte| u64::from(*byte));
-    words.map(word).chain(bytes).fold(read_blocks(blocks), u64::wrapping_add)
+    words.map(word).chain(bytes).fold(blocks::read(blocks), u64::wrapping_add)
 }
 
 fn word(bytes: &[u8]) -> u64 {
     u64::from_ne_bytes(bytes.try_into().expect("a word has 8 bytes"))
 }
 
-/// Stores the values from `first` on. The length is a multiple of [`BLOCK`].
+/// The loops over whole blocks, in assembly.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-fn store_blocks(blocks: &mut [u8], first: u64) {
+#[expect(unsafe_code, reason = "the place of a loop can be determined in assembly only")]
+mod blocks {
     use std::arch::asm;
-    use std::arch::x86_64::{_mm_set_epi64x, _mm_set1_epi64x};
+    use std::arch::x86_64::{_mm_set_epi64x, _mm_set1_epi64x, _mm_setzero_si128, _mm_storeu_si128};
 
-    if blocks.is_empty() {
-        return;
+    /// Stores the values from `first` on. The length is a multiple of [`super::BLOCK`].
+    pub(super) fn store(blocks: &mut [u8], first: u64) {
+        if blocks.is_empty() {
+            return;
+        }
+        // SAFETY: the loop writes 32 bytes from `at` on until `at` is `end`, so whole blocks inside the slice; the
+        // instructions belong to every processor of this architecture.
+        unsafe {
+            asm!(
+                ".p2align 6",
+                "2:",
+                "movdqa {next}, {values}",
+                "paddq {next}, {two}",
+                "movdqu [{at}], {values}",
+                "movdqu [{at} + 16], {next}",
+                "paddq {values}, {four}",
+                "add {at}, 32",
+                "cmp {at}, {end}",
+                "jne 2b",
+                at = inout(reg) blocks.as_mut_ptr() => _,
+                end = in(reg) blocks.as_mut_ptr_range().end,
+                values = inout(xmm_reg) _mm_set_epi64x((first + 1) as i64, first as i64) => _,
+                next = out(xmm_reg) _,
+                two = in(xmm_reg) _mm_set1_epi64x(2),
+                four = in(xmm_reg) _mm_set1_epi64x(4),
+                options(nostack),
+            );
+        }
     }
-    // SAFETY: the loop writes 32 bytes from `at` on until `at` is `end`, so whole blocks inside the slice; the
-    // instructions belong to every processor of this architecture.
-    unsafe {
-        asm!(
-            ".p2align 6",
-            "2:",
-            "movdqa {next}, {values}",
-            "paddq {next}, {two}",
-            "movdqu [{at}], {values}",
-            "movdqu [{at} + 16], {next}",
-            "paddq {values}, {four}",
-            "add {at}, 32",
-            "cmp {at}, {end}",
-            "jne 2b",
-            at = inout(reg) blocks.as_mut_ptr() => _,
-            end = in(reg) blocks.as_mut_ptr_range().end,
-            values = inout(xmm_reg) _mm_set_epi64x((first + 1) as i64, first as i64) => _,
-            next = out(xmm_reg) _,
-            two = in(xmm_reg) _mm_set1_epi64x(2),
-            four = in(xmm_reg) _mm_set1_epi64x(4),
-            options(nostack),
-        );
+
+    /// Returns the sum of all words. The length is a multiple of [`super::BLOCK`].
+    pub(super) fn read(blocks: &[u8]) -> u64 {
+        if blocks.is_empty() {
+            return 0;
+        }
+        let mut sums = [0_u64; 2];
+        // SAFETY: as in `store`, but the loop reads; the vector stored at the end has two words.
+        unsafe {
+            let mut one = _mm_setzero_si128();
+            asm!(
+                ".p2align 6",
+                "2:",
+                "movdqu {words}, [{at}]",
+                "paddq {one}, {words}",
+                "movdqu {words}, [{at} + 16]",
+                "paddq {other}, {words}",
+                "add {at}, 32",
+                "cmp {at}, {end}",
+                "jne 2b",
+                "paddq {one}, {other}",
+                at = inout(reg) blocks.as_ptr() => _,
+                end = in(reg) blocks.as_ptr_range().end,
+                one = inout(xmm_reg) one,
+                other = inout(xmm_reg) _mm_setzero_si128() => _,
+                words = out(xmm_reg) _,
+                options(nostack, readonly),
+            );
+            _mm_storeu_si128(sums.as_mut_ptr().cast(), one);
+        }
+        sums[0].wrapping_add(sums[1])
     }
 }
 
-/// Returns the sum of all words. The length is a multiple of [`BLOCK`].
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-fn read_blocks(blocks: &[u8]) -> u64 {
-    use std::arch::asm;
-    use std::arch::x86_64::{_mm_setzero_si128, _mm_storeu_si128};
-
-    if blocks.is_empty() {
-        return 0;
-    }
-    let mut sums = [0_u64; 2];
-    // SAFETY: as in `store_blocks`, but the loop reads; the vector stored at the end has two words.
-    unsafe {
-        let mut one = _mm_setzero_si128();
-        asm!(
-            ".p2align 6",
-            "2:",
-            "movdqu {words}, [{at}]",
-            "paddq {one}, {words}",
-            "movdqu {words}, [{at} + 16]",
-            "paddq {other}, {words}",
-            "add {at}, 32",
-            "cmp {at}, {end}",
-            "jne 2b",
-            "paddq {one}, {other}",
-            at = inout(reg) blocks.as_ptr() => _,
-            end = in(reg) blocks.as_ptr_range().end,
-            one = inout(xmm_reg) one,
-            other = inout(xmm_reg) _mm_setzero_si128() => _,
-            words = out(xmm_reg) _,
-            options(nostack, readonly),
-        );
-        _mm_storeu_si128(sums.as_mut_ptr().cast(), one);
-    }
-    sums[0].wrapping_add(sums[1])
-}
-
-/// Stores the values from `first` on. The length is a multiple of [`BLOCK`].
+/// The loops over whole blocks on other processors and under Miri, as the compiler translates them.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn store_blocks(blocks: &mut [u8], first: u64) {
-    for (value, word) in (first..).zip(blocks.chunks_exact_mut(WORD)) {
-        word.copy_from_slice(&value.to_ne_bytes());
-    }
-    // It may read the buffer, so the compiler keeps every store.
-    black_box(blocks);
-}
+mod blocks {
+    use std::hint::black_box;
 
-/// Returns the sum of all words. The length is a multiple of [`BLOCK`].
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn read_blocks(blocks: &[u8]) -> u64 {
-    // It hides the content, so the compiler keeps every read.
-    black_box(blocks).chunks_exact(WORD).map(word).fold(0, u64::wrapping_add)
+    use crate::words::{WORD, word};
+
+    /// Stores the values from `first` on. The length is a multiple of [`super::BLOCK`].
+    pub(super) fn store(blocks: &mut [u8], first: u64) {
+        for (value, word) in (first..).zip(blocks.chunks_exact_mut(WORD)) {
+            word.copy_from_slice(&value.to_ne_bytes());
+        }
+        // It may read the buffer, so the compiler keeps every store.
+        black_box(blocks);
+    }
+
+    /// Returns the sum of all words. The length is a multiple of [`super::BLOCK`].
+    pub(super) fn read(blocks: &[u8]) -> u64 {
+        // It hides the content, so the compiler keeps every read.
+        black_box(blocks).chunks_exact(WORD).map(word).fold(0, u64::wrapping_add)
+    }
 }
 
 #[cfg(test)]
