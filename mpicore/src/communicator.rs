@@ -43,7 +43,7 @@ mod handler;
 mod inter_calls;
 mod short_calls;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod workspace;
 
 pub use calls::Sent;

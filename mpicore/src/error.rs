@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use mpjdev::{LayoutError, panic_text};
+use mpjdev::{Failure, LayoutError, panic_text};
 
 use crate::ErrorClass;
 use crate::collective::CollectiveError;
@@ -133,8 +133,8 @@ pub enum Error {
         /// The operation.
         op: Predefined,
     },
-    /// A user's function panicked in a non-blocking or persistent collective.
-    #[error("the operation of a non-blocking reduction panicked: {message}")]
+    /// The operation of a reduction panicked. In a blocking call the panic continues on the rank itself.
+    #[error("the operation of the reduction panicked: {message}")]
     Panicked {
         /// The text of the panic.
         message: String,
@@ -210,6 +210,7 @@ impl Error {
     /// Returns MPI's class of this error (MPI-4.1 section 9.4).
     pub fn class(&self) -> ErrorClass {
         match self {
+            Self::Device(mpjdev::Error::Failed(failure)) => ErrorClass::of_number(failure.class),
             Self::Device(error) => error.class().into(),
             Self::Collective(error) => error.class(),
             Self::Group(error) => error.class(),
@@ -239,6 +240,20 @@ impl Error {
     /// Makes an error of a panic of a user's function.
     pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Self {
         Self::Panicked { message: panic_text(panic) }
+    }
+
+    /// Returns what this rank, `rank` of the job, tells those ranks that wait for what it does not have because of this
+    /// error. The failure of another rank is passed on as it is.
+    pub(crate) fn failure(&self, rank: u32) -> Failure {
+        match self {
+            Self::Device(mpjdev::Error::Failed(first)) => Failure::clone(first),
+            error => Failure {
+                rank,
+                lost: error.lost_rank(),
+                class: error.class().number(),
+                text: error.to_string(),
+            },
+        }
     }
 
     /// Returns this error in the form that a request of the device can have as its outcome.

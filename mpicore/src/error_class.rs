@@ -50,6 +50,27 @@ pub enum ErrorClass {
     Type,
 }
 
+/// All classes, in the order of their declaration.
+const ALL: [ErrorClass; ErrorClass::Type as usize + 1] = {
+    use ErrorClass::*;
+    [
+        Arg, Buffer, Comm, Conversion, Count, Dims, Group, InfoKey, InfoNokey, InfoValue, Intern,
+        NoMem, Op, Other, ProcFailed, Rank, Request, Root, Tag, Topology, Truncate, Type,
+    ]
+};
+
+impl ErrorClass {
+    /// Returns the number by which ranks tell each other of the class.
+    pub(crate) fn number(self) -> u32 {
+        self as u32
+    }
+
+    /// Returns the class with this number; [`ErrorClass::Other`] if there is none.
+    pub(crate) fn of_number(number: u32) -> Self {
+        ALL.get(number as usize).copied().unwrap_or(Self::Other)
+    }
+}
+
 impl From<mpjdev::ErrorClass> for ErrorClass {
     fn from(class: mpjdev::ErrorClass) -> Self {
         use mpjdev::ErrorClass as Device;
@@ -63,5 +84,18 @@ impl From<mpjdev::ErrorClass> for ErrorClass {
             Device::Intern => Self::Intern,
             _ => Self::Other,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_name_classes() {
+        for class in ALL {
+            assert_eq!(ErrorClass::of_number(class.number()), class);
+        }
+        assert_eq!(ErrorClass::of_number(ALL.len() as u32), ErrorClass::Other);
     }
 }

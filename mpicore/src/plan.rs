@@ -6,11 +6,13 @@
 //! a thread of the rank makes progress (`running.rs`). Functions of users, which are local steps, run while no lock is
 //! held that another thread may wait for.
 //!
-//! - PL2: a message that fails does not end the schedule, since other ranks wait for the messages after it. The first
-//!   error is kept and becomes the outcome. A panic of the user's operation does not end the schedule either; it
-//!   continues when the last message has ended. If a call left messages behind, they would match those of the next call
-//!   (PL4). A message that cannot be started does end the schedule: the device has failed, or a member is lost, and
-//!   then the device ends the messages of all members (`loss.rs` of the device).
+//! - PL2: a failure does not end the schedule, since other ranks wait for the messages after it: if a call left messages
+//!   behind, they would match those of the next call (PL4). The first error is kept and becomes the outcome. From then on
+//!   this rank does not have what it was to send, so each of its sends says that the call has failed, and why
+//!   ([`mpjdev::Failure`]); the receive of the peer fails with it. No local step runs any more, since what it would read
+//!   may never have come. So no rank ever takes for data what was not received. All this holds for an error of a message,
+//!   whether it could be started or not, for an error of a local step, and for a panic of the user's operation, which
+//!   continues when the last message has ended.
 //! - PL4: blocking calls of a communicator follow each other on every rank, and so do their messages between any two
 //!   ranks. So all of them use one tag, and the device finds each message where it found the one before. A collective
 //!   that was started runs beside other calls and has a tag of its own, the number of the call.
@@ -27,6 +29,8 @@ use crate::memory::{Memory, Reduction};
 
 mod running;
 mod short;
+#[cfg(test)]
+mod tests;
 
 pub use running::{Persistent, Steps};
 pub(crate) use short::{Equal, Short, run_barrier};
@@ -161,20 +165,17 @@ impl Scheduled<'_> {
         let (mut failure, mut panic) = (None, None);
         for index in 0.. {
             let Some(Round { messages, local }) = schedule.round(index) else { break };
-            if let Err(error) = line.exchange(messages, memory, requests, &mut failure) {
-                failure.get_or_insert(error);
-                break;
-            }
-            if panic.is_some() {
+            line.exchange(messages, memory, requests, &mut failure);
+            if failure.is_some() {
                 continue;
             }
             let steps = AssertUnwindSafe(|| take_steps(local, memory, reduction));
             match catch_unwind(steps) {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => {
-                    failure.get_or_insert(error);
+                Ok(taken) => failure = taken.err(),
+                Err(payload) => {
+                    failure = Some(Error::panicked(&*payload));
+                    panic = Some(payload);
                 }
-                Err(payload) => panic = Some(payload),
             }
         }
         if let Some(payload) = panic {
@@ -204,9 +205,33 @@ impl Tag {
 }
 
 impl Line<'_> {
-    /// Starts a message.
+    /// Starts a message, unless that fails, which is noted (PL2). After a failure a send only says so, and there is
+    /// nothing to wait for.
     #[inline]
-    fn start(&self, message: &Message, memory: &Memory) -> Result<Request, Error> {
+    fn start(
+        &self,
+        message: &Message,
+        memory: &Memory,
+        failure: &mut Option<Error>,
+    ) -> Option<Request> {
+        let started = match message {
+            Message::Send { .. } if failure.is_some() => None,
+            message => match self.try_start(message, memory) {
+                Ok(request) => Some(request),
+                Err(error) => {
+                    failure.get_or_insert(error);
+                    None
+                }
+            },
+        };
+        if let (None, Message::Send { peer, .. }, Some(error)) = (&started, message, failure) {
+            self.tell(*peer, error);
+        }
+        started
+    }
+
+    #[inline]
+    fn try_start(&self, message: &Message, memory: &Memory) -> Result<Request, Error> {
         let Self { device, peers, context, tag } = *self;
         match message {
             Message::Send { peer, from } => {
@@ -220,7 +245,18 @@ impl Line<'_> {
         }
     }
 
-    /// Sends and receives the messages of a round, and waits for their ends. Errors of messages are noted (PL2).
+    /// Tells a peer, instead of the message that it waits for, that this rank has failed (PL2).
+    #[cold]
+    fn tell(&self, peer: u32, error: &Error) {
+        let Self { device, peers, context, tag } = *self;
+        let failure = error.failure(device.rank());
+        // A peer that cannot be told is lost, or it learns of the loss that keeps this rank from telling it.
+        if let Ok(peer) = peers.job_rank(peer) {
+            let _ = device.send_failure(&failure, peer as usize, tag, context);
+        }
+    }
+
+    /// Sends and receives the messages of a round, and waits for their ends. Errors are noted (PL2).
     #[inline]
     fn exchange(
         &self,
@@ -228,20 +264,19 @@ impl Line<'_> {
         memory: &Memory,
         requests: &mut Vec<Option<Request>>,
         failure: &mut Option<Error>,
-    ) -> Result<(), Error> {
+    ) {
         match messages {
             [] => {}
-            [receive @ Message::Receive { .. }] => self.receive(receive, memory, failure)?,
+            [receive @ Message::Receive { .. }] => self.receive(receive, memory, failure),
             [send @ Message::Send { .. }] => {
-                let sending = self.start(send, memory)?;
-                note(failure, self.device.iwait(sending), None);
+                let sending = self.start(send, memory, failure);
+                self.wait(sending, failure);
             }
             [send @ Message::Send { .. }, receive @ Message::Receive { .. }]
             | [receive @ Message::Receive { .. }, send @ Message::Send { .. }] => {
-                let sending = self.start(send, memory)?;
-                let received = self.receive(receive, memory, failure);
-                note(failure, self.device.iwait(sending), None);
-                received?;
+                let sending = self.start(send, memory, failure);
+                self.receive(receive, memory, failure);
+                self.wait(sending, failure);
             }
             _ => {
                 // Short messages are received one after another, since that takes less time than to post receives for
@@ -255,39 +290,46 @@ impl Line<'_> {
                 // failed.
                 requests.clear();
                 let ordered = || Message::receives_first(messages);
-                let started = ordered().filter(is_started).try_for_each(|message| {
-                    requests.push(Some(self.start(message, memory)?));
-                    Ok::<(), Error>(())
-                });
-                let mut others = ordered().filter(|message| !is_started(message));
-                let received = started.and_then(|()| {
-                    others.try_for_each(|receive| self.receive(receive, memory, failure))
-                });
+                let started = ordered().filter(is_started);
+                requests.extend(started.map(|message| self.start(message, memory, failure)));
+                let others = ordered().filter(|message| !is_started(message));
+                others.for_each(|receive| self.receive(receive, memory, failure));
+                // If a message has not been started, the outcomes do not fit the messages; but then there is a failure,
+                // and no further one counts.
                 let mut ended = ordered().filter(is_started);
-                self.device.iwaiteach(requests, |outcome| {
+                let waited = self.device.iwaiteach(requests, |outcome| {
                     let expected = ended.next().and_then(|message| memory.expected(message));
                     note(failure, outcome, expected);
-                })?;
-                received?;
+                });
+                if let Err(error) = waited {
+                    failure.get_or_insert(error.into());
+                }
             }
         }
-        Ok(())
     }
 
-    /// Receives one message. A receive that cannot be posted is noted like one that fails, since the following messages
-    /// then fail too: the device has failed, or a member is lost.
+    /// Waits for a send, if it was started.
     #[inline]
-    fn receive(
-        &self,
-        message: &Message,
-        memory: &Memory,
-        failure: &mut Option<Error>,
-    ) -> Result<(), Error> {
-        let Message::Receive { peer, into } = message else { return Ok(()) };
-        let (room, peer) = (memory.sink(into)?, self.peers.job_rank(*peer)? as usize);
-        let received = self.device.recv(room, Some(peer), Some(self.tag), self.context);
-        note(failure, received, memory.expected(message));
-        Ok(())
+    fn wait(&self, sending: Option<Request>, failure: &mut Option<Error>) {
+        if let Some(sending) = sending {
+            note(failure, self.device.iwait(sending), None);
+        }
+    }
+
+    /// Receives one message.
+    #[inline]
+    fn receive(&self, message: &Message, memory: &Memory, failure: &mut Option<Error>) {
+        let Message::Receive { peer, into } = message else { return };
+        let received = memory.sink(into).and_then(|room| {
+            let peer = self.peers.job_rank(*peer)? as usize;
+            Ok(self.device.recv(room, Some(peer), Some(self.tag), self.context))
+        });
+        match received {
+            Ok(received) => note(failure, received, memory.expected(message)),
+            Err(error) => {
+                failure.get_or_insert(error);
+            }
+        }
     }
 }
 

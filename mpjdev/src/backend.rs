@@ -2,6 +2,7 @@
 //! of either protocol, so every rank serves both, whichever it uses for its own sends.
 
 pub(crate) mod eager;
+mod failure;
 pub(crate) mod rendezvous;
 pub(crate) mod withdrawal;
 
@@ -60,7 +61,7 @@ pub(crate) fn register<A: Adapter>(session: &mut Session<A, State>) -> Result<()
     let shared: [(u8, ShortHandler<State>); 2] =
         [(envelope::DONE, done), (envelope::CREDIT, credit)];
     let own = Eager::SHORT.iter().chain(Rendezvous::SHORT);
-    for &(index, handler) in own.chain(&shared).chain(&withdrawal::SHORT) {
+    for &(index, handler) in own.chain(&shared).chain(&withdrawal::SHORT).chain(&failure::SHORT) {
         session.addr_set_short(usize::from(index), handler)?;
     }
     Ok(())
@@ -78,6 +79,7 @@ pub(crate) fn receive(
     match state.early.get(early).map(|early| &early.body) {
         Some(EarlyBody::Eager { .. }) => Eager::receive(state, outbox, early, key, into),
         Some(EarlyBody::Rendezvous { .. }) => Rendezvous::receive(state, outbox, early, key, into),
+        Some(EarlyBody::Failure(_)) => failure::receive(state, early, key),
         None => {}
     }
     key

@@ -68,6 +68,7 @@ fn arrived(early: &Early) -> String {
         EarlyBody::Eager { arrived: true, .. } => "eager, all here",
         EarlyBody::Eager { .. } => "eager, arriving",
         EarlyBody::Rendezvous { .. } => "rendezvous, with its sender",
+        EarlyBody::Failure(_) => "its sender failed",
     };
     format!("from rank {source}, tag {tag}, {len} bytes ({how}), context {context}")
 }

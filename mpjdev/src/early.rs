@@ -1,8 +1,11 @@
 //! Early messages: messages that arrived before their receive was posted. They are the entries of the early-send queue.
 
+use std::sync::Arc;
+
 use transport_lapi::RemoteRegion;
 
 use crate::early_buffer::EarlyBuffer;
+use crate::failure::Failure;
 use crate::matching::EARLY_ENTRY;
 use crate::slab;
 
@@ -43,6 +46,8 @@ pub(crate) enum EarlyBody {
         /// The sender's request.
         sender: u64,
     },
+    /// The sender does not have the message.
+    Failure(Arc<Failure>),
 }
 
 impl EarlyBody {
@@ -50,7 +55,7 @@ impl EarlyBody {
     pub fn answerable(&self) -> Option<u64> {
         match self {
             Self::Eager { arrived: true, sync, .. } => *sync,
-            Self::Eager { .. } => None,
+            Self::Eager { .. } | Self::Failure(_) => None,
             Self::Rendezvous { sender, .. } => Some(*sender),
         }
     }

@@ -9,10 +9,11 @@
 //! | CREDIT         | 5     | 8     | bytes                                               |
 //! | WITHDRAW       | 6     | 8     | the sender's request                                |
 //! | WITHDRAWN      | 7     | 8     | the sender's request                                |
+//! | FAILED         | 8     | 8     | context, tag                                        |
 //!
 //! The source is not in the envelope, since the transport knows the origin. RENDEZVOUS carries an [`Offer`] as its data,
-//! 32 bytes, so that it fits into one cache line of a ring. The messages from DONE on carry no data. RENDEZVOUS and they
-//! arrive as short messages.
+//! 32 bytes, so that it fits into one cache line of a ring, and FAILED a [`Failure`](crate::failure::Failure). The messages
+//! between them carry no data. From RENDEZVOUS on all arrive as short messages.
 
 use transport_lapi::RemoteRegion;
 
@@ -33,6 +34,8 @@ pub(crate) const CREDIT: u8 = 5;
 pub(crate) const WITHDRAW: u8 = 6;
 /// The receiver answers WITHDRAW: no receive has matched the message, and none will.
 pub(crate) const WITHDRAWN: u8 = 7;
+/// The sender of a collective operation does not have the message that would come here.
+pub(crate) const FAILED: u8 = 8;
 
 /// Bits that are clear in the key of every request.
 const LATE: u64 = 1 << 31;

@@ -7,6 +7,7 @@ use transport_lapi::adapter::AdapterError;
 use transport_lapi::wireup::WireupError;
 
 use crate::buffer::{BufferError, ParseError};
+use crate::failure::Failure;
 
 /// The reason why an operation failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -65,6 +66,9 @@ pub enum Error {
         /// What is wrong with the message.
         violation: Arc<ParseError>,
     },
+    /// A collective operation has failed on another rank, which therefore does not have what this rank waits for.
+    #[error("rank {} failed in this call: {}", .0.rank, .0.text)]
+    Failed(Arc<Failure>),
     /// The request belongs to another device, or was completed before.
     #[error("the request was completed before, or belongs to another device")]
     Request,
@@ -155,6 +159,12 @@ pub enum PeerError {
     /// The peer confirmed a withdrawal that this rank did not ask for.
     #[error("the withdrawal of a send that was not withdrawn")]
     StrayWithdrawn,
+    /// The peer reported the failure of a rank that does not exist.
+    #[error("a failure of rank {rank}, which the job does not have")]
+    FailedRank {
+        /// The rank that was named.
+        rank: u32,
+    },
     /// A message claims to be longer than the address space.
     #[error("a message of {len} bytes, for which there is no memory")]
     Length {
@@ -204,9 +214,11 @@ impl Error {
             Self::Tag { .. } => ErrorClass::Tag,
             Self::Truncate { .. } => ErrorClass::Truncate,
             Self::Request => ErrorClass::Request,
-            Self::Finished | Self::Wireup(_) | Self::Buffer(_) | Self::Client(_) => {
-                ErrorClass::Other
-            }
+            Self::Finished
+            | Self::Wireup(_)
+            | Self::Buffer(_)
+            | Self::Client(_)
+            | Self::Failed(_) => ErrorClass::Other,
             Self::Malformed { violation, .. } => match **violation {
                 ParseError::Memory { .. } => ErrorClass::NoMem,
                 _ => ErrorClass::Other,

@@ -131,7 +131,9 @@ pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
         }
     }
     // Keep only those early messages that have arrived in full.
-    let is_here = |early: &Early| matches!(early.body, EarlyBody::Eager { arrived: true, .. });
+    let is_here = |early: &Early| {
+        matches!(early.body, EarlyBody::Eager { arrived: true, .. } | EarlyBody::Failure(_))
+    };
     state.drop_early_of(lost, |_, early| !is_here(early));
     // Drop the buffers of failed receives: nobody fills them any more.
     let of_failed = |early: &Early| {

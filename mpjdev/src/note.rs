@@ -112,7 +112,7 @@ fn queues(state: &State, of_task: usize) -> Queues {
     });
     let early = state.matcher.early().take(Queues::LISTED).filter_map(|(_, &key)| {
         let Early { source, tag, context, len, body } = state.early.get(key)?;
-        let eager = matches!(body, EarlyBody::Eager { .. });
+        let eager = !matches!(body, EarlyBody::Rendezvous { .. });
         let (source, tag, context) = (*source, *tag, context_of(of_task, u64::from(*context)));
         Some(EarlyMessage { source, tag, context, bytes: *len as u64, eager })
     });

@@ -9,7 +9,7 @@ use std::mem;
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::Call;
 use transport_lapi::config::Protocol;
-use transport_lapi::{SendRegion, Source};
+use transport_lapi::{LapiError, SendRegion, Source};
 
 use crate::backend::{Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
 use crate::device::{Device, check_tag};
@@ -164,10 +164,16 @@ impl<A: Adapter> Device<A> {
             },
             Err(error) => {
                 drop(session);
-                let error = Error::from(error);
-                let is_of_other = error.lost_rank().is_some_and(|rank| rank != self.rank());
-                Err(Box::new(if is_of_other { error } else { self.fail(error) }))
+                Err(Box::new(self.refused(error)))
             }
         }
+    }
+
+    /// Returns why the transport does not send a message: another rank is lost, or else the device fails.
+    #[cold]
+    pub(crate) fn refused(&self, error: LapiError) -> Error {
+        let error = Error::from(error);
+        let is_of_other = error.lost_rank().is_some_and(|rank| rank != self.rank());
+        if is_of_other { error } else { self.fail(error) }
     }
 }

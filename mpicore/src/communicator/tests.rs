@@ -38,7 +38,8 @@ fn run_with_short_early_messages(
     run_with(ranks, 1 << 30, options, body);
 }
 
-fn run_with(
+/// Runs `body` on ranks with these options.
+pub(crate) fn run_with(
     ranks: usize,
     most: u32,
     options: Options,

@@ -109,7 +109,7 @@ struct State {
     /// The number of the round.
     round: usize,
     failure: Option<Error>,
-    /// Whether a message could not be started (PL2), or the buffers are wanted back (PL3).
+    /// Whether the buffers are wanted back (PL3).
     is_stopped: bool,
     /// Whether a thread is in a local step.
     is_stepping: bool,
@@ -168,20 +168,22 @@ impl Running {
             let mut state = self.lock();
             let round = state.round;
             let work = state.work.take().expect("PL1: the schedule is this thread's");
-            let is_stopped = state.is_stopped;
+            let (is_stopped, mut failure) = (state.is_stopped, state.failure.take());
             drop(state);
             let Some(messages) = work.schedule.round(round).filter(|_| !is_stopped) else {
-                return self.finish(work);
+                return self.finish(work, failure);
             };
             // Relaxed: nothing of the round is under way yet.
             self.open.store(messages.messages.len() + 1, Ordering::Relaxed); // SYNC: round
             let line = self.line();
             let start = |message| {
-                let request = line.start(message, &work.memory)?;
-                Ok((request, work.memory.expected(message)))
+                let request = line.start(message, &work.memory, &mut failure)?;
+                Some((request, work.memory.expected(message)))
             };
             let started: Vec<_> = Message::receives_first(messages.messages).map(start).collect();
-            self.lock().work = Some(work);
+            let mut state = self.lock();
+            (state.work, state.failure) = (Some(work), failure);
+            drop(state);
             started.into_iter().for_each(|request| self.attend(line.device, request));
             if !self.is_last() {
                 return;
@@ -190,27 +192,20 @@ impl Running {
         }
     }
 
-    /// Registers what follows the message of a request.
+    /// Registers what follows a message, if it was started and has not ended yet. Otherwise counts it.
     fn attend(
         self: &Arc<Self>,
         device: &Device<Native>,
-        started: Result<(Request, Option<usize>), Error>,
+        started: Option<(Request, Option<usize>)>,
     ) {
-        let this = self.clone();
-        let followed = started.and_then(|(request, len)| match request.completed() {
-            Some(_) => Ok(false),
-            None => {
-                device.then(request, move |outcome| this.message_ended(outcome, len))?;
-                Ok(true)
-            }
-        });
-        match followed {
-            Ok(true) => return,
-            Ok(false) => {}
-            Err(error) => {
-                let mut state = self.lock();
-                state.failure.get_or_insert(error);
-                state.is_stopped = true;
+        let pending = started.filter(|(request, _)| request.completed().is_none());
+        if let Some((request, expected)) = pending {
+            let this = self.clone();
+            match device.then(request, move |outcome| this.message_ended(outcome, expected)) {
+                Ok(()) => return,
+                Err(error) => {
+                    self.lock().failure.get_or_insert(error.into());
+                }
             }
         }
         self.is_last();
@@ -238,12 +233,12 @@ impl Running {
     /// the panic becomes the outcome.
     fn end_round(&self) {
         let mut state = self.lock();
-        let (round, is_stopped) = (state.round, state.is_stopped);
+        let (round, takes_steps) = (state.round, !state.is_stopped && state.failure.is_none());
         let mut work = state.work.take().expect("PL1: the schedule is this thread's");
-        state.is_stepping = !is_stopped;
+        state.is_stepping = takes_steps;
         drop(state);
         let mut steps = Ok(());
-        if !is_stopped {
+        if takes_steps {
             let taken = catch_unwind(AssertUnwindSafe(|| work.take_steps(round)));
             steps = taken.unwrap_or_else(|panic| Err(Error::panicked(&*panic)));
         }
@@ -259,11 +254,11 @@ impl Running {
         }
     }
 
-    fn finish(&self, mut work: Work) {
+    fn finish(&self, mut work: Work, failure: Option<Error>) {
         let kept = work.memory.take_kept();
+        let outcome = failure.map_or(Ok(kept), Err);
         let mut state = self.lock();
         state.work = Some(work);
-        let outcome = state.failure.take().map_or(Ok(kept), Err);
         let done = state.done.take();
         drop(state);
         if let Some(done) = done {

@@ -146,8 +146,6 @@ struct Unsettled {
     sending: Vec<Request>,
     /// The first error (PL2).
     failure: Option<Error>,
-    /// Whether a message could not be started (PL2).
-    is_stopped: bool,
 }
 
 impl<'a> Messages<'a> {
@@ -163,34 +161,31 @@ impl<'a> Messages<'a> {
 
     #[inline(always)]
     fn send(&mut self, peer: u32, data: SendRegion) {
-        if self.is_stopped() {
-            return;
-        }
-        let (peer, Line { device, context, tag, .. }) = (self.job_rank(peer), self.line);
-        if !device.try_send(data, peer, tag, context) {
-            self.send_later(peer, data);
+        let Line { device, context, tag, .. } = self.line;
+        if self.has_failed() || !device.try_send(data, self.job_rank(peer), tag, context) {
+            self.send_otherwise(peer, data);
         }
     }
 
-    /// Starts a send that is not complete at once.
+    /// Starts a send that is not complete at once, or says that this rank has failed (PL2).
     #[cold]
-    fn send_later(&mut self, peer: usize, data: SendRegion) {
+    fn send_otherwise(&mut self, peer: u32, data: SendRegion) {
         let Line { device, context, tag, .. } = self.line;
-        let unsettled = self.unsettled.get_or_insert_default();
-        match device.isend(data, peer, tag, context, Mode::Standard) {
-            Ok(request) => unsettled.sending.push(request),
-            Err(error) => {
-                unsettled.failure.get_or_insert(error.into());
-                unsettled.is_stopped = true;
+        let to = self.job_rank(peer);
+        let Unsettled { sending, failure } = &mut **self.unsettled.get_or_insert_default();
+        if failure.is_none() {
+            match device.isend(data, to, tag, context, Mode::Standard) {
+                Ok(request) => sending.push(request),
+                Err(error) => *failure = Some(error.into()),
             }
+        }
+        if let Some(error) = failure {
+            self.line.tell(peer, error);
         }
     }
 
     #[inline(always)]
     fn receive(&mut self, peer: u32, room: RecvRegion) {
-        if self.is_stopped() {
-            return;
-        }
         let (peer, Line { device, context, tag, .. }) = (self.job_rank(peer), self.line);
         let expected = room.len();
         match device.recv(room, Some(peer), Some(tag), context) {
@@ -224,8 +219,8 @@ impl<'a> Messages<'a> {
     }
 
     #[inline(always)]
-    fn is_stopped(&self) -> bool {
-        self.unsettled.as_ref().is_some_and(|unsettled| unsettled.is_stopped)
+    fn has_failed(&self) -> bool {
+        self.unsettled.as_ref().is_some_and(|unsettled| unsettled.failure.is_some())
     }
 
     #[inline(always)]
@@ -307,14 +302,18 @@ impl Steps for AtOnce<'_, '_> {
     #[inline]
     fn copy(&mut self, from: Place, into: Place) {
         self.messages.settle();
-        self.memory.copy(&from, &into);
+        if !self.messages.has_failed() {
+            self.memory.copy(&from, &into);
+        }
     }
 
     #[inline]
     fn reduce(&mut self, from: Place, into: Place) {
         self.messages.settle();
-        let (left, right) = self.memory.operands(&from, &into);
-        self.kernel.expect("a reduction has an operation")(left, right);
+        if !self.messages.has_failed() {
+            let (left, right) = self.memory.operands(&from, &into);
+            self.kernel.expect("a reduction has an operation")(left, right);
+        }
     }
 
     #[inline]

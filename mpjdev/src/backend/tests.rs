@@ -3,16 +3,17 @@
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::wireup::{self, Native};
-use transport_lapi::{Amsend, Context, ForeignBytes, RemoteRegion, SendRegion, Sent};
+use transport_lapi::{Amsend, Context, ForeignBytes, RecvRegion, RemoteRegion, SendRegion, Sent};
 
 use super::Backend;
 use super::eager::Eager;
 use crate::device::{Device, Options};
 use crate::early::EarlyBody;
 use crate::envelope::{
-    self, CREDIT, DONE, EAGER, EAGER_SYNC, Offer, RENDEZVOUS, WITHDRAW, WITHDRAWN,
+    self, CREDIT, DONE, EAGER, EAGER_SYNC, FAILED, Offer, RENDEZVOUS, WITHDRAW, WITHDRAWN,
 };
 use crate::error::{Error, PeerError};
+use crate::failure::Failure;
 use crate::matching::Pattern;
 use crate::request::Request;
 use crate::send::Mode;
@@ -115,7 +116,7 @@ fn taken(state: &State) -> usize {
     let data = state.early.iter().map(|(_, early)| match &early.body {
         // The allocator of glibc adds a word and rounds up to pairs of words, at least two.
         EarlyBody::Eager { buffer, .. } => (buffer.bytes().len() + 8).next_multiple_of(16).max(32),
-        EarlyBody::Rendezvous { .. } => 0,
+        EarlyBody::Rendezvous { .. } | EarlyBody::Failure(_) => 0,
     });
     data.sum::<usize>() + state.early.bytes() + state.matcher.early_bytes()
 }
@@ -294,4 +295,46 @@ fn an_envelope_that_cannot_be_queued_is_taken_back() {
     let session = device.session().expect("it is usable");
     assert_eq!((session.state.exposed[1], session.state.requests.iter().count()), (0, 0));
     assert_eq!(session.state.stats.rendezvous.messages, 0);
+}
+
+/// A failure ends the receive that the message in its place would have ended, whichever came first.
+#[test]
+fn a_failure_takes_the_place_of_a_message() {
+    let [zero, one] = two_adapters();
+    let [device, peer] = [zero, one].map(|one| Device::new(one, Options::default()).unwrap());
+    let failure = |lost| Failure { rank: 1, lost, class: 5, text: "no data".to_owned() };
+    let say = |lost| peer.send_failure(&failure(lost), 0, 7, 3).expect("rank 0 is there");
+    let receive = || device.irecv(RecvRegion::EMPTY, Some(1), Some(7), 3).expect("it is usable");
+    let mut outcomes = Vec::new();
+    for is_early in [false, true] {
+        let posted = (!is_early).then(receive);
+        say(None);
+        say(Some(0));
+        peer.send(SendRegion::EMPTY, 0, 7, 3, Mode::Standard).expect("rank 0 is there");
+        device.progress().expect("it is no violation");
+        outcomes.push(device.iwait(posted.unwrap_or_else(receive)));
+        outcomes.extend([(); 2].map(|()| device.iwait(receive())));
+    }
+    for outcomes in outcomes.chunks(3) {
+        let [Err(Error::Failed(told)), Err(lost), Ok(_)] = outcomes else {
+            panic!("instead of a failure, a loss and a message: {outcomes:?}");
+        };
+        assert_eq!((&**told, lost.lost_rank()), (&failure(None), Some(0)));
+    }
+    assert_eq!(device.session().unwrap().state.losses.met, Some(0), "it explains what follows");
+    assert!(device.session().unwrap().state.is_clear(), "nothing is left");
+}
+
+#[test]
+fn a_failure_of_an_unknown_rank_is_refused() {
+    let pair = Pair::without_credit();
+    pair.say_with(
+        FAILED,
+        &envelope::eager(0, 7).to_le_bytes(),
+        [2_u32; 3].map(u32::to_le_bytes).concat(),
+    );
+    assert_eq!(pair.complaint(), PeerError::FailedRank { rank: 2 });
+    let pair = Pair::without_credit();
+    pair.say(FAILED, envelope::eager(0, 7));
+    assert_eq!(pair.complaint(), PeerError::Envelope { len: 0, needed: 12 });
 }

@@ -1,0 +1,63 @@
+//! The receiving end of failures, which ranks send in collective operations instead of data that they do not have
+//! (`failure.rs` of the device). A failure matches as the message would have whose place it takes, and may be early.
+
+use std::sync::Arc;
+
+use transport_lapi::{ForeignBytes, ShortHandler};
+
+use super::NextHandler;
+use crate::early::{Early, EarlyBody};
+use crate::envelope::{self, FAILED};
+use crate::error::Error;
+use crate::failure::Failure;
+use crate::loss;
+use crate::matching::Envelope;
+use crate::request::Operation;
+use crate::state::State;
+
+/// The handler of failures.
+pub(super) const SHORT: [(u8, ShortHandler<State>); 1] = [(FAILED, arrived)];
+
+/// FAILED: a peer does not have what it was to send.
+fn arrived(
+    state: &mut State,
+    source: u32,
+    word: u64,
+    body: ForeignBytes<'_>,
+) -> Option<NextHandler> {
+    let (context, tag) = envelope::of_eager(word);
+    let failure = match Failure::unpack(body, state.exposed.len()) {
+        Ok(failure) => Arc::new(failure),
+        Err(violation) => {
+            state.violation(source, violation);
+            return None;
+        }
+    };
+    let envelope = Envelope { context, source, tag };
+    match state.meet(envelope) {
+        Some((key, _)) => fail(state, key, failure),
+        None => {
+            let body = EarlyBody::Failure(failure);
+            let key = state.early.insert(Early { source, tag, context, len: 0, body });
+            state.matcher.push_early(envelope, key);
+        }
+    }
+    None
+}
+
+/// Ends a receive that has matched an early failure.
+pub(super) fn receive(state: &mut State, early: u64, key: u64) {
+    if let Some(Early { body: EarlyBody::Failure(failure), .. }) = state.forget_early(early) {
+        fail(state, key, failure);
+    }
+}
+
+fn fail(state: &mut State, key: u64, failure: Arc<Failure>) {
+    match failure.lost {
+        Some(lost) => {
+            state.losses.met.get_or_insert(lost);
+            loss::fail(&mut state.requests, key, lost);
+        }
+        None => state.requests.end(key, Operation::Failed(Box::new(Error::Failed(failure)))),
+    }
+}
