@@ -337,6 +337,11 @@ impl Communicator {
     }
 }
 
+/// Returns the members of a call that only a group makes.
+fn members_of(group: Group) -> Arc<dyn Members> {
+    Arc::new(Gathering { group, remote: None, name: Arc::default() })
+}
+
 /// The members of a communicator, in the form that the device gets.
 struct Gathering {
     group: Group,

@@ -78,7 +78,7 @@ impl<A: Adapter> Device<A> {
     ) -> Result<(), Error> {
         let (dest, tag) = (self.check_rank(dest)?, check_tag(tag)?);
         let mut session = self.session()?;
-        session.state.losses.check(Some(dest), context).map_err(|error| *error)?;
+        session.state.losses.check_send(dest, context, tag).map_err(|error| *error)?;
         let uhdr = envelope::eager(context, tag).to_le_bytes();
         let sent = session.amsend(Amsend::new(dest, FAILED, &uhdr, failure.pack()));
         drop(session);

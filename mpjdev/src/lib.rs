@@ -57,7 +57,7 @@ pub use device::{Device, Options};
 pub use error::{Error, ErrorClass, PeerError};
 pub use failure::Failure;
 pub use huge::HugeRange;
-pub use members::Members;
+pub use members::{CallMembers, Members};
 pub use probe::Message;
 pub use request::Request;
 pub use select::Table;

@@ -6,7 +6,8 @@
 //!   later receives from any source wait for the remaining ranks. In a context with members ([`crate::Members`]) every
 //!   send, receive and probe fails when a member is lost, even if its peer is another rank that lives and has an early
 //!   message here: the peer may have failed in the same collective operation, and then never does its part. The loss of
-//!   a rank that is not a member ends nothing there.
+//!   a rank that is not a member ends nothing there. The messages of a call that only some ranks make have the members
+//!   of that call instead.
 //! - LO2: an operation fails only when no peer can touch its buffer any more. Before [`lost`] runs, the transport has
 //!   ended everything that was under way to the rank and from it. Gets that are being carried out end by themselves.
 //!   The data of a send to the rank are withdrawn first. A send to a rank that lives is withdrawn as if by its client
@@ -23,7 +24,7 @@ use crate::early::{Early, EarlyBody};
 use crate::error::Error;
 use crate::matching::Pattern;
 use crate::members::Registry;
-use crate::request::{self, Operation, Requests, Taking};
+use crate::request::{self, Operation, Requests, Sending, Taking};
 use crate::state::State;
 
 /// The lost ranks, in the order in which their losses were noticed, and which contexts need which ranks.
@@ -54,38 +55,46 @@ impl Losses {
         self.ranks.len()
     }
 
-    /// Returns an error if an operation of `context` with this peer needs a lost rank. `None` stands for any peer.
+    /// Returns an error if a message needs a lost rank. `None` as source stands for any.
     #[inline(always)]
-    pub fn check(&self, peer: Option<u32>, context: u32) -> Result<(), Box<Error>> {
-        if self.is_empty() { Ok(()) } else { self.check_each(peer, context) }
+    pub fn check(&self, message: &Pattern) -> Result<(), Box<Error>> {
+        if self.is_empty() { Ok(()) } else { self.check_each(message) }
     }
 
     #[cold]
     #[inline(never)]
-    fn check_each(&self, peer: Option<u32>, context: u32) -> Result<(), Box<Error>> {
+    fn check_each(&self, message: &Pattern) -> Result<(), Box<Error>> {
+        let Pattern { context, source, tag } = *message;
         let mut lost = self.ranks.iter().copied();
-        let needed = lost.find(|lost| peer == Some(*lost) || self.members.need(context, *lost));
+        let needed =
+            lost.find(|lost| source == Some(*lost) || self.members.need(context, tag, *lost));
         needed.map_or(Ok(()), |lost| Err(Box::new(error(lost))))
     }
 
-    /// Returns an error if a member of `context` is lost.
+    /// Returns an error if a message needs a lost rank, whoever sends it.
     #[inline(always)]
-    pub fn check_members(&self, context: u32) -> Result<(), Box<Error>> {
-        self.check(None, context)
+    pub fn check_members(&self, message: &Pattern) -> Result<(), Box<Error>> {
+        self.check(&Pattern { source: None, ..*message })
+    }
+
+    /// Returns an error if a message to `dest` needs a lost rank.
+    #[inline(always)]
+    pub fn check_send(&self, dest: u32, context: u32, tag: i32) -> Result<(), Box<Error>> {
+        self.check(&Pattern { context, source: Some(dest), tag: Some(tag) })
     }
 
     /// Returns the error of a probe that has found nothing, if it needs a lost rank. A probe for any source in a
     /// context without members fails if there are losses beyond the first `known`.
     pub fn of_probe(&self, pattern: &Pattern, known: usize) -> Option<Error> {
-        match (pattern.source, self.members.of(pattern.context)) {
+        match (pattern.source, self.members.of_messages(pattern.context, pattern.tag)) {
             (None, None) => self.ranks.get(known).map(|lost| error(*lost)),
-            (peer, _) => self.check(peer, pattern.context).err().map(|error| *error),
+            _ => self.check(pattern).err().map(|error| *error),
         }
     }
 
     /// Returns whether the loss of `lost` ends a posted receive.
     fn end_posted(&self, pattern: &Pattern, lost: u32) -> bool {
-        match (pattern.source, self.members.of(pattern.context)) {
+        match (pattern.source, self.members.of_messages(pattern.context, pattern.tag)) {
             (Some(source), _) if source == lost => true,
             (_, Some(members)) => members.contains(lost),
             (source, None) => source.is_none(),
@@ -111,7 +120,9 @@ pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
             Some(Operation::Send(sending)) if sending.dest == lost => {
                 backend::lose_send(state, outbox, key, error(lost));
             }
-            Some(Operation::Send(sending)) if losses.members.need(sending.context, lost) => {
+            Some(Operation::Send(Sending { context, tag, .. }))
+                if losses.members.need(*context, Some(*tag), lost) =>
+            {
                 withdrawal::ask(state, outbox, key, error(lost));
             }
             Some(Operation::Posted(_)) => {

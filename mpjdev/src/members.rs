@@ -2,7 +2,9 @@
 //!
 //! A client registers the members of a context in which it runs collective operations, and removes them when the
 //! context is no longer used. A context without members is for messages between two ranks: an operation there needs
-//! only its peer. `loss.rs` says what the loss of a member ends. The launcher gets the members for its reports.
+//! only its peer. A call of some ranks only has members of its own: those of the messages with its tag
+//! ([`Device::call_members`]). `loss.rs` says what the loss of a member ends. The launcher gets the members of contexts for
+//! its reports.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,10 +30,12 @@ pub trait Members: Send + Sync {
     fn name(&self) -> String;
 }
 
-/// The members of all contexts that have some.
+/// The members of all contexts that have some, and of calls that have their own.
 #[derive(Default)]
 pub(crate) struct Registry {
     contexts: HashMap<u32, Arc<dyn Members>, FxBuildHasher>,
+    /// Context, tag and members of each such call. There are few at a time.
+    calls: Vec<(u32, i32, Arc<dyn Members>)>,
 }
 
 impl Registry {
@@ -52,9 +56,16 @@ impl Registry {
         self.contexts.get(&context).map(|members| &**members)
     }
 
-    /// Returns whether the operations of this context need `rank`, whatever their peer is.
-    pub fn need(&self, context: u32, rank: u32) -> bool {
-        self.of(context).is_some_and(|members| members.contains(rank))
+    /// Returns the members that the messages of this context with this tag need.
+    pub fn of_messages(&self, context: u32, tag: Option<i32>) -> Option<&dyn Members> {
+        let mut calls = self.calls.iter();
+        let call = calls.find(|(of, with, _)| (*of, Some(*with)) == (context, tag));
+        call.map(|(_, _, members)| &**members).or_else(|| self.of(context))
+    }
+
+    /// Returns whether the messages of this context with this tag need `rank`, whatever their peer is.
+    pub fn need(&self, context: u32, tag: Option<i32>, rank: u32) -> bool {
+        self.of_messages(context, tag).is_some_and(|members| members.contains(rank))
     }
 }
 
@@ -110,5 +121,38 @@ impl<A: Adapter> Device<A> {
         let before = session.state.losses.members.set(context, None);
         drop(session);
         drop(before);
+    }
+
+    /// Sets the members of a call: those that the messages of `context` with `tag` need, instead of the members of the
+    /// context, until the result is dropped. It does not communicate.
+    ///
+    /// # Errors
+    /// As [`Device::set_members`].
+    pub fn call_members(
+        &self,
+        context: u32,
+        tag: i32,
+        members: Arc<dyn Members>,
+    ) -> Result<CallMembers<'_, A>, Error> {
+        let calls = &mut self.session()?.state.losses.members.calls;
+        calls.push((context, tag, members.clone()));
+        Ok(CallMembers { device: self, members })
+    }
+}
+
+/// The members of a call, until this is dropped; the result of [`Device::call_members`].
+pub struct CallMembers<'d, A: Adapter> {
+    device: &'d Device<A>,
+    members: Arc<dyn Members>,
+}
+
+impl<A: Adapter> Drop for CallMembers<'_, A> {
+    fn drop(&mut self) {
+        // The members of a device that has failed go with it.
+        let Ok(mut session) = self.device.session() else { return };
+        let calls = &mut session.state.losses.members.calls;
+        let at = calls.iter().position(|(_, _, members)| Arc::ptr_eq(members, &self.members));
+        // `self` keeps the members until the lock is free: their `Drop` may call the device.
+        at.into_iter().for_each(|at| drop(calls.swap_remove(at)));
     }
 }

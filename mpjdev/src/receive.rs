@@ -120,14 +120,14 @@ fn meet_early<A: Adapter>(
 ) -> Result<u64, Box<Error>> {
     let (state, outbox) = session.parts();
     // An early message of a collective operation may belong to one that has failed.
-    state.losses.check_members(pattern.context)?;
+    state.losses.check_members(&pattern)?;
     if let Some((_, early)) = state.matcher.take_early(&pattern) {
         let key = backend::receive(state, outbox, early, into);
         // If the caller does not make progress, a sleeping thread must carry out what this has started.
         session.wake();
         return Ok(key);
     }
-    state.losses.check(pattern.source, pattern.context)?;
+    state.losses.check(&pattern)?;
     Ok(push(state, into, pattern))
 }
 

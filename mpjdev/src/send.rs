@@ -151,7 +151,7 @@ impl<A: Adapter> Device<A> {
         let (dest, tag) = (self.check_rank(dest)?, check_tag(tag)?);
         let synchronous = mode == Mode::Synchronous;
         let mut session = self.session()?;
-        session.state.losses.check(Some(dest), context)?;
+        session.state.losses.check_send(dest, context, tag)?;
         let mut message = Outbound { dest, context, tag, data, synchronous, timed: None };
         let started = match self.protocol_of(&mut session, &mut message) {
             Protocol::Eager => Eager::send(&mut session, message),

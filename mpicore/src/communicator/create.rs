@@ -160,9 +160,6 @@ impl Communicator {
     /// Makes a communicator of the members of `group`, which need no common communicator; only they call it:
     /// MPI_Comm_create_from_group. Threads that call it at the same time give different texts.
     ///
-    /// If a member is lost during the call, the call fails on the ranks that exchange messages with that member. Others
-    /// may wait for these ranks, which have given up; the launcher reports that.
-    ///
     /// # Errors
     /// As [`Communicator::create_group`].
     pub fn create_from_group(
@@ -183,6 +180,9 @@ impl Communicator {
         let rank = group.rank_of(self.job_rank());
         let rank = rank.ok_or(Error::NotMember { rank: self.job_rank() })?;
         let member = Member::new(rank, group.size())?;
+        // The ranks outside of the group have no part in the call.
+        let members = super::members_of(group.clone());
+        let _members = self.device().call_members(context, tag, members)?;
         let call = Call::CreateGroup;
         let salt = context ^ (tag as u32).rotate_left(16);
         let id = self.agree(salt, |words| {

@@ -19,6 +19,7 @@ mod buffered;
 mod creation;
 mod exchange;
 mod generalized;
+mod losses;
 mod neighbours;
 mod partitioned;
 mod running;
