@@ -98,6 +98,15 @@ mod tests {
 
     proptest! {
         #[test]
+        fn any_bytes_are_a_failure_in_the_job_or_refused(
+            bytes in proptest::collection::vec(any::<u8>(), 0..200),
+        ) {
+            if let Ok(Failure { rank, lost, .. }) = unpack(&bytes) {
+                prop_assert!(rank < 4 && lost.is_none_or(|lost| lost < 4));
+            }
+        }
+
+        #[test]
         fn failures_come_back(
             rank in 0_u32..4,
             lost in proptest::option::of(0_u32..4),
