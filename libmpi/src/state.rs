@@ -16,8 +16,9 @@ use mpjdev::Device;
 use mpjdev::wireup::{Control, Native};
 
 use crate::abi::*;
+use crate::attribute::failed;
 use crate::call::{Fault, Outcome, mpi, mpi_anytime, out};
-use crate::comm::{Comm, attribute};
+use crate::comm::Comm;
 use crate::errhandler::{Handler, Place};
 
 /// What exists from MPI_Init on. It is never freed, so threads that call a function while another one calls
@@ -211,8 +212,8 @@ impl Running {
     fn delete_attributes(&self) -> Outcome {
         let of_own = self.own.attributes.delete_all(&MPI_COMM_SELF);
         let of_world = self.world.attributes.delete_all(&MPI_COMM_WORLD);
-        of_own.map_err(|error| attribute::failed(error).on(&self.own))?;
-        of_world.map_err(|error| attribute::failed(error).on(&self.world))
+        of_own.map_err(|error| failed(error).on(&self.own))?;
+        of_world.map_err(|error| failed(error).on(&self.world))
     }
 
     /// Leaves the job.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use mpicore::{Attributes, Communicator, Info, OtherGroup, Process, SplitKey};
 
 use super::Comm;
-use super::attribute::failed;
 use crate::abi::*;
+use crate::attribute::failed;
 use crate::call::{Fault, Outcome, mpi, out};
 use crate::errhandler::{Kind, Place};
 use crate::handles::{OBJECTS, Reserved};
