@@ -331,11 +331,15 @@ impl MPI_Datatype {
         }
     }
 
-    /// Returns the memory from the first to the last byte of elements of any datatype. No elements need no datatype.
+    /// Returns the datatype of a buffer: of one without elements also for MPI_DATATYPE_NULL.
+    pub fn of_elements(self, are_some: bool) -> Self {
+        if self == MPI_DATATYPE_NULL && !are_some { MPI_BYTE } else { self }
+    }
+
+    /// Returns the memory from the first to the last byte of elements of any datatype.
     #[inline(never)]
     fn extent(self, buf: *const c_void, count: i64) -> Outcome<Extent> {
-        let is_needless = count == 0 && self == MPI_DATATYPE_NULL;
-        let datatype = if is_needless { MPI_BYTE } else { self }.committed()?;
+        let datatype = self.of_elements(count != 0).committed()?;
         if count < 0 {
             return Err(bad_count(count));
         }

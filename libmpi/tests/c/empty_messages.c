@@ -60,7 +60,11 @@ int main(void) {
         wait_for_both();
     }
     CHECK(MPI_Request_free(&requests[0]) == MPI_SUCCESS && MPI_Request_free(&requests[1]) == MPI_SUCCESS);
-    CHECK(MPI_Bcast(NULL, 0, NO, 0, world) == MPI_SUCCESS);
+    /* Collectives. */
+    int none[2] = {0, 0}, one[2] = {1, 0};
+    CHECK(MPI_Bcast(NULL, 0, NO, 0, world) == MPI_SUCCESS && MPI_Alltoall(NULL, 0, NO, NULL, 0, NO, world) == MPI_SUCCESS);
+    CHECK(MPI_Allgatherv(NULL, 0, NO, NULL, none, none, NO, world) == MPI_SUCCESS);
+    FAILS(MPI_Allgatherv(NULL, 0, NO, &byte, one, none, NO, world), MPI_ERR_TYPE);
     /* Elements need a datatype. */
     FAILS(MPI_Send(&byte, 1, NO, peer, 9, world), MPI_ERR_TYPE);
     FAILS(MPI_Irecv(&byte, 1, NO, peer, 9, world, &requests[0]), MPI_ERR_TYPE);
