@@ -1,6 +1,6 @@
 //! Datatypes (MPI-4.1 chapter 5): their handles, and the memory that a buffer of elements means.
 
-use std::ffi::{c_int, c_short, c_void};
+use std::ffi::{c_char, c_int, c_short, c_void};
 use std::ops::Deref;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -136,10 +136,17 @@ static DENSE: [u8; NUMBER] = {
     sizes
 };
 
+/// C's `char`, whose sign depends on the platform.
+const CHAR: ElementKind = if c_char::MIN == 0 { ElementKind::U8 } else { ElementKind::I8 };
+
 impl MPI_Datatype {
-    /// Returns the kind of element that predefined operations work on.
+    /// Returns the kind of element that predefined operations work on. The standard has none for MPI_CHAR, but programs
+    /// reduce C's `char` by it, as other libraries permit.
     pub fn kind(self) -> Option<ElementKind> {
-        basic(self).and_then(Basic::kind)
+        match self {
+            MPI_CHAR => Some(CHAR),
+            _ => basic(self).and_then(Basic::kind),
+        }
     }
 
     /// Returns the size of a predefined datatype without padding.
@@ -324,10 +331,15 @@ impl MPI_Datatype {
         }
     }
 
+    /// Returns the datatype of a buffer: of one without elements also for MPI_DATATYPE_NULL.
+    pub fn of_elements(self, are_some: bool) -> Self {
+        if self == MPI_DATATYPE_NULL && !are_some { MPI_BYTE } else { self }
+    }
+
     /// Returns the memory from the first to the last byte of elements of any datatype.
     #[inline(never)]
     fn extent(self, buf: *const c_void, count: i64) -> Outcome<Extent> {
-        let datatype = self.committed()?;
+        let datatype = self.of_elements(count != 0).committed()?;
         if count < 0 {
             return Err(bad_count(count));
         }

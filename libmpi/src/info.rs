@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use mpicore::{Info, Start};
+use mpicore::{Info, Start, job};
 
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi_anytime, out};
@@ -35,21 +35,14 @@ impl Hints {
     /// Describes the start of this process.
     fn of_start(command: &[u8], arguments: &[&[u8]]) -> Self {
         let (directory, system) = (env::current_dir().unwrap_or_default(), rustix::system::uname());
-        let running = state::running();
-        let level = running.map_or("", |running| match running.level() {
-            MPI_THREAD_SINGLE => "MPI_THREAD_SINGLE",
-            MPI_THREAD_FUNNELED => "MPI_THREAD_FUNNELED",
-            MPI_THREAD_SERIALIZED => "MPI_THREAD_SERIALIZED",
-            _ => "MPI_THREAD_MULTIPLE",
-        });
         Self::of(Info::of_start(&Start {
             command,
             arguments,
-            processes: running.map(|running| running.device.size() as u32),
+            processes: Some(job::size()),
             host: system.nodename().to_bytes(),
             architecture: system.machine().to_bytes(),
             directory: directory.as_os_str().as_bytes(),
-            thread_level: level.as_bytes(),
+            thread_level: level().as_bytes(),
         }))
     }
 
@@ -71,7 +64,11 @@ impl MPI_Info {
     /// MPI_ERR_INFO.
     pub fn find(self) -> Outcome<Held<'static, Hints>> {
         match self {
-            MPI_INFO_ENV => Ok(Held::forever(&*ENVIRONMENT)),
+            // A program may have asked for the object before MPI_Init.
+            MPI_INFO_ENV => {
+                ENVIRONMENT.lock().set(b"thread_level", level().as_bytes())?;
+                Ok(Held::forever(&*ENVIRONMENT))
+            }
             MPI_Info(handle) => OBJECTS.hold(handle).map_err(|fault| fault.about("info")),
         }
     }
@@ -100,6 +97,16 @@ impl MPI_Info {
             MPI_INFO_NULL => Ok(Info::default()),
             _ => Ok(self.find()?.lock().clone()),
         }
+    }
+}
+
+/// Returns the name of the level of thread support.
+fn level() -> &'static str {
+    match state::level() {
+        MPI_THREAD_SINGLE => "MPI_THREAD_SINGLE",
+        MPI_THREAD_FUNNELED => "MPI_THREAD_FUNNELED",
+        MPI_THREAD_SERIALIZED => "MPI_THREAD_SERIALIZED",
+        _ => "MPI_THREAD_MULTIPLE",
     }
 }
 

@@ -16,6 +16,7 @@
 #![expect(clippy::too_many_arguments, reason = "functions of C have many")]
 
 mod abi;
+mod attribute;
 mod call;
 mod collective;
 mod comm;

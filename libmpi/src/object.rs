@@ -77,9 +77,9 @@ macro_rules! kinds {
 
 kinds! {
     Comm(std::sync::Arc<crate::comm::Comm>) held MPI_ERR_COMM "communicator",
-    CommKey(crate::comm::attribute::CommKey) held MPI_ERR_KEYVAL "key for attributes of communicators",
+    CommKey(crate::attribute::Keyval<abi::MPI_Comm>) held MPI_ERR_KEYVAL "key for attributes of communicators",
     Datatype(Box<crate::datatype::Derived>) held MPI_ERR_TYPE "datatype",
-    TypeKey(crate::datatype::attribute::TypeKey) held MPI_ERR_KEYVAL "key of datatypes",
+    TypeKey(crate::attribute::Keyval<abi::MPI_Datatype>) held MPI_ERR_KEYVAL "key for attributes of datatypes",
     Op(crate::collective::Operation) held MPI_ERR_OP "operation",
     Request(crate::request::Request) taken MPI_ERR_REQUEST "request" crate::request::Request::word,
     Message(Box<crate::p2p::matched::Message>) taken MPI_ERR_REQUEST "message",

@@ -21,8 +21,18 @@ pub(crate) struct Session {
     level: &'static str,
 }
 
+/// The process set of all processes of the job.
+pub(crate) const WORLD: &str = "mpi://WORLD";
+/// The process set of this process.
+pub(crate) const OWN: &str = "mpi://SELF";
 /// The process sets that exist.
-const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+const SETS: [&str; 2] = [WORLD, OWN];
+
+/// Returns whether a name is that of a process set. Names are URIs, of which these consist of scheme and authority
+/// only, where upper and lower case are the same.
+pub(crate) fn is_set(name: &[u8], set: &str) -> bool {
+    name.eq_ignore_ascii_case(set.as_bytes())
+}
 
 /// The levels of thread support.
 const LEVELS: [&str; 4] =
@@ -42,8 +52,8 @@ impl MPI_Session {
 fn set(name: &[u8]) -> Outcome<Group> {
     let running = state::needed()?;
     match name {
-        b"mpi://WORLD" => Ok(running.world.core.group().clone()),
-        b"mpi://SELF" => Ok(running.own.core.group().clone()),
+        name if is_set(name, WORLD) => Ok(running.world.core.group().clone()),
+        name if is_set(name, OWN) => Ok(running.own.core.group().clone()),
         _ => {
             let text = format!(
                 "there is no process set {:?}; there are {SETS:?}",
@@ -52,6 +62,18 @@ fn set(name: &[u8]) -> Outcome<Group> {
             Err(Fault::argument(MPI_ERR_ARG, "pset_name", text))
         }
     }
+}
+
+/// Returns the level of thread support for a program with these hints. All levels are provided; the highest one if the
+/// program asks for none.
+fn level(hints: &Info) -> Outcome<&'static str> {
+    let Some(asked) = hints.get(b"thread_level") else { return Ok(LEVELS[3]) };
+    LEVELS.into_iter().find(|level| asked == level.as_bytes()).ok_or_else(|| {
+        let asked = String::from_utf8_lossy(asked);
+        let text =
+            format!("thread_level {asked:?} is no level of thread support; give one of {LEVELS:?}");
+        Fault::argument(MPI_ERR_INFO_VALUE, "info", text)
+    })
 }
 
 /// Makes an info object with one key.
@@ -63,18 +85,16 @@ fn of_one(key: &[u8], value: &str) -> Outcome<MPI_Info> {
 
 mpi_anytime! {
     fn MPI_Session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: *mut MPI_Session) -> c_int {
-        let place = out::place(session, "session")?;
-        let (hints, handler) = (info.copied()?, errhandler.find(Kind::Session)?);
-        let asked = hints.get(b"thread_level");
-        // All levels are provided; the highest one if the program asks for none.
-        let level = LEVELS.into_iter().find(|level| asked == Some(level.as_bytes()));
+        let handler = errhandler.find(Kind::Session)?;
         let open = || {
+            let place = out::place(session, "session")?;
+            let level = level(&info.copied()?)?;
             state::enter(MPI_THREAD_MULTIPLE)?;
-            let session = Session { handler: Place::new(handler.clone()), level: level.unwrap_or(LEVELS[3]) };
-            Ok(MPI_Session(OBJECTS.insert(Arc::new(session))?))
+            let session = Session { handler: Place::new(handler.clone()), level };
+            *place = MPI_Session(OBJECTS.insert(Arc::new(session))?);
+            Ok(())
         };
-        *place = open().map_err(|fault: Fault| fault.handled_by(&handler))?;
-        Ok(())
+        open().map_err(|fault: Fault| fault.handled_by(&handler))
     }
 
     fn MPI_Session_finalize(session: *mut MPI_Session) -> c_int {

@@ -16,8 +16,9 @@ use mpjdev::Device;
 use mpjdev::wireup::{Control, Native};
 
 use crate::abi::*;
+use crate::attribute::failed;
 use crate::call::{Fault, Outcome, mpi, mpi_anytime, out};
-use crate::comm::{Comm, attribute};
+use crate::comm::Comm;
 use crate::errhandler::{Handler, Place};
 
 /// What exists from MPI_Init on. It is never freed, so threads that call a function while another one calls
@@ -33,8 +34,6 @@ pub(crate) struct Running {
     /// The number of the program in its job, from 0, if a launcher started it.
     pub program: Option<c_int>,
     main: ThreadId,
-    /// The level of thread support that was given.
-    level: AtomicI32,
 }
 
 /// The state of a rank.
@@ -52,6 +51,8 @@ const RUNNING: u8 = 2;
 const FINALIZED: u8 = 3;
 
 static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
+/// The level of thread support that the process has; before it joins its job, the one that MPI_Init gives.
+static LEVEL: AtomicI32 = AtomicI32::new(MPI_THREAD_SINGLE);
 /// Null unless the process is in its job.
 static STATE: AtomicPtr<Running> = AtomicPtr::new(ptr::null_mut());
 
@@ -91,6 +92,11 @@ pub(crate) fn when_not_running() -> &'static str {
     }
 }
 
+/// Returns the level of thread support, also before and after the process is in its job.
+pub(crate) fn level() -> c_int {
+    LEVEL.load(Ordering::Relaxed)
+}
+
 /// Returns the level of thread support for a program that requires this one. All levels are provided; the lowest one
 /// that suffices is named.
 pub(crate) fn thread_level(required: c_int) -> c_int {
@@ -109,8 +115,8 @@ fn start(required: c_int) -> Outcome<c_int> {
         Err(_) => return Err(Fault::other("MPI is initialized already")),
     }
     match enter(level) {
-        Ok(running) => {
-            running.level.store(level, Ordering::Relaxed);
+        Ok(_) => {
+            LEVEL.store(level, Ordering::Relaxed);
             PHASE.store(RUNNING, Ordering::Relaxed);
             Ok(level)
         }
@@ -131,7 +137,8 @@ pub(crate) fn enter(level: c_int) -> Outcome<&'static Running> {
         return Err(Fault::other("the process has left its job; it can join it once"));
     }
     if running().is_none() {
-        let state = Box::into_raw(Box::new(Running::new(level)?));
+        let state = Box::into_raw(Box::new(Running::new()?));
+        LEVEL.store(level, Ordering::Relaxed);
         STATE.store(state, Ordering::Release); // SYNC: state
     }
     users.count += 1;
@@ -183,7 +190,7 @@ extern "C" fn at_exit() {
 static AT_EXIT: extern "C" fn() = at_exit;
 
 impl Running {
-    fn new(level: c_int) -> Outcome<Self> {
+    fn new() -> Outcome<Self> {
         let Job { devices, control, program, .. } = job::join()?;
         let program = program.map(|number| number as c_int);
         let mut devices = devices.into_iter();
@@ -198,21 +205,16 @@ impl Running {
         let own = comm(Communicator::own(process.clone())?, MPI_COMM_SELF);
         world.core.set_name("MPI_COMM_WORLD");
         own.core.set_name("MPI_COMM_SELF");
-        let (main, level) = (thread::current().id(), AtomicI32::new(level));
-        Ok(Self { world, own, device, rank, program, main, level })
-    }
-
-    /// Returns the level of thread support.
-    pub fn level(&self) -> c_int {
-        self.level.load(Ordering::Relaxed)
+        let main = thread::current().id();
+        Ok(Self { world, own, device, rank, program, main })
     }
 
     /// Deletes the attributes of MPI_COMM_SELF, then those of MPI_COMM_WORLD.
     fn delete_attributes(&self) -> Outcome {
         let of_own = self.own.attributes.delete_all(&MPI_COMM_SELF);
         let of_world = self.world.attributes.delete_all(&MPI_COMM_WORLD);
-        of_own.map_err(|error| attribute::failed(error).on(&self.own))?;
-        of_world.map_err(|error| attribute::failed(error).on(&self.world))
+        of_own.map_err(|error| failed(error).on(&self.own))?;
+        of_world.map_err(|error| failed(error).on(&self.world))
     }
 
     /// Leaves the job.
@@ -261,7 +263,7 @@ mpi! {
     }
 
     fn MPI_Query_thread(provided: *mut c_int) -> c_int {
-        out::write(provided, "provided", needed()?.level())
+        out::write(provided, "provided", level())
     }
 
     fn MPI_Is_thread_main(flag: *mut c_int) -> c_int {

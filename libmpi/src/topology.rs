@@ -7,6 +7,7 @@ use mpicore::topology::{Cartesian, Topology, TopologyError, dims_create};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, mpi_anytime, out};
 use crate::comm::Comm;
+use crate::comm::create::place_of_new;
 
 mod graph;
 
@@ -103,7 +104,7 @@ mpi! {
         comm_cart: *mut MPI_Comm
     ) -> c_int {
         let _ = reorder;
-        let place = out::place(comm_cart, "comm_cart")?;
+        let place = place_of_new(comm_cart, "comm_cart")?;
         let comm = comm_old.find()?;
         let grid = grid(ndims, dims, periods)?;
         *place = comm.child_or_null(comm.core.create_cartesian(grid)?)?;
@@ -152,7 +153,7 @@ mpi! {
     }
 
     fn MPI_Cart_sub(comm: MPI_Comm, remain_dims: *const c_int, newcomm: *mut MPI_Comm) -> c_int {
-        let place = out::place(newcomm, "newcomm")?;
+        let place = place_of_new(newcomm, "newcomm")?;
         let comm = comm.find()?;
         let remain = out::list(remain_dims, comm.grid()?.dims().len() as i64, "remain_dims")?;
         let remain: Vec<_> = remain.iter().map(|remains| *remains != 0).collect();

@@ -11,7 +11,7 @@
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
 use crate::communicator::Communicator;
@@ -55,6 +55,36 @@ impl<O> Key<O> {
         delete: impl Fn(&O, &Value) -> Result<(), Cause> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(Callbacks { copy: Box::new(copy), delete: Box::new(delete) }))
+    }
+
+    /// Returns the key in a form that does not keep it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use mpicore::{Attributes, Key};
+    /// let (attributes, key) = (Attributes::default(), Key::new(|_, _| Ok(None), |_, _| Ok(())));
+    /// let known = key.downgrade();
+    /// attributes.set(&"window", &key, Arc::new(7))?;
+    /// drop(key);
+    /// let kept = known.upgrade().expect("the attribute has the key");
+    /// attributes.delete(&"window", &kept)?;
+    /// drop(kept);
+    /// assert!(known.upgrade().is_none());
+    /// # Ok::<(), mpicore::Error>(())
+    /// ```
+    pub fn downgrade(&self) -> WeakKey<O> {
+        WeakKey(Arc::downgrade(&self.0))
+    }
+}
+
+/// A key that exists only as long as an attribute has it, or a caller its [`Key`]: for layers that find keys by number,
+/// in which MPI_Comm_free_keyval takes effect when the last attribute is gone.
+pub struct WeakKey<O = Communicator>(Weak<Callbacks<O>>);
+
+impl<O> WeakKey<O> {
+    /// Returns the key, if it exists. It does while the delete callback of its last attribute runs.
+    pub fn upgrade(&self) -> Option<Key<O>> {
+        self.0.upgrade().map(Key)
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use mpjdev::wireup::{self, Control, Native};
 use mpjdev::{Device, Error, Stats};
+use transport_lapi::config;
 
 pub use mpjdev::wireup::Job;
 
@@ -28,6 +29,12 @@ pub fn join() -> Result<Job, Error> {
         LAUNCHER.get_or_init(|| control.clone());
     }
     Ok(job)
+}
+
+/// Returns the number of ranks of this process's job, which it need not have joined. A process without a launcher is a
+/// job of one rank.
+pub fn size() -> u32 {
+    config::size().unwrap_or(1)
 }
 
 /// Returns the seconds since an arbitrary moment in the past of this process: MPI_Wtime.

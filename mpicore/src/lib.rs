@@ -27,7 +27,7 @@ mod process;
 pub mod topology;
 mod transfer;
 
-pub use attribute::{Attributes, Cause, Key, Value};
+pub use attribute::{Attributes, Cause, Key, Value, WeakKey};
 pub use buffered::{AttachedBuffer, SendBuffer};
 pub use communicator::{
     Communicator, Created, Creating, ErrorHandler, OtherGroup, Relation, Sent, SplitKey,

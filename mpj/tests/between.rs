@@ -375,6 +375,8 @@ fn calls_that_fail_leave_the_groups_usable() {
         assert_eq!(class(refused), ErrorClass::Root);
         let refused = between.gather_init(vec![1], vec![0; 2], nobody);
         assert_eq!(class(refused.map(drop)), ErrorClass::Root);
+        let blocks = Blocks::at(vec![(0, 1); between.remote_size()]);
+        assert_eq!(class(between.gatherv(&[1], &mut [0], &blocks, Root::Here)), ErrorClass::Arg);
         let refused = between.all_gather_init(vec![1], vec![0; 7]);
         assert_eq!(class(refused.map(drop)), ErrorClass::Count);
 

@@ -326,6 +326,11 @@ pub fn program() -> Option<u32> {
     environment(PROGRAM)?.parse().ok()
 }
 
+/// The number of ranks of this process's job, if a launcher has set it; known before the process joins the job.
+pub fn size() -> Option<u32> {
+    environment(SIZE).filter(|_| is_rank())?.parse().ok()
+}
+
 /// The variables by which the launcher describes the job to this process; unparsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JobVariables {

@@ -194,6 +194,7 @@ impl Parts {
             (list_of_counts(blocks, counts)?, out::list(displacements, blocks.into(), "displs")?)
         };
         let displacements = displacements.iter().map(|displacement| displacement.wide()).collect();
+        let datatype = datatype.of_elements(counts.iter().any(|count| *count > 0));
         Ok(Self { buffer, spread: Spread::Listed { counts, displacements, datatype } })
     }
 
@@ -222,9 +223,7 @@ impl Parts {
         };
         let lists = counts.into_iter().zip(displacements).zip(datatypes);
         let typed = lists.map(|((count, displacement), &datatype)| {
-            let is_needless = count == 0 && datatype == MPI_DATATYPE_NULL;
-            let datatype = if is_needless { MPI_BYTE } else { datatype };
-            let datatype = Datatype::clone(&*datatype.committed()?);
+            let datatype = Datatype::clone(&*datatype.of_elements(count > 0).committed()?);
             Ok(TypedBlock { count, displacement: displacement.wide() as isize, datatype })
         });
         Ok(Self { buffer, spread: Spread::Typed(typed.collect::<Outcome<_>>()?) })

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use mpicore::{Attributes, Communicator, Info, OtherGroup, Process, SplitKey};
 
 use super::Comm;
-use super::attribute::failed;
 use crate::abi::*;
+use crate::attribute::failed;
 use crate::call::{Fault, Outcome, mpi, out};
 use crate::errhandler::{Kind, Place};
 use crate::handles::{OBJECTS, Reserved};
 use crate::request::{Request, Role};
+use crate::session::{OWN, WORLD, is_set};
 use crate::state;
 
 /// The attributes for a duplicate, copied when the call began.
@@ -108,6 +109,20 @@ unsafe fn idup(
     Ok(())
 }
 
+/// Returns the place of a new communicator, with MPI_COMM_NULL in it: what the program finds there if the call fails.
+///
+/// # Safety
+/// FC1.
+pub(crate) unsafe fn place_of_new<'a>(
+    newcomm: *mut MPI_Comm,
+    argument: &'static str,
+) -> Outcome<&'a mut MPI_Comm> {
+    // SAFETY: the caller's promise.
+    let place = unsafe { out::place(newcomm, argument) }?;
+    *place = MPI_COMM_NULL;
+    Ok(place)
+}
+
 /// Returns the color and key of a call that divides a communicator.
 fn split_key(color: c_int, key: c_int) -> Outcome<SplitKey> {
     let color = match (color, u32::try_from(color)) {
@@ -130,8 +145,9 @@ fn type_color(comm: &Comm, split_type: c_int, info: MPI_Info) -> Outcome<Option<
             let may_be_set = split_type == MPI_COMM_TYPE_RESOURCE_GUIDED;
             let set = hints.get(b"mpi_pset_name").filter(|_| may_be_set);
             match (hints.get(b"mpi_hw_resource_type"), set) {
-                (Some(SHARED), _) | (None, Some(b"mpi://WORLD")) => Some(0),
-                (None, Some(b"mpi://SELF")) => Some(comm.core.rank()),
+                (Some(SHARED), _) => Some(0),
+                (None, Some(set)) if is_set(set, WORLD) => Some(0),
+                (None, Some(set)) if is_set(set, OWN) => Some(comm.core.rank()),
                 _ => None,
             }
         }
@@ -183,15 +199,19 @@ fn tag(tag: c_int) -> Outcome<u32> {
     })
 }
 
-/// Makes a communicator without a parent, by a function that gets the program's text. Errors go to the handler for it.
+/// Makes a communicator without a parent, by a function that gets the program's text. All errors go to the handler for
+/// it.
 unsafe fn from_groups(
     stringtag: *const c_char,
     info: MPI_Info,
     errhandler: MPI_Errhandler,
+    (newcomm, argument): (*mut MPI_Comm, &'static str),
     make: impl FnOnce(&Arc<Process>, &[u8]) -> Outcome<Option<Communicator>>,
-) -> Outcome<MPI_Comm> {
+) -> Outcome {
     let handler = errhandler.find(Kind::Comm)?;
     let made = || {
+        // SAFETY: FC1.
+        let place = unsafe { place_of_new(newcomm, argument) }?;
         // SAFETY: FC1.
         let text = unsafe { out::bytes(stringtag, MPI_ERR_ARG, "stringtag") }?;
         if text.len() >= MPI_MAX_STRINGTAG_LEN as usize {
@@ -202,12 +222,12 @@ unsafe fn from_groups(
             return Err(Fault::argument(MPI_ERR_ARG, "stringtag", text));
         }
         let running = state::needed()?;
-        let Some(core) = make(running.world.core.process(), text)? else {
-            return Ok(MPI_COMM_NULL);
-        };
-        let made = Comm::new(core, running.device, Place::new(handler.clone()));
-        made.set_hints(&info.copied()?)?;
-        made.keep()
+        if let Some(core) = make(running.world.core.process(), text)? {
+            let made = Comm::new(core, running.device, Place::new(handler.clone()));
+            made.set_hints(&info.copied()?)?;
+            *place = made.keep()?;
+        }
+        Ok(())
     };
     made().map_err(|fault: Fault| fault.handled_by(&handler))
 }
@@ -232,14 +252,14 @@ mpi! {
     }
 
     fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) -> c_int {
-        let place = out::place(newcomm, "newcomm")?;
+        let place = place_of_new(newcomm, "newcomm")?;
         let (comm, group) = (comm.find()?, group.find()?);
         *place = comm.child_or_null(comm.core.create(&group)?)?;
         Ok(())
     }
 
     fn MPI_Comm_create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int, newcomm: *mut MPI_Comm) -> c_int {
-        let place = out::place(newcomm, "newcomm")?;
+        let place = place_of_new(newcomm, "newcomm")?;
         let (comm, group) = (comm.find()?, group.find()?);
         let tag = self::tag(tag)?;
         // Ranks outside the group need not make the call.
@@ -251,7 +271,7 @@ mpi! {
     }
 
     fn MPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm) -> c_int {
-        let place = out::place(newcomm, "newcomm")?;
+        let place = place_of_new(newcomm, "newcomm")?;
         let comm = comm.find()?;
         *place = comm.child_or_null(comm.core.split(split_key(color, key)?)?)?;
         Ok(())
@@ -260,7 +280,7 @@ mpi! {
     fn MPI_Comm_split_type(
         comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm
     ) -> c_int {
-        let place = out::place(newcomm, "newcomm")?;
+        let place = place_of_new(newcomm, "newcomm")?;
         let comm = comm.find()?;
         let color = type_color(&comm, split_type, info)?;
         *place = comm.child_or_null(comm.core.split(SplitKey { color, key })?)?;
@@ -283,7 +303,7 @@ mpi! {
         local_comm: MPI_Comm, local_leader: c_int, peer_comm: MPI_Comm, remote_leader: c_int, tag: c_int,
         newintercomm: *mut MPI_Comm
     ) -> c_int {
-        let place = out::place(newintercomm, "newintercomm")?;
+        let place = place_of_new(newintercomm, "newintercomm")?;
         let comm = local_comm.find().map_err(|fault| fault.about("local_comm"))?;
         let own = leader(local_leader, comm.core.size(), "local_leader")?;
         let tag = self::tag(tag)? as i32;
@@ -307,7 +327,7 @@ mpi! {
     }
 
     fn MPI_Intercomm_merge(intercomm: MPI_Comm, high: c_int, newintracomm: *mut MPI_Comm) -> c_int {
-        let place = out::place(newintracomm, "newintracomm")?;
+        let place = place_of_new(newintracomm, "newintracomm")?;
         let comm = intercomm.find()?;
         *place = comm.child(comm.core.merge(high != 0)?)?;
         Ok(())
@@ -316,23 +336,20 @@ mpi! {
     fn MPI_Comm_create_from_group(
         group: MPI_Group, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newcomm: *mut MPI_Comm
     ) -> c_int {
-        let place = out::place(newcomm, "newcomm")?;
-        *place = from_groups(stringtag, info, errhandler, |host, text| {
+        from_groups(stringtag, info, errhandler, (newcomm, "newcomm"), |host, text| {
             let group = group.find()?;
             match group.is_empty() {
                 true => Ok(None),
                 false => Ok(Some(Communicator::create_from_group(host, &group, text)?)),
             }
-        })?;
-        Ok(())
+        })
     }
 
     fn MPI_Intercomm_create_from_groups(
         local_group: MPI_Group, local_leader: c_int, remote_group: MPI_Group, remote_leader: c_int,
         stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newintercomm: *mut MPI_Comm
     ) -> c_int {
-        let place = out::place(newintercomm, "newintercomm")?;
-        *place = from_groups(stringtag, info, errhandler, |host, text| {
+        from_groups(stringtag, info, errhandler, (newintercomm, "newintercomm"), |host, text| {
             let here = local_group.find().map_err(|fault| fault.about("local_group"))?;
             let own = leader(local_leader, here.size(), "local_leader")?;
             let here = (&*here, own);
@@ -343,7 +360,6 @@ mpi! {
             let there = remote_group.find().map_err(|fault| fault.about("remote_group"))?;
             let there = (&*there, leader(remote_leader, there.size(), "remote_leader")?);
             Ok(Some(Communicator::create_inter_from_groups(host, here, Some(there), text)?))
-        })?;
-        Ok(())
+        })
     }
 }

@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering;
 
 use mpicore::datatype::{Datatype, Distribution, Order};
 
-use super::{Derived, Number, attribute, wide};
+use super::{Derived, Number, wide};
 use crate::abi::*;
+use crate::attribute::failed;
 use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
 use crate::handles::OBJECTS;
 
@@ -313,7 +314,7 @@ mpi! {
             Some(failure) => {
                 made.find()?.made().attributes.end(&made, |_| ());
                 OBJECTS.free::<Box<Derived>>(made.0)?;
-                return Err(attribute::fault(failure));
+                return Err(failed(failure));
             }
         }
         Ok(())
@@ -331,7 +332,7 @@ mpi! {
         if found.made().is_predefined {
             return Err(Fault::argument(MPI_ERR_TYPE, "datatype", "a predefined datatype cannot be freed"));
         }
-        found.made().attributes.delete_all(&handle).map_err(attribute::fault)?;
+        found.made().attributes.delete_all(&handle).map_err(failed)?;
         OBJECTS.free::<Box<Derived>>(handle.0)?;
         // The callbacks may have used the place.
         datatype.write(MPI_DATATYPE_NULL);

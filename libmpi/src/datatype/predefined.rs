@@ -43,7 +43,8 @@ predefined! {
     MPI_UNSIGNED_LONG => Basic::UnsignedLong,
     MPI_UNSIGNED_LONG_LONG => element(ElementKind::U64),
     MPI_FLOAT => element(ElementKind::F32),
-    MPI_C_FLOAT_COMPLEX => element(ElementKind::ComplexF32),
+    // The first name of this handle in the standard's tables; MPI_C_FLOAT_COMPLEX is the other one.
+    MPI_C_COMPLEX => element(ElementKind::ComplexF32),
     MPI_CXX_FLOAT_COMPLEX => element(ElementKind::ComplexF32),
     MPI_DOUBLE => element(ElementKind::F64),
     MPI_C_DOUBLE_COMPLEX => element(ElementKind::ComplexF64),

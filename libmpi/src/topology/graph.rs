@@ -8,6 +8,7 @@ use super::{copy_out, mapped, natural, negative};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
 use crate::comm::Comm;
+use crate::comm::create::place_of_new;
 
 impl Comm {
     /// Returns the graph that all ranks know.
@@ -104,7 +105,7 @@ mpi! {
         comm_graph: *mut MPI_Comm
     ) -> c_int {
         let _ = reorder;
-        let place = out::place(comm_graph, "comm_graph")?;
+        let place = place_of_new(comm_graph, "comm_graph")?;
         let comm = comm_old.find()?;
         let graph = graph(nnodes, index, edges)?;
         *place = comm.child_or_null(comm.core.create_graph(graph)?)?;
@@ -155,7 +156,7 @@ mpi! {
         comm_dist_graph: *mut MPI_Comm
     ) -> c_int {
         let _ = reorder;
-        let place = out::place(comm_dist_graph, "comm_dist_graph")?;
+        let place = place_of_new(comm_dist_graph, "comm_dist_graph")?;
         let comm = comm_old.find()?;
         drop(info.copied()?);
         let sources = naturals(sources, indegree, MPI_ERR_RANK, "sources")?;
@@ -180,7 +181,7 @@ mpi! {
         weights: *const c_int, info: MPI_Info, reorder: c_int, comm_dist_graph: *mut MPI_Comm
     ) -> c_int {
         let _ = reorder;
-        let place = out::place(comm_dist_graph, "comm_dist_graph")?;
+        let place = place_of_new(comm_dist_graph, "comm_dist_graph")?;
         let comm = comm_old.find()?;
         drop(info.copied()?);
         natural(n, "n")?;

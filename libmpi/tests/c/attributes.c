@@ -81,7 +81,7 @@ int main(void) {
     /* A key that is freed stays in the attributes. */
     stale = key, deleted = 0;
     CHECK(MPI_Comm_free_keyval(&key) == MPI_SUCCESS && key == MPI_KEYVAL_INVALID);
-    FAILS(MPI_Comm_get_attr(comm, stale, &value, &flag), MPI_ERR_KEYVAL);
+    CHECK(MPI_Comm_get_attr(comm, stale, &value, &flag) == MPI_SUCCESS && flag && value == &key);
     FAILS(MPI_Comm_set_attr(comm, MPI_KEYVAL_INVALID, NULL), MPI_ERR_KEYVAL);
     FAILS(MPI_Comm_free_keyval(&key), MPI_ERR_KEYVAL);
     FAILS(MPI_Comm_get_attr(MPI_COMM_NULL, none, &value, &flag), MPI_ERR_COMM);

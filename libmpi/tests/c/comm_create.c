@@ -74,7 +74,7 @@ int main(void) {
     CHECK(MPI_Comm_split_type(world, MPI_COMM_TYPE_RESOURCE_GUIDED, -rank, info, &comm) == MPI_SUCCESS);
     CHECK(MPI_Comm_rank(comm, &value) == MPI_SUCCESS && value == size - 1 - rank && MPI_Comm_free(&comm) == MPI_SUCCESS);
     CHECK(MPI_Comm_split_type(world, MPI_COMM_TYPE_HW_GUIDED, 0, info, &comm) == MPI_SUCCESS && comm == MPI_COMM_NULL);
-    CHECK(MPI_Info_set(info, "mpi_pset_name", "mpi://SELF") == MPI_SUCCESS);
+    CHECK(MPI_Info_set(info, "mpi_pset_name", "MPI://self") == MPI_SUCCESS);
     CHECK(MPI_Comm_split_type(world, MPI_COMM_TYPE_RESOURCE_GUIDED, 0, info, &comm) == MPI_SUCCESS);
     CHECK(sum(comm) == rank && MPI_Comm_free(&comm) == MPI_SUCCESS && MPI_Info_free(&info) == MPI_SUCCESS);
     /* Ranks that belong to no part take part in the call. */

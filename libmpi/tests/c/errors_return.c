@@ -24,7 +24,7 @@ int main(void) {
     FAILS(MPI_Isend(&data, 1, MPI_INT, 0, 0, world, NULL), MPI_ERR_ARG);
     FAILS(MPI_Comm_rank(world, NULL), MPI_ERR_ARG);
     FAILS(MPI_Allreduce(&data, &length, 1, MPI_INT, MPI_OP_NULL, world), MPI_ERR_OP);
-    FAILS(MPI_Allreduce(&data, &length, 1, MPI_CHAR, MPI_SUM, world), MPI_ERR_OP);
+    FAILS(MPI_Allreduce(&data, &length, 1, MPI_WCHAR, MPI_SUM, world), MPI_ERR_OP);
     FAILS(MPI_Comm_free(&world), MPI_ERR_COMM);
     FAILS(MPI_Open_port(MPI_INFO_NULL, text), MPI_ERR_UNSUPPORTED_OPERATION);
     request = (MPI_Request)(size_t)0x7654321;

@@ -30,6 +30,12 @@ static void use(void) {
     CHECK(!strcmp(value, "MPI_THREAD_MULTIPLE") && MPI_Info_free(&info) == MPI_SUCCESS);
     CHECK(MPI_Group_from_session_pset(session, "mpi://SELF", &group) == MPI_SUCCESS);
     CHECK(MPI_Group_size(group, &number) == MPI_SUCCESS && number == 1 && MPI_Group_free(&group) == MPI_SUCCESS);
+    /* In scheme and authority of a URI, upper and lower case are the same. */
+    CHECK(MPI_Group_from_session_pset(session, "MPI://world", &group) == MPI_SUCCESS);
+    CHECK(MPI_Group_size(group, &number) == MPI_SUCCESS && number == 3 && MPI_Group_free(&group) == MPI_SUCCESS);
+    CHECK(MPI_Group_from_session_pset(session, "mpi://self", &group) == MPI_SUCCESS);
+    CHECK(MPI_Group_size(group, &number) == MPI_SUCCESS && number == 1 && MPI_Group_free(&group) == MPI_SUCCESS);
+    CHECK(MPI_Session_get_pset_info(session, "mpi://World", &info) == MPI_SUCCESS && MPI_Info_free(&info) == 0);
     calls = 0;
     FAILS(MPI_Group_from_session_pset(session, "mpi://OTHER", &group), MPI_ERR_ARG);
     CHECK(calls == 1);
@@ -46,8 +52,30 @@ static void use(void) {
     CHECK(MPI_Session_finalize(&session) == MPI_SUCCESS && session == MPI_SESSION_NULL);
 }
 
+/* The error handler that is an argument gets all errors of the call. */
+static void errors(void) {
+    MPI_Session session = MPI_SESSION_NULL;
+    MPI_Errhandler handler;
+    MPI_Info info;
+    char value[32];
+    int flag;
+    CHECK(MPI_Session_create_errhandler(on_session, &handler) == MPI_SUCCESS && MPI_Info_create(&info) == MPI_SUCCESS);
+    calls = 0;
+    CHECK(MPI_Info_set(info, "thread_level", "MPI_THREAD_SERIALISED") == MPI_SUCCESS);
+    FAILS(MPI_Session_init(info, MPI_ERRORS_RETURN, &session), MPI_ERR_INFO_VALUE);
+    CHECK(session == MPI_SESSION_NULL);
+    FAILS(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, NULL), MPI_ERR_ARG);
+    CHECK(MPI_Info_set(info, "thread_level", "MPI_THREAD_SERIALIZED") == MPI_SUCCESS);
+    CHECK(MPI_Session_init(info, handler, &session) == MPI_SUCCESS && MPI_Info_free(&info) == MPI_SUCCESS);
+    CHECK(MPI_Session_get_info(session, &info) == MPI_SUCCESS);
+    CHECK(MPI_Info_get(info, "thread_level", 31, value, &flag) == MPI_SUCCESS && flag);
+    CHECK(!strcmp(value, "MPI_THREAD_SERIALIZED") && MPI_Info_free(&info) == MPI_SUCCESS);
+    CHECK(MPI_Errhandler_free(&handler) == MPI_SUCCESS && MPI_Session_finalize(&session) == MPI_SUCCESS && calls == 0);
+}
+
 int main(void) {
     use();
+    errors();
     use();
     return 0;
 }

@@ -47,7 +47,7 @@ int main(void) {
     is(MPI_UNSIGNED_LONG, "MPI_UNSIGNED_LONG", sizeof(long), sizeof(long));
     is(MPI_UNSIGNED_LONG_LONG, "MPI_UNSIGNED_LONG_LONG", sizeof(long long), sizeof(long long));
     is(MPI_FLOAT, "MPI_FLOAT", sizeof(float), sizeof(float));
-    is(MPI_C_FLOAT_COMPLEX, "MPI_C_FLOAT_COMPLEX", 2 * sizeof(float), 2 * sizeof(float));
+    is(MPI_C_FLOAT_COMPLEX, "MPI_C_COMPLEX", 2 * sizeof(float), 2 * sizeof(float));
     is(MPI_CXX_FLOAT_COMPLEX, "MPI_CXX_FLOAT_COMPLEX", 2 * sizeof(float), 2 * sizeof(float));
     is(MPI_DOUBLE, "MPI_DOUBLE", sizeof(double), sizeof(double));
     is(MPI_C_DOUBLE_COMPLEX, "MPI_C_DOUBLE_COMPLEX", 2 * sizeof(double), 2 * sizeof(double));

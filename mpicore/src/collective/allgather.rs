@@ -48,11 +48,12 @@ pub(super) fn allgather_steps(
 }
 
 /// Collects one block of each rank at all ranks, each at its own place: MPI_Allgatherv (MPI-4.1 section 6.7). The
-/// blocks go around a ring. `send` is as for [`allgather`]; `receive` describes the blocks of the output.
+/// blocks go around a ring. `send` is as for [`allgather`]; `receive` describes the blocks of the output. If blocks of a
+/// rank have elements in common, these get the data of any of them, on the ranks to which it passes the blocks on, too.
 ///
 /// # Errors
-/// [`CollectiveError::Entries`] unless there is one block for each rank, [`CollectiveError::Overlap`] if two have
-/// elements in common, [`CollectiveError::Block`] or [`CollectiveError::Count`] if blocks end beyond `i64::MAX`.
+/// [`CollectiveError::Entries`] unless there is one block for each rank, [`CollectiveError::Block`] or
+/// [`CollectiveError::Count`] if blocks end beyond `i64::MAX`.
 pub fn allgatherv(
     member: Member,
     send: Option<u64>,
@@ -71,7 +72,7 @@ fn ring(
     send: Option<u64>,
     receive: Blocks<'_>,
 ) -> Result<(), CollectiveError> {
-    receive.check_apart(member.size)?;
+    receive.check(member.size)?;
     own_block(steps, send, receive.of(Buffer::Output, member.rank))?;
     for distance in 1..member.size {
         let has = member.behind(distance - 1);

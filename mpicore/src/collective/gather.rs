@@ -99,13 +99,13 @@ pub(super) fn in_scratch(own: Branch, child: Branch, count: u64) -> Place {
 /// Collects one block of each rank at the root, each at its own place: MPI_Gatherv (MPI-4.1 section 6.5). Each rank
 /// sends to the root, which receives all blocks at once.
 ///
-/// `send` is as for [`gather`]; `receive` describes the blocks of the output, and is used only at the root.
+/// `send` is as for [`gather`]; `receive` describes the blocks of the output, and is used only at the root. If blocks
+/// have elements in common, these get the data of any of them.
 ///
 /// # Errors
 /// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::InPlace`] if another rank works in
-/// place, [`CollectiveError::Entries`] unless there is one block for each rank, [`CollectiveError::Overlap`] if
-/// two have elements in common, [`CollectiveError::Block`] or [`CollectiveError::Count`] if blocks end beyond
-/// `i64::MAX`.
+/// place, [`CollectiveError::Entries`] unless there is one block for each rank, [`CollectiveError::Block`] or
+/// [`CollectiveError::Count`] if blocks end beyond `i64::MAX`.
 pub fn gatherv(
     member: Member,
     root: u32,
@@ -129,7 +129,7 @@ pub(super) fn gatherv_steps(
     check_total(send.unwrap_or(0), 1)?;
     let input = send.map(|count| Place::first(Buffer::Input, count));
     if member.rank == root {
-        receive.check_apart(member.size)?;
+        receive.check(member.size)?;
         for peer in (0..member.size).filter(|&peer| peer != root) {
             steps.receive(peer, receive.of(Buffer::Output, peer));
         }

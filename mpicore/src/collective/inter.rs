@@ -103,8 +103,8 @@ pub fn bcast(member: InterMember, root: Root, count: u64) -> Result<Schedule, Co
 ///
 /// # Errors
 /// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::Entries`] unless there is one block
-/// for each rank of the remote group, [`CollectiveError::Overlap`] if two have elements in common,
-/// [`CollectiveError::Block`] or [`CollectiveError::Count`] if blocks end beyond `i64::MAX`.
+/// for each rank of the remote group, [`CollectiveError::Block`] or [`CollectiveError::Count`] if blocks end beyond
+/// `i64::MAX`.
 pub fn gather(
     member: InterMember,
     root: Root,
@@ -115,7 +115,7 @@ pub fn gather(
     let mut draft = Draft::new("gather from the remote group by messages to the root");
     match root {
         Root::Here => {
-            receive.check_apart(member.remote)?;
+            receive.check(member.remote)?;
             let peers = 0..member.remote;
             peers.for_each(|peer| draft.receive(peer, receive.of(Buffer::Output, peer)));
         }

@@ -132,10 +132,19 @@ impl Blocks<'_> {
         }
     }
 
-    /// [`check`](Self::check) for blocks that are received, or sent on, while others are received: no two of them may
-    /// have an element in common.
-    pub(super) fn check_apart(&self, size: u32) -> Result<(), CollectiveError> {
-        self.check(size)?;
+    /// Refuses listed blocks of which two have an element in common. Callers whose users must not receive such blocks
+    /// call this; the schedules accept them, and what is received in common elements is any of the blocks.
+    ///
+    /// ```
+    /// use mpicore::collective::Blocks;
+    /// let displacements = &[0, 2];
+    /// assert!(Blocks::Listed { counts: &[2, 2], displacements }.check_apart().is_ok());
+    /// assert!(Blocks::Listed { counts: &[3, 2], displacements }.check_apart().is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// [`CollectiveError::Overlap`].
+    pub fn check_apart(&self) -> Result<(), CollectiveError> {
         let Self::Listed { counts, displacements } = *self else { return Ok(()) };
         let ranks = (0_u32..).zip(counts.iter().zip(displacements));
         let mut blocks: Vec<_> = ranks

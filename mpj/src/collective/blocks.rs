@@ -93,6 +93,12 @@ impl Blocks {
         ends.max().unwrap_or(0)
     }
 
+    /// Returns blocks that are received at once, in the form that the core takes. No two may have an element in common.
+    pub(crate) fn apart(&self) -> Result<mpicore::collective::Blocks<'_>, mpicore::Error> {
+        self.as_core().check_apart()?;
+        Ok(self.as_core())
+    }
+
     /// Returns the blocks in the form that the core takes.
     pub(crate) fn as_core(&self) -> mpicore::collective::Blocks<'_> {
         let (counts, displacements) = (&*self.counts, &*self.displacements);

@@ -37,7 +37,8 @@ impl Communicator {
         blocks: &Blocks,
         root: usize,
     ) -> Result<Plan<'_>, Error> {
-        Ok(self.core.gatherv(Some(data), into, blocks.as_core(), Self::root(root))?)
+        let blocks = if self.rank() == root { blocks.apart()? } else { blocks.as_core() };
+        Ok(self.core.gatherv(Some(data), into, blocks, Self::root(root))?)
     }
 
     #[inline]
@@ -76,7 +77,7 @@ impl Communicator {
         (into, _): Room,
         blocks: &Blocks,
     ) -> Result<Plan<'_>, Error> {
-        Ok(self.core.allgatherv(Some(data), into, blocks.as_core())?)
+        Ok(self.core.allgatherv(Some(data), into, blocks.apart()?)?)
     }
 
     #[inline]

@@ -41,7 +41,8 @@ impl InterCommunicator {
         blocks: &Blocks,
         root: Root,
     ) -> Result<Plan<'_>, Error> {
-        Ok(self.communicator.core.inter_gather(data, into, blocks.as_core(), root.as_core())?)
+        let blocks = if root == Root::Here { blocks.apart()? } else { blocks.as_core() };
+        Ok(self.communicator.core.inter_gather(data, into, blocks, root.as_core())?)
     }
 
     fn plan_scatter(
