@@ -492,3 +492,24 @@ fn count_of(place: Place) -> u64 {
         Part::Entry(_) => 1,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_collective_of_a_thread_gets_the_memory_of_a_large_scratch_area() {
+        let area = |units| {
+            let mut owned = Owned::default();
+            owned.reserve(units, units * size_of::<u128>()).unwrap();
+            owned
+        };
+        let first = area(2 * LARGEST_KEPT);
+        let at = first.0.as_ptr();
+        drop(first);
+        assert_eq!(area(LARGEST_KEPT + 1).0.as_ptr(), at);
+        // What is longer than all spare memory may be is not kept.
+        drop(area(LARGEST_SPARE + 1));
+        assert_eq!(area(2 * LARGEST_KEPT).0.as_ptr(), at);
+    }
+}

@@ -39,22 +39,33 @@ fn exchange_of(reduction: &Reduction, data: usize, count: u64) -> Exchange {
     }
 }
 
-/// The most bytes that a reduction combines at a time. It needs a scratch area for them, up to three in some
-/// collectives.
-const PIECE: u64 = 1 << 20;
+/// How many bytes a reduction combines at a time, for each rank of the communicator, up to [`PIECE_RANKS`] of them. It
+/// needs a scratch area for them, or for up to three times as many. Two ranks fill their second-level caches; where more
+/// of them exchange smaller and smaller parts of a piece, more rounds would take longer.
+const PIECE_PER_RANK: u64 = 256 << 10;
 
-/// Returns how a reduction of elements with `data` bytes each is divided: in the same places on all ranks, like
-/// [`exchange_of`]. `count` is the number of elements of a rank, or of the longest block. An exchange of halves divides
-/// them, too.
-fn division_of(reduction: &Reduction, data: usize, count: u64, by_halves: bool) -> Division {
-    let is_long = count.saturating_mul(data as u64) > PIECE;
+/// See [`PIECE_PER_RANK`].
+const PIECE_RANKS: [u32; 2] = [2, 4];
+
+/// Returns how a reduction of elements with `data` bytes each among `ranks` ranks is divided: in the same places on all
+/// ranks, like [`exchange_of`]. `count` is the number of elements of a rank, or of the longest block. An exchange of
+/// halves divides them, too.
+fn division_of(
+    reduction: &Reduction,
+    ranks: u32,
+    (count, data): (u64, usize),
+    by_halves: bool,
+) -> Division {
+    let [fewest, most] = PIECE_RANKS;
+    let piece = PIECE_PER_RANK * u64::from(ranks.clamp(fewest, most));
+    let is_long = count.saturating_mul(data as u64) > piece;
     if !is_long && !by_halves {
         return Division::NONE;
     }
     let Some(size) = reduction.divisible(data) else { return Division::NONE };
     let operands = (data / size) as u64;
     Division {
-        most: if is_long { (PIECE / size as u64).max(1) } else { u64::MAX },
+        most: if is_long { (piece / size as u64).max(1) } else { u64::MAX },
         packing: (operands != 1).then_some(Packing { operands, size }),
     }
 }
@@ -105,7 +116,7 @@ impl Communicator {
         let division = match reduction.zip(collective.operands()) {
             Some((reduction, (count, operands))) => {
                 let data = data[usize::from(operands == Operands::InPlace)];
-                division_of(reduction, data, count, collective.is_by_halves())
+                division_of(reduction, member.size(), (count, data), collective.is_by_halves())
             }
             None => Division::NONE,
         };
@@ -371,7 +382,7 @@ impl Communicator {
         let data = input.as_ref().map_or(output.data_size(), Input::data_size);
         let (input, operands) = operands_in(input, Input::none);
         let largest = counts.iter().copied().max().unwrap_or(0);
-        let division = division_of(&reduction, data, largest, false);
+        let division = division_of(&reduction, self.size(), (largest, data), false);
         let member = self.intra("this reduction")?;
         let schedule = collective::divided_reduce_scatter(member, counts, operands, division)?;
         self.plan_once(Call::ReduceScatter, schedule, (input, output), Some(reduction))

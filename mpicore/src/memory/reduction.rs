@@ -79,7 +79,7 @@ impl Reduction {
             }
             Operand::Described(_) => data,
         };
-        (size > 0 && data.is_multiple_of(size)).then_some(size)
+        (size > 0 && data % size == 0).then_some(size)
     }
 
     /// Returns the operation and the kind of its operands, if MPI defines both.

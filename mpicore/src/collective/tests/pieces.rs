@@ -19,9 +19,12 @@ fn tree(left: &str, right: &str) -> String {
     format!("({left} {right})")
 }
 
+/// Builds the schedule of a member.
+type Build = dyn Fn(Member, u64, Operands, Division) -> Result<Schedule, CollectiveError>;
+
 /// A reduction: its schedule, and how many operands a rank has, and how many results.
 struct Case {
-    schedule: Box<dyn Fn(Member, u64, Operands, Division) -> Result<Schedule, CollectiveError>>,
+    schedule: Box<Build>,
     lens: fn(Member, u64) -> [u64; 2],
 }
 

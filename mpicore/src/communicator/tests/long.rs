@@ -30,10 +30,13 @@ fn counts(over: &Communicator) -> Vec<u64> {
     (0..over.size()).map(|rank| LEN + u64::from(rank % 2) * LEN).collect()
 }
 
+/// Plans a call.
+type Planner = fn(&Communicator, Option<Input>, Output, u64, Reduction) -> Result<Plan<'_>, Error>;
+
 /// A call: how many words a rank gives and gets, and whose operands are combined.
 struct Call {
     name: &'static str,
-    plan: fn(&Communicator, Option<Input>, Output, u64, Reduction) -> Result<Plan<'_>, Error>,
+    plan: Planner,
     given: fn(&Communicator) -> u64,
     /// The index of the first word that the rank gets, and how many there are.
     got: fn(&Communicator) -> [u64; 2],
