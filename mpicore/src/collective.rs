@@ -14,7 +14,8 @@
 //!
 //! Each collective has one algorithm, with these exceptions: callers of allreduce choose one of two; callers of gather
 //! and scatter use [`gatherv`] and [`scatterv`] for few ranks or long blocks; allgather and barrier choose by the
-//! number of ranks. Functions are named as MPI's. Forms for intercommunicators are in [`inter`].
+//! number of ranks. Reductions inside of a group combine long operands in pieces, one after the other (`pieces.rs`).
+//! Functions are named as MPI's. Forms for intercommunicators are in [`inter`].
 
 mod allgather;
 mod allreduce;
