@@ -14,7 +14,8 @@
 //!
 //! Each collective has one algorithm, with these exceptions: callers of allreduce choose one of two; callers of gather
 //! and scatter use [`gatherv`] and [`scatterv`] for few ranks or long blocks; allgather and barrier choose by the
-//! number of ranks. Functions are named as MPI's. Forms for intercommunicators are in [`inter`].
+//! number of ranks. Reductions inside of a group combine long operands in pieces, one after the other (`pieces.rs`).
+//! Functions are named as MPI's. Forms for intercommunicators are in [`inter`].
 
 mod allgather;
 mod allreduce;
@@ -27,6 +28,7 @@ mod gather;
 pub mod inter;
 mod neighbour;
 mod partial;
+mod pieces;
 mod place;
 mod reduce;
 mod reduce_scatter;
@@ -48,8 +50,10 @@ pub(crate) use equal::{Collective, Used};
 pub use error::CollectiveError;
 pub use gather::{gather, gatherv};
 pub use neighbour::{Neighbours, neighbour_allgather, neighbour_alltoall};
+pub(crate) use pieces::{Division, Packing};
 pub use place::{Blocks, Buffer, Part, Place};
 pub use reduce::{Order, reduce};
+pub(crate) use reduce_scatter::divided_reduce_scatter;
 pub use reduce_scatter::{reduce_scatter, reduce_scatter_block};
 pub use scan::{exscan, scan};
 pub use scatter::{scatter, scatterv};

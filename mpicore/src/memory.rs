@@ -171,9 +171,13 @@ pub(crate) struct Memory {
     input: Area,
     output: Area,
     scratch: Area,
-    /// The scratch area itself, in units that suit the alignment of all predefined elements.
-    owned: Vec<u128>,
+    owned: Owned,
 }
+
+/// The memory of a scratch area, in units that suit the alignment of all predefined elements. A large one becomes the
+/// spare one of the thread that drops it.
+#[derive(Default)]
+struct Owned(Vec<u128>);
 
 // SAFETY: CM1 lends the memory to the collective, whatever thread runs it.
 unsafe impl Send for Input {}
@@ -234,12 +238,8 @@ impl Memory {
                 *area = Area::EMPTY;
             }
         }
-        if self.owned.len() > LARGEST_KEPT {
-            let owned = std::mem::take(&mut self.owned);
-            if owned.len() <= LARGEST_SPARE {
-                // A thread that is ending keeps nothing.
-                let _ = SPARE.try_with(|spare| spare.set(owned));
-            }
+        if self.owned.0.len() > LARGEST_KEPT {
+            self.owned = Owned::default();
         }
     }
 
@@ -448,6 +448,34 @@ impl Memory {
     }
 }
 
+impl Owned {
+    /// Enlarges the memory to this many units, which are `len` bytes, if it has fewer. What is in it is lost.
+    fn reserve(&mut self, units: usize, len: usize) -> Result<(), Error> {
+        if self.0.len() >= units {
+            return Ok(());
+        }
+        if units > LARGEST_KEPT {
+            let spare = SPARE.try_with(Cell::take).unwrap_or_default();
+            if spare.len() >= units {
+                *self = Self(spare);
+                return Ok(());
+            }
+        }
+        *self = Self(zeros(units, len)?);
+        Ok(())
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if (LARGEST_KEPT + 1..=LARGEST_SPARE).contains(&self.0.len()) {
+            let owned = std::mem::take(&mut self.0);
+            // A thread that is ending keeps nothing.
+            let _ = SPARE.try_with(|spare| spare.set(owned));
+        }
+    }
+}
+
 /// Returns the bytes of a source without gaps.
 pub(crate) fn packed(source: &Source) -> Result<Vec<u8>, Error> {
     let mut packed = zeros(source.len(), source.len())?;
@@ -462,5 +490,26 @@ fn count_of(place: Place) -> u64 {
     match place.part {
         Part::Elements { count, .. } => count,
         Part::Entry(_) => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_collective_of_a_thread_gets_the_memory_of_a_large_scratch_area() {
+        let area = |units| {
+            let mut owned = Owned::default();
+            owned.reserve(units, units * size_of::<u128>()).unwrap();
+            owned
+        };
+        let first = area(2 * LARGEST_KEPT);
+        let at = first.0.as_ptr();
+        drop(first);
+        assert_eq!(area(LARGEST_KEPT + 1).0.as_ptr(), at);
+        // What is longer than all spare memory may be is not kept.
+        drop(area(LARGEST_SPARE + 1));
+        assert_eq!(area(2 * LARGEST_KEPT).0.as_ptr(), at);
     }
 }

@@ -13,14 +13,6 @@ pub enum Exchange {
     /// Half of the data, until each rank has the results of one part; then the parts. This takes twice the messages,
     /// but the amount of data does not grow with the number of ranks.
     Halves,
-    /// Like [`Halves`](Self::Halves), on a rank whose elements are several operands each, or are not contiguous. They
-    /// are copied before and after, so that this rank divides them in the same places as the others.
-    Packed {
-        /// Number of operands in all elements.
-        count: u64,
-        /// Size of an operand in bytes.
-        size: usize,
-    },
 }
 
 /// Combines `count` elements of all ranks and gives the results to all ranks: MPI_Allreduce (MPI-4.1 section 6.9.6), by
@@ -29,10 +21,10 @@ pub enum Exchange {
 /// end.
 ///
 /// Operands are combined in the order of ranks, and associated in the same way for all elements and for each kind of
-/// exchange, so all ranks get the same bits. All ranks must exchange the same data, packed or not, and either all ranks
-/// work in place or none.
+/// exchange, so all ranks get the same bits. All ranks must exchange the same data.
+///
 /// # Errors
-/// [`CollectiveError::Count`] if a count is more than `i64::MAX`, or more than half of it for packed operands.
+/// [`CollectiveError::Count`] if `count` is more than `i64::MAX`.
 ///
 /// ```
 /// use mpicore::collective::{Exchange, Member, Operands, allreduce};
@@ -63,7 +55,6 @@ pub(super) fn allreduce_steps(
     steps.name(match exchange {
         Exchange::Whole => "allreduce by recursive doubling",
         Exchange::Halves => "allreduce by recursive halving and doubling",
-        Exchange::Packed { .. } => "allreduce by recursive halving and doubling of a copy",
     });
     let output = Place::first(Buffer::Output, count);
     let held = Place::first(operands.buffer(), count);
@@ -74,22 +65,10 @@ pub(super) fn allreduce_steps(
         steps.receive(member.rank + 1, output);
         return Ok(());
     };
-    let (mut partial, result) = match exchange {
-        Exchange::Packed { count, size } => {
-            check_total(count, 2)?;
-            steps.needs(Scratch::Plain { count: 2 * count, size });
-            let [copy, landing] = [0, count].map(|at| Place::elements(Buffer::Scratch, at, count));
-            steps.copy(held, copy);
-            steps.end_round();
-            (Partial::new(copy, Free::one(landing)), copy)
-        }
-        Exchange::Whole | Exchange::Halves => {
-            steps.needs(Scratch::Elements { count, of: operands.buffer() });
-            let scratch = Place::first(Buffer::Scratch, count);
-            let free = if held == output { Free::one(scratch) } else { Free::two(output, scratch) };
-            (Partial::new(held, free), output)
-        }
-    };
+    steps.needs(Scratch::Elements { count, of: operands.buffer() });
+    let scratch = Place::first(Buffer::Scratch, count);
+    let free = if held == output { Free::one(scratch) } else { Free::two(output, scratch) };
+    let mut partial = Partial::new(held, free);
     let handed_over = folded.handed_over(position, member.rank);
     if let Some(lower) = handed_over {
         steps.receive(lower, partial.landing());
@@ -100,13 +79,8 @@ pub(super) fn allreduce_steps(
         Partner { rank: folded.rank_at(partner), is_lower: partner < position }
     });
     match exchange {
-        Exchange::Whole => exchange_whole(steps, partial, partners, result),
-        Exchange::Halves | Exchange::Packed { .. } => {
-            exchange_halves(steps, partial, partners, result);
-        }
-    }
-    if result != output {
-        steps.copy(result, output);
+        Exchange::Whole => exchange_whole(steps, partial, partners, output),
+        Exchange::Halves => exchange_halves(steps, partial, partners, output),
     }
     if let Some(lower) = handed_over {
         steps.end_round();

@@ -7,6 +7,7 @@ use super::alltoall::alltoall_steps;
 use super::barrier::barrier_steps;
 use super::bcast::bcast_steps;
 use super::gather::{gather_steps, gatherv_steps};
+use super::pieces::{Division, in_pieces, packed};
 use super::reduce::{Order, reduce_steps};
 use super::reduce_scatter::reduce_scatter_block_steps;
 use super::scan::{exscan_steps, scan_steps};
@@ -77,7 +78,7 @@ impl Collective {
                 allreduce_steps(steps, member, (count, operands), exchange)
             }
             Self::ReduceScatterBlock { count, operands } => {
-                reduce_scatter_block_steps(steps, member, count, operands)
+                reduce_scatter_block_steps(steps, member, (count, operands), u64::MAX)
             }
             Self::Scan { count, operands } => scan_steps(steps, member, count, operands),
             Self::Exscan { count, operands } => exscan_steps(steps, member, count, operands),
@@ -148,7 +149,73 @@ impl Collective {
     }
 
     /// Builds the schedule of a member.
-    pub fn schedule(self, member: Member) -> Result<Schedule, CollectiveError> {
-        Schedule::of(|draft| self.steps(draft, member))
+    pub fn schedule(self, member: Member, division: Division) -> Result<Schedule, CollectiveError> {
+        let Division { most, packing } = division;
+        Schedule::of(|draft| match packing.zip(self.used(member)) {
+            Some((packing, Used { input, output, .. })) => {
+                let of_operands = self.with_count(|count| count.saturating_mul(packing.operands));
+                packed(draft, packing, [input, output], |copies| {
+                    of_operands.divided(copies, member, most)
+                })
+            }
+            None => self.divided(draft, member, most),
+        })
+    }
+
+    /// Takes the steps of a member, those of a reduction for at most `most` elements at a time.
+    fn divided(
+        self,
+        steps: &mut impl Steps,
+        member: Member,
+        most: u64,
+    ) -> Result<(), CollectiveError> {
+        match self {
+            Self::ReduceScatterBlock { count, operands } => {
+                reduce_scatter_block_steps(steps, member, (count, operands), most)
+            }
+            _ => match self.operands() {
+                Some((count, _)) if count > most => {
+                    in_pieces(steps, (count, most), |piece, len| {
+                        self.with_count(|_| len).steps(piece, member)
+                    })
+                }
+                _ => self.steps(steps, member),
+            },
+        }
+    }
+
+    /// Returns how many elements a reduction combines, in each block if there are blocks, and where they are.
+    pub fn operands(self) -> Option<(u64, Operands)> {
+        match self {
+            Self::Reduce { count, operands, .. }
+            | Self::Allreduce { count, operands, .. }
+            | Self::ReduceScatterBlock { count, operands }
+            | Self::Scan { count, operands }
+            | Self::Exscan { count, operands } => Some((count, operands)),
+            Self::Barrier
+            | Self::Bcast { .. }
+            | Self::Gather { .. }
+            | Self::Scatter { .. }
+            | Self::Allgather { .. }
+            | Self::Alltoall { .. } => None,
+        }
+    }
+
+    /// Returns whether ranks exchange halves of their elements.
+    pub fn is_by_halves(self) -> bool {
+        matches!(self, Self::Allreduce { exchange: Exchange::Halves, .. })
+    }
+
+    /// Returns the same reduction with another number of operands.
+    fn with_count(mut self, change: impl FnOnce(u64) -> u64) -> Self {
+        if let Self::Reduce { count, .. }
+        | Self::Allreduce { count, .. }
+        | Self::ReduceScatterBlock { count, .. }
+        | Self::Scan { count, .. }
+        | Self::Exscan { count, .. } = &mut self
+        {
+            *count = change(*count);
+        }
+        self
     }
 }

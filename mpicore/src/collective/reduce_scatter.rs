@@ -1,5 +1,6 @@
 //! Reduces, with the results divided among the ranks of an intracommunicator.
 
+use super::pieces::{Division, packed};
 use super::place::{check_entries, check_total};
 use super::steps::Steps;
 use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch};
@@ -15,20 +16,20 @@ pub fn reduce_scatter_block(
     count: u64,
     operands: Operands,
 ) -> Result<Schedule, CollectiveError> {
-    Schedule::of(|steps| reduce_scatter_block_steps(steps, member, count, operands))
+    Schedule::of(|steps| reduce_scatter_block_steps(steps, member, (count, operands), u64::MAX))
 }
 
-/// Takes the steps of [`reduce_scatter_block`].
+/// Takes the steps of [`reduce_scatter_block`], for at most `most` elements of each block at a time.
 pub(super) fn reduce_scatter_block_steps(
     steps: &mut impl Steps,
     member: Member,
-    count: u64,
-    operands: Operands,
+    (count, operands): (u64, Operands),
+    most: u64,
 ) -> Result<(), CollectiveError> {
     steps.name("reduce_scatter_block by exchange in pairs");
     check_total(count, member.size)?;
-    let block = |rank| Place::blocks(operands.buffer(), rank, 1, count);
-    by_pairs(steps, member, operands, count, block)
+    let block = |rank| (u64::from(rank) * count, count);
+    by_pairs(steps, member, operands, (count, most), block)
 }
 
 /// Combines one block of `counts[rank]` elements for each rank, and gives each rank the results of its block:
@@ -47,6 +48,42 @@ pub fn reduce_scatter(
     counts: &[u64],
     operands: Operands,
 ) -> Result<Schedule, CollectiveError> {
+    divided_reduce_scatter(member, counts, operands, Division::NONE)
+}
+
+/// Builds the schedule of [`reduce_scatter`], divided.
+pub(crate) fn divided_reduce_scatter(
+    member: Member,
+    counts: &[u64],
+    operands: Operands,
+    Division { most, packing }: Division,
+) -> Result<Schedule, CollectiveError> {
+    let Some(packing) = packing else {
+        return Schedule::of(|draft| reduce_scatter_steps(draft, member, (counts, operands), most));
+    };
+    check_entries(counts.len(), member.size)?;
+    let total = counts.iter().fold(0_u64, |total, count| total.saturating_add(*count));
+    let used = match operands {
+        Operands::Input => [total, counts[member.rank as usize]],
+        Operands::InPlace => [0, total],
+    };
+    let of_operands = counts.iter().map(|count| count.saturating_mul(packing.operands));
+    let of_operands: Vec<_> = of_operands.collect();
+    Schedule::of(|draft| {
+        packed(draft, packing, used, |copies| {
+            reduce_scatter_steps(copies, member, (&of_operands, operands), most)
+        })
+    })
+}
+
+/// Takes the steps of [`reduce_scatter`], for at most `most` elements of each block at a time.
+fn reduce_scatter_steps(
+    steps: &mut impl Steps,
+    member: Member,
+    (counts, operands): (&[u64], Operands),
+    most: u64,
+) -> Result<(), CollectiveError> {
+    steps.name("reduce_scatter by exchange in pairs");
     check_entries(counts.len(), member.size)?;
     let largest = counts.iter().copied().max().unwrap_or(0);
     let mut ends = Vec::with_capacity(counts.len());
@@ -58,46 +95,81 @@ pub fn reduce_scatter(
     }
     let block = |rank: u32| {
         let count = counts[rank as usize];
-        Place::elements(operands.buffer(), ends[rank as usize] - count, count)
+        (ends[rank as usize] - count, count)
     };
-    let own = counts[member.rank as usize];
-    Schedule::of(|steps| {
-        steps.name("reduce_scatter by exchange in pairs");
-        by_pairs(steps, member, operands, own, block)
-    })
+    by_pairs(steps, member, operands, (largest, most), block)
 }
 
-/// Adds the rounds of [`reduce_scatter`]. `count` is the length of the own block; `block` returns the place of the
-/// operands for a rank.
+/// Adds the rounds of [`reduce_scatter`], for one piece of each block after the other. `block` returns the number of the
+/// first operand for a rank, and how many there are, of which no rank has more than `largest`.
+///
+/// If a rank works in place, the results of a piece replace only operands that have been sent: those of the same piece
+/// or of earlier ones, of any block, since no operand is farther from the beginning of its block than from that of the
+/// output.
 fn by_pairs(
     steps: &mut impl Steps,
     member: Member,
     operands: Operands,
-    count: u64,
-    block: impl Fn(u32) -> Place,
+    (largest, most): (u64, u64),
+    block: impl Fn(u32) -> (u64, u64),
 ) -> Result<(), CollectiveError> {
-    let own = block(member.rank);
+    let (_, count) = block(member.rank);
     check_total(count, 3)?;
-    let output = Place::first(Buffer::Output, count);
+    let areas = if operands == Operands::InPlace { 3 } else { 2 };
+    steps.needs(Scratch::Elements { count: areas * count.min(most), of: operands.buffer() });
+    for piece in 0..largest.div_ceil(most).max(1) {
+        let before = piece * most;
+        // All blocks have a first piece, also those without elements.
+        let part = |rank| {
+            let (first, count) = block(rank);
+            let len = most.min(count.saturating_sub(before));
+            let place = || Place::elements(operands.buffer(), first + before, len);
+            (piece == 0 || len > 0).then(place)
+        };
+        let output =
+            Place::elements(Buffer::Output, before, most.min(count.saturating_sub(before)));
+        piece_by_pairs(steps, member, operands, (part, output));
+        steps.end_round();
+    }
+    Ok(())
+}
+
+/// Adds the rounds for one piece of each block. `part` returns the operands of a rank's piece, if there is one; `output`
+/// is the place of the results, if this rank has a piece.
+fn piece_by_pairs(
+    steps: &mut impl Steps,
+    member: Member,
+    operands: Operands,
+    (part, output): (impl Fn(u32) -> Option<Place>, Place),
+) {
+    let own = part(member.rank);
+    let count = output.count().unwrap_or(0);
     let scratch = |index| Place::elements(Buffer::Scratch, index * count, count);
-    // A rank that works in place needs the operands in its output to the end.
+    // A rank that works in place needs the operands in its output until all are sent.
     let is_in_place = operands == Operands::InPlace;
     let (lower, landing) = (scratch(0), scratch(1));
     let higher = if is_in_place { scratch(2) } else { output };
-    let areas = if is_in_place { 3 } else { 2 };
-    steps.needs(Scratch::Elements { count: areas * count, of: operands.buffer() });
-    steps.copy(own, lower);
-    steps.end_round();
+    if let Some(own) = own {
+        steps.copy(own, lower);
+        steps.end_round();
+    }
     for distance in 1..member.size {
         let (target, source) = (member.ahead(distance), member.behind(distance));
-        let is_highest = source > member.rank && source + 1 == member.size;
-        let into = if is_highest { higher } else { landing };
-        steps.send(target, block(target));
-        steps.receive(source, into);
-        if !is_highest {
-            steps.reduce(landing, if source < member.rank { lower } else { higher });
+        if let Some(operands) = part(target) {
+            steps.send(target, operands);
+        }
+        if own.is_some() {
+            let is_highest = source > member.rank && source + 1 == member.size;
+            let into = if is_highest { higher } else { landing };
+            steps.receive(source, into);
+            if !is_highest {
+                steps.reduce(landing, if source < member.rank { lower } else { higher });
+            }
         }
         steps.end_round();
+    }
+    if own.is_none() {
+        return;
     }
     let mut result = lower;
     if member.rank + 1 < member.size {
@@ -107,5 +179,4 @@ fn by_pairs(
     if result != output {
         steps.copy(result, output);
     }
-    Ok(())
 }

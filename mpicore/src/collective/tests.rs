@@ -3,6 +3,7 @@
 
 mod inter;
 mod movement;
+mod pieces;
 mod reduction;
 mod refusals;
 mod simulator;

@@ -10,7 +10,9 @@ use mpjdev::Call;
 
 use super::Communicator;
 use super::workspace::InUse;
-use crate::collective::{self, Blocks, Collective, Exchange, Member, Operands, Order};
+use crate::collective::{
+    self, Blocks, Collective, Division, Exchange, Member, Operands, Order, Packing,
+};
 use crate::error::Error;
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::{self, Equal, Plan};
@@ -29,15 +31,42 @@ const DIRECTLY_TO: u32 = 8;
 /// Returns what an allreduce exchanges. It depends only on the kind and the number of the operands, so all ranks get
 /// the same answer, even if the operands lie in a slice on one rank and in a few large elements on another.
 #[inline]
-fn exchange_of(reduction: &Reduction, data: [usize; 2], count: u64) -> Exchange {
-    let bytes = count.saturating_mul(data[1] as u64);
+fn exchange_of(reduction: &Reduction, data: usize, count: u64) -> Exchange {
+    let bytes = count.saturating_mul(data as u64);
     match reduction.operand_size() {
-        Some(_) if bytes < HALVES_FROM => Exchange::Whole,
-        Some(size) if data == [size; 2] => Exchange::Halves,
-        Some(size) if bytes % size as u64 == 0 => {
-            Exchange::Packed { count: bytes / size as u64, size }
-        }
+        Some(size) if bytes >= HALVES_FROM && bytes % size as u64 == 0 => Exchange::Halves,
         _ => Exchange::Whole,
+    }
+}
+
+/// How many bytes a reduction combines at a time, for each rank of the communicator, up to [`PIECE_RANKS`] of them. It
+/// needs a scratch area for them, or for up to three times as many. Two ranks fill their second-level caches; where more
+/// of them exchange smaller and smaller parts of a piece, more rounds would take longer.
+const PIECE_PER_RANK: u64 = 256 << 10;
+
+/// See [`PIECE_PER_RANK`].
+const PIECE_RANKS: [u32; 2] = [2, 4];
+
+/// Returns how a reduction of elements with `data` bytes each among `ranks` ranks is divided: in the same places on all
+/// ranks, like [`exchange_of`]. `count` is the number of elements of a rank, or of the longest block. An exchange of
+/// halves divides them, too.
+fn division_of(
+    reduction: &Reduction,
+    ranks: u32,
+    (count, data): (u64, usize),
+    by_halves: bool,
+) -> Division {
+    let [fewest, most] = PIECE_RANKS;
+    let piece = PIECE_PER_RANK * u64::from(ranks.clamp(fewest, most));
+    let is_long = count.saturating_mul(data as u64) > piece;
+    if !is_long && !by_halves {
+        return Division::NONE;
+    }
+    let Some(size) = reduction.divisible(data) else { return Division::NONE };
+    let operands = (data / size) as u64;
+    Division {
+        most: if is_long { (piece / size as u64).max(1) } else { u64::MAX },
+        packing: (operands != 1).then_some(Packing { operands, size }),
     }
 }
 
@@ -76,10 +105,23 @@ impl Communicator {
         Plan::equal(Equal { communicator, call, collective, input, output, reduction })
     }
 
-    /// Begins a call with the schedule of a collective.
-    pub(crate) fn work_of(&self, collective: Collective) -> Result<InUse<'_>, Error> {
+    /// Begins a call with the schedule of a collective, for elements of `data` bytes in input and output.
+    pub(crate) fn work_of(
+        &self,
+        collective: Collective,
+        reduction: Option<&Reduction>,
+        data: [usize; 2],
+    ) -> Result<InUse<'_>, Error> {
         let member = self.member()?;
-        self.0.workspace.with_kept(collective, || Ok(collective.schedule(member)?))
+        let division = match reduction.zip(collective.operands()) {
+            Some((reduction, (count, operands))) => {
+                let data = data[usize::from(operands == Operands::InPlace)];
+                division_of(reduction, member.size(), (count, data), collective.is_by_halves())
+            }
+            None => Division::NONE,
+        };
+        let build = || Ok(collective.schedule(member, division)?);
+        self.0.workspace.with_kept((collective, division), build)
     }
 
     /// Returns whether a gather or scatter moves each block directly between the root and its rank. This depends on the
@@ -302,9 +344,7 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
-        let of_output = output.data_size();
-        let data = [input.as_ref().map_or(of_output, Input::data_size), of_output];
-        let exchange = exchange_of(&reduction, data, count);
+        let exchange = exchange_of(&reduction, output.data_size(), count);
         Ok(self.combine(Call::Allreduce, (input, output), reduction, |operands| {
             Collective::Allreduce { count, operands, exchange }
         }))
@@ -339,8 +379,12 @@ impl Communicator {
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
         reduction.check()?;
+        let data = input.as_ref().map_or(output.data_size(), Input::data_size);
         let (input, operands) = operands_in(input, Input::none);
-        let schedule = collective::reduce_scatter(self.intra("this reduction")?, counts, operands)?;
+        let largest = counts.iter().copied().max().unwrap_or(0);
+        let division = division_of(&reduction, self.size(), (largest, data), false);
+        let member = self.intra("this reduction")?;
+        let schedule = collective::divided_reduce_scatter(member, counts, operands, division)?;
         self.plan_once(Call::ReduceScatter, schedule, (input, output), Some(reduction))
     }
 

@@ -1,5 +1,6 @@
 //! Tests of communicators over ranks that are threads of this process.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -19,6 +20,7 @@ mod buffered;
 mod creation;
 mod exchange;
 mod generalized;
+mod long;
 mod losses;
 mod neighbours;
 mod partitioned;

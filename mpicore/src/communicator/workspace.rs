@@ -9,12 +9,15 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use mpjdev::Request;
 
-use crate::collective::{Collective, Schedule};
+use crate::collective::{Collective, Division, Schedule};
 use crate::error::Error;
 use crate::memory::{Input, Memory, Output, Reduction};
 
 /// How many schedules are kept. A loop over more different calls builds all of them again each time.
 const MOST: usize = 8;
+
+/// A collective, and how this rank divides it.
+pub(super) type Divided = (Collective, Division);
 
 /// The workspace of one communicator.
 #[derive(Default)]
@@ -23,7 +26,7 @@ pub(super) struct Workspace(Mutex<Work>);
 /// What a collective call works with in its rounds.
 #[derive(Default)]
 pub(crate) struct Work {
-    kept: Vec<(Collective, Schedule)>,
+    kept: Vec<(Divided, Schedule)>,
     /// The index in `kept` of this call's schedule, unless it is in `other`.
     at: usize,
     other: Option<Schedule>,
@@ -61,7 +64,7 @@ impl Workspace {
     #[inline]
     pub fn with_kept(
         &self,
-        collective: Collective,
+        collective: Divided,
         build: impl FnOnce() -> Result<Schedule, Error>,
     ) -> Result<InUse<'_>, Error> {
         let mut work = self.begin();
@@ -85,7 +88,7 @@ impl Workspace {
 }
 
 impl Work {
-    fn keep(&mut self, collective: Collective, schedule: Schedule) {
+    fn keep(&mut self, collective: Divided, schedule: Schedule) {
         if self.kept.len() == MOST {
             self.kept.remove(0);
         }

@@ -1,10 +1,8 @@
 //! A buffer of a collective: memory, and how its elements lie there.
 
-use std::cell::Cell;
-
 use mpjdev::{Layout, LayoutError};
 
-use super::{Elements, LARGEST_KEPT, Plain, SPARE, TypedBlock};
+use super::{Elements, Owned, Plain, TypedBlock};
 use crate::collective::{Buffer, Part, Place, Scratch};
 use crate::datatype::Datatype;
 use crate::error::Error;
@@ -97,7 +95,7 @@ impl Area {
     pub fn of_scratch(
         needed: Scratch,
         [input, output]: [&Self; 2],
-        owned: &mut Vec<u128>,
+        owned: &mut Owned,
     ) -> Result<Self, Error> {
         let room_for = |count, other: Other| {
             let (low, high) = other.elements.bounds(count)?;
@@ -117,10 +115,8 @@ impl Area {
             }
         };
         let units = len.div_ceil(size_of::<u128>());
-        if owned.len() < units {
-            *owned = scratch_of(units, len)?;
-        }
-        let start = owned.as_mut_ptr().cast();
+        owned.reserve(units, len)?;
+        let start = owned.0.as_mut_ptr().cast();
         Ok(match other.elements {
             Elements::Plain { size } => Self { start, len, form: Form::Plain(size) },
             _ => Self::other(start, len, other),
@@ -363,18 +359,6 @@ fn at_the_start(blocks: &[TypedBlock]) -> Result<Elements, Error> {
         Ok(TypedBlock { displacement, ..block.clone() })
     });
     Ok(Elements::Blocks(moved.collect::<Result<Vec<_>, Error>>()?.into()))
-}
-
-/// Returns a scratch area of at least this many units, which are `len` bytes. A large area is the thread's spare one if
-/// that suffices; otherwise it is new.
-fn scratch_of(units: usize, len: usize) -> Result<Vec<u128>, Error> {
-    if units > LARGEST_KEPT {
-        let spare = SPARE.try_with(Cell::take).unwrap_or_default();
-        if spare.len() >= units {
-            return Ok(spare);
-        }
-    }
-    zeros(units, len)
 }
 
 /// Returns this many zeros, which take `len` bytes.

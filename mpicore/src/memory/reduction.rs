@@ -67,6 +67,21 @@ impl Reduction {
         }
     }
 
+    /// Returns the bytes of one operand, if all ranks can end pieces of their elements between the same operands. `data`
+    /// is the size of an element. MPI demands the same elements on all ranks; here only those that programs describe
+    /// for their operations have to be the same.
+    pub(crate) fn divisible(&self, data: usize) -> Option<usize> {
+        let size = match &self.operand {
+            Operand::Kind(_) => self.operand_size()?,
+            Operand::Elements(datatype) => {
+                let is_dense = |element: &Datatype| element.extent() == element.size() as isize;
+                datatype().filter(is_dense)?.size()
+            }
+            Operand::Described(_) => data,
+        };
+        (size > 0 && data % size == 0).then_some(size)
+    }
+
     /// Returns the operation and the kind of its operands, if MPI defines both.
     #[inline]
     pub(crate) fn predefined(&self) -> Option<(Predefined, ElementKind)> {

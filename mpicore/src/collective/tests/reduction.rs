@@ -96,27 +96,6 @@ fn allreduce_combines_in_the_order_of_ranks() {
     }
 }
 
-/// Ranks whose elements are three operands each copy them, and divide them in the same places as the others.
-#[test]
-fn allreduce_divides_elements_of_several_operands() {
-    for (size, count) in SIZES.into_iter().flat_map(|size| COUNTS.map(|count| (size, count))) {
-        for place in [Operands::Input, Operands::InPlace] {
-            let operands = 3 * count;
-            let rank = |rank| {
-                let packed = Exchange::Packed { count: operands, size: 8 };
-                let (width, exchange) =
-                    if rank % 2 == 0 { (3, packed) } else { (1, Exchange::Halves) };
-                let count = operands / width as u64;
-                let schedule = allreduce(member(rank, size), count, place, exchange).unwrap();
-                actor(schedule, rank, place, operands, operands).widths(width, width)
-            };
-            let outputs = outputs(&(0..size).map(rank).collect::<Vec<_>>(), 0, joined);
-            let expected = vec![in_order(size, 0, operands); size as usize];
-            assert_eq!(outputs, expected, "{size} {count} {place:?}");
-        }
-    }
-}
-
 #[test]
 fn allreduce_associates_in_the_same_way_for_all() {
     for size in SIZES {

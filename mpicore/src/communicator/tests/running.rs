@@ -1,7 +1,5 @@
 //! How plans run: blocking, started, persistent; with functions of users, errors and lost ranks.
 
-use std::any::Any;
-
 use super::*;
 use crate::Elements;
 use crate::datatype::Datatype;
