@@ -113,7 +113,7 @@ pub fn run(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     let guard = guard.ok();
     stragglers.spare(&groups, guard.as_ref().map(Guard::process));
     let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
-    let oversight = Oversight::new(&segment, &spec.vigilance, pids.clone())?;
+    let oversight = Oversight::new(&segment, &spec.vigilance, pids.clone(), prepared.spinning())?;
     for line in prepared.lines(&pids) {
         printer.say(&format!("mpjrun: {line}\n"));
     }

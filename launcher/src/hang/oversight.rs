@@ -50,6 +50,8 @@ pub(crate) struct Oversight {
     standstill: Option<Standstill>,
     /// The process that was started for each rank.
     children: Vec<u32>,
+    /// The ranks that never sleep while they wait.
+    spinning: Vec<usize>,
     interval: Duration,
     next_look: Instant,
     inquiry: Option<Inquiry>,
@@ -57,11 +59,13 @@ pub(crate) struct Oversight {
 }
 
 impl Oversight {
-    /// For the job with this `segment`, whose ranks are these `children` or were started by them.
+    /// For the job with this `segment`, whose ranks are these `children` or were started by them; the `spinning` ones
+    /// never sleep while they wait.
     pub(crate) fn new(
         segment: &OwnedFd,
         vigilance: &Vigilance,
         children: Vec<u32>,
+        spinning: Vec<usize>,
     ) -> Result<Self, AdapterError> {
         let board = Board::open(segment)?;
         let watch = Watch::new(vigilance.ends_deadlocks, vigilance.stall);
@@ -72,6 +76,7 @@ impl Oversight {
             watch,
             standstill: vigilance.ends_deadlocks.then_some(standstill),
             children,
+            spinning,
             interval,
             next_look: Instant::now() + interval,
             inquiry: None,
@@ -164,7 +169,12 @@ impl Oversight {
 
     fn observe(&self, look: Look) -> Snapshot {
         let ignores_deadlocks = self.standstill.is_none();
-        Snapshot { ignores_deadlocks, ..observe::snapshot(&self.board, look, &self.children) }
+        let spinning = self.spinning.clone();
+        Snapshot {
+            ignores_deadlocks,
+            spinning,
+            ..observe::snapshot(&self.board, look, &self.children)
+        }
     }
 
     /// Tells the other ranks that rank `rank` is gone, which ends their waits for it.

@@ -22,7 +22,7 @@ use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::rank_environment;
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
-use transport_lapi::config::{self, Settings};
+use transport_lapi::config::{self, Settings, WaitMode};
 
 use crate::LaunchError;
 use crate::host::binding::{self, BindTo, Binding, Placement, Topology};
@@ -61,6 +61,8 @@ pub(crate) struct Program<'a> {
     pub(crate) path: PathBuf,
     /// Variables that the ranks get beside the launcher's environment.
     pub(crate) environment: BTreeMap<OsString, OsString>,
+    /// Whether the ranks poll while they wait, and never sleep.
+    spins: bool,
 }
 
 /// Checks the programs, the folders, the exported variables and the settings.
@@ -103,10 +105,11 @@ impl<'a> Program<'a> {
             let (name, value) = config::backend_entry(backend);
             environment.insert(name.into(), value.into());
         }
-        Settings::from_env_after(&|name| {
+        let settings = Settings::from_env_after(&|name| {
             Some(environment.get(OsStr::new(name))?.to_string_lossy().into_owned())
         })?;
-        Ok(Self { app, number, path, environment })
+        let spins = settings.wait == WaitMode::Spin;
+        Ok(Self { app, number, path, environment, spins })
     }
 
     /// The command that starts the program, without the streams and variables of a rank.
@@ -135,6 +138,11 @@ impl<'a> Prepared<'a> {
     pub(crate) fn ranks(&self) -> impl Iterator<Item = (usize, &Program<'a>)> {
         let programs = self.programs.iter();
         programs.flat_map(|program| std::iter::repeat_n(program, program.app.ranks)).enumerate()
+    }
+
+    /// The ranks that never sleep while they wait.
+    pub(crate) fn spinning(&self) -> Vec<usize> {
+        self.ranks().filter(|(_, program)| program.spins).map(|(rank, _)| rank).collect()
     }
 
     /// Starts the ranks, with this `limit` of descriptors, signal `mask` and `deliveries` of output. It stops when one
