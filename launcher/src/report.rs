@@ -39,7 +39,7 @@ use std::time::Duration;
 
 use crate::io::output::Broken;
 use crate::job::exits::{Failure, Fault, Ledger, Verdict};
-pub(crate) use cause::in_brief;
+pub(crate) use cause::{early_ends, in_brief};
 pub(crate) use columns::aligned;
 pub(crate) use snapshot::{Activity, Seen, Snapshot};
 use standing::Standing;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::INDENT;
 use super::words::{
-    and_more, ended_how, printable_line, printable_lines, seconds_between, signal_words,
+    and_more, ended_how, printable_line, printable_lines, ranks, seconds_between, signal_words,
 };
 use crate::io::output::Broken;
 use crate::job::exits::{Complaint, Ending, Failure, Fault, Ledger, Record, Verdict};
@@ -136,6 +136,18 @@ fn unfinished_words(record: &Record, when: &str) -> String {
             )
         }
     }
+}
+
+/// The line about ranks that ended with code 0 and without finishing, which was no failure; `None` if there are none.
+pub(crate) fn early_ends(ledger: &Ledger) -> Option<String> {
+    let early = ledger.ended_early();
+    (!early.is_empty()).then(|| {
+        format!(
+            "mpjrun: {} exited with code 0 without finishing, which may lose messages: in C, call MPI_Finalize; in \
+             Rust, let the World drop at the end of main\n",
+            ranks(&early)
+        )
+    })
 }
 
 /// The complaints of the rank that is the cause.

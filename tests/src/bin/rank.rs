@@ -4,6 +4,7 @@
 //!   never comes, so the others wait for it), or `after` all have joined and the others are blocked in a receive from
 //!   WHO. `amid` is for two ranks, which copy long messages meanwhile.
 //! - `rank well` does everything right. `rank idle` blocks for ever in every rank.
+//! - `rank forget` does everything right but that it never finishes.
 //! - `rank error-...` meets an error of the library and returns it from main or handles it, also while another thread
 //!   polls, or in a thread that ends.
 //! - `rank thread-panic` panics in a thread that nobody waits for. `rank leaving` ends one rank while the other goes
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let outcome = match words[..] {
         ["idle"] => idle(),
         ["well"] => well(),
+        ["forget"] => forget(),
         ["twice"] => twice(),
         ["nested"] => nested(),
         ["error-truncate"] => error_truncate(),
@@ -108,6 +110,17 @@ fn well() -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     println!("rank {} of {}", world.rank(), world.size());
     world.barrier()
+}
+
+fn forget() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    let mut sum = [world.rank()];
+    world.reduce(&[world.rank()], &mut sum, mpj::Op::Sum, 0)?;
+    if world.rank() == 0 {
+        println!("sum {}", sum[0]);
+    }
+    std::mem::forget(world);
+    Ok(())
 }
 
 fn twice() -> Result<(), mpj::Error> {
