@@ -227,6 +227,23 @@ fn an_error_that_main_returns_is_told_beside_a_thread_that_polls() {
 }
 
 #[test]
+fn an_error_of_the_program_itself_is_told_with_its_text() {
+    let says = [
+        "mpjrun: rank 1 (pid ",
+        "exited with code 1",
+        "mpjrun:   it said: Error: no input\nmpjrun:     \nmpjrun:     Caused by:\nmpjrun:         no such file\n",
+    ];
+    failing_job(2, &["error-other"], 1, &says);
+}
+
+/// A rank that is printing its error when another one fails may print the rest.
+#[test]
+fn an_error_that_is_being_printed_is_not_cut() {
+    let outcome = failing_job(2, &["error-cut"], 1, &["mpjrun: rank 0 (pid ", "rank 99"]);
+    assert!(outcome.stderr.contains("Error: all of it\n"), "{outcome:?}");
+}
+
+#[test]
 fn an_error_that_is_dealt_with_is_no_failure() {
     for scene in ["error-handled", "error-elsewhere"] {
         let outcome = job(3, &[scene]).expect_quiet();

@@ -23,6 +23,10 @@ use crate::report::Snapshot;
 /// How long ranks have to send their queues. Those that wait or poll answer at once.
 const PATIENCE: Duration = Duration::from_millis(250);
 
+/// By how much sooner the next look follows where all ranks are blocked. A rank whose main returns an error waits at
+/// its end until the deadlock that it causes is found, and prints the error then.
+const SOONER: u32 = 5;
+
 /// Why the ranks are asked for their queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Occasion {
@@ -103,7 +107,9 @@ impl Oversight {
         let begun = Instant::now();
         let found = self.watch.look(&self.board, &stage, now);
         // A look at thousands of threads takes a while: looks take a quarter of the time at most.
-        self.next_look = now + self.interval.max(4 * begun.elapsed());
+        let interval =
+            if self.watch.has_candidate() { self.interval / SOONER } else { self.interval };
+        self.next_look = now + interval.max(4 * begun.elapsed());
         match found {
             Finding::Nothing => {
                 let standstill = self.standstill.as_mut();

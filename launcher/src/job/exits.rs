@@ -89,6 +89,8 @@ pub(crate) struct Record {
     /// Whether it was let go at its end (EX6).
     pub(crate) dismissed: bool,
     pub(crate) complaints: Vec<Complaint>,
+    /// What it had printed last on standard error when it ended.
+    pub(crate) last_words: String,
     /// Its message counts, which it sends when it leaves.
     pub(crate) counters: Option<MessageCounts>,
     /// Its queues by context, as it sent them last.
@@ -210,6 +212,15 @@ impl Record {
     fn dated(&self, at: u64) -> u64 {
         let said = self.complained(at).map(|said| said.at);
         said.into_iter().chain(self.missed_shortly_before(at)).fold(at, u64::min)
+    }
+
+    /// Whether it has done shortly before `now` what comes before the end of its process: a complaint, most often about
+    /// the error that it then prints, a call of abort, or giving up.
+    fn is_about_to_end(&self, now: u64) -> bool {
+        let said = self.complaints.last().map(|said| said.at);
+        let signs = [said, self.gave_up, self.aborted.map(|(at, _)| at)];
+        let is_recent = |at: u64| at.saturating_add(SETTLE) >= now;
+        self.ended.is_none() && signs.into_iter().flatten().any(is_recent)
     }
 
     /// Whether it may yet turn out to have failed first (EX1, EX2).
@@ -337,6 +348,12 @@ impl Ledger {
         self.records[rank].program_ended.get_or_insert(at);
     }
 
+    /// The ranks that seem to end by themselves at `now`.
+    pub(crate) fn about_to_end(&self, now: u64) -> Vec<usize> {
+        let records = self.records.iter().enumerate();
+        records.filter(|(_, record)| record.is_about_to_end(now)).map(|(rank, _)| rank).collect()
+    }
+
     /// Notes that `rank`'s control line has ended.
     pub(crate) fn line_closed(&mut self, rank: usize, now: u64) {
         self.records[rank].line_closed.get_or_insert(now);
@@ -391,6 +408,11 @@ impl Ledger {
             Some(Failure { rank, fault: Fault::Aborted(code), at })
         });
         failures.min_by_key(|failure| failure.at)
+    }
+
+    /// Notes what `rank` has printed last on standard error.
+    pub(crate) fn printed_last(&mut self, rank: usize, words: String) {
+        self.records[rank].last_words = words;
     }
 
     /// Notes how `rank` ended, at `at`.

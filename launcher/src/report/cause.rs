@@ -47,7 +47,9 @@ pub(crate) fn in_brief(ledger: &Ledger, verdict: Verdict) -> Option<String> {
     };
     let record = ledger.records().get(rank)?;
     let panicked = record.complaints.iter().rfind(|said| !said.location.is_empty());
-    Some(match (panicked.or(record.complaints.last()), fault, record.ended) {
+    let printed = last_words(record);
+    let said = panicked.or(record.complaints.last()).or(printed.as_ref());
+    Some(match (said, fault, record.ended) {
         (_, Fault::Aborted(code), _) => format!("rank {rank} called abort with code {code}"),
         (Some(Complaint { message, location, .. }), ..) if location.is_empty() => {
             format!("rank {rank} said: {}", printable_lines(message).join("\n"))
@@ -150,11 +152,22 @@ pub(crate) fn early_ends(ledger: &Ledger) -> Option<String> {
     })
 }
 
-/// The complaints of the rank that is the cause.
+/// The complaints of the rank that is the cause; if it has none, what it printed last.
 pub(super) fn complaints_of(record: &Record) -> String {
     let mut text = String::new();
+    if let Some(said) = last_words(record) {
+        append(&said, "it", &mut text);
+    }
     record.complaints.iter().for_each(|complaint| append(complaint, "it", &mut text));
     text
+}
+
+/// What a rank printed last before it ended with an error of its program, about which it has not complained.
+fn last_words(record: &Record) -> Option<Complaint> {
+    let Some((Ending::Code(1..), at)) = record.ended else { return None };
+    let is_meant = record.complaints.is_empty() && !record.last_words.is_empty();
+    let message = record.last_words.clone();
+    is_meant.then(|| Complaint { at, message, location: String::new(), thread: 0 })
 }
 
 /// The complaints of all ranks that have not finished.

@@ -340,6 +340,19 @@ fn an_abort_is_a_failure_at_its_time_whatever_the_end() {
 }
 
 #[test]
+fn who_has_given_up_complained_or_aborted_just_before_is_about_to_end() {
+    let mut job = ledger(5);
+    panic(&mut job, 1, ms(10), "boom");
+    give_up(&mut job, 2, ms(11));
+    abort(&mut job, 3, ms(12), 7);
+    give_up(&mut job, 4, ms(13));
+    job.ended(4, Ending::Code(1), ms(14));
+    assert_eq!(job.about_to_end(ms(20)), [1, 2, 3]);
+    assert_eq!(job.about_to_end(ms(261)), [2, 3], "rank 1 has gone on, or hangs");
+    assert_eq!(job.about_to_end(ms(300)), [0; 0]);
+}
+
+#[test]
 fn of_several_aborts_the_first_decides() {
     let mut job = ledger(2);
     abort(&mut job, 0, ms(12), 1);
