@@ -44,6 +44,7 @@ pub(crate) use columns::aligned;
 pub(crate) use snapshot::{Activity, Seen, Snapshot};
 use standing::Standing;
 pub(crate) use stats::text as stats;
+pub(crate) use words::ranks as of_ranks;
 
 /// The start of every line of a report but the first.
 const INDENT: &str = "mpjrun:   ";

@@ -173,7 +173,7 @@ impl From<mpicore::Error> for Fault {
     #[cold]
     fn from(error: mpicore::Error) -> Self {
         error.lost_rank().into_iter().for_each(job::met_loss);
-        Self::new(class_of(error.class().into()), error.to_string())
+        Self::new(class_of(error.class()), error.to_string())
     }
 }
 

@@ -25,7 +25,7 @@ use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
 use transport_lapi::config::{self, Settings, WaitMode};
 
 use crate::LaunchError;
-use crate::host::binding::{self, BindTo, Binding, Placement, Topology};
+use crate::host::binding::{BindTo, Binding, Placement, Topology};
 use crate::host::rank::Rank;
 use crate::io::output::Delivery;
 use crate::io::stdin::{self, Forwarding, InputChoice};
@@ -75,22 +75,22 @@ pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
             return Err(LaunchError::NoSuchReader { asked, ranks: spec.ranks() });
         }
     }
-    let placement = place(spec)?;
+    let placement = place(spec.binding, spec.ranks())?;
     Ok(Prepared { spec, programs, placement })
 }
 
-/// Decides where the ranks run.
-fn place(spec: &JobSpec) -> Result<Placement, LaunchError> {
-    let is_bound = match spec.binding.bind_to {
+/// Decides where `ranks` ranks run.
+pub(crate) fn place(binding: Binding, ranks: usize) -> Result<Placement, LaunchError> {
+    let is_placed = match binding.bind_to {
         Some(bind_to) => bind_to != BindTo::None,
-        None => binding::are_crowded(spec.ranks()),
+        None => ranks > 1,
     };
-    if !is_bound {
-        return Ok(Placement::unbound(spec.ranks()));
+    if !is_placed {
+        return Ok(Placement::unbound(ranks));
     }
     let action = "find out which processors it may use";
     let topology = Topology::here().map_err(|source| LaunchError::System { action, source })?;
-    Ok(topology.place(spec.binding, spec.ranks()))
+    Ok(topology.place(binding, ranks))
 }
 
 impl<'a> Program<'a> {
@@ -171,6 +171,10 @@ impl<'a> Prepared<'a> {
             match self.placement.total() {
                 Some(processors) => command.env(config::PROCESSORS, processors.to_string()),
                 None => command.env_remove(config::PROCESSORS),
+            };
+            match self.placement.home(rank) {
+                Some(processor) => command.env(config::PLACE, processor.to_string()),
+                None => command.env_remove(config::PLACE),
             };
             command.env(config::PROGRAM, program.number.to_string());
             let task = rank as TaskId;
