@@ -162,10 +162,12 @@ pub(super) fn complaints_of(record: &Record) -> String {
     text
 }
 
-/// What a rank printed last before it ended with an error of its program, about which it has not complained.
+/// What a rank printed last that was let go and then ended with an error of its program, about which it has not
+/// complained. Other ranks print such errors just before the report, which need not repeat them.
 fn last_words(record: &Record) -> Option<Complaint> {
     let Some((Ending::Code(1..), at)) = record.ended else { return None };
-    let is_meant = record.complaints.is_empty() && !record.last_words.is_empty();
+    let is_meant =
+        record.dismissed && record.complaints.is_empty() && !record.last_words.is_empty();
     let message = record.last_words.clone();
     is_meant.then(|| Complaint { at, message, location: String::new(), thread: 0 })
 }
