@@ -5,6 +5,8 @@
 //!   calls that do not wait (O3, IN1). Regular files are written directly: they never wait for a reader.
 //! - J2: the verdict is passed once. Then every group gets SIGTERM, and SIGKILL after a grace; what ranks do after
 //!   the verdict does not count. With `--on-failure keep` a failure becomes the verdict when all ranks have ended.
+//!   After a failure, ranks that are about to end by themselves are spared until the grace is over, and then get one of
+//!   their own: they may be printing an error, or what they had not printed before, and a signal would cut that.
 //! - J3: the report comes last, behind all output of the ranks.
 //! - J4: ranks end with the thread that runs the job, even if that is killed. Processes that a rank started end
 //!   with the rank's group; if the launcher is killed, the guard ends the groups. The guard ends before the ranks
@@ -113,7 +115,7 @@ pub fn run(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     let guard = guard.ok();
     stragglers.spare(&groups, guard.as_ref().map(Guard::process));
     let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
-    let oversight = Oversight::new(&segment, &spec.vigilance, pids.clone())?;
+    let oversight = Oversight::new(&segment, &spec.vigilance, pids.clone(), prepared.spinning())?;
     for line in prepared.lines(&pids) {
         printer.say(&format!("mpjrun: {line}\n"));
     }
@@ -130,6 +132,7 @@ pub fn run(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         prints_stats: spec.stats,
         timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
         phase: Phase::Running,
+        spared: Vec::new(),
         verdict: None,
         interrupted: None,
         snapshot: None,
@@ -203,6 +206,8 @@ struct Job {
     prints_stats: bool,
     timeout: Option<(Duration, Instant)>,
     phase: Phase,
+    /// The ranks that have not got SIGTERM yet (J2).
+    spared: Vec<usize>,
     /// With the time at which it was passed, in nanoseconds of the monotonic clock.
     verdict: Option<(Verdict, u64)>,
     /// When an ending signal came last.
@@ -397,6 +402,7 @@ impl Job {
     fn take_ending(&mut self, rank: usize) {
         if let Some((ending, at)) = self.ranks[rank].ending() {
             self.take_last_messages(rank);
+            self.ledger.printed_last(rank, self.ranks[rank].last_words(&mut self.printer));
             self.ledger.ended(rank, ending, at);
             self.oversight.ended(rank);
         }
@@ -469,7 +475,7 @@ impl Job {
         }
         if let Phase::Stopping { kill_at } = self.phase {
             if now >= kill_at {
-                self.kill();
+                self.stop_spared(now);
             }
         }
     }
@@ -485,9 +491,34 @@ impl Job {
         let is_before = matches!(self.phase, Phase::Dismissing { .. });
         self.verdict = Some((verdict, if is_before { snapshot.at } else { monotonic_nanos() }));
         self.phase = Phase::Stopping { kill_at: Instant::now() + grace };
-        self.signal_all(Signal::TERM);
+        if matches!(verdict, Verdict::Failed(_)) {
+            for rank in 0..self.ranks.len() {
+                self.take_messages(rank);
+            }
+            self.spared = self.ledger.about_to_end(monotonic_nanos());
+        }
+        let spared = self.spared.clone();
+        self.terminate(|rank| !spared.contains(&rank));
+    }
+
+    /// Stops the ranks that were spared and have not ended. Without such ranks it kills all that are left.
+    fn stop_spared(&mut self, now: Instant) {
+        let spared = std::mem::take(&mut self.spared);
+        if spared.iter().all(|rank| self.ranks[*rank].has_ended()) {
+            return self.kill();
+        }
+        self.phase = Phase::Stopping { kill_at: now + GRACE_AFTER_FAILURE };
+        self.terminate(|rank| spared.contains(&rank));
+    }
+
+    /// Sends SIGTERM to some ranks.
+    fn terminate(&self, is_meant: impl Fn(usize) -> bool) {
+        let meant = || self.ranks.iter().enumerate().filter(|(rank, _)| is_meant(*rank));
         // A suspended process acts on SIGTERM only when it goes on.
-        self.signal_all(Signal::CONT);
+        for signal in [Signal::TERM, Signal::CONT] {
+            let to_ranks = || meant().for_each(|(_, rank)| rank.signal(signal));
+            self.stragglers.signal(signal, to_ranks);
+        }
     }
 
     fn kill(&mut self) {

@@ -39,11 +39,12 @@ use std::time::Duration;
 
 use crate::io::output::Broken;
 use crate::job::exits::{Failure, Fault, Ledger, Verdict};
-pub(crate) use cause::in_brief;
+pub(crate) use cause::{early_ends, in_brief};
 pub(crate) use columns::aligned;
 pub(crate) use snapshot::{Activity, Seen, Snapshot};
 use standing::Standing;
 pub(crate) use stats::text as stats;
+pub(crate) use words::ranks as of_ranks;
 
 /// The start of every line of a report but the first.
 const INDENT: &str = "mpjrun:   ";

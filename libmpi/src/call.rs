@@ -12,7 +12,7 @@ use std::fmt::{self, Display};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use mpicore::ErrorClass;
+use mpicore::{ErrorClass, job};
 
 use crate::abi::*;
 use crate::comm::Comm;
@@ -160,7 +160,6 @@ macro_rules! faults {
 }
 
 faults!(
-    mpicore::Error,
     mpicore::CodeError,
     mpicore::InfoError,
     mpicore::datatype::DatatypeError,
@@ -168,6 +167,15 @@ faults!(
     mpicore::op::OpError,
     mpicore::topology::TopologyError
 );
+
+impl From<mpicore::Error> for Fault {
+    /// Every error about a lost rank passes here before the program sees it, also one that only a status will show.
+    #[cold]
+    fn from(error: mpicore::Error) -> Self {
+        error.lost_rank().into_iter().for_each(job::met_loss);
+        Self::new(class_of(error.class()), error.to_string())
+    }
+}
 
 impl From<mpjdev::Error> for Fault {
     /// The device's error may be that of a collective whose request it had.

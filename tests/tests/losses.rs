@@ -1,6 +1,6 @@
 //! Jobs that go on without ranks that were lost (`--on-failure keep`): what the calls of the others do.
 
-use mpj_harness::process::{is_suspended, signal};
+use mpj_harness::process::{await_end, is_suspended, signal};
 use mpj_harness::{Launch, eventually, launch};
 use rustix::process::Signal;
 
@@ -30,6 +30,26 @@ fn ranks_behind_scripts_exchange_long_messages_in_a_job_that_goes_on() {
     let job = launch("sh").ranks(2).options(["--on-failure", "keep"]);
     let outcome = job.args(["-c", script, SURVIVOR, "long"]).expect(0);
     assert_eq!(outcome.stdout, "whole\n", "{outcome:?}");
+}
+
+/// A rank that has ended is lost to those who need it, also if its exit code is 0. What it had sent before can be
+/// received.
+#[test]
+fn a_rank_that_ends_well_after_a_loss_is_lost_to_the_others() {
+    let job = kept(3, &["one-ended"]).start();
+    let [ended, last] = job.numbers(2)[..] else { panic!("two ranks tell their numbers") };
+    eventually("the first loss is told", || job.stderr().contains("was killed by signal 9"));
+    await_end(&[ended]);
+    eventually("it waits", || is_suspended(last));
+    signal(last, Signal::CONT).expect("it is there");
+    let outcome = job.expect(137);
+    assert!(!outcome.stderr.contains("rank 1 (pid"), "{outcome:?}");
+    let told: Vec<&str> = outcome.stdout.lines().filter(|line| line.starts_with("2 ")).collect();
+    let [received, sent, missed, finish] = told[..] else { panic!("{outcome:?}") };
+    assert_eq!(received, "2 receive what the ended rank had sent: well");
+    assert!(sent.starts_with("2 send to the ended rank: rank 1 is gone"), "{outcome:?}");
+    assert!(missed.starts_with("2 receive what it had not sent: rank 1 is gone"), "{outcome:?}");
+    assert!(finish.starts_with("2 finish: rank 0 is gone"), "{outcome:?}");
 }
 
 /// Two of four ranks are killed. What needs no waiting succeeds; the first call that would have to wait for a lost rank

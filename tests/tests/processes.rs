@@ -161,11 +161,19 @@ fn a_panic_that_is_caught_is_no_failure() {
 }
 
 #[test]
-fn exit_code_0_without_finishing_is_a_failure() {
+fn exit_code_0_without_finishing_is_a_failure_if_others_wait_for_it() {
     let says = "exited with code 0 without finishing: in C, call MPI_Finalize; in Rust, keep the World \
                 alive until the end of main and let it drop";
     failing_job(2, &["after", "exit0", "1"], 1, &["mpjrun: rank 1 (pid ", says]);
     failing_job(2, &["after", "forget", "1"], 1, &["mpjrun: rank 1 (pid ", says]);
+}
+
+#[test]
+fn exit_code_0_without_finishing_is_a_success_if_nobody_waits() {
+    let outcome = job(3, &["forget"]).expect(0);
+    let note = "mpjrun: ranks 0-2 exited with code 0 without finishing, which may lose messages: in C, call \
+                MPI_Finalize; in Rust, let the World drop at the end of main\n";
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("sum 3\n", note));
 }
 
 #[test]
@@ -216,6 +224,23 @@ fn an_error_that_main_returns_is_told_beside_a_thread_that_polls() {
         let outcome = failing_job(3, &[scene], 1, &["mpjrun: rank 1 (pid ", "it said: rank 99"]);
         assert!(outcome.stderr.contains("rank 99 is out of range"), "{outcome:?}");
     }
+}
+
+#[test]
+fn an_error_of_the_program_itself_is_told_with_its_text() {
+    let says = [
+        "mpjrun: rank 1 (pid ",
+        "exited with code 1",
+        "mpjrun:   it said: Error: no input\nmpjrun:     \nmpjrun:     Caused by:\nmpjrun:         no such file\n",
+    ];
+    failing_job(2, &["error-other"], 1, &says);
+}
+
+/// A rank that is printing its error when another one fails may print the rest.
+#[test]
+fn an_error_that_is_being_printed_is_not_cut() {
+    let outcome = failing_job(2, &["error-cut"], 1, &["mpjrun: rank 0 (pid ", "rank 99"]);
+    assert!(outcome.stderr.contains("Error: all of it\n"), "{outcome:?}");
 }
 
 #[test]

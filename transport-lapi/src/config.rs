@@ -124,7 +124,7 @@ pub fn is_unknown(name: &str) -> bool {
     let is_known = SETTINGS.iter().any(|row| row.name == name)
         || JOB_VARIABLES.contains(&name)
         || NO_SETTINGS.contains(&name)
-        || name == PROCESSORS
+        || [PROCESSORS, PLACE].contains(&name)
         || name.starts_with(TEST);
     name.starts_with(PREFIX) && !is_known
 }
@@ -319,6 +319,14 @@ pub const PROCESSORS: &str = "MPJ_PROCESSORS";
 /// processor may still be in a job that has enough of them.
 pub(crate) fn processors() -> Option<usize> {
     environment(PROCESSORS)?.parse().ok()
+}
+
+/// Variable that tells a rank on which processor it is at home, if it shares that one with others and is not bound.
+pub const PLACE: &str = "MPJ_PLACE";
+
+/// The processor on which this process is at home, if the launcher has set one.
+pub(crate) fn place() -> Option<u32> {
+    environment(PLACE)?.parse().ok()
 }
 
 /// The number of this process's program among those of its job, if a launcher has set it.

@@ -42,6 +42,7 @@ use crate::engine::Engine;
 use crate::error::LapiError;
 use crate::error_handler::ErrorHandler;
 use crate::fork::ProcessMark;
+use crate::home;
 use crate::interrupt::{Notification, Paused, Waiting};
 use crate::lock::{Guard, Lock, Refusal};
 use crate::query::Environment;
@@ -454,7 +455,7 @@ impl<A: Adapter, S> Context<A, S> {
                         self.answer(session);
                     }
                     let before = self.pace.looks_at_clock().then(Instant::now);
-                    session.0.unlocked(std::thread::yield_now);
+                    session.0.unlocked(give_way);
                     let limit = session.patience.limit();
                     if before.is_some_and(|before| vain.polls_on(before, Instant::now(), limit)) {
                         idle = self.pace.polls_on();
@@ -534,7 +535,10 @@ impl<A: Adapter, S> Context<A, S> {
             first_ticket = Some(ticket);
             session.sleeping += 1;
             let mut rung = false;
-            session.0.unlocked(|| rung = self.bell.sleep(ticket, Some(LOOK_AGAIN)));
+            session.0.unlocked(|| {
+                rung = self.bell.sleep(ticket, Some(LOOK_AGAIN));
+                home::go();
+            });
             session.engine.is_waiting = true;
             session.sleeping -= 1;
             session.find_timeouts();
@@ -561,6 +565,12 @@ impl<A: Adapter, S> Context<A, S> {
         }
         self.wait(|session| session.engine.outbox.counters.take(counter, value).transpose())?
     }
+}
+
+/// Lets other threads run, and comes back to the processor of this one.
+fn give_way() {
+    std::thread::yield_now();
+    home::go();
 }
 
 /// Acts on lost tasks. Returns whether that did anything.

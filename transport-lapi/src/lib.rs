@@ -78,6 +78,7 @@ mod fence;
 mod fork;
 mod get;
 mod handler;
+mod home;
 mod interrupt;
 mod layout;
 mod lent;

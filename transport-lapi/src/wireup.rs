@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use crate::adapter::{AdapterError, TaskId};
 use crate::bootstrap::{self, BootstrapError, Control, Membership, Start};
 use crate::config::{self, ConfigError, GetMode, Settings};
+use crate::home;
 
 #[cfg(feature = "channels")]
 use over_channels as native;
@@ -154,6 +155,7 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
             control.joined();
             let (contexts, get_report) =
                 native::attach(segment, task, num_tasks, contexts, settings.get)?;
+            config::place().into_iter().for_each(home::settle);
             let (control, processors) = (Some(control), config::processors());
             Ok(Joined { contexts, control, get_report, processors })
         }

@@ -13,9 +13,11 @@ use transport_lapi::config::{
 
 use crate::LaunchError;
 use crate::cli::default_ranks;
+use crate::host::binding::Placement;
 use crate::host::machine;
-use crate::job::Export;
-use crate::report::aligned;
+use crate::host::spawn;
+use crate::job::{Binding, Export};
+use crate::report::{aligned, of_ranks};
 
 /// The start of a rank's report of its gets if they do not read memory.
 const BY_MESSAGES: &str = "active messages";
@@ -31,6 +33,8 @@ pub struct Asked {
     pub backend: Option<BackendChoice>,
     /// `--genv` and `-x`.
     pub exports: Vec<Export>,
+    /// `--bind-to` and `--map-by`.
+    pub binding: Binding,
 }
 
 impl Asked {
@@ -67,6 +71,8 @@ pub fn text(asked: &Asked) -> Result<String, LaunchError> {
     text += &adapter(&caps, ranks, contexts, bytes);
     let said = probe::report(asked);
     text += &get(&said);
+    text += "\nprocessors\n";
+    text += &processors(&spawn::place(asked.binding, ranks)?, ranks);
     text += "\nmessages\n";
     let ways = ways(&settings.protocols(), caps.max_body);
     for way in ways.into_iter().chain(exceptions(&settings, &said)) {
@@ -97,6 +103,19 @@ fn setting(asked: &Asked, name: &str, default: &str) -> Row {
         Some(value) => row(name, value.to_string_lossy().into_owned(), "environment"),
         None => row(name, default.to_owned(), "default"),
     }
+}
+
+/// Where the ranks would run, one line for each run of ranks with the same place.
+fn processors(placement: &Placement, ranks: usize) -> String {
+    let places: Vec<(usize, String)> =
+        (0..ranks).map(|rank| (rank, placement.words(rank))).collect();
+    let line = |run: &[(usize, String)]| {
+        let of: Vec<usize> = run.iter().map(|(rank, _)| *rank).collect();
+        vec![of_ranks(&of), run[0].1.clone()]
+    };
+    let rows: Vec<Row> = places.chunk_by(|one, next| one.1 == next.1).map(line).collect();
+    aligned("  ", &rows, |_| false)
+        + "  OpenMP starts as many threads in a rank as it may use processors, unless OMP_NUM_THREADS is set\n"
 }
 
 fn adapter(caps: &Caps, ranks: usize, contexts: usize, bytes: usize) -> String {
@@ -217,8 +236,13 @@ mod tests {
             Export { name: "MPJ_NOWHERE".into(), value: Some("1".into()) },
             Export { name: "MPJ_NOWHERE".into(), value: Some("2".into()) },
         ];
-        let asked =
-            Asked { ranks: Some(3), contexts: None, backend: Some(BackendChoice::Eager), exports };
+        let asked = Asked {
+            ranks: Some(3),
+            contexts: None,
+            backend: Some(BackendChoice::Eager),
+            exports,
+            binding: Binding::new(None, None, false),
+        };
         let given = setting(&asked, "MPJ_BACKEND", "auto");
         assert_eq!(given, row("MPJ_BACKEND", "eager".to_owned(), "command line (--backend)"));
         let last = setting(&asked, "MPJ_NOWHERE", "0");

@@ -16,8 +16,8 @@ have one dash or two. Called as mpiexec or mpirun, this program prints no \
 notes, and MPIEXEC_TIMEOUT=S means --timeout S.\n\n\
 Under cargo: with CARGO_TARGET_<TRIPLE>_RUNNER=\"mpjrun -n 4\", cargo run, cargo test and cargo bench start \
 jobs; a test program with --list runs once, without a job.\n\n\
-Exit code: that of the first rank that failed; 128 + S if a signal S ended that rank or mpjrun; 1 if the \
-rank ended without finishing; the code of mpj::abort; 124 after --timeout or --stall; 125 for a deadlock, \
+Exit code: that of the first rank that failed; 128 + S if a signal S ended that rank or mpjrun; 1 if a \
+rank ended with code 0 without finishing while another one waited for it; the code of mpj::abort; 124 after --timeout or --stall; 125 for a deadlock, \
 for output that cannot be written, and if the launcher itself failed; 126 if PROGRAM cannot be executed; \
 127 if it is not found; 141 if nobody reads standard output any more; 2 for a wrong command line.\n\n\
 SIGQUIT to mpjrun (Ctrl-\\ in its terminal, `kill -QUIT PID` elsewhere, also in the background) prints what \

@@ -90,8 +90,8 @@ pub(super) struct WholeJob {
     /// Which rank gets the standard input: R, or `none`
     #[arg(long, value_name = "R", default_value = "0", value_parser = input, allow_negative_numbers = true)]
     stdin: InputChoice,
-    /// What each rank is bound to; `core` or `hwthread` if only --map-by is given. Without both, `hwthread` if each
-    /// processor gets equally many ranks, and several, else `none`
+    /// What each rank is bound to; `core` or `hwthread` if only --map-by is given. Without both, ranks divide the
+    /// processors evenly; a single rank, and more ranks than processors, are not bound
     #[arg(long, value_enum, value_name = "PLACE")]
     bind_to: Option<BindTo>,
     /// The order in which ranks are bound: to one core after the other, to the sockets in turn, or to one
@@ -142,9 +142,10 @@ impl JobOptions {
     /// The part of the options that `--info` shows.
     pub(super) fn asked(self) -> Result<Asked, String> {
         let exports = self.job.genv.into_iter().chain(self.program.export.iter().cloned());
-        let WholeJob { backend, contexts, .. } = self.job;
+        let WholeJob { backend, contexts, bind_to, map_by, report_bindings, .. } = self.job;
+        let binding = Binding::new(bind_to, map_by, report_bindings);
         let ranks = self.program.ranks()?;
-        Ok(Asked { ranks, contexts, backend, exports: exports.collect() })
+        Ok(Asked { ranks, contexts, backend, exports: exports.collect(), binding })
     }
 }
 

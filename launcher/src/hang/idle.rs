@@ -43,7 +43,8 @@ pub(crate) struct Idle {
 }
 
 /// The threads of process `pid` that are neither bystanders nor `blocked` in calls; `None` unless all of them are idle.
-/// All threads are listed before the first is asked what it does.
+/// All threads are listed before the first is asked what it does. A first thread that has ended is left out: it does
+/// nothing, and the kernel lists it for as long as there are others.
 pub(crate) fn beside(pid: Pid, blocked: &[u32], stacks: &Stacks) -> Option<Vec<Idle>> {
     // If one is gone, the list may lack another (PT3).
     let threads: Option<Vec<Entry>> = process_table::threads(pid)?.collect();
@@ -52,7 +53,7 @@ pub(crate) fn beside(pid: Pid, blocked: &[u32], stacks: &Stacks) -> Option<Vec<I
     if in_calls.len() != blocked.len() {
         return None;
     }
-    let others = others.iter().filter(|thread| !thread.is_bystander());
+    let others = others.iter().filter(|thread| !thread.is_bystander() && !thread.has_ended());
     let idle: Option<Vec<Idle>> = others.map(|thread| idle(pid, thread)).collect();
     idle.filter(|idle| idle.is_empty() || is_by_itself(pid, stacks))
 }
@@ -71,13 +72,13 @@ fn idle(pid: Pid, thread: &Entry) -> Option<Idle> {
     is_idle.then_some(Idle { thread: number, started, switches })
 }
 
-/// Whether only its own threads wake the threads of the process (ID2, ID3, ID5).
+/// Whether only its own threads wake the threads of the process (ID2, ID3, ID5). A thread that has ended shows no memory.
 fn is_by_itself(pid: Pid, stacks: &Stacks) -> bool {
-    let file = |name: &str| format!("/proc/{pid}/{name}");
+    let Some(Entry { number, stack, .. }) = process_table::living_thread(pid) else { return false };
+    let file = |name: &str| format!("/proc/{pid}/task/{number}/{name}");
     let is_deaf = || Some(catches_nothing_from_outside(&parsed(&file("status"))?));
     let has_no_ring = || Some(!text(&file("maps"))?.contains("[io_uring]"));
-    let is_alone = || Some(is_only_one(process_table::entry(pid)?.stack, stacks));
-    [is_deaf(), has_no_ring(), is_alone()] == [Some(true); 3]
+    [is_deaf(), has_no_ring(), Some(is_only_one(stack, stacks))] == [Some(true); 3]
 }
 
 /// What is in a file, if all of it is as expected. Names in it need not be text, on which `procfs` would insist.

@@ -23,6 +23,10 @@ use crate::report::Snapshot;
 /// How long ranks have to send their queues. Those that wait or poll answer at once.
 const PATIENCE: Duration = Duration::from_millis(250);
 
+/// By how much sooner the next look follows where all ranks are blocked. A rank whose main returns an error waits at
+/// its end until the deadlock that it causes is found, and prints the error then.
+const SOONER: u32 = 5;
+
 /// Why the ranks are asked for their queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Occasion {
@@ -50,6 +54,8 @@ pub(crate) struct Oversight {
     standstill: Option<Standstill>,
     /// The process that was started for each rank.
     children: Vec<u32>,
+    /// The ranks that never sleep while they wait.
+    spinning: Vec<usize>,
     interval: Duration,
     next_look: Instant,
     inquiry: Option<Inquiry>,
@@ -57,11 +63,13 @@ pub(crate) struct Oversight {
 }
 
 impl Oversight {
-    /// For the job with this `segment`, whose ranks are these `children` or were started by them.
+    /// For the job with this `segment`, whose ranks are these `children` or were started by them; the `spinning` ones
+    /// never sleep while they wait.
     pub(crate) fn new(
         segment: &OwnedFd,
         vigilance: &Vigilance,
         children: Vec<u32>,
+        spinning: Vec<usize>,
     ) -> Result<Self, AdapterError> {
         let board = Board::open(segment)?;
         let watch = Watch::new(vigilance.ends_deadlocks, vigilance.stall);
@@ -72,6 +80,7 @@ impl Oversight {
             watch,
             standstill: vigilance.ends_deadlocks.then_some(standstill),
             children,
+            spinning,
             interval,
             next_look: Instant::now() + interval,
             inquiry: None,
@@ -98,7 +107,9 @@ impl Oversight {
         let begun = Instant::now();
         let found = self.watch.look(&self.board, &stage, now);
         // A look at thousands of threads takes a while: looks take a quarter of the time at most.
-        self.next_look = now + self.interval.max(4 * begun.elapsed());
+        let interval =
+            if self.watch.has_candidate() { self.interval / SOONER } else { self.interval };
+        self.next_look = now + interval.max(4 * begun.elapsed());
         match found {
             Finding::Nothing => {
                 let standstill = self.standstill.as_mut();
@@ -164,7 +175,12 @@ impl Oversight {
 
     fn observe(&self, look: Look) -> Snapshot {
         let ignores_deadlocks = self.standstill.is_none();
-        Snapshot { ignores_deadlocks, ..observe::snapshot(&self.board, look, &self.children) }
+        let spinning = self.spinning.clone();
+        Snapshot {
+            ignores_deadlocks,
+            spinning,
+            ..observe::snapshot(&self.board, look, &self.children)
+        }
     }
 
     /// Tells the other ranks that rank `rank` is gone, which ends their waits for it.

@@ -148,6 +148,11 @@ impl Watch {
         self.deadlocks || self.stall.is_some()
     }
 
+    /// Whether all ranks were blocked at the last look, so that further looks may find a deadlock.
+    pub(crate) fn has_candidate(&self) -> bool {
+        self.candidate.is_some()
+    }
+
     /// Looks at the ranks at the time `now`. `stage` returns what was known of a rank before this call (WD6).
     pub(crate) fn look(
         &mut self,

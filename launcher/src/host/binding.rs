@@ -6,9 +6,12 @@
 //! - BI1: ranks are bound only to processors that the launcher itself may use, as a container or a batch system allows.
 //! - BI2: all places get a rank before one gets a second one. A job with more ranks than places starts again at the
 //!   first place, and a note says so.
-//! - BI3: where nothing is asked for, and there are several ranks for each processor and equally many, these are bound to
-//!   it, neighbours together. Ranks that wait poll and yield in turns, and the kernel may leave three of four of them on
-//!   one of two processors for a tenth of a second. Other jobs are not bound.
+//! - BI3: where nothing is asked for, several ranks divide the processors evenly, neighbours beside each other: by cores,
+//!   or by hardware threads if there are fewer cores than ranks. A rank is bound to its share. OpenMP and other runtimes
+//!   take as many threads as they see processors, so all ranks together have as many as there are. With more ranks than
+//!   processors each rank may use all of them. If they come out equally many for each, it gets one as its home, to
+//!   which its waits return: such ranks poll and yield in turns, and the kernel may leave three of four of them on one
+//!   of two processors for a tenth of a second.
 
 use std::fmt::Write;
 use std::fs;
@@ -65,11 +68,6 @@ impl Binding {
         }));
         Self { bind_to, map_by: map_by.unwrap_or(MapBy::Core), report }
     }
-}
-
-/// Whether there are more ranks than processors that this process may use.
-pub(crate) fn are_crowded(ranks: usize) -> bool {
-    sched_getaffinity(None).is_ok_and(|usable| ranks > usable.count() as usize)
 }
 
 /// A core, with those of its processors that may be used.
@@ -156,22 +154,35 @@ impl Topology {
             _ => (places.len(), "processors"),
         };
         let shared = (ranks > room).then_some((room, noun));
-        Placement { bind_to, seats: (0..ranks).map(seat).collect(), shared }
+        let seats = (0..ranks).map(seat).collect();
+        Placement { bind_to: Some(bind_to), seats, homes: Vec::new(), shared }
     }
 
     /// Decides where `ranks` ranks run of which nothing is asked (BI3).
     fn place_evenly(&self, ranks: usize) -> Placement {
         let places = self.places(MapBy::Hwthread);
-        let each = ranks / places.len();
-        if each < 2 || ranks % places.len() != 0 {
-            return Placement::unbound(ranks);
+        let unbound = Placement::unbound(ranks);
+        if ranks == 1 {
+            return unbound;
         }
-        let seat = |rank: usize| {
-            let (core, cpu) = places[rank / each];
-            Some(Seat { processors: vec![cpu], socket: core.socket })
+        if ranks > places.len() {
+            let each = ranks / places.len();
+            let is_even = ranks % places.len() == 0;
+            let homes = (0..ranks).filter(|_| is_even).map(|rank| places[rank / each].1).collect();
+            return Placement { homes, ..unbound };
+        }
+        let units: Vec<(usize, Vec<usize>)> = match ranks <= self.cores.len() {
+            true => self.cores.iter().map(|core| (core.socket, core.threads.clone())).collect(),
+            false => places.iter().map(|(core, cpu)| (core.socket, vec![*cpu])).collect(),
         };
-        let seats = (0..ranks).map(seat).collect();
-        Placement { bind_to: BindTo::Hwthread, seats, shared: None }
+        let seat = |rank: usize| {
+            let share = &units[rank * units.len() / ranks..(rank + 1) * units.len() / ranks];
+            let mut processors: Vec<usize> =
+                share.iter().flat_map(|(_, processors)| processors.iter().copied()).collect();
+            processors.sort_unstable();
+            Some(Seat { processors, socket: share[0].0 })
+        };
+        Placement { bind_to: None, seats: (0..ranks).map(seat).collect(), ..unbound }
     }
 }
 
@@ -203,9 +214,12 @@ struct Seat {
 /// Where the ranks of a job run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Placement {
-    bind_to: BindTo,
+    /// `None` for shares (BI3).
+    bind_to: Option<BindTo>,
     /// One per rank; `None` where it is not bound.
     seats: Vec<Option<Seat>>,
+    /// The homes of the ranks; none if they have none (BI3).
+    homes: Vec<usize>,
     /// The number of places, and of what kind, if they are too few (BI2).
     shared: Option<(usize, &'static str)>,
 }
@@ -213,7 +227,8 @@ pub(crate) struct Placement {
 impl Placement {
     /// Binds no rank.
     pub(crate) fn unbound(ranks: usize) -> Self {
-        Self { bind_to: BindTo::None, seats: vec![None; ranks], shared: None }
+        let bind_to = Some(BindTo::None);
+        Self { bind_to, seats: vec![None; ranks], homes: Vec::new(), shared: None }
     }
 
     /// The processors of `rank`, for the system; `None` if it is not bound.
@@ -222,6 +237,11 @@ impl Placement {
         let mut set = CpuSet::new();
         seat.processors.iter().for_each(|cpu| set.set(*cpu));
         Some(set)
+    }
+
+    /// The home of `rank`, if it has one.
+    pub(crate) fn home(&self, rank: usize) -> Option<usize> {
+        self.homes.get(rank).copied()
     }
 
     /// The number of processors of all ranks together; `None` if they are not bound.
@@ -244,15 +264,17 @@ impl Placement {
     /// Where `rank` runs, in words.
     pub(crate) fn words(&self, rank: usize) -> String {
         let Some(Seat { processors, socket }) = &self.seats[rank] else {
-            return "not bound".to_owned();
+            let home = self.home(rank).map(|home| format!(", at home on processor {home}"));
+            return format!("not bound{}", home.unwrap_or_default());
         };
         let noun = if processors.len() == 1 { "processor" } else { "processors" };
         let what = match self.bind_to {
-            BindTo::Socket | BindTo::None => "all of",
-            BindTo::Core => "a core of",
-            BindTo::Hwthread => "a hardware thread of",
+            None => "its share".to_owned(),
+            Some(BindTo::Socket | BindTo::None) => format!("all of socket {socket}"),
+            Some(BindTo::Core) => format!("a core of socket {socket}"),
+            Some(BindTo::Hwthread) => format!("a hardware thread of socket {socket}"),
         };
-        format!("bound to {noun} {}, {what} socket {socket}", list(processors))
+        format!("bound to {noun} {}, {what}", list(processors))
     }
 }
 

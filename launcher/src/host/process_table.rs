@@ -38,6 +38,11 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// Whether it has ended. The first thread of a process stays in the list until all others have ended, too.
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(self.state, 'Z' | 'X')
+    }
+
     /// Whether it is a thread that never communicates. Its name contains its number, since names are inherited.
     pub(crate) fn is_bystander(&self) -> bool {
         self.name == bystander_name(self.number)
@@ -58,6 +63,13 @@ pub(crate) fn entry(pid: Pid) -> Option<Entry> {
 pub(crate) fn threads(pid: Pid) -> Option<impl Iterator<Item = Option<Entry>>> {
     let folders = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     Some(folders.map(|folder| entry_in(&folder.ok()?.path())))
+}
+
+/// The entry of a thread of process `pid` that has not ended, if there is one: often its first one.
+pub(crate) fn living_thread(pid: Pid) -> Option<Entry> {
+    entry(pid)
+        .filter(|first| !first.has_ended())
+        .or_else(|| threads(pid)?.flatten().find(|thread| !thread.has_ended()))
 }
 
 /// Whether there is a process `pid` with this thread.
@@ -106,8 +118,7 @@ pub(crate) fn stacks() -> Vec<u64> {
     let mut stacks = Vec::new();
     let mut open = own_children();
     while let Some(pid) = open.pop() {
-        let entry = entry(pid).filter(|entry| entry.state != 'Z');
-        stacks.extend(entry.map(|entry| entry.stack));
+        stacks.extend(living_thread(pid).map(|thread| thread.stack));
         open.extend(children(pid));
     }
     stacks

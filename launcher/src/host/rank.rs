@@ -32,6 +32,8 @@ use crate::job::exits::Ending;
 const LINGER: Duration = Duration::from_millis(100);
 /// Bytes per read: the capacity of a pipe.
 const READ_SIZE: usize = 64 * 1024;
+/// Bytes of standard error that are kept for [`Rank::last_words`].
+const TAIL: usize = 2048;
 
 /// One of a rank's output streams.
 #[derive(Debug)]
@@ -44,6 +46,8 @@ struct Output {
     is_shown: bool,
     prefix: Prefix,
     lines: LineBuffer,
+    /// The last bytes, of standard error only.
+    tail: Vec<u8>,
 }
 
 /// A rank.
@@ -83,6 +87,7 @@ impl Rank {
             is_shown,
             prefix: prefix.clone(),
             lines: LineBuffer::default(),
+            tail: Vec::new(),
         };
         let outputs = [
             output(Stream::Out, child.stdout.take().map(OwnedFd::from), out),
@@ -225,6 +230,14 @@ impl Rank {
         }
     }
 
+    /// What the rank has printed last on standard error, as [`last_words`] cuts it. Reads what has come.
+    pub(crate) fn last_words(&mut self, printer: &mut Printer) -> String {
+        self.read(Stream::Err, printer);
+        let is_meant = |output: &&Output| output.source.stream == Stream::Err;
+        let tail = self.outputs.iter().find(is_meant).map(|output| &output.tail[..]);
+        last_words(&String::from_utf8_lossy(tail.unwrap_or_default()))
+    }
+
     /// Sends `signal` to the process group, unless the rank is gone.
     pub(crate) fn signal(&self, signal: Signal) {
         if !self.closed {
@@ -264,6 +277,18 @@ impl Drop for Rank {
     }
 }
 
+/// The end of a text that tells an error: from the last `Error: ` at the start of a line on, behind which Rust prints
+/// what main returns, or else the last line that is not empty.
+fn last_words(text: &str) -> String {
+    let text = text.trim_end();
+    let from = match text.rfind("\nError: ") {
+        Some(at) => at + 1,
+        None if text.starts_with("Error: ") => 0,
+        None => text.rfind('\n').map_or(0, |at| at + 1),
+    };
+    text[from..].to_owned()
+}
+
 impl Output {
     fn make_nonblocking(&self) -> Result<(), Errno> {
         self.pipe.as_ref().map_or(Ok(()), |pipe| fcntl_setfl(pipe, OFlags::NONBLOCK))
@@ -288,6 +313,10 @@ impl Output {
     }
 
     fn take(&mut self, bytes: &[u8], printer: &mut Printer) {
+        if self.source.stream == Stream::Err {
+            self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
+            self.tail.drain(..self.tail.len().saturating_sub(TAIL));
+        }
         if let Some(file) = &self.file {
             write_file(file, bytes).unwrap_or_else(|errno| printer.refused_file(errno));
         }
@@ -316,5 +345,27 @@ impl Output {
     fn finish(&mut self, printer: &mut Printer) {
         printer.push(self.source, &self.prefix.text(), &self.lines.finish());
         printer.ended(self.source);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_words;
+
+    #[test]
+    fn the_last_words_are_an_error_or_a_line() {
+        for (text, expected) in [
+            ("", ""),
+            ("\n\n", ""),
+            ("one\ntwo\n", "two"),
+            ("Error: Os { code: 2 }\n", "Error: Os { code: 2 }"),
+            (
+                "step 1\nError: no input\n\nCaused by:\n    no file\n",
+                "Error: no input\n\nCaused by:\n    no file",
+            ),
+            ("Traceback:\n  line 1\nValueError: 7\n", "ValueError: 7"),
+        ] {
+            assert_eq!(last_words(text), expected, "{text:?}");
+        }
     }
 }

@@ -22,10 +22,10 @@ use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::rank_environment;
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
-use transport_lapi::config::{self, Settings};
+use transport_lapi::config::{self, Settings, WaitMode};
 
 use crate::LaunchError;
-use crate::host::binding::{self, BindTo, Binding, Placement, Topology};
+use crate::host::binding::{BindTo, Binding, Placement, Topology};
 use crate::host::rank::Rank;
 use crate::io::output::Delivery;
 use crate::io::stdin::{self, Forwarding, InputChoice};
@@ -61,6 +61,8 @@ pub(crate) struct Program<'a> {
     pub(crate) path: PathBuf,
     /// Variables that the ranks get beside the launcher's environment.
     pub(crate) environment: BTreeMap<OsString, OsString>,
+    /// Whether the ranks poll while they wait, and never sleep.
+    spins: bool,
 }
 
 /// Checks the programs, the folders, the exported variables and the settings.
@@ -73,22 +75,22 @@ pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
             return Err(LaunchError::NoSuchReader { asked, ranks: spec.ranks() });
         }
     }
-    let placement = place(spec)?;
+    let placement = place(spec.binding, spec.ranks())?;
     Ok(Prepared { spec, programs, placement })
 }
 
-/// Decides where the ranks run.
-fn place(spec: &JobSpec) -> Result<Placement, LaunchError> {
-    let is_bound = match spec.binding.bind_to {
+/// Decides where `ranks` ranks run.
+pub(crate) fn place(binding: Binding, ranks: usize) -> Result<Placement, LaunchError> {
+    let is_placed = match binding.bind_to {
         Some(bind_to) => bind_to != BindTo::None,
-        None => binding::are_crowded(spec.ranks()),
+        None => ranks > 1,
     };
-    if !is_bound {
-        return Ok(Placement::unbound(spec.ranks()));
+    if !is_placed {
+        return Ok(Placement::unbound(ranks));
     }
     let action = "find out which processors it may use";
     let topology = Topology::here().map_err(|source| LaunchError::System { action, source })?;
-    Ok(topology.place(spec.binding, spec.ranks()))
+    Ok(topology.place(binding, ranks))
 }
 
 impl<'a> Program<'a> {
@@ -103,10 +105,11 @@ impl<'a> Program<'a> {
             let (name, value) = config::backend_entry(backend);
             environment.insert(name.into(), value.into());
         }
-        Settings::from_env_after(&|name| {
+        let settings = Settings::from_env_after(&|name| {
             Some(environment.get(OsStr::new(name))?.to_string_lossy().into_owned())
         })?;
-        Ok(Self { app, number, path, environment })
+        let spins = settings.wait == WaitMode::Spin;
+        Ok(Self { app, number, path, environment, spins })
     }
 
     /// The command that starts the program, without the streams and variables of a rank.
@@ -137,6 +140,11 @@ impl<'a> Prepared<'a> {
         programs.flat_map(|program| std::iter::repeat_n(program, program.app.ranks)).enumerate()
     }
 
+    /// The ranks that never sleep while they wait.
+    pub(crate) fn spinning(&self) -> Vec<usize> {
+        self.ranks().filter(|(_, program)| program.spins).map(|(rank, _)| rank).collect()
+    }
+
     /// Starts the ranks, with this `limit` of descriptors, signal `mask` and `deliveries` of output. It stops when one
     /// has failed, unless the job goes on then. If one cannot be started, those before it are ended.
     pub(crate) fn start(
@@ -163,6 +171,10 @@ impl<'a> Prepared<'a> {
             match self.placement.total() {
                 Some(processors) => command.env(config::PROCESSORS, processors.to_string()),
                 None => command.env_remove(config::PROCESSORS),
+            };
+            match self.placement.home(rank) {
+                Some(processor) => command.env(config::PLACE, processor.to_string()),
+                None => command.env_remove(config::PLACE),
             };
             command.env(config::PROGRAM, program.number.to_string());
             let task = rank as TaskId;

@@ -10,8 +10,12 @@
 //!   while before it has ended.
 //! - EX2: a complaint alone is no failure: a rank may recover. Its ending decides, and an ending long after the
 //!   complaint has another cause.
-//! - EX3: exit code 0 is a success only for a rank that finished, or for one that never joined in a job that no rank
-//!   joined: then the program does not use this library.
+//! - EX3: exit code 0 of a rank that joined is its program's claim of success. If the rank has not finished, the claim
+//!   stands as long as nobody waits for that rank: a batch system takes the exit code for the fate of the results, and
+//!   these do not suffer from a forgotten MPI_Finalize, so a note says so. It is a failure if another rank waits in
+//!   vain, at its end or in a deadlock; if not all ranks had joined; if the rank gave up before; if it is the code of a
+//!   script, which hides that of the program; and after the loss of another rank. Exit code 0 of a rank that never
+//!   joined is a success in a job that no rank joined: then the program does not use this library.
 //! - EX4: a rank that ends after the stop of the job was ended by that, whatever its code.
 //! - EX5: a rank that calls abort fails at that time, however and whether its process ends.
 //! - EX6: a rank that waited at its end in vain and was let go fails by its exit code, since an error may have
@@ -19,14 +23,16 @@
 //! - EX7: a rank that gives up its place in the job has failed. The verdict waits shortly for its ending, which
 //!   tells more; it also waits for a script whose program has ended without finishing.
 //! - EX8: when a job goes on without a lost rank, other ranks may have to give up too. They fail by their exit code.
+//!   Whatever that is, they are lost to the others from then on, and so is a rank that was let go and has ended.
+
+mod verdict;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use transport_lapi::adapters::MAX_CONTEXTS;
 use transport_lapi::bootstrap::control::{ControlMessage, MessageCounts, Queues};
 
-use crate::io::output::Broken;
+pub(crate) use verdict::{Ending, Failure, Fault, Verdict};
 
 /// Complaints kept per rank: the first one, which may have caused the others, and the latest ones.
 const KEPT_COMPLAINTS: usize = 4;
@@ -40,96 +46,6 @@ const SETTLE: u64 = 250_000_000;
 const RECENT: u64 = 1_000_000_000;
 /// How long a process that answers nobody may take to end, in nanoseconds: the kernel frees its memory first.
 const BURIED: u64 = 5_000_000_000;
-
-/// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    Code(i32),
-    Signal(i32),
-}
-
-/// How a rank failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// Any exit code but 0.
-    Code(i32),
-    /// Killed.
-    Signal(i32),
-    /// Exit code 0 of a rank that joined and did not finish.
-    Unfinished,
-    /// Exit code 0 of a rank that joined and closed its control line long before its end, so that nobody knows
-    /// whether it finished.
-    LineClosed,
-    /// It gave up its place in the job after a panic or an error, and still runs (EX7).
-    GaveUp { panicked: bool },
-    /// One of its threads ended by a panic, and every rank waits for another one.
-    Deserted,
-    /// One of its threads is in a call while it unwinds from a panic, and every rank waits for another one.
-    Unwinding,
-    /// The program ended without finishing, and the script that started it goes on (EX7).
-    Gone { panicked: bool },
-    /// Exit code 0 of a rank that never joined, while another did.
-    NeverJoined,
-    /// It called abort with this code (EX5).
-    Aborted(i32),
-}
-
-/// The failure that decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Failure {
-    pub(crate) rank: usize,
-    pub(crate) fault: Fault,
-    /// When, in nanoseconds of the monotonic clock.
-    pub(crate) at: u64,
-}
-
-/// Why a job did not succeed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// A rank failed.
-    Failed(Failure),
-    /// `--timeout` was over.
-    TimedOut(Duration),
-    /// No rank made progress for this long, longer than `--stall` allows.
-    Stalled(Duration),
-    /// Every rank waits for another one, and nothing is on its way.
-    Deadlock,
-    /// The launcher got this signal.
-    Signalled(i32),
-    /// The launcher's output cannot be written.
-    Output(Broken),
-}
-
-impl Fault {
-    fn exit_code(self) -> u8 {
-        match self {
-            Self::Code(code) => code as u8,
-            Self::Signal(signal) => after_signal(signal),
-            // The end of a job by abort is no success.
-            Self::Aborted(code) => (code as u8).max(1),
-            Self::GaveUp { panicked: true } | Self::Gone { panicked: true } => 101,
-            Self::Deserted | Self::Unwinding => 101,
-            _ => 1,
-        }
-    }
-}
-
-impl Verdict {
-    /// The launcher's exit code.
-    pub(crate) fn exit_code(self) -> u8 {
-        match self {
-            Self::Failed(failure) => failure.fault.exit_code(),
-            Self::TimedOut(_) | Self::Stalled(_) => 124,
-            Self::Signalled(signal) => after_signal(signal),
-            Self::Output(Broken::Closed) => after_signal(libc::SIGPIPE),
-            Self::Output(_) | Self::Deadlock => 125,
-        }
-    }
-}
-
-fn after_signal(signal: i32) -> u8 {
-    u8::try_from(128 + signal).unwrap_or(u8::MAX)
-}
 
 /// Which rank failed first, as far as that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,6 +89,8 @@ pub(crate) struct Record {
     /// Whether it was let go at its end (EX6).
     pub(crate) dismissed: bool,
     pub(crate) complaints: Vec<Complaint>,
+    /// What it had printed last on standard error when it ended.
+    pub(crate) last_words: String,
     /// Its message counts, which it sends when it leaves.
     pub(crate) counters: Option<MessageCounts>,
     /// Its queues by context, as it sent them last.
@@ -189,6 +107,8 @@ pub(crate) struct Record {
     program_ended: Option<u64>,
     /// Whether [`Ledger::take_failed`] has returned its failure.
     is_taken: bool,
+    /// Whether [`Ledger::take_lost`] has returned it.
+    is_lost: bool,
     pub(crate) ended: Option<(Ending, u64)>,
 }
 
@@ -234,11 +154,37 @@ impl Record {
         match ending {
             Ending::Code(0) if is_due => None,
             Ending::Code(0) if self.joined && line_alone => Some(Fault::LineClosed),
-            Ending::Code(0) if self.joined => Some(Fault::Unfinished),
+            Ending::Code(0) if self.joined => self.owes_more(job).then_some(Fault::Unfinished),
             Ending::Code(0) => job.somebody_joined.then_some(Fault::NeverJoined),
             Ending::Code(code) => Some(Fault::Code(code)),
             Ending::Signal(signal) => Some(Fault::Signal(signal)),
         }
+    }
+
+    /// Whether its end with code 0 and without finishing is a failure (EX3).
+    fn owes_more(&self, job: Facts) -> bool {
+        job.is_awaited || self.gave_up() || self.is_script() || job.lost_at.is_some()
+    }
+
+    /// Whether it ended with code 0 and without finishing, and nobody waits for it (EX3).
+    fn ended_early(&self, job: Facts) -> bool {
+        let is_unfinished = self.joined && !self.finished && !self.dismissed && !self.gave_up();
+        let code = self.ended.map(|(ending, _)| ending);
+        is_unfinished && code == Some(Ending::Code(0)) && !self.has_failed(job)
+    }
+
+    fn has_failed(&self, job: Facts) -> bool {
+        matches!(self.state(job, u64::MAX), State::Failed { .. })
+    }
+
+    /// Whether it waits at its end for the other ranks.
+    fn is_at_its_end(&self) -> bool {
+        self.leaving && !self.finished && !self.dismissed && self.ended.is_none()
+    }
+
+    /// Whether it does nothing any more that another rank may wait for, though it need not have failed (EX8).
+    fn has_left_for_good(&self, job: Facts) -> bool {
+        self.gave_up_since(job.lost_at) || self.dismissed && self.ended.is_some()
     }
 
     /// When the program left the job without finishing, because it gave up or ended (EX7).
@@ -268,6 +214,15 @@ impl Record {
         said.into_iter().chain(self.missed_shortly_before(at)).fold(at, u64::min)
     }
 
+    /// Whether it has done shortly before `now` what comes before the end of its process: a complaint, most often about
+    /// the error that it then prints, a call of abort, or giving up.
+    fn is_about_to_end(&self, now: u64) -> bool {
+        let said = self.complaints.last().map(|said| said.at);
+        let signs = [said, self.gave_up, self.aborted.map(|(at, _)| at)];
+        let is_recent = |at: u64| at.saturating_add(SETTLE) >= now;
+        self.ended.is_none() && signs.into_iter().flatten().any(is_recent)
+    }
+
     /// Whether it may yet turn out to have failed first (EX1, EX2).
     fn is_undecided(&self) -> bool {
         self.ended.is_none() && self.aborted.is_none()
@@ -278,6 +233,8 @@ impl Record {
 #[derive(Debug, Clone, Copy)]
 struct Facts {
     somebody_joined: bool,
+    /// Whether ranks that ended with code 0 and without finishing are waited for (EX3).
+    is_awaited: bool,
     /// When the first rank was declared lost: calls of others may have failed since.
     lost_at: Option<u64>,
 }
@@ -301,6 +258,8 @@ pub(crate) struct Ledger {
     records: Vec<Record>,
     /// When the rank failed that [`Ledger::take_failed`] returned first.
     lost_at: Option<u64>,
+    /// Whether the ranks that are left wait in vain.
+    is_stuck: bool,
 }
 
 impl Ledger {
@@ -315,7 +274,7 @@ impl Ledger {
         let pids = pids.into_iter().map(Some).chain(std::iter::repeat(None));
         let records =
             pids.take(ranks).map(|pid| Record { started: pid, pid, ..Record::default() }).collect();
-        Self { start, host, records, lost_at: None }
+        Self { start, host, records, lost_at: None, is_stuck: false }
     }
 
     /// When the job started, in nanoseconds of the monotonic clock.
@@ -389,6 +348,12 @@ impl Ledger {
         self.records[rank].program_ended.get_or_insert(at);
     }
 
+    /// The ranks that seem to end by themselves at `now`.
+    pub(crate) fn about_to_end(&self, now: u64) -> Vec<usize> {
+        let records = self.records.iter().enumerate();
+        records.filter(|(_, record)| record.is_about_to_end(now)).map(|(rank, _)| rank).collect()
+    }
+
     /// Notes that `rank`'s control line has ended.
     pub(crate) fn line_closed(&mut self, rank: usize, now: u64) {
         self.records[rank].line_closed.get_or_insert(now);
@@ -445,6 +410,11 @@ impl Ledger {
         failures.min_by_key(|failure| failure.at)
     }
 
+    /// Notes what `rank` has printed last on standard error.
+    pub(crate) fn printed_last(&mut self, rank: usize, words: String) {
+        self.records[rank].last_words = words;
+    }
+
     /// Notes how `rank` ended, at `at`.
     pub(crate) fn ended(&mut self, rank: usize, ending: Ending, at: u64) {
         self.records[rank].ended = Some((ending, at));
@@ -484,8 +454,30 @@ impl Ledger {
 
     /// The states of all ranks at `now`.
     fn states(&self, now: u64) -> impl Iterator<Item = State> {
-        let job = Facts { somebody_joined: self.somebody_joined(), lost_at: self.lost_at };
+        let job = self.facts();
         self.records.iter().map(move |record| record.state(job, now))
+    }
+
+    fn facts(&self) -> Facts {
+        let have_all_joined = self.records.iter().all(|record| record.joined);
+        let is_awaited =
+            self.is_stuck || !have_all_joined || self.records.iter().any(Record::is_at_its_end);
+        Facts { somebody_joined: self.somebody_joined(), is_awaited, lost_at: self.lost_at }
+    }
+
+    /// The ranks that ended with code 0 and without finishing, which is no failure (EX3).
+    pub(crate) fn ended_early(&self) -> Vec<usize> {
+        let job = self.facts();
+        let records = self.records.iter().enumerate();
+        records.filter(|(_, record)| record.ended_early(job)).map(|(rank, _)| rank).collect()
+    }
+
+    /// Notes that all ranks that are left wait for others in vain, and returns whether some have ended that they may
+    /// wait for: these have failed then (EX3).
+    pub(crate) fn stuck(&mut self) -> bool {
+        let has_cause = !self.ended_early().is_empty();
+        self.is_stuck |= has_cause;
+        has_cause
     }
 
     /// The failures that are not certain yet: when they began, and when they will be certain.
@@ -510,7 +502,7 @@ impl Ledger {
     }
 
     /// Takes the first failure that is certain at `now` and was not taken before, and says whether it is the first
-    /// one of the job. The caller declares the rank lost.
+    /// one of the job.
     pub(crate) fn take_failed(&mut self, now: u64) -> Option<(Failure, bool)> {
         let is_settled =
             |&(failure, since): &(Failure, u64)| self.open_before(failure, since, now).is_none();
@@ -520,6 +512,17 @@ impl Ledger {
         let is_first = self.lost_at.is_none();
         self.lost_at.get_or_insert(failure.at.min(now));
         Some((failure, is_first))
+    }
+
+    /// Takes a rank that does nothing any more for the others: one whose failure was taken, or one that has left
+    /// otherwise (EX8). The caller declares it lost.
+    pub(crate) fn take_lost(&mut self) -> Option<usize> {
+        let job = self.facts();
+        let is_news =
+            |record: &Record| !record.is_lost && (record.is_taken || record.has_left_for_good(job));
+        let rank = self.records.iter().position(is_news)?;
+        self.records[rank].is_lost = true;
+        Some(rank)
     }
 
     /// Whether a rank has joined: then the program uses this library.

@@ -73,25 +73,34 @@ impl Job {
         }
     }
 
-    /// Reports each rank that fails while the others go on, once, and lets their waits for it fail.
+    /// Reports each rank that fails while the others go on, once, and lets their waits for it fail. So do those for a
+    /// rank that has left without a failure.
     fn report_failures(&mut self) {
         while let Some((failure, is_first)) = self.ledger.take_failed(monotonic_nanos()) {
             self.printer.say(&report::cause(&self.ledger, failure));
             if is_first {
                 self.printer.say("mpjrun: the other ranks go on (--on-failure keep)\n");
             }
-            self.oversight.declare_lost(failure.rank);
             if matches!(self.phase, Phase::Dismissing { verdict: Verdict::Deadlock, .. }) {
                 (self.phase, self.snapshot) = (Phase::Running, None);
             }
         }
+        // What ranks do that were let go for a deadlock must not end it.
+        while let (Phase::Running, Some(rank)) = (self.phase, self.ledger.take_lost()) {
+            self.oversight.declare_lost(rank);
+        }
     }
 
     /// Passes the verdict on a job whose ranks have all ended by themselves; with `--on-failure keep` some may have
-    /// failed.
+    /// failed. A success without MPI_Finalize is noted (EX3 of `exits.rs`).
     pub(super) fn judge_at_end(&mut self) {
-        if let (None, Decision::Failed(failure)) = (self.verdict, self.ledger.decide(u64::MAX)) {
+        if self.verdict.is_some() {
+            return;
+        }
+        if let Decision::Failed(failure) = self.ledger.decide(u64::MAX) {
             self.verdict = Some((Verdict::Failed(failure), monotonic_nanos()));
+        } else if let Some(note) = report::early_ends(&self.ledger) {
+            self.printer.say(&note);
         }
     }
 
@@ -151,6 +160,11 @@ impl Job {
             Some(panic) => {
                 self.snapshot = Some(snapshot);
                 self.stop(Verdict::Failed(panic));
+            }
+            // Ranks whose early end is the cause have failed by that.
+            None if verdict == Verdict::Deadlock && self.ledger.stuck() => {
+                self.snapshot = Some(snapshot).filter(|_| self.on_failure == OnFailure::Kill);
+                self.judge(now);
             }
             None => self.dismiss(snapshot, verdict, now + FAREWELL),
         }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::INDENT;
 use super::words::{
-    and_more, ended_how, printable_line, printable_lines, seconds_between, signal_words,
+    and_more, ended_how, printable_line, printable_lines, ranks, seconds_between, signal_words,
 };
 use crate::io::output::Broken;
 use crate::job::exits::{Complaint, Ending, Failure, Fault, Ledger, Record, Verdict};
@@ -47,7 +47,9 @@ pub(crate) fn in_brief(ledger: &Ledger, verdict: Verdict) -> Option<String> {
     };
     let record = ledger.records().get(rank)?;
     let panicked = record.complaints.iter().rfind(|said| !said.location.is_empty());
-    Some(match (panicked.or(record.complaints.last()), fault, record.ended) {
+    let printed = last_words(record);
+    let said = panicked.or(record.complaints.last()).or(printed.as_ref());
+    Some(match (said, fault, record.ended) {
         (_, Fault::Aborted(code), _) => format!("rank {rank} called abort with code {code}"),
         (Some(Complaint { message, location, .. }), ..) if location.is_empty() => {
             format!("rank {rank} said: {}", printable_lines(message).join("\n"))
@@ -138,11 +140,36 @@ fn unfinished_words(record: &Record, when: &str) -> String {
     }
 }
 
-/// The complaints of the rank that is the cause.
+/// The line about ranks that ended with code 0 and without finishing, which was no failure; `None` if there are none.
+pub(crate) fn early_ends(ledger: &Ledger) -> Option<String> {
+    let early = ledger.ended_early();
+    (!early.is_empty()).then(|| {
+        format!(
+            "mpjrun: {} exited with code 0 without finishing, which may lose messages: in C, call MPI_Finalize; in \
+             Rust, let the World drop at the end of main\n",
+            ranks(&early)
+        )
+    })
+}
+
+/// The complaints of the rank that is the cause; if it has none, what it printed last.
 pub(super) fn complaints_of(record: &Record) -> String {
     let mut text = String::new();
+    if let Some(said) = last_words(record) {
+        append(&said, "it", &mut text);
+    }
     record.complaints.iter().for_each(|complaint| append(complaint, "it", &mut text));
     text
+}
+
+/// What a rank printed last that was let go and then ended with an error of its program, about which it has not
+/// complained. Other ranks print such errors just before the report, which need not repeat them.
+fn last_words(record: &Record) -> Option<Complaint> {
+    let Some((Ending::Code(1..), at)) = record.ended else { return None };
+    let is_meant =
+        record.dismissed && record.complaints.is_empty() && !record.last_words.is_empty();
+    let message = record.last_words.clone();
+    is_meant.then(|| Complaint { at, message, location: String::new(), thread: 0 })
 }
 
 /// The complaints of all ranks that have not finished.

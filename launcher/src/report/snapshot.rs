@@ -58,6 +58,8 @@ pub(crate) struct Snapshot {
     pub(crate) activities: Vec<Option<Activity>>,
     /// Why a waiting rank may still go on; `None` if there is no reason.
     pub(crate) doubts: Vec<Option<Doubt>>,
+    /// The ranks that were started with MPJ_WAIT=spin.
+    pub(crate) spinning: Vec<usize>,
     /// Whether the user has asked to ignore deadlocks.
     pub(crate) ignores_deadlocks: bool,
 }

@@ -42,17 +42,22 @@ fn reasons(left: &[usize], snapshot: &Snapshot) -> Vec<String> {
             (of_rank, _) => of_rank == Some(doubt),
         };
         let meant: Vec<usize> = left.iter().copied().filter(is_meant).collect();
-        (!meant.is_empty()).then(|| words(doubt, &meant))
+        (!meant.is_empty()).then(|| words(doubt, &meant, &snapshot.spinning))
     };
     doubts.into_iter().filter_map(reason).collect()
 }
 
-fn words(doubt: Doubt, of: &[usize]) -> String {
+/// The words for a doubt about ranks. `spinning` are those whose setting makes them poll.
+fn words(doubt: Doubt, of: &[usize], spinning: &[usize]) -> String {
     let one_or = |one: &'static str, many: &'static str| if of.len() == 1 { one } else { many };
     let ranks = ranks(of);
     match doubt {
         Doubt::Awake => {
-            format!("{ranks} {} while waiting (MPJ_WAIT=spin)", one_or("polls", "poll"))
+            let setting = match of.iter().all(|rank| spinning.contains(rank)) {
+                true => " (MPJ_WAIT=spin)",
+                false => "",
+            };
+            format!("{ranks} {} while waiting{setting}", one_or("polls", "poll"))
         }
         Doubt::Crowded => {
             let (has, listed) = (one_or("has", "have"), TaskState::LISTED);

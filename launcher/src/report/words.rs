@@ -54,7 +54,7 @@ pub(super) fn and_more(all: usize, most: usize, noun: &str) -> String {
 }
 
 /// `rank 3` or `ranks 3-5`.
-pub(super) fn ranks(numbers: &[usize]) -> String {
+pub(crate) fn ranks(numbers: &[usize]) -> String {
     let noun = if numbers.len() == 1 { "rank" } else { "ranks" };
     format!("{noun} {}", ranges(numbers))
 }

@@ -26,6 +26,41 @@ fn ranks_are_not_bound_unless_asked_for() {
     done.says(" is not bound\n");
 }
 
+/// What OpenMP takes for the number of its threads: all processors together where there are no more ranks than
+/// processors, and all of them in each rank where there are more.
+#[test]
+fn ranks_share_the_processors_evenly_unless_asked_for() {
+    let count =
+        "while read key value; do [ $key != Cpus_allowed: ] || echo $value; done < /proc/$$/status";
+    let allowed = |ranks: usize| -> Vec<u32> {
+        let outcome = script(ranks, count).expect(0);
+        let bits = |line: &str| {
+            let digits = line.chars().filter_map(|digit| digit.to_digit(16));
+            digits.map(u32::count_ones).sum()
+        };
+        outcome.stdout.lines().map(bits).collect()
+    };
+    let usable = std::thread::available_parallelism().expect("a number").get();
+    assert_eq!(allowed(1), [usable as u32]);
+    assert_eq!(allowed(2 * usable), vec![usable as u32; 2 * usable]);
+    for ranks in (2..=usable).take(6) {
+        let shares = allowed(ranks);
+        assert_eq!(shares.iter().sum::<u32>(), usable as u32, "{ranks}: {shares:?}");
+    }
+}
+
+#[test]
+fn info_tells_where_ranks_would_run() {
+    let usable = std::thread::available_parallelism().expect("a number").get();
+    let told = |ranks: usize| mpjrun(["--info", "-n", &ranks.to_string()]).expect(0).stdout;
+    assert!(told(1).contains("\nprocessors\n  rank 0  not bound\n"), "{}", told(1));
+    let many = told(2 * usable);
+    assert!(many.contains("\n  ranks 0-1  not bound, at home on processor "), "{many}");
+    let even = told(2);
+    assert_eq!(usable > 1, even.contains("\n  rank 1  bound to processor"), "{even}");
+    assert!(even.contains("OMP_NUM_THREADS"), "{even}");
+}
+
 #[test]
 fn more_ranks_than_places_share_and_it_is_said_once() {
     let place = "echo $MPJ_PROCESSORS";

@@ -4,8 +4,11 @@
 //!   never comes, so the others wait for it), or `after` all have joined and the others are blocked in a receive from
 //!   WHO. `amid` is for two ranks, which copy long messages meanwhile.
 //! - `rank well` does everything right. `rank idle` blocks for ever in every rank.
+//! - `rank forget` does everything right but that it never finishes.
 //! - `rank error-...` meets an error of the library and returns it from main or handles it, also while another thread
 //!   polls, or in a thread that ends.
+//! - `rank error-other` meets an error of its own in rank 1. In `rank error-cut` rank 1 prints its error slowly, while
+//!   another rank fails.
 //! - `rank thread-panic` panics in a thread that nobody waits for. `rank leaving` ends one rank while the other goes
 //!   on.
 //! - `rank replaced` becomes another program. `rank lists` has two other programs show their open files.
@@ -34,12 +37,15 @@ fn main() -> ExitCode {
     let outcome = match words[..] {
         ["idle"] => idle(),
         ["well"] => well(),
+        ["forget"] => forget(),
         ["twice"] => twice(),
         ["nested"] => nested(),
         ["error-truncate"] => error_truncate(),
         ["error-rank"] => error_rank(),
         ["error-slow"] => error_slow(),
         ["error-handled"] => error_handled(),
+        ["error-other"] => error_other(),
+        ["error-cut"] => error_cut(),
         ["error-polled"] => error_polled(),
         ["error-joined"] => error_joined(),
         ["error-elsewhere"] => error_elsewhere(),
@@ -108,6 +114,49 @@ fn well() -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     println!("rank {} of {}", world.rank(), world.size());
     world.barrier()
+}
+
+fn forget() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    let mut sum = [world.rank()];
+    world.reduce(&[world.rank()], &mut sum, mpj::Op::Sum, 0)?;
+    if world.rank() == 0 {
+        println!("sum {}", sum[0]);
+    }
+    std::mem::forget(world);
+    Ok(())
+}
+
+/// The world waits for rank 0 when it is dropped, since it does not know of the error.
+fn error_other() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    if world.rank() == 0 {
+        return wait_for(&world, 1);
+    }
+    drop(world);
+    eprintln!("Error: no input\n\nCaused by:\n    no such file");
+    std::process::exit(1);
+}
+
+/// Both ranks give up. Rank 0 has given up first, and ends while rank 1 prints.
+fn error_cut() -> Result<(), mpj::Error> {
+    const STEP: Duration = Duration::from_millis(40);
+    let world = mpj::init()?;
+    let rank = world.rank();
+    world.barrier()?;
+    if rank == 1 {
+        std::thread::sleep(STEP);
+    }
+    let outcome = world.send(&[1u8], 99, 0);
+    drop(world);
+    if rank == 1 {
+        eprint!("Error: ");
+        std::thread::sleep(2 * STEP);
+        eprintln!("all of it");
+    } else {
+        std::thread::sleep(2 * STEP);
+    }
+    outcome
 }
 
 fn twice() -> Result<(), mpj::Error> {

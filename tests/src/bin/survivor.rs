@@ -3,6 +3,8 @@
 //! - `survivor overwritten MILLIS`: rank 0 leaves a send by a panic, that long after its start, and uses the buffer
 //!   again; rank 1 prints what it has received.
 //! - `survivor long`: two ranks exchange long messages.
+//! - `survivor one-ended`: one of three ranks is killed, and another one ends because of that. The third one prints what
+//!   its calls return.
 //! - `survivor two-lost`: two of four ranks are killed, and the others print what their calls return.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
     let outcome = match words[..] {
         ["overwritten", millis] => overwritten(millis),
         ["long"] => long(),
+        ["one-ended"] => one_ended(),
         ["two-lost"] => two_lost(),
         _ => return ExitCode::from(2),
     };
@@ -86,6 +89,34 @@ fn long() -> Result<(), mpj::Error> {
     if world.rank() == 0 {
         println!("whole");
     }
+    Ok(())
+}
+
+fn one_ended() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    let (rank, mut got) = (world.rank(), [0u8]);
+    if rank == 1 {
+        println!("{}", std::process::id());
+        world.send(&[1u8], 2, 1)?;
+    }
+    // What was sent before the barrier is there after it.
+    world.barrier()?;
+    if rank == 0 {
+        kill_process(getpid(), Signal::KILL).expect("a process may signal itself");
+    }
+    if rank == 1 {
+        // It meets the loss and ends its part, as far as it can, with exit code 0.
+        assert!(world.recv(&mut got, 0, NEVER).is_err(), "rank 0 is lost");
+        assert!(world.finish().is_err(), "rank 0 does not come");
+        return Ok(());
+    }
+    println!("{}", std::process::id());
+    kill_process(getpid(), Signal::STOP).expect("a process may signal itself");
+    tell(&world, "receive what the ended rank had sent", world.recv(&mut got, 1, 1));
+    tell(&world, "send to the ended rank", world.ssend(&[1u8], 1, 8));
+    tell(&world, "receive what it had not sent", world.recv(&mut got, 1, NEVER));
+    let outcome = world.finish();
+    println!("{rank} finish: {}", words(&outcome));
     Ok(())
 }
 

@@ -30,6 +30,7 @@ const BELOW_THE_SEAM: &[&str] = &[
     "crate::config",
     "crate::region",
     "crate::fork",
+    "crate::home",
     "crate::sync",
     "crate::sys",
 ];

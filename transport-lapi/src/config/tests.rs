@@ -25,7 +25,8 @@ fn nothing_set_gives_the_defaults_of_the_table() {
 #[test]
 fn only_names_like_ours_that_nobody_reads_are_unknown() {
     let read = SETTINGS.iter().map(|row| row.name).chain(JOB_VARIABLES);
-    for name in read.chain([PROCESSORS, TEST, "MPJ_TEST_MARK", "MPJ_HOME", "PATH", "mpj_x"]) {
+    for name in read.chain([PROCESSORS, PLACE, TEST, "MPJ_TEST_MARK", "MPJ_HOME", "PATH", "mpj_x"])
+    {
         assert!(!is_unknown(name), "{name}");
     }
     for name in ["MPJ_WAT", "MPJ_", "MPJ_GETS", "MPJ_TUNING"] {

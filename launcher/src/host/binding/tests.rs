@@ -91,21 +91,57 @@ fn more_ranks_than_cores_go_round_and_are_noted_once() {
     assert!(topology(1, 2, 2).place(threads, 5).note().is_some());
 }
 
+/// Where each of these ranks is bound if nothing is asked for; nothing where it is not.
+fn unasked(topology: &Topology, ranks: usize) -> (Vec<Vec<usize>>, Vec<Option<usize>>) {
+    let placement = topology.place(Binding::new(None, None, false), ranks);
+    assert_eq!(placement.note(), None);
+    let homes = (0..ranks).map(|rank| placement.home(rank)).collect();
+    let processors = |seat: Option<Seat>| seat.map(|seat| seat.processors).unwrap_or_default();
+    (placement.seats.into_iter().map(processors).collect(), homes)
+}
+
 #[test]
-fn equally_many_ranks_for_each_processor_are_bound_unasked() {
-    let unasked = Binding::new(None, None, false);
-    let seats = |topology: &Topology, ranks| -> Vec<_> {
-        let placement = topology.place(unasked, ranks);
-        assert_eq!(placement.note(), None);
-        placement.seats.into_iter().map(|seat| seat.map(|seat| seat.processors)).collect()
+fn ranks_divide_the_processors_evenly() {
+    let bound = |topology: &Topology, ranks| {
+        let (bound, homes) = unasked(topology, ranks);
+        assert_eq!(homes, vec![None; ranks]);
+        bound
     };
-    let two = topology(1, 2, 1);
-    let on = |cpu| Some(vec![cpu]);
-    assert_eq!(seats(&two, 4), [on(0), on(0), on(1), on(1)]);
-    assert_eq!(seats(&topology(1, 2, 2), 8)[1..6], [on(0), on(2), on(2), on(1), on(1)]);
-    for ranks in [1, 2, 3, 5] {
-        assert_eq!(seats(&two, ranks), vec![None; ranks]);
+    let smt = topology(1, 4, 2);
+    assert_eq!(bound(&smt, 1), [[0; 0]], "a single rank may use all");
+    assert_eq!(bound(&smt, 2), [[0, 1, 4, 5], [2, 3, 6, 7]]);
+    assert_eq!(bound(&smt, 3), [vec![0, 4], vec![1, 5], vec![2, 3, 6, 7]], "no core is cut");
+    assert_eq!(bound(&smt, 4), [[0, 4], [1, 5], [2, 6], [3, 7]]);
+    assert_eq!(bound(&smt, 8)[..3], [[0], [4], [1]], "neighbours on one core");
+    assert_eq!(bound(&topology(1, 2, 2), 3), [vec![0], vec![2], vec![1, 3]]);
+    assert_eq!(bound(&topology(2, 2, 1), 2), [[0, 1], [2, 3]], "a socket each");
+    assert_eq!(bound(&topology(1, 2, 1), 2), [[0], [1]]);
+    for ranks in 2..=16 {
+        let bound = bound(&topology(2, 4, 2), ranks);
+        let mut all = bound.concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..16).collect::<Vec<_>>(), "{ranks} ranks leave none, and share none");
+        let sizes = bound.iter().map(Vec::len);
+        let (least, most) = (sizes.clone().min(), sizes.max());
+        assert!(most <= least.map(|least| least + 2), "{bound:?}: by at most a core");
     }
+}
+
+#[test]
+fn more_ranks_than_processors_are_not_bound() {
+    let on = |cpu| Some(cpu);
+    let two = topology(1, 2, 1);
+    assert_eq!(unasked(&two, 4), (vec![vec![]; 4], vec![on(0), on(0), on(1), on(1)]));
+    let homes = unasked(&topology(1, 2, 2), 8).1;
+    assert_eq!(homes[1..6], [on(0), on(2), on(2), on(1), on(1)]);
+    for ranks in [3, 5] {
+        assert_eq!(unasked(&two, ranks), (vec![vec![]; ranks], vec![None; ranks]));
+    }
+    let placement = |ranks| two.place(Binding::new(None, None, true), ranks);
+    assert_eq!(placement(4).words(2), "not bound, at home on processor 1");
+    assert_eq!((placement(4).total(), placement(2).total()), (None, Some(2)));
+    assert_eq!(placement(2).words(1), "bound to processor 1, its share");
+    assert_eq!(placement(3).words(2), "not bound");
 }
 
 #[test]

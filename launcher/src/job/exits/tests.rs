@@ -1,14 +1,18 @@
 //! Which failure decides, and with which exit code.
 
 use super::scene::{START, complain, finish, ledger, ms, panic};
-use super::*;
+use std::time::Duration;
 
+use super::*;
+use crate::io::output::Broken;
+
+/// A program that a script has started.
 fn join(ledger: &mut Ledger, rank: u32) {
-    assert!(ledger.note(
-        rank as usize,
-        ControlMessage::Joined { task: rank, pid: 200 + rank },
-        ms(1)
-    ));
+    join_as(ledger, rank, 200 + rank);
+}
+
+fn join_as(ledger: &mut Ledger, rank: u32, pid: u32) {
+    assert!(ledger.note(rank as usize, ControlMessage::Joined { task: rank, pid }, ms(1)));
 }
 
 fn miss(ledger: &mut Ledger, rank: u32, lost: u32, at: u64) {
@@ -63,13 +67,41 @@ fn a_rank_that_never_joins_fails_when_another_joins_before_or_after() {
 }
 
 #[test]
-fn exit_code_0_without_finishing_is_a_failure() {
-    let mut job = ledger(1);
-    join(&mut job, 0);
-    job.ended(0, Ending::Code(0), ms(5));
-    assert_eq!(fault(&job), Some((0, Fault::Unfinished)));
-    finish(&mut job, 0);
-    assert_eq!(fault(&job), None);
+fn exit_code_0_without_finishing_is_a_failure_if_others_wait_in_vain() {
+    let started = || {
+        let mut job = ledger(2);
+        (0..2).for_each(|rank| join_as(&mut job, rank, 100 + rank));
+        job.ended(0, Ending::Code(0), ms(5));
+        assert_eq!((fault(&job), job.ended_early()), (None, vec![0]));
+        job
+    };
+    let unfinished = Some((0, Fault::Unfinished));
+    let mut at_its_end = started();
+    let leaving = ControlMessage::Leaving { task: 1, counters: MessageCounts::default() };
+    assert!(at_its_end.note(1, leaving, ms(7)));
+    assert_eq!((fault(&at_its_end), at_its_end.ended_early()), (unfinished, vec![]));
+    let mut stuck = started();
+    assert!(stuck.stuck());
+    assert_eq!(fault(&stuck), unfinished);
+    let mut after_a_loss = started();
+    after_a_loss.ended(1, Ending::Code(7), ms(4));
+    assert_eq!(fault(&after_a_loss), Some((1, Fault::Code(7))));
+    assert!(after_a_loss.take_failed(ms(6)).is_some());
+    let early = Failure { rank: 0, fault: Fault::Unfinished, at: ms(5) };
+    assert_eq!(after_a_loss.take_failed(ms(6)), Some((early, false)));
+    let mut all = started();
+    all.ended(1, Ending::Code(0), ms(9));
+    assert_eq!((fault(&all), all.ended_early()), (None, vec![0, 1]));
+    finish(&mut all, 0);
+    assert_eq!((fault(&all), all.ended_early()), (None, vec![1]));
+    let mut joining = ledger(2);
+    join_as(&mut joining, 0, 100);
+    joining.ended(0, Ending::Code(0), ms(5));
+    assert_eq!(fault(&joining), unfinished, "rank 1 waits for it to join");
+    let mut script = ledger(1);
+    join(&mut script, 0);
+    script.ended(0, Ending::Code(0), ms(5));
+    assert_eq!(fault(&script), unfinished, "that is not the program's code");
 }
 
 #[test]
@@ -121,7 +153,7 @@ fn who_gives_up_has_failed_and_may_end_first() {
         (Ending::Signal(6), Fault::Signal(6)),
     ] {
         let mut job = ledger(2);
-        join(&mut job, 1);
+        (0..2).for_each(|rank| join(&mut job, rank));
         panic(&mut job, 1, ms(10), "boom");
         give_up(&mut job, 1, ms(11));
         assert_eq!(job.decide(ms(12)), Decision::Open { until: ms(261) });
@@ -193,8 +225,24 @@ fn who_misses_another_where_the_others_go_on() {
     assert_eq!(job.next_certainty(ms(13)), Some(ms(5_012)));
     job.ended(1, Ending::Code(7), ms(20));
     let first = Failure { rank: 1, fault: Fault::Code(7), at: ms(10) };
+    assert_eq!(job.take_lost(), None, "not before the first loss");
     assert_eq!(job.take_failed(ms(20)), Some((first, true)));
     assert_eq!(job.take_failed(ms(10_000)), None);
+    // Whatever its exit code, it does nothing more for the others.
+    let mut lost = std::iter::from_fn(|| job.take_lost()).collect::<Vec<_>>();
+    lost.sort_unstable();
+    assert_eq!(lost, [0, 1]);
+}
+
+#[test]
+fn who_was_let_go_is_lost_when_it_has_ended() {
+    let mut job = ledger(2);
+    (0..2).for_each(|rank| join(&mut job, rank));
+    job.dismissed(1);
+    assert_eq!(job.take_lost(), None);
+    job.ended(1, Ending::Code(0), ms(5));
+    assert_eq!((job.take_lost(), job.take_lost()), (Some(1), None));
+    assert_eq!(job.take_failed(ms(5)), None);
 }
 
 /// The script of a missed program may go on for a while.
@@ -289,6 +337,19 @@ fn an_abort_is_a_failure_at_its_time_whatever_the_end() {
     }
     job.ended(0, Ending::Code(1), ms(9));
     assert_eq!(fault(&job), Some((0, Fault::Code(1))));
+}
+
+#[test]
+fn who_has_given_up_complained_or_aborted_just_before_is_about_to_end() {
+    let mut job = ledger(5);
+    panic(&mut job, 1, ms(10), "boom");
+    give_up(&mut job, 2, ms(11));
+    abort(&mut job, 3, ms(12), 7);
+    give_up(&mut job, 4, ms(13));
+    job.ended(4, Ending::Code(1), ms(14));
+    assert_eq!(job.about_to_end(ms(20)), [1, 2, 3]);
+    assert_eq!(job.about_to_end(ms(261)), [2, 3], "rank 1 has gone on, or hangs");
+    assert_eq!(job.about_to_end(ms(300)), [0; 0]);
 }
 
 #[test]

@@ -112,6 +112,7 @@ fn a_complaint_that_is_no_panic_is_told_as_such() {
     join(&mut job, 0);
     complain(&mut job, 0, ms(10), "rank 1 is gone", "");
     job.ended(0, Ending::Code(0), ms(20));
+    assert!(job.stuck());
     let failure = failure_of(&job);
     let expected = "\
 mpjrun: rank 0 (pid 100, host box) exited with code 0 without finishing, 0.02 s after start
@@ -261,7 +262,20 @@ fn a_line_that_was_closed_before_the_end_is_the_fault() {
     join(&mut together, 0);
     together.line_closed(0, ms(899));
     together.ended(0, Ending::Code(0), ms(900));
+    assert!(together.stuck());
     assert_eq!(failure_of(&together).fault, Fault::Unfinished);
+}
+
+#[test]
+fn a_success_without_finishing_is_noted_in_one_line() {
+    let mut job = ledger(3);
+    (0..3).for_each(|rank| join(&mut job, rank));
+    assert_eq!(early_ends(&job), None);
+    [0, 1, 2].into_iter().for_each(|rank| job.ended(rank, Ending::Code(0), ms(20)));
+    finish(&mut job, 1);
+    let expected = "mpjrun: ranks 0, 2 exited with code 0 without finishing, which may lose messages: in C, call \
+                    MPI_Finalize; in Rust, let the World drop at the end of main\n";
+    assert_eq!(early_ends(&job).as_deref(), Some(expected));
 }
 
 #[test]

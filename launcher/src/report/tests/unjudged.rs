@@ -40,6 +40,8 @@ fn each_doubt_has_its_words() {
     let mut awake = doubted([Some(Doubt::Awake), None]);
     assert_eq!(said(&awake), None, "it was just woken");
     awake.activities = vec![Some(Activity::Computing), Some(Activity::Sleeping)];
+    assert_eq!(said(&awake).as_deref(), Some("rank 0 polls while waiting"));
+    awake.spinning = vec![0];
     assert_eq!(said(&awake).as_deref(), Some("rank 0 polls while waiting (MPJ_WAIT=spin)"));
 }
 

@@ -9,7 +9,9 @@
 //! unless they may use different processors. A task that the kernel has moved since then moves back, so that all places
 //! stay different. What others published is only compared; a task moves only to a processor that it may use.
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu};
+
+use crate::home::move_to;
 
 /// The processor that this thread is running on.
 pub(super) fn here() -> u32 {
@@ -49,25 +51,6 @@ fn places(began: &[u32], usable: &[u32]) -> Vec<u32> {
     began.iter().enumerate().map(place).collect()
 }
 
-/// Moves this thread, which may use `mine`, to a processor, calls `there`, and lets the thread use `mine` again.
-fn move_to(processor: u32, mine: &CpuSet, there: impl FnOnce()) {
-    let mut only = CpuSet::new();
-    only.set(processor as usize);
-    if sched_setaffinity(None, &only).is_err() {
-        return;
-    }
-    there();
-    // Nothing restricts the thread if it may use as much when it asks for everything. Then it may also use processors that
-    // are added later, as before.
-    let mut everything = CpuSet::new();
-    (0..CpuSet::MAX_CPU).for_each(|processor| everything.set(processor));
-    let asked = sched_setaffinity(None, &everything).and_then(|()| sched_getaffinity(None));
-    if asked != Ok(*mine) {
-        // This set was legal just before.
-        let _ = sched_setaffinity(None, mine);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,28 +74,11 @@ mod tests {
     }
 
     #[test]
-    fn a_task_moves_and_may_still_use_all_its_processors() {
+    fn a_task_that_moves_may_still_use_all_its_processors() {
         let mine = sched_getaffinity(None).expect("the kernel tells");
-        for place in (0..CpuSet::MAX_CPU).filter(|&processor| mine.is_set(processor)) {
-            let mut was_there = false;
-            move_to(place as u32, &mine, || was_there = here() == place as u32);
-            assert!(was_there, "{place}");
-            assert_eq!(sched_getaffinity(None).expect("the kernel tells"), mine);
-        }
         for began in [[here(); 2], [0, 1], [u32::MAX; 2]] {
             spread(1, &began);
             assert_eq!(sched_getaffinity(None).expect("the kernel tells"), mine);
         }
-    }
-
-    #[test]
-    fn a_bound_task_stays_bound() {
-        let all = sched_getaffinity(None).expect("the kernel tells");
-        let mut one = CpuSet::new();
-        one.set(here() as usize);
-        sched_setaffinity(None, &one).expect("a processor of this thread");
-        move_to(here(), &one, || {});
-        assert_eq!(sched_getaffinity(None).expect("the kernel tells"), one);
-        sched_setaffinity(None, &all).expect("the set of before");
     }
 }
