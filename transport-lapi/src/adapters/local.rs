@@ -288,3 +288,7 @@ impl<R: Reach> SharedGets for LocalAdapter<R> {
         helped
     }
 }
+
+#[cfg(test)]
+#[expect(unsafe_code, reason = "the tests describe buffers of their own as regions")]
+mod tests;
