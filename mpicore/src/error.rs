@@ -74,6 +74,19 @@ pub enum Error {
         /// Expected length.
         expected: usize,
     },
+    /// A message of a collective is longer than this rank expects.
+    #[error(
+        "{bytes} bytes came from job rank {rank}, more than the {room} that are expected: the ranks give different \
+         numbers of elements, or make different collective calls; all must make the same calls in the same order"
+    )]
+    Long {
+        /// The job rank of the sender.
+        rank: u32,
+        /// Length of the message.
+        bytes: usize,
+        /// Expected length, or at least room.
+        room: usize,
+    },
     /// There is no memory for the temporary data of a collective. Nothing was sent.
     #[error("no memory for {bytes} bytes that this call needs in addition to its buffers")]
     Memory {
@@ -234,6 +247,7 @@ impl Error {
                 ErrorClass::Buffer
             }
             Self::Short { .. } | Self::Unequal { .. } => ErrorClass::Count,
+            Self::Long { .. } => ErrorClass::Truncate,
             Self::Memory { .. } => ErrorClass::NoMem,
             Self::NotForReductions { .. } | Self::NoKind { .. } => ErrorClass::Op,
             Self::Panicked { .. } | Self::Contexts { .. } => ErrorClass::Other,

@@ -389,6 +389,13 @@ fn note(
     expected: Option<usize>,
 ) {
     match (outcome, expected) {
+        // What the device advises would help in a receive of the program.
+        (
+            Err(mpjdev::Error::Truncate { source_rank: rank, sent: bytes, capacity: room, .. }),
+            _,
+        ) => {
+            failure.get_or_insert(Error::Long { rank, bytes, room });
+        }
         (Err(error), _) => {
             failure.get_or_insert(error.into());
         }
