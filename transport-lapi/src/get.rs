@@ -461,3 +461,7 @@ impl<S> Outbox<S> {
         }
     }
 }
+
+#[cfg(test)]
+#[expect(unsafe_code, reason = "the tests describe buffers of their own as regions")]
+mod tests;

@@ -73,7 +73,7 @@ impl Factors {
         let largest = self.smallest_largest(number, count).expect("every number has factors");
         let mut best = (largest - 1, 1);
         // No largest factor is below the root, and no smallest one above.
-        let root = self.from_root_on(number, count);
+        let root = self.place_of_root(number, count);
         for at in (0..=root).rev() {
             let least = self.divisors[at];
             if self.divisors[root].saturating_sub(least) > best.0 {
@@ -101,7 +101,7 @@ impl Factors {
     }
 
     /// Returns the place of the first divisor that is not less than the root of `number` of this order.
-    fn from_root_on(&self, number: u32, order: usize) -> usize {
+    fn place_of_root(&self, number: u32, order: usize) -> usize {
         let power = u32::try_from(order).unwrap_or(u32::MAX);
         self.divisors.partition_point(|divisor| divisor.saturating_pow(power) < number)
     }
@@ -120,7 +120,7 @@ impl Factors {
             return known;
         }
         let mut found = None;
-        for at in self.from_root_on(number, count)..self.divisors.len() {
+        for at in self.place_of_root(number, count)..self.divisors.len() {
             let divisor = self.divisors[at];
             if divisor > self.most.min(number) || self.can_be_largest(divisor, number, count) {
                 found = (divisor <= self.most.min(number)).then_some(divisor);

@@ -1,18 +1,18 @@
 //! The kernel refuses reads from some moment on: gets then begin again over frames.
 
 use std::cell::RefCell;
+use std::io;
 use std::ops::Deref;
 
 use super::*;
+use crate::adapter::GetKind;
+use crate::adapters::local::{LocalAdapter, Reach, pass_on};
 use crate::adapters::threads;
-use crate::body::Sink;
 use crate::context::{Context, Options};
-use crate::error::LapiError;
-use crate::handler::Next;
 use crate::layout::Layout;
-use crate::outbox::Outbox;
+use crate::region::{RecvRegion, SendRegion};
 
-const LEN: usize = 8 * 251 << 10;
+const LEN: usize = 251 << 13;
 
 thread_local! {
     /// How many reads the kernel still allows, how many it has refused, and with which error.
@@ -86,8 +86,7 @@ impl Scene {
     fn new(allowed: usize, errno: i32) -> Self {
         KERNEL.set((allowed, 0, errno));
         let mut tasks = threads::job(2).unwrap().into_iter().map(|task| {
-            let LocalAdapter { port, shares, reach } = task.into_any();
-            let adapter = LocalAdapter { port, shares, reach: Refusing(reach) };
+            let adapter = task.into_any().with_reach(Refusing);
             Context::init(adapter, Ends::new(), Options::default())
         });
         let [reader, owner] = [(); 2].map(|()| tasks.next().unwrap());
