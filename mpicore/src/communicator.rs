@@ -3,7 +3,7 @@
 //! A communicator has an id on which its members have agreed (`context_ids.rs`). Its point-to-point messages use the
 //! device's context `2 * id`, and its collective messages context `2 * id + 1`. There all blocking calls share one tag,
 //! and a call that is started has its number on the communicator as its tag (PL4 of `plan.rs`). Partitioned messages
-//! have two contexts of their own, above those of all ids. Both groups of an intercommunicator agree on one id, so
+//! have two contexts of their own, and calls by which some members make a communicator a third one (`process.rs`). Both groups of an intercommunicator agree on one id, so
 //! messages of both directions have the same contexts. A communicator is a handle: clones are the same communicator.
 //! When the last clone on a rank is dropped, the communicator is gone there, and its id is free again when nothing is
 //! pending in its contexts. This is a local matter: members may drop their clones at different times.
@@ -77,6 +77,8 @@ struct Inner {
     topology: Option<Topology>,
     /// Number of collective calls so far, from which the number of the next one follows.
     calls: AtomicU32,
+    /// Number of persistent collectives so far.
+    persistent: AtomicU32,
     name: Arc<Mutex<String>>,
     attributes: Attributes,
     handler: Handler,
@@ -139,7 +141,8 @@ impl Communicator {
 
     fn new(process: Arc<Process>, id: u32, origin: Origin, name: &str) -> Result<Self, Error> {
         let Origin { group, rank, remote, topology, attributes, handler } = origin;
-        let (calls, name) = (AtomicU32::new(0), Arc::new(Mutex::new(name.to_owned())));
+        let (calls, persistent) = (AtomicU32::new(0), AtomicU32::new(0));
+        let name = Arc::new(Mutex::new(name.to_owned()));
         let (workspace, copies) = <(Workspace, Copies)>::default();
         let inner = Inner {
             process,
@@ -149,6 +152,7 @@ impl Communicator {
             remote,
             topology,
             calls,
+            persistent,
             name,
             attributes,
             handler,
@@ -289,6 +293,18 @@ impl Communicator {
         let number = self.0.calls.load(Ordering::Relaxed);
         self.0.calls.store(number.wrapping_add(1), Ordering::Relaxed);
         (number % CALL_NUMBERS) as i32
+    }
+
+    /// Counts a persistent collective, and returns how many there were before it; `None` if these are `most`. All members
+    /// make them in the same order, so the result is the same on each.
+    pub(crate) fn next_persistent(&self, most: u32) -> Option<u32> {
+        // Relaxed, as above.
+        let before = self.0.persistent.load(Ordering::Relaxed);
+        if before >= most {
+            return None;
+        }
+        self.0.persistent.store(before + 1, Ordering::Relaxed);
+        Some(before)
     }
 
     /// Plans the next collective call, with the peers of the communicator. Its schedule is not kept.

@@ -74,6 +74,19 @@ pub enum Error {
         /// Expected length.
         expected: usize,
     },
+    /// A message of a collective is longer than this rank expects.
+    #[error(
+        "{bytes} bytes came from job rank {rank}, more than the {room} that are expected: the ranks give different \
+         numbers of elements, or make different collective calls; all must make the same calls in the same order"
+    )]
+    Long {
+        /// The job rank of the sender.
+        rank: u32,
+        /// Length of the message.
+        bytes: usize,
+        /// Expected length, or at least room.
+        room: usize,
+    },
     /// There is no memory for the temporary data of a collective. Nothing was sent.
     #[error("no memory for {bytes} bytes that this call needs in addition to its buffers")]
     Memory {
@@ -121,6 +134,18 @@ pub enum Error {
          some, or make a duplicate of the communicator for further ones"
     )]
     PartitionTags,
+    /// A communicator has no tags left for persistent collectives.
+    #[error(
+        "the communicator has had nearly 2^30 persistent collectives, as many as it can have; make a duplicate of it \
+         for further ones"
+    )]
+    PersistentTags,
+    /// The members of a group gave different texts, or texts that cannot be told apart.
+    #[error(
+        "the messages of this call met those of a call with another text; give the same text on all members of the \
+         group, and a text like no other to calls that are made at the same time"
+    )]
+    Texts,
     /// A reduction got MPI_REPLACE or MPI_NO_OP, which are for windows.
     #[error("{op} is for accumulate calls of windows only; collectives cannot use it")]
     NotForReductions {
@@ -222,11 +247,12 @@ impl Error {
                 ErrorClass::Buffer
             }
             Self::Short { .. } | Self::Unequal { .. } => ErrorClass::Count,
+            Self::Long { .. } => ErrorClass::Truncate,
             Self::Memory { .. } => ErrorClass::NoMem,
             Self::NotForReductions { .. } | Self::NoKind { .. } => ErrorClass::Op,
-            Self::Panicked { .. } | Self::Contexts { .. } | Self::PartitionTags => {
-                ErrorClass::Other
-            }
+            Self::Panicked { .. } | Self::Contexts { .. } => ErrorClass::Other,
+            Self::PartitionTags | Self::PersistentTags => ErrorClass::Other,
+            Self::Texts => ErrorClass::Arg,
             Self::Kind { .. } => ErrorClass::Comm,
             Self::NoGrid | Self::NoTopology => ErrorClass::Topology,
             Self::Partition { .. } => ErrorClass::Arg,

@@ -15,11 +15,13 @@
 //!   continues when the last message has ended.
 //! - PL4: blocking calls of a communicator follow each other on every rank, and so do their messages between any two
 //!   ranks. So all of them use one tag, and the device finds each message where it found the one before. A collective
-//!   that was started runs beside other calls and has a tag of its own, the number of the call.
+//!   that was started runs beside other calls and has a tag of its own, the number of the call. Calls are counted modulo
+//!   2^30, but a persistent collective may outlast as many calls. So it gets a tag above all numbers of calls, which no
+//!   other one gets.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use mpjdev::{Call, Device, Mode, Request, Status, Within, wireup::Native};
+use mpjdev::{CALL_NUMBERS, Call, Device, Mode, Request, Status, Within, wireup::Native};
 
 use crate::collective::{Local, Message, Round};
 use crate::communicator::{Communicator, InUse, Parts};
@@ -35,8 +37,12 @@ mod tests;
 pub use running::{Persistent, Steps};
 pub(crate) use short::{Equal, Short, run_barrier};
 
-/// The tag of blocking calls (PL4): above the numbers of calls and the tags of [`Communicator::create_group`].
+/// The tag of blocking calls (PL4): above all others.
 const BLOCKING: i32 = i32::MAX;
+
+/// How many persistent collectives a communicator can have in its life (PL4): their tags are those between the numbers of
+/// calls and the tag of blocking calls.
+const PERSISTENT: u32 = BLOCKING as u32 - CALL_NUMBERS;
 
 /// If each rank has a processor and a round has several messages, they are received one after another if none has more
 /// than this many bytes.
@@ -57,6 +63,8 @@ pub(crate) struct Route {
 pub(crate) enum Tag {
     /// The number of the call on its communicator, below [`mpjdev::CALL_NUMBERS`].
     OfCall(i32),
+    /// The number of the call that made a persistent collective, and the collective's own tag.
+    Persistent { number: i32, tag: i32 },
     /// A tag that the caller keeps distinct from others.
     Own(i32),
 }
@@ -129,20 +137,34 @@ impl<'c> Plan<'c> {
     }
 
     /// Starts the collective and returns its request: MPI's non-blocking collectives. A caller that may take the
-    /// buffers back after a failure of the device must also keep the [`Steps`] of a [`Plan::persistent`].
+    /// buffers back after a failure of the device must also keep the [`Steps`] of a [`Plan::once`].
     ///
     /// # Errors
-    /// As [`Plan::persistent`]; what made the device unusable. Later errors are the outcome of the request.
+    /// As [`Plan::once`]; what made the device unusable. Later errors are the outcome of the request.
     pub fn start(self) -> Result<Request, Error> {
-        self.persistent()?.start()
+        self.once()?.start()
+    }
+
+    /// Keeps the plan, to start it once, soon: MPI's non-blocking collectives.
+    ///
+    /// # Errors
+    /// What is refused about the arguments; [`Error::Memory`].
+    pub fn once(self) -> Result<Persistent, Error> {
+        Ok(Persistent::new(self.into_scheduled()?))
     }
 
     /// Keeps the plan, to run it any number of times: MPI's persistent collectives.
     ///
     /// # Errors
-    /// What is refused about the arguments; [`Error::Memory`].
+    /// As [`Plan::once`]; [`Error::PersistentTags`].
     pub fn persistent(self) -> Result<Persistent, Error> {
-        Ok(Persistent::new(self.into_scheduled()?))
+        let mut scheduled = self.into_scheduled()?;
+        if let Tag::OfCall(number) = scheduled.route.tag {
+            let nth = scheduled.communicator.next_persistent(PERSISTENT);
+            let tag = (CALL_NUMBERS + nth.ok_or(Error::PersistentTags)?) as i32;
+            scheduled.route.tag = Tag::Persistent { number, tag };
+        }
+        Ok(Persistent::new(scheduled))
     }
 
     fn into_scheduled(self) -> Result<Scheduled<'c>, Error> {
@@ -190,7 +212,14 @@ impl Tag {
     #[inline]
     fn number(self) -> i32 {
         match self {
-            Self::OfCall(number) | Self::Own(number) => number,
+            Self::OfCall(number) | Self::Persistent { number, .. } | Self::Own(number) => number,
+        }
+    }
+
+    /// Returns the tag for a call that was started (PL4).
+    fn of_started(self) -> i32 {
+        match self {
+            Self::OfCall(tag) | Self::Persistent { tag, .. } | Self::Own(tag) => tag,
         }
     }
 
@@ -198,7 +227,7 @@ impl Tag {
     #[inline]
     fn of_blocking(self) -> i32 {
         match self {
-            Self::OfCall(_) => BLOCKING,
+            Self::OfCall(_) | Self::Persistent { .. } => BLOCKING,
             Self::Own(tag) => tag,
         }
     }
@@ -360,6 +389,13 @@ fn note(
     expected: Option<usize>,
 ) {
     match (outcome, expected) {
+        // What the device advises would help in a receive of the program.
+        (
+            Err(mpjdev::Error::Truncate { source_rank: rank, sent: bytes, capacity: room, .. }),
+            _,
+        ) => {
+            failure.get_or_insert(Error::Long { rank, bytes, room });
+        }
         (Err(error), _) => {
             failure.get_or_insert(error.into());
         }

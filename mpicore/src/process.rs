@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mpjdev::Device;
 use mpjdev::wireup::Native;
+use mpjdev::{CONTEXT_IDS, Device};
 
 use crate::buffered::Copies;
 use crate::context_ids::ContextIds;
@@ -29,17 +29,32 @@ struct Ids {
 pub(crate) const WORLD: u32 = 0;
 /// The id of the communicator of this rank alone.
 pub(crate) const SELF: u32 = 1;
-/// The id for members of a group that have no communicator yet, in which they agree on one.
-pub(crate) const GATHERING: u32 = 2;
 /// Number of ids that are never given to a new communicator.
-const RESERVED: u32 = 3;
-/// The most communicators that a rank can have at a time; each takes two of the device's contexts.
-const MOST: u32 = 1 << 30;
+const RESERVED: u32 = 2;
+/// The most communicators that a rank can have at a time. The device's contexts are divided into four ranges of two for
+/// each: for messages of a communicator, for partitioned ones, and, with odd numbers only, for calls by which some of
+/// its members make another one, and for such calls of ranks without a communicator.
+const MOST: u32 = CONTEXT_IDS;
 
-/// Returns the device's contexts of partitioned communication on the communicator with this id. Those of all other
-/// messages are below [`MOST`] times two.
+/// Returns the device's contexts of partitioned communication on the communicator with this id.
 pub(crate) fn partition_contexts(id: u32) -> [u32; 2] {
     [0, 1].map(|number| 2 * (MOST + id) + number)
+}
+
+/// Returns the device's context in which some members of the communicator with this id make another one. Each call has a
+/// tag of the program.
+pub(crate) fn group_context(id: u32) -> u32 {
+    2 * (2 * MOST + id) + 1
+}
+
+/// Returns the device's context and the tag for ranks that make a communicator without having one. Their calls are told
+/// apart by texts, of which both are a hash of 60 bits.
+pub(crate) fn place_of_text(text: &[u8]) -> (u32, i32) {
+    // FNV-1a gives the same number on all ranks, in every build.
+    let hash = text.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    (2 * (3 * MOST + hash as u32 % MOST) + 1, (hash >> 33) as i32)
 }
 
 impl Process {
@@ -48,7 +63,7 @@ impl Process {
         Self::with_ids(device, above, MOST)
     }
 
-    /// Makes the state of a rank that can have `most` communicators at a time, from 3 to 2^30. All ranks give the same
+    /// Makes the state of a rank that can have `most` communicators at a time, from 2 to 2^29. All ranks give the same
     /// number. Tests use it to run out of ids.
     pub fn with_ids(device: Device<Native>, above: impl Any + Send + Sync, most: u32) -> Self {
         let ids = ContextIds::new(most.clamp(RESERVED, MOST), RESERVED);
@@ -74,8 +89,9 @@ impl Process {
         leaving.retain(|&id| {
             // A device that has failed has nothing pending, and makes no communicators.
             let is_idle = |context| self.device.is_idle(context).unwrap_or(true);
-            let contexts = [[2 * id, 2 * id + 1], partition_contexts(id)];
-            let is_free = contexts.into_iter().flatten().all(is_idle);
+            let [offers, partitions] = partition_contexts(id);
+            let contexts = [2 * id, 2 * id + 1, offers, partitions, group_context(id)];
+            let is_free = contexts.into_iter().all(is_idle);
             if is_free {
                 self.device.clear_members(2 * id + 1);
                 ids.release(id);

@@ -20,7 +20,7 @@ impl PointToPoint {
     /// sent whenever the rank is in a call that makes progress.
     ///
     /// # Errors
-    /// [`mpicore::Error::AttachedBuffer`] if there is not enough room, or no buffer; as [`PointToPoint::send`].
+    /// [`ErrorClass::Buffer`](crate::ErrorClass::Buffer) if there is not enough room, or no buffer; as [`PointToPoint::send`].
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -90,7 +90,7 @@ impl Communicator {
     /// nothing more.
     ///
     /// # Errors
-    /// [`mpicore::Error::Attached`] if there is a buffer already.
+    /// [`ErrorClass::Buffer`](crate::ErrorClass::Buffer) if there is a buffer already.
     ///
     /// ```
     /// mpj::local::run(1, |world| {

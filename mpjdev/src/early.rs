@@ -51,6 +51,15 @@ pub(crate) enum EarlyBody {
 }
 
 impl EarlyBody {
+    /// Returns the number by which the sender awaits an answer, if it does.
+    pub fn awaited(&self) -> Option<u64> {
+        match self {
+            Self::Eager { sync, .. } => *sync,
+            Self::Rendezvous { sender, .. } => Some(*sender),
+            Self::Failure(_) => None,
+        }
+    }
+
     /// Returns the sender's request if the sender asks for an answer, unless the message is still arriving.
     pub fn answerable(&self) -> Option<u64> {
         match self {

@@ -67,7 +67,7 @@ pub use stats::{ProtocolStats, Stats};
 pub use status::Status;
 
 pub use transport_lapi::Step;
-pub use transport_lapi::bootstrap::board::{CALL_NUMBERS, Call, Within};
+pub use transport_lapi::bootstrap::board::{CALL_NUMBERS, CONTEXT_IDS, Call, Within};
 pub use transport_lapi::config::{
     BackendChoice, Circumstance, GetMode, Protocol, RangesError, Settings, WaitMode,
 };

@@ -145,7 +145,7 @@ pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
     let is_here = |early: &Early| {
         matches!(early.body, EarlyBody::Eager { arrived: true, .. } | EarlyBody::Failure(_))
     };
-    state.drop_early_of(lost, |_, early| !is_here(early));
+    state.drop_early(|early| early.source == lost && !is_here(early));
     // Drop the buffers of failed receives: nobody fills them any more.
     let of_failed = |early: &Early| {
         let waits = matches!(early.body, EarlyBody::Eager { arrived: false, waiting: Some(_), .. });

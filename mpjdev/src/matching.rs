@@ -39,7 +39,7 @@ mod entries;
 mod index;
 mod posted;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// Number that separates the messages of one communicator from those of all others (MPI's context id).
 pub type ContextId = u32;
@@ -141,9 +141,9 @@ impl<E: Copy> Matcher<E> {
         self.early.peek(pattern)
     }
 
-    /// Returns the early message that `ticket` names, if it still waits.
-    pub fn early_mut(&mut self, ticket: EarlyTicket) -> Option<&mut E> {
-        self.early.entries.get_mut(ticket).map(|(_, early)| early)
+    /// Removes the early message that `ticket` names, if it still waits.
+    pub fn remove_early(&mut self, ticket: EarlyTicket) -> Option<(Envelope, E)> {
+        self.early.remove(ticket)
     }
 
     /// Queues a receive after all others. The caller has found no early message for it, and gives it a number that no
@@ -202,6 +202,11 @@ impl<E: Copy> Matcher<E> {
     pub fn early(&self) -> impl Iterator<Item = (&Envelope, &E)> {
         self.early.entries.in_order().map(|(_, (envelope, early))| (envelope, early))
     }
+
+    /// Returns the tickets of the waiting early messages, in the order of [`Matcher::early`].
+    pub fn early_tickets(&self) -> impl Iterator<Item = (EarlyTicket, E)> {
+        self.early.entries.in_order().map(|(ticket, (_, early))| (ticket, *early))
+    }
 }
 
 impl<E: Copy> Default for Matcher<E> {
@@ -248,6 +253,15 @@ impl<E: Copy> EarlyQueue<E> {
         Some(self.entries.remove(slot))
     }
 
+    fn remove(&mut self, ticket: EarlyTicket) -> Option<(Envelope, E)> {
+        let (envelope, _) = *self.entries.get(ticket)?;
+        for class in (0..CLASSES).filter(|&class| self.active[class]) {
+            let key = key_of(&envelope, class);
+            self.indexes[class].unlink(&key, ticket.slot, class, &mut self.entries);
+        }
+        Some(self.entries.remove(ticket.slot))
+    }
+
     fn peek(&mut self, pattern: &Pattern) -> Option<(Envelope, &E)> {
         let (class, key) = classify(pattern);
         self.activate(class);
@@ -267,8 +281,11 @@ impl<E: Copy> EarlyQueue<E> {
     #[cold]
     fn fill(&mut self, class: usize) {
         self.active[class] = true;
-        let waiting: Vec<_> =
-            self.entries.in_order().map(|(slot, (envelope, _))| (slot, *envelope)).collect();
+        let waiting: Vec<_> = self
+            .entries
+            .in_order()
+            .map(|(ticket, (envelope, _))| (ticket.slot, *envelope))
+            .collect();
         for (slot, envelope) in waiting {
             self.indexes[class].append(key_of(&envelope, class), slot, class, &mut self.entries);
         }

@@ -133,6 +133,8 @@ impl<T> Slab<T> {
 
     /// Iterates over all values with their keys.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
+        #[cfg(test)]
+        crate::matching::tests::count_steps(self.slots.len());
         (0u32..).zip(&self.slots).filter_map(|(index, slot)| {
             slot.value.as_ref().map(|value| (key(index, slot.generation), value))
         })

@@ -9,13 +9,14 @@
 
 use transport_lapi::{Outbox, Sink};
 
+use crate::backend::withdrawal::Withdrawable;
 use crate::cost::Costs;
 use crate::credit::Credits;
 use crate::early::{Early, EarlyBody};
 use crate::envelope::{Answer, CREDIT, DONE};
 use crate::error::{Error, PeerError};
 use crate::loss::Losses;
-use crate::matching::{Envelope, Matcher, Pattern};
+use crate::matching::{EarlyTicket, Envelope, Matcher};
 use crate::request::{Matched, Operation, Requests, Taking, received};
 use crate::slab::Slab;
 use crate::stats::Stats;
@@ -26,6 +27,8 @@ pub struct State {
     pub(crate) matcher: Matcher<u64>,
     pub(crate) requests: Requests,
     pub(crate) early: Slab<Early>,
+    /// The early messages that their senders may withdraw.
+    pub(crate) withdrawable: Withdrawable,
     pub(crate) credits: Credits,
     pub(crate) stats: Stats,
     /// For each rank, how many sends to it the rank has still to fetch.
@@ -55,6 +58,7 @@ impl State {
             matcher: Matcher::new(),
             requests: Requests::default(),
             early: Slab::default(),
+            withdrawable: Withdrawable::default(),
             credits: Credits::new(size, early_limit),
             stats: Stats::default(),
             exposed: vec![0; size],
@@ -135,23 +139,25 @@ impl State {
         Some(early)
     }
 
-    /// Removes those early messages of `source` that `is_over` selects by key and message, also from the queue. The
-    /// other messages of `source` keep their order among themselves, the only order that counts.
-    pub(crate) fn drop_early_of(&mut self, source: u32, is_over: impl Fn(u64, &Early) -> bool) {
-        let of_source = |(envelope, key): (&Envelope, &u64)| {
-            (envelope.source == source).then_some((*envelope, *key))
-        };
-        let queued: Vec<(Envelope, u64)> = self.matcher.early().filter_map(of_source).collect();
-        for (Envelope { context, source, tag }, _) in &queued {
-            let pattern = Pattern { context: *context, source: Some(*source), tag: Some(*tag) };
-            self.matcher.take_early(&pattern);
+    /// Stores an early message, and puts it into the queue. Returns its key.
+    pub(crate) fn keep_early(&mut self, early: Early) -> u64 {
+        let Early { context, source, tag, .. } = early;
+        let request = early.body.awaited();
+        let key = self.early.insert(early);
+        let ticket = self.matcher.push_early(Envelope { context, source, tag }, key);
+        if let Some(request) = request {
+            self.withdrawable.add((source, request), (ticket, key), &self.early);
         }
-        for (envelope, key) in queued {
-            if self.early.get(key).is_none_or(|early| is_over(key, early)) {
-                self.forget_early(key);
-            } else {
-                self.matcher.push_early(envelope, key);
-            }
+        key
+    }
+
+    /// Removes those early messages that `is_over` selects, also from the queue.
+    pub(crate) fn drop_early(&mut self, is_over: impl Fn(&Early) -> bool) {
+        let is_over = |(_, key): &(EarlyTicket, u64)| self.early.get(*key).is_some_and(&is_over);
+        let over: Vec<_> = self.matcher.early_tickets().filter(is_over).collect();
+        for (ticket, key) in over {
+            self.matcher.remove_early(ticket);
+            self.forget_early(key);
         }
     }
 

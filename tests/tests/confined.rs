@@ -48,6 +48,17 @@ fn a_process_that_nobody_may_trace_costs_speed_only() {
     assert_by_messages(&outcome, REFUSED);
 }
 
+/// A process may change its user or forbid reads after the ranks have agreed to read.
+#[test]
+fn reads_that_are_refused_later_cost_speed_only() {
+    for who in ["1", "all"] {
+        let words = ["-n", "4", "--backend", "rendezvous", RANK, "renounced", who];
+        let outcome = confined(&[], &mpjrun_path(), &words);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{who}: {outcome:?}");
+        assert_eq!(outcome.stdout, "right\n".repeat(4), "{who}: {outcome:?}");
+    }
+}
+
 #[test]
 fn a_job_that_insists_is_refused_with_the_cause() {
     let words = [&["-x", "MPJ_GET=cma"], &READS[..]].concat();

@@ -21,8 +21,8 @@
 //!   frame that reaches it later.
 //! - A6: a task whose last `try_send` to a target returned [`Post::Full`] after it had announced is woken when there is
 //!   room. Polls of the target make room.
-//! - A7: a shared get lasts from [`SharedGets::begin`] until [`SharedGets::advance`] has returned [`Advance::Complete`]
-//!   or an error, or [`SharedGets::end`] has returned `true`. Outside that time nobody writes into its region. The
+//! - A7: a shared get lasts from [`SharedGets::begin`] until [`SharedGets::advance`] has returned [`Advance::Complete`],
+//!   [`Advance::Refused`] or an error, or [`SharedGets::end`] has returned `true`. Outside that time nobody writes into its region. The
 //!   target reads its own memory only inside [`SharedGets::help`]. The get completes whether or not the target helps. A
 //!   task that announced while the get was [`Advance::Waiting`] is woken.
 //! - A8: the bytes that a get delivers are those that the region contained while it was exposed. A get during which its
@@ -116,7 +116,7 @@ pub enum Begun {
 }
 
 /// Result of [`SharedGets::advance`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Advance {
     /// A slice was copied.
@@ -126,6 +126,9 @@ pub enum Advance {
     Waiting,
     /// All bytes have arrived.
     Complete,
+    /// The kernel refuses this task the target's memory ([`AdapterError::is_refusal`]). The get is over, and its region
+    /// comes back.
+    Refused(RecvRegion),
 }
 
 /// One frame as it arrives.
@@ -263,6 +266,13 @@ pub enum AdapterError {
 }
 
 impl AdapterError {
+    /// Returns whether a read failed because the kernel does not let this task read that target's memory, at least not
+    /// any more: the target has changed its user, or forbids it. The transport then reads over frames.
+    pub fn is_refusal(&self) -> bool {
+        let Self::GetFailed { reason, .. } = self else { return false };
+        matches!(Errno::from_io_error(reason), Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS))
+    }
+
     /// Returns advice for a system error that always has the same remedy: either empty, or text that begins with `;`.
     pub fn remedy(refusal: &std::io::Error) -> &'static str {
         match refusal.raw_os_error().map(Errno::from_raw_os_error) {
@@ -435,10 +445,11 @@ pub trait SharedGets {
         into: RecvRegion,
     ) -> Begun;
 
-    /// Continues the get begun by [`SharedGets::begin`]: copies a slice, if one is left.
+    /// Continues the get begun by [`SharedGets::begin`]: copies a slice, if one is left. Reports an error or a refusal only
+    /// when nobody writes into the region any more.
     ///
     /// # Errors
-    /// Those of [`OneSided::get`], reported only when nobody writes into the region any more.
+    /// Those of [`OneSided::get`], except a refusal by the kernel, which is [`Advance::Refused`].
     fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError>;
 
     /// Ends the get begun by [`SharedGets::begin`], complete or not. `false` means that the target is still writing a

@@ -25,7 +25,7 @@ mod distance;
 mod doorbell;
 mod header;
 mod layout;
-mod local;
+pub(crate) mod local;
 pub(crate) mod port;
 mod ring;
 mod segment;

@@ -9,7 +9,8 @@
 //!   none is left. A target that has such gets to copy from this task is not asked.
 //! - *Messages*: otherwise the transport builds the get from frames: a request, and data packets that the target fills
 //!   from the registered source. This is also the way for sources that do not lie in one span, which only their owner
-//!   can pack.
+//!   can pack, and for those of a task whose memory the kernel does not let this one read. If it refuses in the middle
+//!   of a get, since a process has changed its user for example, the get begins again in this way.
 //!
 //! [`Get`] contains the whole state of a get, under its ticket, from its start to its end.
 
@@ -187,17 +188,24 @@ impl<S> Outbox<S> {
             self.has_got(target, next, tgt_cntr);
             return Ok(());
         }
-        let is_direct = len == 0 || (self.reads && remote.is_readable());
-        let way = if is_direct { Way::Direct } else { Way::Messages };
-        let get = Get::new(target, remote, into, way, next);
+        let reads = self.reads && !self.lanes[target as usize].refuses_reads;
+        let get = Get::new(target, remote, into, Way::Direct, next);
         let ticket = self.gets.own.insert(Get { offset, tgt_cntr, ..get });
-        if is_direct {
+        if len == 0 || (reads && remote.is_readable()) {
             self.gets.turns.push_back(ticket);
         } else {
-            let request = Packet::GetRequest { ticket, key: remote.key, offset, len: len as u64 };
-            self.push(target, Outgoing::Control(request));
+            self.request(ticket);
         }
         Ok(())
+    }
+
+    /// Has the target send all bytes of a get.
+    fn request(&mut self, ticket: u32) {
+        let Some(get) = self.gets.own.get_mut(ticket) else { return };
+        (get.way, get.stored) = (Way::Messages, 0);
+        let Get { target, offset, remote: RemoteRegion { key, .. }, len, .. } = *get;
+        let request = Packet::GetRequest { ticket, key, offset, len: len as u64 };
+        self.push(target, Outgoing::Control(request));
     }
 
     /// Checks what is the same for all gets.
@@ -315,7 +323,11 @@ impl<S> Outbox<S> {
         };
         match advanced {
             Ok(Advance::Complete) => self.end_get(ticket, Ok(())),
-            Err(error) => self.end_get(ticket, self.check_lost(target).and(Err(error.into()))),
+            Ok(Advance::Refused(region)) => {
+                get.into = region.into();
+                self.get_refused_by_kernel(ticket, target);
+            }
+            Err(error) => self.get_failed(ticket, target, error),
             Ok(advance) => {
                 self.gets.turns.push_back(ticket);
                 return advance == Advance::Copied;
@@ -324,15 +336,39 @@ impl<S> Outbox<S> {
         true
     }
 
+    /// Ends a get that could not be read; the target sends the bytes if only the kernel refused the read.
+    #[cold]
+    fn get_failed(&mut self, ticket: u32, target: TaskId, error: AdapterError) {
+        if error.is_refusal() {
+            self.get_refused_by_kernel(ticket, target);
+        } else {
+            self.end_get(ticket, self.check_lost(target).and(Err(error.into())));
+        }
+    }
+
+    /// Begins a get again over frames, and has all later ones from `target` take that way.
+    #[cold]
+    fn get_refused_by_kernel(&mut self, ticket: u32, target: TaskId) {
+        match self.check_lost(target) {
+            Ok(()) => {
+                self.lanes[target as usize].refuses_reads = true;
+                self.request(ticket);
+            }
+            lost => self.end_get(ticket, lost),
+        }
+    }
+
     /// Continues a get whose slice the adapter has read, or has failed to read.
     pub(crate) fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
         let Ticket(ticket) = ticket;
         let Some(get) = self.gets.own.get_mut(ticket) else { return };
+        let target = get.target;
         if let Err(error) = outcome {
-            return self.end_get(ticket, Err(error.into()));
+            get.reading = 0;
+            return self.get_failed(ticket, target, error);
         }
         get.has_read();
-        let (target, is_complete) = (get.target, get.is_complete());
+        let is_complete = get.is_complete();
         match self.check_lost(target) {
             Ok(()) if !is_complete => self.gets.turns.push_back(ticket),
             Err(error) if !is_complete => self.end_get(ticket, Err(error)),
@@ -425,3 +461,7 @@ impl<S> Outbox<S> {
         }
     }
 }
+
+#[cfg(test)]
+#[expect(unsafe_code, reason = "the tests describe buffers of their own as regions")]
+mod tests;

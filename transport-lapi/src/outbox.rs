@@ -67,6 +67,8 @@ pub(crate) struct Lane {
     pub is_lost: bool,
     /// Whether it was purged, and how far it has been resumed.
     pub recovery: Recovery,
+    /// Whether the kernel has refused a read of its memory. Its memory is then read over frames.
+    pub refuses_reads: bool,
     /// Number of operations that have been sent.
     pub gone: u64,
     /// Number of the next message that takes several packets.
@@ -84,6 +86,7 @@ impl<S> Outbox<S> {
             is_free: true,
             is_lost: false,
             recovery: Recovery::default(),
+            refuses_reads: false,
             gone: 0,
             next_msg: 0,
             dirty: false,

@@ -117,7 +117,7 @@ impl SendRegion {
 ///     [into, into]
 /// }
 /// ```
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct RecvRegion {
     ptr: *mut u8,
     len: usize,

@@ -1,7 +1,7 @@
 //! Words for endings, signals, ranks and waits.
 
 use signal_hook::low_level::signal_name;
-use transport_lapi::bootstrap::board::{Call, Phase, Wait, parts_of_context};
+use transport_lapi::bootstrap::board::{CONTEXT_IDS, Call, Phase, Wait, parts_of_context};
 
 use super::INDENT;
 use crate::job::exits::Ending;
@@ -129,8 +129,8 @@ pub(super) fn is_collective(context: u64) -> bool {
 /// `on world`, or `on communicator 2`, with the name of the communicator if it has one: `on communicator 2 "rows"`.
 pub(super) fn on_named_communicator(context: u64, name: &str) -> String {
     match number_and_context(context) {
-        (0, of_task) => format!(" on world{}", in_context(of_task, " in")),
-        (number, of_task) if !name.is_empty() => {
+        (Some(0), of_task) => format!(" on world{}", in_context(of_task, " in")),
+        (Some(number), of_task) if !name.is_empty() => {
             let name = printable_line(name);
             format!(" on communicator {number} \"{name}\"{}", in_context(of_task, " in"))
         }
@@ -138,29 +138,36 @@ pub(super) fn on_named_communicator(context: u64, name: &str) -> String {
     }
 }
 
-/// Whether a context belongs to the communicator of all ranks.
+/// Whether a context belongs to messages among all ranks of the job.
 pub(super) fn is_of_world(context: u64) -> bool {
-    number_and_context(context).0 == 0
+    parts_of_context(context).1 < 2
 }
 
 /// `world`, or the number of a communicator, with the ranks' context unless that is the first one.
 pub(super) fn communicator(context: u64) -> String {
     let (number, of_task) = number_and_context(context);
-    let name = if number == 0 { "world".to_owned() } else { number.to_string() };
+    let name = match number {
+        Some(0) => "world".to_owned(),
+        Some(number) => number.to_string(),
+        None => "none".to_owned(),
+    };
     name + &in_context(of_task, ",")
 }
 
-/// The words behind an operation: ` on communicator 2`; nothing for the world in the first context.
+/// The words behind an operation: ` on communicator 2`; nothing for the world in the first context, nor for ranks without
+/// a communicator.
 pub(super) fn on_communicator(context: u64) -> String {
     let (number, of_task) = number_and_context(context);
-    let on = if number == 0 { String::new() } else { format!(" on communicator {number}") };
+    let number = number.filter(|number| *number != 0);
+    let on = number.map_or(String::new(), |number| format!(" on communicator {number}"));
     on + &in_context(of_task, " in")
 }
 
-/// The number of the communicator, and in which of the ranks' contexts it is.
-fn number_and_context(context: u64) -> (u32, u32) {
+/// The number of the communicator, if there is one, and in which of the ranks' contexts it is.
+fn number_and_context(context: u64) -> (Option<u32>, u32) {
     let (of_task, context) = parts_of_context(context);
-    (context / 2, of_task)
+    let number = (context / 2 < 3 * CONTEXT_IDS).then_some(context / 2 % CONTEXT_IDS);
+    (number, of_task)
 }
 
 fn in_context(of_task: u32, before: &str) -> String {

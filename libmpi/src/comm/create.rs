@@ -193,10 +193,13 @@ fn leader(rank: c_int, size: u32, argument: &'static str) -> Outcome<u32> {
 }
 
 /// Checks a tag.
-fn tag(tag: c_int) -> Outcome<u32> {
-    u32::try_from(tag).map_err(|_| {
-        Fault::argument(MPI_ERR_TAG, "tag", format!("{tag} is no tag: tags are 0 or more"))
-    })
+fn tag(tag: c_int) -> Outcome<c_int> {
+    match tag {
+        0.. => Ok(tag),
+        _ => {
+            Err(Fault::argument(MPI_ERR_TAG, "tag", format!("{tag} is no tag: tags are 0 or more")))
+        }
+    }
 }
 
 /// Makes a communicator without a parent, by a function that gets the program's text. All errors go to the handler for
@@ -306,7 +309,7 @@ mpi! {
         let place = place_of_new(newintercomm, "newintercomm")?;
         let comm = local_comm.find().map_err(|fault| fault.about("local_comm"))?;
         let own = leader(local_leader, comm.core.size(), "local_leader")?;
-        let tag = self::tag(tag)? as i32;
+        let tag = self::tag(tag)?;
         if comm.core.rank() != own {
             *place = comm.child(comm.core.create_inter(own, None)?)?;
             return Ok(());

@@ -85,6 +85,7 @@ impl Inner {
             remote: self.remote.take(),
             topology: self.topology.take(),
             calls: AtomicU32::new(*self.calls.get_mut()),
+            persistent: AtomicU32::new(*self.persistent.get_mut()),
             name: self.name.clone(),
             attributes: std::mem::take(&mut self.attributes),
             handler: std::mem::take(&mut self.handler),

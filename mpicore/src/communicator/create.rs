@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use mpjdev::{CALL_NUMBERS, Call};
+use mpjdev::Call;
 
 use super::attribute::Copied;
 use super::{Communicator, Origin};
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::{Plan, Route, Tag};
-use crate::process::{GATHERING, Process};
+use crate::process::{Process, group_context, place_of_text};
 use crate::topology::Topology;
 
 /// Determines which communicator a rank gets from [`Communicator::split`], and its order there.
@@ -146,37 +146,46 @@ impl Communicator {
     }
 
     /// Makes a communicator of the members of `group`; only they call it: MPI_Comm_create_group. Threads that call it
-    /// at the same time give different tags. The tags of its messages are above all numbers of calls.
+    /// at the same time give different tags.
     ///
     /// # Errors
-    /// As [`Communicator::create`]; [`Error::NotMember`] also if this rank is not in the group.
-    pub fn create_group(&self, group: &Group, tag: u32) -> Result<Self, Error> {
+    /// As [`Communicator::create`]; [`Error::NotMember`] also if this rank is not in the group; [`mpjdev::Error::Tag`] for
+    /// a negative tag.
+    pub fn create_group(&self, group: &Group, tag: i32) -> Result<Self, Error> {
         self.check_members(group)?;
-        // The highest tag belongs to blocking calls.
-        let tag = (CALL_NUMBERS + tag % (CALL_NUMBERS - 1)) as i32;
-        self.agree_among(group, self.collective_context(), tag)
+        self.agree_among(group, (group_context(self.0.id), tag), &[])
     }
 
     /// Makes a communicator of the members of `group`, which need no common communicator; only they call it:
     /// MPI_Comm_create_from_group. Threads that call it at the same time give different texts.
     ///
     /// # Errors
-    /// As [`Communicator::create_group`].
+    /// As [`Communicator::create_group`]; [`Error::Texts`].
     pub fn create_from_group(
         process: &Arc<Process>,
         group: &Group,
         text: &[u8],
     ) -> Result<Self, Error> {
-        // FNV-1a gives the same number on all ranks, in every build.
-        let hash = text.iter().fold(0x811c_9dc5_u32, |hash, byte| {
-            (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
-        });
-        let own = Self::own(process.clone())?;
-        own.agree_among(group, 2 * GATHERING + 1, (hash % CALL_NUMBERS) as i32)
+        Self::create_by_text(process, group, &[b"group ", text].concat())
     }
 
-    /// Lets the members of a group agree on an id by messages of their own.
-    fn agree_among(&self, group: &Group, context: u32, tag: i32) -> Result<Self, Error> {
+    /// [`Communicator::create_from_group`] with a text of the library, which contains that of the program.
+    pub(super) fn create_by_text(
+        process: &Arc<Process>,
+        group: &Group,
+        text: &[u8],
+    ) -> Result<Self, Error> {
+        Self::own(process.clone())?.agree_among(group, place_of_text(text), text)
+    }
+
+    /// Lets the members of a group agree on an id by messages of their own, in this context and with this tag. They all
+    /// give the same `text`.
+    pub(super) fn agree_among(
+        &self,
+        group: &Group,
+        (context, tag): (u32, i32),
+        text: &[u8],
+    ) -> Result<Self, Error> {
         let rank = group.rank_of(self.job_rank());
         let rank = rank.ok_or(Error::NotMember { rank: self.job_rank() })?;
         let member = Member::new(rank, group.size())?;
@@ -185,9 +194,17 @@ impl Communicator {
         let _members = self.device().call_members(context, tag, members)?;
         let call = Call::CreateGroup;
         let salt = context ^ (tag as u32).rotate_left(16);
-        let id = self.agree(salt, |words| {
+        // The highest of each word and of its complement among all members are those of this rank if all words are equal.
+        let words_of_text = text.chunks(7).flat_map(|bytes| {
+            let word = bytes.iter().fold(1, |word, byte| word << 8 | u64::from(*byte));
+            [word, !word]
+        });
+        let id = self.agree(salt, |mut words| {
+            words.extend(words_of_text.clone());
             let route = Route { peers: Some(Box::new(group.clone())), context, tag: Tag::Own(tag) };
-            self.highest_of(call, route, member, words)?.run_and_keep()
+            let highest = self.highest_of(call, route, member, words)?.run_and_keep()?;
+            let is_same = highest[Agreement::WORDS..].iter().copied().eq(words_of_text.clone());
+            if is_same { Ok(highest) } else { Err(Error::Texts) }
         })?;
         self.child(id, Origin::of(group.clone(), rank))
     }

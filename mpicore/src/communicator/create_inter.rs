@@ -116,8 +116,8 @@ impl Communicator {
             let mut both = [here.job_rank(leader)?, there.job_rank(other)?];
             let is_first = both[0] < both[1];
             both.sort_unstable();
-            let text = [text, b", leaders"].concat();
-            let peers = Self::create_from_group(process, &Group::of_ranks(both)?, &text)?;
+            let text = [b"leaders ", text].concat();
+            let peers = Self::create_by_text(process, &Group::of_ranks(both)?, &text)?;
             Ok::<_, Error>((peers, u32::from(is_first)))
         });
         let leaders = leaders.transpose();

@@ -126,8 +126,7 @@ impl Duplication {
     /// Begins a round.
     fn tell(self) {
         let words = self.agreement.words().map(u64::from).to_vec();
-        let told =
-            self.parent.highest_here(Call::Dup, words, self.number).and_then(Plan::persistent);
+        let told = self.parent.highest_here(Call::Dup, words, self.number).and_then(Plan::once);
         match told {
             Ok(plan) => plan.start_then(|here| self.tell_remote(here)),
             Err(error) => self.fail(error),
@@ -141,7 +140,7 @@ impl Duplication {
             Ok(here) if !self.parent.is_inter() => self.learn(Ok(here)),
             Ok(here) => {
                 let told = self.parent.highest_there(Call::Dup, here.clone(), self.number);
-                match told.and_then(Plan::persistent) {
+                match told.and_then(Plan::once) {
                     Ok(plan) => plan.start_then(move |there| {
                         self.learn(there.map(|there| highest_of_both(here, &there)));
                     }),

@@ -38,11 +38,11 @@ impl Persistent {
     /// # Errors
     /// [`mpjdev::Error::Request`] if its last run has not ended; what made the device unusable.
     pub fn start(&mut self) -> Result<Request, Error> {
-        let Running { communicator, call, context, tag, .. } = &*self.running;
+        let Running { communicator, call, context, number, .. } = &*self.running;
         if self.running.is_active() {
             return Err(mpjdev::Error::Request.into());
         }
-        let (request, ending) = communicator.device().begin(*call, *context, *tag)?;
+        let (request, ending) = communicator.device().begin(*call, *context, *number)?;
         let process = communicator.process().clone();
         self.running.begin(Box::new(move |outcome| {
             let outcome = outcome.map(|_| Status::new(0, 0, 0)).map_err(Error::into_device);
@@ -94,7 +94,8 @@ pub(super) struct Running {
     call: Call,
     peers: Group,
     context: u32,
-    /// The number of the call, which reports use too.
+    /// The number of the call, by which reports know it.
+    number: i32,
     tag: i32,
     /// See PL1.
     open: AtomicUsize,
@@ -126,7 +127,7 @@ impl Running {
         let (communicator, work) = (communicator.clone(), Work { schedule, memory, reduction });
         let Route { peers, context, tag } = route;
         let peers = peers.map_or_else(|| communicator.peers().clone(), |peers| *peers);
-        let tag = tag.number();
+        let (number, tag) = (tag.number(), tag.of_started());
         let state = State {
             work: Some(work),
             round: 0,
@@ -137,7 +138,7 @@ impl Running {
             done: None,
         };
         let (open, state, stepped) = (AtomicUsize::new(0), Mutex::new(state), Condvar::new());
-        Arc::new(Self { communicator, call, peers, context, tag, open, state, stepped })
+        Arc::new(Self { communicator, call, peers, context, number, tag, open, state, stepped })
     }
 
     fn line(&self) -> Line<'_> {

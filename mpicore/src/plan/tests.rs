@@ -167,7 +167,7 @@ impl Case {
             }
             Executor::Started => {
                 let (ended, outcome) = mpsc::channel();
-                plan.persistent().unwrap().start_then(move |got| ended.send(got).unwrap());
+                plan.once().unwrap().start_then(move |got| ended.send(got).unwrap());
                 let got = std::iter::repeat_with(|| over.device().progress().unwrap())
                     .find_map(|()| outcome.try_recv().ok());
                 got.expect("the iterator is endless").map(drop)
@@ -183,7 +183,7 @@ impl Case {
     fn sabotage(&self, plan: Plan<'_>) -> Result<(), Error> {
         let Scheduled { communicator, route, mut work, .. } = plan.into_scheduled()?;
         let tag = match self.executor {
-            Executor::Started => route.tag.number(),
+            Executor::Started => route.tag.of_started(),
             _ => route.tag.of_blocking(),
         };
         let (device, context) = (communicator.device(), route.context);

@@ -135,7 +135,7 @@ impl Communicator {
         plan: Result<Plan<'_>, Error>,
     ) -> Result<(mpjdev::Request, Steps), Error> {
         let begun = plan.and_then(|plan| {
-            let mut once = plan.persistent()?;
+            let mut once = plan.once()?;
             Ok((once.start()?, once.steps()))
         });
         self.answer(begun)

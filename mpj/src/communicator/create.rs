@@ -78,7 +78,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`PointToPoint::send`](crate::PointToPoint::send); on every rank, no context id is left, because some rank
-    /// has 2^30 communicators; on this rank alone, a copy callback of an attribute has failed, see
+    /// has 2^29 communicators; on this rank alone, a copy callback of an attribute has failed, see
     /// [`crate::Key::with`]. Existing communicators stay usable.
     ///
     /// ```
@@ -199,7 +199,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::split`]. [`ErrorClass::Group`](crate::ErrorClass::Group): the group has a rank that is not in
-    /// this communicator, or does not contain the caller.
+    /// this communicator, or does not contain the caller. [`ErrorClass::Tag`](crate::ErrorClass::Tag): the tag is negative.
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -210,7 +210,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
-    pub fn create_group(&self, group: &Group, tag: u32) -> Result<Self, Error> {
+    pub fn create_group(&self, group: &Group, tag: i32) -> Result<Self, Error> {
         self.made(self.core.create_group(&group.core, tag))
     }
 

@@ -269,8 +269,7 @@ fn keep(
     let arrived = arrival.data.is_some();
     let body = EarlyBody::Eager { buffer, arrived, sync, waiting: None };
     let Envelope { context, source, tag } = envelope;
-    let key = state.early.insert(Early { source, tag, context, len, body });
-    state.matcher.push_early(envelope, key);
+    let key = state.keep_early(Early { source, tag, context, len, body });
     match state.early.get_mut(key).map(|early| &mut early.body) {
         Some(EarlyBody::Eager { buffer, arrived: false, .. }) => HeaderAction::Deliver {
             into: buffer.region().into(),

@@ -38,8 +38,7 @@ fn arrived(
         Some((key, _)) => fail(state, key, failure),
         None => {
             let body = EarlyBody::Failure(failure);
-            let key = state.early.insert(Early { source, tag, context, len: 0, body });
-            state.matcher.push_early(envelope, key);
+            state.keep_early(Early { source, tag, context, len: 0, body });
         }
     }
     None

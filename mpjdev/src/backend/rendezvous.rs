@@ -123,8 +123,7 @@ fn arrived(
         None => {
             state.stats.rendezvous.early += 1;
             let body = EarlyBody::Rendezvous { data, sender };
-            let key = state.early.insert(Early { source, tag, context, len, body });
-            state.matcher.push_early(envelope, key);
+            state.keep_early(Early { source, tag, context, len, body });
             None
         }
     }

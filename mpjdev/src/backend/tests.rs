@@ -15,6 +15,7 @@ use crate::envelope::{
 use crate::error::{Error, PeerError};
 use crate::failure::Failure;
 use crate::matching::Pattern;
+use crate::matching::tests::steps_of;
 use crate::request::Request;
 use crate::send::Mode;
 use crate::state::State;
@@ -63,7 +64,12 @@ impl Pair {
 
     /// Rank 1 offers a message with tag 7 of `len` bytes by rendezvous, as its request 1.
     fn offer(&self, len: u64) {
-        let offer = Offer { request: 1, data: RemoteRegion { addr: 1, len, key: 0 } };
+        self.offer_as(1, len);
+    }
+
+    /// Rank 1 offers a message with tag 7 of `len` bytes by rendezvous, as this request.
+    fn offer_as(&self, request: u64, len: u64) {
+        let offer = Offer { request, data: RemoteRegion { addr: 1, len, key: 0 } };
         let word = envelope::eager(0, 7).to_le_bytes();
         self.say_with(RENDEZVOUS, &word, offer.pack().to_vec());
     }
@@ -218,6 +224,37 @@ fn what_cannot_be_withdrawn_is_left_alone() {
     }
     assert_eq!(pair.device.iprobe(None, None, 0).expect("it is usable"), None);
     assert!(pair.device.is_idle(0).expect("it is usable"));
+}
+
+/// The receiver's work for each withdrawal does not grow with the number of early messages, in whatever order these are
+/// withdrawn, and no matter how many have been received.
+#[test]
+fn many_withdrawals_cost_the_receiver_as_much_as_few_each() {
+    let orders: [fn(u64, u64) -> u64; 3] =
+        [|nth, _| nth, |nth, many| many - 1 - nth, |nth, many| nth * 7919 % many];
+    for order in orders {
+        let work = [100, 1_000].map(|many| {
+            let pair = Pair::without_credit();
+            let progress = || pair.device.progress().expect("it is no violation");
+            let ((), steps) = steps_of(|| {
+                for round in 0..3 {
+                    for nth in 0..many {
+                        pair.offer_as(round * many + nth, 8);
+                        progress();
+                    }
+                    for nth in 0..many {
+                        pair.say(WITHDRAW, round * many + order(nth, many));
+                        progress();
+                        let session = pair.peer.session();
+                        session.expect("it is usable").progress().expect_err("no such handler");
+                    }
+                    assert_eq!(pair.device.iprobe(None, None, 0).expect("it is usable"), None);
+                }
+            });
+            steps
+        });
+        assert!(work[1] <= 11 * work[0], "{work:?} entries looked at");
+    }
 }
 
 /// Envelopes that are too short or too long, or claim a length that no memory has, are refused.

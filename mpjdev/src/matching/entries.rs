@@ -113,9 +113,9 @@ impl<T: Copy, const LINKS: usize> Entries<T, LINKS> {
     }
 
     /// Returns the entry that a ticket names, unless it has left (M1).
-    pub fn get_mut(&mut self, ticket: EarlyTicket) -> Option<&mut T> {
-        let slot = self.slots.get_mut(ticket.slot as usize)?;
-        if slot.serial == ticket.serial { Some(&mut slot.value) } else { None }
+    pub fn get(&self, ticket: EarlyTicket) -> Option<&T> {
+        let slot = self.slots.get(ticket.slot as usize)?;
+        (slot.serial == ticket.serial).then_some(&slot.value)
     }
 
     /// Returns the entry in an occupied slot.
@@ -124,15 +124,16 @@ impl<T: Copy, const LINKS: usize> Entries<T, LINKS> {
         &self.slots[slot as usize].value
     }
 
-    /// Iterates over all entries with their slots, earliest first.
-    pub fn in_order(&self) -> impl Iterator<Item = (u32, &T)> {
+    /// Iterates over all entries with their tickets, earliest first.
+    pub fn in_order(&self) -> impl Iterator<Item = (EarlyTicket, &T)> {
         #[cfg(test)]
         super::tests::count_steps(self.slots.len());
-        let occupied = (0..).zip(&self.slots).filter_map(|(index, slot): (u32, _)| {
-            (slot.serial != FREE).then_some((slot.serial, index, &slot.value))
+        let occupied = (0..).zip(&self.slots).filter_map(|(slot, place): (u32, _)| {
+            let ticket = EarlyTicket { slot, serial: place.serial };
+            (place.serial != FREE).then_some((ticket, &place.value))
         });
         let mut entries: Vec<_> = occupied.collect();
-        entries.sort_unstable_by_key(|&(serial, ..)| serial);
-        entries.into_iter().map(|(_, slot, value)| (slot, value))
+        entries.sort_unstable_by_key(|(ticket, _)| ticket.serial);
+        entries.into_iter()
     }
 }

@@ -12,7 +12,7 @@ thread_local! {
 }
 
 /// Called by the code under test for every queue head and every entry that it examines.
-pub(super) fn count_steps(steps: usize) {
+pub(crate) fn count_steps(steps: usize) {
     STEPS.set(STEPS.get() + steps);
 }
 
@@ -20,7 +20,7 @@ pub(super) fn count_steps(steps: usize) {
 const MANY: i32 = if cfg!(miri) { 1_000 } else { 100_000 };
 
 /// Runs `body`, and returns its result and how many steps it took.
-fn steps_of<R>(body: impl FnOnce() -> R) -> (R, usize) {
+pub(crate) fn steps_of<R>(body: impl FnOnce() -> R) -> (R, usize) {
     let before = STEPS.get();
     let result = body();
     (result, STEPS.get() - before)
@@ -111,11 +111,13 @@ fn without_early_messages_a_wildcard_costs_nothing_later() {
 fn stale_tickets_name_nothing() {
     let mut matcher = Numbered::new();
     let taken = matcher.push_early(envelope(1, 1), 2);
-    *matcher.early_mut(taken).expect("it still waits") = 3;
-    assert_eq!(matcher.take_early(&pattern(1, 1)), Some((envelope(1, 1), 3)));
-    assert_eq!(matcher.early_mut(taken), None);
-    matcher.push_early(envelope(1, 1), 4);
-    assert_eq!(matcher.early_mut(taken), None);
+    assert_eq!(matcher.take_early(&pattern(1, 1)), Some((envelope(1, 1), 2)));
+    assert_eq!(matcher.remove_early(taken), None);
+    let removed = matcher.push_early(envelope(1, 1), 4);
+    assert_eq!(matcher.remove_early(taken), None);
+    assert_eq!(matcher.remove_early(removed), Some((envelope(1, 1), 4)));
+    assert_eq!(matcher.remove_early(removed), None);
+    assert!(matcher.is_early_empty());
 }
 
 #[test]
@@ -161,6 +163,8 @@ fn steps_at(depth: usize) -> Vec<usize> {
     steps.push(steps_of(|| assert!(matcher.take_posted(envelope(9, 9)).is_none())).1);
     steps.push(steps_of(|| assert!(matcher.cancel_posted(last / 2 / 3 * 3))).1);
     steps.push(steps_of(|| matcher.push_early(envelope(2, 2), 1)).1);
+    let (ticket, _) = matcher.early_tickets().nth(depth).expect("there are more");
+    steps.push(steps_of(|| assert!(matcher.remove_early(ticket).is_some())).1);
     for wanted in [pattern(2, 2), pattern(2, None), pattern(None, 2), pattern(None, None)] {
         steps.push(steps_of(|| assert!(matcher.peek_early(&wanted).is_some())).1);
         steps.push(steps_of(|| assert!(matcher.take_early(&wanted).is_some())).1);
@@ -257,8 +261,8 @@ enum Step {
     Cancel(usize),
     /// A probe.
     Peek(Pattern),
-    /// Changes the early message of the n-th ticket so far, whether or not it waits.
-    Change(usize),
+    /// Removes the early message of the n-th ticket so far, whether or not it waits.
+    Remove(usize),
 }
 
 /// Two vectors in order of arrival, searched from the front.
@@ -312,7 +316,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         4 => any_envelope().prop_map(Step::Arrive),
         1 => (0..32_usize).prop_map(Step::Cancel),
         1 => any_pattern().prop_map(Step::Peek),
-        1 => (0..32_usize).prop_map(Step::Change),
+        1 => (0..32_usize).prop_map(Step::Remove),
     ]
 }
 
@@ -325,9 +329,6 @@ struct Twins {
     early_tickets: Vec<(super::EarlyTicket, usize)>,
 }
 
-/// What [`Step::Change`] adds to an early message once.
-const CHANGED: usize = 1 << 20;
-
 impl Twins {
     fn step(&mut self, now: usize, step: Step) -> Result<(), TestCaseError> {
         match step {
@@ -339,7 +340,7 @@ impl Twins {
                 let expected = self.oracle.find_early(pattern).map(|at| self.oracle.early[at]);
                 prop_assert_eq!(found, expected);
             }
-            Step::Change(nth) => self.change(nth)?,
+            Step::Remove(nth) => self.remove(nth)?,
         }
         self.compare_queues()
     }
@@ -374,18 +375,13 @@ impl Twins {
         Ok(())
     }
 
-    fn change(&mut self, nth: usize) -> Result<(), TestCaseError> {
+    fn remove(&mut self, nth: usize) -> Result<(), TestCaseError> {
         let Some(&(ticket, number)) = self.early_tickets.get(nth) else {
             return Ok(());
         };
-        let early = &mut self.oracle.early;
-        let expected = early.iter_mut().find(|(_, waiting)| waiting % CHANGED == number);
-        let found = self.matcher.early_mut(ticket);
-        prop_assert_eq!(found.is_some(), expected.is_some());
-        if let (Some(found), Some((_, expected))) = (found, expected) {
-            *found = number + CHANGED;
-            *expected = number + CHANGED;
-        }
+        let at = self.oracle.early.iter().position(|&(_, waiting)| waiting == number);
+        let expected = at.map(|at| self.oracle.early.remove(at));
+        prop_assert_eq!(self.matcher.remove_early(ticket), expected);
         Ok(())
     }
 

@@ -12,7 +12,8 @@
 //! - `rank thread-panic` panics in a thread that nobody waits for. `rank leaving` ends one rank while the other goes
 //!   on.
 //! - `rank replaced` becomes another program. `rank lists` has two other programs show their open files.
-//! - `rank reads` prints how ranks read each other's memory; `rank unreadable` forbids it.
+//! - `rank reads` prints how ranks read each other's memory; `rank unreadable` forbids it. In `rank renounced WHO`, rank
+//!   WHO, or every rank for `all`, changes its user and forbids it between messages.
 //! - `rank waiting` blocks all ranks but rank 0, which is busy. In `rank apart`, rank 0 waits while the others stand
 //!   still, compute and sleep.
 //! - `rank late-abort` aborts in one rank after another has failed.
@@ -28,7 +29,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use mpj::{ANY_TAG, World};
+use rustix::process::Uid;
 use rustix::process::{DumpableBehavior, Signal, getpid, kill_process, set_dumpable_behavior};
+use rustix::thread::set_thread_uid;
 use transport_lapi::config::inherited;
 
 fn main() -> ExitCode {
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         ["ssend"] => ssend(),
         ["reads"] => reads(),
         ["unreadable"] => unreadable(),
+        ["renounced", who] => renounced(who),
         ["before", how, who] => before(how, who),
         ["during", how, who] => during(how, who),
         ["after", how, who] => after(how, who),
@@ -404,6 +408,58 @@ fn reads() -> Result<(), mpj::Error> {
 fn unreadable() -> Result<(), mpj::Error> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).expect("a process may ask for it");
     reads()
+}
+
+/// The rights to read go when some messages have been read already.
+fn renounced(who: &str) -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    let (rank, size) = (world.rank(), world.size());
+    exchange(&world, 0)?;
+    if [rank.to_string().as_str(), "all"].contains(&who) {
+        // A user who is not root stays what he is.
+        let _ = set_thread_uid(Uid::from_raw(65534));
+        set_dumpable_behavior(DumpableBehavior::NotDumpable).expect("a process may ask for it");
+    }
+    world.barrier()?;
+    for round in 1..4 {
+        exchange(&world, round)?;
+    }
+    for root in 0..size {
+        for len in [64, 1 << 19] {
+            let mut words = vec![if rank == root { root as u32 } else { u32::MAX }; len];
+            world.broadcast(&mut words, root)?;
+            assert!(words.iter().all(|word| *word as usize == root), "a broadcast from {root}");
+        }
+    }
+    let mut sums = vec![1 << rank; 1 << 18];
+    world.all_reduce(&mut sums, mpj::Op::Sum)?;
+    assert!(sums.iter().all(|sum| *sum == (1 << size) - 1), "sums");
+    let (mine, mut all) = (vec![rank as u32; 1 << 17], vec![0; size << 17]);
+    world.all_gather(&mine, &mut all)?;
+    assert!(all.chunks(1 << 17).zip(0..).all(|(part, of)| part.iter().all(|word| *word == of)));
+    println!("right");
+    Ok(())
+}
+
+/// Each rank sends a long message to the next one: first both ways at once, then one after another around the ring.
+fn exchange(world: &World, round: u32) -> Result<(), mpj::Error> {
+    let (rank, size) = (world.rank(), world.size());
+    let (up, down) = ((rank + 1) % size, (rank + size - 1) % size);
+    let message = |of: usize| vec![of as u32 + 1000 * round; 1 << 19];
+    let mut room = vec![0; 1 << 19];
+    for (to, from) in [(up, down), (down, up)] {
+        world.sendrecv(&message(rank), to, 0, &mut room, from, 0)?;
+        assert!(room == message(from), "from {from} to {rank}");
+    }
+    if rank == 0 {
+        world.send(&message(rank), up, 1)?;
+    }
+    world.recv(&mut room, down, 1)?;
+    assert!(room == message(down), "from {down} to {rank}, around the ring");
+    if rank > 0 {
+        world.send(&message(rank), up, 1)?;
+    }
+    Ok(())
 }
 
 fn before(how: &str, who: &str) -> Result<(), mpj::Error> {

@@ -84,6 +84,9 @@ macro_rules! pass_on {
     };
 }
 
+#[cfg(test)]
+pub(crate) use pass_on;
+
 impl Reach for Box<dyn Reach> {
     pass_on! {
         name() -> &'static str;
@@ -117,8 +120,13 @@ impl<R: Reach> LocalAdapter<R> {
 
     /// Erases the type of the reach, so that programs are compiled for one type of adapter.
     pub fn into_any(self) -> LocalAdapter<Box<dyn Reach>> {
+        self.with_reach(|reach| Box::new(reach) as Box<dyn Reach>)
+    }
+
+    /// Replaces the reach by what `wrap` makes of it.
+    pub(crate) fn with_reach<W>(self, wrap: impl FnOnce(R) -> W) -> LocalAdapter<W> {
         let Self { port, shares, reach } = self;
-        LocalAdapter { port, shares, reach: Box::new(reach) }
+        LocalAdapter { port, shares, reach: wrap(reach) }
     }
 }
 

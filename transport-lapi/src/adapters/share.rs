@@ -409,6 +409,9 @@ impl Shares {
         }
         let is_failed = matches!(get.stage, Stage::Failed(_));
         match place.take_if(|get| is_failed && get.is_over(words, gone)) {
+            Some(SharedGet { stage: Stage::Failed(error), into, .. }) if error.is_refusal() => {
+                Ok(Advance::Refused(into))
+            }
             Some(SharedGet { stage: Stage::Failed(error), .. }) => Err(error),
             _ => Ok(Advance::Waiting),
         }

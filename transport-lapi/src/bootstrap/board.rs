@@ -182,6 +182,10 @@ pub fn parts_of_context(context: u64) -> (u32, u32) {
     ((context >> 32) as u32, context as u32)
 }
 
+/// How many ids communicators have. Half of a context, modulo this number, is the id of its communicator, except for the
+/// contexts from 6 times this number on, which belong to calls of ranks without a communicator.
+pub const CONTEXT_IDS: u32 = 1 << 29;
+
 /// How many numbers the collective calls of a communicator have before they start again at 0.
 pub const CALL_NUMBERS: u32 = 1 << 30;
 

@@ -83,7 +83,7 @@ fn attributes_are_copied_in_order_and_deleted_in_the_opposite_one() {
 
 #[test]
 fn callbacks_may_call_mpi_and_keep_the_communicator() {
-    run_with_ids(2, 5, |world| {
+    run_with_ids(2, 4, |world| {
         let kept = Arc::new(Mutex::new(None));
         let place = kept.clone();
         let other = Key::new(|_, value| Ok(Some(value.clone())), |_, _| Ok(()));
@@ -120,7 +120,7 @@ fn callbacks_may_call_mpi_and_keep_the_communicator() {
 
 #[test]
 fn a_copy_that_fails_is_an_error_and_deletes_what_was_copied() {
-    run_with_ids(2, 5, |world| {
+    run_with_ids(2, 4, |world| {
         let notes = Notes::default();
         let failing = world.rank() == 1;
         let refusing = Key::new(
@@ -149,7 +149,7 @@ fn a_copy_that_fails_is_an_error_and_deletes_what_was_copied() {
 
 #[test]
 fn values_copied_for_a_duplicate_that_there_never_is_are_deleted() {
-    run_with_ids(2, 4, |world| {
+    run_with_ids(2, 3, |world| {
         let notes = Notes::default();
         let one = world.dup().unwrap();
         one.set_attribute(&notes.key(), value("a")).unwrap();

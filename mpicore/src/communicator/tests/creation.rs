@@ -163,8 +163,8 @@ fn ids_are_used_again_a_hundred_thousand_times_by_several_ranks() {
 
 #[test]
 fn running_out_of_ids_is_an_error_and_costs_nothing() {
-    run_with_ids(3, 8, |world| {
-        // There are ids 3 to 7; rank 1 uses one of them alone.
+    run_with_ids(3, 7, |world| {
+        // There are ids 2 to 6; rank 1 uses one of them alone.
         let own = Communicator::own(world.process().clone()).unwrap();
         let of_rank_1 = (world.rank() == 1).then(|| own.dup().unwrap());
         let mut made = Vec::new();
@@ -174,7 +174,7 @@ fn running_out_of_ids_is_an_error_and_costs_nothing() {
                 Err(error) => break error,
             }
         };
-        assert!(matches!(refused, Error::Contexts { most: 8 }), "{refused}");
+        assert!(matches!(refused, Error::Contexts { most: 7 }), "{refused}");
         assert_eq!(made.len(), 4);
         assert!(made.iter().all(|one| sum(one, 1) == 3));
         made.pop();
@@ -186,7 +186,7 @@ fn running_out_of_ids_is_an_error_and_costs_nothing() {
 
 #[test]
 fn an_id_is_not_used_again_while_something_is_pending_under_it() {
-    run_with_ids(2, 4, |world| {
+    run_with_ids(2, 3, |world| {
         let first = world.dup().unwrap();
         let context = first.context();
         let (device, peer) = (world.device(), 1 - world.rank());
@@ -258,5 +258,77 @@ fn a_duplication_can_be_tested_and_given_up() {
             }
         };
         assert_eq!(sum(&made, 1), 2);
+    });
+}
+
+/// How a test makes a communicator of both ranks.
+type Make = fn(&Communicator) -> Result<Communicator, Error>;
+
+/// On each of two ranks two threads make the calls at the same time. The first call of one rank is the second one of the
+/// other.
+fn cross(calls: [Make; 2]) {
+    run(2, move |world| {
+        let [first, second] = if world.rank() == 0 { [0, 1] } else { [1, 0] };
+        for _ in 0..20 {
+            let mut made = thread::scope(|scope| {
+                let earlier = scope.spawn(|| calls[first](world));
+                // What this rank tells the other one first belongs to its first call.
+                while world.device().dump().unwrap().contains("open requests: 0")
+                    && !earlier.is_finished()
+                {
+                    thread::yield_now();
+                }
+                let later = calls[second](world).unwrap();
+                [earlier.join().unwrap().unwrap(), later]
+            });
+            if world.rank() == 1 {
+                made.reverse();
+            }
+            for one in made {
+                let context = u64::from(one.context());
+                assert_eq!(sum(world, context), 2 * context, "the ranks have different ones");
+                assert_eq!(sum(&one, 3), 6);
+            }
+        }
+    });
+}
+
+#[test]
+fn calls_of_groups_are_told_apart_by_their_whole_tags() {
+    cross([
+        |world| world.create_group(world.group(), 1),
+        |world| world.create_group(world.group(), i32::MAX),
+    ]);
+    run(2, |world| {
+        let refused = world.create_group(world.group(), -1).unwrap_err();
+        assert_eq!(refused.class(), ErrorClass::Tag, "{refused}");
+    });
+}
+
+#[test]
+fn calls_of_groups_are_told_apart_by_their_texts() {
+    fn make(world: &Communicator, text: &[u8]) -> Result<Communicator, Error> {
+        Communicator::create_from_group(world.process(), world.group(), text)
+    }
+    // Their hashes of 32 bits are equal, modulo 2^30.
+    cross([|world| make(world, b"solver_2347"), |world| make(world, b"north/2200")]);
+    cross([|world| make(world, b""), |world| make(world, &[0])]);
+}
+
+/// Texts whose places are the same: the messages of the calls cannot be told apart, but the texts can.
+#[test]
+fn texts_in_one_place_are_an_error_of_both_calls() {
+    let texts: [[&[u8]; 2]; 4] =
+        [[b"one", b"two"], [b"", b"\0"], [b"seven..", b"seven..\0"], [&[7; 1000], &[7; 1001]]];
+    run(2, move |world| {
+        for pair in texts {
+            let text = pair[world.rank() as usize];
+            let made = world.agree_among(world.group(), (u32::MAX, 0), text);
+            let refused = made.map(drop).unwrap_err();
+            let is_refusal =
+                matches!(refused, Error::Texts | Error::Short { .. } | Error::Long { .. });
+            assert!(is_refusal, "{refused}");
+            assert!(world.agree_among(world.group(), (u32::MAX, 0), pair[0]).is_ok());
+        }
     });
 }

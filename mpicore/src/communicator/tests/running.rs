@@ -68,6 +68,49 @@ fn collectives_that_were_started_go_on_while_their_rank_waits_for_something_else
     });
 }
 
+/// Calls are counted modulo 2^30; here the one 2^30 calls after the persistent one is started beside it.
+#[test]
+fn a_persistent_collective_keeps_its_messages_when_the_numbers_of_calls_begin_again() {
+    run(2, |world| {
+        let word = u64::from(world.rank()) + 1;
+        let number = world.0.calls.load(Ordering::Relaxed);
+        let kept = sum_plan(world, vec![word]).persistent().unwrap();
+        world.0.calls.store(number + CALL_NUMBERS, Ordering::Relaxed);
+        let later = sum_plan(world, vec![1000 * word]).once().unwrap();
+        let (mut plans, mut results) = ([kept, later], [3, 3000]);
+        if world.rank() == 1 {
+            plans.reverse();
+            results.reverse();
+        }
+        let sums: Arc<Mutex<Vec<(u64, u64)>>> = Arc::default();
+        for (plan, expected) in plans.into_iter().zip(results) {
+            let sums = sums.clone();
+            plan.start_then(move |sum| sums.lock().unwrap().push((sum.unwrap()[0], expected)));
+        }
+        while sums.lock().unwrap().len() < 2 {
+            world.device().progress().unwrap();
+        }
+        assert!(sums.lock().unwrap().iter().all(|(sum, expected)| sum == expected), "{sums:?}");
+    });
+}
+
+#[test]
+fn a_communicator_runs_out_of_persistent_collectives() {
+    run(2, |world| {
+        world.0.persistent.store((1 << 30) - 2, Ordering::Relaxed);
+        let mut last = world.barrier().unwrap().persistent().unwrap();
+        let request = last.start().unwrap();
+        assert_eq!(sum(world, 1), 2, "blocking calls run beside it");
+        world.device().iwait(request).unwrap();
+        let refused = world.barrier().unwrap().persistent().map(drop).unwrap_err();
+        assert!(matches!(refused, Error::PersistentTags), "{refused}");
+        let started = world.barrier().unwrap().start().unwrap();
+        world.device().iwait(started).unwrap();
+        let request = last.start().unwrap();
+        world.device().iwait(request).unwrap();
+    });
+}
+
 #[test]
 fn a_kept_plan_runs_as_often_as_it_is_started() {
     run(3, |world| {
@@ -152,8 +195,13 @@ fn a_message_that_is_too_long_fails_where_it_comes_and_nowhere_else() {
         let request = world.bcast(buffer(), len, 0).unwrap().start().unwrap();
         let started = world.device().iwait(request).map(drop).map_err(Error::from);
         for outcome in [blocking, started] {
-            let class = outcome.map_err(|error| error.class());
-            assert_eq!(class, if len == 1 { Err(ErrorClass::Truncate) } else { Ok(()) });
+            let class = outcome.as_ref().map_err(Error::class);
+            assert_eq!(class, if len == 1 { Err(ErrorClass::Truncate) } else { Ok(&()) });
+            if let Err(error) = outcome {
+                let told = "16 bytes came from job rank 0, more than the 8 that are expected: the ranks give different \
+                            numbers of elements";
+                assert!(error.to_string().starts_with(told), "{error}");
+            }
         }
         assert_eq!(sum(world, 1), 3);
     });

@@ -158,6 +158,7 @@ pub fn a_task_that_waits_for_help_is_woken<A: Adapter>(make: Maker<A>) {
                     }
                     Advance::Copied => bell.retract(),
                     Advance::Complete => break bell.retract(),
+                    Advance::Refused(_) => panic!("the memory can be read"),
                 }
             }
         });

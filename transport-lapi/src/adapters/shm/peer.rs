@@ -73,11 +73,10 @@ impl Peer {
                 &into.part(done, usize::MAX),
             )
         };
-        match in_full(len, read) {
-            Ok(()) => match self.cell.map(|cell| cell.is_in(self.pid)) {
-                None | Some(Ok(true)) => Ok(()),
-                Some(_) => Err(AdapterError::PeerLost { task: target }),
-            },
+        let is_meant = |()| self.cell.map_or(Ok(true), |cell| cell.is_in(self.pid));
+        match in_full(len, read).and_then(is_meant) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(AdapterError::PeerLost { task: target }),
             Err(reason) if reason.raw_os_error() == Some(libc::ESRCH) || self.is_another() => {
                 Err(AdapterError::PeerLost { task: target })
             }

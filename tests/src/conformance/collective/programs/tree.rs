@@ -153,7 +153,7 @@ fn created(
     let group = Group::of_ranks(members.iter().copied())?;
     let own = match over {
         Some(over) if !is_alone => over.create(&group)?,
-        Some(over) if members.contains(&rank) => Some(over.create_group(&group, salt)?),
+        Some(over) if members.contains(&rank) => Some(over.create_group(&group, salt as i32)?),
         _ => None,
     };
     Ok(vec![Node::intra(members, Own::of(own))])
