@@ -13,14 +13,13 @@
 //! - HT3: so in the phases TAKEN and FREE, and in DYING once the count of holders is 0, exactly one thread may touch the
 //!   object and the state: the one that took it, the one that got the slot from the free slots, or the one that counted
 //!   the last holder down. Free slots are in a list behind a lock, or belong to one thread.
-//! - HT4: the state says whether the object is of a kind that is taken; no such object is ever held, and no other one is
-//!   ever taken.
+//! - HT4: the state says the kind of the object, and the kind whether its objects are held or taken.
 //! - HT5: an object that is taken has a word, which any thread may read meanwhile, in the phases LIVE and TAKEN: what the
 //!   object said of itself when it was put into the slot or back.
 
 use std::cell::{Cell, UnsafeCell};
 use std::collections::VecDeque;
-use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,8 +54,8 @@ const LIVE: u64 = 1 << 32;
 const TAKEN: u64 = 2 << 32;
 const DYING: u64 = 3 << 32;
 const PHASE: u64 = 3 << 32;
-/// Whether the object is of a kind that is taken (HT4).
-const ALONE: u64 = 1 << 34;
+/// Where the number of the kind begins in a state (HT4).
+const KIND_AT: u32 = 34;
 /// Where the generation begins in a state.
 const GENERATION_AT: u32 = 40;
 
@@ -78,7 +77,7 @@ struct OwnSlots {
 
 /// A table of objects.
 pub(crate) struct Objects {
-    chunks: [OnceLock<Box<[Slot]>>; CHUNKS],
+    chunks: [OnceLock<Box<[Slot; CHUNK]>>; CHUNKS],
     free: Mutex<FreeSlots>,
 }
 
@@ -108,6 +107,7 @@ unsafe impl Sync for Slot {}
 /// refuses the call and leaves nothing under way. A slot that gets no object is free again.
 pub(crate) struct Reserved<'t> {
     objects: &'t Objects,
+    slot: &'t Slot,
     index: usize,
 }
 
@@ -116,15 +116,18 @@ pub(crate) struct Reserved<'t> {
 pub(crate) struct Held<'t, T> {
     object: &'t T,
     /// Where the holder is counted; `None` for objects that are never freed.
-    counted: Option<(&'t Objects, usize)>,
+    objects: Option<&'t Objects>,
+    /// The slot there. It is no part of the option, so that all of this is written word by word, and no wide copy of it
+    /// waits for these stores.
+    index: usize,
 }
 
 /// An object that the holder has for itself. It goes back to its slot at the end, unless it is removed.
 pub(crate) struct Taken<'t, T: Kind> {
     objects: &'t Objects,
-    index: usize,
-    object: &'t mut Option<Object>,
-    kind: PhantomData<T>,
+    handle: usize,
+    slot: &'t Slot,
+    object: &'t mut T,
 }
 
 impl Objects {
@@ -147,8 +150,8 @@ impl Objects {
     /// MPI_ERR_OTHER when there are 2^20 objects, counting the free slots that other threads keep.
     #[inline]
     pub fn reserve(&self) -> Outcome<Reserved<'_>> {
-        match self.take_own(RESTING) {
-            Some(index) => Ok(Reserved { objects: self, index }),
+        match self.take_own(RESTING).and_then(|index| Some((index, self.slot(index)?))) {
+            Some((index, slot)) => Ok(Reserved { objects: self, slot, index }),
             None => self.reserve_of_list(),
         }
     }
@@ -156,8 +159,8 @@ impl Objects {
     #[inline(never)]
     fn reserve_of_list(&self) -> Outcome<Reserved<'_>> {
         let index = self.take_free_slot().or_else(|| self.take_own(0)).ok_or_else(too_many)?;
-        self.chunks[index / CHUNK].get_or_init(new_chunk);
-        Ok(Reserved { objects: self, index })
+        let slot = &self.chunks[index / CHUNK].get_or_init(new_chunk)[index % CHUNK];
+        Ok(Reserved { objects: self, slot, index })
     }
 
     /// Holds the object of a handle, whose kind is never taken.
@@ -166,17 +169,12 @@ impl Objects {
     /// The class of the kind, if the handle names no such object.
     #[inline]
     pub fn hold<T: Kind>(&self, handle: usize) -> Outcome<Held<'_, T>> {
-        let (slot, index) = self.change::<T>(handle, |state| state + 1).ok_or_else(T::invalid)?;
-        let counted = Some((self, index));
+        const { assert!(!T::IS_TAKEN, "HT4") };
+        let slot = self.change::<T>(handle, |state| state + 1).ok_or_else(T::invalid)?;
         // SAFETY: HT2: this thread is counted as a holder, so nobody changes the object.
         let object = unsafe { &*slot.object.get() }.as_ref();
-        match object.and_then(T::peek) {
-            Some(object) => Ok(Held { object, counted }),
-            None => {
-                self.let_go(index);
-                Err(T::invalid())
-            }
-        }
+        let object = object.and_then(T::peek).expect(OF_ITS_KIND);
+        Ok(Held { object, objects: Some(self), index: index_of(handle) })
     }
 
     /// Takes the object of a handle, whose kind is never held.
@@ -185,7 +183,7 @@ impl Objects {
     /// The class of the kind, if the handle names no such object, or another thread has it.
     #[inline]
     pub fn take<T: Kind>(&self, handle: usize) -> Outcome<Taken<'_, T>> {
-        self.try_take(handle).unwrap_or_else(|| Err(T::invalid()))
+        self.try_take(handle).ok_or_else(T::invalid)
     }
 
     /// Like [`Objects::take`], but waits while another thread has the object. For objects that threads have for short
@@ -195,7 +193,10 @@ impl Objects {
     /// As [`Objects::hold`].
     #[inline(always)]
     pub fn take_in_turn<T: Kind>(&self, handle: usize) -> Outcome<Taken<'_, T>> {
-        self.try_take(handle).unwrap_or_else(|| self.take_later(handle))
+        match self.try_take(handle) {
+            Some(taken) => Ok(taken),
+            None => self.take_later(handle),
+        }
     }
 
     #[cold]
@@ -204,24 +205,23 @@ impl Objects {
         while self.word::<T>(handle).is_some() {
             thread::yield_now();
             if let Some(taken) = self.try_take(handle) {
-                return taken;
+                return Ok(taken);
             }
         }
         Err(T::invalid())
     }
 
     #[inline(always)]
-    fn try_take<T: Kind>(&self, handle: usize) -> Option<Outcome<Taken<'_, T>>> {
-        let (slot, index) = self.change::<T>(handle, |state| state - LIVE + TAKEN)?;
+    fn try_take<T: Kind>(&self, handle: usize) -> Option<Taken<'_, T>> {
+        const { assert!(T::IS_TAKEN, "HT4") };
+        let slot = self.change::<T>(handle, |state| state - LIVE + TAKEN)?;
         // SAFETY: HT3, HT4: this thread has taken the object.
-        let object = unsafe { &mut *slot.object.get() };
-        let is_other = object.as_ref().and_then(T::peek).is_none();
-        let taken = Taken { objects: self, index, object, kind: PhantomData };
-        Some(if is_other { Err(T::invalid()) } else { Ok(taken) })
+        let object = unsafe { &mut *slot.object.get() }.as_mut();
+        let object = object.and_then(T::peek_mut).expect(OF_ITS_KIND);
+        Some(Taken { objects: self, handle, slot, object })
     }
 
-    /// Returns the word of an object whose kind is taken, also while a thread has it (HT5). It may be that of another
-    /// kind that is taken.
+    /// Returns the word of an object whose kind is taken, also while a thread has it (HT5).
     #[inline]
     pub fn word<T: Kind>(&self, handle: usize) -> Option<u64> {
         let (slot, generation) = self.named(handle)?;
@@ -243,21 +243,16 @@ impl Objects {
         freed.map(drop).ok_or_else(T::invalid)
     }
 
-    /// Changes the state of the slot of a handle if the object is live, has the handle's generation, and is held or
-    /// taken like one of this kind.
+    /// Changes the state of the slot of a handle if the object is live, of this kind, and of the handle's generation.
     #[inline(always)]
-    fn change<T: Kind>(
-        &self,
-        handle: usize,
-        change: impl Fn(u64) -> u64,
-    ) -> Option<(&Slot, usize)> {
+    fn change<T: Kind>(&self, handle: usize, change: impl Fn(u64) -> u64) -> Option<&Slot> {
         let (slot, generation) = self.named(handle)?;
         let due = generation << GENERATION_AT | LIVE | of_kind::<T>();
         let mut state = slot.state.load(Ordering::Relaxed);
         while state & !HOLDERS == due {
             let (to, order) = (change(state), Ordering::AcqRel); // SYNC: object
             match slot.state.compare_exchange_weak(state, to, order, Ordering::Relaxed) {
-                Ok(_) => return Some((slot, index_of(handle))),
+                Ok(_) => return Some(slot),
                 Err(other) => state = other,
             }
         }
@@ -290,15 +285,13 @@ impl Objects {
         if before & (PHASE | HOLDERS) == DYING | 1 {
             // SAFETY: HT3: this thread has counted the last holder down.
             drop(unsafe { (*slot.object.get()).take() });
-            self.release(index);
+            self.release(slot, index, before >> GENERATION_AT);
         }
     }
 
-    /// Ends a slot's object, which is gone.
-    #[inline]
-    fn release(&self, index: usize) {
-        let Some(slot) = self.slot(index) else { return };
-        let generation = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
+    /// Ends a slot's object, which is gone. It had this generation.
+    #[inline(always)]
+    fn release(&self, slot: &Slot, index: usize, generation: u64) {
         slot.state.store(generation << GENERATION_AT | FREE, Ordering::Relaxed);
         self.give(index);
     }
@@ -327,9 +320,9 @@ impl Objects {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    #[inline]
+    #[inline(always)]
     fn slot(&self, index: usize) -> Option<&Slot> {
-        self.chunks.get(index / CHUNK)?.get()?.get(index % CHUNK)
+        Some(&self.chunks.get(index / CHUNK)?.get()?[index % CHUNK])
     }
 
     fn take_free_slot(&self) -> Option<usize> {
@@ -349,18 +342,22 @@ const fn index_of(handle: usize) -> usize {
     handle & ((1 << INDEX_BITS) - 1)
 }
 
-/// Returns the part of a state that says how objects of a kind are used (HT4).
+/// Returns the part of a state that says the kind (HT4).
 const fn of_kind<T: Kind>() -> u64 {
-    if T::IS_TAKEN { ALONE } else { 0 }
+    (T::NUMBER as u64) << KIND_AT
 }
 
-fn new_chunk() -> Box<[Slot]> {
+/// Why an object is of the kind that its state says.
+const OF_ITS_KIND: &str = "HT4: the state says the kind of the object";
+
+fn new_chunk() -> Box<[Slot; CHUNK]> {
     let slot = || Slot {
         state: AtomicU64::new(FREE),
         word: AtomicU64::new(0),
         object: UnsafeCell::new(None),
     };
-    std::iter::repeat_with(slot).take(CHUNK).collect()
+    let slots: Box<[Slot]> = std::iter::repeat_with(slot).take(CHUNK).collect();
+    slots.try_into().unwrap_or_else(|_| unreachable!("a chunk has `CHUNK` slots"))
 }
 
 #[cold]
@@ -375,7 +372,9 @@ impl Reserved<'_> {
     /// Puts an object into the slot, and returns its handle.
     #[inline(always)]
     pub fn fill<T: Kind>(self, object: T) -> usize {
-        let slot = self.objects.slot(self.index).expect("`reserve` has made the slot");
+        // Nothing here can panic, so that an object which is made for this call is made in the slot.
+        let (slot, index) = (self.slot, self.index);
+        std::mem::forget(self);
         let before = slot.state.load(Ordering::Relaxed) >> GENERATION_AT;
         let generation = if before == LAST_GENERATION { 1 } else { before + 1 };
         slot.word.store(object.word(), Ordering::Relaxed);
@@ -383,9 +382,7 @@ impl Reserved<'_> {
         unsafe { slot.object.get().write(Some(object.wrap())) };
         let live = generation << GENERATION_AT | LIVE | of_kind::<T>();
         slot.state.store(live, Ordering::Release); // SYNC: object
-        let handle = (generation << INDEX_BITS) as usize | self.index;
-        std::mem::forget(self);
-        handle
+        (generation << INDEX_BITS) as usize | index
     }
 }
 
@@ -437,15 +434,15 @@ impl<T> Held<'_, T> {
     /// Holds an object that is never freed.
     #[inline(always)]
     pub fn forever(object: &'static T) -> Held<'static, T> {
-        Held { object, counted: None }
+        Held { object, objects: None, index: 0 }
     }
 }
 
 impl<T> Clone for Held<'_, T> {
     #[inline]
     fn clone(&self) -> Self {
-        if let Some((objects, index)) = self.counted {
-            objects.hold_again(index);
+        if let Some(objects) = self.objects {
+            objects.hold_again(self.index);
         }
         Self { ..*self }
     }
@@ -463,26 +460,23 @@ impl<T> Deref for Held<'_, T> {
 impl<T> Drop for Held<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some((objects, index)) = self.counted {
-            objects.let_go(index);
+        if let Some(objects) = self.objects {
+            objects.let_go(self.index);
         }
     }
 }
 
 impl<T: Kind> Taken<'_, T> {
-    /// Frees the handle and drops the object where it is.
-    #[inline]
-    pub fn free(self) {
-        *self.object = None;
-        self.objects.release(self.index);
-        std::mem::forget(self);
-    }
-
     /// Frees the handle and returns the object.
+    #[inline(always)]
     pub fn remove(self) -> T {
-        let object = self.object.take().and_then(T::unwrap).expect("`take` has checked the kind");
-        self.objects.release(self.index);
-        std::mem::forget(self);
+        let taken = ManuallyDrop::new(self);
+        // SAFETY: HT3: this thread has the object, which is overwritten below without being dropped.
+        let object = unsafe { ptr::read(&raw const *taken.object) };
+        // SAFETY: as above. The reference to the object is not used any more.
+        unsafe { taken.slot.object.get().write(None) };
+        let (index, generation) = (index_of(taken.handle), taken.handle >> INDEX_BITS);
+        taken.objects.release(taken.slot, index, generation as u64);
         object
     }
 }
@@ -490,27 +484,24 @@ impl<T: Kind> Taken<'_, T> {
 impl<T: Kind> Deref for Taken<'_, T> {
     type Target = T;
 
+    #[inline(always)]
     fn deref(&self) -> &T {
-        self.object.as_ref().and_then(T::peek).expect("`take` has checked the kind")
+        self.object
     }
 }
 
 impl<T: Kind> DerefMut for Taken<'_, T> {
+    #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        self.object.as_mut().and_then(T::peek_mut).expect("`take` has checked the kind")
+        self.object
     }
 }
 
 impl<T: Kind> Drop for Taken<'_, T> {
     fn drop(&mut self) {
-        if let Some(slot) = self.objects.slot(self.index) {
-            slot.word.store(
-                self.object.as_ref().and_then(T::peek).map_or(0, T::word),
-                Ordering::Relaxed,
-            );
-            // HT3: nobody else changes the state while the object is taken.
-            let state = slot.state.load(Ordering::Relaxed);
-            slot.state.store(state - TAKEN + LIVE, Ordering::Release); // SYNC: object
-        }
+        self.slot.word.store(self.object.word(), Ordering::Relaxed);
+        // HT3: nobody else changes the state while the object is taken.
+        let state = self.slot.state.load(Ordering::Relaxed);
+        self.slot.state.store(state - TAKEN + LIVE, Ordering::Release); // SYNC: object
     }
 }

@@ -7,6 +7,8 @@ use crate::call::Fault;
 
 /// A type whose values are objects of the table.
 pub(crate) trait Kind: Sized {
+    /// The kind, as the state of a slot says it.
+    const NUMBER: Number;
     /// Whether one call at a time has an object of this kind for itself; otherwise any number of calls may read it.
     const IS_TAKEN: bool;
     /// Puts the object into the form of the table.
@@ -15,8 +17,6 @@ pub(crate) trait Kind: Sized {
     fn peek(object: &Object) -> Option<&Self>;
     /// Returns the object if it is of this kind.
     fn peek_mut(object: &mut Object) -> Option<&mut Self>;
-    /// Returns the object if it is of this kind.
-    fn unwrap(object: Object) -> Option<Self>;
     /// Returns what other threads may know of an object while a thread has it for itself (HT5).
     fn word(&self) -> u64 {
         0
@@ -42,9 +42,17 @@ macro_rules! kinds {
             $($(#[$only])* #[doc = $name] $kind($type),)*
         }
 
+        /// The kinds of objects.
+        #[derive(Clone, Copy)]
+        pub(crate) enum Number {
+            $($(#[$only])* #[doc = $name] $kind,)*
+        }
+
         $($(#[$only])* impl Kind for $type {
+            const NUMBER: Number = Number::$kind;
             const IS_TAKEN: bool = is_taken!($use);
 
+            #[inline(always)]
             fn wrap(self) -> Object {
                 Object::$kind(self)
             }
@@ -55,11 +63,8 @@ macro_rules! kinds {
                 if let Object::$kind(object) = object { Some(object) } else { None }
             }
 
+            #[inline(always)]
             fn peek_mut(object: &mut Object) -> Option<&mut Self> {
-                if let Object::$kind(object) = object { Some(object) } else { None }
-            }
-
-            fn unwrap(object: Object) -> Option<Self> {
                 if let Object::$kind(object) = object { Some(object) } else { None }
             }
 

@@ -305,9 +305,9 @@ unsafe fn irecv(
             // SAFETY: FC1: nobody else uses the place until the operation has ended.
             let into = unsafe { RecvRegion::new(buf.cast(), len) };
             let started = comm.device.irecv(into, Some(source), Some(tag), comm.context)?;
-            let made = Request::new(Held::forever(comm), Role::Receive, started).keep(slot);
+            let made = slot.fill(Request::new(Held::forever(comm), Role::Receive, started));
             // SAFETY: FC1.
-            unsafe { request.write(made) };
+            unsafe { request.write(MPI_Request(made)) };
             Ok(())
         }
         // SAFETY: FC1.

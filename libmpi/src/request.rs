@@ -19,7 +19,7 @@ use mpjdev::Call;
 
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
-use crate::comm::Owner;
+use crate::comm::{Comm, Owner};
 use crate::handles::{OBJECTS, Reserved, Taken};
 use crate::p2p::{not_received, status_on};
 
@@ -74,6 +74,19 @@ pub(crate) enum Role {
     Other,
 }
 
+impl Role {
+    /// Returns the status for the program of an operation of ours that has succeeded.
+    #[inline(always)]
+    fn status(self, comm: &Comm, ended: &mpjdev::Status) -> MPI_Status {
+        match self {
+            _ if ended.cancelled => MPI_Status::CANCELLED,
+            Self::Receive if ended.source == PROC_NULL as u32 => MPI_Status::NOBODY,
+            Self::Receive => status_on(comm, *ended),
+            Self::Send | Self::Other => MPI_Status::EMPTY,
+        }
+    }
+}
+
 impl Request {
     /// Makes the request of an operation that was started on a communicator.
     #[inline(always)]
@@ -106,17 +119,9 @@ impl Request {
         self
     }
 
-    /// Puts it into a slot of the table, and returns its handle.
-    #[inline(always)]
+    /// Puts it into a slot of the table, and returns its handle. For the request of most receives, `slot.fill` does the
+    /// same, and makes it in the slot.
     pub fn keep(self, slot: Reserved<'static>) -> MPI_Request {
-        match self.more {
-            None => MPI_Request(slot.fill(self)),
-            Some(_) => self.keep_with_more(slot),
-        }
-    }
-
-    #[inline(never)]
-    fn keep_with_more(self, slot: Reserved<'static>) -> MPI_Request {
         let shared = self.shared().map(|shared| (Arc::clone(&self.comm), shared.clone()));
         let handle = MPI_Request(slot.fill(self));
         if let Some((comm, shared)) = shared {
@@ -204,18 +209,7 @@ impl Request {
         match (outcome, self.generalized()) {
             (Err(error), _) => self.failed(error),
             (Ok(_), Some(generalized)) => generalized.query(),
-            (Ok(ended), None) => Ok(self.status(&ended)),
-        }
-    }
-
-    /// Returns the status for the program of an operation of ours that has succeeded.
-    #[inline(always)]
-    fn status(&self, ended: &mpjdev::Status) -> MPI_Status {
-        match self.role {
-            _ if ended.cancelled => MPI_Status::CANCELLED,
-            Role::Receive if ended.source == PROC_NULL as u32 => MPI_Status::NOBODY,
-            Role::Receive => status_on(&self.comm, *ended),
-            Role::Send | Role::Other => MPI_Status::EMPTY,
+            (Ok(ended), None) => Ok(self.role.status(&self.comm, &ended)),
         }
     }
 

@@ -29,15 +29,14 @@ pub(super) enum Entry {
 
 impl Entry {
     #[inline(always)]
-    pub fn of(handle: MPI_Request) -> Outcome<Self> {
+    pub fn of(device: &Device<Native>, handle: MPI_Request) -> Outcome<Self> {
         match handle {
             MPI_REQUEST_NULL => Ok(Self::Idle),
             COMPLETE => Ok(Self::Complete),
             _ => match OBJECTS.word::<Request>(handle.0) {
-                // The word of a message, which is no request.
-                Some(0) | None => Err(Request::invalid().about("request")),
+                None => Err(Request::invalid().about("request")),
                 Some(INACTIVE) => Ok(Self::Idle),
-                Some(number) => Ok(Self::Active(state::needed()?.device.request_of(number))),
+                Some(number) => Ok(Self::Active(device.request_of(number))),
             },
         }
     }
@@ -67,12 +66,14 @@ unsafe fn end(
     let taken = take_active(handle)?;
     match outcome {
         Ok(ended) if taken.more.is_none() => {
+            let Request { comm, more, role, .. } = taken.remove();
+            // There is nothing to drop; this tells the compiler so.
+            mem::forget(more);
             // SAFETY: the caller's promise.
             unsafe {
                 place.write(MPI_REQUEST_NULL);
-                taken.status(ended).store(status);
+                role.status(&comm, ended).store(status);
             }
-            taken.free();
             Ok(())
         }
         _ => {
@@ -124,8 +125,9 @@ impl Batch {
         // SAFETY: FC1.
         let handles = unsafe { out::list(list, count.into(), "array_of_requests") }?;
         let (mut handles, mut open) = (handles.to_vec(), Vec::with_capacity(handles.len()));
+        let device = state::needed()?.device;
         for handle in &mut handles {
-            open.push(match Entry::of(*handle)? {
+            open.push(match Entry::of(device, *handle)? {
                 Entry::Active(request) => Some(request),
                 Entry::Complete => None,
                 Entry::Idle => {
@@ -321,21 +323,22 @@ unsafe fn some(
 
 mpi! {
     fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> c_int {
-        let handle = *out::place(request, "request")?;
-        let mut outcome = match Entry::of(handle)? {
+        let (handle, device) = (*out::place(request, "request")?, state::needed()?.device);
+        let mut outcome = match Entry::of(device, handle)? {
             Entry::Idle => {
                 MPI_Status::store_empty(status);
                 return Ok(());
             }
             Entry::Complete => Ok(NOTHING),
-            Entry::Active(open) => state::needed()?.device.iwait(open),
+            Entry::Active(open) => device.iwait(open),
         };
         end(request, handle, &mut outcome, status)
     }
 
     fn MPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
         let (handle, flag) = (*out::place(request, "request")?, out::place(flag, "flag")?);
-        let entry = Entry::of(handle)?;
+        let device = state::needed()?.device;
+        let entry = Entry::of(device, handle)?;
         *flag = 1;
         let mut outcome = match entry {
             Entry::Idle => {
@@ -343,7 +346,7 @@ mpi! {
                 return Ok(());
             }
             Entry::Complete => Ok(NOTHING),
-            Entry::Active(open) => match state::needed()?.device.itest(&mut Some(open)).transpose() {
+            Entry::Active(open) => match device.itest(&mut Some(open)).transpose() {
                 Some(outcome) => outcome,
                 None => {
                     *flag = 0;

@@ -19,26 +19,28 @@ enum Found {
 
 /// Looks at a request. Other threads may end a persistent one meanwhile, and start it again.
 fn look(handle: MPI_Request) -> Outcome<Found> {
-    let open = match Entry::of(handle)? {
+    let device = state::needed()?.device;
+    let open = match Entry::of(device, handle)? {
         Entry::Idle => return Ok(Found::Idle),
         Entry::Complete => return Ok(Found::Ended(Ok(MPI_Status::EMPTY))),
         Entry::Active(open) => open,
     };
     let request = take_active(handle)?.copied();
-    let found = request.comm.device.istatus(&open);
+    let found = device.istatus(&open);
     match found.map_err(|error| Fault::from(error).on(&request.comm))? {
         None => Ok(Found::Pending),
         // Another thread has waited for it. A handle that has not ended with that is a persistent request's.
-        Some(Err(mpjdev::Error::Request)) => Entry::of(handle).map(|_| Found::Idle),
+        Some(Err(mpjdev::Error::Request)) => Entry::of(device, handle).map(|_| Found::Idle),
         Some(outcome) => Ok(Found::Ended(request.shown(outcome))),
     }
 }
 
 /// Returns whether an operation is complete, without asking for its status.
 fn is_complete(handle: MPI_Request) -> Outcome<bool> {
-    match Entry::of(handle)? {
+    let device = state::needed()?.device;
+    match Entry::of(device, handle)? {
         Entry::Idle | Entry::Complete => Ok(true),
-        Entry::Active(open) => Ok(state::needed()?.device.istatus(&open)?.is_some()),
+        Entry::Active(open) => Ok(device.istatus(&open)?.is_some()),
     }
 }
 
