@@ -212,18 +212,30 @@ impl Watch {
     }
 }
 
+/// Starts the call on rank 1 that rank 0 has started, and waits for its end.
+fn starts(world: &World) {
+    let sum = UserOp::new(|a: &u32, b: &u32| a + b);
+    let _ = world.iall_reduce(vec![1_u32], &sum).map(CollectiveRequest::wait);
+}
+
+/// [`starts`] for a persistent call, since calls match those of the same kind only.
+fn starts_kept(world: &World) {
+    let sum = UserOp::new(|a: &u32, b: &u32| a + b);
+    let mut kept = world.all_reduce_init(vec![1_u32], sum).unwrap();
+    let _ = kept.start();
+    let _ = kept.wait();
+}
+
 /// Runs `body` on rank 0 of two, while another thread of that rank runs the program's function in a collective call
-/// that `body` has started.
-fn with_a_function_at_work(body: fn(&World, &Arc<Watch>)) {
+/// that `body` has started. Rank 1 runs `other`.
+fn with_a_function_at_work(other: fn(&World), body: fn(&World, &Arc<Watch>)) {
     let early = Arc::new(AtomicU32::new(0));
     let counted = early.clone();
     // The job ends with an error, since rank 0 gives up.
     let _ = try_job(&Options::default(), 2, move |world| {
         let watch = Arc::new(Watch::default());
         if world.rank() == 1 {
-            let other = UserOp::new(|a: &u32, b: &u32| a + b);
-            let _ = world.iall_reduce(vec![1_u32], &other).map(CollectiveRequest::wait);
-            return;
+            return other(&world);
         }
         thread::scope(|scope| {
             // Makes progress until the device has failed.
@@ -241,7 +253,7 @@ fn with_a_function_at_work(body: fn(&World, &Arc<Watch>)) {
 
 #[test]
 fn a_scope_that_panics_waits_for_functions_at_work_on_its_buffers() {
-    with_a_function_at_work(|world, watch| {
+    with_a_function_at_work(starts, |world, watch| {
         let (sum, mut number) = (watch.sum(), 1_u32);
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             world.scope(|scope| {
@@ -256,7 +268,7 @@ fn a_scope_that_panics_waits_for_functions_at_work_on_its_buffers() {
 
 #[test]
 fn a_wait_that_fails_waits_for_functions_at_work_on_its_buffers() {
-    with_a_function_at_work(|world, watch| {
+    with_a_function_at_work(starts, |world, watch| {
         let started = world.iall_reduce(vec![1_u32], watch.sum()).unwrap();
         watch.wait_until_inside();
         give_up(world);
@@ -266,7 +278,7 @@ fn a_wait_that_fails_waits_for_functions_at_work_on_its_buffers() {
 
 #[test]
 fn a_kept_call_that_fails_waits_for_functions_at_work_on_its_buffers() {
-    with_a_function_at_work(|world, watch| {
+    with_a_function_at_work(starts_kept, |world, watch| {
         let mut kept = world.all_reduce_init(vec![1_u32], watch.sum()).unwrap();
         kept.start().unwrap();
         watch.wait_until_inside();
