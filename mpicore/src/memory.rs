@@ -93,7 +93,6 @@ impl Input {
     }
 
     /// Describes the same memory as other elements.
-    #[cfg(test)]
     pub(crate) fn with(self, elements: Elements) -> Self {
         Self { area: self.area.with(elements) }
     }
@@ -135,7 +134,6 @@ impl Output {
     }
 
     /// Describes the same memory as other elements.
-    #[cfg(test)]
     pub(crate) fn with(self, elements: Elements) -> Self {
         Self { area: self.area.with(elements) }
     }

@@ -65,6 +65,8 @@ pub(crate) enum Tag {
     OfCall(i32),
     /// The number of the call that made a persistent collective, and the collective's own tag.
     Persistent { number: i32, tag: i32 },
+    /// The tag that the program gave to a call of a group, and the one of its messages.
+    OfGroup { number: i32, tag: i32 },
     /// A tag that the caller keeps distinct from others.
     Own(i32),
 }
@@ -212,23 +214,29 @@ impl Tag {
     #[inline]
     fn number(self) -> i32 {
         match self {
-            Self::OfCall(number) | Self::Persistent { number, .. } | Self::Own(number) => number,
+            Self::OfCall(number)
+            | Self::Persistent { number, .. }
+            | Self::OfGroup { number, .. }
+            | Self::Own(number) => number,
         }
     }
 
     /// Returns the tag for a call that was started (PL4).
     fn of_started(self) -> i32 {
         match self {
-            Self::OfCall(tag) | Self::Persistent { tag, .. } | Self::Own(tag) => tag,
+            Self::OfCall(tag)
+            | Self::Persistent { tag, .. }
+            | Self::OfGroup { tag, .. }
+            | Self::Own(tag) => tag,
         }
     }
 
     /// Returns the tag for a blocking call (PL4).
     #[inline]
-    fn of_blocking(self) -> i32 {
+    pub fn of_blocking(self) -> i32 {
         match self {
             Self::OfCall(_) | Self::Persistent { .. } => BLOCKING,
-            Self::Own(tag) => tag,
+            Self::OfGroup { tag, .. } | Self::Own(tag) => tag,
         }
     }
 }

@@ -50,11 +50,15 @@ pub(crate) fn group_context(id: u32) -> u32 {
 /// Returns the device's context and the tag for ranks that make a communicator without having one. Their calls are told
 /// apart by texts, of which both are a hash of 60 bits.
 pub(crate) fn place_of_text(text: &[u8]) -> (u32, i32) {
-    // FNV-1a gives the same number on all ranks, in every build.
-    let hash = text.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
-    });
+    let hash = fingerprint(text.iter().copied());
     (2 * (3 * MOST + hash as u32 % MOST) + 1, (hash >> 33) as i32)
+}
+
+/// Returns a hash of numbers that is the same on all ranks, in every build (FNV-1a).
+pub(crate) fn fingerprint<N: Into<u64>>(numbers: impl IntoIterator<Item = N>) -> u64 {
+    numbers.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, number| {
+        (hash ^ number.into()).wrapping_mul(0x100_0000_01b3)
+    })
 }
 
 impl Process {

@@ -2,7 +2,7 @@
 //!
 //! A client registers the members of a context in which it runs collective operations, and removes them when the
 //! context is no longer used. A context without members is for messages between two ranks: an operation there needs
-//! only its peer. A call of some ranks only has members of its own: those of the messages with its tag
+//! only its peer. A call that only some ranks make has members of its own, whom the messages with its tag need
 //! ([`Device::call_members`]). `loss.rs` says what the loss of a member ends. The launcher gets the members of contexts for
 //! its reports.
 

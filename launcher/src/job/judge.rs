@@ -86,8 +86,10 @@ impl Job {
             }
         }
         // What ranks do that were let go for a deadlock must not end it.
-        while let (Phase::Running, Some(rank)) = (self.phase, self.ledger.take_lost()) {
-            self.oversight.declare_lost(rank);
+        if matches!(self.phase, Phase::Running) {
+            while let Some(rank) = self.ledger.take_lost() {
+                self.oversight.declare_lost(rank);
+            }
         }
     }
 

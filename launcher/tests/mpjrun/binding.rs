@@ -7,6 +7,13 @@ use crate::script;
 const WHERE: &str = "while read key value; do [ $key != Cpus_allowed_list: ] || echo $value; done \
                      < /proc/$$/status";
 
+/// How many processors this process may use. Limits on processor time do not count, as they do for
+/// `available_parallelism`.
+fn usable() -> usize {
+    let set = rustix::thread::sched_getaffinity(None).expect("the kernel tells");
+    set.count() as usize
+}
+
 #[test]
 fn a_bound_rank_runs_where_it_is_said_to() {
     let words = ["-n", "1", "--bind-to", "hwthread", "--report-bindings", "sh", "-c", WHERE];
@@ -40,7 +47,7 @@ fn ranks_share_the_processors_evenly_unless_asked_for() {
         };
         outcome.stdout.lines().map(bits).collect()
     };
-    let usable = std::thread::available_parallelism().expect("a number").get();
+    let usable = usable();
     assert_eq!(allowed(1), [usable as u32]);
     assert_eq!(allowed(2 * usable), vec![usable as u32; 2 * usable]);
     for ranks in (2..=usable).take(6) {
@@ -51,7 +58,7 @@ fn ranks_share_the_processors_evenly_unless_asked_for() {
 
 #[test]
 fn info_tells_where_ranks_would_run() {
-    let usable = std::thread::available_parallelism().expect("a number").get();
+    let usable = usable();
     let told = |ranks: usize| mpjrun(["--info", "-n", &ranks.to_string()]).expect(0).stdout;
     assert!(told(1).contains("\nprocessors\n  rank 0  not bound\n"), "{}", told(1));
     let many = told(2 * usable);
@@ -66,7 +73,7 @@ fn more_ranks_than_places_share_and_it_is_said_once() {
     let place = "echo $MPJ_PROCESSORS";
     let words = ["-n", "200", "--map-by", "hwthread", "sh", "-c", place];
     let done = mpjrun(words).expect(0);
-    let usable = std::thread::available_parallelism().expect("a number").get();
+    let usable = usable();
     if usable < 200 {
         assert_eq!(done.stderr.matches("so some share one").count(), 1, "{done:?}");
         assert_eq!(done.stdout, format!("{usable}\n").repeat(200));

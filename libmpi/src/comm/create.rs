@@ -62,10 +62,10 @@ unsafe fn dup(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) -> Outcome
     let comm = comm.find()?;
     let (hints, copied) = (info.copied()?, comm.copied());
     // The other ranks wait for this one also if it has no room.
-    let made = comm.duplicate(comm.core.dup(), copied, &hints, OBJECTS.reserve())?;
+    let made = comm.duplicate(comm.core.dup(), copied, &hints, OBJECTS.reserve());
     // SAFETY: FC1. No reference to the place was kept while callbacks ran, which may use it.
-    unsafe { newcomm.write(made) };
-    Ok(())
+    unsafe { newcomm.write(*made.as_ref().unwrap_or(&MPI_COMM_NULL)) };
+    made.map(drop)
 }
 
 /// MPI_Comm_idup. The handle is written when the request ends; the program may not use it before.
@@ -100,8 +100,9 @@ unsafe fn idup(
     let mut made = Some((copied, of_comm));
     let at_end = move |_: &mut MPI_Status| {
         let Some((copied, slot)) = made.take() else { return Ok(()) };
-        place.set(parent.duplicate(created.take(), copied, &hints, Ok(slot))?);
-        Ok(())
+        let made = parent.duplicate(created.take(), copied, &hints, Ok(slot));
+        place.set(*made.as_ref().unwrap_or(&MPI_COMM_NULL));
+        made.map(drop)
     };
     let made = Request::new(comm, Role::Other, open).at_end(Box::new(at_end));
     // SAFETY: FC1, as in `dup`.

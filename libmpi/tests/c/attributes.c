@@ -70,7 +70,9 @@ int main(void) {
     CHECK(MPI_Comm_dup(comm, &twin) == MPI_SUCCESS);
     CHECK(MPI_Comm_get_attr(twin, key, &value, &flag) == MPI_SUCCESS && !flag && MPI_Comm_free(&twin) == 0);
     refuse = 1;
+    twin = world;
     FAILS(MPI_Comm_dup(comm, &twin), MPI_ERR_OTHER);
+    CHECK(twin == MPI_COMM_NULL);
     refuse = 3;
     FAILS(MPI_Comm_delete_attr(comm, key), MPI_ERR_NO_SPACE);
     FAILS(MPI_Comm_set_attr(comm, key, NULL), MPI_ERR_NO_SPACE);

@@ -207,7 +207,7 @@ impl Collective {
     }
 
     /// Returns the same reduction with another number of operands.
-    fn with_count(mut self, change: impl FnOnce(u64) -> u64) -> Self {
+    pub fn with_count(mut self, change: impl FnOnce(u64) -> u64) -> Self {
         if let Self::Reduce { count, .. }
         | Self::Allreduce { count, .. }
         | Self::ReduceScatterBlock { count, .. }

@@ -1,5 +1,6 @@
 //! Long reductions: one piece of the elements after the other, so that the temporary memory of a rank is bounded, and
-//! what one step has written is still in the caches when the next one reads it.
+//! what one step has written is still in the caches when the next one reads it. Only elements that are not contiguous, and
+//! that consist of several operands each, are copied as a whole, since pieces may end inside of them.
 
 use super::place::check_total;
 use super::steps::Steps;

@@ -14,7 +14,7 @@ use crate::collective::{
     self, Blocks, Collective, Division, Exchange, Member, Operands, Order, Packing,
 };
 use crate::error::Error;
-use crate::memory::{Input, Output, Reduction};
+use crate::memory::{Elements, Input, Output, Plain, Reduction};
 use crate::plan::{self, Equal, Plan};
 
 /// From this many bytes on, an allreduce exchanges halves: the data then take more time than the messages.
@@ -70,6 +70,25 @@ fn division_of(
     }
 }
 
+/// Describes contiguous elements that are several operands each as elements of one operand, so that they need not be
+/// copied. Returns how many of these each element is.
+fn split_elements(
+    division: &mut Division,
+    (input, output): (Input, Output),
+) -> (u64, (Input, Output)) {
+    let Some(Packing { operands, size }) = division.packing else { return (1, (input, output)) };
+    let data = operands.saturating_mul(size as u64);
+    let is_contiguous = |elements: Option<Plain>| {
+        elements.is_some_and(|elements| [0, data].contains(&(elements.size() as u64)))
+    };
+    if !is_contiguous(input.plain()) || !is_contiguous(output.plain()) {
+        return (1, (input, output));
+    }
+    division.packing = None;
+    let elements = || Elements::Plain { size };
+    (operands, (input.with(elements()), output.with(elements())))
+}
+
 /// What a rank sends: the buffer and its number of elements; `None` to work in place.
 pub type Sent = Option<(Input, u64)>;
 
@@ -105,23 +124,33 @@ impl Communicator {
         Plan::equal(Equal { communicator, call, collective, input, output, reduction })
     }
 
-    /// Begins a call with the schedule of a collective, for elements of `data` bytes in input and output.
-    pub(crate) fn work_of(
+    /// Begins a call of a collective with these buffers.
+    pub(crate) fn begin(
         &self,
-        collective: Collective,
-        reduction: Option<&Reduction>,
-        data: [usize; 2],
+        mut collective: Collective,
+        buffers: (Input, Output),
+        reduction: Option<Reduction>,
     ) -> Result<InUse<'_>, Error> {
         let member = self.member()?;
-        let division = match reduction.zip(collective.operands()) {
+        let mut division = match reduction.as_ref().zip(collective.operands()) {
             Some((reduction, (count, operands))) => {
-                let data = data[usize::from(operands == Operands::InPlace)];
+                let (input, output) = &buffers;
+                let data = match operands {
+                    Operands::Input => input.data_size(),
+                    Operands::InPlace => output.data_size(),
+                };
                 division_of(reduction, member.size(), (count, data), collective.is_by_halves())
             }
             None => Division::NONE,
         };
+        let (each, buffers) = split_elements(&mut division, buffers);
+        if each > 1 {
+            collective = collective.with_count(|count| count.saturating_mul(each));
+        }
         let build = || Ok(collective.schedule(member, division)?);
-        self.0.workspace.with_kept((collective, division), build)
+        let mut work = self.0.workspace.with_kept((collective, division), build)?;
+        work.fill(buffers, reduction)?;
+        Ok(work)
     }
 
     /// Returns whether a gather or scatter moves each block directly between the root and its rank. This depends on the
@@ -382,10 +411,12 @@ impl Communicator {
         let data = input.as_ref().map_or(output.data_size(), Input::data_size);
         let (input, operands) = operands_in(input, Input::none);
         let largest = counts.iter().copied().max().unwrap_or(0);
-        let division = division_of(&reduction, self.size(), (largest, data), false);
+        let mut division = division_of(&reduction, self.size(), (largest, data), false);
         let member = self.intra("this reduction")?;
-        let schedule = collective::divided_reduce_scatter(member, counts, operands, division)?;
-        self.plan_once(Call::ReduceScatter, schedule, (input, output), Some(reduction))
+        let (each, buffers) = split_elements(&mut division, (input, output));
+        let counts: Vec<_> = counts.iter().map(|count| count.saturating_mul(each)).collect();
+        let schedule = collective::divided_reduce_scatter(member, &counts, operands, division)?;
+        self.plan_once(Call::ReduceScatter, schedule, buffers, Some(reduction))
     }
 
     /// Combines, for each rank, `count` elements of the ranks up to that rank: MPI_Scan.

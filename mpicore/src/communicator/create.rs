@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::{Plan, Route, Tag};
-use crate::process::{Process, group_context, place_of_text};
+use crate::process::{Process, fingerprint, group_context, place_of_text};
 use crate::topology::Topology;
 
 /// Determines which communicator a rank gets from [`Communicator::split`], and its order there.
@@ -102,10 +102,7 @@ impl Communicator {
             return self.create_inter_part(group);
         }
         let is_member = group.rank_of(self.job_rank()).is_some();
-        // FNV-1a, as in `create_from_group`.
-        let own = group.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, rank| {
-            (hash ^ u64::from(rank)).wrapping_mul(0x100_0000_01b3)
-        });
+        let own = fingerprint(group.iter());
         let all = self.gather_words(Call::Create, vec![own])?;
         let members = self.group().iter().zip(all).zip(0..);
         let mut others = members.filter(|((member, given), _)| {
@@ -153,7 +150,16 @@ impl Communicator {
     /// a negative tag.
     pub fn create_group(&self, group: &Group, tag: i32) -> Result<Self, Error> {
         self.check_members(group)?;
-        self.agree_among(group, (group_context(self.0.id), tag), &[])
+        if tag < 0 {
+            return Err(mpjdev::Error::Tag { tag }.into());
+        }
+        // A call that fails since a member is lost may leave messages behind, and the program repeats it with a smaller
+        // group. So the tag of the messages depends on the group, too.
+        let hash = fingerprint(group.iter());
+        let of_group = tag ^ (hash as i32 & i32::MAX);
+        let text = [&tag.to_le_bytes()[..], &hash.to_le_bytes()].concat();
+        let tags = Tag::OfGroup { number: tag, tag: of_group };
+        self.agree_among(group, (group_context(self.0.id), tags), &text)
     }
 
     /// Makes a communicator of the members of `group`, which need no common communicator; only they call it:
@@ -175,7 +181,10 @@ impl Communicator {
         group: &Group,
         text: &[u8],
     ) -> Result<Self, Error> {
-        Self::own(process.clone())?.agree_among(group, place_of_text(text), text)
+        // The group is part of the text for the same reason as in `create_group`.
+        let text = [&fingerprint(group.iter()).to_le_bytes()[..], text].concat();
+        let (context, tag) = place_of_text(&text);
+        Self::own(process.clone())?.agree_among(group, (context, Tag::Own(tag)), &text)
     }
 
     /// Lets the members of a group agree on an id by messages of their own, in this context and with this tag. They all
@@ -183,7 +192,7 @@ impl Communicator {
     pub(super) fn agree_among(
         &self,
         group: &Group,
-        (context, tag): (u32, i32),
+        (context, tag): (u32, Tag),
         text: &[u8],
     ) -> Result<Self, Error> {
         let rank = group.rank_of(self.job_rank());
@@ -191,9 +200,10 @@ impl Communicator {
         let member = Member::new(rank, group.size())?;
         // The ranks outside of the group have no part in the call.
         let members = super::members_of(group.clone());
-        let _members = self.device().call_members(context, tag, members)?;
+        let of_messages = tag.of_blocking();
+        let _members = self.device().call_members(context, of_messages, members)?;
         let call = Call::CreateGroup;
-        let salt = context ^ (tag as u32).rotate_left(16);
+        let salt = context ^ (of_messages as u32).rotate_left(16);
         // The highest of each word and of its complement among all members are those of this rank if all words are equal.
         let words_of_text = text.chunks(7).flat_map(|bytes| {
             let word = bytes.iter().fold(1, |word, byte| word << 8 | u64::from(*byte));
@@ -201,7 +211,7 @@ impl Communicator {
         });
         let id = self.agree(salt, |mut words| {
             words.extend(words_of_text.clone());
-            let route = Route { peers: Some(Box::new(group.clone())), context, tag: Tag::Own(tag) };
+            let route = Route { peers: Some(Box::new(group.clone())), context, tag };
             let highest = self.highest_of(call, route, member, words)?.run_and_keep()?;
             let is_same = highest[Agreement::WORDS..].iter().copied().eq(words_of_text.clone());
             if is_same { Ok(highest) } else { Err(Error::Texts) }

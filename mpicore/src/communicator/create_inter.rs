@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Input, Output};
 use crate::plan::{Plan, Route, Tag};
-use crate::process::Process;
+use crate::process::{Process, fingerprint};
 
 /// Tells [`Communicator::create_inter`] where the leader of the other group is.
 #[derive(Debug, Clone, Copy)]
@@ -144,9 +144,7 @@ impl Communicator {
     pub(super) fn create_inter_part(&self, part: &Group) -> Result<Option<Self>, Error> {
         let member = |place: Option<u32>| place.map_or(u64::MAX, u64::from);
         // Each rank tells the other group its place in the part, and its own group a hash of the part.
-        let hash = part.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, rank| {
-            (hash ^ u64::from(rank)).wrapping_mul(0x100_0000_01b3)
-        });
+        let hash = fingerprint(part.iter());
         let words = vec![member(part.rank_of(self.job_rank())), hash];
         let (here, there) = self.gather_both(Call::Create, words)?;
         let remote = self.remote_group().ok_or_else(not_inter)?;

@@ -99,9 +99,7 @@ impl<'c> Equal<'c> {
         let Self { communicator, call, collective, input, output, reduction } = self;
         reduction.as_ref().map_or(Ok(()), Reduction::check)?;
         communicator.intra("this call")?;
-        let data = [input.data_size(), output.data_size()];
-        let mut work = communicator.work_of(collective, reduction.as_ref(), data)?;
-        work.fill((input, output), reduction)?;
+        let work = communicator.begin(collective, (input, output), reduction)?;
         let tag = Tag::OfCall(communicator.next_number());
         let route = Route { peers: None, context: communicator.collective_context(), tag };
         Ok(Scheduled { communicator, call, route, work })

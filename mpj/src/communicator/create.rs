@@ -216,11 +216,12 @@ impl Communicator {
 
     /// Makes a communicator of the members of `group`, which need not be ranks of this one; only they call it
     /// (MPI_Comm_create_from_group). This communicator only determines the context of the rank. Threads that call it at
-    /// the same time give different texts. The new communicator has no error handler. If a member is lost during the
-    /// call, some ranks get an error, while others may wait for them; the launcher reports those.
+    /// the same time give different texts. The new communicator has no error handler.
     ///
     /// # Errors
-    /// As [`Communicator::create_group`], except that members need not be in this communicator.
+    /// As [`Communicator::create_group`], except that members need not be in this communicator. [`Error::Core`] of class
+    /// [`ErrorClass::Arg`](crate::ErrorClass::Arg) if calls with different texts cannot be told apart, which is as good as
+    /// impossible.
     ///
     /// ```
     /// mpj::local::run(3, |world| {

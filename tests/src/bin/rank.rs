@@ -142,23 +142,36 @@ fn error_other() -> Result<(), mpj::Error> {
     std::process::exit(1);
 }
 
-/// Both ranks give up. Rank 0 has given up first, and ends while rank 1 prints.
+/// Both ranks give up. Rank 0 gives up first, and ends while rank 1 prints. Files tell each how far the other one is.
 fn error_cut() -> Result<(), mpj::Error> {
-    const STEP: Duration = Duration::from_millis(40);
+    let wait_until = |is_so: &dyn Fn() -> bool| {
+        while !is_so() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
     let world = mpj::init()?;
     let rank = world.rank();
-    world.barrier()?;
+    let mut first = [std::process::id()];
+    world.broadcast(&mut first, 0)?;
+    let mark = |what| std::env::temp_dir().join(format!("mpj-test-{}-{what}", first[0]));
+    let set = |what| std::fs::write(mark(what), "").expect("a folder for temporary files");
     if rank == 1 {
-        std::thread::sleep(STEP);
+        wait_until(&|| mark("gone").exists());
     }
     let outcome = world.send(&[1u8], 99, 0);
     drop(world);
     if rank == 1 {
         eprint!("Error: ");
-        std::thread::sleep(2 * STEP);
+        set("printing");
+        let process = format!("/proc/{}", first[0]);
+        wait_until(&|| !std::path::Path::new(&process).exists());
+        // The launcher acts on the end of rank 0 now.
+        std::thread::sleep(Duration::from_millis(20));
         eprintln!("all of it");
     } else {
-        std::thread::sleep(2 * STEP);
+        set("gone");
+        wait_until(&|| mark("printing").exists());
+        ["gone", "printing"].map(|what| std::fs::remove_file(mark(what)).expect("it is there"));
     }
     outcome
 }

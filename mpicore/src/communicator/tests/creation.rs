@@ -321,14 +321,15 @@ fn texts_in_one_place_are_an_error_of_both_calls() {
     let texts: [[&[u8]; 2]; 4] =
         [[b"one", b"two"], [b"", b"\0"], [b"seven..", b"seven..\0"], [&[7; 1000], &[7; 1001]]];
     run(2, move |world| {
+        let place = (u32::MAX, Tag::Own(0));
         for pair in texts {
             let text = pair[world.rank() as usize];
-            let made = world.agree_among(world.group(), (u32::MAX, 0), text);
+            let made = world.agree_among(world.group(), place, text);
             let refused = made.map(drop).unwrap_err();
             let is_refusal =
                 matches!(refused, Error::Texts | Error::Short { .. } | Error::Long { .. });
             assert!(is_refusal, "{refused}");
-            assert!(world.agree_among(world.group(), (u32::MAX, 0), pair[0]).is_ok());
+            assert!(world.agree_among(world.group(), place, pair[0]).is_ok());
         }
     });
 }

@@ -62,3 +62,60 @@ fn every_member_learns_that_another_is_lost() {
         });
     }
 }
+
+/// A call that fails because a member is lost may leave a message behind. The next calls with the same tag or text do not
+/// find it.
+#[test]
+fn a_call_that_has_failed_leaves_nothing_to_the_next_one() {
+    type Make = fn(&Communicator, &Group) -> Result<Communicator, Error>;
+    let ways: [Make; 2] = [
+        |world, group| world.create_group(group, 7),
+        |world, group| Communicator::create_from_group(world.process(), group, b"text"),
+    ];
+    for make in ways {
+        watch(move || {
+            let devices = wireup::in_process(3, &Options::default()).unwrap();
+            // Rank 1 has sent its message before rank 2 is lost, and rank 0 begins only when it knows of the loss.
+            let (lost, end) = (Barrier::new(2), Barrier::new(2));
+            thread::scope(|scope| {
+                for mut of_rank in devices {
+                    let (lost, end) = (&lost, &end);
+                    scope.spawn(move || {
+                        let process = Arc::new(Process::new(of_rank.remove(0), ()));
+                        let world = Communicator::world(process).unwrap();
+                        if world.rank() == 2 {
+                            lost.wait();
+                            return world.device().give_up();
+                        }
+                        if world.rank() == 0 {
+                            let has_early = || {
+                                world
+                                    .device()
+                                    .dump()
+                                    .unwrap()
+                                    .contains("early messages without a receive: 1")
+                            };
+                            while !has_early() {
+                                world.device().progress().unwrap();
+                            }
+                            lost.wait();
+                            notice_loss(&world);
+                        }
+                        // In this group it is rank 1 that sends first.
+                        let all = world.group().incl(&[1, 0, 2]).unwrap();
+                        assert_eq!(make(&world, &all).unwrap_err().lost_rank(), Some(2));
+                        let both = world.group().incl(&[0, 1]).unwrap();
+                        make(&world, &both).unwrap();
+                        // Now rank 1 takes the id that rank 0 proposes next.
+                        let alone = world.group().incl(&[world.rank()]).unwrap();
+                        let kept = (world.rank() == 1).then(|| make(&world, &alone).unwrap());
+                        let ours = make(&world, &both).unwrap();
+                        assert_eq!(sum(&ours, 1), 2);
+                        end.wait();
+                        drop(kept);
+                    });
+                }
+            });
+        });
+    }
+}
