@@ -133,6 +133,7 @@ pub fn run(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
         phase: Phase::Running,
         spared: Vec::new(),
+        noted: Vec::new(),
         verdict: None,
         interrupted: None,
         snapshot: None,
@@ -208,6 +209,8 @@ struct Job {
     phase: Phase,
     /// The ranks that have not got SIGTERM yet (J2).
     spared: Vec<usize>,
+    /// The ranks that are known to the user to have ended without MPI_Finalize.
+    noted: Vec<usize>,
     /// With the time at which it was passed, in nanoseconds of the monotonic clock.
     verdict: Option<(Verdict, u64)>,
     /// When an ending signal came last.

@@ -32,6 +32,17 @@ fn ranks_behind_scripts_exchange_long_messages_in_a_job_that_goes_on() {
     assert_eq!(outcome.stdout, "whole\n", "{outcome:?}");
 }
 
+/// Ranks pass a broadcast on. One whose fetch from the lost root has failed has nothing to pass on, and must say so.
+#[test]
+fn no_rank_succeeds_with_data_that_a_lost_root_has_not_sent() {
+    for round in 0..10 {
+        let micros = (500 + 700 * round).to_string();
+        let job = kept(6, &["root-killed", &micros]).options(["--backend", "rendezvous"]);
+        let outcome = job.expect(137);
+        assert_eq!(outcome.stdout, "right\n".repeat(5), "{outcome:?}");
+    }
+}
+
 /// A rank that has ended is lost to those who need it, also if its exit code is 0. What it had sent before can be
 /// received.
 #[test]

@@ -465,17 +465,20 @@ impl Ledger {
         Facts { somebody_joined: self.somebody_joined(), is_awaited, lost_at: self.lost_at }
     }
 
-    /// The ranks that ended with code 0 and without finishing, which is no failure (EX3).
-    pub(crate) fn ended_early(&self) -> Vec<usize> {
+    /// The ranks that ended until `now` with code 0 and without finishing, which is no failure (EX3).
+    pub(crate) fn ended_early(&self, now: u64) -> Vec<usize> {
         let job = self.facts();
+        let is_meant = |record: &Record| {
+            record.ended.is_some_and(|(_, at)| at <= now) && record.ended_early(job)
+        };
         let records = self.records.iter().enumerate();
-        records.filter(|(_, record)| record.ended_early(job)).map(|(rank, _)| rank).collect()
+        records.filter(|(_, record)| is_meant(record)).map(|(rank, _)| rank).collect()
     }
 
     /// Notes that all ranks that are left wait for others in vain, and returns whether some have ended that they may
     /// wait for: these have failed then (EX3).
     pub(crate) fn stuck(&mut self) -> bool {
-        let has_cause = !self.ended_early().is_empty();
+        let has_cause = !self.ended_early(u64::MAX).is_empty();
         self.is_stuck |= has_cause;
         has_cause
     }

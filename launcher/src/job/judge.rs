@@ -20,6 +20,10 @@ use crate::report::{self, Snapshot};
 /// How long ranks that are let go have to end. A deadlock is still reported within two seconds.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// How long after the end of a rank without MPI_Finalize the job still goes on where that is noted before its end, in
+/// nanoseconds. A deadlock, whose report says the same, is found sooner.
+const EARLY: u64 = 3_000_000_000;
+
 impl Job {
     /// Passes the verdict if there is cause for one.
     pub(super) fn judge(&mut self, now: Instant) {
@@ -101,9 +105,19 @@ impl Job {
         }
         if let Decision::Failed(failure) = self.ledger.decide(u64::MAX) {
             self.verdict = Some((Verdict::Failed(failure), monotonic_nanos()));
-        } else if let Some(note) = report::early_ends(&self.ledger) {
+        } else {
+            self.note_early_ends(u64::MAX);
+        }
+    }
+
+    /// Notes which ranks have ended until `until` without MPI_Finalize, each once (EX3 of `exits.rs`).
+    fn note_early_ends(&mut self, until: u64) {
+        let early = self.ledger.ended_early(until);
+        let news: Vec<_> = early.into_iter().filter(|rank| !self.noted.contains(rank)).collect();
+        if let Some(note) = report::early_ends(&news) {
             self.printer.say(&note);
         }
+        self.noted.extend(news);
     }
 
     /// Whether the job is still watched for hangs.
@@ -113,6 +127,8 @@ impl Job {
 
     /// Ends a job that takes too long or cannot go on (JU2).
     pub(super) fn oversee(&mut self, now: Instant) {
+        // Another rank may wait for one of them in a way that is no deadlock: it polls, or spins.
+        self.note_early_ends(monotonic_nanos().saturating_sub(EARLY));
         let expired = self.timeout.filter(|(_, at)| now >= *at);
         let expired = expired.map(|(limit, _)| Occasion::End(Verdict::TimedOut(limit)));
         let (ranks, ledger) = (&self.ranks, &self.ledger);

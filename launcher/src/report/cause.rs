@@ -141,13 +141,12 @@ fn unfinished_words(record: &Record, when: &str) -> String {
 }
 
 /// The line about ranks that ended with code 0 and without finishing, which was no failure; `None` if there are none.
-pub(crate) fn early_ends(ledger: &Ledger) -> Option<String> {
-    let early = ledger.ended_early();
+pub(crate) fn early_ends(early: &[usize]) -> Option<String> {
     (!early.is_empty()).then(|| {
         format!(
             "mpjrun: {} exited with code 0 without finishing, which may lose messages: in C, call MPI_Finalize; in \
              Rust, let the World drop at the end of main\n",
-            ranks(&early)
+            ranks(early)
         )
     })
 }

@@ -30,6 +30,13 @@ enum Kind {
     Exscan,
 }
 
+impl Kind {
+    fn reduces(self) -> bool {
+        use Kind::*;
+        matches!(self, Reduce | Allreduce | ReduceScatterBlock | Scan | Exscan)
+    }
+}
+
 /// How the ranks run their plans.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Executor {
@@ -50,7 +57,9 @@ struct Case {
     root: u32,
     /// Words in a block.
     count: usize,
-    /// The rank that sends a message of another length, and which of its sends that is.
+    /// Whether the call lists the lengths of blocks, where there is such a call.
+    listed: bool,
+    /// The rank that sends a message of another length, and which of its sends that is, in thousandths of them.
     saboteur: u32,
     send: usize,
 }
@@ -138,8 +147,20 @@ impl Case {
         let (input, output) = (buffers.input(), buffers.output());
         let operand = Operand::Kind(ElementKind::U64);
         let sum = Reduction { op: Predefined::Sum.into(), operand };
-        let equal = Blocks::Equal { count };
+        let counts = vec![count; self.ranks as usize];
+        let displacements: Vec<_> =
+            (0..i64::from(self.ranks)).map(|at| at * count as i64).collect();
+        let listed = Blocks::Listed { counts: &counts, displacements: &displacements };
+        let equal = if self.listed { listed } else { Blocks::Equal { count } };
         let plan = match self.kind {
+            Kind::Gather if self.listed => over.gatherv(Some((input, count)), output, listed, root),
+            Kind::Scatter if self.listed => {
+                over.scatterv(input, listed, Some((output, count)), root)
+            }
+            Kind::Allgather if self.listed => over.allgatherv(Some((input, count)), output, listed),
+            Kind::ReduceScatterBlock if self.listed => {
+                over.reduce_scatter(Some(input), output, &counts, sum)
+            }
             Kind::Barrier => over.barrier(),
             Kind::Bcast => over.bcast(output, count, root),
             Kind::Gather => over.gather(Some((input, count)), output, count, root),
@@ -189,13 +210,15 @@ impl Case {
         let (device, context) = (communicator.device(), route.context);
         let line = Line { device, peers: communicator.peers(), context, tag };
         let Parts { schedule, memory, reduction, .. } = work.parts();
-        let (mut failure, mut sends, mut longer) = (None, 0, Vec::new());
+        let is_send = |message: &&Message| matches!(message, Message::Send { .. });
+        let all = schedule.rounds().flat_map(|round| round.messages).filter(is_send).count();
+        let (mut failure, mut left, mut longer) = (None, all * self.send / 1000, Vec::new());
         for Round { messages, local } in schedule.rounds() {
             let mut started = Vec::new();
             for message in messages {
                 if let Message::Send { peer, from } = message {
-                    sends += 1;
-                    if sends == self.send + 1 {
+                    left = left.wrapping_sub(1);
+                    if left == usize::MAX {
                         longer = vec![0; memory.source(from).unwrap().len() + 8];
                         // SAFETY: G1 of the transport: the bytes live until the wait below.
                         let region = unsafe { SendRegion::new(longer.as_ptr(), longer.len()) };
@@ -237,18 +260,14 @@ fn case() -> impl Strategy<Value = Case> {
     let executor =
         prop::sample::select(vec![Executor::Blocking, Executor::Recorded, Executor::Started]);
     let backend = prop::sample::select(vec![BackendChoice::Eager, BackendChoice::Rendezvous]);
-    let count = prop::sample::select(vec![0, 1, 3, 100, 1_500, 9_000]);
+    let count = prop::sample::select(vec![0, 1, 3, 100, 1_500, 9_000, 140_000]);
     let ranks = (2_u32..=7).prop_flat_map(|ranks| (Just(ranks), 0..ranks, 0..ranks));
-    (kind, executor, backend, count, ranks, 0_usize..4).prop_map(
-        |(kind, executor, backend, count, (ranks, root, saboteur), send)| Case {
-            kind,
-            executor,
-            backend,
-            ranks,
-            root,
-            count,
-            saboteur,
-            send,
+    let forms = (any::<bool>(), 0_usize..1000);
+    (kind, executor, backend, count, ranks, forms).prop_map(
+        |(kind, executor, backend, count, (ranks, root, saboteur), (listed, send))| {
+            // Only long reductions run in pieces.
+            let count = if kind.reduces() { count } else { count.min(9_000) };
+            Case { kind, executor, backend, ranks, root, count, listed, saboteur, send }
         },
     )
 }

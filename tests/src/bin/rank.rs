@@ -171,7 +171,9 @@ fn error_cut() -> Result<(), mpj::Error> {
     } else {
         set("gone");
         wait_until(&|| mark("printing").exists());
-        ["gone", "printing"].map(|what| std::fs::remove_file(mark(what)).expect("it is there"));
+        for what in ["gone", "printing"] {
+            std::fs::remove_file(mark(what)).expect("it is there");
+        }
     }
     outcome
 }

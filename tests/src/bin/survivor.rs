@@ -5,6 +5,8 @@
 //! - `survivor long`: two ranks exchange long messages.
 //! - `survivor one-ended`: one of three ranks is killed, and another one ends because of that. The third one prints what
 //!   its calls return.
+//! - `survivor root-killed MICROS`: the root of broadcasts is killed that long after the first of them. The others say
+//!   whether all that they have received is right.
 //! - `survivor two-lost`: two of four ranks are killed, and the others print what their calls return.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         ["overwritten", millis] => overwritten(millis),
         ["long"] => long(),
         ["one-ended"] => one_ended(),
+        ["root-killed", micros] => root_killed(micros),
         ["two-lost"] => two_lost(),
         _ => return ExitCode::from(2),
     };
@@ -74,6 +77,30 @@ fn overwritten(millis: &str) -> Result<(), mpj::Error> {
         }
         Err(error) => println!("refused: {error}"),
     }
+    Ok(())
+}
+
+fn root_killed(micros: &str) -> Result<(), mpj::Error> {
+    let pause = Duration::from_micros(micros.parse().expect("a number of microseconds"));
+    let world = mpj::init()?;
+    world.barrier()?;
+    if world.rank() == 0 {
+        std::thread::spawn(move || {
+            std::thread::sleep(pause);
+            kill_process(getpid(), Signal::KILL)
+        });
+    }
+    for number in (1..=u8::MAX).cycle() {
+        let mut message = [if world.rank() == 0 { number } else { 0 }; 256];
+        if world.broadcast(&mut message, 0).is_err() {
+            break;
+        }
+        if message != [number; 256] {
+            println!("wrong");
+            return Ok(());
+        }
+    }
+    println!("right");
     Ok(())
 }
 

@@ -72,14 +72,14 @@ fn exit_code_0_without_finishing_is_a_failure_if_others_wait_in_vain() {
         let mut job = ledger(2);
         (0..2).for_each(|rank| join_as(&mut job, rank, 100 + rank));
         job.ended(0, Ending::Code(0), ms(5));
-        assert_eq!((fault(&job), job.ended_early()), (None, vec![0]));
+        assert_eq!((fault(&job), job.ended_early(ms(9))), (None, vec![0]));
         job
     };
     let unfinished = Some((0, Fault::Unfinished));
     let mut at_its_end = started();
     let leaving = ControlMessage::Leaving { task: 1, counters: MessageCounts::default() };
     assert!(at_its_end.note(1, leaving, ms(7)));
-    assert_eq!((fault(&at_its_end), at_its_end.ended_early()), (unfinished, vec![]));
+    assert_eq!((fault(&at_its_end), at_its_end.ended_early(ms(9))), (unfinished, vec![]));
     let mut stuck = started();
     assert!(stuck.stuck());
     assert_eq!(fault(&stuck), unfinished);
@@ -91,9 +91,9 @@ fn exit_code_0_without_finishing_is_a_failure_if_others_wait_in_vain() {
     assert_eq!(after_a_loss.take_failed(ms(6)), Some((early, false)));
     let mut all = started();
     all.ended(1, Ending::Code(0), ms(9));
-    assert_eq!((fault(&all), all.ended_early()), (None, vec![0, 1]));
+    assert_eq!((fault(&all), all.ended_early(ms(9))), (None, vec![0, 1]));
     finish(&mut all, 0);
-    assert_eq!((fault(&all), all.ended_early()), (None, vec![1]));
+    assert_eq!((fault(&all), all.ended_early(ms(9))), (None, vec![1]));
     let mut joining = ledger(2);
     join_as(&mut joining, 0, 100);
     joining.ended(0, Ending::Code(0), ms(5));

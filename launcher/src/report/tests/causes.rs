@@ -270,12 +270,14 @@ fn a_line_that_was_closed_before_the_end_is_the_fault() {
 fn a_success_without_finishing_is_noted_in_one_line() {
     let mut job = ledger(3);
     (0..3).for_each(|rank| join(&mut job, rank));
-    assert_eq!(early_ends(&job), None);
+    let noted = |job: &Ledger| early_ends(&job.ended_early(ms(20)));
+    assert_eq!(noted(&job), None);
     [0, 1, 2].into_iter().for_each(|rank| job.ended(rank, Ending::Code(0), ms(20)));
     finish(&mut job, 1);
     let expected = "mpjrun: ranks 0, 2 exited with code 0 without finishing, which may lose messages: in C, call \
                     MPI_Finalize; in Rust, let the World drop at the end of main\n";
-    assert_eq!(early_ends(&job).as_deref(), Some(expected));
+    assert_eq!(noted(&job).as_deref(), Some(expected));
+    assert!(job.ended_early(ms(19)).is_empty());
 }
 
 #[test]
