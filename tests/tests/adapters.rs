@@ -11,7 +11,7 @@ use transport_lapi::config::GetMode;
 use transport_lapi::layers::fault::{FaultAdapter, FaultPlan};
 use transport_lapi::wireup::{self, Native};
 
-/// Ranks over a segment on the heap.
+/// Ranks over a segment of this process.
 fn threads(num_tasks: usize) -> Vec<ThreadsAdapter> {
     threads::job(num_tasks).expect("memory suffices")
 }
@@ -41,7 +41,7 @@ fn channels(num_tasks: usize) -> Vec<ChannelAdapter> {
     channels::job(num_tasks).expect("memory suffices")
 }
 
-/// Ranks in the second of two contexts, over a segment on the heap.
+/// Ranks in the second of two contexts, over a segment of this process.
 fn threads_in_a_further_context(num_tasks: usize) -> Vec<ThreadsAdapter> {
     second(threads::job_with_contexts(num_tasks, 2).expect("memory suffices"))
 }

@@ -13,7 +13,7 @@ use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 /// Long enough for `auto` to consider rendezvous, in bytes.
 const LONG: usize = 1 << 20;
 
-/// Ranks over a segment on the heap.
+/// Ranks over a segment of this process.
 fn threads(ranks: usize) -> Vec<ThreadsAdapter> {
     threads::job(ranks).expect("a job of threads")
 }
@@ -23,7 +23,7 @@ fn shm(ranks: usize) -> Vec<ShmAdapter> {
     attach(ranks, GetMode::Auto)
 }
 
-/// Ranks in the second of two contexts, over a segment on the heap.
+/// Ranks in the second of two contexts, over a segment of this process.
 fn threads_further(ranks: usize) -> Vec<ThreadsAdapter> {
     second(threads::job_with_contexts(ranks, 2).expect("a job of threads"))
 }

@@ -8,7 +8,7 @@ use transport_lapi::adapters::channels::{self, ChannelAdapter};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 use transport_lapi::layers::fault::FaultPlan;
 
-/// Ranks over rings on the heap, whose frames get lost.
+/// Ranks over rings of this process, whose frames get lost.
 fn over_threads(ranks: usize) -> Vec<Lossy<ThreadsAdapter>> {
     over_a_network(threads::job(ranks).expect("memory suffices"), NETWORK)
 }

@@ -11,7 +11,7 @@
 //!       │ wire               packets: pure codec
 //!   ───┼───────────────────── the interface `adapter::Adapter`
 //!    layers                  adapters around an adapter: faults; repetition of lost frames
-//!    adapters::threads       ranks are threads; rings on the heap
+//!    adapters::threads       ranks are threads; rings in one private mapping
 //!    adapters::shm           ranks are processes; rings in one memfd
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! Set-up of connections: makes a connected adapter from the environment.
 //!
 //! A process that `mpjrun` started attaches to the job's segment. A process that was started alone is a job of one task
-//! on the heap. Threads of one process share a segment on the heap.
+//! in memory of its own. Threads of one process share a segment there.
 
 use std::os::fd::OwnedFd;
 

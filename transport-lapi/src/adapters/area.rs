@@ -1,9 +1,10 @@
 //! The shared areas of a segment: memory of each task that all tasks have mapped.
 //!
 //! - AR1: bytes of an area are copied or accessed by atomic operations, and never borrowed, since any task may write
-//!   them at any moment. Tasks that are threads of one process do not get areas, since for them two copies at the same
-//!   time would be a data race of the program; the dispatcher serves them. For the same reason, copies from and to this
-//!   task's own area, which several of its threads may make at the same time, are made of atomic operations.
+//!   them at any moment. Several tasks that are threads of one process do not get areas, since for them two copies at
+//!   the same time would be a data race of the program; the dispatcher serves them. For the same reason, copies from and
+//!   to this task's own area, which several of its threads may make at the same time, are made of atomic operations. A
+//!   task that is alone in its job has no other area.
 
 #![expect(unsafe_code, reason = "the areas are memory shared with peers")]
 
@@ -27,7 +28,7 @@ pub(crate) struct Areas {
 }
 
 impl Areas {
-    /// The areas for the context of this plane. The tasks of the job are processes (AR1).
+    /// The areas for the context of this plane. The tasks of the job are processes, or there is only one (AR1).
     pub(crate) fn new(segment: Arc<Segment>, own: TaskId) -> Self {
         Self { segment, own }
     }

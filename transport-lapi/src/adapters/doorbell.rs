@@ -20,7 +20,7 @@
 //! - D6: in a job with marks ([`crate::adapters::arrivals`]) the count of sleepers is never 0. So the load that a
 //!   sender makes after every frame leads it to the mark too, and jobs without marks pay nothing for them. There the
 //!   mark takes the frame's place in D1: a fence follows it, and a second load of the count. Every task's bell is set
-//!   up before any task sends: on the heap when the block is made, in a mapping before its tasks meet.
+//!   up before any task sends: for threads when the segment is made, for processes before these meet.
 //! - D7: when the kernel interrupts the processors of several processes (Y3) it can miss one, and then D1 fails. So a
 //!   waiting thread ([`crate::context`]) polls again ten times a second: such a wake-up comes late, but it comes.
 

@@ -66,8 +66,8 @@ pub(crate) const PAGE: usize = 4096;
 /// occupy memory only where a task has allocated it.
 const JOB_AREAS: usize = 64 << 20;
 
-/// Least and most bytes of one shared area.
-const AREA: RangeInclusive<usize> = 64 << 10..=16 << 20;
+/// Least and most bytes of one shared area. Few for Miri, as above.
+const AREA: RangeInclusive<usize> = if cfg!(miri) { PAGE..=PAGE } else { 64 << 10..=16 << 20 };
 
 /// Bulk bytes of one task towards all others, except in a job of two tasks, within the limits per pair. Bodies reuse this
 /// memory round and round, so it should fit into a cache.
@@ -210,7 +210,7 @@ impl Layout {
         self.contexts * self.plane_bytes()
     }
 
-    /// The same layout without shared areas, for tasks that are threads.
+    /// The same layout without shared areas, for several tasks that are threads.
     pub(crate) const fn without_areas(self) -> Self {
         Self { area: 0, ..self }
     }

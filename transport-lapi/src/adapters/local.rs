@@ -53,7 +53,7 @@ pub trait Reach: Send + Sync + 'static {
         into: RecvPart<'_>,
     ) -> Result<(), AdapterError>;
 
-    /// Returns whether the tasks are processes, so that they can use each other's shared areas (AR1).
+    /// Returns whether the tasks can use each other's shared areas (AR1).
     fn has_areas(&self) -> bool;
 
     /// Returns whether other tasks may be allowed to write into this task's memory.

@@ -1,6 +1,6 @@
 //! The memory of a job, and typed views into it.
 //!
-//! [`crate::adapters::threads`] allocates one block for all tasks; [`crate::adapters::shm`] maps one file into each
+//! [`crate::adapters::threads`] maps memory of one process for all tasks; [`crate::adapters::shm`] maps one file into each
 //! process. Both see the same bytes through [`Segment`], and both start from zeros.
 //!
 //! A `Segment` shows the plane of one context, and can make a `Segment` for any other. All of them share the memory,
@@ -15,11 +15,12 @@
 
 #![expect(unsafe_code, reason = "views of one block of memory as the types that lie in it")]
 
-use std::alloc;
-use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::adapter::AdapterError;
 use crate::adapters::arrivals::MOST_POLLED;
@@ -92,18 +93,12 @@ const _: () = assert!(cfg!(loom) || size_of::<Slate>() == SLATE_BYTES);
 const _: () = assert!(align_of::<Words>() <= SEPARATION && align_of::<Slate>() <= SEPARATION);
 const _: () = assert!(align_of::<Cell>() <= LINE && align_of::<BulkLine>() <= LINE);
 
-/// The source of the memory, and so the way to free it.
-enum Backing {
-    Heap {
-        block: NonNull<u8>,
-        layout: alloc::Layout,
-    },
-    Mapping {
-        start: NonNull<u8>,
-        bytes: usize,
-        /// The process that has the mapping; in a fork this range is unmapped or used otherwise.
-        process: ProcessMark,
-    },
+/// The mapping, which its owner unmaps.
+struct Backing {
+    start: NonNull<u8>,
+    bytes: usize,
+    /// The process that has the mapping; in a fork this range may be unmapped or used otherwise.
+    process: ProcessMark,
 }
 
 // SAFETY: the memory is not tied to a thread, and this owner only frees it.
@@ -130,35 +125,31 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// Allocates a block of zeros on the heap, and returns the plane of context 0.
-    pub(crate) fn on_heap(layout: Layout) -> Result<Self, AdapterError> {
-        if cfg!(loom) {
-            unreachable!("no segment is made in a model (S2)");
-        }
-        let layout = layout.without_areas();
-        let failed = || AdapterError::System {
+    /// Maps zeros that only this process has, and returns the plane of context 0.
+    pub(crate) fn in_process(layout: Layout) -> Result<Self, AdapterError> {
+        let failed = |errno: Errno| AdapterError::System {
             action: "allocate the job's memory",
-            source: io::ErrorKind::OutOfMemory.into(),
+            source: errno.into(),
         };
-        // The allocator returns fresh zero pages without touching them only for ordinary alignments. So the block is
-        // longer, and is aligned here.
-        let block_layout =
-            alloc::Layout::from_size_align(layout.bytes() + SEPARATION, align_of::<u64>())
-                .map_err(|_| failed())?;
-        // SAFETY: the size is not zero.
-        let block =
-            NonNull::new(unsafe { alloc::alloc_zeroed(block_layout) }).ok_or_else(failed)?;
-        let skip = block.as_ptr().align_offset(SEPARATION);
-        // SAFETY: `skip` is less than SEPARATION, by which the block is longer. S1.
-        let start = unsafe { block.add(skip) };
-        let memory = Arc::new(Backing::Heap { block, layout: block_layout });
-        let areas_at = layout.area_at(0, 0);
-        let segment = Self { start, base: start, context: 0, layout, areas_at, memory };
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let (nowhere, bytes) = (std::ptr::null_mut(), layout.bytes());
+        // SAFETY: the kernel chooses the place, so nothing is replaced.
+        let start =
+            unsafe { rustix::mm::mmap_anonymous(nowhere, bytes, access, MapFlags::PRIVATE) }
+                .map_err(failed)?;
+        if layout.area_bytes() > 0 && !cfg!(miri) {
+            // A huge page would occupy memory of areas that nobody uses. A refusal is harmless.
+            // SAFETY: the mapping is new, and the advice changes no byte of it.
+            let _ = unsafe { rustix::mm::madvise(start, bytes, Advice::LinuxNoHugepage) };
+        }
+        let start = NonNull::new(start.cast()).ok_or_else(|| failed(Errno::NOMEM))?;
+        // SAFETY: S1: the mapping is new, readable, writable, aligned to a page, and used by nobody else.
+        let segment = unsafe { Self::from_mapping(start, layout) };
         (0..layout.tasks()).for_each(|task| segment.set_up(task));
         Ok(segment)
     }
 
-    /// Takes over a shared mapping, and returns the plane of context 0.
+    /// Takes over a mapping, and returns the plane of context 0.
     ///
     /// # Safety
     /// S1 holds for `start` and `layout`, the mapping starts at `start`, and nobody else unmaps it.
@@ -167,7 +158,7 @@ impl Segment {
             unreachable!("no segment is made in a model (S2)");
         }
         let (bytes, process) = (layout.bytes(), ProcessMark::new());
-        let memory = Arc::new(Backing::Mapping { start, bytes, process });
+        let memory = Arc::new(Backing { start, bytes, process });
         Self { start, base: start, context: 0, layout, areas_at: layout.area_at(0, 0), memory }
     }
 
@@ -298,15 +289,11 @@ impl Segment {
 
 impl Drop for Backing {
     fn drop(&mut self) {
-        match *self {
-            // SAFETY: allocated in `on_heap` with this layout, and no view outlives its segment, which holds this.
-            Self::Heap { block, layout } => unsafe { alloc::dealloc(block.as_ptr(), layout) },
-            Self::Mapping { process, .. } if process.is_fork() => {}
-            Self::Mapping { start, bytes, .. } => {
-                // SAFETY: `from_mapping` took over the mapping, in this process, and no view outlives its segment.
-                let unmapped = unsafe { rustix::mm::munmap(start.as_ptr().cast(), bytes) };
-                debug_assert!(unmapped.is_ok(), "a mapping of our own can be unmapped");
-            }
+        if self.process.is_fork() {
+            return;
         }
+        // SAFETY: `from_mapping` took over the mapping, in this process, and no view outlives its segment.
+        let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
+        debug_assert!(unmapped.is_ok(), "a mapping of our own can be unmapped");
     }
 }

@@ -44,7 +44,7 @@ pub struct Processes {
     /// Whether another process may get this task's process number while the job goes on (PE2).
     may_be_reaped: bool,
     /// The other tasks identify this process by the value of this cell, and read it as long as the task lives (PE1).
-    #[cfg_attr(not(test), expect(dead_code, reason = "others read it"))]
+    #[expect(dead_code, reason = "others read it")]
     cell: Arc<AtomicU64>,
     /// Why one-sided reads are not used, if they are not.
     without_get: Option<String>,
@@ -93,7 +93,7 @@ impl LocalAdapter<Processes> {
         let agreed =
             wireup::agree(&segment, task, get).inspect_err(|_| declare_lost(&segment, task))?;
         let reach = Processes {
-            may_be_reaped: agreed.peers[task as usize].may_be_reaped(),
+            may_be_reaped: agreed.peers[task as usize].may_be_reaped,
             peers: agreed.peers,
             cell: agreed.cell,
             without_get: agreed.without_get,

@@ -1,6 +1,6 @@
 //! Jobs whose ranks are threads of one process, and how these access each other's memory (their [`Reach`]).
 //!
-//! The rings are those of [`crate::adapters::shm`], on heap memory, so that doc tests, unit tests and Miri run the same
+//! The rings are those of [`crate::adapters::shm`], in memory of this process, so that doc tests, unit tests and Miri run the same
 //! code as a job of processes. One-sided reads copy from regions that their owners have exposed in a table. A task that
 //! helps with a get finds the destination in another table.
 
@@ -61,7 +61,10 @@ pub fn job_with_contexts(
     num_tasks: usize,
     contexts: usize,
 ) -> Result<Vec<Vec<ThreadsAdapter>>, AdapterError> {
-    let segment = Segment::on_heap(Layout::new(num_tasks, contexts)?)?;
+    let layout = Layout::new(num_tasks, contexts)?;
+    // AR1.
+    let layout = if num_tasks == 1 { layout } else { layout.without_areas() };
+    let segment = Segment::in_process(layout)?;
     let fences = match register_light_fences_in_process() {
         Ok(()) => Fences::InProcess,
         Err(_) => Fences::Symmetric,
@@ -140,7 +143,7 @@ impl Reach for Tables {
     }
 
     fn has_areas(&self) -> bool {
-        false
+        self.num_tasks == 1
     }
 
     fn may_be_written(&self) -> bool {

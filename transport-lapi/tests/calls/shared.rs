@@ -319,11 +319,40 @@ fn wrong_arguments_are_refused_and_nothing_is_stored() {
     );
 }
 
+/// A task alone in a job of threads stores, loads and modifies as one that the launcher started.
 #[test]
-fn threads_have_no_areas() {
+fn a_task_alone_has_an_area() {
     run(
         Kind::Threads,
         1,
+        |_| (),
+        |context| {
+            let memory = context.session().unwrap().alloc_shared(LEN).unwrap();
+            assert!(contents(&memory).iter().all(|&byte| byte == 0), "fresh memory is zero");
+            let (remote, landing) = (memory.region(), Landing::new(LEN));
+            let mut session = context.session().unwrap();
+            for (at, len) in [(0, LEN), (3, 5000), (8, 0)] {
+                let bytes = pattern(len as u64, len);
+                assert_eq!(session.put(Put::new(0, remote, at, source(bytes))).unwrap(), Sent::Now);
+                session.get(0, remote, at, landing.region(len), Next::Nothing).unwrap();
+                assert!(landing.holds(bytes), "{len} bytes at {at}");
+                landing.wipe();
+            }
+            let mut rmw = |operation: RmwOp<i64>| {
+                session.rmw(Rmw::new(0, remote, 80_000, operation)).unwrap().expect("it is done")
+            };
+            rmw(RmwOp::Swap(7));
+            assert_eq!([rmw(RmwOp::FetchAndAdd(2)), rmw(RmwOp::FetchAndOr(16))], [7, 9]);
+            assert_eq!(memory.load(80_000).unwrap(), 25);
+        },
+    );
+}
+
+#[test]
+fn several_threads_have_no_areas() {
+    run(
+        Kind::Threads,
+        2,
         |_| (),
         |context| {
             let refusal = context.session().unwrap().alloc_shared(1).unwrap_err();

@@ -13,7 +13,7 @@ use transport_lapi::{Context, Options, TaskId};
 /// The adapter of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Rings on the heap, gets by copying.
+    /// Rings in memory of the process, gets by copying.
     Threads,
     /// Rings in a memfd, gets by the kernel if it allows them.
     Shm,

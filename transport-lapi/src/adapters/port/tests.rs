@@ -10,7 +10,7 @@ use crate::adapters::blocks::LONGEST;
 use crate::adapters::layout::{CELL_BYTES, Layout};
 
 fn ports(tasks: usize) -> (Arc<Segment>, Vec<Port>) {
-    let segment = Arc::new(Segment::on_heap(Layout::new(tasks, 1).unwrap()).unwrap());
+    let segment = Arc::new(Segment::in_process(Layout::new(tasks, 1).unwrap()).unwrap());
     let port = |task| Port::new(Arc::clone(&segment), task, Fences::Symmetric);
     let ports = (0..tasks as TaskId).map(port).collect();
     (segment, ports)
@@ -27,7 +27,7 @@ fn tasks_of_a_job_pass_blocks_to_each_other() {
 }
 
 fn pass_blocks(layout: Layout, passing: Passing) {
-    let job = Arc::new(Segment::on_heap(layout).unwrap());
+    let job = Arc::new(Segment::in_process(layout).unwrap());
     for plane in job.contexts().map(Arc::new) {
         let all = 0..layout.tasks() as TaskId;
         let port = |task| Port::with_passing(Arc::clone(&plane), task, Fences::Symmetric, passing);
@@ -175,7 +175,7 @@ fn asymmetric_fences_lose_no_wake_up() {
     if crate::sync::register_light_fences_in_process().is_err() {
         return;
     }
-    let segment = Arc::new(Segment::on_heap(Layout::new(2, 1).unwrap()).unwrap());
+    let segment = Arc::new(Segment::in_process(Layout::new(2, 1).unwrap()).unwrap());
     let port = |task| Port::new(Arc::clone(&segment), task, Fences::InProcess);
     let (mut sender, mut sleeper) = (port(0), port(1));
     // The sleeper's current round, or `GIVEN_UP`.
@@ -225,7 +225,7 @@ fn is_woken(bell: &dyn Doorbell, port: &mut Port, never: Duration) -> bool {
 
 #[test]
 fn a_context_that_gives_up_does_so_by_itself() {
-    let segment = Segment::on_heap(Layout::new(2, 2).unwrap()).unwrap();
+    let segment = Segment::in_process(Layout::new(2, 2).unwrap()).unwrap();
     let port =
         |task, context| Port::new(Arc::new(segment.of_context(context)), task, Fences::Symmetric);
     port(0, 1).withdraw();

@@ -7,10 +7,13 @@
 //!   was started by a script, which reaps it, in a job that goes on without lost tasks. The cell of such a task is read
 //!   after each copy. And such a task lets nobody write into its memory, since a check before the write would say
 //!   nothing about the moment of the write.
+//! - PE3: a process whose main thread has ended while others go on is found by the numbers of its other threads only.
+//!   The kernel reuses the number of a thread as soon as the thread has ended. So memory is only read by such a number,
+//!   never written, and the cell is read after each copy.
 
 #![expect(unsafe_code, reason = "a local variable is read into by address")]
 
-use std::io;
+use std::{fs, io};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -31,7 +34,7 @@ pub(super) struct ProbeCell {
 }
 
 impl ProbeCell {
-    /// Whether process `pid` has this cell.
+    /// Whether process `pid`, or the process of thread `pid`, has this cell.
     ///
     /// # Errors
     /// The kernel's error, if it refuses the read.
@@ -48,16 +51,12 @@ impl ProbeCell {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Peer {
     pub(super) pid: i32,
-    /// Its cell, if its number may be reused during the job (PE2).
-    pub(super) cell: Option<ProbeCell>,
+    pub(super) cell: ProbeCell,
+    /// Whether its number may be reused during the job (PE2).
+    pub(super) may_be_reaped: bool,
 }
 
 impl Peer {
-    /// Whether its number may be reused during the job (PE2).
-    pub(super) fn may_be_reaped(&self) -> bool {
-        self.cell.is_some()
-    }
-
     /// Fills `into` from the memory of this process at `addr`; the process is that of `target`.
     pub(super) fn read(
         &self,
@@ -66,22 +65,32 @@ impl Peer {
         mut into: RecvPart<'_>,
     ) -> Result<(), AdapterError> {
         let len = into.len();
-        let read = |done| {
-            sys::process_vm_readv(
-                self.pid,
-                addr.wrapping_add(done as u64),
-                &into.part(done, usize::MAX),
-            )
+        let is_meant = |()| if self.may_be_reaped { self.cell.is_in(self.pid) } else { Ok(true) };
+        let copied = match fill(self.pid, addr, &mut into).and_then(is_meant) {
+            Err(reason) if is_absence(&reason) => self.read_by_thread(addr, &mut into),
+            copied => copied,
         };
-        let is_meant = |()| self.cell.map_or(Ok(true), |cell| cell.is_in(self.pid));
-        match in_full(len, read).and_then(is_meant) {
+        match copied {
             Ok(true) => Ok(()),
             Ok(false) => Err(AdapterError::PeerLost { task: target }),
-            Err(reason) if reason.raw_os_error() == Some(libc::ESRCH) || self.is_another() => {
+            Err(reason) if is_absence(&reason) || self.is_another() => {
                 Err(AdapterError::PeerLost { task: target })
             }
             Err(reason) => Err(AdapterError::GetFailed { target, len, reason }),
         }
+    }
+
+    /// Fills `into` by the number of any thread that is left (PE3). Returns whether this is the process that was meant.
+    #[cold]
+    fn read_by_thread(&self, addr: u64, into: &mut RecvPart<'_>) -> io::Result<bool> {
+        let mut outcome = Err(Errno::SRCH.into());
+        for thread in threads(self.pid) {
+            outcome = fill(thread, addr, into).and_then(|()| self.cell.is_in(thread));
+            if matches!(outcome, Ok(true)) {
+                break;
+            }
+        }
+        outcome
     }
 
     /// Writes `from` into the memory of this process at `addr`.
@@ -99,13 +108,33 @@ impl Peer {
 
     /// Whether the number certainly belongs to another process now.
     fn is_another(&self) -> bool {
-        match self.cell.map(|cell| cell.is_in(self.pid)) {
-            None | Some(Ok(true)) => false,
-            Some(Ok(false)) => true,
+        if !self.may_be_reaped {
+            return false;
+        }
+        match self.cell.is_in(self.pid) {
+            Ok(is_meant) => !is_meant,
             // EFAULT: nothing is mapped there. A refusal proves nothing.
-            Some(Err(reason)) => reason.raw_os_error() == Some(libc::EFAULT),
+            Err(reason) => reason.raw_os_error() == Some(libc::EFAULT),
         }
     }
+}
+
+/// Fills `into` from the memory at `addr` of process `pid`, or of the process of thread `pid`.
+fn fill(pid: i32, addr: u64, into: &mut RecvPart<'_>) -> io::Result<()> {
+    in_full(into.len(), |done| {
+        sys::process_vm_readv(pid, addr.wrapping_add(done as u64), &into.part(done, usize::MAX))
+    })
+}
+
+/// Whether the kernel says that a process or thread has ended.
+fn is_absence(reason: &io::Error) -> bool {
+    reason.raw_os_error() == Some(libc::ESRCH)
+}
+
+/// The numbers of the threads of process `pid`.
+fn threads(pid: i32) -> impl Iterator<Item = i32> {
+    let folders = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok())
 }
 
 /// Repeats a call that moves some of `len` bytes; its argument is how many have been moved.

@@ -139,7 +139,7 @@ fn tasks_behind_scripts_are_known_by_their_cells_in_a_job_that_goes_on() {
             crate::adapters::board::Board::open(&fd).unwrap().goes_on();
         }
         for task in attach_to(&fd, &[GetMode::Auto; 2]).into_iter().map(Result::unwrap) {
-            assert!(task.reach.peers.iter().all(|peer| peer.may_be_reaped() == goes_on));
+            assert!(task.reach.peers.iter().all(|peer| peer.may_be_reaped == goes_on));
             assert_eq!(task.reach.may_be_reaped, goes_on);
         }
     }
@@ -157,14 +157,12 @@ fn a_stranger_with_the_number_of_a_task_is_told_from_it() {
     if job[1].one_sided().is_none() {
         return;
     }
-    let cell = &job[0].reach.cell;
-    let addr = cell.as_ptr() as u64;
-    let value = cell.load(std::sync::atomic::Ordering::Relaxed);
-    job[1].peer_mut(0).cell = Some(ProbeCell { addr, value });
+    let ProbeCell { addr, value } = job[1].peer_mut(0).cell;
+    job[1].peer_mut(0).may_be_reaped = true;
     assert_eq!(job[1].get(0, remote, 0, into.part(0, 100), Ticket(0)).unwrap(), Transfer::Done);
     assert!(!job[1].reach.peers[0].is_gone());
     for stranger in [ProbeCell { addr, value: value ^ 1 }, ProbeCell { addr: 64, value }] {
-        job[1].peer_mut(0).cell = Some(stranger);
+        job[1].peer_mut(0).cell = stranger;
         let refused = job[1].get(0, remote, 0, into.part(0, 100), Ticket(0)).unwrap_err();
         assert!(matches!(refused, AdapterError::PeerLost { task: 0 }), "{refused}");
         assert!(job[1].reach.peers[0].is_gone());

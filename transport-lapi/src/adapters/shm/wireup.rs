@@ -200,7 +200,7 @@ fn conclude(
     let peer = |(task, line): (usize, &WireupLine)| {
         let pid = process((task, line.pid.load(Ordering::Relaxed)))?;
         let is_reaped_late = !goes_on || line.keeps_pid.load(Ordering::Relaxed) != 0;
-        Ok(Peer { pid, cell: (!is_reaped_late).then(|| cell_of(line)) })
+        Ok(Peer { pid, cell: cell_of(line), may_be_reaped: !is_reaped_late })
     };
     let peers = lines().enumerate().map(peer).collect::<Result<_, _>>()?;
     let all_light = lines().all(|line| line.light_fences.load(Ordering::Relaxed) == 1);

@@ -1,4 +1,4 @@
-//! Slates of a segment on the heap.
+//! Slates of a segment of one process.
 
 use super::*;
 use crate::adapters::layout::Layout;
@@ -25,7 +25,7 @@ fn entry(wait: Wait) -> Entry {
 }
 
 fn segment() -> Segment {
-    Segment::on_heap(Layout::new(1, 1).unwrap()).unwrap()
+    Segment::in_process(Layout::new(1, 1).unwrap()).unwrap()
 }
 
 #[test]

@@ -30,6 +30,25 @@ fn get(
     Ok(copy)
 }
 
+/// The pages of an area take no memory before somebody writes to them.
+#[test]
+fn an_unused_area_takes_no_memory() {
+    for adapter in job_with_contexts(1, 2).unwrap().remove(0) {
+        let area = adapter.shared_area().expect("the task is alone");
+        let page = rustix::param::page_size();
+        let resident = || {
+            let mut pages = vec![0_u8; area.bytes() / page];
+            let start = area.start(0, 0).cast();
+            // SAFETY: the call reads no memory of the area, and writes a byte for each of its pages.
+            assert_eq!(unsafe { libc::mincore(start, area.bytes(), pages.as_mut_ptr()) }, 0);
+            pages.iter().filter(|&page| page & 1 == 1).count()
+        };
+        assert_eq!(resident(), 0);
+        assert!(area.fill(0, area.bytes() as u64 / 2, &[1]));
+        assert_eq!(resident(), 1);
+    }
+}
+
 /// P1 of `crate::adapters::port`: this can fail only under Miri.
 #[test]
 fn a_task_may_be_dropped_by_a_function_that_it_was_passed_to() {
