@@ -163,8 +163,9 @@ fn error_cut() -> Result<(), mpj::Error> {
     if rank == 1 {
         eprint!("Error: ");
         set("printing");
-        let process = format!("/proc/{}", first[0]);
-        wait_until(&|| !std::path::Path::new(&process).exists());
+        // A process that has ended has no command line any more.
+        let words = format!("/proc/{}/cmdline", first[0]);
+        wait_until(&|| std::fs::read(&words).map_or(true, |words| words.is_empty()));
         // The launcher acts on the end of rank 0 now.
         std::thread::sleep(Duration::from_millis(20));
         eprintln!("all of it");
