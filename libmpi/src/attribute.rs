@@ -4,16 +4,14 @@
 //! - AK1: the number of a key is the handle of a [`Keyval`]. It is in the table until the program has freed the key and no
 //!   attribute has it, nor one whose delete callback runs.
 
-use std::error::Error;
 use std::ffi::{c_int, c_void};
-use std::fmt;
 use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mpicore::{Cause, Key, Value, WeakKey};
 
 use crate::abi::*;
-use crate::call::{Fault, Outcome, out};
+use crate::call::{Outcome, checked, out};
 use crate::handles::OBJECTS;
 use crate::object::Kind;
 
@@ -154,32 +152,4 @@ pub(crate) fn value(pointer: *mut c_void) -> Value {
 pub(crate) fn pointer(value: &Value) -> *mut c_void {
     let address = value.downcast_ref().copied().expect("all values are addresses");
     ptr::with_exposed_provenance_mut(address)
-}
-
-/// The code that a callback has returned.
-#[derive(Debug)]
-struct Returned(c_int);
-
-impl fmt::Display for Returned {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "it returned {}", self.0)
-    }
-}
-
-impl Error for Returned {}
-
-fn checked(code: c_int) -> Result<(), Cause> {
-    if code == MPI_SUCCESS { Ok(()) } else { Err(Box::new(Returned(code))) }
-}
-
-/// Returns the error of a call in which a callback has failed. Its code is that of the callback.
-pub(crate) fn failed(error: mpicore::Error) -> Fault {
-    let code = match &error {
-        mpicore::Error::Callback { cause, .. } => {
-            cause.downcast_ref::<Returned>().map(|returned| returned.0)
-        }
-        _ => None,
-    };
-    let text = error.to_string();
-    code.map_or_else(|| error.into(), |code| Fault::new(code, text))
 }

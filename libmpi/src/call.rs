@@ -7,16 +7,18 @@
 //! - `unsupported!`, `unsupported_file!`: functions that answer MPI_ERR_UNSUPPORTED_OPERATION, by their names alone.
 
 use std::any::Any;
+use std::error::Error;
 use std::ffi::c_int;
 use std::fmt::{self, Display};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use mpicore::{ErrorClass, job};
+use mpicore::{Cause, ErrorClass};
 
 use crate::abi::*;
 use crate::comm::Comm;
 use crate::errhandler::{self, Handler};
+use crate::state;
 
 /// The result of a function's body.
 pub(crate) type Outcome<T = ()> = Result<T, Fault>;
@@ -168,11 +170,40 @@ faults!(
     mpicore::topology::TopologyError
 );
 
+/// The error code that a function of the program has returned.
+#[derive(Debug)]
+struct Returned(c_int);
+
+impl Display for Returned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "it returned error code {}", self.0)
+    }
+}
+
+impl Error for Returned {}
+
+/// Makes a cause of the error code that a function of the program has returned.
+pub(crate) fn checked(code: c_int) -> Result<(), Cause> {
+    if code == MPI_SUCCESS { Ok(()) } else { Err(Box::new(Returned(code))) }
+}
+
+/// Returns the error of a call in which a function of the program may have failed. It then has the code of that function.
+pub(crate) fn failed(error: mpicore::Error) -> Fault {
+    let code = match &error {
+        mpicore::Error::Callback { cause, .. } => cause.downcast_ref().map(|Returned(code)| *code),
+        _ => None,
+    };
+    let text = error.to_string();
+    code.map_or_else(|| error.into(), |code| Fault::new(code, text))
+}
+
 impl From<mpicore::Error> for Fault {
     /// Every error about a lost rank passes here before the program sees it, also one that only a status will show.
     #[cold]
     fn from(error: mpicore::Error) -> Self {
-        error.lost_rank().into_iter().for_each(job::met_loss);
+        if let (Some(lost), Some(running)) = (error.lost_rank(), state::running()) {
+            running.device.met_loss(lost);
+        }
         Self::new(class_of(error.class()), error.to_string())
     }
 }

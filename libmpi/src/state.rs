@@ -16,8 +16,7 @@ use mpjdev::Device;
 use mpjdev::wireup::{Control, Native};
 
 use crate::abi::*;
-use crate::attribute::failed;
-use crate::call::{Fault, Outcome, mpi, mpi_anytime, out};
+use crate::call::{Fault, Outcome, failed, mpi, mpi_anytime, out};
 use crate::comm::Comm;
 use crate::errhandler::{Handler, Place};
 

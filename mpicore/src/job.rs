@@ -94,15 +94,6 @@ pub fn complain(why: &str) -> bool {
     launcher.inspect(|launcher| launcher.failed(why, "")).is_some()
 }
 
-/// Tells the launcher, if there is one, that a call fails because rank `lost` is gone. It must be called before the
-/// program learns of the loss, so that the launcher does not take what the program does then, such as [`abort`], for the
-/// cause.
-pub fn met_loss(lost: u32) {
-    if let Some(launcher) = LAUNCHER.get() {
-        launcher.met_loss(lost);
-    }
-}
-
 /// Ends the whole job at once with exit code `code`: MPI_Abort. The launcher reports which rank called it, and exits
 /// with the low 8 bits of `code`, or with 1 if these are 0, since a job that was aborted has not succeeded. A process
 /// without a launcher ends with the same code. This is the only place where the library ends a process.

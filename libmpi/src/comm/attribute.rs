@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use mpicore::Key;
 
 use crate::abi::*;
-use crate::attribute::{Keyval, failed, pointer, value};
-use crate::call::{Fault, Outcome, mpi, out};
+use crate::attribute::{Keyval, pointer, value};
+use crate::call::{Fault, Outcome, failed, mpi, out};
 use crate::error_code::LAST_USED;
 use crate::state;
 

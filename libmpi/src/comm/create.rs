@@ -7,8 +7,7 @@ use mpicore::{Attributes, Communicator, Info, OtherGroup, Process, SplitKey};
 
 use super::Comm;
 use crate::abi::*;
-use crate::attribute::failed;
-use crate::call::{Fault, Outcome, mpi, out};
+use crate::call::{Fault, Outcome, failed, mpi, out};
 use crate::errhandler::{Kind, Place};
 use crate::handles::{OBJECTS, Reserved};
 use crate::request::{Request, Role};

@@ -8,8 +8,7 @@ use mpicore::datatype::{Datatype, Distribution, Order};
 
 use super::{Derived, Number, wide};
 use crate::abi::*;
-use crate::attribute::failed;
-use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
+use crate::call::{Fault, Outcome, failed, mpi, mpi_bodies, out};
 use crate::handles::OBJECTS;
 
 /// Keeps a new datatype, and writes its handle.

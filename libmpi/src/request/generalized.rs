@@ -1,8 +1,6 @@
 //! Generalized requests (MPI-4.1 section 13.2): operations of the program's own that are waited for like those of MPI.
 
-use std::error::Error as StdError;
-use std::ffi::{c_int, c_void};
-use std::fmt;
+use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +10,7 @@ use mpicore::{Cause, GeneralizedCallbacks, GeneralizedRequest};
 use super::shared::Shared;
 use super::{Request, Role, wrong};
 use crate::abi::*;
-use crate::call::{Fault, Outcome, mpi, out};
+use crate::call::{Outcome, checked, failed, mpi, out};
 use crate::handles::{Held, OBJECTS};
 use crate::state;
 
@@ -33,33 +31,6 @@ struct Program {
     status: Mutex<MPI_Status>,
     /// Whether MPI_Request_free was called.
     is_released: AtomicBool,
-}
-
-/// The error code that a function of the program has returned.
-#[derive(Debug)]
-struct Code(c_int);
-
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "it returned error code {}", self.0)
-    }
-}
-
-impl StdError for Code {}
-
-fn checked(code: c_int) -> Result<(), Cause> {
-    if code == MPI_SUCCESS { Ok(()) } else { Err(Box::new(Code(code))) }
-}
-
-/// Makes the error of a call that a function of the program has made fail. It has the code of that function.
-fn fault(error: mpicore::Error) -> Fault {
-    match &error {
-        mpicore::Error::Callback { cause, .. } => match cause.downcast_ref::<Code>() {
-            Some(&Code(code)) => Fault::new(code, error.to_string()),
-            None => error.into(),
-        },
-        _ => error.into(),
-    }
 }
 
 impl Program {
@@ -97,18 +68,18 @@ impl GeneralizedCallbacks for Callbacks {
 impl Generalized {
     /// Asks the program for the status.
     pub fn query(&self) -> Outcome<MPI_Status> {
-        self.core.query().map_err(fault)?;
+        self.core.query().map_err(failed)?;
         Ok(*self.program.status.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Lets the program free what belongs to the request, after the last query.
     pub fn free(&self) -> Outcome {
-        self.core.free().map_err(fault)
+        self.core.free().map_err(failed)
     }
 
     /// Asks the program to cancel the operation.
     pub fn cancel(&self) -> Outcome {
-        self.core.cancel().map_err(fault)
+        self.core.cancel().map_err(failed)
     }
 
     /// Gives up the request, whose handle is gone for all calls but MPI_Grequest_complete.
@@ -117,14 +88,14 @@ impl Generalized {
         if let Some(open) = open {
             state::needed()?.device.detach(open, Box::new(()));
         }
-        let released = self.core.release().map_err(fault);
+        let released = self.core.release().map_err(failed);
         self.forget_if_over(handle);
         released
     }
 
     /// Completes the operation.
     fn complete(&self, handle: MPI_Request) -> Outcome {
-        let completed = self.core.complete().map_err(fault);
+        let completed = self.core.complete().map_err(failed);
         self.forget_if_over(handle);
         completed
     }
