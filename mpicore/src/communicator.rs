@@ -4,9 +4,10 @@
 //! device's context `2 * id`, and its collective messages context `2 * id + 1`. There all blocking calls share one tag,
 //! and a call that is started has its number on the communicator as its tag (PL4 of `plan.rs`). Partitioned messages
 //! have two contexts of their own; calls by which some members make a further communicator have one (`process.rs`). Both
-//! groups of an intercommunicator agree on one id, so messages of both directions have the same contexts. A communicator is a handle: clones are the same communicator.
-//! When the last clone on a rank is dropped, the communicator is gone there, and its id is free again when nothing is
-//! pending in its contexts. This is a local matter: members may drop their clones at different times.
+//! groups of an intercommunicator agree on one id, so messages of both directions have the same contexts. A
+//! communicator is a handle: clones are the same communicator. When the last clone on a rank is dropped, the
+//! communicator is gone there, and its id is free again when nothing is pending in its contexts. This is a local matter:
+//! members may drop their clones at different times.
 //!
 //! - `create.rs`, `create_inter.rs`, `creating.rs`: calls that make communicators.
 //! - `calls.rs`, `inter_calls.rs`: collective calls, as plans that callers run; `short_calls.rs`: short ones, run at once.

@@ -21,7 +21,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use mpjdev::{CALL_NUMBERS, Call, Device, Mode, Request, Status, Within, wireup::Native};
+use mpjdev::{CALL_NUMBERS, Call, Device, Mode, Request, Source, Status, Within, wireup::Native};
 
 use crate::collective::{Local, Message, Round};
 use crate::communicator::{Communicator, InUse, Parts};
@@ -65,10 +65,8 @@ pub(crate) enum Tag {
     OfCall(i32),
     /// The number of the call that made a persistent collective, and the collective's own tag.
     Persistent { number: i32, tag: i32 },
-    /// The tag that the program gave to a call of a group, and the one of its messages.
-    OfGroup { number: i32, tag: i32 },
-    /// A tag that the caller keeps distinct from others.
-    Own(i32),
+    /// A tag that the caller keeps distinct from others, and the number by which reports know it.
+    Own { number: i32, tag: i32 },
 }
 
 /// Where the messages of a collective go.
@@ -210,24 +208,25 @@ impl Scheduled<'_> {
 }
 
 impl Tag {
+    /// Makes a tag that the caller keeps distinct from others, and that reports show.
+    pub fn own(tag: i32) -> Self {
+        Self::Own { number: tag, tag }
+    }
+
     /// Returns the number by which reports know the collective.
     #[inline]
     fn number(self) -> i32 {
         match self {
-            Self::OfCall(number)
-            | Self::Persistent { number, .. }
-            | Self::OfGroup { number, .. }
-            | Self::Own(number) => number,
+            Self::OfCall(number) | Self::Persistent { number, .. } | Self::Own { number, .. } => {
+                number
+            }
         }
     }
 
     /// Returns the tag for a call that was started (PL4).
     fn of_started(self) -> i32 {
         match self {
-            Self::OfCall(tag)
-            | Self::Persistent { tag, .. }
-            | Self::OfGroup { tag, .. }
-            | Self::Own(tag) => tag,
+            Self::OfCall(tag) | Self::Persistent { tag, .. } | Self::Own { tag, .. } => tag,
         }
     }
 
@@ -236,14 +235,13 @@ impl Tag {
     pub fn of_blocking(self) -> i32 {
         match self {
             Self::OfCall(_) | Self::Persistent { .. } => BLOCKING,
-            Self::OfGroup { tag, .. } | Self::Own(tag) => tag,
+            Self::Own { tag, .. } => tag,
         }
     }
 }
 
 impl Line<'_> {
-    /// Starts a message, unless that fails, which is noted (PL2). After a failure a send only says so, and there is
-    /// nothing to wait for.
+    /// Starts a message, unless that fails, which is noted (PL2).
     #[inline]
     fn start(
         &self,
@@ -251,35 +249,40 @@ impl Line<'_> {
         memory: &Memory,
         failure: &mut Option<Error>,
     ) -> Option<Request> {
-        let started = match message {
-            Message::Send { .. } if failure.is_some() => None,
-            message => match self.try_start(message, memory) {
-                Ok(request) => Some(request),
-                Err(error) => {
-                    failure.get_or_insert(error);
-                    None
-                }
-            },
-        };
-        if let (None, Message::Send { peer, .. }, Some(error)) = (&started, message, failure) {
-            self.tell(*peer, error);
+        match message {
+            Message::Send { peer, from } => self.send(*peer, || memory.source(from), failure),
+            Message::Receive { peer, into } => {
+                let posted = memory.sink(into).and_then(|into| {
+                    let peer = self.peers.job_rank(*peer)? as usize;
+                    Ok(self.device.irecv(into, Some(peer), Some(self.tag), self.context)?)
+                });
+                posted.map_err(|error| failure.get_or_insert(error)).ok()
+            }
         }
-        started
     }
 
+    /// Starts a send, unless that fails, which is noted. After a failure it only says so (PL2), and there is nothing to
+    /// wait for.
     #[inline]
-    fn try_start(&self, message: &Message, memory: &Memory) -> Result<Request, Error> {
+    fn send<S: Into<Source>>(
+        &self,
+        peer: u32,
+        data: impl FnOnce() -> Result<S, Error>,
+        failure: &mut Option<Error>,
+    ) -> Option<Request> {
         let Self { device, peers, context, tag } = *self;
-        match message {
-            Message::Send { peer, from } => {
-                let (data, peer) = (memory.source(from)?, peers.job_rank(*peer)? as usize);
+        if failure.is_none() {
+            let sent = data().and_then(|data| {
+                let peer = peers.job_rank(peer)? as usize;
                 Ok(device.isend(data, peer, tag, context, Mode::Standard)?)
-            }
-            Message::Receive { peer, into } => {
-                let (into, peer) = (memory.sink(into)?, peers.job_rank(*peer)? as usize);
-                Ok(device.irecv(into, Some(peer), Some(tag), context)?)
+            });
+            match sent {
+                Ok(request) => return Some(request),
+                Err(error) => *failure = Some(error),
             }
         }
+        failure.iter().for_each(|error| self.tell(peer, error));
+        None
     }
 
     /// Tells a peer, instead of the message that it waits for, that this rank has failed (PL2).

@@ -20,7 +20,8 @@ impl PointToPoint {
     /// sent whenever the rank is in a call that makes progress.
     ///
     /// # Errors
-    /// [`ErrorClass::Buffer`](crate::ErrorClass::Buffer) if there is not enough room, or no buffer; as [`PointToPoint::send`].
+    /// [`ErrorClass::Buffer`](crate::ErrorClass::Buffer) if there is not enough room, or no buffer; as
+    /// [`PointToPoint::send`].
     ///
     /// ```
     /// mpj::local::run(2, |world| {

@@ -22,9 +22,9 @@
 //! - A6: a task whose last `try_send` to a target returned [`Post::Full`] after it had announced is woken when there is
 //!   room. Polls of the target make room.
 //! - A7: a shared get lasts from [`SharedGets::begin`] until [`SharedGets::advance`] has returned [`Advance::Complete`],
-//!   [`Advance::Refused`] or an error, or [`SharedGets::end`] has returned `true`. Outside that time nobody writes into its region. The
-//!   target reads its own memory only inside [`SharedGets::help`]. The get completes whether or not the target helps. A
-//!   task that announced while the get was [`Advance::Waiting`] is woken.
+//!   [`Advance::Refused`] or an error, or [`SharedGets::end`] has returned `true`. Outside that time nobody writes into
+//!   its region. The target reads its own memory only inside [`SharedGets::help`]. The get completes whether or not the
+//!   target helps. A task that announced while the get was [`Advance::Waiting`] is woken.
 //! - A8: the bytes that a get delivers are those that the region contained while it was exposed. A get during which its
 //!   target has withdrawn ends with [`AdapterError::PeerLost`].
 //! - A9: the memory of an offered body is read only until the call returns or, after [`Post::Leaving`], until
@@ -445,8 +445,8 @@ pub trait SharedGets {
         into: RecvRegion,
     ) -> Begun;
 
-    /// Continues the get begun by [`SharedGets::begin`]: copies a slice, if one is left. Reports an error or a refusal only
-    /// when nobody writes into the region any more.
+    /// Continues the get begun by [`SharedGets::begin`]: copies a slice, if one is left. Reports an error or a refusal
+    /// only when nobody writes into the region any more.
     ///
     /// # Errors
     /// Those of [`OneSided::get`], except a refusal by the kernel, which is [`Advance::Refused`].

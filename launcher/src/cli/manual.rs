@@ -17,9 +17,9 @@ notes, and MPIEXEC_TIMEOUT=S means --timeout S.\n\n\
 Under cargo: with CARGO_TARGET_<TRIPLE>_RUNNER=\"mpjrun -n 4\", cargo run, cargo test and cargo bench start \
 jobs; a test program with --list runs once, without a job.\n\n\
 Exit code: that of the first rank that failed; 128 + S if a signal S ended that rank or mpjrun; 1 if a \
-rank ended with code 0 without finishing while another one waited for it; the code of mpj::abort; 124 after --timeout or --stall; 125 for a deadlock, \
-for output that cannot be written, and if the launcher itself failed; 126 if PROGRAM cannot be executed; \
-127 if it is not found; 141 if nobody reads standard output any more; 2 for a wrong command line.\n\n\
+rank ended with code 0 without finishing while another one waited for it; the code of mpj::abort; 124 after \
+--timeout or --stall; 125 for a deadlock, for output that cannot be written, and if the launcher itself failed; \
+126 if PROGRAM cannot be executed; 127 if it is not found; 141 if nobody reads standard output any more; 2 for a wrong command line.\n\n\
 SIGQUIT to mpjrun (Ctrl-\\ in its terminal, `kill -QUIT PID` elsewhere, also in the background) prints what \
 every rank waits for or does, and the job goes on. SIGUSR1, SIGUSR2 and SIGCONT are passed on to the ranks.\n\n\
 Variables that ranks read:\n";

@@ -156,14 +156,12 @@ impl Packed<'_> {
 
     /// Returns the place of all elements that the rank uses of its input or output.
     fn original(&self, buffer: Buffer) -> Place {
-        let [input, output] = self.elements;
-        Place::first(buffer, if buffer == Buffer::Input { input } else { output })
+        Place::first(buffer, self.elements[usize::from(buffer == Buffer::Output)])
     }
 
     /// Returns the place of their copies.
     fn copy_of(&self, buffer: Buffer) -> Place {
-        let [input, output] = self.lens;
-        self.find(Place::first(buffer, if buffer == Buffer::Input { input } else { output }))
+        self.find(Place::first(buffer, self.lens[usize::from(buffer == Buffer::Output)]))
     }
 
     /// Returns where operands of the algorithm are.

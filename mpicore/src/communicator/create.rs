@@ -158,7 +158,7 @@ impl Communicator {
         let hash = fingerprint(group.iter());
         let of_group = tag ^ (hash as i32 & i32::MAX);
         let text = [&tag.to_le_bytes()[..], &hash.to_le_bytes()].concat();
-        let tags = Tag::OfGroup { number: tag, tag: of_group };
+        let tags = Tag::Own { number: tag, tag: of_group };
         self.agree_among(group, (group_context(self.0.id), tags), &text)
     }
 
@@ -184,7 +184,7 @@ impl Communicator {
         // The group is part of the text for the same reason as in `create_group`.
         let text = [&fingerprint(group.iter()).to_le_bytes()[..], text].concat();
         let (context, tag) = place_of_text(&text);
-        Self::own(process.clone())?.agree_among(group, (context, Tag::Own(tag)), &text)
+        Self::own(process.clone())?.agree_among(group, (context, Tag::own(tag)), &text)
     }
 
     /// Lets the members of a group agree on an id by messages of their own, in this context and with this tag. They all

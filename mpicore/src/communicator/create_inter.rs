@@ -198,7 +198,7 @@ impl OtherGroup<'_> {
     fn swap(&self, words: Vec<u64>, expected: usize) -> Result<Vec<u64>, Error> {
         let job_rank = self.peers.peers().job_rank(self.leader)?;
         let (peers, context) = (Some(Box::new(Group::of_ranks([job_rank])?)), self.peers.context());
-        let route = Route { peers, context, tag: Tag::Own(self.tag) };
+        let route = Route { peers, context, tag: Tag::own(self.tag) };
         let blocks = [words.len() as u64, expected as u64].map(|count| Blocks::Equal { count });
         let schedule = inter::alltoall(InterMember::new(0, 1, 1)?, blocks[0], blocks[1])?;
         let buffers = (Input::keeping(words), Output::keeping(vec![0; expected]));

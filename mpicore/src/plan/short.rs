@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 
 use mpjdev::wireup::Native;
-use mpjdev::{Call, Device, Mode, RecvRegion, Request, SendRegion, Status, Within};
+use mpjdev::{Call, Device, RecvRegion, Request, SendRegion, Status, Within};
 
 use super::{BLOCKING, Line, Route, Scheduled, Tag, note};
 use crate::collective::{Collective, Member, Place, Scratch, Steps, Used, barrier_steps};
@@ -169,18 +169,8 @@ impl<'a> Messages<'a> {
     /// Starts a send that is not complete at once, or says that this rank has failed (PL2).
     #[cold]
     fn send_otherwise(&mut self, peer: u32, data: SendRegion) {
-        let Line { device, context, tag, .. } = self.line;
-        let to = self.job_rank(peer);
         let Unsettled { sending, failure } = &mut **self.unsettled.get_or_insert_default();
-        if failure.is_none() {
-            match device.isend(data, to, tag, context, Mode::Standard) {
-                Ok(request) => sending.push(request),
-                Err(error) => *failure = Some(error.into()),
-            }
-        }
-        if let Some(error) = failure {
-            self.line.tell(peer, error);
-        }
+        sending.extend(self.line.send(peer, || Ok(data), failure));
     }
 
     #[inline(always)]

@@ -199,7 +199,8 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::split`]. [`ErrorClass::Group`](crate::ErrorClass::Group): the group has a rank that is not in
-    /// this communicator, or does not contain the caller. [`ErrorClass::Tag`](crate::ErrorClass::Tag): the tag is negative.
+    /// this communicator, or does not contain the caller. [`ErrorClass::Tag`](crate::ErrorClass::Tag): the tag
+    /// is negative.
     ///
     /// ```
     /// mpj::local::run(3, |world| {

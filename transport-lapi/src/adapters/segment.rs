@@ -1,7 +1,7 @@
 //! The memory of a job, and typed views into it.
 //!
-//! [`crate::adapters::threads`] maps memory of one process for all tasks; [`crate::adapters::shm`] maps one file into each
-//! process. Both see the same bytes through [`Segment`], and both start from zeros.
+//! [`crate::adapters::threads`] maps memory of one process for all tasks; [`crate::adapters::shm`] maps one file into
+//! each process. Both see the same bytes through [`Segment`], and both start from zeros.
 //!
 //! A `Segment` shows the plane of one context, and can make a `Segment` for any other. All of them share the memory,
 //! which is freed with the last one.

@@ -321,7 +321,7 @@ fn texts_in_one_place_are_an_error_of_both_calls() {
     let texts: [[&[u8]; 2]; 4] =
         [[b"one", b"two"], [b"", b"\0"], [b"seven..", b"seven..\0"], [&[7; 1000], &[7; 1001]]];
     run(2, move |world| {
-        let place = (u32::MAX, Tag::Own(0));
+        let place = (u32::MAX, Tag::own(0));
         for pair in texts {
             let text = pair[world.rank() as usize];
             let made = world.agree_among(world.group(), place, text);

@@ -4,26 +4,32 @@ use std::sync::Barrier;
 
 use super::*;
 
-/// Runs `body` on all ranks but `lost`, which gives up at any moment. They end together, since a rank that has ended is
-/// lost to the others, too.
-fn run_without(lost: u32, ranks: usize, body: impl Fn(&Communicator) + Send + Sync + 'static) {
+/// Runs `body` on ranks that do not leave the job together.
+fn run_apart(ranks: usize, body: impl Fn(&Communicator) + Send + Sync + 'static) {
     watch(move || {
         let devices = wireup::in_process(ranks, &Options::default()).unwrap();
-        let end = Barrier::new(ranks - 1);
         thread::scope(|scope| {
             for mut of_rank in devices {
-                let (body, end) = (&body, &end);
+                let body = &body;
                 scope.spawn(move || {
                     let process = Arc::new(Process::new(of_rank.remove(0), ()));
-                    let world = Communicator::world(process).unwrap();
-                    if world.rank() == lost {
-                        return world.device().give_up();
-                    }
-                    body(&world);
-                    end.wait();
+                    body(&Communicator::world(process).unwrap());
                 });
             }
         });
+    });
+}
+
+/// Runs `body` on all ranks but `lost`, which gives up at any moment. They end together, since a rank that has ended is
+/// lost to the others, too.
+fn run_without(lost: u32, ranks: usize, body: impl Fn(&Communicator) + Send + Sync + 'static) {
+    let end = Barrier::new(ranks - 1);
+    run_apart(ranks, move |world| {
+        if world.rank() == lost {
+            return world.device().give_up();
+        }
+        body(world);
+        end.wait();
     });
 }
 
@@ -73,49 +79,34 @@ fn a_call_that_has_failed_leaves_nothing_to_the_next_one() {
         |world, group| Communicator::create_from_group(world.process(), group, b"text"),
     ];
     for make in ways {
-        watch(move || {
-            let devices = wireup::in_process(3, &Options::default()).unwrap();
-            // Rank 1 has sent its message before rank 2 is lost, and rank 0 begins only when it knows of the loss.
-            let (lost, end) = (Barrier::new(2), Barrier::new(2));
-            thread::scope(|scope| {
-                for mut of_rank in devices {
-                    let (lost, end) = (&lost, &end);
-                    scope.spawn(move || {
-                        let process = Arc::new(Process::new(of_rank.remove(0), ()));
-                        let world = Communicator::world(process).unwrap();
-                        if world.rank() == 2 {
-                            lost.wait();
-                            return world.device().give_up();
-                        }
-                        if world.rank() == 0 {
-                            let has_early = || {
-                                world
-                                    .device()
-                                    .dump()
-                                    .unwrap()
-                                    .contains("early messages without a receive: 1")
-                            };
-                            while !has_early() {
-                                world.device().progress().unwrap();
-                            }
-                            lost.wait();
-                            notice_loss(&world);
-                        }
-                        // In this group it is rank 1 that sends first.
-                        let all = world.group().incl(&[1, 0, 2]).unwrap();
-                        assert_eq!(make(&world, &all).unwrap_err().lost_rank(), Some(2));
-                        let both = world.group().incl(&[0, 1]).unwrap();
-                        make(&world, &both).unwrap();
-                        // Now rank 1 takes the id that rank 0 proposes next.
-                        let alone = world.group().incl(&[world.rank()]).unwrap();
-                        let kept = (world.rank() == 1).then(|| make(&world, &alone).unwrap());
-                        let ours = make(&world, &both).unwrap();
-                        assert_eq!(sum(&ours, 1), 2);
-                        end.wait();
-                        drop(kept);
-                    });
+        // Rank 1 has sent its message before rank 2 is lost, and rank 0 begins only when it knows of the loss.
+        let (lost, end) = (Barrier::new(2), Barrier::new(2));
+        run_apart(3, move |world| {
+            let device = world.device();
+            if world.rank() == 2 {
+                lost.wait();
+                return device.give_up();
+            }
+            if world.rank() == 0 {
+                let early = "early messages without a receive: 1";
+                while !device.dump().unwrap().contains(early) {
+                    device.progress().unwrap();
                 }
-            });
+                lost.wait();
+                notice_loss(world);
+            }
+            // In this group it is rank 1 that sends first.
+            let all = world.group().incl(&[1, 0, 2]).unwrap();
+            assert_eq!(make(world, &all).unwrap_err().lost_rank(), Some(2));
+            let both = world.group().incl(&[0, 1]).unwrap();
+            make(world, &both).unwrap();
+            // Now rank 1 takes the id that rank 0 proposes next.
+            let alone = world.group().incl(&[world.rank()]).unwrap();
+            let kept = (world.rank() == 1).then(|| make(world, &alone).unwrap());
+            let ours = make(world, &both).unwrap();
+            assert_eq!(sum(&ours, 1), 2);
+            end.wait();
+            drop(kept);
         });
     }
 }
