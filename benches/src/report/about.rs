@@ -37,17 +37,26 @@ pub fn facts(header: &Header) -> Vec<(String, String)> {
     facts
 }
 
-/// Returns how often each processor distance was seen; `None` if no launch saw two processors.
+/// Returns how often each processor distance was seen, and how many figures are in no table because
+/// it changed; `None` if no launch saw two processors.
 pub fn distances(run: &Run) -> Option<String> {
     let count = |sight| run.launches.iter().filter(|it| Sight::of(it.raw) == sight).count();
     let sights = [Sight::One(Distance::Near), Sight::One(Distance::Far), Sight::Both];
     let [near, far, changed] = sights.map(count);
     let launches = words::count(near, "launch", "launches");
     (near + far + changed > 0).then(|| {
-        format!(
+        let mut said = format!(
             "The processors of ranks 0 and 1 were near in {launches} (a cache line takes less than \
              {NEAR_BELOW} ns one way), far in {far}, and changed during {changed}."
-        )
+        );
+        let figures = run.launches.iter().flat_map(|it| it.samples.iter().map(|own| it.sight(own)));
+        let lost = figures.filter(|&sight| sight == Sight::Both).count();
+        if lost > 0 {
+            let figures = words::count(lost, "figure is", "figures are");
+            said +=
+                &format!(" {figures} in no table: the distance changed during the measurement.");
+        }
+        said
     })
 }
 

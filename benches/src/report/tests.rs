@@ -114,6 +114,22 @@ fn first_fault(text: &str) -> Option<String> {
 }
 
 #[test]
+fn figures_left_out_for_a_changed_distance_are_counted() {
+    let mut run = everything();
+    let said = |run: &Run| about::distances(run).expect("two processors");
+    assert!(!said(&run).contains("no table"), "{}", said(&run));
+    let of_two_ranks = run.launches.iter_mut().find(|it| it.ranks == 2).expect("one");
+    let changed = NEAR.zip(FAR).map(|((before, _), (_, after))| (before, after));
+    of_two_ranks.samples[0].raw = changed;
+    assert!(
+        said(&run)
+            .ends_with(" 1 figure is in no table: the distance changed during the measurement.")
+    );
+    run.launches[1].raw = changed;
+    assert!(said(&run).contains("changed during 1. "), "{}", said(&run));
+}
+
+#[test]
 fn the_text() {
     let runtimes = [("auto", "mpj auto"), ("openmpi", "Open MPI"), ("mpich", "MPICH")];
     let mut run = latency(&runtimes, &[[0.5, 4.0], [1.0, 2.0], [2.0, 4.0]]);
