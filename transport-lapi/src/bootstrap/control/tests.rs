@@ -20,8 +20,7 @@ fn failed(message: &str, location: &str) -> ControlMessage {
 fn golden_bytes() {
     let protocol = |n| ProtocolCounts { messages: n, bytes: n + 1, early: n + 2 };
     let (eager, rendezvous) = (protocol(1), protocol(4));
-    let counters =
-        MessageCounts { eager, rendezvous, received: 7, fallbacks: 8, timed: 9, early_bytes: 10 };
+    let counters = MessageCounts { eager, rendezvous, received: 7, fallbacks: 8, early_bytes: 10 };
     let posted = vec![PostedReceive { source: Some(1), tag: None, context: 2, bytes: 3 }];
     let early = vec![EarlyMessage { source: 4, tag: -1, context: 5, bytes: 6, eager: true }];
     let communicators = vec![Communicator::new(7, "rows", vec![6, 4, 5, 2])];
