@@ -244,7 +244,7 @@ impl Communicator {
     }
 
     /// Returns the message sizes in bytes, ascending, above which a message travels in another way, so that the latency
-    /// may jump. Sizes that depend on circumstances are not included: see [`mpjdev::Table::exceptions`].
+    /// may jump. Rows of the table that depend on more than the size are not included: see [`mpjdev::Table::rows`].
     ///
     /// # Errors
     /// What made the device unusable.
@@ -260,7 +260,7 @@ impl Communicator {
         self.answer(self.device.thresholds())
     }
 
-    /// Returns the table that chooses the protocol of a message by its size.
+    /// Returns the table that chooses the protocol of a message.
     ///
     /// ```
     /// mpj::local::run(2, |world| {

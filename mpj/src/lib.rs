@@ -176,9 +176,7 @@ pub use mpj_macros::Datatype;
 #[cfg(feature = "test")]
 pub use mpj_macros::test;
 pub use mpjdev::WaitMode;
-pub use mpjdev::{
-    BackendChoice, Circumstance, Options, Protocol, ProtocolStats, Stats, Step, Table,
-};
+pub use mpjdev::{BackendChoice, Options, Protocol, ProtocolStats, Stats, Step, Table};
 pub use op::{Number, Op, Operation, UserOp, ValueIndex};
 pub use peer::PROC_NULL;
 pub use persistent::{PersistentRequest, start_all};

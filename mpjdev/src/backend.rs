@@ -14,9 +14,8 @@ use transport_lapi::{
 
 use self::eager::Eager;
 use self::rendezvous::Rendezvous;
-use crate::cost::Timed;
 use crate::early::EarlyBody;
-use crate::envelope::{self, Answer};
+use crate::envelope;
 use crate::error::{Error, PeerError};
 use crate::request::Operation;
 use crate::state::State;
@@ -30,8 +29,6 @@ pub(crate) struct Outbound {
     pub data: Source,
     /// Whether the send completes only when the matching receive has begun (MPI_Ssend).
     pub synchronous: bool,
-    /// What is timed with it, if anything is.
-    pub timed: Option<Timed>,
 }
 
 /// A protocol between the device and the transport.
@@ -111,21 +108,21 @@ fn is_bare(state: &mut State, origin: u32, udata: ForeignBytes<'_>) -> bool {
     }
 }
 
-/// DONE: the receiver has all data of a rendezvous, of a synchronous send or of a timed message.
-fn done(state: &mut State, origin: u32, word: u64, udata: ForeignBytes<'_>) -> Option<NextHandler> {
+/// DONE: the receiver has all data of a rendezvous or of a synchronous send.
+fn done(
+    state: &mut State,
+    origin: u32,
+    request: u64,
+    udata: ForeignBytes<'_>,
+) -> Option<NextHandler> {
     if !is_bare(state, origin, udata) {
         return None;
     }
-    let answer = Answer::of(word);
-    state.time_is_up(origin, answer);
-    if state.was_timed(answer.request) {
-        return None;
-    }
-    match state.requests.sending(answer.request) {
+    match state.requests.sending(request) {
         Some(sending) if sending.dest == origin && sending.unanswered => {
             // The receiver took the message before a withdrawal reached it, so the send succeeds.
             (sending.unanswered, sending.failed) = (false, None);
-            Some((answered, answer.request))
+            Some((answered, request))
         }
         _ => {
             state.violation(origin, PeerError::StrayDone);
@@ -157,10 +154,7 @@ fn answered(state: &mut State, outbox: &mut Outbox<State>, info: u64) {
 /// The region of a send is revoked: nobody reads its data any more.
 fn revoked(state: &mut State, _: &mut Outbox<State>, info: u64) {
     let Some(sending) = state.requests.sending(info) else { return };
-    let dest = sending.dest as usize;
-    if sending.exposed.take().is_some() {
-        state.exposed[dest] -= 1;
-    }
+    sending.exposed = None;
     end_send(state, info);
 }
 

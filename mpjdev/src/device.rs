@@ -6,7 +6,7 @@
 //!
 //! Sending is in `send.rs`, receiving in `receive.rs`, waiting and testing in `wait.rs`, probing in `probe.rs`,
 //! cancelling and withdrawing in `follow.rs`, operations that a client ends in `begun.rs`, the loss of ranks in
-//! `loss.rs`, the choice of a protocol in `choice.rs`, the protocols in `backend/`.
+//! `loss.rs`, the choice of a protocol in `protocol.rs`, the protocols in `backend/`.
 //!
 //! - V1: the device reads or writes the region of an operation only until the wait that reports the operation's end,
 //!   even if that end is the loss of a rank (LO2 of `loss.rs`), or until the device has failed. A failure abandons the
@@ -23,14 +23,15 @@ use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
 use transport_lapi::bootstrap::Control;
 use transport_lapi::bootstrap::board::Within;
 use transport_lapi::config::{BackendChoice, Settings, WaitMode};
-use transport_lapi::{Context, LapiError, Session, SessionGuard};
+use transport_lapi::{Context, LapiError, Processor, Session, SessionGuard, Step};
 
 use crate::backend;
+use crate::envelope;
 use crate::error::Error;
 use crate::loss;
 use crate::matching::Pattern;
+use crate::protocol::{Protocol, Table};
 use crate::request::{Handle, Request};
-use crate::select::Table;
 use crate::state::State;
 use crate::stats::Stats;
 
@@ -57,7 +58,7 @@ impl Options {
     /// Makes the options that settings describe.
     pub fn new(settings: &Settings) -> Self {
         Self {
-            table: Table::of(settings),
+            table: Table::of(settings, Processor::here()),
             early_limit: settings.early_limit,
             wait: settings.wait,
             spin: settings.spin,
@@ -83,8 +84,10 @@ impl Default for Options {
 pub struct Device<A: Adapter> {
     pub(crate) context: Context<A, State>,
     pub(crate) options: Options,
-    /// Messages shorter than this always go eagerly, whatever else the table says.
+    /// Messages shorter than this go eagerly whatever the facts are ([`Table::eager_below`]).
     pub(crate) eager_below: usize,
+    /// From this length on the facts of a message matter ([`Table::facts_from`]).
+    pub(crate) facts_from: usize,
     /// Why the device became unusable, if it did.
     failure: OnceLock<Error>,
     bell: Arc<dyn Doorbell>,
@@ -115,11 +118,12 @@ impl<A: Adapter> Device<A> {
         session.on_loss(loss::lost);
         drop(session);
         let number = NonZeroU32::MIN.saturating_add(DEVICES.fetch_add(1, Ordering::Relaxed));
-        let eager_below = options.table.eager_below();
+        let (eager_below, facts_from) = (options.table.eager_below(), options.table.facts_from());
         Ok(Self {
             context,
             options,
             eager_below,
+            facts_from,
             failure: OnceLock::new(),
             bell,
             launcher: OnceLock::new(),
@@ -252,6 +256,30 @@ impl<A: Adapter> Device<A> {
     /// [`Error::Finished`], what made the device unusable.
     pub fn get_kind(&self) -> Result<Option<GetKind>, Error> {
         Ok(self.session()?.get_kind())
+    }
+
+    /// Returns the table that chooses the protocol of a message.
+    pub fn table(&self) -> &Table {
+        &self.options.table
+    }
+
+    /// Returns the message sizes, ascending, above which messages travel in another way: the steps of the table and,
+    /// within the eager range, those of the transport. Rows that depend on facts are not included.
+    ///
+    /// # Errors
+    /// [`Error::Finished`], what made the device unusable.
+    pub fn thresholds(&self) -> Result<Vec<Step>, Error> {
+        let mut steps = self.session()?.steps(size_of_val(&envelope::eager(0, 0)));
+        steps.retain(|step| self.table().protocol(step.bytes + 1) == Protocol::Eager);
+        steps.extend(self.table().steps().map(|from| {
+            let above = match self.table().protocol(from) {
+                Protocol::Eager => "eager",
+                Protocol::Rendezvous => "rendezvous",
+            };
+            Step { bytes: from - 1, above }
+        }));
+        steps.sort_by_key(|step| step.bytes);
+        Ok(steps)
     }
 
     /// Takes the lock of the context.

@@ -6,7 +6,7 @@
 //!   ──────────────────────────────────────────────────────────────
 //!    Device        isend · irecv · wait · probe · cancel · dump
 //!      │ matching  posted-receive queue and early-send queue (pure)
-//!      │ select    which protocol for which size
+//!      │ protocol  which protocol for which message (pure)
 //!      ├─ backend::eager        one Amsend carries envelope and data
 //!      └─ backend::rendezvous   Amsend carries the envelope, Get fetches the data
 //!   ──────────────────────────────────────────────────────────────
@@ -21,8 +21,6 @@
 mod backend;
 mod begun;
 pub mod buffer;
-mod choice;
-mod cost;
 mod credit;
 mod device;
 mod dump;
@@ -39,15 +37,14 @@ pub mod matching;
 mod members;
 mod note;
 mod probe;
+pub mod protocol;
 mod receive;
 mod request;
-mod select;
 mod send;
 mod slab;
 mod state;
 mod stats;
 mod status;
-mod timing;
 mod wait;
 pub mod wireup;
 
@@ -59,8 +56,8 @@ pub use failure::Failure;
 pub use huge::HugeRange;
 pub use members::{CallMembers, Members};
 pub use probe::Message;
+pub use protocol::{Facts, Protocol, Row, Table, When};
 pub use request::Request;
-pub use select::Table;
 pub use send::Mode;
 pub use state::State;
 pub use stats::{ProtocolStats, Stats};
@@ -68,9 +65,8 @@ pub use status::Status;
 
 pub use transport_lapi::Step;
 pub use transport_lapi::bootstrap::board::{CALL_NUMBERS, CONTEXT_IDS, Call, Within};
-pub use transport_lapi::config::{
-    BackendChoice, Circumstance, GetMode, Protocol, RangesError, Settings, WaitMode,
-};
+pub use transport_lapi::config::{BackendChoice, GetMode, Settings, WaitMode};
 pub use transport_lapi::{
-    Layout, LayoutError, RecvRegion, SendRegion, Sink, Source, Spans, adapter::Adapter, panic_text,
+    Layout, LayoutError, Processor, RecvRegion, SendRegion, Sink, Source, Spans, adapter::Adapter,
+    panic_text,
 };

@@ -204,9 +204,6 @@ pub(crate) struct Matched {
     pub sender: Option<NonZeroU64>,
     /// The place of the data at the sender, for a rendezvous.
     pub data: Option<RemoteRegion>,
-    /// Whether the receiver was late: the receive was posted after the message had come, or an eager message may have
-    /// lain in its ring before the receiver looked.
-    pub was_late: bool,
 }
 
 /// Returns the outcome of receiving a message of `len` bytes into `capacity` bytes.

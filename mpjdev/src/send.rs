@@ -1,21 +1,24 @@
 //! Sending (MPI-4 sections 3.2.1, 3.4 and 3.7.2).
 //!
 //! [`Device::send_span`] handles only the most frequent messages: short ones that leave at once. If a condition does
-//! not hold, it has changed nothing, and [`Device::start_send`] handles the message: it asks `choice.rs` for the
-//! protocol, which is in `backend/`.
+//! not hold, it has changed nothing, and [`Device::start_send`] handles the message: it asks the table for the protocol
+//! (`protocol.rs`), which is in `backend/`.
 
 use std::mem;
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::Call;
-use transport_lapi::config::Protocol;
-use transport_lapi::{LapiError, SendRegion, Source};
+use transport_lapi::{LapiError, SendRegion, Session, Source};
 
-use crate::backend::{Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
+use crate::backend::eager::{self, Eager};
+use crate::backend::{Backend, Outbound, rendezvous::Rendezvous};
 use crate::device::{Device, check_tag};
 use crate::envelope::{self, EAGER};
 use crate::error::Error;
+use crate::huge;
+use crate::protocol::{Facts, Protocol};
 use crate::request::{COMPLETE, Request};
+use crate::state::State;
 
 /// The send modes (MPI-4 section 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -152,8 +155,9 @@ impl<A: Adapter> Device<A> {
         let synchronous = mode == Mode::Synchronous;
         let mut session = self.session()?;
         session.state.losses.check_send(dest, context, tag)?;
-        let mut message = Outbound { dest, context, tag, data, synchronous, timed: None };
-        let started = match self.protocol_of(&mut session, &mut message) {
+        let protocol = self.choose(&mut session, dest, &data);
+        let message = Outbound { dest, context, tag, data, synchronous };
+        let started = match protocol {
             Protocol::Eager => Eager::send(&mut session, message),
             Protocol::Rendezvous => Rendezvous::send(&mut session, message),
         };
@@ -166,6 +170,32 @@ impl<A: Adapter> Device<A> {
                 drop(session);
                 Err(Box::new(self.refused(error)))
             }
+        }
+    }
+
+    /// Chooses the protocol of a message, and spends the credit for one that goes eagerly.
+    fn choose(&self, session: &mut Session<A, State>, dest: u32, data: &Source) -> Protocol {
+        let len = data.len();
+        let facts = match len < self.facts_from {
+            true => Facts::default(),
+            false => self.facts(session, dest, data),
+        };
+        let protocol = self.table().choose(len, facts, true);
+        if protocol == Protocol::Rendezvous || eager::spend(session, dest, len) {
+            return protocol;
+        }
+        session.state.stats.credit_fallbacks += 1;
+        self.table().choose(len, facts, false)
+    }
+
+    fn facts(&self, session: &mut Session<A, State>, dest: u32, data: &Source) -> Facts {
+        let Some(span) = data.span() else { return Facts::default() };
+        Facts {
+            // Without a get of its own the adapter builds it from active messages, which copies as often as eager does.
+            // A rank that sends to itself has no second end that could share the work.
+            readable: dest != self.rank() && session.get_kind().is_some(),
+            huge_pages: huge::holds(span.addr(), span.len()),
+            own_processor: !self.shares_processors(),
         }
     }
 

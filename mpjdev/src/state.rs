@@ -10,17 +10,15 @@
 use transport_lapi::{Outbox, Sink};
 
 use crate::backend::withdrawal::Withdrawable;
-use crate::cost::Costs;
 use crate::credit::Credits;
 use crate::early::{Early, EarlyBody};
-use crate::envelope::{Answer, CREDIT, DONE};
+use crate::envelope::{CREDIT, DONE};
 use crate::error::{Error, PeerError};
 use crate::loss::Losses;
 use crate::matching::{EarlyTicket, Envelope, Matcher};
 use crate::request::{Matched, Operation, Requests, Taking, received};
 use crate::slab::Slab;
 use crate::stats::Stats;
-use crate::timing::Timing;
 
 /// The state of one rank's device in its transport context; opaque to other crates.
 pub struct State {
@@ -31,19 +29,12 @@ pub struct State {
     pub(crate) withdrawable: Withdrawable,
     pub(crate) credits: Credits,
     pub(crate) stats: Stats,
-    /// For each rank, how many sends to it the rank has still to fetch.
-    pub(crate) exposed: Vec<u32>,
+    /// Number of ranks.
+    pub(crate) size: usize,
     pub(crate) losses: Losses,
     /// How many losses have been reported to probes for any source (LO1).
     pub(crate) told: usize,
     pub(crate) trouble: Option<Error>,
-    /// What long messages take.
-    pub(crate) costs: Costs,
-    /// The long message that is timed now, and how many eager ones were.
-    pub(crate) timing: Option<Timing>,
-    pub(crate) timed: u64,
-    /// Whether there is trouble, or a message is timed: what a wait looks at in each turn.
-    pub(crate) needs_attention: bool,
     /// Polls in vain since the last one that found something, or that yielded the processor.
     vain_polls: u32,
 }
@@ -61,14 +52,10 @@ impl State {
             withdrawable: Withdrawable::default(),
             credits: Credits::new(size, early_limit),
             stats: Stats::default(),
-            exposed: vec![0; size],
+            size,
             losses: Losses::default(),
             told: 0,
             trouble: None,
-            costs: Costs::default(),
-            timing: None,
-            timed: 0,
-            needs_attention: false,
             vain_polls: 0,
         }
     }
@@ -93,7 +80,6 @@ impl State {
     #[cold]
     fn note_trouble(&mut self, error: Error) {
         self.trouble.get_or_insert(error);
-        self.needs_attention = true;
     }
 
     /// Returns whether a receive can be posted without further checks: there is no early message, and no rank is lost.
@@ -186,8 +172,7 @@ impl State {
     /// Tells the sender of a message that all of it is here, if the sender asks for that.
     pub(crate) fn answer(&mut self, outbox: &mut Outbox<Self>, matched: &Matched) {
         if let Some(request) = matched.sender {
-            let answer = Answer { request: request.get(), was_late: matched.was_late };
-            self.post(outbox, matched.source, DONE, answer.word());
+            self.post(outbox, matched.source, DONE, request.get());
         }
     }
 

@@ -28,8 +28,6 @@ pub struct Stats {
     /// Messages that went by rendezvous instead of eagerly because the credit for the receiver's early memory was used
     /// up.
     pub credit_fallbacks: u64,
-    /// Long messages whose time counted for the choice of a protocol.
-    pub timed: u64,
     /// Messages received.
     pub received: u64,
     /// Bytes of eager messages that are in early memory now.
@@ -60,7 +58,6 @@ impl Sum for Stats {
             eager: one.eager + other.eager,
             rendezvous: one.rendezvous + other.rendezvous,
             credit_fallbacks: one.credit_fallbacks + other.credit_fallbacks,
-            timed: one.timed + other.timed,
             received: one.received + other.received,
             early_bytes: one.early_bytes + other.early_bytes,
             early_bytes_peak: one.early_bytes_peak + other.early_bytes_peak,
@@ -83,7 +80,6 @@ impl From<Stats> for MessageCounts {
             rendezvous: stats.rendezvous.into(),
             received: stats.received,
             fallbacks: stats.credit_fallbacks,
-            timed: stats.timed,
             early_bytes: stats.early_bytes_peak,
         }
     }

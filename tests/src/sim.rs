@@ -539,10 +539,11 @@ fn message(number: usize, len: usize) -> Vec<u8> {
 /// One of the protocol tables.
 fn table(choice: usize) -> Table {
     use Protocol::{Eager, Rendezvous};
-    let (bounds, protocols) = match choice {
-        0 => (vec![], vec![Eager]),
-        1 => (vec![], vec![Rendezvous]),
-        _ => (vec![40, 8_192, 20_000], vec![Eager, Rendezvous, Eager, Rendezvous]),
-    };
-    Table::new(bounds, protocols).expect("ascending bounds")
+    match choice {
+        0 => Table::by_length(&[(0, Eager)]),
+        1 => Table::by_length(&[(0, Rendezvous)]),
+        _ => {
+            Table::by_length(&[(0, Eager), (41, Rendezvous), (8_193, Eager), (20_001, Rendezvous)])
+        }
+    }
 }

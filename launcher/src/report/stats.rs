@@ -38,12 +38,6 @@ pub(crate) fn text(ledger: &Ledger) -> String {
             sum.fallbacks
         );
     }
-    if sum.timed > 0 {
-        text += &format!(
-            "mpjrun: times of {} long messages counted for the choice of their protocol\n",
-            sum.timed
-        );
-    }
     match ledger.records().len() - sent.len() {
         0 => text,
         missing => text + &format!("mpjrun: ranks that have not sent their numbers: {missing}\n"),
@@ -70,7 +64,6 @@ fn plus(one: MessageCounts, other: MessageCounts) -> MessageCounts {
         rendezvous: protocols(one.rendezvous, other.rendezvous),
         received: both(one.received, other.received),
         fallbacks: both(one.fallbacks, other.fallbacks),
-        timed: both(one.timed, other.timed),
         early_bytes: one.early_bytes.max(other.early_bytes),
     }
 }

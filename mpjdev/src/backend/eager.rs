@@ -1,6 +1,6 @@
 //! The eager backend: one Amsend carries envelope and data (the *Amsend only* implementation).
 //!
-//! A sender spends credit for early memory at the receiver, whether the message will need it or not (`credit.rs`), and
+//! A sender spends credit for early memory at the receiver, whether the message will need it or not ([`spend`]), and
 //! sends. Most messages leave at once (`Device::send_span`); the others wait in the transport ([`start`]). The send is
 //! complete when its data have left the user's buffer and, in synchronous mode, the receiver has answered.
 //!
@@ -22,7 +22,6 @@ use transport_lapi::{
     Outbox, Session, ShortHandler, Sink,
 };
 
-use super::rendezvous::Rendezvous;
 use super::{Backend, Outbound, left, length};
 use crate::early::{Early, EarlyBody};
 use crate::early_buffer::EarlyBuffer;
@@ -46,12 +45,7 @@ impl Backend for Eager {
         session: &mut Session<A, State>,
         message: Outbound,
     ) -> Result<u64, LapiError> {
-        let (dest, len) = (message.dest, message.data.len());
-        if !spend(session, dest, len) {
-            session.state.stats.credit_fallbacks += 1;
-            // The looks for credit would be part of its time.
-            return Rendezvous::send(session, Outbound { timed: None, ..message });
-        }
+        let len = message.data.len();
         let key = start(session, message)?;
         session.state.stats.eager.messages += 1;
         session.state.stats.eager.bytes += len as u64;
@@ -68,7 +62,7 @@ impl Backend for Eager {
         }
         *waiting = Some(key);
         let (arrived, sender) = (*arrived, sync.and_then(NonZeroU64::new));
-        let matched = Matched { source, tag, context, len, sender, data: None, was_late: true };
+        let matched = Matched { source, tag, context, len, sender, data: None };
         state.begin_taking(key, into, matched);
         if arrived {
             hand_over(state, outbox, early);
@@ -83,7 +77,7 @@ const BUSY_LOOKS: u32 = 4;
 /// Spends the credit for a message of `len` bytes to `dest`. If there is not enough, first looks whether some has
 /// arrived, since a rank that only sends makes no other progress. An error found by that look concerns other messages;
 /// the next call that makes progress reports it (DS3).
-fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> bool {
+pub(crate) fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> bool {
     if session.state.credits.spend_checked(dest, len) {
         return true;
     }
@@ -109,7 +103,7 @@ fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> 
 
 /// Starts a send that may have to wait for room in the transport or for an answer.
 fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Result<u64, LapiError> {
-    let Outbound { dest, context, tag, data, synchronous, timed } = message;
+    let Outbound { dest, context, tag, data, synchronous } = message;
     let len = data.len();
     let key = session.state.requests.insert(|| {
         Operation::Send(Sending {
@@ -124,12 +118,7 @@ fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Resu
         })
     });
     let plain = envelope::eager(context, tag).to_le_bytes();
-    // Only messages of standard mode are timed.
-    let answered = match timed {
-        Some(timed) => Some(session.state.time_eager(dest, timed)),
-        None => synchronous.then_some(key),
-    };
-    let sync = answered.map(|key| envelope::eager_sync(context, tag, key));
+    let sync = synchronous.then(|| envelope::eager_sync(context, tag, key));
     let (handler, uhdr) = match &sync {
         Some(sync) => (EAGER_SYNC, &sync[..]),
         None => (EAGER, &plain[..]),
@@ -178,7 +167,7 @@ fn arrived_early(state: &mut State, origin: u32, uhdr: u64, body: ForeignBytes<'
             let (context, tag) = envelope::of_eager(uhdr);
             let envelope = Envelope { context, source: origin, tag };
             let len = body.len() as u64;
-            let arrival = Arrival { origin, uhdr: &[], len, data: Some(body), was_awaited: false };
+            let arrival = Arrival { origin, uhdr: &[], len, data: Some(body) };
             // The body was in the packet and is copied, so the transport has nothing left to store.
             let _ = keep(state, &arrival, envelope, body.len(), None);
         }
@@ -195,7 +184,7 @@ fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     }
 }
 
-/// EAGER_SYNC: the first packet of an eager message in synchronous mode, or of one that is timed, has come.
+/// EAGER_SYNC: the first packet of an eager message in synchronous mode has come.
 fn arrived_sync(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     match Fields::of(arrival.uhdr, 16) {
         Ok(fields) => accept(state, &arrival, fields, true),
@@ -231,8 +220,7 @@ fn accept(
         return keep(state, arrival, envelope, len, sender);
     };
     let (sender, capacity) = (sender.and_then(NonZeroU64::new), into.len());
-    let was_late = !arrival.was_awaited;
-    let matched = Matched { source, tag, context, len, sender, data: None, was_late };
+    let matched = Matched { source, tag, context, len, sender, data: None };
     let taking = Taking { into: Sink::EMPTY, capacity, matched };
     state.requests.change(key, Operation::Taking(taking));
     HeaderAction::Deliver { into, next: Next::Inline(stored, key) }

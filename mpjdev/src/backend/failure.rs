@@ -26,7 +26,7 @@ fn arrived(
     body: ForeignBytes<'_>,
 ) -> Option<NextHandler> {
     let (context, tag) = envelope::of_eager(word);
-    let failure = match Failure::unpack(body, state.exposed.len()) {
+    let failure = match Failure::unpack(body, state.size) {
         Ok(failure) => Arc::new(failure),
         Err(violation) => {
             state.violation(source, violation);

@@ -32,10 +32,9 @@ impl Backend for Rendezvous {
         session: &mut Session<A, State>,
         message: Outbound,
     ) -> Result<u64, LapiError> {
-        let Outbound { dest, context, tag, data, timed, .. } = message;
+        let Outbound { dest, context, tag, data, .. } = message;
         let len = data.len();
         let exposed = session.register(data)?;
-        session.state.exposed[dest as usize] += 1;
         let key = session.state.requests.insert(|| {
             Operation::Send(Sending {
                 dest,
@@ -48,15 +47,11 @@ impl Backend for Rendezvous {
                 failed: None,
             })
         });
-        if let Some(timed) = timed {
-            session.state.time(dest, timed, key);
-        }
         let word = envelope::eager(context, tag);
         let offer = Offer { request: key, data: exposed }.pack();
         if !session.try_amsend_bytes(dest, RENDEZVOUS, word, &offer) {
             queue(session, dest, word, &offer, key).inspect_err(|_| {
                 session.state.requests.forget(key);
-                session.state.exposed[dest as usize] -= 1;
                 session.deregister(exposed, Next::Nothing);
             })?;
         }
@@ -71,7 +66,7 @@ impl Backend for Rendezvous {
         };
         let EarlyBody::Rendezvous { data, sender } = body else { return };
         let (sender, data) = (NonZeroU64::new(sender), Some(data));
-        let matched = Matched { source, tag, context, len, sender, data, was_late: true };
+        let matched = Matched { source, tag, context, len, sender, data };
         state.begin_taking(key, into, matched);
         fetch(state, outbox, key);
     }
@@ -116,7 +111,7 @@ fn arrived(
     match state.meet(envelope) {
         Some((key, into)) => {
             let (sender, data) = (NonZeroU64::new(sender), Some(data));
-            let matched = Matched { source, tag, context, len, sender, data, was_late: false };
+            let matched = Matched { source, tag, context, len, sender, data };
             state.begin_taking(key, into, matched);
             Some((fetch, key))
         }

@@ -164,8 +164,7 @@ fn answers_and_credits_that_are_none_are_refused() {
         let told = pair.device.progress().expect_err("it is not short").to_string();
         assert!(told.starts_with("rank 1 broke the protocol: "), "{told}");
     }
-    // The third and fourth are numbers of timed messages, of which there was none.
-    for request in [0, 1, 1 << 30, 1 << 32 | 1 << 30, u64::MAX] {
+    for request in [0, 1, 1 << 32, u64::MAX] {
         let pair = Pair::without_credit();
         pair.say(DONE, request);
         assert_eq!(pair.complaint(), PeerError::StrayDone);
@@ -312,7 +311,6 @@ fn envelopes_that_wait_for_room_fail_with_their_target() {
         let error = outcome.expect("it has ended").expect_err("nobody has fetched it");
         assert_eq!(error.lost_rank(), Some(1), "send {number}: {error}");
     }
-    assert_eq!(device.session().expect("it is usable").state.exposed[1], 0);
     assert_eq!(waits("open requests: 0"), 1);
 }
 
@@ -330,7 +328,7 @@ fn an_envelope_that_cannot_be_queued_is_taken_back() {
     let error = sent.expect_err("its target is lost");
     assert_eq!(error.lost_rank(), Some(1), "{error}");
     let session = device.session().expect("it is usable");
-    assert_eq!((session.state.exposed[1], session.state.requests.iter().count()), (0, 0));
+    assert_eq!(session.state.requests.iter().count(), 0);
     assert_eq!(session.state.stats.rendezvous.messages, 0);
 }
 

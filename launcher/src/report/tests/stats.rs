@@ -18,7 +18,6 @@ fn the_numbers_of_ranks_are_added_up() {
             eager: eager(messages),
             received: 5,
             fallbacks: 2,
-            timed: u64::from(task),
             early_bytes: 64 * u64::from(task),
             ..MessageCounts::default()
         };
@@ -31,7 +30,6 @@ mpjrun:    0                    10     80      1           0      0      0      
 mpjrun:    2  18446744073709551615     80      1           0      0      0         5               128
 mpjrun:  all  18446744073709551615    160      2           0      0      0        10               128
 mpjrun: 4 messages went by rendezvous for want of early memory (MPJ_EARLY_LIMIT)
-mpjrun: times of 2 long messages counted for the choice of their protocol
 mpjrun: ranks that have not sent their numbers: 1
 ";
     assert_eq!(stats(&job), expected);

@@ -24,8 +24,6 @@ pub struct MessageCounts {
     pub received: u64,
     /// Messages sent by rendezvous because the receiver had too little early memory left.
     pub fallbacks: u64,
-    /// Long messages sent whose time counted for the choice of a protocol.
-    pub timed: u64,
     /// Most bytes that early messages occupied at any time.
     pub early_bytes: u64,
 }
