@@ -111,6 +111,23 @@ fn long_messages_are_fetched_where_each_rank_has_a_processor() {
     }
 }
 
+/// As programs do that rely on the memory for early messages.
+#[test]
+fn ranks_that_first_send_to_each_other_never_wait() {
+    const BOTH: usize = 256 << 10;
+    let stats = Setup::new(shm, auto()).run(2, |rank| {
+        let other = 1 - rank.me();
+        for _ in 0..200 {
+            rank.send(&[1; BOTH], other, 0).expect("sent");
+            rank.wait(rank.irecv(BOTH, other, 0).expect("posted")).0.expect("received");
+        }
+        rank.stats().expect("the device works")
+    });
+    for stats in stats {
+        assert_eq!((stats.eager.messages, stats.credit_fallbacks), (200, 0));
+    }
+}
+
 device_conformance!(threads_eager, threads, Options::with_backend(BackendChoice::Eager));
 device_conformance!(threads_rendezvous, threads, Options::with_backend(BackendChoice::Rendezvous));
 device_conformance!(threads_auto, threads, auto());
