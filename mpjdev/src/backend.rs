@@ -3,6 +3,7 @@
 
 pub(crate) mod eager;
 mod failure;
+pub(crate) mod loss;
 pub(crate) mod rendezvous;
 pub(crate) mod withdrawal;
 
@@ -14,11 +15,11 @@ use transport_lapi::{
 
 use self::eager::Eager;
 use self::rendezvous::Rendezvous;
-use crate::early::EarlyBody;
-use crate::envelope;
-use crate::error::{Error, PeerError};
+use crate::envelope::{self, PeerError};
+use crate::error::Error;
 use crate::request::Operation;
 use crate::state::State;
+use crate::state::early::EarlyBody;
 
 /// A message to send, whose arguments have been checked.
 #[derive(Debug)]

@@ -4,15 +4,33 @@
 //! credit ([`State`]). Posting a receive and handling an arrival both happen under the context's lock, so neither can
 //! miss the other. This file contains what all calls share, and the end of a device.
 //!
-//! Sending is in `send.rs`, receiving in `receive.rs`, waiting and testing in `wait.rs`, probing in `probe.rs`,
-//! cancelling and withdrawing in `follow.rs`, operations that a client ends in `begun.rs`, the loss of ranks in
-//! `loss.rs`, the choice of a protocol in `protocol.rs`, the protocols in `backend/`.
+//! The files of this room hold the calls: `send`, `receive`, `wait` (and test), `probe`; `completion` (cancel, withdraw,
+//! continue, detach); `client_request` (operations that a client ends); `group` (the ranks that a context needs) and
+//! `failure` (what a rank sends in a collective that has failed on it); `quiescence` (whether a context is idle);
+//! `diagnostics` and `dump` (what reports say of waits and queues).
 //!
 //! - V1: the device reads or writes the region of an operation only until the wait that reports the operation's end,
-//!   even if that end is the loss of a rank (LO2 of `loss.rs`), or until the device has failed. A failure abandons the
+//!   even if that end is the loss of a rank (LO2 of `backend/loss.rs`), or until the device has failed. A failure abandons the
 //!   context before it is reported, and every call that finds the context abandoned waits until it has settled
 //!   (`Context::settle`). So once a call has returned an error that ended the device, no buffer is in use. A wait that
 //!   unwinds ends the device for the same reason.
+
+mod client_request;
+mod completion;
+mod diagnostics;
+mod dump;
+mod failure;
+mod group;
+mod probe;
+mod quiescence;
+mod receive;
+mod send;
+mod wait;
+
+pub use client_request::Ending;
+pub use group::CallMembers;
+pub use probe::Message;
+pub use send::Mode;
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -25,15 +43,13 @@ use transport_lapi::bootstrap::board::Within;
 use transport_lapi::config::{BackendChoice, Settings, WaitMode};
 use transport_lapi::{Context, LapiError, Processor, Session, SessionGuard, Step};
 
-use crate::backend;
+use crate::backend::{self, loss};
 use crate::envelope;
 use crate::error::Error;
-use crate::loss;
 use crate::matching::Pattern;
 use crate::protocol::{Protocol, Table};
 use crate::request::{Handle, Request};
-use crate::state::State;
-use crate::stats::Stats;
+use crate::state::{State, Stats};
 
 /// The options of a device. All ranks of a job use the same.
 #[derive(Debug, Clone)]

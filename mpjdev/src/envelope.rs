@@ -12,12 +12,16 @@
 //! | FAILED         | 8     | 8     | context, tag                                        |
 //!
 //! The source is not in the envelope, since the transport knows the origin. RENDEZVOUS carries an [`Offer`] as its data,
-//! 32 bytes, so that it fits into one cache line of a ring, and FAILED a [`Failure`](crate::failure::Failure). The messages
+//! 32 bytes, so that it fits into one cache line of a ring, and FAILED a [`Failure`](crate::envelope::failure::Failure). The messages
 //! between them carry no data. From RENDEZVOUS on all arrive as short messages.
 
 use transport_lapi::RemoteRegion;
 
-use crate::error::PeerError;
+pub(crate) mod failure;
+mod violation;
+
+pub use failure::Failure;
+pub use violation::PeerError;
 
 /// An eager message.
 pub(crate) const EAGER: u8 = 1;

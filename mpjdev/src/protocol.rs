@@ -4,6 +4,9 @@
 //! sent, and by whether there is credit for it. No time is measured and nothing is learned, so equal messages under equal
 //! circumstances go by the same protocol. The rows for kinds of processors rest on the tables in `benches/NOTES.md`.
 
+pub(crate) mod huge;
+
+pub use huge::HugeRange;
 pub use transport_lapi::Processor;
 use transport_lapi::config::{BackendChoice, Settings};
 

@@ -1,5 +1,10 @@
 //! Requests: operations that have been started and not yet waited for (MPI-4 section 3.7).
 
+pub(crate) mod slab;
+mod status;
+
+pub use status::Status;
+
 use std::collections::HashMap;
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -8,8 +13,7 @@ use transport_lapi::bootstrap::board::Call;
 use transport_lapi::{ForeignBytes, RemoteRegion, Sink};
 
 use crate::error::Error;
-use crate::slab::Slab;
-use crate::status::Status;
+use crate::request::slab::Slab;
 
 /// An operation that was started. Pass it to one of the wait or test calls of its device.
 ///

@@ -7,18 +7,28 @@
 //! - DS3: `trouble` is the first violation that a handler found. The next call of the device that makes progress or
 //!   ends the device finds it, abandons the context and fails.
 
+pub(crate) mod credit;
+pub(crate) mod early;
+pub(crate) mod early_buffer;
+pub(crate) mod losses;
+pub(crate) mod members;
+mod stats;
+mod withdrawable;
+
+pub use members::Members;
+pub use stats::{ProtocolStats, Stats};
+
 use transport_lapi::{Outbox, Sink};
 
-use crate::backend::withdrawal::Withdrawable;
-use crate::credit::Credits;
-use crate::early::{Early, EarlyBody};
-use crate::envelope::{CREDIT, DONE};
-use crate::error::{Error, PeerError};
-use crate::loss::Losses;
+use crate::envelope::{CREDIT, DONE, PeerError};
+use crate::error::Error;
 use crate::matching::{EarlyTicket, Envelope, Matcher};
+use crate::request::slab::Slab;
 use crate::request::{Matched, Operation, Requests, Taking, received};
-use crate::slab::Slab;
-use crate::stats::Stats;
+use crate::state::credit::Credits;
+use crate::state::early::{Early, EarlyBody};
+use crate::state::losses::Losses;
+use crate::state::withdrawable::Withdrawable;
 
 /// The state of one rank's device in its transport context; opaque to other crates.
 pub struct State {

@@ -23,14 +23,13 @@ use transport_lapi::{
 };
 
 use super::{Backend, Outbound, left, length};
-use crate::early::{Early, EarlyBody};
-use crate::early_buffer::EarlyBuffer;
-use crate::envelope::{self, EAGER, EAGER_SYNC, Fields};
-use crate::error::PeerError;
-use crate::loss;
+use crate::backend::loss;
+use crate::envelope::{self, EAGER, EAGER_SYNC, Fields, PeerError};
 use crate::matching::Envelope;
 use crate::request::{Matched, Operation, Sending, Taking};
 use crate::state::State;
+use crate::state::early::{Early, EarlyBody};
+use crate::state::early_buffer::EarlyBuffer;
 
 /// The eager protocol.
 pub(crate) struct Eager;

@@ -1,19 +1,19 @@
 //! The receiving end of failures, which ranks send in collective operations instead of data that they do not have
-//! (`failure.rs` of the device). A failure matches as the message would have whose place it takes, and may be early.
+//! ([`Failure`](crate::envelope::Failure)). A failure matches as the message would have whose place it takes, and may be early.
 
 use std::sync::Arc;
 
 use transport_lapi::{ForeignBytes, ShortHandler};
 
 use super::NextHandler;
-use crate::early::{Early, EarlyBody};
+use crate::backend::loss;
+use crate::envelope::failure::Failure;
 use crate::envelope::{self, FAILED};
 use crate::error::Error;
-use crate::failure::Failure;
-use crate::loss;
 use crate::matching::Envelope;
 use crate::request::Operation;
 use crate::state::State;
+use crate::state::early::{Early, EarlyBody};
 
 /// The handler of failures.
 pub(super) const SHORT: [(u8, ShortHandler<State>); 1] = [(FAILED, arrived)];

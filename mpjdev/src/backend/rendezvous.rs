@@ -13,12 +13,12 @@ use transport_lapi::{
 };
 
 use super::{Backend, NextHandler, Outbound, left, length};
-use crate::early::{Early, EarlyBody};
-use crate::envelope::{self, Offer, RENDEZVOUS};
-use crate::error::{Error, PeerError};
+use crate::envelope::{self, Offer, PeerError, RENDEZVOUS};
+use crate::error::Error;
 use crate::matching::Envelope;
 use crate::request::{Matched, Operation, Sending, Taking};
 use crate::state::State;
+use crate::state::early::{Early, EarlyBody};
 
 /// The rendezvous protocol.
 pub(crate) struct Rendezvous;

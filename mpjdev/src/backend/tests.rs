@@ -7,18 +7,18 @@ use transport_lapi::{Amsend, Context, ForeignBytes, RecvRegion, RemoteRegion, Se
 
 use super::Backend;
 use super::eager::Eager;
-use crate::device::{Device, Options};
-use crate::early::EarlyBody;
+use crate::device::{Device, Mode, Options};
+use crate::envelope::failure::Failure;
 use crate::envelope::{
-    self, CREDIT, DONE, EAGER, EAGER_SYNC, FAILED, Offer, RENDEZVOUS, WITHDRAW, WITHDRAWN,
+    self, CREDIT, DONE, EAGER, EAGER_SYNC, FAILED, Offer, PeerError, RENDEZVOUS, WITHDRAW,
+    WITHDRAWN,
 };
-use crate::error::{Error, PeerError};
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::matching::Pattern;
 use crate::matching::tests::steps_of;
 use crate::request::Request;
-use crate::send::Mode;
 use crate::state::State;
+use crate::state::early::EarlyBody;
 
 /// Returns the adapters of a job of two threads.
 fn two_adapters() -> [Native; 2] {

@@ -11,12 +11,11 @@ use transport_lapi::bootstrap::Control;
 use transport_lapi::bootstrap::board::{Call, Phase, Wait, context_of};
 use transport_lapi::bootstrap::control::{Communicator, EarlyMessage, PostedReceive, Queues};
 
-use crate::device::Device;
-use crate::early::{Early, EarlyBody};
-use crate::idle;
+use crate::device::{Device, quiescence};
 use crate::matching::Pattern;
 use crate::request::{self, Matched, Operation, Request, Sending, Taking};
 use crate::state::State;
+use crate::state::early::{Early, EarlyBody};
 
 /// The most requests of a list that are examined.
 const LOOKED_AT: usize = 1024;
@@ -130,7 +129,7 @@ fn queues(state: &State, of_task: usize) -> Queues {
 fn communicators(state: &State, of_task: usize) -> Vec<Communicator> {
     let operations = state.requests.iter();
     let operations =
-        operations.filter_map(|(key, operation)| idle::context_of(state, key, operation));
+        operations.filter_map(|(key, operation)| quiescence::context_of(state, key, operation));
     let early = state.matcher.early().map(|(envelope, _)| envelope.context);
     let mut seen = BTreeSet::new();
     let contexts = operations.chain(early).filter(|context| seen.insert(*context));
@@ -150,8 +149,8 @@ mod tests {
     use transport_lapi::bootstrap::control::RankRange;
 
     use super::*;
-    use crate::members::Members;
     use crate::request::Posted;
+    use crate::state::members::Members;
 
     /// Three ranks at this distance from each other.
     struct Apart(u32);

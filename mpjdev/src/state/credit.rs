@@ -17,8 +17,8 @@
 //! - CR3: at most a quarter of the limit waits at the receiver to be returned. So a sender with nothing under way has
 //!   at least three quarters, which is more than any eager message costs.
 
-use crate::early;
-use crate::error::PeerError;
+use crate::envelope::PeerError;
+use crate::state::early;
 
 /// What a message costs in addition to its bytes. The same on all ranks, since all run the same version.
 const OVERHEAD: usize = early::OVERHEAD;

@@ -7,12 +7,10 @@ use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::{Call, Wait};
 use transport_lapi::{Awaited, LapiError, Session, SessionGuard};
 
-use crate::device::Device;
+use crate::device::{Device, diagnostics};
 use crate::error::Error;
-use crate::note;
-use crate::request::{Handle, Request, Requests, SourceTag};
+use crate::request::{Handle, Request, Requests, SourceTag, Status};
 use crate::state::State;
-use crate::status::Status;
 
 /// A completed request of a list: its place and its outcome.
 pub type Completion = (usize, Result<Status, Error>);
@@ -381,7 +379,7 @@ impl<A: Adapter> Awaited<A, State> for Operated {
     }
 
     fn note(&self, session: &Session<A, State>) -> Wait {
-        note::of_operation(session, self.call, self.key)
+        diagnostics::of_operation(session, self.call, self.key)
     }
 }
 

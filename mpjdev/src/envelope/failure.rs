@@ -2,14 +2,11 @@
 //!
 //! In a collective operation ranks pass on what they have received. A rank whose receive has failed does not have what the
 //! next rank waits for, so it sends a [`Failure`] in the place of that message. It matches the receive as the message would
-//! have, and the receive fails with it. [`Device::send_failure`] sends it, `backend/failure.rs` receives it.
+//! have, and the receive fails with it. `Device::send_failure` sends it, `backend/failure.rs` receives it.
 
-use transport_lapi::adapter::Adapter;
-use transport_lapi::{Amsend, ForeignBytes};
+use transport_lapi::ForeignBytes;
 
-use crate::device::{Device, check_tag};
-use crate::envelope::{self, FAILED, Fields};
-use crate::error::{Error, PeerError};
+use crate::envelope::{Fields, PeerError};
 
 /// Why a rank cannot send the message that its peer waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +30,7 @@ const NOBODY: u32 = u32::MAX;
 
 impl Failure {
     /// Packs three numbers, little endian, and the text.
-    fn pack(&self) -> Vec<u8> {
+    pub(crate) fn pack(&self) -> Vec<u8> {
         let numbers = [self.rank, self.lost.unwrap_or(NOBODY), self.class];
         let mut packed: Vec<u8> = numbers.into_iter().flat_map(u32::to_le_bytes).collect();
         let fits =
@@ -60,29 +57,6 @@ impl Failure {
                 Ok(Self { rank, lost, class, text })
             }
         }
-    }
-}
-
-impl<A: Adapter> Device<A> {
-    /// Sends a failure to `dest` instead of a message of `context` with `tag`: the receive that would have got the message
-    /// fails with [`Error::Failed`], or with the loss of a rank if that is the reason. There is nothing to wait for.
-    ///
-    /// # Errors
-    /// As [`Device::isend`].
-    pub fn send_failure(
-        &self,
-        failure: &Failure,
-        dest: usize,
-        tag: i32,
-        context: u32,
-    ) -> Result<(), Error> {
-        let (dest, tag) = (self.check_rank(dest)?, check_tag(tag)?);
-        let mut session = self.session()?;
-        session.state.losses.check_send(dest, context, tag).map_err(|error| *error)?;
-        let uhdr = envelope::eager(context, tag).to_le_bytes();
-        let sent = session.amsend(Amsend::new(dest, FAILED, &uhdr, failure.pack()));
-        drop(session);
-        sent.map(drop).map_err(|error| self.refused(error))
     }
 }
 

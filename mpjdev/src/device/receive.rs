@@ -12,9 +12,8 @@ use crate::backend;
 use crate::device::Device;
 use crate::error::Error;
 use crate::matching::Pattern;
-use crate::request::{self, Operation, Posted, Request};
+use crate::request::{self, Operation, Posted, Request, Status};
 use crate::state::State;
-use crate::status::Status;
 
 impl<A: Adapter> Device<A> {
     /// Starts a receive into `into` (MPI_Irecv) of a message of `context` from `source` with `tag`, where `None` means

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use transport_lapi::RemoteRegion;
 
-use crate::early_buffer::EarlyBuffer;
-use crate::failure::Failure;
+use crate::envelope::failure::Failure;
 use crate::matching::EARLY_ENTRY;
-use crate::slab;
+use crate::request::slab;
+use crate::state::early_buffer::EarlyBuffer;
 
 /// Bytes of memory that an early message takes in addition to its data: its slot here, its entry in the queue, and what
 /// the allocator adds to the buffer of its data. Spare capacity of lists is not counted, since nobody has touched it.

@@ -5,11 +5,11 @@ use std::fmt::Write;
 use transport_lapi::adapter::Adapter;
 
 use crate::device::Device;
-use crate::early::{Early, EarlyBody};
 use crate::error::Error;
 use crate::matching::Pattern;
 use crate::request::{self, Matched, Operation, Sending, Taking};
 use crate::state::State;
+use crate::state::early::{Early, EarlyBody};
 
 impl<A: Adapter> Device<A> {
     /// Returns both queues and the open requests as text, one line each. Queue entries come in the order in which they

@@ -11,8 +11,7 @@ use transport_lapi::bootstrap::board::Call;
 
 use crate::device::Device;
 use crate::error::Error;
-use crate::request::{Operation, Request, SourceTag};
-use crate::status::Status;
+use crate::request::{Operation, Request, SourceTag, Status};
 
 /// The right to end an operation that [`Device::begin`] began, by [`Device::end`]. It may be sent to another thread.
 ///

@@ -7,13 +7,11 @@ use transport_lapi::bootstrap::board::{Call, Wait};
 use transport_lapi::{Awaited, Session, Sink};
 
 use crate::backend;
-use crate::device::Device;
+use crate::device::{Device, diagnostics};
 use crate::error::Error;
 use crate::matching::Pattern;
-use crate::note;
-use crate::request::Request;
+use crate::request::{Request, Status};
 use crate::state::State;
-use crate::status::Status;
 
 /// A message that a matched probe took out of the early-send queue (MPI_Message), so that only the holder can receive
 /// it. It must be received; until then a sender that waits for the match keeps waiting.
@@ -115,7 +113,7 @@ impl<A: Adapter> Device<A> {
     }
 
     /// Looks once for a message. If there is none, fails if the message would have to come from a lost rank, and fails
-    /// once for each loss if it might have come from any source (LO1 of `loss.rs`).
+    /// once for each loss if it might have come from any source (LO1 of `backend/loss.rs`).
     fn poll_for_message<R>(
         &self,
         pattern: &Pattern,
@@ -172,7 +170,7 @@ where
     }
 
     fn note(&self, _: &Session<A, State>) -> Wait {
-        Wait { call: Call::Probe, ..note::of_pattern(&self.pattern) }
+        Wait { call: Call::Probe, ..diagnostics::of_pattern(&self.pattern) }
     }
 }
 

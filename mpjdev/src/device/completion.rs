@@ -8,9 +8,8 @@ use transport_lapi::adapter::Adapter;
 use crate::backend::withdrawal;
 use crate::device::Device;
 use crate::error::Error;
-use crate::request::{self, Handle, Operation, Request};
+use crate::request::{self, Handle, Operation, Request, Status};
 use crate::state::State;
-use crate::status::Status;
 
 impl<A: Adapter> Device<A> {
     /// Cancels a receive that has not matched a message (MPI_Cancel). Returns whether it was cancelled. Wait for the
