@@ -23,13 +23,13 @@ use mpjdev::wireup::Native;
 use mpjdev::{CALL_NUMBERS, Call, Device, Members};
 
 use crate::attribute::Attributes;
-use crate::buffered::Copies;
 use crate::collective::{Member, Schedule};
 use crate::error::Error;
 use crate::group::{Comparison, Group};
 use crate::memory::{Input, Output, Reduction};
-use crate::partitioned::PartitionTags;
 use crate::plan::{Plan, Route, Tag};
+use crate::point_to_point::buffered::Copies;
+use crate::point_to_point::partitioned::PartitionTags;
 use crate::process::{Process, SELF, WORLD, partition_contexts};
 use crate::topology::Topology;
 

@@ -1,13 +1,16 @@
 //! The state of a rank that its communicators share: the device and the context ids.
 
+pub(crate) mod context_ids;
+pub mod job;
+
 use std::any::Any;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mpjdev::wireup::Native;
 use mpjdev::{CONTEXT_IDS, Device};
 
-use crate::buffered::Copies;
-use crate::context_ids::ContextIds;
+use crate::point_to_point::buffered::Copies;
+use crate::process::context_ids::ContextIds;
 
 /// The state that a rank's communicators share, in one of its contexts, and that of the layer above.
 pub struct Process {

@@ -40,34 +40,20 @@
 //! even of one that has ended, has the same effect, unless a call of the dropping thread has succeeded since. A
 //! program that has handled an error and communicates no more calls [`World::finish`].
 
-mod abort;
-mod buffer;
-mod buffered;
 mod collective;
 mod communicator;
 mod datatype;
+mod envelope;
 mod error;
 mod group;
-mod lent;
-pub mod local;
 mod memory;
-mod message;
 mod op;
-mod peer;
-mod persistent;
 mod point_to_point;
 mod rank_device;
 mod request;
 mod scope;
-mod selector;
-mod status;
-#[cfg(feature = "test")]
-#[doc(hidden)]
-pub mod testing;
 mod world;
 
-pub use abort::abort;
-pub use buffer::{Buffer, Pages, alloc_buffer};
 pub use bytemuck::{self, Pod, Zeroable};
 pub use collective::{Blocks, CollectiveRequest, PersistentCollective};
 pub use communicator::{
@@ -77,12 +63,13 @@ pub use communicator::{
 #[doc(hidden)]
 pub use datatype::derive;
 pub use datatype::{Datatype, TypeMap};
+pub use envelope::{ANY_SOURCE, ANY_TAG, Source, Status, Tag};
 pub use error::Error;
 pub use group::{Comparison, Group};
+pub use memory::{Buffer, Pages, alloc_buffer};
 pub use memory::{RecvBuffer, SendBuffer, Unit, View};
 pub use memory::{Strided, StridedMut, block, block_mut, column, column_mut};
 pub use memory::{split_blocks_mut, split_columns_mut};
-pub use message::Message;
 pub use mpicore::ErrorClass;
 pub use mpicore::group::RankRange;
 pub use mpicore::{Cause, Relation};
@@ -178,12 +165,12 @@ pub use mpj_macros::test;
 pub use mpjdev::WaitMode;
 pub use mpjdev::{BackendChoice, Options, Protocol, ProtocolStats, Stats, Step, Table};
 pub use op::{Number, Op, Operation, UserOp, ValueIndex};
-pub use peer::PROC_NULL;
-pub use persistent::{PersistentRequest, start_all};
+pub use point_to_point::{Message, PROC_NULL, PersistentRequest, start_all};
 pub use request::{
     Completed, Completion, Request, test_all, test_any, test_some, wait_all, wait_any, wait_some,
 };
 pub use scope::{Scope, ScopeOn, ScopedCollective, ScopedRequest};
-pub use selector::{ANY_SOURCE, ANY_TAG, Source, Tag};
-pub use status::Status;
-pub use world::{World, init, wtime};
+#[cfg(feature = "test")]
+#[doc(hidden)]
+pub use world::testing;
+pub use world::{World, abort, init, local, wtime};

@@ -16,13 +16,12 @@ use mpicore::Steps;
 use mpjdev::Mode;
 
 use crate::communicator::{Communicator, PointToPoint};
+use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
-use crate::lent::{Borrow, Lent};
+use crate::memory::lent::{Borrow, Lent};
 use crate::memory::{RecvBuffer, SendBuffer, bytes, source};
 use crate::point_to_point::send_region;
 use crate::rank_device::RankDevice;
-use crate::selector::{Source, Tag};
-use crate::status::Status;
 
 mod collective;
 

@@ -1,5 +1,12 @@
 //! Joining and leaving the job: MPI_Init and MPI_Finalize.
 
+mod abort;
+pub mod local;
+#[cfg(feature = "test")]
+pub mod testing;
+
+pub use abort::abort;
+
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once, OnceLock};
@@ -299,7 +306,7 @@ fn tell_hushed_panic(control: &Control) {
 
 #[cfg(test)]
 mod tests {
-    use crate::local;
+    use crate::world::local;
 
     #[test]
     fn a_world_is_alone_until_somebody_else_holds_a_communicator() {

@@ -13,11 +13,11 @@ use super::attribute::Copied;
 use super::{Communicator, Origin};
 use crate::collective::inter;
 use crate::collective::{self, Exchange, Member, Operands};
-use crate::context_ids::{Agreement, Round};
 use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::{Plan, Route, Tag};
+use crate::process::context_ids::{Agreement, Round};
 use crate::process::{Process, fingerprint, group_context, place_of_text};
 use crate::topology::Topology;
 

@@ -8,9 +8,9 @@ use mpjdev::{Call, Request, Status};
 use super::Communicator;
 use super::attribute::Copied;
 use super::create::highest_of_both;
-use crate::context_ids::Agreement;
 use crate::error::Error;
 use crate::plan::Plan;
+use crate::process::context_ids::Agreement;
 
 /// A communicator that is being made.
 #[must_use = "the communicator comes from `wait`"]

@@ -6,7 +6,7 @@ use super::{Blocks, Given, Room};
 use crate::communicator::Communicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
-use crate::lent::Kept;
+use crate::memory::lent::Kept;
 use crate::op::Operation;
 
 /// A collective call that can be started many times, with its buffers. [`start`](Self::start) starts it and

@@ -1,11 +1,10 @@
 //! Translation of ranks, statuses and errors between a communicator and the world, for all point-to-point calls. The
 //! calls are in `point_to_point.rs` and the files beside it.
 
+use crate::envelope::{Source, Status};
 use crate::error::Error;
 use crate::group::no_rank;
 use crate::rank_device::{RankDevice, none_kept};
-use crate::selector::Source;
-use crate::status::Status;
 
 /// The point-to-point calls (MPI-4 chapter 3) of a [`Communicator`](crate::Communicator), with the ranks of its group,
 /// or of an [`InterCommunicator`](crate::InterCommunicator), with the ranks of the other group. Both dereference to

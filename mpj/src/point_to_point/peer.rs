@@ -8,9 +8,8 @@
 use mpjdev::Call;
 
 use crate::communicator::PointToPoint;
+use crate::envelope::{Source, Status};
 use crate::error::Error;
-use crate::selector::Source;
-use crate::status::Status;
 
 /// The rank that stands for no process: MPI_PROC_NULL. A send to it, or a receive from it, is complete at once and
 /// moves no data. The status of such a receive has this source, the tag -1, and no bytes.

@@ -4,12 +4,11 @@ use mpjdev::Sink;
 
 use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
+use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
 use crate::memory::{RecvBuffer, bytes_mut, sink};
 use crate::point_to_point::recv_region;
 use crate::request::Request;
-use crate::selector::{Source, Tag};
-use crate::status::Status;
 
 /// A message that [`PointToPoint::mprobe`] found; no other receive or probe can get it (MPI_Message).
 ///

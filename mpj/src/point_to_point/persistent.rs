@@ -4,10 +4,9 @@ use mpicore::{PersistentTransfer, SendMode};
 
 use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
+use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
-use crate::lent::Kept;
-use crate::selector::{Source, Tag};
-use crate::status::Status;
+use crate::memory::lent::Kept;
 
 /// A send or receive that can be started many times, with its buffer. [`start`](Self::start) starts it and
 /// [`wait`](Self::wait) completes it. Between two starts the program may read and write the buffer.

@@ -10,7 +10,7 @@ use crate::communicator::{Communicator, PointToPoint};
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::memory::{SendBuffer, bytes, source};
-use crate::peer::PROC_NULL;
+use crate::point_to_point::peer::PROC_NULL;
 use crate::point_to_point::send_region;
 use crate::request::Request;
 
