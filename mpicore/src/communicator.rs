@@ -1,6 +1,6 @@
 //! Communicators: groups of ranks whose messages are separate from all others (MPI-4.1 chapter 7).
 //!
-//! A communicator has an id on which its members have agreed (`context_ids.rs`). Its point-to-point messages use the
+//! A communicator has an id on which its members have agreed (`process/context_ids.rs`). Its point-to-point messages use the
 //! device's context `2 * id`, and its collective messages context `2 * id + 1`. There all blocking calls share one tag,
 //! and a call that is started has its number on the communicator as its tag (PL4 of `plan.rs`). Partitioned messages
 //! have two contexts of their own; calls by which some members make a further communicator have one (`process.rs`). Both
