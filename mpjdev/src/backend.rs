@@ -19,7 +19,7 @@ use crate::envelope::{self, PeerError};
 use crate::error::Error;
 use crate::request::Operation;
 use crate::state::State;
-use crate::state::early::EarlyBody;
+use crate::state::unexpected::UnexpectedBody;
 
 /// A message to send, whose arguments have been checked.
 #[derive(Debug)]
@@ -46,9 +46,15 @@ pub(crate) trait Backend {
         message: Outbound,
     ) -> Result<u64, LapiError>;
 
-    /// Moves the data of the early message `early` into `into`, at once or later, for the receive `key` that has
-    /// matched it. The message came by this protocol and has already left the early-send queue.
-    fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink);
+    /// Moves the data of the unexpected message `unexpected` into `into`, at once or later, for the receive `key` that
+    /// has matched it. The message came by this protocol and has already left the unexpected queue.
+    fn receive(
+        state: &mut State,
+        outbox: &mut Outbox<State>,
+        unexpected: u64,
+        key: u64,
+        into: Sink,
+    );
 }
 
 /// Registers the handlers of each protocol and the handlers that both use.
@@ -65,19 +71,21 @@ pub(crate) fn register<A: Adapter>(session: &mut Session<A, State>) -> Result<()
     Ok(())
 }
 
-/// Matches a receive into `into` with an early message that has already left the early-send queue, and passes both to
-/// the protocol by which the message came. Returns the key of the receive.
+/// Matches a receive into `into` with an unexpected message that has already left the unexpected queue, and passes both
+/// to the protocol by which the message came. Returns the key of the receive.
 pub(crate) fn receive(
     state: &mut State,
     outbox: &mut Outbox<State>,
-    early: u64,
+    unexpected: u64,
     into: Sink,
 ) -> u64 {
     let key = state.requests.insert(|| Operation::Cancelled);
-    match state.early.get(early).map(|early| &early.body) {
-        Some(EarlyBody::Eager { .. }) => Eager::receive(state, outbox, early, key, into),
-        Some(EarlyBody::Rendezvous { .. }) => Rendezvous::receive(state, outbox, early, key, into),
-        Some(EarlyBody::Failure(_)) => failure::receive(state, early, key),
+    match state.unexpected.get(unexpected).map(|unexpected| &unexpected.body) {
+        Some(UnexpectedBody::Eager { .. }) => Eager::receive(state, outbox, unexpected, key, into),
+        Some(UnexpectedBody::Rendezvous { .. }) => {
+            Rendezvous::receive(state, outbox, unexpected, key, into)
+        }
+        Some(UnexpectedBody::Failure(_)) => failure::receive(state, unexpected, key),
         None => {}
     }
     key
@@ -177,7 +185,7 @@ fn end_send(state: &mut State, key: u64) {
     }
 }
 
-/// CREDIT: the receiver returns credit for early messages.
+/// CREDIT: the receiver returns credit for unexpected messages.
 fn credit(
     state: &mut State,
     origin: u32,

@@ -4,16 +4,16 @@
 //! credit ([`State`]). Posting a receive and handling an arrival both happen under the context's lock, so neither can
 //! miss the other. This file contains what all calls share, and the end of a device.
 //!
-//! The files of this room hold the calls: `send`, `receive`, `wait` (and test), `probe`; `completion` (cancel, withdraw,
-//! continue, detach); `client_request` (operations that a client ends); `group` (the ranks that a context needs) and
-//! `failure` (what a rank sends in a collective that has failed on it); `quiescence` (whether a context is idle);
-//! `diagnostics` and `dump` (what reports say of waits and queues).
+//! The files of this room hold the calls: `send`, `receive`, `wait` (and test), `probe`; `completion` (cancel,
+//! withdraw, continue, detach); `client_request` (operations that a client ends); `group` (the ranks that a context
+//! needs) and `failure` (what a rank sends in a collective that has failed on it); `quiescence` (whether a context is
+//! idle); `diagnostics` and `dump` (what reports say of waits and queues).
 //!
 //! - V1: the device reads or writes the region of an operation only until the wait that reports the operation's end,
-//!   even if that end is the loss of a rank (LO2 of `backend/loss.rs`), or until the device has failed. A failure abandons the
-//!   context before it is reported, and every call that finds the context abandoned waits until it has settled
-//!   (`Context::settle`). So once a call has returned an error that ended the device, no buffer is in use. A wait that
-//!   unwinds ends the device for the same reason.
+//!   even if that end is the loss of a rank (LO2 of `backend/loss.rs`), or until the device has failed. A failure
+//!   abandons the context before it is reported, and every call that finds the context abandoned waits until it has
+//!   settled (`Context::settle`). So once a call has returned an error that ended the device, no buffer is in use. A
+//!   wait that unwinds ends the device for the same reason.
 
 mod client_request;
 mod completion;
@@ -56,7 +56,7 @@ use crate::state::{State, Stats};
 pub struct Options {
     /// The table that chooses the protocol of a message.
     pub table: Table,
-    /// How many bytes of early messages a rank may have at each other rank. The same on all ranks.
+    /// How many bytes of unexpected messages a rank may have at each other rank. The same on all ranks.
     pub early_limit: usize,
     /// How waiting threads spend their time.
     pub wait: WaitMode,

@@ -11,9 +11,10 @@
 //! | WITHDRAWN      | 7     | 8     | the sender's request                                |
 //! | FAILED         | 8     | 8     | context, tag                                        |
 //!
-//! The source is not in the envelope, since the transport knows the origin. RENDEZVOUS carries an [`Offer`] as its data,
-//! 32 bytes, so that it fits into one cache line of a ring, and FAILED a [`Failure`](crate::envelope::failure::Failure). The messages
-//! between them carry no data. From RENDEZVOUS on all arrive as short messages.
+//! The source is not in the envelope, since the transport knows the origin. RENDEZVOUS carries an [`Offer`] as its
+//! data, 32 bytes, so that it fits into one cache line of a ring, and FAILED a
+//! [`Failure`](crate::envelope::failure::Failure). The messages between them carry no data. From RENDEZVOUS on all
+//! arrive as short messages.
 
 use transport_lapi::RemoteRegion;
 
@@ -31,7 +32,7 @@ pub(crate) const EAGER_SYNC: u8 = 2;
 pub(crate) const RENDEZVOUS: u8 = 3;
 /// The receiver has fetched a rendezvous message, or has all of an eager one in synchronous mode.
 pub(crate) const DONE: u8 = 4;
-/// The receiver returns credit for early memory.
+/// The receiver returns credit for unexpected-message memory.
 pub(crate) const CREDIT: u8 = 5;
 /// The sender withdraws a rendezvous or synchronous message, if no receive has matched it yet.
 pub(crate) const WITHDRAW: u8 = 6;

@@ -8,9 +8,9 @@
 //!  device     isend · irecv · wait · probe · cancel · dump: the calls of the device
 //!  backend    eager: one Amsend carries envelope and data
 //!             rendezvous: Amsend carries the envelope, Get fetches the data
-//!  state      what the handlers change: early messages, credit, losses, statistics
+//!  state      what the handlers change: unexpected messages, credit, losses, statistics
 //!  request    operations that have been started
-//!  matching   posted-receive queue and early-send queue (pure)
+//!  matching   posted-receive queue and unexpected queue (pure)
 //!  protocol   which protocol for which message (pure)
 //!  error      errors, with MPI's classes
 //!  envelope   the headers of messages, and how a peer can break their rules

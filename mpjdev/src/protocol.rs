@@ -1,8 +1,9 @@
 //! The protocol of a message: a table that is made when the job starts, and one function that reads it.
 //!
-//! The first row of the table that applies decides: by the length of the message, by [`Facts`] that are known when it is
-//! sent, and by whether there is credit for it. No time is measured and nothing is learned, so equal messages under equal
-//! circumstances go by the same protocol. The rows for kinds of processors rest on the tables in `benches/NOTES.md`.
+//! The first row of the table that applies decides: by the length of the message, by [`Facts`] that are known when it
+//! is sent, and by whether there is credit for it. No time is measured and nothing is learned, so equal messages under
+//! equal circumstances go by the same protocol. The rows for kinds of processors rest on the tables in
+//! `benches/NOTES.md`.
 
 pub(crate) mod huge;
 
@@ -36,7 +37,8 @@ pub struct Facts {
 pub enum When {
     /// All.
     Always,
-    /// Those for which there is no credit, since they or earlier ones fill the receiver's memory for early messages.
+    /// Those for which there is no credit, since they or earlier ones fill the receiver's memory for unexpected
+    /// messages.
     NoCredit,
     /// Those whose data are in huge pages.
     HugePages,
@@ -80,7 +82,7 @@ const EAGER_UP_TO: usize = 16 << 20;
 const NO_CREDIT: Row = Row::rendezvous(
     0,
     When::NoCredit,
-    "the receiver's memory for early messages is limited (MPJ_EARLY_LIMIT)",
+    "the receiver's memory for unexpected messages is limited (MPJ_EARLY_LIMIT)",
 );
 const HUGE_PAGES: Row = Row::rendezvous(
     128 << 10,
@@ -138,8 +140,8 @@ impl Table {
         Self(rows)
     }
 
-    /// Makes a table by length alone. `steps` are lengths, ascending, and the protocol of messages from there on; shorter
-    /// messages go eagerly.
+    /// Makes a table by length alone. `steps` are lengths, ascending, and the protocol of messages from there on;
+    /// shorter messages go eagerly.
     ///
     /// ```
     /// use mpjdev::{Protocol::{Eager, Rendezvous}, Table};
@@ -168,8 +170,8 @@ impl Table {
         self.choose(len, Facts::default(), true)
     }
 
-    /// Returns the shortest messages, ascending, that go by another protocol than shorter ones, for messages of which no
-    /// fact holds.
+    /// Returns the shortest messages, ascending, that go by another protocol than shorter ones, for messages of which
+    /// no fact holds.
     pub fn steps(&self) -> impl Iterator<Item = usize> {
         let rows = self.0.iter().rev().filter(|row| row.when == When::Always && row.from > 0);
         rows.map(|row| row.from).filter(|&from| self.protocol(from) != self.protocol(from - 1))

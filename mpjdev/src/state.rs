@@ -8,11 +8,11 @@
 //!   ends the device finds it, abandons the context and fails.
 
 pub(crate) mod credit;
-pub(crate) mod early;
-pub(crate) mod early_buffer;
 pub(crate) mod losses;
 pub(crate) mod members;
 mod stats;
+pub(crate) mod unexpected;
+pub(crate) mod unexpected_buffer;
 mod withdrawable;
 
 pub use members::Members;
@@ -22,20 +22,20 @@ use transport_lapi::{Outbox, Sink};
 
 use crate::envelope::{CREDIT, DONE, PeerError};
 use crate::error::Error;
-use crate::matching::{EarlyTicket, Envelope, Matcher};
+use crate::matching::{Envelope, Matcher, UnexpectedTicket};
 use crate::request::slab::Slab;
 use crate::request::{Matched, Operation, Requests, Taking, received};
 use crate::state::credit::Credits;
-use crate::state::early::{Early, EarlyBody};
 use crate::state::losses::Losses;
+use crate::state::unexpected::{Unexpected, UnexpectedBody};
 use crate::state::withdrawable::Withdrawable;
 
 /// The state of one rank's device in its transport context; opaque to other crates.
 pub struct State {
     pub(crate) matcher: Matcher<u64>,
     pub(crate) requests: Requests,
-    pub(crate) early: Slab<Early>,
-    /// The early messages that their senders may withdraw.
+    pub(crate) unexpected: Slab<Unexpected>,
+    /// The unexpected messages that their senders may withdraw.
     pub(crate) withdrawable: Withdrawable,
     pub(crate) credits: Credits,
     pub(crate) stats: Stats,
@@ -58,7 +58,7 @@ impl State {
         Self {
             matcher: Matcher::new(),
             requests: Requests::default(),
-            early: Slab::default(),
+            unexpected: Slab::default(),
             withdrawable: Withdrawable::default(),
             credits: Credits::new(size, early_limit),
             stats: Stats::default(),
@@ -92,10 +92,11 @@ impl State {
         self.trouble.get_or_insert(error);
     }
 
-    /// Returns whether a receive can be posted without further checks: there is no early message, and no rank is lost.
+    /// Returns whether a receive can be posted without further checks: there is no unexpected message, and no rank is
+    /// lost.
     #[inline(always)]
     pub(crate) fn is_clear(&self) -> bool {
-        self.matcher.is_early_empty() && self.losses.is_empty()
+        self.matcher.is_unexpected_empty() && self.losses.is_empty()
     }
 
     /// Takes the receive that an arriving envelope matches out of the queue, and returns its key and region (DS1).
@@ -126,38 +127,39 @@ impl State {
         self.requests.end(key, received(source, tag, len, capacity));
     }
 
-    /// Removes the early message with this key.
-    pub(crate) fn forget_early(&mut self, key: u64) -> Option<Early> {
-        let early = self.early.remove(key)?;
-        if matches!(early.body, EarlyBody::Eager { .. }) {
-            self.stats.early_bytes -= early.len as u64;
+    /// Removes the unexpected message with this key.
+    pub(crate) fn forget_unexpected(&mut self, key: u64) -> Option<Unexpected> {
+        let unexpected = self.unexpected.remove(key)?;
+        if matches!(unexpected.body, UnexpectedBody::Eager { .. }) {
+            self.stats.unexpected_bytes -= unexpected.len as u64;
         }
-        Some(early)
+        Some(unexpected)
     }
 
-    /// Stores an early message, and puts it into the queue. Returns its key.
-    pub(crate) fn keep_early(&mut self, early: Early) -> u64 {
-        let Early { context, source, tag, .. } = early;
-        let request = early.body.awaited();
-        let key = self.early.insert(early);
-        let ticket = self.matcher.push_early(Envelope { context, source, tag }, key);
+    /// Stores an unexpected message, and puts it into the queue. Returns its key.
+    pub(crate) fn keep_unexpected(&mut self, unexpected: Unexpected) -> u64 {
+        let Unexpected { context, source, tag, .. } = unexpected;
+        let request = unexpected.body.awaited();
+        let key = self.unexpected.insert(unexpected);
+        let ticket = self.matcher.push_unexpected(Envelope { context, source, tag }, key);
         if let Some(request) = request {
-            self.withdrawable.add((source, request), (ticket, key), &self.early);
+            self.withdrawable.add((source, request), (ticket, key), &self.unexpected);
         }
         key
     }
 
-    /// Removes those early messages that `is_over` selects, also from the queue.
-    pub(crate) fn drop_early(&mut self, is_over: impl Fn(&Early) -> bool) {
-        let is_over = |(_, key): &(EarlyTicket, u64)| self.early.get(*key).is_some_and(&is_over);
-        let over: Vec<_> = self.matcher.early_tickets().filter(is_over).collect();
+    /// Removes those unexpected messages that `is_over` selects, also from the queue.
+    pub(crate) fn drop_unexpected(&mut self, is_over: impl Fn(&Unexpected) -> bool) {
+        let is_over =
+            |(_, key): &(UnexpectedTicket, u64)| self.unexpected.get(*key).is_some_and(&is_over);
+        let over: Vec<_> = self.matcher.unexpected_tickets().filter(is_over).collect();
         for (ticket, key) in over {
-            self.matcher.remove_early(ticket);
-            self.forget_early(key);
+            self.matcher.remove_unexpected(ticket);
+            self.forget_unexpected(key);
         }
     }
 
-    /// Notes that a message of `len` bytes from `source` needs no early memory, or no longer needs it.
+    /// Notes that a message of `len` bytes from `source` needs no unexpected-message memory, or no longer needs it.
     pub(crate) fn release_credit(&mut self, outbox: &mut Outbox<Self>, source: u32, len: usize) {
         if self.credits.release(source, len) {
             self.settle_credit(outbox, u64::from(source));

@@ -42,7 +42,7 @@ const ROUNDS: usize = 5_000;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reached {
     /// Messages that came before their receive.
-    pub early: u64,
+    pub unexpected: u64,
     /// Messages that went by rendezvous since there was no credit.
     pub fallbacks: u64,
     /// Receives that were cancelled before they met a message.
@@ -61,7 +61,7 @@ impl Reached {
     /// The sum of both.
     pub fn plus(self, other: Self) -> Self {
         Self {
-            early: self.early + other.early,
+            unexpected: self.unexpected + other.unexpected,
             fallbacks: self.fallbacks + other.fallbacks,
             cancelled: self.cancelled + other.cancelled,
             cancelled_late: self.cancelled_late + other.cancelled_late,
@@ -516,7 +516,7 @@ impl<A: Adapter> Run<A> {
         for rank in &self.ranks {
             match rank.stats() {
                 Ok(stats) => {
-                    reached.early += stats.eager.early + stats.rendezvous.early;
+                    reached.unexpected += stats.eager.unexpected + stats.rendezvous.unexpected;
                     reached.fallbacks += stats.credit_fallbacks;
                 }
                 Err(_) if self.hostile => {}

@@ -111,7 +111,7 @@ fn long_messages_are_fetched_where_each_rank_has_a_processor() {
     }
 }
 
-/// As programs do that rely on the memory for early messages.
+/// As programs do that rely on the memory for unexpected messages.
 #[test]
 fn ranks_that_first_send_to_each_other_never_wait() {
     const BOTH: usize = 256 << 10;

@@ -220,7 +220,7 @@ pub struct Settings {
     pub wait: WaitMode,
     /// `MPJ_SPIN`: how long an adaptive wait polls before it sleeps.
     pub spin: Duration,
-    /// `MPJ_EARLY_LIMIT`: the most bytes of early messages that one peer may have pending at this rank.
+    /// `MPJ_EARLY_LIMIT`: the most bytes of unexpected messages that one peer may have pending at this rank.
     pub early_limit: usize,
     /// `MPJ_SINGLETON`: whether the variables of another MPI's launcher are ignored.
     pub singleton: bool,

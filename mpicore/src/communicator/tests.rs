@@ -33,7 +33,7 @@ fn run_with_ids(ranks: usize, most: u32, body: impl Fn(&Communicator) + Send + S
 }
 
 /// Like [`run`], but a message of 64 KiB or more leaves only when its receive has been posted.
-fn run_with_short_early_messages(
+fn run_with_short_unexpected_messages(
     ranks: usize,
     body: impl Fn(&Communicator) + Send + Sync + 'static,
 ) {

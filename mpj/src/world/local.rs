@@ -63,7 +63,7 @@ pub fn run<R: Send>(ranks: usize, body: impl Fn(World) -> R + Sync) -> Result<Ve
     run_with(&Options::default(), ranks, body)
 }
 
-/// Like [`run`], with options: backend or protocol table, early memory, wait mode, contexts.
+/// Like [`run`], with options: backend or protocol table, unexpected-message memory, wait mode, contexts.
 ///
 /// # Errors
 /// As [`run`]; [`LocalError::Setup`] for a number of contexts that is not possible.

@@ -1,18 +1,19 @@
 //! The eager backend: one Amsend carries envelope and data (the *Amsend only* implementation).
 //!
-//! A sender spends credit for early memory at the receiver, whether the message will need it or not ([`spend`]), and
-//! sends. Most messages leave at once (`Device::send_span`); the others wait in the transport ([`start`]). The send is
-//! complete when its data have left the user's buffer and, in synchronous mode, the receiver has answered.
+//! A sender spends credit for unexpected-message memory at the receiver, whether the message will need it or not
+//! ([`spend`]), and sends. Most messages leave at once (`Device::send_span`); the others wait in the transport
+//! ([`start`]). The send is complete when its data have left the user's buffer and, in synchronous mode, the receiver
+//! has answered.
 //!
-//! At the receiver a message matches a posted receive, or it is early:
+//! At the receiver a message matches a posted receive, or it is unexpected:
 //!
 //! | | in one packet | in several packets |
 //! |---|---|---|
 //! | a receive is posted | [`arrived_whole`] copies the bytes into its buffer and ends it | [`accept`] names its buffer, the transport stores the bytes there, [`stored`] ends it |
-//! | none is | [`keep`] copies them into an early buffer of their length | [`keep`] names such a buffer, [`early_stored`] notes that they are there |
+//! | none is | [`keep`] copies them into an unexpected buffer of their length | [`keep`] names such a buffer, [`unexpected_stored`] notes that they are there |
 //!
-//! A receive that is posted later finds the early message ([`Eager::receive`]). The bytes are copied once more when all
-//! of them have arrived ([`hand_over`]).
+//! A receive that is posted later finds the unexpected message ([`Eager::receive`]). The bytes are copied once more
+//! when all of them have arrived ([`hand_over`]).
 
 use std::num::NonZeroU64;
 
@@ -28,8 +29,8 @@ use crate::envelope::{self, EAGER, EAGER_SYNC, Fields, PeerError};
 use crate::matching::Envelope;
 use crate::request::{Matched, Operation, Sending, Taking};
 use crate::state::State;
-use crate::state::early::{Early, EarlyBody};
-use crate::state::early_buffer::EarlyBuffer;
+use crate::state::unexpected::{Unexpected, UnexpectedBody};
+use crate::state::unexpected_buffer::UnexpectedBuffer;
 
 /// The eager protocol.
 pub(crate) struct Eager;
@@ -51,12 +52,20 @@ impl Backend for Eager {
         Ok(key)
     }
 
-    fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink) {
-        let Some(message) = state.early.get_mut(early) else { return };
-        let Early { source, tag, context, len, .. } = *message;
-        let EarlyBody::Eager { arrived, sync, waiting, .. } = &mut message.body else { return };
+    fn receive(
+        state: &mut State,
+        outbox: &mut Outbox<State>,
+        unexpected: u64,
+        key: u64,
+        into: Sink,
+    ) {
+        let Some(message) = state.unexpected.get_mut(unexpected) else { return };
+        let Unexpected { source, tag, context, len, .. } = *message;
+        let UnexpectedBody::Eager { arrived, sync, waiting, .. } = &mut message.body else {
+            return;
+        };
         if !*arrived && state.losses.contain(source) {
-            state.forget_early(early);
+            state.forget_unexpected(unexpected);
             return loss::fail(&mut state.requests, key, source);
         }
         *waiting = Some(key);
@@ -64,7 +73,7 @@ impl Backend for Eager {
         let matched = Matched { source, tag, context, len, sender, data: None };
         state.begin_taking(key, into, matched);
         if arrived {
-            hand_over(state, outbox, early);
+            hand_over(state, outbox, unexpected);
         }
     }
 }
@@ -143,7 +152,7 @@ fn arrived_whole(
     let (context, tag) = envelope::of_eager(uhdr);
     let State { matcher, requests, credits, stats, .. } = state;
     let Some(number) = matcher.take_posted(Envelope { context, source, tag }) else {
-        arrived_early(state, source, uhdr, body);
+        arrived_unexpected(state, source, uhdr, body);
         return None;
     };
     requests.receive(number, source, tag, body);
@@ -160,7 +169,7 @@ fn arrived_whole(
 
 /// Handles such a message if no receive for it is posted.
 #[inline(never)]
-fn arrived_early(state: &mut State, origin: u32, uhdr: u64, body: ForeignBytes<'_>) {
+fn arrived_unexpected(state: &mut State, origin: u32, uhdr: u64, body: ForeignBytes<'_>) {
     match state.credits.charge(origin, body.len()) {
         Ok(()) => {
             let (context, tag) = envelope::of_eager(uhdr);
@@ -197,7 +206,7 @@ fn refuse(state: &mut State, origin: u32, error: PeerError) -> HeaderAction<Stat
     HeaderAction::Drop
 }
 
-/// Chooses where the bytes of an eager message go: into the buffer of its receive, or into an early buffer.
+/// Chooses where the bytes of an eager message go: into the buffer of its receive, or into an unexpected buffer.
 #[inline]
 fn accept(
     state: &mut State,
@@ -234,7 +243,7 @@ fn stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     state.release_credit(outbox, matched.source, matched.len);
 }
 
-/// Puts an early message into the early-send queue.
+/// Puts an unexpected message into the unexpected queue.
 #[cold]
 fn keep(
     state: &mut State,
@@ -244,34 +253,35 @@ fn keep(
     sync: Option<u64>,
 ) -> HeaderAction<State> {
     let buffer = match arrival.data {
-        Some(body) => EarlyBuffer::filled(body),
-        None => EarlyBuffer::new(len),
+        Some(body) => UnexpectedBuffer::filled(body),
+        None => UnexpectedBuffer::new(len),
     };
     let Some(buffer) = buffer else {
         return refuse(state, arrival.origin, PeerError::Length { len: len as u64 });
     };
-    state.stats.eager.early += 1;
-    state.stats.early_bytes += len as u64;
-    state.stats.early_bytes_peak = state.stats.early_bytes_peak.max(state.stats.early_bytes);
+    state.stats.eager.unexpected += 1;
+    state.stats.unexpected_bytes += len as u64;
+    state.stats.unexpected_bytes_peak =
+        state.stats.unexpected_bytes_peak.max(state.stats.unexpected_bytes);
     let arrived = arrival.data.is_some();
-    let body = EarlyBody::Eager { buffer, arrived, sync, waiting: None };
+    let body = UnexpectedBody::Eager { buffer, arrived, sync, waiting: None };
     let Envelope { context, source, tag } = envelope;
-    let key = state.keep_early(Early { source, tag, context, len, body });
-    match state.early.get_mut(key).map(|early| &mut early.body) {
-        Some(EarlyBody::Eager { buffer, arrived: false, .. }) => HeaderAction::Deliver {
+    let key = state.keep_unexpected(Unexpected { source, tag, context, len, body });
+    match state.unexpected.get_mut(key).map(|unexpected| &mut unexpected.body) {
+        Some(UnexpectedBody::Eager { buffer, arrived: false, .. }) => HeaderAction::Deliver {
             into: buffer.region().into(),
-            next: Next::Inline(early_stored, key),
+            next: Next::Inline(unexpected_stored, key),
         },
         _ => HeaderAction::Consumed,
     }
 }
 
-/// All bytes of an early message are in its early buffer.
-fn early_stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
-    let Some(early) = state.early.get_mut(key) else {
+/// All bytes of an unexpected message are in its unexpected buffer.
+fn unexpected_stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
+    let Some(unexpected) = state.unexpected.get_mut(key) else {
         return;
     };
-    let EarlyBody::Eager { arrived, waiting, .. } = &mut early.body else {
+    let UnexpectedBody::Eager { arrived, waiting, .. } = &mut unexpected.body else {
         return;
     };
     *arrived = true;
@@ -280,10 +290,10 @@ fn early_stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     }
 }
 
-/// Copies a completely arrived early message into the buffer of the receive that waits for it.
-fn hand_over(state: &mut State, outbox: &mut Outbox<State>, early: u64) {
-    let Some(Early { body, .. }) = state.forget_early(early) else { return };
-    let EarlyBody::Eager { buffer, waiting: Some(key), .. } = body else {
+/// Copies a completely arrived unexpected message into the buffer of the receive that waits for it.
+fn hand_over(state: &mut State, outbox: &mut Outbox<State>, unexpected: u64) {
+    let Some(Unexpected { body, .. }) = state.forget_unexpected(unexpected) else { return };
+    let UnexpectedBody::Eager { buffer, waiting: Some(key), .. } = body else {
         return;
     };
     if let Some(Taking { into, .. }) = state.requests.taking(key) {

@@ -1,5 +1,6 @@
 //! The receiving end of failures, which ranks send in collective operations instead of data that they do not have
-//! ([`Failure`](crate::envelope::Failure)). A failure matches as the message would have whose place it takes, and may be early.
+//! ([`Failure`](crate::envelope::Failure)). A failure matches as the message would have whose place it takes, and may
+//! be unexpected.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::error::Error;
 use crate::matching::Envelope;
 use crate::request::Operation;
 use crate::state::State;
-use crate::state::early::{Early, EarlyBody};
+use crate::state::unexpected::{Unexpected, UnexpectedBody};
 
 /// The handler of failures.
 pub(super) const SHORT: [(u8, ShortHandler<State>); 1] = [(FAILED, arrived)];
@@ -37,16 +38,18 @@ fn arrived(
     match state.meet(envelope) {
         Some((key, _)) => fail(state, key, failure),
         None => {
-            let body = EarlyBody::Failure(failure);
-            state.keep_early(Early { source, tag, context, len: 0, body });
+            let body = UnexpectedBody::Failure(failure);
+            state.keep_unexpected(Unexpected { source, tag, context, len: 0, body });
         }
     }
     None
 }
 
-/// Ends a receive that has matched an early failure.
-pub(super) fn receive(state: &mut State, early: u64, key: u64) {
-    if let Some(Early { body: EarlyBody::Failure(failure), .. }) = state.forget_early(early) {
+/// Ends a receive that has matched an unexpected failure.
+pub(super) fn receive(state: &mut State, unexpected: u64, key: u64) {
+    if let Some(Unexpected { body: UnexpectedBody::Failure(failure), .. }) =
+        state.forget_unexpected(unexpected)
+    {
         fail(state, key, failure);
     }
 }

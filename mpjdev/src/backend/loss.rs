@@ -4,10 +4,10 @@
 //!   members these are a send to the rank, a receive or probe from it, and a receive from any source that is posted
 //!   when the loss is noticed. Messages from the lost rank that have arrived in full can still be received there, and
 //!   later receives from any source wait for the remaining ranks. In a context with members ([`crate::Members`]) every
-//!   send, receive and probe fails when a member is lost, even if its peer is another rank that lives and has an early
-//!   message here: the peer may have failed in the same collective operation, and then never does its part. The loss of
-//!   a rank that is not a member ends nothing there. The messages of a call that only some ranks make have the members
-//!   of that call instead.
+//!   send, receive and probe fails when a member is lost, even if its peer is another rank that lives and has an
+//!   unexpected message here: the peer may have failed in the same collective operation, and then never does its part.
+//!   The loss of a rank that is not a member ends nothing there. The messages of a call that only some ranks make have
+//!   the members of that call instead.
 //! - LO2: an operation fails only when no peer can touch its buffer any more. Before [`lost`] runs, the transport has
 //!   ended everything that was under way to the rank and from it. Gets that are being carried out end by themselves.
 //!   The data of a send to the rank are withdrawn first. A send to a rank that lives is withdrawn as if by its client
@@ -22,8 +22,8 @@ use crate::backend::{self, withdrawal};
 use crate::matching::Pattern;
 use crate::request::{self, Operation, Requests, Sending, Taking};
 use crate::state::State;
-use crate::state::early::{Early, EarlyBody};
 use crate::state::losses::error;
+use crate::state::unexpected::{Unexpected, UnexpectedBody};
 
 /// Ends the operations that need rank `lost`, whose loss was just noticed.
 pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
@@ -58,19 +58,26 @@ pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
             _ => {}
         }
     }
-    // Keep only those early messages that have arrived in full.
-    let is_here = |early: &Early| {
-        matches!(early.body, EarlyBody::Eager { arrived: true, .. } | EarlyBody::Failure(_))
+    // Keep only those unexpected messages that have arrived in full.
+    let is_here = |unexpected: &Unexpected| {
+        matches!(
+            unexpected.body,
+            UnexpectedBody::Eager { arrived: true, .. } | UnexpectedBody::Failure(_)
+        )
     };
-    state.drop_early(|early| early.source == lost && !is_here(early));
+    state.drop_unexpected(|unexpected| unexpected.source == lost && !is_here(unexpected));
     // Drop the buffers of failed receives: nobody fills them any more.
-    let of_failed = |early: &Early| {
-        let waits = matches!(early.body, EarlyBody::Eager { arrived: false, waiting: Some(_), .. });
-        early.source == lost && waits
+    let of_failed = |unexpected: &Unexpected| {
+        let waits = matches!(
+            unexpected.body,
+            UnexpectedBody::Eager { arrived: false, waiting: Some(_), .. }
+        );
+        unexpected.source == lost && waits
     };
-    let broken = state.early.iter().filter(|(_, early)| of_failed(early)).map(|(key, _)| key);
+    let broken =
+        state.unexpected.iter().filter(|(_, unexpected)| of_failed(unexpected)).map(|(key, _)| key);
     for key in broken.collect::<Vec<_>>() {
-        state.forget_early(key);
+        state.forget_unexpected(key);
     }
 }
 

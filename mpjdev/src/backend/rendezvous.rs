@@ -1,8 +1,8 @@
 //! The rendezvous backend (the *Amsend and Get* implementation). An Amsend carries the envelope and says where the data
 //! lie. Once a receive matches, the receiver fetches the data with Get into the user's buffer, and answers.
 //!
-//! The data are never copied into memory of the device, and an early message takes memory only for its envelope. A send
-//! is complete when the answer has come, so every rendezvous is synchronous. Until then the sender's buffer stays
+//! The data are never copied into memory of the device, and an unexpected message takes memory only for its envelope. A
+//! send is complete when the answer has come, so every rendezvous is synchronous. Until then the sender's buffer stays
 //! registered, and the sender has to stay alive.
 
 use std::num::NonZeroU64;
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::matching::Envelope;
 use crate::request::{Matched, Operation, Sending, Taking};
 use crate::state::State;
-use crate::state::early::{Early, EarlyBody};
+use crate::state::unexpected::{Unexpected, UnexpectedBody};
 
 /// The rendezvous protocol.
 pub(crate) struct Rendezvous;
@@ -60,11 +60,19 @@ impl Backend for Rendezvous {
         Ok(key)
     }
 
-    fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink) {
-        let Some(Early { source, tag, context, len, body }) = state.early.remove(early) else {
+    fn receive(
+        state: &mut State,
+        outbox: &mut Outbox<State>,
+        unexpected: u64,
+        key: u64,
+        into: Sink,
+    ) {
+        let Some(Unexpected { source, tag, context, len, body }) =
+            state.unexpected.remove(unexpected)
+        else {
             return;
         };
-        let EarlyBody::Rendezvous { data, sender } = body else { return };
+        let UnexpectedBody::Rendezvous { data, sender } = body else { return };
         let (sender, data) = (NonZeroU64::new(sender), Some(data));
         let matched = Matched { source, tag, context, len, sender, data };
         state.begin_taking(key, into, matched);
@@ -116,9 +124,9 @@ fn arrived(
             Some((fetch, key))
         }
         None => {
-            state.stats.rendezvous.early += 1;
-            let body = EarlyBody::Rendezvous { data, sender };
-            state.keep_early(Early { source, tag, context, len, body });
+            state.stats.rendezvous.unexpected += 1;
+            let body = UnexpectedBody::Rendezvous { data, sender };
+            state.keep_unexpected(Unexpected { source, tag, context, len, body });
             None
         }
     }

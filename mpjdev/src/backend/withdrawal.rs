@@ -23,7 +23,7 @@ use super::{NextHandler, answered, is_bare};
 use crate::envelope::{PeerError, WITHDRAW, WITHDRAWN};
 use crate::error::Error;
 use crate::state::State;
-use crate::state::early::{Early, EarlyBody};
+use crate::state::unexpected::{Unexpected, UnexpectedBody};
 
 /// The handlers of both messages.
 pub(super) const SHORT: [(u8, ShortHandler<State>); 2] =
@@ -49,21 +49,21 @@ fn asked(
     if !is_bare(state, origin, udata) {
         return None;
     }
-    state.withdrawable.begin(&state.matcher, &state.early);
+    state.withdrawable.begin(&state.matcher, &state.unexpected);
     let (_, key) = state.withdrawable.find((origin, request))?;
     Some((leave, key))
 }
 
-/// Forgets an early message that its sender withdraws, unless a matched probe has taken it out of the queue.
+/// Forgets an unexpected message that its sender withdraws, unless a matched probe has taken it out of the queue.
 fn leave(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
-    let Some(&Early { source, len, ref body, .. }) = state.early.get(key) else { return };
-    let has_credit = matches!(body, EarlyBody::Eager { .. });
+    let Some(&Unexpected { source, len, ref body, .. }) = state.unexpected.get(key) else { return };
+    let has_credit = matches!(body, UnexpectedBody::Eager { .. });
     let Some(request) = body.answerable() else { return };
     let queued = state.withdrawable.find((source, request));
-    if queued.and_then(|(ticket, _)| state.matcher.remove_early(ticket)).is_none() {
+    if queued.and_then(|(ticket, _)| state.matcher.remove_unexpected(ticket)).is_none() {
         return;
     }
-    state.forget_early(key);
+    state.forget_unexpected(key);
     if has_credit {
         state.release_credit(outbox, source, len);
     }

@@ -9,13 +9,13 @@ use transport_lapi::Session;
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::Control;
 use transport_lapi::bootstrap::board::{Call, Phase, Wait, context_of};
-use transport_lapi::bootstrap::control::{Communicator, EarlyMessage, PostedReceive, Queues};
+use transport_lapi::bootstrap::control::{Communicator, PostedReceive, Queues, UnexpectedMessage};
 
 use crate::device::{Device, quiescence};
 use crate::matching::Pattern;
 use crate::request::{self, Matched, Operation, Request, Sending, Taking};
 use crate::state::State;
-use crate::state::early::{Early, EarlyBody};
+use crate::state::unexpected::{Unexpected, UnexpectedBody};
 
 /// The most requests of a list that are examined.
 const LOOKED_AT: usize = 1024;
@@ -109,17 +109,17 @@ fn queues(state: &State, of_task: usize) -> Queues {
         let bytes = state.requests.capacity(number).unwrap_or(0) as u64;
         PostedReceive { source, tag, context: context_of(of_task, context.into()), bytes }
     });
-    let early = state.matcher.early().take(Queues::LISTED).filter_map(|(_, &key)| {
-        let Early { source, tag, context, len, body } = state.early.get(key)?;
-        let eager = !matches!(body, EarlyBody::Rendezvous { .. });
+    let unexpected = state.matcher.unexpected().take(Queues::LISTED).filter_map(|(_, &key)| {
+        let Unexpected { source, tag, context, len, body } = state.unexpected.get(key)?;
+        let eager = !matches!(body, UnexpectedBody::Rendezvous { .. });
         let (source, tag, context) = (*source, *tag, context_of(of_task, u64::from(*context)));
-        Some(EarlyMessage { source, tag, context, bytes: *len as u64, eager })
+        Some(UnexpectedMessage { source, tag, context, bytes: *len as u64, eager })
     });
     Queues {
         posted: posted.collect(),
         all_posted: state.matcher.posted().count() as u64,
-        early: early.collect(),
-        all_early: state.matcher.early().count() as u64,
+        unexpected: unexpected.collect(),
+        all_unexpected: state.matcher.unexpected().count() as u64,
         communicators: communicators(state, of_task),
     }
 }
@@ -130,9 +130,9 @@ fn communicators(state: &State, of_task: usize) -> Vec<Communicator> {
     let operations = state.requests.iter();
     let operations =
         operations.filter_map(|(key, operation)| quiescence::context_of(state, key, operation));
-    let early = state.matcher.early().map(|(envelope, _)| envelope.context);
+    let unexpected = state.matcher.unexpected().map(|(envelope, _)| envelope.context);
     let mut seen = BTreeSet::new();
-    let contexts = operations.chain(early).filter(|context| seen.insert(*context));
+    let contexts = operations.chain(unexpected).filter(|context| seen.insert(*context));
     let with_members = contexts.filter_map(|context| {
         let members = state.losses.members.of(context)?;
         let context = context_of(of_task, context.into());

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::matching::Pattern;
 use crate::request::{self, Matched, Operation, Sending, Taking};
 use crate::state::State;
-use crate::state::early::{Early, EarlyBody};
+use crate::state::unexpected::{Unexpected, UnexpectedBody};
 
 impl<A: Adapter> Device<A> {
     /// Returns both queues and the open requests as text, one line each. Queue entries come in the order in which they
@@ -39,10 +39,10 @@ fn describe(state: &State, mut text: String) -> String {
     for (pattern, _) in posted {
         let _ = writeln!(text, "  {}", wanted(&pattern));
     }
-    let early: Vec<_> = state.matcher.early().collect();
-    let _ = writeln!(text, "early messages without a receive: {}", early.len());
-    for (_, &key) in early {
-        let Some(message) = state.early.get(key) else {
+    let unexpected: Vec<_> = state.matcher.unexpected().collect();
+    let _ = writeln!(text, "unexpected messages without a receive: {}", unexpected.len());
+    for (_, &key) in unexpected {
+        let Some(message) = state.unexpected.get(key) else {
             continue;
         };
         let _ = writeln!(text, "  {}", arrived(message));
@@ -62,13 +62,13 @@ fn wanted(pattern: &Pattern) -> String {
     format!("from rank {source}, tag {tag}, context {}", pattern.context)
 }
 
-fn arrived(early: &Early) -> String {
-    let Early { source, tag, context, len, body } = early;
+fn arrived(unexpected: &Unexpected) -> String {
+    let Unexpected { source, tag, context, len, body } = unexpected;
     let how = match body {
-        EarlyBody::Eager { arrived: true, .. } => "eager, all here",
-        EarlyBody::Eager { .. } => "eager, arriving",
-        EarlyBody::Rendezvous { .. } => "rendezvous, with its sender",
-        EarlyBody::Failure(_) => "its sender failed",
+        UnexpectedBody::Eager { arrived: true, .. } => "eager, all here",
+        UnexpectedBody::Eager { .. } => "eager, arriving",
+        UnexpectedBody::Rendezvous { .. } => "rendezvous, with its sender",
+        UnexpectedBody::Failure(_) => "its sender failed",
     };
     format!("from rank {source}, tag {tag}, {len} bytes ({how}), context {context}")
 }

@@ -13,12 +13,12 @@ use crate::matching::Pattern;
 use crate::request::{Request, Status};
 use crate::state::State;
 
-/// A message that a matched probe took out of the early-send queue (MPI_Message), so that only the holder can receive
+/// A message that a matched probe took out of the unexpected queue (MPI_Message), so that only the holder can receive
 /// it. It must be received; until then a sender that waits for the match keeps waiting.
 #[derive(Debug)]
 #[must_use = "the message is out of the queue: nobody but the holder can receive it"]
 pub struct Message {
-    early: u64,
+    unexpected: u64,
     status: Status,
     /// Number of the device that it was sent to.
     device: NonZeroU32,
@@ -32,7 +32,8 @@ impl Message {
 }
 
 impl<A: Adapter> Device<A> {
-    /// Looks for an early message that a receive with these arguments would get, and returns its status (MPI_Iprobe).
+    /// Looks for an unexpected message that a receive with these arguments would get, and returns its status
+    /// (MPI_Iprobe).
     ///
     /// # Errors
     /// [`Error::Rank`], [`Error::Tag`]; what made the device unusable.
@@ -98,7 +99,7 @@ impl<A: Adapter> Device<A> {
         }
         let mut session = self.session()?;
         let (state, outbox) = session.parts();
-        let key = backend::receive(state, outbox, message.early, into.into());
+        let key = backend::receive(state, outbox, message.unexpected, into.into());
         session.wake();
         drop(session);
         Ok(Request::pending(key, self.number()))
@@ -135,12 +136,12 @@ impl<A: Adapter> Device<A> {
 
     fn take(&self, state: &mut State, pattern: &Pattern) -> Option<Message> {
         let status = peek(state, pattern)?;
-        let (_, early) = state.matcher.take_early(pattern)?;
-        Some(Message { early, status, device: self.number() })
+        let (_, unexpected) = state.matcher.take_unexpected(pattern)?;
+        Some(Message { unexpected, status, device: self.number() })
     }
 }
 
-/// Waits for what `look` finds in the early messages that fit `pattern`.
+/// Waits for what `look` finds in the unexpected messages that fit `pattern`.
 struct Probed<F> {
     pattern: Pattern,
     look: F,
@@ -175,7 +176,7 @@ where
 }
 
 fn peek(state: &mut State, pattern: &Pattern) -> Option<Status> {
-    let (_, &key) = state.matcher.peek_early(pattern)?;
-    let early = state.early.get(key)?;
-    Some(Status::new(early.source, early.tag, early.len))
+    let (_, &key) = state.matcher.peek_unexpected(pattern)?;
+    let unexpected = state.unexpected.get(key)?;
+    Some(Status::new(unexpected.source, unexpected.tag, unexpected.len))
 }

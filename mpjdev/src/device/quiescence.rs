@@ -8,9 +8,10 @@ use crate::request::{self, Operation};
 use crate::state::State;
 
 impl<A: Adapter> Device<A> {
-    /// Returns whether this rank has no operation of `context` under way and no early message of it, not even one that
-    /// a matched probe has taken. Messages that have not arrived are not seen, so the ranks must first agree that none
-    /// sends in the context any more. The time grows with the number of operations and early messages of the device.
+    /// Returns whether this rank has no operation of `context` under way and no unexpected message of it, not even one
+    /// that a matched probe has taken. Messages that have not arrived are not seen, so the ranks must first agree that
+    /// none sends in the context any more. The time grows with the number of operations and unexpected messages of the
+    /// device.
     ///
     /// # Errors
     /// [`Error::Finished`]; what made the device unusable.
@@ -20,7 +21,7 @@ impl<A: Adapter> Device<A> {
         let mut operations = state.requests.iter();
         let is_in_use = operations
             .any(|(key, operation)| context_of(state, key, operation) == Some(context))
-            || state.early.iter().any(|(_, early)| early.context == context);
+            || state.unexpected.iter().any(|(_, unexpected)| unexpected.context == context);
         Ok(!is_in_use)
     }
 }

@@ -1,8 +1,8 @@
 //! Receiving (MPI-4 sections 3.2.4 and 3.7.2).
 //!
-//! [`Device::post_span`] handles only the most frequent receives: those that are posted while there is no early message
-//! and no rank is lost. If a condition does not hold, it has changed nothing, and [`Device::start_receive`] handles the
-//! receive.
+//! [`Device::post_span`] handles only the most frequent receives: those that are posted while there is no unexpected
+//! message and no rank is lost. If a condition does not hold, it has changed nothing, and [`Device::start_receive`]
+//! handles the receive.
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::Call;
@@ -38,7 +38,8 @@ impl<A: Adapter> Device<A> {
         posted.map(|key| Request::pending(key, self.number())).map_err(|error| *error)
     }
 
-    /// [`Device::start_receive`] for most receives: into one span, without wildcards, while there is no early message.
+    /// [`Device::start_receive`] for most receives: into one span, without wildcards, while there is no unexpected
+    /// message.
     #[inline(never)]
     fn post_span(
         &self,
@@ -57,7 +58,7 @@ impl<A: Adapter> Device<A> {
             if session.state.is_clear() {
                 return Ok(push(&mut session.state, into.into(), pattern()));
             }
-            return meet_early(&mut session, into.into(), pattern());
+            return meet_unexpected(&mut session, into.into(), pattern());
         }
         self.start_receive(into.into(), Some(source), Some(tag), context)
     }
@@ -94,10 +95,10 @@ impl<A: Adapter> Device<A> {
     }
 }
 
-/// Posts a receive, or matches it with the first early message that fits, and returns its key.
+/// Posts a receive, or matches it with the first unexpected message that fits, and returns its key.
 ///
 /// # Errors
-/// The loss of a rank that the receive needs, unless an early message fits.
+/// The loss of a rank that the receive needs, unless an unexpected message fits.
 #[inline(always)]
 fn post<A: Adapter>(
     session: &mut Session<A, State>,
@@ -107,21 +108,21 @@ fn post<A: Adapter>(
     if session.state.is_clear() {
         return Ok(push(&mut session.state, into, pattern));
     }
-    meet_early(session, into, pattern)
+    meet_unexpected(session, into, pattern)
 }
 
-/// [`post`] when there are early messages or losses.
+/// [`post`] when there are unexpected messages or losses.
 #[inline(never)]
-fn meet_early<A: Adapter>(
+fn meet_unexpected<A: Adapter>(
     session: &mut Session<A, State>,
     into: Sink,
     pattern: Pattern,
 ) -> Result<u64, Box<Error>> {
     let (state, outbox) = session.parts();
-    // An early message of a collective operation may belong to one that has failed.
+    // An unexpected message of a collective operation may belong to one that has failed.
     state.losses.check_members(&pattern)?;
-    if let Some((_, early)) = state.matcher.take_early(&pattern) {
-        let key = backend::receive(state, outbox, early, into);
+    if let Some((_, unexpected)) = state.matcher.take_unexpected(&pattern) {
+        let key = backend::receive(state, outbox, unexpected, into);
         // If the caller does not make progress, a sleeping thread must carry out what this has started.
         session.wake();
         return Ok(key);
@@ -130,7 +131,7 @@ fn meet_early<A: Adapter>(
     Ok(push(state, into, pattern))
 }
 
-/// Posts a receive that no early message fits, and returns its key.
+/// Posts a receive that no unexpected message fits, and returns its key.
 #[inline(always)]
 fn push(state: &mut State, into: Sink, pattern: Pattern) -> u64 {
     let key = state.requests.insert(|| Operation::Posted(Posted { into }));

@@ -294,7 +294,7 @@ impl<A: Adapter> Device<A> {
     }
 }
 
-/// Waits for something, but ends early if a handler finds a violation.
+/// Waits for something, but ends at once if a handler finds a violation.
 struct UnlessTrouble<'a, W>(&'a mut W);
 
 impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<'_, W> {

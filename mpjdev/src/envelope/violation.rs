@@ -12,9 +12,9 @@ pub enum PeerError {
         /// Bytes that the handler needs.
         needed: usize,
     },
-    /// The peer sent more early messages than it had credit for.
+    /// The peer sent more unexpected messages than it had credit for.
     #[error(
-        "early messages beyond the agreed {limit} bytes; set MPJ_EARLY_LIMIT to the same value on all ranks"
+        "unexpected messages beyond the agreed {limit} bytes; set MPJ_EARLY_LIMIT to the same value on all ranks"
     )]
     Credit {
         /// The agreed limit in bytes.

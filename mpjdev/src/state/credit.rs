@@ -1,11 +1,11 @@
-//! Flow control of early messages: limits how many bytes a rank may have under way to another one without knowing
+//! Flow control of unexpected messages: limits how many bytes a rank may have under way to another one without knowing
 //! whether a receive is posted.
 //!
-//! Each eager message spends credit at its sender: its length plus the receiver's bookkeeping for an early message, so
-//! early messages never take more memory than the limit. The receiver returns the credit when the message has left
-//! early memory or turned out not to need it, a quarter of the limit at a time. A message goes by rendezvous, which
-//! needs only memory for the envelope at the receiver, if it costs more than half the limit, or if there is not enough
-//! credit even after a look at new arrivals. No message is lost, and none overtakes another.
+//! Each eager message spends credit at its sender: its length plus the receiver's bookkeeping for an unexpected
+//! message, so unexpected messages never take more memory than the limit. The receiver returns the credit when the
+//! message has left unexpected-message memory or turned out not to need it, a quarter of the limit at a time. A message
+//! goes by rendezvous, which needs only memory for the envelope at the receiver, if it costs more than half the limit,
+//! or if there is not enough credit even after a look at new arrivals. No message is lost, and none overtakes another.
 //!
 //! Once a rank is lost, all credit is *reserved*: the fast path of sends, which does not check for losses, finds none,
 //! and the general path checks which ranks are lost before it spends reserved credit.
@@ -18,10 +18,10 @@
 //!   at least three quarters, which is more than any eager message costs.
 
 use crate::envelope::PeerError;
-use crate::state::early;
+use crate::state::unexpected;
 
 /// What a message costs in addition to its bytes. The same on all ranks, since all run the same version.
-const OVERHEAD: usize = early::OVERHEAD;
+const OVERHEAD: usize = unexpected::OVERHEAD;
 /// How often a sender looks for credit from a rank that has returned some since the last unsuccessful look. All these
 /// looks together take about as long as the round trip of a rendezvous.
 const LOOKS: u32 = 128;
@@ -134,7 +134,8 @@ impl Credits {
         }
     }
 
-    /// Accounts for a message of `len` bytes that came from `source` and needs no early memory: [`Self::charge`] and
+    /// Accounts for a message of `len` bytes that came from `source` and needs no unexpected-message memory:
+    /// [`Self::charge`] and
     /// [`Self::release`] in one.
     #[inline]
     pub fn pass(&mut self, source: u32, len: usize) -> Result<bool, PeerError> {
@@ -150,8 +151,8 @@ impl Credits {
         }
     }
 
-    /// Accounts for a message of `len` bytes from `source` that needs no early memory any more. Returns whether it is
-    /// time for [`Self::settle`].
+    /// Accounts for a message of `len` bytes from `source` that needs no unexpected-message memory any more. Returns
+    /// whether it is time for [`Self::settle`].
     #[inline]
     pub fn release(&mut self, source: u32, len: usize) -> bool {
         let account = &mut self.accounts[source as usize];
@@ -230,7 +231,7 @@ mod tests {
             limit in 0usize..100_000, steps in prop::collection::vec((any::<bool>(), 0usize..200_000), 0..200),
         ) {
             let (mut sender, mut receiver) = (Credits::new(1, limit), Credits::new(1, limit));
-            let mut early = std::collections::VecDeque::new();
+            let mut unexpected = std::collections::VecDeque::new();
             let release = |sender: &mut Credits, receiver: &mut Credits, len| {
                 if receiver.release(0, len) {
                     sender.refund(0, receiver.settle(0)).unwrap();
@@ -240,13 +241,13 @@ mod tests {
                 if send {
                     if sender.spend(0, len) {
                         receiver.charge(0, len).unwrap();
-                        early.push_back(len);
+                        unexpected.push_back(len);
                     }
-                } else if let Some(len) = early.pop_front() {
+                } else if let Some(len) = unexpected.pop_front() {
                     release(&mut sender, &mut receiver, len);
                 }
             }
-            for len in early {
+            for len in unexpected {
                 release(&mut sender, &mut receiver, len);
             }
             prop_assert!(sender.spend(0, limit.max(LEAST) / 2 - OVERHEAD));

@@ -13,8 +13,8 @@ pub struct ProtocolStats {
     /// Bytes of these messages.
     pub bytes: u64,
     /// Messages that arrived before their receive was posted.
-    pub early: u64,
-    /// Copies out of early buffers into user buffers.
+    pub unexpected: u64,
+    /// Copies out of unexpected buffers into user buffers.
     pub copies: u64,
 }
 
@@ -25,15 +25,15 @@ pub struct Stats {
     pub eager: ProtocolStats,
     /// The rendezvous backend.
     pub rendezvous: ProtocolStats,
-    /// Messages that went by rendezvous instead of eagerly because the credit for the receiver's early memory was used
-    /// up.
+    /// Messages that went by rendezvous instead of eagerly because the credit for the receiver's unexpected-message
+    /// memory was used up.
     pub credit_fallbacks: u64,
     /// Messages received.
     pub received: u64,
-    /// Bytes of eager messages that are in early memory now.
-    pub early_bytes: u64,
-    /// The most bytes of eager messages that were in early memory at once.
-    pub early_bytes_peak: u64,
+    /// Bytes of eager messages that are in unexpected-message memory now.
+    pub unexpected_bytes: u64,
+    /// The most bytes of eager messages that were in unexpected-message memory at once.
+    pub unexpected_bytes_peak: u64,
     /// How often a thread waited for the lock of the device because another thread had it.
     pub contended: u64,
 }
@@ -45,7 +45,7 @@ impl Add for ProtocolStats {
         Self {
             messages: self.messages + other.messages,
             bytes: self.bytes + other.bytes,
-            early: self.early + other.early,
+            unexpected: self.unexpected + other.unexpected,
             copies: self.copies + other.copies,
         }
     }
@@ -59,16 +59,16 @@ impl Sum for Stats {
             rendezvous: one.rendezvous + other.rendezvous,
             credit_fallbacks: one.credit_fallbacks + other.credit_fallbacks,
             received: one.received + other.received,
-            early_bytes: one.early_bytes + other.early_bytes,
-            early_bytes_peak: one.early_bytes_peak + other.early_bytes_peak,
+            unexpected_bytes: one.unexpected_bytes + other.unexpected_bytes,
+            unexpected_bytes_peak: one.unexpected_bytes_peak + other.unexpected_bytes_peak,
             contended: one.contended + other.contended,
         })
     }
 }
 
 impl From<ProtocolStats> for ProtocolCounts {
-    fn from(ProtocolStats { messages, bytes, early, .. }: ProtocolStats) -> Self {
-        Self { messages, bytes, early }
+    fn from(ProtocolStats { messages, bytes, unexpected, .. }: ProtocolStats) -> Self {
+        Self { messages, bytes, unexpected }
     }
 }
 
@@ -80,7 +80,7 @@ impl From<Stats> for MessageCounts {
             rendezvous: stats.rendezvous.into(),
             received: stats.received,
             fallbacks: stats.credit_fallbacks,
-            early_bytes: stats.early_bytes_peak,
+            unexpected_bytes: stats.unexpected_bytes_peak,
         }
     }
 }

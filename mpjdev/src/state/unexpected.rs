@@ -1,38 +1,40 @@
-//! Early messages: messages that arrived before their receive was posted. They are the entries of the early-send queue.
+//! Unexpected messages: messages that arrived before their receive was posted. They are the entries of the unexpected
+//! queue.
 
 use std::sync::Arc;
 
 use transport_lapi::RemoteRegion;
 
 use crate::envelope::failure::Failure;
-use crate::matching::EARLY_ENTRY;
+use crate::matching::UNEXPECTED_ENTRY;
 use crate::request::slab;
-use crate::state::early_buffer::EarlyBuffer;
+use crate::state::unexpected_buffer::UnexpectedBuffer;
 
-/// Bytes of memory that an early message takes in addition to its data: its slot here, its entry in the queue, and what
-/// the allocator adds to the buffer of its data. Spare capacity of lists is not counted, since nobody has touched it.
-pub(crate) const OVERHEAD: usize = slab::place::<Early>() + EARLY_ENTRY + ALLOCATION;
+/// Bytes of memory that an unexpected message takes in addition to its data: its slot here, its entry in the queue, and
+/// what the allocator adds to the buffer of its data. Spare capacity of lists is not counted, since nobody has touched
+/// it.
+pub(crate) const OVERHEAD: usize = slab::place::<Unexpected>() + UNEXPECTED_ENTRY + ALLOCATION;
 
 /// The most that an allocator adds to an allocation: a word before it, and rounding up to a multiple of two words and
 /// to at least four words.
 const ALLOCATION: usize = 4 * size_of::<usize>();
 
-/// An early message.
+/// An unexpected message.
 #[derive(Debug)]
-pub(crate) struct Early {
+pub(crate) struct Unexpected {
     pub source: u32,
     pub tag: i32,
     pub context: u32,
     pub len: usize,
-    pub body: EarlyBody,
+    pub body: UnexpectedBody,
 }
 
-/// Where the bytes of an early message are.
+/// Where the bytes of an unexpected message are.
 #[derive(Debug)]
-pub(crate) enum EarlyBody {
-    /// The bytes are in early memory, or on their way there.
+pub(crate) enum UnexpectedBody {
+    /// The bytes are in unexpected-message memory, or on their way there.
     Eager {
-        buffer: EarlyBuffer,
+        buffer: UnexpectedBuffer,
         /// Whether all bytes have arrived.
         arrived: bool,
         /// The sender's request, if the sender waits for the match, or the number by which it times the message.
@@ -50,7 +52,7 @@ pub(crate) enum EarlyBody {
     Failure(Arc<Failure>),
 }
 
-impl EarlyBody {
+impl UnexpectedBody {
     /// Returns the number by which the sender awaits an answer, if it does.
     pub fn awaited(&self) -> Option<u64> {
         match self {

@@ -1,4 +1,4 @@
-//! Early buffers: memory of exactly a message's length, for data that arrive before their receive is posted.
+//! Unexpected buffers: memory of exactly a message's length, for data that arrive before their receive is posted.
 //!
 //! - BU1: the allocation of a buffer never moves or shrinks while the buffer lives, even if the buffer itself is moved.
 //!   So a region of it stays valid until the buffer is dropped.
@@ -9,13 +9,13 @@
 
 use transport_lapi::{ForeignBytes, RecvRegion};
 
-/// Memory for one early message.
+/// Memory for one unexpected message.
 #[derive(Debug)]
-pub(crate) struct EarlyBuffer {
+pub(crate) struct UnexpectedBuffer {
     bytes: Vec<u8>,
 }
 
-impl EarlyBuffer {
+impl UnexpectedBuffer {
     /// Allocates `len` bytes; `None` if there is no memory. The memory is not touched: the length is a peer's claim, so
     /// only bytes that arrive should take pages.
     pub fn new(len: usize) -> Option<Self> {
