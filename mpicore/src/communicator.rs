@@ -1,16 +1,17 @@
 //! Communicators: groups of ranks whose messages are separate from all others (MPI-4.1 chapter 7).
 //!
-//! A communicator has an id on which its members have agreed (`process/context_ids.rs`). Its point-to-point messages use the
-//! device's context `2 * id`, and its collective messages context `2 * id + 1`. There all blocking calls share one tag,
-//! and a call that is started has its number on the communicator as its tag (PL4 of `plan.rs`). Partitioned messages
-//! have two contexts of their own; calls by which some members make a further communicator have one (`process.rs`). Both
-//! groups of an intercommunicator agree on one id, so messages of both directions have the same contexts. A
-//! communicator is a handle: clones are the same communicator. When the last clone on a rank is dropped, the
-//! communicator is gone there, and its id is free again when nothing is pending in its contexts. This is a local matter:
-//! members may drop their clones at different times.
+//! A communicator has an id on which its members have agreed (`process/context_ids.rs`). Its point-to-point messages
+//! use the device's context `2 * id`, and its collective messages context `2 * id + 1`. There all blocking calls share
+//! one tag, and a call that is started has its number on the communicator as its tag (PL4 of `plan.rs`). Partitioned
+//! messages have two contexts of their own; calls by which some members make a further communicator have one
+//! (`process.rs`). Both groups of an intercommunicator agree on one id, so messages of both directions have the same
+//! contexts. A communicator is a handle: clones are the same communicator. When the last clone on a rank is dropped,
+//! the communicator is gone there, and its id is free again when nothing is pending in its contexts. This is a local
+//! matter: members may drop their clones at different times.
 //!
 //! - `create.rs`, `create_inter.rs`, `creating.rs`: calls that make communicators.
-//! - `calls.rs`, `inter_calls.rs`: collective calls, as plans that callers run; `short_calls.rs`: short ones, run at once.
+//! - `calls.rs`, `inter_calls.rs`: collective calls, as plans that callers run; `short_calls.rs`: short ones, run at
+//!   once.
 //! - `attribute.rs`, `handler.rs`: attributes and error handlers that users attach to communicators.
 //! - `workspace.rs`: memory that collective calls use, and leave for the next ones.
 //! - `cartesian.rs`, `graph.rs`: communicators with a grid or a graph, and collective calls among neighbours.
@@ -49,7 +50,7 @@ mod workspace;
 
 pub use calls::Sent;
 pub use create::SplitKey;
-pub use create_inter::OtherGroup;
+pub use create_inter::RemoteLeader;
 pub use creating::{Created, Creating};
 pub use handler::{ErrorHandler, UserHandler};
 
@@ -135,7 +136,7 @@ impl Communicator {
     ///
     /// # Errors
     /// What made the device unusable.
-    pub fn own(process: Arc<Process>) -> Result<Self, Error> {
+    pub fn self_comm(process: Arc<Process>) -> Result<Self, Error> {
         let rank = process.device().rank();
         Self::new(process, SELF, Origin::of(Group::of_ranks([rank])?, 0), "self")
     }
@@ -296,8 +297,8 @@ impl Communicator {
         (number % CALL_NUMBERS) as i32
     }
 
-    /// Counts a persistent collective, and returns how many there were before it; `None` if these are `most`. All members
-    /// make them in the same order, so the result is the same on each.
+    /// Counts a persistent collective, and returns how many there were before it; `None` if these are `most`. All
+    /// members make them in the same order, so the result is the same on each.
     pub(crate) fn next_persistent(&self, most: u32) -> Option<u32> {
         // Relaxed, as above.
         let before = self.0.persistent.load(Ordering::Relaxed);

@@ -23,7 +23,7 @@ pub mod topology;
 
 pub use attribute::{Attributes, Cause, Key, Value, WeakKey};
 pub use communicator::{
-    Communicator, Created, Creating, ErrorHandler, OtherGroup, Relation, Sent, SplitKey,
+    Communicator, Created, Creating, ErrorHandler, Relation, RemoteLeader, Sent, SplitKey,
     UserHandler,
 };
 pub use error::Error;

@@ -26,11 +26,11 @@ mod messages;
 #[cfg(test)]
 mod tests;
 
-pub use attribute::Key;
+pub use attribute::AttributeKey;
 pub use between::{Root, ScopeBetween};
 pub use cartesian::{CartesianCommunicator, Shift, dims_create};
 pub use create::PendingCommunicator;
-pub use inter::{InterCommunicator, OtherGroup};
+pub use inter::{InterCommunicator, RemoteLeader};
 pub use messages::PointToPoint;
 
 /// A group of ranks whose messages are separate from those of all other communicators (MPI-4 chapter 7). Several
@@ -83,8 +83,8 @@ impl Communicator {
     }
 
     /// Makes the communicator of this rank alone (MPI_COMM_SELF).
-    pub(crate) fn own(&self) -> Result<Self, Error> {
-        self.made(mpicore::Communicator::own(self.core.process().clone()))
+    pub(crate) fn self_comm(&self) -> Result<Self, Error> {
+        self.made(mpicore::Communicator::self_comm(self.core.process().clone()))
     }
 
     /// Deletes all attributes, starting with the one that was set last.
@@ -146,7 +146,7 @@ impl Communicator {
     ///
     /// ```
     /// mpj::local::run(1, |world| {
-    ///     assert_eq!((&*world.name(), &*world.own().unwrap().name()), ("world", "self"));
+    ///     assert_eq!((&*world.name(), &*world.self_comm().unwrap().name()), ("world", "self"));
     ///     assert_eq!(world.dup().unwrap().name(), "");
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())

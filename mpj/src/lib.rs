@@ -55,10 +55,10 @@ mod scope;
 mod world;
 
 pub use bytemuck::{self, Pod, Zeroable};
-pub use collective::{Blocks, CollectiveRequest, PersistentCollective};
+pub use collective::{CollectiveRequest, Partition, PersistentCollective};
 pub use communicator::{
-    CartesianCommunicator, Communicator, InterCommunicator, Key, OtherGroup, PendingCommunicator,
-    PointToPoint, Root, ScopeBetween, Shift, dims_create,
+    AttributeKey, CartesianCommunicator, Communicator, InterCommunicator, PendingCommunicator,
+    PointToPoint, RemoteLeader, Root, ScopeBetween, Shift, dims_create,
 };
 #[doc(hidden)]
 pub use datatype::derive;

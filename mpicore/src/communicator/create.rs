@@ -184,7 +184,7 @@ impl Communicator {
         // The group is part of the text for the same reason as in `create_group`.
         let text = [&fingerprint(group.iter()).to_le_bytes()[..], text].concat();
         let (context, tag) = place_of_text(&text);
-        Self::own(process.clone())?.agree_among(group, (context, Tag::own(tag)), &text)
+        Self::self_comm(process.clone())?.agree_among(group, (context, Tag::own(tag)), &text)
     }
 
     /// Lets the members of a group agree on an id by messages of their own, in this context and with this tag. They all

@@ -17,7 +17,7 @@ use crate::process::{Process, fingerprint};
 
 /// Tells [`Communicator::create_inter`] where the leader of the other group is.
 #[derive(Debug, Clone, Copy)]
-pub struct OtherGroup<'a> {
+pub struct RemoteLeader<'a> {
     /// A communicator that contains both leaders.
     pub peers: &'a Communicator,
     /// The rank of the other leader in `peers`.
@@ -33,7 +33,11 @@ impl Communicator {
     /// # Errors
     /// [`Error::Overlap`] on all ranks of both groups if they are not disjoint; [`Error::Leader`] if the leader has
     /// failed or has passed no other group; as [`Communicator::dup`].
-    pub fn create_inter(&self, leader: u32, other: Option<OtherGroup<'_>>) -> Result<Self, Error> {
+    pub fn create_inter(
+        &self,
+        leader: u32,
+        other: Option<RemoteLeader<'_>>,
+    ) -> Result<Self, Error> {
         let other = other.filter(|_| self.rank() == leader);
         let ranks: Vec<u64> = self.group().iter().map(u64::from).collect();
         let there = self.exchange(leader, other, ranks)?;
@@ -81,7 +85,7 @@ impl Communicator {
     fn exchange(
         &self,
         leader: u32,
-        other: Option<OtherGroup<'_>>,
+        other: Option<RemoteLeader<'_>>,
         words: Vec<u64>,
     ) -> Result<Vec<u64>, Error> {
         let call = Call::IntercommCreate;
@@ -122,7 +126,7 @@ impl Communicator {
         });
         let leaders = leaders.transpose();
         let other = leaders.as_ref().ok().and_then(Option::as_ref);
-        let other = other.map(|(peers, leader)| OtherGroup { peers, leader: *leader, tag: 0 });
+        let other = other.map(|(peers, leader)| RemoteLeader { peers, leader: *leader, tag: 0 });
         // A leader that has failed takes part, so that the ranks of its group learn of it.
         let made = own.create_inter(leader, other);
         leaders.and(made)
@@ -185,7 +189,7 @@ fn not_inter() -> Error {
     Error::Kind { call: "a call between groups", kind: "intracommunicator" }
 }
 
-impl OtherGroup<'_> {
+impl RemoteLeader<'_> {
     /// Sends these words to the other leader, and returns its words.
     fn tell(&self, words: Vec<u64>) -> Result<Vec<u64>, Error> {
         let len = self.swap(vec![words.len() as u64], 1)?[0];

@@ -20,8 +20,8 @@ use crate::rank_device::{RankDevice, none_kept};
 /// }
 ///
 /// mpj::local::run(2, |world| {
-///     let own = world.own().unwrap();
-///     let other = mpj::OtherGroup { peers: &world, leader: 1 - world.rank(), tag: 0 };
+///     let own = world.self_comm().unwrap();
+///     let other = mpj::RemoteLeader { peers: &world, leader: 1 - world.rank(), tag: 0 };
 ///     let between = own.create_inter(0, Some(other)).unwrap();
 ///     let mine = world.rank() as i32;
 ///     assert_eq!(exchange(&own, mine).unwrap(), mine);

@@ -4,10 +4,10 @@
 /// with `v` take it.
 ///
 /// ```
-/// use mpj::Blocks;
+/// use mpj::Partition;
 /// // Rank r sends r numbers to rank 0, which has them one behind the other.
 /// let all = mpj::local::run(4, |world| {
-///     let (mine, blocks) = (vec![world.rank(); world.rank()], Blocks::packed([0, 1, 2, 3]));
+///     let (mine, blocks) = (vec![world.rank(); world.rank()], Partition::packed([0, 1, 2, 3]));
 ///     let mut all = vec![0; if world.rank() == 0 { blocks.end() } else { 0 }];
 ///     world.gatherv(&mine, &mut all, &blocks, 0).unwrap();
 ///     all
@@ -16,17 +16,17 @@
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blocks {
+pub struct Partition {
     counts: Vec<u64>,
     displacements: Vec<i64>,
 }
 
-impl Blocks {
+impl Partition {
     /// Makes blocks with these numbers of elements, one after the other in the order of ranks.
     ///
     /// ```
-    /// let blocks = mpj::Blocks::packed([2, 0, 3]);
-    /// assert_eq!(blocks, mpj::Blocks::at([(0, 2), (2, 0), (2, 3)]));
+    /// let blocks = mpj::Partition::packed([2, 0, 3]);
+    /// assert_eq!(blocks, mpj::Partition::at([(0, 2), (2, 0), (2, 3)]));
     /// ```
     pub fn packed(counts: impl IntoIterator<Item = usize>) -> Self {
         let mut end = 0_usize;
@@ -41,7 +41,7 @@ impl Blocks {
     ///
     /// ```
     /// // All ranks get the same two elements.
-    /// let blocks = mpj::Blocks::at([(4, 2); 3]);
+    /// let blocks = mpj::Partition::at([(4, 2); 3]);
     /// assert_eq!((blocks.len(), blocks.end()), (3, 6));
     /// ```
     pub fn at(blocks: impl IntoIterator<Item = (usize, usize)>) -> Self {
@@ -55,7 +55,7 @@ impl Blocks {
     /// Returns the number of blocks.
     ///
     /// ```
-    /// assert_eq!(mpj::Blocks::packed([2, 0, 3]).len(), 3);
+    /// assert_eq!(mpj::Partition::packed([2, 0, 3]).len(), 3);
     /// ```
     pub fn len(&self) -> usize {
         self.counts.len()
@@ -64,8 +64,8 @@ impl Blocks {
     /// Returns whether there are no blocks.
     ///
     /// ```
-    /// assert!(mpj::Blocks::packed([]).is_empty());
-    /// assert!(!mpj::Blocks::packed([0]).is_empty());
+    /// assert!(mpj::Partition::packed([]).is_empty());
+    /// assert!(!mpj::Partition::packed([0]).is_empty());
     /// ```
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
@@ -74,7 +74,7 @@ impl Blocks {
     /// Returns the number of elements of a rank's block, or 0 if there is no such block.
     ///
     /// ```
-    /// let blocks = mpj::Blocks::packed([2, 0, 3]);
+    /// let blocks = mpj::Partition::packed([2, 0, 3]);
     /// assert_eq!((blocks.count(2), blocks.count(3)), (3, 0));
     /// ```
     pub fn count(&self, rank: usize) -> usize {
@@ -84,7 +84,7 @@ impl Blocks {
     /// Returns the length that a buffer needs in order to contain all blocks.
     ///
     /// ```
-    /// let blocks = mpj::Blocks::at([(4, 3), (0, 2)]);
+    /// let blocks = mpj::Partition::at([(4, 3), (0, 2)]);
     /// assert_eq!(vec![0; blocks.end()].len(), 7);
     /// ```
     pub fn end(&self) -> usize {
