@@ -154,7 +154,7 @@ pub(crate) fn lose_send(state: &mut State, outbox: &mut Outbox<State>, key: u64,
 /// Revokes the region of a send that was answered, or that will never be: the receiver does not need its data any more.
 fn answered(state: &mut State, outbox: &mut Outbox<State>, info: u64) {
     let Some(sending) = state.requests.sending(info) else { return };
-    let Some(region) = sending.exposed else { return end_send(state, info) };
+    let Some(region) = sending.registered else { return end_send(state, info) };
     if outbox.deregister(region, Next::Inline(revoked, info)).is_some() {
         revoked(state, outbox, info);
     }
@@ -163,7 +163,7 @@ fn answered(state: &mut State, outbox: &mut Outbox<State>, info: u64) {
 /// The region of a send is revoked: nobody reads its data any more.
 fn revoked(state: &mut State, _: &mut Outbox<State>, info: u64) {
     let Some(sending) = state.requests.sending(info) else { return };
-    sending.exposed = None;
+    sending.registered = None;
     end_send(state, info);
 }
 
@@ -178,7 +178,7 @@ fn left(state: &mut State, _: &mut Outbox<State>, info: u64) {
 /// Ends a send if it waits for nothing any more.
 fn end_send(state: &mut State, key: u64) {
     if let Some(sending) = state.requests.sending(key) {
-        if !sending.leaving && !sending.unanswered && sending.exposed.is_none() {
+        if !sending.leaving && !sending.unanswered && sending.registered.is_none() {
             let ended = sending.ended();
             state.requests.end(key, ended);
         }

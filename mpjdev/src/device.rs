@@ -212,9 +212,9 @@ impl<A: Adapter> Device<A> {
         let _within = Within::end(alone);
         let have_come = fence(&self.context).map_err(|error| self.fail(error.into()))?;
         let session = self.session()?;
-        if let Some(trouble) = session.state.trouble.clone() {
+        if let Some(first_error) = session.state.first_error.clone() {
             drop(session);
-            return Err(self.fail(trouble));
+            return Err(self.fail(first_error));
         }
         session.abandon();
         self.context.settle();
@@ -227,7 +227,7 @@ impl<A: Adapter> Device<A> {
     /// names it. Does not wait for other ranks. Does nothing in a fork of the process.
     pub fn abort(&self) {
         let session = self.context.session();
-        let met = session.ok().and_then(|session| session.state.losses.met);
+        let met = session.ok().and_then(|session| session.state.losses.first_loss);
         met.into_iter().for_each(|lost| self.met_loss(lost));
         self.end_part();
     }
@@ -327,7 +327,7 @@ impl<A: Adapter> Device<A> {
         let error = self.failure.get_or_init(|| error).clone();
         if let Ok(session) = self.context.session() {
             // Before the other ranks can notice that this rank is gone.
-            session.state.losses.met.into_iter().for_each(|lost| self.met_loss(lost));
+            session.state.losses.first_loss.into_iter().for_each(|lost| self.met_loss(lost));
             session.abandon();
             // Before the wait, since that may last until the job ends.
             self.end_part();
@@ -366,9 +366,9 @@ impl<A: Adapter> Device<A> {
             0 => session.notice_losses(),
             _ => Ok(true),
         });
-        let outcome = match (done, session.state.trouble.clone()) {
+        let outcome = match (done, session.state.first_error.clone()) {
             (Err(error), _) => Err(error.into()),
-            (Ok(_), Some(trouble)) => Err(trouble),
+            (Ok(_), Some(first_error)) => Err(first_error),
             (Ok(_), None) => Ok(look(&mut session)),
         };
         let gives_way =

@@ -4,7 +4,7 @@
 //!   is in the queue. Both change in one handler or call, under the session's lock.
 //! - DS2: the region of a receive is written only between its match and its end; after the end it belongs to the caller
 //!   again.
-//! - DS3: `trouble` is the first violation that a handler found. The next call of the device that makes progress or
+//! - DS3: `first_error` is the first violation that a handler found. The next call of the device that makes progress or
 //!   ends the device finds it, abandons the context and fails.
 
 pub(crate) mod credit;
@@ -24,7 +24,7 @@ use crate::envelope::{CREDIT, DONE, PeerError};
 use crate::error::Error;
 use crate::matching::{Envelope, Matcher, UnexpectedTicket};
 use crate::request::slab::Slab;
-use crate::request::{Matched, Operation, Requests, Taking, received};
+use crate::request::{Matched, Operation, Receiving, Requests, received};
 use crate::state::credit::Credits;
 use crate::state::losses::Losses;
 use crate::state::unexpected::{Unexpected, UnexpectedBody};
@@ -43,8 +43,8 @@ pub struct State {
     pub(crate) size: usize,
     pub(crate) losses: Losses,
     /// How many losses have been reported to probes for any source (LO1).
-    pub(crate) told: usize,
-    pub(crate) trouble: Option<Error>,
+    pub(crate) reported_losses: usize,
+    pub(crate) first_error: Option<Error>,
     /// Polls in vain since the last one that found something, or that yielded the processor.
     vain_polls: u32,
 }
@@ -64,8 +64,8 @@ impl State {
             stats: Stats::default(),
             size,
             losses: Losses::default(),
-            told: 0,
-            trouble: None,
+            reported_losses: 0,
+            first_error: None,
             vain_polls: 0,
         }
     }
@@ -83,13 +83,13 @@ impl State {
     /// Notes a violation (DS3).
     #[cold]
     pub(crate) fn violation(&mut self, rank: u32, violation: PeerError) {
-        self.note_trouble(Error::Peer { rank, violation });
+        self.note_error(Error::Peer { rank, violation });
     }
 
     /// Notes what ends the device, unless something else ends it already.
     #[cold]
-    fn note_trouble(&mut self, error: Error) {
-        self.trouble.get_or_insert(error);
+    fn note_error(&mut self, error: Error) {
+        self.first_error.get_or_insert(error);
     }
 
     /// Returns whether a receive can be posted without further checks: there is no unexpected message, and no rank is
@@ -101,16 +101,16 @@ impl State {
 
     /// Takes the receive that an arriving envelope matches out of the queue, and returns its key and region (DS1).
     #[inline]
-    pub(crate) fn meet(&mut self, envelope: Envelope) -> Option<(u64, Sink)> {
+    pub(crate) fn match_posted(&mut self, envelope: Envelope) -> Option<(u64, Sink)> {
         let number = self.matcher.take_posted(envelope)?;
         Some(self.requests.take_posted(number).expect("DS1: the queue names posted receives"))
     }
 
     /// Notes that a receive has matched a message that is not in its buffer yet. The region is kept for whoever fills
     /// it.
-    pub(crate) fn begin_taking(&mut self, key: u64, into: Sink, matched: Matched) {
+    pub(crate) fn begin_receiving(&mut self, key: u64, into: Sink, matched: Matched) {
         let capacity = into.len();
-        self.requests.change(key, Operation::Taking(Taking { into, capacity, matched }));
+        self.requests.change(key, Operation::Receiving(Receiving { into, capacity, matched }));
     }
 
     /// Ends a receive into `capacity` bytes whose message is in its buffer.
@@ -194,7 +194,7 @@ impl State {
             return;
         }
         if let Err(error) = outbox.amsend(rank, handler, &value.to_le_bytes(), Vec::new()) {
-            self.note_trouble(error.into());
+            self.note_error(error.into());
         }
     }
 }

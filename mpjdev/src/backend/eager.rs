@@ -27,7 +27,7 @@ use super::{Backend, Outbound, left, length};
 use crate::backend::loss;
 use crate::envelope::{self, EAGER, EAGER_SYNC, Fields, PeerError};
 use crate::matching::Envelope;
-use crate::request::{Matched, Operation, Sending, Taking};
+use crate::request::{Matched, Operation, Receiving, Sending};
 use crate::state::State;
 use crate::state::unexpected::{Unexpected, UnexpectedBody};
 use crate::state::unexpected_buffer::UnexpectedBuffer;
@@ -71,7 +71,7 @@ impl Backend for Eager {
         *waiting = Some(key);
         let (arrived, sender) = (*arrived, sync.and_then(NonZeroU64::new));
         let matched = Matched { source, tag, context, len, sender, data: None };
-        state.begin_taking(key, into, matched);
+        state.begin_receiving(key, into, matched);
         if arrived {
             hand_over(state, outbox, unexpected);
         }
@@ -121,7 +121,7 @@ fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Resu
             len,
             leaving: true,
             unanswered: synchronous,
-            exposed: None,
+            registered: None,
             failed: None,
         })
     });
@@ -224,19 +224,21 @@ fn accept(
         return refuse(state, source, error);
     }
     let envelope = Envelope { context, source, tag };
-    let Some((key, into)) = state.meet(envelope) else {
+    let Some((key, into)) = state.match_posted(envelope) else {
         return keep(state, arrival, envelope, len, sender);
     };
     let (sender, capacity) = (sender.and_then(NonZeroU64::new), into.len());
     let matched = Matched { source, tag, context, len, sender, data: None };
-    let taking = Taking { into: Sink::EMPTY, capacity, matched };
-    state.requests.change(key, Operation::Taking(taking));
+    let receiving = Receiving { into: Sink::EMPTY, capacity, matched };
+    state.requests.change(key, Operation::Receiving(receiving));
     HeaderAction::Deliver { into, next: Next::Inline(stored, key) }
 }
 
 /// All bytes of a message are in the user's buffer: ends the receive.
 fn stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
-    let Some(&mut Taking { capacity, matched, .. }) = state.requests.taking(key) else { return };
+    let Some(&mut Receiving { capacity, matched, .. }) = state.requests.receiving(key) else {
+        return;
+    };
     let Matched { source, tag, len, .. } = matched;
     state.end_receive(key, source, tag, len, capacity);
     state.answer(outbox, &matched);
@@ -296,7 +298,7 @@ fn hand_over(state: &mut State, outbox: &mut Outbox<State>, unexpected: u64) {
     let UnexpectedBody::Eager { buffer, waiting: Some(key), .. } = body else {
         return;
     };
-    if let Some(Taking { into, .. }) = state.requests.taking(key) {
+    if let Some(Receiving { into, .. }) = state.requests.receiving(key) {
         into.store(0, ForeignBytes::from_slice(buffer.bytes()));
     }
     state.stats.eager.copies += 1;

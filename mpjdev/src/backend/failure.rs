@@ -35,7 +35,7 @@ fn arrived(
         }
     };
     let envelope = Envelope { context, source, tag };
-    match state.meet(envelope) {
+    match state.match_posted(envelope) {
         Some((key, _)) => fail(state, key, failure),
         None => {
             let body = UnexpectedBody::Failure(failure);
@@ -57,7 +57,7 @@ pub(super) fn receive(state: &mut State, unexpected: u64, key: u64) {
 fn fail(state: &mut State, key: u64, failure: Arc<Failure>) {
     match failure.lost {
         Some(lost) => {
-            state.losses.met.get_or_insert(lost);
+            state.losses.first_loss.get_or_insert(lost);
             loss::fail(&mut state.requests, key, lost);
         }
         None => state.requests.end(key, Operation::Failed(Box::new(Error::Failed(failure)))),

@@ -20,7 +20,7 @@ use transport_lapi::Outbox;
 
 use crate::backend::{self, withdrawal};
 use crate::matching::Pattern;
-use crate::request::{self, Operation, Requests, Sending, Taking};
+use crate::request::{self, Operation, Receiving, Requests, Sending};
 use crate::state::State;
 use crate::state::losses::error;
 use crate::state::unexpected::{Unexpected, UnexpectedBody};
@@ -28,7 +28,7 @@ use crate::state::unexpected::{Unexpected, UnexpectedBody};
 /// Ends the operations that need rank `lost`, whose loss was just noticed.
 pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
     state.losses.ranks.push(lost);
-    state.losses.met.get_or_insert(lost);
+    state.losses.first_loss.get_or_insert(lost);
     state.credits.close(lost);
     let keys: Vec<u64> = state.requests.iter().map(|(key, _)| key).collect();
     for key in keys {
@@ -50,7 +50,7 @@ pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
                 }
             }
             // The Get of a rendezvous ends by itself.
-            Some(Operation::Taking(Taking { matched, .. }))
+            Some(Operation::Receiving(Receiving { matched, .. }))
                 if matched.source == lost && matched.data.is_none() =>
             {
                 fail(requests, key, lost);

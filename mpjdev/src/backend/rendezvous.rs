@@ -16,7 +16,7 @@ use super::{Backend, NextHandler, Outbound, left, length};
 use crate::envelope::{self, Offer, PeerError, RENDEZVOUS};
 use crate::error::Error;
 use crate::matching::Envelope;
-use crate::request::{Matched, Operation, Sending, Taking};
+use crate::request::{Matched, Operation, Receiving, Sending};
 use crate::state::State;
 use crate::state::unexpected::{Unexpected, UnexpectedBody};
 
@@ -34,7 +34,7 @@ impl Backend for Rendezvous {
     ) -> Result<u64, LapiError> {
         let Outbound { dest, context, tag, data, .. } = message;
         let len = data.len();
-        let exposed = session.register(data)?;
+        let registered = session.register(data)?;
         let key = session.state.requests.insert(|| {
             Operation::Send(Sending {
                 dest,
@@ -43,16 +43,16 @@ impl Backend for Rendezvous {
                 len,
                 leaving: false,
                 unanswered: true,
-                exposed: Some(exposed),
+                registered: Some(registered),
                 failed: None,
             })
         });
         let word = envelope::eager(context, tag);
-        let offer = Offer { request: key, data: exposed }.pack();
+        let offer = Offer { request: key, data: registered }.pack();
         if !session.try_amsend_bytes(dest, RENDEZVOUS, word, &offer) {
             queue(session, dest, word, &offer, key).inspect_err(|_| {
                 session.state.requests.forget(key);
-                session.deregister(exposed, Next::Nothing);
+                session.deregister(registered, Next::Nothing);
             })?;
         }
         session.state.stats.rendezvous.messages += 1;
@@ -75,7 +75,7 @@ impl Backend for Rendezvous {
         let UnexpectedBody::Rendezvous { data, sender } = body else { return };
         let (sender, data) = (NonZeroU64::new(sender), Some(data));
         let matched = Matched { source, tag, context, len, sender, data };
-        state.begin_taking(key, into, matched);
+        state.begin_receiving(key, into, matched);
         fetch(state, outbox, key);
     }
 }
@@ -116,11 +116,11 @@ fn arrived(
     let Offer { request: sender, data } = Offer::unpack(bytes);
     let len = length(state, source, data.len)?;
     let envelope = Envelope { context, source, tag };
-    match state.meet(envelope) {
+    match state.match_posted(envelope) {
         Some((key, into)) => {
             let (sender, data) = (NonZeroU64::new(sender), Some(data));
             let matched = Matched { source, tag, context, len, sender, data };
-            state.begin_taking(key, into, matched);
+            state.begin_receiving(key, into, matched);
             Some((fetch, key))
         }
         None => {
@@ -134,7 +134,7 @@ fn arrived(
 
 /// Starts the Get of a receive that has matched an envelope, for as many bytes as fit into the buffer.
 fn fetch(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
-    let Some(Taking { into, matched, .. }) = state.requests.taking(key) else { return };
+    let Some(Receiving { into, matched, .. }) = state.requests.receiving(key) else { return };
     let Matched { source, len, data: Some(data), .. } = *matched else { return };
     let into = into.take().truncated(len);
     if let Err(error) = outbox.get(source, data, 0, into, Next::Outcome(fetched, key)) {
@@ -149,13 +149,15 @@ fn fetched(
     key: u64,
     outcome: Result<(), LapiError>,
 ) {
-    let Some(&mut Taking { capacity, matched, .. }) = state.requests.taking(key) else { return };
+    let Some(&mut Receiving { capacity, matched, .. }) = state.requests.receiving(key) else {
+        return;
+    };
     let Matched { source, tag, len, .. } = matched;
     match outcome {
         Ok(()) => state.end_receive(key, source, tag, len, capacity),
         Err(error) => {
             let error = Error::from(error);
-            state.losses.met = state.losses.met.or(error.lost_rank());
+            state.losses.first_loss = state.losses.first_loss.or(error.lost_rank());
             state.requests.end(key, Operation::Failed(Box::new(error)));
         }
     }

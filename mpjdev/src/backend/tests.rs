@@ -142,7 +142,7 @@ fn unexpected_messages_take_no_more_memory_than_their_limit() {
         }
         for tag in 0.. {
             arrived(&mut state, 1, envelope::eager(0, tag), ForeignBytes::from_slice(&[1; 8]));
-            if state.trouble.is_some() {
+            if state.first_error.is_some() {
                 break;
             }
         }
@@ -358,7 +358,11 @@ fn a_failure_takes_the_place_of_a_message() {
         };
         assert_eq!((&**told, lost.lost_rank()), (&failure(None), Some(0)));
     }
-    assert_eq!(device.session().unwrap().state.losses.met, Some(0), "it explains what follows");
+    assert_eq!(
+        device.session().unwrap().state.losses.first_loss,
+        Some(0),
+        "it explains what follows"
+    );
     assert!(device.session().unwrap().state.is_clear(), "nothing is left");
 }
 

@@ -32,7 +32,7 @@ impl<A: Adapter> Device<A> {
     /// # Errors
     /// [`Error::Finished`], or what made the device unusable.
     pub fn begin(&self, call: Call, context: u32, tag: i32) -> Result<(Request, Ending), Error> {
-        let operation = || Operation::Begun { call, context, tag };
+        let operation = || Operation::Client { call, context, tag };
         let key = self.session()?.state.requests.insert(operation);
         let device = self.number();
         Ok((Request::pending(key, device), Ending { key, device }))
@@ -50,7 +50,7 @@ impl<A: Adapter> Device<A> {
         let device = self.number();
         let mut session = self.session()?;
         let operations = &mut session.state.requests;
-        let operation = || Operation::Begun { call: Call::Other, context: 0, tag: 0 };
+        let operation = || Operation::Client { call: Call::Other, context: 0, tag: 0 };
         let joint = operations.insert(operation);
         operations
             .join(joint, requests.into_iter().filter_map(|request| request.pending_on(device)));
@@ -64,7 +64,7 @@ impl<A: Adapter> Device<A> {
     pub fn end(&self, ending: Ending, outcome: Result<Status, Error>) {
         let Ending { key, device } = ending;
         let Ok(mut session) = self.context.session() else { return };
-        if device != self.number() || !session.state.requests.is_begun(key) {
+        if device != self.number() || !session.state.requests.is_client(key) {
             return;
         }
         let ended = match outcome {

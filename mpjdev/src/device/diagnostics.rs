@@ -13,7 +13,7 @@ use transport_lapi::bootstrap::control::{Communicator, PostedReceive, Queues, Un
 
 use crate::device::{Device, quiescence};
 use crate::matching::Pattern;
-use crate::request::{self, Matched, Operation, Request, Sending, Taking};
+use crate::request::{self, Matched, Operation, Receiving, Request, Sending};
 use crate::state::State;
 use crate::state::unexpected::{Unexpected, UnexpectedBody};
 
@@ -59,8 +59,8 @@ pub(crate) fn of_operation<A: Adapter>(session: &Session<A, State>, call: Call, 
             let pattern = state.matcher.pattern_of(request::number(key));
             Wait { bytes, ..pattern.map(|pattern| of_pattern(&pattern)).unwrap_or_default() }
         }
-        Some(Operation::Taking(taking)) => of_taking(taking),
-        Some(&Operation::Begun { call, context, tag }) => match state.requests.awaited_by(key) {
+        Some(Operation::Receiving(receiving)) => of_receiving(receiving),
+        Some(&Operation::Client { call, context, tag }) => match state.requests.awaited_by(key) {
             Some(awaited) => of_operation(session, call, awaited),
             None => {
                 Wait { context: context.into(), tag: Some(tag), operation: call, ..Wait::default() }
@@ -79,7 +79,7 @@ pub(crate) fn of_pattern(pattern: &Pattern) -> Wait {
 }
 
 fn of_send(sending: &Sending) -> Wait {
-    let phase = match (sending.leaving, sending.exposed) {
+    let phase = match (sending.leaving, sending.registered) {
         (true, _) => Phase::Leaving,
         (false, Some(_)) => Phase::Offered,
         (false, None) => Phase::Unanswered,
@@ -95,10 +95,10 @@ fn of_send(sending: &Sending) -> Wait {
     }
 }
 
-fn of_taking(taking: &Taking) -> Wait {
-    let Matched { source, tag, context, data, .. } = taking.matched;
+fn of_receiving(receiving: &Receiving) -> Wait {
+    let Matched { source, tag, context, data, .. } = receiving.matched;
     let phase = if data.is_some() { Phase::Fetching } else { Phase::Arriving };
-    let (bytes, context) = (taking.capacity as u64, context.into());
+    let (bytes, context) = (receiving.capacity as u64, context.into());
     Wait { peer: Some(source), tag: Some(tag), context, bytes, phase, ..Wait::default() }
 }
 

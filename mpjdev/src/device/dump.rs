@@ -7,7 +7,7 @@ use transport_lapi::adapter::Adapter;
 use crate::device::Device;
 use crate::error::Error;
 use crate::matching::Pattern;
-use crate::request::{self, Matched, Operation, Sending, Taking};
+use crate::request::{self, Matched, Operation, Receiving, Sending};
 use crate::state::State;
 use crate::state::unexpected::{Unexpected, UnexpectedBody};
 
@@ -75,8 +75,8 @@ fn arrived(unexpected: &Unexpected) -> String {
 
 fn operation(state: &State, key: u64, operation: &Operation) -> Option<String> {
     match operation {
-        Operation::Send(Sending { dest, tag, context, len, leaving, exposed, .. }) => {
-            let phase = match (leaving, exposed) {
+        Operation::Send(Sending { dest, tag, context, len, leaving, registered, .. }) => {
+            let phase = match (leaving, registered) {
                 (true, _) => "waiting for room",
                 (false, Some(_)) => "waiting to be fetched",
                 (false, None) => "waiting to be matched",
@@ -90,13 +90,13 @@ fn operation(state: &State, key: u64, operation: &Operation) -> Option<String> {
             let wanted = wanted(&pattern);
             Some(format!("receive {wanted}, {len} bytes (waiting for a message)"))
         }
-        Operation::Taking(Taking { capacity, matched, .. }) => {
+        Operation::Receiving(Receiving { capacity, matched, .. }) => {
             let phase = if matched.data.is_some() { "fetching" } else { "taking in" };
             let Matched { source, tag, len, .. } = matched;
             let what = format!("receive from rank {source}, tag {tag}, {capacity} bytes");
             Some(format!("{what} ({phase} a message of {len} bytes)"))
         }
-        Operation::Begun { call, context, tag } => {
+        Operation::Client { call, context, tag } => {
             let call = format!("{call:?}").to_lowercase();
             Some(format!("begun: {call} in context {context}, tag {tag}"))
         }

@@ -125,11 +125,11 @@ impl<A: Adapter> Device<A> {
             if let Some(found) = look(state, pattern) {
                 return Some(Ok(found));
             }
-            let told = state.told;
+            let known = state.reported_losses;
             if pattern.source.is_none() {
-                state.told = state.losses.len();
+                state.reported_losses = state.losses.len();
             }
-            state.losses.of_probe(pattern, told).map(Err)
+            state.losses.of_probe(pattern, known).map(Err)
         })?;
         outcome.transpose()
     }

@@ -34,8 +34,8 @@ pub(crate) fn context_of(state: &State, key: u64, operation: &Operation) -> Opti
             let pattern = state.matcher.pattern_of(request::number(key));
             pattern.map(|pattern| pattern.context)
         }
-        Operation::Taking(taking) => Some(taking.matched.context),
-        Operation::Begun { context, .. } => Some(*context),
+        Operation::Receiving(receiving) => Some(receiving.matched.context),
+        Operation::Client { context, .. } => Some(*context),
         Operation::Done { .. } | Operation::Cancelled | Operation::Failed(_) => None,
     }
 }

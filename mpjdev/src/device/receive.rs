@@ -58,7 +58,7 @@ impl<A: Adapter> Device<A> {
             if session.state.is_clear() {
                 return Ok(push(&mut session.state, into.into(), pattern()));
             }
-            return meet_unexpected(&mut session, into.into(), pattern());
+            return match_unexpected(&mut session, into.into(), pattern());
         }
         self.start_receive(into.into(), Some(source), Some(tag), context)
     }
@@ -108,12 +108,12 @@ fn post<A: Adapter>(
     if session.state.is_clear() {
         return Ok(push(&mut session.state, into, pattern));
     }
-    meet_unexpected(session, into, pattern)
+    match_unexpected(session, into, pattern)
 }
 
 /// [`post`] when there are unexpected messages or losses.
 #[inline(never)]
-fn meet_unexpected<A: Adapter>(
+fn match_unexpected<A: Adapter>(
     session: &mut Session<A, State>,
     into: Sink,
     pattern: Pattern,

@@ -187,11 +187,11 @@ impl<A: Adapter> Device<A> {
         awaited: &mut W,
     ) -> Result<W::Answer, Error> {
         let guard = GiveUpOnPanic(self);
-        let outcome = self.context.wait_from(session, &mut UnlessTrouble(awaited));
+        let outcome = self.context.wait_from(session, &mut UnlessFailed(awaited));
         std::mem::forget(guard);
         match outcome {
             Ok(Some(answer)) => Ok(answer),
-            Ok(None) => Err(self.fail_of_trouble()),
+            Ok(None) => Err(self.fail_of_first_error()),
             Err(error) => Err(self.fail(error.into())),
         }
     }
@@ -199,9 +199,9 @@ impl<A: Adapter> Device<A> {
     /// Ends the device because a handler found a violation.
     #[cold]
     #[inline(never)]
-    fn fail_of_trouble(&self) -> Error {
-        match self.session().map(|session| session.state.trouble.clone()) {
-            Ok(trouble) => self.fail(trouble.unwrap_or(Error::Finished)),
+    fn fail_of_first_error(&self) -> Error {
+        match self.session().map(|session| session.state.first_error.clone()) {
+            Ok(first_error) => self.fail(first_error.unwrap_or(Error::Finished)),
             // Another thread has ended it.
             Err(error) => error,
         }
@@ -295,9 +295,9 @@ impl<A: Adapter> Device<A> {
 }
 
 /// Waits for something, but ends at once if a handler finds a violation.
-struct UnlessTrouble<'a, W>(&'a mut W);
+struct UnlessFailed<'a, W>(&'a mut W);
 
-impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<'_, W> {
+impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessFailed<'_, W> {
     type Answer = Option<W::Answer>;
 
     #[inline(always)]
@@ -312,7 +312,11 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<'_, W
 
     #[inline(always)]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
-        if session.state.trouble.is_some() { Some(None) } else { self.0.look(session).map(Some) }
+        if session.state.first_error.is_some() {
+            Some(None)
+        } else {
+            self.0.look(session).map(Some)
+        }
     }
 
     /// An operation that needs a lost rank fails by itself, which ends the wait for it.

@@ -12,7 +12,7 @@ use crate::state::members::Registry;
 pub(crate) struct Losses {
     pub ranks: Vec<u32>,
     /// The rank whose loss ended an operation first, or else was noticed first.
-    pub met: Option<u32>,
+    pub first_loss: Option<u32>,
     /// Which contexts need which ranks.
     pub members: Registry,
 }
