@@ -13,9 +13,9 @@
 //!   are reaped (K1 of `host/rank.rs`). Processes that left their group end with the job (ST3 of
 //!   `host/stragglers.rs`).
 
-pub(crate) mod exits;
 mod flush;
 mod judge;
+pub(crate) mod spawn;
 mod spec;
 mod suspend;
 
@@ -32,21 +32,24 @@ use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
 use crate::LaunchError;
+use crate::exits::{Ledger, Verdict};
 use crate::hang::oversight::{Occasion, Oversight};
+use crate::hang::snapshot::Snapshot;
 use crate::host::machine::host_name;
 use crate::host::rank::Rank;
-use crate::host::spawn::{self, Started};
-use crate::host::stragglers::Stragglers;
+use crate::host::stragglers::{GIVE_UP, Stragglers};
 use crate::io::output::{Printer, Stream};
 use crate::io::stdin::{FOREGROUND_CHECK, Forwarding, Interest};
-use crate::job::exits::{Ledger, Verdict};
-use crate::report::{self, Snapshot};
+use crate::report;
 
+pub use crate::hang::oversight::Vigilance;
 pub use crate::host::binding::{BindTo, Binding, MapBy};
 pub use crate::io::output::OutputChoice;
 pub use crate::io::stdin::InputChoice;
 
-pub use spec::{App, Export, JobSpec, OnFailure, Vigilance};
+pub use spec::{App, Export, JobSpec, OnFailure};
+
+use spawn::Started;
 
 /// From SIGTERM to SIGKILL after a failure.
 const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
@@ -61,8 +64,6 @@ const ONE_REQUEST: Duration = Duration::from_millis(100);
 const MESSAGES_PER_TURN: usize = 64;
 /// How many times as many are taken from a rank that has ended; a control line holds fewer.
 const TURNS_AT_THE_END: usize = 64;
-/// From SIGKILL until a process counts as one that the kernel cannot end.
-pub(crate) const GIVE_UP: Duration = Duration::from_secs(2);
 
 /// A launcher that wakes up this late was stopped, or its machine was.
 const STANDSTILL: Duration = Duration::from_secs(1);
