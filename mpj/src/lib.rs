@@ -40,6 +40,17 @@
 //! even of one that has ended, has the same effect, unless a call of the dropping thread has succeeded since. A
 //! program that has handled an error and communicates no more calls [`World::finish`].
 
+// Where things are:
+//
+// - `world.rs`, `rank_device.rs`, `abort.rs`, `local.rs`: joining and leaving the job, also by an error or as threads.
+// - `communicator.rs`, `group.rs`: communicators and groups. `collective.rs`: collective calls.
+// - `point_to_point.rs`, `message.rs`, `buffered.rs`: blocking sends, receives and probes. `peer.rs`, `selector.rs`,
+//   `status.rs`: their arguments and results.
+// - `request.rs`, `scope.rs`, `persistent.rs`: calls that keep a buffer after they return. `lent.rs`: borrowed ones.
+// - `memory.rs`: what can be sent and received into, and where its bytes lie. `buffer.rs`: memory on huge pages.
+// - `datatype.rs`, `op.rs`: types of elements, operations of reductions.
+// - `testing.rs`: what the expansion of `#[mpj::test]` calls.
+
 mod abort;
 mod buffer;
 mod buffered;
