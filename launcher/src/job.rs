@@ -1,6 +1,14 @@
 //! Runs a job in one thread: a poll loop over processes, output pipes, control lines, signals and deadlines.
 //! Called by `mpjrun`, `cargo-mpj` and [`crate::testing`].
 //!
+//! ```text
+//!  spec       the description of a job
+//!  spawn      checks it, and starts one process per rank, each leading its own process group
+//!  judge      when and why the job ends
+//!  flush      the output that is left at the end, and the report
+//!  suspend    Ctrl-Z
+//! ```
+//!
 //! - J1: only poll blocks. Pipes, sockets and the launcher's own streams are read when poll says so and written by
 //!   calls that do not wait (O3, IN1). Regular files are written directly: they never wait for a reader.
 //! - J2: the verdict is passed once. Then every group gets SIGTERM, and SIGKILL after a grace; what ranks do after

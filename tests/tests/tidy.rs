@@ -149,6 +149,7 @@ fn labels_are_defined_once() {
 
 #[test]
 #[ignore = "prints the invariants"]
+#[expect(clippy::print_stdout, reason = "its output is what it is for")]
 fn register() {
     for Definition { path, line, label, statement } in labels::definitions(&CODE) {
         println!("{label:<5} {path}:{line}  {statement}");
