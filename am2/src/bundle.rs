@@ -9,8 +9,7 @@ use transport_lapi::wireup::Native;
 use crate::error::Error;
 use crate::memory::Segment;
 use crate::message::{Message, Returned, Token, check_handler};
-use crate::name::{EndpointName, Tag};
-use crate::poll::EventMask;
+use crate::name::{Endpoint, EndpointName, Tag};
 use crate::state::{Port, State};
 use crate::stats::Stats;
 use crate::task::{Am, Core, Inside, is_inside};
@@ -25,13 +24,6 @@ pub enum BundleKind {
     Parallel,
 }
 
-/// Names an endpoint inside its task (`ep_t`). It stays valid when the endpoint moves to another bundle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Endpoint {
-    pub(crate) core: u64,
-    pub(crate) number: u16,
-}
-
 /// A handler of messages. It runs only inside calls of its bundle that say so.
 pub(crate) type Handler = Box<dyn FnMut(&mut Token<'_>, Message<'_>) + Send>;
 
@@ -44,6 +36,16 @@ pub(crate) struct Local {
     pub handlers: Vec<Option<Handler>>,
     /// Handler 0; `None` is the default, which panics.
     pub on_return: Option<ReturnHandler>,
+}
+
+/// The events that end a wait. AM-2's event that a message can be sent is not offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EventMask {
+    /// AM_NOEVENTS: none.
+    #[default]
+    NoEvents,
+    /// AM_NOTEMPTY: a message waits at an endpoint of the bundle.
+    NotEmpty,
 }
 
 /// A set of endpoints that are polled together (`eb_t`).

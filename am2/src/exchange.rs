@@ -5,27 +5,16 @@
 //! ahead of another one, since that one has sent its word and not yet taken those of the others; it cannot be two
 //! ahead. So at most two words of a task wait here.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use transport_lapi::TaskId;
 use transport_lapi::adapter::Adapter;
 
-use crate::bundle::{Bundle, Endpoint};
+use crate::bundle::Bundle;
 use crate::error::Error;
-use crate::name::{EndpointName, Tag};
+use crate::name::{Endpoint, EndpointName, Tag};
 use crate::packet::{Header, Kind};
 use crate::task::{Core, send};
-
-/// The words that have arrived and belong to exchanges that this task has not ended.
-#[derive(Debug)]
-pub(crate) struct Exchange {
-    words: Vec<VecDeque<u64>>,
-    /// Whether a bundle of this task is in an exchange.
-    busy: bool,
-    /// Whether this task has sent its word for an exchange that it has not ended.
-    begun: bool,
-}
 
 /// Ends the part of a bundle in an exchange, also if a handler panics meanwhile.
 struct Part<A: Adapter>(Arc<Core<A>>);
@@ -35,35 +24,6 @@ impl<A: Adapter> Drop for Part<A> {
         if let Ok(mut session) = self.0.session_even_then() {
             session.state.exchange.busy = false;
         }
-    }
-}
-
-impl Exchange {
-    pub fn new(num_tasks: usize) -> Self {
-        Self { words: vec![VecDeque::new(); num_tasks], busy: false, begun: false }
-    }
-
-    /// Keeps the word of a task. Returns whether that task may have sent it already.
-    pub fn arrived(&mut self, origin: TaskId, word: u64) -> bool {
-        let words = &mut self.words[origin as usize];
-        let is_right = words.len() < 2;
-        if is_right {
-            words.push_back(word);
-        }
-        is_right
-    }
-
-    fn is_complete(&self) -> bool {
-        self.words.iter().all(|words| !words.is_empty())
-    }
-
-    /// Takes the words of the earliest exchange, if all have arrived.
-    fn take(&mut self) -> Option<Vec<u64>> {
-        if !self.is_complete() {
-            return None;
-        }
-        self.begun = false;
-        Some(self.words.iter_mut().filter_map(VecDeque::pop_front).collect())
     }
 }
 
@@ -187,17 +147,5 @@ mod tests {
         assert_eq!(busy.code(), Code::InUse);
         bundle.core.session().unwrap().state.exchange.busy = false;
         bundle.barrier().unwrap();
-    }
-
-    #[test]
-    fn an_exchange_needs_a_word_of_each_task() {
-        let mut exchange = Exchange::new(2);
-        assert!(exchange.arrived(1, 10) && exchange.arrived(1, 11));
-        assert!(!exchange.arrived(1, 12), "task 1 cannot have ended the first exchange");
-        assert_eq!(exchange.take(), None);
-        assert!(exchange.arrived(0, 20));
-        assert_eq!(exchange.take(), Some(vec![20, 10]));
-        assert_eq!(exchange.take(), None);
-        assert!(exchange.arrived(1, 12));
     }
 }

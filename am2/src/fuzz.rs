@@ -4,9 +4,8 @@ use transport_lapi::{Arrival, ForeignBytes, HeaderAction, Next};
 
 use crate::arrival::{arrive, arrive_packed};
 use crate::memory::Segment;
-use crate::message::Args;
 use crate::name::{EndpointName, Tag};
-use crate::packet::{Header, Kind, Unpacked};
+use crate::packet::{Args, Header, Kind, Unpacked};
 use crate::state::{Replied, State};
 use crate::status::Opcode;
 

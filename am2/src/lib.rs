@@ -64,12 +64,11 @@ mod status;
 mod table;
 mod task;
 
-pub use bundle::{Bundle, BundleKind, Endpoint};
+pub use bundle::{Bundle, BundleKind, EventMask};
 pub use error::{Code, Error, Violation};
 pub use message::{Message, Payload, Returned, Token};
-pub use name::{EndpointName, Tag};
+pub use name::{Endpoint, EndpointName, Tag};
 pub use packet::PacketError;
-pub use poll::EventMask;
 pub use stats::{Counts, Stats};
 pub use status::{Opcode, Status};
 pub use task::{Am, JoinError};

@@ -2,52 +2,11 @@
 
 use transport_lapi::TaskId;
 
-use crate::bundle::Endpoint;
 use crate::error::Error;
-use crate::name::{EndpointName, Tag};
+use crate::name::{Endpoint, EndpointName, Tag};
+use crate::packet::Args;
 use crate::status::{Opcode, Shape, Status};
 use crate::{MAX_LONG, MAX_MEDIUM, MAX_SHORT};
-
-/// The arguments of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Args {
-    len: usize,
-    words: [u32; MAX_SHORT],
-}
-
-impl Args {
-    /// `None` if there are more than [`MAX_SHORT`].
-    pub fn new(args: &[u32]) -> Option<Self> {
-        let mut words = [0; MAX_SHORT];
-        words.get_mut(..args.len())?.copy_from_slice(args);
-        Some(Self { len: args.len(), words })
-    }
-
-    pub fn words(&self) -> &[u32] {
-        &self.words[..self.len]
-    }
-
-    /// Removes all.
-    pub fn clear(&mut self) {
-        self.len = 0;
-    }
-
-    /// Replaces the arguments by `count` that are encoded at the beginning of `pairs`, with 0 behind an odd number.
-    /// Returns whether they are so, and are not too many.
-    #[inline]
-    pub fn decode(&mut self, count: usize, pairs: &[u64]) -> bool {
-        self.len = count;
-        if count == 0 {
-            return true;
-        }
-        let Some(words) = self.words.get_mut(..count.next_multiple_of(2)) else { return false };
-        for (place, pair) in words.chunks_exact_mut(2).zip(pairs) {
-            let pair = u64::from_le(*pair);
-            (place[0], place[1]) = (pair as u32, (pair >> 32) as u32);
-        }
-        count % 2 == 0 || words[count] == 0
-    }
-}
 
 /// The payload of a message.
 #[derive(Debug)]

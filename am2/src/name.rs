@@ -2,6 +2,13 @@
 
 use transport_lapi::TaskId;
 
+/// Names an endpoint inside its task (`ep_t`). It stays valid when the endpoint moves to another bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Endpoint {
+    pub(crate) core: u64,
+    pub(crate) number: u16,
+}
+
 /// The global name of an endpoint (`en_t`): valid in every task of the job, and never used again after the endpoint was
 /// freed. Tasks exchange names with [`crate::Bundle::exchange_names`], or as numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -22,7 +22,7 @@
 
 use transport_lapi::ForeignBytes;
 
-use crate::message::Args;
+use crate::MAX_SHORT;
 use crate::name::Tag;
 use crate::status::{Opcode, Status};
 
@@ -31,7 +31,7 @@ pub(crate) const FIXED: usize = 24;
 /// The bytes of a long message's offset.
 const OFFSET: usize = 8;
 /// Most bytes of a packet.
-pub(crate) const LONGEST: usize = FIXED + OFFSET + 4 * crate::MAX_SHORT;
+pub(crate) const LONGEST: usize = FIXED + OFFSET + 4 * MAX_SHORT;
 /// The user header of a packed packet.
 const WORD: usize = size_of::<u64>();
 /// Most bytes of a packed packet with its payload: what a cell of the transport's rings takes, or a little less.
@@ -107,6 +107,47 @@ pub(crate) struct Header {
     pub tag: Tag,
     /// Where the payload of a long message goes; of others 0, and not in the packet.
     pub offset: u64,
+}
+
+/// The arguments of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Args {
+    len: usize,
+    words: [u32; MAX_SHORT],
+}
+
+impl Args {
+    /// `None` if there are more than [`MAX_SHORT`].
+    pub fn new(args: &[u32]) -> Option<Self> {
+        let mut words = [0; MAX_SHORT];
+        words.get_mut(..args.len())?.copy_from_slice(args);
+        Some(Self { len: args.len(), words })
+    }
+
+    pub fn words(&self) -> &[u32] {
+        &self.words[..self.len]
+    }
+
+    /// Removes all.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Replaces the arguments by `count` that are encoded at the beginning of `pairs`, with 0 behind an odd number.
+    /// Returns whether they are so, and are not too many.
+    #[inline]
+    pub fn decode(&mut self, count: usize, pairs: &[u64]) -> bool {
+        self.len = count;
+        if count == 0 {
+            return true;
+        }
+        let Some(words) = self.words.get_mut(..count.next_multiple_of(2)) else { return false };
+        for (place, pair) in words.chunks_exact_mut(2).zip(pairs) {
+            let pair = u64::from_le(*pair);
+            (place[0], place[1]) = (pair as u32, (pair >> 32) as u32);
+        }
+        count % 2 == 0 || words[count] == 0
+    }
 }
 
 /// An encoded packet.
@@ -234,7 +275,7 @@ impl Header {
         offset: 0,
     };
 
-    /// Encodes the packet with these arguments, at most [`crate::MAX_SHORT`].
+    /// Encodes the packet with these arguments, at most [`MAX_SHORT`].
     pub fn encode(&self, args: &[u32]) -> Encoded {
         let mut words = [0; LONGEST / WORD];
         self.write(args, &mut words);

@@ -13,25 +13,15 @@ use transport_lapi::adapter::Adapter;
 
 use crate::POLL_LIMIT;
 use crate::arrival::arrive_locally;
-use crate::bundle::{Bundle, Endpoint, Local};
+use crate::bundle::{Bundle, EventMask, Local};
 use crate::error::Error;
 use crate::memory::Place;
-use crate::message::{Args, Message, Payload, Replier, Reply, ReplyHead, Returned, Token};
-use crate::name::EndpointName;
-use crate::packet::{Header, Kind};
+use crate::message::{Message, Payload, Replier, Reply, ReplyHead, Returned, Token};
+use crate::name::{Endpoint, EndpointName};
+use crate::packet::{Args, Header, Kind};
 use crate::queue::Entry;
 use crate::state::{Port, Replied, State};
 use crate::task::{Core, Inside, is_loss, send};
-
-/// The events that end a wait. AM-2's event that a message can be sent is not offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum EventMask {
-    /// AM_NOEVENTS: none.
-    #[default]
-    NoEvents,
-    /// AM_NOTEMPTY: a message waits at an endpoint of the bundle.
-    NotEmpty,
-}
 
 impl<A: Adapter> Bundle<A> {
     /// Handles messages that have arrived at the bundle's endpoints, at most [`POLL_LIMIT`] of them, and returns how

@@ -10,9 +10,8 @@ use std::collections::VecDeque;
 use transport_lapi::ForeignBytes;
 
 use crate::memory::Place;
-use crate::message::Args;
 use crate::name::EndpointName;
-use crate::packet::Header;
+use crate::packet::{Args, Header};
 
 /// An accepted message. It stays where it is from its arrival to the end of its handler, and is used again for another
 /// message then, so nothing of it is moved or allocated for each message.

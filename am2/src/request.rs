@@ -12,9 +12,10 @@ use transport_lapi::SessionGuard;
 use transport_lapi::adapter::Adapter;
 
 use crate::arrival::arrive_locally;
-use crate::bundle::{Bundle, Endpoint};
+use crate::bundle::Bundle;
 use crate::error::Error;
 use crate::message::{check_args, check_handler, check_len};
+use crate::name::Endpoint;
 use crate::packet::{Header, Kind};
 use crate::queue::Entry;
 use crate::state::State;

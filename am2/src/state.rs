@@ -7,16 +7,19 @@ use transport_lapi::{Outbox, TaskId};
 
 use crate::PACKETS;
 use crate::error::{Error, Violation};
-use crate::exchange::Exchange;
 use crate::memory::{Segment, Spares};
-use crate::message::{Args, Reply, ReplyHead};
+use crate::message::{Reply, ReplyHead};
 use crate::name::{EndpointName, Tag};
-use crate::packet::{Header, Kind, Ticket};
+use crate::packet::{Args, Header, Kind, Ticket};
 use crate::queue::{Entry, Queue};
 use crate::stats::Stats;
 use crate::status::{Opcode, Status};
 use crate::table::Table;
 use crate::{MAX_ENDPOINTS, NUM_HANDLERS};
+
+mod exchange;
+
+use exchange::Exchange;
 
 /// The side of an endpoint that faces the network.
 #[derive(Debug)]

@@ -1,16 +1,13 @@
 //! The codes of returned messages: why a message came back, and what kind of message it was. The packet codec writes
 //! them, and handler 0 of an endpoint gets them.
 
-#[cfg(doc)]
-use crate::Error;
-
 /// Why a message was returned to its sender. The discriminants are AM-2's codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Status {
     /// EBADARGS: the arguments do not match the number that the message announces.
     BadArgs = 1,
-    /// EBADENTRY: the translation index is not bound. This library reports that by [`Error::Unmapped`], so it sends
+    /// EBADENTRY: the translation index is not bound. This library reports that by [`Unmapped`](crate::Error::Unmapped), so it sends
     /// this status never; another implementation may.
     BadEntry = 2,
     /// EBADTAG: the endpoint's tag is [`crate::Tag::NONE`], or another one than that of the message.

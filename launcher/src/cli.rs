@@ -9,6 +9,9 @@
 //!             │
 //!           Request
 //! ```
+//!
+//! `mpiexec` is what differs when `mpjrun` is called by another launcher's name, `manual` the end of `--help`, and
+//! `variables` notes on misspelt variables. `info`, `dry_run` and `answer` are the commands that run no job.
 
 pub(crate) mod answer;
 pub(crate) mod dry_run;

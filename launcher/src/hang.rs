@@ -5,11 +5,13 @@
 //!  watch           deadlock: the job cannot go on; stall: it has not gone on for a time
 //!  idle            which threads only their own process wakes
 //!  standstill      notes on jobs that may hang
-//!  observe         what the ranks and their processes do, for a report
+//!  observe         what the ranks and their processes do
+//!  snapshot        the state of all ranks at one moment, for a report
 //! ```
 
 mod idle;
 pub(crate) mod observe;
 pub(crate) mod oversight;
+pub(crate) mod snapshot;
 pub(crate) mod standstill;
 pub(crate) mod watch;

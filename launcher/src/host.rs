@@ -2,7 +2,6 @@
 //! host.
 //!
 //! ```text
-//!  spawn           checks a job, and starts one process per rank, each leading its own process group
 //!  binding         the processors that each rank may run on
 //!  rank            the process and the descriptors of one rank
 //!  stragglers      processes that left their rank's group
@@ -14,5 +13,4 @@ pub(crate) mod binding;
 pub(crate) mod machine;
 pub(crate) mod process_table;
 pub(crate) mod rank;
-pub(crate) mod spawn;
 pub(crate) mod stragglers;

@@ -1,6 +1,14 @@
 //! Runs a job in one thread: a poll loop over processes, output pipes, control lines, signals and deadlines.
 //! Called by `mpjrun`, `cargo-mpj` and [`crate::testing`].
 //!
+//! ```text
+//!  spec       the description of a job
+//!  spawn      checks it, and starts one process per rank, each leading its own process group
+//!  judge      when and why the job ends
+//!  flush      the output that is left at the end, and the report
+//!  suspend    Ctrl-Z
+//! ```
+//!
 //! - J1: only poll blocks. Pipes, sockets and the launcher's own streams are read when poll says so and written by
 //!   calls that do not wait (O3, IN1). Regular files are written directly: they never wait for a reader.
 //! - J2: the verdict is passed once. Then every group gets SIGTERM, and SIGKILL after a grace; what ranks do after
@@ -13,9 +21,9 @@
 //!   are reaped (K1 of `host/rank.rs`). Processes that left their group end with the job (ST3 of
 //!   `host/stragglers.rs`).
 
-pub(crate) mod exits;
 mod flush;
 mod judge;
+pub(crate) mod spawn;
 mod spec;
 mod suspend;
 
@@ -32,21 +40,24 @@ use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
 use crate::LaunchError;
+use crate::exits::{Ledger, Verdict};
 use crate::hang::oversight::{Occasion, Oversight};
+use crate::hang::snapshot::Snapshot;
 use crate::host::machine::host_name;
 use crate::host::rank::Rank;
-use crate::host::spawn::{self, Started};
-use crate::host::stragglers::Stragglers;
+use crate::host::stragglers::{GIVE_UP, Stragglers};
 use crate::io::output::{Printer, Stream};
 use crate::io::stdin::{FOREGROUND_CHECK, Forwarding, Interest};
-use crate::job::exits::{Ledger, Verdict};
-use crate::report::{self, Snapshot};
+use crate::report;
 
+pub use crate::hang::oversight::Vigilance;
 pub use crate::host::binding::{BindTo, Binding, MapBy};
 pub use crate::io::output::OutputChoice;
 pub use crate::io::stdin::InputChoice;
 
-pub use spec::{App, Export, JobSpec, OnFailure, Vigilance};
+pub use spec::{App, Export, JobSpec, OnFailure};
+
+use spawn::Started;
 
 /// From SIGTERM to SIGKILL after a failure.
 const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
@@ -61,8 +72,6 @@ const ONE_REQUEST: Duration = Duration::from_millis(100);
 const MESSAGES_PER_TURN: usize = 64;
 /// How many times as many are taken from a rank that has ended; a control line holds fewer.
 const TURNS_AT_THE_END: usize = 64;
-/// From SIGKILL until a process counts as one that the kernel cannot end.
-pub(crate) const GIVE_UP: Duration = Duration::from_secs(2);
 
 /// A launcher that wakes up this late was stopped, or its machine was.
 const STANDSTILL: Duration = Duration::from_secs(1);

@@ -9,11 +9,12 @@
 //!  cli          parses command lines; --help, --info, --dry-run
 //!  cargo        cargo mpj; mpjrun as cargo's runner
 //!   │
-//!  job          the description of a job, the poll loop that runs it, which rank failed first
+//!  job          the description of a job, its start, the poll loop that runs it
+//!   ├── report  the texts about failures and hangs; pure
+//!   ├── hang    deadlock, stall, standstill
 //!   ├── host    processes, processors, clean-up
 //!   ├── io      output and input
-//!   ├── hang    deadlock, stall, standstill
-//!   └── report  the texts about failures and hangs; pure
+//!   └── exits   which rank failed first; pure
 //!
 //!  testing      runs a test of several ranks, for `#[mpj::test]`
 //! ```
@@ -23,6 +24,7 @@
 pub mod cargo;
 pub mod cli;
 mod error;
+mod exits;
 mod hang;
 mod host;
 mod io;

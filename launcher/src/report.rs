@@ -27,7 +27,6 @@ mod gatherings;
 mod graph;
 mod misses;
 mod queues;
-mod snapshot;
 mod standing;
 mod stats;
 mod table;
@@ -37,11 +36,11 @@ mod words;
 
 use std::time::Duration;
 
+use crate::exits::{Failure, Fault, Ledger, Verdict};
+use crate::hang::snapshot::Snapshot;
 use crate::io::output::Broken;
-use crate::job::exits::{Failure, Fault, Ledger, Verdict};
 pub(crate) use cause::{early_ends, in_brief};
 pub(crate) use columns::aligned;
-pub(crate) use snapshot::{Activity, Seen, Snapshot};
 use standing::Standing;
 pub(crate) use stats::text as stats;
 pub(crate) use words::ranks as of_ranks;

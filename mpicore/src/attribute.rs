@@ -1,7 +1,7 @@
 //! Attributes: values that users attach to objects under keys of their own (MPI-4.1 section 7.7). Callbacks of the keys
 //! run when values are copied and deleted.
 //!
-//! An object can be of any type `O`: a communicator here, a datatype or a window of a layer above.
+//! An object can be of any type `O`: a communicator, a datatype or a window of a layer above.
 //!
 //! - AT1: callbacks run while no lock of this crate is held. They may call MPI, even on the same object, and may attach
 //!   and delete attributes.
@@ -14,7 +14,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
-use crate::communicator::Communicator;
 use crate::error::Error;
 
 /// The value of an attribute.
@@ -31,7 +30,7 @@ type DeleteCallback<O> = dyn Fn(&O, &Value) -> Result<(), Cause> + Send + Sync;
 /// A key for attributes of objects of type `O`: MPI_Comm_create_keyval, MPI_Type_create_keyval and so on. A clone is
 /// the same key. Attributes keep their key, so the caller may drop it (MPI_Comm_free_keyval) while an object has such
 /// an attribute.
-pub struct Key<O = Communicator>(Arc<Callbacks<O>>);
+pub struct Key<O>(Arc<Callbacks<O>>);
 
 struct Callbacks<O> {
     copy: Box<CopyCallback<O>>,
@@ -79,7 +78,7 @@ impl<O> Key<O> {
 
 /// A key that exists only as long as an attribute has it, or a caller its [`Key`]: for layers that find keys by number,
 /// in which MPI_Comm_free_keyval takes effect when the last attribute is gone.
-pub struct WeakKey<O = Communicator>(Weak<Callbacks<O>>);
+pub struct WeakKey<O>(Weak<Callbacks<O>>);
 
 impl<O> WeakKey<O> {
     /// Returns the key, if it exists. It does while the delete callback of its last attribute runs.
@@ -142,7 +141,7 @@ impl<O> Attribute<O> {
 /// assert!(of_twin.get(&key).is_none() && failure.is_none(), "this key copies nothing");
 /// # Ok::<(), mpicore::Error>(())
 /// ```
-pub struct Attributes<O = Communicator>(Mutex<Vec<Attribute<O>>>);
+pub struct Attributes<O>(Mutex<Vec<Attribute<O>>>);
 
 impl<O> Default for Attributes<O> {
     fn default() -> Self {

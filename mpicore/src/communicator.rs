@@ -9,52 +9,41 @@
 //! the communicator is gone there, and its id is free again when nothing is pending in its contexts. This is a local
 //! matter: members may drop their clones at different times.
 //!
-//! - `create.rs`, `create_inter.rs`, `creating.rs`: calls that make communicators.
-//! - `calls.rs`, `inter_calls.rs`: collective calls, as plans that callers run; `short_calls.rs`: short ones, run at
-//!   once.
 //! - `attribute.rs`, `handler.rs`: attributes and error handlers that users attach to communicators.
+//! - `buffered.rs`: buffered sends, and the buffers that they use.
+//! - `partition_tags.rs`: the tags of partitioned sends.
 //! - `workspace.rs`: memory that collective calls use, and leave for the next ones.
-//! - `cartesian.rs`, `graph.rs`: communicators with a grid or a graph, and collective calls among neighbours.
+//!
+//! Collective calls (`calls.rs`), the calls that make communicators (`create.rs`) and transfers stand above.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mpjdev::wireup::Native;
-use mpjdev::{CALL_NUMBERS, Call, Device, Members};
+use mpjdev::{CALL_NUMBERS, Device, Members};
 
 use crate::attribute::Attributes;
-use crate::collective::{Member, Schedule};
+use crate::collective::Member;
 use crate::error::Error;
 use crate::group::{Comparison, Group};
-use crate::memory::{Input, Output, Reduction};
-use crate::plan::{Plan, Route, Tag};
-use crate::point_to_point::buffered::Copies;
-use crate::point_to_point::partitioned::PartitionTags;
-use crate::process::{Process, SELF, WORLD, partition_contexts};
-use crate::topology::Topology;
+use crate::process::buffered::Copies;
+use crate::process::{Process, SELF, WORLD, group_context, partition_contexts};
+use crate::topology::{Cartesian, Topology};
 
 mod attribute;
-mod calls;
-mod cartesian;
-mod create;
-mod create_inter;
-mod creating;
-mod graph;
+mod buffered;
 mod handler;
-mod inter_calls;
-mod short_calls;
+mod partition_tags;
 #[cfg(test)]
 pub(crate) mod tests;
 mod workspace;
 
-pub use calls::Sent;
-pub use create::SplitKey;
-pub use create_inter::RemoteLeader;
-pub use creating::{Created, Creating};
 pub use handler::{ErrorHandler, UserHandler};
 
+pub(crate) use attribute::Copied;
 use handler::Handler;
+use partition_tags::PartitionTags;
 use workspace::Workspace;
 pub(crate) use workspace::{InUse, Parts};
 
@@ -82,7 +71,7 @@ struct Inner {
     /// Number of persistent collectives so far.
     persistent: AtomicU32,
     name: Arc<Mutex<String>>,
-    attributes: Attributes,
+    attributes: Attributes<Communicator>,
     handler: Handler,
     workspace: Workspace,
     /// The copies of buffered sends for which the communicator has a buffer of its own.
@@ -91,13 +80,13 @@ struct Inner {
 }
 
 /// The properties of a new communicator, except its id.
-struct Origin {
-    group: Group,
-    rank: u32,
-    remote: Option<Group>,
-    topology: Option<Topology>,
-    attributes: Attributes,
-    handler: Handler,
+pub(crate) struct Origin {
+    pub group: Group,
+    pub rank: u32,
+    pub remote: Option<Group>,
+    pub topology: Option<Topology>,
+    pub attributes: Attributes<Communicator>,
+    pub handler: Handler,
 }
 
 /// The relation of two communicators, the result of MPI_Comm_compare.
@@ -115,8 +104,8 @@ pub enum Relation {
 
 impl Origin {
     /// Returns the properties of an intracommunicator with nothing attached.
-    fn of(group: Group, rank: u32) -> Self {
-        let (attributes, handler) = <(Attributes, Handler)>::default();
+    pub fn of(group: Group, rank: u32) -> Self {
+        let (attributes, handler) = <(Attributes<Communicator>, Handler)>::default();
         Self { group, rank, remote: None, topology: None, attributes, handler }
     }
 }
@@ -169,7 +158,7 @@ impl Communicator {
     }
 
     /// Makes a communicator that inherits the error handler of this one.
-    fn child(&self, id: u32, origin: Origin) -> Result<Self, Error> {
+    pub(crate) fn child(&self, id: u32, origin: Origin) -> Result<Self, Error> {
         let handler = Handler::new(self.handler());
         Self::new(self.process().clone(), id, Origin { handler, ..origin }, "")
     }
@@ -195,6 +184,19 @@ impl Communicator {
     /// Returns the other group of an intercommunicator: MPI_Comm_remote_group.
     pub fn remote_group(&self) -> Option<&Group> {
         self.0.remote.as_ref()
+    }
+
+    /// Returns its topology, if it has one: MPI_Topo_test.
+    pub fn topology(&self) -> Option<&Topology> {
+        self.0.topology.as_ref()
+    }
+
+    /// Returns the grid of its ranks, if it has one: MPI_Cart_get, MPI_Topo_test.
+    pub fn grid(&self) -> Option<&Cartesian> {
+        match self.topology() {
+            Some(Topology::Grid(grid)) => Some(grid),
+            _ => None,
+        }
     }
 
     /// Returns whether it is an intercommunicator: MPI_Comm_test_inter.
@@ -263,12 +265,21 @@ impl Communicator {
 
     /// Returns the member for which schedules are built.
     #[inline]
-    fn member(&self) -> Result<Member, Error> {
+    pub(crate) fn member(&self) -> Result<Member, Error> {
         Ok(Member::new(self.0.rank, self.0.group.size())?)
     }
 
+    /// Returns the member for which schedules are built; refuses an intercommunicator.
+    #[inline]
+    pub(crate) fn intra(&self, call: &'static str) -> Result<Member, Error> {
+        if self.is_inter() {
+            return Err(Error::Kind { call, kind: "intercommunicator" });
+        }
+        self.member()
+    }
+
     /// Returns the job rank of this rank.
-    fn job_rank(&self) -> u32 {
+    pub(crate) fn job_rank(&self) -> u32 {
         self.device().rank()
     }
 
@@ -276,6 +287,25 @@ impl Communicator {
     /// data. They lie above those of all ids.
     pub(crate) fn partition_contexts(&self) -> [u32; 2] {
         partition_contexts(self.0.id)
+    }
+
+    /// Returns the device's context in which some of its members make another communicator.
+    pub(crate) fn group_context(&self) -> u32 {
+        group_context(self.0.id)
+    }
+
+    /// Returns a number that distinguishes an agreement of this communicator from others, the same on all ranks of the
+    /// call.
+    pub(crate) fn salt(&self) -> u32 {
+        // Relaxed: the calls of a communicator are made one after another.
+        let calls = self.0.calls.load(Ordering::Relaxed);
+        self.0.id ^ calls.rotate_left(16)
+    }
+
+    /// Returns what its collective calls work with.
+    #[inline]
+    pub(crate) fn workspace(&self) -> &Workspace {
+        &self.0.workspace
     }
 
     /// Returns the tags of the partitions of sends.
@@ -309,44 +339,6 @@ impl Communicator {
         Some(before)
     }
 
-    /// Plans the next collective call, with the peers of the communicator. Its schedule is not kept.
-    fn plan_once(
-        &self,
-        call: Call,
-        schedule: Schedule,
-        buffers: (Input, Output),
-        reduction: Option<Reduction>,
-    ) -> Result<Plan<'_>, Error> {
-        self.plan(call, self.0.workspace.with(schedule), buffers, reduction)
-    }
-
-    /// Plans the next collective call, with the peers of the communicator.
-    fn plan<'c>(
-        &'c self,
-        call: Call,
-        work: InUse<'c>,
-        buffers: (Input, Output),
-        reduction: Option<Reduction>,
-    ) -> Result<Plan<'c>, Error> {
-        self.plan_among(None, call, work, buffers, reduction)
-    }
-
-    /// Plans the next collective call, whose messages may have other peers than the communicator. The number of the
-    /// call is taken last, when nothing can be refused any more.
-    #[inline]
-    fn plan_among<'c>(
-        &'c self,
-        peers: Option<Box<Group>>,
-        call: Call,
-        mut work: InUse<'c>,
-        buffers: (Input, Output),
-        reduction: Option<Reduction>,
-    ) -> Result<Plan<'c>, Error> {
-        work.fill(buffers, reduction)?;
-        let (context, tag) = (self.collective_context(), Tag::OfCall(self.next_number()));
-        Ok(Plan::new(self, call, Route { peers, context, tag }, work))
-    }
-
     /// Returns the ranks that collective calls need.
     fn members(&self) -> Arc<dyn Members> {
         let Inner { group, name, remote, .. } = &*self.0;
@@ -356,7 +348,7 @@ impl Communicator {
 }
 
 /// Returns the members of a call that only a group makes.
-fn members_of(group: Group) -> Arc<dyn Members> {
+pub(crate) fn members_of(group: Group) -> Arc<dyn Members> {
     Arc::new(Gathering { group, remote: None, name: Arc::default() })
 }
 

@@ -4,8 +4,25 @@
 //! The interfaces for users (`mpj` for Rust) translate their callers' types into those of this crate, and contain no
 //! algorithms of their own. This crate works on bytes; its caller states the kind of the elements. *Job ranks* are the
 //! ranks of the device below.
+//!
+//! # The rooms
+//!
+//! From the top; `ARCHITECTURE.md` has the table of which room may use which:
+//!
+//! - `calls`: the collective calls, and those that make communicators, with topologies too. `plan`: how they run, at once
+//!   or step by step.
+//! - `point_to_point`: exchanges, persistent and partitioned transfers. `generalized`: requests that the program
+//!   completes.
+//! - `communicator`: communicators, their attributes, error handlers and buffered sends. `attribute`: attributes of any
+//!   object.
+//! - `process`: what communicators of a rank share: the device, the ids on which members agree, the copies of buffered
+//!   sends; joining, leaving and aborting the job.
+//! - `memory`: the buffers of a collective call.
+//! - Pure, and without the device: `collective` (algorithms, as schedules), `datatype`, `group`, `op`, `topology`.
+//! - `error`, `error_class`: errors, those of programs too, and MPI's classes of them. `info`: hints.
 
 mod attribute;
+mod calls;
 pub mod collective;
 mod communicator;
 pub mod datatype;
@@ -22,10 +39,9 @@ mod process;
 pub mod topology;
 
 pub use attribute::{Attributes, Cause, Key, Value, WeakKey};
-pub use communicator::{
-    Communicator, Created, Creating, ErrorHandler, Relation, RemoteLeader, Sent, SplitKey,
-    UserHandler,
-};
+pub use calls::Sent;
+pub use calls::create::{Created, Creating, RemoteLeader, SplitKey};
+pub use communicator::{Communicator, ErrorHandler, Relation, UserHandler};
 pub use error::Error;
 pub use error::code::{CodeError, ErrorCodes};
 pub use error_class::ErrorClass;
@@ -34,7 +50,7 @@ pub use info::{Info, InfoError, Start};
 pub use memory::{Elements, Input, Operand, Output, Plain, Reduction, TypedBlock};
 pub use plan::{Persistent, Plan, Steps};
 pub use point_to_point::{
-    AttachedBuffer, PROC_NULL, PartitionedReceive, PartitionedSend, PersistentTransfer, SendBuffer,
-    SendMode,
+    PROC_NULL, PartitionedReceive, PartitionedSend, PersistentTransfer, SendMode,
 };
+pub use process::buffered::{AttachedBuffer, SendBuffer};
 pub use process::{Process, job};

@@ -29,6 +29,7 @@ use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Memory, Reduction};
 
+pub(crate) mod division;
 mod running;
 mod short;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The state of a rank that its communicators share: the device and the context ids.
 
+pub(crate) mod buffered;
 pub(crate) mod context_ids;
 pub mod job;
 
@@ -9,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use mpjdev::wireup::Native;
 use mpjdev::{CONTEXT_IDS, Device};
 
-use crate::point_to_point::buffered::Copies;
+use crate::process::buffered::Copies;
 use crate::process::context_ids::ContextIds;
 
 /// The state that a rank's communicators share, in one of its contexts, and that of the layer above.

@@ -7,10 +7,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use labels::Definition;
 use source::{Finding, Source};
 
+#[path = "tidy/labels.rs"]
+mod labels;
 #[path = "tidy/layers.rs"]
 mod layers;
+#[path = "tidy/rooms.rs"]
+mod rooms;
 #[path = "tidy/rules.rs"]
 mod rules;
 #[path = "tidy/snippets.rs"]
@@ -95,6 +100,15 @@ fn layers_know_only_what_is_below_them() {
 }
 
 #[test]
+fn rooms_use_only_rooms_below_them() {
+    let document = PROSE.iter().find(|source| source.path == "ARCHITECTURE.md");
+    let document = document.expect("the tree has its document");
+    let plans = rooms::plans(document);
+    assert!(!plans.is_empty(), "the table of rooms is missing");
+    none(plans.iter().flat_map(|plan| rooms::rooms(plan, document, &CODE)).collect());
+}
+
+#[test]
 fn fenced_crates_stay_in_their_fences() {
     none_in_the_tree(layers::fences);
 }
@@ -128,7 +142,16 @@ fn tests_that_documents_name_exist() {
 }
 
 #[test]
-fn cited_invariants_are_stated() {
-    none(rules::citations(&CODE));
-    none(rules::numbers_are_unique(&CODE));
+fn labels_are_defined_once() {
+    none(labels::are_unique(&CODE));
+    none(labels::are_defined(&CODE, &PROSE));
+}
+
+#[test]
+#[ignore = "prints the invariants"]
+#[expect(clippy::print_stdout, reason = "its output is what it is for")]
+fn register() {
+    for Definition { path, line, label, statement } in labels::definitions(&CODE) {
+        println!("{label:<5} {path}:{line}  {statement}");
+    }
 }

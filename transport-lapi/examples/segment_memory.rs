@@ -1,7 +1,7 @@
 //! Measures how much memory the segment of a job occupies: reserved addresses, and memory in use after the start, after
 //! every task has communicated with both neighbours, and after all pairs have communicated.
 //!
-//! `cargo run --release -p transport-lapi --example segment_memory` prints the tables of ARCHITECTURE.md. The tasks are
+//! `cargo run --release -p transport-lapi --example segment_memory` prints it in tables. The tasks are
 //! threads here; the segment is that of processes.
 #![allow(clippy::print_stdout, reason = "a program prints")]
 

@@ -10,7 +10,7 @@
 //!    Engine                  dispatcher: header handlers, reassembly, completion
 //!       │ wire               packets: pure codec
 //!   ───┼───────────────────── the interface `adapter::Adapter`
-//!    layers                  adapters around an adapter: faults; repetition of lost frames
+//!    layers                  adapters around an adapter: faults, for tests
 //!    adapters::threads       ranks are threads; rings in one private mapping
 //!    adapters::shm           ranks are processes; rings in one memfd
 //! ```
@@ -52,6 +52,23 @@
 //!
 //! Header handlers of messages from one origin to one target run in the order of sending. Messages may complete out
 //! of order. LAPI guarantees no order at all.
+//!
+//! # Where things are
+//!
+//! - `context.rs`, `session.rs`: the calls. A context is a lock around a session; `lock.rs`, `wait.rs`, `awaited.rs`
+//!   and `home.rs` are how threads take the lock, spend a wait, describe it and stay on their processors.
+//! - `engine.rs`: what happens to a frame that arrives. `handler.rs`, `completion.rs`: handlers and what follows them.
+//! - `outbox.rs`, `slots.rs`: operations that have not ended, each of which is started in a file of its own:
+//!   `amsend.rs`, `lent.rs`, `get.rs`, `one_sided.rs`, `vector.rs`, `fence.rs`. `counter.rs`: what they count.
+//! - `wire.rs`: the packets.
+//! - `region.rs`, `registry.rs`: memory that is borrowed, and memory that other tasks may access. `body.rs`,
+//!   `layout.rs`, `dgsp.rs`: bodies that are not contiguous. `copy.rs`, `places.rs`: how bodies are copied.
+//! - `query.rs`, `addresses.rs`, `error_handler.rs`, `message_text.rs`, `timeout.rs`, `msgpoll.rs`, `nopoll.rs`,
+//!   `interrupt.rs`, `recovery.rs`: LAPI's periphery. No message needs it.
+//! - `adapter.rs`: the interface to adapters. `adapters.rs`: the adapters. `layers.rs`: faults, for tests.
+//! - `config.rs`: settings. `bootstrap.rs`: what launcher and ranks share. `wireup.rs`: how a task joins.
+//! - `sync.rs`, `sys.rs`, `fork.rs`: the primitives of shared memory, system calls, forks. `fuzz.rs`: entries of fuzz
+//!   targets.
 
 pub mod adapter;
 pub mod adapters;

@@ -7,7 +7,7 @@ use std::path::Path;
 use transport_lapi::config;
 
 use crate::LaunchError;
-use crate::host::spawn;
+use crate::job::spawn;
 use crate::job::{App, JobSpec};
 
 /// Digits of the hash in the name of cargo's test programs.

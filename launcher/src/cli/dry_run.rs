@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::LaunchError;
 use crate::cli::answer;
-use crate::host::spawn::{self, Program};
 use crate::job::JobSpec;
+use crate::job::spawn::{self, Program};
 
 /// Returns a line for each rank: `rank 0: cd FOLDER && env NAME=VALUE PROGRAM ARGS  # bound to processor 3`, with the
 /// absolute path of the program.

@@ -13,7 +13,7 @@ use crate::LaunchError;
 use crate::cli::default_ranks;
 use crate::host::binding::Placement;
 use crate::host::machine;
-use crate::host::spawn;
+use crate::job::spawn;
 use crate::job::{Binding, Export};
 use crate::report::{aligned, of_ranks};
 

@@ -11,9 +11,9 @@ use transport_lapi::bootstrap::board::{Board, TaskState};
 use transport_lapi::bootstrap::monotonic_nanos;
 
 use crate::hang::idle::Stacks;
+use crate::hang::snapshot::{Activity, Seen, Snapshot};
 use crate::hang::watch::{self, Look};
 use crate::host::process_table::{numbered, stacks, threads};
-use crate::report::{Activity, Seen, Snapshot};
 
 /// Takes the snapshot that begins with this `look` at the board. The process of a rank that has not joined is the one
 /// of `children` that was started for it, if there is one.

@@ -13,12 +13,11 @@ use transport_lapi::TaskId;
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::bootstrap::board::{Board, TaskState, parts_of_context};
 
+use crate::exits::Verdict;
 use crate::hang::observe;
-use crate::hang::standstill::Standstill;
+use crate::hang::snapshot::Snapshot;
+use crate::hang::standstill::{self, Standstill};
 use crate::hang::watch::{self, Finding, Look, Stage, Watch};
-use crate::job::Vigilance;
-use crate::job::exits::Verdict;
-use crate::report::Snapshot;
 
 /// How long ranks have to send their queues. Those that wait or poll answer at once.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -26,6 +25,26 @@ const PATIENCE: Duration = Duration::from_millis(250);
 /// By how much sooner the next look follows where all ranks are blocked. A rank whose main returns an error waits at
 /// its end until the deadlock that it causes is found, and prints the error then.
 const SOONER: u32 = 5;
+
+/// When a job that makes no progress is noted or ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vigilance {
+    /// Whether a deadlock ends the job, with exit code 125.
+    pub ends_deadlocks: bool,
+    /// After how long without progress of any rank the job ends, with exit code 124; `None` for never.
+    pub stall: Option<Duration>,
+    /// Time between two looks at the ranks.
+    pub interval: Duration,
+    /// After how long a job in which nothing moves is noted, unless deadlocks are ignored.
+    pub standstill: Duration,
+}
+
+impl Default for Vigilance {
+    fn default() -> Self {
+        let (interval, standstill) = (watch::INTERVAL, standstill::SPAN);
+        Self { ends_deadlocks: true, stall: None, interval, standstill }
+    }
+}
 
 /// Why the ranks are asked for their queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

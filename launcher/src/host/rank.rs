@@ -24,9 +24,9 @@ use rustix::process::{
 use transport_lapi::bootstrap::control::{ControlError, ControlReceiver, Incoming};
 use transport_lapi::bootstrap::monotonic_nanos;
 
+use crate::exits::Ending;
 use crate::host::process_table::numbered;
 use crate::io::output::{Delivery, LineBuffer, Prefix, Printer, Source, Stream, write_file};
-use crate::job::exits::Ending;
 
 /// How long processes that a rank started may go on printing after the rank has ended.
 const LINGER: Duration = Duration::from_millis(100);

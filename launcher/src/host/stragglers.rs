@@ -35,8 +35,9 @@ use rustix::thread::gettid;
 use transport_lapi::bootstrap::guard;
 
 use crate::host::process_table::{Entry, children, entry, own_children};
-use crate::job::GIVE_UP;
 
+/// From SIGKILL until a process counts as one that the kernel cannot end.
+pub(crate) const GIVE_UP: Duration = Duration::from_secs(2);
 /// Time between two looks for children that are left at the end.
 const PAUSE: Duration = Duration::from_millis(1);
 /// Least time between two looks for orphans that have ended.

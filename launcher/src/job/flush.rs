@@ -11,8 +11,9 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 
 use super::{ENDING, Event, Job, events};
-use crate::job::exits::Verdict;
-use crate::report::{self, Snapshot};
+use crate::exits::Verdict;
+use crate::hang::snapshot::Snapshot;
+use crate::report;
 
 /// How long a reader may pause once the job has to end.
 const GRACE_FOR_READER: Duration = Duration::from_millis(500);

@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use transport_lapi::bootstrap::monotonic_nanos;
 
 use super::{Job, OnFailure, Phase};
+use crate::exits::{Decision, Verdict};
 use crate::hang::oversight::Occasion;
+use crate::hang::snapshot::Snapshot;
 use crate::hang::watch::Stage;
 use crate::host::process_table::has_thread;
-use crate::job::exits::{Decision, Verdict};
-use crate::report::{self, Snapshot};
+use crate::report;
 
 /// How long ranks that are let go have to end. A deadlock is still reported within two seconds.
 const FAREWELL: Duration = Duration::from_secs(1);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use transport_lapi::config::BackendChoice;
 
-use crate::hang::{standstill, watch};
+use crate::hang::oversight::Vigilance;
 use crate::host::binding::Binding;
 use crate::io::output::OutputChoice;
 use crate::io::stdin::InputChoice;
@@ -43,26 +43,6 @@ impl App {
     pub fn new(ranks: usize, program: impl Into<OsString>) -> Self {
         let program = program.into();
         Self { ranks, program, args: Vec::new(), exports: Vec::new(), wdir: None, path: None }
-    }
-}
-
-/// When a job that makes no progress is noted or ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Vigilance {
-    /// Whether a deadlock ends the job, with exit code 125.
-    pub ends_deadlocks: bool,
-    /// After how long without progress of any rank the job ends, with exit code 124; `None` for never.
-    pub stall: Option<Duration>,
-    /// Time between two looks at the ranks.
-    pub interval: Duration,
-    /// After how long a job in which nothing moves is noted, unless deadlocks are ignored.
-    pub standstill: Duration,
-}
-
-impl Default for Vigilance {
-    fn default() -> Self {
-        let (interval, standstill) = (watch::INTERVAL, standstill::SPAN);
-        Self { ends_deadlocks: true, stall: None, interval, standstill }
     }
 }
 

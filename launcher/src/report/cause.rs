@@ -6,8 +6,8 @@ use super::INDENT;
 use super::words::{
     and_more, ended_how, printable_line, printable_lines, ranks, seconds_between, signal_words,
 };
+use crate::exits::{Complaint, Ending, Failure, Fault, Ledger, Record, Verdict};
 use crate::io::output::Broken;
-use crate::job::exits::{Complaint, Ending, Failure, Fault, Ledger, Record, Verdict};
 
 /// Most complaints of ranks that are not the cause.
 const MAX_COMPLAINTS: usize = 16;

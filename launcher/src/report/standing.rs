@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use transport_lapi::bootstrap::board::{Blocked, Call, Wait};
 use transport_lapi::bootstrap::control::Queues;
 
-use super::snapshot::{Activity, Seen, Snapshot};
 use super::words::ended_how;
-use crate::job::exits::{Ending, Ledger, Record};
+use crate::exits::{Ending, Ledger, Record};
+use crate::hang::snapshot::{Activity, Seen, Snapshot};
 
 /// The words for how far a rank has come; they fit one rank and several.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,7 +38,7 @@ pub(super) struct Standing {
     pub(super) is_alive: bool,
     /// What its process did then.
     activity: Option<Activity>,
-    /// Whether it was let go and its program ended with code 0 (EX6 of [`crate::job::exits`]).
+    /// Whether it was let go and its program ended with code 0 (EX6 of [`crate::exits`]).
     pub(super) ended_well: bool,
     /// Whether it has sent that it communicates no more.
     has_left: bool,
@@ -167,7 +167,7 @@ fn one(rank: usize, record: &Record, snapshot: &Snapshot, stopped_at: Option<u64
     standing
 }
 
-/// Whether it ended before the job was stopped (EX4 of [`crate::job::exits`]).
+/// Whether it ended before the job was stopped (EX4 of [`crate::exits`]).
 fn ended_before(record: &Record, stopped_at: Option<u64>) -> bool {
     record.ended.is_some_and(|(_, at)| stopped_at.is_none_or(|stopped| at <= stopped))
 }

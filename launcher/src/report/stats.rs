@@ -3,7 +3,7 @@
 use transport_lapi::bootstrap::control::{MessageCounts, ProtocolCounts};
 
 use super::aligned;
-use crate::job::exits::Ledger;
+use crate::exits::Ledger;
 
 const HEAD: [&str; 9] = [
     "rank",

@@ -16,8 +16,9 @@ use transport_lapi::bootstrap::control::{
 };
 
 use super::*;
-use crate::job::exits::scene::{START, complain, finish, ledger, ms, panic};
-use crate::job::exits::{Decision, Ending, Failure, Fault};
+use crate::exits::scene::{START, complain, finish, ledger, ms, panic};
+use crate::exits::{Decision, Ending, Failure, Fault};
+use crate::hang::snapshot::{Activity, Seen};
 
 fn join(ledger: &mut Ledger, rank: u32) {
     let joined = ControlMessage::Joined { task: rank, pid: 100 + rank };

@@ -4,9 +4,9 @@
 use transport_lapi::bootstrap::board::TaskState;
 
 use super::INDENT;
-use super::snapshot::{Activity, Snapshot};
 use super::standing::Standing;
 use super::words::ranks;
+use crate::hang::snapshot::{Activity, Snapshot};
 use crate::hang::watch::Doubt;
 
 /// The line, if every rank that is left waits and there is a reason not to judge. If there is none, the detector has

@@ -4,7 +4,7 @@ use signal_hook::low_level::signal_name;
 use transport_lapi::bootstrap::board::{CONTEXT_IDS, Call, Phase, Wait, parts_of_context};
 
 use super::INDENT;
-use crate::job::exits::Ending;
+use crate::exits::Ending;
 
 /// Most lines of a text that a rank has sent.
 const MAX_LINES: usize = 20;

@@ -10,7 +10,7 @@ use crate::error::Error;
 
 impl Communicator {
     /// Returns the value that is attached under a key: MPI_Comm_get_attr.
-    pub fn attribute(&self, key: &Key) -> Option<Value> {
+    pub fn attribute(&self, key: &Key<Self>) -> Option<Value> {
         self.0.attributes.get(key)
     }
 
@@ -18,7 +18,7 @@ impl Communicator {
     ///
     /// # Errors
     /// [`Error::Callback`] if the delete callback of the present value fails; that value then stays.
-    pub fn set_attribute(&self, key: &Key, value: Value) -> Result<(), Error> {
+    pub fn set_attribute(&self, key: &Key<Self>, value: Value) -> Result<(), Error> {
         self.0.attributes.set(self, key, value)
     }
 
@@ -26,7 +26,7 @@ impl Communicator {
     ///
     /// # Errors
     /// [`Error::Callback`] if the delete callback fails; the value then stays.
-    pub fn delete_attribute(&self, key: &Key) -> Result<bool, Error> {
+    pub fn delete_attribute(&self, key: &Key<Self>) -> Result<bool, Error> {
         self.0.attributes.delete(self, key)
     }
 
@@ -42,7 +42,7 @@ impl Communicator {
 
     /// Copies the attributes for a duplicate. It is called when the duplication begins, since the duplicate does not
     /// get later changes.
-    pub(super) fn copy_attributes(&self) -> Copied {
+    pub(crate) fn copy_attributes(&self) -> Copied {
         let (attributes, failure) = self.0.attributes.copy(self);
         Copied { parent: self.clone(), attributes, failure }
     }
@@ -50,15 +50,15 @@ impl Communicator {
 
 /// The attributes for a duplicate. If the duplicate is never made, they are deleted on the communicator that they were
 /// copied from.
-pub(super) struct Copied {
+pub(crate) struct Copied {
     parent: Communicator,
-    attributes: Attributes,
+    attributes: Attributes<Communicator>,
     failure: Option<Error>,
 }
 
 impl Copied {
     /// Takes the copied attributes, and the error of the callback that failed, if one did.
-    pub(super) fn take(mut self) -> (Attributes, Option<Error>) {
+    pub fn take(mut self) -> (Attributes<Communicator>, Option<Error>) {
         (std::mem::take(&mut self.attributes), self.failure.take())
     }
 }

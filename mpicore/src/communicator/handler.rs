@@ -38,7 +38,7 @@ impl fmt::Debug for ErrorHandler {
 
 /// The handler of a communicator, which may change at any time.
 #[derive(Default)]
-pub(super) struct Handler(Mutex<ErrorHandler>);
+pub(crate) struct Handler(Mutex<ErrorHandler>);
 
 impl Handler {
     pub(super) fn new(handler: ErrorHandler) -> Self {

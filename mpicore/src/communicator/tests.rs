@@ -10,9 +10,9 @@ use mpjdev::{Options, Sink, Status, wireup};
 use transport_lapi::{ForeignBytes, Unpack};
 
 use super::*;
-use crate::ErrorClass;
 use crate::memory::Operand;
 use crate::op::{ElementKind, Predefined, UserOp};
+use crate::{ErrorClass, Input, Output, Plan, Reduction, RemoteLeader, SplitKey};
 
 mod attached;
 mod between;

@@ -17,11 +17,11 @@ use crate::memory::{Input, Memory, Output, Reduction};
 const MOST: usize = 8;
 
 /// A collective, and how this rank divides it.
-pub(super) type Divided = (Collective, Division);
+pub(crate) type Divided = (Collective, Division);
 
 /// The workspace of one communicator.
 #[derive(Default)]
-pub(super) struct Workspace(Mutex<Work>);
+pub(crate) struct Workspace(Mutex<Work>);
 
 /// What a collective call works with in its rounds.
 #[derive(Default)]

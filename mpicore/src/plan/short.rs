@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use mpjdev::wireup::Native;
 use mpjdev::{Call, Device, RecvRegion, Request, SendRegion, Status, Within};
 
-use super::{BLOCKING, Line, Route, Scheduled, Tag, note};
+use super::{BLOCKING, Line, Route, Scheduled, Tag, division, note};
 use crate::collective::{Collective, Member, Place, Scratch, Steps, Used, barrier_steps};
 use crate::communicator::Communicator;
 use crate::error::Error;
@@ -99,7 +99,7 @@ impl<'c> Equal<'c> {
         let Self { communicator, call, collective, input, output, reduction } = self;
         reduction.as_ref().map_or(Ok(()), Reduction::check)?;
         communicator.intra("this call")?;
-        let work = communicator.begin(collective, (input, output), reduction)?;
+        let work = division::begin(communicator, collective, (input, output), reduction)?;
         let tag = Tag::OfCall(communicator.next_number());
         let route = Route { peers: None, context: communicator.collective_context(), tag };
         Ok(Scheduled { communicator, call, route, work })

@@ -31,7 +31,7 @@ use crate::error::Error;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 pub struct AttributeKey<T> {
-    core: mpicore::Key,
+    core: mpicore::Key<mpicore::Communicator>,
     values: PhantomData<fn() -> T>,
 }
 

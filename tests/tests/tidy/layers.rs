@@ -151,7 +151,7 @@ pub struct Name {
 impl Name {
     /// A path that begins with `super`, in a file of a crate, from the root of the crate. It does
     /// not count as imported: `super::*` in a module of tests means the file itself.
-    fn resolved(self, file: &str) -> Self {
+    pub fn resolved(self, file: &str) -> Self {
         let Some((_, inside)) = file.split_once("/src/") else { return self };
         let mut module: Vec<_> = inside.trim_end_matches(".rs").split('/').collect();
         let mut rest = &*self.path;

@@ -2,7 +2,7 @@
 //!
 //! Called by the tests of the tree and, with snippets that break them, by their own tests.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::source::{Finding, Source};
 
@@ -140,57 +140,7 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Each invariant that a SAFETY comment cites is stated in a list at the head of a file.
-pub fn citations(sources: &[Source]) -> Vec<Finding> {
-    let comments =
-        || sources.iter().flat_map(|source| source.comments.iter().map(move |c| (source, c)));
-    let stated: BTreeSet<&str> = statements(sources).map(|(.., number)| number).collect();
-    let cited = comments().filter(|(_, comment)| comment.text.starts_with("SAFETY:"));
-    cited
-        .flat_map(|(source, comment)| {
-            words(comment.text).map(move |word| (source, comment.number, word))
-        })
-        .filter(|(_, _, word)| is_invariant(word) && !stated.contains(word))
-        .map(|(source, line, word)| {
-            source.finding(line, format!("cites {word}, which nothing states"))
-        })
-        .collect()
-}
-
-/// No two files state an invariant under the same number, so that each citation is unambiguous.
-pub fn numbers_are_unique(sources: &[Source]) -> Vec<Finding> {
-    let mut stated = BTreeMap::<&str, &Source>::new();
-    let mut findings = Vec::new();
-    for (source, line, number) in statements(sources) {
-        let first = stated.entry(number).or_insert(source);
-        if first.path != source.path {
-            let path = &first.path;
-            findings.push(source.finding(line, format!("states {number}, which {path} does too")));
-        }
-    }
-    findings
-}
-
-/// Every invariant that is stated: where, in which line, and under which number.
-fn statements<'a>(
-    sources: &'a [Source<'a>],
-) -> impl Iterator<Item = (&'a Source<'a>, usize, &'a str)> {
-    let comments =
-        sources.iter().flat_map(|source| source.comments.iter().map(move |c| (source, c)));
-    comments.filter_map(|(source, comment)| {
-        let (number, _) = comment.text.strip_prefix("- ")?.split_once(':')?;
-        is_invariant(number).then_some((source, comment.number, number))
-    })
-}
-
-/// Whether a word is the number of an invariant: one to three capital letters and digits.
-fn is_invariant(word: &str) -> bool {
-    let digits = word.trim_start_matches(|letter: char| letter.is_ascii_uppercase());
-    let letters = word.len() - digits.len();
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_number && (1..=3).contains(&letters)
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
+/// The words of a text.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|char: char| !char.is_alphanumeric() && char != '_')
 }

@@ -1,6 +1,8 @@
 //! Tests of the rules, with snippets that break them, and of the scanner, with texts that are hard to scan.
 
+use crate::labels;
 use crate::layers::{fences, layering, names};
+use crate::rooms;
 use crate::rules;
 use crate::source::{Finding, Source};
 
@@ -115,20 +117,78 @@ fn a_sync_label_without_partner_is_found() {
 }
 
 #[test]
-fn an_invariant_that_nothing_states_is_found() {
-    let citing = "\n// SAFETY: by Q7 and R12; U8 x86.\n";
-    let stating = "//! - Q7: holds.\n//! - R12: too.\n//! - U8: no less.\n";
-    assert_eq!(lines(&rules::citations(&[source(citing)])), [2, 2, 2]);
-    assert!(rules::citations(&[source(citing), source(stating)]).is_empty());
+fn definitions_of_labels_end_with_their_items() {
+    let text = "//! - QX1: holds\n//!   always.\n//! - QX2: too.\n//!\n//! Text.\n//! - Note: it.\n//! QX3: no item.";
+    let file = [source(text)];
+    let found = labels::definitions(&file);
+    let found: Vec<_> =
+        found.iter().map(|found| (found.line, found.label, &*found.statement)).collect();
+    assert_eq!(found, [(1, "QX1", "holds always."), (3, "QX2", "too.")]);
 }
 
 #[test]
-fn an_invariant_that_two_files_state_is_found() {
-    let one = Source::new("a.rs", "//! - QX1: holds.\n//! - QX2: too.");
+fn a_label_that_nothing_defines_is_found() {
+    let defining = "//! - Q7: holds.\n//! - R12: too.\n//! - U8: no less.\n";
+    let check = |text: &str, code: &[Source]| {
+        lines(&labels::are_defined(code, &[Source::new("a.md", text)]))
+    };
+    for citing in
+        ["\n// SAFETY: by Q7 and\n// R12; U8 x86.\n", "\n// SAFETY: a\n\n// SAFETY: Q7 R12 U8"]
+    {
+        assert_eq!(check("", &[source(citing)]).len(), 3, "{citing}");
+        assert!(check("", &[source(citing), source(defining)]).is_empty());
+    }
+    assert_eq!(check("", &[source("\n// Q6 U16 V1"), source(defining)]), [2]);
+    assert_eq!(check("Q7\nU9, C11", &[source(defining)]), [2]);
+}
+
+#[test]
+fn a_label_that_is_defined_twice_is_found() {
+    let one = Source::new("a.rs", "//! - QX1: holds.\n//! - QX2: too.\n//! - QX1: again.");
     let other = Source::new("b.rs", "//! Head.\n//! - QX2: something else.");
-    let again =
-        Source::new("c.rs", "//! QX1: cited. - QX1: not at the beginning.\n//! - Note: it.");
-    assert_eq!(lines(&rules::numbers_are_unique(&[one, other, again])), [2]);
+    assert_eq!(lines(&labels::are_unique(&[other, one])), [3, 2]);
+}
+
+#[test]
+fn an_arrow_that_does_not_run_down_is_found() {
+    let table =
+        "| rooms of | floors |\n|---|---|\n| `p` | `a` / `b`, `c` + `d` / `e` |\n\n| x | y |";
+    let document = Source::new("ARCHITECTURE.md", table);
+    let check = |path: &str, text: &str| {
+        let root = "mod a; mod b; pub use a::Top; pub use e::{Low, deep::Name as Lower};";
+        let files = ["p/src/a.rs", "p/src/b/x.rs", "p/src/c.rs", "p/src/d.rs", "p/src/e.rs"];
+        let mut code = vec![Source::new("p/src/lib.rs", root), Source::new(path, text)];
+        code.extend(files.map(|file| Source::new(file, "")));
+        let plans = rooms::plans(&document);
+        assert_eq!(plans.len(), 1);
+        lines(&rooms::rooms(&plans[0], &document, &code))
+    };
+    let upward = [
+        ("p/src/b.rs", "use crate::a;"),
+        ("p/src/b/y.rs", "use super::super::c::C;"),
+        ("p/src/b.rs", "use crate::Top;"),
+        ("p/src/e/z.rs", "fn f(x: crate::d::X) {}"),
+        ("p/src/e.rs", "mod tests { }\nuse super::b;"),
+    ];
+    for (path, text) in upward {
+        assert_eq!(check(path, text).len(), 1, "{path}: {text}");
+    }
+    let downward = [
+        ("p/src/a.rs", "use crate::{b, c::C, Low, own};"),
+        ("p/src/b.rs", "use super::e::E; use crate::b::B; use std::a;"),
+        ("p/src/c.rs", "use crate::d; use crate::Lower;"),
+        ("p/src/e.rs", "mod tests { use crate::a; }"),
+        ("p/src/e/tests.rs", "use crate::a;"),
+        ("p/src/e/tests/long.rs", "use crate::a;"),
+        ("p/src/main.rs", "use p::a;"),
+        ("q/src/e.rs", "use crate::a;"),
+    ];
+    for (path, text) in downward {
+        assert!(check(path, text).is_empty(), "{path}: {text}");
+    }
+    assert_eq!(check("p/src/f/g.rs", ""), [3]);
+    let less = [Source::new("p/src/a.rs", "")];
+    assert_eq!(rooms::rooms(&rooms::plans(&document)[0], &document, &less).len(), 4);
 }
 
 #[test]

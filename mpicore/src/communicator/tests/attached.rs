@@ -21,7 +21,7 @@ impl Notes {
     }
 
     /// Makes a key whose values are texts, which are copied with a mark.
-    fn key(&self) -> Key {
+    fn key(&self) -> Key<Communicator> {
         let (copied, deleted) = (self.clone(), self.clone());
         Key::new(
             move |_, value| {

@@ -3,6 +3,7 @@
 use std::sync::Barrier;
 
 use super::*;
+use crate::plan::Tag;
 
 #[test]
 fn a_duplicate_has_messages_of_its_own() {

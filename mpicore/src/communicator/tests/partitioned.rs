@@ -1,7 +1,6 @@
 //! Sends and receives in partitions, with the same partitions on both sides and with others.
 
 use super::*;
-use crate::point_to_point::partitioned::PartitionTags;
 use crate::{Input, Output, PROC_NULL};
 
 #[test]

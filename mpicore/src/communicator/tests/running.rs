@@ -1,5 +1,7 @@
 //! How plans run: blocking, started, persistent; with functions of users, errors and lost ranks.
 
+use mpjdev::Call;
+
 use super::*;
 use crate::Elements;
 use crate::datatype::Datatype;

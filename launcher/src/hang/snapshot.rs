@@ -1,4 +1,4 @@
-//! The state of all ranks at one moment, taken by [`crate::hang`].
+//! The state of all ranks at one moment, for [`crate::report`].
 
 use transport_lapi::bootstrap::board::{Call, TaskState, Wait};
 
@@ -24,7 +24,7 @@ impl From<Option<TaskState>> for Seen {
 
 impl Seen {
     /// The state, if it was read.
-    pub(super) fn state(&self) -> Option<&TaskState> {
+    pub(crate) fn state(&self) -> Option<&TaskState> {
         match self {
             Self::State(state) => Some(state),
             Self::Unread | Self::Unsteady => None,
@@ -95,15 +95,15 @@ impl Snapshot {
         })
     }
 
-    pub(super) fn rank(&self, rank: usize) -> &Seen {
+    pub(crate) fn rank(&self, rank: usize) -> &Seen {
         self.ranks.get(rank).unwrap_or(&Seen::Unread)
     }
 
-    pub(super) fn activity(&self, rank: usize) -> Option<Activity> {
+    pub(crate) fn activity(&self, rank: usize) -> Option<Activity> {
         self.activities.get(rank).copied().flatten()
     }
 
-    pub(super) fn doubt(&self, rank: usize) -> Option<Doubt> {
+    pub(crate) fn doubt(&self, rank: usize) -> Option<Doubt> {
         self.doubts.get(rank).copied().flatten()
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use mpjdev::Call;
 
-use super::create::{alike, highest_of_both};
-use super::{Communicator, Origin, SplitKey};
+use super::{SplitKey, alike, highest_of_both};
 use crate::collective::inter::{self, InterMember};
 use crate::collective::{self, Blocks};
+use crate::communicator::{Communicator, Origin};
 use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Input, Output};
@@ -172,7 +172,7 @@ impl Communicator {
         let schedule = collective::allgather(self.member()?, Some(len), len)?;
         let output = Output::keeping(vec![0; words.len() * self.size() as usize]);
         let own = Some(Box::new(self.group().clone()));
-        let mut work = self.0.workspace.with(schedule);
+        let mut work = self.workspace().with(schedule);
         work.fill((Input::keeping(words.clone()), output), None)?;
         let (context, tag) = (self.collective_context(), Tag::OfCall(self.next_number()));
         let here =
@@ -206,7 +206,7 @@ impl RemoteLeader<'_> {
         let blocks = [words.len() as u64, expected as u64].map(|count| Blocks::Equal { count });
         let schedule = inter::alltoall(InterMember::new(0, 1, 1)?, blocks[0], blocks[1])?;
         let buffers = (Input::keeping(words), Output::keeping(vec![0; expected]));
-        let mut work = self.peers.0.workspace.with(schedule);
+        let mut work = self.peers.workspace().with(schedule);
         work.fill(buffers, None)?;
         Plan::new(self.peers, Call::IntercommCreate, route, work).run_and_keep()
     }

@@ -1,18 +1,11 @@
 //! Communicators with a grid (MPI-4.1 section 8.5). `topology.rs` computes positions in the grid.
 
-use super::{Communicator, SplitKey};
+use super::SplitKey;
+use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::topology::{Cartesian, Topology};
 
 impl Communicator {
-    /// Returns the grid of its ranks, if it has one: MPI_Cart_get, MPI_Topo_test.
-    pub fn grid(&self) -> Option<&Cartesian> {
-        match self.topology() {
-            Some(Topology::Grid(grid)) => Some(grid),
-            _ => None,
-        }
-    }
-
     /// Makes a communicator of the first ranks, which fill the grid: MPI_Cart_create. Collective; all ranks give the
     /// same grid. Ranks without a place get `None`. Ranks keep their order, since on one host no order is better than
     /// another.

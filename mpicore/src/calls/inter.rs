@@ -3,17 +3,17 @@
 
 use mpjdev::Call;
 
-use super::Communicator;
-use super::calls::alltoall_call;
+use super::alltoall_call;
 use crate::collective::Blocks;
 use crate::collective::inter::{self, InterMember, Root};
+use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::Plan;
 
 impl Communicator {
     /// Returns the member for which schedules are built; refuses an intracommunicator.
-    pub(super) fn inter_member(&self) -> Result<InterMember, Error> {
+    pub(crate) fn inter_member(&self) -> Result<InterMember, Error> {
         match self.remote_group() {
             Some(remote) => Ok(InterMember::new(self.rank(), self.size(), remote.size())?),
             None => Err(Error::Kind { call: "a call between groups", kind: "intracommunicator" }),
@@ -152,7 +152,7 @@ impl Communicator {
         let schedule = inter::reduce_scatter(self.inter_member()?, counts)?;
         let both = Some(Box::new(self.peers().union(self.group())));
         let (call, buffers) = (Call::ReduceScatter, (input, output));
-        let work = self.0.workspace.with(schedule);
+        let work = self.workspace().with(schedule);
         self.plan_among(both, call, work, buffers, Some(reduction))
     }
 }

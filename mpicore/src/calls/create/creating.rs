@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mpjdev::{Call, Request, Status};
 
-use super::Communicator;
-use super::attribute::Copied;
-use super::create::highest_of_both;
+use super::highest_of_both;
+use crate::communicator::{Communicator, Copied};
 use crate::error::Error;
 use crate::plan::Plan;
 use crate::process::context_ids::Agreement;

@@ -1,5 +1,9 @@
 //! Collective calls on intracommunicators (MPI-4.1 chapter 6). Each makes a [`Plan`] of the caller's buffers, which the
-//! layer above runs, starts or keeps. Calls on intercommunicators are in `inter_calls.rs`.
+//! layer above runs, starts or keeps.
+//!
+//! - `inter.rs`: calls on intercommunicators.
+//! - `neighbour.rs`: calls among neighbours in a topology.
+//! - `short.rs`: short calls, run at once without a plan.
 //!
 //! A count is in elements of the buffer that it is passed with. If a buffer is an option, `None` is MPI_IN_PLACE.
 //! Buffers that are used only at the root may be [`Input::none`] or [`Output::none`] on other ranks.
@@ -8,14 +12,18 @@
 
 use mpjdev::Call;
 
-use super::Communicator;
-use super::workspace::InUse;
-use crate::collective::{
-    self, Blocks, Collective, Division, Exchange, Member, Operands, Order, Packing,
-};
+use crate::collective::{self, Blocks, Collective, Exchange, Operands, Order, Schedule};
+use crate::communicator::{Communicator, InUse};
 use crate::error::Error;
-use crate::memory::{Elements, Input, Output, Plain, Reduction};
-use crate::plan::{self, Equal, Plan};
+use crate::group::Group;
+use crate::memory::{Input, Output, Reduction};
+use crate::plan::division::{division_of, split_elements};
+use crate::plan::{self, Equal, Plan, Route, Tag};
+
+pub(crate) mod create;
+mod inter;
+mod neighbour;
+mod short;
 
 /// From this many bytes on, an allreduce exchanges halves: the data then take more time than the messages.
 const HALVES_FROM: u64 = 64 << 10;
@@ -39,56 +47,6 @@ fn exchange_of(reduction: &Reduction, data: usize, count: u64) -> Exchange {
     }
 }
 
-/// How many bytes a reduction combines at a time, for each rank of the communicator, up to [`PIECE_RANKS`] of them. It
-/// needs a scratch area for them, or for up to three times as many. Two ranks fill their second-level caches; where more
-/// of them exchange smaller and smaller parts of a piece, more rounds would take longer.
-const PIECE_PER_RANK: u64 = 256 << 10;
-
-/// See [`PIECE_PER_RANK`].
-const PIECE_RANKS: [u32; 2] = [2, 4];
-
-/// Returns how a reduction of elements with `data` bytes each among `ranks` ranks is divided: in the same places on all
-/// ranks, like [`exchange_of`]. `count` is the number of elements of a rank, or of the longest block. An exchange of
-/// halves divides them, too.
-fn division_of(
-    reduction: &Reduction,
-    ranks: u32,
-    (count, data): (u64, usize),
-    by_halves: bool,
-) -> Division {
-    let [fewest, most] = PIECE_RANKS;
-    let piece = PIECE_PER_RANK * u64::from(ranks.clamp(fewest, most));
-    let is_long = count.saturating_mul(data as u64) > piece;
-    if !is_long && !by_halves {
-        return Division::NONE;
-    }
-    let Some(size) = reduction.divisible(data) else { return Division::NONE };
-    let operands = (data / size) as u64;
-    Division {
-        most: if is_long { (piece / size as u64).max(1) } else { u64::MAX },
-        packing: (operands != 1).then_some(Packing { operands, size }),
-    }
-}
-
-/// Describes contiguous elements that are several operands each as elements of one operand, so that they need not be
-/// copied. Returns how many of these each element is.
-fn split_elements(
-    division: &mut Division,
-    (input, output): (Input, Output),
-) -> (u64, (Input, Output)) {
-    let Some(Packing { operands, size }) = division.packing else { return (1, (input, output)) };
-    let data = operands.saturating_mul(size as u64);
-    let is_contiguous = |elements: Option<Plain>| {
-        elements.is_some_and(|elements| [0, data].contains(&(elements.size() as u64)))
-    };
-    if !is_contiguous(input.plain()) || !is_contiguous(output.plain()) {
-        return (1, (input, output));
-    }
-    division.packing = None;
-    let elements = || Elements::Plain { size };
-    (operands, (input.with(elements()), output.with(elements())))
-}
-
 /// What a rank sends: the buffer and its number of elements; `None` to work in place.
 pub type Sent = Option<(Input, u64)>;
 
@@ -102,13 +60,42 @@ pub(super) fn split<B>(block: Option<(B, u64)>, none: fn() -> B) -> (B, Option<u
 }
 
 impl Communicator {
-    /// Returns the member for which schedules are built; refuses an intercommunicator.
+    /// Plans the next collective call, with the peers of the communicator. Its schedule is not kept.
+    pub(crate) fn plan_once(
+        &self,
+        call: Call,
+        schedule: Schedule,
+        buffers: (Input, Output),
+        reduction: Option<Reduction>,
+    ) -> Result<Plan<'_>, Error> {
+        self.plan(call, self.workspace().with(schedule), buffers, reduction)
+    }
+
+    /// Plans the next collective call, with the peers of the communicator.
+    pub(crate) fn plan<'c>(
+        &'c self,
+        call: Call,
+        work: InUse<'c>,
+        buffers: (Input, Output),
+        reduction: Option<Reduction>,
+    ) -> Result<Plan<'c>, Error> {
+        self.plan_among(None, call, work, buffers, reduction)
+    }
+
+    /// Plans the next collective call, whose messages may have other peers than the communicator. The number of the
+    /// call is taken last, when nothing can be refused any more.
     #[inline]
-    pub(crate) fn intra(&self, call: &'static str) -> Result<Member, Error> {
-        if self.is_inter() {
-            return Err(Error::Kind { call, kind: "intercommunicator" });
-        }
-        self.member()
+    pub(crate) fn plan_among<'c>(
+        &'c self,
+        peers: Option<Box<Group>>,
+        call: Call,
+        mut work: InUse<'c>,
+        buffers: (Input, Output),
+        reduction: Option<Reduction>,
+    ) -> Result<Plan<'c>, Error> {
+        work.fill(buffers, reduction)?;
+        let (context, tag) = (self.collective_context(), Tag::OfCall(self.next_number()));
+        Ok(Plan::new(self, call, Route { peers, context, tag }, work))
     }
 
     /// Plans a collective with equal blocks on an intracommunicator.
@@ -122,35 +109,6 @@ impl Communicator {
     ) -> Plan<'_> {
         let communicator = self;
         Plan::equal(Equal { communicator, call, collective, input, output, reduction })
-    }
-
-    /// Begins a call of a collective with these buffers.
-    pub(crate) fn begin(
-        &self,
-        mut collective: Collective,
-        buffers: (Input, Output),
-        reduction: Option<Reduction>,
-    ) -> Result<InUse<'_>, Error> {
-        let member = self.member()?;
-        let mut division = match reduction.as_ref().zip(collective.operands()) {
-            Some((reduction, (count, operands))) => {
-                let (input, output) = &buffers;
-                let data = match operands {
-                    Operands::Input => input.data_size(),
-                    Operands::InPlace => output.data_size(),
-                };
-                division_of(reduction, member.size(), (count, data), collective.is_by_halves())
-            }
-            None => Division::NONE,
-        };
-        let (each, buffers) = split_elements(&mut division, buffers);
-        if each > 1 {
-            collective = collective.with_count(|count| count.saturating_mul(each));
-        }
-        let build = || Ok(collective.schedule(member, division)?);
-        let mut work = self.0.workspace.with_kept((collective, division), build)?;
-        work.fill(buffers, reduction)?;
-        Ok(work)
     }
 
     /// Returns whether a gather or scatter moves each block directly between the root and its rank. This depends on the

@@ -23,7 +23,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use mpjdev::wireup::Native;
 use mpjdev::{Device, Mode, Request, SendRegion, Source, Status};
 
-use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::memory::packed;
 
@@ -133,72 +132,64 @@ pub struct SendBuffer<'a> {
     copies: &'a Copies,
 }
 
-impl Communicator {
-    /// Returns the place of the rank's buffer, which all communicators of the same context use: the argument of
-    /// MPI_Buffer_attach, MPI_Buffer_flush and so on.
-    pub fn rank_buffer(&self) -> SendBuffer<'_> {
-        SendBuffer { device: self.device(), copies: &self.process().copies }
+/// Sends a copy of `data`, which stays in the first of these places that has a buffer, otherwise in the last one.
+/// [`Communicator::bsend`](crate::Communicator::bsend) states the errors.
+pub(crate) fn send(
+    device: &Device<Native>,
+    places: [&Copies; 2],
+    data: &Source,
+    (dest, tag, context): (usize, i32, u32),
+) -> Result<Status, Error> {
+    device.check_send(dest, tag)?;
+    let len = data.len();
+    // Other threads do not wait for the copy.
+    let copy = packed(data)?;
+    let mut state = room(device, places, len)?;
+    // SAFETY: BY1: if the send is under way, `copy` is kept until it has ended.
+    let region = unsafe { SendRegion::new(copy.as_ptr(), len) };
+    let request = device.isend(region, dest, tag, context, Mode::Standard)?;
+    if request.completed().is_none() {
+        state.keep(device, request, copy);
     }
-
-    /// Returns the place of the communicator's own buffer: the argument of MPI_Comm_attach_buffer and so on. If one is
-    /// attached, buffered sends on the communicator use it instead of the rank's.
-    pub fn own_buffer(&self) -> SendBuffer<'_> {
-        SendBuffer { device: self.device(), copies: self.copies() }
-    }
-
-    /// Sends a copy of `data` to the job rank `dest`, and never waits for the receiver: MPI_Bsend, and each start of
-    /// MPI_Bsend_init. The message is sent whenever the rank is in a call that makes progress. Returns the status of a
-    /// request that is complete, for MPI_Ibsend.
-    ///
-    /// # Errors
-    /// [`Error::AttachedBuffer`] if there is not enough room, or no buffer; [`Error::Memory`] if memory is exhausted;
-    /// those of `isend` of the device. Nothing was sent then.
-    pub fn bsend(&self, data: &Source, dest: usize, tag: i32) -> Result<Status, Error> {
-        let device = self.device();
-        device.check_send(dest, tag)?;
-        let len = data.len();
-        // Other threads do not wait for the copy.
-        let copy = packed(data)?;
-        let mut state = self.room(len)?;
-        // SAFETY: BY1: if the send is under way, `copy` is kept until it has ended.
-        let region = unsafe { SendRegion::new(copy.as_ptr(), len) };
-        let request = device.isend(region, dest, tag, self.context(), Mode::Standard)?;
-        if request.completed().is_none() {
-            state.keep(device, request, copy);
-        }
-        Ok(Status::new(dest as u32, tag, len))
-    }
-
-    /// Locks the buffer that a message of the communicator uses, which has room for it.
-    fn room(&self, bytes: usize) -> Result<MutexGuard<'_, State>, Error> {
-        let device = self.device();
-        let mut state = self.used_buffer();
-        if state.check(bytes).is_err() {
-            state.drop_ended(device)?;
-        }
-        if state.check(bytes).is_err() {
-            // Some sends may end now (BY3).
-            drop(state);
-            device.progress()?;
-            state = self.used_buffer();
-            state.drop_ended(device)?;
-        }
-        state.check(bytes)?;
-        Ok(state)
-    }
-
-    /// Locks the communicator's own buffer if there is one, otherwise the rank's.
-    fn used_buffer(&self) -> MutexGuard<'_, State> {
-        let own = self.copies().state();
-        if own.attached.is_some() {
-            return own;
-        }
-        drop(own);
-        self.process().copies.state()
-    }
+    Ok(Status::new(dest as u32, tag, len))
 }
 
-impl SendBuffer<'_> {
+/// Locks the buffer that a message uses, which has room for it.
+fn room<'a>(
+    device: &Device<Native>,
+    places: [&'a Copies; 2],
+    bytes: usize,
+) -> Result<MutexGuard<'a, State>, Error> {
+    let mut state = used_buffer(places);
+    if state.check(bytes).is_err() {
+        state.drop_ended(device)?;
+    }
+    if state.check(bytes).is_err() {
+        // Some sends may end now (BY3).
+        drop(state);
+        device.progress()?;
+        state = used_buffer(places);
+        state.drop_ended(device)?;
+    }
+    state.check(bytes)?;
+    Ok(state)
+}
+
+/// Locks the first place if a buffer is attached there, otherwise the second one.
+fn used_buffer([own, other]: [&Copies; 2]) -> MutexGuard<'_, State> {
+    let own = own.state();
+    if own.attached.is_some() {
+        return own;
+    }
+    drop(own);
+    other.state()
+}
+
+impl<'a> SendBuffer<'a> {
+    pub(crate) fn new(device: &'a Device<Native>, copies: &'a Copies) -> Self {
+        Self { device, copies }
+    }
+
     /// Attaches a buffer, and so allows buffered sends: MPI_Buffer_attach, MPI_Comm_attach_buffer.
     ///
     /// # Errors

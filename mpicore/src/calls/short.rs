@@ -5,9 +5,9 @@
 
 use mpjdev::Call;
 
-use super::Communicator;
-use super::calls::{operands_in, split};
+use super::{operands_in, split};
 use crate::collective::{Collective, Exchange, Order};
+use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::memory::Plain;
 use crate::op::{ElementKind, Predefined};

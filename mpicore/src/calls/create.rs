@@ -3,23 +3,32 @@
 //! The ranks exchange words by collective calls on an existing communicator or, if only some of its members make the
 //! call, by schedules on their group. Between two groups without a common communicator, the leaders exchange words for
 //! their groups. Reports show all of this under the name of the call that the user made.
+//!
+//! - `cartesian.rs`, `graph.rs`: communicators with a grid or a graph.
+//! - `creating.rs`: duplication without waiting.
+//! - `inter.rs`: intercommunicators, and communicators from them.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use mpjdev::Call;
 
-use super::attribute::Copied;
-use super::{Communicator, Origin};
-use crate::collective::inter;
 use crate::collective::{self, Exchange, Member, Operands};
+use crate::communicator::{Communicator, Copied, Origin, members_of};
 use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::{Plan, Route, Tag};
 use crate::process::context_ids::{Agreement, Round};
-use crate::process::{Process, fingerprint, group_context, place_of_text};
+use crate::process::{Process, fingerprint, place_of_text};
 use crate::topology::Topology;
+
+mod cartesian;
+mod creating;
+mod graph;
+mod inter;
+
+pub use creating::{Created, Creating};
+pub use inter::RemoteLeader;
 
 /// Determines which communicator a rank gets from [`Communicator::split`], and its order there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +168,7 @@ impl Communicator {
         let of_group = tag ^ (hash as i32 & i32::MAX);
         let text = [&tag.to_le_bytes()[..], &hash.to_le_bytes()].concat();
         let tags = Tag::Own { number: tag, tag: of_group };
-        self.agree_among(group, (group_context(self.0.id), tags), &text)
+        self.agree_among(group, (self.group_context(), tags), &text)
     }
 
     /// Makes a communicator of the members of `group`, which need no common communicator; only they call it:
@@ -189,7 +198,7 @@ impl Communicator {
 
     /// Lets the members of a group agree on an id by messages of their own, in this context and with this tag. They all
     /// give the same `text`.
-    pub(super) fn agree_among(
+    pub(crate) fn agree_among(
         &self,
         group: &Group,
         (context, tag): (u32, Tag),
@@ -199,7 +208,7 @@ impl Communicator {
         let rank = rank.ok_or(Error::NotMember { rank: self.job_rank() })?;
         let member = Member::new(rank, group.size())?;
         // The ranks outside of the group have no part in the call.
-        let members = super::members_of(group.clone());
+        let members = members_of(group.clone());
         let of_messages = tag.of_blocking();
         let _members = self.device().call_members(context, of_messages, members)?;
         let call = Call::CreateGroup;
@@ -240,14 +249,6 @@ impl Communicator {
                 }
             }
         }
-    }
-
-    /// Returns a number that distinguishes an agreement of this communicator from others, the same on all ranks of the
-    /// call.
-    pub(super) fn salt(&self) -> u32 {
-        // Relaxed: the calls of a communicator are made one after another.
-        let calls = self.0.calls.load(Ordering::Relaxed);
-        self.0.id ^ calls.rotate_left(16)
     }
 
     /// Ends a round of an agreement. Returns the id if it was the last round.
@@ -293,12 +294,12 @@ impl Communicator {
         words: Vec<u64>,
         number: i32,
     ) -> Result<Plan<'_>, Error> {
-        let schedule = inter::allreduce(self.inter_member()?, words.len() as u64)?;
+        let schedule = collective::inter::allreduce(self.inter_member()?, words.len() as u64)?;
         let (peers, context) = (None, self.collective_context());
         let output = Output::keeping(vec![0; words.len()]);
         let buffers = (Input::keeping(words), output);
         let route = Route { peers, context, tag: Tag::OfCall(number) };
-        let mut work = self.0.workspace.with(schedule);
+        let mut work = self.workspace().with(schedule);
         work.fill(buffers, Some(Reduction::highest()))?;
         Ok(Plan::new(self, call, route, work))
     }
@@ -313,7 +314,7 @@ impl Communicator {
         let (count, whole) = (words.len() as u64, Exchange::Whole);
         let schedule = collective::allreduce(member, count, Operands::InPlace, whole)?;
         let buffers = (Input::none(), Output::keeping(words));
-        let mut work = self.0.workspace.with(schedule);
+        let mut work = self.workspace().with(schedule);
         work.fill(buffers, Some(Reduction::highest()))?;
         Ok(Plan::new(self, call, route, work))
     }

@@ -25,11 +25,11 @@ use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
 use transport_lapi::config::{self, Settings, WaitMode};
 
 use crate::LaunchError;
+use crate::exits::Ending;
 use crate::host::binding::{BindTo, Binding, Placement, Topology};
 use crate::host::rank::Rank;
 use crate::io::output::Delivery;
 use crate::io::stdin::{self, Forwarding, InputChoice};
-use crate::job::exits::Ending;
 use crate::job::{App, Export, JobSpec, OnFailure};
 
 /// The processes and descriptors of a job that has been started.

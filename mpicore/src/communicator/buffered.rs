@@ -1,0 +1,33 @@
+//! Buffered sends on a communicator (MPI-4.1 section 3.6). `buffered.rs` of the crate keeps the copies.
+
+use mpjdev::{Source, Status};
+
+use super::Communicator;
+use crate::error::Error;
+use crate::process::buffered::{self, SendBuffer};
+
+impl Communicator {
+    /// Returns the place of the rank's buffer, which all communicators of the same context use: the argument of
+    /// MPI_Buffer_attach, MPI_Buffer_flush and so on.
+    pub fn rank_buffer(&self) -> SendBuffer<'_> {
+        SendBuffer::new(self.device(), &self.process().copies)
+    }
+
+    /// Returns the place of the communicator's own buffer: the argument of MPI_Comm_attach_buffer and so on. If one is
+    /// attached, buffered sends on the communicator use it instead of the rank's.
+    pub fn own_buffer(&self) -> SendBuffer<'_> {
+        SendBuffer::new(self.device(), self.copies())
+    }
+
+    /// Sends a copy of `data` to the job rank `dest`, and never waits for the receiver: MPI_Bsend, and each start of
+    /// MPI_Bsend_init. The message is sent whenever the rank is in a call that makes progress. Returns the status of a
+    /// request that is complete, for MPI_Ibsend.
+    ///
+    /// # Errors
+    /// [`Error::AttachedBuffer`] if there is not enough room, or no buffer; [`Error::Memory`] if memory is exhausted;
+    /// those of `isend` of the device. Nothing was sent then.
+    pub fn bsend(&self, data: &Source, dest: usize, tag: i32) -> Result<Status, Error> {
+        let places = [self.copies(), &self.process().copies];
+        buffered::send(self.device(), places, data, (dest, tag, self.context()))
+    }
+}
