@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 pub mod adapter;
 pub mod collective;
 pub mod device;
-pub mod lossy;
 pub mod ranks;
 
 /// Random numbers from a seed (SplitMix64), so that a failure can be repeated.

@@ -1,4 +1,3 @@
-//! Adapters around another adapter: one that injects faults, for tests, and one that makes a lossy adapter reliable.
+//! Adapters around another adapter: one that injects faults, for tests.
 
 pub mod fault;
-pub mod reliable;

@@ -1,9 +1,7 @@
 //! Tests of the adapter contract, A1 to A6, which each adapter runs on its own jobs.
 //!
-//! A job is a list of adapters, one per task. An event that does not happen within [`PATIENCE`] counts as lost. Of an
-//! adapter that repeats frames, A4 holds only while the sender polls; its cases take [`Carried::WhileSenderPolls`].
+//! A job is a list of adapters, one per task. An event that does not happen within [`PATIENCE`] counts as lost.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,15 +10,6 @@ use crate::body::Piece;
 
 /// How long a test waits for an event that is due at once.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// How an adapter carries the frames that it has taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Carried {
-    /// They can be polled at once, whatever the sender does (A4).
-    AtOnce,
-    /// They arrive some time later, if the sender polls.
-    WhileSenderPolls,
-}
 
 /// Repeats `step` until it returns `true`.
 pub(crate) fn until(what: &str, mut step: impl FnMut() -> bool) {
@@ -55,31 +44,6 @@ fn offer<A: Adapter>(adapter: &mut A, target: TaskId, head: &[u8], body: &[u8]) 
     adapter.try_send(target, head, Piece::of(body), Ticket(0)).expect("nobody damages the rings")
 }
 
-/// Offers a frame, until it is taken if the adapter may need polls for room; the sender gets no frames meanwhile.
-fn send<A: Adapter>(adapter: &mut A, target: TaskId, head: &[u8], carried: Carried) {
-    until("a frame is taken", || {
-        let is_taken = offer(adapter, target, head, &[]) == Post::Taken;
-        if !is_taken {
-            assert_eq!(carried, Carried::WhileSenderPolls, "there is room");
-            assert_eq!(next(adapter), None);
-        }
-        is_taken
-    });
-}
-
-/// Polls the next frame from the first task of the job to the second one.
-fn receive<A: Adapter>(job: &mut [A], carried: Carried) -> (TaskId, Vec<u8>, Vec<u8>) {
-    let mut frame = next(&mut job[1]);
-    if carried == Carried::WhileSenderPolls {
-        until("a frame that was taken arrives", || {
-            assert_eq!(next(&mut job[0]), None);
-            frame = frame.take().or_else(|| next(&mut job[1]));
-            frame.is_some()
-        });
-    }
-    frame.expect("a frame that was taken arrives")
-}
-
 /// Length of the body of frame `i`: covers every path of a frame, and the largest body.
 fn body_len(i: u32, max_body: usize) -> usize {
     [0, 8, 60, 280, 300, 1500, max_body][i as usize % 7]
@@ -92,7 +56,6 @@ fn fill(origin: TaskId, i: u32) -> u8 {
 /// A1, between all pairs at once, with many more bytes than fit in the rings.
 pub(crate) fn frames_arrive_whole_once_and_in_order<A: Adapter>(job: Vec<A>) {
     const FRAMES: u32 = 400;
-    let served = AtomicUsize::new(0);
     let exchange = |adapter: &mut A| {
         let (me, tasks) = (adapter.task(), adapter.num_tasks() as TaskId);
         let max_body = adapter.caps().max_body;
@@ -117,12 +80,6 @@ pub(crate) fn frames_arrive_whole_once_and_in_order<A: Adapter>(job: Vec<A>) {
             }
             sent.iter().chain(&seen).all(|&count| count == FRAMES)
         });
-        served.fetch_add(1, Ordering::Relaxed);
-        // An adapter may need the sender's polls to carry its frames.
-        until("all tasks are served", || {
-            assert_eq!(next(adapter), None);
-            served.load(Ordering::Relaxed) == tasks as usize
-        });
     };
     let exchange = &exchange;
     thread::scope(|scope| {
@@ -141,7 +98,7 @@ pub(crate) fn frames_arrive_whole_once_and_in_order<A: Adapter>(job: Vec<A>) {
 }
 
 /// A3: a refused frame was not taken, and is taken once the target has polled.
-pub(crate) fn full_takes_nothing<A: Adapter>(mut job: Vec<A>, carried: Carried) {
+pub(crate) fn full_takes_nothing<A: Adapter>(mut job: Vec<A>) {
     for body_len in [0, 300, job[0].caps().max_body] {
         let mut taken = 0_u32;
         while offer(&mut job[0], 1, &taken.to_le_bytes(), &vec![1; body_len]) == Post::Taken {
@@ -150,19 +107,12 @@ pub(crate) fn full_takes_nothing<A: Adapter>(mut job: Vec<A>, carried: Carried) 
         }
         assert!(taken >= 3, "a ring of {taken} frames of {body_len} bytes");
         for i in 0..taken {
-            let (origin, head, body) = receive(&mut job, carried);
+            let (origin, head, body) = next(&mut job[1]).expect("a frame that was taken arrives");
             assert_eq!((origin, head, body.len()), (0, i.to_le_bytes().to_vec(), body_len));
         }
         assert_eq!(next(&mut job[1]), None, "a frame that was refused does not arrive");
-        until("there is room again", || {
-            let is_taken = offer(&mut job[0], 1, b"again", &[]) == Post::Taken;
-            if !is_taken {
-                assert_eq!(carried, Carried::WhileSenderPolls);
-                assert_eq!((next(&mut job[0]), next(&mut job[1])), (None, None));
-            }
-            is_taken
-        });
-        assert_eq!(receive(&mut job, carried), (0, b"again".to_vec(), vec![]));
+        assert_eq!(offer(&mut job[0], 1, b"again", &[]), Post::Taken, "there is room again");
+        assert_eq!(next(&mut job[1]), Some((0, b"again".to_vec(), vec![])));
     }
 }
 
@@ -177,12 +127,12 @@ pub(crate) fn taken_frames_outlive_their_sender<A: Adapter>(mut job: Vec<A>) {
 }
 
 /// A5: two tasks that sleep whenever they find nothing wake each other a thousand times.
-pub(crate) fn sleepers_are_woken_by_frames<A: Adapter>(job: Vec<A>, carried: Carried) {
+pub(crate) fn sleepers_are_woken_by_frames<A: Adapter>(job: Vec<A>) {
     let play = |adapter: &mut A| {
         let (me, bell) = (adapter.task(), adapter.doorbell());
         for round in 0..1000_u32 {
             if me == 0 {
-                send(adapter, 1, &round.to_le_bytes(), carried);
+                assert_eq!(offer(adapter, 1, &round.to_le_bytes(), &[]), Post::Taken);
             }
             let seen = loop {
                 let ticket = bell.announce();
@@ -196,10 +146,9 @@ pub(crate) fn sleepers_are_woken_by_frames<A: Adapter>(job: Vec<A>, carried: Car
             };
             assert_eq!(seen.1, round.to_le_bytes());
             if me == 1 {
-                send(adapter, 0, &round.to_le_bytes(), carried);
+                assert_eq!(offer(adapter, 0, &round.to_le_bytes(), &[]), Post::Taken);
             }
         }
-        until("the last frame is carried", || adapter.withdraw());
     };
     thread::scope(|scope| {
         for mut adapter in job {
@@ -226,41 +175,6 @@ pub(crate) fn senders_are_woken_by_room<A: Adapter>(mut job: Vec<A>) {
         assert_eq!(offer(&mut origin, 1, b"x", &body), Post::Taken);
         assert!(next(&mut target).is_some());
     }
-}
-
-/// The same where the sender, too, must poll until there is room: it sleeps whenever its polls have found nothing.
-pub(crate) fn polling_senders_are_woken_by_room<A: Adapter>(mut job: Vec<A>) {
-    let (mut target, mut origin) = (job.remove(1), job.remove(0));
-    let bell = origin.doorbell();
-    let mut sent = 0;
-    while offer(&mut origin, 1, b"x", &[]) == Post::Taken {
-        sent += 1;
-    }
-    let has_left = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let receiving = scope.spawn(|| {
-            let mut received = 0;
-            until("the sender has left", || {
-                received += usize::from(next(&mut target).is_some());
-                has_left.load(Ordering::Relaxed)
-            });
-            received
-        });
-        let start = Instant::now();
-        loop {
-            let ticket = bell.announce();
-            assert_eq!(next(&mut origin), None);
-            if offer(&mut origin, 1, b"x", &[]) == Post::Taken {
-                bell.retract();
-                break;
-            }
-            bell.sleep(ticket, Some(PATIENCE));
-            assert!(start.elapsed() < PATIENCE, "slept although there was room");
-        }
-        until("the frames are carried", || origin.withdraw());
-        has_left.store(true, Ordering::Relaxed);
-        assert_eq!(receiving.join().expect("no task panics"), sent + 1);
-    });
 }
 
 /// A doorbell wakes threads of its own task, and the timeout ends a sleep.
@@ -303,31 +217,36 @@ pub(crate) fn two_of_many<A: Adapter>(mut job: Vec<A>) -> Vec<A> {
     job
 }
 
-/// Instantiates the contract for the jobs that `$job`, a function of the number of tasks, makes. The arm `@always` has
-/// the cases of all adapters.
+/// Instantiates the contract for the jobs that `$job`, a function of the number of tasks, makes.
 macro_rules! adapter_contract {
-    ($job:path, while sender polls) => {
-        mod contract {
-            use crate::adapters::contract as cases;
-
-            cases::adapter_contract!(@always $job, cases::Carried::WhileSenderPolls);
-
-            #[test]
-            fn senders_are_woken_by_room() {
-                cases::polling_senders_are_woken_by_room($job(2));
-            }
-        }
-    };
     ($job:path) => {
         mod contract {
+            use crate::adapters::arrivals::MOST_POLLED;
             use crate::adapters::contract as cases;
-            use crate::adapters::contract::Carried::AtOnce;
 
-            cases::adapter_contract!(@always $job, AtOnce);
+            #[test]
+            fn frames_arrive_whole_once_and_in_order() {
+                cases::frames_arrive_whole_once_and_in_order($job(3));
+            }
+
+            #[test]
+            fn a_task_alone_sends_to_itself() {
+                cases::frames_arrive_whole_once_and_in_order($job(1));
+            }
+
+            #[test]
+            fn full_takes_nothing() {
+                cases::full_takes_nothing($job(2));
+            }
 
             #[test]
             fn taken_frames_outlive_their_sender() {
                 cases::taken_frames_outlive_their_sender($job(2));
+            }
+
+            #[test]
+            fn sleepers_are_woken_by_frames() {
+                cases::sleepers_are_woken_by_frames($job(2));
             }
 
             #[test]
@@ -336,51 +255,28 @@ macro_rules! adapter_contract {
             }
 
             #[test]
+            fn the_own_bell_wakes_and_the_timeout_ends() {
+                cases::the_own_bell_wakes_and_the_timeout_ends($job(1));
+            }
+
+            #[test]
+            fn a_lost_task_wakes_everybody() {
+                cases::a_lost_task_wakes_everybody($job(3));
+            }
+
+            #[test]
             fn the_same_holds_where_senders_leave_marks() {
-                use crate::adapters::arrivals::MOST_POLLED;
                 let many = || cases::two_of_many($job(MOST_POLLED + 1));
-                cases::full_takes_nothing(many(), AtOnce);
+                cases::full_takes_nothing(many());
                 cases::taken_frames_outlive_their_sender(many());
-                cases::sleepers_are_woken_by_frames(many(), AtOnce);
+                cases::sleepers_are_woken_by_frames(many());
                 cases::senders_are_woken_by_room(many());
             }
 
             #[test]
             fn frames_of_many_tasks_arrive_whole_once_and_in_order() {
-                use crate::adapters::arrivals::MOST_POLLED;
                 cases::frames_arrive_whole_once_and_in_order($job(MOST_POLLED + 2));
             }
-        }
-    };
-    (@always $job:path, $carried:expr) => {
-        #[test]
-        fn frames_arrive_whole_once_and_in_order() {
-            cases::frames_arrive_whole_once_and_in_order($job(3));
-        }
-
-        #[test]
-        fn a_task_alone_sends_to_itself() {
-            cases::frames_arrive_whole_once_and_in_order($job(1));
-        }
-
-        #[test]
-        fn full_takes_nothing() {
-            cases::full_takes_nothing($job(2), $carried);
-        }
-
-        #[test]
-        fn sleepers_are_woken_by_frames() {
-            cases::sleepers_are_woken_by_frames($job(2), $carried);
-        }
-
-        #[test]
-        fn the_own_bell_wakes_and_the_timeout_ends() {
-            cases::the_own_bell_wakes_and_the_timeout_ends($job(1));
-        }
-
-        #[test]
-        fn a_lost_task_wakes_everybody() {
-            cases::a_lost_task_wakes_everybody($job(3));
         }
     };
 }

@@ -1,9 +1,7 @@
 //! An adapter around another one that injects faults, from a seed.
 //!
 //! Frames can be refused as if there were no room, held back (in order per pair), truncated, or have a bit flipped; a
-//! task can be declared lost. These faults stay within what the transport copes with, or reports. As on a network,
-//! frames can also be dropped, duplicated, or held back while later ones overtake them; then contract A1 of
-//! [`crate::adapter`] does not hold, and [`crate::layers::reliable`] around this layer restores it.
+//! task can be declared lost. These faults stay within what the transport copes with, or reports.
 //!
 //! The same seed, plan and sequence of calls give the same faults. Held-back frames are sent when the sender polls, so
 //! contract A4 holds only for senders that poll. One-sided reads are held back in the same way: a later poll carries
@@ -28,12 +26,6 @@ pub struct FaultPlan {
     pub full: u16,
     /// A frame or get is held back for some polls. Later frames of the same pair wait behind the frame.
     pub delay: u16,
-    /// A frame is taken, and never arrives.
-    pub drop: u16,
-    /// A frame arrives, and arrives again some polls later.
-    pub duplicate: u16,
-    /// A frame is held back for some polls. Later frames of the same pair may overtake it.
-    pub reorder: u16,
     /// The head or the body of an arriving frame is truncated.
     pub truncate: u16,
     /// A bit of an arriving frame's head or body is flipped.
@@ -44,16 +36,7 @@ pub struct FaultPlan {
 
 impl FaultPlan {
     /// A plan without faults.
-    pub const NONE: Self = Self {
-        full: 0,
-        delay: 0,
-        drop: 0,
-        duplicate: 0,
-        reorder: 0,
-        truncate: 0,
-        corrupt: 0,
-        lose: None,
-    };
+    pub const NONE: Self = Self { full: 0, delay: 0, truncate: 0, corrupt: 0, lose: None };
 }
 
 /// The number of injected faults, to compare with those that were noticed.
@@ -63,12 +46,6 @@ pub struct FaultCount {
     pub full: u64,
     /// Frames and gets held back.
     pub delayed: u64,
-    /// Frames that never arrive.
-    pub dropped: u64,
-    /// Frames that arrive twice.
-    pub duplicated: u64,
-    /// Frames that later ones may overtake.
-    pub reordered: u64,
     /// Frames truncated.
     pub truncated: u64,
     /// Frames with a flipped bit.
@@ -83,8 +60,6 @@ pub struct FaultAdapter<A> {
     offered: u64,
     /// Held-back frames by target, in order.
     held: Vec<VecDeque<Held>>,
-    /// Held-back frames that others may overtake, and second copies of frames.
-    strays: Vec<(TaskId, Held)>,
     /// Held-back one-sided reads.
     gets: Vec<HeldGet>,
     count: FaultCount,
@@ -135,8 +110,7 @@ impl<A: Adapter> FaultAdapter<A> {
     pub fn new(inner: A, seed: u64, plan: FaultPlan) -> Self {
         let held = std::iter::repeat_with(VecDeque::new).take(inner.num_tasks()).collect();
         let (dice, count) = (Dice(seed), FaultCount::default());
-        let (strays, gets) = (Vec::new(), Vec::new());
-        Self { inner, plan, dice, offered: 0, held, strays, gets, count }
+        Self { inner, plan, dice, offered: 0, held, gets: Vec::new(), count }
     }
 
     /// Returns the number of faults so far.
@@ -155,20 +129,13 @@ impl<A: Adapter> FaultAdapter<A> {
 
     /// Sends the held-back frames that are due.
     fn release(&mut self) -> Result<(), AdapterError> {
-        let Self { inner, held, strays, .. } = self;
+        let Self { inner, held, .. } = self;
         for (target, held) in (0..).zip(held) {
             while let Some(first) = held.front_mut() {
                 if !first.release(inner, target)? {
                     break;
                 }
                 held.pop_front();
-            }
-        }
-        let mut place = 0;
-        while let Some((target, stray)) = strays.get_mut(place) {
-            match stray.release(inner, *target)? {
-                true => drop(strays.swap_remove(place)),
-                false => place += 1,
             }
         }
         Ok(())
@@ -214,31 +181,14 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
             self.count.full += 1;
             return Ok(Post::Full);
         }
-        if self.dice.falls(self.plan.drop) {
-            self.count.dropped += 1;
-            return Ok(Post::Taken);
-        }
-        if self.dice.falls(self.plan.reorder) {
-            self.count.reordered += 1;
-            let stray = Held::new(self.wait(), head, body);
-            self.strays.push((target, stray));
-            return Ok(Post::Taken);
-        }
         let behind = !self.held[target as usize].is_empty();
-        let post = if behind || self.dice.falls(self.plan.delay) {
+        if behind || self.dice.falls(self.plan.delay) {
             self.count.delayed += 1;
             let held = Held::new(self.wait(), head, body);
             self.held[target as usize].push_back(held);
-            Post::Taken
-        } else {
-            self.inner.try_send(target, head, body, ticket)?
-        };
-        if post != Post::Full && self.dice.falls(self.plan.duplicate) {
-            self.count.duplicated += 1;
-            let copy = Held::new(self.wait(), head, body);
-            self.strays.push((target, copy));
+            return Ok(Post::Taken);
         }
-        Ok(post)
+        self.inner.try_send(target, head, body, ticket)
     }
 
     fn poll<E: Events>(
@@ -262,13 +212,8 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.packets()
     }
 
-    fn bytes(&self) -> Option<(u64, u64)> {
-        self.inner.bytes()
-    }
-
     fn withdraw(&mut self) -> bool {
         self.held.iter_mut().for_each(VecDeque::clear);
-        self.strays.clear();
         self.gets.clear();
         self.inner.withdraw()
     }
