@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
+use mpj_doubles::fault::{FaultAdapter, FaultPlan};
 use mpjdev::{Adapter, Device, Error, Options, Protocol, Status, Table};
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
-use transport_lapi::layers::fault::{FaultAdapter, FaultPlan};
 use transport_lapi::{LapiError, Violation};
 
 use crate::conformance::Numbers;

@@ -4,10 +4,10 @@ mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use mpj_doubles::fault::{FaultAdapter, FaultCount, FaultPlan};
 use mpj_harness::watch;
 use transport_lapi::adapter::{Adapter, AdapterError, Frame, Post, Ticket};
 use transport_lapi::config::WaitMode;
-use transport_lapi::layers::fault::{FaultAdapter, FaultCount, FaultPlan};
 use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Context, HeaderAction, LapiError, Next, Options, Outbox, Piece, RemoteRegion,

@@ -12,12 +12,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::adapter::{
+use transport_lapi::adapter::{
     Adapter, AdapterError, Advance, Begun, Caps, Doorbell, Events, Frame, GetKind, OneSided, Post,
     SharedArea, SharedGets, TaskId, Ticket, Transfer, WaitBoard,
 };
-use crate::body::{Piece, Source};
-use crate::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
+use transport_lapi::{ForeignBytes, Piece, RecvPart, RecvRegion, RemoteRegion, SendRegion, Source};
+
+use crate::numbers::Numbers;
 
 /// The frequency of each fault, per thousand frames or gets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,6 +40,11 @@ impl FaultPlan {
     pub const NONE: Self = Self { full: 0, delay: 0, truncate: 0, corrupt: 0, lose: None };
 }
 
+/// Whether a fault of this frequency happens.
+fn falls(dice: &mut Numbers, per_mille: u16) -> bool {
+    per_mille > 0 && dice.below(1000) < usize::from(per_mille)
+}
+
 /// The number of injected faults, to compare with those that were noticed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultCount {
@@ -56,7 +62,7 @@ pub struct FaultCount {
 pub struct FaultAdapter<A> {
     inner: A,
     plan: FaultPlan,
-    dice: Dice,
+    dice: Numbers,
     offered: u64,
     /// Held-back frames by target, in order.
     held: Vec<VecDeque<Held>>,
@@ -109,7 +115,7 @@ impl<A: Adapter> FaultAdapter<A> {
     /// Wraps `inner`.
     pub fn new(inner: A, seed: u64, plan: FaultPlan) -> Self {
         let held = std::iter::repeat_with(VecDeque::new).take(inner.num_tasks()).collect();
-        let (dice, count) = (Dice(seed), FaultCount::default());
+        let (dice, count) = (Numbers(seed), FaultCount::default());
         Self { inner, plan, dice, offered: 0, held, gets: Vec::new(), count }
     }
 
@@ -143,7 +149,7 @@ impl<A: Adapter> FaultAdapter<A> {
 
     /// Decides how many polls a frame is held back.
     fn wait(&mut self) -> u64 {
-        1 + self.dice.roll() % 8
+        1 + self.dice.next_number() % 8
     }
 }
 
@@ -177,12 +183,12 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         if self.gone() == Some(target) {
             return Ok(Post::Full);
         }
-        if self.dice.falls(self.plan.full) {
+        if falls(&mut self.dice, self.plan.full) {
             self.count.full += 1;
             return Ok(Post::Full);
         }
         let behind = !self.held[target as usize].is_empty();
-        if behind || self.dice.falls(self.plan.delay) {
+        if behind || falls(&mut self.dice, self.plan.delay) {
             self.count.delayed += 1;
             let held = Held::new(self.wait(), head, body);
             self.held[target as usize].push_back(held);
@@ -308,11 +314,11 @@ impl<A: Adapter> OneSided for FaultAdapter<A> {
         if self.gone() == Some(target) {
             return Err(AdapterError::PeerLost { task: target });
         }
-        if self.dice.falls(self.plan.full) {
+        if falls(&mut self.dice, self.plan.full) {
             self.count.full += 1;
             return Ok(Transfer::Full);
         }
-        if self.dice.falls(self.plan.delay) {
+        if falls(&mut self.dice, self.plan.delay) {
             let wait = self.wait();
             self.count.delayed += 1;
             // SAFETY: A9: written by the poll that reports the end, or never, if `withdraw` comes first.
@@ -357,7 +363,7 @@ impl<A: Adapter> SharedGets for FaultAdapter<A> {
 /// Damages frames on their way from the inner adapter.
 struct Harm<'a, E> {
     plan: &'a FaultPlan,
-    dice: &'a mut Dice,
+    dice: &'a mut Numbers,
     count: &'a mut FaultCount,
     events: &'a mut E,
 }
@@ -368,8 +374,8 @@ impl<E: Events> Events for Harm<'_, E> {
         let mut head = frame.head.to_vec();
         let mut body = frame.body;
         let mut damaged = Vec::new();
-        if dice.falls(plan.corrupt) && !head.is_empty() {
-            let bit = dice.roll() as usize % ((head.len() + body.len()) * 8);
+        if falls(dice, plan.corrupt) && !head.is_empty() {
+            let bit = dice.below((head.len() + body.len()) * 8);
             match head.get_mut(bit / 8) {
                 Some(byte) => *byte ^= 1 << (bit % 8),
                 None => {
@@ -382,11 +388,11 @@ impl<E: Events> Events for Harm<'_, E> {
         if !damaged.is_empty() {
             body = ForeignBytes::from_slice(&damaged);
         }
-        if dice.falls(plan.truncate) {
+        if falls(dice, plan.truncate) {
             if body.is_empty() {
-                head.truncate(dice.roll() as usize % (head.len() + 1));
+                head.truncate(dice.below(head.len() + 1));
             } else {
-                body = body.part(0, dice.roll() as usize % body.len());
+                body = body.part(0, dice.below(body.len()));
             }
             count.truncated += 1;
         }
@@ -404,22 +410,5 @@ impl<E: Events> Events for Harm<'_, E> {
 
     fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
         self.events.got(ticket, outcome);
-    }
-}
-
-/// SplitMix64: every seed has its own sequence.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn falls(&mut self, per_mille: u16) -> bool {
-        per_mille > 0 && self.roll() % 1000 < u64::from(per_mille)
     }
 }

@@ -1,3 +1,0 @@
-//! Adapters around another adapter: one that injects faults, for tests.
-
-pub mod fault;
