@@ -10,7 +10,6 @@
 //!    Engine                  dispatcher: header handlers, reassembly, completion
 //!       │ wire               packets: pure codec
 //!   ───┼───────────────────── the interface `adapter::Adapter`
-//!    layers                  adapters around an adapter: faults, for tests
 //!    adapters::threads       ranks are threads; rings in one private mapping
 //!    adapters::shm           ranks are processes; rings in one memfd
 //! ```
@@ -76,7 +75,6 @@ pub mod bootstrap;
 pub mod config;
 #[doc(hidden)]
 pub mod fuzz;
-pub mod layers;
 pub mod wireup;
 
 mod addresses;
