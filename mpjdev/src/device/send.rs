@@ -1,14 +1,13 @@
 //! Sending (MPI-4 sections 3.2.1, 3.4 and 3.7.2).
 //!
-//! [`Device::send_span`] handles only the most frequent messages: short ones that leave at once. If a condition does
-//! not hold, it has changed nothing, and [`Device::start_send`] handles the message: it asks the table for the protocol
-//! (`protocol.rs`), which is in `backend/`.
+//! [`Device::send_span`] handles the most frequent messages: short ones, for which no fact but credit matters.
+//! [`Device::start_send`] handles all others: it asks the table for the protocol (`protocol.rs`), which is in `backend/`.
 
 use std::mem;
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::Call;
-use transport_lapi::{LapiError, SendRegion, Session, Source};
+use transport_lapi::{LapiError, SendRegion, Session, SessionGuard, Source};
 
 use crate::backend::eager::{self, Eager};
 use crate::backend::{Backend, Outbound, rendezvous::Rendezvous};
@@ -107,8 +106,9 @@ impl<A: Adapter> Device<A> {
     }
 
     /// [`Device::start_send`] for most sends: of one span, in standard mode. A send that goes eagerly in one frame is
-    /// complete when this returns. In any other case this changes nothing, and the general path finds another way or
-    /// the error, if `ANYHOW`; without, the result is [`LATER`].
+    /// complete when this returns; one that has to wait for room, or needs several frames, is started. Where there is no
+    /// credit or something is wrong, the general path finds another protocol or the error. All this holds if `ANYHOW`;
+    /// without, only the first case changes anything, and the result of the others is [`LATER`].
     #[inline(never)]
     fn send_span<const ANYHOW: bool>(
         &self,
@@ -128,6 +128,9 @@ impl<A: Adapter> Device<A> {
             }
             let target = dest as u32;
             if !session.try_amsend(target, EAGER, envelope::eager(context, tag), data) {
+                if ANYHOW {
+                    return self.start_eager(session, data, target, tag, context);
+                }
                 session.state.credits.unspend(target, data.len());
                 break 'otherwise;
             }
@@ -161,11 +164,34 @@ impl<A: Adapter> Device<A> {
             Protocol::Eager => Eager::send(&mut session, message),
             Protocol::Rendezvous => Rendezvous::send(&mut session, message),
         };
+        self.key_of(session, started)
+    }
+
+    /// Starts an eager send for which credit was spent, and whose frame the transport did not take at once.
+    #[cold]
+    #[inline(never)]
+    fn start_eager(
+        &self,
+        mut session: SessionGuard<'_, A, State>,
+        data: SendRegion,
+        dest: u32,
+        tag: i32,
+        context: u32,
+    ) -> Result<u64, Box<Error>> {
+        let message = Outbound { dest, context, tag, data: data.into(), synchronous: false };
+        let started = Eager::send(&mut session, message);
+        self.key_of(session, started)
+    }
+
+    /// Returns the key of a send that a backend has started, or [`COMPLETE`] if it has ended already.
+    fn key_of(
+        &self,
+        mut session: SessionGuard<'_, A, State>,
+        started: Result<u64, LapiError>,
+    ) -> Result<u64, Box<Error>> {
         match started {
-            Ok(key) => match session.state.requests.take_done(key) {
-                Some(_) => Ok(COMPLETE),
-                None => Ok(key),
-            },
+            Ok(key) if session.state.requests.take_done(key).is_some() => Ok(COMPLETE),
+            Ok(key) => Ok(key),
             Err(error) => {
                 drop(session);
                 Err(Box::new(self.refused(error)))
