@@ -440,6 +440,13 @@ pub(crate) fn not_running(name: &'static str, subject: Subject) -> c_int {
     errhandler::fail(name, subject, Fault::other(format!("it was called {when}")))
 }
 
+/// Runs the part of a function that few calls need, out of line, so that the other part stays small.
+#[cold]
+#[inline(never)]
+pub(crate) fn out_of_line<R>(part: impl FnOnce() -> Outcome<R>) -> Outcome<R> {
+    part()
+}
+
 /// Returns the first object whose error handler counts.
 pub(crate) fn first(subjects: &[Subject]) -> Subject {
     subjects.iter().copied().find(|subject| *subject != Subject::None).unwrap_or(Subject::None)
@@ -512,22 +519,132 @@ macro_rules! mpi_value {
     )+};
 }
 
-/// Defines functions by their names, over a body with the same parameters, and after them the values in parentheses. So
-/// one body that is generic over the type of counts serves a function and its large-count form.
+/// Defines functions by their names, over a body that gets their arguments as `values!` puts them together, and after them
+/// those in parentheses. So one body serves a function and its large-count form.
 macro_rules! mpi_bodies {
     ($($($name:ident),+ => $body:ident $more:tt;)+) => {
         $($($crate::abi::by_name! { $name, [$crate::call::mpi_with_body] $body $more })+)+
     };
 }
 
-/// Defines a function over a body with the same parameters.
+/// Defines a function over a body. What catches panics would pass the arguments of a long function through memory, so
+/// it calls another one, of which the body is a part.
 macro_rules! mpi_with_body {
-    (fn $name:ident($($arg:ident: $ty:ty),*) -> c_int; $body:ident($($more:expr),*)) => {
+    (fn $name:ident($($args:tt)*) -> c_int; $($body:tt)*) => {
         $crate::call::mpi! {
-            fn $name($($arg: $ty),*) -> c_int {
-                self::$body($($arg,)* $($more),*)
+            fn $name($($args)*) -> c_int {
+                #[inline(never)]
+                unsafe fn outlined($($args)*) -> $crate::call::Outcome {
+                    // SAFETY: FC1.
+                    unsafe { $crate::call::values! { {$($body)*} [] $($args)* } }
+                }
+                $crate::call::with_names! { outlined $($args)* }
             }
         }
+    };
+}
+
+/// Calls a function with the parameters of another one.
+macro_rules! with_names {
+    ($function:ident $($arg:ident: $ty:ty),*) => {
+        $function($($arg),*)
+    };
+}
+
+/// Calls a body with the arguments of a function, of which those that belong together become one value: the data of a
+/// message, the blocks of a buffer, the operands of a reduction, the peer of a message, the call of a collective.
+macro_rules! values {
+    ({$body:ident() collective} [$($value:expr,)*] $comm:ident: MPI_Comm) => {
+        self::$body($($value,)* $crate::collective::Collective::blocking($comm)?)
+    };
+    ({$body:ident() collective} [$($value:expr,)*] $comm:ident: MPI_Comm, $request:ident: *mut MPI_Request) => {
+        self::$body($($value,)* $crate::collective::Collective::started($comm, $request)?)
+    };
+    (
+        {$body:ident() collective} [$($value:expr,)*]
+        $comm:ident: MPI_Comm, $info:ident: MPI_Info, $request:ident: *mut MPI_Request
+    ) => {
+        self::$body($($value,)* $crate::collective::Collective::persistent($comm, $info, $request)?)
+    };
+    ({$body:ident($($more:expr),*)} [$($value:expr,)*]) => {
+        self::$body($($value,)* $($more),*)
+    };
+    // The communicator of a send and a receive comes last.
+    (
+        $to:tt [$($value:expr,)*] $dest:ident: c_int, $sendtag:ident: c_int,
+        $buf:ident: *mut c_void, $count:ident: $n:ty, $type:ident: MPI_Datatype,
+        $source:ident: c_int, $recvtag:ident: c_int, $comm:ident: MPI_Comm, $($rest:tt)*
+    ) => {
+        $crate::call::values! {
+            $to [
+                $($value,)* $crate::call::peer!($dest, $sendtag, $comm), $crate::call::data!($buf, $count, $type),
+            ] $source: c_int, $recvtag: c_int, $comm: MPI_Comm, $($rest)*
+        }
+    };
+    (
+        $to:tt [$($value:expr,)*] $dest:ident: c_int, $sendtag:ident: c_int,
+        $source:ident: c_int, $recvtag:ident: c_int, $comm:ident: MPI_Comm, $($rest:tt)*
+    ) => {
+        $crate::call::values! {
+            $to [$($value,)* $crate::call::peer!($dest, $sendtag, $comm),]
+            $source: c_int, $recvtag: c_int, $comm: MPI_Comm, $($rest)*
+        }
+    };
+    ($to:tt [$($value:expr,)*] $rank:ident: c_int, $tag:ident: c_int, $comm:ident: MPI_Comm $(, $($rest:tt)*)?) => {
+        $crate::call::values! { $to [$($value,)* $crate::call::peer!($rank, $tag, $comm),] $($($rest)*)? }
+    };
+    (
+        $to:tt [$($value:expr,)*]
+        $buf:ident: *$access:tt c_void, $count:ident: $n:ty, $type:ident: MPI_Datatype $(, $($rest:tt)*)?
+    ) => {
+        $crate::call::values! { $to [$($value,)* $crate::call::data!($buf, $count, $type),] $($($rest)*)? }
+    };
+    // The data of one partition, and how many there are.
+    (
+        $to:tt [$($value:expr,)*] $buf:ident: *$access:tt c_void,
+        $partitions:ident: c_int, $count:ident: MPI_Count, $type:ident: MPI_Datatype, $($rest:tt)*
+    ) => {
+        $crate::call::values! { $to [$($value,)* $crate::call::data!($buf, $count, $type), $partitions,] $($rest)* }
+    };
+    (
+        $to:tt [$($value:expr,)*] $buf:ident: *$access:tt c_void,
+        $counts:ident: *const $n:ty, $displs:ident: *const $d:ty, $types:ident: $t:ty, $($rest:tt)*
+    ) => {
+        $crate::call::values! {
+            $to [
+                $($value,)*
+                $crate::collective::Lists { buffer: $buf, counts: $counts, displs: $displs, datatypes: $types },
+            ] $($rest)*
+        }
+    };
+    (
+        $to:tt [$($value:expr,)*] $sendbuf:ident: *const c_void, $recvbuf:ident: *mut c_void,
+        $count:ident: $n:ty, $type:ident: MPI_Datatype, $op:ident: MPI_Op $(, $($rest:tt)*)?
+    ) => {
+        $crate::call::values! {
+            $to [
+                $($value,)*
+                $crate::collective::Operands { sendbuf: $sendbuf, recvbuf: $recvbuf, datatype: $type, op: $op },
+                $count,
+            ] $($($rest)*)?
+        }
+    };
+    ($to:tt [$($value:expr,)*] $arg:ident: $ty:ty $(, $($rest:tt)*)?) => {
+        $crate::call::values! { $to [$($value,)* $arg,] $($($rest)*)? }
+    };
+}
+
+/// Makes the value of a message's data.
+macro_rules! data {
+    ($buffer:ident, $count:ident, $datatype:ident) => {
+        $crate::datatype::Data { buffer: $buffer, count: $count.into(), datatype: $datatype }
+    };
+}
+
+/// Makes the value of a message's peer.
+macro_rules! peer {
+    ($rank:ident, $tag:ident, $comm:ident) => {
+        $crate::p2p::Peer { rank: $rank, tag: $tag, comm: $comm, tag_name: stringify!($tag) }
     };
 }
 
@@ -574,6 +691,6 @@ pub(crate) fn negative_count(argument: &'static str, count: impl Display) -> Fau
 }
 
 pub(crate) use {
-    export, mpi, mpi_anytime, mpi_bodies, mpi_value, mpi_with_body, unsupported, unsupported_file,
-    unsupported_function,
+    data, export, mpi, mpi_anytime, mpi_bodies, mpi_value, mpi_with_body, peer, unsupported,
+    unsupported_file, unsupported_function, values, with_names,
 };

@@ -1,51 +1,37 @@
 //! Buffered sends (MPI-4.1 section 3.6). A buffer that a program attaches is a limit for the bytes that may be under
 //! way; nothing is stored in it.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::ptr;
 
 use mpicore::{AttachedBuffer, SendBuffer};
 
-use super::check_tag;
+use super::Peer;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
+use crate::datatype::Data;
 use crate::handles::{Held, OBJECTS};
 use crate::request::{COMPLETE, Request, Role};
 use crate::state;
 
 /// MPI_Bsend.
-unsafe fn bsend(
-    buf: *const c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Outcome {
-    let comm = comm.find()?;
-    check_tag(tag, "tag")?;
+unsafe fn bsend(data: Data, to: Peer) -> Outcome {
+    let comm = to.comm.find()?;
+    let (dest, tag) = to.receiver(&comm)?;
     // SAFETY: FC1.
-    let data = unsafe { datatype.source(buf, count.into()) }?;
-    if let Some(dest) = comm.receiver(dest)? {
+    let data = unsafe { data.source() }?;
+    if let Some(dest) = dest {
         comm.core.bsend(&data, dest, tag)?;
     }
     Ok(())
 }
 
 /// MPI_Ibsend. The data are copied, so the request is complete.
-unsafe fn ibsend(
-    buf: *const c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> Outcome {
+unsafe fn ibsend(data: Data, to: Peer, request: *mut MPI_Request) -> Outcome {
     // SAFETY: FC1.
     unsafe {
         let place = out::place(request, "request")?;
-        bsend(buf, count, datatype, dest, tag, comm)?;
+        bsend(data, to)?;
         *place = COMPLETE;
     }
     Ok(())

@@ -1,0 +1,53 @@
+//! The envelope of a message (MPI-5.0 section 3.2.3): a rank, a tag and a communicator. Functions take the three as one
+//! value, [`Peer`], and make of it what the layers below take, once, when it has been checked.
+
+use std::ffi::c_int;
+
+use crate::abi::*;
+use crate::call::{Fault, Outcome};
+use crate::comm::Comm;
+
+/// The peer of a message as a program gives it.
+#[derive(Clone, Copy)]
+pub(crate) struct Peer {
+    pub rank: c_int,
+    pub tag: c_int,
+    pub comm: MPI_Comm,
+    /// What the function calls the tag.
+    pub tag_name: &'static str,
+}
+
+impl Peer {
+    /// Returns the job rank of the receiver of a message, `None` for MPI_PROC_NULL, and the tag.
+    ///
+    /// # Errors
+    /// MPI_ERR_TAG, MPI_ERR_RANK.
+    #[inline(always)]
+    pub fn receiver(self, comm: &Comm) -> Outcome<(Option<usize>, c_int)> {
+        match self.tag {
+            0.. => Ok((comm.receiver(self.rank)?, self.tag)),
+            _ => Err(self.bad_tag()),
+        }
+    }
+
+    /// Returns the job rank of the sender of a message, where `None` inside is any and `None` as a whole is
+    /// MPI_PROC_NULL, and the tag, where `None` is any.
+    ///
+    /// # Errors
+    /// MPI_ERR_TAG, MPI_ERR_RANK.
+    #[inline(always)]
+    pub fn sender(self, comm: &Comm) -> Outcome<(Option<Option<usize>>, Option<c_int>)> {
+        let tag = match self.tag {
+            0.. => Some(self.tag),
+            MPI_ANY_TAG => None,
+            _ => return Err(self.bad_tag()),
+        };
+        Ok((comm.sender(self.rank)?, tag))
+    }
+
+    #[cold]
+    fn bad_tag(self) -> Fault {
+        let text = format!("{} is no tag: tags are 0 to {}", self.tag, c_int::MAX);
+        Fault::argument(MPI_ERR_TAG, self.tag_name, text)
+    }
+}
