@@ -10,7 +10,7 @@ use mpicore::{Info, Start, job};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi_anytime, out};
 use crate::handles::{Held, OBJECTS};
-use crate::state;
+use crate::process;
 
 /// An info object.
 #[derive(Default)]
@@ -102,7 +102,7 @@ impl MPI_Info {
 
 /// Returns the name of the level of thread support.
 fn level() -> &'static str {
-    match state::level() {
+    match process::level() {
         MPI_THREAD_SINGLE => "MPI_THREAD_SINGLE",
         MPI_THREAD_FUNNELED => "MPI_THREAD_FUNNELED",
         MPI_THREAD_SERIALIZED => "MPI_THREAD_SERIALIZED",

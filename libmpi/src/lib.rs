@@ -16,25 +16,16 @@
 #![expect(clippy::too_many_arguments, reason = "functions of C have many")]
 
 mod abi;
-mod attribute;
 mod call;
 mod collective;
 mod comm;
 mod datatype;
 mod environment;
-mod errhandler;
-mod error_code;
-mod fortran;
-mod group;
+mod error;
 mod handles;
 mod info;
-mod memory;
-mod object;
 mod p2p;
+mod process;
 mod request;
-mod session;
-mod state;
-mod status;
 mod tool;
 mod topology;
-mod unsupported;

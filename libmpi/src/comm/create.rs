@@ -8,11 +8,11 @@ use mpicore::{Attributes, Communicator, Info, OtherGroup, Process, SplitKey};
 use super::Comm;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, failed, mpi, out};
-use crate::errhandler::{Kind, Place};
+use crate::error::handler::{Kind, Place};
 use crate::handles::{OBJECTS, Reserved};
+use crate::process;
+use crate::process::session::{OWN, WORLD, is_set};
 use crate::request::{Request, Role};
-use crate::session::{OWN, WORLD, is_set};
-use crate::state;
 
 /// The attributes for a duplicate, copied when the call began.
 struct Copied {
@@ -224,7 +224,7 @@ unsafe fn from_groups(
             );
             return Err(Fault::argument(MPI_ERR_ARG, "stringtag", text));
         }
-        let running = state::needed()?;
+        let running = process::needed()?;
         if let Some(core) = make(running.world.core.process(), text)? {
             let made = Comm::new(core, running.device, Place::new(handler.clone()));
             made.set_hints(&info.copied()?)?;
@@ -357,7 +357,7 @@ mpi! {
             let own = leader(local_leader, here.size(), "local_leader")?;
             let here = (&*here, own);
             // The other group counts at the leader only.
-            if here.0.rank_of(state::needed()?.device.rank()) != Some(own) {
+            if here.0.rank_of(process::needed()?.device.rank()) != Some(own) {
                 return Ok(Some(Communicator::create_inter_from_groups(host, here, None, text)?));
             }
             let there = remote_group.find().map_err(|fault| fault.about("remote_group"))?;

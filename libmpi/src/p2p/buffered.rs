@@ -11,8 +11,8 @@ use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
 use crate::datatype::Data;
 use crate::handles::{Held, OBJECTS};
+use crate::process;
 use crate::request::{COMPLETE, Request, Role};
-use crate::state;
 
 /// MPI_Bsend.
 unsafe fn bsend(data: Data, to: Peer) -> Outcome {
@@ -78,7 +78,7 @@ unsafe fn detach<N: TryFrom<usize>>(
 
 /// MPI_Buffer_attach.
 unsafe fn attach_to_rank(buffer: *mut c_void, size: impl Into<i64>) -> Outcome {
-    attach(state::needed()?.world.core.rank_buffer(), buffer, size)
+    attach(process::needed()?.world.core.rank_buffer(), buffer, size)
 }
 
 /// MPI_Comm_attach_buffer.
@@ -89,7 +89,7 @@ unsafe fn attach_to_comm(comm: MPI_Comm, buffer: *mut c_void, size: impl Into<i6
 /// MPI_Buffer_detach.
 unsafe fn detach_from_rank<N: TryFrom<usize>>(buffer_addr: *mut c_void, size: *mut N) -> Outcome {
     // SAFETY: FC1.
-    unsafe { detach(state::needed()?.world.core.rank_buffer(), buffer_addr, size) }
+    unsafe { detach(process::needed()?.world.core.rank_buffer(), buffer_addr, size) }
 }
 
 /// MPI_Comm_detach_buffer.
@@ -113,12 +113,12 @@ mpi_bodies! {
 
 mpi! {
     fn MPI_Buffer_flush() -> c_int {
-        Ok(state::needed()?.world.core.rank_buffer().flush()?)
+        Ok(process::needed()?.world.core.rank_buffer().flush()?)
     }
 
     fn MPI_Buffer_iflush(request: *mut MPI_Request) -> c_int {
         let place = out::place(request, "request")?;
-        let (world, slot) = (&state::needed()?.world, OBJECTS.reserve()?);
+        let (world, slot) = (&process::needed()?.world, OBJECTS.reserve()?);
         let started = world.core.rank_buffer().start_flush()?;
         *place = Request::new(Held::forever(world), Role::Other, started).keep(slot);
         Ok(())

@@ -8,8 +8,8 @@ use crate::call::{Fault, Outcome, mpi_bodies, out};
 use crate::comm::Owner;
 use crate::datatype::Data;
 use crate::handles::{Held, OBJECTS, Reserved, Taken};
+use crate::process;
 use crate::request::{Request, Role};
-use crate::state;
 
 /// A message that a matched probe has taken.
 pub(crate) struct Message {
@@ -80,7 +80,7 @@ unsafe fn imrecv(data: Data, message: *mut MPI_Message, request: *mut MPI_Reques
         None => {
             into?;
             *place = MPI_MESSAGE_NULL;
-            Request::of_nobody(Held::forever(&state::needed()?.world))?
+            Request::of_nobody(Held::forever(&process::needed()?.world))?
         }
     };
     *made = receiving.keep(slot);

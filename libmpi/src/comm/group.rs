@@ -8,7 +8,7 @@ use mpicore::group::{Comparison, Group, GroupError, RankRange};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
 use crate::handles::{Held, OBJECTS};
-use crate::state;
+use crate::process;
 
 /// MPI_GROUP_EMPTY.
 static EMPTY: LazyLock<Group> = LazyLock::new(Group::empty);
@@ -89,7 +89,7 @@ mpi! {
     }
 
     fn MPI_Group_rank(group: MPI_Group, rank: *mut c_int) -> c_int {
-        let own = group.find()?.rank_of(state::needed()?.device.rank());
+        let own = group.find()?.rank_of(process::needed()?.device.rank());
         out::write(rank, "rank", own.map_or(MPI_UNDEFINED, |rank| rank as c_int))
     }
 
