@@ -20,7 +20,7 @@ pub(crate) mod out;
 mod unsupported;
 mod values;
 
-pub(crate) use crate::error::{Fault, Outcome, checked, failed, negative_count};
+pub(crate) use crate::error::{Fault, Outcome, checked, failed, negative, negative_count};
 pub(crate) use values::{data, peer, values};
 
 /// The object whose error handler gets a function's errors.

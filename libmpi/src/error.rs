@@ -252,6 +252,12 @@ fn class_of(class: ErrorClass) -> c_int {
     }
 }
 
+/// Makes the error of a number that is negative.
+#[cold]
+pub(crate) fn negative(code: c_int, argument: &'static str, number: impl Display) -> Fault {
+    Fault::argument(code, argument, format!("{number} is negative"))
+}
+
 /// Makes the error of a count that is negative.
 #[cold]
 pub(crate) fn negative_count(argument: &'static str, count: impl Display) -> Fault {

@@ -25,7 +25,7 @@ mod partitioned;
 mod peer;
 mod persistent;
 
-pub(crate) use peer::Peer;
+pub(crate) use peer::{Peer, checked_tag};
 
 /// Returns the status of a message of a communicator, for programs.
 #[inline(always)]

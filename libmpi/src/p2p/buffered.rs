@@ -8,7 +8,7 @@ use mpicore::{AttachedBuffer, SendBuffer};
 
 use super::Peer;
 use crate::abi::*;
-use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
+use crate::call::{Fault, Outcome, mpi, mpi_bodies, negative, out};
 use crate::datatype::Data;
 use crate::handles::{Held, OBJECTS};
 use crate::process;
@@ -42,9 +42,7 @@ fn attach(to: SendBuffer<'_>, buffer: *mut c_void, size: impl Into<i64>) -> Outc
     let (address, size) = (buffer.expose_provenance(), size.into());
     let len = match (address, usize::try_from(size)) {
         (MPI_BUFFER_AUTOMATIC, _) => None,
-        (_, Err(_)) => {
-            return Err(Fault::argument(MPI_ERR_ARG, "size", format!("{size} is negative")));
-        }
+        (_, Err(_)) => return Err(negative(MPI_ERR_ARG, "size", size)),
         (0, Ok(1..)) => {
             return Err(Fault::argument(MPI_ERR_BUFFER, "buffer", "the buffer is null"));
         }

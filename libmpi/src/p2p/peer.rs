@@ -24,10 +24,8 @@ impl Peer {
     /// MPI_ERR_TAG, MPI_ERR_RANK.
     #[inline(always)]
     pub fn receiver(self, comm: &Comm) -> Outcome<(Option<usize>, c_int)> {
-        match self.tag {
-            0.. => Ok((comm.receiver(self.rank)?, self.tag)),
-            _ => Err(self.bad_tag()),
-        }
+        let tag = checked_tag(self.tag, self.tag_name)?;
+        Ok((comm.receiver(self.rank)?, tag))
     }
 
     /// Returns the job rank of the sender of a message, where `None` inside is any and `None` as a whole is
@@ -38,16 +36,23 @@ impl Peer {
     #[inline(always)]
     pub fn sender(self, comm: &Comm) -> Outcome<(Option<Option<usize>>, Option<c_int>)> {
         let tag = match self.tag {
-            0.. => Some(self.tag),
             MPI_ANY_TAG => None,
-            _ => return Err(self.bad_tag()),
+            tag => Some(checked_tag(tag, self.tag_name)?),
         };
         Ok((comm.sender(self.rank)?, tag))
     }
+}
 
-    #[cold]
-    fn bad_tag(self) -> Fault {
-        let text = format!("{} is no tag: tags are 0 to {}", self.tag, c_int::MAX);
-        Fault::argument(MPI_ERR_TAG, self.tag_name, text)
-    }
+/// Returns a tag if it is one.
+///
+/// # Errors
+/// MPI_ERR_TAG.
+#[inline(always)]
+pub(crate) fn checked_tag(tag: c_int, argument: &'static str) -> Outcome<c_int> {
+    if tag >= 0 { Ok(tag) } else { Err(bad_tag(tag, argument)) }
+}
+
+#[cold]
+fn bad_tag(tag: c_int, argument: &'static str) -> Fault {
+    Fault::argument(MPI_ERR_TAG, argument, format!("{tag} is no tag: tags are 0 to {}", c_int::MAX))
 }
