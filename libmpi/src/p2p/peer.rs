@@ -36,8 +36,9 @@ impl Peer {
     #[inline(always)]
     pub fn sender(self, comm: &Comm) -> Outcome<(Option<Option<usize>>, Option<c_int>)> {
         let tag = match self.tag {
+            0.. => Some(self.tag),
             MPI_ANY_TAG => None,
-            tag => Some(checked_tag(tag, self.tag_name)?),
+            tag => return Err(bad_tag(tag, self.tag_name)),
         };
         Ok((comm.sender(self.rank)?, tag))
     }
