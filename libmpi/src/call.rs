@@ -95,8 +95,7 @@ pub(crate) fn not_running(name: &'static str, subject: Subject) -> c_int {
     handler::fail(name, subject, Fault::other(format!("it was called {when}")))
 }
 
-/// Runs the part of a function that few calls need, out of line, so that the other part stays small.
-#[cold]
+/// Runs a part of a function out of line, so that the other part stays small.
 #[inline(never)]
 pub(crate) fn out_of_line<R>(part: impl FnOnce() -> Outcome<R>) -> Outcome<R> {
     part()

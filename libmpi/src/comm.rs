@@ -211,6 +211,16 @@ fn hold(handle: usize) -> Outcome<Held<'static, Arc<Comm>>> {
 }
 
 impl MPI_Comm {
+    /// Returns the communicator if it is a predefined one and MPI is running.
+    #[inline(always)]
+    pub fn predefined(self) -> Option<&'static Arc<Comm>> {
+        match self {
+            MPI_COMM_WORLD => Some(&process::running()?.world),
+            MPI_COMM_SELF => Some(&process::running()?.own),
+            _ => None,
+        }
+    }
+
     /// Holds the communicator.
     ///
     /// # Errors

@@ -94,7 +94,7 @@ macro_rules! data {
 /// Makes the value of a message's peer.
 macro_rules! peer {
     ($rank:ident, $tag:ident, $comm:ident) => {
-        $crate::p2p::Peer { rank: $rank, tag: $tag, comm: $comm, tag_name: stringify!($tag) }
+        $crate::p2p::Peer { rank: $rank, tag: $tag, comm: $comm }
     };
 }
 

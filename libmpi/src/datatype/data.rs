@@ -46,7 +46,7 @@ impl Data {
     /// FC1: nobody else uses the elements until the operation has ended.
     ///
     /// # Errors
-    /// MPI_ERR_COUNT, MPI_ERR_BUFFER.
+    /// As [`Data::dense_source`].
     #[inline(always)]
     pub unsafe fn dense_sink(self) -> Outcome<Option<RecvRegion>> {
         let Some((at, len)) = self.dense()? else { return Ok(None) };
@@ -95,7 +95,7 @@ impl Data {
     /// Returns the elements for an operation that divides or repeats them, and their number.
     ///
     /// # Safety
-    /// As [`Data::dense_source`].
+    /// As [`Data::source`].
     ///
     /// # Errors
     /// As [`Data::source`].
@@ -109,7 +109,7 @@ impl Data {
     /// Returns the place for elements of an operation that divides or repeats them, and their number.
     ///
     /// # Safety
-    /// As [`Data::dense_sink`].
+    /// As [`Data::sink`].
     ///
     /// # Errors
     /// As [`Data::source`].

@@ -17,7 +17,7 @@ use crate::request::{COMPLETE, Request, Role};
 /// MPI_Bsend.
 unsafe fn bsend(data: Data, to: Peer) -> Outcome {
     let comm = to.comm.find()?;
-    let (dest, tag) = to.receiver(&comm)?;
+    let (dest, tag) = to.receiver(&comm, "tag")?;
     // SAFETY: FC1.
     let data = unsafe { data.source() }?;
     if let Some(dest) = dest {

@@ -15,9 +15,11 @@ use crate::request::{Request, Role};
 /// may be nobody.
 type Ends = (Owner, (usize, i32), (Option<usize>, Option<i32>));
 
+#[inline(always)]
 fn ends(to: Peer, from: Peer) -> Outcome<Ends> {
     let comm = to.comm.find()?;
-    let ((dest, sendtag), (source, recvtag)) = (to.receiver(&comm)?, from.sender(&comm)?);
+    let (dest, sendtag) = to.receiver(&comm, "sendtag")?;
+    let (source, recvtag) = from.sender(&comm, "recvtag")?;
     let to = (dest.unwrap_or(PROC_NULL), sendtag);
     Ok((comm, to, (source.unwrap_or(Some(PROC_NULL)), recvtag)))
 }
@@ -37,6 +39,7 @@ unsafe fn both(data: Data) -> Outcome<(Source, Sink)> {
 }
 
 /// MPI_Sendrecv.
+#[inline(always)]
 unsafe fn sendrecv(
     send: Data,
     to: Peer,
@@ -53,6 +56,7 @@ unsafe fn sendrecv(
 }
 
 /// MPI_Isendrecv.
+#[inline(always)]
 unsafe fn isendrecv(
     send: Data,
     to: Peer,

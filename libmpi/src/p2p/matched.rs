@@ -91,7 +91,7 @@ unsafe fn imrecv(data: Data, message: *mut MPI_Message, request: *mut MPI_Reques
 unsafe fn mprobe(from: Peer, message: *mut MPI_Message, status: *mut MPI_Status) -> Outcome {
     let comm = from.comm.find()?;
     // SAFETY: FC1.
-    let (sender, place) = (from.sender(&comm)?, unsafe { out::place(message, "message") }?);
+    let (sender, place) = (from.sender(&comm, "tag")?, unsafe { out::place(message, "message") }?);
     let found = match sender {
         (Some(source), tag) => {
             let slot = OBJECTS.reserve()?;
@@ -114,7 +114,7 @@ unsafe fn improbe(
     status: *mut MPI_Status,
 ) -> Outcome {
     let comm = from.comm.find()?;
-    let sender = from.sender(&comm)?;
+    let sender = from.sender(&comm, "tag")?;
     // SAFETY: FC1.
     let (flag, place) = unsafe { (out::place(flag, "flag")?, out::place(message, "message")?) };
     let found = match sender {

@@ -37,7 +37,7 @@ unsafe fn psend_init(
     request: *mut MPI_Request,
 ) -> Outcome {
     let comm = to.comm.find()?;
-    let (dest, tag) = to.receiver(&comm)?;
+    let (dest, tag) = to.receiver(&comm, "tag")?;
     // SAFETY: FC1.
     let place = unsafe { out::place(request, "request") }?;
     let (partitions, count, all) = whole(part, partitions)?;
@@ -61,7 +61,7 @@ unsafe fn precv_init(
     request: *mut MPI_Request,
 ) -> Outcome {
     let comm = from.comm.find()?;
-    let (source, tag) = from.receiver(&comm)?;
+    let (source, tag) = from.receiver(&comm, "tag")?;
     // SAFETY: FC1.
     let place = unsafe { out::place(request, "request") }?;
     let (partitions, count, all) = whole(part, partitions)?;

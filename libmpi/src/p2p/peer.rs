@@ -13,32 +13,35 @@ pub(crate) struct Peer {
     pub rank: c_int,
     pub tag: c_int,
     pub comm: MPI_Comm,
-    /// What the function calls the tag.
-    pub tag_name: &'static str,
 }
 
 impl Peer {
-    /// Returns the job rank of the receiver of a message, `None` for MPI_PROC_NULL, and the tag.
+    /// Returns the job rank of the receiver of a message, `None` for MPI_PROC_NULL, and the tag, which the function calls
+    /// `argument`.
     ///
     /// # Errors
     /// MPI_ERR_TAG, MPI_ERR_RANK.
     #[inline(always)]
-    pub fn receiver(self, comm: &Comm) -> Outcome<(Option<usize>, c_int)> {
-        let tag = checked_tag(self.tag, self.tag_name)?;
+    pub fn receiver(self, comm: &Comm, argument: &'static str) -> Outcome<(Option<usize>, c_int)> {
+        let tag = checked_tag(self.tag, argument)?;
         Ok((comm.receiver(self.rank)?, tag))
     }
 
     /// Returns the job rank of the sender of a message, where `None` inside is any and `None` as a whole is
-    /// MPI_PROC_NULL, and the tag, where `None` is any.
+    /// MPI_PROC_NULL, and the tag, where `None` is any. The function calls it `argument`.
     ///
     /// # Errors
     /// MPI_ERR_TAG, MPI_ERR_RANK.
     #[inline(always)]
-    pub fn sender(self, comm: &Comm) -> Outcome<(Option<Option<usize>>, Option<c_int>)> {
+    pub fn sender(
+        self,
+        comm: &Comm,
+        argument: &'static str,
+    ) -> Outcome<(Option<Option<usize>>, Option<c_int>)> {
         let tag = match self.tag {
             0.. => Some(self.tag),
             MPI_ANY_TAG => None,
-            tag => return Err(bad_tag(tag, self.tag_name)),
+            tag => return Err(bad_tag(tag, argument)),
         };
         Ok((comm.sender(self.rank)?, tag))
     }

@@ -18,7 +18,7 @@ fn keep(owner: Owner, role: Role, mut transfer: PersistentTransfer) -> Outcome<M
 /// MPI_Send_init, MPI_Bsend_init, MPI_Ssend_init and MPI_Rsend_init.
 unsafe fn send_init(data: Data, to: Peer, request: *mut MPI_Request, mode: SendMode) -> Outcome {
     let comm = to.comm.find()?;
-    let (dest, tag) = to.receiver(&comm)?;
+    let (dest, tag) = to.receiver(&comm, "tag")?;
     // SAFETY: FC1: the elements stay as they are while a started operation lasts.
     let (place, (input, count)) = unsafe { (out::place(request, "request")?, data.input()?) };
     let dest = dest.unwrap_or(PROC_NULL);
@@ -30,7 +30,7 @@ unsafe fn send_init(data: Data, to: Peer, request: *mut MPI_Request, mode: SendM
 /// MPI_Recv_init.
 unsafe fn recv_init(data: Data, from: Peer, request: *mut MPI_Request) -> Outcome {
     let comm = from.comm.find()?;
-    let (source, tag) = from.sender(&comm)?;
+    let (source, tag) = from.sender(&comm, "tag")?;
     // SAFETY: FC1: nobody else uses the elements while a started operation lasts.
     let (place, (output, count)) = unsafe { (out::place(request, "request")?, data.output()?) };
     let source = source.unwrap_or(Some(PROC_NULL));
