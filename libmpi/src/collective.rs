@@ -6,7 +6,9 @@
 //!
 //! - `movement.rs`: collectives that move data; `reduction.rs`: those that combine them; `neighbour.rs`: those among
 //!   neighbours in a topology.
-//! - `short.rs`: what runs without a plan. `buffer.rs`: the buffers of these calls.
+//! - `short.rs`: what runs without a plan. The bodies that use it are compiled for each form by itself, so that a blocking
+//!   call does not ask for its form.
+//! - `buffer.rs`: the buffers of these calls.
 //! - `operation.rs`: operations of reductions.
 
 use std::ffi::{c_int, c_void};
@@ -177,6 +179,7 @@ macro_rules! collectives {
 use collectives;
 
 /// MPI_Barrier.
+#[inline(always)]
 unsafe fn barrier(call: Collective) -> Outcome {
     let core = &call.comm.core;
     let plan = match (core.is_inter(), call.form) {

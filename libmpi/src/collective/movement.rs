@@ -12,6 +12,7 @@ use crate::call::Outcome;
 use crate::datatype::{Data, is_in_place};
 
 /// MPI_Bcast.
+#[inline(always)]
 unsafe fn bcast(data: Data, root: c_int, call: Collective) -> Outcome {
     let root = call.root(root)?;
     // SAFETY: FC1.
@@ -33,6 +34,7 @@ unsafe fn bcast(data: Data, root: c_int, call: Collective) -> Outcome {
 }
 
 /// MPI_Gather and MPI_Gatherv.
+#[inline(always)]
 unsafe fn gather<B: Blocked>(send: Data, receive: B, root: c_int, call: Collective) -> Outcome {
     let root = call.root(root)?;
     if let Some(receive) = receive.first() {
@@ -69,6 +71,7 @@ unsafe fn gather<B: Blocked>(send: Data, receive: B, root: c_int, call: Collecti
 }
 
 /// MPI_Scatter and MPI_Scatterv.
+#[inline(always)]
 unsafe fn scatter<B: Blocked>(send: B, receive: Data, root: c_int, call: Collective) -> Outcome {
     let root = call.root(root)?;
     if let Some(send) = send.first() {
@@ -105,6 +108,7 @@ unsafe fn scatter<B: Blocked>(send: B, receive: Data, root: c_int, call: Collect
 }
 
 /// MPI_Allgather and MPI_Allgatherv.
+#[inline(always)]
 unsafe fn allgather(send: Data, receive: impl Blocked, call: Collective) -> Outcome {
     if let Some(receive) = receive.first() {
         if send.datatype == receive.datatype {
@@ -135,6 +139,7 @@ unsafe fn allgather(send: Data, receive: impl Blocked, call: Collective) -> Outc
 }
 
 /// MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw. In place, the received blocks replace those that are sent.
+#[inline(always)]
 unsafe fn alltoall(send: impl Blocked, receive: impl Blocked, call: Collective) -> Outcome {
     if let (Some(send), Some(receive)) = (send.first(), receive.first()) {
         if send.datatype == receive.datatype {

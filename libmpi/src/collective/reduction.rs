@@ -77,6 +77,7 @@ impl Operands {
 }
 
 /// MPI_Reduce.
+#[inline(always)]
 unsafe fn reduce(
     operands: Operands,
     count: impl Into<i64>,
@@ -120,6 +121,7 @@ unsafe fn reduce(
 }
 
 /// MPI_Allreduce.
+#[inline(always)]
 unsafe fn allreduce(operands: Operands, count: impl Into<i64>, call: Collective) -> Outcome {
     let (core, count) = (&call.comm.core, count.into());
     // SAFETY: FC1.
