@@ -21,7 +21,7 @@ mod unsupported;
 mod values;
 
 pub(crate) use crate::error::{Fault, Outcome, checked, failed, negative, negative_count};
-pub(crate) use values::{data, peer, values};
+pub(crate) use values::values;
 
 /// The object whose error handler gets a function's errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

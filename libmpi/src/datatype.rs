@@ -1,4 +1,9 @@
-//! Datatypes (MPI-4.1 chapter 5): their handles, and the memory that a buffer of elements means.
+//! Datatypes (MPI-5.0 chapter 5): their handles.
+//!
+//! - `data.rs`: buffer, count and datatype of a message, and the memory that they mean.
+//! - `predefined.rs`, `construct.rs`: the datatypes that MPI defines, and those that programs make.
+//! - `query.rs`, `attribute.rs`: what they are, and what programs attach to them.
+//! - `pack.rs`: packing and unpacking.
 
 use std::ffi::{c_char, c_int, c_short};
 use std::ops::Deref;

@@ -63,10 +63,17 @@ impl Data {
 /// `v` or `w`. The datatype is one for all blocks, or there is a list of them, and places are then in bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Lists<N, D, T> {
-    pub buffer: *const c_void,
-    pub counts: *const N,
-    pub displs: *const D,
-    pub datatypes: T,
+    buffer: *const c_void,
+    counts: *const N,
+    displs: *const D,
+    datatypes: T,
+}
+
+impl<N, D, T> Lists<N, D, T> {
+    /// Puts the arguments of a function together.
+    pub fn new(buffer: *const c_void, counts: *const N, displs: *const D, datatypes: T) -> Self {
+        Self { buffer, counts, displs, datatypes }
+    }
 }
 
 /// A buffer of blocks as a program gives it, one block for each rank.

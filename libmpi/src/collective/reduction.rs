@@ -24,6 +24,17 @@ pub(crate) struct Operands {
 }
 
 impl Operands {
+    /// Puts the arguments of a function together.
+    #[inline(always)]
+    pub fn new(
+        sendbuf: *const c_void,
+        recvbuf: *mut c_void,
+        datatype: MPI_Datatype,
+        op: MPI_Op,
+    ) -> Self {
+        Self { sendbuf, recvbuf, datatype, op }
+    }
+
     /// Returns the operation on elements of the datatype.
     fn reduction(&self) -> Outcome<Reduction> {
         self.op.reduction(self.datatype)

@@ -25,6 +25,12 @@ pub(crate) struct Data {
 }
 
 impl Data {
+    /// Puts the arguments of a function together.
+    #[inline(always)]
+    pub fn new(buffer: *const c_void, count: impl Into<i64>, datatype: MPI_Datatype) -> Self {
+        Self { buffer, count: count.into(), datatype }
+    }
+
     /// Returns the elements if they are of a predefined datatype without padding. This costs next to nothing; for other
     /// datatypes see [`Data::source`].
     ///

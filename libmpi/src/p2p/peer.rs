@@ -16,6 +16,12 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
+    /// Puts the arguments of a function together.
+    #[inline(always)]
+    pub fn new(rank: c_int, tag: c_int, comm: MPI_Comm) -> Self {
+        Self { rank, tag, comm }
+    }
+
     /// Returns the job rank of the receiver of a message, `None` for MPI_PROC_NULL, and the tag, which the function calls
     /// `argument`.
     ///
