@@ -1,5 +1,5 @@
 //! The binary interface: types, constants and the types of functions, generated from `libmpi/abi.tsv` by the build
-//! script. `MPI_Status`, the only structure, stands in `status.rs`.
+//! script. `MPI_Status`, the only structure, stands in `request/status.rs`.
 
 #![allow(
     non_camel_case_types,
@@ -10,7 +10,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-pub use crate::status::MPI_Status;
+pub use crate::request::status::MPI_Status;
 
 /// What a tool's callback may do; an enumeration in C.
 pub type MPI_T_cb_safety = c_int;

@@ -1,11 +1,14 @@
 //! Collective communication (MPI-5.0 chapter 6, and section 8.6 for neighbours).
 //!
-//! Each collective has one body for its three forms and both types of counts: it checks the arguments, makes `mpicore`'s
-//! plan of the call, and [`Collective::finish`] runs, starts or keeps the plan.
+//! Each collective has one body for its three forms, both types of counts and all forms of blocks. It gets the buffers and
+//! the begun call as values, checks them, makes `mpicore`'s plan of the call, and [`Collective::finish`] runs, starts or
+//! keeps the plan.
 //!
 //! - `movement.rs`: collectives that move data; `reduction.rs`: those that combine them; `neighbour.rs`: those among
 //!   neighbours in a topology.
-//! - `short.rs`: what runs without a plan. `buffer.rs`: the buffers of these calls.
+//! - `short.rs`: what runs without a plan. The bodies that use it are compiled for each form by itself, so that a blocking
+//!   call does not ask for its form.
+//! - `buffer.rs`: the buffers of these calls.
 //! - `operation.rs`: operations of reductions.
 
 use std::ffi::{c_int, c_void};
@@ -16,6 +19,7 @@ use mpicore::collective::inter;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, out};
 use crate::comm::Owner;
+use crate::datatype::is_in_place;
 use crate::handles::OBJECTS;
 use crate::request::{Request, Role};
 
@@ -26,11 +30,13 @@ mod operation;
 mod reduction;
 mod short;
 
+pub(crate) use buffer::Lists;
 pub(crate) use operation::Operation;
+pub(crate) use reduction::Operands;
 
 /// The form of a collective that a program calls.
 #[derive(Clone, Copy)]
-pub(crate) enum Form {
+enum Form {
     /// MPI_Bcast: returns at the end.
     Blocking,
     /// MPI_Ibcast: puts the request of a started collective here.
@@ -39,21 +45,8 @@ pub(crate) enum Form {
     Persistent(*mut MPI_Request),
 }
 
-impl Form {
-    /// Returns the persistent form. There are no hints for collectives.
-    ///
-    /// # Errors
-    /// MPI_ERR_INFO.
-    fn persistent(info: MPI_Info, request: *mut MPI_Request) -> Outcome<Self> {
-        if info != MPI_INFO_NULL {
-            info.find()?;
-        }
-        Ok(Self::Persistent(request))
-    }
-}
-
 /// A call of a collective.
-struct Collective {
+pub(crate) struct Collective {
     comm: Owner,
     form: Form,
 }
@@ -80,17 +73,34 @@ impl Root {
 }
 
 impl Collective {
-    /// Begins a call.
+    /// Begins a call that returns at the end.
+    ///
+    /// # Errors
+    /// MPI_ERR_COMM.
+    pub fn blocking(comm: MPI_Comm) -> Outcome<Self> {
+        Ok(Self { comm: comm.find()?, form: Form::Blocking })
+    }
+
+    /// Begins a call that returns a request.
     ///
     /// # Errors
     /// MPI_ERR_COMM, MPI_ERR_ARG.
-    fn begin(comm: MPI_Comm, form: Form) -> Outcome<Self> {
-        match form {
-            Form::Started(place) | Form::Persistent(place) if place.is_null() => {
-                Err(out::null("request"))
-            }
-            _ => Ok(Self { comm: comm.find()?, form }),
+    pub fn started(comm: MPI_Comm, request: *mut MPI_Request) -> Outcome<Self> {
+        match request.is_null() {
+            true => Err(out::null("request")),
+            false => Ok(Self { comm: comm.find()?, form: Form::Started(request) }),
         }
+    }
+
+    /// Begins a call that returns a persistent request. There are no hints for collectives.
+    ///
+    /// # Errors
+    /// MPI_ERR_COMM, MPI_ERR_ARG, MPI_ERR_INFO.
+    pub fn persistent(comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> Outcome<Self> {
+        if info != MPI_INFO_NULL {
+            info.find()?;
+        }
+        Ok(Self { form: Form::Persistent(request), ..Self::started(comm, request)? })
     }
 
     /// Returns the number of blocks of buffers that have one for each rank: the number of ranks of the communicator, or
@@ -101,7 +111,7 @@ impl Collective {
 
     /// Returns whether a send buffer is MPI_IN_PLACE, which only intracommunicators allow.
     fn works_in_place(&self, sendbuf: *const c_void) -> bool {
-        buffer::is_in_place(sendbuf) && !self.comm.core.is_inter()
+        is_in_place(sendbuf) && !self.comm.core.is_inter()
     }
 
     /// Finds the root.
@@ -159,51 +169,20 @@ impl Collective {
     }
 }
 
-/// Defines the forms of collectives by their names. Their bodies get the arguments up to the communicator, and the form.
+/// Defines the forms of collectives by their names. Their bodies get the begun call as the last value.
 macro_rules! collectives {
     ($($($name:ident),+ $(,)? => $body:ident;)+) => {
-        $($($crate::abi::by_name! { $name, [$crate::collective::collective] $body })+)+
+        $($($crate::abi::by_name! { $name, [$crate::call::mpi_with_body] $body() collective })+)+
     };
 }
 
-/// Defines one form of a collective: takes its arguments one by one until those remain that say which form it is.
-macro_rules! collective {
-    (fn $name:ident($($args:tt)*) -> c_int; $body:ident) => {
-        $crate::collective::collective! { @ $name $body [] $($args)* }
-    };
-    (@ $name:ident $body:ident [$($arg:ident: $ty:ty,)*] comm: MPI_Comm) => {
-        $crate::call::mpi! {
-            fn $name($($arg: $ty,)* comm: MPI_Comm) -> c_int {
-                self::$body($($arg,)* comm, $crate::collective::Form::Blocking)
-            }
-        }
-    };
-    (@ $name:ident $body:ident [$($arg:ident: $ty:ty,)*] comm: MPI_Comm, request: *mut MPI_Request) => {
-        $crate::call::mpi! {
-            fn $name($($arg: $ty,)* comm: MPI_Comm, request: *mut MPI_Request) -> c_int {
-                self::$body($($arg,)* comm, $crate::collective::Form::Started(request))
-            }
-        }
-    };
-    (@ $name:ident $body:ident [$($arg:ident: $ty:ty,)*] comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) => {
-        $crate::call::mpi! {
-            fn $name($($arg: $ty,)* comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) -> c_int {
-                self::$body($($arg,)* comm, $crate::collective::Form::persistent(info, request)?)
-            }
-        }
-    };
-    (@ $name:ident $body:ident [$($done:tt)*] $arg:ident: $ty:ty, $($rest:tt)*) => {
-        $crate::collective::collective! { @ $name $body [$($done)* $arg: $ty,] $($rest)* }
-    };
-}
-
-use {collective, collectives};
+use collectives;
 
 /// MPI_Barrier.
-unsafe fn barrier(comm: MPI_Comm, form: Form) -> Outcome {
-    let call = Collective::begin(comm, form)?;
+#[inline(always)]
+unsafe fn barrier(call: Collective) -> Outcome {
     let core = &call.comm.core;
-    let plan = match (core.is_inter(), form) {
+    let plan = match (core.is_inter(), call.form) {
         (true, _) => core.inter_barrier()?,
         (false, Form::Blocking) => return Ok(core.run_barrier()?),
         (false, _) => core.barrier()?,

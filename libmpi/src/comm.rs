@@ -1,8 +1,10 @@
-//! Communicators (MPI-5.0 chapter 7): what the C face adds to those of `mpicore`, their handles, and the calls that ask
-//! about them.
+//! Groups, communicators and their attributes (MPI-5.0 chapter 7). This file has what the C face adds to the communicators
+//! of `mpicore`, their handles, and the calls that ask about them.
 //!
+//! - `group.rs`: groups.
 //! - `create.rs`: calls that make and free communicators.
-//! - `attribute.rs`: attributes and their keys.
+//! - `attribute.rs`: attributes of communicators, those of programs and the predefined ones.
+//! - `keyval.rs`: keys of attributes, for objects of all kinds.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -16,14 +18,16 @@ use mpjdev::wireup::Native;
 
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
-use crate::errhandler::Place;
+use crate::error::handler::Place;
+use crate::handles::kind::Kind;
 use crate::handles::{Held, OBJECTS, Reserved};
 use crate::info::Hints;
-use crate::object::Kind;
-use crate::{group, state};
+use crate::process;
 
-pub(crate) mod attribute;
+mod attribute;
 pub(crate) mod create;
+pub(crate) mod group;
+pub(crate) mod keyval;
 
 /// A communicator.
 pub(crate) struct Comm {
@@ -211,8 +215,8 @@ impl MPI_Comm {
     #[inline(always)]
     pub fn predefined(self) -> Option<&'static Arc<Comm>> {
         match self {
-            MPI_COMM_WORLD => Some(&state::running()?.world),
-            MPI_COMM_SELF => Some(&state::running()?.own),
+            MPI_COMM_WORLD => Some(&process::running()?.world),
+            MPI_COMM_SELF => Some(&process::running()?.own),
             _ => None,
         }
     }
@@ -224,8 +228,8 @@ impl MPI_Comm {
     #[inline(always)]
     pub fn find(self) -> Outcome<Owner> {
         match self {
-            MPI_COMM_WORLD => Ok(Held::forever(&state::needed()?.world)),
-            MPI_COMM_SELF => Ok(Held::forever(&state::needed()?.own)),
+            MPI_COMM_WORLD => Ok(Held::forever(&process::needed()?.world)),
+            MPI_COMM_SELF => Ok(Held::forever(&process::needed()?.own)),
             MPI_Comm(handle) => hold(handle),
         }
     }

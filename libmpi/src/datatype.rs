@@ -1,26 +1,31 @@
-//! Datatypes (MPI-4.1 chapter 5): their handles, and the memory that a buffer of elements means.
+//! Datatypes (MPI-5.0 chapter 5): their handles.
+//!
+//! - `data.rs`: buffer, count and datatype of a message, and the memory that they mean.
+//! - `predefined.rs`, `construct.rs`: the datatypes that MPI defines, and those that programs make.
+//! - `query.rs`, `attribute.rs`: what they are, and what programs attach to them.
+//! - `pack.rs`: packing and unpacking.
 
-use std::ffi::{c_char, c_int, c_short, c_void};
+use std::ffi::{c_char, c_int, c_short};
 use std::ops::Deref;
-use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use mpicore::Attributes;
 use mpicore::datatype::{Basic, Datatype};
 use mpicore::op::ElementKind;
-use mpicore::{Attributes, Elements, Input, Output};
-use mpjdev::{RecvRegion, SendRegion, Sink, Source};
 
 use crate::abi::*;
-use crate::call::{Fault, Outcome, negative_count, out};
+use crate::call::{Fault, Outcome, out};
 use crate::handles::{Held, OBJECTS};
 
 pub(crate) mod attribute;
 mod construct;
+mod data;
 mod pack;
 mod predefined;
 mod query;
 
+pub(crate) use data::{Data, Extent, check_given, is_in_place};
 use predefined::{FIRST, NUMBER, basic};
 
 /// A datatype that has a handle.
@@ -80,7 +85,7 @@ impl Deref for Found {
 }
 
 /// A number of the program: `int`, `MPI_Count` or `MPI_Aint`, which all fit into 64 bits.
-trait Number: Copy + TryFrom<i64> + From<c_short> {
+pub(crate) trait Number: Copy + TryFrom<i64> + From<c_short> {
     /// Returns the number in 64 bits.
     fn wide(self) -> i64;
 
@@ -110,7 +115,11 @@ impl Number for isize {
 }
 
 /// Reads a list of numbers.
-unsafe fn wide(list: *const impl Number, count: i64, name: &'static str) -> Outcome<Vec<i64>> {
+pub(crate) unsafe fn wide(
+    list: *const impl Number,
+    count: i64,
+    name: &'static str,
+) -> Outcome<Vec<i64>> {
     // SAFETY: FC1.
     let list = unsafe { out::list(list, count, name) }?;
     Ok(list.iter().map(|number| number.wide()).collect())
@@ -192,188 +201,8 @@ impl MPI_Datatype {
         Err(Fault::argument(MPI_ERR_TYPE, "datatype", text))
     }
 
-    /// Returns the data of `count` elements if they are of a predefined datatype without padding. This costs next to
-    /// nothing; for other datatypes see [`MPI_Datatype::source`].
-    ///
-    /// # Safety
-    /// FC1: the elements stay as they are until the operation has ended.
-    ///
-    /// # Errors
-    /// MPI_ERR_COUNT, MPI_ERR_BUFFER.
-    #[inline(always)]
-    pub unsafe fn dense_source(
-        self,
-        buf: *const c_void,
-        count: i64,
-    ) -> Outcome<Option<SendRegion>> {
-        let Some((at, len)) = self.dense(buf, count)? else { return Ok(None) };
-        // SAFETY: the caller's promise.
-        Ok(Some(unsafe { SendRegion::new(at, len) }))
-    }
-
-    /// Returns the place for `count` elements if they are of a predefined datatype without padding.
-    ///
-    /// # Safety
-    /// FC1: nobody else uses the elements until the operation has ended.
-    ///
-    /// # Errors
-    /// MPI_ERR_COUNT, MPI_ERR_BUFFER.
-    #[inline(always)]
-    pub unsafe fn dense_sink(self, buf: *mut c_void, count: i64) -> Outcome<Option<RecvRegion>> {
-        let Some((at, len)) = self.dense(buf, count)? else { return Ok(None) };
-        // SAFETY: the caller's promise.
-        Ok(Some(unsafe { RecvRegion::new(at.cast_mut(), len) }))
-    }
-
-    /// Returns the data of `count` elements of any datatype.
-    ///
-    /// # Safety
-    /// As [`MPI_Datatype::dense_source`].
-    ///
-    /// # Errors
-    /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_BUFFER.
-    #[inline(never)]
-    pub unsafe fn source(self, buf: *const c_void, count: i64) -> Outcome<Source> {
-        // SAFETY: the caller's promise.
-        if let Some(region) = unsafe { self.dense_source(buf, count) }? {
-            return Ok(region.into());
-        }
-        let Extent { at, len, origin, datatype } = self.extent(buf, count)?;
-        // SAFETY: as above.
-        let memory = unsafe { SendRegion::new(at, len) };
-        Ok(datatype.layout(count)?.to_send(memory, origin)?)
-    }
-
-    /// Returns the place for `count` elements of any datatype.
-    ///
-    /// # Safety
-    /// As [`MPI_Datatype::dense_sink`].
-    ///
-    /// # Errors
-    /// MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_BUFFER.
-    #[inline(never)]
-    pub unsafe fn sink(self, buf: *mut c_void, count: i64) -> Outcome<Sink> {
-        // SAFETY: the caller's promise.
-        if let Some(region) = unsafe { self.dense_sink(buf, count) }? {
-            return Ok(region.into());
-        }
-        let Extent { at, len, origin, datatype } = self.extent(buf, count)?;
-        // SAFETY: as above.
-        let memory = unsafe { RecvRegion::new(at.cast_mut(), len) };
-        Ok(datatype.layout(count)?.to_receive(memory, origin)?)
-    }
-
-    /// Returns the data of `count` elements for a collective.
-    ///
-    /// # Safety
-    /// As [`MPI_Datatype::source`].
-    ///
-    /// # Errors
-    /// As there.
-    pub unsafe fn input(self, buf: *const c_void, count: i64) -> Outcome<Input> {
-        Ok(match self.dense(buf, count)? {
-            Some((at, len)) => {
-                // SAFETY: the caller's promise.
-                let memory = unsafe { SendRegion::new(at, len) };
-                Input::new(memory, 0, Elements::Plain { size: self.dense_size().unwrap_or(1) })
-            }
-            None => {
-                let Extent { at, len, origin, datatype } = self.extent(buf, count)?;
-                // SAFETY: as above.
-                let memory = unsafe { SendRegion::new(at, len) };
-                Input::new(memory, origin, Elements::Typed(Datatype::clone(&datatype)))
-            }
-        })
-    }
-
-    /// Returns the place for `count` elements of a collective.
-    ///
-    /// # Safety
-    /// As [`MPI_Datatype::sink`].
-    ///
-    /// # Errors
-    /// As there.
-    pub unsafe fn output(self, buf: *mut c_void, count: i64) -> Outcome<Output> {
-        Ok(match self.dense(buf, count)? {
-            Some((at, len)) => {
-                // SAFETY: the caller's promise.
-                let memory = unsafe { RecvRegion::new(at.cast_mut(), len) };
-                Output::new(memory, 0, Elements::Plain { size: self.dense_size().unwrap_or(1) })
-            }
-            None => {
-                let Extent { at, len, origin, datatype } = self.extent(buf, count)?;
-                // SAFETY: as above.
-                let memory = unsafe { RecvRegion::new(at.cast_mut(), len) };
-                Output::new(memory, origin, Elements::Typed(Datatype::clone(&datatype)))
-            }
-        })
-    }
-
-    /// Returns the length in bytes of elements of a predefined datatype without padding, of which there is at least one;
-    /// `None` for others, and for those of which no message can consist.
-    #[inline(always)]
-    pub fn plain_len(self, buf: *const c_void, count: i64) -> Option<usize> {
-        if count <= 0 || buf.is_null() {
-            return None;
-        }
-        self.dense_size()?.checked_mul(count as usize)
-    }
-
-    /// Returns address and length of elements of a predefined datatype without padding; `None` for other datatypes.
-    #[inline(always)]
-    fn dense(self, buf: *const c_void, count: i64) -> Outcome<Option<(*const u8, usize)>> {
-        let Some(size) = self.dense_size() else { return Ok(None) };
-        let len = usize::try_from(count).ok().and_then(|count| count.checked_mul(size));
-        match len {
-            Some(len) if len == 0 || !buf.is_null() => Ok(Some((buf.cast(), len))),
-            Some(_) => Err(null_buffer()),
-            None => Err(bad_count(count)),
-        }
-    }
-
     /// Returns the datatype of a buffer: of one without elements also for MPI_DATATYPE_NULL.
     pub fn of_elements(self, are_some: bool) -> Self {
         if self == MPI_DATATYPE_NULL && !are_some { MPI_BYTE } else { self }
-    }
-
-    /// Returns the memory from the first to the last byte of elements of any datatype.
-    #[inline(never)]
-    fn extent(self, buf: *const c_void, count: i64) -> Outcome<Extent> {
-        let datatype = self.of_elements(count != 0).committed()?;
-        if count < 0 {
-            return Err(bad_count(count));
-        }
-        let (low, high) = datatype.layout(count)?.bounds();
-        // The datatypes of MPI_BOTTOM have absolute addresses; the first ones, and those that are negative numbers,
-        // belong to no program.
-        if buf.is_null() && low != high && low < LOWEST_ADDRESS {
-            return Err(null_buffer());
-        }
-        let at = ptr::with_exposed_provenance(buf.addr().wrapping_add_signed(low));
-        Ok(Extent { at, len: high.abs_diff(low), origin: -low, datatype })
-    }
-}
-
-/// Systems map no memory below this address.
-const LOWEST_ADDRESS: isize = 1 << 16;
-
-/// Memory that contains elements: its first byte, its length, and where the elements begin in it.
-struct Extent {
-    at: *const u8,
-    len: usize,
-    origin: isize,
-    datatype: Found,
-}
-
-#[cold]
-fn null_buffer() -> Fault {
-    Fault::argument(MPI_ERR_BUFFER, "buf", "the buffer is null, and the count is not 0")
-}
-
-#[cold]
-fn bad_count(count: i64) -> Fault {
-    match count {
-        ..0 => negative_count("count", count),
-        _ => Fault::argument(MPI_ERR_COUNT, "count", format!("{count} elements exceed the memory")),
     }
 }

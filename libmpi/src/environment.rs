@@ -1,10 +1,16 @@
-//! The environment (MPI-4.1 chapter 9), addresses, and handles as integers (MPI-5.0 chapter 20).
+//! The environment (MPI-5.0 chapter 9): versions, clocks, addresses, and handles as integers (chapter 20).
+//!
+//! - `memory.rs`: memory that MPI allocates.
+//! - `fortran.rs`: what the binary interface and a layer for Fortran tell about their types.
 
 use mpicore::{Info, job};
 
 use crate::call::{mpi_anytime, mpi_value, out};
 use crate::comm::create::SHARED;
 use crate::info::Hints;
+
+mod fortran;
+mod memory;
 
 /// The version that MPI_Get_library_version returns.
 const LIBRARY: &str = concat!("mpj ", env!("CARGO_PKG_VERSION"), ", MPI over active messages");

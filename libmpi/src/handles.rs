@@ -1,4 +1,5 @@
-//! The table of objects: what handles that are no predefined constants mean. All chapters use it.
+//! The table of objects: what handles that are no predefined constants mean. All chapters use it. `kind.rs` lists the
+//! kinds of objects.
 //!
 //! A handle is a number of 31 bits, above all constants: the index of a slot, and the generation of the object in it.
 //! Nothing reads memory at it. Freeing an object ends its generation, so a freed, wrong or invented handle, or one of
@@ -27,10 +28,12 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 use crate::call::{Fault, Outcome};
-use crate::object::{Kind, Object};
 
+pub(crate) mod kind;
 #[cfg(test)]
 pub(crate) mod tests;
+
+use kind::{Kind, Object};
 
 /// Bits of a handle that are the index of its slot.
 const INDEX_BITS: u32 = 20;
@@ -97,7 +100,7 @@ struct Slot {
     object: UnsafeCell<Option<Object>>,
 }
 
-const _: () = assert!(size_of::<Slot>() == 64, "large objects are boxed, see `object.rs`");
+const _: () = assert!(size_of::<Slot>() == 64, "large objects are boxed, see `kind.rs`");
 
 // SAFETY: HT2, HT3: an object is read only while its reader is counted in phase LIVE, and changed only by the one thread
 // that has it for itself. Objects may be shared among threads and sent to others.

@@ -8,9 +8,9 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use mpicore::{Info, Start, job};
 
 use crate::abi::*;
-use crate::call::{Fault, Outcome, mpi_anytime, out};
+use crate::call::{Fault, Outcome, mpi_anytime, negative, out};
 use crate::handles::{Held, OBJECTS};
-use crate::state;
+use crate::process;
 
 /// An info object.
 #[derive(Default)]
@@ -102,7 +102,7 @@ impl MPI_Info {
 
 /// Returns the name of the level of thread support.
 fn level() -> &'static str {
-    match state::level() {
+    match process::level() {
         MPI_THREAD_SINGLE => "MPI_THREAD_SINGLE",
         MPI_THREAD_FUNNELED => "MPI_THREAD_FUNNELED",
         MPI_THREAD_SERIALIZED => "MPI_THREAD_SERIALIZED",
@@ -177,7 +177,7 @@ mpi_anytime! {
     ) -> c_int {
         let (hints, key, flag) = (info.find()?, self::key(key)?, out::place(flag, "flag")?);
         if valuelen < 0 {
-            return Err(Fault::argument(MPI_ERR_ARG, "valuelen", format!("{valuelen} is negative")));
+            return Err(negative(MPI_ERR_ARG, "valuelen", valuelen));
         }
         let hints = hints.lock();
         let found = hints.get(key);
@@ -199,7 +199,7 @@ mpi_anytime! {
         let (hints, key) = (info.find()?, self::key(key)?);
         let (room, flag) = (out::place(buflen, "buflen")?, out::place(flag, "flag")?);
         if *room < 0 {
-            return Err(Fault::argument(MPI_ERR_ARG, "buflen", format!("{room} is negative")));
+            return Err(negative(MPI_ERR_ARG, "buflen", *room));
         }
         let hints = hints.lock();
         let found = hints.get(key);
@@ -234,7 +234,7 @@ mpi_anytime! {
     fn MPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mut c_char) -> c_int {
         let hints = info.find()?;
         let place = out::place(key, "key")?;
-        let number = usize::try_from(n).map_err(|_| Fault::argument(MPI_ERR_ARG, "n", format!("{n} is negative")))?;
+        let number = usize::try_from(n).map_err(|_| negative(MPI_ERR_ARG, "n", n))?;
         let hints = hints.lock();
         let found = hints.key(number).map_err(|error| Fault::from(error).about("n"))?;
         put(found, place, MPI_MAX_INFO_KEY as usize);

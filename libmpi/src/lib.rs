@@ -3,7 +3,7 @@
 //! interface run on it.
 //!
 //! It is a face: it checks arguments, translates handles, and passes errors to error handlers. What MPI means is in
-//! `mpicore`. `README.md` shows how a function is added.
+//! `mpicore`. The modules follow the chapters of the standard; `README.md` lists them, and shows how a function is added.
 //!
 //! - FC1: a program keeps the standard's promises about the pointers that it passes: a pointer is null, or that of memory
 //!   of the type and number that the function asks for, which nobody uses otherwise until the operation has ended. Null
@@ -16,25 +16,16 @@
 #![expect(clippy::too_many_arguments, reason = "functions of C have many")]
 
 mod abi;
-mod attribute;
 mod call;
 mod collective;
 mod comm;
 mod datatype;
 mod environment;
-mod errhandler;
-mod error_code;
-mod fortran;
-mod group;
+mod error;
 mod handles;
 mod info;
-mod memory;
-mod object;
 mod p2p;
+mod process;
 mod request;
-mod session;
-mod state;
-mod status;
 mod tool;
 mod topology;
-mod unsupported;

@@ -1,14 +1,15 @@
-//! Requests (MPI-4.1 section 3.7): what the C face knows about an operation besides the device's request, and the calls
+//! Requests and statuses (MPI-5.0 sections 3.7 and 3.2.5): what the C face knows about an operation besides the device's request, and the calls
 //! that start, cancel and free one.
 //!
 //! A call that waits leaves its requests in the table of handles, where their words (HT5) name the device's requests. So
 //! other threads may cancel them meanwhile, or ask for their statuses. Whoever has waited for an operation takes its
 //! request out of the table at the end. A thread that uses a request which another one has ended, which is wrong, gets
-//! MPI_ERR_REQUEST. Requests of which several threads use more have a part for that in `request/shared.rs`.
+//! MPI_ERR_REQUEST. Requests of which several threads use more have a part for that in `shared.rs`.
 //!
-//! - `request/completion.rs`: the calls that wait and test.
-//! - `request/inspection.rs`: MPI_Request_get_status and its forms for lists.
-//! - `request/generalized.rs`: generalized requests.
+//! - `completion.rs`: the calls that wait and test.
+//! - `inspection.rs`: MPI_Request_get_status and its forms for lists.
+//! - `status.rs`: what is known of an operation that has ended.
+//! - `generalized.rs`: generalized requests (section 13.2).
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -27,6 +28,7 @@ mod completion;
 mod generalized;
 mod inspection;
 pub(crate) mod shared;
+pub(crate) mod status;
 
 use generalized::Generalized;
 use shared::Shared;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::abi::*;
 use crate::call::mpi_value;
-use crate::state::thread_level;
+use crate::process::thread_level;
 
 /// How often MPI_T_init_thread was called, less the calls of MPI_T_finalize.
 static USERS: AtomicUsize = AtomicUsize::new(0);

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use mpicore::topology::{Cartesian, Topology, TopologyError, dims_create};
 
 use crate::abi::*;
-use crate::call::{Fault, Outcome, mpi, mpi_anytime, out};
+use crate::call::{Fault, Outcome, mpi, mpi_anytime, negative, out};
 use crate::comm::Comm;
 use crate::comm::create::place_of_new;
 
@@ -31,11 +31,6 @@ impl Comm {
             Fault::argument(MPI_ERR_RANK, "rank", text)
         })
     }
-}
-
-/// Returns the error of a number that is negative.
-fn negative(code: c_int, argument: &'static str, number: c_int) -> Fault {
-    Fault::argument(code, argument, format!("{number} is negative"))
 }
 
 /// Returns a number that is not negative.

@@ -1,27 +1,45 @@
 //! Collectives that combine data (MPI-5.0 sections 6.9 to 6.11), and MPI_Reduce_local.
 
 use std::ffi::{c_int, c_void};
-use std::slice;
+use std::{ptr, slice};
 
 use mpicore::collective::inter;
 use mpicore::op::{Op, reduce_local as combine};
-use mpicore::{Error, Input, Output};
+use mpicore::{Error, Input, Output, Reduction};
 
-use super::buffer::{Data, Number, check_apart, is_in_place, list_of_counts};
+use super::buffer::{check_apart, list_of_counts};
 use super::operation::{Described, Found, kind_for};
-use super::{Collective, Form, Root, collectives, short};
+use super::{Collective, Root, collectives, short};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi_bodies, negative_count};
+use crate::datatype::{Data, Number, is_in_place};
 
-/// The arguments that reductions have in common.
+/// What a reduction combines, without the number of elements, as a program gives it.
 #[derive(Clone, Copy)]
-pub(super) struct Operands {
+pub(crate) struct Operands {
     pub sendbuf: *const c_void,
     pub recvbuf: *mut c_void,
     pub datatype: MPI_Datatype,
+    pub op: MPI_Op,
 }
 
 impl Operands {
+    /// Puts the arguments of a function together.
+    #[inline(always)]
+    pub fn new(
+        sendbuf: *const c_void,
+        recvbuf: *mut c_void,
+        datatype: MPI_Datatype,
+        op: MPI_Op,
+    ) -> Self {
+        Self { sendbuf, recvbuf, datatype, op }
+    }
+
+    /// Returns the operation on elements of the datatype.
+    fn reduction(&self) -> Outcome<Reduction> {
+        self.op.reduction(self.datatype)
+    }
+
     /// Returns `count` operands of the send buffer; `None` if it is MPI_IN_PLACE, where that is allowed.
     #[inline]
     unsafe fn input(&self, count: i64, may_be_in_place: bool) -> Outcome<Option<Input>> {
@@ -40,44 +58,55 @@ impl Operands {
         Ok(unsafe { self.received(count).output() }?.0)
     }
 
+    /// Returns `total` operands, and the place of the `own` results that this rank gets of them. In place, the receive
+    /// buffer has the operands.
+    unsafe fn scattered(
+        &self,
+        total: i64,
+        own: i64,
+        may_be_in_place: bool,
+    ) -> Outcome<(Option<Input>, Output)> {
+        // SAFETY: FC1.
+        unsafe {
+            let input = self.input(total, may_be_in_place)?;
+            let output = self.output(if input.is_none() { total } else { own })?;
+            Ok((input, output))
+        }
+    }
+
     /// Describes `count` elements of the send buffer.
     #[inline(always)]
-    pub fn sent(&self, count: i64) -> Data {
+    pub(super) fn sent(&self, count: i64) -> Data {
         Data { buffer: self.sendbuf, count, datatype: self.datatype }
     }
 
     /// Describes `count` elements of the receive buffer.
     #[inline(always)]
-    pub fn received(&self, count: i64) -> Data {
+    pub(super) fn received(&self, count: i64) -> Data {
         Data { buffer: self.recvbuf, count, datatype: self.datatype }
     }
 }
 
 /// MPI_Reduce.
+#[inline(always)]
 unsafe fn reduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
+    operands: Operands,
     count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
     root: c_int,
-    comm: MPI_Comm,
-    form: Form,
+    call: Collective,
 ) -> Outcome {
-    let (call, count) = (Collective::begin(comm, form)?, count.into());
-    let root = call.root(root)?;
-    let operands = Operands { sendbuf, recvbuf, datatype };
+    let (root, count) = (call.root(root)?, count.into());
     // SAFETY: FC1.
-    if let Some(done) = unsafe { short::reduce(&call, root, operands, count, op) } {
+    if let Some(done) = unsafe { short::reduce(&call, root, operands, count) } {
         return done;
     }
     let reduction = match root {
         // All other arguments of a rank beside the root mean nothing.
         Root::Between(inter::Root::Beside) => MPI_SUM.reduction(MPI_INT)?,
-        _ => op.reduction(datatype)?,
+        _ => operands.reduction()?,
     };
     // Only the root has a receive buffer.
-    let recvbuf = if root.is_here() { recvbuf } else { std::ptr::null_mut() };
+    let recvbuf = if root.is_here() { operands.recvbuf } else { ptr::null_mut() };
     let operands = Operands { recvbuf, ..operands };
     let output = match root.is_here() {
         // SAFETY: FC1.
@@ -103,22 +132,14 @@ unsafe fn reduce(
 }
 
 /// MPI_Allreduce.
-unsafe fn allreduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-    form: Form,
-) -> Outcome {
-    let (call, count) = (Collective::begin(comm, form)?, count.into());
-    let (core, operands) = (&call.comm.core, Operands { sendbuf, recvbuf, datatype });
+#[inline(always)]
+unsafe fn allreduce(operands: Operands, count: impl Into<i64>, call: Collective) -> Outcome {
+    let (core, count) = (&call.comm.core, count.into());
     // SAFETY: FC1.
-    if let Some(done) = unsafe { short::allreduce(&call, operands, count, op) } {
+    if let Some(done) = unsafe { short::allreduce(&call, operands, count) } {
         return done;
     }
-    let reduction = op.reduction(datatype)?;
+    let reduction = operands.reduction()?;
     // SAFETY: FC1.
     let (output, input) =
         unsafe { (operands.output(count)?, operands.input(count, !core.is_inter())?) };
@@ -134,17 +155,12 @@ unsafe fn allreduce(
 
 /// MPI_Reduce_scatter_block.
 unsafe fn reduce_scatter_block(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-    form: Form,
+    operands: Operands,
+    count: impl Into<i64>,
+    call: Collective,
 ) -> Outcome {
-    let (call, count) = (Collective::begin(comm, form)?, recvcount.into());
-    let reduction = op.reduction(datatype)?;
-    let (core, operands) = (&call.comm.core, Operands { sendbuf, recvbuf, datatype });
+    let (reduction, count) = (operands.reduction()?, count.into());
+    let core = &call.comm.core;
     if count < 0 {
         return Err(negative_count("recvcount", count));
     }
@@ -153,10 +169,7 @@ unsafe fn reduce_scatter_block(
         return Err(Fault::argument(MPI_ERR_COUNT, "recvcount", text));
     };
     // SAFETY: FC1.
-    let input = unsafe { operands.input(total, !core.is_inter()) }?;
-    // In place, the receive buffer has the operands.
-    // SAFETY: FC1.
-    let output = unsafe { operands.output(if input.is_none() { total } else { count }) }?;
+    let (input, output) = unsafe { operands.scattered(total, count, !core.is_inter()) }?;
     let plan = match input {
         Some(input) if core.is_inter() => {
             let counts = vec![count as u64; core.size() as usize];
@@ -170,17 +183,11 @@ unsafe fn reduce_scatter_block(
 
 /// MPI_Reduce_scatter.
 unsafe fn reduce_scatter(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
+    operands: Operands,
     recvcounts: *const impl Number,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-    form: Form,
+    call: Collective,
 ) -> Outcome {
-    let call = Collective::begin(comm, form)?;
-    let reduction = op.reduction(datatype)?;
-    let (core, operands) = (&call.comm.core, Operands { sendbuf, recvbuf, datatype });
+    let (reduction, core) = (operands.reduction()?, &call.comm.core);
     // SAFETY: FC1.
     let counts = unsafe { list_of_counts(core.size(), recvcounts) }?;
     let total = counts.iter().try_fold(0_i64, |total, count| total.checked_add_unsigned(*count));
@@ -190,10 +197,7 @@ unsafe fn reduce_scatter(
     };
     let own = counts[core.rank() as usize] as i64;
     // SAFETY: FC1.
-    let input = unsafe { operands.input(total, !core.is_inter()) }?;
-    // In place, the receive buffer has the operands.
-    // SAFETY: FC1.
-    let output = unsafe { operands.output(if input.is_none() { total } else { own }) }?;
+    let (input, output) = unsafe { operands.scattered(total, own, !core.is_inter()) }?;
     let plan = match input {
         Some(input) if core.is_inter() => {
             core.inter_reduce_scatter(input, output, &counts, reduction)?
@@ -205,18 +209,8 @@ unsafe fn reduce_scatter(
 }
 
 /// MPI_Scan.
-unsafe fn scan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-    form: Form,
-) -> Outcome {
-    let (call, count) = (Collective::begin(comm, form)?, count.into());
-    let reduction = op.reduction(datatype)?;
-    let operands = Operands { sendbuf, recvbuf, datatype };
+unsafe fn scan(operands: Operands, count: impl Into<i64>, call: Collective) -> Outcome {
+    let (reduction, count) = (operands.reduction()?, count.into());
     // SAFETY: FC1.
     let (output, input) = unsafe { (operands.output(count)?, operands.input(count, true)?) };
     let plan = call.comm.core.scan(input, output, count as u64, reduction)?;
@@ -225,22 +219,13 @@ unsafe fn scan(
 }
 
 /// MPI_Exscan.
-unsafe fn exscan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-    form: Form,
-) -> Outcome {
-    let (call, count) = (Collective::begin(comm, form)?, count.into());
-    let reduction = op.reduction(datatype)?;
+unsafe fn exscan(operands: Operands, count: impl Into<i64>, call: Collective) -> Outcome {
+    let (reduction, count) = (operands.reduction()?, count.into());
     let core = &call.comm.core;
     // The first rank uses its receive buffer only in place.
-    let is_unused = core.rank() == 0 && !is_in_place(sendbuf);
-    let recvbuf = if is_unused { std::ptr::null_mut() } else { recvbuf };
-    let operands = Operands { sendbuf, recvbuf, datatype };
+    let is_unused = core.rank() == 0 && !is_in_place(operands.sendbuf);
+    let recvbuf = if is_unused { ptr::null_mut() } else { operands.recvbuf };
+    let operands = Operands { recvbuf, ..operands };
     let output = match is_unused {
         true => Output::none(),
         // SAFETY: FC1.
@@ -254,18 +239,12 @@ unsafe fn exscan(
 }
 
 /// MPI_Reduce_local.
-unsafe fn reduce_local(
-    inbuf: *const c_void,
-    inoutbuf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-) -> Outcome {
+unsafe fn reduce_local(operands: Operands, count: impl Into<i64>) -> Outcome {
+    let Operands { sendbuf: inbuf, recvbuf: inoutbuf, datatype, op } = operands;
     let (op, count) = (op.find()?, count.into());
-    for buffer in [inbuf, inoutbuf] {
-        // SAFETY: FC1. This only checks the arguments.
-        unsafe { Data { buffer, count, datatype }.input() }?;
-    }
+    // This only checks the arguments.
+    operands.sent(count).elements()?;
+    operands.received(count).elements()?;
     check_apart(inbuf, inoutbuf, count)?;
     match op {
         Found::Made(made) => {

@@ -5,11 +5,11 @@
 use mpicore::op::{ElementKind, Predefined};
 use mpicore::{Communicator, Error, Plain};
 
-use super::buffer::{Data, check_apart, is_in_place};
+use super::buffer::check_apart;
 use super::reduction::Operands;
 use super::{Collective, Form, Root};
-use crate::abi::*;
 use crate::call::Outcome;
+use crate::datatype::{Data, is_in_place};
 
 /// The outcome of a call that was made.
 type Done = Option<Outcome>;
@@ -20,9 +20,9 @@ fn done(outcome: Option<Result<(), Error>>) -> Done {
 }
 
 impl Collective {
-    /// Returns the communicator of a blocking call.
+    /// Returns the communicator, if the call is a blocking one.
     #[inline(always)]
-    fn blocking(&self) -> Option<&Communicator> {
+    fn if_blocking(&self) -> Option<&Communicator> {
         matches!(self.form, Form::Blocking).then_some(&self.comm.core)
     }
 }
@@ -41,7 +41,7 @@ impl Root {
 /// MPI_Bcast.
 #[inline(always)]
 pub(super) unsafe fn bcast(call: &Collective, root: Root, data: Data) -> Done {
-    let (core, (root, _)) = (call.blocking()?, root.within()?);
+    let (core, (root, _)) = (call.if_blocking()?, root.within()?);
     // SAFETY: FC1.
     let buffer = unsafe { data.plain_output(1) }?;
     done(core.short_bcast(buffer, data.count as u64, root))
@@ -50,7 +50,7 @@ pub(super) unsafe fn bcast(call: &Collective, root: Root, data: Data) -> Done {
 /// MPI_Gather.
 #[inline(always)]
 pub(super) unsafe fn gather(call: &Collective, root: Root, send: Data, receive: Data) -> Done {
-    let (core, (root, is_here)) = (call.blocking()?, root.within()?);
+    let (core, (root, is_here)) = (call.if_blocking()?, root.within()?);
     // SAFETY: FC1.
     let (sent, (output, count)) = unsafe {
         let sent = send.plain_blocks(1, is_here)?;
@@ -65,7 +65,7 @@ pub(super) unsafe fn gather(call: &Collective, root: Root, send: Data, receive: 
 /// MPI_Scatter.
 #[inline(always)]
 pub(super) unsafe fn scatter(call: &Collective, root: Root, send: Data, receive: Data) -> Done {
-    let (core, (root, is_here)) = (call.blocking()?, root.within()?);
+    let (core, (root, is_here)) = (call.if_blocking()?, root.within()?);
     // SAFETY: FC1.
     let (received, (input, count)) = unsafe {
         let received = match is_here && is_in_place(receive.buffer) {
@@ -83,7 +83,7 @@ pub(super) unsafe fn scatter(call: &Collective, root: Root, send: Data, receive:
 /// MPI_Allgather.
 #[inline(always)]
 pub(super) unsafe fn allgather(call: &Collective, send: Data, receive: Data) -> Done {
-    let core = call.blocking()?;
+    let core = call.if_blocking()?;
     // SAFETY: FC1.
     let (sent, output) =
         unsafe { (send.plain_blocks(1, true)?, receive.plain_output(call.blocks())?) };
@@ -93,7 +93,7 @@ pub(super) unsafe fn allgather(call: &Collective, send: Data, receive: Data) -> 
 /// MPI_Alltoall.
 #[inline(always)]
 pub(super) unsafe fn alltoall(call: &Collective, send: Data, receive: Data) -> Done {
-    let (core, blocks) = (call.blocking()?, call.blocks());
+    let (core, blocks) = (call.if_blocking()?, call.blocks());
     // SAFETY: FC1.
     let (sent, output) =
         unsafe { (send.plain_blocks(blocks, true)?, receive.plain_output(blocks)?) };
@@ -102,14 +102,8 @@ pub(super) unsafe fn alltoall(call: &Collective, send: Data, receive: Data) -> D
 
 /// MPI_Reduce.
 #[inline(always)]
-pub(super) unsafe fn reduce(
-    call: &Collective,
-    root: Root,
-    operands: Operands,
-    count: i64,
-    op: MPI_Op,
-) -> Done {
-    let (core, (root, is_here)) = (call.blocking()?, root.within()?);
+pub(super) unsafe fn reduce(call: &Collective, root: Root, operands: Operands, count: i64) -> Done {
+    let (core, (root, is_here)) = (call.if_blocking()?, root.within()?);
     // SAFETY: FC1.
     let (input, output) = unsafe {
         match is_here {
@@ -117,21 +111,16 @@ pub(super) unsafe fn reduce(
             false => (Some(operands.sent(count).plain_input(1)?), Plain::none()),
         }
     };
-    done(core.short_reduce(input, output, count as u64, predefined(op, operands)?, root))
+    done(core.short_reduce(input, output, count as u64, operands.predefined()?, root))
 }
 
 /// MPI_Allreduce.
 #[inline(always)]
-pub(super) unsafe fn allreduce(
-    call: &Collective,
-    operands: Operands,
-    count: i64,
-    op: MPI_Op,
-) -> Done {
-    let core = call.blocking()?;
+pub(super) unsafe fn allreduce(call: &Collective, operands: Operands, count: i64) -> Done {
+    let core = call.if_blocking()?;
     // SAFETY: FC1.
     let (input, output) = unsafe { operands.plain(count) }?;
-    done(core.short_allreduce(input, output, count as u64, predefined(op, operands)?))
+    done(core.short_allreduce(input, output, count as u64, operands.predefined()?))
 }
 
 impl Data {
@@ -163,10 +152,10 @@ impl Operands {
         // SAFETY: FC1.
         Some((Some(unsafe { self.sent(count).plain_input(1) }?), output))
     }
-}
 
-/// Returns a predefined operation and the kind of its operands.
-#[inline(always)]
-fn predefined(op: MPI_Op, operands: Operands) -> Option<(Predefined, ElementKind)> {
-    Some((op.predefined()?, operands.datatype.kind()?))
+    /// Returns the operation, if it is predefined, and the kind of the operands.
+    #[inline(always)]
+    fn predefined(self) -> Option<(Predefined, ElementKind)> {
+        Some((self.op.predefined()?, self.datatype.kind()?))
+    }
 }

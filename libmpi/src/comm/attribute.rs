@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use mpicore::Key;
 
 use crate::abi::*;
-use crate::attribute::{Keyval, pointer, value};
 use crate::call::{Fault, Outcome, failed, mpi, out};
-use crate::error_code::LAST_USED;
-use crate::state;
+use crate::comm::keyval::{Keyval, pointer, value};
+use crate::error::code::LAST_USED;
+use crate::process;
 
 /// Ends a key.
 unsafe fn free(keyval: *mut c_int) -> Outcome {
@@ -74,11 +74,11 @@ fn predefined(keyval: c_int) -> Outcome<Option<*mut c_void>> {
         MPI_WTIME_IS_GLOBAL => Some(constant(3)),
         MPI_LASTUSEDCODE => Some(LAST_USED.as_ptr()),
         MPI_UNIVERSE_SIZE => {
-            UNIVERSE_SIZE.store(state::needed()?.device.size() as c_int, Ordering::Relaxed);
+            UNIVERSE_SIZE.store(process::needed()?.device.size() as c_int, Ordering::Relaxed);
             Some(UNIVERSE_SIZE.as_ptr())
         }
         MPI_APPNUM => {
-            let number = state::needed()?.program.as_ref();
+            let number = process::needed()?.program.as_ref();
             return Ok(number.map(|number| ptr::from_ref(number).cast_mut().cast()));
         }
         _ => None,

@@ -8,11 +8,12 @@ use mpicore::{Attributes, Communicator, Info, Process, RemoteLeader, SplitKey};
 use super::Comm;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, failed, mpi, out};
-use crate::errhandler::{Kind, Place};
+use crate::error::handler::{Kind, Place};
 use crate::handles::{OBJECTS, Reserved};
+use crate::p2p::checked_tag;
+use crate::process;
+use crate::process::session::{OWN, WORLD, is_set};
 use crate::request::{Request, Role};
-use crate::session::{OWN, WORLD, is_set};
-use crate::state;
 
 /// The attributes for a duplicate, copied when the call began.
 struct Copied {
@@ -192,16 +193,6 @@ fn leader(rank: c_int, size: u32, argument: &'static str) -> Outcome<u32> {
     })
 }
 
-/// Checks a tag.
-fn tag(tag: c_int) -> Outcome<c_int> {
-    match tag {
-        0.. => Ok(tag),
-        _ => {
-            Err(Fault::argument(MPI_ERR_TAG, "tag", format!("{tag} is no tag: tags are 0 or more")))
-        }
-    }
-}
-
 /// Makes a communicator without a parent, by a function that gets the program's text. All errors go to the handler for
 /// it.
 unsafe fn from_groups(
@@ -224,7 +215,7 @@ unsafe fn from_groups(
             );
             return Err(Fault::argument(MPI_ERR_ARG, "stringtag", text));
         }
-        let running = state::needed()?;
+        let running = process::needed()?;
         if let Some(core) = make(running.world.core.process(), text)? {
             let made = Comm::new(core, running.device, Place::new(handler.clone()));
             made.set_hints(&info.copied()?)?;
@@ -264,7 +255,7 @@ mpi! {
     fn MPI_Comm_create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int, newcomm: *mut MPI_Comm) -> c_int {
         let place = place_of_new(newcomm, "newcomm")?;
         let (comm, group) = (comm.find()?, group.find()?);
-        let tag = self::tag(tag)?;
+        let tag = checked_tag(tag, "tag")?;
         // Ranks outside the group need not make the call.
         *place = match group.rank_of(comm.device.rank()) {
             Some(_) => comm.child(comm.core.create_group(&group, tag)?)?,
@@ -309,7 +300,7 @@ mpi! {
         let place = place_of_new(newintercomm, "newintercomm")?;
         let comm = local_comm.find().map_err(|fault| fault.about("local_comm"))?;
         let own = leader(local_leader, comm.core.size(), "local_leader")?;
-        let tag = self::tag(tag)?;
+        let tag = checked_tag(tag, "tag")?;
         if comm.core.rank() != own {
             *place = comm.child(comm.core.create_inter(own, None)?)?;
             return Ok(());
@@ -357,7 +348,7 @@ mpi! {
             let own = leader(local_leader, here.size(), "local_leader")?;
             let here = (&*here, own);
             // The other group counts at the leader only.
-            if here.0.rank_of(state::needed()?.device.rank()) != Some(own) {
+            if here.0.rank_of(process::needed()?.device.rank()) != Some(own) {
                 return Ok(Some(Communicator::create_inter_from_groups(host, here, None, text)?));
             }
             let there = remote_group.find().map_err(|fault| fault.about("remote_group"))?;

@@ -1,7 +1,7 @@
 //! Attributes of datatypes (MPI-5.0 section 7.7.4).
 
-use crate::attribute::{Keyval, pointer, value};
 use crate::call::{failed, mpi, out};
+use crate::comm::keyval::{Keyval, pointer, value};
 
 /// The name of the argument that is a key.
 const KEYVAL: &str = "type_keyval";

@@ -4,7 +4,8 @@ use std::ffi::{CStr, c_char, c_void};
 
 use mpjdev::{RecvRegion, SendRegion, Sink, Source};
 
-use super::Number;
+use super::data::null_buffer;
+use super::{Data, Number};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi_bodies, out};
 
@@ -32,16 +33,14 @@ impl Part {
             return Err(Fault::argument(MPI_ERR_TRUNCATE, "position", text));
         }
         if len > 0 && buffer.is_null() {
-            return Err(super::null_buffer());
+            return Err(null_buffer());
         }
         Ok(Self { from: position as usize, to: position + len as i64 })
     }
 }
 
 unsafe fn pack<N: Number>(
-    inbuf: *const c_void,
-    incount: N,
-    datatype: MPI_Datatype,
+    data: Data,
     outbuf: *mut c_void,
     outsize: N,
     position: *mut N,
@@ -49,8 +48,7 @@ unsafe fn pack<N: Number>(
 ) -> Outcome {
     comm.find()?;
     // SAFETY: FC1.
-    let (position, data) =
-        unsafe { (out::place(position, "position")?, datatype.source(inbuf, incount.wide())?) };
+    let (position, data) = unsafe { (out::place(position, "position")?, data.source()?) };
     let len = data.len();
     let part = Part::of(outbuf, outsize.wide(), position.wide(), len)?;
     let at = outbuf.cast::<u8>().wrapping_add(part.from);
@@ -64,15 +62,12 @@ unsafe fn unpack<N: Number>(
     inbuf: *const c_void,
     insize: N,
     position: *mut N,
-    outbuf: *mut c_void,
-    outcount: N,
-    datatype: MPI_Datatype,
+    data: Data,
     comm: MPI_Comm,
 ) -> Outcome {
     comm.find()?;
     // SAFETY: FC1.
-    let (position, mut into) =
-        unsafe { (out::place(position, "position")?, datatype.sink(outbuf, outcount.wide())?) };
+    let (position, mut into) = unsafe { (out::place(position, "position")?, data.sink()?) };
     let len = into.len();
     let part = Part::of(inbuf, insize.wide(), position.wide(), len)?;
     let at = inbuf.cast::<u8>().wrapping_add(part.from);
@@ -111,18 +106,16 @@ unsafe fn check_datarep(datarep: *const c_char) -> Outcome {
 
 unsafe fn pack_external<P: Number>(
     datarep: *const c_char,
-    inbuf: *const c_void,
-    incount: impl Number,
-    datatype: MPI_Datatype,
+    data: Data,
     outbuf: *mut c_void,
     outsize: P,
     position: *mut P,
 ) -> Outcome {
-    let count = incount.wide();
+    let Data { count, datatype, .. } = data;
     // SAFETY: FC1.
     let (position, data) = unsafe {
         check_datarep(datarep)?;
-        (out::place(position, "position")?, datatype.source(inbuf, count)?)
+        (out::place(position, "position")?, data.source()?)
     };
     let mut native = vec![0_u8; data.len()];
     // SAFETY: the vector is as long as the region.
@@ -144,15 +137,13 @@ unsafe fn unpack_external<P: Number>(
     inbuf: *const c_void,
     insize: P,
     position: *mut P,
-    outbuf: *mut c_void,
-    outcount: impl Number,
-    datatype: MPI_Datatype,
+    data: Data,
 ) -> Outcome {
-    let count = outcount.wide();
+    let Data { count, datatype, .. } = data;
     // SAFETY: FC1.
     let (position, mut into) = unsafe {
         check_datarep(datarep)?;
-        (out::place(position, "position")?, datatype.sink(outbuf, count)?)
+        (out::place(position, "position")?, data.sink()?)
     };
     let found = datatype.find()?;
     let mut external = vec![0_u8; found.pack_external_size(count)?];

@@ -1,51 +1,37 @@
 //! Buffered sends (MPI-4.1 section 3.6). A buffer that a program attaches is a limit for the bytes that may be under
 //! way; nothing is stored in it.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::ptr;
 
 use mpicore::{AttachedBuffer, SendBuffer};
 
-use super::check_tag;
+use super::Peer;
 use crate::abi::*;
-use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
+use crate::call::{Fault, Outcome, mpi, mpi_bodies, negative, out};
+use crate::datatype::Data;
 use crate::handles::{Held, OBJECTS};
+use crate::process;
 use crate::request::{COMPLETE, Request, Role};
-use crate::state;
 
 /// MPI_Bsend.
-unsafe fn bsend(
-    buf: *const c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Outcome {
-    let comm = comm.find()?;
-    check_tag(tag, "tag")?;
+unsafe fn bsend(data: Data, to: Peer) -> Outcome {
+    let comm = to.comm.find()?;
+    let (dest, tag) = to.receiver(&comm, "tag")?;
     // SAFETY: FC1.
-    let data = unsafe { datatype.source(buf, count.into()) }?;
-    if let Some(dest) = comm.receiver(dest)? {
+    let data = unsafe { data.source() }?;
+    if let Some(dest) = dest {
         comm.core.bsend(&data, dest, tag)?;
     }
     Ok(())
 }
 
 /// MPI_Ibsend. The data are copied, so the request is complete.
-unsafe fn ibsend(
-    buf: *const c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> Outcome {
+unsafe fn ibsend(data: Data, to: Peer, request: *mut MPI_Request) -> Outcome {
     // SAFETY: FC1.
     unsafe {
         let place = out::place(request, "request")?;
-        bsend(buf, count, datatype, dest, tag, comm)?;
+        bsend(data, to)?;
         *place = COMPLETE;
     }
     Ok(())
@@ -56,9 +42,7 @@ fn attach(to: SendBuffer<'_>, buffer: *mut c_void, size: impl Into<i64>) -> Outc
     let (address, size) = (buffer.expose_provenance(), size.into());
     let len = match (address, usize::try_from(size)) {
         (MPI_BUFFER_AUTOMATIC, _) => None,
-        (_, Err(_)) => {
-            return Err(Fault::argument(MPI_ERR_ARG, "size", format!("{size} is negative")));
-        }
+        (_, Err(_)) => return Err(negative(MPI_ERR_ARG, "size", size)),
         (0, Ok(1..)) => {
             return Err(Fault::argument(MPI_ERR_BUFFER, "buffer", "the buffer is null"));
         }
@@ -92,7 +76,7 @@ unsafe fn detach<N: TryFrom<usize>>(
 
 /// MPI_Buffer_attach.
 unsafe fn attach_to_rank(buffer: *mut c_void, size: impl Into<i64>) -> Outcome {
-    attach(state::needed()?.world.core.rank_buffer(), buffer, size)
+    attach(process::needed()?.world.core.rank_buffer(), buffer, size)
 }
 
 /// MPI_Comm_attach_buffer.
@@ -103,7 +87,7 @@ unsafe fn attach_to_comm(comm: MPI_Comm, buffer: *mut c_void, size: impl Into<i6
 /// MPI_Buffer_detach.
 unsafe fn detach_from_rank<N: TryFrom<usize>>(buffer_addr: *mut c_void, size: *mut N) -> Outcome {
     // SAFETY: FC1.
-    unsafe { detach(state::needed()?.world.core.rank_buffer(), buffer_addr, size) }
+    unsafe { detach(process::needed()?.world.core.rank_buffer(), buffer_addr, size) }
 }
 
 /// MPI_Comm_detach_buffer.
@@ -127,12 +111,12 @@ mpi_bodies! {
 
 mpi! {
     fn MPI_Buffer_flush() -> c_int {
-        Ok(state::needed()?.world.core.rank_buffer().flush()?)
+        Ok(process::needed()?.world.core.rank_buffer().flush()?)
     }
 
     fn MPI_Buffer_iflush(request: *mut MPI_Request) -> c_int {
         let place = out::place(request, "request")?;
-        let (world, slot) = (&state::needed()?.world, OBJECTS.reserve()?);
+        let (world, slot) = (&process::needed()?.world, OBJECTS.reserve()?);
         let started = world.core.rank_buffer().start_flush()?;
         *place = Request::new(Held::forever(world), Role::Other, started).keep(slot);
         Ok(())

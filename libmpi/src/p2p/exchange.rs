@@ -1,27 +1,27 @@
-//! A send and a receive in one call (MPI-4.1 sections 3.10 and 3.11).
-
-use std::ffi::{c_int, c_void};
+//! A send and a receive in one call (MPI-5.0 sections 3.10 and 3.11).
 
 use mpicore::PROC_NULL;
 use mpjdev::{Sink, Source, Status};
 
-use super::{check_tag, not_received, status_on, store, wanted_tag};
+use super::{Peer, not_received, status_on, store};
 use crate::abi::*;
 use crate::call::{Outcome, mpi_bodies, out};
-use crate::comm::Comm;
+use crate::comm::{Comm, Owner};
+use crate::datatype::Data;
 use crate::handles::OBJECTS;
 use crate::request::{Request, Role};
 
-/// The receiver of the message that is sent, and its tag.
-fn to(comm: &Comm, dest: c_int, tag: c_int) -> Outcome<(usize, c_int)> {
-    check_tag(tag, "sendtag")?;
-    Ok((comm.receiver(dest)?.unwrap_or(PROC_NULL), tag))
-}
+/// The communicator of both messages, the receiver of one with its tag, and the sender of the other with its tag. Either
+/// may be nobody.
+type Ends = (Owner, (usize, i32), (Option<usize>, Option<i32>));
 
-/// The sender of the message that is received, and its tag.
-fn from(comm: &Comm, source: c_int, tag: c_int) -> Outcome<(Option<usize>, Option<c_int>)> {
-    let tag = wanted_tag(tag, "recvtag")?;
-    Ok((comm.sender(source)?.unwrap_or(Some(PROC_NULL)), tag))
+#[inline(always)]
+fn ends(to: Peer, from: Peer) -> Outcome<Ends> {
+    let comm = to.comm.find()?;
+    let (dest, sendtag) = to.receiver(&comm, "sendtag")?;
+    let (source, recvtag) = from.sender(&comm, "recvtag")?;
+    let to = (dest.unwrap_or(PROC_NULL), sendtag);
+    Ok((comm, to, (source.unwrap_or(Some(PROC_NULL)), recvtag)))
 }
 
 fn shown(comm: &Comm, received: Result<Status, mpicore::Error>) -> Outcome<MPI_Status> {
@@ -33,65 +33,41 @@ fn shown(comm: &Comm, received: Result<Status, mpicore::Error>) -> Outcome<MPI_S
 }
 
 /// The data of a buffer, and the place for a message in it, which may replace the data.
-unsafe fn both(
-    buf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-) -> Outcome<(Source, Sink)> {
-    let count = count.into();
+unsafe fn both(data: Data) -> Outcome<(Source, Sink)> {
     // SAFETY: FC1. The data are copied before the message is received.
-    unsafe { Ok((datatype.source(buf, count)?, datatype.sink(buf, count)?)) }
+    unsafe { Ok((data.source()?, data.sink()?)) }
 }
 
 /// MPI_Sendrecv.
-unsafe fn sendrecv<C: Into<i64>>(
-    sendbuf: *const c_void,
-    sendcount: C,
-    sendtype: MPI_Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: C,
-    recvtype: MPI_Datatype,
-    source: c_int,
-    recvtag: c_int,
-    comm: MPI_Comm,
+#[inline(always)]
+unsafe fn sendrecv(
+    send: Data,
+    to: Peer,
+    receive: Data,
+    from: Peer,
     status: *mut MPI_Status,
 ) -> Outcome {
-    let comm = comm.find()?;
+    let (comm, to, from) = ends(to, from)?;
     // SAFETY: FC1.
-    let data = unsafe { sendtype.source(sendbuf, sendcount.into()) }?;
-    // SAFETY: FC1.
-    let into = unsafe { recvtype.sink(recvbuf, recvcount.into()) }?;
-    let (to, from) = (to(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
+    let (data, into) = unsafe { (send.source()?, receive.sink()?) };
     let received = shown(&comm, comm.core.sendrecv(data, to, into, from));
     // SAFETY: FC1.
     unsafe { store(received, status) }
 }
 
 /// MPI_Isendrecv.
-unsafe fn isendrecv<C: Into<i64>>(
-    sendbuf: *const c_void,
-    sendcount: C,
-    sendtype: MPI_Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: C,
-    recvtype: MPI_Datatype,
-    source: c_int,
-    recvtag: c_int,
-    comm: MPI_Comm,
+#[inline(always)]
+unsafe fn isendrecv(
+    send: Data,
+    to: Peer,
+    receive: Data,
+    from: Peer,
     request: *mut MPI_Request,
 ) -> Outcome {
-    let comm = comm.find()?;
+    let (comm, to, from) = ends(to, from)?;
     // SAFETY: FC1.
-    let place = unsafe { out::place(request, "request") }?;
-    // SAFETY: FC1.
-    let data = unsafe { sendtype.source(sendbuf, sendcount.into()) }?;
-    // SAFETY: FC1.
-    let into = unsafe { recvtype.sink(recvbuf, recvcount.into()) }?;
-    let (to, from) = (to(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
+    let (place, data, into) =
+        unsafe { (out::place(request, "request")?, send.source()?, receive.sink()?) };
     let slot = OBJECTS.reserve()?;
     let started = comm.core.isendrecv(data, to, into, from)?;
     *place = Request::new(comm, Role::Receive, started).keep(slot);
@@ -99,21 +75,10 @@ unsafe fn isendrecv<C: Into<i64>>(
 }
 
 /// MPI_Sendrecv_replace.
-unsafe fn sendrecv_replace(
-    buf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    source: c_int,
-    recvtag: c_int,
-    comm: MPI_Comm,
-    status: *mut MPI_Status,
-) -> Outcome {
-    let comm = comm.find()?;
+unsafe fn sendrecv_replace(data: Data, to: Peer, from: Peer, status: *mut MPI_Status) -> Outcome {
+    let (comm, to, from) = ends(to, from)?;
     // SAFETY: FC1.
-    let (data, into) = unsafe { both(buf, count, datatype) }?;
-    let (to, from) = (to(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
+    let (data, into) = unsafe { both(data) }?;
     let received = shown(&comm, comm.core.sendrecv_replace(&data, to, into, from));
     // SAFETY: FC1.
     unsafe { store(received, status) }
@@ -121,22 +86,14 @@ unsafe fn sendrecv_replace(
 
 /// MPI_Isendrecv_replace.
 unsafe fn isendrecv_replace(
-    buf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    source: c_int,
-    recvtag: c_int,
-    comm: MPI_Comm,
+    data: Data,
+    to: Peer,
+    from: Peer,
     request: *mut MPI_Request,
 ) -> Outcome {
-    let comm = comm.find()?;
+    let (comm, to, from) = ends(to, from)?;
     // SAFETY: FC1.
-    let place = unsafe { out::place(request, "request") }?;
-    // SAFETY: FC1.
-    let (data, into) = unsafe { both(buf, count, datatype) }?;
-    let (to, from) = (to(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
+    let (place, (data, into)) = unsafe { (out::place(request, "request")?, both(data)?) };
     let slot = OBJECTS.reserve()?;
     let started = comm.core.isendrecv_replace(&data, to, into, from)?;
     *place = Request::new(comm, Role::Receive, started).keep(slot);

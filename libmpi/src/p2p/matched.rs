@@ -1,14 +1,15 @@
 //! Matched probes (MPI-4.1 section 3.8.2): they take a message, which only the holder of its handle can receive.
 
-use std::ffi::c_void;
+use std::ffi::c_int;
 
-use super::{received, status_on, store, wanted_tag};
+use super::{Peer, received, status_on, store};
 use crate::abi::*;
-use crate::call::{Fault, Outcome, mpi, mpi_bodies, out};
+use crate::call::{Fault, Outcome, mpi_bodies, out};
 use crate::comm::Owner;
+use crate::datatype::Data;
 use crate::handles::{Held, OBJECTS, Reserved, Taken};
+use crate::process;
 use crate::request::{Request, Role};
-use crate::state;
 
 /// A message that a matched probe has taken.
 pub(crate) struct Message {
@@ -39,19 +40,10 @@ fn find(message: MPI_Message) -> Outcome<Option<Taken<'static, Box<Message>>>> {
 }
 
 /// MPI_Mrecv.
-unsafe fn mrecv(
-    buf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    message: *mut MPI_Message,
-    status: *mut MPI_Status,
-) -> Outcome {
+unsafe fn mrecv(data: Data, message: *mut MPI_Message, status: *mut MPI_Status) -> Outcome {
     // SAFETY: FC1.
-    let place = unsafe { out::place(message, "message") }?;
-    let found = find(*place)?;
-    // SAFETY: FC1.
-    let into = unsafe { datatype.sink(buf, count.into()) };
-    let outcome = match found {
+    let (place, into) = unsafe { (out::place(message, "message")?, data.sink()) };
+    let outcome = match find(*place)? {
         Some(taken) => {
             let into = into.map_err(|fault| fault.on(&taken.comm))?;
             let Message { comm, message } = *taken.remove();
@@ -71,20 +63,11 @@ unsafe fn mrecv(
 }
 
 /// MPI_Imrecv.
-unsafe fn imrecv(
-    buf: *mut c_void,
-    count: impl Into<i64>,
-    datatype: MPI_Datatype,
-    message: *mut MPI_Message,
-    request: *mut MPI_Request,
-) -> Outcome {
+unsafe fn imrecv(data: Data, message: *mut MPI_Message, request: *mut MPI_Request) -> Outcome {
     // SAFETY: FC1.
-    let (place, made) =
-        unsafe { (out::place(message, "message")?, out::place(request, "request")?) };
-    let found = find(*place)?;
-    // SAFETY: FC1.
-    let into = unsafe { datatype.sink(buf, count.into()) };
-    let slot = OBJECTS.reserve()?;
+    let (place, made, into) =
+        unsafe { (out::place(message, "message")?, out::place(request, "request")?, data.sink()) };
+    let (found, slot) = (find(*place)?, OBJECTS.reserve()?);
     let receiving = match found {
         Some(taken) => {
             let into = into.map_err(|fault| fault.on(&taken.comm))?;
@@ -97,57 +80,63 @@ unsafe fn imrecv(
         None => {
             into?;
             *place = MPI_MESSAGE_NULL;
-            Request::of_nobody(Held::forever(&state::needed()?.world))?
+            Request::of_nobody(Held::forever(&process::needed()?.world))?
         }
     };
     *made = receiving.keep(slot);
     Ok(())
 }
 
+/// MPI_Mprobe.
+unsafe fn mprobe(from: Peer, message: *mut MPI_Message, status: *mut MPI_Status) -> Outcome {
+    let comm = from.comm.find()?;
+    // SAFETY: FC1.
+    let (sender, place) = (from.sender(&comm, "tag")?, unsafe { out::place(message, "message") }?);
+    let found = match sender {
+        (Some(source), tag) => {
+            let slot = OBJECTS.reserve()?;
+            let found = comm.device.mprobe(source, tag, comm.context)?;
+            Message::keep(comm, found, slot)
+        }
+        (None, _) => (MPI_MESSAGE_NO_PROC, MPI_Status::NOBODY),
+    };
+    *place = found.0;
+    // SAFETY: FC1.
+    unsafe { found.1.store(status) };
+    Ok(())
+}
+
+/// MPI_Improbe.
+unsafe fn improbe(
+    from: Peer,
+    flag: *mut c_int,
+    message: *mut MPI_Message,
+    status: *mut MPI_Status,
+) -> Outcome {
+    let comm = from.comm.find()?;
+    let sender = from.sender(&comm, "tag")?;
+    // SAFETY: FC1.
+    let (flag, place) = unsafe { (out::place(flag, "flag")?, out::place(message, "message")?) };
+    let found = match sender {
+        (Some(source), tag) => {
+            let slot = OBJECTS.reserve()?;
+            let message = comm.device.improbe(source, tag, comm.context)?;
+            message.map(|message| Message::keep(comm, message, slot))
+        }
+        (None, _) => Some((MPI_MESSAGE_NO_PROC, MPI_Status::NOBODY)),
+    };
+    *flag = found.is_some().into();
+    if let Some((handle, found)) = found {
+        *place = handle;
+        // SAFETY: FC1.
+        unsafe { found.store(status) };
+    }
+    Ok(())
+}
+
 mpi_bodies! {
     MPI_Mrecv, MPI_Mrecv_c => mrecv();
     MPI_Imrecv, MPI_Imrecv_c => imrecv();
-}
-
-mpi! {
-    fn MPI_Mprobe(
-        source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status
-    ) -> c_int {
-        let comm = comm.find()?;
-        let (tag, place) = (wanted_tag(tag, "tag")?, out::place(message, "message")?);
-        let found = match comm.sender(source)? {
-            Some(source) => {
-                let slot = OBJECTS.reserve()?;
-                let found = comm.device.mprobe(source, tag, comm.context)?;
-                Message::keep(comm, found, slot)
-            }
-            None => (MPI_MESSAGE_NO_PROC, MPI_Status::NOBODY),
-        };
-        *place = found.0;
-        found.1.store(status);
-        Ok(())
-    }
-
-    fn MPI_Improbe(
-        source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, message: *mut MPI_Message,
-        status: *mut MPI_Status
-    ) -> c_int {
-        let comm = comm.find()?;
-        let (tag, flag) = (wanted_tag(tag, "tag")?, out::place(flag, "flag")?);
-        let place = out::place(message, "message")?;
-        let found = match comm.sender(source)? {
-            Some(source) => {
-                let slot = OBJECTS.reserve()?;
-                let message = comm.device.improbe(source, tag, comm.context)?;
-                message.map(|message| Message::keep(comm, message, slot))
-            }
-            None => Some((MPI_MESSAGE_NO_PROC, MPI_Status::NOBODY)),
-        };
-        *flag = found.is_some().into();
-        if let Some((handle, found)) = found {
-            *place = handle;
-            found.store(status);
-        }
-        Ok(())
-    }
+    MPI_Mprobe => mprobe();
+    MPI_Improbe => improbe();
 }

@@ -5,28 +5,81 @@ use std::sync::Arc;
 
 use mpicore::{PROC_NULL, PartitionedReceive, PartitionedSend};
 
-use super::check_tag;
+use super::Peer;
 use crate::abi::*;
-use crate::call::{Fault, Outcome, mpi, negative_count, out};
+use crate::call::{Fault, Outcome, mpi, mpi_bodies, negative_count, out};
 use crate::comm::Comm;
+use crate::datatype::Data;
 use crate::handles::OBJECTS;
 use crate::request::shared::Shared;
 use crate::request::{Request, Role};
 
-/// Returns the number of elements in all partitions.
-fn elements(partitions: c_int, count: MPI_Count) -> Outcome<(u32, i64)> {
+/// Returns the number of partitions, the number of elements in each, and the data of all.
+fn whole(part: Data, partitions: c_int) -> Outcome<(u32, u64, Data)> {
     let number = u32::try_from(partitions).map_err(|_| {
         let text = format!("the number of partitions {partitions} is negative");
         Fault::argument(MPI_ERR_ARG, "partitions", text)
     })?;
-    if count < 0 {
-        return Err(negative_count("count", count));
-    }
-    let all = i64::from(partitions).checked_mul(count).ok_or_else(|| {
+    let count = u64::try_from(part.count).map_err(|_| negative_count("count", part.count))?;
+    let all = part.count.checked_mul(number.into()).ok_or_else(|| {
         let text = format!("{partitions} partitions of {count} elements exceed the memory");
         Fault::argument(MPI_ERR_COUNT, "count", text)
     })?;
-    Ok((number, all))
+    Ok((number, count, Data { count: all, ..part }))
+}
+
+/// MPI_Psend_init. There are no hints for this call.
+unsafe fn psend_init(
+    part: Data,
+    partitions: c_int,
+    to: Peer,
+    _: MPI_Info,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let comm = to.comm.find()?;
+    let (dest, tag) = to.receiver(&comm, "tag")?;
+    // SAFETY: FC1.
+    let place = unsafe { out::place(request, "request") }?;
+    let (partitions, count, all) = whole(part, partitions)?;
+    // SAFETY: FC1: the elements stay as they are while a started operation lasts.
+    let (data, _) = unsafe { all.input() }?;
+    let slot = OBJECTS.reserve()?;
+    let send = comm.core.psend_init(data, partitions, count, dest.unwrap_or(PROC_NULL), tag)?;
+    let started = send.clone();
+    let start = Box::new(move || Ok(started.start()?));
+    let made = Request::persistent(comm, Role::Send, start);
+    *place = made.sharing(Shared::Send(send)).keep(slot);
+    Ok(())
+}
+
+/// MPI_Precv_init. The sender cannot be any rank, nor the tag any tag.
+unsafe fn precv_init(
+    part: Data,
+    partitions: c_int,
+    from: Peer,
+    _: MPI_Info,
+    request: *mut MPI_Request,
+) -> Outcome {
+    let comm = from.comm.find()?;
+    let (source, tag) = from.receiver(&comm, "tag")?;
+    // SAFETY: FC1.
+    let place = unsafe { out::place(request, "request") }?;
+    let (partitions, count, all) = whole(part, partitions)?;
+    // SAFETY: FC1: nobody else uses the elements while a started operation lasts.
+    let (into, _) = unsafe { all.output() }?;
+    let slot = OBJECTS.reserve()?;
+    let source = source.unwrap_or(PROC_NULL);
+    let receive = comm.core.precv_init(into, partitions, count, source, tag)?;
+    let started = receive.clone();
+    let start = Box::new(move || Ok(started.start()?));
+    let made = Request::persistent(comm, Role::Receive, start);
+    *place = made.sharing(Shared::Receive(receive)).keep(slot);
+    Ok(())
+}
+
+mpi_bodies! {
+    MPI_Psend_init => psend_init();
+    MPI_Precv_init => precv_init();
 }
 
 #[cold]
@@ -65,48 +118,6 @@ fn ready(request: MPI_Request, partitions: impl Iterator<Item = c_int> + Clone) 
 }
 
 mpi! {
-    fn MPI_Psend_init(
-        buf: *const c_void, partitions: c_int, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
-        comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request
-    ) -> c_int {
-        // There are no hints for this call.
-        let _ = info;
-        let comm = comm.find()?;
-        check_tag(tag, "tag")?;
-        let place = out::place(request, "request")?;
-        let (partitions, all) = elements(partitions, count)?;
-        let data = datatype.input(buf, all)?;
-        let dest = comm.receiver(dest)?.unwrap_or(PROC_NULL);
-        let slot = OBJECTS.reserve()?;
-        let send = comm.core.psend_init(data, partitions, count as u64, dest, tag)?;
-        let started = send.clone();
-        let start = Box::new(move || Ok(started.start()?));
-        let made = Request::persistent(comm, Role::Send, start);
-        *place = made.sharing(Shared::Send(send)).keep(slot);
-        Ok(())
-    }
-
-    fn MPI_Precv_init(
-        buf: *mut c_void, partitions: c_int, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int,
-        comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request
-    ) -> c_int {
-        let _ = info;
-        let comm = comm.find()?;
-        check_tag(tag, "tag")?;
-        let place = out::place(request, "request")?;
-        let (partitions, all) = elements(partitions, count)?;
-        let into = datatype.output(buf, all)?;
-        // The standard's name of the argument is dest; it is the sender. It cannot be any rank.
-        let source = comm.receiver(dest)?.unwrap_or(PROC_NULL);
-        let slot = OBJECTS.reserve()?;
-        let receive = comm.core.precv_init(into, partitions, count as u64, source, tag)?;
-        let started = receive.clone();
-        let start = Box::new(move || Ok(started.start()?));
-        let made = Request::persistent(comm, Role::Receive, start);
-        *place = made.sharing(Shared::Receive(receive)).keep(slot);
-        Ok(())
-    }
-
     fn MPI_Pready(partition: c_int, request: MPI_Request) -> c_int {
         ready(request, std::iter::once(partition))
     }

@@ -12,10 +12,10 @@ use mpjdev::wireup::Native;
 use super::{COMPLETE, INACTIVE, Request, take_active};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
+use crate::handles::kind::Kind;
 use crate::handles::{OBJECTS, Taken};
-use crate::object::Kind;
 use crate::p2p::store;
-use crate::state;
+use crate::process;
 
 /// A request that a call uses.
 pub(super) enum Entry {
@@ -125,7 +125,7 @@ impl Batch {
         // SAFETY: FC1.
         let handles = unsafe { out::list(list, count.into(), "array_of_requests") }?;
         let (mut handles, mut open) = (handles.to_vec(), Vec::with_capacity(handles.len()));
-        let device = state::needed()?.device;
+        let device = process::needed()?.device;
         for handle in &mut handles {
             open.push(match Entry::of(device, *handle)? {
                 Entry::Active(request) => Some(request),
@@ -158,7 +158,7 @@ impl Batch {
             complete.map(|(place, _)| (place, Ok(NOTHING))).take(most).collect();
         if ended.len() < most {
             let is_none = ended.is_empty();
-            ended.extend(look(state::needed()?.device, &mut self.open, is_none)?);
+            ended.extend(look(process::needed()?.device, &mut self.open, is_none)?);
             ended.sort_by_key(|(place, _)| *place);
         }
         Ok(ended)
@@ -323,7 +323,7 @@ unsafe fn some(
 
 mpi! {
     fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> c_int {
-        let (handle, device) = (*out::place(request, "request")?, state::needed()?.device);
+        let (handle, device) = (*out::place(request, "request")?, process::needed()?.device);
         let mut outcome = match Entry::of(device, handle)? {
             Entry::Idle => {
                 MPI_Status::store_empty(status);
@@ -337,7 +337,7 @@ mpi! {
 
     fn MPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
         let (handle, flag) = (*out::place(request, "request")?, out::place(flag, "flag")?);
-        let device = state::needed()?.device;
+        let device = process::needed()?.device;
         let entry = Entry::of(device, handle)?;
         *flag = 1;
         let mut outcome = match entry {
@@ -360,7 +360,7 @@ mpi! {
     fn MPI_Waitall(count: c_int, array_of_requests: *mut MPI_Request, array_of_statuses: *mut MPI_Status) -> c_int {
         let mut batch = Batch::of(array_of_requests, count)?;
         let mut outcomes = Vec::with_capacity(batch.open.len());
-        state::needed()?.device.iwaiteach(&mut batch.open, |outcome| outcomes.push(outcome))?;
+        process::needed()?.device.iwaiteach(&mut batch.open, |outcome| outcomes.push(outcome))?;
         batch.end_all(outcomes, array_of_statuses)
     }
 
@@ -369,7 +369,7 @@ mpi! {
     ) -> c_int {
         let flag = out::place(flag, "flag")?;
         let mut batch = Batch::of(array_of_requests, count)?;
-        match state::needed()?.device.itestall(&mut batch.open)? {
+        match process::needed()?.device.itestall(&mut batch.open)? {
             Some(outcomes) => {
                 *flag = 1;
                 batch.end_all(outcomes, array_of_statuses)

@@ -12,7 +12,7 @@ use super::{Request, Role, wrong};
 use crate::abi::*;
 use crate::call::{Outcome, checked, failed, mpi, out};
 use crate::handles::{Held, OBJECTS};
-use crate::state;
+use crate::process;
 
 /// A generalized request with the functions of the program.
 #[derive(Clone)]
@@ -86,7 +86,7 @@ impl Generalized {
     pub fn release(&self, handle: MPI_Request, open: Option<mpjdev::Request>) -> Outcome {
         self.program.is_released.store(true, Ordering::SeqCst);
         if let Some(open) = open {
-            state::needed()?.device.detach(open, Box::new(()));
+            process::needed()?.device.detach(open, Box::new(()));
         }
         let released = self.core.release().map_err(failed);
         self.forget_if_over(handle);
@@ -122,7 +122,7 @@ mpi! {
             status: Mutex::new(MPI_Status::EMPTY),
             is_released: AtomicBool::new(false),
         });
-        let (world, slot) = (&state::needed()?.world, OBJECTS.reserve()?);
+        let (world, slot) = (&process::needed()?.world, OBJECTS.reserve()?);
         let (core, open) = GeneralizedRequest::start(&world.core, Callbacks(program.clone()))?;
         let shared = Shared::Generalized(Generalized { core, program });
         *place = Request::new(Held::forever(world), Role::Other, open).sharing(shared).keep(slot);

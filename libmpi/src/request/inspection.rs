@@ -6,7 +6,7 @@ use super::take_active;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
 use crate::p2p::store;
-use crate::state;
+use crate::process;
 
 /// What is known of a request.
 enum Found {
@@ -19,7 +19,7 @@ enum Found {
 
 /// Looks at a request. Other threads may end a persistent one meanwhile, and start it again.
 fn look(handle: MPI_Request) -> Outcome<Found> {
-    let device = state::needed()?.device;
+    let device = process::needed()?.device;
     let open = match Entry::of(device, handle)? {
         Entry::Idle => return Ok(Found::Idle),
         Entry::Complete => return Ok(Found::Ended(Ok(MPI_Status::EMPTY))),
@@ -37,7 +37,7 @@ fn look(handle: MPI_Request) -> Outcome<Found> {
 
 /// Returns whether an operation is complete, without asking for its status.
 fn is_complete(handle: MPI_Request) -> Outcome<bool> {
-    let device = state::needed()?.device;
+    let device = process::needed()?.device;
     match Entry::of(device, handle)? {
         Entry::Idle | Entry::Complete => Ok(true),
         Entry::Active(open) => Ok(device.istatus(&open)?.is_some()),

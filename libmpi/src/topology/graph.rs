@@ -4,9 +4,9 @@ use std::ffi::c_int;
 
 use mpicore::topology::{Adjacency, Edge, Graph, Topology};
 
-use super::{copy_out, mapped, natural, negative};
+use super::{copy_out, mapped, natural};
 use crate::abi::*;
-use crate::call::{Fault, Outcome, mpi, out};
+use crate::call::{Fault, Outcome, mpi, negative, out};
 use crate::comm::Comm;
 use crate::comm::create::place_of_new;
 

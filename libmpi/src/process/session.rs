@@ -7,11 +7,11 @@ use mpicore::group::Group;
 
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi_anytime, out};
-use crate::errhandler::{Kind, Place};
-use crate::group;
+use crate::comm::group;
+use crate::error::handler::{Kind, Place};
 use crate::handles::{Held, OBJECTS};
 use crate::info::Hints;
-use crate::state;
+use crate::process;
 
 /// A session.
 pub(crate) struct Session {
@@ -50,7 +50,7 @@ impl MPI_Session {
 
 /// Returns the group of a process set.
 fn set(name: &[u8]) -> Outcome<Group> {
-    let running = state::needed()?;
+    let running = process::needed()?;
     match name {
         name if is_set(name, WORLD) => Ok(running.world.core.group().clone()),
         name if is_set(name, OWN) => Ok(running.own.core.group().clone()),
@@ -89,7 +89,7 @@ mpi_anytime! {
         let open = || {
             let place = out::place(session, "session")?;
             let level = level(&info.copied()?)?;
-            state::enter(MPI_THREAD_MULTIPLE)?;
+            process::enter(MPI_THREAD_MULTIPLE)?;
             let session = Session { handler: Place::new(handler.clone()), level };
             *place = MPI_Session(OBJECTS.insert(Arc::new(session))?);
             Ok(())
@@ -102,7 +102,7 @@ mpi_anytime! {
         let handler = place.find()?.handler.get();
         OBJECTS.free::<Arc<Session>>(place.0).map_err(|fault| fault.about("session"))?;
         *place = MPI_SESSION_NULL;
-        state::leave().map_err(|fault| fault.handled_by(&handler))
+        process::leave().map_err(|fault| fault.handled_by(&handler))
     }
 
     fn MPI_Session_get_info(session: MPI_Session, info_used: *mut MPI_Info) -> c_int {

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 use mpicore::group::{Comparison, Group, GroupError, RankRange};
 
 use crate::abi::*;
-use crate::call::{Fault, Outcome, mpi, out};
+use crate::call::{Outcome, mpi, negative, out};
 use crate::handles::{Held, OBJECTS};
-use crate::state;
+use crate::process;
 
 /// MPI_GROUP_EMPTY.
 static EMPTY: LazyLock<Group> = LazyLock::new(Group::empty);
@@ -64,7 +64,7 @@ unsafe fn select<T>(
 /// Returns a list whose length is the argument `n`.
 unsafe fn numbered<'a, T>(list: *const T, n: c_int, name: &'static str) -> Outcome<&'a [T]> {
     if n < 0 {
-        return Err(Fault::argument(MPI_ERR_ARG, "n", format!("{n} is negative")));
+        return Err(negative(MPI_ERR_ARG, "n", n));
     }
     // SAFETY: FC1.
     unsafe { out::list(list, n.into(), name) }
@@ -89,7 +89,7 @@ mpi! {
     }
 
     fn MPI_Group_rank(group: MPI_Group, rank: *mut c_int) -> c_int {
-        let own = group.find()?.rank_of(state::needed()?.device.rank());
+        let own = group.find()?.rank_of(process::needed()?.device.rank());
         out::write(rank, "rank", own.map_or(MPI_UNDEFINED, |rank| rank as c_int))
     }
 

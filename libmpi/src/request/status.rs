@@ -1,12 +1,13 @@
 //! `MPI_Status`, and the calls that read and set it (MPI-4.1 sections 3.2.5, 3.2.6, 5.1.11).
 
-use std::ffi::{c_int, c_short};
+use std::ffi::c_int;
 
 use crate::abi::{
     MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Datatype, MPI_ERR_ARG, MPI_PROC_NULL, MPI_SUCCESS,
     MPI_UNDEFINED,
 };
 use crate::call::{Fault, Outcome, mpi_anytime, mpi_bodies, negative_count, out};
+use crate::datatype::Number;
 
 /// The status of an operation, as programs see it.
 #[expect(non_snake_case, reason = "C's names")]
@@ -103,33 +104,27 @@ unsafe fn given<'a>(status: *const MPI_Status) -> Outcome<&'a MPI_Status> {
 }
 
 /// Writes a number of elements, which is MPI_UNDEFINED if there is none or if it does not fit.
-unsafe fn write_count<N: TryFrom<u64> + From<c_short>>(
-    count: *mut N,
-    number: Option<u64>,
-) -> Outcome {
-    let number = number.and_then(|number| N::try_from(number).ok());
+unsafe fn write_count(count: *mut impl Number, number: Option<u64>) -> Outcome {
+    let number = number.and_then(|number| i64::try_from(number).ok());
     // SAFETY: FC1.
-    unsafe { out::write(count, "count", number.unwrap_or_else(|| N::from(UNDEFINED))) }
+    unsafe { out::write(count, "count", Number::narrowed(number.unwrap_or(MPI_UNDEFINED.into()))) }
 }
 
-/// MPI_UNDEFINED in a type from which all counts can be made.
-const UNDEFINED: c_short = MPI_UNDEFINED as c_short;
-
 /// MPI_Get_count.
-unsafe fn get_count<N: TryFrom<u64> + From<c_short>>(
+unsafe fn get_count(
     status: *const MPI_Status,
     datatype: MPI_Datatype,
-    count: *mut N,
+    count: *mut impl Number,
 ) -> Outcome {
     // SAFETY: FC1.
     unsafe { write_count(count, datatype.find()?.count_in(given(status)?.bytes())) }
 }
 
 /// MPI_Get_elements.
-unsafe fn get_elements<N: TryFrom<u64> + From<c_short>>(
+unsafe fn get_elements(
     status: *const MPI_Status,
     datatype: MPI_Datatype,
-    count: *mut N,
+    count: *mut impl Number,
 ) -> Outcome {
     // SAFETY: FC1.
     unsafe { write_count(count, datatype.find()?.elements_in(given(status)?.bytes())) }

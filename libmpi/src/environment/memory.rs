@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::call::{Fault, mpi, out};
+use crate::call::{Fault, mpi, negative, out};
 
 /// The alignment of such memory in bytes: a cache line, more than any type needs.
 const ALIGN: usize = 64;
@@ -23,7 +23,7 @@ mpi! {
         let align = wanted.and_then(|value| value.parse().ok()).filter(|align| usize::is_power_of_two(*align));
         let place = out::place(baseptr.cast::<*mut c_void>(), "baseptr")?;
         let Ok(bytes) = usize::try_from(size) else {
-            return Err(Fault::argument(MPI_ERR_ARG, "size", format!("{size} is negative")));
+            return Err(negative(MPI_ERR_ARG, "size", size));
         };
         let lacking = || Fault::new(MPI_ERR_NO_MEM, format!("there is no memory of {size} bytes"));
         // Each piece of memory has an address of its own, so none is empty.

@@ -8,10 +8,10 @@ use mpicore::job;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, Subject, mpi, mpi_anytime, out};
 use crate::comm::Comm;
-use crate::error_code::described;
+use crate::error::code::described;
 use crate::handles::OBJECTS;
-use crate::session::Session;
-use crate::state;
+use crate::process;
+use crate::process::session::Session;
 
 /// What happens when a call on an object fails.
 #[derive(Clone)]
@@ -157,7 +157,7 @@ fn raise(name: &'static str, subject: Subject, fault: &Fault) {
         Subject::None | Subject::Win(_) | Subject::File(_) | Subject::Session(_) => None,
     };
     let comm = fault.comm().cloned().or(named);
-    let (handler, comm) = match (comm, subject, state::running()) {
+    let (handler, comm) = match (comm, subject, process::running()) {
         _ if fault.handler().is_some() => {
             (fault.handler().cloned().unwrap_or(Handler::Initial), None)
         }

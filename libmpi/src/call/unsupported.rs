@@ -1,7 +1,40 @@
 //! The functions that answer MPI_ERR_UNSUPPORTED_OPERATION, by chapter of the standard. A chapter that is written takes
 //! its names out of here.
 
-use crate::call::{unsupported, unsupported_file};
+use super::{Fault, mpi_anytime};
+use crate::abi::{MPI_ERR_UNSUPPORTED_OPERATION, by_name};
+use crate::error::handler::FILES;
+
+/// Defines functions by their names. They answer MPI_ERR_UNSUPPORTED_OPERATION.
+macro_rules! unsupported {
+    ($($name:ident),* $(,)?) => {
+        $(by_name! { $name, [unsupported_function] unsupported_here() })*
+    };
+}
+
+/// Like `unsupported!`, for functions on files.
+macro_rules! unsupported_file {
+    ($($name:ident),* $(,)?) => {
+        $(by_name! { $name, [unsupported_function] unsupported_here().handled_by(&FILES.get()) })*
+    };
+}
+
+/// Defines a function that fails.
+macro_rules! unsupported_function {
+    (fn $name:ident($($arg:ident: $ty:ty),*) -> c_int; $fault:expr) => {
+        mpi_anytime! {
+            fn $name($($arg: $ty),*) -> c_int {
+                Err($fault)
+            }
+        }
+    };
+}
+
+/// Returns the error of a function that is not supported.
+#[cold]
+fn unsupported_here() -> Fault {
+    Fault::new(MPI_ERR_UNSUPPORTED_OPERATION, "this library does not support the function")
+}
 
 // One-sided communication (chapter 12).
 unsupported! {

@@ -82,16 +82,16 @@ macro_rules! kinds {
 
 kinds! {
     Comm(std::sync::Arc<crate::comm::Comm>) held MPI_ERR_COMM "communicator",
-    CommKey(crate::attribute::Keyval<abi::MPI_Comm>) held MPI_ERR_KEYVAL "key for attributes of communicators",
+    CommKey(crate::comm::keyval::Keyval<abi::MPI_Comm>) held MPI_ERR_KEYVAL "key for attributes of communicators",
     Datatype(Box<crate::datatype::Derived>) held MPI_ERR_TYPE "datatype",
-    TypeKey(crate::attribute::Keyval<abi::MPI_Datatype>) held MPI_ERR_KEYVAL "key for attributes of datatypes",
+    TypeKey(crate::comm::keyval::Keyval<abi::MPI_Datatype>) held MPI_ERR_KEYVAL "key for attributes of datatypes",
     Op(crate::collective::Operation) held MPI_ERR_OP "operation",
     Request(crate::request::Request) taken MPI_ERR_REQUEST "request" crate::request::Request::word,
     Message(Box<crate::p2p::matched::Message>) taken MPI_ERR_REQUEST "message",
-    Errhandler(std::sync::Arc<crate::errhandler::User>) held MPI_ERR_ERRHANDLER "error handler",
+    Errhandler(std::sync::Arc<crate::error::handler::User>) held MPI_ERR_ERRHANDLER "error handler",
     Group(mpicore::group::Group) held MPI_ERR_GROUP "group",
     Info(crate::info::Hints) held MPI_ERR_INFO "info object",
-    Session(std::sync::Arc<crate::session::Session>) held MPI_ERR_SESSION "session",
+    Session(std::sync::Arc<crate::process::session::Session>) held MPI_ERR_SESSION "session",
     #[cfg(test)]
     Read(crate::handles::tests::Read) held MPI_ERR_INFO "readable object",
     #[cfg(test)]

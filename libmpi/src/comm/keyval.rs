@@ -1,5 +1,5 @@
 //! Keys of attributes (MPI-5.0 section 7.7), for objects of all kinds: their numbers, and the callbacks of programs.
-//! `mpicore` keeps the values. `comm/attribute.rs` and `datatype/attribute.rs` have the functions.
+//! `mpicore` keeps the values. `attribute.rs` has the functions, and `datatype/attribute.rs` those of datatypes.
 //!
 //! - AK1: the number of a key is the handle of a [`Keyval`]. It is in the table until the program has freed the key and no
 //!   attribute has it, nor one whose delete callback runs.
@@ -13,7 +13,7 @@ use mpicore::{Cause, Key, Value, WeakKey};
 use crate::abi::*;
 use crate::call::{Outcome, checked, out};
 use crate::handles::OBJECTS;
-use crate::object::Kind;
+use crate::handles::kind::Kind;
 
 /// The function of a program that copies values, for objects with handles of type `H`.
 type CopyFunction<H> = unsafe extern "C-unwind" fn(

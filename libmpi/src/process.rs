@@ -1,4 +1,5 @@
-//! The process's part in the job: MPI_Init, MPI_Finalize and what asks about them (MPI-5.0 sections 11.2 and 11.4).
+//! The process's part in the job (MPI-5.0 chapter 11): MPI_Init, MPI_Finalize and what asks about them. `session.rs` has
+//! the sessions.
 //!
 //! A process joins its job once, by MPI_Init or with its first session, and leaves it when MPI is finalized and no
 //! session is open. One that has used sessions only may open more of them, so it leaves when it exits.
@@ -18,7 +19,9 @@ use mpjdev::wireup::{Control, Native};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, failed, mpi, mpi_anytime, out};
 use crate::comm::Comm;
-use crate::errhandler::{Handler, Place};
+use crate::error::handler::{Handler, Place};
+
+pub(crate) mod session;
 
 /// What exists from MPI_Init on. It is never freed, so threads that call a function while another one calls
 /// MPI_Finalize, which is wrong, find a device that has ended.
