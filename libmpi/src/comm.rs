@@ -1,5 +1,5 @@
 //! Groups, communicators and their attributes (MPI-5.0 chapter 7). This file has what the C face adds to the communicators
-//! of `mpicore`, their handles, and the calls that ask about them.
+//! of `mpicore`, their handles, and the calls that ask about them, names and hints (info) too.
 //!
 //! - `group.rs`: groups.
 //! - `create.rs`: calls that make and free communicators.

@@ -1,5 +1,5 @@
 //! Collective calls on intracommunicators (MPI-4.1 chapter 6). Each makes a [`Plan`] of the caller's buffers, which the
-//! layer above runs, starts or keeps.
+//! layer above runs, starts or keeps. Where there are several algorithms, the call chooses by length and number of ranks.
 //!
 //! - `inter.rs`: calls on intercommunicators.
 //! - `neighbour.rs`: calls among neighbours in a topology.

@@ -14,7 +14,7 @@
 //! - `partition_tags.rs`: the tags of partitioned sends.
 //! - `workspace.rs`: memory that collective calls use, and leave for the next ones.
 //!
-//! Collective calls (`calls.rs`), the calls that make communicators (`create.rs`) and transfers stand above.
+//! Collective calls (`calls.rs`), those that make communicators (`calls/create.rs`) and transfers stand above.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};

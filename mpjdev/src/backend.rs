@@ -1,5 +1,6 @@
 //! The two protocols, eager and rendezvous, behind one trait. Both use the same matching. A receive may match a message
-//! of either protocol, so every rank serves both, whichever it uses for its own sends.
+//! of either protocol, so every rank serves both, whichever it uses for its own sends. Here are also the checks of what peers'
+//! envelopes claim that both protocols need: lengths, answers, data where there must be none.
 
 pub(crate) mod eager;
 mod failure;

@@ -22,20 +22,6 @@
 //! above adds element types. A program that uses the device directly, as programs of mpjdev do, composes its messages
 //! in a [`Buffer`], which describes its contents. The device uses transport-lapi's public interface and never an
 //! adapter.
-//!
-//! # Where things are
-//!
-//! - `device.rs`: the device. Its calls: `send.rs`, `receive.rs`, `probe.rs`, `wait.rs`, `follow.rs` (cancelling,
-//!   joining, continuing), `begun.rs` (operations of a client's own, such as collectives), `failure.rs` (failed
-//!   collectives).
-//! - `protocol.rs`: the table that chooses the protocol of a message. `huge.rs`: memory for which it chooses otherwise.
-//! - `backend.rs`: the two protocols. `envelope.rs`: what their messages say first.
-//! - `state.rs`: what handlers change: `matching.rs`, `request.rs`, `slab.rs`, `stats.rs`.
-//! - `early.rs`, `early_buffer.rs`, `credit.rs`: early messages, their memory, and its limit.
-//! - `loss.rs`, `members.rs`: which operations the loss of a rank ends. `idle.rs`: whether a context is still in use.
-//! - `note.rs`, `dump.rs`: what reports show.
-//! - `buffer.rs`: mpjdev's buffers of typed sections.
-//! - `wireup.rs`: how a rank joins a job.
 
 mod backend;
 pub mod buffer;

@@ -1,4 +1,4 @@
-//! Joins a job and makes its devices, over the adapters that this process's environment selects.
+//! Joins a job and makes its devices, over the adapters that the transport makes for it.
 //!
 //! A rank has a device for each of its contexts. Device `c` exchanges messages only with the devices `c` of other
 //! ranks. It shares nothing with the other devices of its rank except the limit on unexpected-message memory, which is

@@ -48,7 +48,7 @@ use crate::lock::{Guard, Lock, Refusal};
 use crate::query::Environment;
 use crate::session::{BETWEEN_LOOKS, Session};
 use crate::timeout::Timer;
-use crate::wait::{Pace, Patience, Turn, Vain};
+use crate::wait::{AdaptiveSpin, SpinBudget, SpinPolicy, Turn};
 
 /// Polls of a spin between two pauses. A message that arrives during a pause is seen only after it, so pauses are rare;
 /// the polls themselves touch several cache lines, which slows the loop enough.
@@ -59,9 +59,9 @@ const POLLS_PER_PAUSE: u32 = 64;
 /// costs more than the prefetch saves.
 const POLLS_PER_FETCH: u32 = 4;
 
-/// From this turn of a spin on, every poll prefetches that memory: a near processor is about to answer, and for a distant
-/// one a late transfer costs more than the competition.
-const LONG_SPIN: u32 = 12;
+/// From this turn of a spin on, every poll prefetches that memory: a near processor is about to answer, and for a
+/// distant one a late transfer costs more than the competition.
+const FETCHES_FROM: u32 = 12;
 
 /// The turn of a spin, a multiple of [`POLLS_PER_PAUSE`], at which a thread that has woken another one yields: the
 /// scheduler often puts the woken thread on this processor, where it would wait until the spin ends. It is so late that
@@ -153,7 +153,7 @@ impl Default for Options {
 pub struct Context<A: Adapter, S> {
     session: Lock<Session<A, S>>,
     pub(crate) bell: Arc<dyn Doorbell>,
-    pub(crate) pace: Pace,
+    pub(crate) pace: SpinPolicy,
     /// Turns of polling with which a wait begins before it is counted; 0 in interrupt mode (NT2 of
     /// [`crate::interrupt`]).
     pub(crate) quick_spins: AtomicU32,
@@ -184,7 +184,7 @@ impl<A: Adapter, S> Context<A, S> {
             after_rounds: None,
             trouble: None,
             alone: 0,
-            patience: Patience::new(options.spin),
+            patience: AdaptiveSpin::new(options.spin),
             terminated: false,
             environment: Environment::default(),
             timer: Timer::default(),
@@ -196,7 +196,7 @@ impl<A: Adapter, S> Context<A, S> {
         };
         let own = || std::thread::available_parallelism().map_or(1, usize::from);
         let cores = options.processors.unwrap_or_else(own);
-        let pace = Pace::new(options.wait, num_tasks, cores);
+        let pace = SpinPolicy::new(options.wait, num_tasks, cores);
         let (session, inquiry) = (Lock::new(session), OnceLock::new());
         let quick_spins = AtomicU32::new(pace.spins());
         Self { session, bell, pace, quick_spins, task, number, num_tasks, inquiry }
@@ -280,8 +280,8 @@ impl<A: Adapter, S> Context<A, S> {
     }
 
     /// Ends the use of this context (LAPI_Term). This is a local call: synchronise with [`Context::gfence`] first.
-    /// Later calls, and waits in progress in other threads, fail with [`LapiError::HndlInvalid`]. The notification thread
-    /// has ended when this returns.
+    /// Later calls, and waits in progress in other threads, fail with [`LapiError::HndlInvalid`]. The notification
+    /// thread has ended when this returns.
     ///
     /// # Errors
     /// [`LapiError::HndlInvalid`] the second time.
@@ -423,7 +423,7 @@ impl<A: Adapter, S> Context<A, S> {
         notice: &mut Notice,
     ) -> Result<W::Answer, LapiError> {
         let mut turn: u32 = 0;
-        let mut vain = Vain::default();
+        let mut vain = SpinBudget::default();
         loop {
             let origin = self.pace.alone(awaited.origin(), turn);
             let done = session.progress_within(awaited.frames(), origin)?;
@@ -440,7 +440,7 @@ impl<A: Adapter, S> Context<A, S> {
             }
             idle = u32::wrapping_add(idle, 1);
             if done > 0 {
-                (idle, vain) = (0, Vain::default());
+                (idle, vain) = (0, SpinBudget::default());
             }
             match self.pace.step(idle) {
                 Turn::Spin => self.spin(session, idle),
@@ -466,7 +466,7 @@ impl<A: Adapter, S> Context<A, S> {
                     if let Some(answer) = answer {
                         return Ok(answer);
                     }
-                    (idle, vain) = (0, Vain::default());
+                    (idle, vain) = (0, SpinBudget::default());
                 }
             }
             if session.terminated {
@@ -478,7 +478,7 @@ impl<A: Adapter, S> Context<A, S> {
     /// One turn of a spin.
     #[inline(always)]
     fn spin(&self, session: &mut SessionGuard<'_, A, S>, turn: u32) {
-        if turn % POLLS_PER_FETCH == 0 || turn >= LONG_SPIN {
+        if turn % POLLS_PER_FETCH == 0 || turn >= FETCHES_FROM {
             session.adapter.prefetch_expected();
         }
         if turn % POLLS_PER_PAUSE == 0 {

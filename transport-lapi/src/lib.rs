@@ -64,7 +64,7 @@
 //!   `layout.rs`, `dgsp.rs`: bodies that are not contiguous. `copy.rs`, `places.rs`: how bodies are copied.
 //! - `query.rs`, `addresses.rs`, `error_handler.rs`, `message_text.rs`, `timeout.rs`, `msgpoll.rs`, `nopoll.rs`,
 //!   `interrupt.rs`, `recovery.rs`: LAPI's periphery. No message needs it.
-//! - `adapter.rs`: the interface to adapters. `adapters.rs`: the adapters. `layers.rs`: faults, for tests.
+//! - `adapter.rs`: the interface to adapters. `adapters.rs`: the adapters.
 //! - `config.rs`: settings. `bootstrap.rs`: what launcher and ranks share. `wireup.rs`: how a task joins.
 //! - `sync.rs`, `sys.rs`, `fork.rs`: the primitives of shared memory, system calls, forks. `fuzz.rs`: entries of fuzz
 //!   targets.

@@ -17,11 +17,11 @@ use crate::outbox::Outbox;
 use crate::query::Environment;
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
 use crate::timeout::Timer;
-use crate::wait::{ALONE, Patience};
+use crate::wait::{ALONE, AdaptiveSpin};
 use crate::wire::{self, Packet, RemoteCounters};
 
-/// Frames that one call of progress dispatches at most, so that a flood of frames does not hold up the caller. Data that
-/// stays in place counts as one frame, whatever its length, as does a get of memory in a shared area.
+/// Frames that one call of progress dispatches at most, so that a flood of frames does not hold up the caller. Data
+/// that stays in place counts as one frame, whatever its length, as does a get of memory in a shared area.
 pub(crate) const BUDGET: usize = 64;
 
 /// Pause between two checks of whether a peer has finished its last write into this task's memory.
@@ -50,7 +50,7 @@ pub struct Session<A: Adapter, S> {
     /// Turns since the last poll of all origins; each of them polled one origin only.
     pub(crate) alone: u32,
     /// How long waits poll before they sleep.
-    pub(crate) patience: Patience,
+    pub(crate) patience: AdaptiveSpin,
     pub(crate) terminated: bool,
     /// The values that LAPI_Senv sets.
     pub(crate) environment: Environment,

@@ -1,5 +1,5 @@
-//! System calls that rustix does not offer, hints on cache lines, sizes of caches, the number of threads, and what
-//! distinguishes them.
+//! What differs from processor to processor ([`Processor`], sizes of caches, hints on cache lines), system calls that
+//! rustix does not offer, and the number and the ids of threads.
 //!
 //! Used by [`crate::adapters`], by [`crate::region`] and [`crate::copy`] on their behalf, by [`crate::nopoll`], and by
 //! [`crate::sync`].

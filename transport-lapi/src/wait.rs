@@ -1,10 +1,13 @@
 //! How a waiting thread spends its time: it spins, then yields, then sleeps. Pure: clocks are read by callers.
 //!
-//! A wake-up across processors costs both ends tens of microseconds, so a task with a processor of its own polls for
-//! some twenty times as long before it sleeps, and for longer if that would have been enough ([`Patience`]). It yields
-//! now and then; a yield that takes long shows that other threads need the processor, and then the task sleeps soon
-//! ([`Vain`]). With more tasks than processors a spinning task keeps the one from running that it waits for, so it
-//! hardly spins at all.
+//! - [`SpinPolicy`]: how many turns a wait polls before it first yields the processor, and when it sleeps.
+//! - [`AdaptiveSpin`]: how long a task with a processor of its own polls before it sleeps. A wake-up across processors
+//!   costs both ends tens of microseconds, so that is a millisecond (`MPJ_SPIN`), and up to ten times as long if
+//!   earlier sleeps turned out to be short.
+//! - [`SpinBudget`]: a yield that takes long shows that other threads need the processor; after some the task sleeps
+//!   soon.
+//!
+//! With more tasks than processors a spinning task keeps the one from running that it waits for, so it hardly spins.
 
 use std::time::{Duration, Instant};
 
@@ -38,7 +41,7 @@ pub(crate) enum Turn {
 
 /// The pace of one task's waits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct SpinPolicy {
     spins: u32,
     yields: u32,
     sleeps: bool,
@@ -46,7 +49,7 @@ pub(crate) struct Pace {
     shares: bool,
 }
 
-impl Pace {
+impl SpinPolicy {
     /// The pace for a job of `tasks` on `cores` processors.
     pub fn new(mode: WaitMode, tasks: usize, cores: usize) -> Self {
         let shares = tasks > cores;
@@ -78,7 +81,7 @@ impl Pace {
         origin.filter(|_| self.shares && turns < ALONE)
     }
 
-    /// Returns whether the clock decides how many times a wait yields before it sleeps ([`Vain`]).
+    /// Returns whether the clock decides how many times a wait yields before it sleeps ([`SpinBudget`]).
     #[inline]
     pub fn looks_at_clock(self) -> bool {
         self.sleeps && !self.shares
@@ -116,14 +119,14 @@ const LET_RUN: Duration = Duration::from_micros(10);
 
 /// The time that a wait has polled in vain.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Vain {
+pub(crate) struct SpinBudget {
     /// The first yield.
     since: Option<Instant>,
     /// Whether other threads need the processor.
     is_crowded: bool,
 }
 
-impl Vain {
+impl SpinBudget {
     /// Returns whether a wait polls on instead of preparing to sleep, after a yield from `before` until `now`: for at
     /// most `limit`, and not once a yield has let another thread run.
     pub fn polls_on(&mut self, before: Instant, now: Instant, limit: Duration) -> bool {
@@ -133,17 +136,17 @@ impl Vain {
     }
 }
 
-/// The longest limit of [`Patience`], in shortest ones.
+/// The longest limit of [`AdaptiveSpin`], in shortest ones.
 const MOST: u32 = 10;
 
 /// How long waits poll before they sleep, by how long the sleeps before have lasted.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct AdaptiveSpin {
     limit: Duration,
     least: Duration,
 }
 
-impl Patience {
+impl AdaptiveSpin {
     /// Starts with the limit `least`, which is never shortened.
     pub fn new(least: Duration) -> Self {
         Self { limit: least, least }
@@ -167,7 +170,7 @@ impl Patience {
 mod tests {
     use super::*;
 
-    fn steps(pace: Pace, turns: u32) -> (usize, usize, usize) {
+    fn steps(pace: SpinPolicy, turns: u32) -> (usize, usize, usize) {
         let count = |step| (0..turns).filter(|&idle| pace.step(idle) == step).count();
         (count(Turn::Spin), count(Turn::Yield), count(Turn::Sleep))
     }
@@ -177,20 +180,21 @@ mod tests {
         let long = LONG_SPIN as usize;
         let yields = YIELDS as usize;
         let turns = LONG_SPIN + YIELDS * (SHORT_SPIN + 1) + 7;
-        let (spin, yielded, slept) = steps(Pace::new(WaitMode::Adaptive, 2, 2), turns);
+        let (spin, yielded, slept) = steps(SpinPolicy::new(WaitMode::Adaptive, 2, 2), turns);
         assert_eq!((spin, yielded, slept), (long + yields * SHORT_SPIN as usize, yields, 7));
     }
 
     #[test]
     fn oversubscribed_tasks_hardly_spin() {
-        let pace = Pace::new(WaitMode::Adaptive, 3, 2);
+        let pace = SpinPolicy::new(WaitMode::Adaptive, 3, 2);
         assert_eq!(pace.step(SHORT_SPIN), Turn::Yield);
         assert_eq!(pace.step(SHORT_SPIN - 1), Turn::Spin);
     }
 
     #[test]
     fn oversubscribed_tasks_look_for_one_at_first() {
-        let alone = |mode, tasks, turns| Pace::new(mode, tasks, 3).alone(Some(7), turns).is_some();
+        let alone =
+            |mode, tasks, turns| SpinPolicy::new(mode, tasks, 3).alone(Some(7), turns).is_some();
         assert!(alone(WaitMode::Adaptive, 4, ALONE - 1) && alone(WaitMode::Spin, 4, 0));
         assert!(!alone(WaitMode::Adaptive, 4, ALONE) && !alone(WaitMode::Adaptive, 3, 0));
         assert!(!alone(WaitMode::Block, 4, 0), "its sleeps look for all");
@@ -200,7 +204,7 @@ mod tests {
     fn a_wait_polls_on_until_the_limit_or_until_another_thread_runs() {
         let (start, us) = (Instant::now(), Duration::from_micros);
         let yields = |ends: &[(u64, u64)]| {
-            let mut vain = Vain::default();
+            let mut vain = SpinBudget::default();
             let mut polls_on =
                 |&(from, to)| vain.polls_on(start + us(from), start + us(to), us(100));
             ends.iter().map(&mut polls_on).collect::<Vec<_>>()
@@ -211,16 +215,16 @@ mod tests {
 
     #[test]
     fn only_an_adaptive_wait_with_a_processor_of_its_own_polls_on() {
-        let may = |mode, tasks| Pace::new(mode, tasks, 2).looks_at_clock();
+        let may = |mode, tasks| SpinPolicy::new(mode, tasks, 2).looks_at_clock();
         assert!(may(WaitMode::Adaptive, 2));
         assert!(!may(WaitMode::Adaptive, 3) && !may(WaitMode::Spin, 2));
-        assert_eq!(Pace::new(WaitMode::Adaptive, 2, 2).polls_on(), LONG_SPIN / 2);
+        assert_eq!(SpinPolicy::new(WaitMode::Adaptive, 2, 2).polls_on(), LONG_SPIN / 2);
     }
 
     #[test]
     fn short_sleeps_lengthen_the_spin_and_long_ones_shorten_it() {
         let ms = Duration::from_millis;
-        let mut patience = Patience::new(ms(1));
+        let mut patience = AdaptiveSpin::new(ms(1));
         let mut after = |slept| {
             patience.learn(ms(slept));
             patience.limit()
@@ -228,15 +232,15 @@ mod tests {
         assert_eq!([0, 9, 5, 1, 9].map(&mut after), [2, 4, 8, 10, 10].map(ms));
         assert_eq!([10, 1_000].map(&mut after), [ms(5), ms(5) / 2]);
         assert_eq!([1_000, 1_000].map(&mut after), [ms(5) / 4, ms(1)]);
-        let mut never = Patience::new(Duration::ZERO);
+        let mut never = AdaptiveSpin::new(Duration::ZERO);
         never.learn(Duration::ZERO);
         assert_eq!(never.limit(), Duration::ZERO);
     }
 
     #[test]
     fn block_sleeps_at_once_and_spin_never() {
-        assert_eq!(Pace::new(WaitMode::Block, 2, 2).step(0), Turn::Sleep);
-        let (_, _, slept) = steps(Pace::new(WaitMode::Spin, 9, 2), 100_000);
+        assert_eq!(SpinPolicy::new(WaitMode::Block, 2, 2).step(0), Turn::Sleep);
+        let (_, _, slept) = steps(SpinPolicy::new(WaitMode::Spin, 9, 2), 100_000);
         assert_eq!(slept, 0);
     }
 }

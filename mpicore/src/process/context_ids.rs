@@ -1,5 +1,5 @@
 //! Context ids: the numbers that separate the messages of communicators (MPI-4.1 section 7.1.2), and how the members of
-//! a new communicator agree on one. Pure: `create.rs` carries the words between ranks.
+//! a new communicator agree on one. Pure: `calls/create.rs` carries the words between ranks.
 //!
 //! Every rank records the ids that it uses. The members of a new communicator look for a low id that is free on all of
 //! them, in rounds. Each member reserves the lowest id not below a bound that it has free, and proposes it; all learn

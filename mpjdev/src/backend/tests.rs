@@ -1,5 +1,5 @@
-//! What a sender without credit does, with a peer that the test plays; and how much of the memory that credit stands
-//! for is taken by unexpected messages.
+//! With a peer that the test plays: what a sender without credit does, which envelopes and answers are refused, how
+//! withdrawals end; and how much of the memory that credit stands for unexpected messages take.
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::wireup::{self, Native};

@@ -1,4 +1,5 @@
-//! Which ranks the operations of a context need: what the device knows of them.
+//! The registry of members: all ranks that the operations of a context, or of one call in it, need. `device/group.rs`
+//! has the calls that fill it, `backend/loss.rs` what the loss of a member ends.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,4 +1,5 @@
-//! Counters of the protocols: plain numbers, readable at any time.
+//! Statistics: plain numbers, readable at any time. The sends and the backends count; at the end of the job the numbers
+//! go to the launcher as [`MessageCounts`], whose report prints them (`mpjrun --stats`).
 
 use std::iter::Sum;
 use std::ops::Add;

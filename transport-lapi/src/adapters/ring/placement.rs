@@ -12,12 +12,12 @@ use crate::sys;
 /// policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CachePolicy {
-    /// The consumer fetches them: while it waits, it prefetches the lines of the next cell. The producer prefetches the
+    /// Processors without `cldemote`: the consumer fetches them. While it waits, it prefetches the lines of the next cell. The producer prefetches the
     /// next cell for writing only in a stream, or if a frame takes one line: where both ends send at once and then wait,
     /// the line is still there when the next frame is written, and where the consumer awaits it meanwhile, little is
     /// lost. To a distant processor, long bodies in the bulk area are stored past the caches.
     Pull,
-    /// The producer pushes the lines of a lone frame out to a cache that both share, and prefetches those of the next
+    /// Processors with `cldemote`: the producer pushes the lines of a lone frame out to a cache that both share, and prefetches those of the next
     /// cell for writing, which would still be in the consumer's cache. While it waits, it prefetches the places of the
     /// next bodies. A waiting consumer reads none of these lines before a frame is there: it would take them back.
     Demote,
