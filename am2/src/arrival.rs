@@ -100,7 +100,6 @@ pub(crate) fn arrive_locally(
         uhdr: packet.bytes(),
         len: payload.len() as u64,
         data: Some(ForeignBytes::from_slice(payload)),
-        was_awaited: false,
     };
     // What follows would send the packets that were queued; they are taken here instead.
     drop(arrive(state, message));

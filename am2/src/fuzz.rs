@@ -56,7 +56,7 @@ pub fn packets(input: &[u8]) -> bool {
 fn arrive_one(state: &mut State, uhdr: &[u8], payload: &[u8], whole: bool) -> bool {
     let data = whole.then(|| ForeignBytes::from_slice(payload));
     let len = payload.len() as u64;
-    let message = Arrival { origin: 1, uhdr, len, data, was_awaited: false };
+    let message = Arrival { origin: 1, uhdr, len, data };
     if let HeaderAction::Deliver { mut into, next } = arrive(state, message) {
         assert_eq!(into.len(), payload.len(), "the place has another length");
         into.store(0, ForeignBytes::from_slice(payload));

@@ -170,8 +170,8 @@ fn leave_job(mut users: MutexGuard<'_, Users>) -> Outcome {
 
 /// Runs when the process exits: one that has used sessions only, and has finalized them, leaves its job here.
 extern "C" fn at_exit() {
-    // A thread that has the lock waits for the job in MPI_Init. It may be this one, in which a signal handler has called
-    // exit, and nobody can tell how long the others wait.
+    // A thread that has the lock waits for the job in MPI_Init. It may be this one, in which a signal handler has
+    // called exit, and nobody can tell how long the others wait.
     let users = match USERS.try_lock() {
         Ok(users) => users,
         Err(TryLockError::Poisoned(users)) => users.into_inner(),
@@ -201,7 +201,7 @@ impl Running {
         let comm =
             |core, handle| Comm::new(core, device, Place::new(Handler::Initial)).predefined(handle);
         let world = comm(Communicator::world(process.clone())?, MPI_COMM_WORLD);
-        let own = comm(Communicator::own(process.clone())?, MPI_COMM_SELF);
+        let own = comm(Communicator::self_comm(process.clone())?, MPI_COMM_SELF);
         world.core.set_name("MPI_COMM_WORLD");
         own.core.set_name("MPI_COMM_SELF");
         let main = thread::current().id();

@@ -1,20 +1,21 @@
 //! Communicators: groups of ranks whose messages are separate from all others (MPI-4.1 chapter 7).
 //!
-//! A communicator has an id on which its members have agreed (`context_ids.rs`). Its point-to-point messages use the
-//! device's context `2 * id`, and its collective messages context `2 * id + 1`. There all blocking calls share one tag,
-//! and a call that is started has its number on the communicator as its tag (PL4 of `plan.rs`). Partitioned messages
-//! have two contexts of their own; calls by which some members make a further communicator have one (`process.rs`). Both
-//! groups of an intercommunicator agree on one id, so messages of both directions have the same contexts. A
-//! communicator is a handle: clones are the same communicator. When the last clone on a rank is dropped, the
-//! communicator is gone there, and its id is free again when nothing is pending in its contexts. This is a local matter:
-//! members may drop their clones at different times.
+//! A communicator has an id on which its members have agreed (`process/context_ids.rs`). Its point-to-point messages
+//! use the device's context `2 * id`, and its collective messages context `2 * id + 1`. There all blocking calls share
+//! one tag, and a call that is started has its number on the communicator as its tag (PL4 of `plan.rs`). Partitioned
+//! messages have two contexts of their own; calls by which some members make a further communicator have one
+//! (`process.rs`). Both groups of an intercommunicator agree on one id, so messages of both directions have the same
+//! contexts. A communicator is a handle: clones are the same communicator. When the last clone on a rank is dropped,
+//! the communicator is gone there, and its id is free again when nothing is pending in its contexts. This is a local
+//! matter: members may drop their clones at different times.
 //!
 //! - `attribute.rs`, `handler.rs`: attributes and error handlers that users attach to communicators.
 //! - `buffered.rs`: buffered sends, and the buffers that they use.
 //! - `partition_tags.rs`: the tags of partitioned sends.
 //! - `workspace.rs`: memory that collective calls use, and leave for the next ones.
 //!
-//! Collective calls (`calls.rs`), the calls that make communicators (`create.rs`) and transfers stand above.
+//! Collective calls, also those that make communicators (`calls.rs`), and further messages (`point_to_point.rs`) stand
+//! above.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,10 +25,10 @@ use mpjdev::wireup::Native;
 use mpjdev::{CALL_NUMBERS, Device, Members};
 
 use crate::attribute::Attributes;
-use crate::buffered::Copies;
 use crate::collective::Member;
 use crate::error::Error;
 use crate::group::{Comparison, Group};
+use crate::process::buffered::Copies;
 use crate::process::{Process, SELF, WORLD, group_context, partition_contexts};
 use crate::topology::{Cartesian, Topology};
 
@@ -125,7 +126,7 @@ impl Communicator {
     ///
     /// # Errors
     /// What made the device unusable.
-    pub fn own(process: Arc<Process>) -> Result<Self, Error> {
+    pub fn self_comm(process: Arc<Process>) -> Result<Self, Error> {
         let rank = process.device().rank();
         Self::new(process, SELF, Origin::of(Group::of_ranks([rank])?, 0), "self")
     }
@@ -327,8 +328,8 @@ impl Communicator {
         (number % CALL_NUMBERS) as i32
     }
 
-    /// Counts a persistent collective, and returns how many there were before it; `None` if these are `most`. All members
-    /// make them in the same order, so the result is the same on each.
+    /// Counts a persistent collective, and returns how many there were before it; `None` if these are `most`. All
+    /// members make them in the same order, so the result is the same on each.
     pub(crate) fn next_persistent(&self, most: u32) -> Option<u32> {
         // Relaxed, as above.
         let before = self.0.persistent.load(Ordering::Relaxed);

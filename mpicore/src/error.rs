@@ -1,5 +1,7 @@
 //! The error type of this crate.
 
+pub(crate) mod code;
+
 use std::any::Any;
 use std::sync::Arc;
 

@@ -1,4 +1,9 @@
-//! The state of a rank that its communicators share: the device and the context ids.
+//! The state of a rank that its communicators share: the device, the context ids (`context_ids.rs`) and the copies of
+//! buffered sends (`buffered.rs`). `job.rs` is how a process joins and leaves its job.
+
+pub(crate) mod buffered;
+pub(crate) mod context_ids;
+pub mod job;
 
 use std::any::Any;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,8 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use mpjdev::wireup::Native;
 use mpjdev::{CONTEXT_IDS, Device};
 
-use crate::buffered::Copies;
-use crate::context_ids::ContextIds;
+pub use buffered::{AttachedBuffer, SendBuffer};
+
+use buffered::Copies;
+use context_ids::ContextIds;
 
 /// The state that a rank's communicators share, in one of its contexts, and that of the layer above.
 pub struct Process {

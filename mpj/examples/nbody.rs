@@ -13,7 +13,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use mpj::{Blocks, Communicator, Datatype, Error, Op};
+use mpj::{Communicator, Datatype, Error, Op, Partition};
 
 #[path = "support/partition.rs"]
 mod partition;
@@ -109,7 +109,7 @@ fn start(comm: &Communicator, options: Options) -> Result<ExitCode, Error> {
     let mut seconds = mpj::wtime() - start;
     comm.all_reduce(&mut seconds, Op::Max)?;
 
-    let blocks = Blocks::packed(counts);
+    let blocks = Partition::packed(counts);
     let room = if comm.rank() == 0 { total } else { 0 };
     let (mut bodies, mut forces) =
         (vec![Body { position: [0.0; 3], mass: 0.0 }; room], vec![[0.0; 3]; room]);

@@ -13,7 +13,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use mpj::{Blocks, Communicator, Error, Op};
+use mpj::{Communicator, Error, Op, Partition};
 
 #[path = "support/partition.rs"]
 mod partition;
@@ -61,7 +61,7 @@ fn start(comm: &Communicator, options: Options) -> Result<ExitCode, Error> {
 
     let mut counts = vec![0; comm.size()];
     comm.all_gather(&sorted.len(), &mut counts)?;
-    let blocks = Blocks::packed(counts.iter().copied());
+    let blocks = Partition::packed(counts.iter().copied());
     let mut whole = vec![0; if comm.rank() == 0 { blocks.end() } else { 0 }];
     comm.gatherv(&sorted, &mut whole, &blocks, 0)?;
     let passed = comm.rank() > 0 || conclude(&options, &counts, &whole, seconds);
@@ -83,7 +83,7 @@ fn sample_sort(comm: &Communicator, mut keys: Vec<u64>) -> Result<Vec<u64>, Erro
 
     let mut received = vec![0; comm.size()];
     comm.all_to_all(&sent, &mut received)?;
-    let (sent, received) = (Blocks::packed(sent), Blocks::packed(received));
+    let (sent, received) = (Partition::packed(sent), Partition::packed(received));
     let mut sorted = vec![0; received.end()];
     comm.all_to_allv(&keys, &sent, &mut sorted, &received)?;
     // The standard library's stable sort is a merge sort that finds the runs.
@@ -101,7 +101,7 @@ fn splitters(comm: &Communicator, sorted: &[u64]) -> Result<Vec<u64>, Error> {
     };
     let mut counts = vec![0; ranks];
     comm.all_gather(&samples.len(), &mut counts)?;
-    let blocks = Blocks::packed(counts);
+    let blocks = Partition::packed(counts);
     let mut all = vec![0; blocks.end()];
     comm.all_gatherv(&samples, &mut all, &blocks)?;
     all.sort_unstable();

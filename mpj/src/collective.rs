@@ -17,16 +17,16 @@ use crate::error::Error;
 use crate::memory::core::{input, output};
 use crate::memory::{RecvBuffer, SendBuffer};
 
-mod blocks;
 mod kept;
 mod movement;
+mod partition;
 mod parts;
 mod reduction;
 mod scoped;
 mod started;
 
-pub use blocks::Blocks;
 pub use kept::PersistentCollective;
+pub use partition::Partition;
 pub(crate) use parts::Parts;
 pub(crate) use reduction::{divided, same_length};
 pub use started::CollectiveRequest;

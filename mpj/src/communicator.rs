@@ -26,11 +26,11 @@ mod messages;
 #[cfg(test)]
 mod tests;
 
-pub use attribute::Key;
+pub use attribute::AttributeKey;
 pub use between::{Root, ScopeBetween};
 pub use cartesian::{CartesianCommunicator, Shift, dims_create};
 pub use create::PendingCommunicator;
-pub use inter::{InterCommunicator, OtherGroup};
+pub use inter::{InterCommunicator, RemoteLeader};
 pub use messages::PointToPoint;
 
 /// A group of ranks whose messages are separate from those of all other communicators (MPI-4 chapter 7). Several
@@ -83,8 +83,8 @@ impl Communicator {
     }
 
     /// Makes the communicator of this rank alone (MPI_COMM_SELF).
-    pub(crate) fn own(&self) -> Result<Self, Error> {
-        self.made(mpicore::Communicator::own(self.core.process().clone()))
+    pub(crate) fn self_comm(&self) -> Result<Self, Error> {
+        self.made(mpicore::Communicator::self_comm(self.core.process().clone()))
     }
 
     /// Deletes all attributes, starting with the one that was set last.
@@ -146,7 +146,7 @@ impl Communicator {
     ///
     /// ```
     /// mpj::local::run(1, |world| {
-    ///     assert_eq!((&*world.name(), &*world.own().unwrap().name()), ("world", "self"));
+    ///     assert_eq!((&*world.name(), &*world.self_comm().unwrap().name()), ("world", "self"));
     ///     assert_eq!(world.dup().unwrap().name(), "");
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
@@ -244,7 +244,7 @@ impl Communicator {
     }
 
     /// Returns the message sizes in bytes, ascending, above which a message travels in another way, so that the latency
-    /// may jump. Sizes that depend on circumstances are not included: see [`mpjdev::Table::exceptions`].
+    /// may jump. Rows of the table that depend on more than the size are not included: see [`mpjdev::Table::rows`].
     ///
     /// # Errors
     /// What made the device unusable.
@@ -260,7 +260,7 @@ impl Communicator {
         self.answer(self.device.thresholds())
     }
 
-    /// Returns the table that chooses the protocol of a message by its size.
+    /// Returns the table that chooses the protocol of a message.
     ///
     /// ```
     /// mpj::local::run(2, |world| {

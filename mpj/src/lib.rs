@@ -40,60 +40,45 @@
 //! even of one that has ended, has the same effect, unless a call of the dropping thread has succeeded since. A
 //! program that has handled an error and communicates no more calls [`World::finish`].
 
-// Where things are:
+// The rooms, from the top down:
 //
-// - `world.rs`, `rank_device.rs`, `abort.rs`, `local.rs`: joining and leaving the job, also by an error or as threads.
-// - `communicator.rs`, `group.rs`: communicators and groups. `collective.rs`: collective calls.
-// - `point_to_point.rs`, `message.rs`, `buffered.rs`: blocking sends, receives and probes. `peer.rs`, `selector.rs`,
-//   `status.rs`: their arguments and results.
-// - `request.rs`, `scope.rs`, `persistent.rs`: calls that keep a buffer after they return. `lent.rs`: borrowed ones.
-// - `memory.rs`: what can be sent and received into, and where its bytes lie. `buffer.rs`: memory on huge pages.
-// - `datatype.rs`, `op.rs`: types of elements, operations of reductions.
-// - `testing.rs`: what the expansion of `#[mpj::test]` calls.
+// - `world.rs`, `rank_device.rs`: joining and leaving the job, also by an error or as threads.
+// - `point_to_point.rs`, `request.rs`, `scope.rs`: calls that block, own their buffer, or borrow it in a scope.
+//   `envelope.rs`: sources, tags and statuses. `collective.rs`: collective calls.
+// - `communicator.rs`, `group.rs`: communicators and groups.
+// - `memory.rs`: what can be sent and received into, and where its bytes lie. `datatype.rs`, `op.rs`: types of elements,
+//   operations of reductions.
 
-mod abort;
-mod buffer;
-mod buffered;
 mod collective;
 mod communicator;
 mod datatype;
+mod envelope;
 mod error;
 mod group;
-mod lent;
-pub mod local;
 mod memory;
-mod message;
 mod op;
-mod peer;
-mod persistent;
 mod point_to_point;
 mod rank_device;
 mod request;
 mod scope;
-mod selector;
-mod status;
-#[cfg(feature = "test")]
-#[doc(hidden)]
-pub mod testing;
 mod world;
 
-pub use abort::abort;
-pub use buffer::{Buffer, Pages, alloc_buffer};
 pub use bytemuck::{self, Pod, Zeroable};
-pub use collective::{Blocks, CollectiveRequest, PersistentCollective};
+pub use collective::{CollectiveRequest, Partition, PersistentCollective};
 pub use communicator::{
-    CartesianCommunicator, Communicator, InterCommunicator, Key, OtherGroup, PendingCommunicator,
-    PointToPoint, Root, ScopeBetween, Shift, dims_create,
+    AttributeKey, CartesianCommunicator, Communicator, InterCommunicator, PendingCommunicator,
+    PointToPoint, RemoteLeader, Root, ScopeBetween, Shift, dims_create,
 };
 #[doc(hidden)]
 pub use datatype::derive;
 pub use datatype::{Datatype, TypeMap};
+pub use envelope::{ANY_SOURCE, ANY_TAG, Source, Status, Tag};
 pub use error::Error;
 pub use group::{Comparison, Group};
+pub use memory::{Buffer, Pages, alloc_buffer};
 pub use memory::{RecvBuffer, SendBuffer, Unit, View};
 pub use memory::{Strided, StridedMut, block, block_mut, column, column_mut};
 pub use memory::{split_blocks_mut, split_columns_mut};
-pub use message::Message;
 pub use mpicore::ErrorClass;
 pub use mpicore::group::RankRange;
 pub use mpicore::{Cause, Relation};
@@ -187,16 +172,14 @@ pub use mpj_macros::Datatype;
 #[cfg(feature = "test")]
 pub use mpj_macros::test;
 pub use mpjdev::WaitMode;
-pub use mpjdev::{
-    BackendChoice, Circumstance, Options, Protocol, ProtocolStats, Stats, Step, Table,
-};
+pub use mpjdev::{BackendChoice, Options, Protocol, ProtocolStats, Stats, Step, Table};
 pub use op::{Number, Op, Operation, UserOp, ValueIndex};
-pub use peer::PROC_NULL;
-pub use persistent::{PersistentRequest, start_all};
+pub use point_to_point::{Message, PROC_NULL, PersistentRequest, start_all};
 pub use request::{
     Completed, Completion, Request, test_all, test_any, test_some, wait_all, wait_any, wait_some,
 };
 pub use scope::{Scope, ScopeOn, ScopedCollective, ScopedRequest};
-pub use selector::{ANY_SOURCE, ANY_TAG, Source, Tag};
-pub use status::Status;
-pub use world::{World, init, wtime};
+#[cfg(feature = "test")]
+#[doc(hidden)]
+pub use world::testing;
+pub use world::{World, abort, init, local, wtime};

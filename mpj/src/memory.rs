@@ -19,12 +19,15 @@ use mpjdev::{Layout, RecvRegion, SendRegion, Sink, Source};
 use crate::datatype::{Datatype, TypeMap, count, is_plain};
 use crate::error::Error;
 
+mod buffer;
 mod contiguous;
 pub(crate) mod core;
 #[cfg(feature = "ndarray")]
 mod grid;
+pub(crate) mod lent;
 mod strided;
 
+pub use self::buffer::{Buffer, Pages, alloc_buffer};
 pub use self::strided::{Strided, StridedMut, block, block_mut, column, column_mut};
 pub use self::strided::{split_blocks_mut, split_columns_mut};
 

@@ -6,14 +6,22 @@
 
 #![expect(unsafe_code, reason = "passes borrowed buffers to the device")]
 
+mod buffered;
+mod message;
+mod peer;
+mod persistent;
+
+pub use message::Message;
+pub use peer::PROC_NULL;
+pub use persistent::{PersistentRequest, start_all};
+
 use mpjdev::{Call, Mode, RecvRegion, SendRegion, Sink, Within};
 
 use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
+use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
 use crate::memory::{self, RecvBuffer, SendBuffer, bytes, bytes_mut, sink};
-use crate::selector::{Source, Tag};
-use crate::status::Status;
 
 /// Returns the bytes of a slice as a region that an operation reads. The caller keeps the borrow until the operation
 /// has ended.

@@ -9,11 +9,10 @@ use mpjdev::Mode;
 
 use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
+use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
 use crate::memory::{bytes, bytes_mut, sink, source};
 use crate::point_to_point::{recv_region, send_region};
-use crate::selector::{Source, Tag};
-use crate::status::Status;
 
 mod lists;
 

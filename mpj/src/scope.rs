@@ -6,7 +6,7 @@
 //! - Z2: `'env`, the lifetime of the borrows, outlives the call of `scope`. It cannot be shortened, since it is
 //!   invariant in [`ScopeOn`], the only field of a [`Scope`].
 //! - Z3: while an operation may write a buffer, the buffer is held as an address. It becomes a reference again only
-//!   when [`ScopedRequest::wait`] has seen the operation end (LE1, LE2 of `lent.rs`), and never after an error.
+//!   when [`ScopedRequest::wait`] has seen the operation end (LE1, LE2 of `memory/lent.rs`), and never after an error.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -16,13 +16,12 @@ use mpicore::Steps;
 use mpjdev::Mode;
 
 use crate::communicator::{Communicator, PointToPoint};
+use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
-use crate::lent::{Borrow, Lent};
+use crate::memory::lent::{Borrow, Lent};
 use crate::memory::{RecvBuffer, SendBuffer, bytes, source};
 use crate::point_to_point::send_region;
 use crate::rank_device::RankDevice;
-use crate::selector::{Source, Tag};
-use crate::status::Status;
 
 mod collective;
 

@@ -1,5 +1,12 @@
 //! Joining and leaving the job: MPI_Init and MPI_Finalize.
 
+mod abort;
+pub mod local;
+#[cfg(feature = "test")]
+pub mod testing;
+
+pub use abort::abort;
+
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once, OnceLock};
@@ -115,7 +122,7 @@ impl World {
     /// mpj::local::run_with(&options, 2, |world| {
     ///     std::thread::scope(|scope| {
     ///         for context in 0..world.contexts() {
-    ///             let ranks = world.on_context(context).unwrap();
+    ///             let ranks = world.on_endpoint(context).unwrap();
     ///             scope.spawn(move || {
     ///                 let mut got = [0];
     ///                 if ranks.rank() == 0 {
@@ -130,7 +137,7 @@ impl World {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
-    pub fn on_context(&self, context: usize) -> Result<Communicator, Error> {
+    pub fn on_endpoint(&self, context: usize) -> Result<Communicator, Error> {
         let found = self.all_contexts().nth(context).cloned();
         found.ok_or(Error::Context { asked: context, contexts: self.contexts() })
     }
@@ -146,18 +153,18 @@ impl World {
     ///
     /// ```
     /// mpj::local::run(3, |world| {
-    ///     let own = world.own().unwrap();
+    ///     let own = world.self_comm().unwrap();
     ///     assert_eq!((own.rank(), own.size()), (0, 1));
     ///     assert!(own.group().iter().eq([world.rank()]));
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
-    pub fn own(&self) -> Result<&Communicator, Error> {
+    pub fn self_comm(&self) -> Result<&Communicator, Error> {
         if let Some(own) = self.own.get() {
             return Ok(own);
         }
         // Another thread may make one at the same time: the first one is kept.
-        let made = self.communicator.own()?;
+        let made = self.communicator.self_comm()?;
         Ok(self.own.get_or_init(|| made))
     }
 
@@ -169,10 +176,10 @@ impl World {
         self.all_contexts().map(|communicator| &communicator.device)
     }
 
-    /// Ends this rank's part in the job, in all contexts (MPI_Finalize). Deletes the attributes of [`World::own`], then
-    /// those of the world, and waits until all its messages have been delivered and every rank has called this.
-    /// Dropping the world does the same, but cannot return an error. Afterwards no communicator of this rank can be
-    /// used.
+    /// Ends this rank's part in the job, in all contexts (MPI_Finalize). Deletes the attributes of
+    /// [`World::self_comm`], then those of the world, and waits until all its messages have been delivered and every
+    /// rank has called this. Dropping the world does the same, but cannot return an error. Afterwards no communicator
+    /// of this rank can be used.
     ///
     /// # Errors
     /// The device has failed, for example because a rank died; a delete callback of an attribute has failed, which does
@@ -299,19 +306,19 @@ fn tell_hushed_panic(control: &Control) {
 
 #[cfg(test)]
 mod tests {
-    use crate::local;
+    use crate::world::local;
 
     #[test]
     fn a_world_is_alone_until_somebody_else_holds_a_communicator() {
         let options = crate::Options { contexts: 2, ..Default::default() };
         let outcome = local::run_with(&options, 1, |world| {
             assert!(world.is_alone());
-            world.own().unwrap();
+            world.self_comm().unwrap();
             assert!(world.is_alone());
             for held in [
                 world.communicator.clone(),
-                world.on_context(1).unwrap(),
-                world.own().unwrap().clone(),
+                world.on_endpoint(1).unwrap(),
+                world.self_comm().unwrap().clone(),
                 world.dup().unwrap(),
             ] {
                 assert!(!world.is_alone(), "{} is held", held.name());

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mpj::{
-    ANY_SOURCE, ANY_TAG, Blocks, Error, ErrorClass, InterCommunicator, Op, OtherGroup, PROC_NULL,
+    ANY_SOURCE, ANY_TAG, Error, ErrorClass, InterCommunicator, Op, PROC_NULL, Partition,
+    RemoteLeader,
 };
 use mpj::{Root, Strided, StridedMut, World};
 
@@ -17,7 +18,7 @@ fn job(body: impl Fn(&World, &InterCommunicator) + Send + Sync + 'static) {
         let is_odd = world.rank() % 2 == 1;
         let half = world.split(is_odd.into(), -(world.rank() as i32)).unwrap();
         let leader = if is_odd { 0 } else { 1 };
-        let other = OtherGroup { peers: world, leader, tag: 0 };
+        let other = RemoteLeader { peers: world, leader, tag: 0 };
         let between = half.create_inter(half.size() - 1, Some(other)).unwrap();
         body(world, &between);
     });
@@ -131,7 +132,8 @@ fn blocks_are_those_of_the_ranks_of_the_other_group() {
         // Each rank sends as many numbers as its world rank; the last block comes first.
         let lens: Vec<_> = theirs.iter().rev().copied().collect();
         let starts = [0, lens[0], lens[..2].iter().sum()];
-        let blocks = Blocks::at((0..others).map(|rank| (starts[others - 1 - rank], theirs[rank])));
+        let blocks =
+            Partition::at((0..others).map(|rank| (starts[others - 1 - rank], theirs[rank])));
         let expected: Vec<_> = lens.iter().flat_map(|&rank| vec![rank; rank]).collect();
         let (data, room) = (vec![mine; mine], vec![9; blocks.end()]);
 
@@ -141,7 +143,7 @@ fn blocks_are_those_of_the_ranks_of_the_other_group() {
         let started = between.iall_gatherv(data.clone(), room.clone(), &blocks).unwrap();
         assert_eq!(started.wait().unwrap(), expected);
         // Every rank of the other group gets all data of this rank.
-        let sent = Blocks::at(vec![(0, mine); others]);
+        let sent = Partition::at(vec![(0, mine); others]);
         let mut parts = room.clone();
         between.all_to_allv(&data, &sent, &mut parts, &blocks).unwrap();
         assert_eq!(parts, expected);
@@ -228,7 +230,7 @@ fn calls_with_listed_parts_are_the_same_in_every_form() {
     job(|world, between| {
         let (own, others, root) = (between.rank(), between.remote_size(), root_among(between));
         // Rank r of a group gives r + 1 numbers. The last block comes first, and there is a gap after each.
-        let parts = Blocks::at((0..others).map(|rank| (8 - 4 * rank, rank + 1)));
+        let parts = Partition::at((0..others).map(|rank| (8 - 4 * rank, rank + 1)));
         let (mine, room) = (own + 1, 12);
         forms!(
             world, between, mine, room,
@@ -242,8 +244,8 @@ fn calls_with_listed_parts_are_the_same_in_every_form() {
             world, between, mine, room,
             all_gatherv iall_gatherv all_gatherv_init |data, into| data, into, &parts
         );
-        let sent = Blocks::packed((0..others).map(|rank| own + rank));
-        let received = Blocks::at((0..others).map(|rank| (4 * (others - 1 - rank), own + rank)));
+        let sent = Partition::packed((0..others).map(|rank| own + rank));
+        let received = Partition::at((0..others).map(|rank| (4 * (others - 1 - rank), own + rank)));
         forms!(
             world, between, sent.end(), room,
             all_to_allv iall_to_allv all_to_allv_init |data, into| data, &sent, into, &received
@@ -375,7 +377,7 @@ fn calls_that_fail_leave_the_groups_usable() {
         assert_eq!(class(refused), ErrorClass::Root);
         let refused = between.gather_init(vec![1], vec![0; 2], nobody);
         assert_eq!(class(refused.map(drop)), ErrorClass::Root);
-        let blocks = Blocks::at(vec![(0, 1); between.remote_size()]);
+        let blocks = Partition::at(vec![(0, 1); between.remote_size()]);
         assert_eq!(class(between.gatherv(&[1], &mut [0], &blocks, Root::Here)), ErrorClass::Arg);
         let refused = between.all_gather_init(vec![1], vec![0; 7]);
         assert_eq!(class(refused.map(drop)), ErrorClass::Count);

@@ -341,8 +341,8 @@ fn a_kept_exchange_lends_its_memory_between_starts() {
 #[test]
 fn a_scope_lends_to_calls_between_two_groups() {
     jobs(|world, len| {
-        let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-        let other = mpj::OtherGroup { peers: world, leader, tag: 0 };
+        let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+        let other = mpj::RemoteLeader { peers: world, leader, tag: 0 };
         let between = own.create_inter(0, Some(other)).unwrap();
         let mine: Vec<_> = data(len).iter().map(|n| n + world.rank() as u32).collect();
         let (mut theirs, mut sums) = (vec![0; len], vec![0; len]);

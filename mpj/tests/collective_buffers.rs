@@ -163,7 +163,7 @@ fn own_parts_of_different_lengths_are_refused_before_anything_is_sent() {
 #[test]
 fn blocks_that_overlap_are_refused_where_several_are_received_at_once() {
     job(3, |world| {
-        let blocks = mpj::Blocks::at([(1, 2), (0, 2), (3, 0)]);
+        let blocks = mpj::Partition::at([(1, 2), (0, 2), (3, 0)]);
         let arg = |outcome: Result<(), Error>| {
             let error = outcome.unwrap_err();
             assert_eq!(error.class(), ErrorClass::Arg);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use job::job;
-use mpj::{Blocks, Error, ErrorClass, Op, Strided, StridedMut};
+use mpj::{Error, ErrorClass, Op, Partition, Strided, StridedMut};
 
 mod job;
 
@@ -61,7 +61,7 @@ fn tested(mut request: mpj::CollectiveRequest<i32>) -> Result<(), Error> {
 #[test]
 fn listed_blocks_land_where_they_say_in_every_form() {
     job(3, |world| {
-        let (rank, blocks) = (world.rank(), Blocks::at([(5, 1), (0, 2), (2, 1)]));
+        let (rank, blocks) = (world.rank(), Partition::at([(5, 1), (0, 2), (2, 1)]));
         let mine = vec![rank; blocks.count(rank)];
         let (room, all) = (vec![9; 6], [1, 1, 2, 9, 9, 0]);
 
@@ -87,7 +87,7 @@ fn listed_blocks_land_where_they_say_in_every_form() {
         assert_eq!(kept.buffer().unwrap(), mine);
 
         // A list with one block too few is refused, and the call does not count.
-        let short = Blocks::packed([1, 1]);
+        let short = Partition::packed([1, 1]);
         assert!(world.iall_gatherv(mine.clone(), room.clone(), &short).is_err());
         assert!(world.all_gatherv_init(mine, room, &short).is_err());
         world.barrier().unwrap();

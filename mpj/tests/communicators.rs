@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use job::{job, try_job};
 use mpj::{
-    Cause, Communicator, Error, ErrorClass, Group, Key, Options, OtherGroup, Relation, World,
+    AttributeKey, Cause, Communicator, Error, ErrorClass, Group, Options, Relation, RemoteLeader,
+    World,
 };
 
 mod job;
@@ -59,7 +60,7 @@ fn groups_of_a_call_that_overlap_are_refused() {
             outcome.unwrap().unwrap().barrier().unwrap();
         }
         let twin = world.dup().unwrap();
-        let itself = OtherGroup { peers: world, leader: 0, tag: 0 };
+        let itself = RemoteLeader { peers: world, leader: 0, tag: 0 };
         assert_eq!(refused(twin.create_inter(0, Some(itself))), ErrorClass::Group);
         assert_eq!(refused(twin.create_inter(3, None)), ErrorClass::Root);
         assert_eq!(refused(twin.create_inter(usize::MAX, None)), ErrorClass::Root);
@@ -79,8 +80,8 @@ fn colors_and_keys_have_all_values() {
         let first = world.split_some((rank == 0).then_some(u32::MAX), 0).unwrap();
         assert_eq!(first.map(|first| first.size()), (rank == 0).then_some(1));
         let alone = world.split(rank as u32, 0).unwrap();
-        assert_eq!(alone.compare(world.own().unwrap()), Relation::Congruent);
-        assert_eq!(world.own().unwrap().name(), "self");
+        assert_eq!(alone.compare(world.self_comm().unwrap()), Relation::Congruent);
+        assert_eq!(world.self_comm().unwrap().name(), "self");
         turned.barrier().unwrap();
     });
 }
@@ -112,7 +113,7 @@ fn grids_keep_their_shape() {
 #[test]
 fn copies_that_fail_are_told_and_keep_the_communicator() {
     job(2, |world| {
-        let key = Key::<u8>::with(|_, _| Err(Cause::from("not this one")), |_, _| Ok(()));
+        let key = AttributeKey::<u8>::with(|_, _| Err(Cause::from("not this one")), |_, _| Ok(()));
         let one = world.dup().unwrap();
         one.set_attribute(&key, 1).unwrap();
         for outcome in [one.dup(), one.idup().and_then(|pending| pending.wait())] {
@@ -137,13 +138,13 @@ fn leave(world: World, by_finish: bool) -> Vec<&'static str> {
             order.lock().unwrap().push(**name);
             Ok(())
         };
-        Key::with(|_, _| Ok(None), delete)
+        AttributeKey::with(|_, _| Ok(None), delete)
     };
-    let kept = Key::<Communicator>::new();
+    let kept = AttributeKey::<Communicator>::new();
     world.set_attribute(&key(), "world").unwrap();
     // The world may be kept by an attribute of itself, and by values that outlive it.
     world.set_attribute(&kept, Communicator::clone(&world)).unwrap();
-    let own = world.own().unwrap().clone();
+    let own = world.self_comm().unwrap().clone();
     own.set_attribute(&key(), "first").unwrap();
     own.set_attribute(&key(), "second").unwrap();
     let left = world.dup().unwrap();
@@ -170,8 +171,8 @@ fn a_delete_callback_that_fails_keeps_no_rank_from_leaving() {
     let outcomes = try_job(&Options::default(), 2, |world| {
         let failures = Arc::new(AtomicUsize::new(0));
         let counted = failures.clone();
-        let key = Key::<()>::with(|_, _| Ok(None), |_, _| Err("busy".into()));
-        let own = world.own().unwrap();
+        let key = AttributeKey::<()>::with(|_, _| Ok(None), |_, _| Err("busy".into()));
+        let own = world.self_comm().unwrap();
         own.set_error_handler(move |_, _| {
             counted.fetch_add(1, Ordering::Relaxed);
         });

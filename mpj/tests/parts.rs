@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use job::{job, job_with};
-use mpj::OtherGroup;
+use mpj::RemoteLeader;
 use mpj::{
     ANY_SOURCE, ANY_TAG, BackendChoice, Communicator, Error, ErrorClass, Options, PROC_NULL,
 };
@@ -31,8 +31,8 @@ fn messages_that_are_too_long_are_told_with_the_rank_in_the_part() {
             let text = part.irecv(vec![0], 1, 7).unwrap().wait().unwrap_err().to_string();
             assert!(text.contains("from rank 1 with tag 7"), "{text}");
         }
-        // The root of the broadcast is rank 2 of the part, which has rank 0 or 1 in the world. Collectives name that one,
-        // since the error also reaches ranks that got no message from the root.
+        // The root of the broadcast is rank 2 of the part, which has rank 0 or 1 in the world. Collectives name that
+        // one, since the error also reaches ranks that got no message from the root.
         let mut numbers = vec![0; 1 + usize::from(part.rank() == 2)];
         let outcome = part.broadcast(&mut numbers, 2);
         if let Err(error) = &outcome {
@@ -152,13 +152,13 @@ fn nobody_sends_nothing_and_takes_everything() {
 fn a_scope_serves_communicators_of_one_context() {
     let options = Options { contexts: 2, ..Default::default() };
     job_with(&options, 2, |world| {
-        let further = world.on_context(1).unwrap();
+        let further = world.on_endpoint(1).unwrap();
         let send = world.scope(|scope| scope.on(&further).isend(&1, 0, 0).map(drop));
         assert!(matches!(send, Err(Error::OtherContext)), "{send:?}");
         let barrier = world.scope(|scope| scope.on(&further).ibarrier().map(drop));
         assert!(matches!(barrier, Err(Error::OtherContext)), "{barrier:?}");
         let (part, leader) = (part(&further), 1 - world.rank());
-        let other = OtherGroup { peers: &further, leader, tag: 0 };
+        let other = RemoteLeader { peers: &further, leader, tag: 0 };
         let between = part.create_inter(0, Some(other)).unwrap();
         let (mine, mut theirs) = (1, 0);
         let barrier = world.scope(|scope| scope.between(&between).ibarrier().map(drop));

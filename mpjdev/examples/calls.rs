@@ -1,8 +1,9 @@
 //! The loops of `benches/calls` on the device, without a face: each sends messages of 8 bytes.
 //! `benches/system-mpi/check/calls.c` has the same loops in C.
 //!
-//! `calls early|exchange|start BATCHES COUNT` is for one rank, which sends to itself; `calls pingpong BATCHES COUNT` is
-//! for two. It prints the tenth percentile over the batches of the nanoseconds that one of COUNT rounds takes.
+//! `calls unexpected|exchange|start BATCHES COUNT` is for one rank, which sends to itself; `calls pingpong BATCHES
+//! COUNT` is for two. It prints the tenth percentile over the batches of the nanoseconds that one of COUNT rounds
+//! takes.
 
 #![expect(unsafe_code, reason = "describes buffers of its own as regions")]
 #![allow(clippy::print_stdout, reason = "a program")]
@@ -42,7 +43,7 @@ impl Rank<'_> {
         self.device.recv(self.sink(), Some(from), Some(self.tag), self.context).map(drop)
     }
 
-    fn early(&self) -> Result<(), Error> {
+    fn unexpected(&self) -> Result<(), Error> {
         self.send(0)?;
         self.receive(0)
     }
@@ -101,7 +102,7 @@ fn main() -> Result<ExitCode, Error> {
     let place = into.as_mut_ptr();
     let rank = black_box(Rank { device, data: &data, place, tag: 1, context: 0 });
     let time = match name.as_str() {
-        "early" => measure(batches, count, || rank.early()),
+        "unexpected" => measure(batches, count, || rank.unexpected()),
         "exchange" => measure(batches, count, || rank.exchange()),
         "start" => measure(batches, count, || rank.start()),
         "pingpong" => measure(batches, count, || rank.pingpong()),

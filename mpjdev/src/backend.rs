@@ -3,6 +3,7 @@
 
 pub(crate) mod eager;
 mod failure;
+pub(crate) mod loss;
 pub(crate) mod rendezvous;
 pub(crate) mod withdrawal;
 
@@ -14,12 +15,11 @@ use transport_lapi::{
 
 use self::eager::Eager;
 use self::rendezvous::Rendezvous;
-use crate::cost::Timed;
-use crate::early::EarlyBody;
-use crate::envelope::{self, Answer};
-use crate::error::{Error, PeerError};
+use crate::envelope::{self, PeerError};
+use crate::error::Error;
 use crate::request::Operation;
 use crate::state::State;
+use crate::state::unexpected::UnexpectedBody;
 
 /// A message to send, whose arguments have been checked.
 #[derive(Debug)]
@@ -30,8 +30,6 @@ pub(crate) struct Outbound {
     pub data: Source,
     /// Whether the send completes only when the matching receive has begun (MPI_Ssend).
     pub synchronous: bool,
-    /// What is timed with it, if anything is.
-    pub timed: Option<Timed>,
 }
 
 /// A protocol between the device and the transport.
@@ -48,9 +46,15 @@ pub(crate) trait Backend {
         message: Outbound,
     ) -> Result<u64, LapiError>;
 
-    /// Moves the data of the early message `early` into `into`, at once or later, for the receive `key` that has
-    /// matched it. The message came by this protocol and has already left the early-send queue.
-    fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink);
+    /// Moves the data of the unexpected message `unexpected` into `into`, at once or later, for the receive `key` that
+    /// has matched it. The message came by this protocol and has already left the unexpected queue.
+    fn receive(
+        state: &mut State,
+        outbox: &mut Outbox<State>,
+        unexpected: u64,
+        key: u64,
+        into: Sink,
+    );
 }
 
 /// Registers the handlers of each protocol and the handlers that both use.
@@ -67,19 +71,21 @@ pub(crate) fn register<A: Adapter>(session: &mut Session<A, State>) -> Result<()
     Ok(())
 }
 
-/// Matches a receive into `into` with an early message that has already left the early-send queue, and passes both to
-/// the protocol by which the message came. Returns the key of the receive.
+/// Matches a receive into `into` with an unexpected message that has already left the unexpected queue, and passes both
+/// to the protocol by which the message came. Returns the key of the receive.
 pub(crate) fn receive(
     state: &mut State,
     outbox: &mut Outbox<State>,
-    early: u64,
+    unexpected: u64,
     into: Sink,
 ) -> u64 {
     let key = state.requests.insert(|| Operation::Cancelled);
-    match state.early.get(early).map(|early| &early.body) {
-        Some(EarlyBody::Eager { .. }) => Eager::receive(state, outbox, early, key, into),
-        Some(EarlyBody::Rendezvous { .. }) => Rendezvous::receive(state, outbox, early, key, into),
-        Some(EarlyBody::Failure(_)) => failure::receive(state, early, key),
+    match state.unexpected.get(unexpected).map(|unexpected| &unexpected.body) {
+        Some(UnexpectedBody::Eager { .. }) => Eager::receive(state, outbox, unexpected, key, into),
+        Some(UnexpectedBody::Rendezvous { .. }) => {
+            Rendezvous::receive(state, outbox, unexpected, key, into)
+        }
+        Some(UnexpectedBody::Failure(_)) => failure::receive(state, unexpected, key),
         None => {}
     }
     key
@@ -111,21 +117,21 @@ fn is_bare(state: &mut State, origin: u32, udata: ForeignBytes<'_>) -> bool {
     }
 }
 
-/// DONE: the receiver has all data of a rendezvous, of a synchronous send or of a timed message.
-fn done(state: &mut State, origin: u32, word: u64, udata: ForeignBytes<'_>) -> Option<NextHandler> {
+/// DONE: the receiver has all data of a rendezvous or of a synchronous send.
+fn done(
+    state: &mut State,
+    origin: u32,
+    request: u64,
+    udata: ForeignBytes<'_>,
+) -> Option<NextHandler> {
     if !is_bare(state, origin, udata) {
         return None;
     }
-    let answer = Answer::of(word);
-    state.time_is_up(origin, answer);
-    if state.was_timed(answer.request) {
-        return None;
-    }
-    match state.requests.sending(answer.request) {
+    match state.requests.sending(request) {
         Some(sending) if sending.dest == origin && sending.unanswered => {
             // The receiver took the message before a withdrawal reached it, so the send succeeds.
             (sending.unanswered, sending.failed) = (false, None);
-            Some((answered, answer.request))
+            Some((answered, request))
         }
         _ => {
             state.violation(origin, PeerError::StrayDone);
@@ -148,7 +154,7 @@ pub(crate) fn lose_send(state: &mut State, outbox: &mut Outbox<State>, key: u64,
 /// Revokes the region of a send that was answered, or that will never be: the receiver does not need its data any more.
 fn answered(state: &mut State, outbox: &mut Outbox<State>, info: u64) {
     let Some(sending) = state.requests.sending(info) else { return };
-    let Some(region) = sending.exposed else { return end_send(state, info) };
+    let Some(region) = sending.registered else { return end_send(state, info) };
     if outbox.deregister(region, Next::Inline(revoked, info)).is_some() {
         revoked(state, outbox, info);
     }
@@ -157,10 +163,7 @@ fn answered(state: &mut State, outbox: &mut Outbox<State>, info: u64) {
 /// The region of a send is revoked: nobody reads its data any more.
 fn revoked(state: &mut State, _: &mut Outbox<State>, info: u64) {
     let Some(sending) = state.requests.sending(info) else { return };
-    let dest = sending.dest as usize;
-    if sending.exposed.take().is_some() {
-        state.exposed[dest] -= 1;
-    }
+    sending.registered = None;
     end_send(state, info);
 }
 
@@ -175,14 +178,14 @@ fn left(state: &mut State, _: &mut Outbox<State>, info: u64) {
 /// Ends a send if it waits for nothing any more.
 fn end_send(state: &mut State, key: u64) {
     if let Some(sending) = state.requests.sending(key) {
-        if !sending.leaving && !sending.unanswered && sending.exposed.is_none() {
+        if !sending.leaving && !sending.unanswered && sending.registered.is_none() {
             let ended = sending.ended();
             state.requests.end(key, ended);
         }
     }
 }
 
-/// CREDIT: the receiver returns credit for early messages.
+/// CREDIT: the receiver returns credit for unexpected messages.
 fn credit(
     state: &mut State,
     origin: u32,

@@ -44,7 +44,9 @@ mod transfer;
 mod wire;
 
 pub use self::element::{Element, ElementType};
-pub use self::error::{BufferError, IllegalArgument, ParseError, Underflow, WrongState};
+pub use self::error::{
+    BufferError, IllegalArgument, ParseError, TransferError, Underflow, WrongState,
+};
 pub use self::wire::Encoding;
 
 use self::selection::{Region, Selection};

@@ -4,15 +4,33 @@
 //! credit ([`State`]). Posting a receive and handling an arrival both happen under the context's lock, so neither can
 //! miss the other. This file contains what all calls share, and the end of a device.
 //!
-//! Sending is in `send.rs`, receiving in `receive.rs`, waiting and testing in `wait.rs`, probing in `probe.rs`,
-//! cancelling and withdrawing in `follow.rs`, operations that a client ends in `begun.rs`, the loss of ranks in
-//! `loss.rs`, the choice of a protocol in `choice.rs`, the protocols in `backend/`.
+//! The files of this room hold the calls: `send`, `receive`, `wait` (and test), `probe`; `completion` (cancel,
+//! withdraw, continue, detach); `client_request` (operations that a client ends); `group` (the ranks that a context
+//! needs) and `failure` (what a rank sends in a collective that has failed on it); `quiescence` (whether a context is
+//! idle); `diagnostics` and `dump` (what reports say of waits and queues).
 //!
 //! - V1: the device reads or writes the region of an operation only until the wait that reports the operation's end,
-//!   even if that end is the loss of a rank (LO2 of `loss.rs`), or until the device has failed. A failure abandons the
-//!   context before it is reported, and every call that finds the context abandoned waits until it has settled
-//!   (`Context::settle`). So once a call has returned an error that ended the device, no buffer is in use. A wait that
-//!   unwinds ends the device for the same reason.
+//!   even if that end is the loss of a rank (LO2 of `backend/loss.rs`), or until the device has failed. A failure
+//!   abandons the context before it is reported, and every call that finds the context abandoned waits until it has
+//!   settled (`Context::settle`). So once a call has returned an error that ended the device, no buffer is in use. A
+//!   wait that unwinds ends the device for the same reason.
+
+mod client_request;
+mod completion;
+mod diagnostics;
+mod dump;
+mod failure;
+mod group;
+mod probe;
+mod quiescence;
+mod receive;
+mod send;
+mod wait;
+
+pub use client_request::Ending;
+pub use group::CallMembers;
+pub use probe::Message;
+pub use send::Mode;
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -23,23 +41,22 @@ use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
 use transport_lapi::bootstrap::Control;
 use transport_lapi::bootstrap::board::Within;
 use transport_lapi::config::{BackendChoice, Settings, WaitMode};
-use transport_lapi::{Context, LapiError, Session, SessionGuard};
+use transport_lapi::{Context, LapiError, Processor, Session, SessionGuard, Step};
 
-use crate::backend;
+use crate::backend::{self, loss};
+use crate::envelope;
 use crate::error::Error;
-use crate::loss;
 use crate::matching::Pattern;
+use crate::protocol::{Protocol, Table};
 use crate::request::{Handle, Request};
-use crate::select::Table;
-use crate::state::State;
-use crate::stats::Stats;
+use crate::state::{State, Stats};
 
 /// The options of a device. All ranks of a job use the same.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The table that chooses the protocol of a message.
     pub table: Table,
-    /// How many bytes of early messages a rank may have at each other rank. The same on all ranks.
+    /// How many bytes of unexpected messages a rank may have at each other rank. The same on all ranks.
     pub early_limit: usize,
     /// How waiting threads spend their time.
     pub wait: WaitMode,
@@ -57,7 +74,7 @@ impl Options {
     /// Makes the options that settings describe.
     pub fn new(settings: &Settings) -> Self {
         Self {
-            table: Table::of(settings),
+            table: Table::of(settings, Processor::here()),
             early_limit: settings.early_limit,
             wait: settings.wait,
             spin: settings.spin,
@@ -83,8 +100,10 @@ impl Default for Options {
 pub struct Device<A: Adapter> {
     pub(crate) context: Context<A, State>,
     pub(crate) options: Options,
-    /// Messages shorter than this always go eagerly, whatever else the table says.
+    /// Messages shorter than this go eagerly whatever the facts are ([`Table::eager_below`]).
     pub(crate) eager_below: usize,
+    /// From this length on the facts of a message matter ([`Table::facts_from`]).
+    pub(crate) facts_from: usize,
     /// Why the device became unusable, if it did.
     failure: OnceLock<Error>,
     bell: Arc<dyn Doorbell>,
@@ -115,11 +134,12 @@ impl<A: Adapter> Device<A> {
         session.on_loss(loss::lost);
         drop(session);
         let number = NonZeroU32::MIN.saturating_add(DEVICES.fetch_add(1, Ordering::Relaxed));
-        let eager_below = options.table.eager_below();
+        let (eager_below, facts_from) = (options.table.eager_below(), options.table.facts_from());
         Ok(Self {
             context,
             options,
             eager_below,
+            facts_from,
             failure: OnceLock::new(),
             bell,
             launcher: OnceLock::new(),
@@ -192,9 +212,9 @@ impl<A: Adapter> Device<A> {
         let _within = Within::end(alone);
         let have_come = fence(&self.context).map_err(|error| self.fail(error.into()))?;
         let session = self.session()?;
-        if let Some(trouble) = session.state.trouble.clone() {
+        if let Some(first_error) = session.state.first_error.clone() {
             drop(session);
-            return Err(self.fail(trouble));
+            return Err(self.fail(first_error));
         }
         session.abandon();
         self.context.settle();
@@ -207,7 +227,7 @@ impl<A: Adapter> Device<A> {
     /// names it. Does not wait for other ranks. Does nothing in a fork of the process.
     pub fn abort(&self) {
         let session = self.context.session();
-        let met = session.ok().and_then(|session| session.state.losses.met);
+        let met = session.ok().and_then(|session| session.state.losses.first_loss);
         met.into_iter().for_each(|lost| self.met_loss(lost));
         self.end_part();
     }
@@ -254,6 +274,30 @@ impl<A: Adapter> Device<A> {
         Ok(self.session()?.get_kind())
     }
 
+    /// Returns the table that chooses the protocol of a message.
+    pub fn table(&self) -> &Table {
+        &self.options.table
+    }
+
+    /// Returns the message sizes, ascending, above which messages travel in another way: the steps of the table and,
+    /// within the eager range, those of the transport. Rows that depend on facts are not included.
+    ///
+    /// # Errors
+    /// [`Error::Finished`], what made the device unusable.
+    pub fn thresholds(&self) -> Result<Vec<Step>, Error> {
+        let mut steps = self.session()?.steps(size_of_val(&envelope::eager(0, 0)));
+        steps.retain(|step| self.table().protocol(step.bytes + 1) == Protocol::Eager);
+        steps.extend(self.table().steps().map(|from| {
+            let above = match self.table().protocol(from) {
+                Protocol::Eager => "eager",
+                Protocol::Rendezvous => "rendezvous",
+            };
+            Step { bytes: from - 1, above }
+        }));
+        steps.sort_by_key(|step| step.bytes);
+        Ok(steps)
+    }
+
     /// Takes the lock of the context.
     #[inline(always)]
     pub(crate) fn session(&self) -> Result<SessionGuard<'_, A, State>, Error> {
@@ -283,7 +327,7 @@ impl<A: Adapter> Device<A> {
         let error = self.failure.get_or_init(|| error).clone();
         if let Ok(session) = self.context.session() {
             // Before the other ranks can notice that this rank is gone.
-            session.state.losses.met.into_iter().for_each(|lost| self.met_loss(lost));
+            session.state.losses.first_loss.into_iter().for_each(|lost| self.met_loss(lost));
             session.abandon();
             // Before the wait, since that may last until the job ends.
             self.end_part();
@@ -322,9 +366,9 @@ impl<A: Adapter> Device<A> {
             0 => session.notice_losses(),
             _ => Ok(true),
         });
-        let outcome = match (done, session.state.trouble.clone()) {
+        let outcome = match (done, session.state.first_error.clone()) {
             (Err(error), _) => Err(error.into()),
-            (Ok(_), Some(trouble)) => Err(trouble),
+            (Ok(_), Some(first_error)) => Err(first_error),
             (Ok(_), None) => Ok(look(&mut session)),
         };
         let gives_way =

@@ -3,32 +3,36 @@
 //! | handler        | index | bytes | fields                                              |
 //! |----------------|-------|-------|-----------------------------------------------------|
 //! | EAGER          | 1     | 8     | context, tag                                        |
-//! | EAGER_SYNC     | 2     | 16    | context, tag, the sender's request, or a number if the message is only timed |
+//! | EAGER_SYNC     | 2     | 16    | context, tag, the sender's request                  |
 //! | RENDEZVOUS     | 3     | 8     | context, tag                                        |
-//! | DONE           | 4     | 8     | the sender's request, see [`Answer`]                |
+//! | DONE           | 4     | 8     | the sender's request                                |
 //! | CREDIT         | 5     | 8     | bytes                                               |
 //! | WITHDRAW       | 6     | 8     | the sender's request                                |
 //! | WITHDRAWN      | 7     | 8     | the sender's request                                |
 //! | FAILED         | 8     | 8     | context, tag                                        |
 //!
-//! The source is not in the envelope, since the transport knows the origin. RENDEZVOUS carries an [`Offer`] as its data,
-//! 32 bytes, so that it fits into one cache line of a ring, and FAILED a [`Failure`](crate::failure::Failure). The messages
-//! between them carry no data. From RENDEZVOUS on all arrive as short messages.
+//! The source is not in the envelope, since the transport knows the origin. RENDEZVOUS carries an [`Offer`] as its
+//! data, 32 bytes, so that it fits into one cache line of a ring, and FAILED a
+//! [`Failure`](crate::envelope::failure::Failure). The messages between them carry no data. From RENDEZVOUS on all
+//! arrive as short messages.
 
 use transport_lapi::RemoteRegion;
 
-use crate::error::PeerError;
-use crate::slab;
+pub(crate) mod failure;
+mod violation;
+
+pub use failure::Failure;
+pub use violation::PeerError;
 
 /// An eager message.
 pub(crate) const EAGER: u8 = 1;
-/// An eager message that asks for an answer: in synchronous mode, or because it is timed.
+/// An eager message in synchronous mode, which asks for an answer.
 pub(crate) const EAGER_SYNC: u8 = 2;
 /// The envelope of a rendezvous message.
 pub(crate) const RENDEZVOUS: u8 = 3;
-/// The receiver has fetched a rendezvous message, or has all of an eager one that asks for an answer.
+/// The receiver has fetched a rendezvous message, or has all of an eager one in synchronous mode.
 pub(crate) const DONE: u8 = 4;
-/// The receiver returns credit for early memory.
+/// The receiver returns credit for unexpected-message memory.
 pub(crate) const CREDIT: u8 = 5;
 /// The sender withdraws a rendezvous or synchronous message, if no receive has matched it yet.
 pub(crate) const WITHDRAW: u8 = 6;
@@ -36,35 +40,6 @@ pub(crate) const WITHDRAW: u8 = 6;
 pub(crate) const WITHDRAWN: u8 = 7;
 /// The sender of a collective operation does not have the message that would come here.
 pub(crate) const FAILED: u8 = 8;
-
-/// Bits that are clear in the key of every request.
-const LATE: u64 = 1 << 31;
-const TIMED: u64 = 1 << 30;
-const _: () = assert!(slab::MOST as u64 <= TIMED);
-
-/// The word of DONE.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Answer {
-    /// The sender's request, or the number of an eager message that is timed.
-    pub request: u64,
-    /// Whether the receiver was late for the message, so that the time of the answer says nothing.
-    pub was_late: bool,
-}
-
-impl Answer {
-    pub fn of(word: u64) -> Self {
-        Self { request: word & !LATE, was_late: word & LATE != 0 }
-    }
-
-    pub fn word(self) -> u64 {
-        self.request & !LATE | if self.was_late { LATE } else { 0 }
-    }
-}
-
-/// Returns what answers the timed eager message with this number, of which 32 bits count.
-pub(crate) fn timed(number: u64) -> u64 {
-    number << 32 | TIMED
-}
 
 /// Packs context and tag into a word.
 #[inline]
@@ -165,14 +140,6 @@ mod tests {
         let data = RemoteRegion { addr: 0x1122, len: 33, key: 7 << 32 | 5 };
         let offer = Offer { request: u64::MAX - 1, data };
         assert_eq!(Offer::unpack(offer.pack()), offer);
-    }
-
-    #[test]
-    fn answers_come_back() {
-        for (request, was_late) in [(timed(7), false), (7 << 32 | 3, true), (1 << 32, false)] {
-            let answer = Answer { request, was_late };
-            assert_eq!(Answer::of(answer.word()), answer);
-        }
     }
 
     #[test]

@@ -6,8 +6,8 @@ use transport_lapi::LapiError;
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::wireup::WireupError;
 
-use crate::buffer::{BufferError, ParseError};
-use crate::failure::Failure;
+use crate::envelope::PeerError;
+use crate::envelope::failure::Failure;
 
 /// The reason why an operation failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -48,23 +48,6 @@ pub enum Error {
         sent: usize,
         /// Length of the buffer in bytes.
         capacity: usize,
-    },
-    /// A buffer cannot be sent as it is. Nothing was sent.
-    #[error(transparent)]
-    Buffer(Arc<BufferError>),
-    /// A message that was received as a buffer does not have the format of one. The message is consumed, and the device
-    /// stays usable.
-    #[error(
-        "the message from rank {source_rank} with tag {tag} is not a buffer: {violation}; receive \
-         it in the form in which it was sent"
-    )]
-    Malformed {
-        /// Rank of the sender.
-        source_rank: u32,
-        /// Tag of the message.
-        tag: i32,
-        /// What is wrong with the message.
-        violation: Arc<ParseError>,
     },
     /// A collective operation has failed on another rank, which therefore does not have what this rank waits for.
     #[error("rank {} failed in this call: {}", .0.rank, .0.text)]
@@ -109,68 +92,10 @@ impl From<LapiError> for Error {
     }
 }
 
-impl From<BufferError> for Error {
-    fn from(error: BufferError) -> Self {
-        Self::Buffer(Arc::new(error))
-    }
-}
-
 impl From<WireupError> for Error {
     fn from(error: WireupError) -> Self {
         Self::Wireup(Arc::new(error))
     }
-}
-
-/// A violation of the device's protocols by a peer. Each violation has a variant, and each variant a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PeerError {
-    /// The user header, or the data of a rendezvous envelope, does not have the length that its handler needs.
-    #[error("an envelope of {len} bytes, where {needed} were expected")]
-    Envelope {
-        /// Bytes of the header or of the data.
-        len: usize,
-        /// Bytes that the handler needs.
-        needed: usize,
-    },
-    /// The peer sent more early messages than it had credit for.
-    #[error(
-        "early messages beyond the agreed {limit} bytes; set MPJ_EARLY_LIMIT to the same value on all ranks"
-    )]
-    Credit {
-        /// The agreed limit in bytes.
-        limit: usize,
-    },
-    /// The peer returned more credit than this rank has spent.
-    #[error("{bytes} bytes of credit, more than were spent")]
-    CreditReturn {
-        /// Bytes of credit that were returned.
-        bytes: u64,
-    },
-    /// A message that must not carry data carries some.
-    #[error("{len} bytes of data with a message that has none")]
-    Data {
-        /// Bytes of data.
-        len: u64,
-    },
-    /// The peer answered a send that is not under way to it.
-    #[error("the end of a send that is not under way")]
-    StrayDone,
-    /// The peer confirmed a withdrawal that this rank did not ask for.
-    #[error("the withdrawal of a send that was not withdrawn")]
-    StrayWithdrawn,
-    /// The peer reported the failure of a rank that does not exist.
-    #[error("a failure of rank {rank}, which the job does not have")]
-    FailedRank {
-        /// The rank that was named.
-        rank: u32,
-    },
-    /// A message claims to be longer than the address space.
-    #[error("a message of {len} bytes, for which there is no memory")]
-    Length {
-        /// The length that was claimed.
-        len: u64,
-    },
 }
 
 /// MPI's error classes (MPI-4 section 9.4), as far as they occur.
@@ -214,15 +139,9 @@ impl Error {
             Self::Tag { .. } => ErrorClass::Tag,
             Self::Truncate { .. } => ErrorClass::Truncate,
             Self::Request => ErrorClass::Request,
-            Self::Finished
-            | Self::Wireup(_)
-            | Self::Buffer(_)
-            | Self::Client(_)
-            | Self::Failed(_) => ErrorClass::Other,
-            Self::Malformed { violation, .. } => match **violation {
-                ParseError::Memory { .. } => ErrorClass::NoMem,
-                _ => ErrorClass::Other,
-            },
+            Self::Finished | Self::Wireup(_) | Self::Client(_) | Self::Failed(_) => {
+                ErrorClass::Other
+            }
             Self::Peer { .. } => ErrorClass::Intern,
             Self::Transport(_) if self.lost_rank().is_some() => ErrorClass::ProcFailed,
             Self::Transport(_) => ErrorClass::Intern,

@@ -1,90 +1,51 @@
 //! The device layer: point-to-point messages between ranks, matched by context, source and tag. The design follows
 //! HPJava's *mpjdev over LAPI*.
 //!
+//! The rooms, from the top down; each uses only those below it:
+//!
 //! ```text
-//!    clients (mpj)
-//!   ──────────────────────────────────────────────────────────────
-//!    Device        isend · irecv · wait · probe · cancel · dump
-//!      │ matching  posted-receive queue and early-send queue (pure)
-//!      │ protocol  which protocol for which message
-//!      ├─ backend::eager        one Amsend carries envelope and data
-//!      └─ backend::rendezvous   Amsend carries the envelope, Get fetches the data
-//!   ──────────────────────────────────────────────────────────────
-//!    transport_lapi::Context<A, State>
+//!  wireup     joins a job and makes its devices      buffer   messages that describe their contents
+//!  device     isend · irecv · wait · probe · cancel · dump: the calls of the device
+//!  backend    eager: one Amsend carries envelope and data
+//!             rendezvous: Amsend carries the envelope, Get fetches the data
+//!  state      what the handlers change: unexpected messages, credit, losses, statistics
+//!  request    operations that have been started
+//!  matching   posted-receive queue and unexpected queue (pure)
+//!  protocol   which protocol for which message (pure)
+//!  error      errors, with MPI's classes
+//!  envelope   the headers of messages, and how a peer can break their rules
+//! ──────────────────────────────────────────────────────────────
+//!  transport_lapi::Context<A, State>
 //! ```
 //!
 //! The device uses MPI's terms: rank, source, tag, context, envelope, request, status. It moves bytes; the layer
 //! above adds element types. A program that uses the device directly, as programs of mpjdev do, composes its messages
 //! in a [`Buffer`], which describes its contents. The device uses transport-lapi's public interface and never an
 //! adapter.
-//!
-//! # Where things are
-//!
-//! - `device.rs`: the device. Its calls: `send.rs`, `receive.rs`, `probe.rs`, `wait.rs`, `follow.rs` (cancelling,
-//!   joining, continuing), `begun.rs` (operations of a client's own, such as collectives), `failure.rs` (failed
-//!   collectives).
-//! - `protocol.rs`: the table that chooses the protocol of a message. `huge.rs`: memory for which it chooses otherwise.
-//! - `backend.rs`: the two protocols. `envelope.rs`: what their messages say first.
-//! - `state.rs`: what handlers change: `matching.rs`, `request.rs`, `slab.rs`, `stats.rs`.
-//! - `early.rs`, `early_buffer.rs`, `credit.rs`: early messages, their memory, and its limit.
-//! - `loss.rs`, `members.rs`: which operations the loss of a rank ends. `idle.rs`: whether a context is still in use.
-//! - `note.rs`, `dump.rs`: what reports show.
-//! - `buffer.rs`: mpjdev's buffers of typed sections.
-//! - `wireup.rs`: how a rank joins a job.
 
 mod backend;
-mod begun;
 pub mod buffer;
-mod choice;
-mod cost;
-mod credit;
 mod device;
-mod dump;
-mod early;
-mod early_buffer;
 mod envelope;
 mod error;
-mod failure;
-mod follow;
-mod huge;
-mod idle;
-mod loss;
 pub mod matching;
-mod members;
-mod note;
-mod probe;
-mod receive;
+pub mod protocol;
 mod request;
-mod select;
-mod send;
-mod slab;
 mod state;
-mod stats;
-mod status;
-mod timing;
-mod wait;
 pub mod wireup;
 
-pub use begun::Ending;
 pub use buffer::Buffer;
-pub use device::{Device, Options};
-pub use error::{Error, ErrorClass, PeerError};
-pub use failure::Failure;
-pub use huge::HugeRange;
-pub use members::{CallMembers, Members};
-pub use probe::Message;
-pub use request::Request;
-pub use select::Table;
-pub use send::Mode;
-pub use state::State;
-pub use stats::{ProtocolStats, Stats};
-pub use status::Status;
+pub use device::{CallMembers, Device, Ending, Message, Mode, Options};
+pub use envelope::{Failure, PeerError};
+pub use error::{Error, ErrorClass};
+pub use protocol::{Facts, HugeRange, Protocol, Row, Table, When};
+pub use request::{Request, Status};
+pub use state::{Members, ProtocolStats, State, Stats};
 
 pub use transport_lapi::Step;
 pub use transport_lapi::bootstrap::board::{CALL_NUMBERS, CONTEXT_IDS, Call, Within};
-pub use transport_lapi::config::{
-    BackendChoice, Circumstance, GetMode, Protocol, RangesError, Settings, WaitMode,
-};
+pub use transport_lapi::config::{BackendChoice, GetMode, Settings, WaitMode};
 pub use transport_lapi::{
-    Layout, LayoutError, RecvRegion, SendRegion, Sink, Source, Spans, adapter::Adapter, panic_text,
+    Layout, LayoutError, Processor, RecvRegion, SendRegion, Sink, Source, Spans, adapter::Adapter,
+    panic_text,
 };

@@ -1,8 +1,8 @@
 //! Matches messages with receives by context, source and tag. Pure: without I/O or clock.
 //!
-//! The device calls it under its lock. A receive first searches the early messages, and is posted if none fits. An
-//! arrival first searches the posted receives, and becomes an early message if none fits. The *early-send queue* is
-//! what MPI calls the unexpected-message queue.
+//! The device calls it under its lock. A receive first searches the unexpected messages, and is posted if none fits. An
+//! arrival first searches the posted receives, and becomes an unexpected message if none fits. The queue of unexpected
+//! messages is the *early-send queue* of HPJava's design.
 //!
 //! A match costs at most one hash look-up in each class in use, however long the queues are. Patterns fall into four
 //! classes (exact, any source, any tag, both). Each class has an *index*, which maps a key to a first-in, first-out
@@ -10,9 +10,9 @@
 //!
 //! * A posted receive is in the one queue of its own pattern. An arrival looks into each class that has receives
 //!   waiting, and takes the earliest of at most four queue heads.
-//! * An early message is in the exact index, and in the index of every wildcard class that was searched while early
-//!   messages waited. Such an index is filled when it is first needed and maintained from then on, so programs without
-//!   wildcards never pay for it.
+//! * An unexpected message is in the exact index, and in the index of every wildcard class that was searched while
+//!   unexpected messages waited. Such an index is filled when it is first needed and maintained from then on, so
+//!   programs without wildcards never pay for it.
 //!
 //! Nothing is allocated once the entries and the maps have grown to what the program needs. An empty queue keeps its
 //! place in the map, because most programs use the same keys again; the indexes remove empty queues when there are
@@ -25,7 +25,7 @@
 //!   caller's numbers, each of which names at most one waiting receive.
 //! - M2: entries join a queue at its tail in serial order, so its head is its earliest entry.
 //! - M3: a queue with entries is in the map of its index; only empty queues are removed.
-//! - M4: a posted receive is either in the row or in exactly the index of its class. An early message is in every
+//! - M4: a posted receive is either in the row or in exactly the index of its class. An unexpected message is in every
 //!   active index, and the exact index is always active.
 //! - M5: while all waiting receives have one pattern, they are in the row and the indexes are empty, so a program that
 //!   posts one kind of receive at a time never needs a look-up. A receive with another pattern, or a cancellation,
@@ -76,10 +76,10 @@ impl Pattern {
     }
 }
 
-/// Names one early message of a [`Matcher`]. Once the message has left the queue, the ticket is stale and names
+/// Names one unexpected message of a [`Matcher`]. Once the message has left the queue, the ticket is stale and names
 /// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct EarlyTicket {
+pub struct UnexpectedTicket {
     slot: u32,
     serial: u64,
 }
@@ -95,59 +95,60 @@ const ANY_BOTH: usize = ANY_SOURCE | ANY_TAG;
 /// Number of classes.
 const CLASSES: usize = ANY_BOTH + 1;
 
-/// Bytes that an early message takes in a [`Matcher`]: its entry, and two queues, since the indexes of exact patterns
-/// and of patterns with any source may have a queue for each tag. The other two indexes have few queues.
-pub(crate) const EARLY_ENTRY: usize = Entries::<(Envelope, u64), CLASSES>::PLACE + 2 * index::QUEUE;
+/// Bytes that an unexpected message takes in a [`Matcher`]: its entry, and two queues, since the indexes of exact
+/// patterns and of patterns with any source may have a queue for each tag. The other two indexes have few queues.
+pub(crate) const UNEXPECTED_ENTRY: usize =
+    Entries::<(Envelope, u64), CLASSES>::PLACE + 2 * index::QUEUE;
 
-/// The posted-receive queue and the early-send queue of one device.
+/// The posted-receive queue and the unexpected queue of one device.
 ///
-/// The caller numbers its receives; `E` is the caller's value for an early message. If the caller always searches
+/// The caller numbers its receives; `E` is the caller's value for an unexpected message. If the caller always searches
 /// before it pushes, under one lock, MPI's rules hold (MPI chapter 3.5): messages do not overtake each other, a receive
 /// takes the earliest message that fits, and a message takes the earliest receive that it fits.
 #[derive(Debug)]
 pub struct Matcher<E> {
     posted: PostedQueue,
-    early: EarlyQueue<E>,
+    unexpected: UnexpectedQueue<E>,
 }
 
 impl<E: Copy> Matcher<E> {
     /// Makes a matcher with empty queues.
     pub fn new() -> Self {
-        Self { posted: PostedQueue::new(), early: EarlyQueue::new() }
+        Self { posted: PostedQueue::new(), unexpected: UnexpectedQueue::new() }
     }
 
-    /// Returns whether there is no early message.
+    /// Returns whether there is no unexpected message.
     #[inline]
-    pub fn is_early_empty(&self) -> bool {
-        self.early.entries.is_empty()
+    pub fn is_unexpected_empty(&self) -> bool {
+        self.unexpected.entries.is_empty()
     }
 
-    /// Removes the earliest early message that fits `pattern`.
+    /// Removes the earliest unexpected message that fits `pattern`.
     #[inline]
-    pub fn take_early(&mut self, pattern: &Pattern) -> Option<(Envelope, E)> {
-        if self.early.entries.is_empty() {
+    pub fn take_unexpected(&mut self, pattern: &Pattern) -> Option<(Envelope, E)> {
+        if self.unexpected.entries.is_empty() {
             return None;
         }
-        self.early.take(pattern)
+        self.unexpected.take(pattern)
     }
 
-    /// Returns the earliest early message that fits `pattern`, without removing it (`MPI_Iprobe`).
+    /// Returns the earliest unexpected message that fits `pattern`, without removing it (`MPI_Iprobe`).
     ///
     /// Takes `&mut self` because the first use of a class of wildcards fills its index.
-    pub fn peek_early(&mut self, pattern: &Pattern) -> Option<(Envelope, &E)> {
-        if self.early.entries.is_empty() {
+    pub fn peek_unexpected(&mut self, pattern: &Pattern) -> Option<(Envelope, &E)> {
+        if self.unexpected.entries.is_empty() {
             return None;
         }
-        self.early.peek(pattern)
+        self.unexpected.peek(pattern)
     }
 
-    /// Removes the early message that `ticket` names, if it still waits.
-    pub fn remove_early(&mut self, ticket: EarlyTicket) -> Option<(Envelope, E)> {
-        self.early.remove(ticket)
+    /// Removes the unexpected message that `ticket` names, if it still waits.
+    pub fn remove_unexpected(&mut self, ticket: UnexpectedTicket) -> Option<(Envelope, E)> {
+        self.unexpected.remove(ticket)
     }
 
-    /// Queues a receive after all others. The caller has found no early message for it, and gives it a number that no
-    /// waiting receive has. The memory grows with the largest number.
+    /// Queues a receive after all others. The caller has found no unexpected message for it, and gives it a number that
+    /// no waiting receive has. The memory grows with the largest number.
     #[inline(always)]
     pub fn push_posted(&mut self, pattern: Pattern, number: u32) {
         self.posted.push(pattern, number);
@@ -161,8 +162,8 @@ impl<E: Copy> Matcher<E> {
 
     /// Queues an arrived message after all others. The caller has found no receive for it.
     #[inline]
-    pub fn push_early(&mut self, envelope: Envelope, early: E) -> EarlyTicket {
-        self.early.push(envelope, early)
+    pub fn push_unexpected(&mut self, envelope: Envelope, unexpected: E) -> UnexpectedTicket {
+        self.unexpected.push(envelope, unexpected)
     }
 
     /// Returns the pattern of the posted receive with this number, which must still wait.
@@ -180,15 +181,16 @@ impl<E: Copy> Matcher<E> {
         self.posted.len()
     }
 
-    /// Returns the number of early messages that wait.
-    pub fn early_len(&self) -> usize {
-        self.early.entries.len()
+    /// Returns the number of unexpected messages that wait.
+    pub fn unexpected_len(&self) -> usize {
+        self.unexpected.entries.len()
     }
 
-    /// Bytes of memory that the early messages take here.
+    /// Bytes of memory that the unexpected messages take here.
     #[cfg(test)]
-    pub(crate) fn early_bytes(&self) -> usize {
-        self.early.entries.bytes() + self.early.indexes.iter().map(Index::bytes).sum::<usize>()
+    pub(crate) fn unexpected_bytes(&self) -> usize {
+        self.unexpected.entries.bytes()
+            + self.unexpected.indexes.iter().map(Index::bytes).sum::<usize>()
     }
 
     /// Iterates over the waiting receives in the order in which they were posted. It sorts them, so use it only for
@@ -197,15 +199,15 @@ impl<E: Copy> Matcher<E> {
         self.posted.in_order().map(|(number, pattern)| (pattern, number))
     }
 
-    /// Iterates over the waiting early messages in the order in which they arrived. It sorts them, like
+    /// Iterates over the waiting unexpected messages in the order in which they arrived. It sorts them, like
     /// [`Matcher::posted`].
-    pub fn early(&self) -> impl Iterator<Item = (&Envelope, &E)> {
-        self.early.entries.in_order().map(|(_, (envelope, early))| (envelope, early))
+    pub fn unexpected(&self) -> impl Iterator<Item = (&Envelope, &E)> {
+        self.unexpected.entries.in_order().map(|(_, (envelope, unexpected))| (envelope, unexpected))
     }
 
-    /// Returns the tickets of the waiting early messages, in the order of [`Matcher::early`].
-    pub fn early_tickets(&self) -> impl Iterator<Item = (EarlyTicket, E)> {
-        self.early.entries.in_order().map(|(ticket, (_, early))| (ticket, *early))
+    /// Returns the tickets of the waiting unexpected messages, in the order of [`Matcher::unexpected`].
+    pub fn unexpected_tickets(&self) -> impl Iterator<Item = (UnexpectedTicket, E)> {
+        self.unexpected.entries.in_order().map(|(ticket, (_, unexpected))| (ticket, *unexpected))
     }
 }
 
@@ -215,16 +217,16 @@ impl<E: Copy> Default for Matcher<E> {
     }
 }
 
-/// The early-send queue: each message is in every active index (M4).
+/// The unexpected queue: each message is in every active index (M4).
 #[derive(Debug)]
-struct EarlyQueue<E> {
+struct UnexpectedQueue<E> {
     next_serial: u64,
     entries: Entries<(Envelope, E), CLASSES>,
     indexes: [Index; CLASSES],
     active: [bool; CLASSES],
 }
 
-impl<E: Copy> EarlyQueue<E> {
+impl<E: Copy> UnexpectedQueue<E> {
     fn new() -> Self {
         let mut active = [false; CLASSES];
         active[EXACT] = true;
@@ -232,14 +234,14 @@ impl<E: Copy> EarlyQueue<E> {
         Self { next_serial: FREE + 1, entries, indexes, active }
     }
 
-    fn push(&mut self, envelope: Envelope, early: E) -> EarlyTicket {
+    fn push(&mut self, envelope: Envelope, unexpected: E) -> UnexpectedTicket {
         let serial = self.next_serial;
         self.next_serial += 1;
-        let slot = self.entries.insert(serial, (envelope, early));
+        let slot = self.entries.insert(serial, (envelope, unexpected));
         for class in (0..CLASSES).filter(|&class| self.active[class]) {
             self.indexes[class].append(key_of(&envelope, class), slot, class, &mut self.entries);
         }
-        EarlyTicket { slot, serial }
+        UnexpectedTicket { slot, serial }
     }
 
     fn take(&mut self, pattern: &Pattern) -> Option<(Envelope, E)> {
@@ -253,7 +255,7 @@ impl<E: Copy> EarlyQueue<E> {
         Some(self.entries.remove(slot))
     }
 
-    fn remove(&mut self, ticket: EarlyTicket) -> Option<(Envelope, E)> {
+    fn remove(&mut self, ticket: UnexpectedTicket) -> Option<(Envelope, E)> {
         let (envelope, _) = *self.entries.get(ticket)?;
         for class in (0..CLASSES).filter(|&class| self.active[class]) {
             let key = key_of(&envelope, class);
@@ -266,8 +268,8 @@ impl<E: Copy> EarlyQueue<E> {
         let (class, key) = classify(pattern);
         self.activate(class);
         let slot = self.indexes[class].head(&key)?;
-        let (envelope, early) = self.entries.value(slot);
-        Some((*envelope, early))
+        let (envelope, unexpected) = self.entries.value(slot);
+        Some((*envelope, unexpected))
     }
 
     #[inline]

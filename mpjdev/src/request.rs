@@ -1,5 +1,10 @@
 //! Requests: operations that have been started and not yet waited for (MPI-4 section 3.7).
 
+pub(crate) mod slab;
+mod status;
+
+pub use status::Status;
+
 use std::collections::HashMap;
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -8,8 +13,7 @@ use transport_lapi::bootstrap::board::Call;
 use transport_lapi::{ForeignBytes, RemoteRegion, Sink};
 
 use crate::error::Error;
-use crate::slab::Slab;
-use crate::status::Status;
+use crate::request::slab::Slab;
 
 /// An operation that was started. Pass it to one of the wait or test calls of its device.
 ///
@@ -100,9 +104,9 @@ pub(crate) enum Operation {
     /// A receive that has not matched a message.
     Posted(Posted),
     /// A receive that has matched a message, which is arriving.
-    Taking(Taking),
+    Receiving(Receiving),
     /// An operation that a client of the device ends, not a message; it belongs to a call of this kind.
-    Begun { call: Call, context: u32, tag: i32 },
+    Client { call: Call, context: u32, tag: i32 },
     /// Ended, with source, tag and length. A status is made from these numbers where it is needed, not copied as a
     /// whole: they were mostly written just before they are read one by one.
     Done { from: SourceTag, bytes: usize },
@@ -117,7 +121,7 @@ impl Operation {
     #[inline(always)]
     pub fn is_open(&self) -> bool {
         match self {
-            Self::Send(_) | Self::Posted(_) | Self::Taking(_) | Self::Begun { .. } => true,
+            Self::Send(_) | Self::Posted(_) | Self::Receiving(_) | Self::Client { .. } => true,
             Self::Done { .. } | Self::Cancelled | Self::Failed(_) => false,
         }
     }
@@ -154,7 +158,7 @@ pub(crate) struct Sending {
     /// Whether the receiver still has to answer.
     pub unanswered: bool,
     /// The region that the receiver may read until then.
-    pub exposed: Option<RemoteRegion>,
+    pub registered: Option<RemoteRegion>,
     /// Why the send fails once its data are not in use any more. A send that was withdrawn fails only if the receiver
     /// has not taken the message.
     pub failed: Option<Box<Error>>,
@@ -185,7 +189,7 @@ pub(crate) fn number(key: u64) -> u32 {
 
 /// A receive that has matched a message, which is arriving.
 #[derive(Debug)]
-pub(crate) struct Taking {
+pub(crate) struct Receiving {
     /// The destination of the bytes, until it is passed to the transport.
     pub into: Sink,
     /// Length of the buffer.
@@ -204,9 +208,6 @@ pub(crate) struct Matched {
     pub sender: Option<NonZeroU64>,
     /// The place of the data at the sender, for a rendezvous.
     pub data: Option<RemoteRegion>,
-    /// Whether the receiver was late: the receive was posted after the message had come, or an eager message may have
-    /// lain in its ring before the receiver looked.
-    pub was_late: bool,
 }
 
 /// Returns the outcome of receiving a message of `len` bytes into `capacity` bytes.
@@ -282,9 +283,9 @@ impl Requests {
     }
 
     /// Returns the receive `key` if it has matched a message that is arriving.
-    pub fn taking(&mut self, key: u64) -> Option<&mut Taking> {
+    pub fn receiving(&mut self, key: u64) -> Option<&mut Receiving> {
         match self.slab.get_mut(key) {
-            Some(Operation::Taking(taking)) => Some(taking),
+            Some(Operation::Receiving(receiving)) => Some(receiving),
             _ => None,
         }
     }
@@ -320,8 +321,8 @@ impl Requests {
     }
 
     /// Returns whether the operation is one that a client ends.
-    pub fn is_begun(&self, key: u64) -> bool {
-        matches!(self.slab.get(key), Some(Operation::Begun { .. }))
+    pub fn is_client(&self, key: u64) -> bool {
+        matches!(self.slab.get(key), Some(Operation::Client { .. }))
     }
 
     /// Returns the length of the buffer of the posted receive with this number.
@@ -494,7 +495,7 @@ mod tests {
     enum OfMessages {
         Send(Sending),
         Posted(Posted),
-        Taking(Taking),
+        Receiving(Receiving),
         Done { from: SourceTag, bytes: usize },
         Cancelled,
         Failed(Box<Error>),

@@ -4,46 +4,47 @@
 //!   is in the queue. Both change in one handler or call, under the session's lock.
 //! - DS2: the region of a receive is written only between its match and its end; after the end it belongs to the caller
 //!   again.
-//! - DS3: `trouble` is the first violation that a handler found. The next call of the device that makes progress or
+//! - DS3: `first_error` is the first violation that a handler found. The next call of the device that makes progress or
 //!   ends the device finds it, abandons the context and fails.
+
+pub(crate) mod credit;
+pub(crate) mod losses;
+pub(crate) mod members;
+mod stats;
+pub(crate) mod unexpected;
+pub(crate) mod unexpected_buffer;
+mod withdrawable;
+
+pub use members::Members;
+pub use stats::{ProtocolStats, Stats};
 
 use transport_lapi::{Outbox, Sink};
 
-use crate::backend::withdrawal::Withdrawable;
-use crate::cost::Costs;
-use crate::credit::Credits;
-use crate::early::{Early, EarlyBody};
-use crate::envelope::{Answer, CREDIT, DONE};
-use crate::error::{Error, PeerError};
-use crate::loss::Losses;
-use crate::matching::{EarlyTicket, Envelope, Matcher};
-use crate::request::{Matched, Operation, Requests, Taking, received};
-use crate::slab::Slab;
-use crate::stats::Stats;
-use crate::timing::Timing;
+use crate::envelope::{CREDIT, DONE, PeerError};
+use crate::error::Error;
+use crate::matching::{Envelope, Matcher, UnexpectedTicket};
+use crate::request::slab::Slab;
+use crate::request::{Matched, Operation, Receiving, Requests, received};
+use crate::state::credit::Credits;
+use crate::state::losses::Losses;
+use crate::state::unexpected::{Unexpected, UnexpectedBody};
+use crate::state::withdrawable::Withdrawable;
 
 /// The state of one rank's device in its transport context; opaque to other crates.
 pub struct State {
     pub(crate) matcher: Matcher<u64>,
     pub(crate) requests: Requests,
-    pub(crate) early: Slab<Early>,
-    /// The early messages that their senders may withdraw.
+    pub(crate) unexpected: Slab<Unexpected>,
+    /// The unexpected messages that their senders may withdraw.
     pub(crate) withdrawable: Withdrawable,
     pub(crate) credits: Credits,
     pub(crate) stats: Stats,
-    /// For each rank, how many sends to it the rank has still to fetch.
-    pub(crate) exposed: Vec<u32>,
+    /// Number of ranks.
+    pub(crate) size: usize,
     pub(crate) losses: Losses,
     /// How many losses have been reported to probes for any source (LO1).
-    pub(crate) told: usize,
-    pub(crate) trouble: Option<Error>,
-    /// What long messages take.
-    pub(crate) costs: Costs,
-    /// The long message that is timed now, and how many eager ones were.
-    pub(crate) timing: Option<Timing>,
-    pub(crate) timed: u64,
-    /// Whether there is trouble, or a message is timed: what a wait looks at in each turn.
-    pub(crate) needs_attention: bool,
+    pub(crate) reported_losses: usize,
+    pub(crate) first_error: Option<Error>,
     /// Polls in vain since the last one that found something, or that yielded the processor.
     vain_polls: u32,
 }
@@ -57,18 +58,14 @@ impl State {
         Self {
             matcher: Matcher::new(),
             requests: Requests::default(),
-            early: Slab::default(),
+            unexpected: Slab::default(),
             withdrawable: Withdrawable::default(),
             credits: Credits::new(size, early_limit),
             stats: Stats::default(),
-            exposed: vec![0; size],
+            size,
             losses: Losses::default(),
-            told: 0,
-            trouble: None,
-            costs: Costs::default(),
-            timing: None,
-            timed: 0,
-            needs_attention: false,
+            reported_losses: 0,
+            first_error: None,
             vain_polls: 0,
         }
     }
@@ -86,34 +83,34 @@ impl State {
     /// Notes a violation (DS3).
     #[cold]
     pub(crate) fn violation(&mut self, rank: u32, violation: PeerError) {
-        self.note_trouble(Error::Peer { rank, violation });
+        self.note_error(Error::Peer { rank, violation });
     }
 
     /// Notes what ends the device, unless something else ends it already.
     #[cold]
-    fn note_trouble(&mut self, error: Error) {
-        self.trouble.get_or_insert(error);
-        self.needs_attention = true;
+    fn note_error(&mut self, error: Error) {
+        self.first_error.get_or_insert(error);
     }
 
-    /// Returns whether a receive can be posted without further checks: there is no early message, and no rank is lost.
+    /// Returns whether a receive can be posted without further checks: there is no unexpected message, and no rank is
+    /// lost.
     #[inline(always)]
     pub(crate) fn is_clear(&self) -> bool {
-        self.matcher.is_early_empty() && self.losses.is_empty()
+        self.matcher.is_unexpected_empty() && self.losses.is_empty()
     }
 
     /// Takes the receive that an arriving envelope matches out of the queue, and returns its key and region (DS1).
     #[inline]
-    pub(crate) fn meet(&mut self, envelope: Envelope) -> Option<(u64, Sink)> {
+    pub(crate) fn match_posted(&mut self, envelope: Envelope) -> Option<(u64, Sink)> {
         let number = self.matcher.take_posted(envelope)?;
         Some(self.requests.take_posted(number).expect("DS1: the queue names posted receives"))
     }
 
     /// Notes that a receive has matched a message that is not in its buffer yet. The region is kept for whoever fills
     /// it.
-    pub(crate) fn begin_taking(&mut self, key: u64, into: Sink, matched: Matched) {
+    pub(crate) fn begin_receiving(&mut self, key: u64, into: Sink, matched: Matched) {
         let capacity = into.len();
-        self.requests.change(key, Operation::Taking(Taking { into, capacity, matched }));
+        self.requests.change(key, Operation::Receiving(Receiving { into, capacity, matched }));
     }
 
     /// Ends a receive into `capacity` bytes whose message is in its buffer.
@@ -130,38 +127,39 @@ impl State {
         self.requests.end(key, received(source, tag, len, capacity));
     }
 
-    /// Removes the early message with this key.
-    pub(crate) fn forget_early(&mut self, key: u64) -> Option<Early> {
-        let early = self.early.remove(key)?;
-        if matches!(early.body, EarlyBody::Eager { .. }) {
-            self.stats.early_bytes -= early.len as u64;
+    /// Removes the unexpected message with this key.
+    pub(crate) fn forget_unexpected(&mut self, key: u64) -> Option<Unexpected> {
+        let unexpected = self.unexpected.remove(key)?;
+        if matches!(unexpected.body, UnexpectedBody::Eager { .. }) {
+            self.stats.unexpected_bytes -= unexpected.len as u64;
         }
-        Some(early)
+        Some(unexpected)
     }
 
-    /// Stores an early message, and puts it into the queue. Returns its key.
-    pub(crate) fn keep_early(&mut self, early: Early) -> u64 {
-        let Early { context, source, tag, .. } = early;
-        let request = early.body.awaited();
-        let key = self.early.insert(early);
-        let ticket = self.matcher.push_early(Envelope { context, source, tag }, key);
+    /// Stores an unexpected message, and puts it into the queue. Returns its key.
+    pub(crate) fn keep_unexpected(&mut self, unexpected: Unexpected) -> u64 {
+        let Unexpected { context, source, tag, .. } = unexpected;
+        let request = unexpected.body.awaited();
+        let key = self.unexpected.insert(unexpected);
+        let ticket = self.matcher.push_unexpected(Envelope { context, source, tag }, key);
         if let Some(request) = request {
-            self.withdrawable.add((source, request), (ticket, key), &self.early);
+            self.withdrawable.add((source, request), (ticket, key), &self.unexpected);
         }
         key
     }
 
-    /// Removes those early messages that `is_over` selects, also from the queue.
-    pub(crate) fn drop_early(&mut self, is_over: impl Fn(&Early) -> bool) {
-        let is_over = |(_, key): &(EarlyTicket, u64)| self.early.get(*key).is_some_and(&is_over);
-        let over: Vec<_> = self.matcher.early_tickets().filter(is_over).collect();
+    /// Removes those unexpected messages that `is_over` selects, also from the queue.
+    pub(crate) fn drop_unexpected(&mut self, is_over: impl Fn(&Unexpected) -> bool) {
+        let is_over =
+            |(_, key): &(UnexpectedTicket, u64)| self.unexpected.get(*key).is_some_and(&is_over);
+        let over: Vec<_> = self.matcher.unexpected_tickets().filter(is_over).collect();
         for (ticket, key) in over {
-            self.matcher.remove_early(ticket);
-            self.forget_early(key);
+            self.matcher.remove_unexpected(ticket);
+            self.forget_unexpected(key);
         }
     }
 
-    /// Notes that a message of `len` bytes from `source` needs no early memory, or no longer needs it.
+    /// Notes that a message of `len` bytes from `source` needs no unexpected-message memory, or no longer needs it.
     pub(crate) fn release_credit(&mut self, outbox: &mut Outbox<Self>, source: u32, len: usize) {
         if self.credits.release(source, len) {
             self.settle_credit(outbox, u64::from(source));
@@ -186,8 +184,7 @@ impl State {
     /// Tells the sender of a message that all of it is here, if the sender asks for that.
     pub(crate) fn answer(&mut self, outbox: &mut Outbox<Self>, matched: &Matched) {
         if let Some(request) = matched.sender {
-            let answer = Answer { request: request.get(), was_late: matched.was_late };
-            self.post(outbox, matched.source, DONE, answer.word());
+            self.post(outbox, matched.source, DONE, request.get());
         }
     }
 
@@ -197,7 +194,7 @@ impl State {
             return;
         }
         if let Err(error) = outbox.amsend(rank, handler, &value.to_le_bytes(), Vec::new()) {
-            self.note_trouble(error.into());
+            self.note_error(error.into());
         }
     }
 }

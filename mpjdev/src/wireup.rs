@@ -1,8 +1,8 @@
 //! Joins a job and makes its devices, over the adapters that this process's environment selects.
 //!
 //! A rank has a device for each of its contexts. Device `c` exchanges messages only with the devices `c` of other
-//! ranks. It shares nothing with the other devices of its rank except the limit on early memory, which is divided among
-//! them.
+//! ranks. It shares nothing with the other devices of its rank except the limit on unexpected-message memory, which is
+//! divided among them.
 
 use transport_lapi::config::{self, Settings};
 use transport_lapi::wireup::{self, Joined, WireupError};
@@ -47,7 +47,8 @@ pub fn in_process(ranks: usize, options: &Options) -> Result<Vec<Vec<Device<Nati
     tasks.into_iter().map(|contexts| devices(contexts, options)).collect()
 }
 
-/// Makes the devices of one rank. The early memory that the rank may use at another rank is divided among them.
+/// Makes the devices of one rank. The unexpected-message memory that the rank may use at another rank is divided among
+/// them.
 fn devices(contexts: Vec<Native>, options: &Options) -> Result<Vec<Device<Native>>, Error> {
     let number = contexts.len();
     let early_limit = options.early_limit / number;
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contexts_divide_the_limit_on_early_memory() {
+    fn contexts_divide_the_limit_on_unexpected_memory() {
         let options = Options { early_limit: 1_000_000, contexts: 4, ..Options::default() };
         let ranks = in_process(2, &options).unwrap();
         for (number, device) in ranks.iter().flat_map(|rank| rank.iter().enumerate()) {

@@ -42,7 +42,7 @@ const ROUNDS: usize = 5_000;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reached {
     /// Messages that came before their receive.
-    pub early: u64,
+    pub unexpected: u64,
     /// Messages that went by rendezvous since there was no credit.
     pub fallbacks: u64,
     /// Receives that were cancelled before they met a message.
@@ -61,7 +61,7 @@ impl Reached {
     /// The sum of both.
     pub fn plus(self, other: Self) -> Self {
         Self {
-            early: self.early + other.early,
+            unexpected: self.unexpected + other.unexpected,
             fallbacks: self.fallbacks + other.fallbacks,
             cancelled: self.cancelled + other.cancelled,
             cancelled_late: self.cancelled_late + other.cancelled_late,
@@ -516,7 +516,7 @@ impl<A: Adapter> Run<A> {
         for rank in &self.ranks {
             match rank.stats() {
                 Ok(stats) => {
-                    reached.early += stats.eager.early + stats.rendezvous.early;
+                    reached.unexpected += stats.eager.unexpected + stats.rendezvous.unexpected;
                     reached.fallbacks += stats.credit_fallbacks;
                 }
                 Err(_) if self.hostile => {}
@@ -539,10 +539,11 @@ fn message(number: usize, len: usize) -> Vec<u8> {
 /// One of the protocol tables.
 fn table(choice: usize) -> Table {
     use Protocol::{Eager, Rendezvous};
-    let (bounds, protocols) = match choice {
-        0 => (vec![], vec![Eager]),
-        1 => (vec![], vec![Rendezvous]),
-        _ => (vec![40, 8_192, 20_000], vec![Eager, Rendezvous, Eager, Rendezvous]),
-    };
-    Table::new(bounds, protocols).expect("ascending bounds")
+    match choice {
+        0 => Table::by_length(&[(0, Eager)]),
+        1 => Table::by_length(&[(0, Rendezvous)]),
+        _ => {
+            Table::by_length(&[(0, Eager), (41, Rendezvous), (8_193, Eager), (20_001, Rendezvous)])
+        }
+    }
 }

@@ -5,13 +5,13 @@ use std::thread;
 
 use mpj_tests::conformance::device::job::Setup;
 use mpj_tests::device_conformance;
-use mpjdev::{BackendChoice, GetMode, Options, Protocol, Table, WaitMode};
+use mpjdev::{BackendChoice, GetMode, Options, Processor, Protocol, Settings, Table, WaitMode};
 use transport_lapi::adapters::channels::{self, ChannelAdapter};
 use transport_lapi::adapters::shm::{self, ShmAdapter};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 
-/// Long enough for `auto` to consider rendezvous, in bytes.
-const LONG: usize = 1 << 20;
+/// Long enough for `auto` to fetch it, by the row for a kind of processor.
+const LONG: usize = 4 << 20;
 
 /// Ranks over a segment of this process.
 fn threads(ranks: usize) -> Vec<ThreadsAdapter> {
@@ -67,9 +67,9 @@ fn attach_contexts(ranks: usize, contexts: usize, get: GetMode) -> Vec<Vec<ShmAd
 /// Both protocols, by size, so that they alternate on every connection.
 fn mixed() -> Options {
     use Protocol::{Eager, Rendezvous};
-    let bounds = vec![200, 1_000, 25_000, 500_000];
-    let protocols = vec![Eager, Rendezvous, Eager, Rendezvous, Eager];
-    Options { table: Table::new(bounds, protocols).expect("a table"), ..Options::default() }
+    let steps =
+        [(0, Eager), (201, Rendezvous), (1_001, Eager), (25_001, Rendezvous), (500_001, Eager)];
+    Options { table: Table::by_length(&steps), ..Options::default() }
 }
 
 /// Waiting threads soon give up the processor, as they do if there are more ranks than processors. Channels need this,
@@ -83,32 +83,58 @@ fn asleep(options: Options) -> Options {
     Options { wait: WaitMode::Block, ..options }
 }
 
+/// By the built-in table, without the rows for kinds of processors, so that it is the same on every machine.
+fn auto() -> Options {
+    Options { table: Table::of(&Settings::default(), Processor::Other), ..Options::default() }
+}
+
 #[test]
-fn with_more_ranks_than_processors_long_messages_go_eagerly() {
-    let setup = Setup::new(shm, crowded(Options::with_backend(BackendChoice::Auto)));
-    let stats = setup.run(2, |rank| {
-        for turn in 0..6 {
-            if rank.me() == turn % 2 {
-                rank.send(&[1; LONG], 1 - rank.me(), 0).expect("sent");
-            } else {
-                let (outcome, _) = rank.wait(rank.irecv(LONG, 1 - rank.me(), 0).expect("posted"));
-                outcome.expect("received");
+fn long_messages_are_fetched_where_each_rank_has_a_processor() {
+    let table = Table::of(&Settings::default(), Processor::IntelWithDemote);
+    for (processors, expected) in [(1, (3, 0)), (2, (0, 3))] {
+        let options = Options { table: table.clone(), processors: Some(processors), ..auto() };
+        let stats = Setup::new(shm, options).run(2, |rank| {
+            for turn in 0..6 {
+                if rank.me() == turn % 2 {
+                    rank.send(&[1; LONG], 1 - rank.me(), 0).expect("sent");
+                } else {
+                    let receive = rank.irecv(LONG, 1 - rank.me(), 0).expect("posted");
+                    rank.wait(receive).0.expect("received");
+                }
             }
+            rank.stats().expect("the device works")
+        });
+        for stats in stats {
+            let counts = (stats.eager.messages, stats.rendezvous.messages);
+            assert_eq!(counts, expected, "{processors} processors");
+        }
+    }
+}
+
+/// As programs do that rely on the memory for unexpected messages.
+#[test]
+fn ranks_that_first_send_to_each_other_never_wait() {
+    const BOTH: usize = 256 << 10;
+    let stats = Setup::new(shm, auto()).run(2, |rank| {
+        let other = 1 - rank.me();
+        for _ in 0..200 {
+            rank.send(&[1; BOTH], other, 0).expect("sent");
+            rank.wait(rank.irecv(BOTH, other, 0).expect("posted")).0.expect("received");
         }
         rank.stats().expect("the device works")
     });
     for stats in stats {
-        assert_eq!((stats.eager.messages, stats.rendezvous.messages), (3, 0));
+        assert_eq!((stats.eager.messages, stats.credit_fallbacks), (200, 0));
     }
 }
 
 device_conformance!(threads_eager, threads, Options::with_backend(BackendChoice::Eager));
 device_conformance!(threads_rendezvous, threads, Options::with_backend(BackendChoice::Rendezvous));
-device_conformance!(threads_auto, threads, Options::with_backend(BackendChoice::Auto));
+device_conformance!(threads_auto, threads, auto());
 device_conformance!(threads_mixed_asleep, threads, asleep(mixed()));
 device_conformance!(shm_eager, shm, Options::with_backend(BackendChoice::Eager));
 device_conformance!(shm_rendezvous, shm, Options::with_backend(BackendChoice::Rendezvous));
-device_conformance!(shm_auto, shm, Options::with_backend(BackendChoice::Auto));
+device_conformance!(shm_auto, shm, auto());
 device_conformance!(shm_mixed_asleep, shm, asleep(mixed()));
 device_conformance!(threads_further, threads_further, crowded(mixed()));
 device_conformance!(shm_further, shm_further, asleep(mixed()));
@@ -124,5 +150,5 @@ device_conformance!(
     channels,
     crowded(Options::with_backend(BackendChoice::Rendezvous))
 );
-device_conformance!(channels_auto, channels, crowded(Options::with_backend(BackendChoice::Auto)));
+device_conformance!(channels_auto, channels, crowded(auto()));
 device_conformance!(channels_mixed_asleep, channels, asleep(mixed()));

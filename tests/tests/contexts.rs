@@ -39,7 +39,7 @@ fn threads_that_use_a_context_each_never_wait_for_a_lock() {
         let contended = job(2, backend, |world| {
             thread::scope(|scope| {
                 for context in 0..world.contexts() {
-                    let ranks = world.on_context(context).unwrap();
+                    let ranks = world.on_endpoint(context).unwrap();
                     scope.spawn(move || {
                         let other = 1 - ranks.rank();
                         for (number, len) in LENGTHS.into_iter().cycle().take(MESSAGES).enumerate()
@@ -55,7 +55,7 @@ fn threads_that_use_a_context_each_never_wait_for_a_lock() {
                     });
                 }
             });
-            let stats = |context| world.on_context(context).unwrap().stats().unwrap();
+            let stats = |context| world.on_endpoint(context).unwrap().stats().unwrap();
             [0, 1].map(|context| (stats(context).received, stats(context).contended))
         });
         assert_eq!(contended, [[(MESSAGES as u64, 0); 2]; 2], "{backend:?}");
@@ -65,7 +65,7 @@ fn threads_that_use_a_context_each_never_wait_for_a_lock() {
 #[test]
 fn messages_meet_receives_of_their_context_alone() {
     job(3, BackendChoice::Auto, |world| {
-        let on = |context| world.on_context(context).unwrap();
+        let on = |context| world.on_endpoint(context).unwrap();
         if world.rank() == 0 {
             (0..3_u8).for_each(|context| on(context.into()).send(&[context], 1, 7).unwrap());
             return;
@@ -82,7 +82,7 @@ fn messages_meet_receives_of_their_context_alone() {
 #[test]
 fn each_context_has_its_communicators_and_barriers() {
     job(2, BackendChoice::Auto, |world| {
-        let further = world.on_context(1).unwrap();
+        let further = world.on_endpoint(1).unwrap();
         let (own, copy) = (world.dup().unwrap(), further.dup().unwrap());
         copy.barrier().unwrap();
         own.barrier().unwrap();
@@ -104,7 +104,7 @@ fn each_context_has_its_communicators_and_barriers() {
 fn a_context_that_there_is_not_is_refused_with_what_to_change() {
     job(2, BackendChoice::Auto, |world| {
         assert_eq!(world.contexts(), 2);
-        let refused = world.on_context(2).map(drop).unwrap_err();
+        let refused = world.on_endpoint(2).map(drop).unwrap_err();
         assert!(matches!(refused, Error::Context { asked: 2, contexts: 2 }));
         let text = refused.to_string();
         assert!(text.contains("contexts 0 to 1") && text.contains("--contexts"), "{text}");
@@ -123,7 +123,7 @@ fn a_context_that_there_is_not_is_refused_with_what_to_change() {
 fn requests_of_several_contexts_are_not_waited_for_together() {
     job(2, BackendChoice::Auto, |world| {
         let other = 1 - world.rank();
-        let further = world.on_context(1).unwrap();
+        let further = world.on_endpoint(1).unwrap();
         let mut requests = vec![
             world.irecv(vec![0_u8], other, 1).unwrap(),
             further.irecv(vec![0_u8], other, 1).unwrap(),
@@ -140,7 +140,7 @@ fn requests_of_several_contexts_are_not_waited_for_together() {
 #[test]
 fn a_success_in_any_context_settles_an_error_in_another() {
     let ended = job(2, BackendChoice::Auto, |world| {
-        let further = world.on_context(1).unwrap();
+        let further = world.on_endpoint(1).unwrap();
         let refused = further.send(&[1_u8], 9, 0).unwrap_err();
         assert_eq!(refused.class(), ErrorClass::Rank);
         world.barrier().unwrap();
@@ -154,7 +154,7 @@ fn a_world_ends_in_all_contexts_whatever_is_under_way_in_them() {
     for backend in [BackendChoice::Eager, BackendChoice::Rendezvous] {
         let sleepers = Sleepers::default();
         job(4, backend, move |world| {
-            let last = world.on_context(3).unwrap();
+            let last = world.on_endpoint(3).unwrap();
             if world.rank() == 0 {
                 drop(last.isend(vec![5_u8; 8 << 20], 1, 7).unwrap());
                 sleepers.join();
@@ -175,7 +175,7 @@ fn a_rank_that_panics_ends_calls_in_every_context() {
     let options = Options { contexts: 2, ..Options::default() };
     let outcome = try_job(&options, 2, |world| {
         assert!(world.rank() == 1, "a wall was hit");
-        let error = world.on_context(1).unwrap().recv(&mut [0_u8], 0, 0).unwrap_err();
+        let error = world.on_endpoint(1).unwrap().recv(&mut [0_u8], 0, 0).unwrap_err();
         assert_eq!(error.class(), ErrorClass::ProcFailed);
     });
     assert!(matches!(outcome, Err(LocalError::Panicked { rank: 0, .. })));

@@ -21,9 +21,9 @@ fn campaign(simulation: fn(u64) -> Result<Reached, String>, seeds: Range<u64>) -
 /// The campaign keeps the rules, and reaches every case that the rules are about.
 fn keeps_the_rules(simulation: fn(u64) -> Result<Reached, String>, seeds: Range<u64>) {
     let reached = campaign(simulation, seeds);
-    let Reached { early, fallbacks, cancelled, cancelled_late, truncated, probed, failed } =
+    let Reached { unexpected, fallbacks, cancelled, cancelled_late, truncated, probed, failed } =
         reached;
-    for case in [early, fallbacks, cancelled, cancelled_late, truncated, probed] {
+    for case in [unexpected, fallbacks, cancelled, cancelled_late, truncated, probed] {
         assert!(case > 0, "{reached:?}");
     }
     assert_eq!(failed, 0);

@@ -10,11 +10,9 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-mod protocol;
-mod ranges;
+mod pieces;
 
-pub use protocol::{CHEAPER_FROM, Circumstance, Pieces, Protocol};
-pub use ranges::{MAX_RANGES, Ranges, RangesError};
+pub use pieces::Pieces;
 
 /// One setting: a row of the manual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,14 +32,14 @@ pub const BACKEND: Setting = Setting {
     name: "MPJ_BACKEND",
     default: "auto",
     legal: "auto, eager, rendezvous",
-    meaning: "protocol of messages: chosen by size, data at once, or data on demand",
+    meaning: "protocol of messages: chosen by a table, data at once, or data on demand",
 };
 const EAGER_UP_TO: Setting = Setting {
     name: "MPJ_EAGER_UP_TO",
     default: "auto",
     legal: "auto, or a number of bytes up to 1G, with suffix K, M or G for powers of 1024",
     meaning: "with MPJ_BACKEND=auto: longest message whose data are sent at once, those of longer ones go on demand; \
-              auto: what was measured to be cheaper",
+              auto: what the table of --info says",
 };
 const GET: Setting = Setting {
     name: "MPJ_GET",
@@ -160,7 +158,7 @@ pub trait Keyword: Copy + PartialEq + Sized + 'static {
 /// `MPJ_BACKEND`: which protocol carries the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BackendChoice {
-    /// One of the two below, chosen for each message by its size and by circumstances.
+    /// One of the two below, chosen for each message by a table of sizes and facts.
     #[default]
     Auto,
     /// Envelope and data in one amsend.
@@ -213,8 +211,8 @@ impl Keyword for WaitMode {
 pub struct Settings {
     /// `MPJ_BACKEND`.
     pub backend: BackendChoice,
-    /// `MPJ_EAGER_UP_TO`: the longest eager message of [`BackendChoice::Auto`], in bytes; `None` if measured costs
-    /// decide.
+    /// `MPJ_EAGER_UP_TO`: the longest eager message of [`BackendChoice::Auto`], in bytes; `None` if the built-in table
+    /// decides.
     pub eager_up_to: Option<usize>,
     /// `MPJ_GET`.
     pub get: GetMode,
@@ -222,7 +220,7 @@ pub struct Settings {
     pub wait: WaitMode,
     /// `MPJ_SPIN`: how long an adaptive wait polls before it sleeps.
     pub spin: Duration,
-    /// `MPJ_EARLY_LIMIT`: the most bytes of early messages that one peer may have pending at this rank.
+    /// `MPJ_EARLY_LIMIT`: the most bytes of unexpected messages that one peer may have pending at this rank.
     pub early_limit: usize,
     /// `MPJ_SINGLETON`: whether the variables of another MPI's launcher are ignored.
     pub singleton: bool,

@@ -322,16 +322,15 @@ impl<A: Adapter, S> Context<A, S> {
         // Most waits end in this loop, which only polls.
         let (mut idle, spins) = (0, self.quick_spins.load(Ordering::Relaxed));
         while idle < spins {
-            let done = session.turn(awaited.frames(), self.pace.alone(awaited.origin(), idle));
+            session.turn(awaited.frames(), self.pace.alone(awaited.origin(), idle));
             if session.trouble.is_some() || session.has_continuations() {
                 break;
             }
             if let Some(answer) = awaited.look(&mut session) {
-                session.engine.is_waiting = false;
                 return Ok(answer);
             }
             idle += 1;
-            self.spin(&mut session, idle, done);
+            self.spin(&mut session, idle);
             if session.terminated {
                 break;
             }
@@ -405,7 +404,6 @@ impl<A: Adapter, S> Context<A, S> {
             true => Err(session.refuse()),
             false => self.wait_noticed(idle, session, awaited, &mut notice),
         };
-        session.engine.is_waiting = false;
         if notice.has_lasted() {
             match &outcome {
                 Ok(answer) if !awaited.is_failure(session, answer) => notice.withdraw(session),
@@ -445,7 +443,7 @@ impl<A: Adapter, S> Context<A, S> {
                 (idle, vain) = (0, Vain::default());
             }
             match self.pace.step(idle) {
-                Turn::Spin => self.spin(session, idle, done),
+                Turn::Spin => self.spin(session, idle),
                 Turn::Yield => {
                     if notice_losses(session, awaited)? {
                         continue;
@@ -477,16 +475,11 @@ impl<A: Adapter, S> Context<A, S> {
         }
     }
 
-    /// One turn of a spin, after a poll that did `done` things.
+    /// One turn of a spin.
     #[inline(always)]
-    fn spin(&self, session: &mut SessionGuard<'_, A, S>, turn: u32, done: usize) {
+    fn spin(&self, session: &mut SessionGuard<'_, A, S>, turn: u32) {
         if turn % POLLS_PER_FETCH == 0 || turn >= LONG_SPIN {
             session.adapter.prefetch_expected();
-            // Not in every turn, since a store in each makes short messages slower; but again now and then, since the
-            // end of another thread's wait clears it.
-            if done == 0 && (turn == POLLS_PER_FETCH || turn % POLLS_PER_PAUSE == 0) {
-                session.engine.is_waiting = true;
-            }
         }
         if turn % POLLS_PER_PAUSE == 0 {
             std::hint::spin_loop();
@@ -539,7 +532,6 @@ impl<A: Adapter, S> Context<A, S> {
                 rung = self.bell.sleep(ticket, Some(LOOK_AGAIN));
                 home::go();
             });
-            session.engine.is_waiting = true;
             session.sleeping -= 1;
             session.find_timeouts();
             if rung || session.terminated {

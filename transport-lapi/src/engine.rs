@@ -48,9 +48,6 @@ pub(crate) struct Engine<S> {
     pub addresses: Addresses,
     /// See [`crate::Session::on_loss`].
     pub on_loss: Option<LossHook<S>>,
-    /// Whether a wait is in progress that has slept, or of which a poll found nothing, the first few polls aside
-    /// ([`Arrival::was_awaited`]). With several waiting threads it is cleared when one of them ends its wait.
-    pub is_waiting: bool,
     /// How many frames have been dispatched that did not complete a message.
     pub partial: u64,
     /// How many things rounds have done besides dispatching frames.
@@ -138,7 +135,6 @@ impl<S> Engine<S> {
             first_lost: None,
             addresses: Addresses::new(num_tasks),
             on_loss: None,
-            is_waiting: false,
             partial: 0,
             rest: 0,
             ahead: Ahead::default(),
@@ -224,8 +220,8 @@ impl<S> Engine<S> {
                 }),
             _ => {
                 let handler = self.header_handler(origin, handler)?;
-                let (len, was_awaited) = (body.len() as u64, self.is_waiting);
-                handler(state, Arrival { origin, uhdr, len, data: Some(body), was_awaited })
+                let len = body.len() as u64;
+                handler(state, Arrival { origin, uhdr, len, data: Some(body) })
             }
         };
         self.act(state, action, body, due)
@@ -288,8 +284,7 @@ impl<S> Engine<S> {
             return self.long_request(state, origin, uhdr, body, begin);
         }
         let handler = self.header_handler(origin, handler)?;
-        let (len, was_awaited) = (begin.total, self.is_waiting);
-        let arrival = Arrival { origin, uhdr, len, data: None, was_awaited };
+        let arrival = Arrival { origin, uhdr, len: begin.total, data: None };
         let (into, next) = handler(state, arrival).parts();
         let msg = begin.msg;
         self.open[origin as usize] = Some(Reassembly { into, next, ..begin });

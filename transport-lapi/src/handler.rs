@@ -65,9 +65,6 @@ pub struct Arrival<'a> {
     /// All of `udata`, if it came in this one packet or lies in the sender's shared area: LAPI's `udata_one_pkt_ptr`. It
     /// is `Some` even if there are no bytes.
     pub data: Option<ForeignBytes<'a>>,
-    /// Whether a wait is in progress that had slept or polled in vain before the message was found. Otherwise the message
-    /// may have been here for some time before anybody looked. This is a hint.
-    pub was_awaited: bool,
 }
 
 /// What a header handler does with its message: LAPI's `lapi_return_info_t`.

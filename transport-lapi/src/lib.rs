@@ -141,5 +141,6 @@ pub use outbox::Outbox;
 pub use query::{Query, Statistics, Step};
 pub use region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 pub use session::Session;
+pub use sys::Processor;
 pub use vector::Vector;
 pub use wire::{MAX_UHDR, WireError};

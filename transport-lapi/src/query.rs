@@ -278,11 +278,6 @@ impl<A: Adapter, S> Session<A, S> {
         amsend::steps(uhdr, &self.adapter.caps(), self.engine.outbox.pieces)
     }
 
-    /// Returns whether no message to `target` is queued.
-    pub fn is_clear(&self, target: TaskId) -> bool {
-        self.engine.outbox.lanes[target as usize].queue.is_empty()
-    }
-
     /// Returns the name of the adapter.
     pub fn adapter_name(&self) -> &'static str {
         self.adapter.caps().name

@@ -427,6 +427,10 @@ impl<'a> ForeignBytes<'a> {
         Self { ptr, len, life: PhantomData }
     }
 
+    /// No bytes.
+    pub(crate) const EMPTY: Self =
+        Self { ptr: std::ptr::NonNull::dangling().as_ptr(), len: 0, life: PhantomData };
+
     /// Describes bytes of this task in the form of a peer's.
     #[inline]
     pub fn from_slice(bytes: &'a [u8]) -> Self {

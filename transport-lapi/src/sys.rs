@@ -69,6 +69,28 @@ pub(crate) fn second_level_cache() -> Option<usize> {
     text.trim_end().strip_suffix('K')?.parse::<usize>().ok()?.checked_mul(1 << 10)
 }
 
+/// Kinds of processors between which the copies of messages take different times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Processor {
+    /// By Intel, without the instruction `cldemote`.
+    Intel,
+    /// By Intel, with it.
+    IntelWithDemote,
+    /// Any other, or not known.
+    Other,
+}
+
+impl Processor {
+    /// Returns the kind of this machine's processors.
+    pub fn here() -> Self {
+        match (processor::is_intel(), can_push_out()) {
+            (true, false) => Self::Intel,
+            (true, true) => Self::IntelWithDemote,
+            (false, _) => Self::Other,
+        }
+    }
+}
+
 /// What an instruction writes to its only operand, a register.
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom)))]
 macro_rules! register {
@@ -126,6 +148,14 @@ mod processor {
         // SAFETY: every processor of this architecture has the instruction, and leaf 0 says which others it has.
         unsafe { __cpuid(0).eax >= FEATURES && __cpuid_count(FEATURES, 0).ecx & CLDEMOTE != 0 }
     }
+
+    /// Whether the processor says that it is made by Intel.
+    #[allow(unused_unsafe, reason = "as above")]
+    pub(super) fn is_intel() -> bool {
+        // SAFETY: as above.
+        let leaf = unsafe { __cpuid(0) };
+        [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes).concat() == b"GenuineIntel"
+    }
 }
 
 #[cfg(all(target_arch = "aarch64", not(miri), not(loom)))]
@@ -159,6 +189,10 @@ mod processor {
     pub(crate) fn can_push_out() -> bool {
         false
     }
+
+    pub(super) fn is_intel() -> bool {
+        false
+    }
 }
 
 /// On other processors, in models and under Miri: no hints, and an address that all have.
@@ -178,6 +212,10 @@ mod processor {
     pub(crate) fn push_out<T>(_: *const T) {}
 
     pub(crate) fn can_push_out() -> bool {
+        false
+    }
+
+    pub(super) fn is_intel() -> bool {
         false
     }
 }

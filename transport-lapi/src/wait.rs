@@ -72,7 +72,7 @@ impl Pace {
 
     /// The only task to poll in the next turn of a wait for frames of `origin`, after `turns` turns; `None` to poll
     /// all. If tasks share processors, a task that sends faster than this one receives thus fills its ring and must
-    /// stop; otherwise it would take the processor and fill early memory.
+    /// stop; otherwise it would take the processor and fill unexpected-message memory.
     #[inline]
     pub fn alone(self, origin: Option<TaskId>, turns: u32) -> Option<TaskId> {
         origin.filter(|_| self.shares && turns < ALONE)

@@ -44,12 +44,11 @@ fn request() -> Header {
 fn arrive_bytes(state: &mut State, origin: TaskId, uhdr: &[u8], payload: &[u8], whole: bool) {
     let data = whole.then(|| ForeignBytes::from_slice(payload));
     let len = payload.len() as u64;
-    let (mut into, next) =
-        match arrive(state, Arrival { origin, uhdr, len, data, was_awaited: false }) {
-            HeaderAction::Deliver { into, next } => (Some(into), next),
-            HeaderAction::Then(next) => (None, next),
-            HeaderAction::Consumed | HeaderAction::Drop => return,
-        };
+    let (mut into, next) = match arrive(state, Arrival { origin, uhdr, len, data }) {
+        HeaderAction::Deliver { into, next } => (Some(into), next),
+        HeaderAction::Then(next) => (None, next),
+        HeaderAction::Consumed | HeaderAction::Drop => return,
+    };
     if let Some(into) = &mut into {
         assert_eq!(into.len(), payload.len());
         into.store(0, ForeignBytes::from_slice(payload));

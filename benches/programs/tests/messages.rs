@@ -159,7 +159,12 @@ fn a_bare_futex_is_measured_beside_the_library() {
 #[test]
 fn matching_is_measured() {
     let order = Order { depths: vec![1, 100], ..order(Program::Matching) };
-    let series = ["matching-posted", "matching-posted-any", "matching-early", "matching-early-any"];
+    let series = [
+        "matching-posted",
+        "matching-posted-any",
+        "matching-unexpected",
+        "matching-unexpected-any",
+    ];
     let points = [1, 100].map(|depth| series.map(|series| (series, depth)));
     for ranks in [2, 3] {
         measures(ranks, &order, points.as_flattened());

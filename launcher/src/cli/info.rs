@@ -1,15 +1,13 @@
-//! `mpjrun --info`: what would be in force for a job: every setting with its origin, the adapter, and how messages of
-//! each size travel.
+//! `mpjrun --info`: what would be in force for a job: every setting with its origin, the adapter, and how messages
+//! travel, with the table that chooses their protocols.
 
 pub mod probe;
 
+use mpjdev::protocol::{Processor, Protocol, Row as Rule, Table, When};
 use transport_lapi::adapter::Caps;
 use transport_lapi::adapters::segment_bytes;
 use transport_lapi::adapters::shm::caps_of;
-use transport_lapi::config::{
-    self, BACKEND, BackendChoice, Circumstance, Keyword, Pieces, Protocol, Ranges, SETTINGS,
-    Settings,
-};
+use transport_lapi::config::{self, BACKEND, BackendChoice, Keyword, Pieces, SETTINGS, Settings};
 
 use crate::LaunchError;
 use crate::cli::default_ranks;
@@ -18,9 +16,6 @@ use crate::host::machine;
 use crate::job::spawn;
 use crate::job::{Binding, Export};
 use crate::report::{aligned, of_ranks};
-
-/// The start of a rank's report of its gets if they do not read memory.
-const BY_MESSAGES: &str = "active messages";
 
 /// The part of a command line that `--info` shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,16 +64,17 @@ pub fn text(asked: &Asked) -> Result<String, LaunchError> {
     text += "\nsettings\n";
     text += &aligned("  ", &rows, |_| false);
     text += &adapter(&caps, ranks, contexts, bytes);
-    let said = probe::report(asked);
-    text += &get(&said);
+    text += &get(&probe::report(asked));
     text += "\nprocessors\n";
     text += &processors(&spawn::place(asked.binding, ranks)?, ranks);
+    let table = Table::of(&settings, Processor::here());
+    text += "\nprotocols of messages; the first row that applies decides\n";
+    let rows: Vec<Row> = table.rows().iter().map(rule).collect();
+    text += &aligned("  ", &rows, |_| false);
     text += "\nmessages\n";
-    let ways = ways(&settings.protocols(), caps.max_body);
-    for way in ways.into_iter().chain(exceptions(&settings, &said)) {
+    for way in ways(&table, caps.max_body) {
         text += &format!("  {way}\n");
     }
-    text += "  an eager message that costs more than half of MPJ_EARLY_LIMIT goes by rendezvous\n";
     Ok(text)
 }
 
@@ -141,34 +137,37 @@ fn get(said: &str) -> String {
     text
 }
 
-/// When messages go by rendezvous though by their length alone they would not. All these cases need a get that reads
-/// memory; two ranks have `said` how they get.
-fn exceptions(settings: &Settings, said: &str) -> Vec<String> {
-    if said.starts_with(BY_MESSAGES) {
-        return Vec::new();
-    }
-    let line = |&(from, circumstance): &(usize, Circumstance)| {
-        let when = match circumstance {
-            Circumstance::HugePages => "their data lie in huge pages",
-            Circumstance::Cheaper => {
-                "that was measured to be cheaper for their length and receiver"
-            }
-        };
-        format!("from {from} bytes on by rendezvous, if get reads memory and {when}")
+/// A row of the table of protocols: from which length on, when, how, and why.
+fn rule(&Rule { from, when, protocol, because }: &Rule) -> Row {
+    let when = match when {
+        When::Always => "",
+        When::NoCredit => "that find no room or cost more than half of it",
+        When::HugePages => "in huge pages, if get reads memory",
+        When::OwnProcessor => "where each rank has a processor, if get reads memory",
     };
-    settings.exceptions().iter().map(line).collect()
+    let from = if from == 0 { "all".to_owned() } else { format!("from {from} bytes") };
+    vec![from, when.to_owned(), word(protocol).to_owned(), because.to_owned()]
 }
 
-/// How messages travel, one line for each range of sizes, with these protocols and the adapter's longest frame.
-fn ways(protocols: &Ranges<Protocol>, max_body: usize) -> Vec<String> {
+fn word(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Eager => "eager",
+        Protocol::Rendezvous => "rendezvous",
+    }
+}
+
+/// How messages travel, one line for each range of sizes, by this table where no fact holds, with the adapter's longest
+/// frame.
+fn ways(table: &Table, max_body: usize) -> Vec<String> {
     let pieces = Pieces::within(max_body);
     let whole = pieces.whole();
-    let way = |len: usize| match protocols.of(len) {
-        Protocol::Rendezvous => "rendezvous".to_owned(),
+    let way = |len: usize| match table.protocol(len) {
+        Protocol::Rendezvous => word(Protocol::Rendezvous).to_owned(),
         Protocol::Eager if len <= whole => "eager, as one frame".to_owned(),
         Protocol::Eager => format!("eager, in pieces of {}", pieces.size(len)),
     };
-    let mut bounds = [protocols.bounds(), &Pieces::BOUNDS, &[whole]].concat();
+    let steps: Vec<usize> = table.steps().map(|from| from - 1).collect();
+    let mut bounds = [&steps[..], &Pieces::BOUNDS, &[whole]].concat();
     bounds.sort_unstable();
     bounds.retain(|&bound| way(bound) != way(bound + 1));
     bounds.dedup();
@@ -189,7 +188,8 @@ mod tests {
     #[test]
     fn every_change_of_the_way_is_one_line() {
         let protocols = |backend, eager_up_to| {
-            Settings { backend, eager_up_to, ..Settings::default() }.protocols()
+            let settings = Settings { backend, eager_up_to, ..Settings::default() };
+            Table::of(&settings, Processor::Other)
         };
         let lines = ways(&protocols(BackendChoice::Auto, None), 64 << 10);
         let expected = [
@@ -220,14 +220,6 @@ mod tests {
         let refused = get("active messages (rank 0 cannot read rank 1: Operation not permitted)");
         assert!(refused.contains("Operation not permitted)\n    reading"), "{refused}");
         assert!(refused.contains("SYS_PTRACE"), "{refused}");
-    }
-
-    #[test]
-    fn ranks_that_do_not_read_memory_follow_no_rule_for_reading() {
-        let rules = |said| exceptions(&Settings::default(), said).len();
-        assert_eq!(rules("process_vm_readv"), 2);
-        assert_eq!(rules("not known: it said nothing"), 2);
-        assert_eq!(rules("active messages (MPJ_GET=am)"), 0);
     }
 
     #[test]

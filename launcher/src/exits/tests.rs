@@ -420,12 +420,12 @@ fn an_error_deserts_nobody() {
 fn queues_are_those_of_the_last_answer_of_each_context() {
     let mut job = ledger(1);
     for (context, count) in [(0, 5), (2, 7), (0, 6), (4, 9), (u32::MAX, 9)] {
-        let queues = Queues { all_early: count, ..Queues::default() };
+        let queues = Queues { all_unexpected: count, ..Queues::default() };
         assert!(job.note(0, ControlMessage::Queues { task: 0, context, queues }, ms(1)));
     }
     let told = |job: &Ledger| {
         let queues = job.records()[0].queues.iter();
-        queues.map(|(context, queues)| (*context, queues.all_early)).collect::<Vec<_>>()
+        queues.map(|(context, queues)| (*context, queues.all_unexpected)).collect::<Vec<_>>()
     };
     assert_eq!(told(&job), [(0, 6), (2, 7)]);
     job.forget_queues();

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use transport_lapi::bootstrap::board::{Call, Phase, Wait};
-use transport_lapi::bootstrap::control::{EarlyMessage, PostedReceive, Queues};
+use transport_lapi::bootstrap::control::{PostedReceive, Queues, UnexpectedMessage};
 
 use super::INDENT;
 use super::standing::Standing;
@@ -23,7 +23,7 @@ enum Differing {
 }
 
 /// The field in which a message misses a receive or probe, if it is only one.
-fn differing(wanted: &PostedReceive, message: &EarlyMessage) -> Option<Differing> {
+fn differing(wanted: &PostedReceive, message: &UnexpectedMessage) -> Option<Differing> {
     let source = wanted.source.is_some_and(|source| source != message.source);
     let tag = wanted.tag.is_some_and(|tag| tag != message.tag);
     match (source, tag, wanted.context != message.context) {
@@ -43,7 +43,7 @@ pub(super) fn text(standings: &[Standing]) -> String {
         let blocked = blocked(standing);
         let to_rank = sent.iter().filter(|(peer, _)| *peer as usize == rank);
         let to_rank = to_rank.map(|(_, message)| *message);
-        let messages: BTreeSet<EarlyMessage> = early(standing).chain(to_rank).collect();
+        let messages: BTreeSet<UnexpectedMessage> = unexpected(standing).chain(to_rank).collect();
         for wanted in posted(standing).chain(blocked.iter().copied()).collect::<BTreeSet<_>>() {
             let missing = |message| Some((differing(&wanted, message)?, *message));
             let mut of_wanted: Vec<_> = messages.iter().filter_map(missing).collect();
@@ -81,13 +81,13 @@ fn is_of_all(wait: &Wait) -> bool {
     wait.call == Call::Finish || wait.operation.is_collective()
 }
 
-fn early(standing: &Standing) -> impl Iterator<Item = EarlyMessage> {
-    let early = standing.queues.iter().flat_map(|queues| queues.early.iter().copied());
-    early.take(Queues::LISTED).filter(|message| !is_collective(message.context))
+fn unexpected(standing: &Standing) -> impl Iterator<Item = UnexpectedMessage> {
+    let unexpected = standing.queues.iter().flat_map(|queues| queues.unexpected.iter().copied());
+    unexpected.take(Queues::LISTED).filter(|message| !is_collective(message.context))
 }
 
 /// The messages of blocked sends, each with its receiver, which may not have sent its queues.
-fn sent(standings: &[Standing]) -> Vec<(u32, EarlyMessage)> {
+fn sent(standings: &[Standing]) -> Vec<(u32, UnexpectedMessage)> {
     let mut sent = Vec::new();
     for (rank, standing) in standings.iter().enumerate() {
         for wait in standing.holding().filter(|wait| wait.sends && !is_collective(wait.context)) {
@@ -96,7 +96,7 @@ fn sent(standings: &[Standing]) -> Vec<(u32, EarlyMessage)> {
                 let (context, bytes, source) = (wait.context, wait.bytes, rank as u32);
                 // The receive may be waiting for the data of one that was offered.
                 let eager = wait.phase != Phase::Offered;
-                sent.push((peer, EarlyMessage { source, tag, context, bytes, eager }));
+                sent.push((peer, UnexpectedMessage { source, tag, context, bytes, eager }));
             }
         }
     }
@@ -106,7 +106,7 @@ fn sent(standings: &[Standing]) -> Vec<(u32, EarlyMessage)> {
 fn words(
     rank: usize,
     receive: &PostedReceive,
-    message: &EarlyMessage,
+    message: &UnexpectedMessage,
     differing: Differing,
 ) -> String {
     let wanted = format!("{} from {}", tag(receive.tag), source(receive.source));

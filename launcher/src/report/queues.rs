@@ -1,8 +1,8 @@
-//! Both queues of each rank: posted receives and early messages that have found no partner. Receives that a thread is
-//! blocked in are left out, since the table has them.
+//! Both queues of each rank: posted receives and unexpected messages that have found no partner. Receives that a thread
+//! is blocked in are left out, since the table has them.
 
 use transport_lapi::bootstrap::board::{Call, Phase, Wait};
-use transport_lapi::bootstrap::control::{EarlyMessage, PostedReceive, Queues};
+use transport_lapi::bootstrap::control::{PostedReceive, Queues, UnexpectedMessage};
 
 use super::INDENT;
 use super::standing::Standing;
@@ -30,9 +30,9 @@ fn of_rank(rank: usize, standing: &Standing, queues: &Queues) -> Vec<String> {
     let (posted, left_out) = without_blocked(listed, standing);
     let all_posted = queues.all_posted.saturating_sub(left_out);
     let posted = posted.into_iter().map(posted_words);
-    let early = queues.early.iter().take(Queues::LISTED).map(early_words);
+    let unexpected = queues.unexpected.iter().take(Queues::LISTED).map(unexpected_words);
     let mut lines = of_queue(posted, all_posted, "posted receives");
-    lines.extend(of_queue(early, queues.all_early, "early messages"));
+    lines.extend(of_queue(unexpected, queues.all_unexpected, "unexpected messages"));
     lines.into_iter().map(|line| format!("rank {rank}: {line}")).collect()
 }
 
@@ -83,11 +83,11 @@ fn posted_words(receive: &PostedReceive) -> String {
     format!("posted receive from {}, {envelope}, {}", source(from), words::bytes(bytes))
 }
 
-fn early_words(message: &EarlyMessage) -> String {
-    let EarlyMessage { source: from, tag, context, bytes, eager } = *message;
+fn unexpected_words(message: &UnexpectedMessage) -> String {
+    let UnexpectedMessage { source: from, tag, context, bytes, eager } = *message;
     let envelope = envelope(Some(tag), context);
     let place = if eager { "" } else { ", data still with the sender" };
-    format!("early message from rank {from}, {envelope}, {}{place}", words::bytes(bytes))
+    format!("unexpected message from rank {from}, {envelope}, {}{place}", words::bytes(bytes))
 }
 
 fn envelope(wanted: Option<i32>, context: u64) -> String {

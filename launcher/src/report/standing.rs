@@ -115,10 +115,10 @@ impl Standing {
 fn all_contexts(queues: &BTreeMap<u32, Queues>) -> Option<Queues> {
     queues.values().cloned().reduce(|mut all, one| {
         all.posted.extend(one.posted);
-        all.early.extend(one.early);
+        all.unexpected.extend(one.unexpected);
         all.communicators.extend(one.communicators);
         all.all_posted = all.all_posted.saturating_add(one.all_posted);
-        all.all_early = all.all_early.saturating_add(one.all_early);
+        all.all_unexpected = all.all_unexpected.saturating_add(one.all_unexpected);
         all
     })
 }

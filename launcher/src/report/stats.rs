@@ -9,12 +9,12 @@ const HEAD: [&str; 9] = [
     "rank",
     "eager",
     "bytes",
-    "early",
+    "unexpected",
     "rendezvous",
     "bytes",
-    "early",
+    "unexpected",
     "received",
-    "most early bytes",
+    "most unexpected bytes",
 ];
 
 /// Returns the table. Ranks send their counts when they leave the job.
@@ -30,18 +30,12 @@ pub(crate) fn text(ledger: &Ledger) -> String {
     let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
     rows.extend(sent.iter().map(|(rank, counters)| row(rank.to_string(), counters)));
     rows.extend((sent.len() > 1).then(|| row("all".to_owned(), &sum)));
-    let head = "mpjrun: messages sent, by protocol; early ones came before their receive\n";
+    let head = "mpjrun: messages sent, by protocol; unexpected ones came before their receive\n";
     let mut text = head.to_owned() + &aligned("mpjrun: ", &rows, |_| true);
     if sum.fallbacks > 0 {
         text += &format!(
-            "mpjrun: {} messages went by rendezvous for want of early memory (MPJ_EARLY_LIMIT)\n",
+            "mpjrun: {} messages went by rendezvous for want of unexpected-message memory (MPJ_EARLY_LIMIT)\n",
             sum.fallbacks
-        );
-    }
-    if sum.timed > 0 {
-        text += &format!(
-            "mpjrun: times of {} long messages counted for the choice of their protocol\n",
-            sum.timed
         );
     }
     match ledger.records().len() - sent.len() {
@@ -51,9 +45,9 @@ pub(crate) fn text(ledger: &Ledger) -> String {
 }
 
 fn row(name: String, counters: &MessageCounts) -> Vec<String> {
-    let MessageCounts { eager, rendezvous, received, early_bytes, .. } = counters;
-    let of = |counts: &ProtocolCounts| [counts.messages, counts.bytes, counts.early];
-    let numbers = [&of(eager)[..], &of(rendezvous), &[*received, *early_bytes]].concat();
+    let MessageCounts { eager, rendezvous, received, unexpected_bytes, .. } = counters;
+    let of = |counts: &ProtocolCounts| [counts.messages, counts.bytes, counts.unexpected];
+    let numbers = [&of(eager)[..], &of(rendezvous), &[*received, *unexpected_bytes]].concat();
     std::iter::once(name).chain(numbers.iter().map(u64::to_string)).collect()
 }
 
@@ -63,14 +57,13 @@ fn plus(one: MessageCounts, other: MessageCounts) -> MessageCounts {
     let protocols = |a: ProtocolCounts, b: ProtocolCounts| ProtocolCounts {
         messages: both(a.messages, b.messages),
         bytes: both(a.bytes, b.bytes),
-        early: both(a.early, b.early),
+        unexpected: both(a.unexpected, b.unexpected),
     };
     MessageCounts {
         eager: protocols(one.eager, other.eager),
         rendezvous: protocols(one.rendezvous, other.rendezvous),
         received: both(one.received, other.received),
         fallbacks: both(one.fallbacks, other.fallbacks),
-        timed: both(one.timed, other.timed),
-        early_bytes: one.early_bytes.max(other.early_bytes),
+        unexpected_bytes: one.unexpected_bytes.max(other.unexpected_bytes),
     }
 }

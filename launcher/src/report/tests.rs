@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use transport_lapi::bootstrap::board::{Blocked, Call, Phase, TaskState, Wait};
 use transport_lapi::bootstrap::control::{
-    Communicator, ControlMessage, EarlyMessage, PostedReceive, Queues, RankRange,
+    Communicator, ControlMessage, PostedReceive, Queues, RankRange, UnexpectedMessage,
 };
 
 use super::*;

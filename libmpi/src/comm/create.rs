@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
-use mpicore::{Attributes, Communicator, Info, OtherGroup, Process, SplitKey};
+use mpicore::{Attributes, Communicator, Info, Process, RemoteLeader, SplitKey};
 
 use super::Comm;
 use crate::abi::*;
@@ -324,7 +324,7 @@ mpi! {
             let _ = comm.core.create_inter(own, None);
             fault.on(&comm)
         })?;
-        let other = OtherGroup { peers: &peers.core, leader, tag };
+        let other = RemoteLeader { peers: &peers.core, leader, tag };
         *place = comm.child(comm.core.create_inter(own, Some(other))?)?;
         Ok(())
     }

@@ -1,7 +1,7 @@
 // ranks 2, exit 125
 // stderr: (wait: send tag 1) -> 1 waits for 0 (wait: send tag 1) -> 0
 /* Each rank waits until its buffered message has left, and nobody receives it. The message is too long for the memory of
-   early messages. */
+   unexpected messages. */
 #include "check.h"
 #define LONG (80 << 20)
 

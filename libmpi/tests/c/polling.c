@@ -1,7 +1,7 @@
 // ranks 8
 #include "check.h"
 
-enum { ROUNDS = 1000 };
+enum { ROUNDS = 250 };
 
 /* A token goes round while all ranks poll. There may be more of them than processors: a rank that did not give up its
    processor would keep the one from running that has the token, until the system's scheduler steps in. */

@@ -3,8 +3,8 @@
 use mpjdev::{Source, Status};
 
 use super::Communicator;
-use crate::buffered::{self, SendBuffer};
 use crate::error::Error;
+use crate::process::buffered::{self, SendBuffer};
 
 impl Communicator {
     /// Returns the place of the rank's buffer, which all communicators of the same context use: the argument of

@@ -12,7 +12,7 @@ use transport_lapi::{ForeignBytes, Unpack};
 use super::*;
 use crate::memory::Operand;
 use crate::op::{ElementKind, Predefined, UserOp};
-use crate::{ErrorClass, Input, OtherGroup, Output, Plan, Reduction, SplitKey};
+use crate::{ErrorClass, Input, Output, Plan, Reduction, RemoteLeader, SplitKey};
 
 mod attached;
 mod between;
@@ -33,7 +33,7 @@ fn run_with_ids(ranks: usize, most: u32, body: impl Fn(&Communicator) + Send + S
 }
 
 /// Like [`run`], but a message of 64 KiB or more leaves only when its receive has been posted.
-fn run_with_short_early_messages(
+fn run_with_short_unexpected_messages(
     ranks: usize,
     body: impl Fn(&Communicator) + Send + Sync + 'static,
 ) {

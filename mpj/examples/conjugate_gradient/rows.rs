@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use mpj::{Blocks, Communicator, Error, Op};
+use mpj::{Communicator, Error, Op, Partition};
 
 use super::csr::Csr;
 use super::partition::part;
@@ -22,8 +22,8 @@ pub struct Rows<'a> {
     matrix: Csr,
     /// The indices of the own elements that other ranks need, in the order of these ranks.
     wanted: Vec<usize>,
-    sent: Blocks,
-    received: Blocks,
+    sent: Partition,
+    received: Partition,
 }
 
 /// Iterates over the rows of each rank.
@@ -47,7 +47,7 @@ impl<'a> Rows<'a> {
 
         let counts = division(rows, comm.size())
             .map(|rows| whole.map_or(0, |whole| whole.entries(rows).len()));
-        let blocks = Blocks::packed(counts);
+        let blocks = Partition::packed(counts);
         let entries = lengths.iter().sum();
         let (mut columns, mut values) = (vec![0; entries], vec![0.0; entries]);
         let (all_columns, all_values) =
@@ -72,7 +72,7 @@ impl<'a> Rows<'a> {
             division(rows, comm.size()).map(|rows| before(rows.end) - before(rows.start)).collect();
         let mut asked = vec![0; comm.size()];
         comm.all_to_all(&needed, &mut asked)?;
-        let (sent, received) = (Blocks::packed(asked), Blocks::packed(needed));
+        let (sent, received) = (Partition::packed(asked), Partition::packed(needed));
         let mut wanted = vec![0; sent.end()];
         comm.all_to_allv(&remote, &received, &mut wanted, &sent)?;
         let wanted = wanted.into_iter().map(|column| column as usize - mine.start).collect();
@@ -112,6 +112,6 @@ impl<'a> Rows<'a> {
 }
 
 /// Returns the rows of each rank as blocks of a vector.
-pub fn row_blocks(rows: usize, comm: &Communicator) -> Blocks {
-    Blocks::packed(division(rows, comm.size()).map(|rows| rows.len()))
+pub fn row_blocks(rows: usize, comm: &Communicator) -> Partition {
+    Partition::packed(division(rows, comm.size()).map(|rows| rows.len()))
 }

@@ -2,11 +2,11 @@
 
 use mpicore::{Persistent, Plan};
 
-use super::{Blocks, Given, Room};
+use super::{Given, Partition, Room};
 use crate::communicator::Communicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
-use crate::lent::Kept;
+use crate::memory::lent::Kept;
 use crate::op::Operation;
 
 /// A collective call that can be started many times, with its buffers. [`start`](Self::start) starts it and
@@ -270,7 +270,7 @@ impl Communicator {
     ///
     /// ```
     /// mpj::local::run(2, |world| {
-    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let blocks = mpj::Partition::packed([1, 2]);
     ///     let mine = vec![world.rank(); world.rank() + 1];
     ///     let mut kept = world.gatherv_init(mine, vec![9; 3], &blocks, 0).unwrap();
     ///     kept.start().unwrap();
@@ -283,7 +283,7 @@ impl Communicator {
         &self,
         data: Vec<T>,
         into: Vec<T>,
-        blocks: &Blocks,
+        blocks: &Partition,
         root: usize,
     ) -> Result<PersistentCollective<T>, Error> {
         self.keep(data, into, |data, into| self.plan_gatherv(data, into, blocks, root))
@@ -320,7 +320,7 @@ impl Communicator {
     ///
     /// ```
     /// mpj::local::run(2, |world| {
-    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let blocks = mpj::Partition::packed([1, 2]);
     ///     let mine = vec![0; world.rank() + 1];
     ///     let mut kept = world.scatterv_init(vec![7, 8, 9], &blocks, mine, 0).unwrap();
     ///     kept.start().unwrap();
@@ -332,7 +332,7 @@ impl Communicator {
     pub fn scatterv_init<T: Datatype>(
         &self,
         data: Vec<T>,
-        blocks: &Blocks,
+        blocks: &Partition,
         into: Vec<T>,
         root: usize,
     ) -> Result<PersistentCollective<T>, Error> {
@@ -368,7 +368,7 @@ impl Communicator {
     ///
     /// ```
     /// mpj::local::run(2, |world| {
-    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let blocks = mpj::Partition::packed([1, 2]);
     ///     let mine = vec![world.rank(); world.rank() + 1];
     ///     let mut kept = world.all_gatherv_init(mine, vec![9; 3], &blocks).unwrap();
     ///     kept.start().unwrap();
@@ -381,7 +381,7 @@ impl Communicator {
         &self,
         data: Vec<T>,
         into: Vec<T>,
-        blocks: &Blocks,
+        blocks: &Partition,
     ) -> Result<PersistentCollective<T>, Error> {
         self.keep(data, into, |data, into| self.plan_all_gatherv(data, into, blocks))
     }
@@ -416,8 +416,8 @@ impl Communicator {
     /// ```
     /// mpj::local::run(2, |world| {
     ///     // Every rank sends one number to rank 0, and two to rank 1.
-    ///     let (sent, count) = (mpj::Blocks::packed([1, 2]), world.rank() + 1);
-    ///     let received = mpj::Blocks::packed([count; 2]);
+    ///     let (sent, count) = (mpj::Partition::packed([1, 2]), world.rank() + 1);
+    ///     let received = mpj::Partition::packed([count; 2]);
     ///     let (data, into) = (vec![world.rank(); 3], vec![9; 2 * count]);
     ///     let mut kept = world.all_to_allv_init(data, &sent, into, &received).unwrap();
     ///     kept.start().unwrap();
@@ -429,9 +429,9 @@ impl Communicator {
     pub fn all_to_allv_init<T: Datatype>(
         &self,
         data: Vec<T>,
-        sent: &Blocks,
+        sent: &Partition,
         into: Vec<T>,
-        received: &Blocks,
+        received: &Partition,
     ) -> Result<PersistentCollective<T>, Error> {
         self.keep(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
     }

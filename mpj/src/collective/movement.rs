@@ -2,7 +2,7 @@
 
 use mpicore::Plan;
 
-use super::{Blocks, Given, Room, typed};
+use super::{Given, Partition, Room, typed};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::memory::core::{input, inputs, output, outputs};
@@ -34,7 +34,7 @@ impl Communicator {
         &self,
         data: Given,
         (into, _): Room,
-        blocks: &Blocks,
+        blocks: &Partition,
         root: usize,
     ) -> Result<Plan<'_>, Error> {
         let blocks = if self.rank() == root { blocks.apart()? } else { blocks.as_core() };
@@ -55,7 +55,7 @@ impl Communicator {
     pub(super) fn plan_scatterv(
         &self,
         (data, _): Given,
-        blocks: &Blocks,
+        blocks: &Partition,
         into: Room,
         root: usize,
     ) -> Result<Plan<'_>, Error> {
@@ -75,7 +75,7 @@ impl Communicator {
         &self,
         data: Given,
         (into, _): Room,
-        blocks: &Blocks,
+        blocks: &Partition,
     ) -> Result<Plan<'_>, Error> {
         Ok(self.core.allgatherv(Some(data), into, blocks.apart()?)?)
     }
@@ -93,9 +93,9 @@ impl Communicator {
     pub(super) fn plan_all_to_allv(
         &self,
         (data, _): Given,
-        sent: &Blocks,
+        sent: &Partition,
         (into, _): Room,
-        received: &Blocks,
+        received: &Partition,
     ) -> Result<Plan<'_>, Error> {
         Ok(self.core.alltoall(Some((data, sent.as_core())), into, received.as_core())?)
     }
@@ -189,7 +189,7 @@ impl Communicator {
     }
 
     /// Collects parts of different lengths in blocks of the root's buffer (MPI_Gatherv). Only the root's `blocks` are
-    /// used. See [`Blocks`] for an example.
+    /// used. See [`Partition`] for an example.
     ///
     /// # Errors
     /// As [`Communicator::gather`]; at the root, blocks that do not lie inside `into`, or a number of blocks other than
@@ -197,7 +197,7 @@ impl Communicator {
     ///
     /// ```
     /// mpj::local::run(2, |world| {
-    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let blocks = mpj::Partition::packed([1, 2]);
     ///     let mut all = if world.rank() == 0 { vec![0; 3] } else { vec![] };
     ///     world.gatherv(&vec![world.rank(); world.rank() + 1], &mut all, &blocks, 0).unwrap();
     ///     assert!(world.rank() > 0 || all == [0, 1, 1]);
@@ -208,7 +208,7 @@ impl Communicator {
         &self,
         data: &S,
         into: &mut R,
-        blocks: &Blocks,
+        blocks: &Partition,
         root: usize,
     ) -> Result<(), Error>
     where
@@ -280,10 +280,10 @@ impl Communicator {
     /// than that of the ranks.
     ///
     /// ```
-    /// use mpj::Blocks;
+    /// use mpj::Partition;
     /// mpj::local::run(3, |world| {
     ///     // The first element goes to all, and one more to each.
-    ///     let blocks = Blocks::at([(0, 1), (0, 2), (0, 3)]);
+    ///     let blocks = Partition::at([(0, 1), (0, 2), (0, 3)]);
     ///     let mut mine = vec![0; world.rank() + 1];
     ///     world.scatterv(&[7, 8, 9], &blocks, &mut mine, 0).unwrap();
     ///     assert_eq!(mine, [7, 8, 9][..=world.rank()]);
@@ -293,7 +293,7 @@ impl Communicator {
     pub fn scatterv<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
-        blocks: &Blocks,
+        blocks: &Partition,
         into: &mut R,
         root: usize,
     ) -> Result<(), Error>
@@ -352,10 +352,10 @@ impl Communicator {
     /// the ranks.
     ///
     /// ```
-    /// use mpj::Blocks;
+    /// use mpj::Partition;
     /// mpj::local::run(3, |world| {
     ///     let (mine, mut all) = (vec![world.rank(); world.rank() + 1], [0; 6]);
-    ///     world.all_gatherv(&mine, &mut all, &Blocks::packed([1, 2, 3])).unwrap();
+    ///     world.all_gatherv(&mine, &mut all, &Partition::packed([1, 2, 3])).unwrap();
     ///     assert_eq!(all, [0, 1, 1, 2, 2, 2]);
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
@@ -364,7 +364,7 @@ impl Communicator {
         &self,
         data: &S,
         into: &mut R,
-        blocks: &Blocks,
+        blocks: &Partition,
     ) -> Result<(), Error>
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
@@ -422,11 +422,11 @@ impl Communicator {
     /// that of the ranks.
     ///
     /// ```
-    /// use mpj::Blocks;
+    /// use mpj::Partition;
     /// mpj::local::run(2, |world| {
     ///     // Rank 0 sends 1 and 2 numbers, rank 1 sends 0 and 1.
     ///     let (sent, received) = [([1, 2], [1, 0]), ([0, 1], [2, 1])][world.rank()];
-    ///     let (sent, received) = (Blocks::packed(sent), Blocks::packed(received));
+    ///     let (sent, received) = (Partition::packed(sent), Partition::packed(received));
     ///     let (data, mut into) = (vec![world.rank(); sent.end()], vec![9; received.end()]);
     ///     world.all_to_allv(&data, &sent, &mut into, &received).unwrap();
     ///     assert_eq!(into, [vec![0], vec![0, 0, 1]][world.rank()]);
@@ -436,9 +436,9 @@ impl Communicator {
     pub fn all_to_allv<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
-        sent: &Blocks,
+        sent: &Partition,
         into: &mut R,
-        received: &Blocks,
+        received: &Partition,
     ) -> Result<(), Error>
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,

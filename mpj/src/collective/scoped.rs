@@ -2,9 +2,9 @@
 //! communicator of the scope or, by [`Scope::on`](crate::Scope::on), on another one.
 //!
 //! The sent buffer is borrowed as long as the scope's environment lasts. The buffer of the results is lent (LE1 of
-//! `lent.rs`); [`ScopedCollective::wait`] returns its borrow when the call has ended.
+//! `memory/lent.rs`); [`ScopedCollective::wait`] returns its borrow when the call has ended.
 
-use super::Blocks;
+use super::Partition;
 use crate::error::Error;
 use crate::memory::core::{input, inputs, outputs};
 use crate::memory::{RecvBuffer, SendBuffer};
@@ -80,7 +80,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     ///
     /// ```
     /// mpj::local::run(2, |world| {
-    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let blocks = mpj::Partition::packed([1, 2]);
     ///     let (mine, mut all) = (vec![world.rank(); world.rank() + 1], [9; 3]);
     ///     world.scope(|scope| scope.igatherv(&mine, &mut all, &blocks, 0).map(drop)).unwrap();
     ///     assert_eq!(all, [[0, 1, 1], [9; 3]][world.rank()]);
@@ -91,7 +91,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
         self,
         data: &'env S,
         into: &'env mut R,
-        blocks: &Blocks,
+        blocks: &Partition,
         root: usize,
     ) -> Result<ScopedCollective<'scope, 'env, &'env mut R::MemoryMut>, Error>
     where
@@ -133,7 +133,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     /// ```
     /// mpj::local::run(2, |world| {
     ///     let (all, mut mine) = ([7, 8, 9], vec![0; world.rank() + 1]);
-    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let blocks = mpj::Partition::packed([1, 2]);
     ///     world.scope(|scope| scope.iscatterv(&all, &blocks, &mut mine, 0).map(drop)).unwrap();
     ///     assert_eq!(mine, [&[7][..], &[8, 9]][world.rank()]);
     /// })?;
@@ -142,7 +142,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     pub fn iscatterv<S: SendBuffer + ?Sized, R>(
         self,
         data: &'env S,
-        blocks: &Blocks,
+        blocks: &Partition,
         into: &'env mut R,
         root: usize,
     ) -> Result<ScopedCollective<'scope, 'env, &'env mut R::MemoryMut>, Error>
@@ -184,7 +184,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     /// ```
     /// mpj::local::run(2, |world| {
     ///     let (mine, mut all) = (vec![world.rank(); world.rank() + 1], [9; 3]);
-    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let blocks = mpj::Partition::packed([1, 2]);
     ///     world.scope(|scope| scope.iall_gatherv(&mine, &mut all, &blocks).map(drop)).unwrap();
     ///     assert_eq!(all, [0, 1, 1]);
     /// })?;
@@ -194,7 +194,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
         self,
         data: &'env S,
         into: &'env mut R,
-        blocks: &Blocks,
+        blocks: &Partition,
     ) -> Result<ScopedCollective<'scope, 'env, &'env mut R::MemoryMut>, Error>
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
@@ -234,8 +234,8 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     /// ```
     /// mpj::local::run(2, |world| {
     ///     // Every rank sends one number to rank 0, and two to rank 1.
-    ///     let (sent, count) = (mpj::Blocks::packed([1, 2]), world.rank() + 1);
-    ///     let received = mpj::Blocks::packed([count; 2]);
+    ///     let (sent, count) = (mpj::Partition::packed([1, 2]), world.rank() + 1);
+    ///     let received = mpj::Partition::packed([count; 2]);
     ///     let (data, mut into) = ([world.rank(); 3], vec![9; 2 * count]);
     ///     world.scope(|scope| scope.iall_to_allv(&data, &sent, &mut into, &received).map(drop)).unwrap();
     ///     assert_eq!(into, [&[0, 1][..], &[0, 0, 1, 1]][world.rank()]);
@@ -245,9 +245,9 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     pub fn iall_to_allv<S: SendBuffer + ?Sized, R>(
         self,
         data: &'env S,
-        sent: &Blocks,
+        sent: &Partition,
         into: &'env mut R,
-        received: &Blocks,
+        received: &Partition,
     ) -> Result<ScopedCollective<'scope, 'env, &'env mut R::MemoryMut>, Error>
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,

@@ -6,7 +6,7 @@
 
 use mpicore::{Plan, Steps};
 
-use super::{Blocks, Given, Room};
+use super::{Given, Partition, Room};
 use crate::communicator::Communicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
@@ -240,7 +240,7 @@ impl Communicator {
     ///
     /// ```
     /// mpj::local::run(2, |world| {
-    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let blocks = mpj::Partition::packed([1, 2]);
     ///     let mine = vec![world.rank(); world.rank() + 1];
     ///     let all = world.igatherv(mine, vec![9; 3], &blocks, 0).unwrap().wait().unwrap();
     ///     assert_eq!(all, [[0, 1, 1], [9; 3]][world.rank()]);
@@ -251,7 +251,7 @@ impl Communicator {
         &self,
         data: Vec<T>,
         into: Vec<T>,
-        blocks: &Blocks,
+        blocks: &Partition,
         root: usize,
     ) -> Result<CollectiveRequest<T>, Error> {
         self.start(data, into, |data, into| self.plan_gatherv(data, into, blocks, root))
@@ -286,7 +286,7 @@ impl Communicator {
     ///
     /// ```
     /// mpj::local::run(2, |world| {
-    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let blocks = mpj::Partition::packed([1, 2]);
     ///     let mine = vec![0; world.rank() + 1];
     ///     let request = world.iscatterv(vec![7, 8, 9], &blocks, mine, 0).unwrap();
     ///     assert_eq!(request.wait().unwrap(), [&[7][..], &[8, 9]][world.rank()]);
@@ -296,7 +296,7 @@ impl Communicator {
     pub fn iscatterv<T: Datatype>(
         &self,
         data: Vec<T>,
-        blocks: &Blocks,
+        blocks: &Partition,
         into: Vec<T>,
         root: usize,
     ) -> Result<CollectiveRequest<T>, Error> {
@@ -330,7 +330,7 @@ impl Communicator {
     ///
     /// ```
     /// mpj::local::run(2, |world| {
-    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let blocks = mpj::Partition::packed([1, 2]);
     ///     let mine = vec![world.rank(); world.rank() + 1];
     ///     let request = world.iall_gatherv(mine, vec![9; 3], &blocks).unwrap();
     ///     assert_eq!(request.wait().unwrap(), [0, 1, 1]);
@@ -341,7 +341,7 @@ impl Communicator {
         &self,
         data: Vec<T>,
         into: Vec<T>,
-        blocks: &Blocks,
+        blocks: &Partition,
     ) -> Result<CollectiveRequest<T>, Error> {
         self.start(data, into, |data, into| self.plan_all_gatherv(data, into, blocks))
     }
@@ -375,8 +375,8 @@ impl Communicator {
     /// ```
     /// mpj::local::run(2, |world| {
     ///     // Every rank sends one number to rank 0, and two to rank 1.
-    ///     let (sent, count) = (mpj::Blocks::packed([1, 2]), world.rank() + 1);
-    ///     let received = mpj::Blocks::packed([count; 2]);
+    ///     let (sent, count) = (mpj::Partition::packed([1, 2]), world.rank() + 1);
+    ///     let received = mpj::Partition::packed([count; 2]);
     ///     let (data, into) = (vec![world.rank(); 3], vec![9; 2 * count]);
     ///     let request = world.iall_to_allv(data, &sent, into, &received).unwrap();
     ///     assert_eq!(request.wait().unwrap(), [&[0, 1][..], &[0, 0, 1, 1]][world.rank()]);
@@ -386,9 +386,9 @@ impl Communicator {
     pub fn iall_to_allv<T: Datatype>(
         &self,
         data: Vec<T>,
-        sent: &Blocks,
+        sent: &Partition,
         into: Vec<T>,
-        received: &Blocks,
+        received: &Partition,
     ) -> Result<CollectiveRequest<T>, Error> {
         self.start(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
     }

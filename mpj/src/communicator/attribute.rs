@@ -13,7 +13,7 @@ use crate::error::Error;
 /// the program may drop its last clone while a communicator still has the attribute.
 ///
 /// ```
-/// use mpj::{Communicator, Key};
+/// use mpj::{Communicator, AttributeKey};
 ///
 /// /// A library's place for what it knows of a communicator.
 /// struct Plan {
@@ -21,7 +21,7 @@ use crate::error::Error;
 /// }
 ///
 /// mpj::local::run(3, |world| {
-///     let key = Key::<Plan>::new();
+///     let key = AttributeKey::<Plan>::new();
 ///     let (rank, size) = (world.rank(), world.size());
 ///     let plan = Plan { neighbours: [(rank + 1) % size, (rank + size - 1) % size] };
 ///     world.set_attribute(&key, plan).unwrap();
@@ -30,18 +30,18 @@ use crate::error::Error;
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
-pub struct Key<T> {
+pub struct AttributeKey<T> {
     core: mpicore::Key<mpicore::Communicator>,
     values: PhantomData<fn() -> T>,
 }
 
-impl<T: Send + Sync + 'static> Key<T> {
+impl<T: Send + Sync + 'static> AttributeKey<T> {
     /// Makes a key whose values are not copied to duplicates of the communicator (MPI_COMM_NULL_COPY_FN). The `Drop` of
     /// a value can do what has to be done when it is deleted.
     ///
     /// ```
     /// mpj::local::run(1, |world| {
-    ///     let key = mpj::Key::new();
+    ///     let key = mpj::AttributeKey::new();
     ///     world.set_attribute(&key, [1.5, 2.5]).unwrap();
     ///     assert_eq!(world.attribute(&key).unwrap()[1], 2.5);
     /// })?;
@@ -55,7 +55,7 @@ impl<T: Send + Sync + 'static> Key<T> {
     ///
     /// ```
     /// mpj::local::run(2, |world| {
-    ///     let key = mpj::Key::shared();
+    ///     let key = mpj::AttributeKey::shared();
     ///     world.set_attribute(&key, "a text").unwrap();
     ///     assert_eq!(*world.dup().unwrap().attribute(&key).unwrap(), "a text");
     /// })?;
@@ -76,10 +76,10 @@ impl<T: Send + Sync + 'static> Key<T> {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use mpj::Key;
+    /// use mpj::AttributeKey;
     /// mpj::local::run(2, |world| {
     ///     // How many duplications lie between the communicator and the one that was given a value.
-    ///     let depth = Key::with(|_, depth| Ok(Some(Arc::new(**depth + 1))), |_, _| Ok(()));
+    ///     let depth = AttributeKey::with(|_, depth| Ok(Some(Arc::new(**depth + 1))), |_, _| Ok(()));
     ///     world.set_attribute(&depth, 0).unwrap();
     ///     let twin = world.dup().unwrap();
     ///     assert_eq!(*twin.dup().unwrap().attribute(&depth).unwrap(), 2);
@@ -115,7 +115,7 @@ impl Communicator {
     ///
     /// ```
     /// mpj::local::run(1, |world| {
-    ///     let key = mpj::Key::new();
+    ///     let key = mpj::AttributeKey::new();
     ///     world.set_attribute(&key, "first").unwrap();
     ///     world.set_attribute(&key, "second").unwrap();
     ///     assert_eq!(*world.attribute(&key).unwrap(), "second");
@@ -124,7 +124,7 @@ impl Communicator {
     /// ```
     pub fn set_attribute<T: Send + Sync + 'static>(
         &self,
-        key: &Key<T>,
+        key: &AttributeKey<T>,
         value: T,
     ) -> Result<(), Error> {
         self.answer(self.core.set_attribute(&key.core, Arc::new(value)))
@@ -134,14 +134,14 @@ impl Communicator {
     ///
     /// ```
     /// mpj::local::run(1, |world| {
-    ///     let key = mpj::Key::<u32>::new();
+    ///     let key = mpj::AttributeKey::<u32>::new();
     ///     assert!(world.attribute(&key).is_none());
     ///     world.set_attribute(&key, 5).unwrap();
     ///     assert_eq!(*world.attribute(&key).unwrap(), 5);
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
-    pub fn attribute<T: Send + Sync + 'static>(&self, key: &Key<T>) -> Option<Arc<T>> {
+    pub fn attribute<T: Send + Sync + 'static>(&self, key: &AttributeKey<T>) -> Option<Arc<T>> {
         self.core.attribute(&key.core).as_ref().map(typed)
     }
 
@@ -152,41 +152,44 @@ impl Communicator {
     ///
     /// ```
     /// mpj::local::run(1, |world| {
-    ///     let key = mpj::Key::new();
+    ///     let key = mpj::AttributeKey::new();
     ///     world.set_attribute(&key, 5).unwrap();
     ///     assert!(world.delete_attribute(&key).unwrap());
     ///     assert_eq!(world.attribute(&key), None);
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
-    pub fn delete_attribute<T: Send + Sync + 'static>(&self, key: &Key<T>) -> Result<bool, Error> {
+    pub fn delete_attribute<T: Send + Sync + 'static>(
+        &self,
+        key: &AttributeKey<T>,
+    ) -> Result<bool, Error> {
         self.answer(self.core.delete_attribute(&key.core))
     }
 }
 
-impl<T: Send + Sync + 'static> Default for Key<T> {
-    /// Returns [`Key::new`].
+impl<T: Send + Sync + 'static> Default for AttributeKey<T> {
+    /// Returns [`AttributeKey::new`].
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T> Clone for Key<T> {
+impl<T> Clone for AttributeKey<T> {
     fn clone(&self) -> Self {
         Self { core: self.core.clone(), values: PhantomData }
     }
 }
 
-impl<T> PartialEq for Key<T> {
+impl<T> PartialEq for AttributeKey<T> {
     /// Returns whether both are the same key.
     fn eq(&self, other: &Self) -> bool {
         self.core == other.core
     }
 }
 
-impl<T> Eq for Key<T> {}
+impl<T> Eq for AttributeKey<T> {}
 
-impl<T> fmt::Debug for Key<T> {
+impl<T> fmt::Debug for AttributeKey<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.core.fmt(f)
     }

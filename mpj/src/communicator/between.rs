@@ -4,7 +4,7 @@
 use mpicore::{Plan, Reduction};
 
 use super::InterCommunicator;
-use crate::collective::{Blocks, Given, Room, divided, same_length, typed};
+use crate::collective::{Given, Partition, Room, divided, same_length, typed};
 use crate::error::Error;
 use crate::memory::core::{inputs, output, outputs};
 use crate::memory::{RecvBuffer, SendBuffer};
@@ -38,7 +38,7 @@ impl InterCommunicator {
         &self,
         data: Given,
         (into, _): Room,
-        blocks: &Blocks,
+        blocks: &Partition,
         root: Root,
     ) -> Result<Plan<'_>, Error> {
         let blocks = if root == Root::Here { blocks.apart()? } else { blocks.as_core() };
@@ -58,7 +58,7 @@ impl InterCommunicator {
     fn plan_scatterv(
         &self,
         (data, _): Given,
-        blocks: &Blocks,
+        blocks: &Partition,
         into: Room,
         root: Root,
     ) -> Result<Plan<'_>, Error> {
@@ -73,7 +73,7 @@ impl InterCommunicator {
         &self,
         data: Given,
         (into, _): Room,
-        blocks: &Blocks,
+        blocks: &Partition,
     ) -> Result<Plan<'_>, Error> {
         Ok(self.communicator.core.inter_allgather(data, into, blocks.as_core())?)
     }
@@ -90,9 +90,9 @@ impl InterCommunicator {
     fn plan_all_to_allv(
         &self,
         (data, _): Given,
-        sent: &Blocks,
+        sent: &Partition,
         (into, _): Room,
-        received: &Blocks,
+        received: &Partition,
     ) -> Result<Plan<'_>, Error> {
         let (sent, received) = ((data, sent.as_core()), (into, received.as_core()));
         Ok(self.communicator.core.inter_alltoall(sent, received)?)
@@ -157,11 +157,11 @@ impl InterCommunicator {
     /// As [`Communicator::broadcast`](crate::Communicator::broadcast).
     ///
     /// ```
-    /// use mpj::{OtherGroup, Root};
+    /// use mpj::{RemoteLeader, Root};
     /// mpj::local::run(4, |world| {
     ///     let is_odd = world.rank() % 2 == 1;
     ///     let half = world.split(is_odd.into(), 0).unwrap();
-    ///     let other = OtherGroup { peers: &world, leader: (!is_odd).into(), tag: 0 };
+    ///     let other = RemoteLeader { peers: &world, leader: (!is_odd).into(), tag: 0 };
     ///     let between = half.create_inter(0, Some(other)).unwrap();
     ///     // World rank 1 is the root; the even ranks get what it has, and rank 3 nothing.
     ///     let root = [Root::There(0), Root::Here, Root::There(0), Root::Beside][world.rank()];
@@ -190,8 +190,8 @@ impl InterCommunicator {
     /// use mpj::Root;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     // The rank of the second group gets what the first one has.
     ///     let root = [Root::There(0), Root::Here][world.rank()];
@@ -220,15 +220,15 @@ impl InterCommunicator {
     /// As [`Communicator::gatherv`](crate::Communicator::gatherv).
     ///
     /// ```
-    /// use mpj::{Blocks, Root};
+    /// use mpj::{Partition, Root};
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
     ///     let mut all = [9; 3];
-    ///     between.gatherv(&[7, 8], &mut all, &Blocks::at([(1, 2)]), root).unwrap();
+    ///     between.gatherv(&[7, 8], &mut all, &Partition::at([(1, 2)]), root).unwrap();
     ///     assert_eq!(all, [[9; 3], [9, 7, 8]][world.rank()]);
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
@@ -237,7 +237,7 @@ impl InterCommunicator {
         &self,
         data: &S,
         into: &mut R,
-        blocks: &Blocks,
+        blocks: &Partition,
         root: Root,
     ) -> Result<(), Error>
     where
@@ -257,8 +257,8 @@ impl InterCommunicator {
     /// use mpj::Root;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
     ///     let mut mine = 9;
@@ -286,15 +286,15 @@ impl InterCommunicator {
     /// As [`Communicator::scatterv`](crate::Communicator::scatterv).
     ///
     /// ```
-    /// use mpj::{Blocks, Root};
+    /// use mpj::{Partition, Root};
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
     ///     let mut mine = [9; 2];
-    ///     between.scatterv(&[6, 7, 8], &Blocks::at([(1, 2)]), &mut mine, root).unwrap();
+    ///     between.scatterv(&[6, 7, 8], &Partition::at([(1, 2)]), &mut mine, root).unwrap();
     ///     assert_eq!(mine, [[7, 8], [9, 9]][world.rank()]);
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
@@ -302,7 +302,7 @@ impl InterCommunicator {
     pub fn scatterv<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
-        blocks: &Blocks,
+        blocks: &Partition,
         into: &mut R,
         root: Root,
     ) -> Result<(), Error>
@@ -321,8 +321,8 @@ impl InterCommunicator {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let mut theirs = [9];
     ///     between.all_gather(&world.rank(), &mut theirs).unwrap();
@@ -343,16 +343,16 @@ impl InterCommunicator {
     /// As [`Communicator::all_gatherv`](crate::Communicator::all_gatherv).
     ///
     /// ```
-    /// use mpj::Blocks;
+    /// use mpj::Partition;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     // Rank 0 gives one number, rank 1 two.
     ///     let (mine, len) = (vec![world.rank(); world.rank() + 1], 2 - world.rank());
     ///     let mut theirs = vec![9; len];
-    ///     between.all_gatherv(&mine, &mut theirs, &Blocks::packed([len])).unwrap();
+    ///     between.all_gatherv(&mine, &mut theirs, &Partition::packed([len])).unwrap();
     ///     assert_eq!(theirs, vec![1 - world.rank(); len]);
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
@@ -361,7 +361,7 @@ impl InterCommunicator {
         &self,
         data: &S,
         into: &mut R,
-        blocks: &Blocks,
+        blocks: &Partition,
     ) -> Result<(), Error>
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
@@ -378,8 +378,8 @@ impl InterCommunicator {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let mut theirs = [9];
     ///     between.all_to_all(&[world.rank()], &mut theirs).unwrap();
@@ -400,16 +400,16 @@ impl InterCommunicator {
     /// As [`Communicator::all_to_allv`](crate::Communicator::all_to_allv).
     ///
     /// ```
-    /// use mpj::Blocks;
+    /// use mpj::Partition;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     // Rank 0 gives one number, rank 1 two.
     ///     let (sent, received) = (world.rank() + 1, 2 - world.rank());
     ///     let (mine, mut theirs) = (vec![world.rank(); sent], vec![9; received]);
-    ///     let (sent, received) = (Blocks::packed([sent]), Blocks::packed([received]));
+    ///     let (sent, received) = (Partition::packed([sent]), Partition::packed([received]));
     ///     between.all_to_allv(&mine, &sent, &mut theirs, &received).unwrap();
     ///     assert_eq!(theirs.first(), Some(&(1 - world.rank())));
     /// })?;
@@ -418,9 +418,9 @@ impl InterCommunicator {
     pub fn all_to_allv<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
-        sent: &Blocks,
+        sent: &Partition,
         into: &mut R,
-        received: &Blocks,
+        received: &Partition,
     ) -> Result<(), Error>
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
@@ -437,8 +437,8 @@ impl InterCommunicator {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let (mine, mut theirs) = ([world.rank(); 2], [9; 4]);
     ///     let mut column = [mpj::column_mut(&mut theirs, 2, 1).unwrap()];
@@ -465,8 +465,8 @@ impl InterCommunicator {
     /// use mpj::{Op, Root};
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
     ///     let mut sum = 9;
@@ -495,11 +495,11 @@ impl InterCommunicator {
     /// As [`Communicator::all_reduce`](crate::Communicator::all_reduce); [`Error::Lengths`].
     ///
     /// ```
-    /// use mpj::{Op, OtherGroup};
+    /// use mpj::{Op, RemoteLeader};
     /// mpj::local::run(4, |world| {
     ///     let is_odd = world.rank() % 2 == 1;
     ///     let half = world.split(is_odd.into(), 0).unwrap();
-    ///     let other = OtherGroup { peers: &world, leader: (!is_odd).into(), tag: 0 };
+    ///     let other = RemoteLeader { peers: &world, leader: (!is_odd).into(), tag: 0 };
     ///     let between = half.create_inter(0, Some(other)).unwrap();
     ///     let mut sum = 0_usize;
     ///     between.all_reduce(&world.rank(), &mut sum, Op::Sum).unwrap();
@@ -530,8 +530,8 @@ impl InterCommunicator {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let mut theirs = [9; 2];
     ///     let mine = [world.rank(), 5];
@@ -564,8 +564,8 @@ impl InterCommunicator {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let mut theirs = [9; 2];
     ///     between.reduce_scatter_block(&[world.rank(), 5], &mut theirs, mpj::Op::Sum).unwrap();

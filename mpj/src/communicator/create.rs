@@ -73,13 +73,13 @@ impl Communicator {
     /// Makes a communicator of the same ranks whose messages never match those of this one (MPI_Comm_dup). Collective:
     /// every rank calls it, in the same order.
     ///
-    /// The new communicator belongs to the same context of the ranks (see [`crate::World::on_context`]). It has the
+    /// The new communicator belongs to the same context of the ranks (see [`crate::World::on_endpoint`]). It has the
     /// error handler of this one, and the attributes that their keys copy.
     ///
     /// # Errors
     /// As [`PointToPoint::send`](crate::PointToPoint::send); on every rank, no context id is left, because some rank
     /// has 2^29 communicators; on this rank alone, a copy callback of an attribute has failed, see
-    /// [`crate::Key::with`]. Existing communicators stay usable.
+    /// [`crate::AttributeKey::with`]. Existing communicators stay usable.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -220,9 +220,10 @@ impl Communicator {
     /// the same time give different texts. The new communicator has no error handler.
     ///
     /// # Errors
-    /// As [`Communicator::create_group`], except that members need not be in this communicator. [`Error::Core`] of class
-    /// [`ErrorClass::Arg`](crate::ErrorClass::Arg) if calls with different texts cannot be told apart, which is as good as
-    /// impossible.
+    /// As [`Communicator::create_group`], except that members need not be in this communicator. [`Error::Core`] of
+    /// class
+    /// [`ErrorClass::Arg`](crate::ErrorClass::Arg) if calls with different texts cannot be told apart, which is as good
+    /// as impossible.
     ///
     /// ```
     /// mpj::local::run(3, |world| {

@@ -14,7 +14,7 @@ use crate::group::{Group, narrowed};
 ///     // World rank 0 alone, and ranks 1 and 2.
 ///     let half = world.split((world.rank() > 0).into(), 0).unwrap();
 ///     let leader = if world.rank() > 0 { 0 } else { 1 };
-///     let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+///     let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
 ///     let between = half.create_inter(0, Some(other)).unwrap();
 ///     assert_eq!(between.remote_size(), [2, 1, 1][world.rank()]);
 ///     // Ranks are those of the other group.
@@ -45,14 +45,14 @@ impl Deref for InterCommunicator {
 /// ```
 /// mpj::local::run(2, |world| {
 ///     // One rank in each group, of which rank 0 and rank 1 of the world are the leaders.
-///     let other = mpj::OtherGroup { peers: &world, leader: 1 - world.rank(), tag: 0 };
-///     let between = world.own().unwrap().create_inter(0, Some(other)).unwrap();
+///     let other = mpj::RemoteLeader { peers: &world, leader: 1 - world.rank(), tag: 0 };
+///     let between = world.self_comm().unwrap().create_inter(0, Some(other)).unwrap();
 ///     between.barrier().unwrap();
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 #[derive(Clone, Copy)]
-pub struct OtherGroup<'a> {
+pub struct RemoteLeader<'a> {
     /// A communicator that contains both leaders.
     pub peers: &'a Communicator,
     /// The rank of the other leader in `peers`.
@@ -72,12 +72,12 @@ impl Communicator {
     /// the other leader, the other ranks get [`ErrorClass::Other`](crate::ErrorClass::Other).
     ///
     /// ```
-    /// use mpj::OtherGroup;
+    /// use mpj::RemoteLeader;
     /// mpj::local::run(5, |world| {
     ///     let is_odd = world.rank() % 2 == 1;
     ///     let half = world.split(is_odd.into(), 0).unwrap();
     ///     // Rank 0 leads the even ones, rank 1 the odd ones.
-    ///     let other = OtherGroup { peers: &world, leader: (!is_odd).into(), tag: 0 };
+    ///     let other = RemoteLeader { peers: &world, leader: (!is_odd).into(), tag: 0 };
     ///     let between = half.create_inter(0, Some(other)).unwrap();
     ///     assert_eq!((between.size(), between.remote_size()), if is_odd { (2, 3) } else { (3, 2) });
     ///     between.barrier().unwrap();
@@ -89,9 +89,9 @@ impl Communicator {
     pub fn create_inter(
         &self,
         leader: usize,
-        other: Option<OtherGroup<'_>>,
+        other: Option<RemoteLeader<'_>>,
     ) -> Result<InterCommunicator, Error> {
-        let other = other.map(|OtherGroup { peers, leader, tag }| mpicore::OtherGroup {
+        let other = other.map(|RemoteLeader { peers, leader, tag }| mpicore::RemoteLeader {
             peers: &peers.core,
             leader: narrowed(leader),
             tag,
@@ -109,7 +109,7 @@ impl InterCommunicator {
     ///     // World rank 0 alone, and ranks 1 and 2.
     ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
     ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = half.create_inter(0, Some(other)).unwrap();
     ///     assert_eq!(between.rank(), [0, 0, 1][world.rank()]);
     /// })?;
@@ -126,7 +126,7 @@ impl InterCommunicator {
     ///     // World rank 0 alone, and ranks 1 and 2.
     ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
     ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = half.create_inter(0, Some(other)).unwrap();
     ///     assert_eq!(between.size(), [1, 2, 2][world.rank()]);
     /// })?;
@@ -143,7 +143,7 @@ impl InterCommunicator {
     ///     // World rank 0 alone, and ranks 1 and 2.
     ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
     ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = half.create_inter(0, Some(other)).unwrap();
     ///     assert_eq!(between.remote_size(), [2, 1, 1][world.rank()]);
     /// })?;
@@ -160,7 +160,7 @@ impl InterCommunicator {
     ///     // World rank 0 alone, and ranks 1 and 2.
     ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
     ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = half.create_inter(0, Some(other)).unwrap();
     ///     let own: Vec<_> = between.group().iter().collect();
     ///     assert_eq!(own, [vec![0], vec![1, 2], vec![1, 2]][world.rank()]);
@@ -178,7 +178,7 @@ impl InterCommunicator {
     ///     // World rank 0 alone, and ranks 1 and 2.
     ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
     ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = half.create_inter(0, Some(other)).unwrap();
     ///     let others: Vec<_> = between.remote_group().iter().collect();
     ///     assert_eq!(others, [vec![1, 2], vec![0], vec![0]][world.rank()]);
@@ -200,7 +200,7 @@ impl InterCommunicator {
     ///     // World rank 0 alone, and ranks 1 and 2.
     ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
     ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = half.create_inter(0, Some(other)).unwrap();
     ///     let twin = between.dup().unwrap();
     ///     assert_eq!(twin.remote_group(), between.remote_group());
@@ -223,7 +223,7 @@ impl InterCommunicator {
     ///     // World rank 0 alone, and ranks 1 and 2.
     ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
     ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = half.create_inter(0, Some(other)).unwrap();
     ///     // Those from rank 1 of the world on come first.
     ///     let all = between.merge(world.rank() == 0).unwrap();
@@ -245,7 +245,7 @@ impl InterCommunicator {
     ///     // World rank 0 alone, and ranks 1 and 2.
     ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
     ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = half.create_inter(0, Some(other)).unwrap();
     ///     between.barrier().unwrap();
     /// })?;

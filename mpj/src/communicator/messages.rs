@@ -1,11 +1,10 @@
 //! Translation of ranks, statuses and errors between a communicator and the world, for all point-to-point calls. The
 //! calls are in `point_to_point.rs` and the files beside it.
 
+use crate::envelope::{Source, Status};
 use crate::error::Error;
 use crate::group::no_rank;
 use crate::rank_device::{RankDevice, none_kept};
-use crate::selector::Source;
-use crate::status::Status;
 
 /// The point-to-point calls (MPI-4 chapter 3) of a [`Communicator`](crate::Communicator), with the ranks of its group,
 /// or of an [`InterCommunicator`](crate::InterCommunicator), with the ranks of the other group. Both dereference to
@@ -21,8 +20,8 @@ use crate::status::Status;
 /// }
 ///
 /// mpj::local::run(2, |world| {
-///     let own = world.own().unwrap();
-///     let other = mpj::OtherGroup { peers: &world, leader: 1 - world.rank(), tag: 0 };
+///     let own = world.self_comm().unwrap();
+///     let other = mpj::RemoteLeader { peers: &world, leader: 1 - world.rank(), tag: 0 };
 ///     let between = own.create_inter(0, Some(other)).unwrap();
 ///     let mine = world.rank() as i32;
 ///     assert_eq!(exchange(&own, mine).unwrap(), mine);

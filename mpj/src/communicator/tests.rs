@@ -40,7 +40,7 @@ fn an_intercommunicator_speaks_of_the_other_group() {
         let is_high = world.rank() > 1;
         let half = world.split(is_high.into(), 0).unwrap();
         let leader = if is_high { 1 } else { 2 };
-        let other = OtherGroup { peers: &world, leader, tag: 0 };
+        let other = RemoteLeader { peers: &world, leader, tag: 0 };
         // The last rank of the low half and the first one of the high half are the leaders.
         let between = half.create_inter((!is_high).into(), Some(other)).unwrap();
         let there = if is_high { 1 } else { 3 };

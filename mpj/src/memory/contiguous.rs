@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::{RecvBuffer, SendBuffer, View};
-use crate::buffer::Buffer;
 use crate::datatype::Datatype;
 use crate::error::Error;
+use crate::memory::Buffer;
 
 // SAFETY: BF1: the elements of a slice, which are initialised as DT1 says. BF3: returns itself.
 unsafe impl<T: Datatype> SendBuffer for [T] {

@@ -3,9 +3,9 @@
 
 use super::Request;
 use crate::datatype::Datatype;
+use crate::envelope::Status;
 use crate::error::Error;
 use crate::rank_device::RankDevice;
-use crate::status::Status;
 
 /// The buffer of a completed operation, with its status.
 pub type Completed<T> = (Vec<T>, Status);

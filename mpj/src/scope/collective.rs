@@ -7,9 +7,9 @@ use super::ScopeOn;
 use crate::collective::Room;
 use crate::communicator::Communicator;
 use crate::error::Error;
-use crate::lent::{Borrow, Lent};
 use crate::memory::RecvBuffer;
 use crate::memory::core::output;
+use crate::memory::lent::{Borrow, Lent};
 
 /// A collective call under way in a scope. Waiting for it is optional: the scope waits for all.
 ///

@@ -1,18 +1,19 @@
 //! The eager backend: one Amsend carries envelope and data (the *Amsend only* implementation).
 //!
-//! A sender spends credit for early memory at the receiver, whether the message will need it or not (`credit.rs`), and
-//! sends. Most messages leave at once (`Device::send_span`); the others wait in the transport ([`start`]). The send is
-//! complete when its data have left the user's buffer and, in synchronous mode, the receiver has answered.
+//! A sender spends credit for unexpected-message memory at the receiver, whether the message will need it or not
+//! ([`spend`]), and sends. Most messages leave at once (`Device::send_span`); the others wait in the transport
+//! ([`start`]). The send is complete when its data have left the user's buffer and, in synchronous mode, the receiver
+//! has answered.
 //!
-//! At the receiver a message matches a posted receive, or it is early:
+//! At the receiver a message matches a posted receive, or it is unexpected:
 //!
 //! | | in one packet | in several packets |
 //! |---|---|---|
 //! | a receive is posted | [`arrived_whole`] copies the bytes into its buffer and ends it | [`accept`] names its buffer, the transport stores the bytes there, [`stored`] ends it |
-//! | none is | [`keep`] copies them into an early buffer of their length | [`keep`] names such a buffer, [`early_stored`] notes that they are there |
+//! | none is | [`keep`] copies them into an unexpected buffer of their length | [`keep`] names such a buffer, [`unexpected_stored`] notes that they are there |
 //!
-//! A receive that is posted later finds the early message ([`Eager::receive`]). The bytes are copied once more when all
-//! of them have arrived ([`hand_over`]).
+//! A receive that is posted later finds the unexpected message ([`Eager::receive`]). The bytes are copied once more
+//! when all of them have arrived ([`hand_over`]).
 
 use std::num::NonZeroU64;
 
@@ -22,16 +23,14 @@ use transport_lapi::{
     Outbox, Session, ShortHandler, Sink,
 };
 
-use super::rendezvous::Rendezvous;
 use super::{Backend, Outbound, left, length};
-use crate::early::{Early, EarlyBody};
-use crate::early_buffer::EarlyBuffer;
-use crate::envelope::{self, EAGER, EAGER_SYNC, Fields};
-use crate::error::PeerError;
-use crate::loss;
+use crate::backend::loss;
+use crate::envelope::{self, EAGER, EAGER_SYNC, Fields, PeerError};
 use crate::matching::Envelope;
-use crate::request::{Matched, Operation, Sending, Taking};
+use crate::request::{Matched, Operation, Receiving, Sending};
 use crate::state::State;
+use crate::state::unexpected::{Unexpected, UnexpectedBody};
+use crate::state::unexpected_buffer::UnexpectedBuffer;
 
 /// The eager protocol.
 pub(crate) struct Eager;
@@ -46,32 +45,35 @@ impl Backend for Eager {
         session: &mut Session<A, State>,
         message: Outbound,
     ) -> Result<u64, LapiError> {
-        let (dest, len) = (message.dest, message.data.len());
-        if !spend(session, dest, len) {
-            session.state.stats.credit_fallbacks += 1;
-            // The looks for credit would be part of its time.
-            return Rendezvous::send(session, Outbound { timed: None, ..message });
-        }
+        let len = message.data.len();
         let key = start(session, message)?;
         session.state.stats.eager.messages += 1;
         session.state.stats.eager.bytes += len as u64;
         Ok(key)
     }
 
-    fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink) {
-        let Some(message) = state.early.get_mut(early) else { return };
-        let Early { source, tag, context, len, .. } = *message;
-        let EarlyBody::Eager { arrived, sync, waiting, .. } = &mut message.body else { return };
+    fn receive(
+        state: &mut State,
+        outbox: &mut Outbox<State>,
+        unexpected: u64,
+        key: u64,
+        into: Sink,
+    ) {
+        let Some(message) = state.unexpected.get_mut(unexpected) else { return };
+        let Unexpected { source, tag, context, len, .. } = *message;
+        let UnexpectedBody::Eager { arrived, sync, waiting, .. } = &mut message.body else {
+            return;
+        };
         if !*arrived && state.losses.contain(source) {
-            state.forget_early(early);
+            state.forget_unexpected(unexpected);
             return loss::fail(&mut state.requests, key, source);
         }
         *waiting = Some(key);
         let (arrived, sender) = (*arrived, sync.and_then(NonZeroU64::new));
-        let matched = Matched { source, tag, context, len, sender, data: None, was_late: true };
-        state.begin_taking(key, into, matched);
+        let matched = Matched { source, tag, context, len, sender, data: None };
+        state.begin_receiving(key, into, matched);
         if arrived {
-            hand_over(state, outbox, early);
+            hand_over(state, outbox, unexpected);
         }
     }
 }
@@ -83,7 +85,7 @@ const BUSY_LOOKS: u32 = 4;
 /// Spends the credit for a message of `len` bytes to `dest`. If there is not enough, first looks whether some has
 /// arrived, since a rank that only sends makes no other progress. An error found by that look concerns other messages;
 /// the next call that makes progress reports it (DS3).
-fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> bool {
+pub(crate) fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> bool {
     if session.state.credits.spend_checked(dest, len) {
         return true;
     }
@@ -109,7 +111,7 @@ fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> 
 
 /// Starts a send that may have to wait for room in the transport or for an answer.
 fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Result<u64, LapiError> {
-    let Outbound { dest, context, tag, data, synchronous, timed } = message;
+    let Outbound { dest, context, tag, data, synchronous } = message;
     let len = data.len();
     let key = session.state.requests.insert(|| {
         Operation::Send(Sending {
@@ -119,17 +121,12 @@ fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Resu
             len,
             leaving: true,
             unanswered: synchronous,
-            exposed: None,
+            registered: None,
             failed: None,
         })
     });
     let plain = envelope::eager(context, tag).to_le_bytes();
-    // Only messages of standard mode are timed.
-    let answered = match timed {
-        Some(timed) => Some(session.state.time_eager(dest, timed)),
-        None => synchronous.then_some(key),
-    };
-    let sync = answered.map(|key| envelope::eager_sync(context, tag, key));
+    let sync = synchronous.then(|| envelope::eager_sync(context, tag, key));
     let (handler, uhdr) = match &sync {
         Some(sync) => (EAGER_SYNC, &sync[..]),
         None => (EAGER, &plain[..]),
@@ -155,7 +152,7 @@ fn arrived_whole(
     let (context, tag) = envelope::of_eager(uhdr);
     let State { matcher, requests, credits, stats, .. } = state;
     let Some(number) = matcher.take_posted(Envelope { context, source, tag }) else {
-        arrived_early(state, source, uhdr, body);
+        arrived_unexpected(state, source, uhdr, body);
         return None;
     };
     requests.receive(number, source, tag, body);
@@ -172,13 +169,13 @@ fn arrived_whole(
 
 /// Handles such a message if no receive for it is posted.
 #[inline(never)]
-fn arrived_early(state: &mut State, origin: u32, uhdr: u64, body: ForeignBytes<'_>) {
+fn arrived_unexpected(state: &mut State, origin: u32, uhdr: u64, body: ForeignBytes<'_>) {
     match state.credits.charge(origin, body.len()) {
         Ok(()) => {
             let (context, tag) = envelope::of_eager(uhdr);
             let envelope = Envelope { context, source: origin, tag };
             let len = body.len() as u64;
-            let arrival = Arrival { origin, uhdr: &[], len, data: Some(body), was_awaited: false };
+            let arrival = Arrival { origin, uhdr: &[], len, data: Some(body) };
             // The body was in the packet and is copied, so the transport has nothing left to store.
             let _ = keep(state, &arrival, envelope, body.len(), None);
         }
@@ -195,7 +192,7 @@ fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     }
 }
 
-/// EAGER_SYNC: the first packet of an eager message in synchronous mode, or of one that is timed, has come.
+/// EAGER_SYNC: the first packet of an eager message in synchronous mode has come.
 fn arrived_sync(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     match Fields::of(arrival.uhdr, 16) {
         Ok(fields) => accept(state, &arrival, fields, true),
@@ -209,7 +206,7 @@ fn refuse(state: &mut State, origin: u32, error: PeerError) -> HeaderAction<Stat
     HeaderAction::Drop
 }
 
-/// Chooses where the bytes of an eager message go: into the buffer of its receive, or into an early buffer.
+/// Chooses where the bytes of an eager message go: into the buffer of its receive, or into an unexpected buffer.
 #[inline]
 fn accept(
     state: &mut State,
@@ -227,27 +224,28 @@ fn accept(
         return refuse(state, source, error);
     }
     let envelope = Envelope { context, source, tag };
-    let Some((key, into)) = state.meet(envelope) else {
+    let Some((key, into)) = state.match_posted(envelope) else {
         return keep(state, arrival, envelope, len, sender);
     };
     let (sender, capacity) = (sender.and_then(NonZeroU64::new), into.len());
-    let was_late = !arrival.was_awaited;
-    let matched = Matched { source, tag, context, len, sender, data: None, was_late };
-    let taking = Taking { into: Sink::EMPTY, capacity, matched };
-    state.requests.change(key, Operation::Taking(taking));
+    let matched = Matched { source, tag, context, len, sender, data: None };
+    let receiving = Receiving { into: Sink::EMPTY, capacity, matched };
+    state.requests.change(key, Operation::Receiving(receiving));
     HeaderAction::Deliver { into, next: Next::Inline(stored, key) }
 }
 
 /// All bytes of a message are in the user's buffer: ends the receive.
 fn stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
-    let Some(&mut Taking { capacity, matched, .. }) = state.requests.taking(key) else { return };
+    let Some(&mut Receiving { capacity, matched, .. }) = state.requests.receiving(key) else {
+        return;
+    };
     let Matched { source, tag, len, .. } = matched;
     state.end_receive(key, source, tag, len, capacity);
     state.answer(outbox, &matched);
     state.release_credit(outbox, matched.source, matched.len);
 }
 
-/// Puts an early message into the early-send queue.
+/// Puts an unexpected message into the unexpected queue.
 #[cold]
 fn keep(
     state: &mut State,
@@ -257,34 +255,35 @@ fn keep(
     sync: Option<u64>,
 ) -> HeaderAction<State> {
     let buffer = match arrival.data {
-        Some(body) => EarlyBuffer::filled(body),
-        None => EarlyBuffer::new(len),
+        Some(body) => UnexpectedBuffer::filled(body),
+        None => UnexpectedBuffer::new(len),
     };
     let Some(buffer) = buffer else {
         return refuse(state, arrival.origin, PeerError::Length { len: len as u64 });
     };
-    state.stats.eager.early += 1;
-    state.stats.early_bytes += len as u64;
-    state.stats.early_bytes_peak = state.stats.early_bytes_peak.max(state.stats.early_bytes);
+    state.stats.eager.unexpected += 1;
+    state.stats.unexpected_bytes += len as u64;
+    state.stats.unexpected_bytes_peak =
+        state.stats.unexpected_bytes_peak.max(state.stats.unexpected_bytes);
     let arrived = arrival.data.is_some();
-    let body = EarlyBody::Eager { buffer, arrived, sync, waiting: None };
+    let body = UnexpectedBody::Eager { buffer, arrived, sync, waiting: None };
     let Envelope { context, source, tag } = envelope;
-    let key = state.keep_early(Early { source, tag, context, len, body });
-    match state.early.get_mut(key).map(|early| &mut early.body) {
-        Some(EarlyBody::Eager { buffer, arrived: false, .. }) => HeaderAction::Deliver {
+    let key = state.keep_unexpected(Unexpected { source, tag, context, len, body });
+    match state.unexpected.get_mut(key).map(|unexpected| &mut unexpected.body) {
+        Some(UnexpectedBody::Eager { buffer, arrived: false, .. }) => HeaderAction::Deliver {
             into: buffer.region().into(),
-            next: Next::Inline(early_stored, key),
+            next: Next::Inline(unexpected_stored, key),
         },
         _ => HeaderAction::Consumed,
     }
 }
 
-/// All bytes of an early message are in its early buffer.
-fn early_stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
-    let Some(early) = state.early.get_mut(key) else {
+/// All bytes of an unexpected message are in its unexpected buffer.
+fn unexpected_stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
+    let Some(unexpected) = state.unexpected.get_mut(key) else {
         return;
     };
-    let EarlyBody::Eager { arrived, waiting, .. } = &mut early.body else {
+    let UnexpectedBody::Eager { arrived, waiting, .. } = &mut unexpected.body else {
         return;
     };
     *arrived = true;
@@ -293,13 +292,13 @@ fn early_stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     }
 }
 
-/// Copies a completely arrived early message into the buffer of the receive that waits for it.
-fn hand_over(state: &mut State, outbox: &mut Outbox<State>, early: u64) {
-    let Some(Early { body, .. }) = state.forget_early(early) else { return };
-    let EarlyBody::Eager { buffer, waiting: Some(key), .. } = body else {
+/// Copies a completely arrived unexpected message into the buffer of the receive that waits for it.
+fn hand_over(state: &mut State, outbox: &mut Outbox<State>, unexpected: u64) {
+    let Some(Unexpected { body, .. }) = state.forget_unexpected(unexpected) else { return };
+    let UnexpectedBody::Eager { buffer, waiting: Some(key), .. } = body else {
         return;
     };
-    if let Some(Taking { into, .. }) = state.requests.taking(key) {
+    if let Some(Receiving { into, .. }) = state.requests.receiving(key) {
         into.store(0, ForeignBytes::from_slice(buffer.bytes()));
     }
     state.stats.eager.copies += 1;

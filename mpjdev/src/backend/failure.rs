@@ -1,19 +1,20 @@
 //! The receiving end of failures, which ranks send in collective operations instead of data that they do not have
-//! (`failure.rs` of the device). A failure matches as the message would have whose place it takes, and may be early.
+//! ([`Failure`](crate::envelope::Failure)). A failure matches as the message would have whose place it takes, and may
+//! be unexpected.
 
 use std::sync::Arc;
 
 use transport_lapi::{ForeignBytes, ShortHandler};
 
 use super::NextHandler;
-use crate::early::{Early, EarlyBody};
+use crate::backend::loss;
+use crate::envelope::failure::Failure;
 use crate::envelope::{self, FAILED};
 use crate::error::Error;
-use crate::failure::Failure;
-use crate::loss;
 use crate::matching::Envelope;
 use crate::request::Operation;
 use crate::state::State;
+use crate::state::unexpected::{Unexpected, UnexpectedBody};
 
 /// The handler of failures.
 pub(super) const SHORT: [(u8, ShortHandler<State>); 1] = [(FAILED, arrived)];
@@ -26,7 +27,7 @@ fn arrived(
     body: ForeignBytes<'_>,
 ) -> Option<NextHandler> {
     let (context, tag) = envelope::of_eager(word);
-    let failure = match Failure::unpack(body, state.exposed.len()) {
+    let failure = match Failure::unpack(body, state.size) {
         Ok(failure) => Arc::new(failure),
         Err(violation) => {
             state.violation(source, violation);
@@ -34,19 +35,21 @@ fn arrived(
         }
     };
     let envelope = Envelope { context, source, tag };
-    match state.meet(envelope) {
+    match state.match_posted(envelope) {
         Some((key, _)) => fail(state, key, failure),
         None => {
-            let body = EarlyBody::Failure(failure);
-            state.keep_early(Early { source, tag, context, len: 0, body });
+            let body = UnexpectedBody::Failure(failure);
+            state.keep_unexpected(Unexpected { source, tag, context, len: 0, body });
         }
     }
     None
 }
 
-/// Ends a receive that has matched an early failure.
-pub(super) fn receive(state: &mut State, early: u64, key: u64) {
-    if let Some(Early { body: EarlyBody::Failure(failure), .. }) = state.forget_early(early) {
+/// Ends a receive that has matched an unexpected failure.
+pub(super) fn receive(state: &mut State, unexpected: u64, key: u64) {
+    if let Some(Unexpected { body: UnexpectedBody::Failure(failure), .. }) =
+        state.forget_unexpected(unexpected)
+    {
         fail(state, key, failure);
     }
 }
@@ -54,7 +57,7 @@ pub(super) fn receive(state: &mut State, early: u64, key: u64) {
 fn fail(state: &mut State, key: u64, failure: Arc<Failure>) {
     match failure.lost {
         Some(lost) => {
-            state.losses.met.get_or_insert(lost);
+            state.losses.first_loss.get_or_insert(lost);
             loss::fail(&mut state.requests, key, lost);
         }
         None => state.requests.end(key, Operation::Failed(Box::new(Error::Failed(failure)))),

@@ -1,8 +1,8 @@
 //! The rendezvous backend (the *Amsend and Get* implementation). An Amsend carries the envelope and says where the data
 //! lie. Once a receive matches, the receiver fetches the data with Get into the user's buffer, and answers.
 //!
-//! The data are never copied into memory of the device, and an early message takes memory only for its envelope. A send
-//! is complete when the answer has come, so every rendezvous is synchronous. Until then the sender's buffer stays
+//! The data are never copied into memory of the device, and an unexpected message takes memory only for its envelope. A
+//! send is complete when the answer has come, so every rendezvous is synchronous. Until then the sender's buffer stays
 //! registered, and the sender has to stay alive.
 
 use std::num::NonZeroU64;
@@ -13,12 +13,12 @@ use transport_lapi::{
 };
 
 use super::{Backend, NextHandler, Outbound, left, length};
-use crate::early::{Early, EarlyBody};
-use crate::envelope::{self, Offer, RENDEZVOUS};
-use crate::error::{Error, PeerError};
+use crate::envelope::{self, Offer, PeerError, RENDEZVOUS};
+use crate::error::Error;
 use crate::matching::Envelope;
-use crate::request::{Matched, Operation, Sending, Taking};
+use crate::request::{Matched, Operation, Receiving, Sending};
 use crate::state::State;
+use crate::state::unexpected::{Unexpected, UnexpectedBody};
 
 /// The rendezvous protocol.
 pub(crate) struct Rendezvous;
@@ -32,10 +32,9 @@ impl Backend for Rendezvous {
         session: &mut Session<A, State>,
         message: Outbound,
     ) -> Result<u64, LapiError> {
-        let Outbound { dest, context, tag, data, timed, .. } = message;
+        let Outbound { dest, context, tag, data, .. } = message;
         let len = data.len();
-        let exposed = session.register(data)?;
-        session.state.exposed[dest as usize] += 1;
+        let registered = session.register(data)?;
         let key = session.state.requests.insert(|| {
             Operation::Send(Sending {
                 dest,
@@ -44,20 +43,16 @@ impl Backend for Rendezvous {
                 len,
                 leaving: false,
                 unanswered: true,
-                exposed: Some(exposed),
+                registered: Some(registered),
                 failed: None,
             })
         });
-        if let Some(timed) = timed {
-            session.state.time(dest, timed, key);
-        }
         let word = envelope::eager(context, tag);
-        let offer = Offer { request: key, data: exposed }.pack();
+        let offer = Offer { request: key, data: registered }.pack();
         if !session.try_amsend_bytes(dest, RENDEZVOUS, word, &offer) {
             queue(session, dest, word, &offer, key).inspect_err(|_| {
                 session.state.requests.forget(key);
-                session.state.exposed[dest as usize] -= 1;
-                session.deregister(exposed, Next::Nothing);
+                session.deregister(registered, Next::Nothing);
             })?;
         }
         session.state.stats.rendezvous.messages += 1;
@@ -65,14 +60,22 @@ impl Backend for Rendezvous {
         Ok(key)
     }
 
-    fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink) {
-        let Some(Early { source, tag, context, len, body }) = state.early.remove(early) else {
+    fn receive(
+        state: &mut State,
+        outbox: &mut Outbox<State>,
+        unexpected: u64,
+        key: u64,
+        into: Sink,
+    ) {
+        let Some(Unexpected { source, tag, context, len, body }) =
+            state.unexpected.remove(unexpected)
+        else {
             return;
         };
-        let EarlyBody::Rendezvous { data, sender } = body else { return };
+        let UnexpectedBody::Rendezvous { data, sender } = body else { return };
         let (sender, data) = (NonZeroU64::new(sender), Some(data));
-        let matched = Matched { source, tag, context, len, sender, data, was_late: true };
-        state.begin_taking(key, into, matched);
+        let matched = Matched { source, tag, context, len, sender, data };
+        state.begin_receiving(key, into, matched);
         fetch(state, outbox, key);
     }
 }
@@ -113,17 +116,17 @@ fn arrived(
     let Offer { request: sender, data } = Offer::unpack(bytes);
     let len = length(state, source, data.len)?;
     let envelope = Envelope { context, source, tag };
-    match state.meet(envelope) {
+    match state.match_posted(envelope) {
         Some((key, into)) => {
             let (sender, data) = (NonZeroU64::new(sender), Some(data));
-            let matched = Matched { source, tag, context, len, sender, data, was_late: false };
-            state.begin_taking(key, into, matched);
+            let matched = Matched { source, tag, context, len, sender, data };
+            state.begin_receiving(key, into, matched);
             Some((fetch, key))
         }
         None => {
-            state.stats.rendezvous.early += 1;
-            let body = EarlyBody::Rendezvous { data, sender };
-            state.keep_early(Early { source, tag, context, len, body });
+            state.stats.rendezvous.unexpected += 1;
+            let body = UnexpectedBody::Rendezvous { data, sender };
+            state.keep_unexpected(Unexpected { source, tag, context, len, body });
             None
         }
     }
@@ -131,7 +134,7 @@ fn arrived(
 
 /// Starts the Get of a receive that has matched an envelope, for as many bytes as fit into the buffer.
 fn fetch(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
-    let Some(Taking { into, matched, .. }) = state.requests.taking(key) else { return };
+    let Some(Receiving { into, matched, .. }) = state.requests.receiving(key) else { return };
     let Matched { source, len, data: Some(data), .. } = *matched else { return };
     let into = into.take().truncated(len);
     if let Err(error) = outbox.get(source, data, 0, into, Next::Outcome(fetched, key)) {
@@ -146,13 +149,15 @@ fn fetched(
     key: u64,
     outcome: Result<(), LapiError>,
 ) {
-    let Some(&mut Taking { capacity, matched, .. }) = state.requests.taking(key) else { return };
+    let Some(&mut Receiving { capacity, matched, .. }) = state.requests.receiving(key) else {
+        return;
+    };
     let Matched { source, tag, len, .. } = matched;
     match outcome {
         Ok(()) => state.end_receive(key, source, tag, len, capacity),
         Err(error) => {
             let error = Error::from(error);
-            state.losses.met = state.losses.met.or(error.lost_rank());
+            state.losses.first_loss = state.losses.first_loss.or(error.lost_rank());
             state.requests.end(key, Operation::Failed(Box::new(error)));
         }
     }

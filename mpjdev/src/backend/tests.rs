@@ -1,5 +1,5 @@
 //! What a sender without credit does, with a peer that the test plays; and how much of the memory that credit stands
-//! for is taken by early messages.
+//! for is taken by unexpected messages.
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::wireup::{self, Native};
@@ -7,18 +7,18 @@ use transport_lapi::{Amsend, Context, ForeignBytes, RecvRegion, RemoteRegion, Se
 
 use super::Backend;
 use super::eager::Eager;
-use crate::device::{Device, Options};
-use crate::early::EarlyBody;
+use crate::device::{Device, Mode, Options};
+use crate::envelope::failure::Failure;
 use crate::envelope::{
-    self, CREDIT, DONE, EAGER, EAGER_SYNC, FAILED, Offer, RENDEZVOUS, WITHDRAW, WITHDRAWN,
+    self, CREDIT, DONE, EAGER, EAGER_SYNC, FAILED, Offer, PeerError, RENDEZVOUS, WITHDRAW,
+    WITHDRAWN,
 };
-use crate::error::{Error, PeerError};
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::matching::Pattern;
 use crate::matching::tests::steps_of;
 use crate::request::Request;
-use crate::send::Mode;
 use crate::state::State;
+use crate::state::unexpected::UnexpectedBody;
 
 /// Returns the adapters of a job of two threads.
 fn two_adapters() -> [Native; 2] {
@@ -117,34 +117,36 @@ fn without_credit_a_message_goes_by_rendezvous() {
     assert_eq!(pair.counts(), (0, 1, 1));
 }
 
-/// Returns the bytes of memory that the early messages of a rank take.
+/// Returns the bytes of memory that the unexpected messages of a rank take.
 fn taken(state: &State) -> usize {
-    let data = state.early.iter().map(|(_, early)| match &early.body {
+    let data = state.unexpected.iter().map(|(_, unexpected)| match &unexpected.body {
         // The allocator of glibc adds a word and rounds up to pairs of words, at least two.
-        EarlyBody::Eager { buffer, .. } => (buffer.bytes().len() + 8).next_multiple_of(16).max(32),
-        EarlyBody::Rendezvous { .. } | EarlyBody::Failure(_) => 0,
+        UnexpectedBody::Eager { buffer, .. } => {
+            (buffer.bytes().len() + 8).next_multiple_of(16).max(32)
+        }
+        UnexpectedBody::Rendezvous { .. } | UnexpectedBody::Failure(_) => 0,
     });
-    data.sum::<usize>() + state.early.bytes() + state.matcher.early_bytes()
+    data.sum::<usize>() + state.unexpected.bytes() + state.matcher.unexpected_bytes()
 }
 
 /// Each message has a tag of its own, so that it takes as much memory as it can.
 #[test]
-fn early_messages_take_no_more_memory_than_their_limit() {
+fn unexpected_messages_take_no_more_memory_than_their_limit() {
     let [(EAGER, arrived)] = Eager::SHORT else { panic!("EAGER is the only short message") };
     for limit in [100_000, 1 << 20, 2_345_678, 5 << 20] {
         let mut state = State::new(2, limit);
         // Probes with wildcards, so that the queues for those are also in use.
         for pattern in [(None, Some(0)), (Some(1), None), (None, None)] {
             let pattern = Pattern { context: 0, source: pattern.0, tag: pattern.1 };
-            assert!(state.matcher.peek_early(&pattern).is_none());
+            assert!(state.matcher.peek_unexpected(&pattern).is_none());
         }
         for tag in 0.. {
             arrived(&mut state, 1, envelope::eager(0, tag), ForeignBytes::from_slice(&[1; 8]));
-            if state.trouble.is_some() {
+            if state.first_error.is_some() {
                 break;
             }
         }
-        let (messages, taken) = (state.stats.eager.early, taken(&state));
+        let (messages, taken) = (state.stats.eager.unexpected, taken(&state));
         assert!(taken <= limit, "{messages} messages take {taken} bytes, {limit} were agreed");
         // The maps of the queues are between 7 and 14 sixteenths full; the price assumes the emptiest.
         assert!(taken > limit * 2 / 3, "{messages} messages take {taken} bytes of {limit}");
@@ -164,8 +166,7 @@ fn answers_and_credits_that_are_none_are_refused() {
         let told = pair.device.progress().expect_err("it is not short").to_string();
         assert!(told.starts_with("rank 1 broke the protocol: "), "{told}");
     }
-    // The third and fourth are numbers of timed messages, of which there was none.
-    for request in [0, 1, 1 << 30, 1 << 32 | 1 << 30, u64::MAX] {
+    for request in [0, 1, 1 << 32, u64::MAX] {
         let pair = Pair::without_credit();
         pair.say(DONE, request);
         assert_eq!(pair.complaint(), PeerError::StrayDone);
@@ -226,8 +227,8 @@ fn what_cannot_be_withdrawn_is_left_alone() {
     assert!(pair.device.is_idle(0).expect("it is usable"));
 }
 
-/// The receiver's work for each withdrawal does not grow with the number of early messages, in whatever order these are
-/// withdrawn, and no matter how many have been received.
+/// The receiver's work for each withdrawal does not grow with the number of unexpected messages, in whatever order
+/// these are withdrawn, and no matter how many have been received.
 #[test]
 fn many_withdrawals_cost_the_receiver_as_much_as_few_each() {
     let orders: [fn(u64, u64) -> u64; 3] =
@@ -312,7 +313,6 @@ fn envelopes_that_wait_for_room_fail_with_their_target() {
         let error = outcome.expect("it has ended").expect_err("nobody has fetched it");
         assert_eq!(error.lost_rank(), Some(1), "send {number}: {error}");
     }
-    assert_eq!(device.session().expect("it is usable").state.exposed[1], 0);
     assert_eq!(waits("open requests: 0"), 1);
 }
 
@@ -330,7 +330,7 @@ fn an_envelope_that_cannot_be_queued_is_taken_back() {
     let error = sent.expect_err("its target is lost");
     assert_eq!(error.lost_rank(), Some(1), "{error}");
     let session = device.session().expect("it is usable");
-    assert_eq!((session.state.exposed[1], session.state.requests.iter().count()), (0, 0));
+    assert_eq!(session.state.requests.iter().count(), 0);
     assert_eq!(session.state.stats.rendezvous.messages, 0);
 }
 
@@ -343,8 +343,8 @@ fn a_failure_takes_the_place_of_a_message() {
     let say = |lost| peer.send_failure(&failure(lost), 0, 7, 3).expect("rank 0 is there");
     let receive = || device.irecv(RecvRegion::EMPTY, Some(1), Some(7), 3).expect("it is usable");
     let mut outcomes = Vec::new();
-    for is_early in [false, true] {
-        let posted = (!is_early).then(receive);
+    for is_unexpected in [false, true] {
+        let posted = (!is_unexpected).then(receive);
         say(None);
         say(Some(0));
         peer.send(SendRegion::EMPTY, 0, 7, 3, Mode::Standard).expect("rank 0 is there");
@@ -358,7 +358,11 @@ fn a_failure_takes_the_place_of_a_message() {
         };
         assert_eq!((&**told, lost.lost_rank()), (&failure(None), Some(0)));
     }
-    assert_eq!(device.session().unwrap().state.losses.met, Some(0), "it explains what follows");
+    assert_eq!(
+        device.session().unwrap().state.losses.first_loss,
+        Some(0),
+        "it explains what follows"
+    );
     assert!(device.session().unwrap().state.is_clear(), "nothing is left");
 }
 

@@ -17,16 +17,13 @@
 //!
 //! The receiver finds the message in constant time ([`Withdrawable`]), since programs withdraw many messages at once.
 
-use rustc_hash::FxHashMap;
 use transport_lapi::{ForeignBytes, Outbox, ShortHandler};
 
 use super::{NextHandler, answered, is_bare};
-use crate::early::{Early, EarlyBody};
-use crate::envelope::{WITHDRAW, WITHDRAWN};
-use crate::error::{Error, PeerError};
-use crate::matching::{EarlyTicket, Matcher};
-use crate::slab::Slab;
+use crate::envelope::{PeerError, WITHDRAW, WITHDRAWN};
+use crate::error::Error;
 use crate::state::State;
+use crate::state::unexpected::{Unexpected, UnexpectedBody};
 
 /// The handlers of both messages.
 pub(super) const SHORT: [(u8, ShortHandler<State>); 2] =
@@ -52,21 +49,21 @@ fn asked(
     if !is_bare(state, origin, udata) {
         return None;
     }
-    state.withdrawable.begin(&state.matcher, &state.early);
+    state.withdrawable.begin(&state.matcher, &state.unexpected);
     let (_, key) = state.withdrawable.find((origin, request))?;
     Some((leave, key))
 }
 
-/// Forgets an early message that its sender withdraws, unless a matched probe has taken it out of the queue.
+/// Forgets an unexpected message that its sender withdraws, unless a matched probe has taken it out of the queue.
 fn leave(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
-    let Some(&Early { source, len, ref body, .. }) = state.early.get(key) else { return };
-    let has_credit = matches!(body, EarlyBody::Eager { .. });
+    let Some(&Unexpected { source, len, ref body, .. }) = state.unexpected.get(key) else { return };
+    let has_credit = matches!(body, UnexpectedBody::Eager { .. });
     let Some(request) = body.answerable() else { return };
     let queued = state.withdrawable.find((source, request));
-    if queued.and_then(|(ticket, _)| state.matcher.remove_early(ticket)).is_none() {
+    if queued.and_then(|(ticket, _)| state.matcher.remove_unexpected(ticket)).is_none() {
         return;
     }
-    state.forget_early(key);
+    state.forget_unexpected(key);
     if has_credit {
         state.release_credit(outbox, source, len);
     }
@@ -94,48 +91,5 @@ fn withdrawn(
             state.violation(origin, PeerError::StrayWithdrawn);
             None
         }
-    }
-}
-
-/// Finds early messages by their senders and the senders' requests. It is empty until the first message is withdrawn, so
-/// programs without withdrawals do not pay for it. It may contain messages that have left: their tickets and keys are
-/// stale.
-#[derive(Debug, Default)]
-pub(crate) struct Withdrawable {
-    has_begun: bool,
-    places: FxHashMap<(u32, u64), (EarlyTicket, u64)>,
-}
-
-/// The map has room for this many messages at least.
-const FEW: usize = 64;
-
-impl Withdrawable {
-    /// Adds the messages that are in the queue already, once.
-    fn begin(&mut self, matcher: &Matcher<u64>, early: &Slab<Early>) {
-        if std::mem::replace(&mut self.has_begun, true) {
-            return;
-        }
-        let queued = matcher.early_tickets().filter_map(|(ticket, key)| {
-            let Early { source, body, .. } = early.get(key)?;
-            Some(((*source, body.awaited()?), (ticket, key)))
-        });
-        self.places.extend(queued);
-    }
-
-    /// Adds a message that has just joined the queue, one of those in `early`.
-    pub fn add(&mut self, of: (u32, u64), place: (EarlyTicket, u64), early: &Slab<Early>) {
-        if !self.has_begun {
-            return;
-        }
-        if self.places.len() == self.places.capacity() {
-            // At least half of the map is free after a pass, so its cost is spread over as many additions.
-            self.places.retain(|_, (_, key)| early.get(*key).is_some());
-            self.places.reserve(self.places.len().max(FEW));
-        }
-        self.places.insert(of, place);
-    }
-
-    fn find(&self, of: (u32, u64)) -> Option<(EarlyTicket, u64)> {
-        self.places.get(&of).copied()
     }
 }

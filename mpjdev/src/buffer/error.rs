@@ -1,11 +1,49 @@
 //! Errors of calls on buffers: mpjdev's eight conditions, and the ways in which the bytes of a message can be wrong.
 //!
-//! [`crate::Error`] carries both to the callers of the device.
+//! [`TransferError`] carries both to those who send and receive buffers.
 
 use std::sync::Arc;
 
 use super::element::ElementType;
 use super::wire::MAX_PAYLOAD;
+use crate::error::{Error, ErrorClass};
+
+/// The reason why a buffer was not sent or received.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransferError {
+    /// The buffer cannot be sent as it is. Nothing was sent.
+    #[error(transparent)]
+    Buffer(#[from] BufferError),
+    /// The message does not have the format of a buffer, or there is no memory for it. The message is consumed, and the
+    /// device stays usable.
+    #[error(
+        "the message from rank {source_rank} with tag {tag} is not a buffer: {violation}; receive \
+         it in the form in which it was sent"
+    )]
+    Malformed {
+        /// Rank of the sender.
+        source_rank: u32,
+        /// Tag of the message.
+        tag: i32,
+        /// What is wrong with the message.
+        violation: ParseError,
+    },
+    /// The device did not carry it out.
+    #[error(transparent)]
+    Device(#[from] Error),
+}
+
+impl TransferError {
+    /// Returns MPI's class of this error.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Malformed { violation: ParseError::Memory { .. }, .. } => ErrorClass::NoMem,
+            Self::Buffer(_) | Self::Malformed { .. } => ErrorClass::Other,
+            Self::Device(error) => error.class(),
+        }
+    }
+}
 
 /// The reason why a call on a buffer failed. The buffer is unchanged.
 #[derive(Debug, Clone, thiserror::Error)]

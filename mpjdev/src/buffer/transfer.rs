@@ -11,13 +11,11 @@ use transport_lapi::bootstrap::board::{Call, Within};
 use transport_lapi::{ForeignBytes, Pack, RecvPart, Sink, Source, Unpack};
 
 use super::Buffer;
-use super::error::{BufferError, ParseError};
+use super::error::{BufferError, ParseError, TransferError};
 use super::wire::Parts;
-use crate::device::Device;
+use crate::device::{Device, Mode};
 use crate::error::Error;
-use crate::request::Request;
-use crate::send::Mode;
-use crate::status::Status;
+use crate::request::{Request, Status};
 
 impl Buffer {
     /// Returns the bytes of the message, in the form that the device's calls send. Nothing is copied.
@@ -42,8 +40,8 @@ impl<A: Adapter> Device<A> {
         tag: i32,
         context: u32,
         mode: Mode,
-    ) -> Result<Request, Error> {
-        self.isend(buffer.to_source()?, dest, tag, context, mode)
+    ) -> Result<Request, TransferError> {
+        Ok(self.isend(buffer.to_source()?, dest, tag, context, mode)?)
     }
 
     /// Sends a committed buffer, and waits until the send is complete.
@@ -76,29 +74,26 @@ impl<A: Adapter> Device<A> {
         tag: i32,
         context: u32,
         mode: Mode,
-    ) -> Result<(), Error> {
-        self.send(buffer.to_source()?, dest, tag, context, mode)
+    ) -> Result<(), TransferError> {
+        Ok(self.send(buffer.to_source()?, dest, tag, context, mode)?)
     }
 
     /// Waits for a message of `context` from `source` with `tag`, where `None` means any, and receives it as a buffer.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for a message that does not have the format of a buffer, or for which there is no memory;
+    /// [`TransferError::Malformed`] for a message that does not have the format of a buffer, or for which there is no memory;
     /// the message is consumed. As [`Device::mprobe`] and [`Device::iwait`].
     pub fn recv_buffer(
         &self,
         source: Option<usize>,
         tag: Option<i32>,
         context: u32,
-    ) -> Result<(Buffer, Status), Error> {
+    ) -> Result<(Buffer, Status), TransferError> {
         let _within = Within::call(Call::Recv);
         let message = self.mprobe(source, tag, context)?;
         let status = message.status();
-        let malformed = |violation| Error::Malformed {
-            source_rank: status.source,
-            tag: status.tag,
-            violation: Arc::new(violation),
-        };
+        let Status { source: source_rank, tag, .. } = status;
+        let malformed = |violation| TransferError::Malformed { source_rank, tag, violation };
         // If there is no memory, the message is received all the same, into nothing.
         let landing = Landing::new(status.bytes).unwrap_or_default();
         let is_short = landing.len < status.bytes;
@@ -108,7 +103,7 @@ impl<A: Adapter> Device<A> {
             Err(Error::Truncate { .. }) if is_short => {
                 Err(malformed(ParseError::Memory { len: status.bytes }))
             }
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
             Ok(status) => {
                 let buffer = Buffer::from_wire(landing.into_bytes()).map_err(malformed)?;
                 Ok((buffer, status))

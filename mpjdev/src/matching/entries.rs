@@ -1,9 +1,9 @@
-//! The entries of the early-send queue, in reusable slots, with their links in the indexes.
+//! The entries of the unexpected queue, in reusable slots, with their links in the indexes.
 //!
 //! Used by [`super::Matcher`] and [`super::index`]. M1 is an invariant of `matching.rs`. The memory stays at the
 //! largest number of entries that ever waited at once.
 
-use super::EarlyTicket;
+use super::UnexpectedTicket;
 
 /// Stands for no slot.
 pub(super) const NIL: u32 = u32::MAX;
@@ -113,7 +113,7 @@ impl<T: Copy, const LINKS: usize> Entries<T, LINKS> {
     }
 
     /// Returns the entry that a ticket names, unless it has left (M1).
-    pub fn get(&self, ticket: EarlyTicket) -> Option<&T> {
+    pub fn get(&self, ticket: UnexpectedTicket) -> Option<&T> {
         let slot = self.slots.get(ticket.slot as usize)?;
         (slot.serial == ticket.serial).then_some(&slot.value)
     }
@@ -125,11 +125,11 @@ impl<T: Copy, const LINKS: usize> Entries<T, LINKS> {
     }
 
     /// Iterates over all entries with their tickets, earliest first.
-    pub fn in_order(&self) -> impl Iterator<Item = (EarlyTicket, &T)> {
+    pub fn in_order(&self) -> impl Iterator<Item = (UnexpectedTicket, &T)> {
         #[cfg(test)]
         super::tests::count_steps(self.slots.len());
         let occupied = (0..).zip(&self.slots).filter_map(|(slot, place): (u32, _)| {
-            let ticket = EarlyTicket { slot, serial: place.serial };
+            let ticket = UnexpectedTicket { slot, serial: place.serial };
             (place.serial != FREE).then_some((ticket, &place.value))
         });
         let mut entries: Vec<_> = occupied.collect();

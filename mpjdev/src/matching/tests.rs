@@ -52,19 +52,19 @@ fn the_earliest_posted_receive_wins_over_every_class() {
 }
 
 #[test]
-fn the_earliest_early_message_wins_for_every_class() {
+fn the_earliest_unexpected_message_wins_for_every_class() {
     for pattern in [pattern(1, 2), pattern(None, 2), pattern(1, None), pattern(None, None)] {
         let mut matcher = Numbered::new();
-        matcher.push_early(Envelope { context: 8, ..envelope(1, 2) }, 99);
+        matcher.push_unexpected(Envelope { context: 8, ..envelope(1, 2) }, 99);
         for now in 0..3 {
-            matcher.push_early(envelope(1, 2), now);
+            matcher.push_unexpected(envelope(1, 2), now);
         }
         for now in 0..3 {
-            assert_eq!(matcher.peek_early(&pattern), Some((envelope(1, 2), &now)));
-            assert_eq!(matcher.take_early(&pattern), Some((envelope(1, 2), now)));
+            assert_eq!(matcher.peek_unexpected(&pattern), Some((envelope(1, 2), &now)));
+            assert_eq!(matcher.take_unexpected(&pattern), Some((envelope(1, 2), now)));
         }
-        assert_eq!(matcher.take_early(&pattern), None);
-        assert_eq!(matcher.early_len(), 1);
+        assert_eq!(matcher.take_unexpected(&pattern), None);
+        assert_eq!(matcher.unexpected_len(), 1);
     }
 }
 
@@ -86,38 +86,38 @@ fn no_value_of_source_or_tag_is_mistaken_for_a_wildcard() {
 #[test]
 fn a_wildcard_finds_what_came_before_and_after_its_first_use() {
     let mut matcher = Numbered::new();
-    matcher.push_early(envelope(1, 10), 0);
-    matcher.push_early(envelope(2, 20), 1);
-    assert_eq!(matcher.peek_early(&pattern(None, 20)), Some((envelope(2, 20), &1)));
-    matcher.push_early(envelope(3, 20), 2);
-    assert_eq!(matcher.take_early(&pattern(2, 20)), Some((envelope(2, 20), 1)));
-    assert_eq!(matcher.take_early(&pattern(None, 20)), Some((envelope(3, 20), 2)));
-    assert_eq!(matcher.take_early(&pattern(None, 10)), Some((envelope(1, 10), 0)));
-    assert_eq!(matcher.early_len(), 0);
+    matcher.push_unexpected(envelope(1, 10), 0);
+    matcher.push_unexpected(envelope(2, 20), 1);
+    assert_eq!(matcher.peek_unexpected(&pattern(None, 20)), Some((envelope(2, 20), &1)));
+    matcher.push_unexpected(envelope(3, 20), 2);
+    assert_eq!(matcher.take_unexpected(&pattern(2, 20)), Some((envelope(2, 20), 1)));
+    assert_eq!(matcher.take_unexpected(&pattern(None, 20)), Some((envelope(3, 20), 2)));
+    assert_eq!(matcher.take_unexpected(&pattern(None, 10)), Some((envelope(1, 10), 0)));
+    assert_eq!(matcher.unexpected_len(), 0);
 }
 
 #[test]
-fn without_early_messages_a_wildcard_costs_nothing_later() {
+fn without_unexpected_messages_a_wildcard_costs_nothing_later() {
     let mut matcher = Numbered::new();
-    assert_eq!(matcher.take_early(&pattern(None, None)), None);
-    assert_eq!(matcher.peek_early(&pattern(None, None)), None);
-    assert!(!matcher.early.active[ANY_BOTH]);
-    matcher.push_early(envelope(1, 1), 0);
-    assert_eq!(matcher.take_early(&pattern(None, None)), Some((envelope(1, 1), 0)));
-    assert!(matcher.early.active[ANY_BOTH]);
+    assert_eq!(matcher.take_unexpected(&pattern(None, None)), None);
+    assert_eq!(matcher.peek_unexpected(&pattern(None, None)), None);
+    assert!(!matcher.unexpected.active[ANY_BOTH]);
+    matcher.push_unexpected(envelope(1, 1), 0);
+    assert_eq!(matcher.take_unexpected(&pattern(None, None)), Some((envelope(1, 1), 0)));
+    assert!(matcher.unexpected.active[ANY_BOTH]);
 }
 
 #[test]
 fn stale_tickets_name_nothing() {
     let mut matcher = Numbered::new();
-    let taken = matcher.push_early(envelope(1, 1), 2);
-    assert_eq!(matcher.take_early(&pattern(1, 1)), Some((envelope(1, 1), 2)));
-    assert_eq!(matcher.remove_early(taken), None);
-    let removed = matcher.push_early(envelope(1, 1), 4);
-    assert_eq!(matcher.remove_early(taken), None);
-    assert_eq!(matcher.remove_early(removed), Some((envelope(1, 1), 4)));
-    assert_eq!(matcher.remove_early(removed), None);
-    assert!(matcher.is_early_empty());
+    let taken = matcher.push_unexpected(envelope(1, 1), 2);
+    assert_eq!(matcher.take_unexpected(&pattern(1, 1)), Some((envelope(1, 1), 2)));
+    assert_eq!(matcher.remove_unexpected(taken), None);
+    let removed = matcher.push_unexpected(envelope(1, 1), 4);
+    assert_eq!(matcher.remove_unexpected(taken), None);
+    assert_eq!(matcher.remove_unexpected(removed), Some((envelope(1, 1), 4)));
+    assert_eq!(matcher.remove_unexpected(removed), None);
+    assert!(matcher.is_unexpected_empty());
 }
 
 #[test]
@@ -143,9 +143,9 @@ fn a_number_names_a_receive_while_it_waits() {
 fn steps_at(depth: usize) -> Vec<usize> {
     let mut matcher = Numbered::new();
     // Open the wildcard indexes, so that every operation below maintains all four.
-    matcher.push_early(envelope(0, 0), 0);
+    matcher.push_unexpected(envelope(0, 0), 0);
     for wild in [pattern(None, 0), pattern(0, None), pattern(None, None)] {
-        assert!(matcher.peek_early(&wild).is_some());
+        assert!(matcher.peek_unexpected(&wild).is_some());
     }
     for now in 0..depth {
         let number = u32::try_from(now).expect("depths are small");
@@ -153,8 +153,8 @@ fn steps_at(depth: usize) -> Vec<usize> {
         matcher.push_posted(pattern(1, 1), 3 * number);
         matcher.push_posted(pattern(1, other), 3 * number + 1);
         matcher.push_posted(pattern(None, other), 3 * number + 2);
-        matcher.push_early(envelope(2, 2), now);
-        matcher.push_early(envelope(2, other), now);
+        matcher.push_unexpected(envelope(2, 2), now);
+        matcher.push_unexpected(envelope(2, other), now);
     }
     let last = 3 * u32::try_from(depth).expect("depths are small");
     let mut steps = Vec::new();
@@ -162,12 +162,12 @@ fn steps_at(depth: usize) -> Vec<usize> {
     steps.push(steps_of(|| assert!(matcher.take_posted(envelope(1, 1)).is_some())).1);
     steps.push(steps_of(|| assert!(matcher.take_posted(envelope(9, 9)).is_none())).1);
     steps.push(steps_of(|| assert!(matcher.cancel_posted(last / 2 / 3 * 3))).1);
-    steps.push(steps_of(|| matcher.push_early(envelope(2, 2), 1)).1);
-    let (ticket, _) = matcher.early_tickets().nth(depth).expect("there are more");
-    steps.push(steps_of(|| assert!(matcher.remove_early(ticket).is_some())).1);
+    steps.push(steps_of(|| matcher.push_unexpected(envelope(2, 2), 1)).1);
+    let (ticket, _) = matcher.unexpected_tickets().nth(depth).expect("there are more");
+    steps.push(steps_of(|| assert!(matcher.remove_unexpected(ticket).is_some())).1);
     for wanted in [pattern(2, 2), pattern(2, None), pattern(None, 2), pattern(None, None)] {
-        steps.push(steps_of(|| assert!(matcher.peek_early(&wanted).is_some())).1);
-        steps.push(steps_of(|| assert!(matcher.take_early(&wanted).is_some())).1);
+        steps.push(steps_of(|| assert!(matcher.peek_unexpected(&wanted).is_some())).1);
+        steps.push(steps_of(|| assert!(matcher.take_unexpected(&wanted).is_some())).1);
     }
     steps
 }
@@ -198,9 +198,9 @@ fn an_exact_match_touches_one_entry() {
 fn a_wildcard_lane_is_filled_once() {
     let mut matcher = Numbered::new();
     for tag in 0..1000 {
-        matcher.push_early(envelope(1, tag), 0);
+        matcher.push_unexpected(envelope(1, tag), 0);
     }
-    let mut first = || steps_of(|| matcher.peek_early(&pattern(None, 5)).is_some());
+    let mut first = || steps_of(|| matcher.peek_unexpected(&pattern(None, 5)).is_some());
     let (found, filling) = first();
     assert!(found && filling >= 1000);
     assert_eq!(first(), (true, 1));
@@ -209,10 +209,10 @@ fn a_wildcard_lane_is_filled_once() {
 #[test]
 fn memory_stays_bounded_when_no_key_comes_twice() {
     let mut matcher = Numbered::new();
-    matcher.push_early(envelope(0, -1), 0);
+    matcher.push_unexpected(envelope(0, -1), 0);
     matcher.push_posted(pattern(0, -2), 1);
     for wild in [pattern(None, -1), pattern(0, None), pattern(None, None)] {
-        assert!(matcher.peek_early(&wild).is_some());
+        assert!(matcher.peek_unexpected(&wild).is_some());
     }
     for tag in 0..MANY {
         let source = tag.unsigned_abs();
@@ -220,14 +220,14 @@ fn memory_stays_bounded_when_no_key_comes_twice() {
         assert!(matcher.take_posted(envelope(source, tag)).is_some());
         matcher.push_posted(pattern(None, tag), 0);
         assert!(matcher.take_posted(envelope(source, tag)).is_some());
-        matcher.push_early(envelope(source, tag), 0);
-        assert!(matcher.take_early(&pattern(source, tag)).is_some());
+        matcher.push_unexpected(envelope(source, tag), 0);
+        assert!(matcher.take_unexpected(&pattern(source, tag)).is_some());
     }
-    let indexes = matcher.posted.indexes.iter().chain(&matcher.early.indexes);
+    let indexes = matcher.posted.indexes.iter().chain(&matcher.unexpected.indexes);
     for (queues, room) in indexes.map(super::index::Index::footprint) {
         assert!(queues <= 64 && room <= 256, "{queues} queues, room for {room}");
     }
-    assert_eq!((matcher.posted_len(), matcher.early_len()), (1, 1));
+    assert_eq!((matcher.posted_len(), matcher.unexpected_len()), (1, 1));
 }
 
 #[test]
@@ -253,15 +253,15 @@ fn memory_of_a_burst_of_keys_is_given_back() {
 /// One call of the matcher, as the device makes it.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// A receive takes an early message, or is posted.
+    /// A receive takes an unexpected message, or is posted.
     Receive(Pattern),
-    /// An arrival takes a posted receive, or becomes an early message.
+    /// An arrival takes a posted receive, or becomes an unexpected message.
     Arrive(Envelope),
     /// Cancels the receive with this number, whether or not it waits.
     Cancel(usize),
     /// A probe.
     Peek(Pattern),
-    /// Removes the early message of the n-th ticket so far, whether or not it waits.
+    /// Removes the unexpected message of the n-th ticket so far, whether or not it waits.
     Remove(usize),
 }
 
@@ -269,16 +269,16 @@ enum Step {
 #[derive(Default)]
 struct Oracle {
     posted: Vec<(Pattern, u32)>,
-    early: Vec<(Envelope, usize)>,
+    unexpected: Vec<(Envelope, usize)>,
 }
 
 impl Oracle {
-    fn find_early(&self, pattern: Pattern) -> Option<usize> {
-        self.early.iter().position(|(envelope, _)| fits(pattern, *envelope))
+    fn find_unexpected(&self, pattern: Pattern) -> Option<usize> {
+        self.unexpected.iter().position(|(envelope, _)| fits(pattern, *envelope))
     }
 
-    fn take_early(&mut self, pattern: Pattern) -> Option<(Envelope, usize)> {
-        self.find_early(pattern).map(|at| self.early.remove(at))
+    fn take_unexpected(&mut self, pattern: Pattern) -> Option<(Envelope, usize)> {
+        self.find_unexpected(pattern).map(|at| self.unexpected.remove(at))
     }
 
     fn take_posted(&mut self, envelope: Envelope) -> Option<u32> {
@@ -326,7 +326,7 @@ struct Twins {
     matcher: Numbered,
     oracle: Oracle,
     /// Tickets, each with the number that its entry carries.
-    early_tickets: Vec<(super::EarlyTicket, usize)>,
+    unexpected_tickets: Vec<(super::UnexpectedTicket, usize)>,
 }
 
 impl Twins {
@@ -336,8 +336,9 @@ impl Twins {
             Step::Arrive(envelope) => self.arrive(now, envelope)?,
             Step::Cancel(nth) => self.cancel(nth)?,
             Step::Peek(pattern) => {
-                let found = self.matcher.peek_early(&pattern).map(|(e, &value)| (e, value));
-                let expected = self.oracle.find_early(pattern).map(|at| self.oracle.early[at]);
+                let found = self.matcher.peek_unexpected(&pattern).map(|(e, &value)| (e, value));
+                let expected =
+                    self.oracle.find_unexpected(pattern).map(|at| self.oracle.unexpected[at]);
                 prop_assert_eq!(found, expected);
             }
             Step::Remove(nth) => self.remove(nth)?,
@@ -346,8 +347,8 @@ impl Twins {
     }
 
     fn receive(&mut self, pattern: Pattern) -> Result<(), TestCaseError> {
-        let taken = self.matcher.take_early(&pattern);
-        prop_assert_eq!(taken, self.oracle.take_early(pattern));
+        let taken = self.matcher.take_unexpected(&pattern);
+        prop_assert_eq!(taken, self.oracle.take_unexpected(pattern));
         if taken.is_none() {
             // The lowest free number, as a caller with slots would choose it.
             let taken = |number: &u32| self.oracle.posted.iter().any(|(_, taken)| taken == number);
@@ -362,8 +363,8 @@ impl Twins {
         let taken = self.matcher.take_posted(envelope);
         prop_assert_eq!(taken, self.oracle.take_posted(envelope));
         if taken.is_none() {
-            self.early_tickets.push((self.matcher.push_early(envelope, now), now));
-            self.oracle.early.push((envelope, now));
+            self.unexpected_tickets.push((self.matcher.push_unexpected(envelope, now), now));
+            self.oracle.unexpected.push((envelope, now));
         }
         Ok(())
     }
@@ -376,22 +377,23 @@ impl Twins {
     }
 
     fn remove(&mut self, nth: usize) -> Result<(), TestCaseError> {
-        let Some(&(ticket, number)) = self.early_tickets.get(nth) else {
+        let Some(&(ticket, number)) = self.unexpected_tickets.get(nth) else {
             return Ok(());
         };
-        let at = self.oracle.early.iter().position(|&(_, waiting)| waiting == number);
-        let expected = at.map(|at| self.oracle.early.remove(at));
-        prop_assert_eq!(self.matcher.remove_early(ticket), expected);
+        let at = self.oracle.unexpected.iter().position(|&(_, waiting)| waiting == number);
+        let expected = at.map(|at| self.oracle.unexpected.remove(at));
+        prop_assert_eq!(self.matcher.remove_unexpected(ticket), expected);
         Ok(())
     }
 
     fn compare_queues(&self) -> Result<(), TestCaseError> {
         let posted: Vec<_> = self.matcher.posted().collect();
-        let early: Vec<_> = self.matcher.early().map(|(&e, &number)| (e, number)).collect();
+        let unexpected: Vec<_> =
+            self.matcher.unexpected().map(|(&e, &number)| (e, number)).collect();
         prop_assert_eq!(self.matcher.posted_len(), posted.len());
-        prop_assert_eq!(self.matcher.early_len(), early.len());
+        prop_assert_eq!(self.matcher.unexpected_len(), unexpected.len());
         prop_assert_eq!(&posted, &self.oracle.posted);
-        prop_assert_eq!(&early, &self.oracle.early);
+        prop_assert_eq!(&unexpected, &self.oracle.unexpected);
         Ok(())
     }
 }

@@ -46,7 +46,7 @@ fn take_part(how: &str) -> Result<(), Error> {
         "unattended" => unattended(&world),
         "late" => late(&world),
         "fetched" => fetched(&world),
-        "beyond" => world.on_context(world.contexts()).map(drop),
+        "beyond" => world.on_endpoint(world.contexts()).map(drop),
         other => panic!("what is {other:?}?"),
     }
 }
@@ -59,7 +59,7 @@ fn in_each_context(
     let body = &body;
     thread::scope(|scope| {
         let start = |context| {
-            let ranks = world.on_context(context)?;
+            let ranks = world.on_endpoint(context)?;
             Ok(scope.spawn(move || body(&ranks)))
         };
         let threads = (1..world.contexts()).map(start).collect::<Result<Vec<_>, Error>>()?;
@@ -88,7 +88,7 @@ fn exchange(world: &World) -> Result<(), Error> {
         Ok(())
     })?;
     for context in 0..world.contexts() {
-        let contended = world.on_context(context)?.stats()?.contended;
+        let contended = world.on_endpoint(context)?.stats()?.contended;
         println!("context {context}: {contended} times contended");
     }
     Ok(())
@@ -96,7 +96,7 @@ fn exchange(world: &World) -> Result<(), Error> {
 
 fn unattended(world: &World) -> Result<(), Error> {
     if world.rank() == 0 {
-        let further = world.on_context(1)?;
+        let further = world.on_endpoint(1)?;
         (1..world.size()).try_for_each(|rank| further.send(&[1_u8], rank, 7))?;
     }
     let below = (world.rank() + world.size() - 1) % world.size();
@@ -104,7 +104,7 @@ fn unattended(world: &World) -> Result<(), Error> {
 }
 
 fn late(world: &World) -> Result<(), Error> {
-    let further = world.on_context(1)?;
+    let further = world.on_endpoint(1)?;
     if world.rank() > 0 {
         further.recv(&mut [0_u8], 0, 7)?;
         return world.send(&[2_u8], 0, 8);
@@ -124,7 +124,7 @@ fn late(world: &World) -> Result<(), Error> {
 }
 
 fn fetched(world: &World) -> Result<(), Error> {
-    let further = world.on_context(1)?;
+    let further = world.on_endpoint(1)?;
     if world.rank() == 0 {
         drop(further.isend(vec![5_u8; LARGE], 1, 7)?);
         return world.send(&[std::process::id()], 1, 8);

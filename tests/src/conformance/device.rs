@@ -47,7 +47,7 @@ macro_rules! device_conformance {
         $crate::device_conformance! { @topics
             transfer {
                 posted_receives_of_every_size
-                early_messages_of_every_size
+                unexpected_messages_of_every_size
                 blocking_ping_pong_of_every_size
                 self_sends
                 exchange_of_all_with_all
@@ -73,7 +73,7 @@ macro_rules! device_conformance {
                 contexts_are_apart
             }
             synchronous {
-                early_sends_wait_for_the_match
+                unexpected_sends_wait_for_the_match
                 posted_receives_end_them
                 the_blocking_form_waits
                 matched_by_a_probed_receive
@@ -127,7 +127,7 @@ macro_rules! device_conformance {
             }
             truncation {
                 posted_receives
-                early_messages
+                unexpected_messages
                 matched_messages
             }
             contract {
@@ -138,8 +138,8 @@ macro_rules! device_conformance {
                 the_largest_tag
             }
             flow {
-                early_memory_is_bounded
-                early_memory_comes_back
+                unexpected_memory_is_bounded
+                unexpected_memory_comes_back
                 credit_that_has_come_is_used
                 statistics_are_exact
                 the_dump_names_what_is_queued

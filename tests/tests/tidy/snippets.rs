@@ -227,7 +227,7 @@ fn a_name_of_a_forbidden_layer_is_found() {
         ("transport-lapi/src/adapters/shm/wireup.rs", "use crate::adapters::{threads, ring};"),
         ("transport-lapi/src/adapters/shm/wireup.rs", "use super::super::threads;"),
         ("transport-lapi/src/adapters/ring.rs", "use super::super::context;"),
-        ("mpj/src/testing.rs", "use mpj_launcher::job::run;"),
+        ("mpj/src/world/testing.rs", "use mpj_launcher::job::run;"),
         ("mpj-macros/src/expansion.rs", "quote!(::mpj::World)"),
     ];
     for (path, text) in forbidden {
@@ -262,7 +262,7 @@ fn names_of_allowed_layers_pass() {
         ("transport-lapi/src/adapters/shm.rs", "use super::{ring, segment::Segment};"),
         ("mpicore/src/group/range.rs", "use super::GroupError;"),
         ("mpj/src/world.rs", "use mpjdev::Device;"),
-        ("mpj/src/testing.rs", "use mpj_launcher::testing::Case;"),
+        ("mpj/src/world/testing.rs", "use mpj_launcher::testing::Case;"),
     ];
     for (path, text) in allowed {
         assert_eq!(layering(&Source::new(path, text)), [], "{path}: {text}");

@@ -3,7 +3,7 @@
 use std::fs;
 
 use mpj::{Buffer, Datatype, Error, ErrorClass, Options, Pages, World, alloc_buffer};
-use mpjdev::{BackendChoice, Circumstance};
+use mpjdev::{BackendChoice, When};
 
 use crate::job::{job, try_job};
 
@@ -111,9 +111,9 @@ fn ping_pong(world: &World, len: usize) {
 #[cfg_attr(feature = "channels", ignore = "where memory is not read, its pages do not matter")]
 fn long_data_in_huge_pages_are_fetched() {
     job(2, |world| {
-        let exceptions = world.table().exceptions().iter();
-        let huge = exceptions.filter(|(_, circumstance)| *circumstance == Circumstance::HugePages);
-        let huge_from = huge.map(|(from, _)| *from).next().expect("`auto` has a bound");
+        let mut rows = world.table().rows().iter();
+        let huge_from =
+            rows.find(|row| row.when == When::HugePages).expect("`auto` has a row").from;
         let mut allocated = buffer::<u8>(2 * huge_from);
         let mut ordinary = vec![0_u8; 2 * huge_from];
         let is_huge = allocated.pages() == Pages::Huge;

@@ -1,7 +1,7 @@
 //! Collective calls on matrices that are stored by columns. A call divides the rows of such a buffer among the ranks;
 //! these rows lie interleaved in memory. The results equal those of matrices that are stored by rows.
 
-use mpj::{Blocks, Communicator, Op, UserOp};
+use mpj::{Communicator, Op, Partition, UserOp};
 use ndarray::{Array2, ShapeBuilder};
 
 use crate::job::job;
@@ -60,7 +60,7 @@ fn rows_are_moved() {
                 world.scatter(data, into, root).unwrap();
             });
             let (mine, all) = (parts(size)[rank], at_root(parts(size).iter().sum()));
-            let blocks = |units| Blocks::packed(parts(size).iter().map(|rows| rows * units));
+            let blocks = |units| Partition::packed(parts(size).iter().map(|rows| rows * units));
             alike_in_units(rank, (mine, all), |data, into, units| {
                 world.gatherv(data, into, &blocks(units), root).unwrap();
             });

@@ -40,7 +40,7 @@ fn wrong_ranks_and_tags_change_nothing() {
             }
         }
         let idle = "rank 0 of 1\nposted receives without a message: 0\n\
-                    early messages without a receive: 0\nopen requests: 0\n";
+                    unexpected messages without a receive: 0\nopen requests: 0\n";
         assert_eq!(world.dump().unwrap(), idle);
     });
 }

@@ -6,14 +6,14 @@
 //! wrap at 2^32. The area's size is a power of two, so a position modulo the size is an offset.
 //!
 //! The lines of the next body's place were read by the consumer a lap before. Where lines are pushed, a producer that
-//! waits prefetches them for writing, as many as it has just sent ([`BulkProducer::expect_more`]).
+//! waits prefetches them for writing, as many as it has just sent ([`BulkProducer::prefetch_more`]).
 //!
 //! - B1: the bytes from the position that the consumer has freed up to the producer's position belong to the consumer,
 //!   the others to the producer. A frame's stamp passes bytes to the consumer; the freed position passes them back, and
 //!   only after the sink has returned.
 //! - B2: no deadlock. A body is at most a quarter of the area. The consumer publishes what it has freed at every
 //!   quarter, so once it has seen all frames less than a quarter is unpublished. Room that is left behind the last body
-//!   ([`BulkProducer::keep_apart`]) is at most another quarter. A body needs its own length and skips less than that:
+//!   ([`BulkProducer::page_pad`]) is at most another quarter. A body needs its own length and skips less than that:
 //!   together less than two quarters. As many are free, so a body that is refused now is taken when the consumer has
 //!   caught up.
 //! - B3: a position that the peer wrote is untrusted. The consumer accepts one that starts a line, does not cross the
@@ -156,7 +156,7 @@ impl<'m> BulkProducer<'m> {
     /// Leaves room behind the last body, so that the next one begins in another page. A processor that reads a body
     /// prefetches lines behind it on its own, up to the end of the page, and would take those of the next body from the
     /// producer, which is about to write them.
-    pub(crate) fn keep_apart(&mut self) {
+    pub(crate) fn page_pad(&mut self) {
         let page = self.position.wrapping_add(APART + PAGE - 1) & !(PAGE - 1);
         let room = page.wrapping_sub(self.position) as usize;
         if room <= quarter(self.lines) && page.wrapping_sub(self.freed) <= self.area() {
@@ -176,7 +176,7 @@ impl<'m> BulkProducer<'m> {
     /// piece or two of a long message go where a wait has prefetched, and the others into blocks. That takes less time
     /// than to send all of them the first way.
     #[inline(never)]
-    pub(crate) fn expect_another(&mut self, len: usize) {
+    pub(crate) fn prefetch_next_write(&mut self, len: usize) {
         self.ahead = 0;
         self.prefetch(len);
     }
@@ -214,7 +214,7 @@ impl<'m> BulkProducer<'m> {
     /// Prefetches the next [`STEP`] bytes for writing, unless as many bytes as expected are prefetched already. If the
     /// copy of the next body had to fetch these lines, that would also delay the consumer, who reads at the same time.
     #[inline(always)]
-    pub(crate) fn expect_more(&mut self) {
+    pub(crate) fn prefetch_more(&mut self) {
         if self.ahead < self.expected {
             self.expect_step();
         }

@@ -36,15 +36,18 @@ impl Default for Distance {
 }
 
 impl Distance {
-    /// Returns whether the peer is far, after timing a load if one is due. `look` returns how long it took, or `None`
-    /// if the line had not been written.
+    /// Returns whether the peer is far, as far as is known.
+    pub(crate) fn is_far(&self) -> bool {
+        self.is_far
+    }
+
+    /// Times a load if one is due. `look` returns how long it took, or `None` if the line had not been written.
     #[inline(always)]
-    pub(crate) fn ask(&mut self, look: impl FnOnce() -> Option<Duration>) -> bool {
+    pub(crate) fn ask(&mut self, look: impl FnOnce() -> Option<Duration>) {
         self.left -= 1;
         if self.left == 0 {
             self.look(look);
         }
-        self.is_far
     }
 
     #[cold]

@@ -18,7 +18,7 @@ use crate::adapter::{AdapterError, Doorbell, Events, Post, Standing, TaskId, Wai
 use crate::adapters::arrivals::{MOST_POLLED, Visits};
 use crate::adapters::blocks::Blocks;
 use crate::adapters::doorbell::{Bell, Fences, has_woken};
-use crate::adapters::ring::{Consumer, Passing, Producer, RingDamage};
+use crate::adapters::ring::{CachePolicy, Consumer, Producer, RingDamage};
 use crate::adapters::segment::Segment;
 use crate::adapters::slate::{Entry, Slate};
 use crate::body::Piece;
@@ -40,7 +40,7 @@ pub(crate) struct Port {
     fences: Fences,
     /// By task.
     peers: Vec<Peer>,
-    passing: Passing,
+    policy: CachePolicy,
     /// How many rings are polled in turn: all, or none if marks tell which to poll.
     in_turn: usize,
     /// The target of the last frame that was sent.
@@ -54,11 +54,16 @@ pub(crate) struct Port {
 impl Port {
     /// Makes the port of `task` on the plane of `segment`. Called once per task and plane (P2).
     pub(crate) fn new(segment: Arc<Segment>, task: TaskId, fences: Fences) -> Self {
-        Self::with_passing(segment, task, fences, Passing::here())
+        Self::with_policy(segment, task, fences, CachePolicy::here())
     }
 
-    /// [`Port::new`] with a way of passing lines, which the port of each task must use.
-    fn with_passing(segment: Arc<Segment>, task: TaskId, fences: Fences, passing: Passing) -> Self {
+    /// [`Port::new`] with a policy, which must be that of the port of each task.
+    fn with_policy(
+        segment: Arc<Segment>,
+        task: TaskId,
+        fences: Fences,
+        policy: CachePolicy,
+    ) -> Self {
         // SAFETY: P1: the views are stored beside the `Arc` that keeps the segment, and dropping
         // them touches no segment memory, so the order of the fields does not matter.
         let lasting: &'static Segment = unsafe { &*Arc::as_ptr(&segment) };
@@ -68,7 +73,7 @@ impl Port {
             // The task with the lower number has all blocks of a pair at first.
             let blocks = Blocks::new(lasting.blocks(me, peer), me < peer);
             Peer {
-                to: Producer::new(lasting.ring(me, peer), blocks, passing),
+                to: Producer::new(lasting.ring(me, peer), blocks, policy),
                 from: Consumer::new(lasting.ring(peer, me)),
                 bell: &lasting.task(peer).bell.0,
                 slate: lasting.slate(me),
@@ -78,7 +83,7 @@ impl Port {
             task,
             fences,
             peers: (0..tasks).map(peer).collect(),
-            passing,
+            policy,
             in_turn: if tasks <= MOST_POLLED { tasks } else { 0 },
             latest: me,
             first: 0,
@@ -205,10 +210,10 @@ impl Port {
             match from.take(origin, &mut to.blocks, events) {
                 Ok(true) => {
                     delivered += 1;
-                    if to.listens() {
+                    if to.awaiting_reply() {
                         from.fetch_ahead();
                     }
-                    to.hears();
+                    to.on_receive();
                 }
                 Ok(false) if delivered == 0 => return Ok(0),
                 Ok(false) => break Ok(()),
@@ -227,11 +232,11 @@ impl Port {
     #[inline]
     pub(crate) fn prefetch_expected(&mut self) {
         let Self { peers, in_turn, latest, .. } = self;
-        match self.passing {
-            Passing::Fetched => {
+        match self.policy {
+            CachePolicy::Pull => {
                 peers[..*in_turn].iter().for_each(|peer| peer.from.fetch_awaited());
             }
-            Passing::Pushed => peers[*latest].to.expect_more(),
+            CachePolicy::Demote => peers[*latest].to.prefetch_more(),
         }
     }
 

@@ -28,15 +28,15 @@ use crate::adapters::bulk::{BulkConsumer, BulkLine, BulkProducer};
 use crate::adapters::distance::Distance;
 use crate::adapters::layout::{CELL_BYTES, INDICES_BYTES};
 use crate::body::Piece;
-use crate::copy::PASSES_CACHES;
 use crate::region::{ForeignBytes, RecvPart, SendRegion, copy_short};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use crate::sys::{self, LINE};
 
 mod damage;
-mod passing;
+mod placement;
 pub(crate) use crate::adapters::ring::damage::RingDamage;
-pub(crate) use crate::adapters::ring::passing::Passing;
+pub(crate) use crate::adapters::ring::placement::CachePolicy;
+use crate::adapters::ring::placement::{Facts, Placement};
 
 /// Bytes of a cell after its two words.
 pub(crate) const CELL_DATA: usize = CELL_BYTES - STAMPS;
@@ -57,28 +57,12 @@ const BULK: u16 = 1;
 /// Kind of a frame whose body is in a block.
 const BLOCK: u16 = 2;
 
-/// If the lines are fetched, after a body of at least this length the beginning of the next one's place is prefetched.
-/// For shorter bodies that takes longer than it saves.
-const EXPECTED: usize = 2 << 10;
-/// How much is prefetched: roughly what a processor can have under way at once.
-const EXPECTED_AHEAD: usize = 4 << 10;
-
 /// How many cells behind the awaited one [`Consumer::fetch_ahead`] prefetches.
 const CELLS_AHEAD: u32 = 4;
 
 /// Before a body of at least this length is handled, the next cell is prefetched: copying the body takes longer than the
 /// transfer of a line, and the next piece of a long message has mostly come by then.
 const FETCHES_NEXT: usize = 8 << 10;
-
-/// If the consumer is distant, the shortest body that is stored past the caches into the bulk area. A shorter one arrives sooner from the
-/// producer's cache.
-const PAST_CACHES: usize = 768;
-
-/// If the lines are pushed, the longest lone body whose lines are pushed out, and the longest one that always goes into a
-/// block. The reader of a longer one is already copying its beginning. If the lines are fetched, all that fit go into blocks.
-const PUSHED: usize = 8 << 10;
-/// And how much of the next body's place is prefetched, at most.
-const PUSHED_AHEAD: usize = 16 << 10;
 
 /// The upper half of the stamp of a frame that has a short head and its body in the cell.
 const SHORT_INLINE: u32 = SHORT_HEAD as u32 | (INLINE as u32) << 16;
@@ -138,8 +122,8 @@ pub(crate) struct Producer<'m> {
     bulk: BulkProducer<'m>,
     /// The blocks of the pair that belong to this end. Its consumer of the opposite ring adds to them.
     pub(crate) blocks: Blocks<'m>,
-    passing: Passing,
-    /// Of [`Passing::stream`].
+    policy: CachePolicy,
+    /// Of [`CachePolicy::stream`].
     stream: u32,
     /// Frames that are missing to a stream: as many after a frame from the consumer.
     until_stream: u32,
@@ -149,7 +133,7 @@ pub(crate) struct Producer<'m> {
 }
 
 impl<'m> Producer<'m> {
-    pub(crate) fn new(ring: Ring<'m>, blocks: Blocks<'m>, passing: Passing) -> Self {
+    pub(crate) fn new(ring: Ring<'m>, blocks: Blocks<'m>, policy: CachePolicy) -> Self {
         let bulk = BulkProducer::new(ring.bulk);
         Self {
             ring,
@@ -157,9 +141,9 @@ impl<'m> Producer<'m> {
             freed: 0,
             bulk,
             blocks,
-            passing,
-            stream: passing.stream(),
-            until_stream: passing.stream(),
+            policy,
+            stream: policy.stream(),
+            until_stream: policy.stream(),
             distance: Distance::default(),
             seen: (0, 0),
         }
@@ -196,76 +180,81 @@ impl<'m> Producer<'m> {
             return Ok(Post::Full);
         }
         let len = body.len();
-        if head.len() + len <= CELL_DATA {
-            let mut packed = [0; CELL_DATA];
-            body.copy_to(RecvPart::of_slice(&mut packed[..len]));
-            self.publish(head, ForeignBytes::from_slice(&packed[..len]), INLINE, len as u64);
-            return Ok(Post::Taken);
+        let facts = Facts {
+            room: CELL_DATA - head.len(),
+            is_span: matches!(body, Piece::Span(_)),
+            is_prefetched: self.bulk.has_prefetched(len),
+            is_distant: self.distance.is_far(),
+        };
+        match self.policy.placement(len, facts) {
+            Placement::Cell => {
+                let mut packed = [0; CELL_DATA];
+                body.copy_to(RecvPart::of_slice(&mut packed[..len]));
+                let packed = ForeignBytes::from_slice(&packed[..len]);
+                self.publish(head, packed, INLINE, len as u64);
+                Ok(Post::Taken)
+            }
+            Placement::Outside { blocks_first, past_caches } => {
+                let is_sent = blocks_first && self.offer_in_blocks(head, body)
+                    || self.offer_in_bulk(head, body, past_caches)?
+                    || !blocks_first && self.offer_in_blocks(head, body);
+                Ok(if is_sent { Post::Taken } else { Post::Full })
+            }
         }
-        // For a long body, memory that was prefetched during a wait is better than a block.
-        let is_better =
-            self.passing == Passing::Pushed && len > PUSHED && self.bulk.has_prefetched(len);
-        if !is_better && self.offer_in_block(head, body) == Post::Taken {
-            return Ok(Post::Taken);
+    }
+
+    /// Sends a frame with its body in the bulk area. Returns whether there was room.
+    fn offer_in_bulk(
+        &mut self,
+        head: &[u8],
+        body: Piece<'_>,
+        past_caches: bool,
+    ) -> Result<bool, RingDamage> {
+        let len = body.len();
+        if self.policy == CachePolicy::Pull {
+            self.time_a_load();
         }
-        // If the consumer is distant, ordinary stores would fetch the lines from its processor, which would then fetch
-        // them back.
-        let is_distant = self.stores_past_caches();
-        let past_caches = is_distant && len >= PAST_CACHES && matches!(body, Piece::Span(_));
         let freed = self.bulk.freed;
         let stored = self.bulk.store(body, past_caches, &self.ring.indices.bulk)?;
         if self.bulk.freed != freed {
             // `store` has loaded the consumer's line.
             self.seen = self.ring.indices.both();
         }
-        let Some(start) = stored else {
-            return Ok(self.offer_in_block(head, body));
-        };
-        let is_lone = self.listens();
-        let nothing = ForeignBytes::from_slice(&[]);
-        self.publish(head, nothing, BULK, len as u64 | u64::from(start) << 32);
+        let Some(start) = stored else { return Ok(false) };
+        let is_lone = self.awaiting_reply();
+        self.publish(head, ForeignBytes::EMPTY, BULK, len as u64 | u64::from(start) << 32);
         if is_lone {
-            if self.passing == Passing::Pushed && len <= PUSHED {
+            if self.policy.is_pushed_out(len) {
                 self.bulk.push_out(start, len);
             }
             // To a distant consumer, short bodies that lie apart take longer.
-            if !is_distant {
-                self.bulk.keep_apart();
+            if !self.distance.is_far() {
+                self.bulk.page_pad();
             }
         }
-        match self.passing {
-            Passing::Fetched if len >= EXPECTED && !past_caches => {
-                self.bulk.expect_another(EXPECTED_AHEAD);
-            }
-            Passing::Fetched => {}
-            Passing::Pushed => {
-                self.bulk.count(len, is_lone, &self.ring.indices.bulk);
-                // A long body that is not lone is mostly a piece of a long message, and prefetches would delay the next
-                // piece. After the last one, the wait for an answer has time for them.
-                if is_lone || len < PUSHED_AHEAD {
-                    self.bulk.expect_another(len.min(PUSHED_AHEAD));
-                }
-            }
+        if self.policy == CachePolicy::Demote {
+            self.bulk.count(len, is_lone, &self.ring.indices.bulk);
         }
-        Ok(Post::Taken)
+        let next = self.policy.prefetched_next(len, is_lone, past_caches);
+        if next > 0 {
+            self.bulk.prefetch_next_write(next);
+        }
+        Ok(true)
     }
 
-    /// [`Producer::offer_otherwise`] with a block, if this end has one for the body. The ring is not full.
-    fn offer_in_block(&mut self, head: &[u8], body: Piece<'_>) -> Post {
-        let Some(number) = self.blocks.store(body) else {
-            return Post::Full;
-        };
-        let (len, is_lone) = (body.len(), self.listens());
-        let nothing = ForeignBytes::from_slice(&[]);
-        self.publish(head, nothing, BLOCK, len as u64 | u64::from(number) << 32);
-        match self.passing {
-            Passing::Pushed if len > PUSHED => {
+    /// Sends a frame with its body in blocks. Returns whether this end has enough of them.
+    fn offer_in_blocks(&mut self, head: &[u8], body: Piece<'_>) -> bool {
+        let Some(number) = self.blocks.store(body) else { return false };
+        let (len, is_lone) = (body.len(), self.awaiting_reply());
+        self.publish(head, ForeignBytes::EMPTY, BLOCK, len as u64 | u64::from(number) << 32);
+        match self.policy {
+            CachePolicy::Demote if !self.policy.is_pushed_out(len) => {
                 self.bulk.count(len, is_lone, &self.ring.indices.bulk);
             }
-            Passing::Pushed if is_lone => self.blocks.push_out(number, len),
-            Passing::Pushed | Passing::Fetched => {}
+            CachePolicy::Demote if is_lone => self.blocks.push_out(number, len),
+            CachePolicy::Demote | CachePolicy::Pull => {}
         }
-        Post::Taken
+        true
     }
 
     /// Fills the next cell with `head` and `inline`, and passes it to the consumer.
@@ -289,47 +278,45 @@ impl<'m> Producer<'m> {
         let len = STAMPS + head.len() + inline.len();
         if self.until_stream > 0 {
             self.until_stream -= 1;
-            match self.passing {
-                Passing::Pushed => cell.push_out(len),
-                Passing::Fetched if len > LINE => return,
-                Passing::Fetched => {}
+            match self.policy {
+                CachePolicy::Demote => cell.push_out(len),
+                CachePolicy::Pull if len > LINE => return,
+                CachePolicy::Pull => {}
             }
         }
-        cell.expect_another(len);
+        cell.prefetch_next_write(len);
     }
 
     /// Prefetches some more of the lines where the next bodies are expected. If the lines are pushed, a waiting producer
     /// calls this now and then.
     #[inline(always)]
-    pub(crate) fn expect_more(&mut self) {
-        self.bulk.expect_more();
+    pub(crate) fn prefetch_more(&mut self) {
+        self.bulk.prefetch_more();
     }
 
     /// Notes that a frame has come from the consumer, so the frames to it are not a stream.
     #[inline(always)]
-    pub(crate) fn hears(&mut self) {
+    pub(crate) fn on_receive(&mut self) {
         self.until_stream = self.stream;
     }
 
     /// Whether no frame has been sent since one has come from the consumer.
     #[inline(always)]
-    pub(crate) fn listens(&self) -> bool {
+    pub(crate) fn awaiting_reply(&self) -> bool {
         self.until_stream == self.stream
     }
 
-    /// Whether long bodies in the bulk area are stored past the caches because the consumer's processor is distant, and
-    /// fetches them. If the consumer has written its line since this end last loaded it, a load is timed now and then.
-    /// The loaded values are not used, so a wrong claim does no harm.
+    /// Times a load of the consumer's line now and then, if the consumer has written it since this end last loaded it,
+    /// to know whether its processor is distant. The loaded values are not used, so a wrong claim does no harm.
     #[inline(always)]
-    fn stores_past_caches(&mut self) -> bool {
-        let Self { ring, passing, distance, seen, .. } = self;
-        let look = || {
+    fn time_a_load(&mut self) {
+        let Self { ring, distance, seen, .. } = self;
+        distance.ask(|| {
             let start = Instant::now();
             let now = ring.indices.both();
             let took = start.elapsed();
             (std::mem::replace(seen, now) != now).then_some(took)
-        };
-        PASSES_CACHES && *passing == Passing::Fetched && distance.ask(look)
+        });
     }
 
     /// The position that is filled next.
@@ -574,17 +561,17 @@ impl Cell {
     /// prefetches something else, and in a full ring the consumer still needs the lines: both cost a little, and do no
     /// harm.
     #[inline(always)]
-    fn expect_another(&self, len: usize) {
+    fn prefetch_next_write(&self, len: usize) {
         let next = std::ptr::from_ref(self).wrapping_add(1);
         sys::prefetch_to_write(next);
         if len > LINE {
-            expect_lines_behind(next, len);
+            prefetch_lines_behind(next, len);
         }
     }
 }
 
 #[inline(never)]
-fn expect_lines_behind(cell: *const Cell, len: usize) {
+fn prefetch_lines_behind(cell: *const Cell, len: usize) {
     for start in (LINE..len).step_by(LINE) {
         sys::prefetch_to_write(cell.wrapping_byte_add(start));
     }

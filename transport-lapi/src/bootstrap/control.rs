@@ -43,7 +43,7 @@ use crate::adapter::TaskId;
 use crate::fork::ProcessMark;
 
 pub use counters::{MessageCounts, ProtocolCounts};
-pub use queues::{Communicator, EarlyMessage, PostedReceive, Queues, RankRange};
+pub use queues::{Communicator, PostedReceive, Queues, RankRange, UnexpectedMessage};
 
 /// Largest encoded message, in bytes.
 pub const MAX_MESSAGE: usize = 65536;

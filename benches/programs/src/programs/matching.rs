@@ -1,10 +1,10 @@
 //! The cost of a match behind long queues: half a round trip of 8 bytes while other receives are
-//! posted, or other messages have arrived early, at rank 1.
+//! posted, or other messages have arrived before their receives, at rank 1.
 //!
 //! * *posted*: `depth` receives with other tags were posted before the matching one;
 //! * *posted, any*: the same, all of them from any source;
-//! * *early*: `depth` messages with other tags have arrived before the matching one;
-//! * *early, any*: the same, received from any source.
+//! * *unexpected*: `depth` messages with other tags have arrived before the matching one;
+//! * *unexpected, any*: the same, received from any source.
 
 use crate::order::Order;
 use crate::pace;
@@ -29,8 +29,8 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
             let seconds = behind_posted(runtime, order, depth, any)?;
             sink.sample(series, depth, halves(&seconds));
         }
-        for (series, any) in [("matching-early", false), ("matching-early-any", true)] {
-            let seconds = behind_early(runtime, order, depth, any)?;
+        for (series, any) in [("matching-unexpected", false), ("matching-unexpected-any", true)] {
+            let seconds = behind_unexpected(runtime, order, depth, any)?;
             sink.sample(series, depth, halves(&seconds));
         }
     }
@@ -78,7 +78,7 @@ fn behind_posted<R: Runtime>(
     Ok(seconds)
 }
 
-fn behind_early<R: Runtime>(
+fn behind_unexpected<R: Runtime>(
     runtime: &R,
     order: &Order,
     depth: usize,

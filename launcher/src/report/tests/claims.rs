@@ -69,12 +69,13 @@ fn the_largest_report_is_readable() {
     });
     for rank in 0..256 {
         let posted = |tag| PostedReceive { source: None, tag: Some(tag), context: 0, bytes: 9 };
-        let early = |tag| EarlyMessage { source: rank, tag, context: 0, bytes: 9, eager: true };
+        let unexpected =
+            |tag| UnexpectedMessage { source: rank, tag, context: 0, bytes: 9, eager: true };
         let queues = Queues {
             posted: (0..2_000).map(posted).collect(),
             all_posted: u64::MAX,
-            early: (5_000..7_000).map(early).collect(),
-            all_early: 0,
+            unexpected: (5_000..7_000).map(unexpected).collect(),
+            all_unexpected: 0,
             communicators: vec![
                 Communicator {
                     context: u64::from(rank % 7) * 2,

@@ -159,14 +159,21 @@ fn many_chains_are_counted() {
     assert!(found.ends_with("mpjrun:   and 6 more chains\n"), "{found}");
 }
 
-/// Rank 1 waits for what `posted` says, and has the messages `early`.
-fn misses(posted: Wait, early: &[(u32, i32, u64)]) -> Vec<String> {
+/// Rank 1 waits for what `posted` says, and has the messages `unexpected`.
+fn misses(posted: Wait, unexpected: &[(u32, i32, u64)]) -> Vec<String> {
     let mut job = joined(2);
-    let early: Vec<_> = early
+    let unexpected: Vec<_> = unexpected
         .iter()
-        .map(|&(source, tag, context)| EarlyMessage { source, tag, context, bytes: 8, eager: true })
+        .map(|&(source, tag, context)| UnexpectedMessage {
+            source,
+            tag,
+            context,
+            bytes: 8,
+            eager: true,
+        })
         .collect();
-    let queues = Queues { all_early: early.len() as u64, early, ..Queues::default() };
+    let queues =
+        Queues { all_unexpected: unexpected.len() as u64, unexpected, ..Queues::default() };
     assert!(job.note(1, ControlMessage::Queues { task: 1, context: 0, queues }, ms(900)));
     let found = found_in(&job, &snapshot([state(&[]), state(&[posted])]));
     let lines = found.lines().filter_map(|line| line.strip_prefix("mpjrun:   rank 1 waits for "));
@@ -202,8 +209,8 @@ fn a_message_that_differs_in_one_field_is_a_near_miss() {
 
 #[test]
 fn near_misses_are_told_best_first_and_only_some() {
-    let early: Vec<_> = (0..64).map(|turn| (turn % 8, 8 + turn as i32 / 8, 0)).collect();
-    let told = misses(recv(9, 8), &early);
+    let unexpected: Vec<_> = (0..64).map(|turn| (turn % 8, 8 + turn as i32 / 8, 0)).collect();
+    let told = misses(recv(9, 8), &unexpected);
     assert_eq!(told.len(), 2, "{told:?}");
     let told = misses(recv(0, 20), &[(0, 20, 2), (1, 20, 0), (0, 21, 0)]);
     assert!(told[0].ends_with("the tags differ"), "{told:?}");
@@ -236,12 +243,13 @@ the tags differ
 fn queues_are_told_with_counts() {
     let mut job = joined(2);
     let posted = |source, tag| PostedReceive { source, tag, context: 0, bytes: 16 };
-    let early = |tag| EarlyMessage { source: 0, tag, context: 2, bytes: 8, eager: tag != 2 };
+    let unexpected =
+        |tag| UnexpectedMessage { source: 0, tag, context: 2, bytes: 8, eager: tag != 2 };
     let queues = Queues {
         posted: vec![posted(Some(0), Some(8)), posted(None, None), posted(None, None)],
         all_posted: 3,
-        early: (0..9).map(early).collect(),
-        all_early: 1_000,
+        unexpected: (0..9).map(unexpected).collect(),
+        all_unexpected: 1_000,
         communicators: Vec::new(),
     };
     assert!(job.note(1, ControlMessage::Queues { task: 1, context: 0, queues }, ms(900)));
@@ -252,13 +260,13 @@ fn queues_are_told_with_counts() {
 mpjrun:   rank 0: posted receive from rank 1, of a collective call, 0 bytes
 mpjrun:   rank 1: posted receive from rank 0, tag 8, 16 bytes
 mpjrun:   rank 1: posted receive from any rank, any tag, 16 bytes, 2 times
-mpjrun:   rank 1: early message from rank 0, tag 0 on communicator 1, 8 bytes
-mpjrun:   rank 1: early message from rank 0, tag 1 on communicator 1, 8 bytes
-mpjrun:   rank 1: early message from rank 0, tag 2 on communicator 1, 8 bytes, data still with the sender
-mpjrun:   rank 1: early message from rank 0, tag 3 on communicator 1, 8 bytes
-mpjrun:   rank 1: early message from rank 0, tag 4 on communicator 1, 8 bytes
-mpjrun:   rank 1: early message from rank 0, tag 5 on communicator 1, 8 bytes
-mpjrun:   rank 1: and 994 more early messages
+mpjrun:   rank 1: unexpected message from rank 0, tag 0 on communicator 1, 8 bytes
+mpjrun:   rank 1: unexpected message from rank 0, tag 1 on communicator 1, 8 bytes
+mpjrun:   rank 1: unexpected message from rank 0, tag 2 on communicator 1, 8 bytes, data still with the sender
+mpjrun:   rank 1: unexpected message from rank 0, tag 3 on communicator 1, 8 bytes
+mpjrun:   rank 1: unexpected message from rank 0, tag 4 on communicator 1, 8 bytes
+mpjrun:   rank 1: unexpected message from rank 0, tag 5 on communicator 1, 8 bytes
+mpjrun:   rank 1: and 994 more unexpected messages
 ";
     assert!(found_in(&job, &snapshot([state(&[]), state(&[])])).ends_with(expected));
 }

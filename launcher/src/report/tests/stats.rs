@@ -12,26 +12,24 @@ fn the_numbers_of_ranks_are_added_up() {
         stats(&job),
         "mpjrun: --stats: no rank has come to its end, where it sends its numbers\n"
     );
-    let eager = |messages| ProtocolCounts { messages, bytes: 80, early: 1 };
+    let eager = |messages| ProtocolCounts { messages, bytes: 80, unexpected: 1 };
     for (task, messages) in [(0, 10), (2, u64::MAX)] {
         let counters = MessageCounts {
             eager: eager(messages),
             received: 5,
             fallbacks: 2,
-            timed: u64::from(task),
-            early_bytes: 64 * u64::from(task),
+            unexpected_bytes: 64 * u64::from(task),
             ..MessageCounts::default()
         };
         assert!(job.note(task as usize, ControlMessage::Leaving { task, counters }, ms(1)));
     }
     let expected = "\
-mpjrun: messages sent, by protocol; early ones came before their receive
-mpjrun: rank                 eager  bytes  early  rendezvous  bytes  early  received  most early bytes
+mpjrun: messages sent, by protocol; unexpected ones came before their receive
+mpjrun: rank                 eager  bytes  unexpected  rendezvous  bytes  unexpected  received  most unexpected bytes
 mpjrun:    0                    10     80      1           0      0      0         5                 0
 mpjrun:    2  18446744073709551615     80      1           0      0      0         5               128
 mpjrun:  all  18446744073709551615    160      2           0      0      0        10               128
-mpjrun: 4 messages went by rendezvous for want of early memory (MPJ_EARLY_LIMIT)
-mpjrun: times of 2 long messages counted for the choice of their protocol
+mpjrun: 4 messages went by rendezvous for want of unexpected-message memory (MPJ_EARLY_LIMIT)
 mpjrun: ranks that have not sent their numbers: 1
 ";
     assert_eq!(stats(&job), expected);

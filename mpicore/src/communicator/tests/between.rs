@@ -7,7 +7,7 @@ fn low_and_high(world: &Communicator) -> Communicator {
     let is_low = world.rank() < 2;
     let key = SplitKey { color: Some(is_low.into()), key: 0 };
     let part = world.split(key).unwrap().unwrap();
-    let other = OtherGroup { peers: world, leader: if is_low { 2 } else { 0 }, tag: 3 };
+    let other = RemoteLeader { peers: world, leader: if is_low { 2 } else { 0 }, tag: 3 };
     part.create_inter(0, Some(other)).unwrap()
 }
 

@@ -26,7 +26,7 @@ fn receive(over: &Communicator, len: usize) {
 
 #[test]
 fn a_buffer_limits_the_copies_and_detaching_waits_for_them() {
-    run_with_short_early_messages(2, |world| {
+    run_with_short_unexpected_messages(2, |world| {
         let buffer = world.rank_buffer();
         if world.rank() == 1 {
             world.barrier().unwrap().run().unwrap();
@@ -55,7 +55,7 @@ fn a_buffer_limits_the_copies_and_detaching_waits_for_them() {
 
 #[test]
 fn a_communicator_uses_its_own_buffer_if_it_has_one() {
-    run_with_short_early_messages(2, |world| {
+    run_with_short_unexpected_messages(2, |world| {
         let one = world.dup().unwrap();
         if world.rank() == 0 {
             let unlimited = AttachedBuffer { len: None, address: 0 };
@@ -80,7 +80,7 @@ fn a_communicator_uses_its_own_buffer_if_it_has_one() {
 
 #[test]
 fn a_flush_that_was_started_ends_when_the_messages_have_left() {
-    run_with_short_early_messages(2, |world| {
+    run_with_short_unexpected_messages(2, |world| {
         if world.rank() == 1 {
             world.barrier().unwrap().run().unwrap();
             return (0..3).for_each(|_| receive(world, LONG));
@@ -109,7 +109,7 @@ fn a_flush_that_was_started_ends_when_the_messages_have_left() {
 /// While a thread waits for all messages, others see them as they are: none is missed, and what has left gives room.
 #[test]
 fn a_thread_that_flushes_takes_nothing_from_others() {
-    run_with_short_early_messages(2, |world| {
+    run_with_short_unexpected_messages(2, |world| {
         if world.rank() == 1 {
             world.barrier().unwrap().run().unwrap();
             receive(world, LONG);
@@ -142,7 +142,7 @@ fn a_thread_that_flushes_takes_nothing_from_others() {
 /// A buffer that a thread waits to detach is neither free nor gone.
 #[test]
 fn a_buffer_is_attached_until_its_messages_have_left() {
-    run_with_short_early_messages(2, |world| {
+    run_with_short_unexpected_messages(2, |world| {
         if world.rank() == 1 {
             world.barrier().unwrap().run().unwrap();
             return receive(world, LONG);
@@ -169,7 +169,7 @@ fn a_buffer_is_attached_until_its_messages_have_left() {
 /// The copies in a buffer without a limit are freed, although nobody asks for room.
 #[test]
 fn copies_that_have_left_are_freed() {
-    run_with_short_early_messages(2, |world| {
+    run_with_short_unexpected_messages(2, |world| {
         const MESSAGES: usize = 100;
         for _ in 0..MESSAGES {
             if world.rank() == 0 {

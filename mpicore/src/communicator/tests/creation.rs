@@ -77,7 +77,7 @@ fn even_and_odd(world: &Communicator) -> Result<Communicator, Error> {
     let leader = if is_odd == 1 { 0 } else { part.size() - 1 };
     let last_even = 2 * (world.size().div_ceil(2) - 1);
     let there = if is_odd == 1 { last_even } else { 1 };
-    let other = OtherGroup { peers: world, leader: there, tag: 5 };
+    let other = RemoteLeader { peers: world, leader: there, tag: 5 };
     part.create_inter(leader, Some(other))
 }
 
@@ -119,7 +119,7 @@ fn two_groups_meet_and_become_one() {
 #[test]
 fn groups_that_overlap_or_have_no_other_are_refused_on_all_ranks() {
     run(3, |world| {
-        let other = OtherGroup { peers: world, leader: world.rank() / 2 * 2, tag: 0 };
+        let other = RemoteLeader { peers: world, leader: world.rank() / 2 * 2, tag: 0 };
         let refused = world.create_inter(0, None).unwrap_err();
         assert!(matches!(refused, Error::Leader { leader: 0 }), "{refused}");
         let part = world.dup().unwrap();
@@ -166,7 +166,7 @@ fn ids_are_used_again_a_hundred_thousand_times_by_several_ranks() {
 fn running_out_of_ids_is_an_error_and_costs_nothing() {
     run_with_ids(3, 7, |world| {
         // There are ids 2 to 6; rank 1 uses one of them alone.
-        let own = Communicator::own(world.process().clone()).unwrap();
+        let own = Communicator::self_comm(world.process().clone()).unwrap();
         let of_rank_1 = (world.rank() == 1).then(|| own.dup().unwrap());
         let mut made = Vec::new();
         let refused = loop {
@@ -265,8 +265,8 @@ fn a_duplication_can_be_tested_and_given_up() {
 /// How a test makes a communicator of both ranks.
 type Make = fn(&Communicator) -> Result<Communicator, Error>;
 
-/// On each of two ranks two threads make the calls at the same time. The first call of one rank is the second one of the
-/// other.
+/// On each of two ranks two threads make the calls at the same time. The first call of one rank is the second one of
+/// the other.
 fn cross(calls: [Make; 2]) {
     run(2, move |world| {
         let [first, second] = if world.rank() == 0 { [0, 1] } else { [1, 0] };

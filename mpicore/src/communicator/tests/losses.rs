@@ -69,8 +69,8 @@ fn every_member_learns_that_another_is_lost() {
     }
 }
 
-/// A call that fails because a member is lost may leave a message behind. The next calls with the same tag or text do not
-/// find it.
+/// A call that fails because a member is lost may leave a message behind. The next calls with the same tag or text do
+/// not find it.
 #[test]
 fn a_call_that_has_failed_leaves_nothing_to_the_next_one() {
     type Make = fn(&Communicator, &Group) -> Result<Communicator, Error>;
@@ -88,8 +88,8 @@ fn a_call_that_has_failed_leaves_nothing_to_the_next_one() {
                 return device.give_up();
             }
             if world.rank() == 0 {
-                let early = "early messages without a receive: 1";
-                while !device.dump().unwrap().contains(early) {
+                let unexpected = "unexpected messages without a receive: 1";
+                while !device.dump().unwrap().contains(unexpected) {
                     device.progress().unwrap();
                 }
                 lost.wait();

@@ -214,7 +214,7 @@ fn an_idup_between_groups_goes_on_beside_other_calls() {
     run(4, |world| {
         let side = world.rank() % 2;
         let own = world.split(SplitKey { color: Some(side), key: 0 }).unwrap().unwrap();
-        let other = OtherGroup { peers: world, leader: 1 - side, tag: 3 };
+        let other = RemoteLeader { peers: world, leader: 1 - side, tag: 3 };
         let between = own.create_inter(0, Some(other)).unwrap();
         for _ in 0..20 {
             // Each rank is at a different place when the second half of the agreement begins.

@@ -1,7 +1,7 @@
 //! Persistent collective calls between two groups (MPI-4.1 section 6.13).
 
 use super::Root;
-use crate::collective::{Blocks, Parts, PersistentCollective};
+use crate::collective::{Partition, Parts, PersistentCollective};
 use crate::communicator::InterCommunicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
@@ -17,8 +17,8 @@ impl InterCommunicator {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let mut kept = between.barrier_init().unwrap();
     ///     kept.start().unwrap();
@@ -40,8 +40,8 @@ impl InterCommunicator {
     /// use mpj::Root;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
     ///     let mut kept = between.broadcast_init(vec![world.rank()], root).unwrap();
@@ -68,8 +68,8 @@ impl InterCommunicator {
     /// use mpj::Root;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
     ///     let mut kept = between.gather_init(vec![7], vec![9], root).unwrap();
@@ -94,14 +94,14 @@ impl InterCommunicator {
     /// As [`InterCommunicator::gatherv`].
     ///
     /// ```
-    /// use mpj::{Blocks, Root};
+    /// use mpj::{Partition, Root};
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
-    ///     let blocks = Blocks::at([(1, 2)]);
+    ///     let blocks = Partition::at([(1, 2)]);
     ///     let mut kept = between.gatherv_init(vec![7, 8], vec![9; 3], &blocks, root).unwrap();
     ///     kept.start().unwrap();
     ///     kept.wait().unwrap();
@@ -113,7 +113,7 @@ impl InterCommunicator {
         &self,
         data: Vec<T>,
         into: Vec<T>,
-        blocks: &Blocks,
+        blocks: &Partition,
         root: Root,
     ) -> Result<PersistentCollective<T>, Error> {
         self.communicator.keep(data, into, |data, into| self.plan_gatherv(data, into, blocks, root))
@@ -128,8 +128,8 @@ impl InterCommunicator {
     /// use mpj::Root;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
     ///     let mut kept = between.scatter_init(vec![7], vec![9], root).unwrap();
@@ -154,14 +154,14 @@ impl InterCommunicator {
     /// As [`InterCommunicator::scatterv`].
     ///
     /// ```
-    /// use mpj::{Blocks, Root};
+    /// use mpj::{Partition, Root};
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
-    ///     let (all, blocks) = (vec![6, 7, 8], Blocks::at([(1, 2)]));
+    ///     let (all, blocks) = (vec![6, 7, 8], Partition::at([(1, 2)]));
     ///     let mut kept = between.scatterv_init(all, &blocks, vec![9; 2], root).unwrap();
     ///     kept.start().unwrap();
     ///     kept.wait().unwrap();
@@ -172,7 +172,7 @@ impl InterCommunicator {
     pub fn scatterv_init<T: Datatype>(
         &self,
         data: Vec<T>,
-        blocks: &Blocks,
+        blocks: &Partition,
         into: Vec<T>,
         root: Root,
     ) -> Result<PersistentCollective<T>, Error> {
@@ -188,8 +188,8 @@ impl InterCommunicator {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let mut kept = between.all_gather_init(vec![world.rank()], vec![9]).unwrap();
     ///     kept.start().unwrap();
@@ -212,13 +212,13 @@ impl InterCommunicator {
     /// As [`InterCommunicator::all_gatherv`].
     ///
     /// ```
-    /// use mpj::Blocks;
+    /// use mpj::Partition;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
-    ///     let (mine, blocks) = (vec![world.rank(); 2], Blocks::packed([2]));
+    ///     let (mine, blocks) = (vec![world.rank(); 2], Partition::packed([2]));
     ///     let mut kept = between.all_gatherv_init(mine, vec![9; 2], &blocks).unwrap();
     ///     kept.start().unwrap();
     ///     kept.wait().unwrap();
@@ -230,7 +230,7 @@ impl InterCommunicator {
         &self,
         data: Vec<T>,
         into: Vec<T>,
-        blocks: &Blocks,
+        blocks: &Partition,
     ) -> Result<PersistentCollective<T>, Error> {
         self.communicator.keep(data, into, |data, into| self.plan_all_gatherv(data, into, blocks))
     }
@@ -243,8 +243,8 @@ impl InterCommunicator {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let mut kept = between.all_to_all_init(vec![world.rank()], vec![9]).unwrap();
     ///     kept.start().unwrap();
@@ -267,13 +267,13 @@ impl InterCommunicator {
     /// As [`InterCommunicator::all_to_allv`].
     ///
     /// ```
-    /// use mpj::Blocks;
+    /// use mpj::Partition;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
-    ///     let (both, mine) = (Blocks::packed([2]), vec![world.rank(); 2]);
+    ///     let (both, mine) = (Partition::packed([2]), vec![world.rank(); 2]);
     ///     let mut kept = between.all_to_allv_init(mine, &both, vec![9; 2], &both).unwrap();
     ///     kept.start().unwrap();
     ///     kept.wait().unwrap();
@@ -284,9 +284,9 @@ impl InterCommunicator {
     pub fn all_to_allv_init<T: Datatype>(
         &self,
         data: Vec<T>,
-        sent: &Blocks,
+        sent: &Partition,
         into: Vec<T>,
-        received: &Blocks,
+        received: &Partition,
     ) -> Result<PersistentCollective<T>, Error> {
         self.communicator
             .keep(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
@@ -301,8 +301,8 @@ impl InterCommunicator {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let kept = between.all_to_allw_init(
     ///         vec![world.rank(); 4],
@@ -340,8 +340,8 @@ impl InterCommunicator {
     /// use mpj::{Op, Root};
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
     ///     let mut kept = between.reduce_init(vec![7], vec![9], Op::Sum, root).unwrap();
@@ -371,8 +371,8 @@ impl InterCommunicator {
     /// use mpj::Op;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let mut kept = between.all_reduce_init(vec![world.rank()], vec![9], Op::Sum).unwrap();
     ///     kept.start().unwrap();
@@ -400,8 +400,8 @@ impl InterCommunicator {
     /// use mpj::Op;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let mine = vec![world.rank()];
     ///     let mut kept = between.reduce_scatter_init(mine, vec![9], &[1], Op::Sum).unwrap();
@@ -432,8 +432,8 @@ impl InterCommunicator {
     /// use mpj::Op;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let mine = vec![world.rank()];
     ///     let mut kept = between.reduce_scatter_block_init(mine, vec![9], Op::Sum).unwrap();

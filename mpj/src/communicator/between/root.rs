@@ -13,7 +13,7 @@ use crate::group::narrowed;
 /// mpj::local::run(3, |world| {
 ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
 ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
-///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
 ///     # let between = half.create_inter(0, Some(other)).unwrap();
 ///     // Rank 2 of the world is rank 1 of its group, and has the word.
 ///     let root = [Root::There(1), Root::Beside, Root::Here][world.rank()];

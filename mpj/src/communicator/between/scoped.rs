@@ -4,7 +4,7 @@
 use mpicore::Plan;
 
 use super::Root;
-use crate::collective::{Blocks, Room};
+use crate::collective::{Partition, Room};
 use crate::communicator::InterCommunicator;
 use crate::error::Error;
 use crate::memory::core::{input, inputs, outputs};
@@ -17,8 +17,8 @@ use crate::scope::{Scope, ScopeOn, ScopedCollective};
 /// ```
 /// // One rank in each group: `between` is an intercommunicator of both.
 /// mpj::local::run(2, |world| {
-///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
 ///     # let between = own.create_inter(0, Some(other)).unwrap();
 ///     let (mine, mut theirs) = (world.rank(), 9);
 ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
@@ -47,8 +47,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let (mut sum, mut theirs) = (world.rank() + 1, 9);
     ///     let mine = sum;
@@ -85,8 +85,8 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     world.scope(|scope| scope.between(&between).ibarrier()?.wait()).unwrap();
     /// })?;
@@ -105,8 +105,8 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     /// use mpj::Root;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
     ///     let mut word = world.rank();
@@ -132,8 +132,8 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     /// use mpj::Root;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
     ///     let mut all = [9];
@@ -160,14 +160,14 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     /// As the blocking call; [`Error::OtherContext`].
     ///
     /// ```
-    /// use mpj::{Blocks, Root};
+    /// use mpj::{Partition, Root};
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
-    ///     let (blocks, mut all) = (Blocks::at([(1, 2)]), [9; 3]);
+    ///     let (blocks, mut all) = (Partition::at([(1, 2)]), [9; 3]);
     ///     world.scope(|scope| {
     ///         scope.between(&between).igatherv(&[7, 8], &mut all, &blocks, root).map(drop)
     ///     }).unwrap();
@@ -179,7 +179,7 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
         self,
         data: &'env S,
         into: &'env mut R,
-        blocks: &Blocks,
+        blocks: &Partition,
         root: Root,
     ) -> Result<ScopedCollective<'scope, 'env, &'env mut R::MemoryMut>, Error>
     where
@@ -199,8 +199,8 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     /// use mpj::Root;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
     ///     let mut mine = 9;
@@ -227,14 +227,14 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     /// As the blocking call; [`Error::OtherContext`].
     ///
     /// ```
-    /// use mpj::{Blocks, Root};
+    /// use mpj::{Partition, Root};
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
-    ///     let (blocks, mut mine) = (Blocks::at([(1, 2)]), [9; 2]);
+    ///     let (blocks, mut mine) = (Partition::at([(1, 2)]), [9; 2]);
     ///     world.scope(|scope| {
     ///         scope.between(&between).iscatterv(&[6, 7, 8], &blocks, &mut mine, root).map(drop)
     ///     }).unwrap();
@@ -245,7 +245,7 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     pub fn iscatterv<S: SendBuffer + ?Sized, R>(
         self,
         data: &'env S,
-        blocks: &Blocks,
+        blocks: &Partition,
         into: &'env mut R,
         root: Root,
     ) -> Result<ScopedCollective<'scope, 'env, &'env mut R::MemoryMut>, Error>
@@ -265,8 +265,8 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let (mine, mut theirs) = (world.rank(), [9]);
     ///     world.scope(|scope| scope.between(&between).iall_gather(&mine, &mut theirs).map(drop)).unwrap();
@@ -291,13 +291,13 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     /// As the blocking call; [`Error::OtherContext`].
     ///
     /// ```
-    /// use mpj::Blocks;
+    /// use mpj::Partition;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
-    ///     let (mine, mut theirs, blocks) = ([world.rank(); 2], [9; 2], Blocks::packed([2]));
+    ///     let (mine, mut theirs, blocks) = ([world.rank(); 2], [9; 2], Partition::packed([2]));
     ///     world.scope(|scope| {
     ///         scope.between(&between).iall_gatherv(&mine, &mut theirs, &blocks).map(drop)
     ///     }).unwrap();
@@ -309,7 +309,7 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
         self,
         data: &'env S,
         into: &'env mut R,
-        blocks: &Blocks,
+        blocks: &Partition,
     ) -> Result<ScopedCollective<'scope, 'env, &'env mut R::MemoryMut>, Error>
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
@@ -327,8 +327,8 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let (mine, mut theirs) = ([world.rank()], [9]);
     ///     world.scope(|scope| scope.between(&between).iall_to_all(&mine, &mut theirs).map(drop)).unwrap();
@@ -353,13 +353,13 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     /// As the blocking call; [`Error::OtherContext`].
     ///
     /// ```
-    /// use mpj::Blocks;
+    /// use mpj::Partition;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
-    ///     let (mine, mut theirs, both) = ([world.rank(); 2], [9; 2], Blocks::packed([2]));
+    ///     let (mine, mut theirs, both) = ([world.rank(); 2], [9; 2], Partition::packed([2]));
     ///     world.scope(|scope| {
     ///         scope.between(&between).iall_to_allv(&mine, &both, &mut theirs, &both).map(drop)
     ///     }).unwrap();
@@ -370,9 +370,9 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     pub fn iall_to_allv<S: SendBuffer + ?Sized, R>(
         self,
         data: &'env S,
-        sent: &Blocks,
+        sent: &Partition,
         into: &'env mut R,
-        received: &Blocks,
+        received: &Partition,
     ) -> Result<ScopedCollective<'scope, 'env, &'env mut R::MemoryMut>, Error>
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
@@ -390,8 +390,8 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let (mine, mut theirs) = ([[world.rank(); 2]], [[9; 2]]);
     ///     world.scope(|scope| scope.between(&between).iall_to_allw(&mine, &mut theirs).map(drop)).unwrap();
@@ -420,8 +420,8 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     /// use mpj::{Op, Root};
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
     ///     let mut sum = 9;
@@ -456,8 +456,8 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     /// use mpj::Op;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let (mine, mut sum) = (world.rank(), 9);
     ///     world.scope(|scope| scope.between(&between).iall_reduce(&mine, &mut sum, Op::Sum).map(drop)).unwrap();
@@ -488,8 +488,8 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     /// use mpj::Op;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let (mine, mut theirs) = ([world.rank(), 5], [9; 2]);
     ///     world.scope(|scope| {
@@ -523,8 +523,8 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     /// use mpj::Op;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let (mine, mut theirs) = ([world.rank(), 5], [9; 2]);
     ///     world.scope(|scope| {

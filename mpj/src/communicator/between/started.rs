@@ -1,7 +1,7 @@
 //! Non-blocking collective calls between two groups that own their buffers (MPI-4.1 section 6.12).
 
 use super::Root;
-use crate::collective::{Blocks, CollectiveRequest, Parts};
+use crate::collective::{CollectiveRequest, Partition, Parts};
 use crate::communicator::InterCommunicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
@@ -17,8 +17,8 @@ impl InterCommunicator {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     between.ibarrier().unwrap().wait().unwrap();
     /// })?;
@@ -38,8 +38,8 @@ impl InterCommunicator {
     /// use mpj::Root;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
     ///     let word = vec![world.rank()];
@@ -64,8 +64,8 @@ impl InterCommunicator {
     /// use mpj::Root;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
     ///     let all = between.igather(vec![7], vec![9], root).unwrap().wait().unwrap();
@@ -88,14 +88,14 @@ impl InterCommunicator {
     /// As [`InterCommunicator::gatherv`].
     ///
     /// ```
-    /// use mpj::{Blocks, Root};
+    /// use mpj::{Partition, Root};
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
-    ///     let request = between.igatherv(vec![7, 8], vec![9; 3], &Blocks::at([(1, 2)]), root);
+    ///     let request = between.igatherv(vec![7, 8], vec![9; 3], &Partition::at([(1, 2)]), root);
     ///     let all = request.unwrap().wait().unwrap();
     ///     assert_eq!(all, [[9; 3], [9, 7, 8]][world.rank()]);
     /// })?;
@@ -105,7 +105,7 @@ impl InterCommunicator {
         &self,
         data: Vec<T>,
         into: Vec<T>,
-        blocks: &Blocks,
+        blocks: &Partition,
         root: Root,
     ) -> Result<CollectiveRequest<T>, Error> {
         self.communicator
@@ -121,8 +121,8 @@ impl InterCommunicator {
     /// use mpj::Root;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
     ///     let mine = between.iscatter(vec![7], vec![9], root).unwrap().wait().unwrap();
@@ -145,14 +145,14 @@ impl InterCommunicator {
     /// As [`InterCommunicator::scatterv`].
     ///
     /// ```
-    /// use mpj::{Blocks, Root};
+    /// use mpj::{Partition, Root};
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
-    ///     let blocks = Blocks::at([(1, 2)]);
+    ///     let blocks = Partition::at([(1, 2)]);
     ///     let request = between.iscatterv(vec![6, 7, 8], &blocks, vec![9; 2], root).unwrap();
     ///     assert_eq!(request.wait().unwrap(), [[7, 8], [9, 9]][world.rank()]);
     /// })?;
@@ -161,7 +161,7 @@ impl InterCommunicator {
     pub fn iscatterv<T: Datatype>(
         &self,
         data: Vec<T>,
-        blocks: &Blocks,
+        blocks: &Partition,
         into: Vec<T>,
         root: Root,
     ) -> Result<CollectiveRequest<T>, Error> {
@@ -177,8 +177,8 @@ impl InterCommunicator {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let request = between.iall_gather(vec![world.rank()], vec![9]).unwrap();
     ///     assert_eq!(request.wait().unwrap(), [1 - world.rank()]);
@@ -199,13 +199,13 @@ impl InterCommunicator {
     /// As [`InterCommunicator::all_gatherv`].
     ///
     /// ```
-    /// use mpj::Blocks;
+    /// use mpj::Partition;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
-    ///     let blocks = Blocks::packed([2]);
+    ///     let blocks = Partition::packed([2]);
     ///     let request = between.iall_gatherv(vec![world.rank(); 2], vec![9; 2], &blocks).unwrap();
     ///     assert_eq!(request.wait().unwrap(), [1 - world.rank(); 2]);
     /// })?;
@@ -215,7 +215,7 @@ impl InterCommunicator {
         &self,
         data: Vec<T>,
         into: Vec<T>,
-        blocks: &Blocks,
+        blocks: &Partition,
     ) -> Result<CollectiveRequest<T>, Error> {
         self.communicator.start(data, into, |data, into| self.plan_all_gatherv(data, into, blocks))
     }
@@ -228,8 +228,8 @@ impl InterCommunicator {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let request = between.iall_to_all(vec![world.rank()], vec![9]).unwrap();
     ///     assert_eq!(request.wait().unwrap(), [1 - world.rank()]);
@@ -250,13 +250,13 @@ impl InterCommunicator {
     /// As [`InterCommunicator::all_to_allv`].
     ///
     /// ```
-    /// use mpj::Blocks;
+    /// use mpj::Partition;
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
-    ///     let (both, mine) = (Blocks::packed([2]), vec![world.rank(); 2]);
+    ///     let (both, mine) = (Partition::packed([2]), vec![world.rank(); 2]);
     ///     let request = between.iall_to_allv(mine, &both, vec![9; 2], &both).unwrap();
     ///     assert_eq!(request.wait().unwrap(), [1 - world.rank(); 2]);
     /// })?;
@@ -265,9 +265,9 @@ impl InterCommunicator {
     pub fn iall_to_allv<T: Datatype>(
         &self,
         data: Vec<T>,
-        sent: &Blocks,
+        sent: &Partition,
         into: Vec<T>,
-        received: &Blocks,
+        received: &Partition,
     ) -> Result<CollectiveRequest<T>, Error> {
         self.communicator
             .start(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
@@ -282,8 +282,8 @@ impl InterCommunicator {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let request = between.iall_to_allw(
     ///         vec![world.rank(); 4],
@@ -319,8 +319,8 @@ impl InterCommunicator {
     /// use mpj::{Op, Root};
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let root = [Root::There(0), Root::Here][world.rank()];
     ///     let request = between.ireduce(vec![7], vec![9], Op::Sum, root).unwrap();
@@ -347,8 +347,8 @@ impl InterCommunicator {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let request = between.iall_reduce(vec![world.rank()], vec![9], mpj::Op::Sum).unwrap();
     ///     assert_eq!(request.wait().unwrap(), [1 - world.rank()]);
@@ -373,8 +373,8 @@ impl InterCommunicator {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let request = between.ireduce_scatter(vec![world.rank()], vec![9], &[1], mpj::Op::Sum);
     ///     assert_eq!(request.unwrap().wait().unwrap(), [1 - world.rank()]);
@@ -401,8 +401,8 @@ impl InterCommunicator {
     /// ```
     /// // One rank in each group: `between` is an intercommunicator of both.
     /// mpj::local::run(2, |world| {
-    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
-    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let request = between.ireduce_scatter_block(vec![world.rank()], vec![9], mpj::Op::Sum);
     ///     assert_eq!(request.unwrap().wait().unwrap(), [1 - world.rank()]);

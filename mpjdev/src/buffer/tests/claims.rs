@@ -244,8 +244,8 @@ fn memory() {
     let sent = peer.session().expect("it is usable").amsend(announce);
     assert_eq!(sent.expect("there is a rank 0"), Sent::Now, "there is room");
     let error = device.recv_buffer(Some(1), Some(7), 0).expect_err("there is no such memory");
-    let violation = ParseError::Memory { len: LEN as usize }.into();
-    let wanted = crate::Error::Malformed { source_rank: 1, tag: 7, violation };
+    let violation = ParseError::Memory { len: LEN as usize };
+    let wanted = TransferError::Malformed { source_rank: 1, tag: 7, violation };
     assert_eq!(error.class(), crate::ErrorClass::NoMem);
     assert_eq!(error.to_string(), wanted.to_string());
 }

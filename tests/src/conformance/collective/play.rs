@@ -6,7 +6,7 @@ use mpicore::collective::Blocks;
 use mpicore::collective::inter::Root;
 use mpicore::op::{Op as CoreOp, UserOp};
 use mpicore::{
-    Communicator, Error, Input, Operand, OtherGroup, Output, Plan, Reduction, Sent, SplitKey,
+    Communicator, Error, Input, Operand, Output, Plan, Reduction, RemoteLeader, Sent, SplitKey,
 };
 
 use super::area::Area;
@@ -44,7 +44,7 @@ pub fn halves(world: &Communicator) -> Result<Communicator, Error> {
     let is_first = is_first(world.rank() as usize);
     let own = world.split(SplitKey { color: Some(is_first.into()), key: 0 })?;
     let leader = u32::from(is_first);
-    let other = OtherGroup { peers: world, leader, tag: TAG };
+    let other = RemoteLeader { peers: world, leader, tag: TAG };
     own.expect("every rank has a color").create_inter(0, Some(other))
 }
 

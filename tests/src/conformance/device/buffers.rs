@@ -2,8 +2,8 @@
 
 use std::sync::Barrier;
 
-use mpjdev::buffer::{Buffer, BufferError, ElementType, ParseError, WrongState};
-use mpjdev::{Adapter, Error, Mode};
+use mpjdev::buffer::{Buffer, BufferError, ElementType, ParseError, TransferError, WrongState};
+use mpjdev::{Adapter, Mode};
 
 use super::job::Setup;
 
@@ -84,10 +84,10 @@ pub fn messages_that_are_no_buffers<A: Adapter>(setup: &Setup<A>) {
             return;
         }
         let error = rank.recv_buffer(Some(0), Some(1), 0).unwrap_err();
-        let Error::Malformed { source_rank: 0, tag: 1, violation } = error else {
+        let TransferError::Malformed { source_rank: 0, tag: 1, violation } = error else {
             panic!("{error}");
         };
-        assert_eq!(*violation, ParseError::SecondaryLength { claimed: 0, carried: 4 });
+        assert_eq!(violation, ParseError::SecondaryLength { claimed: 0, carried: 4 });
         check(rank.recv_buffer(Some(0), Some(2), 0).unwrap().0, 3);
     });
 }
@@ -97,8 +97,9 @@ pub fn writable_buffers_are_not_sent<A: Adapter>(setup: &Setup<A>) {
     setup.run(1, |rank| {
         let writable = Buffer::new(8).unwrap();
         let error = rank.send_buffer(&writable, 0, 0, 0, Mode::Standard).unwrap_err();
-        let Error::Buffer(error) = error else { panic!("{error}") };
-        assert!(matches!(*error, BufferError::WrongState(WrongState::Writable)), "{error}");
+        let TransferError::Buffer(BufferError::WrongState(WrongState::Writable)) = error else {
+            panic!("{error}");
+        };
         assert_eq!(rank.iprobe(0, 0).unwrap(), None);
     });
 }

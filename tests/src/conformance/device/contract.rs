@@ -31,7 +31,7 @@ fn nothing_happened<A: Adapter>(rank: &Rank<A>) {
     let dump = rank.dump().unwrap();
     for line in [
         "posted receives without a message: 0\n",
-        "early messages without a receive: 0\n",
+        "unexpected messages without a receive: 0\n",
         "open requests: 0\n",
     ] {
         assert!(dump.contains(line), "{dump}");

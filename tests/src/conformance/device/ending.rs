@@ -191,9 +191,9 @@ pub fn a_lost_rank_fails_no_other_operation<A: Adapter>(setup: &Setup<A>) {
         rank.detach(rank.isend(vec![0], 2, 9).unwrap());
         expect_lost(&rank.wait(from_any).0.unwrap_err(), 2);
         expect_lost(&rank.wait(from_lost).0.unwrap_err(), 2);
-        let mut early = vec![0; 500];
-        match rank.recv(&mut early, 2, 9) {
-            Ok(_) => check(&early, 9),
+        let mut unexpected = vec![0; 500];
+        match rank.recv(&mut unexpected, 2, 9) {
+            Ok(_) => check(&unexpected, 9),
             // By rendezvous, the data are lost with their sender.
             Err(error) => expect_lost(&error, 2),
         }

@@ -1,4 +1,4 @@
-//! Early memory, statistics, and the dump.
+//! Unexpected-message memory, statistics, and the dump.
 
 use std::sync::Barrier;
 
@@ -8,10 +8,10 @@ use super::job::Setup;
 use super::rank::{Rank, check};
 use crate::conformance::payload;
 
-/// The early memory of one rank for another one in these tests.
+/// The unexpected-message memory of one rank for another one in these tests.
 const EARLY_LIMIT: usize = 64 << 10;
 
-/// Messages of each sender: together they are many times the early memory, and some of them are too
+/// Messages of each sender: together they are many times the unexpected-message memory, and some of them are too
 /// long for it.
 const MESSAGES: i32 = 300;
 
@@ -21,7 +21,7 @@ fn size(tag: i32) -> usize {
 
 /// Many unreceived messages take no more memory than agreed; none is lost, and they can be received
 /// in any order.
-pub fn early_memory_is_bounded<A: Adapter>(setup: &Setup<A>) {
+pub fn unexpected_memory_is_bounded<A: Adapter>(setup: &Setup<A>) {
     let eager = (0..6).any(|tag| setup.is_eager(size(tag)));
     setup.with_early_limit(EARLY_LIMIT).run(3, move |rank| {
         if rank.me() > 0 {
@@ -35,8 +35,8 @@ pub fn early_memory_is_bounded<A: Adapter>(setup: &Setup<A>) {
         rank.probe(1, MESSAGES - 1).unwrap();
         rank.probe(2, MESSAGES - 1).unwrap();
         let held = rank.stats().unwrap();
-        assert!(held.early_bytes_peak <= 2 * EARLY_LIMIT as u64, "{held:?}");
-        assert_eq!(held.early_bytes_peak > 0, eager);
+        assert!(held.unexpected_bytes_peak <= 2 * EARLY_LIMIT as u64, "{held:?}");
+        assert_eq!(held.unexpected_bytes_peak > 0, eager);
         for tag in (0..MESSAGES).rev() {
             for source in [1, 2] {
                 let mut buffer = vec![0; size(tag)];
@@ -45,14 +45,14 @@ pub fn early_memory_is_bounded<A: Adapter>(setup: &Setup<A>) {
             }
         }
         let after = rank.stats().unwrap();
-        assert_eq!((after.early_bytes, after.received), (0, 2 * MESSAGES as u64));
-        assert!(after.early_bytes_peak <= 2 * EARLY_LIMIT as u64, "{after:?}");
+        assert_eq!((after.unexpected_bytes, after.received), (0, 2 * MESSAGES as u64));
+        assert!(after.unexpected_bytes_peak <= 2 * EARLY_LIMIT as u64, "{after:?}");
     });
 }
 
-/// Used credit comes back when the messages are received, early or not, so that later messages go as the first ones
-/// did.
-pub fn early_memory_comes_back<A: Adapter>(setup: &Setup<A>) {
+/// Used credit comes back when the messages are received, unexpected or not, so that later messages go as the first
+/// ones did.
+pub fn unexpected_memory_comes_back<A: Adapter>(setup: &Setup<A>) {
     setup.with_early_limit(EARLY_LIMIT).run(2, |rank| {
         let flood = 2 * EARLY_LIMIT / 2_000;
         for round in 0..3 {
@@ -86,7 +86,7 @@ pub fn early_memory_comes_back<A: Adapter>(setup: &Setup<A>) {
         }
         let after = rank.stats().unwrap();
         assert_eq!(after.credit_fallbacks, before.credit_fallbacks, "one message at a time");
-        assert_eq!(after.early_bytes, 0);
+        assert_eq!(after.unexpected_bytes, 0);
     });
 }
 
@@ -122,7 +122,7 @@ pub fn credit_that_has_come_is_used<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// The three messages that come early, and the two whose receives are posted.
+/// The three messages that come unexpected, and the two whose receives are posted.
 const EARLY: [usize; 3] = [10, 5_000, 250_000];
 const POSTED: [usize; 2] = [300, 70_000];
 
@@ -132,17 +132,17 @@ pub fn statistics_are_exact<A: Adapter>(setup: &Setup<A>) {
         let table = setup.table().clone();
         move |len: &usize| table.protocol(*len) == mpjdev::Protocol::Eager
     };
-    let (sent_early, posted) = (Barrier::new(2), Barrier::new(2));
+    let (sent_unexpected, posted) = (Barrier::new(2), Barrier::new(2));
     let stats = setup.run(2, move |rank| {
         if rank.me() == 0 {
             let send = |(tag, len)| rank.isend(payload(0, len), 1, tag).unwrap();
             let mut sends: Vec<_> = (0..).zip(EARLY).map(send).collect();
-            sent_early.wait();
+            sent_unexpected.wait();
             rank.complete(&mut sends);
             posted.wait();
             rank.complete(&mut POSTED.map(|len| rank.isend(payload(0, len), 1, 9).unwrap()));
         } else {
-            sent_early.wait();
+            sent_unexpected.wait();
             rank.probe(0, EARLY.len() as i32 - 1).unwrap();
             for (tag, len) in (0..).zip(EARLY) {
                 rank.recv(&mut vec![0; len], 0, tag).unwrap();
@@ -156,17 +156,19 @@ pub fn statistics_are_exact<A: Adapter>(setup: &Setup<A>) {
     let sum = |lens: Vec<usize>| (lens.len() as u64, lens.iter().sum::<usize>() as u64);
     let all = || EARLY.into_iter().chain(POSTED);
     let (messages, bytes) = sum(all().filter(&is_eager).collect());
-    let eager = ProtocolStats { messages, bytes, early: 0, copies: 0 };
+    let eager = ProtocolStats { messages, bytes, unexpected: 0, copies: 0 };
     let (messages, bytes) = sum(all().filter(|len| !is_eager(len)).collect());
-    let rendezvous = ProtocolStats { messages, bytes, early: 0, copies: 0 };
+    let rendezvous = ProtocolStats { messages, bytes, unexpected: 0, copies: 0 };
     assert_eq!(stats[0], Stats { eager, rendezvous, ..Stats::default() });
 
-    let (early, peak) = sum(EARLY.into_iter().filter(&is_eager).collect());
-    let eager = ProtocolStats { messages: 0, bytes: 0, early, copies: early };
-    let rendezvous = ProtocolStats { early: EARLY.len() as u64 - early, ..Default::default() };
-    let expected = Stats { eager, rendezvous, received: 5, early_bytes_peak: peak, ..stats[1] };
+    let (unexpected, peak) = sum(EARLY.into_iter().filter(&is_eager).collect());
+    let eager = ProtocolStats { messages: 0, bytes: 0, unexpected, copies: unexpected };
+    let rendezvous =
+        ProtocolStats { unexpected: EARLY.len() as u64 - unexpected, ..Default::default() };
+    let expected =
+        Stats { eager, rendezvous, received: 5, unexpected_bytes_peak: peak, ..stats[1] };
     assert_eq!(stats[1], expected);
-    assert_eq!((stats[1].early_bytes, stats[1].credit_fallbacks), (0, 0));
+    assert_eq!((stats[1].unexpected_bytes, stats[1].credit_fallbacks), (0, 0));
 }
 
 #[track_caller]
@@ -177,7 +179,7 @@ fn has_lines<A: Adapter>(rank: &Rank<A>, lines: &[&str]) {
     }
 }
 
-/// Posted receives, early messages and open requests are named, each with what identifies it.
+/// Posted receives, unexpected messages and open requests are named, each with what identifies it.
 pub fn the_dump_names_what_is_queued<A: Adapter>(setup: &Setup<A>) {
     let (eager_12, eager_16) = (setup.is_eager(12), setup.is_eager(16));
     let dumped = Barrier::new(2);
@@ -200,7 +202,7 @@ pub fn the_dump_names_what_is_queued<A: Adapter>(setup: &Setup<A>) {
                 "posted receives without a message: 2",
                 "from rank 0, tag 5, context 0",
                 "from rank any, tag any, context 9",
-                "early messages without a receive: 1",
+                "unexpected messages without a receive: 1",
                 &format!("from rank 0, tag 7, 12 bytes ({here}), context 0"),
                 "open requests: 2",
                 "receive from rank 0, tag 5, context 0, 40 bytes (waiting for a message)",
@@ -231,7 +233,7 @@ pub fn the_dump_of_an_idle_device<A: Adapter>(setup: &Setup<A>) {
     setup.run(3, |rank| {
         let expected = format!(
             "rank {} of 3\nposted receives without a message: 0\n\
-             early messages without a receive: 0\nopen requests: 0\n",
+             unexpected messages without a receive: 0\nopen requests: 0\n",
             rank.me()
         );
         assert_eq!(rank.dump().unwrap(), expected);

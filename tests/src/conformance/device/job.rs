@@ -29,7 +29,7 @@ impl<A: Adapter> Setup<A> {
         self.options.table.protocol(len) == Protocol::Eager
     }
 
-    /// The same with another bound of early memory.
+    /// The same with another bound of unexpected-message memory.
     pub fn with_early_limit(&self, early_limit: usize) -> Self {
         Self::new(self.adapters, Options { early_limit, ..self.options.clone() })
     }

@@ -9,14 +9,14 @@ use super::job::Setup;
 use super::rank::check;
 use crate::conformance::payload;
 
-/// Short and long lengths: early memory has room for one, and not for the other.
+/// Short and long lengths: unexpected-message memory has room for one, and not for the other.
 const SIZES: [usize; 6] = [0, 8, 304, 9_000, 200_000, 2_500_000];
 
 /// How often the tests look at a send that must not end.
 const PATIENCE: usize = 300;
 
 /// As long as no receive is posted, the send is not complete, though the message was seen.
-pub fn early_sends_wait_for_the_match<A: Adapter>(setup: &Setup<A>) {
+pub fn unexpected_sends_wait_for_the_match<A: Adapter>(setup: &Setup<A>) {
     let seen = Barrier::new(2);
     let posted = AtomicBool::new(false);
     setup.run(2, move |rank| {

@@ -1,5 +1,5 @@
-//! Bytes arrive: messages of every size, posted and early, between two ranks, around a ring, from many to one, and from
-//! all to all.
+//! Bytes arrive: messages of every size, posted and unexpected, between two ranks, around a ring, from many to one, and
+//! from all to all.
 
 use std::sync::Barrier;
 
@@ -9,11 +9,11 @@ use super::job::Setup;
 use super::rank::{Pending, check};
 use crate::conformance::payload;
 
-/// Early memory in these tests.
+/// Unexpected-message memory in these tests.
 const EARLY_LIMIT: usize = 4 << 20;
 
 /// Sizes around every limit of the layers below: inline cell, one frame, sizes of pieces, the ring,
-/// half and all of the early memory.
+/// half and all of the unexpected-message memory.
 pub const SIZES: [usize; 34] = [
     0,
     1,
@@ -79,8 +79,8 @@ pub fn posted_receives_of_every_size<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Messages that have all been sent before the first is received, in the opposite order. Together
-/// they are more than the early memory.
-pub fn early_messages_of_every_size<A: Adapter>(setup: &Setup<A>) {
+/// they are more than the unexpected-message memory.
+pub fn unexpected_messages_of_every_size<A: Adapter>(setup: &Setup<A>) {
     setup.with_early_limit(EARLY_LIMIT).run(2, |rank| {
         if rank.me() == 0 {
             let send = |(tag, len)| rank.isend(payload(tag as u64, len), 1, tag).unwrap();

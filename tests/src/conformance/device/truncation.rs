@@ -70,7 +70,7 @@ pub fn posted_receives<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// The message comes first; bytes beside the buffer stay as they are.
-pub fn early_messages<A: Adapter>(setup: &Setup<A>) {
+pub fn unexpected_messages<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         if rank.me() == 0 {
             return send_cases(rank);

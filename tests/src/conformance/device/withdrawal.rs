@@ -80,7 +80,7 @@ pub fn messages_that_nobody_takes<A: Adapter>(setup: &Setup<A>) {
             rank.recv(&mut [], 0, 1000).unwrap();
             rank.recv(&mut [], 0, 1001).unwrap();
             assert_eq!(rank.iprobe(None, None).unwrap(), None);
-            assert_eq!(rank.stats().unwrap().early_bytes, 0, "its memory is given back");
+            assert_eq!(rank.stats().unwrap().unexpected_bytes, 0, "its memory is given back");
             rank.send(&[], 0, 1002).unwrap();
             let mut buffer = vec![0; len];
             let outcome = rank.recv(&mut buffer, 0, tag);
@@ -251,7 +251,7 @@ pub fn the_receiver_is_lost_meanwhile<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// A context is idle when nothing of it is under way, and nothing early waits, whatever other contexts do.
+/// A context is idle when nothing of it is under way, and nothing unexpected waits, whatever other contexts do.
 pub fn contexts_are_idle_again<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         let (other, elsewhere) = (1 - rank.me(), rank.within(4));

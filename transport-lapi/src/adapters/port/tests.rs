@@ -20,17 +20,17 @@ fn ports(tasks: usize) -> (Arc<Segment>, Vec<Port>) {
 #[test]
 fn tasks_of_a_job_pass_blocks_to_each_other() {
     for (tasks, contexts) in [(1, 1), (2, 2), (3, 1), (9, 1), (10, 1)] {
-        for passing in [Passing::Fetched, Passing::Pushed] {
-            pass_blocks(Layout::new(tasks, contexts).unwrap(), passing);
+        for policy in [CachePolicy::Pull, CachePolicy::Demote] {
+            pass_blocks(Layout::new(tasks, contexts).unwrap(), policy);
         }
     }
 }
 
-fn pass_blocks(layout: Layout, passing: Passing) {
+fn pass_blocks(layout: Layout, policy: CachePolicy) {
     let job = Arc::new(Segment::in_process(layout).unwrap());
     for plane in job.contexts().map(Arc::new) {
         let all = 0..layout.tasks() as TaskId;
-        let port = |task| Port::with_passing(Arc::clone(&plane), task, Fences::Symmetric, passing);
+        let port = |task| Port::with_policy(Arc::clone(&plane), task, Fences::Symmetric, policy);
         let mut ports: Vec<Port> = all.clone().map(port).collect();
         for round in 0..3_u8 {
             let len = [300, layout.max_body().min(LONGEST), 1000][usize::from(round)];

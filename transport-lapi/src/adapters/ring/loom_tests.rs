@@ -15,7 +15,7 @@ fn model(cells: usize, lines: usize, frames: u8, head_len: usize, body_len: usiz
             let memory = Arc::clone(&memory);
             move || {
                 let mut producer =
-                    Producer::new(memory.ring(), Blocks::new(&[], false), Passing::Fetched);
+                    Producer::new(memory.ring(), Blocks::new(&[], false), CachePolicy::Pull);
                 for i in 0..frames {
                     let (head, body) = (vec![i; head_len], vec![!i; body_len]);
                     while producer.offer(&head, Piece::of(&body)) != Ok(Post::Taken) {
@@ -61,7 +61,7 @@ fn loom_bulk_lines_are_handed_over_and_back() {
 #[test]
 fn loom_blocks_change_hands() {
     fn task(out: &Memory, in_: &Memory, blocks: Blocks<'_>, mark: u8) {
-        let mut to = Producer::new(out.ring(), blocks, Passing::Pushed);
+        let mut to = Producer::new(out.ring(), blocks, CachePolicy::Demote);
         let mut from = Consumer::new(in_.ring());
         for round in 0..2 {
             assert_eq!(
@@ -74,7 +74,7 @@ fn loom_blocks_change_hands() {
             while from.take(0, &mut to.blocks, &mut check) != Ok(true) {
                 thread::yield_now();
             }
-            to.hears();
+            to.on_receive();
         }
     }
     loom::model(|| {

@@ -40,12 +40,12 @@ fn no_blocks() -> Blocks<'static> {
 
 /// Both ends, as they are after `start` cells and `start` lines have been used.
 fn ends(memory: &Memory, start: u32) -> (Producer<'_>, Consumer<'_>) {
-    ends_of(memory, start, Passing::Fetched)
+    ends_of(memory, start, CachePolicy::Pull)
 }
 
-fn ends_of(memory: &Memory, start: u32, passing: Passing) -> (Producer<'_>, Consumer<'_>) {
+fn ends_of(memory: &Memory, start: u32, policy: CachePolicy) -> (Producer<'_>, Consumer<'_>) {
     let ring = memory.ring();
-    let mut producer = Producer::new(ring, no_blocks(), passing);
+    let mut producer = Producer::new(ring, no_blocks(), policy);
     let mut consumer = Consumer::new(ring);
     let bytes = start.wrapping_mul(LINE as u32);
     (producer.position, producer.freed) = (start, start);
@@ -77,12 +77,12 @@ proptest! {
     #[test]
     fn behaves_like_a_bounded_queue(
         start in prop_oneof![Just(0), Just(0_u32.wrapping_sub(16)), Just((1 << 26) - 24)],
-        passing in prop_oneof![Just(Passing::Fetched), Just(Passing::Pushed)],
+        policy in prop_oneof![Just(CachePolicy::Pull), Just(CachePolicy::Demote)],
         lines in prop_oneof![Just(64), Just(1024)],
         steps in prop::collection::vec(step(), 0..200),
     ) {
         let memory = Memory::new(8, lines);
-        let (mut producer, mut consumer) = ends_of(&memory, start, passing);
+        let (mut producer, mut consumer) = ends_of(&memory, start, policy);
         let mut queue: VecDeque<Seen> = VecDeque::new();
         for (seed, step) in steps.into_iter().enumerate() {
             match step {
@@ -98,7 +98,7 @@ proptest! {
                 }
                 Step::Take => {
                     prop_assert_eq!(take(&mut consumer).unwrap(), queue.pop_front());
-                    producer.hears();
+                    producer.on_receive();
                 }
             }
         }
@@ -148,17 +148,17 @@ fn takes_as_many_frames_as_it_has_cells_and_no_more() {
 }
 
 /// The places of some bodies of 1000 bytes. If they are lone, each is the first after a frame from the consumer.
-fn places(passing: Passing, are_lone: bool) -> Vec<u32> {
+fn places(policy: CachePolicy, are_lone: bool) -> Vec<u32> {
     let memory = Memory::new(8, 1024);
-    let (mut producer, mut consumer) = ends_of(&memory, 0, passing);
+    let (mut producer, mut consumer) = ends_of(&memory, 0, policy);
     let mut place = || {
         let begins = producer.bulk.position;
         assert_eq!(producer.offer(&[0; SHORT_HEAD], Piece::of(&[1; 1000])), Ok(Post::Taken));
         take(&mut consumer).unwrap();
-        assert!(!producer.listens());
+        assert!(!producer.awaiting_reply());
         if are_lone {
-            producer.hears();
-            assert!(producer.listens());
+            producer.on_receive();
+            assert!(producer.awaiting_reply());
         }
         begins
     };
@@ -167,26 +167,26 @@ fn places(passing: Passing, are_lone: bool) -> Vec<u32> {
 
 #[test]
 fn lone_bodies_begin_in_pages_of_their_own() {
-    for passing in [Passing::Fetched, Passing::Pushed] {
-        assert_eq!(places(passing, true), [0, 4096, 8192]);
-        assert_eq!(places(passing, false), [0, 4096, 5120], "the first of a stream is lone");
+    for policy in [CachePolicy::Pull, CachePolicy::Demote] {
+        assert_eq!(places(policy, true), [0, 4096, 8192]);
+        assert_eq!(places(policy, false), [0, 4096, 5120], "the first of a stream is lone");
     }
 }
 
 #[test]
 fn a_waiting_producer_prefetches_as_much_as_it_has_sent() {
     let memory = Memory::new(8, 2048);
-    let (mut producer, mut consumer) = ends_of(&memory, 0, Passing::Pushed);
+    let (mut producer, mut consumer) = ends_of(&memory, 0, CachePolicy::Demote);
     let mut ahead_after = |lens: &[usize], is_heard: bool| {
         if is_heard {
-            producer.hears();
+            producer.on_receive();
         }
         for &len in lens {
             let body = vec![1; len];
             assert_eq!(producer.offer(&[0; SHORT_HEAD], Piece::of(&body)), Ok(Post::Taken));
             take(&mut consumer).unwrap();
         }
-        (0..100).for_each(|_| producer.expect_more());
+        (0..100).for_each(|_| producer.prefetch_more());
         producer.bulk.ahead
     };
     assert_eq!(ahead_after(&[1000, 1000], true), 2048);
@@ -202,12 +202,12 @@ fn a_waiting_producer_prefetches_as_much_as_it_has_sent() {
 #[test]
 fn a_waiting_producer_leaves_to_the_consumer_what_that_has_not_freed() {
     let memory = Memory::new(8, 2048);
-    let (mut producer, _consumer) = ends_of(&memory, 0, Passing::Pushed);
+    let (mut producer, _consumer) = ends_of(&memory, 0, CachePolicy::Demote);
     for len in [32_000, 32_000, 32_000, 27_648] {
         assert_eq!(producer.offer(&[0; SHORT_HEAD], Piece::of(&vec![1; len])), Ok(Post::Taken));
     }
     let free = 2048 * LINE as u32 - producer.bulk.position;
-    (0..100).for_each(|_| producer.expect_more());
+    (0..100).for_each(|_| producer.prefetch_more());
     let ahead = producer.bulk.ahead;
     assert!(free < 4096 && ahead == free, "{ahead} of {free}");
 }

@@ -10,7 +10,7 @@ pub struct ProtocolCounts {
     /// Bytes of these messages.
     pub bytes: u64,
     /// Messages that arrived before their receive was posted.
-    pub early: u64,
+    pub unexpected: u64,
 }
 
 /// Counters of a rank.
@@ -22,10 +22,8 @@ pub struct MessageCounts {
     pub rendezvous: ProtocolCounts,
     /// Messages received.
     pub received: u64,
-    /// Messages sent by rendezvous because the receiver had too little early memory left.
+    /// Messages sent by rendezvous because the receiver had too little unexpected-message memory left.
     pub fallbacks: u64,
-    /// Long messages sent whose time counted for the choice of a protocol.
-    pub timed: u64,
-    /// Most bytes that early messages occupied at any time.
-    pub early_bytes: u64,
+    /// Most bytes that unexpected messages occupied at any time.
+    pub unexpected_bytes: u64,
 }

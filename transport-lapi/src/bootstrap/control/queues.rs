@@ -20,7 +20,7 @@ pub struct PostedReceive {
 
 /// A message that has not matched a receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
-pub struct EarlyMessage {
+pub struct UnexpectedMessage {
     /// The rank that sent it.
     pub source: u32,
     /// Its tag.
@@ -78,10 +78,10 @@ pub struct Queues {
     pub posted: Vec<PostedReceive>,
     /// Number of unmatched posted receives.
     pub all_posted: u64,
-    /// The first unmatched early messages, at most [`Queues::LISTED`].
-    pub early: Vec<EarlyMessage>,
-    /// Number of unmatched early messages.
-    pub all_early: u64,
+    /// The first unmatched unexpected messages, at most [`Queues::LISTED`].
+    pub unexpected: Vec<UnexpectedMessage>,
+    /// Number of unmatched unexpected messages.
+    pub all_unexpected: u64,
     /// The members, as far as known, of the communicators in whose collective operations the rank is, or that have
     /// messages in its queues; at most [`Queues::COMMUNICATORS`].
     pub communicators: Vec<Communicator>,

@@ -18,18 +18,19 @@ fn failed(message: &str, location: &str) -> ControlMessage {
 /// These bytes are the contract: another encoder may be used if it writes the same.
 #[test]
 fn golden_bytes() {
-    let protocol = |n| ProtocolCounts { messages: n, bytes: n + 1, early: n + 2 };
+    let protocol = |n| ProtocolCounts { messages: n, bytes: n + 1, unexpected: n + 2 };
     let (eager, rendezvous) = (protocol(1), protocol(4));
     let counters =
-        MessageCounts { eager, rendezvous, received: 7, fallbacks: 8, timed: 9, early_bytes: 10 };
+        MessageCounts { eager, rendezvous, received: 7, fallbacks: 8, unexpected_bytes: 9 };
     let posted = vec![PostedReceive { source: Some(1), tag: None, context: 2, bytes: 3 }];
-    let early = vec![EarlyMessage { source: 4, tag: -1, context: 5, bytes: 6, eager: true }];
+    let unexpected =
+        vec![UnexpectedMessage { source: 4, tag: -1, context: 5, bytes: 6, eager: true }];
     let communicators = vec![Communicator::new(7, "rows", vec![6, 4, 5, 2])];
-    let queues = Queues { posted, all_posted: 1, early, all_early: 2, communicators };
+    let queues = Queues { posted, all_posted: 1, unexpected, all_unexpected: 2, communicators };
     let numbers = |numbers: std::ops::RangeInclusive<u64>| -> Vec<u8> {
         numbers.flat_map(u64::to_le_bytes).collect()
     };
-    let leaving = [&[3, 0, 0, 0, 4, 0, 0, 0][..], &numbers(1..=10)].concat();
+    let leaving = [&[3, 0, 0, 0, 4, 0, 0, 0][..], &numbers(1..=9)].concat();
     let golden: [(ControlMessage, &[u8]); 7] = [
         (ControlMessage::Joined { task: 3, pid: 0x1_0203 }, &[0, 0, 0, 0, 3, 0, 0, 0, 3, 2, 1, 0]),
         (ControlMessage::Finished { task: 255 }, &[1, 0, 0, 0, 255, 0, 0, 0]),
@@ -91,12 +92,12 @@ fn the_largest_queues_fit_a_packet() {
     assert_eq!(communicator.members.len(), Communicator::MAX_RANGES, "none is left out");
     assert_eq!(communicator.name.len(), Communicator::MAX_NAME - 1, "cut between characters");
     let posted = PostedReceive { source: Some(1), tag: Some(2), context: 3, bytes: 4 };
-    let early = EarlyMessage { source: 4, tag: -1, context: 5, bytes: 6, eager: true };
+    let unexpected = UnexpectedMessage { source: 4, tag: -1, context: 5, bytes: 6, eager: true };
     let queues = Queues {
         posted: vec![posted; Queues::LISTED],
         all_posted: u64::MAX,
-        early: vec![early; Queues::LISTED],
-        all_early: u64::MAX,
+        unexpected: vec![unexpected; Queues::LISTED],
+        all_unexpected: u64::MAX,
         communicators: vec![communicator; Queues::COMMUNICATORS],
     };
     let message = ControlMessage::Queues { task: 9, context: 3, queues };

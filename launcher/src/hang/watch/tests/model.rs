@@ -500,7 +500,7 @@ fn each_part_of_the_protocol_is_needed() {
         assert!(!small.explore(without).wrong.is_empty(), "{without:?}");
     }
     let threads = Job::<2, 3, 1>::new([3, 1], 1);
-    for without in [Without::Lists, Without::EarlyLists, Without::Names] {
+    for without in [Without::Lists, Without::UnexpectedLists, Without::Names] {
         assert!(!threads.explore(without).wrong.is_empty(), "{without:?}");
     }
     let contexts = Job::<2, 1, 2>::new([1, 1], 2);

@@ -1,7 +1,7 @@
 //! The communicators of a random program: their members, and how communicators are made from others.
 
 use mpicore::group::Group;
-use mpicore::{Communicator, Creating, Error, OtherGroup, SplitKey};
+use mpicore::{Communicator, Creating, Error, RemoteLeader, SplitKey};
 
 use crate::conformance::Numbers;
 
@@ -172,7 +172,7 @@ fn between(ranks: &[u32], over: Option<Communicator>, rank: u32) -> Result<Vec<N
             let is_odd = u32::from(groups[1].contains(&rank));
             let own = over.split(SplitKey { color: Some(is_odd), key: 0 })?;
             let own = own.expect("every rank has a color");
-            let other = OtherGroup { peers: &over, leader: 1 - is_odd, tag: 5 };
+            let other = RemoteLeader { peers: &over, leader: 1 - is_odd, tag: 5 };
             Some(own.create_inter(0, Some(other))?)
         }
     };

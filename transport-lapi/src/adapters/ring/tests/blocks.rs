@@ -21,15 +21,15 @@ impl End<'_> {
 
     fn receive(&mut self) -> Option<Seen> {
         let seen = take_with(&mut self.from, &mut self.to.blocks).unwrap();
-        self.to.hears();
+        self.to.on_receive();
         seen
     }
 }
 
 /// Two tasks with the blocks of `there`, of which the first one has all.
-fn two_ends<'m>(there: &'m Memory, back: &'m Memory, passing: Passing) -> [End<'m>; 2] {
+fn two_ends<'m>(there: &'m Memory, back: &'m Memory, policy: CachePolicy) -> [End<'m>; 2] {
     let end = |to: &'m Memory, from: &'m Memory, has_all| End {
-        to: Producer::new(to.ring(), there.blocks(has_all), passing),
+        to: Producer::new(to.ring(), there.blocks(has_all), policy),
         from: Consumer::new(from.ring()),
     };
     [end(there, back, true), end(back, there, false)]
@@ -41,14 +41,14 @@ proptest! {
     #[test]
     fn a_pair_with_blocks_behaves_like_a_bounded_queue_each_way(
         blocks in prop_oneof![Just(0_usize), Just(1), Just(4)],
-        passing in prop_oneof![Just(Passing::Fetched), Just(Passing::Pushed)],
+        policy in prop_oneof![Just(CachePolicy::Pull), Just(CachePolicy::Demote)],
         steps in prop::collection::vec(
             (0..2_usize, prop_oneof![Just(None), (0..2000_usize).prop_map(Some), (0..40_000_usize).prop_map(Some)]),
             0..60,
         ),
     ) {
         let (there, back) = (Memory::new(8, 4096).with_blocks(blocks), Memory::new(8, 4096));
-        let mut ends = two_ends(&there, &back, passing);
+        let mut ends = two_ends(&there, &back, policy);
         let mut queues = [VecDeque::new(), VecDeque::new()];
         let take_all = (0..16).map(|i| (i % 2, None));
         for (seed, (end, offered)) in steps.into_iter().chain(take_all).enumerate() {
@@ -66,9 +66,9 @@ proptest! {
 
 #[test]
 fn a_dialogue_stays_in_one_block() {
-    for passing in [Passing::Fetched, Passing::Pushed] {
+    for policy in [CachePolicy::Pull, CachePolicy::Demote] {
         let (there, back) = (Memory::new(8, 2048).with_blocks(2), Memory::new(8, 2048));
-        let mut ends = two_ends(&there, &back, passing);
+        let mut ends = two_ends(&there, &back, policy);
         let mut addresses = Vec::new();
         for round in 0..20 {
             let [sender, receiver] = [round % 2, 1 - round % 2];
@@ -85,7 +85,7 @@ fn a_dialogue_stays_in_one_block() {
 #[test]
 fn all_blocks_pass_and_the_longest_body_in_them() {
     let (there, back) = (Memory::new(64, 2048).with_blocks(MAX_BLOCKS), Memory::new(64, 2048));
-    let [mut sender, mut receiver] = two_ends(&there, &back, Passing::Pushed);
+    let [mut sender, mut receiver] = two_ends(&there, &back, CachePolicy::Demote);
     let longest = vec![7; LONGEST];
     let others = MAX_BLOCKS - LONGEST / BLOCK_BYTES;
     for seed in 0..others {
@@ -106,7 +106,7 @@ fn all_blocks_pass_and_the_longest_body_in_them() {
 #[test]
 fn bodies_occupy_blocks_in_a_row() {
     let (there, back) = (Memory::new(64, 8192).with_blocks(4), Memory::new(64, 8192));
-    let [mut sender, mut receiver] = two_ends(&there, &back, Passing::Fetched);
+    let [mut sender, mut receiver] = two_ends(&there, &back, CachePolicy::Pull);
     let place_of = |sender: &mut End<'_>, receiver: &mut End<'_>, len| {
         assert_eq!(sender.send(1, len), Post::Taken);
         let mut place = 0;
@@ -127,12 +127,12 @@ fn bodies_occupy_blocks_in_a_row() {
 #[test]
 fn a_block_stands_in_for_a_full_bulk_area() {
     let memory = Memory::new(64, 8192).with_blocks(1);
-    let mut producer = Producer::new(memory.ring(), no_blocks(), Passing::Pushed);
+    let mut producer = Producer::new(memory.ring(), no_blocks(), CachePolicy::Demote);
     let offer = |producer: &mut Producer<'_>| {
         let post = producer.offer(b"head", Piece::of(&[1; 13_000]));
-        producer.hears();
+        producer.on_receive();
         // Each wait prefetches the next place. The area holds 32 such bodies, which lie apart.
-        (0..100).for_each(|_| producer.expect_more());
+        (0..100).for_each(|_| producer.prefetch_more());
         post
     };
     assert_eq!(offer(&mut producer), Ok(Post::Taken));
@@ -150,7 +150,7 @@ fn a_block_stands_in_for_a_full_bulk_area() {
 #[test]
 fn a_sink_that_panics_has_the_block_of_its_frame() {
     let (there, back) = (Memory::new(8, 64).with_blocks(1), Memory::new(8, 64));
-    let [mut sender, mut receiver] = two_ends(&there, &back, Passing::Pushed);
+    let [mut sender, mut receiver] = two_ends(&there, &back, CachePolicy::Demote);
     assert_eq!(sender.send(1, 1000), Post::Taken);
     let mut explode = |_: Frame<'_>| panic!("on purpose");
     let End { to, from } = &mut receiver;
@@ -164,7 +164,7 @@ fn a_sink_that_panics_has_the_block_of_its_frame() {
 #[test]
 fn a_waiting_producer_learns_what_was_freed() {
     let memory = Memory::new(64, 16_384);
-    let (mut producer, mut consumer) = ends_of(&memory, 0, Passing::Pushed);
+    let (mut producer, mut consumer) = ends_of(&memory, 0, CachePolicy::Demote);
     let mut pass = |producer: &mut Producer<'_>, len| {
         let body = vec![1; len];
         assert_eq!(producer.offer(&[0; SHORT_HEAD], Piece::of(&body)), Ok(Post::Taken));
@@ -173,10 +173,10 @@ fn a_waiting_producer_learns_what_was_freed() {
     for len in [250_000, 250_000, 250_000, 255_000] {
         pass(&mut producer, len);
     }
-    producer.hears();
+    producer.on_receive();
     pass(&mut producer, 20_000);
     let left = 16_384 * LINE - producer.bulk.position as usize;
-    (0..100).for_each(|_| producer.expect_more());
+    (0..100).for_each(|_| producer.prefetch_more());
     let ahead = producer.bulk.ahead as usize;
     assert!(left < 20_000 && ahead >= 20_000, "{ahead} of {left} up to the area's end");
 }
@@ -184,7 +184,7 @@ fn a_waiting_producer_learns_what_was_freed() {
 #[test]
 fn a_stream_uses_up_the_blocks_and_then_the_bulk_area() {
     let (there, back) = (Memory::new(8, 64).with_blocks(2), Memory::new(8, 64));
-    let [mut sender, mut receiver] = two_ends(&there, &back, Passing::Pushed);
+    let [mut sender, mut receiver] = two_ends(&there, &back, CachePolicy::Demote);
     let used = [0, 0, 1000, 2000].map(|least| {
         assert_eq!(sender.send(1, 1000), Post::Taken);
         assert_eq!(receiver.receive(), Some((vec![1], pattern(1, 1000))));
@@ -201,14 +201,14 @@ fn a_stream_uses_up_the_blocks_and_then_the_bulk_area() {
 #[test]
 fn a_long_body_goes_where_lines_were_prefetched() {
     let (there, back) = (Memory::new(8, 8192).with_blocks(2), Memory::new(8, 4096));
-    let [mut sender, mut receiver] = two_ends(&there, &back, Passing::Pushed);
+    let [mut sender, mut receiver] = two_ends(&there, &back, CachePolicy::Demote);
     let mut passed = || {
         let before = sender.to.bulk.position;
         assert_eq!(sender.send(1, 9000), Post::Taken);
         assert!(receiver.receive().is_some());
-        sender.to.hears();
+        sender.to.on_receive();
         let is_in_block = sender.to.bulk.position == before;
-        (0..100).for_each(|_| sender.to.expect_more());
+        (0..100).for_each(|_| sender.to.prefetch_more());
         is_in_block
     };
     assert!(passed(), "at first nothing is prefetched");
@@ -218,7 +218,7 @@ fn a_long_body_goes_where_lines_were_prefetched() {
 /// Offers a body in block 0 of two, rewrites its extent, and requires that a task with all blocks or none refuses it.
 fn refuses_block(extent: u64, receiver_has_all: bool, expected: RingDamage) {
     let memory = Memory::new(8, 64).with_blocks(2);
-    let mut producer = Producer::new(memory.ring(), memory.blocks(true), Passing::Pushed);
+    let mut producer = Producer::new(memory.ring(), memory.blocks(true), CachePolicy::Demote);
     let mut consumer = Consumer::new(memory.ring());
     let mut blocks = memory.blocks(receiver_has_all);
     assert_eq!(producer.offer(b"head", Piece::of(&[1; 700])), Ok(Post::Taken));
@@ -243,7 +243,7 @@ fn refuses_a_block_that_its_sender_does_not_have() {
 #[test]
 fn refuses_two_blocks_of_which_the_second_is_its_own() {
     let memory = Memory::new(8, 64).with_blocks(3);
-    let mut producer = Producer::new(memory.ring(), memory.blocks(true), Passing::Pushed);
+    let mut producer = Producer::new(memory.ring(), memory.blocks(true), CachePolicy::Demote);
     let mut consumer = Consumer::new(memory.ring());
     let mut blocks = memory.blocks(false);
     let two = BLOCK_BYTES as u64 + 1;

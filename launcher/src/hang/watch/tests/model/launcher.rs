@@ -73,7 +73,7 @@ pub(super) enum Without {
     /// Threads are listed.
     Lists,
     /// They are listed before the second look of the launcher, not only after it.
-    EarlyLists,
+    UnexpectedLists,
     /// They are listed a second time, when idle threads still have to sleep.
     SecondList,
     /// Idle threads must not have been switched since the first list.
@@ -276,7 +276,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         if found == Finding::Nothing && goes_on && round + 1 < ROUNDS {
             let lists = match without {
                 Without::Lists => false,
-                Without::EarlyLists => round == 1,
+                Without::UnexpectedLists => round == 1,
                 _ => round == 0,
             };
             let next = Reading { round: round as u8 + 1, rank: 0, context: 0, line: 0 };
@@ -297,7 +297,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         without: Without,
         then: &mut Vec<Self>,
     ) {
-        let round = usize::from(without == Without::EarlyLists);
+        let round = usize::from(without == Without::UnexpectedLists);
         if self.launcher.ended[round][rank] {
             return self.listed(second, rank, round, without, then);
         }
@@ -323,7 +323,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
     /// Finds out whether the first of these threads is idle. The launcher gives up if it is not, or was not by the
     /// first list.
     fn ask(&self, second: bool, rank: usize, threads: u8, without: Without, then: &mut Vec<Self>) {
-        let round = usize::from(without == Without::EarlyLists);
+        let round = usize::from(without == Without::UnexpectedLists);
         if threads == 0 {
             return self.listed(second, rank, round, without, then);
         }

@@ -1,0 +1,133 @@
+//! Runs ranks as threads of one process, for tests, documentation and small tools. Messages use the same rings as those
+//! between processes.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use mpjdev::Options;
+use mpjdev::wireup;
+
+use crate::error::Error;
+use crate::world::World;
+
+/// Why a local job failed.
+///
+/// ```
+/// use mpj::local::LocalError;
+/// let outcome = mpj::local::run(2, |world| assert_eq!(world.rank(), 0, "too high"));
+/// let Err(LocalError::Panicked { rank, .. }) = outcome else { unreachable!() };
+/// assert_eq!(rank, 1);
+/// ```
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum LocalError {
+    /// The job could not be set up.
+    #[error(transparent)]
+    Setup(#[from] Error),
+    /// A rank panicked. If several did, this is the first one.
+    #[error("rank {rank} panicked: {message}")]
+    Panicked {
+        /// Rank that panicked.
+        rank: usize,
+        /// Message of the panic.
+        message: String,
+    },
+}
+
+/// Runs `body` on `ranks` ranks, each a thread with its own [`World`], and returns the results in the order of the
+/// ranks. When a rank panics, the blocking calls of the other ranks fail.
+///
+/// No launcher watches such a job, so a deadlock hangs silently. Under `mpjrun`, and in a `#[mpj::test]`, deadlocks
+/// are reported.
+///
+/// # Errors
+/// [`LocalError::Setup`] for no ranks or more than the limit; [`LocalError::Panicked`].
+///
+/// ```
+/// let sum = mpj::local::run(4, |world| {
+///     if world.rank() > 0 {
+///         world.send(&[world.rank()], 0, 0)?;
+///         return Ok(0);
+///     }
+///     let mut sum = 0;
+///     for _ in 1..world.size() {
+///         let mut value = [0];
+///         world.recv(&mut value, mpj::ANY_SOURCE, 0)?;
+///         sum += value[0];
+///     }
+///     Ok::<usize, mpj::Error>(sum)
+/// })?;
+/// assert_eq!(*sum[0].as_ref().unwrap(), 6);
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn run<R: Send>(ranks: usize, body: impl Fn(World) -> R + Sync) -> Result<Vec<R>, LocalError> {
+    run_with(&Options::default(), ranks, body)
+}
+
+/// Like [`run`], with options: backend or protocol table, unexpected-message memory, wait mode, contexts.
+///
+/// # Errors
+/// As [`run`]; [`LocalError::Setup`] for a number of contexts that is not possible.
+///
+/// ```
+/// let options = mpj::Options::with_backend(mpj::BackendChoice::Rendezvous);
+/// let sizes = mpj::local::run_with(&options, 3, |world| {
+///     world.barrier().unwrap();
+///     world.size()
+/// })?;
+/// assert_eq!(sizes, [3; 3]);
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn run_with<R: Send>(
+    options: &Options,
+    ranks: usize,
+    body: impl Fn(World) -> R + Sync,
+) -> Result<Vec<R>, LocalError> {
+    let answers = Mutex::new(Vec::new());
+    run_each(options, ranks, &|world| {
+        let rank = world.rank();
+        let answer = body(world);
+        answers.lock().unwrap_or_else(PoisonError::into_inner).push((rank, answer));
+    })?;
+    let mut answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+    answers.sort_unstable_by_key(|(rank, _)| *rank);
+    Ok(answers.into_iter().map(|(_, answer)| answer).collect())
+}
+
+/// The part of [`run_with`] that does not depend on the type of the body, so that it is compiled once.
+fn run_each(
+    options: &Options,
+    ranks: usize,
+    body: &(dyn Fn(World) + Sync),
+) -> Result<(), LocalError> {
+    let rank_devices = wireup::in_process(ranks, options).map_err(Error::from)?;
+    // The rank that left first by a panic is the cause; others may panic because it is gone.
+    let first = Arc::new(OnceLock::new());
+    let worlds = rank_devices.into_iter().map(|devices| World::local(devices, first.clone()));
+    let worlds = worlds.collect::<Result<Vec<_>, Error>>()?;
+    let outcomes: Vec<_> = std::thread::scope(|scope| {
+        let rank_thread = |world| scope.spawn(move || body(world));
+        let threads: Vec<_> = worlds.into_iter().map(rank_thread).collect();
+        threads.into_iter().map(|thread| thread.join()).collect()
+    });
+    let first = first.get().copied();
+    let mut panicked = None;
+    for (rank, outcome) in outcomes.into_iter().enumerate() {
+        match outcome {
+            Err(panic) if panicked.is_none() || first == Some(rank) => {
+                panicked = Some((rank, mpjdev::panic_text(&*panic)));
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+    match panicked {
+        Some((rank, message)) => Err(LocalError::Panicked { rank, message }),
+        None => Ok(()),
+    }
+}
+
+/// Writes the message as [`std::fmt::Display`] does.
+impl std::fmt::Debug for LocalError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{self}")
+    }
+}

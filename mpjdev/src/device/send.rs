@@ -1,0 +1,209 @@
+//! Sending (MPI-4 sections 3.2.1, 3.4 and 3.7.2).
+//!
+//! [`Device::send_span`] handles only the most frequent messages: short ones that leave at once. If a condition does
+//! not hold, it has changed nothing, and [`Device::start_send`] handles the message: it asks the table for the protocol
+//! (`protocol.rs`), which is in `backend/`.
+
+use std::mem;
+
+use transport_lapi::adapter::Adapter;
+use transport_lapi::bootstrap::board::Call;
+use transport_lapi::{LapiError, SendRegion, Session, Source};
+
+use crate::backend::eager::{self, Eager};
+use crate::backend::{Backend, Outbound, rendezvous::Rendezvous};
+use crate::device::{Device, check_tag};
+use crate::envelope::{self, EAGER};
+use crate::error::Error;
+use crate::protocol::huge;
+use crate::protocol::{Facts, Protocol};
+use crate::request::{COMPLETE, Request};
+use crate::state::State;
+
+/// The send modes (MPI-4 section 3.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// The send is complete when the buffer can be reused.
+    #[default]
+    Standard,
+    /// The send is complete when the buffer can be reused and a matching receive has begun.
+    Synchronous,
+}
+
+/// Returned instead of a key where nothing was sent. No key is 0.
+const LATER: u64 = 0;
+
+impl<A: Adapter> Device<A> {
+    /// Starts a send of `data` to `dest` (MPI_Isend, MPI_Issend). The region is in use until the request was waited for
+    /// (V1).
+    ///
+    /// # Errors
+    /// [`Error::Rank`]; [`Error::Tag`] for a negative tag; the loss of a rank that the send needs; [`Error::Finished`];
+    /// what made the device unusable. Nothing was sent then.
+    #[inline(always)]
+    pub fn isend(
+        &self,
+        data: impl Into<Source>,
+        dest: usize,
+        tag: i32,
+        context: u32,
+        mode: Mode,
+    ) -> Result<Request, Error> {
+        let data = data.into();
+        let len = data.len();
+        let sent = match data {
+            Source::Span(span) if mode == Mode::Standard => {
+                // A span owns nothing. Dropped, the source would go through memory, to be asked once more what it is.
+                mem::forget(data);
+                self.send_span::<true>(span, dest, tag, context)
+            }
+            _ => self.start_send(data, dest, tag, context, mode),
+        };
+        let key = sent.map_err(|error| *error)?;
+        Ok(Request::of_send(key, self.number(), dest as u32, tag, len))
+    }
+
+    /// Sends `data` to `dest` and waits until the send is complete (MPI_Send, MPI_Ssend).
+    ///
+    /// # Errors
+    /// As [`Device::isend`] and [`Device::iwait`].
+    #[inline(always)]
+    pub fn send(
+        &self,
+        data: impl Into<Source>,
+        dest: usize,
+        tag: i32,
+        context: u32,
+        mode: Mode,
+    ) -> Result<(), Error> {
+        let data = data.into();
+        let sent = match data {
+            Source::Span(span) if mode == Mode::Standard => {
+                mem::forget(data); // As above.
+                self.send_span::<true>(span, dest, tag, context)
+            }
+            _ => self.start_send(data, dest, tag, context, mode),
+        };
+        match sent {
+            Ok(COMPLETE) => Ok(()),
+            pending => self.finish_send(pending),
+        }
+    }
+
+    /// Sends one span in standard mode if it goes eagerly, in one frame that leaves at once, as most messages do. Returns
+    /// whether it was sent; the send is complete then. Otherwise nothing has changed, and [`Device::isend`] finds another
+    /// way, or the error. For callers that must prepare something before they start a send that is not complete at once.
+    #[inline(always)]
+    pub fn try_send(&self, data: SendRegion, dest: usize, tag: i32, context: u32) -> bool {
+        matches!(self.send_span::<false>(data, dest, tag, context), Ok(COMPLETE))
+    }
+
+    /// Waits for a send that has started, or returns the error of one that has not.
+    #[cold]
+    #[inline(never)]
+    fn finish_send(&self, sent: Result<u64, Box<Error>>) -> Result<(), Error> {
+        let key = sent.map_err(|error| *error)?;
+        self.wait_ended(self.session()?, key, Call::Send, None).map(drop)
+    }
+
+    /// [`Device::start_send`] for most sends: of one span, in standard mode. A send that goes eagerly in one frame is
+    /// complete when this returns. In any other case this changes nothing, and the general path finds another way or
+    /// the error, if `ANYHOW`; without, the result is [`LATER`].
+    #[inline(never)]
+    fn send_span<const ANYHOW: bool>(
+        &self,
+        data: SendRegion,
+        dest: usize,
+        tag: i32,
+        context: u32,
+    ) -> Result<u64, Box<Error>> {
+        'otherwise: {
+            if tag < 0 || data.len() >= self.eager_below {
+                break 'otherwise;
+            }
+            let Ok(mut session) = self.context.session() else { break 'otherwise };
+            // Fails for a rank that does not exist, too.
+            if !session.state.credits.spend(dest, data.len()) {
+                break 'otherwise;
+            }
+            let target = dest as u32;
+            if !session.try_amsend(target, EAGER, envelope::eager(context, tag), data) {
+                session.state.credits.unspend(target, data.len());
+                break 'otherwise;
+            }
+            session.state.stats.eager.messages += 1;
+            session.state.stats.eager.bytes += data.len() as u64;
+            return Ok(COMPLETE);
+        }
+        match ANYHOW {
+            true => self.start_send(data.into(), dest, tag, context, Mode::Standard),
+            false => Ok(LATER),
+        }
+    }
+
+    /// Starts any send, and returns its key or [`COMPLETE`].
+    #[inline(never)]
+    fn start_send(
+        &self,
+        data: Source,
+        dest: usize,
+        tag: i32,
+        context: u32,
+        mode: Mode,
+    ) -> Result<u64, Box<Error>> {
+        let (dest, tag) = (self.check_rank(dest)?, check_tag(tag)?);
+        let synchronous = mode == Mode::Synchronous;
+        let mut session = self.session()?;
+        session.state.losses.check_send(dest, context, tag)?;
+        let protocol = self.choose(&mut session, dest, &data);
+        let message = Outbound { dest, context, tag, data, synchronous };
+        let started = match protocol {
+            Protocol::Eager => Eager::send(&mut session, message),
+            Protocol::Rendezvous => Rendezvous::send(&mut session, message),
+        };
+        match started {
+            Ok(key) => match session.state.requests.take_done(key) {
+                Some(_) => Ok(COMPLETE),
+                None => Ok(key),
+            },
+            Err(error) => {
+                drop(session);
+                Err(Box::new(self.refused(error)))
+            }
+        }
+    }
+
+    /// Chooses the protocol of a message, and spends the credit for one that goes eagerly.
+    fn choose(&self, session: &mut Session<A, State>, dest: u32, data: &Source) -> Protocol {
+        let len = data.len();
+        let facts = match len < self.facts_from {
+            true => Facts::default(),
+            false => self.facts(session, dest, data),
+        };
+        let protocol = self.table().choose(len, facts, true);
+        if protocol == Protocol::Rendezvous || eager::spend(session, dest, len) {
+            return protocol;
+        }
+        session.state.stats.credit_fallbacks += 1;
+        self.table().choose(len, facts, false)
+    }
+
+    fn facts(&self, session: &mut Session<A, State>, dest: u32, data: &Source) -> Facts {
+        let Some(span) = data.span() else { return Facts::default() };
+        Facts {
+            // Without a get of its own the adapter builds it from active messages, which copies as often as eager does.
+            // A rank that sends to itself has no second end that could share the work.
+            readable: dest != self.rank() && session.get_kind().is_some(),
+            huge_pages: huge::holds(span.addr(), span.len()),
+            own_processor: !self.shares_processors(),
+        }
+    }
+
+    /// Returns why the transport does not send a message: another rank is lost, or else the device fails.
+    #[cold]
+    pub(crate) fn refused(&self, error: LapiError) -> Error {
+        let error = Error::from(error);
+        let is_of_other = error.lost_rank().is_some_and(|rank| rank != self.rank());
+        if is_of_other { error } else { self.fail(error) }
+    }
+}

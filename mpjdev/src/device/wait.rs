@@ -1,0 +1,465 @@
+//! Waiting for requests and testing them (MPI-4 section 3.7.3 and 3.7.5).
+//!
+//! Calls for several requests take a list of `Option<Request>`. They empty the place of a completed request, and skip
+//! empty places, which stand for MPI_REQUEST_NULL.
+
+use transport_lapi::adapter::Adapter;
+use transport_lapi::bootstrap::board::{Call, Wait};
+use transport_lapi::{Awaited, LapiError, Session, SessionGuard};
+
+use crate::device::{Device, diagnostics};
+use crate::error::Error;
+use crate::request::{Handle, Request, Requests, SourceTag, Status};
+use crate::state::State;
+
+/// A completed request of a list: its place and its outcome.
+pub type Completion = (usize, Result<Status, Error>);
+
+impl<A: Adapter> Device<A> {
+    /// Waits until the operation is complete (MPI_Wait).
+    ///
+    /// # Errors
+    /// [`Error::Truncate`] for a receive whose message was too long; [`Error::Request`] for a
+    /// request of another device; what made the device unusable.
+    #[inline]
+    pub fn iwait(&self, request: Request) -> Result<Status, Error> {
+        match request.pending_on(self.number()) {
+            Some(key) => self.wait_ended(self.session()?, key, Call::Wait, None),
+            None => request.completed().ok_or_else(|| Error::Request),
+        }
+    }
+
+    /// Tests whether the operation is complete (MPI_Test). If it is, takes the request and returns its outcome. Returns
+    /// `None` if it is not complete, or if the place is empty.
+    ///
+    /// # Errors
+    /// As [`Device::iwait`].
+    pub fn itest(&self, request: &mut Option<Request>) -> Result<Option<Status>, Error> {
+        match self.poll_for(|session| self.take_ended(&mut session.state, request))? {
+            Some(outcome) => outcome.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the outcome if the operation is complete, and leaves the request unchanged (MPI_Request_get_status,
+    /// MPI-4 section 3.7.6). It may be repeated, and the request must still be waited for.
+    ///
+    /// # Errors
+    /// [`Error::Request`] for a request of another device; what made the device unusable. An error of the operation
+    /// is its outcome.
+    pub fn istatus(&self, request: &Request) -> Result<Option<Result<Status, Error>>, Error> {
+        let handle = self.handle(request)?;
+        self.poll_for(|session| match handle {
+            Handle::Done(status) => Some(Ok(status)),
+            Handle::Pending(key) => session.state.requests.outcome(key),
+        })
+    }
+
+    /// Tests whether one of the requests is complete (MPI_Testany). If one is, empties its place and returns the place
+    /// and the outcome. Returns `None` if none is complete, or if all places are empty.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn itestany(&self, requests: &mut [Option<Request>]) -> Result<Option<Completion>, Error> {
+        let mut one = self.itest_first(requests, 1)?;
+        Ok(one.pop())
+    }
+
+    /// Tests which of the requests are complete (MPI_Testsome). Empties their places and returns the places and
+    /// outcomes. Returns none if no request is complete, or if all places are empty.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn itestsome(&self, requests: &mut [Option<Request>]) -> Result<Vec<Completion>, Error> {
+        self.itest_first(requests, usize::MAX)
+    }
+
+    /// Empties the places of those requests whose operations have ended as far as the device knows, and drops the
+    /// outcomes. It makes no progress, so it runs no function of [`Device::then`], and a caller may hold a lock.
+    ///
+    /// # Errors
+    /// [`Error::Finished`]; what made the device unusable.
+    pub fn drop_ended(&self, requests: &mut [Option<Request>]) -> Result<(), Error> {
+        let mut session = self.session()?;
+        for place in requests {
+            // Nobody asks for the outcome.
+            drop(self.take_ended(&mut session.state, place));
+        }
+        Ok(())
+    }
+
+    /// Tests whether all requests are complete (MPI_Testall). If they are, empties all places and returns the outcomes
+    /// in order, without those of places that were empty. Otherwise returns `None`, and takes no request.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn itestall(
+        &self,
+        requests: &mut [Option<Request>],
+    ) -> Result<Option<Vec<Result<Status, Error>>>, Error> {
+        self.poll_for(|session| {
+            let State { requests: operations, .. } = &session.state;
+            let is_open = |request: &Request| {
+                let key = request.pending_on(self.number());
+                key.is_some_and(|key| operations.is_open(key))
+            };
+            if requests.iter().flatten().any(is_open) {
+                return None;
+            }
+            let state = &mut session.state;
+            Some(requests.iter_mut().filter_map(|place| self.take_ended(state, place)).collect())
+        })
+    }
+
+    /// Waits until one of the requests is complete (MPI_Waitany), empties its place and returns the place and the
+    /// outcome. Returns `None` if all places are empty.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn iwaitany(&self, requests: &mut [Option<Request>]) -> Result<Option<Completion>, Error> {
+        let mut one = self.iwait_first(requests, 1)?;
+        Ok(one.pop())
+    }
+
+    /// Waits until at least one of the requests is complete (MPI_Waitsome). Empties the places of all that are and
+    /// returns the places and outcomes. Returns none if all places are empty.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn iwaitsome(&self, requests: &mut [Option<Request>]) -> Result<Vec<Completion>, Error> {
+        self.iwait_first(requests, usize::MAX)
+    }
+
+    /// Waits until all requests are complete (MPI_Waitall). Returns the outcomes in order, without empty places. Every
+    /// request is waited for, even if an earlier one has failed.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn iwaitall(
+        &self,
+        requests: &mut [Option<Request>],
+    ) -> Result<Vec<Result<Status, Error>>, Error> {
+        let mut outcomes = Vec::with_capacity(requests.len());
+        self.iwaiteach(requests, |outcome| outcomes.push(outcome))?;
+        Ok(outcomes)
+    }
+
+    /// Like [`Device::iwaitall`], but passes each outcome to `take` instead of making a list. `take` runs under the
+    /// device's lock and must not call the device.
+    ///
+    /// # Errors
+    /// As [`Device::iwaitall`].
+    pub fn iwaiteach(
+        &self,
+        requests: &mut [Option<Request>],
+        mut take: impl FnMut(Result<Status, Error>),
+    ) -> Result<(), Error> {
+        let mut next = 0;
+        // Requests that were complete when they were started need no look at the device.
+        while let Some(place) = requests.get_mut(next) {
+            match place.as_ref().map(Request::completed) {
+                Some(None) => break,
+                Some(Some(status)) => take(Ok(status)),
+                None => {}
+            }
+            *place = None;
+            next += 1;
+        }
+        if next == requests.len() {
+            return Ok(());
+        }
+        self.wait_until(All { device: self, requests, next, take, looked_at: Requests::NEVER })
+    }
+
+    /// Makes progress until `awaited` has an answer. A violation that a handler found ends the device.
+    #[inline]
+    pub(crate) fn wait_until<W: Awaited<A, State>>(
+        &self,
+        mut awaited: W,
+    ) -> Result<W::Answer, Error> {
+        self.wait_from(self.session()?, &mut awaited)
+    }
+
+    #[inline(always)]
+    fn wait_from<W: Awaited<A, State>>(
+        &self,
+        session: SessionGuard<'_, A, State>,
+        awaited: &mut W,
+    ) -> Result<W::Answer, Error> {
+        let guard = GiveUpOnPanic(self);
+        let outcome = self.context.wait_from(session, &mut UnlessFailed(awaited));
+        std::mem::forget(guard);
+        match outcome {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => Err(self.fail_of_first_error()),
+            Err(error) => Err(self.fail(error.into())),
+        }
+    }
+
+    /// Ends the device because a handler found a violation.
+    #[cold]
+    #[inline(never)]
+    fn fail_of_first_error(&self) -> Error {
+        match self.session().map(|session| session.state.first_error.clone()) {
+            Ok(first_error) => self.fail(first_error.unwrap_or(Error::Finished)),
+            // Another thread has ended it.
+            Err(error) => error,
+        }
+    }
+
+    /// Waits for one operation, in a `call` that holds the session. For a receive from one rank, `origin` is that rank.
+    #[inline(always)]
+    pub(crate) fn wait_ended(
+        &self,
+        session: SessionGuard<'_, A, State>,
+        key: u64,
+        call: Call,
+        origin: Option<u32>,
+    ) -> Result<Status, Error> {
+        let looked_at = Requests::NEVER;
+        let from = SourceTag::new(0, 0);
+        let mut operated = Operated { key, call, origin, looked_at, from, bytes: 0 };
+        match self.wait_from(session, &mut operated)? {
+            true => Ok(operated.from.status(operated.bytes)),
+            false => self.take_otherwise(key),
+        }
+    }
+
+    /// Returns the outcome of an operation that has ended without success.
+    #[cold]
+    #[inline(never)]
+    fn take_otherwise(&self, key: u64) -> Result<Status, Error> {
+        let ended = self.session()?.state.requests.take_ended(key);
+        ended.unwrap_or(Err(Error::Request))
+    }
+
+    fn iwait_first(
+        &self,
+        requests: &mut [Option<Request>],
+        most: usize,
+    ) -> Result<Vec<Completion>, Error> {
+        if requests.iter().all(Option::is_none) {
+            return Ok(Vec::new());
+        }
+        self.wait_until(First { device: self, requests, most, looked_at: Requests::NEVER })
+    }
+
+    fn itest_first(
+        &self,
+        requests: &mut [Option<Request>],
+        most: usize,
+    ) -> Result<Vec<Completion>, Error> {
+        let ended = self.poll_for(|session| {
+            let ended = self.take_first(&mut session.state, requests, most);
+            (!ended.is_empty()).then_some(ended)
+        })?;
+        Ok(ended.unwrap_or_default())
+    }
+
+    /// Takes at most `most` complete requests out of their places.
+    fn take_first(
+        &self,
+        state: &mut State,
+        requests: &mut [Option<Request>],
+        most: usize,
+    ) -> Vec<Completion> {
+        let ended = requests.iter_mut().enumerate().filter_map(|(place, request)| {
+            self.take_ended(state, request).map(|outcome| (place, outcome))
+        });
+        ended.take(most).collect()
+    }
+
+    /// Takes a request that was under way and has succeeded out of its place; most requests succeed.
+    #[inline(always)]
+    fn take_done(&self, state: &mut State, request: &mut Option<Request>) -> Option<Status> {
+        let status = state.requests.take_done(request.as_ref()?.key_on(self.number())?)?;
+        *request = None;
+        Some(status)
+    }
+
+    /// Takes a complete request out of its place.
+    #[inline(never)]
+    fn take_ended(
+        &self,
+        state: &mut State,
+        request: &mut Option<Request>,
+    ) -> Option<Result<Status, Error>> {
+        let outcome = match self.handle(request.as_ref()?) {
+            Ok(Handle::Done(status)) => Ok(status),
+            Ok(Handle::Pending(key)) => state.requests.take_ended(key)?,
+            Err(error) => Err(error),
+        };
+        *request = None;
+        Some(outcome)
+    }
+}
+
+/// Waits for something, but ends at once if a handler finds a violation.
+struct UnlessFailed<'a, W>(&'a mut W);
+
+impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessFailed<'_, W> {
+    type Answer = Option<W::Answer>;
+
+    #[inline(always)]
+    fn frames(&self) -> usize {
+        self.0.frames()
+    }
+
+    #[inline(always)]
+    fn origin(&self) -> Option<u32> {
+        self.0.origin()
+    }
+
+    #[inline(always)]
+    fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
+        if session.state.first_error.is_some() {
+            Some(None)
+        } else {
+            self.0.look(session).map(Some)
+        }
+    }
+
+    /// An operation that needs a lost rank fails by itself, which ends the wait for it.
+    fn in_vain(&self, _: &Session<A, State>) -> Option<LapiError> {
+        None
+    }
+
+    fn is_failure(&self, session: &Session<A, State>, answer: &Self::Answer) -> bool {
+        answer.as_ref().is_none_or(|answer| self.0.is_failure(session, answer))
+    }
+
+    fn note(&self, session: &Session<A, State>) -> Wait {
+        self.0.note(session)
+    }
+}
+
+/// Waits for the end of one operation. The answer is whether it has succeeded. If so, the numbers of its status are
+/// here.
+///
+/// They do not lie side by side, so that they are also read one by one, as they were written just before: a load of
+/// both would wait until the two stores have left the processor's buffer.
+#[repr(C)]
+struct Operated {
+    key: u64,
+    from: SourceTag,
+    /// See [`Requests::news_since`].
+    looked_at: u64,
+    bytes: usize,
+    /// The source of a receive from one rank. `None` for a send, which may depend on any rank that delays its target.
+    origin: Option<u32>,
+    call: Call,
+}
+
+impl<A: Adapter> Awaited<A, State> for Operated {
+    type Answer = bool;
+
+    /// Receives that are posted one by one take a stream of messages one by one: see [`Awaited::frames`].
+    #[inline(always)]
+    fn frames(&self) -> usize {
+        1
+    }
+
+    #[inline(always)]
+    fn origin(&self) -> Option<u32> {
+        self.origin
+    }
+
+    #[inline(always)]
+    fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
+        let requests = &mut session.state.requests;
+        self.looked_at = requests.news_since(self.looked_at)?;
+        match requests.take_numbers(self.key) {
+            Some(numbers) => {
+                (self.from, self.bytes) = numbers;
+                Some(true)
+            }
+            None if requests.is_open(self.key) => None,
+            None => Some(false),
+        }
+    }
+
+    fn is_failure(&self, session: &Session<A, State>, _: &Self::Answer) -> bool {
+        session.state.requests.has_lost_peer(self.key)
+    }
+
+    fn note(&self, session: &Session<A, State>) -> Wait {
+        diagnostics::of_operation(session, self.call, self.key)
+    }
+}
+
+/// Waits for the end of all operations of a list; those before `next` have ended.
+struct All<'a, A: Adapter, F> {
+    device: &'a Device<A>,
+    requests: &'a mut [Option<Request>],
+    next: usize,
+    take: F,
+    /// See [`Requests::news_since`].
+    looked_at: u64,
+}
+
+impl<A: Adapter, F: FnMut(Result<Status, Error>)> Awaited<A, State> for All<'_, A, F> {
+    type Answer = ();
+
+    /// One for each operation from the first one on that has not ended, as for [`Operated`].
+    #[inline]
+    fn frames(&self) -> usize {
+        self.requests.len() - self.next
+    }
+
+    #[inline]
+    fn look(&mut self, session: &mut Session<A, State>) -> Option<()> {
+        self.looked_at = session.state.requests.news_since(self.looked_at)?;
+        while let Some(place) = self.requests.get_mut(self.next) {
+            match self.device.take_done(&mut session.state, place) {
+                Some(status) => (self.take)(Ok(status)),
+                None if place.is_none() => {}
+                None => (self.take)(self.device.take_ended(&mut session.state, place)?),
+            }
+            self.next += 1;
+        }
+        Some(())
+    }
+
+    fn note(&self, session: &Session<A, State>) -> Wait {
+        self.device.note_of_list(session, Call::WaitAll, &self.requests[self.next..])
+    }
+}
+
+/// Waits for the end of any operations of a list, and takes at most `most` of them.
+struct First<'a, A: Adapter> {
+    device: &'a Device<A>,
+    requests: &'a mut [Option<Request>],
+    most: usize,
+    /// See [`Requests::news_since`].
+    looked_at: u64,
+}
+
+impl<A: Adapter> Awaited<A, State> for First<'_, A> {
+    type Answer = Vec<Completion>;
+
+    fn look(&mut self, session: &mut Session<A, State>) -> Option<Vec<Completion>> {
+        let state = &mut session.state;
+        self.looked_at = state.requests.news_since(self.looked_at)?;
+        let ended = self.device.take_first(state, self.requests, self.most);
+        (!ended.is_empty()).then_some(ended)
+    }
+
+    fn is_failure(&self, _: &Session<A, State>, answer: &Self::Answer) -> bool {
+        let is_loss = |error: &Error| error.lost_rank().is_some();
+        answer.iter().any(|(_, outcome)| outcome.as_ref().is_err_and(is_loss))
+    }
+
+    fn note(&self, session: &Session<A, State>) -> Wait {
+        self.device.note_of_list(session, Call::WaitAny, self.requests)
+    }
+}
+
+/// Dropped when a wait unwinds: the caller may then free its buffer, so the device must not use it any more (V1).
+struct GiveUpOnPanic<'a, A: Adapter>(&'a Device<A>);
+
+impl<A: Adapter> Drop for GiveUpOnPanic<'_, A> {
+    #[cold]
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
+}

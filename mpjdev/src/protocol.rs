@@ -1,0 +1,197 @@
+//! The protocol of a message: a table that is made when the job starts, and one function that reads it.
+//!
+//! The first row of the table that applies decides: by the length of the message, by [`Facts`] that are known when it
+//! is sent, and by whether there is credit for it. No time is measured and nothing is learned, so equal messages under
+//! equal circumstances go by the same protocol. The rows for kinds of processors rest on the tables in
+//! `benches/NOTES.md`.
+
+pub(crate) mod huge;
+
+pub use huge::HugeRange;
+pub use transport_lapi::Processor;
+use transport_lapi::config::{BackendChoice, Settings};
+
+/// The two ways to carry a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// One active message carries envelope and data.
+    Eager,
+    /// An active message carries the envelope, and the receiver fetches the data.
+    Rendezvous,
+}
+
+/// What is known of a message, besides its length, when it is sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The receiver can read the data where they are: they are one span of memory, go to another rank, and a get reads
+    /// memory.
+    pub readable: bool,
+    /// The data are in huge pages.
+    pub huge_pages: bool,
+    /// There is a processor for each rank.
+    pub own_processor: bool,
+}
+
+/// The messages that a row is for. All but the first two need data that the receiver can read ([`Facts::readable`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// All.
+    Always,
+    /// Those for which there is no credit, since they or earlier ones fill the receiver's memory for unexpected
+    /// messages.
+    NoCredit,
+    /// Those whose data are in huge pages.
+    HugePages,
+    /// Those of ranks that have a processor each.
+    OwnProcessor,
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// The shortest messages that it is for, in bytes.
+    pub from: usize,
+    /// Which of these messages it is for.
+    pub when: When,
+    /// How they travel.
+    pub protocol: Protocol,
+    /// Why they travel so.
+    pub because: &'static str,
+}
+
+impl Row {
+    const fn rendezvous(from: usize, when: When, because: &'static str) -> Self {
+        Self { from, when, protocol: Protocol::Rendezvous, because }
+    }
+
+    fn applies(&self, len: usize, facts: Facts, has_credit: bool) -> bool {
+        let Facts { readable, huge_pages, own_processor } = facts;
+        let holds = match self.when {
+            When::Always => true,
+            When::NoCredit => !has_credit,
+            When::HugePages => readable && huge_pages,
+            When::OwnProcessor => readable && own_processor,
+        };
+        holds && len >= self.from
+    }
+}
+
+/// The longest eager message, where nothing else decides.
+const EAGER_UP_TO: usize = 16 << 20;
+
+const NO_CREDIT: Row = Row::rendezvous(
+    0,
+    When::NoCredit,
+    "the receiver's memory for unexpected messages is limited (MPJ_EARLY_LIMIT)",
+);
+const HUGE_PAGES: Row = Row::rendezvous(
+    128 << 10,
+    When::HugePages,
+    "huge pages are read several times faster than others",
+);
+const LONG: Row = Row::rendezvous(
+    EAGER_UP_TO + 1,
+    When::Always,
+    "without a posted receive it would take too much memory of the receiver",
+);
+
+/// What was measured to be faster on Intel's processors.
+const INTEL: [Row; 1] = [Row::rendezvous(
+    256 << 10,
+    When::OwnProcessor,
+    "one copy is faster on Intel without cldemote",
+)];
+const INTEL_WITH_DEMOTE: [Row; 1] =
+    [Row::rendezvous(2 << 20, When::OwnProcessor, "one copy is faster on Intel with cldemote")];
+
+/// The table by which a rank chooses the protocols of its messages. The first row that applies decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table(Vec<Row>);
+
+impl Table {
+    /// Makes the table that settings and the kind of the processors describe.
+    ///
+    /// ```
+    /// use mpjdev::{Facts, Processor, Protocol, Settings, Table};
+    /// let table = Table::of(&Settings::default(), Processor::Other);
+    /// assert_eq!(table.choose(1 << 20, Facts::default(), true), Protocol::Eager);
+    /// assert_eq!(table.choose(1 << 20, Facts::default(), false), Protocol::Rendezvous);
+    /// ```
+    pub fn of(settings: &Settings, processor: Processor) -> Self {
+        let eager =
+            |because| Row { from: 0, when: When::Always, protocol: Protocol::Eager, because };
+        let copied = eager("both ends copy at the same time");
+        let rows = match (settings.backend, settings.eager_up_to) {
+            (BackendChoice::Eager, _) => vec![NO_CREDIT, eager("MPJ_BACKEND")],
+            (BackendChoice::Rendezvous, _) => vec![Row::rendezvous(0, When::Always, "MPJ_BACKEND")],
+            (BackendChoice::Auto, Some(longest)) => {
+                let above = longest.saturating_add(1);
+                vec![NO_CREDIT, Row::rendezvous(above, When::Always, "MPJ_EAGER_UP_TO"), copied]
+            }
+            (BackendChoice::Auto, None) => {
+                let measured: &[Row] = match processor {
+                    Processor::Intel => &INTEL,
+                    Processor::IntelWithDemote => &INTEL_WITH_DEMOTE,
+                    Processor::Other => &[],
+                };
+                [&[NO_CREDIT, HUGE_PAGES], measured, &[LONG, copied]].concat()
+            }
+        };
+        Self(rows)
+    }
+
+    /// Makes a table by length alone. `steps` are lengths, ascending, and the protocol of messages from there on;
+    /// shorter messages go eagerly.
+    ///
+    /// ```
+    /// use mpjdev::{Protocol::{Eager, Rendezvous}, Table};
+    /// let table = Table::by_length(&[(0, Eager), (101, Rendezvous)]);
+    /// assert_eq!((table.protocol(100), table.protocol(101)), (Eager, Rendezvous));
+    /// ```
+    pub fn by_length(steps: &[(usize, Protocol)]) -> Self {
+        let row =
+            |&(from, protocol)| Row { from, when: When::Always, protocol, because: "its length" };
+        Self(std::iter::once(NO_CREDIT).chain(steps.iter().rev().map(row)).collect())
+    }
+
+    /// Returns the rows, in the order in which they are tried.
+    pub fn rows(&self) -> &[Row] {
+        &self.0
+    }
+
+    /// Chooses the protocol of a message of `len` bytes.
+    pub fn choose(&self, len: usize, facts: Facts, has_credit: bool) -> Protocol {
+        let row = self.0.iter().find(|row| row.applies(len, facts, has_credit));
+        row.map_or(Protocol::Eager, |row| row.protocol)
+    }
+
+    /// Returns the protocol of messages of `len` bytes of which no fact holds, while there is credit.
+    pub fn protocol(&self, len: usize) -> Protocol {
+        self.choose(len, Facts::default(), true)
+    }
+
+    /// Returns the shortest messages, ascending, that go by another protocol than shorter ones, for messages of which
+    /// no fact holds.
+    pub fn steps(&self) -> impl Iterator<Item = usize> {
+        let rows = self.0.iter().rev().filter(|row| row.when == When::Always && row.from > 0);
+        rows.map(|row| row.from).filter(|&from| self.protocol(from) != self.protocol(from - 1))
+    }
+
+    /// Returns the length below which no fact matters; `usize::MAX` if none ever does.
+    pub fn facts_from(&self) -> usize {
+        let on_facts = |row: &&Row| !matches!(row.when, When::Always | When::NoCredit);
+        self.0.iter().filter(on_facts).map(|row| row.from).min().unwrap_or(usize::MAX)
+    }
+
+    /// Returns the length below which messages go eagerly whatever the facts are, while there is credit.
+    pub fn eager_below(&self) -> usize {
+        let others = self
+            .0
+            .iter()
+            .filter(|row| row.when != When::NoCredit && row.protocol == Protocol::Rendezvous);
+        others.map(|row| row.from).min().unwrap_or(usize::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests;
