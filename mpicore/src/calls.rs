@@ -1,7 +1,7 @@
 //! Collective calls on intracommunicators (MPI-4.1 chapter 6). Each makes a [`Plan`] of the caller's buffers, which the
 //! layer above runs, starts or keeps.
 //!
-//! - `create.rs`: the calls that make communicators.
+//! - `create.rs`: calls that make communicators.
 //! - `inter.rs`: calls on intercommunicators.
 //! - `neighbour.rs`: calls among neighbours in a topology.
 //! - `short.rs`: short calls, run at once without a plan.
@@ -21,12 +21,10 @@ use crate::memory::{Input, Output, Reduction};
 use crate::plan::division::{division_of, split_elements};
 use crate::plan::{self, Equal, Plan, Route, Tag};
 
-mod create;
+pub(crate) mod create;
 mod inter;
 mod neighbour;
 mod short;
-
-pub use create::{Created, Creating, RemoteLeader, SplitKey};
 
 /// From this many bytes on, an allreduce exchanges halves: the data then take more time than the messages.
 const HALVES_FROM: u64 = 64 << 10;

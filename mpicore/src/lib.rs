@@ -5,18 +5,21 @@
 //! algorithms of their own. This crate works on bytes; its caller states the kind of the elements. *Job ranks* are the
 //! ranks of the device below.
 //!
-//! The rooms, from the top down; `ARCHITECTURE.md` has the table of which one may use which:
+//! # The rooms
 //!
-//! - `calls.rs`: the collective calls on communicators, also those that make communicators.
-//! - `point_to_point.rs`: exchanges, persistent and partitioned messages. `generalized.rs`: requests that the program
+//! From the top; `ARCHITECTURE.md` has the table of which room may use which:
+//!
+//! - `calls`: the collective calls, and those that make communicators, with topologies too. `plan`: how they run, at once
+//!   or step by step.
+//! - `point_to_point`: exchanges, persistent and partitioned transfers. `generalized`: requests that the program
 //!   completes.
-//! - `plan.rs`: how a collective call runs, at once or step by step.
-//! - `communicator.rs`: communicators, their attributes, error handlers and buffered sends.
-//! - `process.rs`: what the communicators of a rank share. `attribute.rs`: attributes of any object.
-//! - `memory.rs`: the buffers of a collective call.
-//! - `error.rs`, `error_class.rs`: errors, and MPI's classes of them. `info.rs`: hints.
-//! - Pure, and without the device: `collective.rs` (algorithms, as schedules), `datatype.rs`, `group.rs`, `op.rs`,
-//!   `topology.rs`.
+//! - `communicator`: communicators, their attributes, error handlers and buffered sends. `attribute`: attributes of any
+//!   object.
+//! - `process`: what communicators of a rank share: the device, the ids on which members agree, the copies of buffered
+//!   sends; joining, leaving and aborting the job.
+//! - `memory`: the buffers of a collective call.
+//! - Pure, and without the device: `collective` (algorithms, as schedules), `datatype`, `group`, `op`, `topology`.
+//! - `error`, `error_class`: errors, those of programs too, and MPI's classes of them. `info`: hints.
 
 mod attribute;
 mod calls;
@@ -36,7 +39,8 @@ mod process;
 pub mod topology;
 
 pub use attribute::{Attributes, Cause, Key, Value, WeakKey};
-pub use calls::{Created, Creating, RemoteLeader, Sent, SplitKey};
+pub use calls::Sent;
+pub use calls::create::{Created, Creating, RemoteLeader, SplitKey};
 pub use communicator::{Communicator, ErrorHandler, Relation, UserHandler};
 pub use error::Error;
 pub use error::code::{CodeError, ErrorCodes};
@@ -48,4 +52,5 @@ pub use plan::{Persistent, Plan, Steps};
 pub use point_to_point::{
     PROC_NULL, PartitionedReceive, PartitionedSend, PersistentTransfer, SendMode,
 };
-pub use process::{AttachedBuffer, Process, SendBuffer, job};
+pub use process::buffered::{AttachedBuffer, SendBuffer};
+pub use process::{Process, job};

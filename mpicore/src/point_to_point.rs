@@ -1,5 +1,5 @@
-//! Point-to-point communication beyond single sends and receives (MPI-4.1 chapters 3 and 4): persistent, buffered and
-//! partitioned transfers, and exchanges.
+//! Point-to-point communication beyond single sends and receives (MPI-4.1 chapters 3 and 4): persistent and partitioned
+//! transfers, and exchanges.
 
 mod exchange;
 pub(crate) mod partitioned;

@@ -1,5 +1,4 @@
-//! The state of a rank that its communicators share: the device, the context ids (`context_ids.rs`) and the copies of
-//! buffered sends (`buffered.rs`). `job.rs` is how a process joins and leaves its job.
+//! The state of a rank that its communicators share: the device and the context ids.
 
 pub(crate) mod buffered;
 pub(crate) mod context_ids;
@@ -11,10 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use mpjdev::wireup::Native;
 use mpjdev::{CONTEXT_IDS, Device};
 
-pub use buffered::{AttachedBuffer, SendBuffer};
-
-use buffered::Copies;
-use context_ids::ContextIds;
+use crate::process::buffered::Copies;
+use crate::process::context_ids::ContextIds;
 
 /// The state that a rank's communicators share, in one of its contexts, and that of the layer above.
 pub struct Process {

@@ -40,14 +40,14 @@
 //! even of one that has ended, has the same effect, unless a call of the dropping thread has succeeded since. A
 //! program that has handled an error and communicates no more calls [`World::finish`].
 
-// The rooms, from the top down:
+// The rooms:
 //
-// - `world.rs`, `rank_device.rs`: joining and leaving the job, also by an error or as threads.
-// - `point_to_point.rs`, `request.rs`, `scope.rs`: calls that block, own their buffer, or borrow it in a scope.
-//   `envelope.rs`: sources, tags and statuses. `collective.rs`: collective calls.
-// - `communicator.rs`, `group.rs`: communicators and groups.
-// - `memory.rs`: what can be sent and received into, and where its bytes lie. `datatype.rs`, `op.rs`: types of elements,
-//   operations of reductions.
+// - `world`: joining and leaving the job, also by an error, or as threads (`local`). `rank_device`: a rank's place in it.
+// - `communicator`, `group`: communicators and groups. `collective`: collective calls.
+// - `point_to_point`: blocking and persistent calls, probes, buffered sends. `envelope`: sources, tags and statuses.
+// - `request`, `scope`: calls that keep a buffer after they return.
+// - `memory`: what can be sent and received into, where its bytes lie, and memory on huge pages.
+// - `datatype`, `op`: types of elements, operations of reductions. `error`: errors.
 
 mod collective;
 mod communicator;

@@ -102,7 +102,7 @@ const INTEL: [Row; 1] = [Row::rendezvous(
     "one copy is faster on Intel without cldemote",
 )];
 const INTEL_WITH_DEMOTE: [Row; 1] =
-    [Row::rendezvous(2 << 20, When::OwnProcessor, "one copy is faster on Intel with cldemote")];
+    [Row::rendezvous(1 << 20, When::OwnProcessor, "one copy is faster on Intel with cldemote")];
 
 /// The table by which a rank chooses the protocols of its messages. The first row that applies decides.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -41,7 +41,7 @@ fn the_decision_about_every_message_is_this_table() {
 data               Other      Intel      IntelWithDemote
 cannot be read     16777217   16777217   16777217
 ranks share        16777217   16777217   16777217
-can be read        16777217   262144     2097152
+can be read        16777217   262144     1048576
 in huge pages      131072     131072     131072
 no credit          0          0          0
 ";
