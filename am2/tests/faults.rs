@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use am2::{Am, BundleKind, Code, EndpointName, Error, PacketError, Status, Tag, Violation};
+use mpj_doubles::fault::{FaultAdapter, FaultPlan};
 use support::{Log, Node, pattern, run_over};
-use transport_lapi::layers::fault::{FaultAdapter, FaultPlan};
 use transport_lapi::wireup::{self, Native};
 use transport_lapi::{Amsend, Arrival, Context, HeaderAction, Options, Source};
 

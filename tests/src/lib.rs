@@ -1,6 +1,7 @@
 //! What the tests of the workspace share: conformance suites, simulation, random programs, faults.
 
-pub mod bytes;
+pub use mpj_doubles::bytes;
+
 pub mod conformance;
 pub mod faults;
 pub mod programs;

@@ -3,22 +3,18 @@
 //! A seed decides everything: how many ranks there are, which protocols carry what, which faults
 //! happen, and which rank does what at each step. Nothing blocks, and there is one thread, so the
 //! same seed gives the same run. `tests/simulation.rs` runs campaigns of seeds; a seed that fails is
-//! repeated by calling [`orderly`], [`lossy`] or [`hostile`] with it.
+//! repeated by calling [`orderly`] or [`hostile`] with it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
+use mpj_doubles::fault::{FaultAdapter, FaultPlan};
 use mpjdev::{Adapter, Device, Error, Options, Protocol, Status, Table};
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
-use transport_lapi::layers::fault::{FaultAdapter, FaultPlan};
-use transport_lapi::layers::reliable::{ReliableAdapter, ReliableOptions};
 use transport_lapi::{LapiError, Violation};
 
 use crate::conformance::Numbers;
 use crate::conformance::device::rank::{Pending, Rank};
-use crate::conformance::lossy::NETWORK;
 use crate::conformance::payload;
 use oracle::{Ended, History, Receive, Sent};
 
@@ -86,33 +82,6 @@ pub fn orderly(seed: u64) -> Result<Reached, String> {
     Run::new(dice, faulty(|_| plan)).complete()
 }
 
-/// A run over a network that drops, duplicates and reorders frames, with the layer that makes it reliable: MPI's rules
-/// must hold exactly. The clock of the layer passes with its calls.
-///
-/// # Errors
-/// As [`orderly`].
-pub fn lossy(seed: u64) -> Result<Reached, String> {
-    const PER_LOOK: Duration = Duration::from_micros(100);
-    let (resend, linger) = (10 * PER_LOOK, 20 * PER_LOOK);
-    let options = ReliableOptions { resend, linger, ..ReliableOptions::default() };
-    let network = faulty(|_| NETWORK);
-    let reliable = |task, adapter, seed| {
-        let (start, looks) = (Instant::now(), AtomicU32::new(0));
-        let clock = move || start + PER_LOOK * looks.fetch_add(1, Ordering::Relaxed);
-        let inner = network(task, adapter, seed);
-        ReliableAdapter::with_clock(inner, options, clock).expect("legal options")
-    };
-    Run::new(Numbers(seed), reliable).complete()
-}
-
-/// The same without that layer.
-///
-/// # Errors
-/// As [`orderly`].
-pub fn lossy_without_the_layer(seed: u64) -> Result<Reached, String> {
-    Run::new(Numbers(seed), faulty(|_| NETWORK)).complete()
-}
-
 /// Makes an adapter that misbehaves, given the number of the task, its adapter and a seed.
 fn faulty(
     plan_of: impl Fn(usize) -> FaultPlan,
@@ -136,7 +105,6 @@ pub fn hostile(seed: u64) -> Result<Reached, String> {
         truncate: if kind == 0 || kind == 2 { often } else { 0 },
         corrupt: if kind == 1 || kind == 2 { often } else { 0 },
         lose: (kind == 3).then_some(lost),
-        ..FaultPlan::default()
     };
     // Sometimes the harmful faults concern only one rank.
     let everyone = dice.below(2) == 0;

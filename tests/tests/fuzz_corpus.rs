@@ -19,9 +19,8 @@ const LONGEST: usize = 8 + 8 + 24 + 128;
 type Entry = fn(&[u8]) -> bool;
 
 /// The entries by the names of their targets.
-const ENTRIES: [(&str, Entry); 6] = [
+const ENTRIES: [(&str, Entry); 5] = [
     ("wire", |input| with_body(input, fuzz::packet)),
-    ("frames", |input| with_body(input, fuzz::frame)),
     ("requests", fuzz::request),
     ("vectors", fuzz::vector),
     ("areas", fuzz::area),

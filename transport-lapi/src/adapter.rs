@@ -8,7 +8,7 @@
 //! separate traits, which the core returns if it has them: [`OneSided`], [`SharedGets`], [`SharedArea`], [`WaitBoard`].
 //! The transport builds missing ones from frames.
 //!
-//! The conformance suite in `tests/src/conformance/adapter.rs` checks this contract:
+//! The suite in `tests/doubles/src/contract.rs` checks this contract:
 //!
 //! - A1: frames from one origin to one target arrive whole, once, and in the order offered.
 //! - A2: no method blocks, and none calls back into the transport. Only [`OneSided::conceal`] may wait for a copy out
@@ -44,7 +44,6 @@ use rustix::io::Errno;
 
 use crate::body::Piece;
 use crate::bootstrap::board::Wait;
-use crate::layers::reliable::FrameError;
 use crate::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
 /// Number of a task in its job: `0..num_tasks`. MPI calls it the rank.
@@ -194,14 +193,6 @@ pub enum AdapterError {
         origin: TaskId,
         /// Describes the damage.
         what: &'static str,
-    },
-    /// A peer broke the protocol of the reliable layer.
-    #[error("rank {origin} broke the protocol of the reliable layer: {violation}")]
-    Refused {
-        /// The task that sent the frame.
-        origin: TaskId,
-        /// What is wrong with the frame.
-        violation: FrameError,
     },
     /// A one-sided read was refused by the kernel or by the region's owner.
     #[error("cannot read {len} bytes from rank {target}: {reason}")]
@@ -373,11 +364,6 @@ pub unsafe trait Adapter: Send + 'static {
     /// Returns how many frames this context has sent and received, if the adapter counts them: each frame once, and for
     /// each peer modulo 2^32 at least.
     fn packets(&self) -> Option<(u64, u64)> {
-        None
-    }
-
-    /// Returns how many bytes the frames of [`Adapter::packets`] had, with their heads, if the adapter counts them.
-    fn bytes(&self) -> Option<(u64, u64)> {
         None
     }
 

@@ -20,8 +20,6 @@ mod blocks;
 pub(crate) mod board;
 mod bulk;
 pub mod channels;
-#[cfg(test)]
-pub(crate) mod contract;
 mod distance;
 mod doorbell;
 mod header;

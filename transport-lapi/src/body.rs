@@ -185,7 +185,7 @@ impl Piece<'_> {
 
     /// Returns the bytes in a form that outlives the call: a source, and the offset in it at which the piece begins.
     /// The length is that of the piece.
-    pub(crate) fn to_source(self) -> (Source, usize) {
+    pub fn to_source(self) -> (Source, usize) {
         match self {
             Self::Span(region) => (Source::Span(region), 0),
             Self::Layout { layout, offset, .. } => (Source::Layout(layout.clone()), offset),
@@ -209,8 +209,8 @@ impl Piece<'_> {
         }
     }
 
-    /// Returns a copy of the bytes.
-    pub(crate) fn to_vec(self) -> Vec<u8> {
+    /// Returns a copy of the bytes, for an adapter that keeps the body.
+    pub fn to_vec(self) -> Vec<u8> {
         let mut copy = vec![0; self.len()];
         self.copy_to(RecvPart::of_slice(&mut copy));
         copy

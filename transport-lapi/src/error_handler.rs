@@ -70,9 +70,7 @@ impl AsyncError {
             LapiError::Peer { origin, .. } | LapiError::HdrHndlrNull { origin, .. } => *origin,
             LapiError::Timeout { target, .. } | LapiError::TgtPurged { target } => *target,
             LapiError::Adapter(AdapterError::PeerLost { task }) => *task,
-            LapiError::Adapter(
-                AdapterError::Corrupt { origin, .. } | AdapterError::Refused { origin, .. },
-            ) => *origin,
+            LapiError::Adapter(AdapterError::Corrupt { origin, .. }) => *origin,
             LapiError::Adapter(AdapterError::GetFailed { target, .. }) => *target,
             _ => task,
         };

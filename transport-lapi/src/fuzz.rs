@@ -7,7 +7,6 @@
 #![expect(unsafe_code, reason = "describes arrays as regions")]
 
 use crate::error::End;
-use crate::layers::reliable;
 use crate::one_sided::{Direct, Request};
 use crate::region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
 use crate::vector::Vector;
@@ -19,11 +18,6 @@ const MEMORY: usize = 4096;
 /// The head of a packet, with the length of its body.
 pub fn packet(head: &[u8], body: usize) -> bool {
     wire::decode(head, body).is_ok()
-}
-
-/// The head of a frame of the reliable layer, with the length of its body.
-pub fn frame(head: &[u8], body: usize) -> bool {
-    reliable::fuzz_frame(head, body)
 }
 
 /// The user header of a one-sided request. There is one encoding of each request.

@@ -10,7 +10,6 @@
 //!    Engine                  dispatcher: header handlers, reassembly, completion
 //!       │ wire               packets: pure codec
 //!   ───┼───────────────────── the interface `adapter::Adapter`
-//!    layers                  adapters around an adapter: faults, for tests
 //!    adapters::threads       ranks are threads; rings in one private mapping
 //!    adapters::shm           ranks are processes; rings in one memfd
 //! ```
@@ -65,7 +64,7 @@
 //!   `layout.rs`, `dgsp.rs`: bodies that are not contiguous. `copy.rs`, `places.rs`: how bodies are copied.
 //! - `query.rs`, `addresses.rs`, `error_handler.rs`, `message_text.rs`, `timeout.rs`, `msgpoll.rs`, `nopoll.rs`,
 //!   `interrupt.rs`, `recovery.rs`: LAPI's periphery. No message needs it.
-//! - `adapter.rs`: the interface to adapters. `adapters.rs`: the adapters. `layers.rs`: faults, for tests.
+//! - `adapter.rs`: the interface to adapters. `adapters.rs`: the adapters.
 //! - `config.rs`: settings. `bootstrap.rs`: what launcher and ranks share. `wireup.rs`: how a task joins.
 //! - `sync.rs`, `sys.rs`, `fork.rs`: the primitives of shared memory, system calls, forks. `fuzz.rs`: entries of fuzz
 //!   targets.
@@ -76,7 +75,6 @@ pub mod bootstrap;
 pub mod config;
 #[doc(hidden)]
 pub mod fuzz;
-pub mod layers;
 pub mod wireup;
 
 mod addresses;

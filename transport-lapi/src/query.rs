@@ -189,10 +189,6 @@ pub struct Statistics {
     pub packets_sent: u64,
     /// Packets that it has received.
     pub packets_received: u64,
-    /// Bytes in the packets sent, with their heads; `None` where bytes are not counted.
-    pub bytes_sent: Option<u64>,
-    /// Bytes in the packets received.
-    pub bytes_received: Option<u64>,
 }
 
 /// A length up to which (inclusive) messages are sent in one way.
@@ -260,16 +256,10 @@ impl<A: Adapter, S> Session<A, S> {
 
     /// Returns what this context has sent and received (LAPI_Qenv of QUERY_STATISTICS); `None` if the adapter does not
     /// count. On one host the numbers are those that the rings have anyway, modulo 2^32 for each peer, so nothing is
-    /// counted on the path of messages. For the same reason bytes are not counted there, and there are no duplicates,
-    /// retransmissions and acknowledgements. They exist over a [`ReliableAdapter`], which counts each frame once here,
-    /// with its bytes, and the rest in its own [`ReliableAdapter::statistics`].
-    ///
-    /// [`ReliableAdapter`]: crate::layers::reliable::ReliableAdapter
-    /// [`ReliableAdapter::statistics`]: crate::layers::reliable::ReliableAdapter::statistics
+    /// counted on the path of messages. For the same reason bytes are not counted.
     pub fn statistics(&self) -> Option<Statistics> {
         let (packets_sent, packets_received) = self.adapter.packets()?;
-        let (bytes_sent, bytes_received) = self.adapter.bytes().unzip();
-        Some(Statistics { packets_sent, packets_received, bytes_sent, bytes_received })
+        Some(Statistics { packets_sent, packets_received })
     }
 
     /// Returns the lengths of `udata`, ascending, above which an amsend with a user header of `uhdr` bytes is sent in

@@ -268,7 +268,7 @@ impl<'a> RecvPart<'a> {
     ///
     /// # Safety
     /// The holder writes there only until it has reported the end of its operation (A9 of [`crate::adapter`]).
-    pub(crate) unsafe fn hold(self) -> RecvRegion {
+    pub unsafe fn hold(self) -> RecvRegion {
         RecvRegion { ptr: self.ptr, len: self.len }
     }
 

@@ -53,39 +53,8 @@ mod over_channels {
     use super::{AdapterError, GetMode, OwnedFd, TaskId};
     use crate::adapters::channels::{self, ChannelAdapter};
 
-    #[cfg(feature = "lossy")]
-    pub use lossy::Native;
-    #[cfg(feature = "lossy")]
-    use lossy::wrap;
-    #[cfg(not(feature = "lossy"))]
-    use std::convert::identity as wrap;
-
     /// The adapter of jobs in this build.
-    #[cfg(not(feature = "lossy"))]
     pub type Native = ChannelAdapter;
-
-    /// Channels that drop one frame in ten, and carry others twice or late.
-    #[cfg(feature = "lossy")]
-    mod lossy {
-        use std::time::Duration;
-
-        use super::ChannelAdapter;
-        use crate::adapter::Adapter;
-        use crate::layers::fault::{FaultAdapter, FaultPlan};
-        use crate::layers::reliable::{ReliableAdapter, ReliableOptions};
-
-        /// The adapter of jobs in this build.
-        pub type Native = ReliableAdapter<FaultAdapter<ChannelAdapter>>;
-
-        pub fn wrap(adapter: ChannelAdapter) -> Native {
-            let plan = FaultPlan { drop: 100, duplicate: 50, reorder: 100, ..FaultPlan::NONE };
-            let seed = adapter.task().into();
-            let resend = Duration::from_millis(1);
-            let options = ReliableOptions { resend, ..ReliableOptions::default() };
-            let faulty = FaultAdapter::new(adapter, seed, plan);
-            ReliableAdapter::new(faulty, options).expect("the options are legal")
-        }
-    }
 
     /// Refuses: channels do not reach other processes.
     pub(super) fn attach(
@@ -105,7 +74,7 @@ mod over_channels {
         for _ in 0..contexts {
             let job = channels::job(num)?;
             tasks.resize_with(num, Vec::new);
-            tasks.iter_mut().zip(job).for_each(|(task, adapter)| task.push(wrap(adapter)));
+            tasks.iter_mut().zip(job).for_each(|(task, adapter)| task.push(adapter));
         }
         Ok(tasks)
     }

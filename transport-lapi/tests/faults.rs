@@ -3,13 +3,11 @@
 mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
+use mpj_doubles::fault::{FaultAdapter, FaultCount, FaultPlan};
 use mpj_harness::watch;
 use transport_lapi::adapter::{Adapter, AdapterError, Frame, Post, Ticket};
 use transport_lapi::config::WaitMode;
-use transport_lapi::layers::fault::{FaultAdapter, FaultCount, FaultPlan};
-use transport_lapi::layers::reliable::{ReliableAdapter, ReliableOptions, Statistics};
 use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Context, HeaderAction, LapiError, Next, Options, Outbox, Piece, RemoteRegion,
@@ -129,27 +127,9 @@ fn full_rings_and_delays_lose_nothing() {
     }
 }
 
-/// The same over a network that loses frames, with the layer that makes it reliable. The layer's counts say what it did.
+/// The layer of faults shows the capabilities of the adapter inside.
 #[test]
-fn a_network_that_loses_frames_loses_no_message() {
-    let plan = FaultPlan { drop: 100, duplicate: 50, reorder: 100, ..FaultPlan::NONE };
-    let (resend, linger) = (Duration::from_millis(1), Duration::from_millis(10));
-    let options = ReliableOptions { resend, linger, ..Default::default() };
-    for seed in 0..5 {
-        let tasks = faulty(Kind::Threads, 3, seed, plan).into_iter();
-        let reliable = tasks.map(|task| ReliableAdapter::new(task, options).unwrap()).collect();
-        let counts = everything_arrives(reliable, seed, ReliableAdapter::statistics);
-        let sum = |of: fn(&Statistics) -> u64| counts.iter().map(of).sum::<u64>();
-        assert!(sum(|task| task.retransmitted) > 0 && sum(|task| task.duplicates) > 0);
-        assert!(sum(|task| task.acks_sent) > 0 && sum(|task| task.acks_received) > 0);
-        assert!(sum(|task| task.packets_sent) >= sum(|task| task.packets_received));
-        assert_eq!(sum(|task| task.refused), 0);
-    }
-}
-
-/// The layer of faults shows the shared areas of the adapter inside. The reliable layer has no capability.
-#[test]
-fn shared_areas_are_passed_on_by_faults_and_not_by_the_reliable_layer() {
+fn capabilities_are_passed_on() {
     let mut faulty = faulty(Kind::Shm, 1, 0, FaultPlan::NONE).remove(0);
     let area = faulty.shared_area().expect("the adapter inside has areas");
     area.reserve(0, 0, 8).unwrap();
@@ -157,9 +137,6 @@ fn shared_areas_are_passed_on_by_faults_and_not_by_the_reliable_layer() {
     let same = faulty.shared_area().expect("the result never changes");
     assert_eq!(same.word(0, 0).map(|word| word.load(Ordering::Relaxed)), Some(7));
     assert!(faulty.one_sided().is_some() && faulty.wait_board().is_some());
-    let mut reliable = ReliableAdapter::new(faulty, ReliableOptions::default()).unwrap();
-    assert!(reliable.shared_area().is_none() && reliable.wait_board().is_none());
-    assert!(reliable.one_sided().is_none() && reliable.shared_gets().is_none());
 }
 
 /// A message as its receiver checks it: number, length, and the sum of both with a constant.
@@ -406,35 +383,6 @@ fn faults_are_as_frequent_as_planned() {
     assert!(share(sender.delayed, 2_000) >= 80, "{sender:?}");
     assert!((30..70).contains(&share(receiver.truncated, frames.len())), "{receiver:?}");
     assert!((30..70).contains(&share(receiver.corrupted, frames.len())), "{receiver:?}");
-}
-
-/// Frames that a network loses do not arrive, those that it duplicates arrive twice, and some are overtaken.
-#[test]
-fn networks_drop_duplicate_and_reorder_frames() {
-    const FRAMES: u32 = 2_000;
-    let plan = FaultPlan { drop: 100, duplicate: 100, reorder: 100, ..FaultPlan::NONE };
-    let mut adapters = faulty(Kind::Threads, 2, 3, plan);
-    let (mut receiver, mut sender) = (adapters.remove(1), adapters.remove(0));
-    let mut come = Vec::new();
-    // The last rounds release what is held back.
-    for round in 0..FRAMES + 10 {
-        if round < FRAMES {
-            let head = round.to_le_bytes();
-            let post = sender.try_send(1, &head, Piece::EMPTY, Ticket(0)).unwrap();
-            assert_eq!(post, Post::Taken, "the receiver polls as often as the sender offers");
-        }
-        sender.poll(None, 1, &mut |_: Frame<'_>| {}).unwrap();
-        let keep = &mut |frame: Frame<'_>| come.push(support::frames::word(frame.head, 0));
-        receiver.poll(None, 100, keep).unwrap();
-    }
-    let FaultCount { dropped, duplicated, reordered, .. } = sender.count();
-    assert!([dropped, duplicated, reordered].iter().all(|count| (150..250).contains(count)));
-    let arrived = u64::from(FRAMES) - dropped;
-    assert_eq!(come.len() as u64, arrived + duplicated);
-    assert!(!come.is_sorted(), "some are overtaken");
-    come.sort_unstable();
-    come.dedup();
-    assert_eq!(come.len() as u64, arrived);
 }
 
 /// Without a plan nothing changes.

@@ -27,7 +27,6 @@ fn barriers_of_jobs_of_many_sizes() {
 /// A rank that has left a barrier owes the others nothing: they leave it too, even if that rank makes no progress and
 /// more messages are on their way than there is room for.
 #[test]
-#[cfg_attr(feature = "lossy", ignore = "a rank that is in no call repeats no frames")]
 fn a_rank_that_has_left_a_barrier_need_not_make_progress() {
     const ROUNDS: usize = 20;
     const BEFORE: usize = 400;

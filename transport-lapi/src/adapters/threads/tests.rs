@@ -1,14 +1,12 @@
-//! The adapter for threads: the contract, and which regions its table lets others read.
+//! The adapter for threads: which regions its table lets others read, and what Miri can see of frames.
 
 use super::*;
-use crate::adapter::{Adapter, OneSided, Ticket, Transfer};
-use crate::adapters::contract::adapter_contract;
+use crate::adapter::{Adapter, Frame, OneSided, Post, Ticket, Transfer};
+use crate::body::Piece;
 
 fn make(tasks: usize) -> Vec<ThreadsAdapter> {
     job(tasks).unwrap()
 }
-
-adapter_contract!(super::make);
 
 fn region(bytes: &[u8]) -> SendRegion {
     // SAFETY: G1 of `crate::region`: the tests keep the bytes until they conceal them.
@@ -56,6 +54,25 @@ fn a_task_may_be_dropped_by_a_function_that_it_was_passed_to() {
         drop(adapter);
     }
     end(make(1).remove(0));
+}
+
+/// Frames of one cell and of several outlive their sender.
+#[test]
+fn frames_outlive_their_sender() {
+    let mut job = make(2);
+    let bodies = [vec![], vec![3; 300], vec![5; job[0].caps().max_body]];
+    for body in &bodies {
+        let post = job[0].try_send(1, b"head", Piece::of(body), Ticket(0)).unwrap();
+        assert_eq!(post, Post::Taken);
+    }
+    drop(job.remove(0));
+    let mut come = Vec::new();
+    let mut keep = |frame: Frame<'_>| {
+        assert_eq!((frame.origin, frame.head), (0, &b"head"[..]));
+        come.push(frame.body.to_vec());
+    };
+    while job[0].poll(None, 1, &mut keep).unwrap() > 0 {}
+    assert!(come == bodies);
 }
 
 #[test]

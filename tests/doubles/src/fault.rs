@@ -1,9 +1,7 @@
 //! An adapter around another one that injects faults, from a seed.
 //!
 //! Frames can be refused as if there were no room, held back (in order per pair), truncated, or have a bit flipped; a
-//! task can be declared lost. These faults stay within what the transport copes with, or reports. As on a network,
-//! frames can also be dropped, duplicated, or held back while later ones overtake them; then contract A1 of
-//! [`crate::adapter`] does not hold, and [`crate::layers::reliable`] around this layer restores it.
+//! task can be declared lost. These faults stay within what the transport copes with, or reports.
 //!
 //! The same seed, plan and sequence of calls give the same faults. Held-back frames are sent when the sender polls, so
 //! contract A4 holds only for senders that poll. One-sided reads are held back in the same way: a later poll carries
@@ -14,12 +12,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::adapter::{
+use transport_lapi::adapter::{
     Adapter, AdapterError, Advance, Begun, Caps, Doorbell, Events, Frame, GetKind, OneSided, Post,
     SharedArea, SharedGets, TaskId, Ticket, Transfer, WaitBoard,
 };
-use crate::body::{Piece, Source};
-use crate::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
+use transport_lapi::{ForeignBytes, Piece, RecvPart, RecvRegion, RemoteRegion, SendRegion, Source};
+
+use crate::numbers::Numbers;
 
 /// The frequency of each fault, per thousand frames or gets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,12 +27,6 @@ pub struct FaultPlan {
     pub full: u16,
     /// A frame or get is held back for some polls. Later frames of the same pair wait behind the frame.
     pub delay: u16,
-    /// A frame is taken, and never arrives.
-    pub drop: u16,
-    /// A frame arrives, and arrives again some polls later.
-    pub duplicate: u16,
-    /// A frame is held back for some polls. Later frames of the same pair may overtake it.
-    pub reorder: u16,
     /// The head or the body of an arriving frame is truncated.
     pub truncate: u16,
     /// A bit of an arriving frame's head or body is flipped.
@@ -44,16 +37,12 @@ pub struct FaultPlan {
 
 impl FaultPlan {
     /// A plan without faults.
-    pub const NONE: Self = Self {
-        full: 0,
-        delay: 0,
-        drop: 0,
-        duplicate: 0,
-        reorder: 0,
-        truncate: 0,
-        corrupt: 0,
-        lose: None,
-    };
+    pub const NONE: Self = Self { full: 0, delay: 0, truncate: 0, corrupt: 0, lose: None };
+}
+
+/// Whether a fault of this frequency happens.
+fn falls(dice: &mut Numbers, per_mille: u16) -> bool {
+    per_mille > 0 && dice.below(1000) < usize::from(per_mille)
 }
 
 /// The number of injected faults, to compare with those that were noticed.
@@ -63,12 +52,6 @@ pub struct FaultCount {
     pub full: u64,
     /// Frames and gets held back.
     pub delayed: u64,
-    /// Frames that never arrive.
-    pub dropped: u64,
-    /// Frames that arrive twice.
-    pub duplicated: u64,
-    /// Frames that later ones may overtake.
-    pub reordered: u64,
     /// Frames truncated.
     pub truncated: u64,
     /// Frames with a flipped bit.
@@ -79,12 +62,10 @@ pub struct FaultCount {
 pub struct FaultAdapter<A> {
     inner: A,
     plan: FaultPlan,
-    dice: Dice,
+    dice: Numbers,
     offered: u64,
     /// Held-back frames by target, in order.
     held: Vec<VecDeque<Held>>,
-    /// Held-back frames that others may overtake, and second copies of frames.
-    strays: Vec<(TaskId, Held)>,
     /// Held-back one-sided reads.
     gets: Vec<HeldGet>,
     count: FaultCount,
@@ -134,9 +115,8 @@ impl<A: Adapter> FaultAdapter<A> {
     /// Wraps `inner`.
     pub fn new(inner: A, seed: u64, plan: FaultPlan) -> Self {
         let held = std::iter::repeat_with(VecDeque::new).take(inner.num_tasks()).collect();
-        let (dice, count) = (Dice(seed), FaultCount::default());
-        let (strays, gets) = (Vec::new(), Vec::new());
-        Self { inner, plan, dice, offered: 0, held, strays, gets, count }
+        let (dice, count) = (Numbers(seed), FaultCount::default());
+        Self { inner, plan, dice, offered: 0, held, gets: Vec::new(), count }
     }
 
     /// Returns the number of faults so far.
@@ -155,7 +135,7 @@ impl<A: Adapter> FaultAdapter<A> {
 
     /// Sends the held-back frames that are due.
     fn release(&mut self) -> Result<(), AdapterError> {
-        let Self { inner, held, strays, .. } = self;
+        let Self { inner, held, .. } = self;
         for (target, held) in (0..).zip(held) {
             while let Some(first) = held.front_mut() {
                 if !first.release(inner, target)? {
@@ -164,19 +144,12 @@ impl<A: Adapter> FaultAdapter<A> {
                 held.pop_front();
             }
         }
-        let mut place = 0;
-        while let Some((target, stray)) = strays.get_mut(place) {
-            match stray.release(inner, *target)? {
-                true => drop(strays.swap_remove(place)),
-                false => place += 1,
-            }
-        }
         Ok(())
     }
 
     /// Decides how many polls a frame is held back.
     fn wait(&mut self) -> u64 {
-        1 + self.dice.roll() % 8
+        1 + self.dice.next_number() % 8
     }
 }
 
@@ -210,35 +183,18 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         if self.gone() == Some(target) {
             return Ok(Post::Full);
         }
-        if self.dice.falls(self.plan.full) {
+        if falls(&mut self.dice, self.plan.full) {
             self.count.full += 1;
             return Ok(Post::Full);
         }
-        if self.dice.falls(self.plan.drop) {
-            self.count.dropped += 1;
-            return Ok(Post::Taken);
-        }
-        if self.dice.falls(self.plan.reorder) {
-            self.count.reordered += 1;
-            let stray = Held::new(self.wait(), head, body);
-            self.strays.push((target, stray));
-            return Ok(Post::Taken);
-        }
         let behind = !self.held[target as usize].is_empty();
-        let post = if behind || self.dice.falls(self.plan.delay) {
+        if behind || falls(&mut self.dice, self.plan.delay) {
             self.count.delayed += 1;
             let held = Held::new(self.wait(), head, body);
             self.held[target as usize].push_back(held);
-            Post::Taken
-        } else {
-            self.inner.try_send(target, head, body, ticket)?
-        };
-        if post != Post::Full && self.dice.falls(self.plan.duplicate) {
-            self.count.duplicated += 1;
-            let copy = Held::new(self.wait(), head, body);
-            self.strays.push((target, copy));
+            return Ok(Post::Taken);
         }
-        Ok(post)
+        self.inner.try_send(target, head, body, ticket)
     }
 
     fn poll<E: Events>(
@@ -262,13 +218,8 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.packets()
     }
 
-    fn bytes(&self) -> Option<(u64, u64)> {
-        self.inner.bytes()
-    }
-
     fn withdraw(&mut self) -> bool {
         self.held.iter_mut().for_each(VecDeque::clear);
-        self.strays.clear();
         self.gets.clear();
         self.inner.withdraw()
     }
@@ -363,11 +314,11 @@ impl<A: Adapter> OneSided for FaultAdapter<A> {
         if self.gone() == Some(target) {
             return Err(AdapterError::PeerLost { task: target });
         }
-        if self.dice.falls(self.plan.full) {
+        if falls(&mut self.dice, self.plan.full) {
             self.count.full += 1;
             return Ok(Transfer::Full);
         }
-        if self.dice.falls(self.plan.delay) {
+        if falls(&mut self.dice, self.plan.delay) {
             let wait = self.wait();
             self.count.delayed += 1;
             // SAFETY: A9: written by the poll that reports the end, or never, if `withdraw` comes first.
@@ -412,7 +363,7 @@ impl<A: Adapter> SharedGets for FaultAdapter<A> {
 /// Damages frames on their way from the inner adapter.
 struct Harm<'a, E> {
     plan: &'a FaultPlan,
-    dice: &'a mut Dice,
+    dice: &'a mut Numbers,
     count: &'a mut FaultCount,
     events: &'a mut E,
 }
@@ -423,8 +374,8 @@ impl<E: Events> Events for Harm<'_, E> {
         let mut head = frame.head.to_vec();
         let mut body = frame.body;
         let mut damaged = Vec::new();
-        if dice.falls(plan.corrupt) && !head.is_empty() {
-            let bit = dice.roll() as usize % ((head.len() + body.len()) * 8);
+        if falls(dice, plan.corrupt) && !head.is_empty() {
+            let bit = dice.below((head.len() + body.len()) * 8);
             match head.get_mut(bit / 8) {
                 Some(byte) => *byte ^= 1 << (bit % 8),
                 None => {
@@ -437,11 +388,11 @@ impl<E: Events> Events for Harm<'_, E> {
         if !damaged.is_empty() {
             body = ForeignBytes::from_slice(&damaged);
         }
-        if dice.falls(plan.truncate) {
+        if falls(dice, plan.truncate) {
             if body.is_empty() {
-                head.truncate(dice.roll() as usize % (head.len() + 1));
+                head.truncate(dice.below(head.len() + 1));
             } else {
-                body = body.part(0, dice.roll() as usize % body.len());
+                body = body.part(0, dice.below(body.len()));
             }
             count.truncated += 1;
         }
@@ -459,22 +410,5 @@ impl<E: Events> Events for Harm<'_, E> {
 
     fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
         self.events.got(ticket, outcome);
-    }
-}
-
-/// SplitMix64: every seed has its own sequence.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn falls(&mut self, per_mille: u16) -> bool {
-        per_mille > 0 && self.roll() % 1000 < u64::from(per_mille)
     }
 }

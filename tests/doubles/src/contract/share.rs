@@ -15,8 +15,9 @@ use transport_lapi::adapter::{
 };
 use transport_lapi::{RecvRegion, RemoteRegion, SendRegion};
 
-use super::{Maker, Numbers};
+use super::Maker;
 use crate::bytes::are_all;
+use crate::numbers::Numbers;
 
 /// Key under which the target exposes its memory.
 const KEY: u64 = 9;

@@ -1,5 +1,6 @@
-//! A5: whoever has announced a sleep and found nothing is woken.
+//! A5 and A6: whoever has announced a sleep and found nothing, or no room, is woken.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -126,6 +127,40 @@ pub fn a_frame_to_oneself_wakes_a_sleeping_thread<A: Adapter>(make: Maker<A>) {
         sleepers.wait_until_asleep(1);
         send(&mut tasks[0], 0, &[]);
     });
+}
+
+/// A6: a task that was told that there is no room, and sleeps, is woken when its target polls.
+pub fn room_wakes_a_sleeping_sender<A: Adapter>(make: Maker<A>) {
+    let mut tasks = make(2);
+    let (mut target, mut origin) = (tasks.remove(1), tasks.remove(0));
+    let bell = origin.doorbell();
+    for len in [0, origin.caps().max_body] {
+        let frame = Sent { head: vec![1; 8], body: vec![1; len] };
+        let mut ticket_if_full = || {
+            let ticket = bell.announce();
+            let is_full = frame.offer(&mut origin, 1).expect("the ring is sound") == Post::Full;
+            if !is_full {
+                bell.retract();
+            }
+            is_full.then_some(ticket)
+        };
+        let mut full = (0..100_000).find_map(|_| ticket_if_full());
+        assert!(full.is_some(), "a ring that never fills");
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    look(&mut target);
+                    thread::yield_now();
+                }
+            });
+            while let Some(ticket) = full {
+                sleep(&*bell, ticket);
+                full = ticket_if_full();
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
 }
 
 /// Two tasks wake each other thousands of times: one lost wake-up stops them.

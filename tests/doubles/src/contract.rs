@@ -1,9 +1,9 @@
-//! The contract of [`transport_lapi::adapter`], A1 to A5 and A7, for any adapter.
+//! The suite of the contract of [`transport_lapi::adapter`], A1 to A8, for any adapter.
 //!
 //! Every check takes a maker of jobs: given a number of tasks, it returns their adapters in order.
-//! [`crate::adapter_conformance`] makes tests of the checks, and `tests/adapters.rs` lists the
-//! adapters. For an adapter that holds frames back until their sender polls, and so keeps only A1 to A3 and A7, the
-//! macro takes `while sender polls`.
+//! [`crate::adapter_conformance`] makes tests of the checks; `transport-lapi/tests/adapters.rs` lists the adapters. For
+//! an adapter that holds frames back until their sender polls, and so does not keep A4 to A6, the macro takes `while
+//! sender polls`.
 //!
 //! That no method calls back into the transport (A2) needs no check: an adapter is given nothing to
 //! call but the sink of [`Adapter::poll`].
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use transport_lapi::Source;
 use transport_lapi::adapter::{Adapter, AdapterError, Events, Frame, Post, TaskId, Ticket};
 
-use super::Numbers;
+use crate::numbers::Numbers;
 
 mod bell;
 mod delivery;
@@ -29,7 +29,7 @@ pub use share::*;
 pub type Maker<A> = fn(usize) -> Vec<A>;
 
 /// Makes tests of the checks: `adapter_conformance!(module, maker)`, followed by `while sender polls` for an adapter
-/// that does not keep A4 and A5.
+/// that does not keep A4 to A6.
 #[macro_export]
 macro_rules! adapter_conformance {
     ($name:ident, $make:expr) => {
@@ -50,6 +50,7 @@ macro_rules! adapter_conformance {
             frames_arrive_once_and_in_order
             every_pair_keeps_its_own_order
             threads_exchange_frames
+            many_threads_exchange_frames
             no_call_blocks
             a_poll_keeps_to_its_budget
             a_full_ring_took_nothing
@@ -75,6 +76,7 @@ macro_rules! adapter_conformance {
             a_frame_wakes_a_sleeper
             a_frame_wakes_every_sleeping_thread
             a_frame_to_oneself_wakes_a_sleeping_thread
+            room_wakes_a_sleeping_sender
             sleepers_that_take_turns_lose_no_wake_up
             retracting_leaves_the_bell_in_order
         }
@@ -82,7 +84,7 @@ macro_rules! adapter_conformance {
     (@tests $make:expr => $($check:ident)+) => {
         $(#[test]
         fn $check() {
-            mpj_harness::watch(|| $crate::conformance::adapter::$check($make));
+            $crate::watch(|| $crate::contract::$check($make));
         })+
     };
 }
@@ -144,8 +146,18 @@ impl<F: FnMut(Frame<'_>)> Events for Taker<F> {
 
 /// Polls, and returns how many frames came.
 fn poll<A: Adapter>(task: &mut A, budget: usize, take: impl FnMut(Frame<'_>)) -> usize {
+    poll_for(task, None, budget, take)
+}
+
+/// [`poll`] for the frames of `origin` only, if it is given.
+fn poll_for<A: Adapter>(
+    task: &mut A,
+    origin: Option<TaskId>,
+    budget: usize,
+    take: impl FnMut(Frame<'_>),
+) -> usize {
     let mut taker = Taker { take, ended: 0 };
-    let count = task.poll(None, budget, &mut taker).expect("the ring is sound");
+    let count = task.poll(origin, budget, &mut taker).expect("the ring is sound");
     count - taker.ended
 }
 

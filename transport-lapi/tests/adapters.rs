@@ -2,13 +2,14 @@
 
 use std::thread;
 
-use mpj_tests::adapter_conformance;
+use mpj_doubles::adapter_conformance;
+use mpj_doubles::contract::MANY;
+use mpj_doubles::fault::{FaultAdapter, FaultPlan};
 use transport_lapi::adapter::{Adapter, TaskId};
 use transport_lapi::adapters::channels::{self, ChannelAdapter};
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 use transport_lapi::config::GetMode;
-use transport_lapi::layers::fault::{FaultAdapter, FaultPlan};
 use transport_lapi::wireup::{self, Native};
 
 /// Ranks over a segment of this process.
@@ -34,6 +35,21 @@ fn native_threads(num_tasks: usize) -> Vec<Native> {
 
 fn native_shm(num_tasks: usize) -> Vec<Native> {
     shm(num_tasks).into_iter().map(ShmAdapter::into_any).collect()
+}
+
+/// The first ranks of so many that receivers look for the marks of senders.
+fn threads_of_many(num_tasks: usize) -> Vec<ThreadsAdapter> {
+    first_of(num_tasks, threads(num_tasks + MANY))
+}
+
+/// The same over a segment that each rank maps for itself.
+fn shm_of_many(num_tasks: usize) -> Vec<ShmAdapter> {
+    first_of(num_tasks, shm(num_tasks + MANY))
+}
+
+fn first_of<A>(num_tasks: usize, mut tasks: Vec<A>) -> Vec<A> {
+    tasks.truncate(num_tasks);
+    tasks
 }
 
 /// Ranks over channels, whose bodies are read later.
@@ -98,6 +114,22 @@ adapter_conformance!(of_native_threads, super::native_threads);
 adapter_conformance!(of_native_shm, super::native_shm);
 adapter_conformance!(of_threads_in_a_further_context, super::threads_in_a_further_context);
 adapter_conformance!(of_shm_in_a_further_context, super::shm_in_a_further_context);
+mod of_many {
+    mpj_doubles::adapter_conformance! { @tests super::threads_of_many =>
+        a_full_ring_took_nothing
+        taken_frames_arrive_when_their_sender_is_gone
+        room_wakes_a_sleeping_sender
+        sleepers_that_take_turns_lose_no_wake_up
+    }
+}
+mod of_many_by_shm {
+    mpj_doubles::adapter_conformance! { @tests super::shm_of_many =>
+        a_full_ring_took_nothing
+        taken_frames_arrive_when_their_sender_is_gone
+        room_wakes_a_sleeping_sender
+        sleepers_that_take_turns_lose_no_wake_up
+    }
+}
 adapter_conformance!(of_channels, super::channels);
 adapter_conformance!(of_faultless, super::faultless);
 adapter_conformance!(of_often_full, super::often_full, while sender polls);

@@ -6,7 +6,11 @@ use std::thread;
 use transport_lapi::MAX_UHDR;
 use transport_lapi::adapter::{Adapter, Frame, Post, TaskId};
 
-use super::{Job, Maker, Numbers, PATIENCE, Sent, comes_soon, frame, poll};
+use super::{Job, Maker, PATIENCE, Sent, comes_soon, frame, poll, poll_for};
+use crate::numbers::Numbers;
+
+/// So many tasks that receivers over a segment look for the marks of senders instead of at each ring.
+pub const MANY: usize = 18;
 
 /// Tasks are numbered in order, know how many they are, and agree on what they can do.
 pub fn tasks_are_numbered_and_alike<A: Adapter>(make: Maker<A>) {
@@ -84,34 +88,48 @@ fn mix<A: Adapter>(job: &mut Job<A>, seed: u64, steps: usize) {
 
 /// Every task on a thread of its own, sending to all and polling at the same time.
 pub fn threads_exchange_frames<A: Adapter>(make: Maker<A>) {
-    const FRAMES: u64 = 600;
-    for num_tasks in [2, 4] {
-        let tasks = make(num_tasks);
-        let served = AtomicUsize::new(0);
-        thread::scope(|scope| {
-            for mut task in tasks {
-                let served = &served;
-                scope.spawn(move || {
-                    let mut next = vec![0; num_tasks];
-                    let mut come = vec![0; num_tasks];
-                    let all = |counts: &[u64]| counts.iter().all(|&count| count == FRAMES);
-                    while !(all(&next) && all(&come)) {
-                        let sent = offer_to_all(&mut task, &mut next, FRAMES);
-                        if sent + take_from_all(&mut task, &mut come) == 0 {
-                            thread::yield_now();
-                        }
-                    }
-                    served.fetch_add(1, Ordering::SeqCst);
-                    // Frames that are held back go on only while their sender polls.
-                    while served.load(Ordering::SeqCst) < num_tasks {
-                        take_from_all(&mut task, &mut come);
+    exchange(make(2), 600);
+    exchange(make(4), 600);
+}
+
+/// The same with more tasks than a receiver looks for one after the other ([`MANY`]).
+pub fn many_threads_exchange_frames<A: Adapter>(make: Maker<A>) {
+    exchange(make(MANY), 60);
+}
+
+/// Sends this many frames between all pairs.
+fn exchange<A: Adapter>(tasks: Vec<A>, frames: u64) {
+    let num_tasks = tasks.len();
+    let served = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for mut task in tasks {
+            let served = &served;
+            scope.spawn(move || {
+                let mut next = vec![0; num_tasks];
+                let mut come = vec![0; num_tasks];
+                // Every second poll asks for the frames of one task only.
+                let mut origins =
+                    (0..num_tasks as TaskId).flat_map(|origin| [Some(origin), None]).cycle();
+                let mut take = |task: &mut A, come: &mut Vec<u64>| {
+                    take_from(task, origins.next().flatten(), come)
+                };
+                let all = |counts: &[u64]| counts.iter().all(|&count| count == frames);
+                while !(all(&next) && all(&come)) {
+                    let sent = offer_to_all(&mut task, &mut next, frames);
+                    if sent + take(&mut task, &mut come) == 0 {
                         thread::yield_now();
                     }
-                    assert!(all(&come), "a frame came twice");
-                });
-            }
-        });
-    }
+                }
+                served.fetch_add(1, Ordering::SeqCst);
+                // Frames that are held back go on only while their sender polls.
+                while served.load(Ordering::SeqCst) < num_tasks {
+                    take(&mut task, &mut come);
+                    thread::yield_now();
+                }
+                assert!(all(&come), "a frame came twice");
+            });
+        }
+    });
 }
 
 /// The frame with this number from this task.
@@ -136,9 +154,10 @@ fn offer_to_all<A: Adapter>(task: &mut A, next: &mut [u64], frames: u64) -> usiz
     taken
 }
 
-fn take_from_all<A: Adapter>(task: &mut A, come: &mut [u64]) -> usize {
+/// Takes frames, of `origin` only if it is given.
+fn take_from<A: Adapter>(task: &mut A, origin: Option<TaskId>, come: &mut [u64]) -> usize {
     let max_body = task.caps().max_body;
-    poll(task, 10, |frame: Frame<'_>| {
+    poll_for(task, origin, 10, |frame: Frame<'_>| {
         let number = &mut come[frame.origin as usize];
         let expected = numbered(frame.origin, *number, max_body);
         assert_eq!(frame.head, expected.head, "from task {}", frame.origin);
