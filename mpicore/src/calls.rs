@@ -1,6 +1,7 @@
 //! Collective calls on intracommunicators (MPI-4.1 chapter 6). Each makes a [`Plan`] of the caller's buffers, which the
 //! layer above runs, starts or keeps. Where there are several algorithms, the call chooses by length and number of ranks.
 //!
+//! - `create.rs`: calls that make communicators.
 //! - `inter.rs`: calls on intercommunicators.
 //! - `neighbour.rs`: calls among neighbours in a topology.
 //! - `short.rs`: short calls, run at once without a plan.

@@ -14,7 +14,8 @@
 //! - `partition_tags.rs`: the tags of partitioned sends.
 //! - `workspace.rs`: memory that collective calls use, and leave for the next ones.
 //!
-//! Collective calls (`calls.rs`), those that make communicators (`calls/create.rs`) and transfers stand above.
+//! Collective calls, also those that make communicators (`calls.rs`), and further messages (`point_to_point.rs`) stand
+//! above.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -64,7 +64,7 @@ pub fn are_unique(sources: &[Source]) -> Vec<Finding> {
 }
 
 /// Each label that is cited is defined. A SAFETY comment cites every word that looks like a label, all other comments
-/// and the documents those with the letters of a label that is defined.
+/// and `documents` those with the letters of a label that is defined.
 pub fn are_defined(sources: &[Source], documents: &[Source]) -> Vec<Finding> {
     let defined: BTreeSet<_> = definitions(sources).into_iter().map(|found| found.label).collect();
     let letters: BTreeSet<_> = defined.iter().map(|label| split(label).0).collect();

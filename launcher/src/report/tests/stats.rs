@@ -26,9 +26,9 @@ fn the_numbers_of_ranks_are_added_up() {
     let expected = "\
 mpjrun: messages sent, by protocol; unexpected ones came before their receive
 mpjrun: rank                 eager  bytes  unexpected  rendezvous  bytes  unexpected  received  most unexpected bytes
-mpjrun:    0                    10     80      1           0      0      0         5                 0
-mpjrun:    2  18446744073709551615     80      1           0      0      0         5               128
-mpjrun:  all  18446744073709551615    160      2           0      0      0        10               128
+mpjrun:    0                    10     80           1           0      0           0         5                      0
+mpjrun:    2  18446744073709551615     80           1           0      0           0         5                    128
+mpjrun:  all  18446744073709551615    160           2           0      0           0        10                    128
 mpjrun: 4 messages went by rendezvous for want of unexpected-message memory (MPJ_EARLY_LIMIT)
 mpjrun: ranks that have not sent their numbers: 1
 ";
