@@ -5,10 +5,10 @@
 //! gives each rank one part, in the order of ranks. Buffers that only the root uses may be empty on other ranks: `&mut
 //! []`.
 //!
-//! Each call has these forms: blocking; non-blocking with buffers that the call owns (`i...`, see `started.rs`);
-//! non-blocking with borrowed buffers in a scope (`scoped.rs`); and persistent (`..._init`, see `kept.rs`). The forms
-//! of MPI_Alltoallw that own their memory are in `parts.rs`. All ranks use the same form: a blocking call does not
-//! match a non-blocking one (MPI-4.1 section 6.12). One function here makes the plan that all forms of a call run.
+//! Each call has these forms: blocking; non-blocking with buffers that the call owns (`i...`, see `request.rs`);
+//! non-blocking with borrowed buffers in a scope (`scoped.rs`); and persistent (`..._init`, see `persistent.rs`). The
+//! forms of MPI_Alltoallw that own their memory are in `parts.rs`. All ranks use the same form: a blocking call does
+//! not match a non-blocking one (MPI-4.1 section 6.12). One function here makes the plan that all forms of a call run.
 
 use mpicore::{Input, Output, Plan};
 
@@ -17,25 +17,25 @@ use crate::error::Error;
 use crate::memory::core::{input, output};
 use crate::memory::{RecvBuffer, SendBuffer};
 
-mod kept;
 mod movement;
 mod partition;
 mod parts;
+mod persistent;
 mod reduction;
+mod request;
 mod scoped;
-mod started;
 
-pub use kept::PersistentCollective;
 pub use partition::Partition;
 pub(crate) use parts::Parts;
+pub use persistent::PersistentCollective;
 pub(crate) use reduction::{divided, same_length};
-pub use started::CollectiveRequest;
+pub use request::CollectiveRequest;
 
 /// What a call sends, and how many units that is.
-pub(crate) type Given = (Input, u64);
+pub(crate) type SendArg = (Input, u64);
 
 /// Where the results of a call go, and how many units fit there.
-pub(crate) type Room = (Output, u64);
+pub(crate) type RecvArg = (Output, u64);
 
 /// Describes blocks with datatypes of their own, one for each rank.
 pub(crate) fn typed(entries: u64) -> mpicore::collective::Blocks<'static> {
@@ -68,7 +68,7 @@ impl Communicator {
         &'c self,
         data: &S,
         into: &mut R,
-        plan: impl FnOnce(Given, Room) -> Result<Plan<'c>, Error>,
+        plan: impl FnOnce(SendArg, RecvArg) -> Result<Plan<'c>, Error>,
     ) -> Result<(), Error> {
         self.run(input(data).and_then(|data| plan(data, output(into)?)))
     }

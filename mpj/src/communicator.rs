@@ -3,7 +3,7 @@
 //!
 //! - `create.rs`, `inter.rs`, `cartesian.rs`: calls that make communicators, intercommunicators and grids.
 //! - `messages.rs`: what communicators and intercommunicators need to send and receive.
-//! - `between.rs`: collective calls of an intercommunicator.
+//! - `inter_collective.rs`: collective calls of an intercommunicator.
 //! - `attribute.rs`: attributes that users attach to communicators.
 
 use std::ops::Deref;
@@ -18,19 +18,19 @@ use crate::group::Group;
 use crate::rank_device;
 
 mod attribute;
-mod between;
 mod cartesian;
 mod create;
 mod inter;
+mod inter_collective;
 mod messages;
 #[cfg(test)]
 mod tests;
 
 pub use attribute::AttributeKey;
-pub use between::{Root, ScopeBetween};
 pub use cartesian::{CartesianCommunicator, Shift, dims_create};
 pub use create::PendingCommunicator;
 pub use inter::{InterCommunicator, RemoteLeader};
+pub use inter_collective::{Root, ScopeBetween};
 pub use messages::PointToPoint;
 
 /// A group of ranks whose messages are separate from those of all other communicators (MPI-4 chapter 7). Several

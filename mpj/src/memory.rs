@@ -19,12 +19,12 @@ use mpjdev::{Layout, RecvRegion, SendRegion, Sink, Source};
 use crate::datatype::{Datatype, TypeMap, count, is_plain};
 use crate::error::Error;
 
+pub(crate) mod borrowed;
 mod buffer;
 mod contiguous;
 pub(crate) mod core;
 #[cfg(feature = "ndarray")]
 mod grid;
-pub(crate) mod lent;
 mod strided;
 
 pub use self::buffer::{Buffer, Pages, alloc_buffer};

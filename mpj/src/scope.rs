@@ -6,7 +6,8 @@
 //! - Z2: `'env`, the lifetime of the borrows, outlives the call of `scope`. It cannot be shortened, since it is
 //!   invariant in [`ScopeOn`], the only field of a [`Scope`].
 //! - Z3: while an operation may write a buffer, the buffer is held as an address. It becomes a reference again only
-//!   when [`ScopedRequest::wait`] has seen the operation end (LE1, LE2 of `memory/lent.rs`), and never after an error.
+//!   when [`ScopedRequest::wait`] has seen the operation end (LE1, LE2 of `memory/borrowed.rs`), and never after an
+//!   error.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -18,7 +19,7 @@ use mpjdev::Mode;
 use crate::communicator::{Communicator, PointToPoint};
 use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
-use crate::memory::lent::{Borrow, Lent};
+use crate::memory::borrowed::{Borrow, Borrowed};
 use crate::memory::{RecvBuffer, SendBuffer, bytes, source};
 use crate::point_to_point::send_region;
 use crate::rank_device::RankDevice;
@@ -117,7 +118,7 @@ enum Started {
     /// Complete.
     Done(mpjdev::Request),
     /// Under way: the scope keeps the request at this place.
-    Kept(usize),
+    PersistentBuffer(usize),
 }
 
 impl<B: Borrow> ScopedRequest<'_, '_, B> {
@@ -143,7 +144,7 @@ impl<B: Borrow> ScopedRequest<'_, '_, B> {
         let ScopeOn { state, communicator, .. } = self.on;
         let request = match self.state {
             Started::Done(request) => request,
-            Started::Kept(place) => state.take(place)?,
+            Started::PersistentBuffer(place) => state.take(place)?,
         };
         // The status is taken apart, not moved: see `PointToPoint::completed`.
         let status = match communicator.device.iwait(request) {
@@ -485,7 +486,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
         let request = self.communicator.started(request, Some(tag))?;
         let state = match request.completed() {
             Some(_) => Started::Done(request),
-            None => Started::Kept(self.state.keep(request)),
+            None => Started::PersistentBuffer(self.state.keep(request)),
         };
         Ok(ScopedRequest { on: self, state, buffer })
     }
@@ -497,7 +498,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
         source: Source,
         tag: Tag,
     ) -> Result<ScopedRequest<'scope, 'env, &'env mut B::MemoryMut>, Error> {
-        let mut buffer = Lent::new(buffer.memory_mut());
+        let mut buffer = Borrowed::new(buffer.memory_mut());
         let (source, tag) = (self.communicator.sender(source)?, tag.value());
         let PointToPoint { device, context, .. } = &**self.communicator;
         let request = match buffer.region() {
@@ -507,7 +508,8 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
                 device.irecv(described, source, tag, *context)
             }
         };
-        let state = Started::Kept(self.state.keep(self.communicator.started(request, tag)?));
+        let state =
+            Started::PersistentBuffer(self.state.keep(self.communicator.started(request, tag)?));
         Ok(ScopedRequest { on: self, state, buffer })
     }
 }

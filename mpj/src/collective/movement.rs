@@ -2,7 +2,7 @@
 
 use mpicore::Plan;
 
-use super::{Given, Partition, Room, typed};
+use super::{Partition, RecvArg, SendArg, typed};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::memory::core::{input, inputs, output, outputs};
@@ -13,7 +13,7 @@ impl Communicator {
     #[inline]
     pub(super) fn plan_broadcast(
         &self,
-        (buffer, count): Room,
+        (buffer, count): RecvArg,
         root: usize,
     ) -> Result<Plan<'_>, Error> {
         Ok(self.core.bcast(buffer, count, Self::root(root))?)
@@ -22,8 +22,8 @@ impl Communicator {
     #[inline]
     pub(super) fn plan_gather(
         &self,
-        data: Given,
-        (into, units): Room,
+        data: SendArg,
+        (into, units): RecvArg,
         root: usize,
     ) -> Result<Plan<'_>, Error> {
         let count = if self.rank() == root { self.share(units)? } else { 0 };
@@ -32,8 +32,8 @@ impl Communicator {
 
     pub(super) fn plan_gatherv(
         &self,
-        data: Given,
-        (into, _): Room,
+        data: SendArg,
+        (into, _): RecvArg,
         blocks: &Partition,
         root: usize,
     ) -> Result<Plan<'_>, Error> {
@@ -44,8 +44,8 @@ impl Communicator {
     #[inline]
     pub(super) fn plan_scatter(
         &self,
-        (data, units): Given,
-        into: Room,
+        (data, units): SendArg,
+        into: RecvArg,
         root: usize,
     ) -> Result<Plan<'_>, Error> {
         let count = if self.rank() == root { self.share(units)? } else { 0 };
@@ -54,9 +54,9 @@ impl Communicator {
 
     pub(super) fn plan_scatterv(
         &self,
-        (data, _): Given,
+        (data, _): SendArg,
         blocks: &Partition,
-        into: Room,
+        into: RecvArg,
         root: usize,
     ) -> Result<Plan<'_>, Error> {
         Ok(self.core.scatterv(data, blocks.as_core(), Some(into), Self::root(root))?)
@@ -65,16 +65,16 @@ impl Communicator {
     #[inline]
     pub(super) fn plan_all_gather(
         &self,
-        data: Given,
-        (into, units): Room,
+        data: SendArg,
+        (into, units): RecvArg,
     ) -> Result<Plan<'_>, Error> {
         Ok(self.core.allgather(Some(data), into, self.share(units)?)?)
     }
 
     pub(super) fn plan_all_gatherv(
         &self,
-        data: Given,
-        (into, _): Room,
+        data: SendArg,
+        (into, _): RecvArg,
         blocks: &Partition,
     ) -> Result<Plan<'_>, Error> {
         Ok(self.core.allgatherv(Some(data), into, blocks.apart()?)?)
@@ -83,8 +83,8 @@ impl Communicator {
     #[inline]
     pub(super) fn plan_all_to_all(
         &self,
-        (data, sent): Given,
-        (into, received): Room,
+        (data, sent): SendArg,
+        (into, received): RecvArg,
     ) -> Result<Plan<'_>, Error> {
         let (sent, received) = (self.equal_blocks(sent)?, self.equal_blocks(received)?);
         Ok(self.core.alltoall(Some((data, sent)), into, received)?)
@@ -92,9 +92,9 @@ impl Communicator {
 
     pub(super) fn plan_all_to_allv(
         &self,
-        (data, _): Given,
+        (data, _): SendArg,
         sent: &Partition,
-        (into, _): Room,
+        (into, _): RecvArg,
         received: &Partition,
     ) -> Result<Plan<'_>, Error> {
         Ok(self.core.alltoall(Some((data, sent.as_core())), into, received.as_core())?)
@@ -102,8 +102,8 @@ impl Communicator {
 
     pub(super) fn plan_all_to_allw(
         &self,
-        (data, sent): Given,
-        (into, received): Room,
+        (data, sent): SendArg,
+        (into, received): RecvArg,
     ) -> Result<Plan<'_>, Error> {
         Ok(self.core.alltoall(Some((data, typed(sent))), into, typed(received))?)
     }

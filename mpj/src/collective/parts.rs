@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use mpicore::TypedBlock;
 
-use super::{CollectiveRequest, Given, PersistentCollective, Room};
+use super::{CollectiveRequest, PersistentCollective, RecvArg, SendArg};
 use crate::communicator::Communicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
@@ -35,7 +35,7 @@ impl Parts {
     }
 
     /// Returns the same memory, in the form lent to the call, in these parts.
-    pub(crate) fn divide(self, (data, _): Given, (into, _): Room) -> (Given, Room) {
+    pub(crate) fn divide(self, (data, _): SendArg, (into, _): RecvArg) -> (SendArg, RecvArg) {
         let entries = (self.sent.len() as u64, self.received.len() as u64);
         ((data.in_blocks(self.sent), entries.0), (into.in_blocks(self.received), entries.1))
     }

@@ -2,7 +2,7 @@
 
 use mpicore::{Plan, Reduction};
 
-use super::{Given, Room};
+use super::{RecvArg, SendArg};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::memory::core::output;
@@ -14,7 +14,7 @@ impl Communicator {
     #[inline]
     pub(super) fn plan_all_reduce(
         &self,
-        (buffer, count): Room,
+        (buffer, count): RecvArg,
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
         Ok(self.core.allreduce(None, buffer, count, reduction)?)
@@ -23,8 +23,8 @@ impl Communicator {
     #[inline]
     pub(super) fn plan_reduce(
         &self,
-        (data, count): Given,
-        (into, room): Room,
+        (data, count): SendArg,
+        (into, room): RecvArg,
         reduction: Reduction,
         root: usize,
     ) -> Result<Plan<'_>, Error> {
@@ -36,8 +36,8 @@ impl Communicator {
 
     pub(super) fn plan_reduce_scatter_block(
         &self,
-        (data, all): Given,
-        (into, count): Room,
+        (data, all): SendArg,
+        (into, count): RecvArg,
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
         same_length(self.share(all)?, count)?;
@@ -46,8 +46,8 @@ impl Communicator {
 
     pub(super) fn plan_reduce_scatter(
         &self,
-        (data, all): Given,
-        (into, count): Room,
+        (data, all): SendArg,
+        (into, count): RecvArg,
         counts: &[usize],
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
@@ -57,7 +57,7 @@ impl Communicator {
 
     pub(super) fn plan_scan(
         &self,
-        (buffer, count): Room,
+        (buffer, count): RecvArg,
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
         Ok(self.core.scan(None, buffer, count, reduction)?)
@@ -65,7 +65,7 @@ impl Communicator {
 
     pub(super) fn plan_exscan(
         &self,
-        (buffer, count): Room,
+        (buffer, count): RecvArg,
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
         Ok(self.core.exscan(None, buffer, count, reduction)?)

@@ -2,7 +2,7 @@
 //! communicator of the scope or, by [`Scope::on`](crate::Scope::on), on another one.
 //!
 //! The sent buffer is borrowed as long as the scope's environment lasts. The buffer of the results is lent (LE1 of
-//! `memory/lent.rs`); [`ScopedCollective::wait`] returns its borrow when the call has ended.
+//! `memory/borrowed.rs`); [`ScopedCollective::wait`] returns its borrow when the call has ended.
 
 use super::Partition;
 use crate::error::Error;

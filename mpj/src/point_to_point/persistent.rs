@@ -6,7 +6,7 @@ use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
 use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
-use crate::memory::lent::Kept;
+use crate::memory::borrowed::PersistentBuffer;
 
 /// A send or receive that can be started many times, with its buffer. [`start`](Self::start) starts it and
 /// [`wait`](Self::wait) completes it. Between two starts the program may read and write the buffer.
@@ -35,7 +35,7 @@ pub struct PersistentRequest<T: Datatype> {
     /// The request, while the operation is under way.
     open: Option<mpjdev::Request>,
     last: Option<Status>,
-    buffer: Kept<T>,
+    buffer: PersistentBuffer<T>,
 }
 
 impl<T: Datatype> PersistentRequest<T> {
@@ -198,7 +198,7 @@ impl<T: Datatype> PersistentRequest<T> {
 impl<T: Datatype> Drop for PersistentRequest<T> {
     fn drop(&mut self) {
         if let Some(request) = self.open.take() {
-            let buffer = std::mem::replace(&mut self.buffer, Kept::new(Vec::new()));
+            let buffer = std::mem::replace(&mut self.buffer, PersistentBuffer::new(Vec::new()));
             self.communicator.device.detach(request, Box::new(buffer));
         }
     }
@@ -318,7 +318,7 @@ impl PointToPoint {
         tag: i32,
         mode: SendMode,
     ) -> Result<PersistentRequest<T>, Error> {
-        let (dest, buffer) = (self.peer(dest)?, Kept::new(data));
+        let (dest, buffer) = (self.peer(dest)?, PersistentBuffer::new(data));
         let (input, count) = self.answer(buffer.input())?;
         let transfer = self.answer(self.core.send_init(input, count, dest, tag, mode))?;
         Ok(self.kept(transfer, buffer))
@@ -348,7 +348,7 @@ impl PointToPoint {
         tag: impl Into<Tag>,
     ) -> Result<PersistentRequest<T>, Error> {
         let (source, tag) = (self.sender(source.into())?, tag.into().value());
-        let buffer = Kept::new(buffer);
+        let buffer = PersistentBuffer::new(buffer);
         let (output, count) = self.answer(buffer.output())?;
         let transfer = self.answer(self.core.recv_init(output, count, source, tag))?;
         Ok(self.kept(transfer, buffer))
@@ -357,7 +357,7 @@ impl PointToPoint {
     fn kept<T: Datatype>(
         &self,
         transfer: PersistentTransfer,
-        buffer: Kept<T>,
+        buffer: PersistentBuffer<T>,
     ) -> PersistentRequest<T> {
         PersistentRequest { communicator: self.clone(), transfer, open: None, last: None, buffer }
     }

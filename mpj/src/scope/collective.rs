@@ -1,15 +1,15 @@
 //! Collective requests of a scope, and how they start. The calls are in `collective/scoped.rs`; those between two
-//! groups are in `communicator/between/scoped.rs`.
+//! groups are in `communicator/inter_collective/scoped.rs`.
 
 use mpicore::Plan;
 
 use super::ScopeOn;
-use crate::collective::Room;
+use crate::collective::RecvArg;
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::memory::RecvBuffer;
+use crate::memory::borrowed::{Borrow, Borrowed};
 use crate::memory::core::output;
-use crate::memory::lent::{Borrow, Lent};
 
 /// A collective call under way in a scope. Waiting for it is optional: the scope waits for all.
 ///
@@ -64,7 +64,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     pub(crate) fn start_collective<B: RecvBuffer + ?Sized>(
         self,
         results: &'env mut B,
-        plan: impl FnOnce(&'scope Communicator, Room) -> Result<Plan<'scope>, Error>,
+        plan: impl FnOnce(&'scope Communicator, RecvArg) -> Result<Plan<'scope>, Error>,
     ) -> Result<ScopedCollective<'scope, 'env, &'env mut B::MemoryMut>, Error> {
         self.start_lent(results.memory_mut(), |on, results| plan(on, output(results)?))
     }
@@ -76,7 +76,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
         plan: impl FnOnce(&'scope Communicator, &mut B) -> Result<Plan<'scope>, Error>,
     ) -> Result<ScopedCollective<'scope, 'env, &'env mut B>, Error> {
         self.check()?;
-        let mut results = Lent::new(results);
+        let mut results = Borrowed::new(results);
         let plan = results.plan(|results| plan(self.communicator, results));
         let place = self.start_plan(plan)?;
         Ok(ScopedCollective { on: self, place, results })

@@ -2,11 +2,11 @@
 
 use mpicore::{Persistent, Plan};
 
-use super::{Given, Partition, Room};
+use super::{Partition, RecvArg, SendArg};
 use crate::communicator::Communicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
-use crate::memory::lent::Kept;
+use crate::memory::borrowed::PersistentBuffer;
 use crate::op::Operation;
 
 /// A collective call that can be started many times, with its buffers. [`start`](Self::start) starts it and
@@ -33,8 +33,8 @@ pub struct PersistentCollective<T: Datatype> {
     plan: Persistent,
     /// The request, while the call is under way.
     open: Option<mpjdev::Request>,
-    data: Kept<T>,
-    into: Kept<T>,
+    data: PersistentBuffer<T>,
+    into: PersistentBuffer<T>,
 }
 
 impl<T: Datatype> PersistentCollective<T> {
@@ -176,7 +176,7 @@ impl<T: Datatype> PersistentCollective<T> {
 impl<T: Datatype> Drop for PersistentCollective<T> {
     fn drop(&mut self) {
         if let Some(request) = self.open.take() {
-            let empty = || Kept::new(Vec::new());
+            let empty = || PersistentBuffer::new(Vec::new());
             let data = std::mem::replace(&mut self.data, empty());
             let into = std::mem::replace(&mut self.into, empty());
             self.communicator.leave(request, &self.plan.steps(), (data, into));
@@ -190,9 +190,9 @@ impl Communicator {
         &'c self,
         data: Vec<T>,
         into: Vec<T>,
-        plan: impl FnOnce(Given, Room) -> Result<Plan<'c>, Error>,
+        plan: impl FnOnce(SendArg, RecvArg) -> Result<Plan<'c>, Error>,
     ) -> Result<PersistentCollective<T>, Error> {
-        let (data, into) = (Kept::new(data), Kept::new(into));
+        let (data, into) = (PersistentBuffer::new(data), PersistentBuffer::new(into));
         let plan = data.input().and_then(|data| plan(data, into.output()?));
         let plan = self.answer(plan.and_then(|plan| Ok(plan.persistent()?)))?;
         Ok(PersistentCollective { communicator: self.clone(), plan, open: None, data, into })

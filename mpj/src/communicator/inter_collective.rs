@@ -1,19 +1,19 @@
 //! Collective calls between the two groups of an intercommunicator (MPI-4.1 section 6.2.3): all data go to the other
-//! group. The non-blocking and persistent calls, in `between/`, use the plans made here.
+//! group. The non-blocking and persistent calls, in `inter_collective/`, use the plans made here.
 
 use mpicore::{Plan, Reduction};
 
 use super::InterCommunicator;
-use crate::collective::{Given, Partition, Room, divided, same_length, typed};
+use crate::collective::{Partition, RecvArg, SendArg, divided, same_length, typed};
 use crate::error::Error;
 use crate::memory::core::{inputs, output, outputs};
 use crate::memory::{RecvBuffer, SendBuffer};
 use crate::op::Operation;
 
-mod kept;
+mod persistent;
+mod request;
 mod root;
 mod scoped;
-mod started;
 
 pub use root::Root;
 pub use scoped::ScopeBetween;
@@ -25,19 +25,24 @@ impl InterCommunicator {
         self.communicator.equal_blocks(units)
     }
 
-    fn plan_broadcast(&self, (buffer, count): Room, root: Root) -> Result<Plan<'_>, Error> {
+    fn plan_broadcast(&self, (buffer, count): RecvArg, root: Root) -> Result<Plan<'_>, Error> {
         Ok(self.communicator.core.inter_bcast(buffer, count, root.as_core())?)
     }
 
-    fn plan_gather(&self, data: Given, (into, units): Room, root: Root) -> Result<Plan<'_>, Error> {
+    fn plan_gather(
+        &self,
+        data: SendArg,
+        (into, units): RecvArg,
+        root: Root,
+    ) -> Result<Plan<'_>, Error> {
         let blocks = self.share(if root == Root::Here { units } else { 0 })?;
         Ok(self.communicator.core.inter_gather(data, into, blocks, root.as_core())?)
     }
 
     fn plan_gatherv(
         &self,
-        data: Given,
-        (into, _): Room,
+        data: SendArg,
+        (into, _): RecvArg,
         blocks: &Partition,
         root: Root,
     ) -> Result<Plan<'_>, Error> {
@@ -47,8 +52,8 @@ impl InterCommunicator {
 
     fn plan_scatter(
         &self,
-        (data, units): Given,
-        into: Room,
+        (data, units): SendArg,
+        into: RecvArg,
         root: Root,
     ) -> Result<Plan<'_>, Error> {
         let blocks = self.share(if root == Root::Here { units } else { 0 })?;
@@ -57,22 +62,22 @@ impl InterCommunicator {
 
     fn plan_scatterv(
         &self,
-        (data, _): Given,
+        (data, _): SendArg,
         blocks: &Partition,
-        into: Room,
+        into: RecvArg,
         root: Root,
     ) -> Result<Plan<'_>, Error> {
         Ok(self.communicator.core.inter_scatter(data, blocks.as_core(), into, root.as_core())?)
     }
 
-    fn plan_all_gather(&self, data: Given, (into, units): Room) -> Result<Plan<'_>, Error> {
+    fn plan_all_gather(&self, data: SendArg, (into, units): RecvArg) -> Result<Plan<'_>, Error> {
         Ok(self.communicator.core.inter_allgather(data, into, self.share(units)?)?)
     }
 
     fn plan_all_gatherv(
         &self,
-        data: Given,
-        (into, _): Room,
+        data: SendArg,
+        (into, _): RecvArg,
         blocks: &Partition,
     ) -> Result<Plan<'_>, Error> {
         Ok(self.communicator.core.inter_allgather(data, into, blocks.as_core())?)
@@ -80,8 +85,8 @@ impl InterCommunicator {
 
     fn plan_all_to_all(
         &self,
-        (data, sent): Given,
-        (into, received): Room,
+        (data, sent): SendArg,
+        (into, received): RecvArg,
     ) -> Result<Plan<'_>, Error> {
         let (sent, received) = ((data, self.share(sent)?), (into, self.share(received)?));
         Ok(self.communicator.core.inter_alltoall(sent, received)?)
@@ -89,9 +94,9 @@ impl InterCommunicator {
 
     fn plan_all_to_allv(
         &self,
-        (data, _): Given,
+        (data, _): SendArg,
         sent: &Partition,
-        (into, _): Room,
+        (into, _): RecvArg,
         received: &Partition,
     ) -> Result<Plan<'_>, Error> {
         let (sent, received) = ((data, sent.as_core()), (into, received.as_core()));
@@ -100,8 +105,8 @@ impl InterCommunicator {
 
     fn plan_all_to_allw(
         &self,
-        (data, sent): Given,
-        (into, received): Room,
+        (data, sent): SendArg,
+        (into, received): RecvArg,
     ) -> Result<Plan<'_>, Error> {
         let (sent, received) = ((data, typed(sent)), (into, typed(received)));
         Ok(self.communicator.core.inter_alltoall(sent, received)?)
@@ -109,8 +114,8 @@ impl InterCommunicator {
 
     fn plan_reduce(
         &self,
-        (data, given): Given,
-        (into, room): Room,
+        (data, given): SendArg,
+        (into, room): RecvArg,
         reduction: Reduction,
         root: Root,
     ) -> Result<Plan<'_>, Error> {
@@ -120,8 +125,8 @@ impl InterCommunicator {
 
     fn plan_all_reduce(
         &self,
-        (data, count): Given,
-        (into, room): Room,
+        (data, count): SendArg,
+        (into, room): RecvArg,
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
         same_length(count, room)?;
@@ -130,8 +135,8 @@ impl InterCommunicator {
 
     fn plan_reduce_scatter(
         &self,
-        (data, given): Given,
-        (into, room): Room,
+        (data, given): SendArg,
+        (into, room): RecvArg,
         counts: &[usize],
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
@@ -141,8 +146,8 @@ impl InterCommunicator {
 
     fn plan_reduce_scatter_block(
         &self,
-        data: Given,
-        (into, room): Room,
+        data: SendArg,
+        (into, room): RecvArg,
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
         let counts = vec![room as usize; self.group().size()];

@@ -6,7 +6,7 @@
 
 use mpicore::{Plan, Steps};
 
-use super::{Given, Partition, Room};
+use super::{Partition, RecvArg, SendArg};
 use crate::communicator::Communicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
@@ -122,7 +122,7 @@ impl Communicator {
         &'c self,
         data: Vec<T>,
         mut into: Vec<T>,
-        plan: impl FnOnce(Given, Room) -> Result<Plan<'c>, Error>,
+        plan: impl FnOnce(SendArg, RecvArg) -> Result<Plan<'c>, Error>,
     ) -> Result<CollectiveRequest<T>, Error> {
         let plan = input(&data).and_then(|data| plan(data, output(&mut into)?));
         let (open, steps) = self.begin(plan)?;

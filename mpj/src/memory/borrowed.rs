@@ -4,9 +4,9 @@
 //! would assert, whenever it is moved, that nobody else writes the buffer, while the device does so through its
 //! pointer. [`crate::Scope`] makes these, and [`crate::ScopedRequest`] holds them.
 //!
-//! - LE1: a [`Lent`] is made from an exclusive borrow that lasts for `'env`, and replaces it: only the one operation
-//!   that has its region or sink uses the elements. That region or sink is made from the address, not from another
-//!   reference (BF1, BF2 of `memory.rs`).
+//! - LE1: a [`Borrowed`] is made from an exclusive borrow that lasts for `'env`, and replaces it: only the one
+//!   operation that has its region or sink uses the elements. That region or sink is made from the address, not from
+//!   another reference (BF1, BF2 of `memory.rs`).
 //! - LE2: a caller takes the borrow back only after it has seen the operation end, so there are no further writes.
 
 #![expect(unsafe_code, reason = "makes a reference of an address again")]
@@ -39,9 +39,9 @@ impl<B: ?Sized> Borrow for &B {
 }
 
 impl<'env, B: ?Sized> Borrow for &'env mut B {
-    type Held = Lent<'env, B>;
+    type Held = Borrowed<'env, B>;
 
-    fn take_back(mut held: Lent<'env, B>) -> Self {
+    fn take_back(mut held: Borrowed<'env, B>) -> Self {
         // SAFETY: LE1: the borrow lasts for 'env and nothing else of it is left. LE2: the operation, the only user of
         // the buffer, has ended.
         unsafe { held.buffer.as_mut() }
@@ -56,12 +56,12 @@ impl Borrow for () {
 }
 
 /// A buffer that an operation writes, lent for as long as it was borrowed.
-pub struct Lent<'env, B: ?Sized> {
+pub struct Borrowed<'env, B: ?Sized> {
     buffer: NonNull<B>,
     borrow: PhantomData<&'env mut B>,
 }
 
-impl<'env, B: ?Sized> Lent<'env, B> {
+impl<'env, B: ?Sized> Borrowed<'env, B> {
     #[inline(always)]
     pub(crate) fn new(buffer: &'env mut B) -> Self {
         Self { buffer: NonNull::from(buffer), borrow: PhantomData }
@@ -74,7 +74,7 @@ impl<'env, B: ?Sized> Lent<'env, B> {
     }
 }
 
-impl<B: RecvBuffer + ?Sized> Lent<'_, B> {
+impl<B: RecvBuffer + ?Sized> Borrowed<'_, B> {
     /// Returns the bytes as a region for one operation, if they are contiguous.
     #[inline(always)]
     pub(crate) fn region(&mut self) -> Option<RecvRegion> {
@@ -96,18 +96,18 @@ impl<B: RecvBuffer + ?Sized> Lent<'_, B> {
 ///
 /// - LE3: the program and the operations reach the elements through the same address. A reference to them lasts no
 ///   longer than the borrow of this value, and is made only while no operation is under way.
-pub struct Kept<T> {
+pub struct PersistentBuffer<T> {
     start: NonNull<T>,
     len: usize,
     capacity: usize,
 }
 
 // SAFETY: this owns the elements, as a `Vec` does.
-unsafe impl<T: Send> Send for Kept<T> {}
+unsafe impl<T: Send> Send for PersistentBuffer<T> {}
 // SAFETY: as above.
-unsafe impl<T: Sync> Sync for Kept<T> {}
+unsafe impl<T: Sync> Sync for PersistentBuffer<T> {}
 
-impl<T> Kept<T> {
+impl<T> PersistentBuffer<T> {
     pub(crate) fn new(elements: Vec<T>) -> Self {
         let mut elements = std::mem::ManuallyDrop::new(elements);
         let start = NonNull::new(elements.as_mut_ptr()).expect("a vector has an address");
@@ -127,7 +127,7 @@ impl<T> Kept<T> {
     }
 }
 
-impl<T: Datatype> Kept<T> {
+impl<T: Datatype> PersistentBuffer<T> {
     /// Returns the input of the operations of one plan.
     pub(crate) fn input(&self) -> Result<(Input, u64), Error> {
         // SAFETY: LE3, for as long as the plan runs: the owner of the plan keeps this value.
@@ -147,7 +147,7 @@ impl<T: Datatype> Kept<T> {
     }
 }
 
-impl<T> Drop for Kept<T> {
+impl<T> Drop for PersistentBuffer<T> {
     fn drop(&mut self) {
         // SAFETY: these are the parts of a vector, of which there is no other owner.
         drop(unsafe { Vec::from_raw_parts(self.start.as_ptr(), self.len, self.capacity) });

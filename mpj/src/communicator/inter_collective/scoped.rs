@@ -4,7 +4,7 @@
 use mpicore::Plan;
 
 use super::Root;
-use crate::collective::{Partition, Room};
+use crate::collective::{Partition, RecvArg};
 use crate::communicator::InterCommunicator;
 use crate::error::Error;
 use crate::memory::core::{input, inputs, outputs};
@@ -72,7 +72,7 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
     fn start_collective<B: RecvBuffer + ?Sized>(
         self,
         results: &'env mut B,
-        plan: impl FnOnce(&'scope InterCommunicator, Room) -> Result<Plan<'scope>, Error>,
+        plan: impl FnOnce(&'scope InterCommunicator, RecvArg) -> Result<Plan<'scope>, Error>,
     ) -> Result<ScopedCollective<'scope, 'env, &'env mut B::MemoryMut>, Error> {
         self.on.start_collective(results, |_, results| plan(self.between, results))
     }
