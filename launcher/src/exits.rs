@@ -1,6 +1,6 @@
 //! Which rank failed first, and the exit code that follows. Pure: times are arguments.
 //!
-//! The job's poll loop enters control messages and endings into the [`Ledger`] as they come; [`crate::report`]
+//! The job's poll loop enters control messages and endings into the [`ExitLog`] as they come; [`crate::report`]
 //! writes the texts about it.
 //!
 //! - EX1: the failure that is first *in time* decides. Of two processes that end between two turns of the loop it is
@@ -105,9 +105,9 @@ pub(crate) struct Record {
     line_closed: Option<u64>,
     /// When the program in a script was found to have ended.
     program_ended: Option<u64>,
-    /// Whether [`Ledger::take_failed`] has returned its failure.
+    /// Whether [`ExitLog::take_failed`] has returned its failure.
     is_taken: bool,
-    /// Whether [`Ledger::take_lost`] has returned it.
+    /// Whether [`ExitLog::take_lost`] has returned it.
     is_lost: bool,
     pub(crate) ended: Option<(Ending, u64)>,
 }
@@ -252,18 +252,18 @@ enum State {
 
 /// What is known of the ranks of a job.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct ExitLog {
     start: u64,
     host: String,
     records: Vec<Record>,
-    /// When the rank failed that [`Ledger::take_failed`] returned first.
+    /// When the rank failed that [`ExitLog::take_failed`] returned first.
     lost_at: Option<u64>,
     /// Whether the ranks that are left wait in vain.
     is_stuck: bool,
 }
 
-impl Ledger {
-    /// Returns the ledger of a job of `ranks` ranks, started at `start` on `host`. The first ranks have these
+impl ExitLog {
+    /// Returns the exit log of a job of `ranks` ranks, started at `start` on `host`. The first ranks have these
     /// process ids; the others were not started.
     pub(crate) fn new(
         start: u64,
@@ -499,7 +499,7 @@ impl Ledger {
         })
     }
 
-    /// Those of them that [`Ledger::take_failed`] has not returned.
+    /// Those of them that [`ExitLog::take_failed`] has not returned.
     fn not_taken(&self, now: u64) -> impl Iterator<Item = (Failure, u64)> {
         self.failures(now).filter(|(failure, _)| !self.records[failure.rank].is_taken)
     }

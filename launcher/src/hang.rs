@@ -1,7 +1,7 @@
 //! Finds out whether a running job hangs.
 //!
 //! ```text
-//!  oversight       when the launcher looks at the ranks and asks for their queues
+//!  watcher       when the launcher looks at the ranks and asks for their queues
 //!  watch           deadlock: the job cannot go on; stall: it has not gone on for a time
 //!  idle            which threads only their own process wakes
 //!  standstill      notes on jobs that may hang
@@ -11,7 +11,7 @@
 
 mod idle;
 pub(crate) mod observe;
-pub(crate) mod oversight;
 pub(crate) mod snapshot;
 pub(crate) mod standstill;
 pub(crate) mod watch;
+pub(crate) mod watcher;

@@ -4,13 +4,13 @@
 //! ```text
 //!  binding         the processors that each rank may run on
 //!  rank            the process and the descriptors of one rank
-//!  stragglers      processes that left their rank's group
+//!  orphans      processes that left their rank's group
 //!  process_table   parents, children, groups and threads of processes
 //!  machine         the name and the processors of the host
 //! ```
 
 pub(crate) mod binding;
 pub(crate) mod machine;
+pub(crate) mod orphans;
 pub(crate) mod process_table;
 pub(crate) mod rank;
-pub(crate) mod stragglers;

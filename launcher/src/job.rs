@@ -19,7 +19,7 @@
 //! - J4: ranks end with the thread that runs the job, even if that is killed. Processes that a rank started end
 //!   with the rank's group; if the launcher is killed, the guard ends the groups. The guard ends before the ranks
 //!   are reaped (K1 of `host/rank.rs`). Processes that left their group end with the job (ST3 of
-//!   `host/stragglers.rs`).
+//!   `host/orphans.rs`).
 
 mod flush;
 mod judge;
@@ -40,17 +40,17 @@ use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
 use crate::LaunchError;
-use crate::exits::{Ledger, Verdict};
-use crate::hang::oversight::{Occasion, Oversight};
+use crate::exits::{ExitLog, Verdict};
 use crate::hang::snapshot::Snapshot;
+use crate::hang::watcher::{Occasion, Watcher};
 use crate::host::machine::host_name;
+use crate::host::orphans::{GIVE_UP, Orphans};
 use crate::host::rank::Rank;
-use crate::host::stragglers::{GIVE_UP, Stragglers};
 use crate::io::output::{Printer, Stream};
 use crate::io::stdin::{FOREGROUND_CHECK, Forwarding, Interest};
 use crate::report;
 
-pub use crate::hang::oversight::Vigilance;
+pub use crate::hang::watcher::Vigilance;
 pub use crate::host::binding::{BindTo, Binding, MapBy};
 pub use crate::io::output::OutputChoice;
 pub use crate::io::stdin::InputChoice;
@@ -106,7 +106,7 @@ pub fn run(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     keep_children_waitable();
     let signals = Signals::block(&[ENDING, FORWARDED, OTHERS].concat(), &[Signal::QUIT])
         .map_err(|source| LaunchError::System { action: "receive signals", source })?;
-    let mut stragglers = Stragglers::adopt();
+    let mut orphans = Orphans::adopt();
     let start = monotonic_nanos();
     let Started { ranks, input, segment } =
         prepared.start(&limit, signals.mask_before(), deliveries)?;
@@ -122,21 +122,21 @@ pub fn run(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         ));
     }
     let guard = guard.ok();
-    stragglers.spare(&groups, guard.as_ref().map(Guard::process));
+    orphans.spare(&groups, guard.as_ref().map(Guard::process));
     let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
-    let oversight = Oversight::new(&segment, &spec.vigilance, pids.clone(), prepared.spinning())?;
+    let watcher = Watcher::new(&segment, &spec.vigilance, pids.clone(), prepared.spinning())?;
     for line in prepared.lines(&pids) {
         printer.say(&format!("mpjrun: {line}\n"));
     }
     let job = Job {
-        ledger: Ledger::new(start, host_name(), spec.ranks(), pids),
+        exit_log: ExitLog::new(start, host_name(), spec.ranks(), pids),
         guard,
         ranks,
-        stragglers,
+        orphans,
         printer,
         input,
         signals,
-        oversight,
+        watcher,
         on_failure: spec.on_failure,
         prints_stats: spec.stats,
         timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
@@ -203,15 +203,15 @@ fn events(set: &[Interesting<'_>], deadline: Option<Instant>) -> Result<Vec<Even
 }
 
 struct Job {
-    ledger: Ledger,
+    exit_log: ExitLog,
     /// Dropped before the ranks are reaped (J4). `None` if the system refused to fork it.
     guard: Option<Guard>,
     ranks: Vec<Rank>,
-    stragglers: Stragglers,
+    orphans: Orphans,
     printer: Printer,
     input: Option<Forwarding>,
     signals: Signals,
-    oversight: Oversight,
+    watcher: Watcher,
     on_failure: OnFailure,
     prints_stats: bool,
     timeout: Option<(Duration, Instant)>,
@@ -234,14 +234,14 @@ impl Job {
             self.turn()?;
         }
         self.input = None;
-        let daemons = self.stragglers.end();
+        let daemons = self.orphans.end();
         if !daemons.is_empty() {
             let daemons = daemons.join(", ");
             self.printer.say(&format!("mpjrun: ended daemons that ranks had started: {daemons}\n"));
         }
         self.judge_at_end();
         if self.prints_stats {
-            self.printer.say(&report::stats(&self.ledger));
+            self.printer.say(&report::stats(&self.exit_log));
         }
         self.flush()?;
         drop(self.guard);
@@ -251,7 +251,7 @@ impl Job {
         let code = verdict.map_or(0, Verdict::exit_code);
         Ok(Outcome {
             code,
-            cause: verdict.and_then(|verdict| report::in_brief(&self.ledger, verdict)),
+            cause: verdict.and_then(|verdict| report::in_brief(&self.exit_log, verdict)),
         })
     }
 
@@ -267,7 +267,7 @@ impl Job {
         for rank in &mut self.ranks {
             rank.close_if_done(now, self.verdict.is_none(), &mut self.printer);
         }
-        self.stragglers.reap_at_times(now);
+        self.orphans.reap_at_times(now);
         self.judge(now);
         self.keep_deadlines(now);
         Ok(())
@@ -318,7 +318,7 @@ impl Job {
 
     fn next_deadline(&self) -> Option<Instant> {
         let now = monotonic_nanos();
-        let certain = self.ledger.next_certainty(now).filter(|_| self.verdict.is_none());
+        let certain = self.exit_log.next_certainty(now).filter(|_| self.verdict.is_none());
         let decision = certain.map(|at| Instant::now() + Duration::from_nanos(at - now));
         let phase = match self.phase {
             Phase::Running => None,
@@ -328,7 +328,7 @@ impl Job {
             Phase::Killing { give_up_at } => Some(give_up_at),
         };
         let is_overseen = self.is_overseen();
-        let is_timed = is_overseen && !self.oversight.is_inquiring();
+        let is_timed = is_overseen && !self.watcher.is_inquiring();
         let timeout = self.timeout.filter(|_| is_timed).map(|(_, at)| at);
         let foreground = self.input.as_ref().and_then(|input| {
             matches!(input.interest(), Interest::Foreground)
@@ -336,8 +336,8 @@ impl Job {
         });
         let lingering = self.ranks.iter().filter_map(Rank::linger_until);
         let deadlines = lingering.chain(phase).chain(timeout).chain(foreground);
-        let oversight = is_overseen.then(|| self.oversight.next_deadline()).flatten();
-        deadlines.chain(oversight).chain(decision).min()
+        let watcher = is_overseen.then(|| self.watcher.next_deadline()).flatten();
+        deadlines.chain(watcher).chain(decision).min()
     }
 
     fn handle(&mut self, event: Event) {
@@ -380,7 +380,7 @@ impl Job {
                 self.kill();
             }
             _ => {
-                let snapshot = self.oversight.snapshot(true);
+                let snapshot = self.watcher.snapshot(true);
                 self.dismiss(snapshot, verdict, now + FAREWELL_AFTER_SIGNAL);
             }
         }
@@ -399,7 +399,7 @@ impl Job {
 
     /// Moves all deadlines by a `pause` of the job.
     fn resumed(&mut self, pause: Duration) {
-        self.oversight.resumed();
+        self.watcher.resumed();
         if let Some((_, at)) = &mut self.timeout {
             *at += pause;
         }
@@ -414,9 +414,9 @@ impl Job {
     fn take_ending(&mut self, rank: usize) {
         if let Some((ending, at)) = self.ranks[rank].ending() {
             self.take_last_messages(rank);
-            self.ledger.printed_last(rank, self.ranks[rank].last_words(&mut self.printer));
-            self.ledger.ended(rank, ending, at);
-            self.oversight.ended(rank);
+            self.exit_log.printed_last(rank, self.ranks[rank].last_words(&mut self.printer));
+            self.exit_log.ended(rank, ending, at);
+            self.watcher.ended(rank);
         }
     }
 
@@ -424,8 +424,8 @@ impl Job {
         let at = monotonic_nanos();
         self.ranks[rank].program_has_ended();
         self.take_last_messages(rank);
-        self.ledger.program_ended(rank, at);
-        self.oversight.ended(rank);
+        self.exit_log.program_ended(rank, at);
+        self.watcher.ended(rank);
     }
 
     /// Takes all messages that a rank sent before it ended. The number is limited, since other processes that have
@@ -445,12 +445,12 @@ impl Job {
             let damage = match self.ranks[rank].next_message() {
                 Ok(Incoming::Nothing) => return false,
                 Ok(Incoming::End) => {
-                    self.ledger.line_closed(rank, monotonic_nanos());
+                    self.exit_log.line_closed(rank, monotonic_nanos());
                     return false;
                 }
                 Ok(Incoming::Message(message)) if message.task() as usize == rank => {
                     self.act_on(rank, &message);
-                    self.ledger.note(rank, message, monotonic_nanos());
+                    self.exit_log.note(rank, message, monotonic_nanos());
                     continue;
                 }
                 Ok(Incoming::Message(message)) => {
@@ -467,14 +467,14 @@ impl Job {
         true
     }
 
-    /// Does what a message asks for, beside its entry in the ledger.
+    /// Does what a message asks for, beside its entry in the exit log.
     fn act_on(&mut self, rank: usize, message: &ControlMessage) {
         match message {
-            ControlMessage::Queues { .. } => self.oversight.answered(rank),
+            ControlMessage::Queues { .. } => self.watcher.answered(rank),
             ControlMessage::Joined { pid, .. } => {
                 let is_there = self.ranks[rank].watch_program(*pid);
                 if !is_there {
-                    self.ledger.program_ended(rank, monotonic_nanos());
+                    self.exit_log.program_ended(rank, monotonic_nanos());
                 }
             }
             _ => {}
@@ -498,7 +498,7 @@ impl Job {
             _ => GRACE_AFTER_FAILURE,
         };
         let afresh = matches!(verdict, Verdict::Failed(_));
-        let snapshot = self.snapshot.get_or_insert_with(|| self.oversight.snapshot(afresh));
+        let snapshot = self.snapshot.get_or_insert_with(|| self.watcher.snapshot(afresh));
         // A rank that was let go is reported as it was before.
         let is_before = matches!(self.phase, Phase::Dismissing { .. });
         self.verdict = Some((verdict, if is_before { snapshot.at } else { monotonic_nanos() }));
@@ -507,7 +507,7 @@ impl Job {
             for rank in 0..self.ranks.len() {
                 self.take_messages(rank);
             }
-            self.spared = self.ledger.about_to_end(monotonic_nanos());
+            self.spared = self.exit_log.about_to_end(monotonic_nanos());
         }
         let spared = self.spared.clone();
         self.terminate(|rank| !spared.contains(&rank));
@@ -529,7 +529,7 @@ impl Job {
         // A suspended process acts on SIGTERM only when it goes on.
         for signal in [Signal::TERM, Signal::CONT] {
             let to_ranks = || meant().for_each(|(_, rank)| rank.signal(signal));
-            self.stragglers.signal(signal, to_ranks);
+            self.orphans.signal(signal, to_ranks);
         }
     }
 
@@ -541,7 +541,7 @@ impl Job {
     }
 
     fn signal_all(&mut self, signal: Signal) {
-        self.stragglers.signal(signal, || self.ranks.iter().for_each(|rank| rank.signal(signal)));
+        self.orphans.signal(signal, || self.ranks.iter().for_each(|rank| rank.signal(signal)));
     }
 
     fn has_given_up(&self) -> bool {

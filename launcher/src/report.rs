@@ -2,16 +2,17 @@
 //! arguments.
 //!
 //! [`of_verdict`] is the report at the end of a job that did not succeed, [`on_request`] the answer to SIGQUIT, and
-//! [`on_standstill`] a note about a job that goes on.
+//! [`on_standstill`] a note about a job that goes on. After a failure the report has the headline and the table; what
+//! needs the queues of the ranks (calls, cycles, near misses) is told of hangs and on request.
 //!
 //! ```text
-//!  exits: Ledger ──────┐                    ┌── cause      the headline: who, how, when
-//!                      ├── standing ────────┼── table      who is blocked in what, in columns
-//!  segment: Snapshot ──┘   one per rank     ├── waits      the cycle, or the chain and its end
-//!                                           ├── gatherings who has not come to a collective call
-//!                                           ├── unjudged   why it was not found to be a deadlock
-//!                                           ├── misses     messages that nearly match
-//!                                           └── queues     both queues of each rank
+//!  exits: ExitLog ─────┐                    ┌── cause                the headline: who, how, when
+//!                      ├── standing ────────┼── table                who is blocked in what, in columns
+//!  segment: Snapshot ──┘   one per rank     ├── waits                the cycle, or the chain and its end
+//!                                           ├── collective_arrivals  who has not come to a collective call
+//!                                           ├── unjudged             why it was not found to be a deadlock
+//!                                           ├── near_misses          messages that nearly match
+//!                                           └── queues               both queues of each rank
 //! ```
 //!
 //! [`stats`] is the table of `--stats`.
@@ -22,28 +23,28 @@
 //!   What is left out is counted.
 
 mod cause;
+mod collective_arrivals;
 mod columns;
-mod gatherings;
+mod format;
 mod graph;
-mod misses;
+mod near_misses;
 mod queues;
 mod standing;
 mod stats;
 mod table;
 mod unjudged;
 mod waits;
-mod words;
 
 use std::time::Duration;
 
-use crate::exits::{Failure, Fault, Ledger, Verdict};
+use crate::exits::{ExitLog, Failure, Fault, Verdict};
 use crate::hang::snapshot::Snapshot;
 use crate::io::output::Broken;
 pub(crate) use cause::{early_ends, in_brief};
 pub(crate) use columns::aligned;
+pub(crate) use format::ranks as of_ranks;
 use standing::Standing;
 pub(crate) use stats::text as stats;
-pub(crate) use words::ranks as of_ranks;
 
 /// The start of every line of a report but the first.
 const INDENT: &str = "mpjrun:   ";
@@ -51,83 +52,83 @@ const INDENT: &str = "mpjrun:   ";
 /// The report on a job that `verdict` ended. Its ranks were stopped at `stopped_at`; `snapshot` is their state before.
 /// Empty if nobody can read it.
 pub(crate) fn of_verdict(
-    ledger: &Ledger,
+    exit_log: &ExitLog,
     verdict: Verdict,
     stopped_at: u64,
     snapshot: &Snapshot,
 ) -> String {
-    let headline = cause::headline(ledger, verdict);
-    let mut standings = standing::of_all(ledger, snapshot, Some(stopped_at));
+    let headline = cause::headline(exit_log, verdict);
+    let mut standings = standing::of_all(exit_log, snapshot, Some(stopped_at));
     let what_follows = match verdict {
         Verdict::Output(Broken::Closed) => return String::new(),
         Verdict::Output(_) => String::new(),
         Verdict::Failed(failure) => {
             // The headline is about this rank.
-            let said = cause::complaints_of(&ledger.records()[failure.rank]);
+            let said = cause::complaints_of(&exit_log.records()[failure.rank]);
             if matches!(failure.fault, Fault::Deserted | Fault::Unwinding) {
                 // Other threads of the rank take part in the hang.
-                said + &states(ledger, snapshot, &standings) + &findings(&standings, "")
+                said + &states(exit_log, snapshot, &standings) + &findings(&standings, "")
             } else {
                 standings[failure.rank].is_listed = false;
                 standings.iter_mut().for_each(Standing::forget_errors);
-                said + &states(ledger, snapshot, &standings)
+                said + &states(exit_log, snapshot, &standings)
             }
         }
-        Verdict::Deadlock => hang(ledger, snapshot, &standings, ""),
-        _ => unjudged(ledger, snapshot, &standings),
+        Verdict::Deadlock => hang(exit_log, snapshot, &standings, ""),
+        _ => unjudged(exit_log, snapshot, &standings),
     };
     headline + &what_follows
 }
 
 /// Why a rank has failed, with its complaints.
-pub(crate) fn cause(ledger: &Ledger, failure: Failure) -> String {
-    let headline = cause::headline(ledger, Verdict::Failed(failure));
-    headline + &cause::complaints_of(&ledger.records()[failure.rank])
+pub(crate) fn cause(exit_log: &ExitLog, failure: Failure) -> String {
+    let headline = cause::headline(exit_log, Verdict::Failed(failure));
+    headline + &cause::complaints_of(&exit_log.records()[failure.rank])
 }
 
 /// The state of a job that goes on, for SIGQUIT.
-pub(crate) fn on_request(ledger: &Ledger, snapshot: &Snapshot) -> String {
-    let standings = standing::of_all(ledger, snapshot, None);
-    let after = words::seconds_between(ledger.start(), snapshot.at);
+pub(crate) fn on_request(exit_log: &ExitLog, snapshot: &Snapshot) -> String {
+    let standings = standing::of_all(exit_log, snapshot, None);
+    let after = format::seconds_between(exit_log.start(), snapshot.at);
     let headline = format!("mpjrun: state of the job {after} s after start\n");
-    headline + &unjudged(ledger, snapshot, &standings)
+    headline + &unjudged(exit_log, snapshot, &standings)
 }
 
 /// The state of a job that goes on, after a time without progress. `launcher` is the process number of mpjrun.
 pub(crate) fn on_standstill(
-    ledger: &Ledger,
+    exit_log: &ExitLog,
     snapshot: &Snapshot,
     lasted: Duration,
     launcher: u32,
 ) -> String {
-    let standings = standing::of_all(ledger, snapshot, None);
+    let standings = standing::of_all(exit_log, snapshot, None);
     let lasted = lasted.as_secs_f64();
     let headline = format!(
         "mpjrun: no rank has made progress for {lasted:.0} s, and none computes: the job may hang; it \
          goes on (kill -QUIT {launcher} prints this again, --stall S would end it, --deadlock ignore silences \
          this)\n"
     );
-    headline + &unjudged(ledger, snapshot, &standings)
+    headline + &unjudged(exit_log, snapshot, &standings)
 }
 
-fn states(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing]) -> String {
-    table::text(standings, ledger.start(), snapshot.at)
+fn states(exit_log: &ExitLog, snapshot: &Snapshot, standings: &[Standing]) -> String {
+    table::text(standings, exit_log.start(), snapshot.at)
 }
 
 /// The state of a job that was not found to be in deadlock.
-fn unjudged(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing]) -> String {
-    hang(ledger, snapshot, standings, &unjudged::text(standings, snapshot))
+fn unjudged(exit_log: &ExitLog, snapshot: &Snapshot, standings: &[Standing]) -> String {
+    hang(exit_log, snapshot, standings, &unjudged::text(standings, snapshot))
 }
 
 /// The state of a job without a failed rank. Complaints come first: a panic is likely the cause.
-fn hang(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing], unjudged: &str) -> String {
+fn hang(exit_log: &ExitLog, snapshot: &Snapshot, standings: &[Standing], unjudged: &str) -> String {
     let findings = findings(standings, unjudged);
-    [cause::complaints(ledger), states(ledger, snapshot, standings), findings].concat()
+    [cause::complaints(exit_log), states(exit_log, snapshot, standings), findings].concat()
 }
 
 /// Why a job may hang, and why it was not found to be in deadlock.
 fn findings(standings: &[Standing], unjudged: &str) -> String {
-    let (misses, queues) = (misses::text(standings), queues::text(standings));
+    let (misses, queues) = (near_misses::text(standings), queues::text(standings));
     [&waits::text(standings), unjudged, &misses, &queues].concat()
 }
 

@@ -11,20 +11,20 @@ pub(crate) fn ms(after_start: u64) -> u64 {
 }
 
 /// A job whose ranks have been started.
-pub(crate) fn ledger(ranks: u32) -> Ledger {
-    Ledger::new(START, "box".to_owned(), ranks as usize, (0..ranks).map(|rank| 100 + rank))
+pub(crate) fn exit_log(ranks: u32) -> ExitLog {
+    ExitLog::new(START, "box".to_owned(), ranks as usize, (0..ranks).map(|rank| 100 + rank))
 }
 
-pub(crate) fn finish(ledger: &mut Ledger, rank: u32) {
-    assert!(ledger.note(rank as usize, ControlMessage::Finished { task: rank }, ms(1)));
+pub(crate) fn finish(exit_log: &mut ExitLog, rank: u32) {
+    assert!(exit_log.note(rank as usize, ControlMessage::Finished { task: rank }, ms(1)));
 }
 
-pub(crate) fn panic(ledger: &mut Ledger, rank: u32, at: u64, text: &str) {
-    complain(ledger, rank, at, text, "src/main.rs:1:2");
+pub(crate) fn panic(exit_log: &mut ExitLog, rank: u32, at: u64, text: &str) {
+    complain(exit_log, rank, at, text, "src/main.rs:1:2");
 }
 
-pub(crate) fn complain(ledger: &mut Ledger, rank: u32, at: u64, text: &str, place: &str) {
+pub(crate) fn complain(exit_log: &mut ExitLog, rank: u32, at: u64, text: &str, place: &str) {
     let (message, location) = (text.to_owned(), place.to_owned());
     let failed = ControlMessage::Failed { task: rank, at_nanos: at, message, location, thread: 0 };
-    assert!(ledger.note(rank as usize, failed, ms(1_000)));
+    assert!(exit_log.note(rank as usize, failed, ms(1_000)));
 }

@@ -1,28 +1,28 @@
 //! Which failure decides, and with which exit code.
 
-use super::scene::{START, complain, finish, ledger, ms, panic};
+use super::scene::{START, complain, exit_log, finish, ms, panic};
 use std::time::Duration;
 
 use super::*;
 use crate::io::output::Broken;
 
 /// A program that a script has started.
-fn join(ledger: &mut Ledger, rank: u32) {
-    join_as(ledger, rank, 200 + rank);
+fn join(exit_log: &mut ExitLog, rank: u32) {
+    join_as(exit_log, rank, 200 + rank);
 }
 
-fn join_as(ledger: &mut Ledger, rank: u32, pid: u32) {
-    assert!(ledger.note(rank as usize, ControlMessage::Joined { task: rank, pid }, ms(1)));
+fn join_as(exit_log: &mut ExitLog, rank: u32, pid: u32) {
+    assert!(exit_log.note(rank as usize, ControlMessage::Joined { task: rank, pid }, ms(1)));
 }
 
-fn miss(ledger: &mut Ledger, rank: u32, lost: u32, at: u64) {
+fn miss(exit_log: &mut ExitLog, rank: u32, lost: u32, at: u64) {
     let met = ControlMessage::MetLoss { task: rank, at_nanos: at, lost };
-    assert!(ledger.note(rank as usize, met, ms(100_000)));
+    assert!(exit_log.note(rank as usize, met, ms(100_000)));
 }
 
 /// The one that decides when nothing more comes.
-fn fault(ledger: &Ledger) -> Option<(usize, Fault)> {
-    match ledger.decide(ms(100_000)) {
+fn fault(exit_log: &ExitLog) -> Option<(usize, Fault)> {
+    match exit_log.decide(ms(100_000)) {
         Decision::Failed(failure) => Some((failure.rank, failure.fault)),
         Decision::Nothing => None,
         Decision::Open { until } => panic!("not decided before {until}"),
@@ -35,7 +35,7 @@ fn failed(rank: usize, fault: Fault, at: u64) -> Decision {
 
 #[test]
 fn the_first_failure_in_time_decides() {
-    let mut job = ledger(3);
+    let mut job = exit_log(3);
     assert_eq!(fault(&job), None);
     job.ended(2, Ending::Code(5), ms(20));
     assert_eq!(fault(&job), Some((2, Fault::Code(5))));
@@ -47,7 +47,7 @@ fn the_first_failure_in_time_decides() {
 
 #[test]
 fn a_program_that_never_joins_is_fine_if_nobody_does() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     job.ended(0, Ending::Code(0), ms(5));
     job.ended(1, Ending::Code(0), ms(6));
     assert_eq!(fault(&job), None);
@@ -55,11 +55,11 @@ fn a_program_that_never_joins_is_fine_if_nobody_does() {
 
 #[test]
 fn a_rank_that_never_joins_fails_when_another_joins_before_or_after() {
-    let mut before = ledger(2);
+    let mut before = exit_log(2);
     join(&mut before, 0);
     before.ended(1, Ending::Code(0), ms(5));
     assert_eq!(fault(&before), Some((1, Fault::NeverJoined)));
-    let mut after = ledger(2);
+    let mut after = exit_log(2);
     after.ended(1, Ending::Code(0), ms(5));
     assert_eq!(fault(&after), None);
     join(&mut after, 0);
@@ -69,7 +69,7 @@ fn a_rank_that_never_joins_fails_when_another_joins_before_or_after() {
 #[test]
 fn exit_code_0_without_finishing_is_a_failure_if_others_wait_in_vain() {
     let started = || {
-        let mut job = ledger(2);
+        let mut job = exit_log(2);
         (0..2).for_each(|rank| join_as(&mut job, rank, 100 + rank));
         job.ended(0, Ending::Code(0), ms(5));
         assert_eq!((fault(&job), job.ended_early(ms(9))), (None, vec![0]));
@@ -94,11 +94,11 @@ fn exit_code_0_without_finishing_is_a_failure_if_others_wait_in_vain() {
     assert_eq!((fault(&all), all.ended_early(ms(9))), (None, vec![0, 1]));
     finish(&mut all, 0);
     assert_eq!((fault(&all), all.ended_early(ms(9))), (None, vec![1]));
-    let mut joining = ledger(2);
+    let mut joining = exit_log(2);
     join_as(&mut joining, 0, 100);
     joining.ended(0, Ending::Code(0), ms(5));
     assert_eq!(fault(&joining), unfinished, "rank 1 waits for it to join");
-    let mut script = ledger(1);
+    let mut script = exit_log(1);
     join(&mut script, 0);
     script.ended(0, Ending::Code(0), ms(5));
     assert_eq!(fault(&script), unfinished, "that is not the program's code");
@@ -106,11 +106,11 @@ fn exit_code_0_without_finishing_is_a_failure_if_others_wait_in_vain() {
 
 #[test]
 fn an_earlier_panic_is_awaited_and_decides() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     panic(&mut job, 1, ms(10), "boom");
     job.ended(0, Ending::Code(1), ms(12));
     assert_eq!(job.decide(ms(13)), Decision::Open { until: ms(262) });
-    let mut slow = ledger(2);
+    let mut slow = exit_log(2);
     panic(&mut slow, 1, ms(10), "boom");
     slow.ended(0, Ending::Code(1), ms(12));
     assert_eq!(slow.decide(ms(262)), failed(0, Fault::Code(1), ms(12)));
@@ -120,7 +120,7 @@ fn an_earlier_panic_is_awaited_and_decides() {
 
 #[test]
 fn a_caught_panic_neither_fails_nor_delays() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     panic(&mut job, 1, ms(10), "caught");
     join(&mut job, 1);
     finish(&mut job, 1);
@@ -132,7 +132,7 @@ fn a_caught_panic_neither_fails_nor_delays() {
 
 #[test]
 fn a_rank_that_has_recovered_is_neither_awaited_nor_failed_before() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     panic(&mut job, 0, ms(10), "long ago");
     job.ended(1, Ending::Code(3), ms(2_000));
     assert_eq!(job.decide(ms(2_000)), failed(1, Fault::Code(3), ms(2_000)));
@@ -140,9 +140,9 @@ fn a_rank_that_has_recovered_is_neither_awaited_nor_failed_before() {
     assert_eq!(job.decide(ms(2_100)), failed(1, Fault::Code(3), ms(2_000)));
 }
 
-fn give_up(ledger: &mut Ledger, rank: u32, at: u64) {
+fn give_up(exit_log: &mut ExitLog, rank: u32, at: u64) {
     let gave_up = ControlMessage::GaveUp { task: rank, at_nanos: at };
-    assert!(ledger.note(rank as usize, gave_up, ms(1_000)));
+    assert!(exit_log.note(rank as usize, gave_up, ms(1_000)));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn who_gives_up_has_failed_and_may_end_first() {
         (Ending::Code(0), Fault::Unfinished),
         (Ending::Signal(6), Fault::Signal(6)),
     ] {
-        let mut job = ledger(2);
+        let mut job = exit_log(2);
         (0..2).for_each(|rank| join(&mut job, rank));
         panic(&mut job, 1, ms(10), "boom");
         give_up(&mut job, 1, ms(11));
@@ -164,11 +164,11 @@ fn who_gives_up_has_failed_and_may_end_first() {
 
 #[test]
 fn who_gives_up_and_does_not_end_is_not_awaited_long() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     panic(&mut job, 1, ms(10), "boom");
     give_up(&mut job, 1, ms(11));
     assert_eq!(job.decide(ms(261)), failed(1, Fault::GaveUp { panicked: true }, ms(10)));
-    let mut error = ledger(2);
+    let mut error = exit_log(2);
     give_up(&mut error, 1, ms(11));
     assert_eq!(error.decide(ms(261)), failed(1, Fault::GaveUp { panicked: false }, ms(11)));
     // Nor do those that fail because of that come first.
@@ -179,9 +179,9 @@ fn who_gives_up_and_does_not_end_is_not_awaited_long() {
 
 #[test]
 fn who_is_missed_by_another_failed_before_it() {
-    let missed = |job: &mut Ledger, at| miss(job, 1, 2, at);
+    let missed = |job: &mut ExitLog, at| miss(job, 1, 2, at);
     // Rank 1 knows of rank 2 long before the launcher does, and panics with the error of its call.
-    let mut job = ledger(3);
+    let mut job = exit_log(3);
     missed(&mut job, ms(10));
     panic(&mut job, 1, ms(11), "rank 2 is gone");
     job.ended(1, Ending::Code(101), ms(12));
@@ -190,23 +190,23 @@ fn who_is_missed_by_another_failed_before_it() {
     job.ended(2, Ending::Code(86), ms(3_000));
     assert_eq!(job.decide(ms(3_000)), failed(2, Fault::Code(86), ms(10)));
     // A wrong claim protects nobody, and blames nobody later.
-    let mut wrong = ledger(3);
+    let mut wrong = exit_log(3);
     missed(&mut wrong, ms(10));
     wrong.ended(1, Ending::Code(1), ms(12));
     assert_eq!(wrong.decide(ms(5_012)), failed(1, Fault::Code(1), ms(12)));
-    let mut later = ledger(3);
+    let mut later = exit_log(3);
     missed(&mut later, ms(10));
     later.ended(0, Ending::Code(7), ms(6_000));
     later.ended(2, Ending::Code(8), ms(6_001));
     assert_eq!(later.decide(ms(6_002)), failed(0, Fault::Code(7), ms(6_000)));
     // Of several claims the earliest counts, but for one that has turned out to be wrong.
-    let mut several = ledger(3);
+    let mut several = exit_log(3);
     several.ended(0, Ending::Code(7), ms(8_040));
     [10, 8_020, 8_030].into_iter().for_each(|at| missed(&mut several, ms(at)));
     several.ended(2, Ending::Code(8), ms(8_050));
     assert_eq!(several.decide(ms(8_050)), failed(2, Fault::Code(8), ms(8_020)));
     // Numbers and times are claims.
-    let mut claims = ledger(3);
+    let mut claims = exit_log(3);
     [1, 3, u32::MAX].into_iter().for_each(|lost| miss(&mut claims, 1, lost, ms(10)));
     assert!(claims.records().iter().all(|record| record.missed.is_none()));
     missed(&mut claims, 0);
@@ -216,7 +216,7 @@ fn who_is_missed_by_another_failed_before_it() {
 /// When the others go on, a rank that gave up because it missed another one is not reported.
 #[test]
 fn who_misses_another_where_the_others_go_on() {
-    let mut job = ledger(3);
+    let mut job = exit_log(3);
     (0..3).for_each(|rank| join(&mut job, rank));
     miss(&mut job, 0, 1, ms(10));
     give_up(&mut job, 0, ms(11));
@@ -236,7 +236,7 @@ fn who_misses_another_where_the_others_go_on() {
 
 #[test]
 fn who_was_let_go_is_lost_when_it_has_ended() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     (0..2).for_each(|rank| join(&mut job, rank));
     job.dismissed(1);
     assert_eq!(job.take_lost(), None);
@@ -248,7 +248,7 @@ fn who_was_let_go_is_lost_when_it_has_ended() {
 /// The script of a missed program may go on for a while.
 #[test]
 fn a_program_behind_a_script_is_missed() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     join(&mut job, 1);
     job.program_ended(1, ms(10));
     panic(&mut job, 0, ms(11), "rank 1 is gone");
@@ -259,7 +259,7 @@ fn a_program_behind_a_script_is_missed() {
 
 #[test]
 fn a_program_that_ends_behind_its_script() {
-    let mut job = ledger(1);
+    let mut job = exit_log(1);
     join(&mut job, 0);
     job.program_ended(0, ms(20));
     assert_eq!(job.decide(ms(21)), Decision::Open { until: ms(1_020) });
@@ -270,7 +270,7 @@ fn a_program_that_ends_behind_its_script() {
 
 #[test]
 fn a_program_that_has_finished_may_leave_its_script_alone() {
-    let mut job = ledger(1);
+    let mut job = exit_log(1);
     join(&mut job, 0);
     finish(&mut job, 0);
     job.program_ended(0, ms(20));
@@ -279,7 +279,7 @@ fn a_program_that_has_finished_may_leave_its_script_alone() {
 
 #[test]
 fn a_line_that_ends_alone_decides_nothing() {
-    let mut job = ledger(1);
+    let mut job = exit_log(1);
     join(&mut job, 0);
     job.line_closed(0, ms(5));
     assert_eq!(fault(&job), None);
@@ -287,7 +287,7 @@ fn a_line_that_ends_alone_decides_nothing() {
 
 #[test]
 fn claims_are_bounded() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     assert!(!job.note(0, ControlMessage::Finished { task: 1 }, ms(1)), "another rank's words");
     panic(&mut job, 0, u64::MAX, "from the future");
     panic(&mut job, 1, 0, "from before the start");
@@ -320,14 +320,14 @@ fn exit_codes() {
     assert_eq!(Verdict::Output(Broken::Refused(rustix::io::Errno::NOSPC)).exit_code(), 125);
 }
 
-fn abort(ledger: &mut Ledger, rank: u32, at: u64, code: i32) {
+fn abort(exit_log: &mut ExitLog, rank: u32, at: u64, code: i32) {
     let aborted = ControlMessage::Aborted { task: rank, at_nanos: at, code };
-    assert!(ledger.note(rank as usize, aborted, ms(1_000)));
+    assert!(exit_log.note(rank as usize, aborted, ms(1_000)));
 }
 
 #[test]
 fn an_abort_is_a_failure_at_its_time_whatever_the_end() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     abort(&mut job, 1, ms(10), 7);
     assert_eq!(job.decide(ms(10)), failed(1, Fault::Aborted(7), ms(10)));
     job.ended(0, Ending::Code(1), ms(12));
@@ -341,7 +341,7 @@ fn an_abort_is_a_failure_at_its_time_whatever_the_end() {
 
 #[test]
 fn who_has_given_up_complained_or_aborted_just_before_is_about_to_end() {
-    let mut job = ledger(5);
+    let mut job = exit_log(5);
     panic(&mut job, 1, ms(10), "boom");
     give_up(&mut job, 2, ms(11));
     abort(&mut job, 3, ms(12), 7);
@@ -354,7 +354,7 @@ fn who_has_given_up_complained_or_aborted_just_before_is_about_to_end() {
 
 #[test]
 fn of_several_aborts_the_first_decides() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     abort(&mut job, 0, ms(12), 1);
     abort(&mut job, 1, ms(10), 2);
     abort(&mut job, 1, ms(11), 3);
@@ -363,7 +363,7 @@ fn of_several_aborts_the_first_decides() {
 
 #[test]
 fn a_rank_that_panics_and_aborts_is_not_awaited() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     panic(&mut job, 1, ms(10), "boom");
     abort(&mut job, 1, ms(11), 7);
     assert_eq!(job.decide(ms(11)), failed(1, Fault::Aborted(7), ms(11)));
@@ -371,7 +371,7 @@ fn a_rank_that_panics_and_aborts_is_not_awaited() {
 
 #[test]
 fn a_rank_that_was_let_go_fails_by_its_code_alone() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     join(&mut job, 0);
     join(&mut job, 1);
     job.dismissed(0);
@@ -386,7 +386,7 @@ fn a_rank_that_was_let_go_fails_by_its_code_alone() {
 
 #[test]
 fn a_rank_that_was_let_go_is_not_lost_behind_its_script() {
-    let mut job = ledger(1);
+    let mut job = exit_log(1);
     join(&mut job, 0);
     job.dismissed(0);
     job.program_ended(0, ms(5));
@@ -395,7 +395,7 @@ fn a_rank_that_was_let_go_is_not_lost_behind_its_script() {
 
 #[test]
 fn a_thread_that_is_gone_after_a_panic_has_deserted() {
-    let mut job = ledger(3);
+    let mut job = exit_log(3);
     (0..3).for_each(|rank| join(&mut job, rank));
     panic(&mut job, 2, ms(20), "later");
     panic(&mut job, 1, ms(10), "boom");
@@ -410,7 +410,7 @@ fn a_thread_that_is_gone_after_a_panic_has_deserted() {
 
 #[test]
 fn an_error_deserts_nobody() {
-    let mut job = ledger(1);
+    let mut job = exit_log(1);
     join(&mut job, 0);
     complain(&mut job, 0, ms(2), "no luck", "");
     assert_eq!(job.desertion(ms(1_000), |_, _| false), None);
@@ -418,12 +418,12 @@ fn an_error_deserts_nobody() {
 
 #[test]
 fn queues_are_those_of_the_last_answer_of_each_context() {
-    let mut job = ledger(1);
+    let mut job = exit_log(1);
     for (context, count) in [(0, 5), (2, 7), (0, 6), (4, 9), (u32::MAX, 9)] {
         let queues = Queues { all_unexpected: count, ..Queues::default() };
         assert!(job.note(0, ControlMessage::Queues { task: 0, context, queues }, ms(1)));
     }
-    let told = |job: &Ledger| {
+    let told = |job: &ExitLog| {
         let queues = job.records()[0].queues.iter();
         queues.map(|(context, queues)| (*context, queues.all_unexpected)).collect::<Vec<_>>()
     };
@@ -434,7 +434,7 @@ fn queues_are_those_of_the_last_answer_of_each_context() {
 
 #[test]
 fn scripts_whose_programs_have_finished_fail_by_their_own_ends() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     for rank in 0..2 {
         join(&mut job, rank);
         finish(&mut job, rank);
@@ -448,7 +448,7 @@ fn scripts_whose_programs_have_finished_fail_by_their_own_ends() {
 
 #[test]
 fn a_job_that_went_on_for_long_has_dealt_with_a_lost_thread() {
-    let mut job = ledger(1);
+    let mut job = exit_log(1);
     join(&mut job, 0);
     panic(&mut job, 0, ms(10), "handled");
     assert!(job.desertion(ms(900), |_, _| false).is_some());
@@ -457,7 +457,7 @@ fn a_job_that_went_on_for_long_has_dealt_with_a_lost_thread() {
 
 #[test]
 fn a_second_program_of_a_script_is_not_the_rank() {
-    let mut job = ledger(1);
+    let mut job = exit_log(1);
     join(&mut job, 0);
     let second = ControlMessage::Joined { task: 0, pid: 999 };
     assert!(job.note(0, second, ms(2)));
@@ -466,7 +466,7 @@ fn a_second_program_of_a_script_is_not_the_rank() {
 
 #[test]
 fn who_gives_up_after_a_loss_has_no_choice() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     (0..2).for_each(|rank| join(&mut job, rank));
     job.ended(1, Ending::Code(7), ms(10));
     assert_eq!(

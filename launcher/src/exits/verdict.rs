@@ -1,5 +1,5 @@
 //! How processes end and ranks fail, why jobs do not succeed, and the exit code that follows. Made by
-//! [`super::Ledger`] and the judgement of the job.
+//! [`super::ExitLog`] and the judgement of the job.
 
 use std::time::Duration;
 

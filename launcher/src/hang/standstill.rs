@@ -1,6 +1,6 @@
 //! Finds jobs that seem to stand still: for a long time no rank has begun or ended a wait or received a message, at
 //! least one has a thread asleep in a call, and no rank has used more processor time than such sleep costs. Owned by
-//! [`crate::hang::oversight`], which passes it the time.
+//! [`crate::hang::watcher`], which passes it the time.
 //!
 //! The note is a hint and ends nothing, since the job may still go on. A thread that is in no call may wait for the
 //! disk, the network, another process, a timer or the user, which costs no processor time, and communicate next. A job

@@ -1,5 +1,5 @@
 //! The kernel's table of processes, in `/proc`: parents, children, groups, threads and their states. Called by
-//! [`crate::job::suspend`] and [`crate::host::stragglers`], which look for other processes, and by [`crate::hang`] and
+//! [`crate::job::suspend`] and [`crate::host::orphans`], which look for other processes, and by [`crate::hang`] and
 //! `job/judge.rs`, which look at the threads of ranks.
 //!
 //! - PT1: an answer may be old. A number may belong to another process when it is used, so callers check that first.

@@ -3,7 +3,7 @@
 //! - K1: the process is reaped when the rank is dropped, after the job. Until then no other process or group gets
 //!   its number, so no signal of the launcher and no get of another rank (PE2 of `transport_lapi::adapters::shm`)
 //!   meets a stranger. A program that a script started is reaped by the script, or as an orphan (ST2 of
-//!   [`crate::host::stragglers`]); a descriptor of it shows its end.
+//!   [`crate::host::orphans`]); a descriptor of it shows its end.
 //! - K2: dropping a rank kills its group and reaps it, also when the launcher panics.
 //! - K3: a process that holds the output open does not hold up the launcher. When the rank has ended, the processes
 //!   of its group may print for [`LINGER`]. While the reader of the launcher's own output pauses, this time does not

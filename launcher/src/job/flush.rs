@@ -50,7 +50,7 @@ impl Job {
     fn print_report(&mut self, verdict: Verdict, stopped_at: u64) {
         let unread = || Snapshot::unread(stopped_at);
         let snapshot = self.snapshot.take().unwrap_or_else(unread);
-        self.printer.say(&report::of_verdict(&self.ledger, verdict, stopped_at, &snapshot));
+        self.printer.say(&report::of_verdict(&self.exit_log, verdict, stopped_at, &snapshot));
     }
 
     /// Waits for the reader, a signal or `until`, and returns until when the reader is waited for now.

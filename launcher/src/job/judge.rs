@@ -12,9 +12,9 @@ use transport_lapi::bootstrap::monotonic_nanos;
 
 use super::{Job, OnFailure, Phase};
 use crate::exits::{Decision, Verdict};
-use crate::hang::oversight::Occasion;
 use crate::hang::snapshot::Snapshot;
 use crate::hang::watch::Stage;
+use crate::hang::watcher::Occasion;
 use crate::host::process_table::has_thread;
 use crate::report;
 
@@ -37,7 +37,7 @@ impl Job {
         match self.phase {
             _ if self.on_failure == OnFailure::Keep => {
                 // An abort ends the job even here, whichever rank failed before.
-                if let Some(abort) = self.ledger.abort() {
+                if let Some(abort) = self.exit_log.abort() {
                     return self.stop(Verdict::Failed(abort));
                 }
                 self.report_failures();
@@ -46,8 +46,8 @@ impl Job {
             _ => self.judge_failures(),
         }
         if let Phase::Dismissing { until, verdict } = self.phase {
-            let is_over = now >= until || !self.ledger.awaits_dismissed();
-            let is_open = matches!(self.ledger.decide(monotonic_nanos()), Decision::Open { .. });
+            let is_over = now >= until || !self.exit_log.awaits_dismissed();
+            let is_open = matches!(self.exit_log.decide(monotonic_nanos()), Decision::Open { .. });
             if is_over && !is_open {
                 self.stop(verdict);
             }
@@ -56,14 +56,14 @@ impl Job {
 
     /// Ends the job for a rank that has failed, if one has.
     fn judge_failures(&mut self) {
-        if self.ledger.decide(monotonic_nanos()) == Decision::Nothing {
+        if self.exit_log.decide(monotonic_nanos()) == Decision::Nothing {
             return;
         }
         // Another rank's panic may have been sent before the end that was noticed.
         for rank in 0..self.ranks.len() {
             self.take_messages(rank);
         }
-        if let Decision::Failed(failure) = self.ledger.decide(monotonic_nanos()) {
+        if let Decision::Failed(failure) = self.exit_log.decide(monotonic_nanos()) {
             self.stop(Verdict::Failed(failure));
         }
     }
@@ -71,7 +71,7 @@ impl Job {
     /// Ends a job whose ranks were let go, if one of them fails: that rank is the cause of a deadlock, but not of a
     /// job that ran too long.
     fn judge_dismissed(&mut self, verdict: Verdict) {
-        if let Decision::Failed(failure) = self.ledger.decide(monotonic_nanos()) {
+        if let Decision::Failed(failure) = self.exit_log.decide(monotonic_nanos()) {
             let is_cause = verdict == Verdict::Deadlock;
             let verdict = if is_cause { Verdict::Failed(failure) } else { verdict };
             self.stop(verdict);
@@ -81,8 +81,8 @@ impl Job {
     /// Reports each rank that fails while the others go on, once, and lets their waits for it fail. So do those for a
     /// rank that has left without a failure.
     fn report_failures(&mut self) {
-        while let Some((failure, is_first)) = self.ledger.take_failed(monotonic_nanos()) {
-            self.printer.say(&report::cause(&self.ledger, failure));
+        while let Some((failure, is_first)) = self.exit_log.take_failed(monotonic_nanos()) {
+            self.printer.say(&report::cause(&self.exit_log, failure));
             if is_first {
                 self.printer.say("mpjrun: the other ranks go on (--on-failure keep)\n");
             }
@@ -92,8 +92,8 @@ impl Job {
         }
         // What ranks do that were let go for a deadlock must not end it.
         if matches!(self.phase, Phase::Running) {
-            while let Some(rank) = self.ledger.take_lost() {
-                self.oversight.declare_lost(rank);
+            while let Some(rank) = self.exit_log.take_lost() {
+                self.watcher.declare_lost(rank);
             }
         }
     }
@@ -104,7 +104,7 @@ impl Job {
         if self.verdict.is_some() {
             return;
         }
-        if let Decision::Failed(failure) = self.ledger.decide(u64::MAX) {
+        if let Decision::Failed(failure) = self.exit_log.decide(u64::MAX) {
             self.verdict = Some((Verdict::Failed(failure), monotonic_nanos()));
         } else {
             self.note_early_ends(u64::MAX);
@@ -113,7 +113,7 @@ impl Job {
 
     /// Notes which ranks have ended until `until` without MPI_Finalize, each once (EX3 of `exits.rs`).
     fn note_early_ends(&mut self, until: u64) {
-        let early = self.ledger.ended_early(until);
+        let early = self.exit_log.ended_early(until);
         let news: Vec<_> = early.into_iter().filter(|rank| !self.noted.contains(rank)).collect();
         if let Some(note) = report::early_ends(&news) {
             self.printer.say(&note);
@@ -132,26 +132,26 @@ impl Job {
         self.note_early_ends(monotonic_nanos().saturating_sub(EARLY));
         let expired = self.timeout.filter(|(_, at)| now >= *at);
         let expired = expired.map(|(limit, _)| Occasion::End(Verdict::TimedOut(limit)));
-        let (ranks, ledger) = (&self.ranks, &self.ledger);
+        let (ranks, exit_log) = (&self.ranks, &self.exit_log);
         let stage = |rank: usize| match ranks.get(rank) {
             Some(process) if process.is_gone() => Stage::Ended,
-            Some(_) if ledger.records()[rank].finished => Stage::Finished,
+            Some(_) if exit_log.records()[rank].finished => Stage::Finished,
             _ => Stage::Running,
         };
-        let is_open = matches!(ledger.decide(monotonic_nanos()), Decision::Open { .. });
-        let found = self.oversight.look(stage, now).filter(|_| !is_open);
+        let is_open = matches!(exit_log.decide(monotonic_nanos()), Decision::Open { .. });
+        let found = self.watcher.look(stage, now).filter(|_| !is_open);
         if let Some(occasion) = expired.or(found) {
             self.inquire(occasion);
         }
-        match self.oversight.concluded(now) {
+        match self.watcher.concluded(now) {
             Some(Occasion::Request) => {
-                let snapshot = self.oversight.snapshot(false);
-                self.printer.say(&report::on_request(&self.ledger, &snapshot));
+                let snapshot = self.watcher.snapshot(false);
+                self.printer.say(&report::on_request(&self.exit_log, &snapshot));
             }
             Some(Occasion::Standstill(lasted)) => {
-                let snapshot = self.oversight.snapshot(false);
+                let snapshot = self.watcher.snapshot(false);
                 self.printer.say(&report::on_standstill(
-                    &self.ledger,
+                    &self.exit_log,
                     &snapshot,
                     lasted,
                     std::process::id(),
@@ -163,17 +163,17 @@ impl Job {
     }
 
     pub(super) fn inquire(&mut self, occasion: Occasion) {
-        if self.is_overseen() && !self.oversight.is_inquiring() {
-            self.ledger.forget_queues();
-            self.oversight.inquire(occasion, Instant::now());
+        if self.is_overseen() && !self.watcher.is_inquiring() {
+            self.exit_log.forget_queues();
+            self.watcher.inquire(occasion, Instant::now());
         }
     }
 
     /// Acts on a hang after the ranks have sent their queues.
     fn conclude(&mut self, verdict: Verdict, now: Instant) {
-        let snapshot = self.oversight.snapshot(false);
-        let deserted = self.ledger.desertion(snapshot.last_wait(), has_thread);
-        let unwinding = snapshot.unwinding().filter_map(|rank| self.ledger.unwinding(rank));
+        let snapshot = self.watcher.snapshot(false);
+        let deserted = self.exit_log.desertion(snapshot.last_wait(), has_thread);
+        let unwinding = snapshot.unwinding().filter_map(|rank| self.exit_log.unwinding(rank));
         let panic = unwinding.chain(deserted).min_by_key(|failure| failure.at);
         match panic.filter(|_| verdict == Verdict::Deadlock) {
             Some(panic) => {
@@ -181,7 +181,7 @@ impl Job {
                 self.stop(Verdict::Failed(panic));
             }
             // Ranks whose early end is the cause have failed by that.
-            None if verdict == Verdict::Deadlock && self.ledger.stuck() => {
+            None if verdict == Verdict::Deadlock && self.exit_log.stuck() => {
                 self.snapshot = Some(snapshot).filter(|_| self.on_failure == OnFailure::Kill);
                 self.judge(now);
             }
@@ -198,8 +198,8 @@ impl Job {
             return self.stop(verdict);
         }
         for rank in at_end {
-            self.ledger.dismissed(rank);
-            self.oversight.dismiss(rank);
+            self.exit_log.dismissed(rank);
+            self.watcher.dismiss(rank);
         }
         self.phase = Phase::Dismissing { until, verdict };
     }

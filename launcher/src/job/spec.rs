@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use transport_lapi::config::BackendChoice;
 
-use crate::hang::oversight::Vigilance;
+use crate::hang::watcher::Vigilance;
 use crate::host::binding::Binding;
 use crate::io::output::OutputChoice;
 use crate::io::stdin::InputChoice;

@@ -3,19 +3,19 @@
 use std::fmt::Write;
 
 use super::INDENT;
-use super::words::{
+use super::format::{
     and_more, ended_how, printable_line, printable_lines, ranks, seconds_between, signal_words,
 };
-use crate::exits::{Complaint, Ending, Failure, Fault, Ledger, Record, Verdict};
+use crate::exits::{Complaint, Ending, ExitLog, Failure, Fault, Record, Verdict};
 use crate::io::output::Broken;
 
 /// Most complaints of ranks that are not the cause.
 const MAX_COMPLAINTS: usize = 16;
 
 /// Why the job ended, in one line.
-pub(super) fn headline(ledger: &Ledger, verdict: Verdict) -> String {
+pub(super) fn headline(exit_log: &ExitLog, verdict: Verdict) -> String {
     let what = match verdict {
-        Verdict::Failed(failure) => failure_words(ledger, &failure),
+        Verdict::Failed(failure) => failure_words(exit_log, &failure),
         Verdict::TimedOut(limit) => {
             format!("the job still ran after {} s, its time limit", limit.as_secs_f64())
         }
@@ -39,13 +39,13 @@ pub(super) fn headline(ledger: &Ledger, verdict: Verdict) -> String {
 
 /// Why the job failed, in a sentence for a failing test: the complaint of the rank that failed first, or else how it
 /// ended. `None` if the exit code says it all.
-pub(crate) fn in_brief(ledger: &Ledger, verdict: Verdict) -> Option<String> {
+pub(crate) fn in_brief(exit_log: &ExitLog, verdict: Verdict) -> Option<String> {
     let Failure { rank, fault, .. } = match verdict {
         Verdict::Failed(failure) => failure,
         Verdict::Deadlock => return Some("deadlock: every rank waits for another one".to_owned()),
         _ => return None,
     };
-    let record = ledger.records().get(rank)?;
+    let record = exit_log.records().get(rank)?;
     let panicked = record.complaints.iter().rfind(|said| !said.location.is_empty());
     let printed = last_words(record);
     let said = panicked.or(record.complaints.last()).or(printed.as_ref());
@@ -64,22 +64,22 @@ pub(crate) fn in_brief(ledger: &Ledger, verdict: Verdict) -> Option<String> {
     })
 }
 
-fn failure_words(ledger: &Ledger, failure: &Failure) -> String {
+fn failure_words(exit_log: &ExitLog, failure: &Failure) -> String {
     let Failure { rank, fault, .. } = *failure;
-    let Some(record) = ledger.records().get(rank) else { return format!("rank {rank} failed") };
+    let Some(record) = exit_log.records().get(rank) else { return format!("rank {rank} failed") };
     let at = match (fault, record.ended) {
         (Fault::Aborted(_) | Fault::GaveUp { .. } | Fault::Deserted | Fault::Unwinding, _)
         | (_, None) => failure.at,
         (_, Some((_, at))) => at,
     };
-    let when = format!("{} s after start", seconds_between(ledger.start(), at));
+    let when = format!("{} s after start", seconds_between(exit_log.start(), at));
     let what = match fault {
         Fault::Code(code) if record.dismissed => format!(
             "{}, {when}: it had dropped its World, or called MPI_Finalize, while others waited for it",
             ended_how(Ending::Code(code))
         ),
         Fault::Code(code) => {
-            let is_early = !record.joined && ledger.somebody_joined();
+            let is_early = !record.joined && exit_log.somebody_joined();
             let before = if is_early { ", before it joined the job" } else { "" };
             format!("{}, {when}{before}", ended_how(Ending::Code(code)))
         }
@@ -112,7 +112,7 @@ fn failure_words(ledger: &Ledger, failure: &Failure) -> String {
         ),
     };
     let pid = record.pid.map_or("unknown".to_owned(), |pid| pid.to_string());
-    format!("rank {rank} (pid {pid}, host {}) {what}", ledger.host())
+    format!("rank {rank} (pid {pid}, host {}) {what}", exit_log.host())
 }
 
 /// Exit code 0 without finishing, and the remedy.
@@ -172,8 +172,8 @@ fn last_words(record: &Record) -> Option<Complaint> {
 }
 
 /// The complaints of all ranks that have not finished.
-pub(super) fn complaints(ledger: &Ledger) -> String {
-    let unfinished = ledger.records().iter().enumerate().filter(|(_, record)| !record.finished);
+pub(super) fn complaints(exit_log: &ExitLog) -> String {
+    let unfinished = exit_log.records().iter().enumerate().filter(|(_, record)| !record.finished);
     let said: Vec<_> = unfinished
         .flat_map(|(rank, record)| record.complaints.iter().map(move |said| (rank, said)))
         .collect();

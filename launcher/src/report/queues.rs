@@ -5,8 +5,8 @@ use transport_lapi::bootstrap::board::{Call, Phase, Wait};
 use transport_lapi::bootstrap::control::{PostedReceive, Queues, UnexpectedMessage};
 
 use super::INDENT;
+use super::format::{self, and_more, is_collective, on_communicator, source, tag};
 use super::standing::Standing;
-use super::words::{self, and_more, is_collective, on_communicator, source, tag};
 
 /// Most lines, in all and for one queue.
 const MAX_LINES: usize = 64;
@@ -80,14 +80,14 @@ fn of_queue(entries: impl Iterator<Item = String>, all: u64, noun: &str) -> Vec<
 fn posted_words(receive: &PostedReceive) -> String {
     let PostedReceive { source: from, tag, context, bytes } = *receive;
     let envelope = envelope(tag, context);
-    format!("posted receive from {}, {envelope}, {}", source(from), words::bytes(bytes))
+    format!("posted receive from {}, {envelope}, {}", source(from), format::bytes(bytes))
 }
 
 fn unexpected_words(message: &UnexpectedMessage) -> String {
     let UnexpectedMessage { source: from, tag, context, bytes, eager } = *message;
     let envelope = envelope(Some(tag), context);
     let place = if eager { "" } else { ", data still with the sender" };
-    format!("unexpected message from rank {from}, {envelope}, {}{place}", words::bytes(bytes))
+    format!("unexpected message from rank {from}, {envelope}, {}{place}", format::bytes(bytes))
 }
 
 fn envelope(wanted: Option<i32>, context: u64) -> String {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use transport_lapi::bootstrap::board::{Blocked, Call, Wait};
 use transport_lapi::bootstrap::control::Queues;
 
-use super::words::ended_how;
-use crate::exits::{Ending, Ledger, Record};
+use super::format::ended_how;
+use crate::exits::{Ending, ExitLog, Record};
 use crate::hang::snapshot::{Activity, Seen, Snapshot};
 
 /// The words for how far a rank has come; they fit one rank and several.
@@ -130,11 +130,11 @@ fn pid(seen: &Seen) -> Option<u32> {
 
 /// The state of every rank of a job, which was stopped at `stopped_at` unless it goes on.
 pub(super) fn of_all(
-    ledger: &Ledger,
+    exit_log: &ExitLog,
     snapshot: &Snapshot,
     stopped_at: Option<u64>,
 ) -> Vec<Standing> {
-    let ranks = ledger.records().iter().enumerate();
+    let ranks = exit_log.records().iter().enumerate();
     ranks.map(|(rank, record)| one(rank, record, snapshot, stopped_at)).collect()
 }
 

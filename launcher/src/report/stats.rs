@@ -3,7 +3,7 @@
 use transport_lapi::bootstrap::control::{MessageCounts, ProtocolCounts};
 
 use super::aligned;
-use crate::exits::Ledger;
+use crate::exits::ExitLog;
 
 const HEAD: [&str; 9] = [
     "rank",
@@ -18,8 +18,8 @@ const HEAD: [&str; 9] = [
 ];
 
 /// Returns the table. Ranks send their counts when they leave the job.
-pub(crate) fn text(ledger: &Ledger) -> String {
-    let records = ledger.records().iter().enumerate();
+pub(crate) fn text(exit_log: &ExitLog) -> String {
+    let records = exit_log.records().iter().enumerate();
     let sent: Vec<(usize, MessageCounts)> =
         records.filter_map(|(rank, record)| Some((rank, record.counters?))).collect();
     if sent.is_empty() {
@@ -38,7 +38,7 @@ pub(crate) fn text(ledger: &Ledger) -> String {
             sum.fallbacks
         );
     }
-    match ledger.records().len() - sent.len() {
+    match exit_log.records().len() - sent.len() {
         0 => text,
         missing => text + &format!("mpjrun: ranks that have not sent their numbers: {missing}\n"),
     }

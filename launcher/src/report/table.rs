@@ -6,9 +6,9 @@ use std::fmt::Write;
 
 use transport_lapi::bootstrap::board::{Call, Phase, Wait};
 
-use super::gatherings::needs_all;
+use super::collective_arrivals::needs_all;
+use super::format::{call, communicator, is_collective, phase, ranges, ranks, seconds_between};
 use super::standing::Standing;
-use super::words::{call, communicator, is_collective, phase, ranges, ranks, seconds_between};
 use super::{INDENT, aligned};
 
 /// Most rows of the table, and most lines behind it.

@@ -16,27 +16,27 @@ use transport_lapi::bootstrap::control::{
 };
 
 use super::*;
-use crate::exits::scene::{START, complain, finish, ledger, ms, panic};
+use crate::exits::scene::{START, complain, exit_log, finish, ms, panic};
 use crate::exits::{Decision, Ending, Failure, Fault};
 use crate::hang::snapshot::{Activity, Seen};
 
-fn join(ledger: &mut Ledger, rank: u32) {
+fn join(exit_log: &mut ExitLog, rank: u32) {
     let joined = ControlMessage::Joined { task: rank, pid: 100 + rank };
-    assert!(ledger.note(rank as usize, joined, ms(1)));
+    assert!(exit_log.note(rank as usize, joined, ms(1)));
 }
 
 /// The failure that ended the job.
 #[track_caller]
-fn failure_of(ledger: &Ledger) -> Failure {
-    match ledger.decide(u64::MAX) {
+fn failure_of(exit_log: &ExitLog) -> Failure {
+    match exit_log.decide(u64::MAX) {
         Decision::Failed(failure) => failure,
         decision => panic!("no rank has failed: {decision:?}"),
     }
 }
 
 /// A job whose ranks have all joined.
-fn joined(ranks: u32) -> Ledger {
-    let mut job = ledger(ranks);
+fn joined(ranks: u32) -> ExitLog {
+    let mut job = exit_log(ranks);
     (0..ranks).for_each(|rank| join(&mut job, rank));
     job
 }
@@ -101,13 +101,13 @@ fn found(waits: &[Wait]) -> String {
     found_in(&joined(waits.len() as u32), &waiting(waits.iter().copied()))
 }
 
-fn found_in(job: &Ledger, snapshot: &Snapshot) -> String {
+fn found_in(job: &ExitLog, snapshot: &Snapshot) -> String {
     let standings = standing::of_all(job, snapshot, None);
     findings(&standings, &crate::report::unjudged::text(&standings, snapshot))
 }
 
 /// Rank `by` sends the members of the communicator with this context.
-fn tells(job: &mut Ledger, by: u32, context: u64, name: &str, ranks: &[u32]) {
+fn tells(job: &mut ExitLog, by: u32, context: u64, name: &str, ranks: &[u32]) {
     let communicators = vec![Communicator::new(context, name, ranks.to_vec())];
     let queues = Queues { communicators, ..Queues::default() };
     assert!(job.note(

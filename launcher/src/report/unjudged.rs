@@ -4,8 +4,8 @@
 use transport_lapi::bootstrap::board::TaskState;
 
 use super::INDENT;
+use super::format::ranks;
 use super::standing::Standing;
-use super::words::ranks;
 use crate::hang::snapshot::{Activity, Snapshot};
 use crate::hang::watch::Doubt;
 

@@ -11,10 +11,10 @@ use std::fmt::Write;
 use transport_lapi::bootstrap::board::{Call, Wait};
 
 use super::INDENT;
-use super::gatherings::{self, needs_all};
+use super::collective_arrivals::{self, needs_all};
+use super::format::{and_more, is_collective, operation, source};
 use super::graph::{longest_chains, shortest_cycle};
 use super::standing::Standing;
-use super::words::{and_more, is_collective, operation, source};
 
 /// Most steps of a cycle or chain.
 const MAX_STEPS: usize = 16;
@@ -44,7 +44,7 @@ pub(super) fn text(standings: &[Standing]) -> String {
         }
     };
     paths.truncate(MAX_CHAINS);
-    text + &gatherings::text(standings, &paths)
+    text + &collective_arrivals::text(standings, &paths)
 }
 
 /// Whether the line about a gathering says as much as the chain does.
@@ -76,7 +76,8 @@ fn targets<'a>(
 
 /// The ranks that a wait names. Nobody waits for a rank that does not exist (RE1).
 fn named(rank: usize, wait: &Wait, standings: &[Standing]) -> Vec<usize> {
-    let absent = is_of_all(wait).then(|| gatherings::absent(rank, wait, standings)).flatten();
+    let absent =
+        is_of_all(wait).then(|| collective_arrivals::absent(rank, wait, standings)).flatten();
     match (absent, wait.peer) {
         (Some(absent), _) if !absent.is_empty() => absent,
         (_, Some(peer)) if (peer as usize) < standings.len() => vec![peer as usize],
@@ -89,7 +90,7 @@ fn anybody(rank: usize, wait: &Wait, standings: &[Standing]) -> Vec<usize> {
     match (wait.call, wait.peer) {
         (Call::Finish, _) | (_, Some(_)) => Vec::new(),
         _ if wait.operation.is_collective() => {
-            gatherings::absent(rank, wait, standings).unwrap_or_default()
+            collective_arrivals::absent(rank, wait, standings).unwrap_or_default()
         }
         _ => (0..standings.len()).filter(|&other| other != rank).collect(),
     }

@@ -5,13 +5,13 @@ use transport_lapi::bootstrap::control::MessageCounts;
 use super::*;
 
 /// The report where nobody looked at the ranks.
-fn report(job: &Ledger, verdict: Verdict, stopped_at: u64) -> String {
+fn report(job: &ExitLog, verdict: Verdict, stopped_at: u64) -> String {
     of_verdict(job, verdict, stopped_at, &Snapshot::unread(stopped_at))
 }
 
 #[test]
 fn the_report_names_cause_panic_and_every_other_rank() {
-    let mut job = ledger(5);
+    let mut job = exit_log(5);
     (0..4).for_each(|rank| join(&mut job, rank));
     finish(&mut job, 3);
     job.ended(3, Ending::Code(0), ms(300));
@@ -35,7 +35,7 @@ mpjrun:   rank 4: not joined, still running; ended by mpjrun
 #[test]
 fn every_fault_has_its_words() {
     let words = |fault| {
-        let mut job = ledger(1);
+        let mut job = exit_log(1);
         job.ended(0, Ending::Code(0), ms(1_250));
         report(&job, Verdict::Failed(Failure { rank: 0, fault, at: ms(1_250) }), ms(1_250))
     };
@@ -71,7 +71,7 @@ fn every_fault_has_its_words() {
 
 #[test]
 fn who_fails_before_it_joins_a_job_that_others_join() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     job.ended(1, Ending::Code(101), ms(20));
     let text = report(&job, Verdict::Failed(failure_of(&job)), ms(21));
     assert!(text.contains("exited with code 101, 0.02 s after start\n"), "{text}");
@@ -81,8 +81,8 @@ fn who_fails_before_it_joins_a_job_that_others_join() {
 }
 
 /// What is said of a rank that exits with code 0 before it finishes.
-fn unfinished(before: impl FnOnce(&mut Ledger)) -> String {
-    let mut job = ledger(1);
+fn unfinished(before: impl FnOnce(&mut ExitLog)) -> String {
+    let mut job = exit_log(1);
     before(&mut job);
     join(&mut job, 0);
     job.ended(0, Ending::Code(0), ms(20));
@@ -108,7 +108,7 @@ fn an_error_that_was_dealt_with_and_not_said_so() {
 
 #[test]
 fn a_complaint_that_is_no_panic_is_told_as_such() {
-    let mut job = ledger(1);
+    let mut job = exit_log(1);
     join(&mut job, 0);
     complain(&mut job, 0, ms(10), "rank 1 is gone", "");
     job.ended(0, Ending::Code(0), ms(20));
@@ -123,7 +123,7 @@ mpjrun:   it said: rank 1 is gone
 
 #[test]
 fn what_ranks_say_acts_on_no_terminal_and_has_an_end() {
-    let mut job = ledger(1);
+    let mut job = exit_log(1);
     join(&mut job, 0);
     panic(&mut job, 0, ms(5), &format!("\x1b]0;title\x07\ra{}b", "\n".repeat(32 << 10)));
     job.ended(0, Ending::Code(101), ms(7));
@@ -140,7 +140,7 @@ fn what_ranks_say_acts_on_no_terminal_and_has_an_end() {
 
 #[test]
 fn a_long_line_that_a_rank_has_said_is_cut() {
-    let mut job = ledger(1);
+    let mut job = exit_log(1);
     join(&mut job, 0);
     panic(&mut job, 0, ms(5), &"x".repeat(30_000));
     job.ended(0, Ending::Code(101), ms(7));
@@ -154,7 +154,7 @@ fn a_long_line_that_a_rank_has_said_is_cut() {
 
 #[test]
 fn reports_of_other_verdicts() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     join(&mut job, 1);
     job.ended(0, Ending::Signal(libc::SIGKILL), ms(2_000));
     let timed_out = "\
@@ -174,7 +174,7 @@ mpjrun:   rank 1: joined, still running, even after SIGKILL
 
 #[test]
 fn of_many_complaints_the_first_and_the_latest_are_told_in_order() {
-    let mut job = ledger(1);
+    let mut job = exit_log(1);
     for turn in 1..=6 {
         panic(&mut job, 0, ms(turn), &format!("number {turn}"));
     }
@@ -188,7 +188,7 @@ fn of_many_complaints_the_first_and_the_latest_are_told_in_order() {
 
 #[test]
 fn complaints_are_told_where_no_rank_is_the_cause() {
-    let mut job = ledger(3);
+    let mut job = exit_log(3);
     panic(&mut job, 0, ms(5), "caught");
     finish(&mut job, 0);
     panic(&mut job, 1, ms(6), "in a thread\nof two lines");
@@ -207,7 +207,7 @@ fn complaints_are_told_where_no_rank_is_the_cause() {
 
 #[test]
 fn complaints_of_many_ranks_are_counted_rather_than_told() {
-    let mut job = ledger(20);
+    let mut job = exit_log(20);
     (0..20).for_each(|rank| panic(&mut job, rank, ms(5), "boom"));
     let report = report(&job, Verdict::Signalled(libc::SIGINT), ms(10));
     assert_eq!(report.matches("boom").count(), 16);
@@ -219,7 +219,7 @@ fn complaints_of_many_ranks_are_counted_rather_than_told() {
 
 #[test]
 fn a_rank_that_waits_for_the_others_is_told_as_such() {
-    let mut job = ledger(3);
+    let mut job = exit_log(3);
     (0..2).for_each(|rank| join(&mut job, rank));
     assert!(job.note(
         1,
@@ -236,7 +236,7 @@ fn a_rank_that_waits_for_the_others_is_told_as_such() {
 
 #[test]
 fn ranks_that_were_not_started_are_told_as_such() {
-    let mut job = Ledger::new(START, "box".to_owned(), 5, [100, 101]);
+    let mut job = ExitLog::new(START, "box".to_owned(), 5, [100, 101]);
     job.ended(1, Ending::Code(9), ms(10));
     job.ended(0, Ending::Signal(libc::SIGTERM), ms(20));
     let failure = failure_of(&job);
@@ -250,7 +250,7 @@ mpjrun:   ranks 2-4: not started
 
 #[test]
 fn a_line_that_was_closed_before_the_end_is_the_fault() {
-    let mut alone = ledger(1);
+    let mut alone = exit_log(1);
     join(&mut alone, 0);
     alone.line_closed(0, ms(100));
     alone.ended(0, Ending::Code(0), ms(900));
@@ -258,7 +258,7 @@ fn a_line_that_was_closed_before_the_end_is_the_fault() {
     let report = report(&alone, Verdict::Failed(failure), ms(901));
     assert!(report.contains("its control line to mpjrun was closed before"), "{report}");
     assert!(!report.contains("keep the World alive"), "{report}");
-    let mut together = ledger(1);
+    let mut together = exit_log(1);
     join(&mut together, 0);
     together.line_closed(0, ms(899));
     together.ended(0, Ending::Code(0), ms(900));
@@ -268,9 +268,9 @@ fn a_line_that_was_closed_before_the_end_is_the_fault() {
 
 #[test]
 fn a_success_without_finishing_is_noted_in_one_line() {
-    let mut job = ledger(3);
+    let mut job = exit_log(3);
     (0..3).for_each(|rank| join(&mut job, rank));
-    let noted = |job: &Ledger| early_ends(&job.ended_early(ms(20)));
+    let noted = |job: &ExitLog| early_ends(&job.ended_early(ms(20)));
     assert_eq!(noted(&job), None);
     [0, 1, 2].into_iter().for_each(|rank| job.ended(rank, Ending::Code(0), ms(20)));
     finish(&mut job, 1);
@@ -282,7 +282,7 @@ fn a_success_without_finishing_is_noted_in_one_line() {
 
 #[test]
 fn an_abort_explains_the_end_of_its_rank() {
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     (0..2).for_each(|rank| join(&mut job, rank));
     let aborted = ControlMessage::Aborted { task: 1, at_nanos: ms(20), code: 7 };
     assert!(job.note(1, aborted, ms(21)));

@@ -45,7 +45,7 @@ proptest! {
         at: u64,
     ) {
         let snapshot = Snapshot { at, ..snapshot(states) };
-        for job in [ledger(4), joined(4)] {
+        for job in [exit_log(4), joined(4)] {
             let report = of_verdict(&job, Verdict::Deadlock, at, &snapshot);
             prop_assert!(report.lines().all(|line| line.starts_with("mpjrun:")), "{}", report);
         }

@@ -15,7 +15,7 @@ fn begun(operation: Call, context: u64, number: i32) -> Wait {
     Wait { call: Call::Wait, phase: Phase::Unknown, ..within(operation, context, number, None) }
 }
 
-fn report(job: &Ledger, waits: &[Wait]) -> String {
+fn report(job: &ExitLog, waits: &[Wait]) -> String {
     found_in(job, &waiting(waits.iter().copied()))
 }
 

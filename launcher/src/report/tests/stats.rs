@@ -2,12 +2,12 @@
 
 use transport_lapi::bootstrap::control::{ControlMessage, MessageCounts, ProtocolCounts};
 
-use super::{ledger, ms};
+use super::{exit_log, ms};
 use crate::report::stats;
 
 #[test]
 fn the_numbers_of_ranks_are_added_up() {
-    let mut job = ledger(3);
+    let mut job = exit_log(3);
     assert_eq!(
         stats(&job),
         "mpjrun: --stats: no rank has come to its end, where it sends its numbers\n"

@@ -139,7 +139,7 @@ fn what_is_not_known_is_not_said() {
     let absent = TaskState { pid: 0, ..state(&[]) };
     let mut snapshot = snapshot([absent.clone(), absent, state(&[])]);
     snapshot.ranks.push(Seen::from(None));
-    let mut job = ledger(5);
+    let mut job = exit_log(5);
     (1..5).for_each(|rank| join(&mut job, rank));
     let expected = "\
 mpjrun: state of the job 1.00 s after start
@@ -155,7 +155,7 @@ mpjrun:   rank 3: joined, in a state that cannot be read, still running
 fn a_rank_that_was_stopped_before_it_joined_is_told_as_such() {
     let mut snapshot = snapshot([TaskState { pid: 0, ..state(&[]) }, state(&[])]);
     snapshot.activities = vec![Some(Activity::Stopped), Some(Activity::Sleeping)];
-    let mut job = ledger(2);
+    let mut job = exit_log(2);
     join(&mut job, 1);
     let told = on_request(&job, &snapshot);
     let line = "rank 0: not joined, stopped by a signal; kill -CONT 100 lets it go on\n";

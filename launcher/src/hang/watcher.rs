@@ -66,7 +66,7 @@ struct Inquiry {
 }
 
 /// See the module's head.
-pub(crate) struct Oversight {
+pub(crate) struct Watcher {
     board: Board,
     watch: Watch,
     /// `None` where deadlocks are ignored.
@@ -81,7 +81,7 @@ pub(crate) struct Oversight {
     snapshot: Option<Snapshot>,
 }
 
-impl Oversight {
+impl Watcher {
     /// For the job with this `segment`, whose ranks are these `children` or were started by them; the `spinning` ones
     /// never sleep while they wait.
     pub(crate) fn new(
@@ -107,7 +107,7 @@ impl Oversight {
         })
     }
 
-    /// When [`Oversight::look`] or [`Oversight::concluded`] has something to do.
+    /// When [`Watcher::look`] or [`Watcher::concluded`] has something to do.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let look = (self.watch.is_on() && self.inquiry.is_none()).then_some(self.next_look);
         self.inquiry.as_ref().map(|inquiry| inquiry.until).or(look)

@@ -45,9 +45,9 @@ const REAP_INTERVAL: Duration = Duration::from_secs(1);
 /// Most walks through the processes for one signal, in case new ones start all the time.
 const MOST_WALKS: usize = 8;
 
-/// The processes of a job outside its ranks' groups. Dropping this ends them, as [`Stragglers::end`] does.
+/// The processes of a job outside its ranks' groups. Dropping this ends them, as [`Orphans::end`] does.
 #[derive(Debug)]
-pub(crate) struct Stragglers {
+pub(crate) struct Orphans {
     /// The launcher's session.
     session: Option<i32>,
     /// The ranks, which lead their groups.
@@ -61,7 +61,7 @@ pub(crate) struct Stragglers {
     next_reaping: Instant,
 }
 
-impl Stragglers {
+impl Orphans {
     /// Adopts orphans from now on. Called before ranks are started, by the thread that starts them.
     pub(crate) fn adopt() -> Self {
         let any = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -193,7 +193,7 @@ impl Stragglers {
     }
 }
 
-impl Drop for Stragglers {
+impl Drop for Orphans {
     fn drop(&mut self) {
         self.end();
     }
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_thread_beside_the_first_adopts_nothing() {
-        let thread = std::thread::spawn(|| !Stragglers::adopt().adopts);
+        let thread = std::thread::spawn(|| !Orphans::adopt().adopts);
         assert!(thread.join().expect("it does not panic"));
     }
 }

@@ -10,9 +10,9 @@ use transport_lapi::bootstrap::board::{Call, Wait, goes_before};
 use transport_lapi::bootstrap::control::{Communicator, Queues};
 
 use super::INDENT;
+use super::format::{and_more, is_of_world, on_named_communicator, operation_with_peer, ranks};
 use super::standing::Standing;
 use super::table::gather;
-use super::words::{and_more, is_of_world, on_named_communicator, operation_with_peer, ranks};
 
 /// Most lines, and most groups of absent ranks in one.
 const MAX_GATHERINGS: usize = 4;
@@ -20,7 +20,7 @@ const MAX_GROUPS: usize = 4;
 
 /// A call to which several ranks have to come.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Gathering {
+enum Arrivals {
     /// A collective call.
     Call {
         context: u64,
@@ -58,7 +58,7 @@ impl Made {
     }
 }
 
-impl Gathering {
+impl Arrivals {
     /// The gathering that `wait` of `rank` belongs to, if any.
     fn of(rank: usize, wait: &Wait, standings: &[Standing]) -> Option<Self> {
         if wait.call == Call::Finish {
@@ -175,15 +175,15 @@ pub(super) fn needs_all(operation: Call) -> bool {
 
 /// The ranks that have not come to the gathering of `wait` of `rank`; `None` if there is none.
 pub(super) fn absent(rank: usize, wait: &Wait, standings: &[Standing]) -> Option<Vec<usize>> {
-    Gathering::of(rank, wait, standings).map(|gathering| gathering.places(standings).absent)
+    Arrivals::of(rank, wait, standings).map(|gathering| gathering.places(standings).absent)
 }
 
 /// One line for each gathering that is not complete. `paths` are the cycles and chains that the report lists.
 pub(super) fn text(standings: &[Standing], paths: &[Vec<usize>]) -> String {
     let ranks = standings.iter().enumerate();
-    let gatherings: BTreeSet<Gathering> = ranks
+    let gatherings: BTreeSet<Arrivals> = ranks
         .flat_map(|(rank, standing)| {
-            standing.holding().filter_map(move |wait| Gathering::of(rank, wait, standings))
+            standing.holding().filter_map(move |wait| Arrivals::of(rank, wait, standings))
         })
         .collect();
     let lines: Vec<String> =
@@ -192,7 +192,7 @@ pub(super) fn text(standings: &[Standing], paths: &[Vec<usize>]) -> String {
     text + &and_more(lines.len(), MAX_GATHERINGS, "collective calls that are not complete")
 }
 
-fn line(gathering: &Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> Option<String> {
+fn line(gathering: &Arrivals, standings: &[Standing], paths: &[Vec<usize>]) -> Option<String> {
     let places = gathering.places(standings);
     let mut calls: Vec<(Made, Vec<usize>)> = Vec::new();
     for &rank in &places.come {
@@ -204,20 +204,20 @@ fn line(gathering: &Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> 
         };
         gather(&mut calls, made, rank);
     }
-    if let (Gathering::Call { .. }, 2..) = (gathering, calls.len()) {
+    if let (Arrivals::Call { .. }, 2..) = (gathering, calls.len()) {
         return Some(mismatch(gathering, &calls, &places, standings.len()));
     }
-    let is_known = !matches!(gathering, Gathering::Call { members: None, .. });
+    let is_known = !matches!(gathering, Arrivals::Call { members: None, .. });
     if is_known && places.absent.is_empty() && places.gone_on.is_empty() {
         return None;
     }
     let is_open = |rank: &usize| !standings[*rank].ended_well;
     let hint = match gathering {
-        Gathering::Finish if places.come.iter().any(is_open) => Some(
+        Arrivals::Finish if places.come.iter().any(is_open) => Some(
             " (at the end of main, or out of it by an error, which is printed only after the World is dropped)",
         ),
-        Gathering::Finish => Some(" (at the end of main)"),
-        Gathering::Call { .. } => None,
+        Arrivals::Finish => Some(" (at the end of main)"),
+        Arrivals::Call { .. } => None,
     };
     // A cycle or chain says all about two ranks.
     let is_step = |pair: &[usize]| {
@@ -246,7 +246,7 @@ fn line(gathering: &Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> 
 
 /// The line about ranks that make different calls in place of the same one.
 fn mismatch(
-    gathering: &Gathering,
+    gathering: &Arrivals,
     calls: &[(Made, Vec<usize>)],
     places: &Places,
     job: usize,
@@ -271,7 +271,7 @@ fn mismatch(
 }
 
 /// ` to call 4 (reduce)`.
-fn later_words(gathering: &Gathering, standing: &Standing) -> String {
+fn later_words(gathering: &Arrivals, standing: &Standing) -> String {
     let later = gathering.later_of(standing);
     let words = later.and_then(|wait| Some((wait.tag?, wait.operation.name())));
     words.map_or(String::new(), |(number, name)| format!(" to call {number} ({name})"))

@@ -7,8 +7,8 @@ use transport_lapi::bootstrap::board::{Call, Phase, Wait};
 use transport_lapi::bootstrap::control::{PostedReceive, Queues, UnexpectedMessage};
 
 use super::INDENT;
+use super::format::{is_collective, on_communicator, on_named_communicator, source, tag};
 use super::standing::Standing;
-use super::words::{is_collective, on_communicator, on_named_communicator, source, tag};
 
 /// Most near misses, in all and for one receive.
 const MAX_MISSES: usize = 8;
