@@ -80,7 +80,11 @@ impl World {
         devices: Vec<mpjdev::Device<Native>>,
         first_gone: Arc<OnceLock<usize>>,
     ) -> Result<Self, Error> {
-        Self::new(devices, None, "memory copy", first_gone)
+        let get_report = match devices[0].get_kind()? {
+            Some(_) => "memory copy",
+            None => "active messages",
+        };
+        Self::new(devices, None, get_report, first_gone)
     }
 
     fn new(

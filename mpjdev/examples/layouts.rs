@@ -14,12 +14,13 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mpj_doubles::channels;
 use mpjdev::{
     Adapter, BackendChoice, Device, GetMode, Layout, Mode, Options, RecvRegion, SendRegion, Sink,
     Source,
 };
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
-use transport_lapi::adapters::{channels, threads};
+use transport_lapi::adapters::threads;
 
 /// Bytes of a message.
 const MESSAGE: usize = 64 << 20;

@@ -43,8 +43,17 @@ pub fn join() -> Result<Job, Error> {
 /// # Errors
 /// [`Error::Wireup`] for a number of ranks, or of contexts, that is not possible.
 pub fn in_process(ranks: usize, options: &Options) -> Result<Vec<Vec<Device<Native>>>, Error> {
-    let tasks = wireup::in_process(ranks, options.contexts).map_err(WireupError::Adapter)?;
-    tasks.into_iter().map(|contexts| devices(contexts, options)).collect()
+    let ranks = wireup::in_process(ranks, options.contexts).map_err(WireupError::Adapter)?;
+    over(ranks, options)
+}
+
+/// Makes the devices of a job whose ranks communicate over these adapters: for each rank in order, those of its
+/// contexts.
+///
+/// # Errors
+/// Those of [`Device::new`].
+pub fn over(ranks: Vec<Vec<Native>>, options: &Options) -> Result<Vec<Vec<Device<Native>>>, Error> {
+    ranks.into_iter().map(|contexts| devices(contexts, options)).collect()
 }
 
 /// Makes the devices of one rank. The unexpected-message memory that the rank may use at another rank is divided among

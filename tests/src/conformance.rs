@@ -3,6 +3,7 @@
 
 pub mod collective;
 pub mod device;
+pub mod network;
 pub mod ranks;
 
 pub use mpj_doubles::numbers::{Numbers, cut, payload};

@@ -3,10 +3,10 @@
 use std::os::fd::OwnedFd;
 use std::thread;
 
+use mpj_doubles::channels::{self, ChannelAdapter};
 use mpj_tests::conformance::device::job::Setup;
 use mpj_tests::device_conformance;
 use mpjdev::{BackendChoice, GetMode, Options, Processor, Protocol, Settings, Table, WaitMode};
-use transport_lapi::adapters::channels::{self, ChannelAdapter};
 use transport_lapi::adapters::shm::{self, ShmAdapter};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 

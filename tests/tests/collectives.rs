@@ -4,8 +4,7 @@
 //! collectives the_case_that_is_asked_for` runs it alone. `MPJ_TEST_CASES=20000 MPJ_TEST_SEED=2` runs more cases, and
 //! other random ones. `cargo test --release -p mpj-tests --test collectives product -- --ignored` runs all combinations
 //! of the parameters that affect messages, and all of those that affect data; the full product would take days.
-//! `MPJ_TEST_PART=0 MPJ_TEST_PARTS=10` runs a tenth of them. With `--no-default-features --features mpj-tests/channels`
-//! ranks share no memory, as over a network.
+//! `MPJ_TEST_PART=0 MPJ_TEST_PARTS=10` runs a tenth of them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -20,6 +19,7 @@ use mpj_tests::conformance::collective::play::play;
 use mpj_tests::conformance::collective::programs::Program;
 use mpj_tests::conformance::collective::reference::Reference;
 use mpj_tests::conformance::collective::{Case, job};
+use mpj_tests::conformance::network::Network;
 use mpj_tests::faults::asked;
 use mpjdev::BackendChoice;
 
@@ -40,7 +40,7 @@ mod bits;
 mod errors;
 
 /// Plays cases; those with the same number of ranks and the same protocols in one job.
-fn play_all(cases: impl IntoIterator<Item = Case>) {
+fn play_all(network: Network, cases: impl IntoIterator<Item = Case>) {
     let mut jobs: BTreeMap<(usize, String), Vec<Case>> = BTreeMap::new();
     for case in cases {
         jobs.entry((case.ranks(), format!("{:?}", case.backend()))).or_default().push(case);
@@ -48,40 +48,55 @@ fn play_all(cases: impl IntoIterator<Item = Case>) {
     for cases in jobs.values().flat_map(|cases| cases.chunks(EACH)) {
         let (ranks, backend) = (cases[0].ranks(), cases[0].backend());
         let references: Arc<Vec<_>> = Arc::new(cases.iter().copied().map(Reference::new).collect());
-        job::run(ranks, backend, move |world| {
+        job::run_over(network, ranks, backend, move |world| {
             references.iter().try_for_each(|reference| play(world, reference))
         });
     }
 }
 
 /// The cases of one choice of protocols in which every two values meet.
-fn all_pairs(backend: BackendChoice) {
+fn all_pairs(network: Network, backend: BackendChoice) {
     static LISTS: OnceLock<Vec<[usize; PARAMETERS]>> = OnceLock::new();
     let lists = LISTS.get_or_init(|| pairwise(Case::values(), 1, Case::settle));
     let cases = lists.iter().zip(0..).map(|(list, seed)| Case::new(*list, seed));
-    play_all(cases.filter(|case| case.backend() == backend));
+    play_all(network, cases.filter(|case| case.backend() == backend));
 }
 
 #[test]
 fn each_two_values_together_by_auto() {
-    all_pairs(BackendChoice::Auto);
+    all_pairs(Network::Segment, BackendChoice::Auto);
 }
 
 #[test]
 fn each_two_values_together_by_eager() {
-    all_pairs(BackendChoice::Eager);
+    all_pairs(Network::Segment, BackendChoice::Eager);
 }
 
 #[test]
 fn each_two_values_together_by_rendezvous() {
-    all_pairs(BackendChoice::Rendezvous);
+    all_pairs(Network::Segment, BackendChoice::Rendezvous);
+}
+
+/// Over channels ranks share no memory, as over a network.
+#[test]
+fn each_two_values_together_over_channels() {
+    BACKENDS.iter().for_each(|&backend| all_pairs(Network::Channels, backend));
 }
 
 #[test]
 fn cases_of_chance() {
+    play_chance(Network::Segment);
+}
+
+#[test]
+fn cases_of_chance_over_channels() {
+    play_chance(Network::Channels);
+}
+
+fn play_chance(network: Network) {
     let (count, seed) = (asked("MPJ_TEST_CASES", 200), asked("MPJ_TEST_SEED", 1));
     let mut numbers = Numbers(seed);
-    play_all((0..count).map(|_| Case::random(&mut numbers)));
+    play_all(network, (0..count).map(|_| Case::random(&mut numbers)));
 }
 
 /// All combinations of the values of these parameters, one of `MPJ_TEST_PARTS` parts of them. The others are chosen by
@@ -108,7 +123,7 @@ fn product(parameters: &[usize]) {
         if some.is_empty() {
             return;
         }
-        play_all(some);
+        play_all(Network::Segment, some);
     }
 }
 
@@ -132,7 +147,10 @@ fn the_product_of_what_decides_on_data() {
 fn the_case_that_is_asked_for() {
     if let Some(text) = transport_lapi::config::inherited("MPJ_TEST_CASE") {
         let text = text.to_str().expect("a case is plain text");
-        play_all([text.parse().unwrap_or_else(|why| panic!("MPJ_TEST_CASE: {why}"))]);
+        play_all(
+            Network::Segment,
+            [text.parse().unwrap_or_else(|why| panic!("MPJ_TEST_CASE: {why}"))],
+        );
     }
 }
 
@@ -157,10 +175,19 @@ fn cases_of_chance_by_processes() {
 /// Random programs, with two threads on each rank that play different ones.
 #[test]
 fn random_programs() {
+    play_programs(Network::Segment);
+}
+
+#[test]
+fn random_programs_over_channels() {
+    play_programs(Network::Channels);
+}
+
+fn play_programs(network: Network) {
     let (count, first) = (asked("MPJ_TEST_PROGRAMS", 60), asked("MPJ_TEST_SEED", 1));
     for seed in first..first + count {
         let (ranks, backend) = ([2, 3, 5, 8, 4, 1][seed as usize % 6], backend_of(seed));
-        job::run(ranks, backend, move |world| {
+        job::run_over(network, ranks, backend, move |world| {
             let threads = [seed, !seed].map(|seed| (seed, world.dup()));
             thread::scope(|scope| {
                 let play = |(seed, over): (u64, Result<Communicator, Error>)| {

@@ -164,6 +164,24 @@ pub trait Events {
     }
 }
 
+impl Events for &mut dyn Events {
+    fn frame(&mut self, frame: Frame<'_>) {
+        (**self).frame(frame);
+    }
+
+    fn short(&mut self, origin: TaskId, head: [u8; SHORT_HEAD], body: ForeignBytes<'_>) {
+        (**self).short(origin, head, body);
+    }
+
+    fn left(&mut self, ticket: Ticket) {
+        (**self).left(ticket);
+    }
+
+    fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
+        (**self).got(ticket, outcome);
+    }
+}
+
 impl<F: FnMut(Frame<'_>)> Events for F {
     #[inline]
     fn frame(&mut self, frame: Frame<'_>) {
@@ -294,7 +312,7 @@ impl AdapterError {
 /// #   fn num_tasks(&self) -> usize { 1 }
 /// #   fn try_send(&mut self, _: TaskId, _: &[u8], _: Piece<'_>, _: Ticket)
 /// #       -> Result<Post, AdapterError> { unreachable!() }
-/// #   fn poll<E: Events>(&mut self, _: Option<TaskId>, _: usize, _: &mut E) -> Result<usize, AdapterError> { Ok(0) }
+/// #   fn poll(&mut self, _: Option<TaskId>, _: usize, _: &mut dyn Events) -> Result<usize, AdapterError> { Ok(0) }
 /// #   fn withdraw(&mut self) -> bool { true }
 /// #   fn doorbell(&self) -> Arc<dyn Doorbell> { unreachable!() }
 /// #   fn losses(&self) -> usize { 0 }
@@ -334,12 +352,27 @@ pub unsafe trait Adapter: Send + 'static {
     /// there were. If `origin` is given, only its frames are wanted: an adapter that can look for these alone with less
     /// work leaves the others where they are. A damaged frame is skipped and reported as an error; the next call
     /// delivers the frames behind it.
-    fn poll<E: Events>(
+    fn poll(
+        &mut self,
+        origin: Option<TaskId>,
+        budget: usize,
+        events: &mut dyn Events,
+    ) -> Result<usize, AdapterError>;
+
+    /// Does the same as [`Adapter::poll`]. An adapter that delivers frames within nanoseconds implements it too, so that
+    /// what handles them is inlined.
+    #[inline]
+    fn poll_into<E: Events>(
         &mut self,
         origin: Option<TaskId>,
         budget: usize,
         events: &mut E,
-    ) -> Result<usize, AdapterError>;
+    ) -> Result<usize, AdapterError>
+    where
+        Self: Sized,
+    {
+        self.poll(origin, budget, events)
+    }
 
     /// Prefetches memory of the frames that are expected next, to or from this task. A waiting thread calls it between
     /// its polls, more often once some have found nothing.

@@ -4,9 +4,8 @@
 //! |---|---|---|---|
 //! | [`threads`] | threads of one process | one private mapping | memory copy |
 //! | [`shm`] | processes of one host | one sealed memfd | `process_vm_readv`, where allowed |
-//! | [`channels`] | threads of one process, in tests | none shared | none |
 //!
-//! The first two are one adapter, `local`, and differ in how tasks access each other's memory. It uses a `port`, which
+//! Both are one adapter, `local`, and differ in how tasks access each other's memory. It uses a `port`, which
 //! knows the rings (`ring`, `bulk`) and the bells (`doorbell`, `arrivals`) of a `segment`, laid out by `layout`. In
 //! long gets both ends copy (`share`). Tasks that are processes can access memory in each other's shared areas, and a
 //! task that is alone in its job in its own (`area`). A task that gives up announces it before its buffers change
@@ -19,7 +18,6 @@ mod arrivals;
 mod blocks;
 pub(crate) mod board;
 mod bulk;
-pub mod channels;
 mod distance;
 mod doorbell;
 mod header;

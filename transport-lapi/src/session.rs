@@ -364,7 +364,7 @@ impl<A: Adapter, S> Session<A, S> {
             None => None,
         };
         let mut done =
-            match adapter.poll(origin, budget, &mut Dispatcher { state, engine, trouble }) {
+            match adapter.poll_into(origin, budget, &mut Dispatcher { state, engine, trouble }) {
                 Ok(arrived) => arrived,
                 Err(error) => self.keep_first(error.into()),
             };

@@ -3,10 +3,10 @@
 use std::thread;
 
 use mpj_doubles::adapter_conformance;
+use mpj_doubles::channels::{self, ChannelAdapter};
 use mpj_doubles::contract::MANY;
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
 use transport_lapi::adapter::{Adapter, TaskId};
-use transport_lapi::adapters::channels::{self, ChannelAdapter};
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 use transport_lapi::config::GetMode;
@@ -34,7 +34,7 @@ fn native_threads(num_tasks: usize) -> Vec<Native> {
 }
 
 fn native_shm(num_tasks: usize) -> Vec<Native> {
-    shm(num_tasks).into_iter().map(ShmAdapter::into_any).collect()
+    shm(num_tasks).into_iter().map(Native::from).collect()
 }
 
 /// The first ranks of so many that receivers look for the marks of senders.
@@ -55,6 +55,11 @@ fn first_of<A>(num_tasks: usize, mut tasks: Vec<A>) -> Vec<A> {
 /// Ranks over channels, whose bodies are read later.
 fn channels(num_tasks: usize) -> Vec<ChannelAdapter> {
     channels::job(num_tasks).expect("memory suffices")
+}
+
+/// The same as the adapter of a job, which knows nothing of their type.
+fn native_channels(num_tasks: usize) -> Vec<Native> {
+    channels(num_tasks).into_iter().map(Native::brought).collect()
 }
 
 /// Ranks in the second of two contexts, over a segment of this process.
@@ -131,6 +136,7 @@ mod of_many_by_shm {
     }
 }
 adapter_conformance!(of_channels, super::channels);
+adapter_conformance!(of_native_channels, super::native_channels);
 adapter_conformance!(of_faultless, super::faultless);
 adapter_conformance!(of_often_full, super::often_full, while sender polls);
 adapter_conformance!(of_often_delayed, super::often_delayed, while sender polls);

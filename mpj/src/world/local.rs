@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use mpjdev::Options;
-use mpjdev::wireup;
+use mpjdev::wireup::{self, Native};
+use mpjdev::{Device, Options};
 
 use crate::error::Error;
 use crate::world::World;
@@ -82,8 +82,30 @@ pub fn run_with<R: Send>(
     ranks: usize,
     body: impl Fn(World) -> R + Sync,
 ) -> Result<Vec<R>, LocalError> {
+    answers(wireup::in_process(ranks, options).map_err(Error::from)?, body)
+}
+
+/// Like [`run_with`], over adapters that the caller brings: for each rank in order, those of its contexts. For suites
+/// that hold an adapter against all of MPI.
+///
+/// # Errors
+/// As [`run_with`].
+#[doc(hidden)]
+pub fn run_over<R: Send>(
+    options: &Options,
+    ranks: Vec<Vec<Native>>,
+    body: impl Fn(World) -> R + Sync,
+) -> Result<Vec<R>, LocalError> {
+    answers(wireup::over(ranks, options).map_err(Error::from)?, body)
+}
+
+/// Runs `body` on the ranks that have these devices, and returns the results in the order of the ranks.
+fn answers<R: Send>(
+    ranks: Vec<Vec<Device<Native>>>,
+    body: impl Fn(World) -> R + Sync,
+) -> Result<Vec<R>, LocalError> {
     let answers = Mutex::new(Vec::new());
-    run_each(options, ranks, &|world| {
+    run_each(ranks, &|world| {
         let rank = world.rank();
         let answer = body(world);
         answers.lock().unwrap_or_else(PoisonError::into_inner).push((rank, answer));
@@ -93,13 +115,11 @@ pub fn run_with<R: Send>(
     Ok(answers.into_iter().map(|(_, answer)| answer).collect())
 }
 
-/// The part of [`run_with`] that does not depend on the type of the body, so that it is compiled once.
+/// The part of [`answers`] that does not depend on the type of the body, so that it is compiled once.
 fn run_each(
-    options: &Options,
-    ranks: usize,
+    rank_devices: Vec<Vec<Device<Native>>>,
     body: &(dyn Fn(World) + Sync),
 ) -> Result<(), LocalError> {
-    let rank_devices = wireup::in_process(ranks, options).map_err(Error::from)?;
     // The rank that left first by a panic is the cause; others may panic because it is gone.
     let first = Arc::new(OnceLock::new());
     let worlds = rank_devices.into_iter().map(|devices| World::local(devices, first.clone()));

@@ -40,16 +40,30 @@ pub fn try_job<R: Send + 'static>(
     ranks: usize,
     body: impl Fn(World) -> R + Send + Sync + 'static,
 ) -> Result<Vec<R>, LocalError> {
+    try_job_by(|options, ranks, body| local::run_with(options, ranks, body), options, ranks, body)
+}
+
+/// What makes the ranks of a job, given options and their number, and runs this on each.
+pub type Run<R> = fn(&Options, usize, &(dyn Fn(World) -> R + Sync)) -> Result<Vec<R>, LocalError>;
+
+/// [`try_job`] with ranks that `run` makes.
+#[track_caller]
+pub fn try_job_by<R: Send + 'static>(
+    run: Run<R>,
+    options: &Options,
+    ranks: usize,
+    body: impl Fn(World) -> R + Send + Sync + 'static,
+) -> Result<Vec<R>, LocalError> {
     let (options, members) = (options.clone(), Arc::new(Mutex::new(Vec::new())));
     let joined = members.clone();
-    let run = move || {
-        local::run_with(&options, ranks, |world| {
+    let run_watched = move || {
+        run(&options, ranks, &|world| {
             let member = Communicator::clone(&world);
             joined.lock().unwrap_or_else(PoisonError::into_inner).push(member);
             body(world)
         })
     };
-    watch_with(|| dumps(&members), run)
+    watch_with(|| dumps(&members), run_watched)
 }
 
 /// What the ranks are doing.

@@ -197,11 +197,11 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.try_send(target, head, body, ticket)
     }
 
-    fn poll<E: Events>(
+    fn poll(
         &mut self,
         origin: Option<TaskId>,
         budget: usize,
-        events: &mut E,
+        events: &mut dyn Events,
     ) -> Result<usize, AdapterError> {
         self.release()?;
         let over = self.release_gets(events);
@@ -264,7 +264,7 @@ impl<A: Adapter> FaultAdapter<A> {
     }
 
     /// Carries out the held-back gets that are due; returns how many ended.
-    fn release_gets(&mut self, events: &mut impl Events) -> usize {
+    fn release_gets(&mut self, events: &mut dyn Events) -> usize {
         self.gets.iter_mut().for_each(|get| get.wait = get.wait.saturating_sub(1));
         let (due, held): (Vec<_>, Vec<_>) = self.gets.drain(..).partition(|get| get.wait == 0);
         self.gets = held;
@@ -361,14 +361,14 @@ impl<A: Adapter> SharedGets for FaultAdapter<A> {
 }
 
 /// Damages frames on their way from the inner adapter.
-struct Harm<'a, E> {
+struct Harm<'a> {
     plan: &'a FaultPlan,
     dice: &'a mut Numbers,
     count: &'a mut FaultCount,
-    events: &'a mut E,
+    events: &'a mut dyn Events,
 }
 
-impl<E: Events> Events for Harm<'_, E> {
+impl Events for Harm<'_> {
     fn frame(&mut self, frame: Frame<'_>) {
         let Self { plan, dice, count, events } = self;
         let mut head = frame.head.to_vec();

@@ -5,6 +5,7 @@
 //! a second copy of the transport, whose traits these adapters do not implement.
 
 pub mod bytes;
+pub mod channels;
 pub mod contract;
 pub mod fault;
 pub mod numbers;

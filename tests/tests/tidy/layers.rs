@@ -70,11 +70,6 @@ const MADE_BY_MACROS: &[&str] = &[
 /// The layers.
 pub const LAYERS: &[Layer] = &[
     layer("transport-lapi/src/adapters/", "crate", BELOW_THE_SEAM),
-    layer(
-        "transport-lapi/src/adapters/channels",
-        "crate::adapters",
-        &["crate::adapters::layout::MAX_TASKS"],
-    ),
     layer("transport-lapi/src/adapters/threads", "crate::adapters::shm", &[]),
     layer("transport-lapi/src/adapters/shm", "crate::adapters::threads", &[]),
     layer("am2/src/", "transport_lapi::adapters", &[]),

@@ -119,7 +119,7 @@ impl<R: Reach> LocalAdapter<R> {
     }
 
     /// Erases the type of the reach, so that programs are compiled for one type of adapter.
-    pub fn into_any(self) -> LocalAdapter<Box<dyn Reach>> {
+    pub(crate) fn into_any(self) -> LocalAdapter<Box<dyn Reach>> {
         self.with_reach(|reach| Box::new(reach) as Box<dyn Reach>)
     }
 
@@ -166,8 +166,17 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         self.port.try_send(target, head, body)
     }
 
+    fn poll(
+        &mut self,
+        origin: Option<TaskId>,
+        budget: usize,
+        mut events: &mut dyn Events,
+    ) -> Result<usize, AdapterError> {
+        self.poll_into(origin, budget, &mut events)
+    }
+
     #[inline(always)]
-    fn poll<E: Events>(
+    fn poll_into<E: Events>(
         &mut self,
         origin: Option<TaskId>,
         budget: usize,

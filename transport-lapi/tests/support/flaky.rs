@@ -55,11 +55,11 @@ unsafe impl Adapter for Flaky {
         self.inner.try_send(to, head, body, ticket)
     }
 
-    fn poll<E: Events>(
+    fn poll(
         &mut self,
         origin: Option<TaskId>,
         budget: usize,
-        events: &mut E,
+        events: &mut dyn Events,
     ) -> Result<usize, AdapterError> {
         self.inner.poll(origin, budget, events)
     }

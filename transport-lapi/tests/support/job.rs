@@ -49,7 +49,7 @@ fn attach(num_tasks: usize, get: GetMode) -> Vec<Native> {
         let tasks: Vec<_> = (0..num_tasks).map(task).collect();
         let adapter = |task: thread::ScopedJoinHandle<'_, Result<ShmAdapter, _>>| {
             let attached = task.join().expect("attaching does not panic");
-            attached.expect("all tasks attach").into_any()
+            Native::from(attached.expect("all tasks attach"))
         };
         tasks.into_iter().map(adapter).collect()
     })

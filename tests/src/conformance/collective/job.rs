@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mpicore::{Communicator, Process};
 use mpjdev::{BackendChoice, Options, wireup};
 
+use crate::conformance::network::Network;
 use crate::conformance::ranks::{self, Watched};
 
 /// A rank's answer, or what is wrong.
@@ -19,7 +20,20 @@ pub fn run<R: Send + 'static>(
     backend: BackendChoice,
     body: impl Fn(&Communicator) -> Answer<R> + Send + Sync + 'static,
 ) -> Vec<R> {
-    run_open(ranks, backend, move |world| {
+    run_over(Network::Segment, ranks, backend, body)
+}
+
+/// [`run`] with ranks that are connected by `network`.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_over<R: Send + 'static>(
+    network: Network,
+    ranks: usize,
+    backend: BackendChoice,
+    body: impl Fn(&Communicator) -> Answer<R> + Send + Sync + 'static,
+) -> Vec<R> {
+    start(network, ranks, backend, move |world| {
         let answer = body(world)?;
         world.device().finish().map_err(|error| format!("the end: {error}"))?;
         Ok(answer)
@@ -35,8 +49,19 @@ pub fn run_open<R: Send + 'static>(
     backend: BackendChoice,
     body: impl Fn(&Communicator) -> Answer<R> + Send + Sync + 'static,
 ) -> Vec<R> {
+    start(Network::Segment, ranks, backend, body)
+}
+
+/// The same over any network.
+fn start<R: Send + 'static>(
+    network: Network,
+    ranks: usize,
+    backend: BackendChoice,
+    body: impl Fn(&Communicator) -> Answer<R> + Send + Sync + 'static,
+) -> Vec<R> {
     let options = Options::with_backend(backend);
-    let devices = wireup::in_process(ranks, &options).expect("a job of threads");
+    let adapters = network.adapters(ranks, options.contexts);
+    let devices = wireup::over(adapters, &options).expect("a job of threads");
     let process = |mut devices: Vec<_>| Arc::new(Process::new(devices.remove(0), ()));
     let ranks: Vec<Arc<Process>> = devices.into_iter().map(process).collect();
     let watched: Vec<_> = ranks.iter().map(|rank| rank.clone() as Arc<dyn Watched>).collect();

@@ -2,8 +2,8 @@
 //!
 //! It has the core of [`Adapter`] and no capability: no shared memory, no one-sided reads, no board. Each task has a
 //! courier, a thread that plays the network card: it reads a body some time after the frame was offered, and then
-//! reports that the body has left. So a caller that releases a buffer too early sends wrong bytes. Channels and queues
-//! are short, and often full.
+//! reports that the body has left. So a caller that releases a buffer too unexpected sends wrong bytes. Channels and
+//! queues are short, and often full.
 
 #![expect(unsafe_code, reason = "an adapter promises its contract")]
 
@@ -16,13 +16,11 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use parking_lot::{Condvar, Mutex, MutexGuard};
-
-use crate::adapter::{
+use transport_lapi::adapter::{
     Adapter, AdapterError, Caps, Doorbell, Events, Frame, Post, SHORT_HEAD, TaskId, Ticket,
 };
-use crate::adapters::layout::MAX_TASKS;
-use crate::body::{Piece, Source};
-use crate::region::ForeignBytes;
+use transport_lapi::adapters::MAX_TASKS;
+use transport_lapi::{ForeignBytes, Piece, Source};
 
 /// Capacity of the channel of an ordered pair, in frames.
 const IN_CHANNEL: usize = 16;
@@ -92,6 +90,7 @@ impl Network {
 /// One task of a job whose tasks are connected by channels.
 pub struct ChannelAdapter {
     task: TaskId,
+    context: usize,
     network: Arc<Network>,
     /// Receives the tickets of bodies that have left.
     left: Receiver<Ticket>,
@@ -106,6 +105,29 @@ pub struct ChannelAdapter {
 /// # Errors
 /// [`AdapterError::TaskCount`]; [`AdapterError::System`] if the system provides no thread.
 pub fn job(num_tasks: usize) -> Result<Vec<ChannelAdapter>, AdapterError> {
+    in_context(0, num_tasks)
+}
+
+/// Likewise for tasks with `contexts` contexts each. Returns, for each task in order, the adapters of its contexts in
+/// order.
+///
+/// # Errors
+/// As [`job`].
+pub fn job_with_contexts(
+    num_tasks: usize,
+    contexts: usize,
+) -> Result<Vec<Vec<ChannelAdapter>>, AdapterError> {
+    let mut tasks: Vec<Vec<_>> = Vec::new();
+    for context in 0..contexts {
+        tasks.resize_with(num_tasks, Vec::new);
+        let adapters = in_context(context, num_tasks)?;
+        tasks.iter_mut().zip(adapters).for_each(|(task, adapter)| task.push(adapter));
+    }
+    Ok(tasks)
+}
+
+/// Makes the adapters of one context.
+fn in_context(context: usize, num_tasks: usize) -> Result<Vec<ChannelAdapter>, AdapterError> {
     if !(1..=MAX_TASKS).contains(&num_tasks) {
         return Err(AdapterError::TaskCount { asked: num_tasks, max: MAX_TASKS });
     }
@@ -137,6 +159,7 @@ pub fn job(num_tasks: usize) -> Result<Vec<ChannelAdapter>, AdapterError> {
     let tasks = incoming.into_iter().zip(lefts).zip(0..);
     let adapter = |((incoming, left), task)| ChannelAdapter {
         task,
+        context,
         network: network.clone(),
         left,
         incoming,
@@ -219,6 +242,10 @@ unsafe impl Adapter for ChannelAdapter {
         self.task
     }
 
+    fn context(&self) -> usize {
+        self.context
+    }
+
     fn num_tasks(&self) -> usize {
         self.incoming.len()
     }
@@ -241,11 +268,11 @@ unsafe impl Adapter for ChannelAdapter {
         Ok(if len == 0 { Post::Taken } else { Post::Leaving })
     }
 
-    fn poll<E: Events>(
+    fn poll(
         &mut self,
         _: Option<TaskId>,
         budget: usize,
-        events: &mut E,
+        events: &mut dyn Events,
     ) -> Result<usize, AdapterError> {
         let mut done = 0;
         while let Ok(ticket) = self.left.try_recv() {

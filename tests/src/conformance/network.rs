@@ -1,0 +1,30 @@
+//! How ranks that are threads are connected.
+
+use mpj_doubles::channels;
+use transport_lapi::wireup::{self, Native};
+
+/// How ranks that are threads are connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// By a segment, as in programs.
+    Segment,
+    /// By channels, which stand for a network: ranks share no memory, bodies are read later, and there is seldom room.
+    Channels,
+}
+
+impl Network {
+    /// Makes the adapters of a job: for each rank in order, those of its contexts.
+    ///
+    /// # Panics
+    /// When there cannot be so many ranks or contexts.
+    pub fn adapters(self, ranks: usize, contexts: usize) -> Vec<Vec<Native>> {
+        let made = match self {
+            Self::Segment => wireup::in_process(ranks, contexts),
+            Self::Channels => channels::job_with_contexts(ranks, contexts).map(|ranks| {
+                let brought = |rank: Vec<_>| rank.into_iter().map(Native::brought).collect();
+                ranks.into_iter().map(brought).collect()
+            }),
+        };
+        made.expect("a job of threads")
+    }
+}

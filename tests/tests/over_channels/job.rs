@@ -1,0 +1,36 @@
+//! The jobs of `mpj/tests/job`, over channels.
+
+#[path = "../../../mpj/tests/job/mod.rs"]
+mod threads;
+
+use mpj::local::{self, LocalError};
+use mpj::{Options, World};
+use mpj_tests::conformance::network::Network;
+
+/// Runs a job that has to end well, and returns the answers of its ranks.
+#[track_caller]
+pub fn job<R: Send + 'static>(
+    ranks: usize,
+    body: impl Fn(&World) -> R + Send + Sync + 'static,
+) -> Vec<R> {
+    let outcome = try_job(&Options::default(), ranks, move |world| body(&world));
+    outcome.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Runs a job whose ranks own their worlds, and returns its outcome.
+#[track_caller]
+pub fn try_job<R: Send + 'static>(
+    options: &Options,
+    ranks: usize,
+    body: impl Fn(World) -> R + Send + Sync + 'static,
+) -> Result<Vec<R>, LocalError> {
+    threads::try_job_by(over_channels, options, ranks, body)
+}
+
+fn over_channels<R: Send>(
+    options: &Options,
+    ranks: usize,
+    body: &(dyn Fn(World) -> R + Sync),
+) -> Result<Vec<R>, LocalError> {
+    local::run_over(options, Network::Channels.adapters(ranks, options.contexts), body)
+}
