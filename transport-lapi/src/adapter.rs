@@ -196,10 +196,8 @@ pub const SHORT_HEAD: usize = 16;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdapterError {
-    /// A task ended, was declared lost, or was silent for too long, while others still needed it.
-    #[error(
-        "rank {task} is gone: it gave up, ended before the job was finished, or no longer answers"
-    )]
+    /// A task ended, or was declared lost, while others still needed it.
+    #[error("rank {task} is gone: it gave up or ended before the job was finished")]
     PeerLost {
         /// The task that is gone.
         task: TaskId,

@@ -2,7 +2,7 @@
 //!
 //! It has the core of [`Adapter`] and no capability: no shared memory, no one-sided reads, no board. Each task has a
 //! courier, a thread that plays the network card: it reads a body some time after the frame was offered, and then
-//! reports that the body has left. So a caller that releases a buffer too unexpected sends wrong bytes. Channels and
+//! reports that the body has left. So a caller that releases a buffer too early sends wrong bytes. Channels and
 //! queues are short, and often full.
 
 #![expect(unsafe_code, reason = "an adapter promises its contract")]
