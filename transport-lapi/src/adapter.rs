@@ -56,7 +56,7 @@ pub struct Caps {
     pub name: &'static str,
     /// Largest head of a frame, in bytes.
     pub max_head: usize,
-    /// Largest head plus body, in bytes, that travels in one cell together with its envelope.
+    /// Largest head plus body, in bytes, that travels in one slot together with its envelope.
     pub max_inline: usize,
     /// Largest body of one frame, in bytes.
     pub max_body: usize,

@@ -187,9 +187,9 @@ enum Departing<S> {
 
 /// The lengths, ascending, above which a message with a user header of `uhdr` bytes is sent in another way.
 pub(crate) fn steps(uhdr: usize, caps: &Caps, pieces: Pieces) -> Vec<Step> {
-    let cell = caps.max_inline.saturating_sub(BASE + uhdr);
+    let slot = caps.max_inline.saturating_sub(BASE + uhdr);
     let mut steps = vec![
-        Step { bytes: cell, above: "beside the cell of the ring" },
+        Step { bytes: slot, above: "beside the slot of the ring" },
         Step { bytes: pieces.whole(), above: "in pieces" },
     ];
     let larger = Pieces::BOUNDS.into_iter().filter(|&len| pieces.size(len + 1) > pieces.size(len));

@@ -1,7 +1,7 @@
 //! Sources and sinks of message bodies.
 //!
 //! A [`Source`] or a [`Sink`] is either one span of memory, which is the common and fast case, or a layout: an object
-//! that can copy any part of the message between its memory and a contiguous buffer. Frames, the bulk area and the
+//! that can copy any part of the message between its memory and a contiguous buffer. Frames, the data ring and the
 //! slices of a get are filled from a source and emptied into a sink piece by piece, so a body that does not lie in one
 //! span is never copied as a whole. Clients make sources and sinks; adapters see one [`Piece`] of a source at a time.
 //!

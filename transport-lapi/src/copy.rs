@@ -1,5 +1,5 @@
-//! Copies of long bodies, by vectors with prefetches and past the caches, and of blocks. `region.rs` has the copy of short
-//! bodies.
+//! Copies of long bodies, by vectors with prefetches and past the caches, and of blocks. `region.rs` has the copy of
+//! short bodies.
 //!
 //! A body in a ring or on its way into one lies in the caches of another processor. How long a copy takes then depends
 //! on how many of its lines are requested at once. The string instruction that C libraries use from 2 KiB on requests
@@ -25,7 +25,7 @@ pub(crate) use processor::{copy_long, copy_past_caches, copy_piece};
 /// Where a piece of a long message is copied to. The times of copies to different places are compared apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Toward {
-    /// Memory that another processor reads next: the bulk area or a block.
+    /// Memory that another processor reads next: the data ring or a block.
     Peer,
     /// Memory of the program, which is probably in this processor's caches.
     Program,
@@ -37,8 +37,8 @@ pub(crate) const LONG: usize = 1024;
 /// The longest copy whose both sides fit into the first-level cache of any processor.
 const CACHED: usize = 16 << 10;
 
-/// Copies like [`copy_long`], for memory that may lie in this processor's caches already: there the prefetches only cost
-/// time. Where the processor can push lines out, the C library's copy is as fast from and to other caches.
+/// Copies like [`copy_long`], for memory that may lie in this processor's caches already: there the prefetches only
+/// cost time. Where the processor can push lines out, the C library's copy is as fast from and to other caches.
 ///
 /// # Safety
 /// As [`std::ptr::copy_nonoverlapping`], for `len` bytes.
@@ -130,8 +130,8 @@ mod processor {
     use crate::region::copy_short;
     use crate::sys::{LINE, prefetch, prefetch_to_write};
 
-    /// The shortest copy of which both ways are timed: the shortest piece of a long message. The string instruction takes
-    /// some time to start.
+    /// The shortest copy of which both ways are timed: the shortest piece of a long message. The string instruction
+    /// takes some time to start.
     const TIMED: usize = 16 << 10;
 
     thread_local! {

@@ -20,7 +20,7 @@ use transport_lapi::config::inherited;
 const TALK: Duration = Duration::from_millis(100);
 /// The longest wait for the damage, in microseconds.
 const LATEST: usize = 60_000;
-/// Lengths of messages: in a cell, in the bulk area, in pieces, shared gets.
+/// Lengths of messages: in a cell, in the data ring, in pieces, shared gets.
 const LENGTHS: [usize; 6] = [0, 8, 2_000, 30_000, 120_000, 700_000];
 /// The part of the segment that concerns the whole job.
 const HEADER: u64 = 4 << 10;

@@ -1,24 +1,24 @@
 //! Blocks that change hands: memory for bodies that the two tasks of a pair send to and fro.
 //!
-//! A task that has received a body in a block sends its next one in the same block. A line that a processor has read from
-//! another one's cache can be written there at less cost than a line of a bulk area, which was read elsewhere a lap ago,
-//! and a dialogue of short bodies uses very few lines. Used by [`crate::adapters::ring`].
+//! A task that has received a body in a block sends its next one in the same block. A line that a processor has read
+//! from another one's cache can be written there at less cost than a line of a data ring, which was read elsewhere a
+//! lap ago, and a dialogue of short bodies uses very few lines. Used by [`crate::adapters::ring`].
 //!
-//! A body of up to [`LONGEST`] bytes occupies one block or two, one behind the other. The pieces of a long message mostly
-//! fill blocks and follow one another, too, so a processor that prefetches lines ahead of a reader can go on from piece
-//! to piece.
+//! A body of up to [`LONGEST`] bytes occupies one block or two, one behind the other. The pieces of a long message
+//! mostly fill blocks and follow one another, too, so a processor that prefetches lines ahead of a reader can go on
+//! from piece to piece.
 //!
 //! - BK1: a block belongs to one end at a time: first to the one that was made with all, then to the one that has
-//!   received the last body in it. A frame's stamp passes the block with the body. The sink reads the body while the
-//!   consumer borrows the end's blocks, so nothing is written to it meanwhile. The blocks of a damaged frame belong to
-//!   nobody any more.
+//!   received the last body in it. A frame's header word passes the block with the body. The sink reads the body while
+//!   the consumer borrows the end's blocks, so nothing is written to it meanwhile. The blocks of a damaged frame belong
+//!   to nobody any more.
 //! - BK2: no deadlock. Nobody waits for a block: an end that has none, as in a stream, or not two in a row uses the
-//!   bulk area.
+//!   data ring.
 //! - BK3: a number that the peer wrote is untrusted. An end accepts that of blocks which exist and are not its own.
 
 #![expect(unsafe_code, reason = "the blocks are memory shared with a peer")]
 
-use crate::adapters::bulk::{BulkLine, lend, push_out};
+use crate::adapters::data_ring::{DataLine, lend, push_out};
 use crate::adapters::ring::RingDamage;
 use crate::body::Piece;
 use crate::region::RecvPart;
@@ -34,7 +34,7 @@ pub(crate) const LONGEST: usize = if cfg!(loom) { LINE } else { 2 * BLOCK_BYTES 
 pub(crate) const MAX_BLOCKS: usize = u64::BITS as usize;
 
 /// How many blocks these lines are.
-const fn number(lines: &[BulkLine]) -> usize {
+const fn number(lines: &[DataLine]) -> usize {
     lines.len() * LINE / BLOCK_BYTES
 }
 
@@ -51,22 +51,22 @@ fn set(number: u32, count: usize) -> u64 {
 /// The blocks of a pair as one end sees them.
 pub(crate) struct Blocks<'m> {
     /// The memory of all blocks. Their number is zero or a power of two.
-    lines: &'m [BulkLine],
+    lines: &'m [DataLine],
     /// The set of those that belong to this end, by number.
     mine: u64,
 }
 
 impl<'m> Blocks<'m> {
     /// Makes the view of the end that has all blocks at first, or of the other end, which has none.
-    pub(crate) fn new(lines: &'m [BulkLine], has_all: bool) -> Self {
+    pub(crate) fn new(lines: &'m [DataLine], has_all: bool) -> Self {
         let number = number(lines);
         assert!(number <= MAX_BLOCKS, "the layout limits the number of blocks");
         Self { lines, mine: if has_all && number > 0 { set(0, number) } else { 0 } }
     }
 
     /// Copies `body` into blocks, which the caller passes to the other end, and returns the number of the first one, or
-    /// `None` if the body is longer than [`LONGEST`] or this end has not as many blocks in a row. They are the first ones
-    /// of this end, so that as few as possible are in use.
+    /// `None` if the body is longer than [`LONGEST`] or this end has not as many blocks in a row. They are the first
+    /// ones of this end, so that as few as possible are in use.
     pub(crate) fn store(&mut self, body: Piece<'_>) -> Option<u32> {
         if self.mine == 0 || body.len() > LONGEST {
             return None;
@@ -85,8 +85,8 @@ impl<'m> Blocks<'m> {
         Some(number)
     }
 
-    /// Checks the number of the first block of a body of `len` bytes (BK3), takes the blocks, and lends their address to
-    /// the reader of the body.
+    /// Checks the number of the first block of a body of `len` bytes (BK3), takes the blocks, and lends their address
+    /// to the reader of the body.
     pub(crate) fn take<R>(
         &mut self,
         number: u32,

@@ -5,7 +5,7 @@
 //! arithmetic on a copied array of bytes. There is one test for each fact that can be wrong.
 
 use crate::adapter::AdapterError;
-use crate::adapters::layout::{CELL_BYTES, Layout};
+use crate::adapters::layout::{Layout, SLOT_BYTES};
 
 /// Size of the facts in bytes.
 pub(crate) const FACTS_BYTES: usize = 56;
@@ -51,9 +51,9 @@ fn facts(layout: &Layout) -> [(&'static str, u64); FACTS_BYTES / 8] {
         ("magic number", MAGIC),
         ("layout version", VERSION),
         ("number of ranks", layout.tasks() as u64),
-        ("number of cells per ring", layout.cells() as u64),
-        ("size of a cell", CELL_BYTES as u64),
-        ("size of a bulk area", layout.bulk() as u64),
+        ("number of slots per ring", layout.slots() as u64),
+        ("size of a slot", SLOT_BYTES as u64),
+        ("size of a data ring", layout.data_ring() as u64),
         ("number of contexts beyond the first", layout.contexts() as u64 - 1),
     ]
 }

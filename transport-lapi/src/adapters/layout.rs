@@ -3,17 +3,17 @@
 //! A segment contains one *plane* for each context of a task, one after another and all alike. Context `c` of a task
 //! communicates with context `c` of the others, so a segment grows with the number of contexts, not with its square. A
 //! plane contains, in this order: the header page, one block and one slate per task, for every ordered pair of tasks,
-//! including a task with itself, its indices, its words for a shared get, its cells and its bulk area, and for every two
-//! tasks the blocks that they pass to each other. The pairs of one target are adjacent, so that what a task polls is
-//! contiguous. Data of the whole job is in the header page of plane 0; the header pages of the other planes are not
+//! including a task with itself, its indices, its words for a shared get, its slots and its data ring, and for every
+//! two tasks the blocks that they pass to each other. The pairs of one target are adjacent, so that what a task polls
+//! is contiguous. Data of the whole job is in the header page of plane 0; the header pages of the other planes are not
 //! used. Behind the planes are the tasks' shared areas, one for each context of each task.
 //!
 //! - LY1: the parts of a plane do not overlap, and the last one ends at [`Layout::plane_bytes`], where the next
 //!   plane begins.
-//! - LY2: planes, header, task blocks, slates, indices and words start on a multiple of [`SEPARATION`], cells,
-//!   bulk areas and the blocks of two tasks on a multiple of [`LINE`], shared areas on a multiple of [`PAGE`].
-//! - LY3: the number of cells and the size of a bulk area are powers of two. So is the number of blocks of two tasks, or
-//!   it is zero.
+//! - LY2: planes, header, task blocks, slates, indices and words start on a multiple of [`SEPARATION`], slots,
+//!   data rings and the blocks of two tasks on a multiple of [`LINE`], shared areas on a multiple of [`PAGE`].
+//! - LY3: the number of slots and the size of a data ring are powers of two. So is the number of blocks of two tasks,
+//!   or it is zero.
 //! - LY4: the shared areas begin behind the last plane, do not overlap, and end at [`Layout::bytes`].
 
 use std::ops::RangeInclusive;
@@ -46,18 +46,18 @@ pub(crate) const INDICES_BYTES: usize = SEPARATION;
 /// Size of the words that one pair uses to share a get.
 pub(crate) const SHARE_BYTES: usize = SEPARATION;
 
-/// Size of one cell.
-pub(crate) const CELL_BYTES: usize = 5 * LINE;
+/// Size of one slot.
+pub(crate) const SLOT_BYTES: usize = 5 * LINE;
 
-/// Largest body of one frame, if the bulk area is large enough.
+/// Largest body of one frame, if the data ring is large enough.
 const MAX_BODY: usize = 64 << 10;
 
-/// Cells of all pairs of a job together, within the limits per pair. Few for Miri, whose work per borrow grows with the
+/// Slots of all pairs of a job together, within the limits per pair. Few for Miri, whose work per borrow grows with the
 /// size of the memory.
 const JOB_CELLS: usize = if cfg!(miri) { 1 << 6 } else { 1 << 16 };
 
-/// Bulk bytes of all pairs of a job together, within the limits per pair; likewise.
-const JOB_BULK: usize = if cfg!(miri) { 32 << 10 } else { 32 << 20 };
+/// Bytes of the data rings of all pairs of a job together, within the limits per pair; likewise.
+const JOB_DATA: usize = if cfg!(miri) { 32 << 10 } else { 32 << 20 };
 
 /// Size of a page, by which shared areas are apart.
 pub(crate) const PAGE: usize = 4096;
@@ -69,17 +69,17 @@ const JOB_AREAS: usize = 64 << 20;
 /// Least and most bytes of one shared area. Few for Miri, as above.
 const AREA: RangeInclusive<usize> = if cfg!(miri) { PAGE..=PAGE } else { 64 << 10..=16 << 20 };
 
-/// Bulk bytes of one task towards all others, except in a job of two tasks, within the limits per pair. Bodies reuse this
-/// memory round and round, so it should fit into a cache.
-const TASK_BULK: usize = 1 << 20;
+/// Bytes of the data rings of one task towards all others, except in a job of two tasks, within the limits per pair.
+/// Bodies reuse this memory round and round, so it should fit into a cache.
+const TASK_DATA: usize = 1 << 20;
 
-/// Least and most bulk bytes of a pair in a job of two tasks.
+/// Least and most data ring bytes of a pair in a job of two tasks.
 const TWO_TASKS: RangeInclusive<usize> = 1 << 20..=4 << 20;
 
-/// Returns the bulk bytes of a pair in a job of two tasks on this machine: twice the second-level cache of a processor.
-/// When the turn of a line comes again, it has then left the cache of the processor that read it last, so that to
-/// overwrite it takes less time. In larger jobs, where tasks may share processors, that gains nothing.
-fn bulk_of_two() -> usize {
+/// Returns the data ring bytes of a pair in a job of two tasks on this machine: twice the second-level cache of a
+/// processor. When the turn of a line comes again, it has then left the cache of the processor that read it last, so
+/// that to overwrite it takes less time. In larger jobs, where tasks may share processors, that gains nothing.
+fn data_ring_of_two() -> usize {
     let cache = sys::second_level_cache().unwrap_or(0);
     cache.saturating_mul(2).clamp(*TWO_TASKS.start(), *TWO_TASKS.end())
 }
@@ -89,8 +89,8 @@ fn bulk_of_two() -> usize {
 pub(crate) struct Layout {
     tasks: usize,
     contexts: usize,
-    cells: usize,
-    bulk: usize,
+    slots: usize,
+    data_ring: usize,
     /// Bytes of a shared area.
     area: usize,
 }
@@ -99,11 +99,12 @@ impl Layout {
     /// Makes the layout of a job of `tasks` tasks with `contexts` contexts each. Every task computes the same one, as
     /// all are on one machine.
     pub(crate) fn new(tasks: usize, contexts: usize) -> Result<Self, AdapterError> {
-        Self::with_bulk(tasks, contexts, bulk_of_two)
+        Self::with_data_ring(tasks, contexts, data_ring_of_two)
     }
 
-    /// [`Layout::new`] where a pair in a job of two tasks has `of_two` bulk bytes. Other jobs do not ask for these.
-    fn with_bulk(
+    /// [`Layout::new`] where a pair in a job of two tasks has `of_two` data ring bytes. Other jobs do not ask for
+    /// these.
+    fn with_data_ring(
         tasks: usize,
         contexts: usize,
         of_two: impl FnOnce() -> usize,
@@ -115,11 +116,11 @@ impl Layout {
             return Err(AdapterError::ContextCount { asked: contexts, max: MAX_CONTEXTS });
         }
         let pairs = tasks * tasks;
-        let cells = floor_power_of_two(JOB_CELLS / pairs).clamp(16, 256);
-        let limit = if tasks == 2 { of_two() } else { TASK_BULK / (tasks - 1).max(1) };
-        let bulk = floor_power_of_two(limit.min(JOB_BULK / pairs)).max(32 << 10);
+        let slots = floor_power_of_two(JOB_CELLS / pairs).clamp(16, 256);
+        let limit = if tasks == 2 { of_two() } else { TASK_DATA / (tasks - 1).max(1) };
+        let data_ring = floor_power_of_two(limit.min(JOB_DATA / pairs)).max(32 << 10);
         let area = floor_power_of_two(JOB_AREAS / tasks).clamp(*AREA.start(), *AREA.end());
-        Ok(Self { tasks, contexts, cells, bulk, area })
+        Ok(Self { tasks, contexts, slots, data_ring, area })
     }
 
     /// Number of tasks.
@@ -132,27 +133,28 @@ impl Layout {
         self.contexts
     }
 
-    /// Cells per pair.
-    pub(crate) const fn cells(&self) -> usize {
-        self.cells
+    /// Slots per pair.
+    pub(crate) const fn slots(&self) -> usize {
+        self.slots
     }
 
-    /// Bytes of bulk area per pair.
-    pub(crate) const fn bulk(&self) -> usize {
-        self.bulk
+    /// Bytes of data ring per pair.
+    pub(crate) const fn data_ring(&self) -> usize {
+        self.data_ring
     }
 
-    /// Bytes of the blocks of two tasks together: a quarter of a bulk area, or none if the longest body in blocks does not
-    /// fit there.
+    /// Bytes of the blocks of two tasks together: a quarter of a data ring, or none if the longest body in blocks does
+    /// not fit there.
     pub(crate) const fn blocks_bytes(&self) -> usize {
         let most = MAX_BLOCKS * BLOCK_BYTES;
-        let quarter = self.bulk / 4 / LONGEST * LONGEST;
+        let quarter = self.data_ring / 4 / LONGEST * LONGEST;
         if quarter < most { quarter } else { most }
     }
 
-    /// Largest body of one frame: at most a quarter of the bulk area, as rule B2 of [`crate::adapters::bulk`] demands.
+    /// Largest body of one frame: at most a quarter of the data ring, as rule B2 of [`crate::adapters::data_ring`]
+    /// demands.
     pub(crate) fn max_body(&self) -> usize {
-        MAX_BODY.min(self.bulk / 4)
+        MAX_BODY.min(self.data_ring / 4)
     }
 
     /// Where the plane of `context` starts. All other places are relative to it.
@@ -181,23 +183,25 @@ impl Layout {
         self.indices_at(0, 0) + all_indices + self.pair(origin, target) * SHARE_BYTES
     }
 
-    /// Where the cells of the pair start.
-    pub(crate) const fn cells_at(&self, origin: usize, target: usize) -> usize {
+    /// Where the slots of the pair start.
+    pub(crate) const fn slots_at(&self, origin: usize, target: usize) -> usize {
         let all_shares = self.tasks * self.tasks * SHARE_BYTES;
-        self.share_at(0, 0) + all_shares + self.pair(origin, target) * self.cells * CELL_BYTES
+        self.share_at(0, 0) + all_shares + self.pair(origin, target) * self.slots * SLOT_BYTES
     }
 
-    /// Where the bulk area of the pair starts.
-    pub(crate) const fn bulk_at(&self, origin: usize, target: usize) -> usize {
-        let all_cells = self.tasks * self.tasks * self.cells * CELL_BYTES;
-        self.cells_at(0, 0) + all_cells + self.pair(origin, target) * self.bulk
+    /// Where the data ring of the pair starts.
+    pub(crate) const fn data_ring_at(&self, origin: usize, target: usize) -> usize {
+        let all_slots = self.tasks * self.tasks * self.slots * SLOT_BYTES;
+        self.slots_at(0, 0) + all_slots + self.pair(origin, target) * self.data_ring
     }
 
     /// Where the blocks of two different tasks start, in whichever order these are given.
     pub(crate) const fn blocks_at(&self, one: usize, other: usize) -> usize {
         let (low, high) = if one < other { (one, other) } else { (other, one) };
-        let all_bulk = self.tasks * self.tasks * self.bulk;
-        self.bulk_at(0, 0) + all_bulk + (high * (high - 1) / 2 + low) * self.blocks_bytes()
+        let all_data_rings = self.tasks * self.tasks * self.data_ring;
+        self.data_ring_at(0, 0)
+            + all_data_rings
+            + (high * (high - 1) / 2 + low) * self.blocks_bytes()
     }
 
     /// Size of the plane of one context.
@@ -268,11 +272,11 @@ mod tests {
             parts.push(part(layout.task_at(target), TASK_BYTES, SEPARATION));
             parts.push(part(layout.slate_at(target), SLATE_BYTES, SEPARATION));
             for origin in 0..layout.tasks() {
-                let cells = layout.cells() * CELL_BYTES;
+                let slots = layout.slots() * SLOT_BYTES;
                 parts.push(part(layout.indices_at(origin, target), INDICES_BYTES, SEPARATION));
                 parts.push(part(layout.share_at(origin, target), SHARE_BYTES, SEPARATION));
-                parts.push(part(layout.cells_at(origin, target), cells, LINE));
-                parts.push(part(layout.bulk_at(origin, target), layout.bulk(), LINE));
+                parts.push(part(layout.slots_at(origin, target), slots, LINE));
+                parts.push(part(layout.data_ring_at(origin, target), layout.data_ring(), LINE));
             }
             for lower in 0..target {
                 assert_eq!(layout.blocks_at(target, lower), layout.blocks_at(lower, target));
@@ -292,10 +296,10 @@ mod tests {
             contexts in 1..=MAX_CONTEXTS,
             of_two in TWO_TASKS,
         ) {
-            let layout = Layout::with_bulk(tasks, contexts, || of_two).unwrap();
-            prop_assert!(layout.cells().is_power_of_two());
-            prop_assert!(layout.bulk().is_power_of_two());
-            prop_assert!(layout.max_body() * 4 <= layout.bulk());
+            let layout = Layout::with_data_ring(tasks, contexts, || of_two).unwrap();
+            prop_assert!(layout.slots().is_power_of_two());
+            prop_assert!(layout.data_ring().is_power_of_two());
+            prop_assert!(layout.max_body() * 4 <= layout.data_ring());
             let blocks = layout.blocks_bytes() / BLOCK_BYTES;
             prop_assert!(blocks == 0 || blocks.is_power_of_two() && blocks <= MAX_BLOCKS);
             prop_assert_eq!(layout.blocks_bytes() % BLOCK_BYTES, 0);
@@ -325,8 +329,8 @@ mod tests {
     #[test]
     fn sizes_follow_the_number_of_tasks() {
         let sizes = |tasks| {
-            let layout = Layout::with_bulk(tasks, 1, || 1 << 20).unwrap();
-            (layout.cells(), layout.bulk(), layout.max_body(), layout.blocks_bytes())
+            let layout = Layout::with_data_ring(tasks, 1, || 1 << 20).unwrap();
+            (layout.slots(), layout.data_ring(), layout.max_body(), layout.blocks_bytes())
         };
         assert_eq!(sizes(1), (256, 1 << 20, 64 << 10, 256 << 10));
         assert_eq!(sizes(2), (256, 1 << 20, 64 << 10, 256 << 10));
@@ -337,14 +341,15 @@ mod tests {
     }
 
     #[test]
-    fn the_bulk_area_of_two_tasks_follows_the_cache() {
-        let bulk = |tasks, of_two| Layout::with_bulk(tasks, 1, || of_two).unwrap().bulk();
+    fn the_data_ring_of_two_tasks_follows_the_cache() {
+        let data_ring =
+            |tasks, of_two| Layout::with_data_ring(tasks, 1, || of_two).unwrap().data_ring();
         assert_eq!(
-            [1, 2, 3, 4].map(|tasks| bulk(tasks, 4 << 20)),
+            [1, 2, 3, 4].map(|tasks| data_ring(tasks, 4 << 20)),
             [1024, 4096, 512, 256].map(|k| k << 10)
         );
-        assert_eq!(bulk(2, 3 << 20), 2 << 20);
-        assert!(TWO_TASKS.contains(&bulk_of_two()));
+        assert_eq!(data_ring(2, 3 << 20), 2 << 20);
+        assert!(TWO_TASKS.contains(&data_ring_of_two()));
     }
 
     #[test]
@@ -371,15 +376,15 @@ mod tests {
     #[test]
     fn one_context_lies_where_it_always_has() {
         let places = |tasks| {
-            let layout = Layout::with_bulk(tasks, 1, || 1 << 20).unwrap();
+            let layout = Layout::with_data_ring(tasks, 1, || 1 << 20).unwrap();
             [
                 layout.plane_at(0),
                 layout.task_at(tasks - 1),
                 layout.slate_at(tasks - 1),
                 layout.indices_at(tasks - 1, 0),
                 layout.share_at(0, tasks - 1),
-                layout.cells_at(tasks - 1, tasks - 1),
-                layout.bulk_at(0, tasks - 1),
+                layout.slots_at(tasks - 1, tasks - 1),
+                layout.data_ring_at(0, tasks - 1),
                 layout.planes_bytes(),
             ]
         };

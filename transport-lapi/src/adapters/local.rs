@@ -17,7 +17,7 @@ use crate::adapter::{
 use crate::adapters::area::Areas;
 use crate::adapters::doorbell::Fences;
 use crate::adapters::port::Port;
-use crate::adapters::ring::{CELL_DATA, MAX_HEAD};
+use crate::adapters::ring::{MAX_HEAD, SLOT_DATA};
 use crate::adapters::segment::Segment;
 use crate::adapters::share::Shares;
 use crate::body::Piece;
@@ -132,7 +132,7 @@ impl<R: Reach> LocalAdapter<R> {
 
 /// The capabilities of the adapter of a segment.
 pub(crate) fn caps(name: &'static str, max_body: usize) -> Caps {
-    let (max_head, max_inline) = (MAX_HEAD, CELL_DATA);
+    let (max_head, max_inline) = (MAX_HEAD, SLOT_DATA);
     Caps { name, max_head, max_inline, max_body, copies_bodies: true }
 }
 

@@ -1,32 +1,32 @@
-//! The ring of an ordered pair of tasks: fixed cells, one producer, one consumer.
+//! The ring of an ordered pair of tasks: fixed slots, one producer, one consumer.
 //!
-//! A cell is five cache lines. Its first word contains a lap number that is written last, so the consumer needs to poll
-//! nothing else, and a short frame moves in one line: no head or tail index is exchanged per message. The memory is
-//! borrowed, so loom can run the same code. Used by [`crate::adapters::port`]; a body that does not fit goes to
-//! [`crate::adapters::bulk`] or [`crate::adapters::blocks`].
+//! A slot is five cache lines. Its first word contains a sequence number that is written last, so the consumer needs to
+//! poll nothing else, and a short frame moves in one line: no head or tail index is exchanged per message. The memory
+//! is borrowed, so loom can run the same code. Used by [`crate::adapters::port`]; a body that does not fit goes to
+//! [`crate::adapters::data_ring`] or [`crate::adapters::blocks`].
 //!
-//! - R1: the cell at position `p` is ready when its lap is `p + 1`. Positions count up and wrap at 2^32. An old lap is
-//!   lower by a whole number of rings, and zero, the initial one, is not expected before the cell has been written. So
-//!   a stale lap never matches.
-//! - R2: the cells from the consumer's published position up to the producer's belong to the consumer, the others to
-//!   the producer. The lap passes a cell to the consumer, the published position passes it back.
+//! - R1: the slot at position `p` is ready when its sequence number is `p + 1`. Positions count up and wrap at 2^32. An
+//!   old number is lower by a whole number of rings, and zero, the initial one, is not expected before the slot has
+//!   been written. So a stale number never matches.
+//! - R2: the slots from the consumer's published position up to the producer's belong to the consumer, the others to
+//!   the producer. The number passes a slot to the consumer, the published position passes it back.
 //! - R3: no deadlock. The consumer publishes at every quarter of the ring, so once it has seen all frames at least
 //!   three quarters are free for the producer.
-//! - R4: everything read from the cell is untrusted: it is loaded once, checked, and the checked copy is used. The lap
-//!   is only compared for equality, so no value there does harm. A damaged cell is skipped.
+//! - R4: everything read from the slot is untrusted: it is loaded once, checked, and the checked copy is used. The
+//!   number is only compared for equality, so no value there does harm. A damaged slot is skipped.
 //! - R5: the position is advanced before the sink runs and published after, so a sink that panics neither repeats a
 //!   frame nor frees its memory early.
 
-#![expect(unsafe_code, reason = "the cells are memory shared with a peer")]
+#![expect(unsafe_code, reason = "the slots are memory shared with a peer")]
 
 use std::mem::MaybeUninit;
 use std::time::Instant;
 
 use crate::adapter::{Events, Frame, Post, SHORT_HEAD, TaskId};
 use crate::adapters::blocks::Blocks;
-use crate::adapters::bulk::{BulkConsumer, BulkLine, BulkProducer};
+use crate::adapters::data_ring::{DataLine, DataRingConsumer, DataRingProducer};
 use crate::adapters::distance::Distance;
-use crate::adapters::layout::{CELL_BYTES, INDICES_BYTES};
+use crate::adapters::layout::{INDICES_BYTES, SLOT_BYTES};
 use crate::body::Piece;
 use crate::region::{ForeignBytes, RecvPart, SendRegion, copy_short};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
@@ -38,78 +38,78 @@ pub(crate) use crate::adapters::ring::damage::RingDamage;
 pub(crate) use crate::adapters::ring::placement::CachePolicy;
 use crate::adapters::ring::placement::{Facts, Placement};
 
-/// Bytes of a cell after its two words.
-pub(crate) const CELL_DATA: usize = CELL_BYTES - STAMPS;
+/// Bytes of a slot after its two words.
+pub(crate) const SLOT_DATA: usize = SLOT_BYTES - WORDS;
 
-/// Lines of a cell after the first one.
-const LINES_BEHIND: usize = CELL_BYTES / LINE - 1;
+/// Lines of a slot after the first one.
+const LINES_BEHIND: usize = SLOT_BYTES / LINE - 1;
 
-/// Bytes of a cell's two words.
-const STAMPS: usize = 16;
+/// Bytes of a slot's two words.
+const WORDS: usize = 16;
 
 /// Largest head of a frame.
 pub(crate) const MAX_HEAD: usize = 256;
 
-/// Kind of a frame whose body is in the cell, after the head.
+/// Kind of a frame whose body is in the slot, after the head.
 const INLINE: u16 = 0;
-/// Kind of a frame whose body is in the bulk area.
-const BULK: u16 = 1;
+/// Kind of a frame whose body is in the data ring.
+const DATA_RING: u16 = 1;
 /// Kind of a frame whose body is in a block.
 const BLOCK: u16 = 2;
 
-/// How many cells behind the awaited one [`Consumer::fetch_ahead`] prefetches.
-const CELLS_AHEAD: u32 = 4;
+/// How many slots behind the awaited one [`Consumer::fetch_ahead`] prefetches.
+const SLOTS_AHEAD: u32 = 4;
 
-/// Before a body of at least this length is handled, the next cell is prefetched: copying the body takes longer than the
-/// transfer of a line, and the next piece of a long message has mostly come by then.
+/// Before a body of at least this length is handled, the next slot is prefetched: copying the body takes longer than
+/// the transfer of a line, and the next piece of a long message has mostly come by then.
 const FETCHES_NEXT: usize = 8 << 10;
 
-/// The upper half of the stamp of a frame that has a short head and its body in the cell.
+/// The upper half of the header word of a frame that has a short head and its body in the slot.
 const SHORT_INLINE: u32 = SHORT_HEAD as u32 | (INLINE as u32) << 16;
 
-/// One cell.
+/// One slot.
 #[repr(C, align(64))]
-pub(crate) struct Cell {
-    /// Lap, length of the head, kind: from the low bits up, 32, 16 and 16.
-    stamp: AtomicU64,
-    /// Length of the body, and its position in the bulk area or the number of its first block: 32 bits each.
-    extent: AtomicU64,
-    data: UnsafeCell<[MaybeUninit<u8>; CELL_DATA]>,
+pub(crate) struct Slot {
+    /// Sequence number, length of the head, kind: from the low bits up, 32, 16 and 16.
+    header_word: AtomicU64,
+    /// Length of the body, and its position in the data ring or the number of its first block: 32 bits each.
+    length_word: AtomicU64,
+    data: UnsafeCell<[MaybeUninit<u8>; SLOT_DATA]>,
 }
 
 // SAFETY: R2 determines which end may access `data`.
-unsafe impl Sync for Cell {}
+unsafe impl Sync for Slot {}
 
 /// What the consumer publishes to the producer. Only the consumer writes it.
 #[repr(C, align(128))]
 pub(crate) struct Indices {
-    cells: AtomicU32,
-    bulk: AtomicU32,
+    slots: AtomicU32,
+    data_ring: AtomicU32,
 }
 
 impl Indices {
     /// The current value of both.
     fn both(&self) -> (u32, u32) {
-        (self.cells.load(Ordering::Relaxed), self.bulk.load(Ordering::Relaxed))
+        (self.slots.load(Ordering::Relaxed), self.data_ring.load(Ordering::Relaxed))
     }
 }
 
 const _: () = assert!(
-    cfg!(loom) || (size_of::<Cell>() == CELL_BYTES && size_of::<Indices>() == INDICES_BYTES)
+    cfg!(loom) || (size_of::<Slot>() == SLOT_BYTES && size_of::<Indices>() == INDICES_BYTES)
 );
 
 /// The memory of one ring. The lengths of both slices are powers of two.
 #[derive(Clone, Copy)]
 pub(crate) struct Ring<'m> {
-    pub(crate) cells: &'m [Cell],
+    pub(crate) slots: &'m [Slot],
     pub(crate) indices: &'m Indices,
-    pub(crate) bulk: &'m [BulkLine],
+    pub(crate) data_ring: &'m [DataLine],
 }
 
 impl<'m> Ring<'m> {
     #[inline(always)]
-    fn cell(&self, position: u32) -> &'m Cell {
-        &self.cells[position as usize & (self.cells.len() - 1)]
+    fn slot(&self, position: u32) -> &'m Slot {
+        &self.slots[position as usize & (self.slots.len() - 1)]
     }
 }
 
@@ -119,7 +119,7 @@ pub(crate) struct Producer<'m> {
     position: u32,
     /// The consumer's published position when last loaded.
     freed: u32,
-    bulk: BulkProducer<'m>,
+    data_ring: DataRingProducer<'m>,
     /// The blocks of the pair that belong to this end. Its consumer of the opposite ring adds to them.
     pub(crate) blocks: Blocks<'m>,
     policy: CachePolicy,
@@ -134,12 +134,12 @@ pub(crate) struct Producer<'m> {
 
 impl<'m> Producer<'m> {
     pub(crate) fn new(ring: Ring<'m>, blocks: Blocks<'m>, policy: CachePolicy) -> Self {
-        let bulk = BulkProducer::new(ring.bulk);
+        let data_ring = DataRingProducer::new(ring.data_ring);
         Self {
             ring,
             position: 0,
             freed: 0,
-            bulk,
+            data_ring,
             blocks,
             policy,
             stream: policy.stream(),
@@ -156,7 +156,7 @@ impl<'m> Producer<'m> {
     #[inline(always)]
     pub(crate) fn offer(&mut self, head: &[u8], body: Piece<'_>) -> Result<Post, RingDamage> {
         let Piece::Span(span) = body else { return self.offer_otherwise(head, body) };
-        if self.full() || head.len() > MAX_HEAD || span.len() > CELL_DATA - head.len() {
+        if self.full() || head.len() > MAX_HEAD || span.len() > SLOT_DATA - head.len() {
             // A short head is copied here, so that it stays in registers otherwise.
             return match <[u8; SHORT_HEAD]>::try_from(head) {
                 Ok(short) => self.offer_long(&short, span),
@@ -181,14 +181,14 @@ impl<'m> Producer<'m> {
         }
         let len = body.len();
         let facts = Facts {
-            room: CELL_DATA - head.len(),
+            room: SLOT_DATA - head.len(),
             is_span: matches!(body, Piece::Span(_)),
-            is_prefetched: self.bulk.has_prefetched(len),
+            is_prefetched: self.data_ring.has_prefetched(len),
             is_distant: self.distance.is_far(),
         };
         match self.policy.placement(len, facts) {
-            Placement::Cell => {
-                let mut packed = [0; CELL_DATA];
+            Placement::Slot => {
+                let mut packed = [0; SLOT_DATA];
                 body.copy_to(RecvPart::of_slice(&mut packed[..len]));
                 let packed = ForeignBytes::from_slice(&packed[..len]);
                 self.publish(head, packed, INLINE, len as u64);
@@ -196,15 +196,15 @@ impl<'m> Producer<'m> {
             }
             Placement::Outside { blocks_first, past_caches } => {
                 let is_sent = blocks_first && self.offer_in_blocks(head, body)
-                    || self.offer_in_bulk(head, body, past_caches)?
+                    || self.offer_in_data_ring(head, body, past_caches)?
                     || !blocks_first && self.offer_in_blocks(head, body);
                 Ok(if is_sent { Post::Taken } else { Post::Full })
             }
         }
     }
 
-    /// Sends a frame with its body in the bulk area. Returns whether there was room.
-    fn offer_in_bulk(
+    /// Sends a frame with its body in the data ring. Returns whether there was room.
+    fn offer_in_data_ring(
         &mut self,
         head: &[u8],
         body: Piece<'_>,
@@ -214,30 +214,30 @@ impl<'m> Producer<'m> {
         if self.policy == CachePolicy::Pull {
             self.time_a_load();
         }
-        let freed = self.bulk.freed;
-        let stored = self.bulk.store(body, past_caches, &self.ring.indices.bulk)?;
-        if self.bulk.freed != freed {
+        let freed = self.data_ring.freed;
+        let stored = self.data_ring.store(body, past_caches, &self.ring.indices.data_ring)?;
+        if self.data_ring.freed != freed {
             // `store` has loaded the consumer's line.
             self.seen = self.ring.indices.both();
         }
         let Some(start) = stored else { return Ok(false) };
         let is_lone = self.awaiting_reply();
-        self.publish(head, ForeignBytes::EMPTY, BULK, len as u64 | u64::from(start) << 32);
+        self.publish(head, ForeignBytes::EMPTY, DATA_RING, len as u64 | u64::from(start) << 32);
         if is_lone {
             if self.policy.is_pushed_out(len) {
-                self.bulk.push_out(start, len);
+                self.data_ring.push_out(start, len);
             }
             // To a distant consumer, short bodies that lie apart take longer.
             if !self.distance.is_far() {
-                self.bulk.page_pad();
+                self.data_ring.page_pad();
             }
         }
         if self.policy == CachePolicy::Demote {
-            self.bulk.count(len, is_lone, &self.ring.indices.bulk);
+            self.data_ring.count(len, is_lone, &self.ring.indices.data_ring);
         }
         let next = self.policy.prefetched_next(len, is_lone, past_caches);
         if next > 0 {
-            self.bulk.prefetch_next_write(next);
+            self.data_ring.prefetch_next_write(next);
         }
         Ok(true)
     }
@@ -249,7 +249,7 @@ impl<'m> Producer<'m> {
         self.publish(head, ForeignBytes::EMPTY, BLOCK, len as u64 | u64::from(number) << 32);
         match self.policy {
             CachePolicy::Demote if !self.policy.is_pushed_out(len) => {
-                self.bulk.count(len, is_lone, &self.ring.indices.bulk);
+                self.data_ring.count(len, is_lone, &self.ring.indices.data_ring);
             }
             CachePolicy::Demote if is_lone => self.blocks.push_out(number, len),
             CachePolicy::Demote | CachePolicy::Pull => {}
@@ -257,41 +257,41 @@ impl<'m> Producer<'m> {
         true
     }
 
-    /// Fills the next cell with `head` and `inline`, and passes it to the consumer.
+    /// Fills the next slot with `head` and `inline`, and passes it to the consumer.
     #[inline(always)]
-    fn publish(&mut self, head: &[u8], inline: ForeignBytes<'_>, kind: u16, extent: u64) {
-        let cell = self.ring.cell(self.position);
+    fn publish(&mut self, head: &[u8], inline: ForeignBytes<'_>, kind: u16, length_word: u64) {
+        let slot = self.ring.slot(self.position);
         let position = self.position.wrapping_add(1);
         self.position = position;
-        cell.data.with_mut(|data| {
+        slot.data.with_mut(|data| {
             let data = data.cast::<u8>();
-            // SAFETY: the ring is not full, so R2 makes the cell the producer's; both lengths were
+            // SAFETY: the ring is not full, so R2 makes the slot the producer's; both lengths were
             // checked to fit together; the head is local memory.
             unsafe {
                 copy_short(head.as_ptr(), data, head.len());
                 copy_short(inline.as_ptr(), data.add(head.len()), inline.len());
             }
         });
-        cell.extent.store(extent, Ordering::Relaxed);
-        let stamp = u64::from(position) | (head.len() as u64) << 32 | u64::from(kind) << 48;
-        cell.stamp.store(stamp, Ordering::Release); // SYNC: frame
-        let len = STAMPS + head.len() + inline.len();
+        slot.length_word.store(length_word, Ordering::Relaxed);
+        let header_word = u64::from(position) | (head.len() as u64) << 32 | u64::from(kind) << 48;
+        slot.header_word.store(header_word, Ordering::Release); // SYNC: frame
+        let len = WORDS + head.len() + inline.len();
         if self.until_stream > 0 {
             self.until_stream -= 1;
             match self.policy {
-                CachePolicy::Demote => cell.push_out(len),
+                CachePolicy::Demote => slot.push_out(len),
                 CachePolicy::Pull if len > LINE => return,
                 CachePolicy::Pull => {}
             }
         }
-        cell.prefetch_next_write(len);
+        slot.prefetch_next_write(len);
     }
 
-    /// Prefetches some more of the lines where the next bodies are expected. If the lines are pushed, a waiting producer
-    /// calls this now and then.
+    /// Prefetches some more of the lines where the next bodies are expected. If the lines are pushed, a waiting
+    /// producer calls this now and then.
     #[inline(always)]
     pub(crate) fn prefetch_more(&mut self) {
-        self.bulk.prefetch_more();
+        self.data_ring.prefetch_more();
     }
 
     /// Notes that a frame has come from the consumer, so the frames to it are not a stream.
@@ -327,16 +327,16 @@ impl<'m> Producer<'m> {
 
     #[inline(always)]
     fn full(&self) -> bool {
-        self.position.wrapping_sub(self.freed) as usize >= self.ring.cells.len()
+        self.position.wrapping_sub(self.freed) as usize >= self.ring.slots.len()
     }
 
     /// Loads how much the consumer has freed meanwhile.
     #[cold]
     fn still_full(&mut self) -> Result<bool, RingDamage> {
-        let claim = self.ring.indices.cells.load(Ordering::Acquire); // SYNC: cell credit
+        let claim = self.ring.indices.slots.load(Ordering::Acquire); // SYNC: slot credit
         let owned = self.position.wrapping_sub(self.freed);
         if claim.wrapping_sub(self.freed) > owned {
-            return Err(RingDamage::CellCredit);
+            return Err(RingDamage::SlotCredit);
         }
         self.freed = claim;
         self.seen = self.ring.indices.both();
@@ -349,9 +349,9 @@ pub(crate) struct Consumer<'m> {
     ring: Ring<'m>,
     position: u32,
     published: u32,
-    bulk: BulkConsumer<'m>,
-    /// How many lines of its cell the last frame occupied after the first one, if it was there whole, with a short head;
-    /// else 0.
+    data_ring: DataRingConsumer<'m>,
+    /// How many lines of its slot the last frame occupied after the first one, if it was there whole, with a short
+    /// head; else 0.
     behind: usize,
     /// Whether room was freed since the last call of [`Consumer::gave_back`].
     gave_back: bool,
@@ -363,15 +363,15 @@ impl<'m> Consumer<'m> {
             ring,
             position: 0,
             published: 0,
-            bulk: BulkConsumer::new(ring.bulk),
+            data_ring: DataRingConsumer::new(ring.data_ring),
             behind: 0,
             gave_back: false,
         }
     }
 
     /// Passes the next frame of `origin`, whose ring this is, to `events`; returns `false` if none is ready. An error
-    /// means that the next frame was damaged and is skipped. `blocks` are this task's for `origin`; a body that comes in
-    /// one adds it to them.
+    /// means that the next frame was damaged and is skipped. `blocks` are this task's for `origin`; a body that comes
+    /// in one adds it to them.
     #[inline(always)]
     pub(crate) fn take<E: Events>(
         &mut self,
@@ -379,84 +379,84 @@ impl<'m> Consumer<'m> {
         blocks: &mut Blocks<'_>,
         events: &mut E,
     ) -> Result<bool, RingDamage> {
-        let cell = self.ring.cell(self.position);
-        let stamp = cell.stamp.load(Ordering::Acquire); // SYNC: frame
-        if stamp as u32 != self.position.wrapping_add(1) {
+        let slot = self.ring.slot(self.position);
+        let header_word = slot.header_word.load(Ordering::Acquire); // SYNC: frame
+        if header_word as u32 != self.position.wrapping_add(1) {
             return Ok(false);
         }
         self.position = self.position.wrapping_add(1);
-        let extent = cell.extent.load(Ordering::Relaxed);
-        let body_len = extent as u32 as usize;
-        if (stamp >> 32) as u32 == SHORT_INLINE && body_len <= CELL_DATA - SHORT_HEAD {
-            self.behind = (STAMPS + SHORT_HEAD + body_len - 1) / LINE;
-            cell.deliver_short(body_len, origin, events);
+        let length_word = slot.length_word.load(Ordering::Relaxed);
+        let body_len = length_word as u32 as usize;
+        if (header_word >> 32) as u32 == SHORT_INLINE && body_len <= SLOT_DATA - SHORT_HEAD {
+            self.behind = (WORDS + SHORT_HEAD + body_len - 1) / LINE;
+            slot.deliver_short(body_len, origin, events);
         } else {
             self.behind = 0;
-            let shape = (stamp >> 32) as u32;
-            if let Err(damage) = self.deliver(cell, shape, extent, origin, blocks, events) {
+            let shape = (header_word >> 32) as u32;
+            if let Err(damage) = self.deliver(slot, shape, length_word, origin, blocks, events) {
                 self.give_back();
                 return Err(damage);
             }
         }
         // A quarter of the ring (R3).
-        if self.position.wrapping_sub(self.published) as usize * 4 >= self.ring.cells.len() {
+        if self.position.wrapping_sub(self.published) as usize * 4 >= self.ring.slots.len() {
             self.give_back();
         }
         Ok(true)
     }
 
-    /// Publishes to the producer that all consumed cells are free again.
+    /// Publishes to the producer that all consumed slots are free again.
     #[inline]
     fn give_back(&mut self) {
-        self.ring.indices.cells.store(self.position, Ordering::Release); // SYNC: cell credit
+        self.ring.indices.slots.store(self.position, Ordering::Release); // SYNC: slot credit
         self.published = self.position;
         self.gave_back = true;
     }
 
-    /// Checks the contents of a ready cell (R4) and passes the frame to `events`. `shape` is the upper half of its
-    /// stamp. It is cold so that the compiler lays [`Consumer::take`] out for short frames.
+    /// Checks the contents of a ready slot (R4) and passes the frame to `events`. `shape` is the upper half of its
+    /// header word. It is cold so that the compiler lays [`Consumer::take`] out for short frames.
     #[cold]
     #[inline(never)]
     fn deliver<E: Events>(
         &mut self,
-        cell: &Cell,
+        slot: &Slot,
         shape: u32,
-        extent: u64,
+        length_word: u64,
         origin: TaskId,
         blocks: &mut Blocks<'_>,
         events: &mut E,
     ) -> Result<(), RingDamage> {
         let head_len = usize::from(shape as u16);
-        let (body_len, place) = (extent as u32 as usize, (extent >> 32) as u32);
+        let (body_len, place) = (length_word as u32 as usize, (length_word >> 32) as u32);
         if head_len > MAX_HEAD {
             return Err(RingDamage::HeadLength);
         }
         if body_len >= FETCHES_NEXT {
-            self.ring.cell(self.position).fetch(0, 0);
+            self.ring.slot(self.position).fetch(0, 0);
         }
         let pass_on = |body: *const u8| {
-            // SAFETY: the range was checked to lie in the bulk area or in a block, which stay mapped (G3).
+            // SAFETY: the range was checked to lie in the data ring or in a block, which stay mapped (G3).
             let body = unsafe { ForeignBytes::new(body, body_len) };
             if head_len == SHORT_HEAD {
-                events.short(origin, cell.short_head(), body);
+                events.short(origin, slot.short_head(), body);
             } else {
-                cell.with_head(head_len, |head, _| events.frame(Frame { origin, head, body }));
+                slot.with_head(head_len, |head, _| events.frame(Frame { origin, head, body }));
             }
         };
         match (shape >> 16) as u16 {
-            INLINE if body_len > CELL_DATA - head_len => Err(RingDamage::InlineLength),
+            INLINE if body_len > SLOT_DATA - head_len => Err(RingDamage::InlineLength),
             INLINE => {
-                cell.fetch(1, LINES_BEHIND);
-                cell.with_head(head_len, |head, rest| {
-                    // SAFETY: `head_len + body_len` lies in the cell, which stays mapped (G3).
+                slot.fetch(1, LINES_BEHIND);
+                slot.with_head(head_len, |head, rest| {
+                    // SAFETY: `head_len + body_len` lies in the slot, which stays mapped (G3).
                     let body = unsafe { ForeignBytes::new(rest, body_len) };
                     events.frame(Frame { origin, head, body });
                 });
                 Ok(())
             }
-            BULK => {
-                self.bulk.take(place, body_len, pass_on)?;
-                self.gave_back |= self.bulk.release(&self.ring.indices.bulk);
+            DATA_RING => {
+                self.data_ring.take(place, body_len, pass_on)?;
+                self.gave_back |= self.data_ring.release(&self.ring.indices.data_ring);
                 Ok(())
             }
             BLOCK => blocks.take(place, body_len, pass_on),
@@ -470,19 +470,19 @@ impl<'m> Consumer<'m> {
         self.position
     }
 
-    /// Prefetches the lines of the awaited cell after the first one, as many as the last frame occupied: if the next
+    /// Prefetches the lines of the awaited slot after the first one, as many as the last frame occupied: if the next
     /// frame is similar, their transfers overlap.
     #[inline(always)]
     pub(crate) fn fetch_awaited(&self) {
-        self.ring.cell(self.position).fetch(1, self.behind);
+        self.ring.slot(self.position).fetch(1, self.behind);
     }
 
-    /// Prefetches the lines of a later cell, as many as the last frame occupied, for a consumer of frames that come in a
-    /// row: if the producer is as far ahead, their transfers overlap. If not, the lines are mostly still in this
+    /// Prefetches the lines of a later slot, as many as the last frame occupied, for a consumer of frames that come in
+    /// a row: if the producer is as far ahead, their transfers overlap. If not, the lines are mostly still in this
     /// processor's cache since the previous lap, and nothing is lost.
     #[inline(always)]
     pub(crate) fn fetch_ahead(&self) {
-        self.ring.cell(self.position.wrapping_add(CELLS_AHEAD)).fetch(0, self.behind);
+        self.ring.slot(self.position.wrapping_add(SLOTS_AHEAD)).fetch(0, self.behind);
     }
 
     /// Whether room was published since the last call. If so, the producer may be asleep, waiting for it.
@@ -492,7 +492,7 @@ impl<'m> Consumer<'m> {
     }
 }
 
-impl Cell {
+impl Slot {
     /// Copies `head_len` bytes of head, so that the peer cannot change them any more, and lends them with the address
     /// of what follows. `head_len` is at most [`MAX_HEAD`].
     #[inline(always)]
@@ -501,7 +501,7 @@ impl Cell {
         self.data.with(|data| {
             let data = data.cast::<u8>();
             // SAFETY: `head_len` was checked against the local array, which is shorter than the
-            // cell. The cell is the consumer's (R2); a peer that breaks R2 changes bytes that are
+            // slot. The slot is the consumer's (R2); a peer that breaks R2 changes bytes that are
             // unchecked anyway. The copied part of the array is initialised.
             unsafe {
                 copy_short(data, head.as_mut_ptr().cast(), head_len);
@@ -511,17 +511,17 @@ impl Cell {
         });
     }
 
-    /// Passes the frame of a cell to `events`: a short head, and a body of `body_len` bytes, which was checked to lie
-    /// in the cell.
+    /// Passes the frame of a slot to `events`: a short head, and a body of `body_len` bytes, which was checked to lie
+    /// in the slot.
     #[inline(always)]
     fn deliver_short<E: Events>(&self, body_len: usize, origin: TaskId, events: &mut E) {
-        if body_len > LINE - STAMPS - SHORT_HEAD {
+        if body_len > LINE - WORDS - SHORT_HEAD {
             // The lines of the body arrive while the head is handled.
             self.fetch(1, LINES_BEHIND);
         }
         let head = self.short_head();
         self.data.with(|data| {
-            // SAFETY: the body lies in the cell behind the head, and the cell stays mapped (G3).
+            // SAFETY: the body lies in the slot behind the head, and the slot stays mapped (G3).
             let body = unsafe { ForeignBytes::new(data.cast::<u8>().add(SHORT_HEAD), body_len) };
             events.short(origin, head, body);
         });
@@ -530,36 +530,36 @@ impl Cell {
     /// Copies a short head.
     #[inline(always)]
     fn short_head(&self) -> [u8; SHORT_HEAD] {
-        // SAFETY: the head lies in the cell, which is the consumer's (R2); any bytes are valid.
+        // SAFETY: the head lies in the slot, which is the consumer's (R2); any bytes are valid.
         self.data.with(|data| unsafe { data.cast::<[u8; SHORT_HEAD]>().read() })
     }
 
     /// Pushes the lines of the first `len` bytes out.
     #[inline(never)]
     fn push_out(&self, len: usize) {
-        let cell: *const Self = self;
+        let slot: *const Self = self;
         for start in (0..len).step_by(LINE) {
-            sys::push_out(cell.wrapping_byte_add(start));
+            sys::push_out(slot.wrapping_byte_add(start));
         }
     }
 
-    /// Prefetches the lines of the cell from the first of these numbers to the last. The loop has a constant length, so
+    /// Prefetches the lines of the slot from the first of these numbers to the last. The loop has a constant length, so
     /// that it is unrolled: a wait executes it in each turn.
     #[inline(always)]
     fn fetch(&self, first: usize, last: usize) {
-        let cell: *const Self = self;
+        let slot: *const Self = self;
         for line in first..=LINES_BEHIND {
             if line > last {
                 return;
             }
-            sys::prefetch(cell.wrapping_byte_add(line * LINE));
+            sys::prefetch(slot.wrapping_byte_add(line * LINE));
         }
     }
 
-    /// Prefetches the lines of the next cell that `len` bytes occupy. They are in the consumer's cache since the previous
-    /// lap; requested now, they are here when the next frame is written. After the last cell, once in a lap, this
-    /// prefetches something else, and in a full ring the consumer still needs the lines: both cost a little, and do no
-    /// harm.
+    /// Prefetches the lines of the next slot that `len` bytes occupy. They are in the consumer's cache since the
+    /// previous lap; requested now, they are here when the next frame is written. After the last slot, once in a lap,
+    /// this prefetches something else, and in a full ring the consumer still needs the lines: both cost a little, and
+    /// do no harm.
     #[inline(always)]
     fn prefetch_next_write(&self, len: usize) {
         let next = std::ptr::from_ref(self).wrapping_add(1);
@@ -571,9 +571,9 @@ impl Cell {
 }
 
 #[inline(never)]
-fn prefetch_lines_behind(cell: *const Cell, len: usize) {
+fn prefetch_lines_behind(slot: *const Slot, len: usize) {
     for start in (LINE..len).step_by(LINE) {
-        sys::prefetch_to_write(cell.wrapping_byte_add(start));
+        sys::prefetch_to_write(slot.wrapping_byte_add(start));
     }
 }
 

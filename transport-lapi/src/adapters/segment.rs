@@ -8,7 +8,7 @@
 //!
 //! - S1: `start..start + layout.bytes()` is readable and writable for the life of the `Segment`, which holds the
 //!   memory. `start` is a multiple of [`SEPARATION`], and `base`, inside that range, is where its plane begins.
-//! - S2: the types of the views are `repr(C)`, valid for every bit pattern, and made only of atomics and cells, so that
+//! - S2: the types of the views are `repr(C)`, valid for every bit pattern, and made only of atomics and slots, so that
 //!   anyone may write through shared references to them. Loom's types are none of that, so no segment is made in a
 //!   model.
 //! - S3: each view of a plane has its own bytes (LY1 of [`crate::adapters::layout`]) and its type's alignment (LY2).
@@ -24,10 +24,10 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::adapter::AdapterError;
 use crate::adapters::arrivals::MOST_POLLED;
-use crate::adapters::bulk::BulkLine;
+use crate::adapters::data_ring::DataLine;
 use crate::adapters::doorbell::Bell;
 use crate::adapters::layout::{HEADER_BYTES, Layout, SEPARATION, SLATE_BYTES, TASK_BYTES};
-use crate::adapters::ring::{Cell, Indices, Ring};
+use crate::adapters::ring::{Indices, Ring, Slot};
 use crate::adapters::share::Words;
 use crate::adapters::slate::Slate;
 use crate::adapters::withdrawal::Withdrawal;
@@ -72,9 +72,9 @@ pub(crate) struct WireupLine {
     pub(crate) verdict: AtomicU32,
     /// The processor on which the task was running before the second meeting.
     pub(crate) processor: AtomicU32,
-    /// Address of a cell in the task's own memory.
+    /// Address of a slot in the task's own memory.
     pub(crate) probe_addr: AtomicU64,
-    /// The value of that cell.
+    /// The value of that slot.
     pub(crate) probe_value: AtomicU64,
     /// 1 if no other process can get this number until the job is over, since the process is a child of the launcher,
     /// which reaps it only then.
@@ -91,7 +91,7 @@ const _: () = assert!(cfg!(loom) || size_of::<Bell>() <= LINE);
 const _: () = assert!(align_of::<TaskBlock>() <= SEPARATION && align_of::<Indices>() <= SEPARATION);
 const _: () = assert!(cfg!(loom) || size_of::<Slate>() == SLATE_BYTES);
 const _: () = assert!(align_of::<Words>() <= SEPARATION && align_of::<Slate>() <= SEPARATION);
-const _: () = assert!(align_of::<Cell>() <= LINE && align_of::<BulkLine>() <= LINE);
+const _: () = assert!(align_of::<Slot>() <= LINE && align_of::<DataLine>() <= LINE);
 
 /// The mapping, which its owner unmaps.
 struct Backing {
@@ -227,14 +227,15 @@ impl Segment {
         let tasks = self.layout.tasks();
         assert!(origin < tasks && target < tasks, "tasks of a job are numbered below its size");
         Ring {
-            cells: self.views(self.layout.cells_at(origin, target), self.layout.cells()),
+            slots: self.views(self.layout.slots_at(origin, target), self.layout.slots()),
             indices: self.view(self.layout.indices_at(origin, target)),
-            bulk: self.views(self.layout.bulk_at(origin, target), self.layout.bulk() / LINE),
+            data_ring: self
+                .views(self.layout.data_ring_at(origin, target), self.layout.data_ring() / LINE),
         }
     }
 
     /// The memory of the blocks that `one` and `other` pass to each other.
-    pub(crate) fn blocks(&self, one: usize, other: usize) -> &[BulkLine] {
+    pub(crate) fn blocks(&self, one: usize, other: usize) -> &[DataLine] {
         let tasks = self.layout.tasks();
         assert!(one < tasks && other < tasks, "tasks of a job are numbered below its size");
         if one == other {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::*;
 use crate::adapter::Frame;
 use crate::adapters::blocks::LONGEST;
-use crate::adapters::layout::{CELL_BYTES, Layout};
+use crate::adapters::layout::{Layout, SLOT_BYTES};
 
 fn ports(tasks: usize) -> (Arc<Segment>, Vec<Port>) {
     let segment = Arc::new(Segment::in_process(Layout::new(tasks, 1).unwrap()).unwrap());
@@ -16,7 +16,7 @@ fn ports(tasks: usize) -> (Arc<Segment>, Vec<Port>) {
     (segment, ports)
 }
 
-/// Each task sends one body in a block, or in the bulk area if it has no block, to all others.
+/// Each task sends one body in a block, or in the data ring if it has no block, to all others.
 #[test]
 fn tasks_of_a_job_pass_blocks_to_each_other() {
     for (tasks, contexts) in [(1, 1), (2, 2), (3, 1), (9, 1), (10, 1)] {
@@ -132,10 +132,10 @@ fn damage_names_its_origin_and_costs_one_frame() {
         let (segment, mut ports) = ports(tasks);
         assert_eq!(ports[1].try_send(2, b"first", Piece::of(b"")).unwrap(), Post::Taken);
         assert_eq!(ports[1].try_send(2, b"second", Piece::of(b"")).unwrap(), Post::Taken);
-        let cell = segment.pages(segment.layout().cells_at(1, 2), CELL_BYTES);
+        let slot = segment.pages(segment.layout().slots_at(1, 2), SLOT_BYTES);
         let kind_at = if cfg!(target_endian = "little") { 6 } else { 1 };
-        // SAFETY: inside the cell, and no other thread accesses it.
-        unsafe { cell.cast::<u8>().add(kind_at).write(9) };
+        // SAFETY: inside the slot, and no other thread accesses it.
+        unsafe { slot.cast::<u8>().add(kind_at).write(9) };
         let refused =
             ports[2].poll(None, 10, &mut |_: Frame<'_>| panic!("a damaged frame is not delivered"));
         let AdapterError::Corrupt { origin, what } = refused.unwrap_err() else {

@@ -5,22 +5,22 @@
 pub(crate) enum RingDamage {
     /// A head longer than any frame's.
     HeadLength,
-    /// An inline body longer than the cell.
+    /// An inline body longer than the slot.
     InlineLength,
     /// A body longer than any frame's.
     BodyLength,
     /// An unknown kind.
     Kind,
-    /// A bulk body that starts inside a line or crosses the end of the area.
-    BulkPlace,
-    /// A bulk body outside the part that the producer may have filled.
-    BulkRange,
+    /// A data ring body that starts inside a line or crosses the end of the area.
+    DataPlace,
+    /// A data ring body outside the part that the producer may have filled.
+    DataRange,
     /// A body in a block that does not exist or was not the producer's.
     Block,
-    /// The consumer freed cells that it never received.
-    CellCredit,
-    /// The consumer freed bulk memory that it never received.
-    BulkCredit,
+    /// The consumer freed slots that it never received.
+    SlotCredit,
+    /// The consumer freed data ring memory that it never received.
+    DataCredit,
 }
 
 impl RingDamage {
@@ -28,14 +28,14 @@ impl RingDamage {
     pub(crate) const fn what(self) -> &'static str {
         match self {
             Self::HeadLength => "a frame's head is longer than a head can be",
-            Self::InlineLength => "a frame's body is longer than its cell",
+            Self::InlineLength => "a frame's body is longer than its slot",
             Self::BodyLength => "a frame's body is longer than a body can be",
             Self::Kind => "a frame is of an unknown kind",
-            Self::BulkPlace => "a body does not lie on lines of the bulk area",
-            Self::BulkRange => "a body lies outside of the filled part of the bulk area",
+            Self::DataPlace => "a body does not lie on lines of the data ring",
+            Self::DataRange => "a body lies outside of the filled part of the data ring",
             Self::Block => "a body lies in a block that its sender does not have",
-            Self::CellCredit => "more cells came back than were filled",
-            Self::BulkCredit => "more bulk memory came back than was filled",
+            Self::SlotCredit => "more slots came back than were filled",
+            Self::DataCredit => "more data_ring memory came back than was filled",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Models of the ring: every interleaving of one producer and one consumer, on very few cells.
+//! Models of the ring: every interleaving of one producer and one consumer, on very few slots.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use super::memory::Memory;
 use super::*;
 
 /// Sends `frames` frames and receives them on another thread; each must arrive once, in order, with its own bytes.
-fn model(cells: usize, lines: usize, frames: u8, head_len: usize, body_len: usize) {
+fn model(slots: usize, lines: usize, frames: u8, head_len: usize, body_len: usize) {
     loom::model(move || {
-        let memory = Arc::new(Memory::new(cells, lines));
+        let memory = Arc::new(Memory::new(slots, lines));
         let origin = thread::spawn({
             let memory = Arc::clone(&memory);
             move || {
@@ -49,15 +49,15 @@ fn loom_two_cells_lose_and_repeat_nothing_around_the_wrap() {
     model(2, 4, 5, 1, 8);
 }
 
-/// A long head and a body of one line do not fit a cell together, so the bodies go through the bulk
-/// area, which is full before the cells are.
+/// A long head and a body of one line do not fit a slot together, so the bodies go through the data ring
+/// area, which is full before the slots are.
 #[test]
-fn loom_bulk_lines_are_handed_over_and_back() {
+fn loom_data_ring_lines_are_handed_over_and_back() {
     model(8, 4, 6, MAX_HEAD, LINE);
 }
 
-/// Each of two tasks sends to the other and receives from it, on two rings with common blocks: a block passes to and fro,
-/// and who has none uses the bulk area.
+/// Each of two tasks sends to the other and receives from it, on two rings with common blocks: a block passes to and
+/// fro, and who has none uses the data ring.
 #[test]
 fn loom_blocks_change_hands() {
     fn task(out: &Memory, in_: &Memory, blocks: Blocks<'_>, mark: u8) {

@@ -1,32 +1,32 @@
 //! Memory of one small ring outside any segment, for tests and models.
 
-use super::{CELL_DATA, Cell, Indices, Ring};
+use super::{Indices, Ring, SLOT_DATA, Slot};
 use crate::adapters::blocks::{BLOCK_BYTES, Blocks};
-use crate::adapters::bulk::BulkLine;
+use crate::adapters::data_ring::DataLine;
 use crate::sync::{AtomicU32, AtomicU64, UnsafeCell};
 use crate::sys::LINE;
 use std::mem::MaybeUninit;
 
 /// The memory of a ring, which otherwise is in a segment.
 pub(super) struct Memory {
-    cells: Vec<Cell>,
+    slots: Vec<Slot>,
     indices: Indices,
-    bulk: Vec<BulkLine>,
-    blocks: Vec<BulkLine>,
+    data_ring: Vec<DataLine>,
+    blocks: Vec<DataLine>,
 }
 
 impl Memory {
-    /// Makes a ring of `cells` cells and `lines` lines of bulk area, both powers of two.
-    pub(super) fn new(cells: usize, lines: usize) -> Self {
-        let cell = |_| Cell {
-            stamp: AtomicU64::new(0),
-            extent: AtomicU64::new(0),
-            data: UnsafeCell::new([MaybeUninit::new(0); CELL_DATA]),
+    /// Makes a ring of `slots` slots and `lines` lines of data ring, both powers of two.
+    pub(super) fn new(slots: usize, lines: usize) -> Self {
+        let slot = |_| Slot {
+            header_word: AtomicU64::new(0),
+            length_word: AtomicU64::new(0),
+            data: UnsafeCell::new([MaybeUninit::new(0); SLOT_DATA]),
         };
         Self {
-            cells: (0..cells).map(cell).collect(),
-            indices: Indices { cells: AtomicU32::new(0), bulk: AtomicU32::new(0) },
-            bulk: self::lines(lines),
+            slots: (0..slots).map(slot).collect(),
+            indices: Indices { slots: AtomicU32::new(0), data_ring: AtomicU32::new(0) },
+            data_ring: self::lines(lines),
             blocks: Vec::new(),
         }
     }
@@ -42,10 +42,10 @@ impl Memory {
     }
 
     pub(super) fn ring(&self) -> Ring<'_> {
-        Ring { cells: &self.cells, indices: &self.indices, bulk: &self.bulk }
+        Ring { slots: &self.slots, indices: &self.indices, data_ring: &self.data_ring }
     }
 }
 
-fn lines(number: usize) -> Vec<BulkLine> {
-    (0..number).map(|_| BulkLine(UnsafeCell::new([0; LINE]))).collect()
+fn lines(number: usize) -> Vec<DataLine> {
+    (0..number).map(|_| DataLine(UnsafeCell::new([0; LINE]))).collect()
 }

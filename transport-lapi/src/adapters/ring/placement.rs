@@ -1,8 +1,8 @@
 //! Where a body goes, and what is done for the caches: one function for the place, and one table of constants for each
 //! policy.
 //!
-//! A body that does not fit into the cell has two places. Blocks change hands with each body, so few lines are in use,
-//! and these stay in the caches. The bulk area is larger, and its next place is known in advance, so that it can be
+//! A body that does not fit into the slot has two places. Blocks change hands with each body, so few lines are in use,
+//! and these stay in the caches. The data ring is larger, and its next place is known in advance, so that it can be
 //! prefetched.
 
 use crate::copy::PASSES_CACHES;
@@ -12,14 +12,16 @@ use crate::sys;
 /// policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CachePolicy {
-    /// Processors without `cldemote`: the consumer fetches them. While it waits, it prefetches the lines of the next cell. The producer prefetches the
-    /// next cell for writing only in a stream, or if a frame takes one line: where both ends send at once and then wait,
-    /// the line is still there when the next frame is written, and where the consumer awaits it meanwhile, little is
-    /// lost. To a distant processor, long bodies in the bulk area are stored past the caches.
+    /// Processors without `cldemote`: the consumer fetches them. While it waits, it prefetches the lines of the next
+    /// slot. The producer prefetches the next slot for writing only in a stream, or if a frame takes one line: where
+    /// both ends send at once and then wait, the line is still there when the next frame is written, and where the
+    /// consumer awaits it meanwhile, little is lost. To a distant processor, long bodies in the data ring are stored
+    /// past the caches.
     Pull,
-    /// Processors with `cldemote`: the producer pushes the lines of a lone frame out to a cache that both share, and prefetches those of the next
-    /// cell for writing, which would still be in the consumer's cache. While it waits, it prefetches the places of the
-    /// next bodies. A waiting consumer reads none of these lines before a frame is there: it would take them back.
+    /// Processors with `cldemote`: the producer pushes the lines of a lone frame out to a cache that both share, and
+    /// prefetches those of the next slot for writing, which would still be in the consumer's cache. While it waits, it
+    /// prefetches the places of the next bodies. A waiting consumer reads none of these lines before a frame is there:
+    /// it would take them back.
     Demote,
 }
 
@@ -31,13 +33,13 @@ struct Constants {
     pushed_up_to: usize,
     /// The shortest body for which a place that was prefetched during a wait is better than a block.
     prefetched_from: usize,
-    /// If the consumer is distant, the shortest body that is stored past the caches into the bulk area. A shorter one
+    /// If the consumer is distant, the shortest body that is stored past the caches into the data ring. A shorter one
     /// arrives sooner from the producer's cache.
     past_caches_from: usize,
 }
 
 /// Of [`CachePolicy::Pull`]. A dialogue in which each side answers and then asks must not be taken for a stream: both
-/// ends would compete for the next cell.
+/// ends would compete for the next slot.
 const PULL: Constants = Constants {
     stream: 3,
     pushed_up_to: 0,
@@ -53,7 +55,7 @@ const DEMOTE: Constants = Constants {
     past_caches_from: usize::MAX,
 };
 
-/// [`CachePolicy::Pull`]: after a body of at least this length in the bulk area, so much of the next one's place is
+/// [`CachePolicy::Pull`]: after a body of at least this length in the data ring, so much of the next one's place is
 /// prefetched, which is roughly what a processor can have under way at once. For shorter bodies that takes longer than
 /// it saves.
 const PULL_NEXT_FROM: usize = 2 << 10;
@@ -65,11 +67,11 @@ const DEMOTE_NEXT: usize = 16 << 10;
 /// What is known of a body, besides its length, when its place is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// How many bytes are left in the cell.
+    /// How many bytes are left in the slot.
     pub room: usize,
     /// The body is one span of memory.
     pub is_span: bool,
-    /// Its place in the bulk area has been prefetched during a wait.
+    /// Its place in the data ring has been prefetched during a wait.
     pub is_prefetched: bool,
     /// The consumer's processor is distant.
     pub is_distant: bool,
@@ -78,14 +80,14 @@ pub(super) struct Facts {
 /// Where a body goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Placement {
-    /// Into the cell, behind the head.
-    Cell,
-    /// Into blocks or into the bulk area: first where `blocks_first` says, and if there is no room into the other.
+    /// Into the slot, behind the head.
+    Slot,
+    /// Into blocks or into the data ring: first where `blocks_first` says, and if there is no room into the other.
     Outside {
         /// Blocks are better.
         blocks_first: bool,
-        /// In the bulk area it is stored past the caches. Ordinary stores would fetch the lines from a distant processor,
-        /// which would then fetch them back.
+        /// In the data ring it is stored past the caches. Ordinary stores would fetch the lines from a distant
+        /// processor, which would then fetch them back.
         past_caches: bool,
     },
 }
@@ -111,7 +113,7 @@ impl CachePolicy {
     /// Where a body of `len` bytes goes.
     pub(super) const fn placement(self, len: usize, facts: Facts) -> Placement {
         if len <= facts.room {
-            return Placement::Cell;
+            return Placement::Slot;
         }
         let constants = self.constants();
         Placement::Outside {
@@ -120,12 +122,12 @@ impl CachePolicy {
         }
     }
 
-    /// Whether the lines of a body of `len` bytes outside of the cell are pushed out, if it is lone.
+    /// Whether the lines of a body of `len` bytes outside of the slot are pushed out, if it is lone.
     pub(super) const fn is_pushed_out(self, len: usize) -> bool {
         len <= self.constants().pushed_up_to
     }
 
-    /// How much of the next body's place is prefetched after a body of `len` bytes in the bulk area.
+    /// How much of the next body's place is prefetched after a body of `len` bytes in the data ring.
     pub(super) fn prefetched_next(self, len: usize, is_lone: bool, past_caches: bool) -> usize {
         match self {
             Self::Pull if past_caches || len < PULL_NEXT_FROM => 0,
@@ -154,8 +156,8 @@ mod tests {
     fn what_fits_goes_into_the_cell() {
         for policy in [Pull, Demote] {
             for facts in [PLAIN, Facts { is_distant: true, is_prefetched: true, ..PLAIN }] {
-                assert_eq!(policy.placement(272, facts), Placement::Cell);
-                assert_ne!(policy.placement(273, facts), Placement::Cell);
+                assert_eq!(policy.placement(272, facts), Placement::Slot);
+                assert_ne!(policy.placement(273, facts), Placement::Slot);
             }
         }
     }

@@ -38,7 +38,7 @@ fn no_blocks() -> Blocks<'static> {
     Blocks::new(&[], false)
 }
 
-/// Both ends, as they are after `start` cells and `start` lines have been used.
+/// Both ends, as they are after `start` slots and `start` lines have been used.
 fn ends(memory: &Memory, start: u32) -> (Producer<'_>, Consumer<'_>) {
     ends_of(memory, start, CachePolicy::Pull)
 }
@@ -50,10 +50,10 @@ fn ends_of(memory: &Memory, start: u32, policy: CachePolicy) -> (Producer<'_>, C
     let bytes = start.wrapping_mul(LINE as u32);
     (producer.position, producer.freed) = (start, start);
     (consumer.position, consumer.published) = (start, start);
-    (producer.bulk.position, producer.bulk.freed) = (bytes, bytes);
-    (consumer.bulk.position, consumer.bulk.published) = (bytes, bytes);
-    ring.indices.cells.store(start, Ordering::Relaxed);
-    ring.indices.bulk.store(bytes, Ordering::Relaxed);
+    (producer.data_ring.position, producer.data_ring.freed) = (bytes, bytes);
+    (consumer.data_ring.position, consumer.data_ring.published) = (bytes, bytes);
+    ring.indices.slots.store(start, Ordering::Relaxed);
+    ring.indices.data_ring.store(bytes, Ordering::Relaxed);
     (producer, consumer)
 }
 
@@ -114,7 +114,7 @@ fn carries_every_length_around_the_inline_limit() {
     let memory = Memory::new(4, 64);
     let (mut producer, mut consumer) = ends(&memory, 0);
     for head in [0, 1, 8, 16, 24, 40, 255, MAX_HEAD] {
-        for body in (0..80).chain(CELL_DATA - MAX_HEAD - 2..CELL_DATA + 2).chain([1023, 1024]) {
+        for body in (0..80).chain(SLOT_DATA - MAX_HEAD - 2..SLOT_DATA + 2).chain([1023, 1024]) {
             let frame = (pattern(head, head), pattern(body, body));
             assert_eq!(producer.offer(&frame.0, Piece::of(&frame.1)), Ok(Post::Taken));
             assert_eq!(take(&mut consumer), Ok(Some(frame)), "head {head}, body {body}");
@@ -152,7 +152,7 @@ fn places(policy: CachePolicy, are_lone: bool) -> Vec<u32> {
     let memory = Memory::new(8, 1024);
     let (mut producer, mut consumer) = ends_of(&memory, 0, policy);
     let mut place = || {
-        let begins = producer.bulk.position;
+        let begins = producer.data_ring.position;
         assert_eq!(producer.offer(&[0; SHORT_HEAD], Piece::of(&[1; 1000])), Ok(Post::Taken));
         take(&mut consumer).unwrap();
         assert!(!producer.awaiting_reply());
@@ -187,7 +187,7 @@ fn a_waiting_producer_prefetches_as_much_as_it_has_sent() {
             take(&mut consumer).unwrap();
         }
         (0..100).for_each(|_| producer.prefetch_more());
-        producer.bulk.ahead
+        producer.data_ring.ahead
     };
     assert_eq!(ahead_after(&[1000, 1000], true), 2048);
     assert_eq!(ahead_after(&[3000], true), 3008);
@@ -206,14 +206,14 @@ fn a_waiting_producer_leaves_to_the_consumer_what_that_has_not_freed() {
     for len in [32_000, 32_000, 32_000, 27_648] {
         assert_eq!(producer.offer(&[0; SHORT_HEAD], Piece::of(&vec![1; len])), Ok(Post::Taken));
     }
-    let free = 2048 * LINE as u32 - producer.bulk.position;
+    let free = 2048 * LINE as u32 - producer.data_ring.position;
     (0..100).for_each(|_| producer.prefetch_more());
-    let ahead = producer.bulk.ahead;
+    let ahead = producer.data_ring.ahead;
     assert!(free < 4096 && ahead == free, "{ahead} of {free}");
 }
 
 #[test]
-fn a_full_bulk_area_takes_nothing_and_recovers() {
+fn a_full_data_ring_takes_nothing_and_recovers() {
     let memory = Memory::new(16, 64);
     let (mut producer, mut consumer) = ends(&memory, 0);
     let frame = |i: usize| (vec![i as u8], pattern(i, 1000));
@@ -246,18 +246,18 @@ fn a_sink_that_panics_costs_its_own_frame_only() {
     }
 }
 
-/// Offers a frame, lets `damage` rewrite its stamp and extent, and requires that only this frame is refused, with
-/// `expected`, and that the next frame arrives.
+/// Offers a frame, lets `damage` rewrite its header word and length word, and requires that only this frame is refused,
+/// with `expected`, and that the next frame arrives.
 fn refuses(body: &[u8], expected: RingDamage, damage: impl Fn(&mut u64, &mut u64)) {
     let memory = Memory::new(8, 64);
     let (mut producer, mut consumer) = ends(&memory, 0);
     assert_eq!(producer.offer(b"head", Piece::of(body)), Ok(Post::Taken));
-    let cell = &memory.ring().cells[0];
-    let (mut stamp, mut extent) =
-        (cell.stamp.load(Ordering::Relaxed), cell.extent.load(Ordering::Relaxed));
-    damage(&mut stamp, &mut extent);
-    cell.stamp.store(stamp, Ordering::Relaxed);
-    cell.extent.store(extent, Ordering::Relaxed);
+    let slot = &memory.ring().slots[0];
+    let (mut header_word, mut length_word) =
+        (slot.header_word.load(Ordering::Relaxed), slot.length_word.load(Ordering::Relaxed));
+    damage(&mut header_word, &mut length_word);
+    slot.header_word.store(header_word, Ordering::Relaxed);
+    slot.length_word.store(length_word, Ordering::Relaxed);
     for i in 1..20 {
         assert_eq!(producer.offer(&[i], Piece::of(&[i; 700])), Ok(Post::Taken));
         if i == 1 {
@@ -277,42 +277,52 @@ fn replace(word: &mut u64, shift: u32, bits: u32, value: u64) {
 #[test]
 fn refuses_a_head_longer_than_a_head_can_be() {
     let too_long = MAX_HEAD as u64 + 1;
-    refuses(b"x", RingDamage::HeadLength, |stamp, _| replace(stamp, 32, 16, too_long));
-    refuses(b"x", RingDamage::HeadLength, |stamp, _| replace(stamp, 32, 16, 0xffff));
-    refuses(&[1; 700], RingDamage::HeadLength, |stamp, _| replace(stamp, 32, 16, too_long));
+    refuses(b"x", RingDamage::HeadLength, |header_word, _| replace(header_word, 32, 16, too_long));
+    refuses(b"x", RingDamage::HeadLength, |header_word, _| replace(header_word, 32, 16, 0xffff));
+    refuses(&[1; 700], RingDamage::HeadLength, |header_word, _| {
+        replace(header_word, 32, 16, too_long)
+    });
 }
 
 #[test]
 fn refuses_an_inline_body_longer_than_its_cell() {
-    let fits = CELL_DATA as u64 - 4;
-    refuses(b"x", RingDamage::InlineLength, |_, extent| replace(extent, 0, 32, fits + 1));
-    refuses(b"x", RingDamage::InlineLength, |_, extent| replace(extent, 0, 32, 0xffff_ffff));
+    let fits = SLOT_DATA as u64 - 4;
+    refuses(b"x", RingDamage::InlineLength, |_, length_word| replace(length_word, 0, 32, fits + 1));
+    refuses(b"x", RingDamage::InlineLength, |_, length_word| {
+        replace(length_word, 0, 32, 0xffff_ffff)
+    });
 }
 
 #[test]
 fn refuses_an_unknown_kind() {
-    refuses(b"x", RingDamage::Kind, |stamp, _| replace(stamp, 48, 16, 3));
-    refuses(b"x", RingDamage::Kind, |stamp, _| replace(stamp, 48, 16, 0xffff));
+    refuses(b"x", RingDamage::Kind, |header_word, _| replace(header_word, 48, 16, 3));
+    refuses(b"x", RingDamage::Kind, |header_word, _| replace(header_word, 48, 16, 0xffff));
 }
 
 #[test]
 fn refuses_a_body_longer_than_a_quarter_of_the_area() {
-    refuses(&[1; 700], RingDamage::BodyLength, |_, extent| replace(extent, 0, 32, 1025));
-    refuses(&[1; 700], RingDamage::BodyLength, |_, extent| replace(extent, 0, 32, 0xffff_ffff));
+    refuses(&[1; 700], RingDamage::BodyLength, |_, length_word| replace(length_word, 0, 32, 1025));
+    refuses(&[1; 700], RingDamage::BodyLength, |_, length_word| {
+        replace(length_word, 0, 32, 0xffff_ffff)
+    });
 }
 
 #[test]
 fn refuses_a_body_that_is_not_on_lines_or_crosses_the_end() {
-    refuses(&[1; 700], RingDamage::BulkPlace, |_, extent| replace(extent, 32, 32, 1));
-    refuses(&[1; 700], RingDamage::BulkPlace, |_, extent| replace(extent, 32, 32, 4096 - 64));
+    refuses(&[1; 700], RingDamage::DataPlace, |_, length_word| replace(length_word, 32, 32, 1));
+    refuses(&[1; 700], RingDamage::DataPlace, |_, length_word| {
+        replace(length_word, 32, 32, 4096 - 64)
+    });
 }
 
 #[test]
 fn refuses_a_body_outside_of_what_was_filled() {
-    refuses(&[1; 700], RingDamage::BulkRange, |_, extent| replace(extent, 32, 32, 4096));
-    refuses(&[1; 700], RingDamage::BulkRange, |_, extent| replace(extent, 32, 32, 0x8000_0000));
-    refuses(&[1; 700], RingDamage::BulkRange, |_, extent| {
-        replace(extent, 32, 32, u64::from(0_u32.wrapping_sub(4096)));
+    refuses(&[1; 700], RingDamage::DataRange, |_, length_word| replace(length_word, 32, 32, 4096));
+    refuses(&[1; 700], RingDamage::DataRange, |_, length_word| {
+        replace(length_word, 32, 32, 0x8000_0000)
+    });
+    refuses(&[1; 700], RingDamage::DataRange, |_, length_word| {
+        replace(length_word, 32, 32, u64::from(0_u32.wrapping_sub(4096)));
     });
 }
 
@@ -320,11 +330,11 @@ fn refuses_a_body_outside_of_what_was_filled() {
 fn a_stale_or_foreign_lap_is_not_a_frame() {
     let memory = Memory::new(8, 64);
     let (_, mut consumer) = ends(&memory, 800);
-    for lap in [0, 1, 793, 800, 802, u32::MAX] {
-        memory.ring().cells[0].stamp.store(lap.into(), Ordering::Relaxed);
-        assert_eq!(take(&mut consumer), Ok(None), "lap {lap}");
+    for number in [0, 1, 793, 800, 802, u32::MAX] {
+        memory.ring().slots[0].header_word.store(number.into(), Ordering::Relaxed);
+        assert_eq!(take(&mut consumer), Ok(None), "number {number}");
     }
-    memory.ring().cells[0].stamp.store(801, Ordering::Relaxed);
+    memory.ring().slots[0].header_word.store(801, Ordering::Relaxed);
     assert_eq!(take(&mut consumer), Ok(Some((vec![], vec![]))));
 }
 
@@ -336,27 +346,27 @@ fn refuses_credit_for_cells_that_were_never_filled() {
         for _ in 0..8 {
             assert_eq!(producer.offer(b"", Piece::of(b"")), Ok(Post::Taken));
         }
-        memory.ring().indices.cells.store(claim, Ordering::Relaxed);
+        memory.ring().indices.slots.store(claim, Ordering::Relaxed);
         assert_eq!(
             producer.offer(b"", Piece::of(b"")),
-            Err(RingDamage::CellCredit),
+            Err(RingDamage::SlotCredit),
             "claim {claim}"
         );
     }
 }
 
 #[test]
-fn refuses_credit_for_bulk_memory_that_was_never_filled() {
+fn refuses_credit_for_data_ring_memory_that_was_never_filled() {
     for claim in [63, 4096 + 64, u32::MAX - 63] {
         let memory = Memory::new(8, 64);
         let (mut producer, _) = ends(&memory, 0);
         for _ in 0..4 {
             assert_eq!(producer.offer(b"", Piece::of(&[1; 1024])), Ok(Post::Taken));
         }
-        memory.ring().indices.bulk.store(claim, Ordering::Relaxed);
+        memory.ring().indices.data_ring.store(claim, Ordering::Relaxed);
         assert_eq!(
             producer.offer(b"", Piece::of(&[1; 1024])),
-            Err(RingDamage::BulkCredit),
+            Err(RingDamage::DataCredit),
             "claim {claim}"
         );
     }

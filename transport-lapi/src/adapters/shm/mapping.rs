@@ -17,7 +17,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::adapter::AdapterError;
 use crate::adapters::header::{self, FACTS_BYTES};
-use crate::adapters::layout::{CELL_BYTES, Layout};
+use crate::adapters::layout::{Layout, SLOT_BYTES};
 use crate::adapters::segment::Segment;
 use crate::adapters::shm::memory;
 
@@ -144,13 +144,13 @@ pub(super) fn populate(segment: &Segment, task: usize) {
 fn populate_plane(segment: &Segment, task: usize) {
     let layout = segment.layout();
     let tasks = layout.tasks();
-    let (cells, bulk) = (layout.cells() * CELL_BYTES, layout.bulk());
-    advise(segment, 0, layout.cells_at(0, 0));
-    advise(segment, layout.cells_at(0, task), tasks * cells);
-    advise(segment, layout.bulk_at(0, task), tasks * bulk);
+    let (slots, data_ring) = (layout.slots() * SLOT_BYTES, layout.data_ring());
+    advise(segment, 0, layout.slots_at(0, 0));
+    advise(segment, layout.slots_at(0, task), tasks * slots);
+    advise(segment, layout.data_ring_at(0, task), tasks * data_ring);
     for target in 0..tasks {
-        advise(segment, layout.cells_at(task, target), cells);
-        advise(segment, layout.bulk_at(task, target), bulk);
+        advise(segment, layout.slots_at(task, target), slots);
+        advise(segment, layout.data_ring_at(task, target), data_ring);
         if target != task {
             advise(segment, layout.blocks_at(task, target), layout.blocks_bytes());
         }

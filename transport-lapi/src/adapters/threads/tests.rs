@@ -56,7 +56,7 @@ fn a_task_may_be_dropped_by_a_function_that_it_was_passed_to() {
     end(make(1).remove(0));
 }
 
-/// Frames of one cell and of several outlive their sender.
+/// Frames of one slot and of several outlive their sender.
 #[test]
 fn frames_outlive_their_sender() {
     let mut job = make(2);

@@ -36,8 +36,8 @@ fn two_ends<'m>(there: &'m Memory, back: &'m Memory, policy: CachePolicy) -> [En
 }
 
 proptest! {
-    /// Compares two rings with common blocks with two queues. Bodies of up to 40 KiB occupy up to two blocks or the bulk
-    /// area, and fewer blocks than cells are used up by bodies that nobody takes.
+    /// Compares two rings with common blocks with two queues. Bodies of up to 40 KiB occupy up to two blocks or the
+    /// data ring, and fewer blocks than slots are used up by bodies that nobody takes.
     #[test]
     fn a_pair_with_blocks_behaves_like_a_bounded_queue_each_way(
         blocks in prop_oneof![Just(0_usize), Just(1), Just(4)],
@@ -78,7 +78,7 @@ fn a_dialogue_stays_in_one_block() {
             assert_eq!(from.take(0, &mut to.blocks, &mut see), Ok(true));
         }
         assert!(addresses.iter().all(|&address| address == addresses[0]), "{addresses:?}");
-        assert!(ends.iter().all(|end| end.to.bulk.position == 0), "nothing is in a bulk area");
+        assert!(ends.iter().all(|end| end.to.data_ring.position == 0), "nothing is in a data ring");
     }
 }
 
@@ -96,13 +96,13 @@ fn all_blocks_pass_and_the_longest_body_in_them() {
         assert_eq!(receiver.receive(), Some((vec![seed as u8], pattern(seed, 700))));
     }
     assert!(receiver.receive().is_some_and(|(_, body)| body == longest));
-    assert_eq!(sender.to.bulk.position, 0);
+    assert_eq!(sender.to.data_ring.position, 0);
     assert_eq!(receiver.to.offer(b"", Piece::of(&longest)), Ok(Post::Taken));
     assert!(sender.receive().is_some_and(|(_, body)| body == longest));
-    assert_eq!(receiver.to.bulk.position, 0);
+    assert_eq!(receiver.to.data_ring.position, 0);
 }
 
-/// Bodies lie one behind the other, and one that needs more blocks than there are in a row goes to the bulk area.
+/// Bodies lie one behind the other, and one that needs more blocks than there are in a row goes to the data ring.
 #[test]
 fn bodies_occupy_blocks_in_a_row() {
     let (there, back) = (Memory::new(64, 8192).with_blocks(4), Memory::new(64, 8192));
@@ -118,14 +118,14 @@ fn bodies_occupy_blocks_in_a_row() {
     let lens = [2 * BLOCK_BYTES, 2 * BLOCK_BYTES, 1000];
     let places = lens.map(|len| place_of(&mut sender, &mut receiver, len));
     assert_eq!([places[0], places[2]], [1, 3].map(|nth| first + nth * BLOCK_BYTES));
-    assert!(!(first..first + 4 * BLOCK_BYTES).contains(&places[1]), "in the bulk area");
+    assert!(!(first..first + 4 * BLOCK_BYTES).contains(&places[1]), "in the data ring");
     for expected in [first, first + 2 * BLOCK_BYTES] {
         assert_eq!(place_of(&mut receiver, &mut sender, 2 * BLOCK_BYTES), expected);
     }
 }
 
 #[test]
-fn a_block_stands_in_for_a_full_bulk_area() {
+fn a_block_stands_in_for_a_full_data_ring() {
     let memory = Memory::new(64, 8192).with_blocks(1);
     let mut producer = Producer::new(memory.ring(), no_blocks(), CachePolicy::Demote);
     let offer = |producer: &mut Producer<'_>| {
@@ -137,14 +137,14 @@ fn a_block_stands_in_for_a_full_bulk_area() {
     };
     assert_eq!(offer(&mut producer), Ok(Post::Taken));
     producer.blocks = memory.blocks(true);
-    let (mut before, mut is_in_block) = (producer.bulk.position, false);
+    let (mut before, mut is_in_block) = (producer.data_ring.position, false);
     while offer(&mut producer) == Ok(Post::Taken) {
         assert!(!is_in_block, "the block is used last");
-        is_in_block = producer.bulk.position == before;
-        before = producer.bulk.position;
+        is_in_block = producer.data_ring.position == before;
+        before = producer.data_ring.position;
     }
     assert!(is_in_block, "the block is used");
-    assert_eq!(producer.bulk.position as usize, 8192 * LINE, "after the whole area");
+    assert_eq!(producer.data_ring.position as usize, 8192 * LINE, "after the whole area");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_sink_that_panics_has_the_block_of_its_frame() {
     assert_eq!(receiver.receive(), None);
     assert_eq!(receiver.send(2, 1000), Post::Taken);
     assert_eq!(sender.receive(), Some((vec![2], pattern(2, 1000))));
-    assert_eq!(receiver.to.bulk.position, 0, "the receiver had the block");
+    assert_eq!(receiver.to.data_ring.position, 0, "the receiver had the block");
 }
 
 #[test]
@@ -175,27 +175,27 @@ fn a_waiting_producer_learns_what_was_freed() {
     }
     producer.on_receive();
     pass(&mut producer, 20_000);
-    let left = 16_384 * LINE - producer.bulk.position as usize;
+    let left = 16_384 * LINE - producer.data_ring.position as usize;
     (0..100).for_each(|_| producer.prefetch_more());
-    let ahead = producer.bulk.ahead as usize;
+    let ahead = producer.data_ring.ahead as usize;
     assert!(left < 20_000 && ahead >= 20_000, "{ahead} of {left} up to the area's end");
 }
 
 #[test]
-fn a_stream_uses_up_the_blocks_and_then_the_bulk_area() {
+fn a_stream_uses_up_the_blocks_and_then_the_data_ring() {
     let (there, back) = (Memory::new(8, 64).with_blocks(2), Memory::new(8, 64));
     let [mut sender, mut receiver] = two_ends(&there, &back, CachePolicy::Demote);
     let used = [0, 0, 1000, 2000].map(|least| {
         assert_eq!(sender.send(1, 1000), Post::Taken);
         assert_eq!(receiver.receive(), Some((vec![1], pattern(1, 1000))));
-        (least, sender.to.bulk.position)
+        (least, sender.to.data_ring.position)
     });
     assert!(used[..2].iter().all(|&(_, position)| position == 0), "{used:?}");
     assert!(used[2..].iter().all(|&(least, position)| position >= least), "{used:?}");
     // Now the receiver has the blocks.
     assert_eq!(receiver.send(2, 1000), Post::Taken);
     assert_eq!(sender.receive(), Some((vec![2], pattern(2, 1000))));
-    assert_eq!(receiver.to.bulk.position, 0);
+    assert_eq!(receiver.to.data_ring.position, 0);
 }
 
 #[test]
@@ -203,11 +203,11 @@ fn a_long_body_goes_where_lines_were_prefetched() {
     let (there, back) = (Memory::new(8, 8192).with_blocks(2), Memory::new(8, 4096));
     let [mut sender, mut receiver] = two_ends(&there, &back, CachePolicy::Demote);
     let mut passed = || {
-        let before = sender.to.bulk.position;
+        let before = sender.to.data_ring.position;
         assert_eq!(sender.send(1, 9000), Post::Taken);
         assert!(receiver.receive().is_some());
         sender.to.on_receive();
-        let is_in_block = sender.to.bulk.position == before;
+        let is_in_block = sender.to.data_ring.position == before;
         (0..100).for_each(|_| sender.to.prefetch_more());
         is_in_block
     };
@@ -215,14 +215,15 @@ fn a_long_body_goes_where_lines_were_prefetched() {
     assert!(!passed(), "the wait has prefetched the place of as many bytes");
 }
 
-/// Offers a body in block 0 of two, rewrites its extent, and requires that a task with all blocks or none refuses it.
-fn refuses_block(extent: u64, receiver_has_all: bool, expected: RingDamage) {
+/// Offers a body in block 0 of two, rewrites its length word, and requires that a task with all blocks or none refuses
+/// it.
+fn refuses_block(length_word: u64, receiver_has_all: bool, expected: RingDamage) {
     let memory = Memory::new(8, 64).with_blocks(2);
     let mut producer = Producer::new(memory.ring(), memory.blocks(true), CachePolicy::Demote);
     let mut consumer = Consumer::new(memory.ring());
     let mut blocks = memory.blocks(receiver_has_all);
     assert_eq!(producer.offer(b"head", Piece::of(&[1; 700])), Ok(Post::Taken));
-    memory.ring().cells[0].extent.store(extent, Ordering::Relaxed);
+    memory.ring().slots[0].length_word.store(length_word, Ordering::Relaxed);
     assert_eq!(producer.offer(b"next", Piece::of(b"x")), Ok(Post::Taken));
     assert_eq!(take_with(&mut consumer, &mut blocks), Err(expected));
     let next = (b"next".to_vec(), b"x".to_vec());
@@ -247,10 +248,11 @@ fn refuses_two_blocks_of_which_the_second_is_its_own() {
     let mut consumer = Consumer::new(memory.ring());
     let mut blocks = memory.blocks(false);
     let two = BLOCK_BYTES as u64 + 1;
-    for (cell, extent, expected) in [(0, 700 | 1 << 32, Ok(true)), (1, two, Err(RingDamage::Block))]
+    for (slot, length_word, expected) in
+        [(0, 700 | 1 << 32, Ok(true)), (1, two, Err(RingDamage::Block))]
     {
         assert_eq!(producer.offer(b"", Piece::of(&[1; 700])), Ok(Post::Taken));
-        memory.ring().cells[cell].extent.store(extent, Ordering::Relaxed);
+        memory.ring().slots[slot].length_word.store(length_word, Ordering::Relaxed);
         let taken = take_with(&mut consumer, &mut blocks);
         assert_eq!(taken.map(|seen| seen.is_some()), expected);
     }

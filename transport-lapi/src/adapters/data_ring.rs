@@ -1,19 +1,19 @@
-//! The bulk area of a pair: memory for bodies that do not fit into a cell.
+//! The data ring of a pair: memory for bodies that do not fit into a slot.
 //!
-//! It is a ring of lines beside the ring of cells, used only by [`crate::adapters::ring`]. The blocks of
-//! [`crate::adapters::blocks`] consist of such lines, too. The producer places each body contiguously, at the start of a
-//! line, and skips to the start of the area if the body does not fit before its end. Positions are counters of bytes that
-//! wrap at 2^32. The area's size is a power of two, so a position modulo the size is an offset.
+//! It is a ring of lines beside the ring of slots, used only by [`crate::adapters::ring`]. The blocks of
+//! [`crate::adapters::blocks`] consist of such lines, too. The producer places each body contiguously, at the start of
+//! a line, and skips to the start of the area if the body does not fit before its end. Positions are counters of bytes
+//! that wrap at 2^32. The area's size is a power of two, so a position modulo the size is an offset.
 //!
 //! The lines of the next body's place were read by the consumer a lap before. Where lines are pushed, a producer that
-//! waits prefetches them for writing, as many as it has just sent ([`BulkProducer::prefetch_more`]).
+//! waits prefetches them for writing, as many as it has just sent ([`DataRingProducer::prefetch_more`]).
 //!
 //! - B1: the bytes from the position that the consumer has freed up to the producer's position belong to the consumer,
-//!   the others to the producer. A frame's stamp passes bytes to the consumer; the freed position passes them back, and
-//!   only after the sink has returned.
+//!   the others to the producer. A frame's header word passes bytes to the consumer; the freed position passes them
+//!   back, and only after the sink has returned.
 //! - B2: no deadlock. A body is at most a quarter of the area. The consumer publishes what it has freed at every
 //!   quarter, so once it has seen all frames less than a quarter is unpublished. Room that is left behind the last body
-//!   ([`BulkProducer::page_pad`]) is at most another quarter. A body needs its own length and skips less than that:
+//!   ([`DataRingProducer::page_pad`]) is at most another quarter. A body needs its own length and skips less than that:
 //!   together less than two quarters. As many are free, so a body that is refused now is taken when the consumer has
 //!   caught up.
 //! - B3: a position that the peer wrote is untrusted. The consumer accepts one that starts a line, does not cross the
@@ -27,17 +27,17 @@ use crate::region::RecvPart;
 use crate::sync::{AtomicU32, Ordering, UnsafeCell};
 use crate::sys::{self, LINE};
 
-/// One line of a bulk area.
+/// One line of a data ring.
 #[repr(C, align(64))]
-pub(crate) struct BulkLine(pub(crate) UnsafeCell<[u8; LINE]>);
+pub(crate) struct DataLine(pub(crate) UnsafeCell<[u8; LINE]>);
 
 // SAFETY: B1 determines which end may access the bytes, and BK1 for those of a block.
-unsafe impl Sync for BulkLine {}
+unsafe impl Sync for DataLine {}
 
-const _: () = assert!(cfg!(loom) || size_of::<BulkLine>() == LINE);
+const _: () = assert!(cfg!(loom) || size_of::<DataLine>() == LINE);
 
 /// Largest body that these lines accept (B2).
-const fn quarter(lines: &[BulkLine]) -> usize {
+const fn quarter(lines: &[DataLine]) -> usize {
     lines.len() * LINE / 4
 }
 
@@ -56,42 +56,43 @@ const fn footprint(len: usize) -> u32 {
     len.next_multiple_of(LINE) as u32
 }
 
-/// The address of the line at `position`; the following lines are adjacent. It derives from the whole slice, whose lines
-/// are cells, so it may be written through.
-fn address(lines: &[BulkLine], position: u32) -> *mut u8 {
+/// The address of the line at `position`; the following lines are adjacent. It derives from the whole slice, whose
+/// lines are cells, so it may be written through.
+fn address(lines: &[DataLine], position: u32) -> *mut u8 {
     let offset = position as usize & (lines.len() * LINE - 1);
     lines.as_ptr().cast::<u8>().cast_mut().wrapping_add(offset)
 }
 
 /// Lends the address of the line at `position` for writing; the following lines are adjacent.
 #[cfg(not(loom))]
-pub(crate) fn lend<R>(lines: &[BulkLine], position: u32, body: impl FnOnce(*mut u8) -> R) -> R {
+pub(crate) fn lend<R>(lines: &[DataLine], position: u32, body: impl FnOnce(*mut u8) -> R) -> R {
     body(address(lines, position))
 }
 
 /// Likewise in a model, whose lines are not adjacent and whose bodies are one line at most.
 #[cfg(loom)]
-pub(crate) fn lend<R>(lines: &[BulkLine], position: u32, body: impl FnOnce(*mut u8) -> R) -> R {
+pub(crate) fn lend<R>(lines: &[DataLine], position: u32, body: impl FnOnce(*mut u8) -> R) -> R {
     let line = &lines[position as usize / LINE & (lines.len() - 1)];
     line.0.with_mut(|bytes| body(bytes.cast()))
 }
 
-/// Pushes the lines of the `len` bytes from `position` on out, for the processor that reads them. That is a hint, not an
-/// access.
+/// Pushes the lines of the `len` bytes from `position` on out, for the processor that reads them. That is a hint, not
+/// an access.
 #[inline(never)]
-pub(crate) fn push_out(lines: &[BulkLine], position: u32, len: usize) {
+pub(crate) fn push_out(lines: &[DataLine], position: u32, len: usize) {
     let start = address(lines, position);
     for at in (0..len).step_by(LINE) {
         sys::push_out(start.wrapping_add(at));
     }
 }
 
-/// The producer's end of a bulk area.
-pub(crate) struct BulkProducer<'m> {
-    lines: &'m [BulkLine],
+/// The producer's end of a data ring.
+pub(crate) struct DataRingProducer<'m> {
+    lines: &'m [DataLine],
     pub(super) position: u32,
     pub(super) freed: u32,
-    /// How many bytes of bodies are expected next: as many as were counted since the last wait or frame from the consumer.
+    /// How many bytes of bodies are expected next: as many as were counted since the last wait or frame from the
+    /// consumer.
     expected: u32,
     /// How many bytes from `position` on have been prefetched.
     pub(super) ahead: u32,
@@ -99,8 +100,8 @@ pub(crate) struct BulkProducer<'m> {
     has_waited: bool,
 }
 
-impl<'m> BulkProducer<'m> {
-    pub(crate) fn new(lines: &'m [BulkLine]) -> Self {
+impl<'m> DataRingProducer<'m> {
+    pub(crate) fn new(lines: &'m [DataLine]) -> Self {
         Self { lines, position: 0, freed: 0, expected: 0, ahead: 0, has_waited: false }
     }
 
@@ -181,8 +182,8 @@ impl<'m> BulkProducer<'m> {
         self.prefetch(len);
     }
 
-    /// Counts a body of `len` bytes that was sent, here or in a block, which may be the first one after a frame from the
-    /// consumer. `freed` is the consumer's published position; a wrong claim is reported when the room is needed.
+    /// Counts a body of `len` bytes that was sent, here or in a block, which may be the first one after a frame from
+    /// the consumer. `freed` is the consumer's published position; a wrong claim is reported when the room is needed.
     pub(crate) fn count(&mut self, len: usize, is_first: bool, freed: &AtomicU32) {
         let area = self.area();
         let before = if is_first || self.has_waited { 0 } else { self.expected };
@@ -238,29 +239,29 @@ impl<'m> BulkProducer<'m> {
 
     #[cold]
     fn reload(&self, freed: &AtomicU32) -> Result<u32, RingDamage> {
-        let claim = freed.load(Ordering::Acquire); // SYNC: bulk credit
+        let claim = freed.load(Ordering::Acquire); // SYNC: data ring credit
         let owned = self.position.wrapping_sub(self.freed);
         if claim.wrapping_sub(self.freed) > owned || claim % LINE as u32 != 0 {
-            return Err(RingDamage::BulkCredit);
+            return Err(RingDamage::DataCredit);
         }
         Ok(claim)
     }
 }
 
-/// The consumer's end of a bulk area.
-pub(crate) struct BulkConsumer<'m> {
-    lines: &'m [BulkLine],
+/// The consumer's end of a data ring.
+pub(crate) struct DataRingConsumer<'m> {
+    lines: &'m [DataLine],
     pub(super) position: u32,
     pub(super) published: u32,
 }
 
-impl<'m> BulkConsumer<'m> {
-    pub(crate) fn new(lines: &'m [BulkLine]) -> Self {
+impl<'m> DataRingConsumer<'m> {
+    pub(crate) fn new(lines: &'m [DataLine]) -> Self {
         Self { lines, position: 0, published: 0 }
     }
 
     /// Checks the position of a body of `len` bytes at `start` (B3), takes the body, and lends its address.
-    /// [`BulkConsumer::release`] frees it.
+    /// [`DataRingConsumer::release`] frees it.
     pub(crate) fn take<R>(
         &mut self,
         start: u32,
@@ -273,11 +274,11 @@ impl<'m> BulkConsumer<'m> {
         let area = (self.lines.len() * LINE) as u32;
         let needed = footprint(len);
         if start % LINE as u32 != 0 || (start & (area - 1)) + needed > area {
-            return Err(RingDamage::BulkPlace);
+            return Err(RingDamage::DataPlace);
         }
         let end = start.wrapping_add(needed);
         if start.wrapping_sub(self.position) > area || end.wrapping_sub(self.published) > area {
-            return Err(RingDamage::BulkRange);
+            return Err(RingDamage::DataRange);
         }
         self.position = end;
         Ok(lend(self.lines, start, |from| body(from)))
@@ -289,7 +290,7 @@ impl<'m> BulkConsumer<'m> {
         let hidden = self.position.wrapping_sub(self.published) as usize;
         let due = hidden >= quarter(self.lines);
         if due {
-            freed.store(self.position, Ordering::Release); // SYNC: bulk credit
+            freed.store(self.position, Ordering::Release); // SYNC: data ring credit
             self.published = self.position;
         }
         due
