@@ -1,8 +1,8 @@
-//! Requests and statuses (MPI-5.0 sections 3.7 and 3.2.5): what the C face knows about an operation besides the device's request, and the calls
-//! that start, cancel and free one.
+//! Requests and statuses (MPI-5.0 sections 3.7 and 3.2.5): what the C face knows about an operation besides the
+//! device's request, and the calls that start, cancel and free one.
 //!
-//! A call that waits leaves its requests in the table of handles, where their words (HT5) name the device's requests. So
-//! other threads may cancel them meanwhile, or ask for their statuses. Whoever has waited for an operation takes its
+//! A call that waits leaves its requests in the table of handles, where their words (HT5) name the device's requests.
+//! So other threads may cancel them meanwhile, or ask for their statuses. Whoever has waited for an operation takes its
 //! request out of the table at the end. A thread that uses a request which another one has ended, which is wrong, gets
 //! MPI_ERR_REQUEST. Requests of which several threads use more have a part for that in `shared.rs`.
 //!
@@ -225,9 +225,9 @@ impl Request {
         }
     }
 
-    /// Cancels the operation, if that is possible; its status will say so. A receive that has no message is cancelled at
-    /// once. A send is withdrawn: it is cancelled if its receiver, when it learns of this, has no receive for it. A send
-    /// to the own rank learns of it here, so that a program need not wait to see whether it was cancelled.
+    /// Cancels the operation, if that is possible; its status will say so. A receive that has no message is cancelled
+    /// at once. A send is withdrawn: it is cancelled if its receiver, when it learns of this, has no receive for it. A
+    /// send to the own rank learns of it here, so that a program need not wait to see whether it was cancelled.
     fn cancel(&self) -> Outcome {
         let Some(open) = &self.open() else {
             return Err(wrong("the request is inactive").on(&self.comm));
@@ -286,8 +286,8 @@ fn take_active(handle: MPI_Request) -> Outcome<Taken<'static, Request>> {
     OBJECTS.take_in_turn(handle.0).map_err(|fault| fault.about("request"))
 }
 
-/// Takes a request in order to start it, also if another thread, which looks at it, has it for a moment. This thread has
-/// those that stand before it in the same list; they are not waited for.
+/// Takes a request in order to start it, also if another thread, which looks at it, has it for a moment. This thread
+/// has those that stand before it in the same list; they are not waited for.
 fn take_to_start(handle: MPI_Request, before: &[MPI_Request]) -> Outcome<Taken<'static, Request>> {
     take(handle)
         .or_else(|fault| if before.contains(&handle) { Err(fault) } else { take_active(handle) })

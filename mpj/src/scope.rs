@@ -118,7 +118,7 @@ enum Started {
     /// Complete.
     Done(mpjdev::Request),
     /// Under way: the scope keeps the request at this place.
-    PersistentBuffer(usize),
+    UnderWay(usize),
 }
 
 impl<B: Borrow> ScopedRequest<'_, '_, B> {
@@ -144,7 +144,7 @@ impl<B: Borrow> ScopedRequest<'_, '_, B> {
         let ScopeOn { state, communicator, .. } = self.on;
         let request = match self.state {
             Started::Done(request) => request,
-            Started::PersistentBuffer(place) => state.take(place)?,
+            Started::UnderWay(place) => state.take(place)?,
         };
         // The status is taken apart, not moved: see `PointToPoint::completed`.
         let status = match communicator.device.iwait(request) {
@@ -486,7 +486,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
         let request = self.communicator.started(request, Some(tag))?;
         let state = match request.completed() {
             Some(_) => Started::Done(request),
-            None => Started::PersistentBuffer(self.state.keep(request)),
+            None => Started::UnderWay(self.state.keep(request)),
         };
         Ok(ScopedRequest { on: self, state, buffer })
     }
@@ -508,8 +508,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
                 device.irecv(described, source, tag, *context)
             }
         };
-        let state =
-            Started::PersistentBuffer(self.state.keep(self.communicator.started(request, tag)?));
+        let state = Started::UnderWay(self.state.keep(self.communicator.started(request, tag)?));
         Ok(ScopedRequest { on: self, state, buffer })
     }
 }

@@ -92,6 +92,12 @@ impl State {
         self.first_error.get_or_insert(error);
     }
 
+    /// Returns whether a handler has found a violation (DS3).
+    #[inline(always)]
+    pub(crate) fn has_failed(&self) -> bool {
+        self.first_error.is_some()
+    }
+
     /// Returns whether a receive can be posted without further checks: there is no unexpected message, and no rank is
     /// lost.
     #[inline(always)]

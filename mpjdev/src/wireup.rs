@@ -48,10 +48,13 @@ pub fn in_process(ranks: usize, options: &Options) -> Result<Vec<Vec<Device<Nati
 }
 
 /// Makes the devices of a job whose ranks communicate over these adapters: for each rank in order, those of its
-/// contexts.
+/// contexts, of which there is at least one. Their number replaces [`Options::contexts`].
 ///
 /// # Errors
 /// Those of [`Device::new`].
+///
+/// # Panics
+/// If a rank has no adapter.
 pub fn over(ranks: Vec<Vec<Native>>, options: &Options) -> Result<Vec<Vec<Device<Native>>>, Error> {
     ranks.into_iter().map(|contexts| devices(contexts, options)).collect()
 }
@@ -60,6 +63,7 @@ pub fn over(ranks: Vec<Vec<Native>>, options: &Options) -> Result<Vec<Vec<Device
 /// them.
 fn devices(contexts: Vec<Native>, options: &Options) -> Result<Vec<Device<Native>>, Error> {
     let number = contexts.len();
+    assert!(number > 0, "a rank has an adapter for each of its contexts");
     let early_limit = options.early_limit / number;
     let options = Options { early_limit, contexts: number, ..options.clone() };
     contexts.into_iter().map(|adapter| Device::new(adapter, options.clone())).collect()

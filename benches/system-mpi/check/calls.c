@@ -2,7 +2,7 @@
  * The loops of `benches/calls` in C: each sends messages of 8 bytes. `mpjdev/examples/calls.rs` has the same loops on
  * the device.
  *
- * `calls early|exchange|start BATCHES COUNT [dup]` is for one rank, which sends to itself; `calls pingpong BATCHES COUNT
+ * `calls unexpected|exchange|start BATCHES COUNT [dup]` is for one rank, which sends to itself; `calls pingpong BATCHES COUNT
  * [dup]` for two. It prints the tenth percentile over the batches of the nanoseconds that one of COUNT rounds takes.
  * With `dup`, the communicator is a duplicate of MPI_COMM_WORLD.
  */
@@ -26,7 +26,7 @@ static void receive_from(int from)
     MPI_Recv(place, SIZE, MPI_BYTE, from, TAG, comm, &status);
 }
 
-static void early(void)
+static void unexpected(void)
 {
     send_to(0);
     receive_from(0);
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
     const char *name = argv[1];
     int batches = atoi(argv[2]), count = atoi(argv[3]);
     double *times = calloc(batches, sizeof *times);
-    void (*round)(void) = strcmp(name, "early") == 0      ? early
+    void (*round)(void) = strcmp(name, "unexpected") == 0 ? unexpected
                           : strcmp(name, "exchange") == 0 ? exchange
                           : strcmp(name, "start") == 0    ? start
                           : rank == 0                     ? ping

@@ -1,4 +1,4 @@
-//! Gatherings: collective calls, to which all ranks of a communicator have to come, and the end, to which all ranks of
+//! Arrivals at collective calls, to which all ranks of a communicator have to come, and the end, to which all ranks of
 //! the job have to come. Reports who has come and who has not, and ranks that make different collective calls.
 //!
 //! Waits in one collective call have the same context and number. Ranks send the members of their communicators with
@@ -15,7 +15,7 @@ use super::standing::Standing;
 use super::table::gather;
 
 /// Most lines, and most groups of absent ranks in one.
-const MAX_GATHERINGS: usize = 4;
+const MAX_CALLS: usize = 4;
 const MAX_GROUPS: usize = 4;
 
 /// A call to which several ranks have to come.
@@ -35,7 +35,7 @@ enum Arrivals {
     Finish,
 }
 
-/// Which ranks have come to a gathering.
+/// Which ranks have come to a call.
 #[derive(Debug, Default)]
 struct Places {
     come: Vec<usize>,
@@ -59,7 +59,7 @@ impl Made {
 }
 
 impl Arrivals {
-    /// The gathering that `wait` of `rank` belongs to, if any.
+    /// The call that `wait` of `rank` belongs to, if any.
     fn of(rank: usize, wait: &Wait, standings: &[Standing]) -> Option<Self> {
         if wait.call == Call::Finish {
             return Some(Self::Finish);
@@ -80,7 +80,7 @@ impl Arrivals {
         Some(Self::Call { context, number: wait.tag, members, name })
     }
 
-    /// The first wait of a rank in this gathering.
+    /// The first wait of a rank in this call.
     fn wait_of<'a>(&self, standing: &'a Standing) -> Option<&'a Wait> {
         standing.holding().find(|wait| match self {
             Self::Finish => wait.call == Call::Finish,
@@ -143,7 +143,7 @@ fn is_on(wait: &Wait, context: u64) -> bool {
 fn members(by: &Standing, context: u64, job: usize, rank: usize) -> Option<(Vec<usize>, String)> {
     let communicators = by.queues.iter().flat_map(|queues| &queues.communicators);
     // Those of all contexts of the rank, at most.
-    let listed = communicators.take(Queues::COMMUNICATORS * MAX_GATHERINGS);
+    let listed = communicators.take(Queues::COMMUNICATORS * MAX_CALLS);
     let found = listed.into_iter().find(|communicator| communicator.context == context)?;
     let ranges = &found.members[..found.members.len().min(Communicator::MAX_RANGES)];
     let belongs = |rank: &usize| {
@@ -173,30 +173,30 @@ pub(super) fn needs_all(operation: Call) -> bool {
     )
 }
 
-/// The ranks that have not come to the gathering of `wait` of `rank`; `None` if there is none.
+/// The ranks that have not come to the call of `wait` of `rank`; `None` if there is none.
 pub(super) fn absent(rank: usize, wait: &Wait, standings: &[Standing]) -> Option<Vec<usize>> {
-    Arrivals::of(rank, wait, standings).map(|gathering| gathering.places(standings).absent)
+    Arrivals::of(rank, wait, standings).map(|arrivals| arrivals.places(standings).absent)
 }
 
-/// One line for each gathering that is not complete. `paths` are the cycles and chains that the report lists.
+/// One line for each call that is not complete. `paths` are the cycles and chains that the report lists.
 pub(super) fn text(standings: &[Standing], paths: &[Vec<usize>]) -> String {
     let ranks = standings.iter().enumerate();
-    let gatherings: BTreeSet<Arrivals> = ranks
+    let incomplete: BTreeSet<Arrivals> = ranks
         .flat_map(|(rank, standing)| {
             standing.holding().filter_map(move |wait| Arrivals::of(rank, wait, standings))
         })
         .collect();
     let lines: Vec<String> =
-        gatherings.iter().filter_map(|gathering| line(gathering, standings, paths)).collect();
-    let text: String = lines.iter().take(MAX_GATHERINGS).map(String::as_str).collect();
-    text + &and_more(lines.len(), MAX_GATHERINGS, "collective calls that are not complete")
+        incomplete.iter().filter_map(|arrivals| line(arrivals, standings, paths)).collect();
+    let text: String = lines.iter().take(MAX_CALLS).map(String::as_str).collect();
+    text + &and_more(lines.len(), MAX_CALLS, "collective calls that are not complete")
 }
 
-fn line(gathering: &Arrivals, standings: &[Standing], paths: &[Vec<usize>]) -> Option<String> {
-    let places = gathering.places(standings);
+fn line(arrivals: &Arrivals, standings: &[Standing], paths: &[Vec<usize>]) -> Option<String> {
+    let places = arrivals.places(standings);
     let mut calls: Vec<(Made, Vec<usize>)> = Vec::new();
     for &rank in &places.come {
-        let made = match gathering.wait_of(&standings[rank]) {
+        let made = match arrivals.wait_of(&standings[rank]) {
             Some(wait) if wait.operation.is_collective() => {
                 Made { call: wait.operation, is_started: wait.call != wait.operation }
             }
@@ -204,15 +204,15 @@ fn line(gathering: &Arrivals, standings: &[Standing], paths: &[Vec<usize>]) -> O
         };
         gather(&mut calls, made, rank);
     }
-    if let (Arrivals::Call { .. }, 2..) = (gathering, calls.len()) {
-        return Some(mismatch(gathering, &calls, &places, standings.len()));
+    if let (Arrivals::Call { .. }, 2..) = (arrivals, calls.len()) {
+        return Some(mismatch(arrivals, &calls, &places, standings.len()));
     }
-    let is_known = !matches!(gathering, Arrivals::Call { members: None, .. });
+    let is_known = !matches!(arrivals, Arrivals::Call { members: None, .. });
     if is_known && places.absent.is_empty() && places.gone_on.is_empty() {
         return None;
     }
     let is_open = |rank: &usize| !standings[*rank].ended_well;
-    let hint = match gathering {
+    let hint = match arrivals {
         Arrivals::Finish if places.come.iter().any(is_open) => Some(
             " (at the end of main, or out of it by an error, which is printed only after the World is dropped)",
         ),
@@ -228,11 +228,11 @@ fn line(gathering: &Arrivals, standings: &[Standing], paths: &[Vec<usize>]) -> O
         return None;
     }
     let call = calls.first().map_or(Call::Finish, |(made, _)| made.call);
-    let (which, hint) = (gathering.which(standings.len()), hint.unwrap_or_default());
+    let (which, hint) = (arrivals.which(standings.len()), hint.unwrap_or_default());
     let come = &places.come;
     let mut line =
         format!("{INDENT}{}{which}: {} {} come{hint}", call.name(), ranks(come), has(come));
-    for (words, of) in groups(&places.gone_on, |rank| later_words(gathering, &standings[rank])) {
+    for (words, of) in groups(&places.gone_on, |rank| later_words(arrivals, &standings[rank])) {
         line += &format!("; {} {} gone on{words}", ranks(&of), has(&of));
     }
     if !is_known_step {
@@ -246,7 +246,7 @@ fn line(gathering: &Arrivals, standings: &[Standing], paths: &[Vec<usize>]) -> O
 
 /// The line about ranks that make different calls in place of the same one.
 fn mismatch(
-    gathering: &Arrivals,
+    arrivals: &Arrivals,
     calls: &[(Made, Vec<usize>)],
     places: &Places,
     job: usize,
@@ -265,14 +265,14 @@ fn mismatch(
     format!(
         "{INDENT}ranks call different collectives{}: {}{others}: all ranks of a communicator must make the same \
          collective calls in the same order\n",
-        gathering.which(job),
+        arrivals.which(job),
         calls.join(", ")
     )
 }
 
 /// ` to call 4 (reduce)`.
-fn later_words(gathering: &Arrivals, standing: &Standing) -> String {
-    let later = gathering.later_of(standing);
+fn later_words(arrivals: &Arrivals, standing: &Standing) -> String {
+    let later = arrivals.later_of(standing);
     let words = later.and_then(|wait| Some((wait.tag?, wait.operation.name())));
     words.map_or(String::new(), |(number, name)| format!(" to call {number} ({name})"))
 }

@@ -1,4 +1,4 @@
-//! Buffered sends on a communicator (MPI-4.1 section 3.6). `buffered.rs` of the crate keeps the copies.
+//! Buffered sends on a communicator (MPI-4.1 section 3.6). `process/buffered.rs` keeps the copies.
 
 use mpjdev::{Source, Status};
 

@@ -1,4 +1,4 @@
-//! The tags of partitioned sends (MPI-4.1 chapter 4), which `partitioned.rs` of the crate makes.
+//! The tags of partitioned sends (MPI-4.1 chapter 4), which `point_to_point/partitioned.rs` makes.
 
 use std::collections::BTreeMap;
 

@@ -6,16 +6,16 @@ use crate::error::Error;
 use crate::memory::{Elements, Input, Output, Plain, Reduction};
 
 /// How many bytes a reduction combines at a time, for each rank of the communicator, up to [`PIECE_RANKS`] of them. It
-/// needs a scratch area for them, or for up to three times as many. Two ranks fill their second-level caches; where more
-/// of them exchange smaller and smaller parts of a piece, more rounds would take longer.
+/// needs a scratch area for them, or for up to three times as many. Two ranks fill their second-level caches; where
+/// more of them exchange smaller and smaller parts of a piece, more rounds would take longer.
 const PIECE_PER_RANK: u64 = 256 << 10;
 
 /// See [`PIECE_PER_RANK`].
 const PIECE_RANKS: [u32; 2] = [2, 4];
 
 /// Returns how a reduction of elements with `data` bytes each among `ranks` ranks is divided: in the same places on all
-/// ranks, like the choice of what an allreduce exchanges. `count` is the number of elements of a rank, or of the longest block. An exchange of
-/// halves divides them, too.
+/// ranks, like the choice of what an allreduce exchanges. `count` is the number of elements of a rank, or of the
+/// longest block. An exchange of halves divides them, too.
 pub(crate) fn division_of(
     reduction: &Reduction,
     ranks: u32,

@@ -221,8 +221,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::create_group`], except that members need not be in this communicator. [`Error::Core`] of
-    /// class
-    /// [`ErrorClass::Arg`](crate::ErrorClass::Arg) if calls with different texts cannot be told apart, which is as good
+    /// class [`ErrorClass::Arg`](crate::ErrorClass::Arg) if calls with different texts cannot be told apart, which is as good
     /// as impossible.
     ///
     /// ```

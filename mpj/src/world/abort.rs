@@ -5,7 +5,7 @@
 /// was aborted has not succeeded.
 ///
 /// Any thread may call it, also before [`crate::init`] or without it. A rank that was started alone, or by
-/// [`crate::world::local::run`], ends its own process. Nothing is dropped, and of the program's buffered output only that of
+/// [`crate::local::run`], ends its own process. Nothing is dropped, and of the program's buffered output only that of
 /// the standard library's `stdout` is written.
 ///
 /// In a fork of a rank it ends only the fork, with the same code: a fork has no part in the job.

@@ -312,11 +312,7 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessFailed<'_, W>
 
     #[inline(always)]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
-        if session.state.first_error.is_some() {
-            Some(None)
-        } else {
-            self.0.look(session).map(Some)
-        }
+        if session.state.has_failed() { Some(None) } else { self.0.look(session).map(Some) }
     }
 
     /// An operation that needs a lost rank fails by itself, which ends the wait for it.
