@@ -358,18 +358,25 @@ pub unsafe trait Adapter: Send + 'static {
     ) -> Result<usize, AdapterError>;
 
     /// Does the same as [`Adapter::poll`]. An adapter that delivers frames within nanoseconds implements it too, so that
-    /// what handles them is inlined.
+    /// what handles them is inlined. The error is in a box, so that the result is in registers.
     #[inline]
     fn poll_into<E: Events>(
         &mut self,
         origin: Option<TaskId>,
         budget: usize,
         events: &mut E,
-    ) -> Result<usize, AdapterError>
+    ) -> Result<usize, Box<AdapterError>>
     where
         Self: Sized,
     {
-        self.poll(origin, budget, events)
+        self.poll(origin, budget, events).map_err(Box::new)
+    }
+
+    /// Offers a frame with a short head and a body of one span, as [`Adapter::try_send`], and returns whether it was
+    /// [`Post::Taken`]. For callers that otherwise offer it again.
+    #[inline(always)]
+    fn takes(&mut self, target: TaskId, head: &[u8; SHORT_HEAD], body: SendRegion) -> bool {
+        matches!(self.try_send(target, head, Piece::Span(body), Ticket(0)), Ok(Post::Taken))
     }
 
     /// Prefetches memory of the frames that are expected next, to or from this task. A waiting thread calls it between

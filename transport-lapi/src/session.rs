@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::adapter::{Adapter, AdapterError, Doorbell, Post, TaskId, Ticket, WaitBoard};
 use crate::amsend::{self, Amsend, IN_PLACE_FROM, Outgoing, Queued, Sent, check_handler};
-use crate::body::{Piece, Sink, Source};
+use crate::body::{Sink, Source};
 use crate::completion::Due;
 use crate::engine::{Dispatcher, Engine};
 use crate::error::LapiError;
@@ -150,8 +150,7 @@ impl<A: Adapter, S> Session<A, S> {
         // Set beforehand, which is faster: a fence after nothing was sent does no harm.
         lane.dirty = true;
         let head = wire::short_head(handler, uhdr);
-        let post = self.adapter.try_send(target, &head, Piece::Span(udata), Ticket(0));
-        matches!(post, Ok(Post::Taken))
+        self.adapter.takes(target, &head, udata)
     }
 
     /// [`Session::try_amsend`] of bytes that are borrowed for this call only.
@@ -366,7 +365,7 @@ impl<A: Adapter, S> Session<A, S> {
         let mut done =
             match adapter.poll_into(origin, budget, &mut Dispatcher { state, engine, trouble }) {
                 Ok(arrived) => arrived,
-                Err(error) => self.keep_first(error.into()),
+                Err(error) => self.keep_first((*error).into()),
             };
         if !self.engine.is_idle() {
             done += self.rest_of_round();

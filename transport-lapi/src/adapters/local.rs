@@ -172,7 +172,7 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         budget: usize,
         mut events: &mut dyn Events,
     ) -> Result<usize, AdapterError> {
-        self.poll_into(origin, budget, &mut events)
+        self.poll_into(origin, budget, &mut events).map_err(|error| *error)
     }
 
     #[inline(always)]
@@ -181,8 +181,8 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         origin: Option<TaskId>,
         budget: usize,
         events: &mut E,
-    ) -> Result<usize, AdapterError> {
-        self.port.poll(origin, budget, events)
+    ) -> Result<usize, Box<AdapterError>> {
+        self.port.poll(origin, budget, events).map_err(Box::new)
     }
 
     #[inline]

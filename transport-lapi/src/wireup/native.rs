@@ -1,6 +1,7 @@
 //! The adapter that programs are compiled for: the one of jobs on this host, or one that the caller brings.
 //!
-//! A message over the local adapter costs one branch more than over [`LocalAdapter`] itself.
+//! A message over the local adapter costs one branch more than over [`LocalAdapter`] itself: what the two adapters
+//! return on its path fits into registers, so that it need not go through memory where the branches join.
 
 #![expect(unsafe_code, reason = "an adapter is made of others")]
 
@@ -56,34 +57,11 @@ impl DerefMut for Brought {
 }
 
 impl Brought {
-    /// [`Adapter::try_send`]. Inlined where a message usually goes over the other adapter, it adds a branch there and
-    /// nothing else: a short frame reaches this one in registers, so it need not lie in memory before the branch.
-    #[inline(always)]
-    fn try_send(
-        &mut self,
-        target: TaskId,
-        head: &[u8],
-        body: Piece<'_>,
-        ticket: Ticket,
-    ) -> Result<Post, AdapterError> {
-        match (<[u8; SHORT_HEAD]>::try_from(head), body) {
-            (Ok(head), Piece::Span(body)) => {
-                self.try_send_short(target, head, body, ticket).map_err(|error| *error)
-            }
-            (_, body) => self.0.try_send(target, head, body, ticket),
-        }
-    }
-
+    /// [`Adapter::takes`], whose head comes in registers, so that it need not lie in memory before the branch.
     #[cold]
     #[inline(never)]
-    fn try_send_short(
-        &mut self,
-        target: TaskId,
-        head: [u8; SHORT_HEAD],
-        body: SendRegion,
-        ticket: Ticket,
-    ) -> Result<Post, Box<AdapterError>> {
-        self.0.try_send(target, &head, Piece::Span(body), ticket).map_err(Box::new)
+    fn takes(&mut self, target: TaskId, head: [u8; SHORT_HEAD], body: SendRegion) -> bool {
+        matches!(self.0.try_send(target, &head, Piece::Span(body), Ticket(0)), Ok(Post::Taken))
     }
 
     /// [`Adapter::poll_into`], which has no form for adapters of any type.
@@ -93,8 +71,8 @@ impl Brought {
         origin: Option<TaskId>,
         budget: usize,
         events: &mut dyn Events,
-    ) -> Result<usize, AdapterError> {
-        self.0.poll(origin, budget, events)
+    ) -> Result<usize, Box<AdapterError>> {
+        self.0.poll(origin, budget, events).map_err(Box::new)
     }
 }
 
@@ -152,8 +130,16 @@ unsafe impl Adapter for Native {
         origin: Option<TaskId>,
         budget: usize,
         events: &mut E,
-    ) -> Result<usize, AdapterError> {
+    ) -> Result<usize, Box<AdapterError>> {
         each!(self, adapter => adapter.poll_into(origin, budget, events))
+    }
+
+    #[inline(always)]
+    fn takes(&mut self, target: TaskId, head: &[u8; SHORT_HEAD], body: SendRegion) -> bool {
+        match self {
+            Self::Local(adapter) => adapter.takes(target, head, body),
+            Self::Brought(adapter) => adapter.takes(target, *head, body),
+        }
     }
 
     #[inline]
