@@ -40,8 +40,8 @@ pub(crate) fn recv_region<T: bytemuck::Pod>(buffer: &mut [T]) -> RecvRegion {
 
 impl PointToPoint {
     /// Sends `data` to rank `dest` (MPI_Send). Returns when the slice may be changed again, possibly before the
-    /// message is received. Whether it waits for the receiver depends on the protocol and on the receiver's early
-    /// memory; a correct program does not rely on either.
+    /// message is received. Whether it waits for the receiver depends on the protocol and on the receiver's
+    /// memory for unexpected messages; a correct program does not rely on either.
     ///
     /// # Errors
     /// No such rank, a negative tag; the device has failed, for example because a rank died.

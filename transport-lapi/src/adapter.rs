@@ -8,7 +8,7 @@
 //! separate traits, which the core returns if it has them: [`OneSided`], [`SharedGets`], [`SharedArea`], [`WaitBoard`].
 //! The transport builds missing ones from frames.
 //!
-//! The suite in `tests/doubles/src/contract.rs` checks this contract:
+//! The suite in `tests/doubles/src/contract.rs` checks this contract, except A9, A10 and what concerns [`OneSided`]:
 //!
 //! - A1: frames from one origin to one target arrive whole, once, and in the order offered.
 //! - A2: no method blocks, and none calls back into the transport. Only [`OneSided::conceal`] may wait for a copy out

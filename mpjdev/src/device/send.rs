@@ -1,7 +1,8 @@
 //! Sending (MPI-4 sections 3.2.1, 3.4 and 3.7.2).
 //!
 //! [`Device::send_span`] handles the most frequent messages: short ones, for which no fact but credit matters.
-//! [`Device::start_send`] handles all others: it asks the table for the protocol (`protocol.rs`), which is in `backend/`.
+//! If one does not leave at once, [`Device::start_eager`] goes on. [`Device::start_send`] handles all others: it asks the
+//! table for the protocol (`protocol.rs`), which is in `backend/`. Who sends eagerly has spent the credit, once.
 
 use std::mem;
 
@@ -216,11 +217,12 @@ impl<A: Adapter> Device<A> {
 
     fn facts(&self, session: &mut Session<A, State>, dest: u32, data: &Source) -> Facts {
         let Some(span) = data.span() else { return Facts::default() };
+        // Without a get of its own the adapter builds it from active messages, which copies as often as eager does.
+        // A rank that sends to itself has no second end that could share the work.
+        let readable = dest != self.rank() && session.get_kind().is_some();
         Facts {
-            // Without a get of its own the adapter builds it from active messages, which copies as often as eager does.
-            // A rank that sends to itself has no second end that could share the work.
-            readable: dest != self.rank() && session.get_kind().is_some(),
-            huge_pages: huge::holds(span.addr(), span.len()),
+            readable,
+            huge_pages: readable && huge::holds(span.addr(), span.len()),
             own_processor: !self.shares_processors(),
         }
     }

@@ -1,4 +1,4 @@
-//! The suite of the contract of [`transport_lapi::adapter`], A1 to A10, for any adapter.
+//! The suite of the contract of [`transport_lapi::adapter`], A1 to A7, and A8 for shared gets, for any adapter.
 //!
 //! Every check takes a maker of jobs: given a number of tasks, it returns their adapters in order.
 //! [`crate::adapter_conformance`] makes tests of the checks; `transport-lapi/tests/adapters.rs` lists the adapters. For

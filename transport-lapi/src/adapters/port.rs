@@ -210,7 +210,7 @@ impl Port {
             match from.take(origin, &mut to.blocks, events) {
                 Ok(true) => {
                     delivered += 1;
-                    if to.awaiting_reply() {
+                    if to.next_is_lone() {
                         from.fetch_ahead();
                     }
                     to.on_receive();

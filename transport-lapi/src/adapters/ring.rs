@@ -211,7 +211,7 @@ impl<'m> Producer<'m> {
         past_caches: bool,
     ) -> Result<bool, RingDamage> {
         let len = body.len();
-        if self.policy == CachePolicy::Pull {
+        if self.policy.passes_caches() {
             self.time_a_load();
         }
         let freed = self.data_ring.freed;
@@ -221,7 +221,7 @@ impl<'m> Producer<'m> {
             self.seen = self.ring.indices.both();
         }
         let Some(start) = stored else { return Ok(false) };
-        let is_lone = self.awaiting_reply();
+        let is_lone = self.next_is_lone();
         self.publish(head, ForeignBytes::EMPTY, DATA_RING, len as u64 | u64::from(start) << 32);
         if is_lone {
             if self.policy.is_pushed_out(len) {
@@ -245,7 +245,7 @@ impl<'m> Producer<'m> {
     /// Sends a frame with its body in blocks. Returns whether this end has enough of them.
     fn offer_in_blocks(&mut self, head: &[u8], body: Piece<'_>) -> bool {
         let Some(number) = self.blocks.store(body) else { return false };
-        let (len, is_lone) = (body.len(), self.awaiting_reply());
+        let (len, is_lone) = (body.len(), self.next_is_lone());
         self.publish(head, ForeignBytes::EMPTY, BLOCK, len as u64 | u64::from(number) << 32);
         match self.policy {
             CachePolicy::Demote if !self.policy.is_pushed_out(len) => {
@@ -302,7 +302,7 @@ impl<'m> Producer<'m> {
 
     /// Whether no frame has been sent since one has come from the consumer.
     #[inline(always)]
-    pub(crate) fn awaiting_reply(&self) -> bool {
+    pub(crate) fn next_is_lone(&self) -> bool {
         self.until_stream == self.stream
     }
 

@@ -122,7 +122,7 @@ pub fn credit_that_has_come_is_used<A: Adapter>(setup: &Setup<A>) {
     });
 }
 
-/// The three messages that come unexpected, and the two whose receives are posted.
+/// The three messages that come before their receives, and the two whose receives are posted.
 const EARLY: [usize; 3] = [10, 5_000, 250_000];
 const POSTED: [usize; 2] = [300, 70_000];
 

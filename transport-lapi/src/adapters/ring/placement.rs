@@ -122,6 +122,11 @@ impl CachePolicy {
         }
     }
 
+    /// Whether any body is stored past the caches, so that the distance of the consumer matters.
+    pub(super) const fn passes_caches(self) -> bool {
+        self.constants().past_caches_from != usize::MAX
+    }
+
     /// Whether the lines of a body of `len` bytes outside of the slot are pushed out, if it is lone.
     pub(super) const fn is_pushed_out(self, len: usize) -> bool {
         len <= self.constants().pushed_up_to

@@ -155,10 +155,10 @@ fn places(policy: CachePolicy, are_lone: bool) -> Vec<u32> {
         let begins = producer.data_ring.position;
         assert_eq!(producer.offer(&[0; SHORT_HEAD], Piece::of(&[1; 1000])), Ok(Post::Taken));
         take(&mut consumer).unwrap();
-        assert!(!producer.awaiting_reply());
+        assert!(!producer.next_is_lone());
         if are_lone {
             producer.on_receive();
-            assert!(producer.awaiting_reply());
+            assert!(producer.next_is_lone());
         }
         begins
     };
