@@ -57,10 +57,16 @@ impl DerefMut for Brought {
 }
 
 impl Brought {
-    /// [`Adapter::takes`], whose head comes in registers, so that it need not lie in memory before the branch.
+    /// [`Adapter::takes`].
+    #[inline(always)]
+    fn takes(&mut self, target: TaskId, head: &[u8; SHORT_HEAD], body: SendRegion) -> bool {
+        self.takes_cold(target, *head, body)
+    }
+
+    /// Its head comes in registers, so that it need not lie in memory before the branch.
     #[cold]
     #[inline(never)]
-    fn takes(&mut self, target: TaskId, head: [u8; SHORT_HEAD], body: SendRegion) -> bool {
+    fn takes_cold(&mut self, target: TaskId, head: [u8; SHORT_HEAD], body: SendRegion) -> bool {
         matches!(self.0.try_send(target, &head, Piece::Span(body), Ticket(0)), Ok(Post::Taken))
     }
 
@@ -136,10 +142,7 @@ unsafe impl Adapter for Native {
 
     #[inline(always)]
     fn takes(&mut self, target: TaskId, head: &[u8; SHORT_HEAD], body: SendRegion) -> bool {
-        match self {
-            Self::Local(adapter) => adapter.takes(target, head, body),
-            Self::Brought(adapter) => adapter.takes(target, *head, body),
-        }
+        each!(self, adapter => adapter.takes(target, head, body))
     }
 
     #[inline]
