@@ -14,9 +14,9 @@ use transport_lapi::{
     Sent, TaskId, Violation,
 };
 
+use mpj_doubles::numbers::Numbers;
 use support::buffers::{Landing, pattern, source};
 use support::job::{Kind, run_with, waiting};
-use support::numbers::Numbers;
 
 /// Frames are refused and held back, but nothing is damaged.
 const SLOW: FaultPlan = FaultPlan { full: 300, delay: 200, ..FaultPlan::NONE };

@@ -21,6 +21,11 @@ impl Numbers {
         (self.next_number() % limit as u64) as usize
     }
 
+    /// One of `choices`.
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+
     /// `len` bytes.
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         payload(self.next_number(), len)

@@ -67,7 +67,7 @@ impl Brought {
     #[cold]
     #[inline(never)]
     fn takes_cold(&mut self, target: TaskId, head: [u8; SHORT_HEAD], body: SendRegion) -> bool {
-        matches!(self.0.try_send(target, &head, Piece::Span(body), Ticket(0)), Ok(Post::Taken))
+        self.0.takes(target, &head, body)
     }
 
     /// [`Adapter::poll_into`], which has no form for adapters of any type.

@@ -8,7 +8,7 @@ use transport_lapi::{Amsend, Arrival, HeaderAction, Next};
 
 use crate::support::buffers::{Landing, pattern, source};
 use crate::support::job::{Kind, run};
-use crate::support::numbers::Numbers;
+use mpj_doubles::numbers::Numbers;
 
 const LONG: usize = 2 << 20;
 

@@ -11,7 +11,7 @@ use transport_lapi::{
 use crate::support::board::Board;
 use crate::support::buffers::{Landing, pattern, source};
 use crate::support::job::{Kind, run};
-use crate::support::numbers::Numbers;
+use mpj_doubles::numbers::Numbers;
 
 const REGION: usize = 3 << 20;
 

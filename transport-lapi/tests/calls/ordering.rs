@@ -5,7 +5,7 @@ use transport_lapi::{Amsend, Arrival, HeaderAction, Next, Outbox, TaskId};
 
 use crate::support::buffers::{Landing, pattern, source};
 use crate::support::job::{Kind, run_with, waiting};
-use crate::support::numbers::Numbers;
+use mpj_doubles::numbers::Numbers;
 
 const MESSAGES: usize = 200;
 const LONGEST: usize = 100_000;

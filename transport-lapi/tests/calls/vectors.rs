@@ -10,7 +10,7 @@ use transport_lapi::{
 use crate::support::board::Board;
 use crate::support::buffers::{Landing, null_landing, null_source, pattern, source};
 use crate::support::job::{Kind, run};
-use crate::support::numbers::Numbers;
+use mpj_doubles::numbers::Numbers;
 
 const REGION: usize = 2 << 20;
 

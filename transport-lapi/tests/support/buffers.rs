@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use transport_lapi::{RecvRegion, SendRegion, SharedMemory};
 
-use super::numbers::Numbers;
+use mpj_doubles::numbers::Numbers;
 
 /// Longest pattern.
 pub const MAX_PATTERN: usize = 6 << 20;
@@ -30,7 +30,7 @@ pub fn pattern(seed: u64, len: usize) -> &'static [u8] {
         let mut numbers = Numbers(1);
         let mut block = Vec::with_capacity(MAX_PATTERN + OFFSETS);
         while block.len() < MAX_PATTERN + OFFSETS {
-            block.extend_from_slice(&numbers.next().to_le_bytes());
+            block.extend_from_slice(&numbers.next_number().to_le_bytes());
         }
         block
     });

@@ -8,4 +8,3 @@ pub mod buffers;
 pub mod flaky;
 pub mod frames;
 pub mod job;
-pub mod numbers;
