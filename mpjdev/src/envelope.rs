@@ -13,12 +13,12 @@
 //!
 //! The source is not in the envelope, since the transport knows the origin. RENDEZVOUS carries an [`Offer`] as its
 //! data, 32 bytes, so that it fits into one cache line of a ring, and FAILED a
-//! [`Failure`](crate::envelope::failure::Failure). The messages between them carry no data. From RENDEZVOUS on all
+//! [`Failure`](crate::envelope::Failure). The messages between them carry no data. From RENDEZVOUS on all
 //! arrive as short messages.
 
 use transport_lapi::RemoteRegion;
 
-pub(crate) mod failure;
+mod failure;
 mod violation;
 
 pub use failure::Failure;

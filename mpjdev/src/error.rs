@@ -6,8 +6,7 @@ use transport_lapi::LapiError;
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::wireup::WireupError;
 
-use crate::envelope::PeerError;
-use crate::envelope::failure::Failure;
+use crate::envelope::{Failure, PeerError};
 
 /// The reason why an operation failed.
 #[derive(Debug, Clone, thiserror::Error)]

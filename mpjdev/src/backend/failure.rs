@@ -8,8 +8,7 @@ use transport_lapi::{ForeignBytes, ShortHandler};
 
 use super::NextHandler;
 use crate::backend::loss;
-use crate::envelope::failure::Failure;
-use crate::envelope::{self, FAILED};
+use crate::envelope::{self, FAILED, Failure};
 use crate::error::Error;
 use crate::matching::Envelope;
 use crate::request::Operation;

@@ -8,7 +8,7 @@ use transport_lapi::{Amsend, Context, ForeignBytes, RecvRegion, RemoteRegion, Se
 use super::Backend;
 use super::eager::Eager;
 use crate::device::{Device, Mode, Options};
-use crate::envelope::failure::Failure;
+use crate::envelope::Failure;
 use crate::envelope::{
     self, CREDIT, DONE, EAGER, EAGER_SYNC, FAILED, Offer, PeerError, RENDEZVOUS, WITHDRAW,
     WITHDRAWN,

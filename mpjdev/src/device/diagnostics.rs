@@ -150,7 +150,7 @@ mod tests {
 
     use super::*;
     use crate::request::Posted;
-    use crate::state::members::Members;
+    use crate::state::Members;
 
     /// Three ranks at this distance from each other.
     struct Apart(u32);

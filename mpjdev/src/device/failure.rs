@@ -4,8 +4,7 @@ use transport_lapi::Amsend;
 use transport_lapi::adapter::Adapter;
 
 use crate::device::{Device, check_tag};
-use crate::envelope::failure::Failure;
-use crate::envelope::{self, FAILED};
+use crate::envelope::{self, FAILED, Failure};
 use crate::error::Error;
 
 impl<A: Adapter> Device<A> {

@@ -12,7 +12,7 @@ use transport_lapi::adapter::Adapter;
 
 use crate::device::Device;
 use crate::error::Error;
-use crate::state::members::Members;
+use crate::state::Members;
 
 impl<A: Adapter> Device<A> {
     /// Sets the members of `context`. From now on its operations fail when a member is lost, and do not fail when

@@ -15,8 +15,7 @@ use crate::backend::{Backend, Outbound, rendezvous::Rendezvous};
 use crate::device::{Device, check_tag};
 use crate::envelope::{self, EAGER};
 use crate::error::Error;
-use crate::protocol::huge;
-use crate::protocol::{Facts, Protocol};
+use crate::protocol::{Facts, Protocol, huge};
 use crate::request::{COMPLETE, Request};
 use crate::state::State;
 

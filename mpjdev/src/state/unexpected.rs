@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use transport_lapi::RemoteRegion;
 
-use crate::envelope::failure::Failure;
+use crate::envelope::Failure;
 use crate::matching::UNEXPECTED_ENTRY;
 use crate::request::slab;
 use crate::state::unexpected_buffer::UnexpectedBuffer;
