@@ -14,7 +14,7 @@
 //! - `partition_tags.rs`: the tags of partitioned sends.
 //! - `workspace.rs`: memory that collective calls use, and leave for the next ones.
 //!
-//! Collective calls, also those that make communicators (`calls.rs`), and further messages (`point_to_point.rs`) stand
+//! Collective calls, also those that make communicators (`calls.rs`), and further requests (`request.rs`) stand
 //! above.
 
 use std::fmt;

@@ -11,8 +11,7 @@
 //!
 //! - `calls`: the collective calls, and those that make communicators, with topologies too. `plan`: how they run, at once
 //!   or step by step.
-//! - `point_to_point`: exchanges, persistent and partitioned transfers. `generalized`: requests that the program
-//!   completes.
+//! - `request`: exchanges, persistent and partitioned transfers, and requests that the program completes.
 //! - `communicator`: communicators, their attributes, error handlers and buffered sends. `attribute`: attributes of any
 //!   object.
 //! - `process`: what communicators of a rank share: the device, the ids on which members agree, the copies of buffered
@@ -28,14 +27,13 @@ mod communicator;
 pub mod datatype;
 mod error;
 mod error_class;
-mod generalized;
 pub mod group;
 mod info;
 mod memory;
 pub mod op;
 mod plan;
-mod point_to_point;
 mod process;
+mod request;
 pub mod topology;
 
 pub use attribute::{Attributes, Cause, Key, Value, WeakKey};
@@ -45,12 +43,12 @@ pub use communicator::{Communicator, ErrorHandler, Relation, UserHandler};
 pub use error::Error;
 pub use error::code::{CodeError, ErrorCodes};
 pub use error_class::ErrorClass;
-pub use generalized::{GeneralizedCallbacks, GeneralizedRequest};
 pub use info::{Info, InfoError, Start};
 pub use memory::{Elements, Input, Operand, Output, Plain, Reduction, TypedBlock};
 pub use plan::{Persistent, Plan, Steps};
-pub use point_to_point::{
-    PROC_NULL, PartitionedReceive, PartitionedSend, PersistentTransfer, SendMode,
-};
 pub use process::buffered::{AttachedBuffer, SendBuffer};
 pub use process::{Process, job};
+pub use request::{
+    GeneralizedCallbacks, GeneralizedRequest, PROC_NULL, PartitionedReceive, PartitionedSend,
+    PersistentTransfer, SendMode,
+};

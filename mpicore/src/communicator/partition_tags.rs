@@ -1,4 +1,4 @@
-//! The tags of partitioned sends (MPI-4.1 chapter 4), which `point_to_point/partitioned.rs` makes.
+//! The tags of partitioned sends (MPI-4.1 chapter 4), which `request/partitioned.rs` makes.
 
 use std::collections::BTreeMap;
 

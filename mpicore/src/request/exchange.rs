@@ -15,7 +15,7 @@ use mpjdev::{Call, Ending, Mode, Request, SendRegion, Sink, Source, Status};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::memory::packed;
-use crate::point_to_point::transfer::PROC_NULL;
+use crate::request::PROC_NULL;
 
 /// The status of a receive from [`PROC_NULL`].
 fn nobody() -> Status {

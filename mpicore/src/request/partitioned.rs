@@ -16,7 +16,7 @@ use transport_lapi::{ForeignBytes, Unpack};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::memory::{Input, Memory, Output};
-use crate::point_to_point::transfer::PROC_NULL;
+use crate::request::PROC_NULL;
 
 /// What the sender tells the receiver: the tag of its first partition, the number of its partitions, and the bytes of
 /// each, as little-endian numbers.
