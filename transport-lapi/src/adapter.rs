@@ -42,9 +42,9 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use crate::body::Piece;
-use crate::bootstrap::board::Wait;
-use crate::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
+use crate::job::bootstrap::board::Wait;
+use crate::memory::body::Piece;
+use crate::memory::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
 /// Number of a task in its job: `0..num_tasks`. MPI calls it the rank.
 pub type TaskId = u32;

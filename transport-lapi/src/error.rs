@@ -4,7 +4,7 @@
 //! ([`crate::ErrorHandler`]) or, if there is none, returned by [`crate::Session::progress`] and the calls that run it.
 
 use crate::adapter::{AdapterError, TaskId};
-use crate::layout::LayoutError;
+use crate::memory::layout::LayoutError;
 use crate::wire::WireError;
 
 /// An end of a transfer.

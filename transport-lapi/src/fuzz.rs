@@ -7,9 +7,9 @@
 #![expect(unsafe_code, reason = "describes arrays as regions")]
 
 use crate::error::End;
+use crate::memory::region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
+use crate::one_sided::vector::Vector;
 use crate::one_sided::{Direct, Request};
-use crate::region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
-use crate::vector::Vector;
 use crate::wire;
 
 /// Bytes of the memory that vectors and areas describe.

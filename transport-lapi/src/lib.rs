@@ -54,91 +54,55 @@
 //!
 //! # Where things are
 //!
-//! - `context.rs`, `session.rs`: the calls. A context is a lock around a session; `lock.rs`, `wait.rs`, `awaited.rs`
-//!   and `home.rs` are how threads take the lock, spend a wait, describe it and stay on their processors.
-//! - `engine.rs`: what happens to a frame that arrives. `handler.rs`, `completion.rs`: handlers and what follows them.
-//! - `outbox.rs`, `slots.rs`: operations that have not ended, each of which is started in a file of its own:
-//!   `amsend.rs`, `lent.rs`, `get.rs`, `one_sided.rs`, `vector.rs`, `fence.rs`. `counter.rs`: what they count.
-//! - `wire.rs`: the packets.
-//! - `region.rs`, `registry.rs`: memory that is borrowed, and memory that other tasks may access. `body.rs`,
-//!   `layout.rs`, `dgsp.rs`: bodies that are not contiguous. `copy.rs`, `places.rs`: how bodies are copied.
-//! - `query.rs`, `addresses.rs`, `error_handler.rs`, `message_text.rs`, `timeout.rs`, `msgpoll.rs`, `nopoll.rs`,
-//!   `interrupt.rs`, `recovery.rs`: LAPI's periphery. No message needs it.
-//! - `adapter.rs`: the interface to adapters. `adapters.rs`: the adapters.
-//! - `config.rs`: settings. `bootstrap.rs`: what launcher and ranks share. `wireup.rs`: how a task joins.
-//! - `sync.rs`, `sys.rs`, `fork.rs`: the primitives of shared memory, system calls, forks. `fuzz.rs`: entries of fuzz
-//!   targets.
+//! Rooms, from the top; the head of each lists its files, and ARCHITECTURE.md says which may use which.
+//!
+//! - `lapi`: LAPI's periphery, which no message needs.
+//! - `one_sided`: puts, vectors, gets, read-modify-writes, shared memory, fences.
+//! - `progress`: contexts, active messages, the dispatcher, waits.
+//! - `job`: how a job is described, joined and set. `wire`: the packets. `error`: what can go wrong.
+//! - `adapters`: the adapters of one host. `adapter`: the interface to all adapters.
+//! - `memory`: borrowed bytes, bytes of peers, layouts, copies. `platform`: shared atomics, system calls, forks.
+//! - `fuzz`: entries of fuzz targets.
 
 pub mod adapter;
 pub mod adapters;
-pub mod bootstrap;
-pub mod config;
 #[doc(hidden)]
 pub mod fuzz;
-pub mod wireup;
 
-mod addresses;
-mod amsend;
-mod awaited;
-mod body;
-mod completion;
-mod context;
-mod copy;
-mod counter;
-mod dgsp;
-mod engine;
 mod error;
-mod error_handler;
-mod fence;
-mod fork;
-mod get;
-mod handler;
-mod home;
-mod interrupt;
-mod layout;
-mod lent;
-mod lock;
-mod message_text;
-mod msgpoll;
-mod nopoll;
+mod job;
+mod lapi;
+mod memory;
 mod one_sided;
-mod outbox;
-mod places;
-mod query;
-mod recovery;
-mod region;
-mod registry;
-mod session;
-mod slots;
-mod sync;
-mod sys;
-mod timeout;
-mod vector;
-mod wait;
+mod platform;
+mod progress;
 mod wire;
 
 pub use adapter::TaskId;
-pub use amsend::{Amsend, IN_PLACE_FROM, Sent};
-pub use awaited::Awaited;
-pub use body::{Pack, Piece, Sink, Source, Spans, Unpack};
-pub use completion::panic_text;
-pub use context::{Context, Options, SessionGuard};
-pub use counter::{CounterId, DestStatus};
-pub use dgsp::{Dgsp, DgspError, DgspOp};
 pub use error::{End, LapiError, Violation};
-pub use error_handler::{AsyncError, ErrorHandler, ErrorKind};
-pub use handler::{
+pub use job::{bootstrap, config, wireup};
+pub use lapi::dgsp::{Dgsp, DgspError, DgspOp};
+pub use lapi::error_handler::{AsyncError, ErrorKind};
+pub use lapi::message_text::{Code, msg_string};
+pub use lapi::msgpoll::MsgInfo;
+pub use lapi::query::{Query, Statistics};
+pub use lapi::xfer::Xfer;
+pub use memory::body::{Pack, Piece, Sink, Source, Spans, Unpack};
+pub use memory::layout::{Layout, LayoutError};
+pub use memory::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
+pub use one_sided::vector::Vector;
+pub use one_sided::{Getv, Operation, Put, Putv, Rmw, RmwOp, SharedMemory};
+pub use platform::sys::Processor;
+pub use progress::amsend::{Amsend, IN_PLACE_FROM, Sent, Step};
+pub use progress::awaited::Awaited;
+pub use progress::completion::panic_text;
+pub use progress::context::{Context, Options, SessionGuard};
+pub use progress::counter::{CounterId, DestStatus};
+pub use progress::handler::{
     Arrival, Continuation, HeaderAction, HeaderHandler, InlineHandler, MAX_HANDLERS, Next,
     ShortHandler,
 };
-pub use layout::{Layout, LayoutError};
-pub use message_text::{Code, msg_string};
-pub use msgpoll::MsgInfo;
-pub use one_sided::{Getv, Operation, Put, Putv, Rmw, RmwOp, SharedMemory, Xfer};
-pub use outbox::Outbox;
-pub use query::{Query, Statistics, Step};
-pub use region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
-pub use session::Session;
-pub use sys::Processor;
-pub use vector::Vector;
+pub use progress::outbox::Outbox;
+pub use progress::report::ErrorHandler;
+pub use progress::session::Session;
 pub use wire::{MAX_UHDR, WireError};

@@ -18,12 +18,15 @@
 //! | amsend | the origin's buffer is reusable | the completion handler has returned | the origin knows that |
 //! | rmw | the result has arrived | none | none |
 
+pub(crate) mod addresses;
 mod direct;
+mod fence;
+pub(crate) mod get;
 mod request;
 mod rmw;
 mod serve;
 mod shared;
-mod xfer;
+pub(crate) mod vector;
 
 pub(crate) use direct::Direct;
 pub(crate) use request::{OWN, Request};
@@ -32,21 +35,20 @@ pub use rmw::{Operation, Rmw, RmwOp};
 pub(crate) use serve::{Ahead, Destination};
 pub(crate) use shared::Shared;
 pub use shared::SharedMemory;
-pub use xfer::Xfer;
 
 use rmw::Started;
 
 use crate::adapter::{Adapter, TaskId};
-use crate::amsend::{Amsend, Outgoing, Sent, check_target};
-use crate::body::Source;
-use crate::counter::CounterId;
 use crate::error::{End, LapiError};
-use crate::handler::Next;
-use crate::layout::LayoutError;
-use crate::outbox::Outbox;
-use crate::region::{RecvRegion, RemoteRegion, SendRegion};
-use crate::session::{Session, keep_first};
-use crate::vector::Vector;
+use crate::memory::body::Source;
+use crate::memory::layout::LayoutError;
+use crate::memory::region::{RecvRegion, RemoteRegion, SendRegion};
+use crate::progress::amsend::{Amsend, Outgoing, Sent, check_target};
+use crate::progress::counter::CounterId;
+use crate::progress::handler::Next;
+use crate::progress::outbox::Outbox;
+use crate::progress::session::{Session, keep_first};
+use vector::Vector;
 
 /// The parameters of LAPI_Put.
 pub struct Put<S> {

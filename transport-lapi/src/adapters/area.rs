@@ -17,8 +17,8 @@ use rustix::mm::Advice;
 use crate::adapter::{AdapterError, SharedArea, TaskId};
 use crate::adapters::layout::PAGE;
 use crate::adapters::segment::Segment;
-use crate::body::Piece;
-use crate::region::{ForeignBytes, RecvPart};
+use crate::memory::body::Piece;
+use crate::memory::region::{ForeignBytes, RecvPart};
 
 /// The areas of one context.
 pub(crate) struct Areas {

@@ -16,7 +16,7 @@
 //!   is ignored.
 
 use crate::adapters::layout::MAX_TASKS;
-use crate::sync::{AtomicU64, Ordering};
+use crate::platform::sync::{AtomicU64, Ordering};
 
 /// Largest number of tasks for which all rings are polled in turn; up to it, that is cheaper than marks.
 pub(crate) const MOST_POLLED: usize = 16;

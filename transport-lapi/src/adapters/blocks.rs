@@ -20,9 +20,9 @@
 
 use crate::adapters::data_ring::{DataLine, lend, push_out};
 use crate::adapters::ring::RingDamage;
-use crate::body::Piece;
-use crate::region::RecvPart;
-use crate::sys::LINE;
+use crate::memory::body::Piece;
+use crate::memory::region::RecvPart;
+use crate::platform::sys::LINE;
 
 /// Bytes of a block.
 pub(crate) const BLOCK_BYTES: usize = if cfg!(loom) { LINE } else { 16 << 10 };

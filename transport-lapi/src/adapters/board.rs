@@ -12,8 +12,8 @@ use crate::adapters::port;
 use crate::adapters::segment::Segment;
 use crate::adapters::shm::{open_segment, pid_namespace};
 use crate::adapters::slate::{Entry, LISTED};
-use crate::bootstrap::board::{Blocked, TaskState, Wait, context_of};
-use crate::sync::Ordering;
+use crate::job::bootstrap::board::{Blocked, TaskState, Wait, context_of};
+use crate::platform::sync::Ordering;
 
 const _: () = assert!(cfg!(loom) || LISTED == TaskState::LISTED);
 

@@ -22,10 +22,10 @@
 #![expect(unsafe_code, reason = "the area is memory shared with a peer")]
 
 use crate::adapters::ring::RingDamage;
-use crate::body::Piece;
-use crate::region::RecvPart;
-use crate::sync::{AtomicU32, Ordering, UnsafeCell};
-use crate::sys::{self, LINE};
+use crate::memory::body::Piece;
+use crate::memory::region::RecvPart;
+use crate::platform::sync::{AtomicU32, Ordering, UnsafeCell};
+use crate::platform::sys::{self, LINE};
 
 /// One line of a data ring.
 #[repr(C, align(64))]

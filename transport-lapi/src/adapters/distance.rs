@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use crate::copy::checks::Checks;
+use crate::memory::copy::checks::Checks;
 
 /// One of so many questions may time a load. A load and two looks at the clock take 100 to 300 ns, and the peer has to
 /// fetch its line back. So the interval starts short, doubles with each load that confirms the estimate, and is short

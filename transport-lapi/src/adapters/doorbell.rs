@@ -12,7 +12,7 @@
 //!   ticket's load acquires it.
 //! - D4: asymmetric fences keep D1. The sender's half costs nothing: it keeps the compiler from moving the load of the
 //!   count before the frame. The sleeper's half makes every running thread of the job's processes execute a full
-//!   barrier (Y3 of [`crate::sync`]). The point of the sender's program where that barrier falls decides between the
+//!   barrier (Y3 of [`crate::platform::sync`]). The point of the sender's program where that barrier falls decides between the
 //!   two cases of D1. This needs every task to be registered, which they agree on at wireup; otherwise all use full
 //!   fences.
 //! - D5: the same holds for a producer that sleeps because there is no room, and a consumer that frees room: the
@@ -22,17 +22,17 @@
 //!   mark takes the frame's place in D1: a fence follows it, and a second load of the count. Every task's bell is set
 //!   up before any task sends: for threads when the segment is made, for processes before these meet.
 //! - D7: when the kernel interrupts the processors of several processes (Y3) it can miss one, and then D1 fails. So a
-//!   waiting thread ([`crate::context`]) polls again ten times a second: such a wake-up comes late, but it comes.
+//!   waiting thread ([`crate::progress::context`]) polls again ten times a second: such a wake-up comes late, but it comes.
 
 use std::cell::Cell;
 use std::time::Duration;
 
 use crate::adapters::arrivals::Arrivals;
-use crate::sync::{AtomicU32, FutexWord, Ordering};
+use crate::platform::sync::{AtomicU32, FutexWord, Ordering};
 
 /// The fences that the tasks of a job agreed on (D4). Senders execute the light one, between publishing and checking
 /// for sleepers; sleepers the heavy one, between announcing and polling for frames.
-pub(crate) use crate::sync::Fences;
+pub(crate) use crate::platform::sync::Fences;
 
 thread_local! {
     /// Whether this thread has woken sleepers since the last call of [`has_woken`].

@@ -20,7 +20,7 @@ use std::ops::RangeInclusive;
 
 use crate::adapter::AdapterError;
 use crate::adapters::blocks::{BLOCK_BYTES, LONGEST, MAX_BLOCKS};
-use crate::sys::{self, LINE};
+use crate::platform::sys::{self, LINE};
 
 /// Distance between the writes of two tasks: processors fetch lines in pairs.
 pub(crate) const SEPARATION: usize = 128;

@@ -20,8 +20,8 @@ use crate::adapters::port::Port;
 use crate::adapters::ring::{MAX_HEAD, SLOT_DATA};
 use crate::adapters::segment::Segment;
 use crate::adapters::share::Shares;
-use crate::body::Piece;
-use crate::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
+use crate::memory::body::Piece;
+use crate::memory::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
 /// How the tasks of a segment access each other's memory.
 pub trait Reach: Send + Sync + 'static {

@@ -21,8 +21,8 @@ use crate::adapters::doorbell::{Bell, Fences, has_woken};
 use crate::adapters::ring::{CachePolicy, Consumer, Producer, RingDamage};
 use crate::adapters::segment::Segment;
 use crate::adapters::slate::{Entry, Slate};
-use crate::body::Piece;
-use crate::bootstrap::board::Wait;
+use crate::job::bootstrap::board::Wait;
+use crate::memory::body::Piece;
 
 /// What connects this task with another one, or with itself.
 struct Peer {

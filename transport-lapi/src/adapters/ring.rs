@@ -27,10 +27,10 @@ use crate::adapters::blocks::Blocks;
 use crate::adapters::data_ring::{DataLine, DataRingConsumer, DataRingProducer};
 use crate::adapters::distance::Distance;
 use crate::adapters::layout::{INDICES_BYTES, SLOT_BYTES};
-use crate::body::Piece;
-use crate::region::{ForeignBytes, RecvPart, SendRegion, copy_short};
-use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
-use crate::sys::{self, LINE};
+use crate::memory::body::Piece;
+use crate::memory::region::{ForeignBytes, RecvPart, SendRegion, copy_short};
+use crate::platform::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
+use crate::platform::sys::{self, LINE};
 
 mod damage;
 mod placement;

@@ -31,9 +31,9 @@ use crate::adapters::ring::{Indices, Ring, Slot};
 use crate::adapters::share::Words;
 use crate::adapters::slate::Slate;
 use crate::adapters::withdrawal::Withdrawal;
-use crate::fork::ProcessMark;
-use crate::sync::FutexWord;
-use crate::sys::LINE;
+use crate::platform::fork::ProcessMark;
+use crate::platform::sync::FutexWord;
+use crate::platform::sys::LINE;
 
 /// Data of the whole job: the second pair of lines in the header page, after the facts.
 #[repr(C, align(128))]

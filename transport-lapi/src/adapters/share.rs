@@ -35,8 +35,8 @@ use crate::adapter::{AdapterError, Advance, TaskId};
 use crate::adapters::doorbell::Fences;
 use crate::adapters::layout::SHARE_BYTES;
 use crate::adapters::segment::Segment;
-use crate::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
-use crate::sync::{AtomicU64, Ordering};
+use crate::memory::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
+use crate::platform::sync::{AtomicU64, Ordering};
 
 /// Claims are counted in units of this many bytes, or of more in a very long get. Starting a copy costs as much as
 /// copying some ten thousand bytes, so smaller units would not pay.

@@ -18,8 +18,8 @@ use crate::adapter::{AdapterError, Caps, GetKind, TaskId};
 use crate::adapters::layout::Layout;
 use crate::adapters::local::{self, LocalAdapter, Reach};
 use crate::adapters::port::declare_lost;
-use crate::config::GetMode;
-use crate::region::{RecvPart, RemoteRegion, SendRegion};
+use crate::job::config::GetMode;
+use crate::memory::region::{RecvPart, RemoteRegion, SendRegion};
 
 mod mapping;
 mod memory;
@@ -119,7 +119,7 @@ pub fn caps_of(num_tasks: usize) -> Result<Caps, AdapterError> {
     Ok(local::caps("shm", Layout::new(num_tasks, 1)?.max_body()))
 }
 
-/// The kernel copies only inside the calls (SC1 of `crate::sys`).
+/// The kernel copies only inside the calls (SC1 of `crate::platform::sys`).
 impl Reach for Processes {
     fn name(&self) -> &'static str {
         "shm"

@@ -4,7 +4,7 @@
 //! it wakes; the launcher, or any process of the same user, reads it. The words are atomics, so a racing reader sees an
 //! old or a new value of each; the epoch tells whether they belong together.
 //!
-//! - SL1: one thread at a time writes the slate of a task (C1 of [`crate::context`]). It makes the epoch odd, fences,
+//! - SL1: one thread at a time writes the slate of a task (C1 of [`crate::progress::context`]). It makes the epoch odd, fences,
 //!   writes, and makes the epoch even again with a release store.
 //! - SL2: a reader loads the epoch, reads, fences, and loads the epoch again. If both loads return the same even
 //!   number, everything it read was there together at one moment between them: had it seen a word of a later change,
@@ -16,8 +16,8 @@
 //! - SL5: an illegal word, which only a damaged task writes, is read as the first legal value.
 
 use crate::adapter::Standing;
-use crate::bootstrap::board::{Call, Phase, Wait};
-use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+use crate::job::bootstrap::board::{Call, Phase, Wait};
+use crate::platform::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// How many waiting threads of a task are listed; one in models, which explore every interleaving.
 pub(crate) const LISTED: usize = if cfg!(loom) { 1 } else { 7 };

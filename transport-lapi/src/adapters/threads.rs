@@ -17,9 +17,9 @@ use crate::adapters::doorbell::Fences;
 use crate::adapters::layout::Layout;
 use crate::adapters::local::{LocalAdapter, Reach};
 use crate::adapters::segment::Segment;
-use crate::fork::ProcessMark;
-use crate::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
-use crate::sync::register_light_fences_in_process;
+use crate::memory::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
+use crate::platform::fork::ProcessMark;
+use crate::platform::sync::register_light_fences_in_process;
 
 /// One context of a task of a job whose tasks are threads.
 pub type ThreadsAdapter = LocalAdapter<Tables>;

@@ -9,7 +9,7 @@
 //!   word. If it has read anything that was written later, the two fences have an order, and it sees the word set. The
 //!   kernel may do the reading: it has finished when its call returns.
 
-use crate::sync::{AtomicU32, Ordering, fence};
+use crate::platform::sync::{AtomicU32, Ordering, fence};
 
 /// The word of the module's documentation; initially zero.
 #[repr(transparent)]

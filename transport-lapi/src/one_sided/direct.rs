@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use super::rmw::Operation;
 use crate::adapter::{SharedArea, TaskId};
-use crate::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
+use crate::memory::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
 /// The areas of all tasks, as this task has them mapped.
 pub(crate) struct Direct {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 use crate::adapter::TaskId;
-use crate::amsend::{Outgoing, check_target};
 use crate::error::{LapiError, Violation};
-use crate::handler::Next;
-use crate::outbox::Outbox;
-use crate::region::{RecvRegion, RemoteRegion};
+use crate::memory::region::{RecvRegion, RemoteRegion};
+use crate::progress::amsend::{Outgoing, check_target};
+use crate::progress::handler::Next;
+use crate::progress::outbox::Outbox;
 use crate::wire::Packet;
 
 /// A read-modify-write, with operands of type `i32` or `i64`.

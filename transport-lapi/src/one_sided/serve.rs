@@ -3,12 +3,12 @@
 
 use super::request::Request;
 use crate::adapter::TaskId;
-use crate::amsend::Outgoing;
-use crate::body::Sink;
-use crate::engine::Engine;
 use crate::error::{End, LapiError, Violation};
-use crate::region::ForeignBytes;
-use crate::vector::Vector;
+use crate::memory::body::Sink;
+use crate::memory::region::ForeignBytes;
+use crate::one_sided::vector::Vector;
+use crate::progress::amsend::Outgoing;
+use crate::progress::engine::Engine;
 use crate::wire::Packet;
 
 /// Where the data of a request goes.

@@ -12,16 +12,16 @@ use parking_lot::Mutex;
 use super::direct::Direct;
 use super::rmw::Operation;
 use crate::adapter::{Adapter, SharedArea, TaskId};
-use crate::amsend::{Outgoing, Sent};
-use crate::body::{Sink, Source};
-use crate::counter::CounterId;
 use crate::error::LapiError;
-use crate::fork::ProcessMark;
-use crate::handler::Next;
-use crate::outbox::Outbox;
-use crate::region::{ForeignBytes, RecvPart, RemoteRegion};
-use crate::session::Session;
-use crate::sys::LINE;
+use crate::memory::body::{Sink, Source};
+use crate::memory::region::{ForeignBytes, RecvPart, RemoteRegion};
+use crate::platform::fork::ProcessMark;
+use crate::platform::sys::LINE;
+use crate::progress::amsend::{Outgoing, Sent};
+use crate::progress::counter::CounterId;
+use crate::progress::handler::Next;
+use crate::progress::outbox::Outbox;
+use crate::progress::session::Session;
 use crate::wire::Packet;
 
 /// The multiple of which allocations are, so that two of them have no line, and no pair of lines, in common.
@@ -209,7 +209,7 @@ impl<A: Adapter, S> Session<A, S> {
     /// ([`Session::register_writable`]). [`LapiError::AreaExhausted`] if the area has not so much in one piece; the
     /// adapter's error if the system has not so much memory.
     pub fn alloc_shared(&mut self, len: usize) -> Result<SharedMemory, LapiError> {
-        let crate::engine::Engine { task, outbox, .. } = &self.engine;
+        let crate::progress::engine::Engine { task, outbox, .. } = &self.engine;
         let shared = outbox.shared.as_ref().ok_or(LapiError::NoSharedArea)?;
         let mut free = shared.free.lock();
         let longest = free.longest();

@@ -9,7 +9,7 @@ use loom::thread;
 
 use super::Visits;
 use crate::adapters::doorbell::{Bell, Fences};
-use crate::sync::Ordering;
+use crate::platform::sync::Ordering;
 
 /// Tasks that a model has marks for.
 const TASKS: usize = 20;

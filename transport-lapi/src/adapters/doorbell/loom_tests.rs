@@ -8,7 +8,7 @@ use loom::sync::atomic::AtomicU32;
 use loom::thread;
 
 use super::{Bell, Fences};
-use crate::sync::Ordering;
+use crate::platform::sync::Ordering;
 
 struct Task {
     bell: Bell,

@@ -3,8 +3,8 @@
 use super::{Indices, Ring, SLOT_DATA, Slot};
 use crate::adapters::blocks::{BLOCK_BYTES, Blocks};
 use crate::adapters::data_ring::DataLine;
-use crate::sync::{AtomicU32, AtomicU64, UnsafeCell};
-use crate::sys::LINE;
+use crate::platform::sync::{AtomicU32, AtomicU64, UnsafeCell};
+use crate::platform::sys::LINE;
 use std::mem::MaybeUninit;
 
 /// The memory of a ring, which otherwise is in a segment.

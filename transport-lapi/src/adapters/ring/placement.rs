@@ -5,8 +5,8 @@
 //! and these stay in the caches. The data ring is larger, and its next place is known in advance, so that it can be
 //! prefetched.
 
-use crate::copy::PASSES_CACHES;
-use crate::sys;
+use crate::memory::copy::PASSES_CACHES;
+use crate::platform::sys;
 
 /// How the lines of a frame get from the producer's processor to the consumer's. Both ends of a ring have the same
 /// policy.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loom::thread;
 
 use super::*;
-use crate::sync::UnsafeCell;
+use crate::platform::sync::UnsafeCell;
 
 const UNITS: usize = 2;
 

@@ -4,7 +4,7 @@
 //! - MM1: a segment is mapped only if it is as long as its layout and sealed against shrinking, so no access inside the
 //!   layout can go past the end of the file.
 //! - MM2: a fork does not get the mapping: it would take its parent's frames, and overwrite others. The range may be
-//!   used for something else in the fork, so nothing there is accessed or unmapped ([`crate::fork`]).
+//!   used for something else in the fork, so nothing there is accessed or unmapped ([`crate::platform::fork`]).
 
 #![expect(unsafe_code, reason = "mapping a file and populating the mapping")]
 

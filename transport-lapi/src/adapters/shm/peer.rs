@@ -20,8 +20,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::adapter::{AdapterError, TaskId};
-use crate::region::{RecvPart, RecvRegion, SendRegion};
-use crate::sys;
+use crate::memory::region::{RecvPart, RecvRegion, SendRegion};
+use crate::platform::sys;
 
 /// A timeout of zero.
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -40,7 +40,7 @@ impl ProbeCell {
     /// The kernel's error, if it refuses the read.
     pub(super) fn is_in(self, pid: i32) -> io::Result<bool> {
         let mut found = 0_u64;
-        // SAFETY: G2 of `crate::region`: `found` is local and outlives the call.
+        // SAFETY: G2 of `crate::memory::region`: `found` is local and outlives the call.
         let mut into = unsafe { RecvRegion::new((&raw mut found).cast(), size_of::<u64>()) };
         let read = sys::process_vm_readv(pid, self.addr, &into.part(0, size_of::<u64>()))?;
         Ok(read == size_of::<u64>() && found == self.value)

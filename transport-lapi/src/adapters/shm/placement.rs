@@ -11,7 +11,7 @@
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu};
 
-use crate::home::move_to;
+use crate::platform::home::move_to;
 
 /// The processor that this thread is running on.
 pub(super) fn here() -> u32 {

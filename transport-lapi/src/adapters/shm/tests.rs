@@ -10,8 +10,8 @@ use crate::adapter::{
     Adapter, Advance, Begun, Frame, OneSided, Post, SharedGets, Ticket, Transfer,
 };
 use crate::adapters::shm::peer::ProbeCell;
-use crate::body::Piece;
-use crate::region::RecvRegion;
+use crate::memory::body::Piece;
+use crate::memory::region::RecvRegion;
 
 /// Attaches one task per mode, each from its own thread.
 fn attach_all(modes: &[GetMode]) -> Vec<Result<ShmAdapter, AdapterError>> {
@@ -87,7 +87,7 @@ fn reads_memory_one_sidedly_where_it_says_so() {
     let bytes: Vec<u8> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();
     let remote = RemoteRegion { addr: bytes.as_ptr() as u64, len: bytes.len() as u64, key: 0 };
     let mut copy = vec![0; bytes.len() - 5];
-    // SAFETY: G2 of `crate::region`: the copy is local and outlives the calls.
+    // SAFETY: G2 of `crate::memory::region`: the copy is local and outlives the calls.
     let mut into = unsafe { RecvRegion::new(copy.as_mut_ptr(), copy.len()) };
     let len = copy.len();
     assert_eq!(job[1].get(0, remote, 5, into.part(0, len), Ticket(0)).unwrap(), Transfer::Done);
@@ -110,7 +110,7 @@ fn a_shared_get_ends_with_a_target_that_is_gone() {
     let mut target = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     job[0].peer_mut(1).pid = target.id() as i32;
     let mut landing = vec![0; 1 << 20];
-    // SAFETY: G2 of `crate::region`: the landing is local, and the get ends before it does.
+    // SAFETY: G2 of `crate::memory::region`: the landing is local, and the get ends before it does.
     let into = unsafe { RecvRegion::new(landing.as_mut_ptr(), landing.len()) };
     let remote = RemoteRegion { addr: 1 << 20, len: 1 << 20, key: 0 };
     let Begun::Shared(number) = job[0].begin(1, remote, 0, into) else {
@@ -152,7 +152,7 @@ fn tasks_behind_scripts_are_known_by_their_cells_in_a_job_that_goes_on() {
 fn a_stranger_with_the_number_of_a_task_is_told_from_it() {
     let mut job = make(2);
     let [bytes, mut copy] = [vec![7; 1 << 20], vec![0; 1 << 20]];
-    // SAFETY: G2 of `crate::region`: the copy is local and outlives the calls.
+    // SAFETY: G2 of `crate::memory::region`: the copy is local and outlives the calls.
     let mut into = unsafe { RecvRegion::new(copy.as_mut_ptr(), copy.len()) };
     let remote = RemoteRegion { addr: bytes.as_ptr() as u64, len: bytes.len() as u64, key: 0 };
     if job[1].one_sided().is_none() {
@@ -179,7 +179,7 @@ fn a_refused_write_leaves_the_slice_to_the_origin() {
     let mut job = make(2);
     let bytes = vec![7; 1 << 20];
     let mut landing = vec![0; 1 << 20];
-    // SAFETY: G1 and G2 of `crate::region`: both are local, and the get ends before they do.
+    // SAFETY: G1 and G2 of `crate::memory::region`: both are local, and the get ends before they do.
     let (from, into) = unsafe {
         let from = SendRegion::new(bytes.as_ptr(), bytes.len());
         (from, RecvRegion::new(landing.as_mut_ptr(), landing.len()))

@@ -25,8 +25,8 @@ use crate::adapters::port::{is_lost, losses};
 use crate::adapters::segment::{Segment, TaskBlock, WireupLine};
 use crate::adapters::shm::peer::{Peer, ProbeCell};
 use crate::adapters::shm::placement;
-use crate::config::GetMode;
-use crate::sync::{FutexWord, register_light_fences};
+use crate::job::config::GetMode;
+use crate::platform::sync::{FutexWord, register_light_fences};
 
 /// How often a task that waits for the others checks whether one gave up.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);

@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::adapter::{Adapter, Frame, OneSided, Post, Ticket, Transfer};
-use crate::body::Piece;
+use crate::memory::body::Piece;
 
 fn make(tasks: usize) -> Vec<ThreadsAdapter> {
     job(tasks).unwrap()
 }
 
 fn region(bytes: &[u8]) -> SendRegion {
-    // SAFETY: G1 of `crate::region`: the tests keep the bytes until they conceal them.
+    // SAFETY: G1 of `crate::memory::region`: the tests keep the bytes until they conceal them.
     unsafe { SendRegion::new(bytes.as_ptr(), bytes.len()) }
 }
 
@@ -20,7 +20,7 @@ fn get(
     len: usize,
 ) -> Result<Vec<u8>, AdapterError> {
     let mut copy = vec![0; len];
-    // SAFETY: G2 of `crate::region`: the copy is local and outlives the call.
+    // SAFETY: G2 of `crate::memory::region`: the copy is local and outlives the call.
     let mut into = unsafe { RecvRegion::new(copy.as_mut_ptr(), len) };
     let remote = RemoteRegion { addr: 0, len: u64::MAX, key };
     let got = OneSided::get(adapter, 0, remote, offset, into.part(0, len), Ticket(0))?;

@@ -1,0 +1,253 @@
+//! The contract between the launcher and the ranks of a job.
+//!
+//! The rank's half is [`detect`], called once per process by [`crate::job::wireup`]: it finds out whether a launcher started
+//! this process, and takes the inherited descriptors. The launcher's half is [`rank_environment`],
+//! [`control::control_pair`], [`spawn`] and [`signals`]. The two need nothing else to find each other: no socket
+//! listens, no name is resolved, no file is made.
+//!
+//! - BS1: a launched process inherits exactly two descriptors besides the standard streams: the job segment (a sealed
+//!   memfd) and its end of the control socket. Their numbers are in the environment. Both are close-on-exec from the
+//!   moment the rank takes them.
+//! - BS2: the descriptors are taken once per process. After that, the environment is stale.
+//! - BS3: a process started by another MPI's launcher is refused; it would otherwise run as rank 0 of 1.
+
+pub mod board;
+pub mod control;
+pub mod guard;
+pub mod signals;
+pub mod spawn;
+
+mod inherit;
+
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::adapter::TaskId;
+use crate::adapters::{MAX_CONTEXTS, MAX_TASKS};
+use crate::job::config::{self, ForeignLauncher, JobVariables, Settings};
+
+pub use control::Control;
+
+/// How this process was started.
+#[derive(Debug)]
+pub enum Start {
+    /// `mpjrun` started it, as one rank of a job.
+    Launched(Box<Membership>),
+    /// It was started alone, and is a job of one rank.
+    Singleton,
+}
+
+/// A rank's place in its job, with the descriptors that the launcher gave it.
+#[derive(Debug)]
+pub struct Membership {
+    /// Number of this task.
+    pub task: TaskId,
+    /// Number of tasks of the job, at most [`MAX_TASKS`].
+    pub num_tasks: usize,
+    /// Number of contexts of each task, at most [`MAX_CONTEXTS`].
+    pub contexts: usize,
+    /// Opaque name of the job.
+    pub job: String,
+    /// The segment that all tasks of the job map.
+    pub segment: OwnedFd,
+    /// The connection to the launcher.
+    pub control: Control,
+}
+
+/// Why a process could not find its job.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BootstrapError {
+    /// Another MPI's launcher started this process (BS3).
+    #[error(
+        "this program was started by {launcher} ({variable} is set), whose ranks cannot talk to \
+         it; use mpjrun -n N PROGRAM instead, or set MPJ_SINGLETON=1 to run as a job of one rank"
+    )]
+    ForeignLauncher {
+        /// The launcher's name.
+        launcher: &'static str,
+        /// The variable that reveals it.
+        variable: &'static str,
+    },
+    /// A job variable is missing although others are set.
+    #[error(
+        "{variable} is not set, though mpjrun sets it together with MPJ_CTRL_FD; {FRESH_START}"
+    )]
+    Missing {
+        /// The variable.
+        variable: &'static str,
+    },
+    /// A job variable has a value that the launcher never writes.
+    #[error("{variable}={value} is not {expected}; {FRESH_START}")]
+    Malformed {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// What its value should be.
+        expected: &'static str,
+    },
+    /// The descriptor with this number is not one that the launcher passes.
+    #[error(
+        "descriptor {number} of {variable} is not {expected}; if a script between mpjrun and this \
+         program has closed it, let it stay open (Python: close_fds=False); else {FRESH_START}"
+    )]
+    NotInherited {
+        /// The variable that names it.
+        variable: &'static str,
+        /// Its number.
+        number: i32,
+        /// What the descriptor should be.
+        expected: &'static str,
+    },
+    /// The process has already joined its job (BS2).
+    #[error("this process has joined its job already: a rank joins once, for its whole life")]
+    AlreadyTaken,
+    /// The thread that ends the rank when the launcher is gone could not be started.
+    #[error("cannot watch for the end of mpjrun: {source}")]
+    Watch {
+        /// The error of the system.
+        source: std::io::Error,
+    },
+}
+
+/// Advice for variables that outlived their launcher.
+const FRESH_START: &str = "start the program with mpjrun, or, for a program that is no rank of the \
+                           job, remove the variables MPJ_RANK, MPJ_SIZE, MPJ_SHM_FD and MPJ_CTRL_FD";
+
+/// Whether the descriptors have been taken (BS2).
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Finds out how this process was started, and takes the inherited descriptors if it was launched.
+///
+/// # Errors
+/// [`BootstrapError`]: a foreign launcher, damaged variables, or a second call.
+pub fn detect(settings: &Settings) -> Result<Start, BootstrapError> {
+    let variables = JobVariables::from_env();
+    if variables.control.is_none() {
+        return match ForeignLauncher::from_env() {
+            Some(ForeignLauncher { launcher, variable }) if !settings.singleton => {
+                Err(BootstrapError::ForeignLauncher { launcher, variable })
+            }
+            _ => Ok(Start::Singleton),
+        };
+    }
+    let place = RankPlace::parse(&variables)?;
+    let (segment, control) = take_once(&TAKEN, &place)?;
+    let control = Control::new(place.task, control);
+    control.end_with_launcher().map_err(|source| BootstrapError::Watch { source })?;
+    let RankPlace { task, num_tasks, contexts, job, .. } = place;
+    let place = Membership { task, num_tasks, contexts, job, segment, control };
+    Ok(Start::Launched(Box::new(place)))
+}
+
+/// Takes the descriptors of `place`, unless they have been `taken` (BS2). A refusal leaves them open, so that another
+/// call fails for the same reason.
+fn take_once(taken: &AtomicBool, place: &RankPlace) -> Result<(OwnedFd, OwnedFd), BootstrapError> {
+    if taken.swap(true, Ordering::SeqCst) {
+        return Err(BootstrapError::AlreadyTaken);
+    }
+    let descriptors = inherit::take(place.segment, place.control);
+    taken.store(descriptors.is_ok(), Ordering::SeqCst);
+    descriptors
+}
+
+/// Makes the job's descriptors close-on-exec if this process is a rank that has not taken them. For a process that is
+/// about to start a program which may belong to another job.
+pub fn withhold_descriptors() {
+    if let Ok(place) = RankPlace::parse(&JobVariables::from_env()) {
+        inherit::withhold(place.segment, place.control);
+    }
+}
+
+/// Returns the environment of rank `task` of the job called `job`. The job's tasks have `contexts` contexts, and
+/// inherit the descriptors `segment` and `control`. [`spawn::prepare`] passes
+/// the descriptors themselves.
+pub fn rank_environment(
+    task: TaskId,
+    num_tasks: usize,
+    contexts: usize,
+    job: &str,
+    segment: BorrowedFd<'_>,
+    control: BorrowedFd<'_>,
+) -> [(&'static str, String); 7] {
+    [
+        (config::RANK, task.to_string()),
+        (config::SIZE, num_tasks.to_string()),
+        (config::LOCAL_RANK, task.to_string()),
+        (config::CONTEXTS, contexts.to_string()),
+        (config::JOB, job.to_owned()),
+        (config::SHM_FD, segment.as_raw_fd().to_string()),
+        (config::CTRL_FD, control.as_raw_fd().to_string()),
+    ]
+}
+
+/// Returns the nanoseconds of a clock that launcher and ranks share, so that failures in different processes can be
+/// ordered.
+pub fn monotonic_nanos() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+}
+
+/// The job variables, parsed and checked against each other.
+#[derive(Debug, PartialEq, Eq)]
+struct RankPlace {
+    task: TaskId,
+    num_tasks: usize,
+    contexts: usize,
+    job: String,
+    segment: i32,
+    control: i32,
+}
+
+impl RankPlace {
+    fn parse(variables: &JobVariables) -> Result<Self, BootstrapError> {
+        let expected = "a number of ranks from 1 to 256";
+        let num_tasks = number(config::SIZE, &variables.size, 1..=MAX_TASKS, expected)?;
+        let expected = "a rank below MPJ_SIZE";
+        let task = number(config::RANK, &variables.rank, 0..=num_tasks - 1, expected)?;
+        let contexts = match variables.contexts {
+            None => 1,
+            Some(_) => {
+                let expected = "a number of contexts from 1 to 4";
+                number(config::CONTEXTS, &variables.contexts, 1..=MAX_CONTEXTS, expected)?
+            }
+        };
+        let expected = "the number of an inherited descriptor";
+        let descriptors = 3..=i32::MAX as usize;
+        let segment = number(config::SHM_FD, &variables.segment, descriptors.clone(), expected)?;
+        let control = number(config::CTRL_FD, &variables.control, descriptors, expected)?;
+        let job = given(config::JOB, &variables.job)?.clone();
+        Ok(Self {
+            task: task as TaskId,
+            num_tasks,
+            contexts,
+            job,
+            segment: segment as i32,
+            control: control as i32,
+        })
+    }
+}
+
+fn given<'a>(
+    variable: &'static str,
+    value: &'a Option<String>,
+) -> Result<&'a String, BootstrapError> {
+    value.as_ref().ok_or(BootstrapError::Missing { variable })
+}
+
+fn number(
+    variable: &'static str,
+    value: &Option<String>,
+    legal: std::ops::RangeInclusive<usize>,
+    expected: &'static str,
+) -> Result<usize, BootstrapError> {
+    let value = given(variable, value)?;
+    let number = value.parse().ok().filter(|number| legal.contains(number));
+    number.ok_or_else(|| BootstrapError::Malformed { variable, value: value.clone(), expected })
+}
+
+#[cfg(test)]
+mod tests;

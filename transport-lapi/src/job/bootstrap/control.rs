@@ -1,0 +1,415 @@
+//! The control line of a job: messages from a rank to the launcher, one per packet.
+//!
+//! A rank has a [`Control`], the launcher a [`ControlReceiver`] per rank; [`control_pair`] makes both. The line is
+//! one-way. It carries a handful of messages during a rank's life, never data. Only this file knows the encoding.
+//!
+//! - L1: a packet contains one message of at most [`MAX_MESSAGE`] bytes, and nothing else.
+//! - L2: the receiver treats every packet as untrusted: a damaged one, whatever its bytes, is an error value, and
+//!   causes no allocation above the limit.
+//! - L3: sending never waits longer than `PATIENCE` for room, never raises a signal, and ignores that the launcher is
+//!   gone: the rank could not do anything about it.
+//! - L4: only the launcher holds its ends, so that a rank sees end-of-file when the launcher is gone.
+//! - L5: the process that joins is not taken from the packet but from the kernel, which names the sender in the
+//!   receiver's PID namespace.
+//! - L6: a fork of the rank sends nothing, since what it does is not done by the rank.
+//! - L7: a rank reports only the first loss that it notices, once, so that failing calls do not fill the line.
+
+mod counters;
+mod queues;
+
+use std::ffi::CString;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
+use bincode::{Decode, Encode};
+use rustix::cmsg_space;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_passcred;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketFlags,
+    SocketType, recvmsg, send, socketpair,
+};
+use rustix::process::{Signal, getpid, kill_process, parent_process_death_signal};
+use rustix::thread::{gettid, set_name};
+
+use super::board::bystander_name;
+use super::monotonic_nanos;
+use crate::adapter::TaskId;
+use crate::platform::fork::ProcessMark;
+
+pub use counters::{MessageCounts, ProtocolCounts};
+pub use queues::{Communicator, PostedReceive, Queues, RankRange, UnexpectedMessage};
+
+/// Largest encoded message, in bytes.
+pub const MAX_MESSAGE: usize = 65536;
+/// Longest wait for room in the socket.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Longest text of a failure, in bytes; longer texts are cut, so that L1 holds.
+const MAX_TEXT: usize = 32 * 1024;
+/// Longest location of a failure, in bytes.
+const MAX_LOCATION: usize = 4 * 1024;
+
+/// A message of a rank to the launcher.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub enum ControlMessage {
+    /// The rank has found its job, and is about to connect to the others.
+    Joined {
+        /// The rank.
+        task: TaskId,
+        /// Its process, which a wrapper script may have started. The receiver gets it from the kernel (L5).
+        pid: u32,
+    },
+    /// The rank has done its part of the job, and may exit with code 0.
+    Finished {
+        /// The rank.
+        task: TaskId,
+    },
+    /// The rank panicked, or could not do its part. It may still recover, as its exit will show.
+    Failed {
+        /// The rank.
+        task: TaskId,
+        /// When, by [`monotonic_nanos`].
+        at_nanos: u64,
+        /// The text of the panic or of the error.
+        message: String,
+        /// Source file, line and column of the panic; empty if it was an error.
+        location: String,
+        /// The kernel's number of the thread.
+        thread: i32,
+    },
+    /// The rank has stopped communicating, and is about to wait until the others have finished too.
+    Leaving {
+        /// The rank.
+        task: TaskId,
+        /// What it has sent and received.
+        counters: MessageCounts,
+    },
+    /// The program asked for the end of the job (MPI_Abort). The rank ends at once.
+    Aborted {
+        /// The rank.
+        task: TaskId,
+        /// When, by [`monotonic_nanos`].
+        at_nanos: u64,
+        /// The exit code that the program wants for the job.
+        code: i32,
+    },
+    /// The answer to an inquiry.
+    Queues {
+        /// The rank.
+        task: TaskId,
+        /// The number of its context.
+        context: u32,
+        /// The queues of that context.
+        queues: Queues,
+    },
+    /// The rank has stopped communicating and will never finish: its World was dropped by a panic or after an error, or
+    /// its device has failed. Usually it is about to end.
+    GaveUp {
+        /// The rank.
+        task: TaskId,
+        /// When, by [`monotonic_nanos`].
+        at_nanos: u64,
+    },
+    /// The rank has noticed that another one is gone, usually because a call failed. The launcher may not know of it
+    /// yet; what the rank does next is not the cause of the failure.
+    MetLoss {
+        /// The rank.
+        task: TaskId,
+        /// When, by [`monotonic_nanos`].
+        at_nanos: u64,
+        /// The task that is gone.
+        lost: TaskId,
+    },
+}
+
+impl ControlMessage {
+    /// Returns the rank that the message claims to come from.
+    pub fn task(&self) -> TaskId {
+        match self {
+            Self::Joined { task, .. }
+            | Self::Finished { task }
+            | Self::Failed { task, .. }
+            | Self::Leaving { task, .. }
+            | Self::Aborted { task, .. }
+            | Self::GaveUp { task, .. }
+            | Self::MetLoss { task, .. }
+            | Self::Queues { task, .. } => *task,
+        }
+    }
+}
+
+/// Why a packet was refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ControlError {
+    /// The packet has more than [`MAX_MESSAGE`] bytes.
+    #[error("control message of {len} bytes, the limit is {MAX_MESSAGE}")]
+    TooLong {
+        /// Its length.
+        len: usize,
+    },
+    /// The bytes are not a message.
+    #[error("undecodable control message")]
+    Undecodable(#[source] bincode::error::DecodeError),
+    /// There are bytes after the message.
+    #[error("{extra} bytes behind a control message")]
+    TrailingBytes {
+        /// Number of such bytes.
+        extra: usize,
+    },
+    /// The socket failed.
+    #[error("cannot receive from the control socket")]
+    Receive(#[source] io::Error),
+}
+
+const ENCODING: Configuration<LittleEndian, Fixint, Limit<MAX_MESSAGE>> =
+    bincode::config::standard().with_fixed_int_encoding().with_limit::<MAX_MESSAGE>();
+
+fn encode(message: &ControlMessage) -> Vec<u8> {
+    bincode::encode_to_vec(message, ENCODING).expect("texts are cut so that L1 holds")
+}
+
+fn decode(packet: &[u8]) -> Result<ControlMessage, ControlError> {
+    if packet.len() > MAX_MESSAGE {
+        return Err(ControlError::TooLong { len: packet.len() });
+    }
+    let (message, used) =
+        bincode::decode_from_slice(packet, ENCODING).map_err(ControlError::Undecodable)?;
+    match packet.len() - used {
+        0 => Ok(message),
+        extra => Err(ControlError::TrailingBytes { extra }),
+    }
+}
+
+/// Makes a control line: the launcher's end and the rank's, both closed on exec.
+///
+/// # Errors
+/// The error of the system, usually that the limit of open descriptors is reached.
+pub fn control_pair() -> io::Result<(ControlReceiver, OwnedFd)> {
+    let flags = SocketFlags::CLOEXEC;
+    let (launcher, rank) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    set_socket_passcred(&launcher, true)?;
+    Ok((ControlReceiver { socket: launcher }, rank))
+}
+
+/// A rank's end of the control line. Clones share the line.
+#[derive(Debug, Clone)]
+pub struct Control {
+    task: TaskId,
+    line: Arc<ControlSocket>,
+}
+
+#[derive(Debug)]
+struct ControlSocket {
+    socket: OwnedFd,
+    /// The process of the rank (L6).
+    process: ProcessMark,
+    /// Used when a loss is reported (L7).
+    first_loss: Once,
+}
+
+impl Control {
+    pub(crate) fn new(task: TaskId, socket: OwnedFd) -> Self {
+        let (process, first_loss) = (ProcessMark::new(), Once::new());
+        Self { task, line: Arc::new(ControlSocket { socket, process, first_loss }) }
+    }
+
+    /// Reports that this rank has joined. Call it before waiting for the other ranks, so that the launcher knows about
+    /// the wait if one of them never joins.
+    pub fn joined(&self) {
+        self.send(&ControlMessage::Joined { task: self.task, pid: std::process::id() });
+    }
+
+    /// Reports that this rank has stopped communicating and now waits for the others. Call it when the program leaves
+    /// the job, before it waits, so that the launcher knows about the wait if another rank never gets there. `counters`
+    /// states what the rank has sent and received.
+    pub fn leaving(&self, counters: MessageCounts) {
+        self.send(&ControlMessage::Leaving { task: self.task, counters });
+    }
+
+    /// Reports that this rank has done its part: from now on, exit code 0 means success.
+    pub fn finished(&self) {
+        self.send(&ControlMessage::Finished { task: self.task });
+    }
+
+    /// Reports that the program asks for the end of the job, with `code`.
+    pub fn aborted(&self, code: i32) {
+        self.send(&ControlMessage::Aborted { task: self.task, at_nanos: monotonic_nanos(), code });
+    }
+
+    /// Reports that this rank has stopped communicating and will never finish. Call it instead of letting the other
+    /// ranks fail: the launcher then ends the job, and knows the cause. Returns whether the report was sent; it cannot
+    /// be if the program has closed descriptors that it does not own.
+    pub fn gave_up(&self) -> bool {
+        self.send(&ControlMessage::GaveUp { task: self.task, at_nanos: monotonic_nanos() })
+    }
+
+    /// Reports that this rank has noticed the loss of `lost`, unless it has reported a loss before (L7). Call it before
+    /// the program learns of the loss, so that the launcher does not take the program's reaction for the cause. When it
+    /// returns, the loss has been reported, possibly by another thread. The loss of this rank itself is not reported.
+    pub fn met_loss(&self, lost: TaskId) {
+        let task = self.task;
+        if lost != task && !self.line.process.is_fork() {
+            self.line.first_loss.call_once(|| {
+                let at_nanos = monotonic_nanos();
+                self.send(&ControlMessage::MetLoss { task, at_nanos, lost });
+            });
+        }
+    }
+
+    /// Answers an inquiry, for one of the rank's contexts.
+    pub fn queues(&self, context: usize, queues: Queues) {
+        let context = context as u32;
+        self.send(&ControlMessage::Queues { task: self.task, context, queues });
+    }
+
+    /// Reports that this rank panicked in this thread with `message` at `location`. If `location` is empty, it reports
+    /// the error `message`. Overlong texts are cut.
+    pub fn failed(&self, message: &str, location: &str) {
+        self.send(&ControlMessage::Failed {
+            task: self.task,
+            at_nanos: monotonic_nanos(),
+            message: cut(message, MAX_TEXT).to_owned(),
+            location: cut(location, MAX_LOCATION).to_owned(),
+            thread: gettid().as_raw_nonzero().get(),
+        });
+    }
+
+    /// Sends a message. Returns whether it was sent (L6).
+    fn send(&self, message: &ControlMessage) -> bool {
+        let ControlSocket { socket, process, .. } = &*self.line;
+        if process.is_fork() {
+            return false;
+        }
+        let packet = encode(message);
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        loop {
+            match send(socket, &packet, flags) {
+                Err(Errno::AGAIN) if wait_for_room(socket.as_fd()) => {}
+                Err(Errno::INTR) => {}
+                outcome => return outcome.is_ok(),
+            }
+        }
+    }
+
+    /// Makes this process end with the launcher. A direct child of the launcher is set up for that when it is started
+    /// (SP2 of [`super::spawn`]), and the kernel remembers that across exec. A process behind a wrapper script is not,
+    /// so a thread waits for end-of-file (L4) and then kills the process as the kernel would.
+    pub(super) fn end_with_launcher(&self) -> io::Result<()> {
+        if parent_process_death_signal()?.is_some() {
+            return Ok(());
+        }
+        let line = Arc::clone(&self.line);
+        std::thread::Builder::new().spawn(move || {
+            become_bystander();
+            wait_for_hangup(line.socket.as_fd());
+            // If this call fails, there is nobody left to report that to.
+            let _ = kill_process(getpid(), Signal::KILL);
+        })?;
+        Ok(())
+    }
+}
+
+/// Waits for room in the socket, and returns whether another attempt makes sense.
+fn wait_for_room(socket: BorrowedFd<'_>) -> bool {
+    let patience = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+    let mut waiting = [PollFd::from_borrowed_fd(socket, PollFlags::OUT)];
+    matches!(poll(&mut waiting, Some(&patience)), Ok(1) | Err(Errno::INTR))
+}
+
+/// Names this thread as one that never communicates ([`bystander_name`]). If the system refuses the name, the thread
+/// counts as one that may communicate.
+fn become_bystander() {
+    let name = bystander_name(gettid().as_raw_nonzero().get());
+    let name = CString::new(name).expect("a number has no zero bytes");
+    let _ = set_name(&name);
+}
+
+fn wait_for_hangup(socket: BorrowedFd<'_>) {
+    loop {
+        let mut waiting = [PollFd::from_borrowed_fd(socket, PollFlags::empty())];
+        if poll(&mut waiting, None) != Err(Errno::INTR) {
+            return;
+        }
+    }
+}
+
+/// The longest prefix of `text` that has at most `limit` bytes and ends between two characters.
+fn cut(text: &str, limit: usize) -> &str {
+    let end = (0..=limit.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
+}
+
+/// The result of one attempt to receive from a rank's line.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Incoming {
+    /// A message.
+    Message(ControlMessage),
+    /// No message has arrived.
+    Nothing,
+    /// End-of-file: no process holds the rank's end any more.
+    End,
+}
+
+/// The launcher's end of one rank's control line. Use it through [`AsFd`] in a poll set.
+#[derive(Debug)]
+pub struct ControlReceiver {
+    socket: OwnedFd,
+}
+
+impl AsFd for ControlReceiver {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl ControlReceiver {
+    /// Receives the next message without waiting.
+    ///
+    /// # Errors
+    /// [`ControlError`] for a damaged packet. That packet is removed: the next call returns the one behind it.
+    pub fn try_recv(&self) -> Result<Incoming, ControlError> {
+        let mut packet = vec![0; MAX_MESSAGE];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmCredentials(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
+        let room = &mut [IoSliceMut::new(&mut packet)];
+        let len = match recvmsg(&self.socket, room, &mut ancillary, flags) {
+            Ok(received) => received.bytes,
+            Err(Errno::CONNRESET) => 0,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(Incoming::Nothing),
+            Err(errno) => return Err(ControlError::Receive(errno.into())),
+        };
+        let sender = sender(&mut ancillary);
+        if len == 0 && sender.is_none() {
+            // An empty packet, which is damaged, has a sender.
+            return Ok(Incoming::End);
+        }
+        if len > MAX_MESSAGE {
+            return Err(ControlError::TooLong { len });
+        }
+        let mut message = decode(&packet[..len])?;
+        if let ControlMessage::Joined { pid, .. } = &mut message {
+            *pid = sender.unwrap_or(0);
+        }
+        Ok(Incoming::Message(message))
+    }
+}
+
+/// The process that sent what came with `ancillary`. It is in this PID namespace or in one below, so it has a number
+/// here.
+fn sender(ancillary: &mut RecvAncillaryBuffer<'_>) -> Option<u32> {
+    let credentials = ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmCredentials(credentials) => Some(credentials.pid),
+        _ => None,
+    });
+    credentials.map(|pid| pid.as_raw_nonzero().get() as u32)
+}
+
+#[cfg(test)]
+mod tests;

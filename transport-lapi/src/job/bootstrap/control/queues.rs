@@ -1,0 +1,95 @@
+//! The queues of a rank and the communicators that they belong to, as the rank sends them to the launcher.
+
+use bincode::{Decode, Encode};
+
+use super::cut;
+use crate::adapters::MAX_TASKS;
+
+/// A posted receive that has not matched a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub struct PostedReceive {
+    /// The rank it receives from; `None` stands for any.
+    pub source: Option<u32>,
+    /// Its tag; `None` stands for any.
+    pub tag: Option<i32>,
+    /// Its context, see [`Wait::context`](crate::job::bootstrap::board::Wait::context).
+    pub context: u64,
+    /// Length of its buffer in bytes.
+    pub bytes: u64,
+}
+
+/// A message that has not matched a receive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub struct UnexpectedMessage {
+    /// The rank that sent it.
+    pub source: u32,
+    /// Its tag.
+    pub tag: i32,
+    /// Its context, see [`Wait::context`](crate::job::bootstrap::board::Wait::context).
+    pub context: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Whether its data have been sent with it; otherwise they are still with the sender.
+    pub eager: bool,
+}
+
+/// A range of consecutive ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct RankRange {
+    /// The first rank.
+    pub first: u32,
+    /// The last rank, which belongs to the range.
+    pub last: u32,
+}
+
+/// A communicator and its members.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct Communicator {
+    /// Context of its collective operations, see [`Wait::context`](crate::job::bootstrap::board::Wait::context).
+    pub context: u64,
+    /// Its name, at most [`Communicator::MAX_NAME`] bytes; empty if the program has not named it.
+    pub name: String,
+    /// The ranks of the job that its operations need, ascending, at most [`Communicator::MAX_RANGES`] ranges.
+    pub members: Vec<RankRange>,
+}
+
+impl Communicator {
+    /// Longest name in bytes.
+    pub const MAX_NAME: usize = 64;
+    /// Most ranges: as many as the ranks of the largest job can form.
+    pub const MAX_RANGES: usize = MAX_TASKS / 2;
+
+    /// Makes a communicator of these ranks of the job, in any order. An overlong name is cut between two characters. If
+    /// there are more ranges than the largest job can have, the first ones are kept.
+    pub fn new(context: u64, name: &str, mut ranks: Vec<u32>) -> Self {
+        ranks.sort_unstable();
+        ranks.dedup();
+        let runs = ranks.chunk_by(|one, next| one.checked_add(1) == Some(*next));
+        let ranges = runs.map(|run| RankRange { first: run[0], last: run[run.len() - 1] });
+        let name = cut(name, Self::MAX_NAME).to_owned();
+        Self { context, name, members: ranges.take(Self::MAX_RANGES).collect() }
+    }
+}
+
+/// Both queues of a rank in one of its contexts, in the order in which they would match.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Queues {
+    /// The first unmatched posted receives, at most [`Queues::LISTED`].
+    pub posted: Vec<PostedReceive>,
+    /// Number of unmatched posted receives.
+    pub all_posted: u64,
+    /// The first unmatched unexpected messages, at most [`Queues::LISTED`].
+    pub unexpected: Vec<UnexpectedMessage>,
+    /// Number of unmatched unexpected messages.
+    pub all_unexpected: u64,
+    /// The members, as far as known, of the communicators in whose collective operations the rank is, or that have
+    /// messages in its queues; at most [`Queues::COMMUNICATORS`].
+    pub communicators: Vec<Communicator>,
+}
+
+impl Queues {
+    /// Most entries that are listed of each queue.
+    pub const LISTED: usize = 64;
+    /// Most communicators that are listed.
+    pub const COMMUNICATORS: usize = 16;
+}

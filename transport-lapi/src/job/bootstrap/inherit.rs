@@ -1,0 +1,128 @@
+//! Takes the descriptors that the launcher passed by number. Called only by [`super`].
+//!
+//! - I1: the caller takes a number once per process (BS2 of [`super`]), before the process opens descriptors of its own
+//!   under it: an inherited number has been in use since exec.
+//! - I2: a number is owned only after its descriptor has proved to be of the kind that the launcher passes. So a stale
+//!   number of an earlier job never closes an unrelated file.
+
+#![expect(unsafe_code, reason = "descriptors arrive as numbers")]
+
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use rustix::fs::{SealFlags, fcntl_get_seals};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::net::{AddressFamily, SocketType, sockopt};
+
+use super::BootstrapError;
+use crate::job::config;
+
+/// Takes the job segment and the control socket, and makes both close-on-exec.
+pub(super) fn take(segment: RawFd, control: RawFd) -> Result<(OwnedFd, OwnedFd), BootstrapError> {
+    check(segment, is_segment, config::SHM_FD, "the sealed memory of a job")?;
+    check(control, is_control_socket, config::CTRL_FD, "the control socket of mpjrun")?;
+    // SAFETY: I1 and I2. The two kinds differ, so the numbers do too.
+    let (segment, control) =
+        unsafe { (OwnedFd::from_raw_fd(segment), OwnedFd::from_raw_fd(control)) };
+    for descriptor in [&segment, &control] {
+        fcntl_setfd(descriptor, FdFlags::CLOEXEC).expect("an open descriptor takes flags");
+    }
+    Ok((segment, control))
+}
+
+/// Makes both descriptors close-on-exec without taking them. A number of another kind of descriptor is left alone.
+pub(super) fn withhold(segment: RawFd, control: RawFd) {
+    withhold_one(segment, is_segment);
+    withhold_one(control, is_control_socket);
+}
+
+fn withhold_one(number: RawFd, is_kind: fn(BorrowedFd<'_>) -> bool) {
+    // SAFETY: `number` is not -1, since the caller parsed it as positive. If it is not open, the check of its kind gets
+    // EBADF, and nothing else is done with it.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+    if is_kind(descriptor) {
+        // If this fails, a child inherits the descriptor, which does no harm.
+        let _ = fcntl_setfd(descriptor, FdFlags::CLOEXEC);
+    }
+}
+
+fn check(
+    number: RawFd,
+    is_kind: fn(BorrowedFd<'_>) -> bool,
+    variable: &'static str,
+    expected: &'static str,
+) -> Result<(), BootstrapError> {
+    // SAFETY: `number` is not -1, since the caller parsed it as positive. If it is not open, the checks of its kind get
+    // EBADF; nothing is closed.
+    let passed = is_kind(unsafe { BorrowedFd::borrow_raw(number) });
+    passed.then_some(()).ok_or(BootstrapError::NotInherited { variable, number, expected })
+}
+
+fn is_segment(descriptor: BorrowedFd<'_>) -> bool {
+    fcntl_get_seals(descriptor).is_ok_and(|seals| seals.contains(SealFlags::SHRINK))
+}
+
+fn is_control_socket(descriptor: BorrowedFd<'_>) -> bool {
+    let kind = (sockopt::socket_domain(descriptor), sockopt::socket_type(descriptor));
+    kind == (Ok(AddressFamily::UNIX), Ok(SocketType::SEQPACKET))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::{AsFd, AsRawFd, IntoRawFd};
+
+    use rustix::fs::{MemfdFlags, fcntl_add_seals, memfd_create};
+    use rustix::io::{fcntl_getfd, fcntl_setfd};
+
+    use super::*;
+    use crate::job::bootstrap::control::control_pair;
+
+    fn sealed() -> OwnedFd {
+        let memory = memfd_create("test", MemfdFlags::ALLOW_SEALING).expect("memfd");
+        fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW).expect("seal");
+        memory
+    }
+
+    #[test]
+    fn the_real_pair_is_taken_and_closed_on_exec() {
+        let (_launcher, rank) = control_pair().expect("a socket pair");
+        fcntl_setfd(&rank, FdFlags::empty()).expect("clear close-on-exec");
+        let (segment, control) =
+            take(sealed().into_raw_fd(), rank.into_raw_fd()).expect("both are of the right kind");
+        assert_eq!(fcntl_getfd(&segment), Ok(FdFlags::CLOEXEC));
+        assert_eq!(fcntl_getfd(&control), Ok(FdFlags::CLOEXEC));
+    }
+
+    #[test]
+    fn other_descriptors_are_refused_and_stay_open() {
+        let (_launcher, rank) = control_pair().expect("a socket pair");
+        let memory = sealed();
+        let swapped = take(rank.as_raw_fd(), memory.as_raw_fd()).expect_err("kinds are swapped");
+        assert!(matches!(
+            swapped,
+            BootstrapError::NotInherited { variable: "MPJ_SHM_FD", number, .. }
+                if number == rank.as_raw_fd()
+        ));
+        let twice = take(memory.as_raw_fd(), memory.as_raw_fd()).expect_err("one is no socket");
+        assert!(matches!(twice, BootstrapError::NotInherited { variable: "MPJ_CTRL_FD", .. }));
+        assert!(fcntl_getfd(rank.as_fd()).is_ok() && fcntl_getfd(memory.as_fd()).is_ok());
+    }
+
+    #[test]
+    fn descriptors_are_withheld_by_their_kind() {
+        let (_launcher, rank) = control_pair().expect("a socket pair");
+        let memory = sealed();
+        let flags = || [fcntl_getfd(&memory), fcntl_getfd(&rank)];
+        fcntl_setfd(&rank, FdFlags::empty()).expect("clear close-on-exec");
+        withhold(rank.as_raw_fd(), memory.as_raw_fd());
+        withhold(1_000_000, 1_000_001);
+        assert_eq!(flags(), [Ok(FdFlags::empty()); 2], "the kinds are swapped");
+        withhold(memory.as_raw_fd(), rank.as_raw_fd());
+        assert_eq!(flags(), [Ok(FdFlags::CLOEXEC); 2]);
+    }
+
+    #[test]
+    fn a_closed_number_is_refused() {
+        let error = take(1_000_000, 1_000_001).expect_err("nothing is open there");
+        assert!(matches!(error, BootstrapError::NotInherited { number: 1_000_000, .. }));
+    }
+}

@@ -1,0 +1,457 @@
+//! Every setting of the project, and the only file that reads the environment.
+//!
+//! `mpj` reads [`Settings`] once at init. [`crate::job::bootstrap`] reads the variables by which the launcher tells a
+//! process that it is a rank. The launcher prints [`SETTINGS`] as its manual. Parsers are pure: they take a lookup
+//! function, so that tests need not touch the environment.
+//!
+//! - CF1: an unknown value is an error that lists the legal ones. It never falls back silently.
+//! - CF2: an empty value means the same as an unset variable.
+
+use std::ffi::{OsStr, OsString};
+use std::time::Duration;
+
+mod pieces;
+
+pub use pieces::Pieces;
+
+/// One setting: a row of the manual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// The environment variable.
+    pub name: &'static str,
+    /// The value if the variable is unset.
+    pub default: &'static str,
+    /// The legal values, as listed in errors.
+    pub legal: &'static str,
+    /// What the setting decides.
+    pub meaning: &'static str,
+}
+
+/// `MPJ_BACKEND`.
+pub const BACKEND: Setting = Setting {
+    name: "MPJ_BACKEND",
+    default: "auto",
+    legal: "auto, eager, rendezvous",
+    meaning: "protocol of messages: chosen by a table, data at once, or data on demand",
+};
+const EAGER_UP_TO: Setting = Setting {
+    name: "MPJ_EAGER_UP_TO",
+    default: "auto",
+    legal: "auto, or a number of bytes up to 1G, with suffix K, M or G for powers of 1024",
+    meaning: "with MPJ_BACKEND=auto: longest message whose data are sent at once, those of longer ones go on demand; \
+              auto: what the table of --info says",
+};
+const GET: Setting = Setting {
+    name: "MPJ_GET",
+    default: "auto",
+    legal: "auto, cma, am",
+    meaning: "how one-sided reads are done: best available, process_vm_readv, active messages",
+};
+const WAIT: Setting = Setting {
+    name: "MPJ_WAIT",
+    default: "adaptive",
+    legal: "spin, adaptive, block",
+    meaning: "how a blocked rank waits: never sleeps, spins briefly then sleeps, sleeps at once",
+};
+const SPIN: Setting = Setting {
+    name: "MPJ_SPIN",
+    default: "1000",
+    legal: "a number of microseconds, at most 1000000",
+    meaning: "how long an adaptive wait polls before it sleeps, where every rank has a processor; up to ten times as \
+              long while sleeps turn out short",
+};
+const EARLY_LIMIT: Setting = Setting {
+    name: "MPJ_EARLY_LIMIT",
+    default: "64M",
+    legal: "a number of bytes, with suffix K, M or G for powers of 1024",
+    meaning: "memory for messages that arrive before their receive, per peer",
+};
+const SINGLETON: Setting = Setting {
+    name: "MPJ_SINGLETON",
+    default: "0",
+    legal: "0, 1",
+    meaning: "1: run as a job of one rank even when another MPI's launcher started the process",
+};
+
+/// Every setting that a user may give, in the order of the manual.
+pub const SETTINGS: [Setting; 7] = [BACKEND, EAGER_UP_TO, GET, WAIT, SPIN, EARLY_LIMIT, SINGLETON];
+
+/// Rank of this process, set by the launcher.
+pub(crate) const RANK: &str = "MPJ_RANK";
+/// Number of ranks of the job, set by the launcher.
+pub(crate) const SIZE: &str = "MPJ_SIZE";
+/// Rank among those of this host, set by the launcher for programs that choose a device by it.
+pub(crate) const LOCAL_RANK: &str = "MPJ_LOCAL_RANK";
+/// Number of contexts of each rank, set by the launcher; 1 if unset.
+pub(crate) const CONTEXTS: &str = "MPJ_CONTEXTS";
+/// Opaque name of the job, set by the launcher.
+pub(crate) const JOB: &str = "MPJ_JOB";
+/// Number of the inherited descriptor of the job segment, set by the launcher.
+pub(crate) const SHM_FD: &str = "MPJ_SHM_FD";
+/// Number of the inherited descriptor of the control socket, set by the launcher.
+pub(crate) const CTRL_FD: &str = "MPJ_CTRL_FD";
+
+/// Number of the program that this process runs among those of its job, from 0, set by the launcher.
+pub const PROGRAM: &str = "MPJ_PROGRAM";
+
+/// All variables that the launcher sets for a rank. Programs that a rank starts outside its job do not get them.
+pub const JOB_VARIABLES: [&str; 8] =
+    [RANK, SIZE, LOCAL_RANK, CONTEXTS, JOB, SHM_FD, CTRL_FD, PROGRAM];
+/// Identifies the test of several ranks that a process was started for, and the process that runs it. A test sets it
+/// for its launcher, which passes it to its ranks.
+pub const TEST: &str = "MPJ_TEST";
+
+/// The prefix of this project's variables.
+pub const PREFIX: &str = "MPJ_";
+/// Known variables that are not settings for users: those that lengthen or repeat the project's own tests, the
+/// compilers that `mpicc` and `mpicxx` call, and the folder of MPJ Express.
+const NO_SETTINGS: [&str; 9] = [
+    "MPJ_CC",
+    "MPJ_CXX",
+    "MPJ_FAULT_ROUNDS",
+    "MPJ_FAULT_SEED",
+    "MPJ_GARBAGE_ROUNDS",
+    "MPJ_PROGRAMS",
+    "MPJ_PROGRAMS_SEED",
+    "MPJ_SPOILT_PROGRAMS",
+    "MPJ_HOME",
+];
+
+/// Returns whether a variable has this project's prefix but is not one of its variables.
+pub fn is_unknown(name: &str) -> bool {
+    let is_known = SETTINGS.iter().any(|row| row.name == name)
+        || JOB_VARIABLES.contains(&name)
+        || NO_SETTINGS.contains(&name)
+        || [PROCESSORS, PLACE].contains(&name)
+        || name.starts_with(TEST);
+    name.starts_with(PREFIX) && !is_known
+}
+
+/// Returns the names of the variables in this process's environment, except empty ones (CF2).
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub fn inherited_names() -> impl Iterator<Item = OsString> {
+    std::env::vars_os().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name)
+}
+
+/// Returns whether a launcher started this process as a rank.
+pub fn is_rank() -> bool {
+    inherited(CTRL_FD).is_some()
+}
+
+/// A setting whose legal values are a few words.
+pub trait Keyword: Copy + PartialEq + Sized + 'static {
+    /// Every legal word with its value.
+    const WORDS: &'static [(&'static str, Self)];
+
+    /// Returns the value that `word` stands for, if it is legal.
+    fn from_word(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
+    }
+
+    /// Returns the word that stands for this value.
+    fn word(self) -> &'static str {
+        let row = Self::WORDS.iter().find(|(_, value)| *value == self);
+        row.expect("every value has a row in WORDS").0
+    }
+}
+
+/// `MPJ_BACKEND`: which protocol carries the messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BackendChoice {
+    /// One of the two below, chosen for each message by a table of sizes and facts.
+    #[default]
+    Auto,
+    /// Envelope and data in one amsend.
+    Eager,
+    /// Envelope first, data by get once a receive has matched.
+    Rendezvous,
+}
+
+impl Keyword for BackendChoice {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("auto", Self::Auto), ("eager", Self::Eager), ("rendezvous", Self::Rendezvous)];
+}
+
+/// `MPJ_GET`: how a one-sided read of another process is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GetMode {
+    /// `process_vm_readv` if every rank can use it, otherwise active messages.
+    #[default]
+    Auto,
+    /// `process_vm_readv`; start-up fails if the kernel refuses it.
+    Cma,
+    /// A get built from active messages.
+    Am,
+}
+
+impl Keyword for GetMode {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("auto", Self::Auto), ("cma", Self::Cma), ("am", Self::Am)];
+}
+
+/// `MPJ_WAIT`: what a blocked rank does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WaitMode {
+    /// Never sleeps.
+    Spin,
+    /// Spins briefly, yields, then sleeps.
+    #[default]
+    Adaptive,
+    /// Sleeps at once.
+    Block,
+}
+
+impl Keyword for WaitMode {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("spin", Self::Spin), ("adaptive", Self::Adaptive), ("block", Self::Block)];
+}
+
+/// The settings of one process, parsed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// `MPJ_BACKEND`.
+    pub backend: BackendChoice,
+    /// `MPJ_EAGER_UP_TO`: the longest eager message of [`BackendChoice::Auto`], in bytes; `None` if the built-in table
+    /// decides.
+    pub eager_up_to: Option<usize>,
+    /// `MPJ_GET`.
+    pub get: GetMode,
+    /// `MPJ_WAIT`.
+    pub wait: WaitMode,
+    /// `MPJ_SPIN`: how long an adaptive wait polls before it sleeps.
+    pub spin: Duration,
+    /// `MPJ_EARLY_LIMIT`: the most bytes of unexpected messages that one peer may have pending at this rank.
+    pub early_limit: usize,
+    /// `MPJ_SINGLETON`: whether the variables of another MPI's launcher are ignored.
+    pub singleton: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            backend: BackendChoice::default(),
+            eager_up_to: None,
+            get: GetMode::default(),
+            wait: WaitMode::default(),
+            spin: Duration::from_millis(1),
+            early_limit: 64 << 20,
+            singleton: false,
+        }
+    }
+}
+
+/// Why the settings were refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A variable has a value that is not legal.
+    #[error("{name}={value} is not known; legal values: {legal}")]
+    Unknown {
+        /// The variable.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// Its legal values.
+        legal: &'static str,
+    },
+}
+
+impl Settings {
+    /// Reads the environment of this process.
+    ///
+    /// # Errors
+    /// [`ConfigError::Unknown`] for the first variable whose value is not legal.
+    pub fn from_env() -> Result<Self, ConfigError> {
+        Self::from_lookup(&environment)
+    }
+
+    /// Reads the environment, overridden by variables that the launcher sets.
+    ///
+    /// # Errors
+    /// As [`Settings::from_env`].
+    pub fn from_env_after(given: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        Self::from_lookup(&|name| match given(name) {
+            Some(value) => Some(value).filter(|value| !value.is_empty()),
+            None => environment(name),
+        })
+    }
+
+    fn from_lookup(lookup: Lookup<'_>) -> Result<Self, ConfigError> {
+        let default = Self::default();
+        Ok(Self {
+            backend: parse(lookup, &BACKEND, Keyword::from_word)?.unwrap_or(default.backend),
+            eager_up_to: parse(lookup, &EAGER_UP_TO, eager_length)?.unwrap_or(default.eager_up_to),
+            get: parse(lookup, &GET, Keyword::from_word)?.unwrap_or(default.get),
+            wait: parse(lookup, &WAIT, Keyword::from_word)?.unwrap_or(default.wait),
+            spin: parse(lookup, &SPIN, microseconds)?.unwrap_or(default.spin),
+            early_limit: parse(lookup, &EARLY_LIMIT, byte_count)?.unwrap_or(default.early_limit),
+            singleton: parse(lookup, &SINGLETON, flag)?.unwrap_or(default.singleton),
+        })
+    }
+}
+
+/// Returns the environment entry that makes a rank choose `backend`.
+pub fn backend_entry(backend: BackendChoice) -> (&'static str, &'static str) {
+    (BACKEND.name, backend.word())
+}
+
+/// Returns a variable of this process's environment; `None` if it is unset or empty (CF2). For variables that the
+/// launcher itself uses, such as `PATH` and `CARGO`, and for settings that it prints.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub fn inherited(name: impl AsRef<OsStr>) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Returns a variable of this process's environment unchanged, even if it is empty; `None` if it is unset. For
+/// variables that the launcher passes on by name, whose meaning only the program knows.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub fn given(name: impl AsRef<OsStr>) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// Variable that tells a bound rank how many processors the ranks of its job share. The launcher sets it for ranks that
+/// it has bound and removes it for all others.
+pub const PROCESSORS: &str = "MPJ_PROCESSORS";
+
+/// How many processors the ranks of this process's job share, if the launcher has set it: a rank that is bound to one
+/// processor may still be in a job that has enough of them.
+pub(crate) fn processors() -> Option<usize> {
+    environment(PROCESSORS)?.parse().ok()
+}
+
+/// Variable that tells a rank on which processor it is at home, if it shares that one with others and is not bound.
+pub const PLACE: &str = "MPJ_PLACE";
+
+/// The processor on which this process is at home, if the launcher has set one.
+pub(crate) fn place() -> Option<u32> {
+    environment(PLACE)?.parse().ok()
+}
+
+/// The number of this process's program among those of its job, if a launcher has set it.
+pub fn program() -> Option<u32> {
+    environment(PROGRAM)?.parse().ok()
+}
+
+/// The number of ranks of this process's job, if a launcher has set it; known before the process joins the job.
+pub fn size() -> Option<u32> {
+    environment(SIZE).filter(|_| is_rank())?.parse().ok()
+}
+
+/// The variables by which the launcher describes the job to this process; unparsed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct JobVariables {
+    pub(crate) rank: Option<String>,
+    pub(crate) size: Option<String>,
+    pub(crate) contexts: Option<String>,
+    pub(crate) job: Option<String>,
+    pub(crate) segment: Option<String>,
+    pub(crate) control: Option<String>,
+}
+
+impl JobVariables {
+    pub(crate) fn from_env() -> Self {
+        Self::from_lookup(&environment)
+    }
+
+    fn from_lookup(lookup: Lookup<'_>) -> Self {
+        Self {
+            rank: lookup(RANK),
+            size: lookup(SIZE),
+            contexts: lookup(CONTEXTS),
+            job: lookup(JOB),
+            segment: lookup(SHM_FD),
+            control: lookup(CTRL_FD),
+        }
+    }
+}
+
+/// Another MPI's launcher, recognised by a variable that it sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ForeignLauncher {
+    pub(crate) launcher: &'static str,
+    pub(crate) variable: &'static str,
+}
+
+impl ForeignLauncher {
+    pub(crate) fn from_env() -> Option<Self> {
+        Self::from_lookup(&environment)
+    }
+
+    /// A size above one is proof. `PMIX_RANK` has no size; it counts only if no size variable says that the job has a
+    /// single rank, since that is a singleton under any launcher.
+    fn from_lookup(lookup: Lookup<'_>) -> Option<Self> {
+        const SIZES: [(&str, &str); 3] = [
+            ("OMPI_COMM_WORLD_SIZE", "Open MPI's launcher"),
+            ("PMI_SIZE", "MPICH's launcher"),
+            ("SLURM_NTASKS", "Slurm's srun"),
+        ];
+        let size = |variable| lookup(variable)?.trim().parse::<usize>().ok();
+        for (variable, launcher) in SIZES {
+            if size(variable).is_some_and(|size| size > 1) {
+                return Some(Self { launcher, variable });
+            }
+        }
+        let alone = SIZES.iter().any(|(variable, _)| size(variable) == Some(1));
+        let variable = "PMIX_RANK";
+        (!alone && lookup(variable).is_some())
+            .then_some(Self { launcher: "a PMIx launcher", variable })
+    }
+}
+
+/// How a parser reads the environment: the value, or `None` if it is unset or empty (CF2).
+type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// A variable of the environment as a string. What is not Unicode becomes replacement characters, which errors can show
+/// and no legal value contains.
+fn environment(name: &str) -> Option<String> {
+    inherited(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+fn parse<T>(
+    lookup: Lookup<'_>,
+    setting: &Setting,
+    parser: fn(&str) -> Option<T>,
+) -> Result<Option<T>, ConfigError> {
+    let Some(value) = lookup(setting.name) else {
+        return Ok(None);
+    };
+    let unknown =
+        ConfigError::Unknown { name: setting.name, value: value.clone(), legal: setting.legal };
+    parser(value.trim()).map(Some).ok_or(unknown)
+}
+
+fn flag(text: &str) -> Option<bool> {
+    match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    }
+}
+
+fn microseconds(text: &str) -> Option<Duration> {
+    let number = text.parse().ok().filter(|number| *number <= 1_000_000)?;
+    Some(Duration::from_micros(number))
+}
+
+fn eager_length(text: &str) -> Option<Option<usize>> {
+    if text == EAGER_UP_TO.default {
+        return Some(None);
+    }
+    byte_count(text).filter(|bytes| *bytes <= 1 << 30).map(Some)
+}
+
+fn byte_count(text: &str) -> Option<usize> {
+    let (digits, shift) = match text.char_indices().next_back()? {
+        (at, 'K' | 'k') => (&text[..at], 10),
+        (at, 'M' | 'm') => (&text[..at], 20),
+        (at, 'G' | 'g') => (&text[..at], 30),
+        _ => (text, 0),
+    };
+    if !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse::<usize>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests;

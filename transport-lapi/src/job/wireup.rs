@@ -1,0 +1,77 @@
+//! Set-up of connections: makes a connected adapter from the environment.
+//!
+//! A process that `mpjrun` started attaches to the job's segment. A process that was started alone is a job of one task
+//! in memory of its own. Threads of one process share a segment there.
+
+use crate::adapter::AdapterError;
+use crate::adapters::shm::ShmAdapter;
+use crate::adapters::threads;
+use crate::job::bootstrap::{self, BootstrapError, Control, Membership, Start};
+use crate::job::config::{self, ConfigError, Settings};
+use crate::platform::home;
+
+pub use native::{Brought, Native};
+
+mod native;
+
+/// Why a task could not join its job.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireupError {
+    /// A setting is not legal.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The environment does not describe a valid job.
+    #[error(transparent)]
+    Bootstrap(#[from] BootstrapError),
+    /// The segment could not be attached.
+    #[error(transparent)]
+    Adapter(#[from] AdapterError),
+}
+
+/// A task connected to its job.
+pub struct Joined {
+    /// The connections: one for each of the task's contexts, in order.
+    pub contexts: Vec<Native>,
+    /// The connection to the launcher, if the process was started by one.
+    pub control: Option<Control>,
+    /// Describes how gets are done, for reports.
+    pub get_report: String,
+    /// Number of processors that the tasks of the job share, if the launcher has set it.
+    pub processors: Option<usize>,
+}
+
+/// Joins the job that the environment describes, or makes a job of one task with one context. Blocks until every task
+/// of the job has joined.
+///
+/// # Errors
+/// [`WireupError`]; in that case nothing is left to clean up.
+pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
+    match bootstrap::detect(settings)? {
+        Start::Singleton => {
+            let contexts = in_process(1, 1)?.remove(0);
+            let get_report = "memory copy".to_owned();
+            Ok(Joined { contexts, control: None, get_report, processors: None })
+        }
+        Start::Launched(membership) => {
+            let Membership { task, num_tasks, contexts, segment, control, .. } = *membership;
+            control.joined();
+            let attached =
+                ShmAdapter::attach_contexts(segment, task, num_tasks, contexts, settings.get)?;
+            let get_report = attached[0].get_report();
+            let contexts = attached.into_iter().map(Native::from).collect();
+            config::place().into_iter().for_each(home::settle);
+            let (control, processors) = (Some(control), config::processors());
+            Ok(Joined { contexts, control, get_report, processors })
+        }
+    }
+}
+
+/// Makes a job whose ranks are threads of this process. Returns the `contexts` adapters of each task, in order.
+///
+/// # Errors
+/// [`AdapterError::TaskCount`]; [`AdapterError::ContextCount`]; [`AdapterError::System`] if there is not enough memory.
+pub fn in_process(num_tasks: usize, contexts: usize) -> Result<Vec<Vec<Native>>, AdapterError> {
+    let tasks = threads::job_with_contexts(num_tasks, contexts)?.into_iter();
+    Ok(tasks.map(|contexts| contexts.into_iter().map(Native::from).collect()).collect())
+}

@@ -1,0 +1,7 @@
+//! Bytes: memory that is borrowed, and bytes of peers, which are claims (`region.rs`); bodies of messages (`body.rs`),
+//! also such that are not contiguous (`layout.rs`); and how they are copied (`copy.rs`).
+
+pub(crate) mod body;
+pub(crate) mod copy;
+pub(crate) mod layout;
+pub(crate) mod region;

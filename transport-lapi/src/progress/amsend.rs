@@ -1,0 +1,392 @@
+//! LAPI_Amsend: checks, the fast path of one frame, and the pieces of long messages.
+//!
+//! A message whose frame the adapter takes at once costs one encode and one `try_send`. Any other message becomes an
+//! [`Outgoing`] in the lane of its target. A lane is a FIFO, and frames are offered only from its front, so header
+//! handlers run in the order of sending.
+//!
+//! Data in the origin's shared area can stay in place: one frame says where it is, and the target copies it from there
+//! and answers that it has.
+
+use crate::adapter::{Adapter, AdapterError, Post, SHORT_HEAD, TaskId, Ticket};
+use crate::error::{LapiError, Violation};
+use crate::job::config::Pieces;
+use crate::memory::body::{Piece, Source};
+use crate::progress::counter::CounterId;
+use crate::progress::handler::Next;
+use crate::progress::outbox::{Lane, Outbox};
+use crate::progress::session::Session;
+use crate::progress::slots::Slots;
+use crate::wire::{BASE, MAX_UHDR, Packet, RemoteCounters};
+
+/// The parameters of LAPI_Amsend.
+pub struct Amsend<'a, S> {
+    /// The task that receives the message; may be the caller.
+    pub target: TaskId,
+    /// Index of the header handler in the target's table.
+    pub handler: u8,
+    /// User header, which is copied: a multiple of 8 bytes, at most [`crate::Query::MaxUhdrSz`].
+    pub uhdr: &'a [u8],
+    /// The data; not copied, see [`Sent`].
+    pub udata: Source,
+    /// The action when the origin's buffer is reusable: LAPI's `org_cntr` or send completion handler.
+    pub on_origin: Next<S>,
+    /// Counter *of the target* that is incremented when the message is complete there.
+    pub tgt_cntr: Option<CounterId>,
+    /// Counter of the origin that is incremented when the message is complete at the target.
+    pub cmpl_cntr: Option<CounterId>,
+    /// Whether data stays where it is until the target has copied it. This holds for one span of at least
+    /// [`IN_PLACE_FROM`] bytes in this task's shared area ([`crate::SharedMemory`]) and for another task; it is ignored
+    /// otherwise. The target's handler gets all of the data at once, however long it is.
+    ///
+    /// That saves a copy, but the buffer is reusable only when the target has made progress, and the lines of the buffer
+    /// change processors: data that is rewritten after each message moves faster through the ring. So it is for data
+    /// that several messages send unchanged, and for messages of megabytes. If the target is purged, the buffer is
+    /// reusable at once; a target that still takes the message then gets what lies there. TIMEOUT does not watch such
+    /// messages.
+    pub in_place: bool,
+}
+
+/// Length from which on data in a shared area can stay in place.
+pub const IN_PLACE_FROM: usize = 4 << 10;
+
+impl<'a, S> Amsend<'a, S> {
+    /// Makes the parameters of a message without counters.
+    #[inline]
+    pub fn new(target: TaskId, handler: u8, uhdr: &'a [u8], udata: impl Into<Source>) -> Self {
+        let (udata, on_origin, in_place) = (udata.into(), Next::Nothing, false);
+        Self { target, handler, uhdr, udata, on_origin, tgt_cntr: None, cmpl_cntr: None, in_place }
+    }
+
+    pub(crate) fn counters(&self) -> RemoteCounters {
+        RemoteCounters {
+            target: CounterId::on_wire(self.tgt_cntr),
+            completion: CounterId::on_wire(self.cmpl_cntr),
+        }
+    }
+
+    /// LAPI's parameter checks, except that of the handler, which callers of the transport's own messages do not need.
+    #[inline]
+    pub(crate) fn check(&self, num_tasks: usize) -> Result<(), LapiError> {
+        if self.udata.len() > isize::MAX as usize {
+            let (len, limit) = (self.udata.len() as u64, isize::MAX as u64);
+            return Err(LapiError::DataLen { offset: 0, len, limit });
+        }
+        if self.udata.is_null() {
+            return Err(LapiError::OrgAddrNull { len: self.udata.len() });
+        }
+        check_target(self.target, num_tasks)?;
+        check_uhdr(self.uhdr)
+    }
+}
+
+/// LAPI's HDR_HNDLR_NULL at the origin: index 0 is no handler.
+#[inline]
+pub(crate) fn check_handler(index: u8) -> Result<(), LapiError> {
+    if index == 0 { Err(LapiError::AddrHndlRange { index: 0 }) } else { Ok(()) }
+}
+
+/// LAPI's UHDR_LEN condition.
+#[inline]
+pub(crate) fn check_uhdr(uhdr: &[u8]) -> Result<(), LapiError> {
+    if uhdr.len() > MAX_UHDR || uhdr.len() % 8 != 0 {
+        return Err(LapiError::UhdrLen { len: uhdr.len(), max: MAX_UHDR });
+    }
+    Ok(())
+}
+
+/// LAPI's TGT condition.
+#[inline]
+pub(crate) fn check_target(target: TaskId, num_tasks: usize) -> Result<(), LapiError> {
+    if target as usize >= num_tasks {
+        return Err(LapiError::Tgt { target, num_tasks });
+    }
+    Ok(())
+}
+
+/// Whether the origin's buffer is reusable when the call returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Sent {
+    /// It is reusable; the action `on_origin` has been performed or is performed now.
+    Now,
+    /// It is not, or became so during the call: the action `on_origin` reports it.
+    Later,
+}
+
+/// One operation queued in a lane. It is small, since it is moved into and out of the lane, and the answers of the
+/// rendezvous protocol go this way.
+pub(crate) enum Outgoing {
+    /// A message, perhaps partly sent: its number in [`Outbox::messages`].
+    Message(u32),
+    /// A message without data and without an action at its end, as its head.
+    Short([u8; SHORT_HEAD]),
+    /// A packet without user header and body.
+    Control(Packet<'static>),
+    /// The answer to a get over messages.
+    GetReply { ticket: u32, key: u64, offset: u64, len: u64, sent: u64 },
+}
+
+/// A queued message; the lane contains its number.
+pub(crate) struct Queued<S> {
+    pub handler: u8,
+    pub counters: RemoteCounters,
+    pub uhdr: [u8; MAX_UHDR],
+    pub uhdr_len: usize,
+    pub data: Source,
+    /// Length of the data, so that a layout's size is computed once.
+    pub len: usize,
+    pub sent: usize,
+    /// Number of the message within its lane; assigned when the first packet is sent.
+    pub msg: u32,
+    /// Where the data lies in this task's shared area, if the target copies it from there.
+    pub place: Option<u64>,
+    /// The counter of frames whose bodies are still read, once there has been such a frame.
+    pub departure: Option<u32>,
+    pub next: Next<S>,
+}
+
+impl<S> Queued<S> {
+    /// Makes a message of which nothing has been sent. The caller has checked the user header.
+    pub fn new(handler: u8, uhdr: &[u8], data: Source) -> Self {
+        let mut copy = [0; MAX_UHDR];
+        copy[..uhdr.len()].copy_from_slice(uhdr);
+        Self {
+            handler,
+            counters: RemoteCounters::default(),
+            uhdr: copy,
+            uhdr_len: uhdr.len(),
+            len: data.len(),
+            data,
+            sent: 0,
+            msg: 0,
+            place: None,
+            departure: None,
+            next: Next::Nothing,
+        }
+    }
+}
+
+/// Counts the frames, of one message or one answer, whose bodies the adapter or the target still reads.
+pub(crate) struct Departure<S> {
+    pub frames: u32,
+    /// The message or answer that they belong to.
+    of: Departing<S>,
+    /// The task that copies the body by itself, and says when it has.
+    copied_by: Option<TaskId>,
+}
+
+/// What a [`Departure`] belongs to.
+enum Departing<S> {
+    /// A message with more frames to come.
+    Open,
+    /// A message whose frames are all on their way. This is performed when they have left.
+    Closed(Next<S>),
+    /// The registered source with this key.
+    Region(u64),
+}
+
+/// A length up to which (inclusive) messages are sent in one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// The length, in bytes.
+    pub bytes: usize,
+    /// How longer messages are sent.
+    pub above: &'static str,
+}
+
+impl<A: Adapter, S> Session<A, S> {
+    /// Returns the lengths of `udata`, ascending, above which an amsend with a user header of `uhdr` bytes is sent in
+    /// another way.
+    pub fn steps(&self, uhdr: usize) -> Vec<Step> {
+        let pieces = self.engine.outbox.pieces;
+        let slot = self.adapter.caps().max_inline.saturating_sub(BASE + uhdr);
+        let mut steps = vec![
+            Step { bytes: slot, above: "beside the slot of the ring" },
+            Step { bytes: pieces.whole(), above: "in pieces" },
+        ];
+        let bounds = Pieces::BOUNDS.into_iter();
+        let larger = bounds.filter(|&len| pieces.size(len + 1) > pieces.size(len));
+        steps.extend(larger.map(|bytes| Step { bytes, above: "in larger pieces" }));
+        steps
+    }
+}
+
+/// The outcome of offering a frame.
+pub(crate) enum FrameSent {
+    /// The adapter is full.
+    Full,
+    /// One frame was sent; more are to come.
+    Part,
+    /// The last frame was sent.
+    Last,
+}
+
+/// [`Adapter::try_send`], not inlined: only the path of most messages has an inlined copy.
+#[inline(never)]
+pub(crate) fn post<A: Adapter>(
+    adapter: &mut A,
+    target: TaskId,
+    head: &[u8],
+    body: Piece<'_>,
+    ticket: Ticket,
+) -> Result<Post, AdapterError> {
+    adapter.try_send(target, head, body, ticket)
+}
+
+/// Offers a frame without a body.
+fn send_head<A: Adapter>(
+    adapter: &mut A,
+    target: TaskId,
+    head: &[u8],
+) -> Result<FrameSent, LapiError> {
+    let post = post(adapter, target, head, Piece::EMPTY, Ticket(0))?;
+    debug_assert_ne!(post, Post::Leaving, "A9: no body is left to be read");
+    Ok(if post == Post::Full { FrameSent::Full } else { FrameSent::Last })
+}
+
+impl<S> Outbox<S> {
+    /// Offers the next frame of the operation at the front of a lane. The lane must not be empty.
+    pub(crate) fn send_frame<A: Adapter>(
+        &mut self,
+        adapter: &mut A,
+        target: TaskId,
+    ) -> Result<FrameSent, LapiError> {
+        let Self { lanes, messages, pieces, regions, departures, copies_bodies, .. } = self;
+        let Lane { queue, next_msg, .. } = &mut lanes[target as usize];
+        let front = queue.front_mut().expect("the caller has seen it");
+        match front {
+            Outgoing::Message(number) => {
+                let message = messages.get_mut(*number).expect("it lasts until it has gone");
+                message.send_frame(adapter, target, next_msg, *pieces, departures)
+            }
+            Outgoing::Short(head) => send_head(adapter, target, head),
+            Outgoing::Control(packet) => send_head(adapter, target, packet.encode().bytes()),
+            Outgoing::GetReply { ticket, key, offset, len, sent } => {
+                let whole = usize::try_from(*len).unwrap_or(usize::MAX);
+                let part = (pieces.size(whole) as u64).min(*len - *sent);
+                let Some(piece) = regions.part(*key, *offset + *sent, part) else {
+                    *front = Outgoing::Control(Packet::GetRefused { ticket: *ticket });
+                    return self.send_frame(adapter, target);
+                };
+                // RG3 of `crate::progress::registry`.
+                let copy = !*copies_bodies && regions.may_change(*key);
+                let copy = copy.then(|| Source::from(piece.to_vec()));
+                let piece = copy.as_ref().map_or(piece, |copy| copy.piece(0, piece.len()));
+                let head = Packet::GetData { ticket: *ticket, offset: *sent }.encode();
+                let ticket = Ticket(departures.next_number());
+                match post(adapter, target, head.bytes(), piece, ticket)? {
+                    Post::Full => return Ok(FrameSent::Full),
+                    Post::Taken => {}
+                    Post::Leaving => {
+                        let of = Departing::Region(*key);
+                        departures.insert(Departure { frames: 1, of, copied_by: None });
+                        regions.begin_use(*key);
+                    }
+                }
+                *sent += part;
+                Ok(if *sent == *len { FrameSent::Last } else { FrameSent::Part })
+            }
+        }
+    }
+
+    /// Closes a message whose last frame is on its way, or of which no more will be sent: performs what follows it now,
+    /// or when all bodies have left.
+    pub(crate) fn close(&mut self, number: u32) {
+        let Some(message) = self.messages.remove(number) else { return };
+        self.closed += 1;
+        let under_way = message.departure.and_then(|number| self.departures.get_mut(number));
+        match under_way {
+            Some(departure) if departure.frames > 0 => {
+                departure.of = Departing::Closed(message.next);
+            }
+            _ => {
+                message.departure.and_then(|number| self.departures.remove(number));
+                self.follow(message.next);
+            }
+        }
+    }
+
+    /// Handles the news that a task has copied a body by itself.
+    pub(crate) fn copied(&mut self, ticket: u32, by: TaskId) -> Result<(), Violation> {
+        let departure = self.departures.get_mut(ticket);
+        if departure.is_none_or(|departure| departure.copied_by != Some(by)) {
+            return Err(Violation::StrayCopied { ticket });
+        }
+        self.left(Ticket(ticket));
+        Ok(())
+    }
+
+    /// Ends the departures of bodies that a lost task was to copy by itself.
+    pub(crate) fn lose_departures(&mut self, lost: TaskId) {
+        for number in self.departures.numbers(|departure| departure.copied_by == Some(lost)) {
+            self.left(Ticket(number));
+        }
+    }
+
+    /// Handles the event that a body has left its memory.
+    pub(crate) fn left(&mut self, ticket: Ticket) {
+        let Ticket(number) = ticket;
+        let Some(departure) = self.departures.get_mut(number) else { return };
+        departure.frames = departure.frames.saturating_sub(1);
+        if departure.frames > 0 || matches!(departure.of, Departing::Open) {
+            return;
+        }
+        match self.departures.remove(number).map(|departure| departure.of) {
+            Some(Departing::Closed(next)) => self.follow(next),
+            Some(Departing::Region(key)) => self.end_use(key),
+            Some(Departing::Open) | None => {}
+        }
+    }
+}
+
+impl<S> Queued<S> {
+    /// Offers the next frame.
+    pub(crate) fn send_frame<A: Adapter>(
+        &mut self,
+        adapter: &mut A,
+        target: TaskId,
+        next_msg: &mut u32,
+        pieces: Pieces,
+        departures: &mut Slots<Departure<S>>,
+    ) -> Result<FrameSent, LapiError> {
+        let total = self.len;
+        let (handler, counters, uhdr) = (self.handler, self.counters, &self.uhdr[..self.uhdr_len]);
+        if let Some(place) = self.place {
+            let (ticket, total) = (departures.next_number(), total as u64);
+            let packet = Packet::Placed { handler, counters, ticket, place, total, uhdr };
+            let sent = send_head(adapter, target, packet.encode().bytes())?;
+            if let FrameSent::Last = sent {
+                let (of, copied_by) = (Departing::Open, Some(target));
+                self.departure = Some(departures.insert(Departure { frames: 1, of, copied_by }));
+                self.sent = self.len;
+            }
+            return Ok(sent);
+        }
+        let whole = total <= pieces.whole();
+        let part = if whole { total } else { pieces.size(total).min(total - self.sent) };
+        let packet = if whole {
+            Packet::Single { handler, counters, uhdr }
+        } else if self.sent == 0 {
+            Packet::First { handler, counters, msg: *next_msg, total: total as u64, uhdr }
+        } else {
+            Packet::Body { msg: self.msg, offset: self.sent as u64 }
+        };
+        let body = self.data.piece(self.sent, part);
+        let ticket = self.departure.unwrap_or_else(|| departures.next_number());
+        match post(adapter, target, packet.encode().bytes(), body, Ticket(ticket))? {
+            Post::Full => return Ok(FrameSent::Full),
+            Post::Taken => {}
+            Post::Leaving => {
+                let fresh = Departure { frames: 0, of: Departing::Open, copied_by: None };
+                let number = *self.departure.get_or_insert_with(|| departures.insert(fresh));
+                departures.get_mut(number).expect("it lasts as long as the message").frames += 1;
+            }
+        }
+        if !whole && self.sent == 0 {
+            self.msg = *next_msg;
+            *next_msg = next_msg.wrapping_add(1);
+        }
+        self.sent += part;
+        Ok(if self.sent == total { FrameSent::Last } else { FrameSent::Part })
+    }
+}

@@ -1,0 +1,205 @@
+//! What a thread waits for: how to check for it, and how to describe it.
+//!
+//! A wait calls [`Awaited::look`] after every round of progress. It calls [`Awaited::note`] only when it has lasted so
+//! long that the thread goes to sleep, and publishes the result for reports about a job that stands still. So the note
+//! costs nothing where messages arrive soon.
+//!
+//! - AW1: a wait is published as asleep after the thread's last look and before it sleeps, and withdrawn after the
+//!   thread has woken and before it does anything else, all under the session's lock. So while it is published the
+//!   thread sends nothing, except in a look that finds something; such a look is not counted, and ends with the
+//!   withdrawal. And the thread has seen every event except those for which the bell was rung after its ticket. A
+//!   published wait of a thread that never sleeps, or that has failed, states what the thread waits or waited for, and
+//!   proves nothing else.
+
+use std::marker::PhantomData;
+
+use rustix::thread::gettid;
+
+use crate::adapter::{Adapter, Standing, TaskId, WaitBoard};
+use crate::error::LapiError;
+use crate::job::bootstrap::board::{Outer, Wait, Within};
+use crate::job::bootstrap::monotonic_nanos;
+use crate::progress::session::Session;
+
+/// An event that a thread waits for. See the module's documentation.
+pub trait Awaited<A: Adapter, S> {
+    /// What the wait returns.
+    type Answer;
+
+    /// The most frames that one round of progress takes before the next look. A wait for one message takes one: a later
+    /// message stays where it is, and a receive posted next takes it without a copy.
+    #[inline(always)]
+    fn frames(&self) -> usize {
+        crate::progress::session::BUDGET
+    }
+
+    /// The task whose frames it waits for, if it is a single one. Then most polls take only frames of that task: those
+    /// of others are not needed yet, and a message without a posted receive would have to be stored.
+    #[inline(always)]
+    fn origin(&self) -> Option<TaskId> {
+        None
+    }
+
+    /// Returns the answer if the event has happened. Called with the lock held; must not call the context.
+    fn look(&mut self, session: &mut Session<A, S>) -> Option<Self::Answer>;
+
+    /// Returns an error if the event cannot happen any more because tasks are lost. Called only in slow turns after a
+    /// loss. The default is for a wait that needs all tasks.
+    fn in_vain(&self, session: &Session<A, S>) -> Option<LapiError> {
+        session.check_lost().err()
+    }
+
+    /// Returns whether this answer means that the event can never happen. The wait then stays published, so that a
+    /// report can show what the others were doing.
+    fn is_failure(&self, session: &Session<A, S>, answer: &Self::Answer) -> bool {
+        let _ = (session, answer);
+        false
+    }
+
+    /// Describes the event for a report; the caller fills in the time.
+    fn note(&self, session: &Session<A, S>) -> Wait;
+}
+
+/// A wait without a description.
+pub(crate) struct Unnamed<F, R> {
+    look: F,
+    answer: PhantomData<fn() -> R>,
+}
+
+impl<F, R> Unnamed<F, R> {
+    pub(crate) fn new(look: F) -> Self {
+        Self { look, answer: PhantomData }
+    }
+}
+
+impl<A: Adapter, S, F, R> Awaited<A, S> for Unnamed<F, R>
+where
+    F: FnMut(&mut Session<A, S>) -> Option<R>,
+{
+    type Answer = R;
+
+    #[inline(always)]
+    fn look(&mut self, session: &mut Session<A, S>) -> Option<R> {
+        (self.look)(session)
+    }
+
+    fn note(&self, _: &Session<A, S>) -> Wait {
+        Wait::default()
+    }
+}
+
+/// The wait of one thread, and the part of it that is published.
+#[derive(Default)]
+pub(crate) enum Notice {
+    /// The wait has not lasted long enough to be published.
+    #[default]
+    None,
+    /// The wait was published before, and is not published now.
+    Lasting { wait: Wait },
+    /// The wait is published at this place.
+    Posted { wait: Wait, place: usize },
+}
+
+impl Notice {
+    /// Publishes what `awaited` waits for (AW1), unless it is published already. The caller holds the lock.
+    #[cold]
+    pub(crate) fn post<A: Adapter, S>(
+        &mut self,
+        session: &mut Session<A, S>,
+        awaited: &impl Awaited<A, S>,
+        standing: Standing,
+    ) {
+        let Some(board) = session.board.clone() else { return };
+        let mut wait = awaited.note(session);
+        if let Some(Outer { call, collective, alone }) = Within::current() {
+            (wait.call, wait.alone) = (call, alone);
+            // The call may run a function of the program which waits for something else.
+            if let Some((_, number)) =
+                collective.filter(|(context, _)| u64::from(*context) == wait.context)
+            {
+                (wait.operation, wait.tag) = (call, Some(number));
+            }
+        }
+        wait.unwinding = std::thread::panicking();
+        let (since, place) = match *self {
+            Self::None => (monotonic_nanos(), None),
+            Self::Lasting { wait: Wait { since, .. } } => (since, None),
+            Self::Posted { wait: Wait { since, .. }, place } => (since, Some(place)),
+        };
+        (wait.since, wait.thread) = (since, gettid().as_raw_nonzero().get().unsigned_abs());
+        if matches!(self, Self::Posted { wait: posted, .. } if *posted == wait) {
+            return;
+        }
+        let place = match place {
+            None => {
+                // The threads of failed waits have continued or are about to; this thread is an example.
+                session.forget_failures(&*board);
+                take_place(&mut session.places)
+            }
+            Some(place) => {
+                board.withdraw(place);
+                place
+            }
+        };
+        board.publish(place, &wait, standing);
+        *self = Self::Posted { wait, place };
+    }
+
+    /// Records on the board that the thread has polled again and found nothing.
+    pub(crate) fn looked_again<A: Adapter, S>(&self, session: &Session<A, S>) {
+        if let (Self::Posted { place, .. }, Some(board)) = (self, &session.board) {
+            board.looked_again(*place);
+        }
+    }
+
+    /// Whether the wait was ever published.
+    #[inline(always)]
+    pub(crate) fn has_lasted(&self) -> bool {
+        !matches!(self, Self::None)
+    }
+
+    /// Ends a wait that failed: it stays published as failed until a thread publishes the next one.
+    #[cold]
+    pub(crate) fn fail<A: Adapter, S>(&mut self, session: &mut Session<A, S>) {
+        let Some(board) = session.board.clone() else { return };
+        let (wait, place) = match *self {
+            Self::None => return,
+            Self::Lasting { wait } => (wait, take_place(&mut session.places)),
+            Self::Posted { wait, place } => {
+                board.withdraw(place);
+                (wait, place)
+            }
+        };
+        board.publish(place, &wait, Standing::Failed);
+        session.failed_places |= 1 << place;
+    }
+
+    /// Withdraws the wait, if it is published.
+    pub(crate) fn withdraw<A: Adapter, S>(&mut self, session: &mut Session<A, S>) {
+        if let (&mut Self::Posted { wait, place }, Some(board)) = (&mut *self, &session.board) {
+            board.withdraw(place);
+            session.places &= !(1 << place);
+            *self = Self::Lasting { wait };
+        }
+    }
+}
+
+impl<A: Adapter, S> Session<A, S> {
+    /// Withdraws the published waits that have failed.
+    fn forget_failures(&mut self, board: &dyn WaitBoard) {
+        let mut failed = std::mem::take(&mut self.failed_places);
+        self.places &= !failed;
+        while failed != 0 {
+            board.withdraw(failed.trailing_zeros() as usize);
+            failed &= failed - 1;
+        }
+    }
+}
+
+/// Takes a place that no other thread of the task has. All threads beyond the 63rd share the last place, which no slate
+/// has.
+fn take_place(places: &mut u64) -> usize {
+    let free = (!*places).trailing_zeros().min(63);
+    *places |= 1 << free;
+    free as usize
+}

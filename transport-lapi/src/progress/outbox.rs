@@ -1,0 +1,393 @@
+//! The unfinished operations of a task: a lane of outgoing operations for each target, gets, registered sources,
+//! counters, and what follows operations that have ended. Handlers start communication through it; the session sends
+//! from it.
+
+use std::collections::VecDeque;
+
+use crate::adapter::{Adapter, AdapterError, GetKind, TaskId};
+use crate::error::LapiError;
+use crate::job::config::Pieces;
+use crate::memory::body::Source;
+use crate::memory::region::RecvRegion;
+use crate::memory::region::RemoteRegion;
+use crate::one_sided::get::Gets;
+use crate::one_sided::{PendingRmw, Shared};
+use crate::progress::amsend::{
+    Departure, FrameSent, Outgoing, Queued, check_handler, check_target, check_uhdr,
+};
+use crate::progress::closing::Closing;
+use crate::progress::counter::{CounterId, Counters};
+use crate::progress::handler::{Continuation, Next};
+use crate::progress::hooks::Position;
+use crate::progress::registry::Regions;
+use crate::progress::slots::Slots;
+use crate::wire;
+
+/// Communication that has been accepted but not carried out. Calls on it never block: they queue operations, and the
+/// dispatcher sends them.
+pub struct Outbox<S> {
+    /// How long messages are cut into pieces.
+    pub(crate) pieces: Pieces,
+    /// Whether the adapter copies every body.
+    pub(crate) copies_bodies: bool,
+    /// Whether the adapter can read other tasks' memory.
+    pub(crate) reads: bool,
+    pub(crate) lanes: Vec<Lane>,
+    /// Number of operations in all lanes together.
+    pub(crate) queued: usize,
+    /// The messages that wait in lanes.
+    pub(crate) messages: Slots<Queued<S>>,
+    /// How many of these have been sent, or given up.
+    pub(crate) closed: u64,
+    /// Messages and answers with frames on their way whose bodies are still read, by the adapter or the target.
+    pub(crate) departures: Slots<Departure<S>>,
+    pub(crate) counters: Counters,
+    pub(crate) gets: Gets<S>,
+    pub(crate) regions: Regions<S>,
+    /// The shared areas, if the adapter has them.
+    pub(crate) shared: Option<Shared>,
+    /// The read-modify-writes whose results have not arrived.
+    pub(crate) rmws: Slots<PendingRmw<S>>,
+    /// Keys of ended registrations that the adapter must still conceal.
+    pub(crate) concealed: Vec<u64>,
+    /// What follows operations that have ended, to be performed in this round.
+    pub(crate) ready: VecDeque<Ready<S>>,
+    /// Functions that run when the lock is free.
+    pub(crate) continuations: VecDeque<Continuation>,
+}
+
+/// What follows an operation that has ended, and the outcome of that operation.
+pub(crate) type Ready<S> = (Next<S>, Result<(), Box<LapiError>>);
+
+/// The operations queued for one target.
+pub(crate) struct Lane {
+    pub queue: VecDeque<Outgoing>,
+    /// Whether a frame may go at once: nothing is queued, and the target is not lost.
+    pub is_free: bool,
+    /// Whether the target is lost or the program has closed the lane: no operation is sent there any more.
+    pub is_lost: bool,
+    /// Whether the program has closed the lane, and how far it has been reopened.
+    pub closing: Closing,
+    /// Whether the kernel has refused a read of its memory. Its memory is then read over frames.
+    pub refuses_reads: bool,
+    /// Number of operations that have been sent.
+    pub gone: u64,
+    /// Number of the next message that takes several packets.
+    pub next_msg: u32,
+    /// Whether anything may have been sent since the last fence.
+    pub dirty: bool,
+    /// Number of fence answers that are outstanding.
+    pub fences: u32,
+}
+
+impl<S> Outbox<S> {
+    pub(crate) fn new<A: Adapter>(adapter: &mut A, max_body: usize) -> Self {
+        let lane = || Lane {
+            queue: VecDeque::new(),
+            is_free: true,
+            is_lost: false,
+            closing: Closing::default(),
+            refuses_reads: false,
+            gone: 0,
+            next_msg: 0,
+            dirty: false,
+            fences: 0,
+        };
+        Self {
+            pieces: Pieces::within(adapter.caps().max_body.min(max_body)),
+            copies_bodies: adapter.caps().copies_bodies,
+            reads: adapter.one_sided().is_some(),
+            lanes: std::iter::repeat_with(lane).take(adapter.num_tasks()).collect(),
+            queued: 0,
+            messages: Slots::default(),
+            closed: 0,
+            departures: Slots::default(),
+            counters: Counters::default(),
+            gets: Gets::default(),
+            regions: Regions::default(),
+            shared: adapter
+                .shared_area()
+                .map(|area| Shared::new(area, adapter.task(), adapter.num_tasks())),
+            rmws: Slots::default(),
+            concealed: Vec::new(),
+            ready: VecDeque::new(),
+            continuations: VecDeque::new(),
+        }
+    }
+
+    /// Queues an active message that owns its data, for example a reply from a completion handler.
+    ///
+    /// # Errors
+    /// As [`crate::Session::amsend`].
+    pub fn amsend(
+        &mut self,
+        target: TaskId,
+        handler: u8,
+        uhdr: &[u8],
+        udata: Vec<u8>,
+    ) -> Result<(), LapiError> {
+        check_target(target, self.lanes.len())?;
+        check_handler(handler)?;
+        check_uhdr(uhdr)?;
+        self.check_lost(target)?;
+        let operation = match <[u8; 8]>::try_from(uhdr) {
+            Ok(word) if udata.is_empty() => {
+                Outgoing::Short(wire::short_head(handler, u64::from_le_bytes(word)))
+            }
+            _ => {
+                let message = Queued::new(handler, uhdr, Source::from(udata));
+                Outgoing::Message(self.messages.insert(message))
+            }
+        };
+        self.push(target, operation);
+        Ok(())
+    }
+
+    /// Makes a source readable by the other tasks' gets, until [`crate::Session::deregister`].
+    pub(crate) fn register<A: Adapter>(&mut self, adapter: &mut A, source: Source) -> RemoteRegion {
+        let len = source.len() as u64;
+        let span = source.span();
+        let key = self.regions.add(source);
+        let mut is_exposed = |region| match adapter.one_sided() {
+            // A region that the system refuses to expose is read over frames.
+            Some(one_sided) => one_sided.expose(key, region).is_ok(),
+            None => true,
+        };
+        let readable = span.filter(|region| is_exposed(*region));
+        let addr = readable.map_or(RemoteRegion::NO_ADDRESS, |region| region.addr());
+        RemoteRegion { addr, len, key }
+    }
+
+    /// Makes memory readable and writable by other tasks' operations, until [`crate::Session::deregister`]. Gets read it
+    /// by address only from other processes: a thread that copies it would not see a put of the dispatcher as a whole.
+    pub(crate) fn register_writable<A: Adapter>(
+        &mut self,
+        adapter: &mut A,
+        memory: RecvRegion,
+    ) -> RemoteRegion {
+        let (len, to_read) = (memory.len() as u64, memory.to_read());
+        let key = self.regions.add_writable(memory);
+        let is_exposed = adapter.one_sided().is_some_and(|one_sided| {
+            one_sided.kind() == GetKind::CrossMemoryAttach && one_sided.expose(key, to_read).is_ok()
+        });
+        let addr = if is_exposed { to_read.addr() } else { RemoteRegion::NO_ADDRESS };
+        RemoteRegion { addr, len, key }
+    }
+
+    /// Ends a registration: [`crate::Session::deregister`] for handlers. It takes effect before the dispatcher's round
+    /// ends, so no other thread sees the source's owner continue earlier. `next` is performed when the source is not
+    /// read any more. If it is a handler and due at once, it is returned instead, and the caller must run it. For a
+    /// region that is not registered, `next` is not performed.
+    #[must_use = "the caller must run the returned handler"]
+    pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) -> Option<Next<S>> {
+        self.concealed.push(region.key);
+        match self.regions.remove(region.key, next)? {
+            handler @ (Next::Inline(..) | Next::Outcome(..)) => Some(handler),
+            next => {
+                self.follow(next);
+                None
+            }
+        }
+    }
+
+    /// Performs what follows an operation that has ended: handlers in this round, or in the next one if none is in
+    /// progress.
+    #[inline]
+    pub(crate) fn follow(&mut self, next: Next<S>) {
+        match next {
+            Next::Nothing => {}
+            Next::Counter(id) => {
+                self.counters.count_on_wire(CounterId::on_wire(Some(id)));
+            }
+            Next::Unlocked(continuation) => self.continuations.push_back(continuation),
+            Next::Inline(..) | Next::Outcome(..) | Next::Thread(_) => {
+                self.ready.push_back((next, Ok(())));
+            }
+        }
+    }
+
+    /// [`Outbox::follow`] for an operation with `peer`, which is marked if it is a destination of the counter.
+    pub(crate) fn follow_from(&mut self, peer: TaskId, next: Next<S>) {
+        if let Next::Counter(id) = next {
+            self.counters.mark(CounterId::on_wire(Some(id)), peer);
+        }
+        self.follow(next);
+    }
+
+    /// Reports the failure of an operation to its handler, at the time that [`Outbox::follow`] defines.
+    #[cold]
+    pub(crate) fn fail(&mut self, next: Next<S>, error: LapiError) {
+        self.ready.push_back((next, Err(Box::new(error))));
+    }
+
+    /// Whether there is no unfinished work that progress must continue.
+    #[inline(always)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.queued == 0 && !self.gets.has_turns() && self.ready.is_empty()
+    }
+
+    /// How far the lane has come, if operations are queued there.
+    pub(crate) fn position(&mut self, target: usize) -> Option<Position> {
+        let Self { lanes, messages, .. } = self;
+        let lane = &lanes[target];
+        let sent = match lane.queue.front()? {
+            Outgoing::Message(number) => messages.get_mut(*number).map_or(0, |one| one.sent as u64),
+            Outgoing::GetReply { sent, .. } => *sent,
+            Outgoing::Short(_) | Outgoing::Control(_) => 0,
+        };
+        Some((lane.gone, sent))
+    }
+
+    /// Fails if `target` was purged, or its loss has been noticed.
+    pub(crate) fn check_lost(&self, target: TaskId) -> Result<(), LapiError> {
+        let lane = &self.lanes[target as usize];
+        match lane.is_lost {
+            true if lane.closing.is_closed => Err(LapiError::TgtPurged { target }),
+            true => Err(AdapterError::PeerLost { task: target }.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends the operations to and from `lost`, a task that is lost or was purged. A message whose body the adapter
+    /// still reads ends when that body has left.
+    #[cold]
+    pub(crate) fn lose(&mut self, lost: TaskId) {
+        let lane = &mut self.lanes[lost as usize];
+        (lane.is_lost, lane.is_free) = (true, false);
+        let queue = std::mem::take(&mut lane.queue);
+        self.queued -= queue.len();
+        for operation in queue {
+            self.end_outgoing(operation);
+        }
+        self.lose_departures(lost);
+        self.lose_gets(lost);
+        self.lose_rmws(lost);
+    }
+
+    /// Runs `continuation` as soon as the lock is free, in a thread that is in a call of the context (H4 of [`Next`]).
+    pub fn when_unlocked(&mut self, continuation: Continuation) {
+        self.continuations.push_back(continuation);
+    }
+
+    /// Makes the adapter conceal the regions whose registrations have ended.
+    pub(crate) fn conceal<A: Adapter>(&mut self, adapter: &mut A) {
+        if let Some(one_sided) = adapter.one_sided() {
+            self.concealed.iter().for_each(|&key| one_sided.conceal(key));
+        }
+        self.concealed.clear();
+    }
+
+    /// Abandons all unfinished operations. No peer begins to use memory of this task afterwards; [`Adapter::withdraw`]
+    /// returns `true` when none uses it any more.
+    pub(crate) fn abandon<A: Adapter>(&mut self, adapter: &mut A) {
+        // Withdraw before memory that peers may be reading is released. Another place waits for writes in progress.
+        // What was to follow the operations may own memory, so it is kept as long as the outbox.
+        let _ = adapter.withdraw();
+        self.concealed.extend(self.regions.keys());
+        self.conceal(adapter);
+    }
+
+    /// Appends an operation to the lane of its target, unless the target is lost or purged. Returns the operation's
+    /// number in the lane, which is unique until an operation before it is taken back.
+    pub(crate) fn push(&mut self, target: TaskId, operation: Outgoing) -> u64 {
+        let lane = &mut self.lanes[target as usize];
+        let number = lane.gone + lane.queue.len() as u64;
+        lane.dirty = !lane.closing.is_closed;
+        if !lane.is_lost {
+            lane.is_free = false;
+            lane.queue.push_back(operation);
+            self.queued += 1;
+        } else {
+            self.end_outgoing(operation);
+        }
+        number
+    }
+
+    /// Ends an operation's use of registered memory, and performs what follows if it was the last one of an ended
+    /// registration.
+    #[inline]
+    pub(crate) fn end_use(&mut self, key: u64) {
+        if let Some(next) = self.regions.end_use(key) {
+            self.follow(next);
+        }
+    }
+
+    /// Ends an operation of which nothing more is sent.
+    #[inline]
+    fn end_outgoing(&mut self, operation: Outgoing) {
+        match operation {
+            Outgoing::Message(number) => self.close(number),
+            Outgoing::GetReply { key, .. } if self.regions.is_part(key) => {
+                if let Some(next) = self.regions.remove(key, Next::Nothing) {
+                    self.follow(next);
+                }
+            }
+            Outgoing::GetReply { .. } | Outgoing::Short(_) | Outgoing::Control(_) => {}
+        }
+    }
+
+    /// Offers frames of one lane until the adapter is full or the lane is empty. Returns how many frames were sent.
+    pub(crate) fn flush_lane<A: Adapter>(
+        &mut self,
+        adapter: &mut A,
+        target: TaskId,
+    ) -> Result<usize, LapiError> {
+        let mut frames = 0;
+        while !self.lanes[target as usize].queue.is_empty() {
+            match self.send_frame(adapter, target)? {
+                FrameSent::Full => break,
+                FrameSent::Part => frames += 1,
+                FrameSent::Last => {
+                    frames += 1;
+                    self.queued -= 1;
+                    let lane = &mut self.lanes[target as usize];
+                    lane.gone += 1;
+                    lane.is_free = lane.queue.len() == 1 && !lane.is_lost;
+                    if let Some(operation) = lane.queue.pop_front() {
+                        self.end_outgoing(operation);
+                    }
+                }
+            }
+        }
+        Ok(frames)
+    }
+
+    /// Takes back the message with this number. Returns whether it was still queued and none of its bytes are read any
+    /// more; otherwise it has been sent, or will be.
+    pub(crate) fn take_back(&mut self, target: TaskId, number: u64) -> bool {
+        let Lane { queue, gone, is_free, .. } = &mut self.lanes[target as usize];
+        let Some(place) = number.checked_sub(*gone).map(|place| place as usize) else {
+            return false;
+        };
+        let Some(&Outgoing::Message(message)) = queue.get(place) else { return false };
+        let departure = self.messages.get_mut(message).and_then(|message| message.departure);
+        let is_read = |number| self.departures.get_mut(number).is_some_and(|one| one.frames > 0);
+        if departure.is_some_and(is_read) {
+            return false;
+        }
+        departure.and_then(|number| self.departures.remove(number));
+        self.messages.remove(message);
+        queue.remove(place);
+        *is_free = queue.is_empty();
+        self.queued -= 1;
+        true
+    }
+
+    /// [`Self::flush_lane`] for every lane with queued operations. A lane that fails does not delay the others; the
+    /// first error is returned.
+    pub(crate) fn flush<A: Adapter>(&mut self, adapter: &mut A) -> Result<usize, LapiError> {
+        let (mut frames, mut trouble) = (0, None);
+        for target in 0..self.lanes.len() {
+            if self.queued == 0 {
+                break;
+            }
+            match self.flush_lane(adapter, target as TaskId) {
+                Ok(went) => frames += went,
+                Err(error) => {
+                    trouble.get_or_insert(error);
+                }
+            }
+        }
+        trouble.map_or(Ok(frames), Err)
+    }
+}
