@@ -21,20 +21,22 @@
 //!   frame that reaches it later.
 //! - A6: a task whose last `try_send` to a target returned [`Post::Full`] after it had announced is woken when there is
 //!   room. Polls of the target make room.
-//! - A7: a shared get lasts from [`SharedGets::begin`] until [`SharedGets::advance`] has returned [`Advance::Complete`],
-//!   [`Advance::Refused`] or an error, or [`SharedGets::end`] has returned `true`. Outside that time nobody writes into
-//!   its region. The target reads its own memory only inside [`SharedGets::help`]. The get completes whether or not the
-//!   target helps. A task that announced while the get was [`Advance::Waiting`] is woken.
+//! - A7: a shared get lasts from [`SharedGets::begin`] until [`SharedGets::advance`] has returned
+//!   [`Advance::Complete`], [`Advance::Refused`] or an error, or [`SharedGets::end`] has returned `true`. Outside that
+//!   time nobody writes into its region. The target reads its own memory only inside [`SharedGets::help`]. The get
+//!   completes whether or not the target helps. A task that announced while the get was [`Advance::Waiting`] is woken.
 //! - A8: the bytes that a get delivers are those that the region contained while it was exposed. A get during which its
 //!   target has withdrawn ends with [`AdapterError::PeerLost`].
 //! - A9: the memory of an offered body is read only until the call returns or, after [`Post::Leaving`], until
-//!   [`Events::left`] reports its ticket. An adapter whose [`Caps::copies_bodies`] is true never returns that, and reads
-//!   no body after the call. The memory that a get fills is written only until the call returns or, after
+//!   [`Events::left`] reports its ticket. An adapter whose [`Caps::copies_bodies`] is true never returns that, and
+//!   reads no body after the call. The memory that a get fills is written only until the call returns or, after
 //!   [`Transfer::Started`], until [`Events::got`] reports its ticket. Once [`Adapter::withdraw`] has returned `true`,
 //!   no such memory is read or written any more, whatever was unfinished.
 //! - A10: frames that arrived from a task before it was declared lost can still be polled. Frames that it sends later
 //!   may arrive too; the caller discards them. Operations towards a lost task end, although nobody receives there:
 //!   bodies leave, and gets are over.
+
+pub(crate) mod waits;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -42,7 +44,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use crate::job::bootstrap::board::Wait;
+use crate::adapter::waits::Wait;
 use crate::memory::body::Piece;
 use crate::memory::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
@@ -357,8 +359,8 @@ pub unsafe trait Adapter: Send + 'static {
         events: &mut dyn Events,
     ) -> Result<usize, AdapterError>;
 
-    /// Does the same as [`Adapter::poll`]. An adapter that delivers frames within nanoseconds implements it too, so that
-    /// what handles them is inlined. The error is in a box, so that the result is in registers.
+    /// Does the same as [`Adapter::poll`]. An adapter that delivers frames within nanoseconds implements it too, so
+    /// that what handles them is inlined. The error is in a box, so that the result is in registers.
     #[inline]
     fn poll_into<E: Events>(
         &mut self,

@@ -5,6 +5,7 @@
 
 use crate::adapter::{AdapterError, TaskId};
 use crate::memory::layout::LayoutError;
+use crate::memory::region::RemoteRegion;
 use crate::wire::WireError;
 
 /// An end of a transfer.
@@ -87,7 +88,7 @@ pub enum LapiError {
         limit: u64,
     },
     /// ADDR_HNDL_RANGE: handler index outside the table.
-    #[error("handler index {index} is outside 1 to {last}", last = crate::MAX_HANDLERS - 1)]
+    #[error("handler index {index} is outside 1 to {last}", last = crate::wire::MAX_HANDLERS - 1)]
     AddrHndlRange {
         /// The index of the call.
         index: usize,
@@ -267,8 +268,8 @@ pub enum LapiError {
         /// For how long nothing has moved.
         seconds: u64,
     },
-    /// A handler panicked on a thread of the transport: a completion handler, whose message then counts as incomplete, or
-    /// a handler or continuation on the notification thread.
+    /// A handler panicked on a thread of the transport: a completion handler, whose message then counts as incomplete,
+    /// or a handler or continuation on the notification thread.
     #[error("a completion handler panicked: {message}")]
     CompletionPanicked {
         /// The message of the panic.
@@ -411,4 +412,17 @@ pub enum Violation {
         /// The round that the message names.
         round: u8,
     },
+}
+
+impl RemoteRegion {
+    /// Checks that an operation on `len` bytes at `offset` is possible: TGT_ADDR_NULL, DATA_LEN.
+    pub(crate) fn check(&self, offset: u64, len: u64) -> Result<(), LapiError> {
+        if self.addr == 0 && self.len > 0 {
+            return Err(LapiError::TgtAddrNull { len: self.len });
+        }
+        match offset.checked_add(len) {
+            Some(end) if end <= self.len => Ok(()),
+            _ => Err(LapiError::DataLen { offset, len, limit: self.len }),
+        }
+    }
 }

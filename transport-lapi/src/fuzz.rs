@@ -1,15 +1,17 @@
-//! Entries of the fuzz targets in `tests/fuzz`, one for each form of bytes that peers send. Each entry decodes arbitrary
-//! bytes, checks what must hold of whatever it accepts, and returns whether it has accepted them. They are no part of
-//! the interface.
+//! Entries of the fuzz targets in `tests/fuzz`, one for each form of bytes that peers send. Each entry decodes
+//! arbitrary bytes, checks what must hold of whatever it accepts, and returns whether it has accepted them. They are no
+//! part of the interface.
 //!
-//! - FU1: a region that an entry makes describes a local array, which outlives it, and which nobody else uses meanwhile.
+//! - FU1: a region that an entry makes describes a local array, which outlives it, and which nobody else uses
+//!   meanwhile.
 
 #![expect(unsafe_code, reason = "describes arrays as regions")]
 
 use crate::error::End;
 use crate::memory::region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
-use crate::one_sided::vector::Vector;
-use crate::one_sided::{Direct, Request};
+use crate::progress::direct::Direct;
+use crate::progress::serve::request::Request;
+use crate::progress::serve::vector::Vector;
 use crate::wire;
 
 /// Bytes of the memory that vectors and areas describe.

@@ -38,14 +38,14 @@
 //! # What handlers may do
 //!
 //! LAPI forbids calls from a header handler, which would deadlock. Here such a handler gets nothing that it could call:
-//! its arguments are the client's state and the message, and what is to happen next is its result. If the state leads it
-//! to the context all the same, [`Context::session`] refuses with [`LapiError::InHandler`]. Completion handlers
+//! its arguments are the client's state and the message, and what is to happen next is its result. If the state leads
+//! it to the context all the same, [`Context::session`] refuses with [`LapiError::InHandler`]. Completion handlers
 //! communicate through the [`Outbox`].
 //!
 //! # Progress
 //!
-//! A context makes progress in the calls that wait or poll. With [`Context::senv`] a program switches to interrupt mode,
-//! LAPI's default, in which a thread of the transport makes progress while the program's threads do not.
+//! A context makes progress in the calls that wait or poll. With [`Context::senv`] a program switches to interrupt
+//! mode, LAPI's default, in which a thread of the transport makes progress while the program's threads do not.
 //!
 //! # Ordering
 //!
@@ -90,8 +90,7 @@ pub use lapi::xfer::Xfer;
 pub use memory::body::{Pack, Piece, Sink, Source, Spans, Unpack};
 pub use memory::layout::{Layout, LayoutError};
 pub use memory::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
-pub use one_sided::vector::Vector;
-pub use one_sided::{Getv, Operation, Put, Putv, Rmw, RmwOp, SharedMemory};
+pub use one_sided::{Getv, Put, Putv, SharedMemory};
 pub use platform::sys::Processor;
 pub use progress::amsend::{Amsend, IN_PLACE_FROM, Sent, Step};
 pub use progress::awaited::Awaited;
@@ -99,10 +98,11 @@ pub use progress::completion::panic_text;
 pub use progress::context::{Context, Options, SessionGuard};
 pub use progress::counter::{CounterId, DestStatus};
 pub use progress::handler::{
-    Arrival, Continuation, HeaderAction, HeaderHandler, InlineHandler, MAX_HANDLERS, Next,
-    ShortHandler,
+    Arrival, Continuation, HeaderAction, HeaderHandler, InlineHandler, Next, ShortHandler,
 };
 pub use progress::outbox::Outbox;
 pub use progress::report::ErrorHandler;
+pub use progress::rmw::{Operation, Rmw, RmwOp};
+pub use progress::serve::vector::Vector;
 pub use progress::session::Session;
-pub use wire::{MAX_UHDR, WireError};
+pub use wire::{MAX_HANDLERS, MAX_UHDR, WireError};

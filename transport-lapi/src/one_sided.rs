@@ -18,25 +18,10 @@
 //! | amsend | the origin's buffer is reusable | the completion handler has returned | the origin knows that |
 //! | rmw | the result has arrived | none | none |
 
-pub(crate) mod addresses;
-mod direct;
 mod fence;
-pub(crate) mod get;
-mod request;
-mod rmw;
-mod serve;
 mod shared;
-pub(crate) mod vector;
 
-pub(crate) use direct::Direct;
-pub(crate) use request::{OWN, Request};
-pub(crate) use rmw::PendingRmw;
-pub use rmw::{Operation, Rmw, RmwOp};
-pub(crate) use serve::{Ahead, Destination};
-pub(crate) use shared::Shared;
 pub use shared::SharedMemory;
-
-use rmw::Started;
 
 use crate::adapter::{Adapter, TaskId};
 use crate::error::{End, LapiError};
@@ -45,10 +30,13 @@ use crate::memory::layout::LayoutError;
 use crate::memory::region::{RecvRegion, RemoteRegion, SendRegion};
 use crate::progress::amsend::{Amsend, Outgoing, Sent, check_target};
 use crate::progress::counter::CounterId;
+use crate::progress::direct::Direct;
 use crate::progress::handler::Next;
 use crate::progress::outbox::Outbox;
+use crate::progress::rmw::{Rmw, Started};
+use crate::progress::serve::request::{OWN, Request};
+use crate::progress::serve::vector::Vector;
 use crate::progress::session::{Session, keep_first};
-use vector::Vector;
 
 /// The parameters of LAPI_Put.
 pub struct Put<S> {

@@ -1,19 +1,23 @@
 //! Messages and what moves them.
 //!
-//! - `context.rs`, `session.rs`: the calls. A context is a lock around a session; `lock.rs`, `wait.rs`, `awaited.rs` are
-//!   how threads take the lock, spend a wait and describe it.
+//! - `context.rs`, `session.rs`: the calls. A context is a lock around a session; `lock.rs`, `wait.rs`, `awaited.rs`
+//!   are how threads take the lock, spend a wait and describe it.
 //! - `amsend.rs`, `lent.rs`: how messages start. `outbox.rs`, `slots.rs`: operations that have not ended.
 //! - `engine.rs`, `places.rs`: what happens to a frame that arrives. `handler.rs`, `completion.rs`, `counter.rs`:
 //!   handlers and what follows them.
 //! - `registry.rs`: memory that other tasks may access.
 
+pub(crate) mod addresses;
 pub(crate) mod amsend;
+pub(crate) mod area;
 pub(crate) mod awaited;
 mod closing;
 pub(crate) mod completion;
 pub(crate) mod context;
 pub(crate) mod counter;
+pub(crate) mod direct;
 pub(crate) mod engine;
+pub(crate) mod get;
 pub(crate) mod handler;
 pub(crate) mod hooks;
 mod lent;
@@ -22,6 +26,8 @@ pub(crate) mod outbox;
 mod places;
 mod registry;
 pub(crate) mod report;
+pub(crate) mod rmw;
+pub(crate) mod serve;
 pub(crate) mod session;
 pub(crate) mod slots;
 mod wait;

@@ -17,6 +17,9 @@
 
 use crate::adapter::SHORT_HEAD;
 
+/// Size of the handler table: LAPI's LOC_ADDRTBL_SZ. Index 0 is not used.
+pub const MAX_HANDLERS: usize = 256;
+
 /// Largest user header in bytes: LAPI's MAX_UHDR_SZ.
 pub const MAX_UHDR: usize = 128;
 

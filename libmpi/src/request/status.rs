@@ -3,28 +3,11 @@
 use std::ffi::c_int;
 
 use crate::abi::{
-    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Datatype, MPI_ERR_ARG, MPI_PROC_NULL, MPI_SUCCESS,
+    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Datatype, MPI_ERR_ARG, MPI_PROC_NULL, MPI_SUCCESS, MPI_Status,
     MPI_UNDEFINED,
 };
 use crate::call::{Fault, Outcome, mpi_anytime, mpi_bodies, negative_count, out};
 use crate::datatype::Number;
-
-/// The status of an operation, as programs see it.
-#[expect(non_snake_case, reason = "C's names")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct MPI_Status {
-    /// Rank of the sender in the communicator.
-    pub MPI_SOURCE: c_int,
-    /// Tag of the message.
-    pub MPI_TAG: c_int,
-    /// Error code, which only calls that end several operations set.
-    pub MPI_ERROR: c_int,
-    /// The number of bytes in two words, and whether the operation was cancelled.
-    pub MPI_internal: [c_int; 5],
-}
-
-const _: () = assert!(size_of::<MPI_Status>() == 32);
 
 impl MPI_Status {
     /// The status of an operation that moved nothing: a request that is null or inactive.

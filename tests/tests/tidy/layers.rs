@@ -20,21 +20,6 @@ const fn layer(files: &'static str, name: &'static str, allowed: &'static [&'sta
     Layer { files, name, allowed }
 }
 
-/// What an adapter is built from. Nothing of it is above the adapters; the board is only words in memory.
-const BELOW_THE_SEAM: &[&str] = &[
-    "crate::adapter",
-    "crate::adapters",
-    "crate::body",
-    "crate::bootstrap::board",
-    "crate::copy",
-    "crate::config",
-    "crate::region",
-    "crate::fork",
-    "crate::home",
-    "crate::sync",
-    "crate::sys",
-];
-
 /// What the launcher needs to make a job and to read the settings.
 const JOB_CONTRACT: &[&str] = &[
     "transport_lapi::TaskId",
@@ -69,7 +54,6 @@ const MADE_BY_MACROS: &[&str] = &[
 
 /// The layers.
 pub const LAYERS: &[Layer] = &[
-    layer("transport-lapi/src/adapters/", "crate", BELOW_THE_SEAM),
     layer("transport-lapi/src/adapters/threads", "crate::adapters::shm", &[]),
     layer("transport-lapi/src/adapters/shm", "crate::adapters::threads", &[]),
     layer("am2/src/", "transport_lapi::adapters", &[]),
@@ -106,7 +90,7 @@ pub const LAYERS: &[Layer] = &[
 
 /// Foreign crates that only one place may use, so that they can be replaced there.
 const FENCED: &[(&str, &str)] = &[
-    ("bincode", "transport-lapi/src/bootstrap/control"),
+    ("bincode", "transport-lapi/src/job/bootstrap/control"),
     ("ciborium", "mpjdev/src/buffer/object"),
 ];
 

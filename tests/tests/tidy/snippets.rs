@@ -222,11 +222,9 @@ fn a_name_of_a_forbidden_layer_is_found() {
         ("mpj/examples/ring.rs", "use mpjdev::Device;"),
         ("launcher/src/job.rs", "use transport_lapi::Context;"),
         ("launcher/src/job.rs", "use transport_lapi::adapters::threads;"),
-        ("transport-lapi/src/adapters/port.rs", "use crate::context::Context;"),
         ("transport-lapi/src/adapters/threads.rs", "use super::shm::ShmAdapter;"),
         ("transport-lapi/src/adapters/shm/wireup.rs", "use crate::adapters::{threads, ring};"),
         ("transport-lapi/src/adapters/shm/wireup.rs", "use super::super::threads;"),
-        ("transport-lapi/src/adapters/ring.rs", "use super::super::context;"),
         ("mpj/src/world/testing.rs", "use mpj_launcher::job::run;"),
         ("mpj-macros/src/expansion.rs", "quote!(::mpj::World)"),
     ];
@@ -239,7 +237,7 @@ fn a_name_of_a_forbidden_layer_is_found() {
 fn a_fenced_crate_outside_its_fence_is_found() {
     let text = "\nuse bincode::Encode;\nbincode::encode_to_vec(x);";
     assert_eq!(lines(&fences(&source(text))), [2, 3]);
-    assert!(fences(&Source::new("transport-lapi/src/bootstrap/control.rs", text)).is_empty());
+    assert!(fences(&Source::new("transport-lapi/src/job/bootstrap/control.rs", text)).is_empty());
 }
 
 #[test]

@@ -2,9 +2,9 @@
 //!
 //! - AR1: bytes of an area are copied or accessed by atomic operations, and never borrowed, since any task may write
 //!   them at any moment. Several tasks that are threads of one process do not get areas, since for them two copies at
-//!   the same time would be a data race of the program; the dispatcher serves them. For the same reason, copies from and
-//!   to this task's own area, which several of its threads may make at the same time, are made of atomic operations. A
-//!   task that is alone in its job has no other area.
+//!   the same time would be a data race of the program; the dispatcher serves them. For the same reason, copies from
+//!   and to this task's own area, which several of its threads may make at the same time, are made of atomic
+//!   operations. A task that is alone in its job has no other area.
 
 #![expect(unsafe_code, reason = "the areas are memory shared with peers")]
 

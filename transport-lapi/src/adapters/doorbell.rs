@@ -12,9 +12,9 @@
 //!   ticket's load acquires it.
 //! - D4: asymmetric fences keep D1. The sender's half costs nothing: it keeps the compiler from moving the load of the
 //!   count before the frame. The sleeper's half makes every running thread of the job's processes execute a full
-//!   barrier (Y3 of [`crate::platform::sync`]). The point of the sender's program where that barrier falls decides between the
-//!   two cases of D1. This needs every task to be registered, which they agree on at wireup; otherwise all use full
-//!   fences.
+//!   barrier (Y3 of [`crate::platform::sync`]). The point of the sender's program where that barrier falls decides
+//!   between the two cases of D1. This needs every task to be registered, which they agree on at wireup; otherwise all
+//!   use full fences.
 //! - D5: the same holds for a producer that sleeps because there is no room, and a consumer that frees room: the
 //!   published position takes the frame's place in D1.
 //! - D6: in a job with marks ([`crate::adapters::arrivals`]) the count of sleepers is never 0. So the load that a
@@ -22,7 +22,8 @@
 //!   mark takes the frame's place in D1: a fence follows it, and a second load of the count. Every task's bell is set
 //!   up before any task sends: for threads when the segment is made, for processes before these meet.
 //! - D7: when the kernel interrupts the processors of several processes (Y3) it can miss one, and then D1 fails. So a
-//!   waiting thread ([`crate::progress::context`]) polls again ten times a second: such a wake-up comes late, but it comes.
+//!   waiting thread ([`crate::progress::context`]) polls again ten times a second: such a wake-up comes late, but it
+//!   comes.
 
 use std::cell::Cell;
 use std::time::Duration;

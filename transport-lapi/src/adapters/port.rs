@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::adapter::waits::Wait;
 use crate::adapter::{AdapterError, Doorbell, Events, Post, Standing, TaskId, WaitBoard};
 use crate::adapters::arrivals::{MOST_POLLED, Visits};
 use crate::adapters::blocks::Blocks;
@@ -21,7 +22,6 @@ use crate::adapters::doorbell::{Bell, Fences, has_woken};
 use crate::adapters::ring::{CachePolicy, Consumer, Producer, RingDamage};
 use crate::adapters::segment::Segment;
 use crate::adapters::slate::{Entry, Slate};
-use crate::job::bootstrap::board::Wait;
 use crate::memory::body::Piece;
 
 /// What connects this task with another one, or with itself.

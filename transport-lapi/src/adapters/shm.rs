@@ -18,7 +18,6 @@ use crate::adapter::{AdapterError, Caps, GetKind, TaskId};
 use crate::adapters::layout::Layout;
 use crate::adapters::local::{self, LocalAdapter, Reach};
 use crate::adapters::port::declare_lost;
-use crate::job::config::GetMode;
 use crate::memory::region::{RecvPart, RemoteRegion, SendRegion};
 
 mod mapping;
@@ -31,6 +30,18 @@ pub use mapping::create_segment;
 pub(crate) use mapping::open_segment;
 use peer::Peer;
 pub(crate) use wireup::pid_namespace;
+
+/// `MPJ_GET`: how a one-sided read of another process is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GetMode {
+    /// `process_vm_readv` if every rank can use it, otherwise active messages.
+    #[default]
+    Auto,
+    /// `process_vm_readv`; start-up fails if the kernel refuses it.
+    Cma,
+    /// A get built from active messages.
+    Am,
+}
 
 /// One context of a task of a job whose tasks are processes.
 pub type ShmAdapter = LocalAdapter<Processes>;

@@ -4,8 +4,8 @@
 //! it wakes; the launcher, or any process of the same user, reads it. The words are atomics, so a racing reader sees an
 //! old or a new value of each; the epoch tells whether they belong together.
 //!
-//! - SL1: one thread at a time writes the slate of a task (C1 of [`crate::progress::context`]). It makes the epoch odd, fences,
-//!   writes, and makes the epoch even again with a release store.
+//! - SL1: one thread at a time writes the slate of a task (C1 of [`crate::progress::context`]). It makes the epoch odd,
+//!   fences, writes, and makes the epoch even again with a release store.
 //! - SL2: a reader loads the epoch, reads, fences, and loads the epoch again. If both loads return the same even
 //!   number, everything it read was there together at one moment between them: had it seen a word of a later change,
 //!   the fences would show it that change's odd epoch.
@@ -16,7 +16,7 @@
 //! - SL5: an illegal word, which only a damaged task writes, is read as the first legal value.
 
 use crate::adapter::Standing;
-use crate::job::bootstrap::board::{Call, Phase, Wait};
+use crate::adapter::waits::{Call, Phase, Wait};
 use crate::platform::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// How many waiting threads of a task are listed; one in models, which explore every interleaving.

@@ -1,8 +1,8 @@
 //! Jobs whose ranks are threads of one process, and how these access each other's memory (their [`Reach`]).
 //!
-//! The rings are those of [`crate::adapters::shm`], in memory of this process, so that doc tests, unit tests and Miri run
-//! the same code as a job of processes. One-sided reads copy from regions that their owners have exposed in a table. A
-//! task that helps with a get finds the destination in another table.
+//! The rings are those of [`crate::adapters::shm`], in memory of this process, so that doc tests, unit tests and Miri
+//! run the same code as a job of processes. One-sided reads copy from regions that their owners have exposed in a
+//! table. A task that helps with a get finds the destination in another table.
 
 #![expect(unsafe_code, reason = "both ends of a get write one region")]
 

@@ -1,7 +1,7 @@
 //! The contract between the launcher and the ranks of a job.
 //!
-//! The rank's half is [`detect`], called once per process by [`crate::job::wireup`]: it finds out whether a launcher started
-//! this process, and takes the inherited descriptors. The launcher's half is [`rank_environment`],
+//! The rank's half is [`detect`], called once per process by [`crate::job::wireup`]: it finds out whether a launcher
+//! started this process, and takes the inherited descriptors. The launcher's half is [`rank_environment`],
 //! [`control::control_pair`], [`spawn`] and [`signals`]. The two need nothing else to find each other: no socket
 //! listens, no name is resolved, no file is made.
 //!
@@ -11,7 +11,15 @@
 //! - BS2: the descriptors are taken once per process. After that, the environment is stale.
 //! - BS3: a process started by another MPI's launcher is refused; it would otherwise run as rank 0 of 1.
 
-pub mod board;
+/// What blocked ranks wait for, and how the launcher reads it.
+pub mod board {
+    pub use crate::adapter::waits::{
+        Blocked, CALL_NUMBERS, CONTEXT_IDS, Call, Phase, TaskState, Wait, Within, bystander_name,
+        context_of, goes_before, parts_of_context,
+    };
+    pub use crate::adapters::board::Board;
+}
+
 pub mod control;
 pub mod guard;
 pub mod signals;

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 mod pieces;
 
+pub use crate::adapters::shm::GetMode;
+
 pub use pieces::Pieces;
 
 /// One setting: a row of the manual.
@@ -170,18 +172,6 @@ pub enum BackendChoice {
 impl Keyword for BackendChoice {
     const WORDS: &'static [(&'static str, Self)] =
         &[("auto", Self::Auto), ("eager", Self::Eager), ("rendezvous", Self::Rendezvous)];
-}
-
-/// `MPJ_GET`: how a one-sided read of another process is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum GetMode {
-    /// `process_vm_readv` if every rank can use it, otherwise active messages.
-    #[default]
-    Auto,
-    /// `process_vm_readv`; start-up fails if the kernel refuses it.
-    Cma,
-    /// A get built from active messages.
-    Am,
 }
 
 impl Keyword for GetMode {

@@ -7,15 +7,16 @@
 //!   counts it among the threads that are blocked in calls while nothing arrives, and finds deadlocks as usual.
 //! - NT2: while a thread of the program is in a wait that lasts, the notification thread is parked, not on the bell: so
 //!   senders do not wake it, and it does not compete for the lock. The end of the last such wait unparks it. Both
-//!   happen under the lock. A wait in polling mode begins with turns in which it is not counted; in interrupt mode it has
-//!   none of these. A wait that begins while the mode changes may have them still, which costs time only. A thread that
-//!   is on the bell when a wait begins parks when it next wakes, without having polled or run continuations. A wait whose
-//!   thread runs continuations does not poll, so it is not counted meanwhile. Continuations are mostly short, so that
-//!   unparks the notification thread only if somebody relies on it: a wait without polling that lasts or begins.
-//! - NT3: a notification thread ends when its number is not the session's any more, when the context was terminated, and
-//!   when nobody else has the context. It reads this under the lock before each sleep; whoever changes it rings the bell
-//!   and unparks the thread afterwards. The last case is noticed at the next look of a sleeping thread, a tenth of a
-//!   second later. It also ends, and leaves interrupt mode itself, when its task was declared lost.
+//!   happen under the lock. A wait in polling mode begins with turns in which it is not counted; in interrupt mode it
+//!   has none of these. A wait that begins while the mode changes may have them still, which costs time only. A thread
+//!   that is on the bell when a wait begins parks when it next wakes, without having polled or run continuations. A
+//!   wait whose thread runs continuations does not poll, so it is not counted meanwhile. Continuations are mostly
+//!   short, so that unparks the notification thread only if somebody relies on it: a wait without polling that lasts or
+//!   begins.
+//! - NT3: a notification thread ends when its number is not the session's any more, when the context was terminated,
+//!   and when nobody else has the context. It reads this under the lock before each sleep; whoever changes it rings the
+//!   bell and unparks the thread afterwards. The last case is noticed at the next look of a sleeping thread, a tenth of
+//!   a second later. It also ends, and leaves interrupt mode itself, when its task was declared lost.
 //! - NT4: whoever ends the thread waits for it without the lock, unless it is that thread itself.
 
 use std::any::Any;
@@ -59,12 +60,12 @@ impl<A: Adapter, S: Send + 'static> Context<A, S> {
     /// which values are legal and what they do.
     ///
     /// With INTERRUPT_SET a context changes between polling mode and interrupt mode. In interrupt mode a thread of the
-    /// transport makes progress while no thread of the program waits in a call, so handlers and continuations may run on
-    /// that thread, at any time at which no other thread holds the session. A context begins in polling mode, while
-    /// LAPI's begin in interrupt mode. After a change to polling mode that thread has ended. A context in interrupt mode
-    /// lives until it is terminated, or for a moment after its last owner has dropped it. A handler or continuation that
-    /// blocks keeps that thread from its work, as it does a thread of the program: what may block belongs into
-    /// [`crate::Next::Thread`].
+    /// transport makes progress while no thread of the program waits in a call, so handlers and continuations may run
+    /// on that thread, at any time at which no other thread holds the session. A context begins in polling mode, while
+    /// LAPI's begin in interrupt mode. After a change to polling mode that thread has ended. A context in interrupt
+    /// mode lives until it is terminated, or for a moment after its last owner has dropped it. A handler or
+    /// continuation that blocks keeps that thread from its work, as it does a thread of the program: what may block
+    /// belongs into [`crate::Next::Thread`].
     ///
     /// # Errors
     /// [`LapiError::QueryType`] for any other key; [`LapiError::SetVal`]; [`LapiError::NotificationThread`] if the
@@ -178,9 +179,9 @@ impl<A: Adapter, S: Send + 'static> Context<A, S> {
 }
 
 impl<A: Adapter, S> Session<A, S> {
-    /// Makes a round of progress for the notification thread, and acts on lost tasks. Returns whether there was anything
-    /// to do. An error is reported to the error handler; without one it is kept for the next call of progress. So is the
-    /// panic of a handler or hook, which has no caller here.
+    /// Makes a round of progress for the notification thread, and acts on lost tasks. Returns whether there was
+    /// anything to do. An error is reported to the error handler; without one it is kept for the next call of progress.
+    /// So is the panic of a handler or hook, which has no caller here.
     ///
     /// # Errors
     /// This task itself was declared lost.

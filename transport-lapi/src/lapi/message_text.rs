@@ -177,8 +177,8 @@ pub fn msg_string(code: i32) -> Result<String, LapiError> {
 }
 
 impl LapiError {
-    /// Returns LAPI's code for this error. Errors that LAPI does not have get the code that is closest: a call in a fork
-    /// has no valid handle, a broken protocol and a panic are internal errors.
+    /// Returns LAPI's code for this error. Errors that LAPI does not have get the code that is closest: a call in a
+    /// fork has no valid handle, a broken protocol and a panic are internal errors.
     pub fn code(&self) -> Code {
         match self {
             Self::HndlInvalid | Self::Forked { .. } => Code::HndlInvalid,

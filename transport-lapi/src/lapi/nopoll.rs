@@ -1,10 +1,11 @@
 //! LAPI_Nopoll_wait: a wait for a counter that sleeps and makes no progress itself.
 //!
-//! The thread parks, and another one must make progress: the notification thread ([`crate::lapi::interrupt`]), or a thread
-//! of the program that waits or polls. Whoever ends a round of progress wakes the thread when its counter has reached
-//! its value, and when the wait must fail. A wake-up between the check of the counter and the sleep is not lost, since
-//! a thread that was unparked before it parks does not sleep. A continuation may wait in this way too: the wait whose
-//! thread runs it is not counted meanwhile, and the notification thread is unparked (NT2 of [`crate::lapi::interrupt`]).
+//! The thread parks, and another one must make progress: the notification thread ([`crate::lapi::interrupt`]), or a
+//! thread of the program that waits or polls. Whoever ends a round of progress wakes the thread when its counter has
+//! reached its value, and when the wait must fail. A wake-up between the check of the counter and the sleep is not
+//! lost, since a thread that was unparked before it parks does not sleep. A continuation may wait in this way too: the
+//! wait whose thread runs it is not counted meanwhile, and the notification thread is unparked (NT2 of
+//! [`crate::lapi::interrupt`]).
 
 use std::thread;
 
@@ -22,9 +23,9 @@ impl<A: Adapter, S> Context<A, S> {
     ///
     /// # Errors
     /// [`LapiError::CntrVal`] if `value < 1`; [`LapiError::CntrNull`] if there is no such counter;
-    /// [`LapiError::MultipleWaiters`] if another thread waits for it in this way; [`LapiError::TgtPurged`] if one of its
-    /// destinations was purged ([`crate::Session::setcntr_wstatus`]); [`LapiError::NobodyPolls`] if the process has no
-    /// other thread, so that the wait could never end; those of [`Context::wait`] that other threads' progress has
+    /// [`LapiError::MultipleWaiters`] if another thread waits for it in this way; [`LapiError::TgtPurged`] if one of
+    /// its destinations was purged ([`crate::Session::setcntr_wstatus`]); [`LapiError::NobodyPolls`] if the process has
+    /// no other thread, so that the wait could never end; those of [`Context::wait`] that other threads' progress has
     /// found.
     pub fn nopoll_wait(&self, counter: CounterId, value: i64) -> Result<i64, LapiError> {
         if value < 1 {

@@ -9,9 +9,9 @@ use crate::progress::session::Session;
 
 impl<A: Adapter, S> Session<A, S> {
     /// Gives up a task (LAPI_Purge_totask), without telling it. Messages to it that are queued end, as if they had been
-    /// sent, so their buffers are reusable; gets of its memory fail with [`LapiError::TgtPurged`], and so do later calls
-    /// that name it, and waits for counters that need it ([`Session::setcntr_wstatus`]). What it sends is discarded. Use
-    /// no collective call while a task is purged.
+    /// sent, so their buffers are reusable; gets of its memory fail with [`LapiError::TgtPurged`], and so do later
+    /// calls that name it, and waits for counters that need it ([`Session::setcntr_wstatus`]). What it sends is
+    /// discarded. Use no collective call while a task is purged.
     ///
     /// # Errors
     /// [`LapiError::Tgt`].

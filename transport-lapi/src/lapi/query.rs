@@ -1,18 +1,17 @@
 //! LAPI_Qenv and LAPI_Senv: properties of a context and its task, and the few that can be set at run time.
 //!
-//! Some keys of LAPI describe what this transport does not have: retransmission, acknowledgements, UDP ports, RDMA. They
-//! answer 0. Keys whose answer is not a number are refused, and a call of their own answers them.
+//! Some keys of LAPI describe what this transport does not have: retransmission, acknowledgements, UDP ports, RDMA.
+//! They answer 0. Keys whose answer is not a number are refused, and a call of their own answers them.
 
 use std::time::Duration;
 
 use crate::adapter::{Adapter, GetKind, TaskId};
 use crate::error::LapiError;
-use crate::progress::handler::MAX_HANDLERS;
 use crate::progress::session::Session;
-use crate::wire::MAX_UHDR;
+use crate::wire::{MAX_HANDLERS, MAX_UHDR};
 
-/// A property of a context or its task, for [`Session::qenv`] and [`crate::Context::senv`]. The discriminants are LAPI's
-/// numbers of the keys.
+/// A property of a context or its task, for [`Session::qenv`] and [`crate::Context::senv`]. The discriminants are
+/// LAPI's numbers of the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 #[repr(u32)]
@@ -60,8 +59,8 @@ pub enum Query {
     BufCpSize = 18,
     /// MAX_PKTS_OUT: 0, since the number of queued packets has no limit.
     MaxPktsOut = 19,
-    /// ACK_THRESHOLD: packets to receive before an acknowledgement; can be set to 1 to 30. The value is only kept, since
-    /// packets are not acknowledged. At first it is 30.
+    /// ACK_THRESHOLD: packets to receive before an acknowledgement; can be set to 1 to 30. The value is only kept,
+    /// since packets are not acknowledged. At first it is 30.
     AckThreshold = 20,
     /// QUERY_SHM_ENABLED: 1 if tasks read each other's memory, else 0.
     ShmEnabled = 21,

@@ -4,10 +4,11 @@ use crate::adapter::{Adapter, TaskId};
 use crate::error::LapiError;
 use crate::memory::body::Sink;
 use crate::memory::region::RemoteRegion;
-use crate::one_sided::{Getv, Put, Putv, Rmw};
+use crate::one_sided::{Getv, Put, Putv};
 use crate::progress::amsend::{Amsend, Sent};
 use crate::progress::counter::CounterId;
 use crate::progress::handler::Next;
+use crate::progress::rmw::Rmw;
 use crate::progress::session::Session;
 
 /// A transfer: `lapi_xfer_t`. The action in each of them takes the place of LAPI's origin counter, send completion
@@ -41,8 +42,8 @@ pub enum Xfer<'a, S> {
 }
 
 impl<A: Adapter, S> Session<A, S> {
-    /// Starts a transfer (LAPI_Xfer). Gets and read-modify-writes return [`Sent::Later`], even if they end at once because
-    /// their memory is in a shared area.
+    /// Starts a transfer (LAPI_Xfer). Gets and read-modify-writes return [`Sent::Later`], even if they end at once
+    /// because their memory is in a shared area.
     ///
     /// # Errors
     /// Those of the call for this kind of transfer.

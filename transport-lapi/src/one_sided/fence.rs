@@ -5,9 +5,9 @@
 //! completion handlers; only completion counters do. The barrier of the global fence is a dissemination: in round `k`,
 //! a task signals the task `2^k` places above, and waits for the one `2^k` places below.
 
+use crate::adapter::waits::{Phase, Wait};
 use crate::adapter::{Adapter, TaskId, WaitBoard};
 use crate::error::LapiError;
-use crate::job::bootstrap::board::{Phase, Wait};
 use crate::progress::amsend::Outgoing;
 use crate::progress::awaited::Awaited;
 use crate::progress::context::Context;
@@ -34,7 +34,7 @@ impl<A: Adapter, S> Context<A, S> {
 
     /// [`Context::gfence`] for a task that has nothing left to do after it. Returns whether all tasks have arrived. It
     /// returns `false` if the watcher of the job has found that they never will, and has dismissed this task
-    /// ([`crate::job::bootstrap::board::Board::dismiss`]); the task must end then.
+    /// ([`crate::adapter::waits::Board::dismiss`]); the task must end then.
     ///
     /// # Errors
     /// Those of [`Context::wait`].

@@ -1,11 +1,11 @@
-//! The processor on which a thread is at home. Called at the end of wireup ([`crate::job::wireup`]), and by waits that yield
-//! or wake ([`crate::progress::context`]); [`move_to`] also by the adapters' placement.
+//! The processor on which a thread is at home. Called at the end of wireup ([`crate::job::wireup`]), and by waits that
+//! yield or wake ([`crate::progress::context`]); [`move_to`] also by the adapters' placement.
 //!
 //! Where several ranks share each processor, those that wait poll and yield in turns, and the kernel may leave three of
-//! four on one of two processors for a tenth of a second. Ranks that are bound to a processor are spared that. But their
-//! other threads would be bound, too, and OpenMP takes as many threads as there are processors that the rank may use. So
-//! the launcher only tells each rank its home. The thread that has joined the job goes back there when it has waited
-//! elsewhere. It is not bound: the kernel may move it again, and it stays where it is while it computes.
+//! four on one of two processors for a tenth of a second. Ranks that are bound to a processor are spared that. But
+//! their other threads would be bound, too, and OpenMP takes as many threads as there are processors that the rank may
+//! use. So the launcher only tells each rank its home. The thread that has joined the job goes back there when it has
+//! waited elsewhere. It is not bound: the kernel may move it again, and it stays where it is while it computes.
 
 use std::cell::Cell;
 
@@ -51,8 +51,8 @@ pub(crate) fn move_to(processor: u32, mine: &CpuSet, there: impl FnOnce()) {
         return;
     }
     there();
-    // Nothing restricts the thread if it may use as much when it asks for everything. Then it may also use processors that
-    // are added later, as before.
+    // Nothing restricts the thread if it may use as much when it asks for everything. Then it may also use processors
+    // that are added later, as before.
     let mut everything = CpuSet::new();
     (0..CpuSet::MAX_CPU).for_each(|processor| everything.set(processor));
     let asked = sched_setaffinity(None, &everything).and_then(|()| sched_getaffinity(None));

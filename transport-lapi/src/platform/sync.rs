@@ -1,8 +1,8 @@
 //! The primitives of shared memory: the standard library's, or loom's while a model runs.
 //!
-//! Used by the rings and the doorbell in [`crate::adapters`], and by [`crate::progress::lock`]. The standard library's variants
-//! are valid if all their bytes are zero, as they are in a new job segment. Loom's are not, so models build their rings
-//! from parts.
+//! Used by the rings and the doorbell in [`crate::adapters`], and by [`crate::progress::lock`]. The standard library's
+//! variants are valid if all their bytes are zero, as they are in a new job segment. Loom's are not, so models build
+//! their rings from parts.
 //!
 //! - Y1: an [`UnsafeCell`] lends its address only to a closure, so that loom can see each read and write.
 //! - Y2: a [`FutexWord`] compares and falls asleep in one step, as the kernel's futex does: a wake after the value has

@@ -38,9 +38,9 @@ pub struct Amsend<'a, S> {
     /// [`IN_PLACE_FROM`] bytes in this task's shared area ([`crate::SharedMemory`]) and for another task; it is ignored
     /// otherwise. The target's handler gets all of the data at once, however long it is.
     ///
-    /// That saves a copy, but the buffer is reusable only when the target has made progress, and the lines of the buffer
-    /// change processors: data that is rewritten after each message moves faster through the ring. So it is for data
-    /// that several messages send unchanged, and for messages of megabytes. If the target is purged, the buffer is
+    /// That saves a copy, but the buffer is reusable only when the target has made progress, and the lines of the
+    /// buffer change processors: data that is rewritten after each message moves faster through the ring. So it is for
+    /// data that several messages send unchanged, and for messages of megabytes. If the target is purged, the buffer is
     /// reusable at once; a target that still takes the message then gets what lies there. TIMEOUT does not watch such
     /// messages.
     pub in_place: bool,

@@ -15,9 +15,9 @@ use std::marker::PhantomData;
 
 use rustix::thread::gettid;
 
+use crate::adapter::waits::{Outer, Wait, Within};
 use crate::adapter::{Adapter, Standing, TaskId, WaitBoard};
 use crate::error::LapiError;
-use crate::job::bootstrap::board::{Outer, Wait, Within};
 use crate::job::bootstrap::monotonic_nanos;
 use crate::progress::session::Session;
 

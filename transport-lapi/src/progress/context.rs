@@ -8,8 +8,9 @@
 //! 2. *Yield*: the same, but now and then yield the processor to another thread, and act on lost tasks.
 //! 3. *Sleep*: announce the sleep on the bell, poll once more, and sleep until the bell rings.
 //!
-//! In each turn the thread passes the lock to any other thread that wants it. [`crate::progress::wait`] defines how many turns
-//! each phase has. [`crate::progress::awaited`] publishes a wait that lasts, so that an observer can see why nothing moves.
+//! In each turn the thread passes the lock to any other thread that wants it. [`crate::progress::wait`] defines how
+//! many turns each phase has. [`crate::progress::awaited`] publishes a wait that lasts, so that an observer can see why
+//! nothing moves.
 //!
 //! - C1: adapter, dispatcher and client state are reached only through the lock. A waiting thread releases it whenever
 //!   another thread wants it, and while it yields or sleeps.
@@ -22,9 +23,9 @@
 //! - C5: a context that has failed is terminated before the error is reported. A wait that finds it terminated returns
 //!   only when no peer can write into this task's memory any more. Other callers that find it terminated call
 //!   [`Context::settle`]. After that the task's buffers may be freed.
-//! - C6: continuations (H4 of [`crate::progress::handler`]) run with the lock free, each thread one at a time, and each is taken
-//!   from the queue before it runs. While a wait runs one it has nothing published (AW1); afterwards it checks whether
-//!   the context was terminated.
+//! - C6: continuations (H4 of [`crate::progress::handler`]) run with the lock free, each thread one at a time, and each
+//!   is taken from the queue before it runs. While a wait runs one it has nothing published (AW1); afterwards it checks
+//!   whether the context was terminated.
 //! - C7: a handler that calls the context of its own dispatcher gets an error. It would otherwise wait for a lock that
 //!   its own thread holds (X5 of [`crate::progress::lock`]).
 

@@ -215,12 +215,13 @@ impl<A: Adapter, S> Session<A, S> {
 
     /// Sets a counter to 0 and gives it destinations, each with a status (LAPI_Setcntr_wstatus). Each event that names
     /// its other task marks one entry of that task: the end of a message at its target or at its origin, and the end of
-    /// a get. That an origin's buffer is reusable says nothing about a destination, and marks none. A wait for a counter
-    /// fails with [`LapiError::TgtPurged`] if its value is not reached and a destination was purged before its event.
+    /// a get. That an origin's buffer is reusable says nothing about a destination, and marks none. A wait for a
+    /// counter fails with [`LapiError::TgtPurged`] if its value is not reached and a destination was purged before its
+    /// event.
     ///
     /// # Errors
-    /// [`LapiError::CntrNull`] if there is no such counter. A destination that is no task of the job is no error: it has
-    /// the status [`DestStatus::Invalid`].
+    /// [`LapiError::CntrNull`] if there is no such counter. A destination that is no task of the job is no error: it
+    /// has the status [`DestStatus::Invalid`].
     pub fn setcntr_wstatus(
         &mut self,
         counter: CounterId,

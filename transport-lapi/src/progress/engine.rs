@@ -13,18 +13,17 @@ use crate::adapter::{Adapter, AdapterError, Doorbell, Events, Frame, SHORT_HEAD,
 use crate::error::{LapiError, Violation};
 use crate::memory::body::Sink;
 use crate::memory::region::ForeignBytes;
-use crate::one_sided::addresses::Addresses;
-use crate::one_sided::get::SharedGet;
-use crate::one_sided::{Ahead, Destination, OWN};
+use crate::progress::addresses::Addresses;
 use crate::progress::amsend::Outgoing;
 use crate::progress::completion::{CompletionThread, Due};
-use crate::progress::handler::{
-    Arrival, HeaderAction, HeaderHandler, MAX_HANDLERS, Next, ShortHandler,
-};
+use crate::progress::get::SharedGet;
+use crate::progress::handler::{Arrival, HeaderAction, HeaderHandler, Next, ShortHandler};
 use crate::progress::outbox::Outbox;
 use crate::progress::places::Places;
+use crate::progress::serve::request::OWN;
+use crate::progress::serve::{Ahead, Destination};
 use crate::progress::session::keep_first;
-use crate::wire::{self, Packet, RemoteCounters};
+use crate::wire::{self, MAX_HANDLERS, Packet, RemoteCounters};
 
 /// Rounds of the dissemination barrier: enough for 2^16 tasks.
 pub(crate) const BARRIER_ROUNDS: usize = 16;

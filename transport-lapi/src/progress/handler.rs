@@ -1,8 +1,8 @@
 //! Header and completion handlers: their arguments, their results, and their restrictions.
 //!
 //! A handler returns what happens next as a value ([`Next`]). Calls that start an operation take such a value for its
-//! end. "The dispatcher" below is whichever thread makes progress: in polling mode one of the program, in interrupt mode
-//! also the notification thread ([`crate::Context::senv`]), which is why that mode needs a client's state that is
+//! end. "The dispatcher" below is whichever thread makes progress: in polling mode one of the program, in interrupt
+//! mode also the notification thread ([`crate::Context::senv`]), which is why that mode needs a client's state that is
 //! [`Send`].
 //!
 //! - H1: a header handler runs inline in the dispatcher when the first packet of a message has arrived. It gets the
@@ -26,9 +26,6 @@ use crate::memory::body::Sink;
 use crate::memory::region::ForeignBytes;
 use crate::progress::counter::{CounterId, Counters};
 use crate::progress::outbox::Outbox;
-
-/// Size of the handler table: LAPI's LOC_ADDRTBL_SZ. Index 0 is not used.
-pub const MAX_HANDLERS: usize = 256;
 
 /// A header handler: it sees the beginning of a message and decides what to do with it (H1).
 pub type HeaderHandler<S> = fn(state: &mut S, message: Arrival<'_>) -> HeaderAction<S>;
@@ -62,8 +59,8 @@ pub struct Arrival<'a> {
     pub uhdr: &'a [u8],
     /// Length of `udata` in bytes, all packets together.
     pub len: u64,
-    /// All of `udata`, if it came in this one packet or lies in the sender's shared area: LAPI's `udata_one_pkt_ptr`. It
-    /// is `Some` even if there are no bytes.
+    /// All of `udata`, if it came in this one packet or lies in the sender's shared area: LAPI's `udata_one_pkt_ptr`.
+    /// It is `Some` even if there are no bytes.
     pub data: Option<ForeignBytes<'a>>,
 }
 

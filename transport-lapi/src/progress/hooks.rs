@@ -1,5 +1,5 @@
-//! What may hang on progress without being part of it: the interrupt mode and the time limits of `lapi/`. Progress tells
-//! it when waits begin and end, after rounds that left work unfinished, and when the context closes.
+//! What may hang on progress without being part of it: the interrupt mode and the time limits of `lapi/`. Progress
+//! tells it when waits begin and end, after rounds that left work unfinished, and when the context closes.
 
 use std::any::Any;
 
@@ -16,15 +16,15 @@ pub(crate) type Lanes<'a> = dyn Iterator<Item = Option<Position>> + 'a;
 
 /// The state that hangs on a session. All calls except [`Hooks::close`] are made with the lock held.
 pub(crate) trait Hooks: Any + Send {
-    /// The last wait that lasts has ended, or its thread does something else for a while: no thread of the program makes
-    /// progress.
+    /// The last wait that lasts has ended, or its thread does something else for a while: no thread of the program
+    /// makes progress.
     fn waits_ended(&self);
 
     /// Whether a thread that sleeps while `queued` operations wait may go on although nothing arrives.
     fn may_go_on(&self, queued: usize) -> bool;
 
-    /// A round left operations unfinished or, if `has_slept`, a thread has slept. `lanes` are the positions of the lanes,
-    /// by target.
+    /// A round left operations unfinished or, if `has_slept`, a thread has slept. `lanes` are the positions of the
+    /// lanes, by target.
     ///
     /// # Errors
     /// What is to be reported.
@@ -50,8 +50,8 @@ impl<A: Adapter, S> Session<A, S> {
         }
     }
 
-    /// How a thread that sleeps with this ticket is published. If a hook may end its sleep, it may go on although nothing
-    /// arrives, so an observer must not take it for blocked.
+    /// How a thread that sleeps with this ticket is published. If a hook may end its sleep, it may go on although
+    /// nothing arrives, so an observer must not take it for blocked.
     pub(crate) fn standing(&self, ticket: u32) -> Standing {
         match &self.hooks {
             Some(hooks) if hooks.may_go_on(self.engine.outbox.queued) => Standing::Awake,

@@ -15,8 +15,8 @@
 //! - X3: a revoker and the owner are never inside together. The owner sets `held`, fences, then loads the bias; the
 //!   revoker revokes the bias, fences, then loads `held`. Two full fences have an order. If the owner's is first, the
 //!   revoker sees `held`, and waits until the owner has left or backed off; if the revoker's is first, the owner sees
-//!   the revocation and backs off. The owner's fence may be a light one, by Y4 of [`crate::platform::sync`], for each of its
-//!   executions. If light fences are not available, the lock is never biased.
+//!   the revocation and backs off. The owner's fence may be a light one, by Y4 of [`crate::platform::sync`], for each
+//!   of its executions. If light fences are not available, the lock is never biased.
 //! - X4: a heavy fence that fails has ordered nothing. The revoker then sleeps far longer than a processor delays a
 //!   store, so it sees what the owner stored before it loaded the bias. So taking the lock never fails for this reason,
 //!   and no caller must give up in the middle of an operation. The light fences were registered successfully, so this

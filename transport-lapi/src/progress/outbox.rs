@@ -10,16 +10,17 @@ use crate::job::config::Pieces;
 use crate::memory::body::Source;
 use crate::memory::region::RecvRegion;
 use crate::memory::region::RemoteRegion;
-use crate::one_sided::get::Gets;
-use crate::one_sided::{PendingRmw, Shared};
 use crate::progress::amsend::{
     Departure, FrameSent, Outgoing, Queued, check_handler, check_target, check_uhdr,
 };
+use crate::progress::area::Shared;
 use crate::progress::closing::Closing;
 use crate::progress::counter::{CounterId, Counters};
+use crate::progress::get::Gets;
 use crate::progress::handler::{Continuation, Next};
 use crate::progress::hooks::Position;
 use crate::progress::registry::Regions;
+use crate::progress::rmw::PendingRmw;
 use crate::progress::slots::Slots;
 use crate::wire;
 
@@ -158,8 +159,9 @@ impl<S> Outbox<S> {
         RemoteRegion { addr, len, key }
     }
 
-    /// Makes memory readable and writable by other tasks' operations, until [`crate::Session::deregister`]. Gets read it
-    /// by address only from other processes: a thread that copies it would not see a put of the dispatcher as a whole.
+    /// Makes memory readable and writable by other tasks' operations, until [`crate::Session::deregister`]. Gets read
+    /// it by address only from other processes: a thread that copies it would not see a put of the dispatcher as a
+    /// whole.
     pub(crate) fn register_writable<A: Adapter>(
         &mut self,
         adapter: &mut A,

@@ -1,6 +1,6 @@
-//! Where the long messages of each task went. If one goes to the same place as the one before it, that place is probably
-//! in this processor's caches, and [`crate::memory::body::Sink::store_piece`] is worth a call. Into other memory, the C library's
-//! copy may take no longer than another one, and still delay the program that reads the bytes.
+//! Where the long messages of each task went. If one goes to the same place as the one before it, that place is
+//! probably in this processor's caches, and [`crate::memory::body::Sink::store_piece`] is worth a call. Into other
+//! memory, the C library's copy may take no longer than another one, and still delay the program that reads the bytes.
 
 use crate::adapter::TaskId;
 
@@ -12,7 +12,8 @@ impl Places {
         Self(vec![None; num_tasks].into())
     }
 
-    /// Takes note that a message of `origin` goes to this address, and returns whether the one before it went there, too.
+    /// Takes note that a message of `origin` goes to this address, and returns whether the one before it went there,
+    /// too.
     pub(crate) fn repeats(&mut self, origin: TaskId, place: Option<u64>) -> bool {
         let before = std::mem::replace(&mut self.0[origin as usize], place);
         place.is_some() && place == before

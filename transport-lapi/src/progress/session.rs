@@ -11,12 +11,12 @@ use crate::platform::fork::ProcessMark;
 use crate::progress::amsend::{self, Amsend, IN_PLACE_FROM, Outgoing, Queued, Sent, check_handler};
 use crate::progress::completion::Due;
 use crate::progress::engine::{Dispatcher, Engine};
-use crate::progress::handler::{HeaderHandler, MAX_HANDLERS, Next, ShortHandler};
+use crate::progress::handler::{HeaderHandler, Next, ShortHandler};
 use crate::progress::hooks::Hooks;
 use crate::progress::outbox::Outbox;
 use crate::progress::report::ErrorHandler;
 use crate::progress::wait::{ALONE, AdaptiveSpin};
-use crate::wire::{self, Packet, RemoteCounters};
+use crate::wire::{self, MAX_HANDLERS, Packet, RemoteCounters};
 
 /// Frames that one call of progress dispatches at most, so that a flood of frames does not hold up the caller. Data
 /// that stays in place counts as one frame, whatever its length, as does a get of memory in a shared area.

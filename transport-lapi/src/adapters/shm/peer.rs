@@ -20,8 +20,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::adapter::{AdapterError, TaskId};
+use crate::memory::process;
 use crate::memory::region::{RecvPart, RecvRegion, SendRegion};
-use crate::platform::sys;
 
 /// A timeout of zero.
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -42,7 +42,7 @@ impl ProbeCell {
         let mut found = 0_u64;
         // SAFETY: G2 of `crate::memory::region`: `found` is local and outlives the call.
         let mut into = unsafe { RecvRegion::new((&raw mut found).cast(), size_of::<u64>()) };
-        let read = sys::process_vm_readv(pid, self.addr, &into.part(0, size_of::<u64>()))?;
+        let read = process::process_vm_readv(pid, self.addr, &into.part(0, size_of::<u64>()))?;
         Ok(read == size_of::<u64>() && found == self.value)
     }
 }
@@ -97,7 +97,7 @@ impl Peer {
     pub(super) fn write(&self, addr: u64, from: SendRegion) -> io::Result<()> {
         in_full(from.len(), |done| {
             let rest = from.part(done, from.len() - done);
-            sys::process_vm_writev(self.pid, addr.wrapping_add(done as u64), rest)
+            process::process_vm_writev(self.pid, addr.wrapping_add(done as u64), rest)
         })
     }
 
@@ -122,7 +122,7 @@ impl Peer {
 /// Fills `into` from the memory at `addr` of process `pid`, or of the process of thread `pid`.
 fn fill(pid: i32, addr: u64, into: &mut RecvPart<'_>) -> io::Result<()> {
     in_full(into.len(), |done| {
-        sys::process_vm_readv(pid, addr.wrapping_add(done as u64), &into.part(done, usize::MAX))
+        process::process_vm_readv(pid, addr.wrapping_add(done as u64), &into.part(done, usize::MAX))
     })
 }
 

@@ -1,9 +1,9 @@
 //! Where the tasks of a job begin to run: each on a processor of its own, if there are as many.
 //!
-//! The kernel often starts two tasks on one processor. Tasks that wait poll and yield, so neither sleeps, and the kernel
-//! may leave them there for a tenth of a second while another processor is idle. So a task that began beside another one
-//! moves once, at the end of [`super::wireup`]. That does not bind it: the kernel may move it again. Hardware threads
-//! count as processors, and what other jobs do is not known.
+//! The kernel often starts two tasks on one processor. Tasks that wait poll and yield, so neither sleeps, and the
+//! kernel may leave them there for a tenth of a second while another processor is idle. So a task that began beside
+//! another one moves once, at the end of [`super::wireup`]. That does not bind it: the kernel may move it again.
+//! Hardware threads count as processors, and what other jobs do is not known.
 //!
 //! A task computes the places of all tasks from what all published before they met, so all come to the same places,
 //! unless they may use different processors. A task that the kernel has moved since then moves back, so that all places
@@ -18,8 +18,8 @@ pub(super) fn here() -> u32 {
     sched_getcpu() as u32
 }
 
-/// Moves this thread, the one of `task`, to its place if it is on another processor. `began` lists where the tasks were.
-/// A move that the kernel refuses is left out.
+/// Moves this thread, the one of `task`, to its place if it is on another processor. `began` lists where the tasks
+/// were. A move that the kernel refuses is left out.
 pub(super) fn spread(task: usize, began: &[u32]) {
     let Ok(mine) = sched_getaffinity(None) else { return };
     let usable = (0..CpuSet::MAX_CPU).filter(|&processor| mine.is_set(processor));

@@ -23,9 +23,9 @@ use crate::adapter::{AdapterError, TaskId};
 use crate::adapters::doorbell::Fences;
 use crate::adapters::port::{is_lost, losses};
 use crate::adapters::segment::{Segment, TaskBlock, WireupLine};
+use crate::adapters::shm::GetMode;
 use crate::adapters::shm::peer::{Peer, ProbeCell};
 use crate::adapters::shm::placement;
-use crate::job::config::GetMode;
 use crate::platform::sync::{FutexWord, register_light_fences};
 
 /// How often a task that waits for the others checks whether one gave up.

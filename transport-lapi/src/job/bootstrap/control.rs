@@ -37,9 +37,9 @@ use rustix::net::{
 use rustix::process::{Signal, getpid, kill_process, parent_process_death_signal};
 use rustix::thread::{gettid, set_name};
 
-use super::board::bystander_name;
 use super::monotonic_nanos;
 use crate::adapter::TaskId;
+use crate::adapter::waits::bystander_name;
 use crate::platform::fork::ProcessMark;
 
 pub use counters::{MessageCounts, ProtocolCounts};

@@ -5,9 +5,9 @@
 //! without notice on a virtual machine. So now and then the two ways take turns for a few copies of one length, and the
 //! shortest times are compared, since interrupts and lines that come from farther away only lengthen them.
 //!
-//! While a piece is copied, the processor prefetches lines of the next one, and how many depends on the way. If each copy
-//! went another way than the one before, one way would be credited with what the other has prefetched. So a turn is a run
-//! of copies, the first ones of a run do not count, and copies of other lengths go the same way meanwhile.
+//! While a piece is copied, the processor prefetches lines of the next one, and how many depends on the way. If each
+//! copy went another way than the one before, one way would be credited with what the other has prefetched. So a turn
+//! is a run of copies, the first ones of a run do not count, and copies of other lengths go the same way meanwhile.
 
 use std::time::Duration;
 
@@ -137,8 +137,8 @@ mod tests {
 
     const LEN: usize = 16 << 10;
 
-    /// Makes copies that take `cost` nanoseconds, which is told the way and the number of the copy. Returns how many were
-    /// timed and how many took each way.
+    /// Makes copies that take `cost` nanoseconds, which is told the way and the number of the copy. Returns how many
+    /// were timed and how many took each way.
     fn copy(
         contest: &mut Contest,
         copies: u64,
@@ -190,8 +190,8 @@ mod tests {
         assert!(ways[Way::Library as usize] < 500, "{ways:?}");
     }
 
-    /// Some of the copies take twice as long: every pattern that repeats after up to eight of them. Equal ways may change
-    /// then, but rarely, and the slower one of two is mostly not taken.
+    /// Some of the copies take twice as long: every pattern that repeats after up to eight of them. Equal ways may
+    /// change then, but rarely, and the slower one of two is mostly not taken.
     #[test]
     fn slow_copies_at_fixed_places_decide_little() {
         let (mut restless, mut wrong, mut patterns) = (0, 0, 0);
@@ -211,8 +211,8 @@ mod tests {
         assert!(patterns > 500 && restless <= 5 && wrong <= 5, "{restless}, {wrong} of {patterns}");
     }
 
-    /// While the C library copies a piece, the processor prefetches the next one, whichever way that is then copied. All
-    /// pieces have one length, or every third is shorter.
+    /// While the C library copies a piece, the processor prefetches the next one, whichever way that is then copied.
+    /// All pieces have one length, or every third is shorter.
     #[test]
     fn no_way_is_credited_with_what_the_other_one_prefetches() {
         for is_mixed in [false, true] {

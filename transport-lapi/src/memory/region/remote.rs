@@ -1,7 +1,5 @@
 //! Descriptions of other tasks' memory.
 
-use crate::error::LapiError;
-
 /// Memory of another task, as described by that task. The description is untrusted; it is checked when the memory is
 /// read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,17 +29,6 @@ impl RemoteRegion {
     #[inline(always)]
     pub(crate) fn area_place(&self, offset: u64) -> Option<u64> {
         (self.key & Self::IN_AREA != 0).then(|| (self.key & !Self::IN_AREA).saturating_add(offset))
-    }
-
-    /// Checks that an operation on `len` bytes at `offset` is possible: TGT_ADDR_NULL, DATA_LEN.
-    pub(crate) fn check(&self, offset: u64, len: u64) -> Result<(), LapiError> {
-        if self.addr == 0 && self.len > 0 {
-            return Err(LapiError::TgtAddrNull { len: self.len });
-        }
-        match offset.checked_add(len) {
-            Some(end) if end <= self.len => Ok(()),
-            _ => Err(LapiError::DataLen { offset, len, limit: self.len }),
-        }
     }
 
     /// Whether the memory can be read by its address.

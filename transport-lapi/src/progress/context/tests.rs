@@ -4,8 +4,8 @@ use std::process::Command;
 use std::thread;
 
 use super::*;
+use crate::adapters::shm::GetMode;
 use crate::adapters::shm::{ShmAdapter, create_segment};
-use crate::job::config::GetMode;
 use crate::memory::region::{RecvRegion, RemoteRegion};
 use crate::progress::handler::Next;
 

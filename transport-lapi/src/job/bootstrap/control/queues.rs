@@ -12,7 +12,7 @@ pub struct PostedReceive {
     pub source: Option<u32>,
     /// Its tag; `None` stands for any.
     pub tag: Option<i32>,
-    /// Its context, see [`Wait::context`](crate::job::bootstrap::board::Wait::context).
+    /// Its context, see [`Wait::context`](crate::adapter::waits::Wait::context).
     pub context: u64,
     /// Length of its buffer in bytes.
     pub bytes: u64,
@@ -25,7 +25,7 @@ pub struct UnexpectedMessage {
     pub source: u32,
     /// Its tag.
     pub tag: i32,
-    /// Its context, see [`Wait::context`](crate::job::bootstrap::board::Wait::context).
+    /// Its context, see [`Wait::context`](crate::adapter::waits::Wait::context).
     pub context: u64,
     /// Its length in bytes.
     pub bytes: u64,
@@ -45,7 +45,7 @@ pub struct RankRange {
 /// A communicator and its members.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Communicator {
-    /// Context of its collective operations, see [`Wait::context`](crate::job::bootstrap::board::Wait::context).
+    /// Context of its collective operations, see [`Wait::context`](crate::adapter::waits::Wait::context).
     pub context: u64,
     /// Its name, at most [`Communicator::MAX_NAME`] bytes; empty if the program has not named it.
     pub name: String,

@@ -169,7 +169,7 @@ impl<S> Rmw<S> {
 }
 
 /// How a read-modify-write has begun.
-pub(super) enum Started<S> {
+pub(crate) enum Started<S> {
     /// It is done with this result, and this follows.
     Done(i64, Next<S>),
     /// This is to be sent to the target.
@@ -185,7 +185,7 @@ pub(crate) struct PendingRmw<S> {
 
 impl<S> Outbox<S> {
     /// Checks a read-modify-write, and carries it out or makes its request.
-    pub(super) fn begin_rmw(&mut self, call: Rmw<S>) -> Result<Started<S>, LapiError> {
+    pub(crate) fn begin_rmw(&mut self, call: Rmw<S>) -> Result<Started<S>, LapiError> {
         let Rmw { target, remote, offset, operation, prev, next } = call;
         check_target(target, self.lanes.len())?;
         self.check_lost(target)?;

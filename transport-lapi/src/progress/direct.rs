@@ -1,17 +1,17 @@
 //! The short path of puts, gets and read-modify-writes of shared areas. It is inlined into the caller: no lane, no
-//! counter, no virtual call. It does nothing where the path of `shared.rs` has to decide: for this task's own area, and
-//! for wrong arguments, which that path reports.
+//! counter, no virtual call. It does nothing where the path of `one_sided/` has to decide: for this task's own area,
+//! and for wrong arguments, which that path reports.
 //!
 //! - DP1: the pointers are the starts of the areas in the mapping. They lie beside the capability that holds the
-//!   mapping ([`super::Shared`]), and are used only while a session is held, which a fork never is.
+//!   mapping ([`super::area::Shared`]), and are used only while a session is held, which a fork never is.
 
 #![expect(unsafe_code, reason = "the areas are memory shared with peers")]
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use super::rmw::Operation;
 use crate::adapter::{SharedArea, TaskId};
 use crate::memory::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
+use crate::progress::rmw::Operation;
 
 /// The areas of all tasks, as this task has them mapped.
 pub(crate) struct Direct {

@@ -6,8 +6,6 @@
 
 use std::cell::Cell;
 
-pub use crate::adapters::board::Board;
-
 /// Returns the name that marks thread `thread` as one that never communicates: a rank may be in deadlock although such
 /// a thread runs. It must not start threads that communicate either. The name contains the thread's number because new
 /// threads inherit the name of the thread that starts them, and may be older than the mark. The runtime's own thread
@@ -145,7 +143,7 @@ pub struct Wait {
     pub alone: bool,
     /// Whether the thread is unwinding from a panic.
     pub unwinding: bool,
-    /// When the thread blocked, by [`super::monotonic_nanos`].
+    /// When the thread blocked, by [`crate::bootstrap::monotonic_nanos`].
     pub since: u64,
     /// The number of the thread in its PID namespace; 0 if unknown.
     pub thread: u32,
@@ -182,8 +180,8 @@ pub fn parts_of_context(context: u64) -> (u32, u32) {
     ((context >> 32) as u32, context as u32)
 }
 
-/// How many ids communicators have. Half of a context, modulo this number, is the id of its communicator, except for the
-/// contexts from 6 times this number on, which belong to calls of ranks without a communicator.
+/// How many ids communicators have. Half of a context, modulo this number, is the id of its communicator, except for
+/// the contexts from 6 times this number on, which belong to calls of ranks without a communicator.
 pub const CONTEXT_IDS: u32 = 1 << 29;
 
 /// How many numbers the collective calls of a communicator have before they start again at 0.
@@ -336,8 +334,8 @@ pub(crate) struct Outer {
 struct Calling {
     /// The call, and whether it is `alone` (see [`Within::end`]).
     call: Cell<Option<(Call, bool)>>,
-    /// For a collective call: the context of its messages, and its number on the communicator in the lower half. It is a
-    /// cell of its own, because a larger one would be stored field by field and loaded as a whole, which stalls.
+    /// For a collective call: the context of its messages, and its number on the communicator in the lower half. It is
+    /// a cell of its own, because a larger one would be stored field by field and loaded as a whole, which stalls.
     collective: Cell<u64>,
 }
 

@@ -5,7 +5,7 @@
 //! whose meaning depends on the operation, and possibly the words of a vector. A longer vector was sent ahead, in
 //! messages of its own.
 
-use crate::one_sided::vector::Vector;
+use super::vector::Vector;
 use crate::wire::MAX_UHDR;
 
 /// Index of the handler that clients cannot set.

@@ -33,8 +33,8 @@ use crate::wire::Packet;
 const SLICE: usize = 256 << 10;
 
 /// Gets of at least this many bytes are shared, unless the target itself copies such gets from this task: below it, the
-/// messages between the ends cost more than the help saves. One get from each target is shared at a time; the others wait
-/// for it, since the target can help with only one.
+/// messages between the ends cost more than the help saves. One get from each target is shared at a time; the others
+/// wait for it, since the target can help with only one.
 const SHARED_FROM: usize = 128 << 10;
 
 /// The unfinished gets of this task, and those of others that it helps with.

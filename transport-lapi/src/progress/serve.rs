@@ -1,12 +1,16 @@
 //! The target's part of one-sided operations: the requests of other tasks. All of them are claims: a request for memory
 //! that is not registered for it is refused, and nothing is written.
 
-use super::request::Request;
+pub(crate) mod request;
+pub(crate) mod vector;
+
+use request::Request;
+use vector::Vector;
+
 use crate::adapter::TaskId;
 use crate::error::{End, LapiError, Violation};
 use crate::memory::body::Sink;
 use crate::memory::region::ForeignBytes;
-use crate::one_sided::vector::Vector;
 use crate::progress::amsend::Outgoing;
 use crate::progress::engine::Engine;
 use crate::wire::Packet;
