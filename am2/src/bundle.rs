@@ -2,10 +2,6 @@
 
 use std::sync::Arc;
 
-use transport_lapi::SessionGuard;
-use transport_lapi::adapter::Adapter;
-use transport_lapi::wireup::Native;
-
 use crate::error::Error;
 use crate::memory::Segment;
 use crate::message::{Message, Returned, Token, check_handler};
@@ -14,6 +10,7 @@ use crate::state::{Port, State};
 use crate::stats::Stats;
 use crate::task::{Am, Core, Inside, is_inside};
 use crate::{MAX_BUNDLES, NUM_HANDLERS};
+use transport_lapi::SessionGuard;
 
 /// How the threads of a task use a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,8 +50,8 @@ pub enum EventMask {
 /// A bundle is sequential: its calls borrow it mutably, so one thread uses it at a time. It may move to another thread.
 /// Dropping it frees it (AM_FreeBundle) with its endpoints; inside a handler, the endpoints last until AM-2 is
 /// terminated.
-pub struct Bundle<A: Adapter = Native> {
-    pub(crate) core: Arc<Core<A>>,
+pub struct Bundle {
+    pub(crate) core: Arc<Core>,
     pub(crate) locals: Vec<Local>,
     pub(crate) mask: EventMask,
     /// The endpoint that is looked at first for the next message.
@@ -63,12 +60,12 @@ pub struct Bundle<A: Adapter = Native> {
     pub(crate) barriers_to_leave: u32,
 }
 
-impl<A: Adapter> Am<A> {
+impl Am {
     /// Makes a bundle without endpoints (AM_AllocateBundle).
     ///
     /// # Errors
     /// [`Error::Parallel`], [`Error::TooManyBundles`], [`Error::InHandler`].
-    pub fn allocate_bundle(&self, kind: BundleKind) -> Result<Bundle<A>, Error> {
+    pub fn allocate_bundle(&self, kind: BundleKind) -> Result<Bundle, Error> {
         if kind == BundleKind::Parallel {
             return Err(Error::Parallel { task: self.task() });
         }
@@ -89,7 +86,7 @@ impl<A: Adapter> Am<A> {
     }
 }
 
-impl<A: Adapter> Drop for Bundle<A> {
+impl Drop for Bundle {
     fn drop(&mut self) {
         if is_inside() {
             return;
@@ -104,7 +101,7 @@ impl<A: Adapter> Drop for Bundle<A> {
 /// The calls on a bundle's endpoints that only change the endpoint. All of them fail with [`Error::UnknownEndpoint`] if
 /// the handle names no endpoint of this bundle, with [`Error::Terminated`] after AM-2 was terminated, and with
 /// [`Error::InHandler`] inside a handler of another bundle.
-impl<A: Adapter> Bundle<A> {
+impl Bundle {
     /// Makes an endpoint (AM_AllocateEndpoint). It has the tag [`Tag::NONE`], so it refuses every message; no segment;
     /// no handlers, but a handler 0 that panics; and 256 translations, none of them mapped.
     ///
@@ -174,7 +171,7 @@ impl<A: Adapter> Bundle<A> {
 
     pub(crate) fn port<'a>(
         &self,
-        session: &'a mut SessionGuard<'_, A, State>,
+        session: &'a mut SessionGuard<'_, State>,
         endpoint: Endpoint,
     ) -> Result<&'a mut Port, Error> {
         let port = session.state.port(endpoint.number);

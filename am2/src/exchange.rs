@@ -7,19 +7,17 @@
 
 use std::sync::Arc;
 
-use transport_lapi::TaskId;
-use transport_lapi::adapter::Adapter;
-
 use crate::bundle::Bundle;
 use crate::error::Error;
 use crate::name::{Endpoint, EndpointName, Tag};
 use crate::packet::{Header, Kind};
 use crate::task::{Core, send};
+use transport_lapi::TaskId;
 
 /// Ends the part of a bundle in an exchange, also if a handler panics meanwhile.
-struct Part<A: Adapter>(Arc<Core<A>>);
+struct Part(Arc<Core>);
 
-impl<A: Adapter> Drop for Part<A> {
+impl Drop for Part {
     fn drop(&mut self) {
         if let Ok(mut session) = self.0.session_even_then() {
             session.state.exchange.busy = false;
@@ -27,12 +25,12 @@ impl<A: Adapter> Drop for Part<A> {
     }
 }
 
-impl<A: Adapter> Bundle<A> {
+impl Bundle {
     /// Gives every task the words of all tasks, in the order of the tasks. Every task calls it; it handles messages of
     /// this bundle while it waits. It is an extension of AM-2, like the following calls.
     ///
-    /// If it fails, or a handler panics in it, the next call of this task continues the same exchange, with the word that
-    /// was sent already.
+    /// If it fails, or a handler panics in it, the next call of this task continues the same exchange, with the word
+    /// that was sent already.
     ///
     /// # Errors
     /// [`Error::ExchangeInUse`] while another bundle of this task is in an exchange; [`Error::NotSent`] if a task is

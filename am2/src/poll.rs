@@ -8,9 +8,6 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use transport_lapi::SessionGuard;
-use transport_lapi::adapter::Adapter;
-
 use crate::POLL_LIMIT;
 use crate::arrival::arrive_locally;
 use crate::bundle::{Bundle, EventMask, Local};
@@ -22,8 +19,9 @@ use crate::packet::{Args, Header, Kind};
 use crate::queue::Entry;
 use crate::state::{Port, Replied, State};
 use crate::task::{Core, Inside, is_loss, send};
+use transport_lapi::SessionGuard;
 
-impl<A: Adapter> Bundle<A> {
+impl Bundle {
     /// Handles messages that have arrived at the bundle's endpoints, at most [`POLL_LIMIT`] of them, and returns how
     /// many (AM_Poll). Never blocks.
     ///
@@ -145,9 +143,9 @@ struct Ran {
 /// Ends a message whose handler has run: answers a request that has no reply yet. Returns what a reply of the endpoint
 /// to itself has brought.
 #[inline]
-fn end<A: Adapter>(
+fn end(
     local: &Local,
-    session: &mut SessionGuard<'_, A, State>,
+    session: &mut SessionGuard<'_, State>,
     ran: Ran,
 ) -> Result<Option<Box<Entry>>, Error> {
     let Ran { entry, replied, failure, panic } = ran;
@@ -194,8 +192,8 @@ fn next_ready(
 }
 
 /// Sends the answer to a request. Whoever is lost needs none.
-fn answer<A: Adapter>(
-    session: &mut SessionGuard<'_, A, State>,
+fn answer(
+    session: &mut SessionGuard<'_, State>,
     to: EndpointName,
     header: &Header,
     payload: &[u8],
@@ -208,8 +206,8 @@ fn answer<A: Adapter>(
 }
 
 /// The reply of a handler that runs.
-struct Replies<'a, A: Adapter> {
-    core: &'a Core<A>,
+struct Replies<'a> {
+    core: &'a Core,
     /// The request: where it comes from, and its header.
     from: EndpointName,
     header: &'a Header,
@@ -220,7 +218,7 @@ struct Replies<'a, A: Adapter> {
     failure: Option<Box<Error>>,
 }
 
-impl<A: Adapter> Replier for Replies<'_, A> {
+impl Replier for Replies<'_> {
     fn has_replied(&self) -> bool {
         !matches!(self.replied, Replied::No)
     }

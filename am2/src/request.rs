@@ -1,15 +1,12 @@
 //! Requests.
 //!
-//! A request first handles the messages that are here. Then it takes a credit of its translation; while there is none, it
-//! polls and waits. When it was sent, packets that have arrived are taken, for the next call. Meanwhile
-//! handlers of any message may run, but these only reply, and replies need no credit. So tasks that send requests to
-//! each other as fast as they can cannot block each other: whoever waits for a credit answers the requests of the
-//! others, and whoever owes an answer either waits in this way too or polls.
+//! A request first handles the messages that are here. Then it takes a credit of its translation; while there is none,
+//! it polls and waits. When it was sent, packets that have arrived are taken, for the next call. Meanwhile handlers of
+//! any message may run, but these only reply, and replies need no credit. So tasks that send requests to each other as
+//! fast as they can cannot block each other: whoever waits for a credit answers the requests of the others, and whoever
+//! owes an answer either waits in this way too or polls.
 
 use std::sync::Arc;
-
-use transport_lapi::SessionGuard;
-use transport_lapi::adapter::Adapter;
 
 use crate::arrival::arrive_locally;
 use crate::bundle::Bundle;
@@ -22,6 +19,7 @@ use crate::state::State;
 use crate::status::{Opcode, Shape};
 use crate::task::{send, send_shared};
 use crate::{MAX_LONG, MAX_MEDIUM};
+use transport_lapi::SessionGuard;
 
 /// A request to be sent.
 struct Call<'a> {
@@ -69,7 +67,7 @@ impl Bytes<'_> {
 /// All of them fail with [`Error::UnknownEndpoint`], [`Error::HandlerZero`], [`Error::TooManyArgs`],
 /// [`Error::NoResources`], [`Error::IndexRange`], [`Error::Unmapped`], and [`Error::NotSent`] if the receiver's task is
 /// lost.
-impl<A: Adapter> Bundle<A> {
+impl Bundle {
     /// Requests with a short message (AM_RequestM).
     ///
     /// # Errors
@@ -167,8 +165,8 @@ impl<A: Adapter> Bundle<A> {
         }
     }
 
-    /// The first attempt to send a request: before the poll, which the answer then need not wait for, unless a message or
-    /// an error waits already. What arrives in this poll, and what goes wrong, is for the next call.
+    /// The first attempt to send a request: before the poll, which the answer then need not wait for, unless a message
+    /// or an error waits already. What arrives in this poll, and what goes wrong, is for the next call.
     fn send_first(&self, call: &Call<'_>) -> Result<Option<Option<Box<Entry>>>, Error> {
         let mut session = self.core.session()?;
         self.port(&mut session, call.endpoint)?.table.check_request(call.index)?;
@@ -189,7 +187,7 @@ impl<A: Adapter> Bundle<A> {
     /// what that has to handle then.
     fn attempt(
         &self,
-        session: &mut SessionGuard<'_, A, State>,
+        session: &mut SessionGuard<'_, State>,
         call: &Call<'_>,
     ) -> Result<Option<Option<Box<Entry>>>, Error> {
         let opcode = Opcode::request(call.shape);

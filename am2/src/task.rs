@@ -10,10 +10,11 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use transport_lapi::adapter::{Adapter, AdapterError};
+use transport_lapi::AnyAdapter;
+use transport_lapi::adapter::{Adapter, AdapterError, Endpoint};
 use transport_lapi::bootstrap::control::{Control, MessageCounts};
 use transport_lapi::config::{ConfigError, Settings};
-use transport_lapi::wireup::{self, Joined, Native, WireupError};
+use transport_lapi::wireup::{self, Joined, WireupError};
 use transport_lapi::{Amsend, Context, LapiError, Options, SessionGuard, Source, Step, TaskId};
 
 use crate::PACKETS;
@@ -49,8 +50,8 @@ pub(crate) fn is_inside() -> bool {
 }
 
 /// What all bundles of a task share.
-pub(crate) struct Core<A: Adapter> {
-    pub context: Context<A, State>,
+pub(crate) struct Core {
+    pub context: Context<State>,
     /// Distinguishes the handles of endpoints of different cores.
     pub id: u64,
     /// Whether AM-2 was terminated. Stored and read with the session's lock held, except where a lock is impossible;
@@ -60,7 +61,7 @@ pub(crate) struct Core<A: Adapter> {
     control: Option<Control>,
 }
 
-impl<A: Adapter> Core<A> {
+impl Core {
     pub fn task(&self) -> TaskId {
         self.context.task()
     }
@@ -70,7 +71,7 @@ impl<A: Adapter> Core<A> {
     }
 
     /// Takes the session's lock, for a call of the user.
-    pub fn session(&self) -> Result<SessionGuard<'_, A, State>, Error> {
+    pub fn session(&self) -> Result<SessionGuard<'_, State>, Error> {
         if is_inside() {
             return Err(Error::InHandler { task: self.task() });
         }
@@ -88,7 +89,7 @@ impl<A: Adapter> Core<A> {
     }
 
     /// Takes the session's lock, to end what has begun, also after AM-2 was terminated.
-    pub fn session_even_then(&self) -> Result<SessionGuard<'_, A, State>, Error> {
+    pub fn session_even_then(&self) -> Result<SessionGuard<'_, State>, Error> {
         self.context.session().map_err(|cause| self.failed(cause))
     }
 
@@ -104,7 +105,7 @@ impl<A: Adapter> Core<A> {
     /// Makes one round of progress: judges what has arrived. Nothing here needs [`Context::attend`]: AM-2 makes no
     /// continuations and answers no inquiries.
     #[inline]
-    pub fn advance(&self, session: &mut SessionGuard<'_, A, State>) -> Result<(), Error> {
+    pub fn advance(&self, session: &mut SessionGuard<'_, State>) -> Result<(), Error> {
         if session.progress().map_err(|cause| self.failed(cause))? == 0 {
             session.notice_losses().map_err(|cause| self.failed(cause))?;
         }
@@ -146,8 +147,8 @@ impl<A: Adapter> Core<A> {
 }
 
 /// Sends a packet of AM-2 and its payload, of which only what has to wait is copied. Never blocks.
-pub(crate) fn send<A: Adapter>(
-    session: &mut SessionGuard<'_, A, State>,
+pub(crate) fn send(
+    session: &mut SessionGuard<'_, State>,
     to: TaskId,
     header: &Header,
     args: &[u32],
@@ -161,8 +162,8 @@ pub(crate) fn send<A: Adapter>(
 }
 
 /// [`send`] of a payload that is shared with the caller of AM-2: it is sent from where it lies.
-pub(crate) fn send_shared<A: Adapter>(
-    session: &mut SessionGuard<'_, A, State>,
+pub(crate) fn send_shared(
+    session: &mut SessionGuard<'_, State>,
     to: TaskId,
     header: &Header,
     args: &[u32],
@@ -199,12 +200,12 @@ pub enum JoinError {
 /// A task's use of AM-2 (AM_Init). A clone is a further AM_Init: AM-2 is terminated when the last clone is dropped or
 /// [terminated](Am::terminate). Then all endpoints are freed, and calls of bundles that are left fail with
 /// [`Error::Terminated`].
-pub struct Am<A: Adapter = Native>(Arc<Owner<A>>);
+pub struct Am(Arc<Owner>);
 
 /// Terminates AM-2 when it is dropped.
-struct Owner<A: Adapter>(Arc<Core<A>>);
+struct Owner(Arc<Core>);
 
-impl<A: Adapter> Drop for Owner<A> {
+impl Drop for Owner {
     fn drop(&mut self) {
         self.0.terminated.store(true, Ordering::Relaxed);
         self.0.free(0..=u16::MAX);
@@ -215,13 +216,13 @@ impl<A: Adapter> Drop for Owner<A> {
     }
 }
 
-impl<A: Adapter> Clone for Am<A> {
+impl Clone for Am {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl Am<Native> {
+impl Am {
     /// Joins the job that the environment describes, or makes a job of this task alone (AMX_SPMDStartup). Blocks until
     /// every task of the job has joined.
     ///
@@ -247,18 +248,23 @@ impl Am<Native> {
     }
 }
 
-impl<A: Adapter> Am<A> {
+impl Am {
     /// Begins to use AM-2 over an adapter that is connected to its peers (AM_Init). Every task of the job does it once.
     ///
     /// # Errors
     /// [`Error::Transport`] in a fork of the process that made the adapter.
-    pub fn init(adapter: A, options: Options) -> Result<Self, Error> {
+    pub fn init(adapter: impl Into<AnyAdapter>, options: Options) -> Result<Self, Error> {
+        let adapter = adapter.into();
         Self::start(adapter, None, options)
     }
 
-    fn start(adapter: A, control: Option<Control>, options: Options) -> Result<Self, Error> {
+    fn start(
+        adapter: AnyAdapter,
+        control: Option<Control>,
+        options: Options,
+    ) -> Result<Self, Error> {
         static CORES: AtomicU64 = AtomicU64::new(0);
-        let (task, num_tasks) = (adapter.task(), adapter.num_tasks());
+        let Endpoint { task, num_tasks, .. } = adapter.endpoint();
         let core = Core {
             context: Context::init(adapter, State::new(task, num_tasks), options),
             id: CORES.fetch_add(1, Ordering::Relaxed),
@@ -274,7 +280,7 @@ impl<A: Adapter> Am<A> {
         Ok(Self(Arc::new(Owner(Arc::new(core)))))
     }
 
-    pub(crate) fn core(&self) -> &Arc<Core<A>> {
+    pub(crate) fn core(&self) -> &Arc<Core> {
         &self.0.0
     }
 
@@ -288,14 +294,17 @@ impl<A: Adapter> Am<A> {
         self.core().context.num_tasks()
     }
 
-    /// Returns the lengths of payloads, ascending, above which medium messages without arguments are sent in another way;
-    /// the first one is the longest that fits into the packet with the header. Each argument takes 4 bytes of that room,
-    /// an odd number of them 4 more, and the offset of a long message 8.
+    /// Returns the lengths of payloads, ascending, above which medium messages without arguments are sent in another
+    /// way; the first one is the longest that fits into the packet with the header. Each argument takes 4 bytes of that
+    /// room, an odd number of them 4 more, and the offset of a long message 8.
     ///
     /// # Errors
     /// [`Error::Terminated`], [`Error::InHandler`].
     pub fn steps(&self) -> Result<Vec<Step>, Error> {
-        Ok(self.core().session()?.steps(packet::FIXED))
+        Ok({
+            let core = self.core();
+            core.session()?.steps(core.context.task(), packet::FIXED)
+        })
     }
 
     /// Ends this use of AM-2 (AM_Terminate), like dropping it. Returns whether it was the last one, so that AM-2 is

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use am2::{Am, BundleKind, Code, EndpointName, Error, PacketError, Status, Tag, Violation};
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
 use support::{Log, Node, pattern, run_over};
-use transport_lapi::wireup::{self, Native};
+use transport_lapi::AnyAdapter;
+use transport_lapi::wireup::{self};
 use transport_lapi::{Amsend, Arrival, Context, HeaderAction, Options, Source};
 
-fn adapters(num_tasks: usize) -> Vec<Native> {
+fn adapters(num_tasks: usize) -> Vec<AnyAdapter> {
     wireup::in_process(num_tasks, 1).unwrap().into_iter().flatten().collect()
 }
 
@@ -23,7 +24,7 @@ fn delays_and_full_rings_lose_and_repeat_nothing() {
     for seed in [1, 2, 3, 4] {
         let plan = FaultPlan { full: 200, delay: 200, ..FaultPlan::default() };
         let wrap = |(task, adapter)| FaultAdapter::new(adapter, seed * 100 + task as u64, plan);
-        let adapters = adapters(TASKS).into_iter().enumerate().map(wrap).collect();
+        let adapters = adapters(TASKS).into_iter().enumerate().map(wrap).map(Into::into).collect();
         let gone = Arc::new(AtomicUsize::new(0));
         run_over(adapters, move |am, _| {
             let (requests, replies) = (Log::new(), Log::new());
@@ -84,7 +85,7 @@ fn keep(inbox: &mut Inbox, message: Arrival<'_>) -> HeaderAction<Inbox> {
 }
 
 /// A task with AM-2, which maps endpoint 0 of task 1, and a task that writes its packets by hand.
-fn beside_a_stranger() -> (Am, am2::Bundle, am2::Endpoint, Context<Native, Inbox>, Log<u32>) {
+fn beside_a_stranger() -> (Am, am2::Bundle, am2::Endpoint, Context<Inbox>, Log<u32>) {
     let mut adapters = adapters(2);
     let stranger = Context::init(adapters.remove(1), Inbox::new(), Options::default());
     stranger.session().unwrap().addr_set(1, keep).unwrap();
@@ -109,7 +110,7 @@ fn packet(kind: u8, handler: u8, status: u8, opcode: u8) -> Vec<u8> {
     bytes
 }
 
-fn send(stranger: &Context<Native, Inbox>, packet: &[u8], payload: Vec<u8>) {
+fn send(stranger: &Context<Inbox>, packet: &[u8], payload: Vec<u8>) {
     let _ = stranger.session().unwrap().amsend(Amsend::new(0, 1, packet, Source::from(payload)));
 }
 

@@ -217,7 +217,7 @@ fn a_wait_ends_when_a_task_is_lost() {
     support::run_with_bells(2, |am, bell| {
         let (mut node, _) = node(am, 1);
         if am.task() == 1 {
-            bell.declare_lost();
+            bell.declare();
             return;
         }
         node.bundle.set_event_mask(EventMask::NotEmpty);

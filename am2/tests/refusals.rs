@@ -254,7 +254,7 @@ fn a_task_that_is_lost() {
         let mut node = pair(am, 0);
         if am.task() == 1 {
             node.quiet.barrier().unwrap();
-            bell.declare_lost();
+            bell.declare();
             // Dropping it would send the requests back.
             std::mem::forget(node);
             return;

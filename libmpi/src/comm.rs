@@ -1,5 +1,5 @@
-//! Groups, communicators and their attributes (MPI-5.0 chapter 7). This file has what the C face adds to the communicators
-//! of `mpicore`, their handles, and the calls that ask about them, names and hints (info) too.
+//! Groups, communicators and their attributes (MPI-5.0 chapter 7). This file has what the C face adds to the
+//! communicators of `mpicore`, their handles, and the calls that ask about them, names and hints (info) too.
 //!
 //! - `group.rs`: groups.
 //! - `create.rs`: calls that make and free communicators.
@@ -11,11 +11,6 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mpicore::group::Group;
-use mpicore::{Attributes, Communicator, Info, Relation};
-use mpjdev::Device;
-use mpjdev::wireup::Native;
-
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
 use crate::error::handler::Place;
@@ -23,6 +18,9 @@ use crate::handles::kind::Kind;
 use crate::handles::{Held, OBJECTS, Reserved};
 use crate::info::Hints;
 use crate::process;
+use mpicore::group::Group;
+use mpicore::{Attributes, Communicator, Info, Relation};
+use mpjdev::Device;
 
 mod attribute;
 pub(crate) mod create;
@@ -34,7 +32,7 @@ pub(crate) struct Comm {
     /// What it means.
     pub core: Communicator,
     /// The device, found in one step.
-    pub device: &'static Device<Native>,
+    pub device: &'static Device,
     /// The device's context of point-to-point messages.
     pub context: u32,
     /// The number of ranks if these are the device's, so that nothing is translated; otherwise 0.
@@ -62,7 +60,7 @@ const HINTS: [&[u8]; 5] = [
 
 impl Comm {
     /// Makes a communicator with an error handler.
-    pub fn new(core: Communicator, device: &'static Device<Native>, handler: Place) -> Self {
+    pub fn new(core: Communicator, device: &'static Device, handler: Place) -> Self {
         let size = device.size() as u32;
         let is_whole = *core.peers() == Group::world(size) && !core.is_inter();
         let whole = if is_whole { size } else { 0 };

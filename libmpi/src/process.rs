@@ -1,5 +1,5 @@
-//! The process's part in the job (MPI-5.0 chapter 11): MPI_Init, MPI_Finalize and what asks about them. `session.rs` has
-//! the sessions.
+//! The process's part in the job (MPI-5.0 chapter 11): MPI_Init, MPI_Finalize and what asks about them. `session.rs`
+//! has the sessions.
 //!
 //! A process joins its job once, by MPI_Init or with its first session, and leaves it when MPI is finalized and no
 //! session is open. One that has used sessions only may open more of them, so it leaves when it exits.
@@ -14,7 +14,7 @@ use std::thread::{self, ThreadId};
 use mpicore::job::{self, Job};
 use mpicore::{Communicator, Process};
 use mpjdev::Device;
-use mpjdev::wireup::{Control, Native};
+use mpjdev::wireup::Control;
 
 use crate::abi::*;
 use crate::call::{Fault, Outcome, failed, mpi, mpi_anytime, out};
@@ -31,7 +31,7 @@ pub(crate) struct Running {
     /// MPI_COMM_SELF.
     pub own: Arc<Comm>,
     /// The device of all communicators.
-    pub device: &'static Device<Native>,
+    pub device: &'static Device,
     rank: &'static Rank,
     /// The number of the program in its job, from 0, if a launcher started it.
     pub program: Option<c_int>,
@@ -42,7 +42,7 @@ pub(crate) struct Running {
 struct Rank {
     process: Arc<Process>,
     /// The devices of further contexts. No communicator uses them, but other ranks wait for their ends.
-    further: Vec<Device<Native>>,
+    further: Vec<Device>,
     control: Option<Control>,
 }
 

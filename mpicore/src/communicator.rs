@@ -21,7 +21,6 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mpjdev::wireup::Native;
 use mpjdev::{CALL_NUMBERS, Device, Members};
 
 use crate::attribute::Attributes;
@@ -227,7 +226,7 @@ impl Communicator {
 
     /// Returns the device that carries its messages.
     #[inline]
-    pub fn device(&self) -> &Device<Native> {
+    pub fn device(&self) -> &Device {
         self.0.process.device()
     }
 

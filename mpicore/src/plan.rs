@@ -6,22 +6,22 @@
 //! a thread of the rank makes progress (`running.rs`). Functions of users, which are local steps, run while no lock is
 //! held that another thread may wait for.
 //!
-//! - PL2: a failure does not end the schedule, since other ranks wait for the messages after it: if a call left messages
-//!   behind, they would match those of the next call (PL4). The first error is kept and becomes the outcome. From then on
-//!   this rank does not have what it was to send, so each of its sends says that the call has failed, and why
-//!   ([`mpjdev::Failure`]); the receive of the peer fails with it. No local step runs any more, since what it would read
-//!   may never have come. So no rank ever takes for data what was not received. All this holds for an error of a message,
-//!   whether it could be started or not, for an error of a local step, and for a panic of the user's operation, which
-//!   continues when the last message has ended.
+//! - PL2: a failure does not end the schedule, since other ranks wait for the messages after it: if a call left
+//!   messages behind, they would match those of the next call (PL4). The first error is kept and becomes the outcome.
+//!   From then on this rank does not have what it was to send, so each of its sends says that the call has failed, and
+//!   why ([`mpjdev::Failure`]); the receive of the peer fails with it. No local step runs any more, since what it would
+//!   read may never have come. So no rank ever takes for data what was not received. All this holds for an error of a
+//!   message, whether it could be started or not, for an error of a local step, and for a panic of the user's
+//!   operation, which continues when the last message has ended.
 //! - PL4: blocking calls of a communicator follow each other on every rank, and so do their messages between any two
 //!   ranks. So all of them use one tag, and the device finds each message where it found the one before. A collective
-//!   that was started runs beside other calls and has a tag of its own, the number of the call. Calls are counted modulo
-//!   2^30, but a persistent collective may outlast as many calls. So it gets a tag above all numbers of calls, which no
-//!   other one gets.
+//!   that was started runs beside other calls and has a tag of its own, the number of the call. Calls are counted
+//!   modulo 2^30, but a persistent collective may outlast as many calls. So it gets a tag above all numbers of calls,
+//!   which no other one gets.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use mpjdev::{CALL_NUMBERS, Call, Device, Mode, Request, Source, Status, Within, wireup::Native};
+use mpjdev::{CALL_NUMBERS, Call, Device, Mode, Request, Source, Status, Within};
 
 use crate::collective::{Local, Message, Round};
 use crate::communicator::{Communicator, InUse, Parts};
@@ -41,8 +41,8 @@ pub(crate) use short::{Equal, Short, run_barrier};
 /// The tag of blocking calls (PL4): above all others.
 const BLOCKING: i32 = i32::MAX;
 
-/// How many persistent collectives a communicator can have in its life (PL4): their tags are those between the numbers of
-/// calls and the tag of blocking calls.
+/// How many persistent collectives a communicator can have in its life (PL4): their tags are those between the numbers
+/// of calls and the tag of blocking calls.
 const PERSISTENT: u32 = BLOCKING as u32 - CALL_NUMBERS;
 
 /// If each rank has a processor and a round has several messages, they are received one after another if none has more
@@ -73,14 +73,14 @@ pub(crate) enum Tag {
 /// Where the messages of a collective go.
 #[derive(Clone, Copy)]
 struct Line<'a> {
-    device: &'a Device<Native>,
+    device: &'a Device,
     peers: &'a Group,
     context: u32,
     tag: i32,
 }
 
-/// A collective that is ready to run: MPI's call with all its arguments. All members run, start or keep their plans of a
-/// communicator one after another, in the same order. A plan that is dropped is a call that this rank has not made.
+/// A collective that is ready to run: MPI's call with all its arguments. All members run, start or keep their plans of
+/// a communicator one after another, in the same order. A plan that is dropped is a call that this rank has not made.
 #[must_use = "the other ranks wait for this one"]
 pub struct Plan<'c>(Way<'c>);
 

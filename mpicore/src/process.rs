@@ -7,7 +7,6 @@ pub mod job;
 use std::any::Any;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mpjdev::wireup::Native;
 use mpjdev::{CONTEXT_IDS, Device};
 
 use crate::process::buffered::Copies;
@@ -15,7 +14,7 @@ use crate::process::context_ids::ContextIds;
 
 /// The state that a rank's communicators share, in one of its contexts, and that of the layer above.
 pub struct Process {
-    device: Device<Native>,
+    device: Device,
     ids: Mutex<Ids>,
     /// What the layer above keeps for the rank.
     above: Box<dyn Any + Send + Sync>,
@@ -45,8 +44,8 @@ pub(crate) fn partition_contexts(id: u32) -> [u32; 2] {
     [0, 1].map(|number| 2 * (MOST + id) + number)
 }
 
-/// Returns the device's context in which some members of the communicator with this id make another one. Each call has a
-/// tag of the program.
+/// Returns the device's context in which some members of the communicator with this id make another one. Each call has
+/// a tag of the program.
 pub(crate) fn group_context(id: u32) -> u32 {
     2 * (2 * MOST + id) + 1
 }
@@ -67,13 +66,13 @@ pub(crate) fn fingerprint<N: Into<u64>>(numbers: impl IntoIterator<Item = N>) ->
 
 impl Process {
     /// Makes the state of a rank whose device is connected. `above` is what the layer above keeps for the rank.
-    pub fn new(device: Device<Native>, above: impl Any + Send + Sync) -> Self {
+    pub fn new(device: Device, above: impl Any + Send + Sync) -> Self {
         Self::with_ids(device, above, MOST)
     }
 
     /// Makes the state of a rank that can have `most` communicators at a time, from 2 to 2^29. All ranks give the same
     /// number. Tests use it to run out of ids.
-    pub fn with_ids(device: Device<Native>, above: impl Any + Send + Sync, most: u32) -> Self {
+    pub fn with_ids(device: Device, above: impl Any + Send + Sync, most: u32) -> Self {
         let ids = ContextIds::new(most.clamp(RESERVED, MOST), RESERVED);
         let ids = Mutex::new(Ids { ids, leaving: Vec::new() });
         Self { device, ids, above: Box::new(above), copies: Copies::default() }
@@ -86,7 +85,7 @@ impl Process {
 
     /// Returns the device.
     #[inline(always)]
-    pub fn device(&self) -> &Device<Native> {
+    pub fn device(&self) -> &Device {
         &self.device
     }
 

@@ -10,7 +10,6 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use mpicore::{ErrorHandler, Relation};
-use mpjdev::wireup::Native;
 use mpjdev::{Device, Stats};
 
 use crate::error::Error;
@@ -65,10 +64,7 @@ impl Deref for Communicator {
 
 impl Communicator {
     /// Makes the communicators of all ranks, one for each context of this rank, in order.
-    pub(crate) fn of_world(
-        devices: Vec<Device<Native>>,
-        get_report: &str,
-    ) -> Result<Vec<Self>, Error> {
+    pub(crate) fn of_world(devices: Vec<Device>, get_report: &str) -> Result<Vec<Self>, Error> {
         let world = |process| Ok(Self::new(mpicore::Communicator::world(process)?));
         rank_device::of_world(devices, get_report).map(world).collect()
     }

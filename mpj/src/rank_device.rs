@@ -22,14 +22,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
+use crate::error::Error;
 use mpicore::Process;
 use mpjdev::Device;
-use mpjdev::wireup::Native;
 
-use crate::error::Error;
-
-/// The process and device of a rank, and the errors that are kept. All communicators, scopes and requests of one context
-/// of a world have clones of it.
+/// The process and device of a rank, and the errors that are kept. All communicators, scopes and requests of one
+/// context of a world have clones of it.
 #[derive(Clone)]
 pub(crate) struct RankDevice(Arc<Process>);
 
@@ -42,7 +40,7 @@ struct RankState {
 
 /// Makes the processes of one world, one for each of its contexts, in order.
 pub(crate) fn of_world(
-    devices: Vec<Device<Native>>,
+    devices: Vec<Device>,
     get_report: &str,
 ) -> impl Iterator<Item = Arc<Process>> {
     let complaints = Arc::<Complaints>::default();
@@ -108,7 +106,7 @@ impl RankDevice {
 }
 
 impl Deref for RankDevice {
-    type Target = Device<Native>;
+    type Target = Device;
 
     #[inline]
     fn deref(&self) -> &Self::Target {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once, OnceLock};
 
 use mpicore::job::{self, Job};
-use mpjdev::wireup::{Control, Native};
+use mpjdev::wireup::Control;
 
 use crate::communicator::Communicator;
 use crate::error::Error;
@@ -77,7 +77,7 @@ pub fn wtime() -> f64 {
 impl World {
     /// Makes the world of one rank of a job in this process.
     pub(crate) fn local(
-        devices: Vec<mpjdev::Device<Native>>,
+        devices: Vec<mpjdev::Device>,
         first_gone: Arc<OnceLock<usize>>,
     ) -> Result<Self, Error> {
         let get_report = match devices[0].get_kind()? {
@@ -88,7 +88,7 @@ impl World {
     }
 
     fn new(
-        devices: Vec<mpjdev::Device<Native>>,
+        devices: Vec<mpjdev::Device>,
         control: Option<Control>,
         get_report: &str,
         first_gone: Arc<OnceLock<usize>>,
@@ -225,10 +225,9 @@ impl World {
     /// Leaves the job after `finish`, which returns whether the other ranks have also reached their end.
     fn leave(
         &self,
-        finish: impl Fn(&mpjdev::Device<Native>) -> Result<bool, mpjdev::Error> + Sync,
+        finish: impl Fn(&mpjdev::Device) -> Result<bool, mpjdev::Error> + Sync,
     ) -> Result<(), Error> {
-        let devices: Vec<&mpjdev::Device<Native>> =
-            self.devices().map(|device| &**device).collect();
+        let devices: Vec<&mpjdev::Device> = self.devices().map(|device| &**device).collect();
         let left = job::leave(&devices, self.control.as_ref(), finish);
         self.communicator.device.answer(left)
     }

@@ -12,12 +12,12 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use mpjdev::wireup::{self, Native};
+use mpjdev::wireup::{self};
 use mpjdev::{Device, Error, Mode, RecvRegion, SendRegion};
 
 /// One rank with the buffers of its messages, and with their tag and context, which the compiler does not know.
 struct Rank<'a> {
-    device: &'a Device<Native>,
+    device: &'a Device,
     data: &'a [u8],
     place: *mut u8,
     tag: i32,

@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 
 use mpj_doubles::channels;
 use mpjdev::{
-    Adapter, BackendChoice, Device, GetMode, Layout, Mode, Options, RecvRegion, SendRegion, Sink,
-    Source,
+    BackendChoice, Device, GetMode, Layout, Mode, Options, RecvRegion, SendRegion, Sink, Source,
 };
+use transport_lapi::AnyAdapter;
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::adapters::threads;
 
@@ -58,9 +58,9 @@ fn attached() -> Result<Vec<ShmAdapter>, Failure> {
     attaching.into_iter().map(|task| Ok(task.join().expect("no panic")?)).collect()
 }
 
-fn measure<A: Adapter>(
+fn measure(
     name: &str,
-    adapters: Vec<A>,
+    adapters: Vec<impl Into<AnyAdapter>>,
     backend: BackendChoice,
     block: usize,
 ) -> Result<(), Failure> {
@@ -70,7 +70,8 @@ fn measure<A: Adapter>(
     let mut times = [Vec::new(), Vec::new()];
     let mut extra = 0;
     thread::scope(|scope| {
-        let ranks = adapters.into_iter().map(|adapter| {
+        let adapters = adapters.into_iter().map(Into::<AnyAdapter>::into);
+        let ranks = adapters.map(|adapter| {
             let (options, together) = (options.clone(), &together);
             let layout = layout.clone();
             scope.spawn(move || rank(adapter, options, &layout, block, together))
@@ -105,8 +106,8 @@ fn measure<A: Adapter>(
 }
 
 /// Runs one rank. Returns the times by layout and by hand at the receiver, and how much the memory grew.
-fn rank<A: Adapter>(
-    adapter: A,
+fn rank(
+    adapter: AnyAdapter,
     options: Options,
     layout: &Layout,
     block: usize,
@@ -143,8 +144,8 @@ fn rank<A: Adapter>(
     Ok((times, extra))
 }
 
-fn send<A: Adapter>(
-    device: &Device<A>,
+fn send(
+    device: &Device,
     buffers: &mut Buffers,
     layout: &Layout,
     block: usize,
@@ -166,8 +167,8 @@ fn send<A: Adapter>(
     Ok(device.send(source, 1, 0, 0, Mode::Standard)?)
 }
 
-fn receive<A: Adapter>(
-    device: &Device<A>,
+fn receive(
+    device: &Device,
     buffers: &mut Buffers,
     layout: &Layout,
     block: usize,

@@ -1,6 +1,6 @@
 //! The two protocols, eager and rendezvous, behind one trait. Both use the same matching. A receive may match a message
-//! of either protocol, so every rank serves both, whichever it uses for its own sends. Here are also the checks of what peers'
-//! envelopes claim that both protocols need: lengths, answers, data where there must be none.
+//! of either protocol, so every rank serves both, whichever it uses for its own sends. Here are also the checks of what
+//! peers' envelopes claim that both protocols need: lengths, answers, data where there must be none.
 
 pub(crate) mod eager;
 mod failure;
@@ -8,7 +8,6 @@ pub(crate) mod loss;
 pub(crate) mod rendezvous;
 pub(crate) mod withdrawal;
 
-use transport_lapi::adapter::Adapter;
 use transport_lapi::{
     ForeignBytes, HeaderHandler, InlineHandler, LapiError, Next, Outbox, Session, ShortHandler,
     Sink, Source,
@@ -42,10 +41,7 @@ pub(crate) trait Backend {
     const HEADERS: &'static [(u8, HeaderHandler<State>)];
 
     /// Starts a send; returns the key of its request.
-    fn send<A: Adapter>(
-        session: &mut Session<A, State>,
-        message: Outbound,
-    ) -> Result<u64, LapiError>;
+    fn send(session: &mut Session<State>, message: Outbound) -> Result<u64, LapiError>;
 
     /// Moves the data of the unexpected message `unexpected` into `into`, at once or later, for the receive `key` that
     /// has matched it. The message came by this protocol and has already left the unexpected queue.
@@ -59,7 +55,7 @@ pub(crate) trait Backend {
 }
 
 /// Registers the handlers of each protocol and the handlers that both use.
-pub(crate) fn register<A: Adapter>(session: &mut Session<A, State>) -> Result<(), LapiError> {
+pub(crate) fn register(session: &mut Session<State>) -> Result<(), LapiError> {
     for &(index, handler) in Eager::HEADERS.iter().chain(Rendezvous::HEADERS) {
         session.addr_set(usize::from(index), handler)?;
     }

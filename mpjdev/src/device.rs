@@ -37,11 +37,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
+use transport_lapi::adapter::{Adapter, GetKind, Losses};
 use transport_lapi::bootstrap::Control;
 use transport_lapi::bootstrap::board::Within;
 use transport_lapi::config::{BackendChoice, Settings, WaitMode};
-use transport_lapi::{Context, LapiError, Processor, Session, SessionGuard, Step};
+use transport_lapi::{AnyAdapter, Context, LapiError, Processor, Session, SessionGuard, Step};
 
 use crate::backend::{self, loss};
 use crate::envelope;
@@ -97,8 +97,8 @@ impl Default for Options {
 }
 
 /// The device of one rank, shared by all its threads: it sends, receives and matches messages.
-pub struct Device<A: Adapter> {
-    pub(crate) context: Context<A, State>,
+pub struct Device {
+    pub(crate) context: Context<State>,
     pub(crate) options: Options,
     /// Messages shorter than this go eagerly whatever the facts are ([`Table::eager_below`]).
     pub(crate) eager_below: usize,
@@ -106,7 +106,7 @@ pub struct Device<A: Adapter> {
     pub(crate) facts_from: usize,
     /// Why the device became unusable, if it did.
     failure: OnceLock<Error>,
-    bell: Arc<dyn Doorbell>,
+    losses: Arc<dyn Losses>,
     /// The line to the launcher, if there is one that ends the job where a rank does not go on.
     pub(crate) launcher: OnceLock<Control>,
     /// Whether this rank has ended its part in the job, or has reported that it gave up.
@@ -118,14 +118,15 @@ pub struct Device<A: Adapter> {
 /// How many devices this process has made.
 static DEVICES: AtomicU32 = AtomicU32::new(0);
 
-impl<A: Adapter> Device<A> {
+impl Device {
     /// Makes a device over a connected adapter.
     ///
     /// # Errors
     /// [`Error::Transport`] if the transport refuses the device's handlers. No error depends on the arguments.
-    pub fn new(adapter: A, options: Options) -> Result<Self, Error> {
-        let state = State::new(adapter.num_tasks(), options.early_limit);
-        let bell = adapter.doorbell();
+    pub fn new(adapter: impl Into<AnyAdapter>, options: Options) -> Result<Self, Error> {
+        let adapter = adapter.into();
+        let state = State::new(adapter.endpoint().num_tasks, options.early_limit);
+        let losses = adapter.parts().losses;
         let Options { wait, spin, processors, .. } = options;
         let transport = transport_lapi::Options { wait, spin, processors, ..Default::default() };
         let context = Context::init(adapter, state, transport);
@@ -141,7 +142,7 @@ impl<A: Adapter> Device<A> {
             eager_below,
             facts_from,
             failure: OnceLock::new(),
-            bell,
+            losses,
             launcher: OnceLock::new(),
             ended: AtomicBool::new(false),
             number,
@@ -207,7 +208,7 @@ impl<A: Adapter> Device<A> {
     fn finish_after(
         &self,
         alone: bool,
-        fence: impl FnOnce(&Context<A, State>) -> Result<bool, LapiError>,
+        fence: impl FnOnce(&Context<State>) -> Result<bool, LapiError>,
     ) -> Result<bool, Error> {
         let _within = Within::end(alone);
         let have_come = fence(&self.context).map_err(|error| self.fail(error.into()))?;
@@ -238,7 +239,7 @@ impl<A: Adapter> Device<A> {
             return;
         }
         if !self.launcher.get().is_some_and(Control::gave_up) {
-            self.bell.declare_lost();
+            self.losses.declare();
         }
     }
 
@@ -266,7 +267,7 @@ impl<A: Adapter> Device<A> {
         Ok(Stats { contended: self.context.contended(), ..stats })
     }
 
-    /// Returns how Get reads another rank's memory. `None` means that active messages carry the data.
+    /// Returns how Get reads memory of ranks on this host. `None` means that active messages carry the data.
     ///
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.
@@ -285,7 +286,7 @@ impl<A: Adapter> Device<A> {
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.
     pub fn thresholds(&self) -> Result<Vec<Step>, Error> {
-        let mut steps = self.session()?.steps(size_of_val(&envelope::eager(0, 0)));
+        let mut steps = self.session()?.steps(self.rank(), size_of_val(&envelope::eager(0, 0)));
         steps.retain(|step| self.table().protocol(step.bytes + 1) == Protocol::Eager);
         steps.extend(self.table().steps().map(|from| {
             let above = match self.table().protocol(from) {
@@ -300,7 +301,7 @@ impl<A: Adapter> Device<A> {
 
     /// Takes the lock of the context.
     #[inline(always)]
-    pub(crate) fn session(&self) -> Result<SessionGuard<'_, A, State>, Error> {
+    pub(crate) fn session(&self) -> Result<SessionGuard<'_, State>, Error> {
         self.context.session().map_err(|error| self.unusable(error))
     }
 
@@ -359,7 +360,7 @@ impl<A: Adapter> Device<A> {
     /// the rank that they wait for may need it.
     pub(crate) fn poll_for<R>(
         &self,
-        look: impl FnOnce(&mut Session<A, State>) -> Option<R>,
+        look: impl FnOnce(&mut Session<State>) -> Option<R>,
     ) -> Result<Option<R>, Error> {
         let mut session = self.session()?;
         let done = session.progress().and_then(|done| match done {
@@ -417,7 +418,7 @@ pub(crate) fn check_tag(tag: i32) -> Result<i32, Error> {
     if tag < 0 { Err(Error::Tag { tag }) } else { Ok(tag) }
 }
 
-impl<A: Adapter> Drop for Device<A> {
+impl Drop for Device {
     /// A device that is dropped before [`Device::finish`] gives up.
     fn drop(&mut self) {
         self.abort();

@@ -12,11 +12,11 @@
 //! | FAILED         | 8     | 8     | context, tag                                        |
 //!
 //! The source is not in the envelope, since the transport knows the origin. RENDEZVOUS carries an [`Offer`] as its
-//! data, 32 bytes, so that it fits into one cache line of a ring, and FAILED a
+//! data, on one host 32 bytes, so that it fits into one cache line of a ring, and FAILED a
 //! [`Failure`](crate::envelope::Failure). The messages between them carry no data. From RENDEZVOUS on all
 //! arrive as short messages.
 
-use transport_lapi::RemoteRegion;
+use transport_lapi::{RemoteKey, RemoteRegion};
 
 mod failure;
 mod violation;
@@ -69,19 +69,49 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// Length of the packed form.
-    pub const BYTES: usize = 32;
+    /// Least length of the packed form.
+    pub const LEAST: usize = 24;
+    /// Greatest length of the packed form.
+    pub const MOST: usize = Self::LEAST + RemoteKey::MOST;
 
+    /// Packs the offer. The adapter's key comes last, in as many bytes as it has. The address of the data is not told:
+    /// an adapter that needs it has it in its key.
     #[inline]
-    pub fn pack(self) -> [u8; Self::BYTES] {
-        let RemoteRegion { addr, len, key } = self.data;
-        bytemuck::cast([self.request, addr, len, key].map(u64::to_le))
+    pub fn pack(self) -> Packed {
+        let RemoteRegion { len, key, direct, .. } = self.data;
+        let mut bytes = [0; Self::MOST];
+        let words: [u8; Self::LEAST] = bytemuck::cast([self.request, len, key].map(u64::to_le));
+        bytes[..Self::LEAST].copy_from_slice(&words);
+        let end = Self::LEAST + direct.as_bytes().len();
+        bytes[Self::LEAST..end].copy_from_slice(direct.as_bytes());
+        Packed { bytes, len: end }
     }
 
+    /// Unpacks an offer; `None` if it has another length.
     #[inline]
-    pub fn unpack(bytes: [u8; Self::BYTES]) -> Self {
-        let [request, addr, len, key] = bytemuck::cast::<_, [u64; 4]>(bytes).map(u64::from_le);
-        Self { request, data: RemoteRegion { addr, len, key } }
+    pub fn unpack(bytes: &[u8]) -> Option<Self> {
+        let (words, direct) = bytes.split_first_chunk::<{ Self::LEAST }>()?;
+        let [request, len, key] = bytemuck::cast::<_, [u64; 3]>(*words).map(u64::from_le);
+        if direct.len() > RemoteKey::MOST {
+            return None;
+        }
+        let (addr, direct) = (RemoteRegion::NO_ADDRESS, RemoteKey::new(direct));
+        Some(Self { request, data: RemoteRegion { addr, len, key, direct } })
+    }
+}
+
+/// An offer in its packed form.
+pub(crate) struct Packed {
+    bytes: [u8; Offer::MOST],
+    len: usize,
+}
+
+impl std::ops::Deref for Packed {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
     }
 }
 
@@ -137,9 +167,15 @@ mod tests {
 
     #[test]
     fn offers_come_back() {
-        let data = RemoteRegion { addr: 0x1122, len: 33, key: 7 << 32 | 5 };
-        let offer = Offer { request: u64::MAX - 1, data };
-        assert_eq!(Offer::unpack(offer.pack()), offer);
+        for key in [0, 1, 8, 32] {
+            let (addr, direct) = (RemoteRegion::NO_ADDRESS, RemoteKey::new(&[9; 32][..key]));
+            let data = RemoteRegion { addr, len: 33, key: 7 << 32 | 5, direct };
+            let offer = Offer { request: u64::MAX - 1, data };
+            assert_eq!(offer.pack().len(), Offer::LEAST + key);
+            assert_eq!(Offer::unpack(&offer.pack()), Some(offer));
+        }
+        assert_eq!(Offer::unpack(&[0; Offer::LEAST - 1]), None);
+        assert_eq!(Offer::unpack(&[0; Offer::MOST + 1]), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //!  error      errors, with MPI's classes
 //!  envelope   the headers of messages, and how a peer can break their rules
 //! ──────────────────────────────────────────────────────────────
-//!  transport_lapi::Context<A, State>
+//!  transport_lapi::Context<State>
 //! ```
 //!
 //! The device uses MPI's terms: rank, source, tag, context, envelope, request, status. It moves bytes; the layer

@@ -10,13 +10,13 @@ use transport_lapi::wireup::{self, Joined, WireupError};
 use crate::device::{Device, Options};
 use crate::error::Error;
 
+pub use transport_lapi::AnyAdapter;
 pub use transport_lapi::bootstrap::Control;
-pub use transport_lapi::wireup::Native;
 
 /// A rank that has joined its job.
 pub struct Job {
     /// The devices, one for each of the rank's contexts, in order.
-    pub devices: Vec<Device<Native>>,
+    pub devices: Vec<Device>,
     /// The connection to the launcher, if one started this process.
     pub control: Option<Control>,
     /// The number of this process's program among those of the job, from 0; `None` without a launcher.
@@ -42,7 +42,7 @@ pub fn join() -> Result<Job, Error> {
 ///
 /// # Errors
 /// [`Error::Wireup`] for a number of ranks, or of contexts, that is not possible.
-pub fn in_process(ranks: usize, options: &Options) -> Result<Vec<Vec<Device<Native>>>, Error> {
+pub fn in_process(ranks: usize, options: &Options) -> Result<Vec<Vec<Device>>, Error> {
     let ranks = wireup::in_process(ranks, options.contexts).map_err(WireupError::Adapter)?;
     over(ranks, options)
 }
@@ -55,13 +55,13 @@ pub fn in_process(ranks: usize, options: &Options) -> Result<Vec<Vec<Device<Nati
 ///
 /// # Panics
 /// If a rank has no adapter.
-pub fn over(ranks: Vec<Vec<Native>>, options: &Options) -> Result<Vec<Vec<Device<Native>>>, Error> {
+pub fn over(ranks: Vec<Vec<AnyAdapter>>, options: &Options) -> Result<Vec<Vec<Device>>, Error> {
     ranks.into_iter().map(|contexts| devices(contexts, options)).collect()
 }
 
 /// Makes the devices of one rank. The unexpected-message memory that the rank may use at another rank is divided among
 /// them.
-fn devices(contexts: Vec<Native>, options: &Options) -> Result<Vec<Device<Native>>, Error> {
+fn devices(contexts: Vec<AnyAdapter>, options: &Options) -> Result<Vec<Device>, Error> {
     let number = contexts.len();
     assert!(number > 0, "a rank has an adapter for each of its contexts");
     let early_limit = options.early_limit / number;

@@ -8,10 +8,10 @@
 use std::sync::Arc;
 
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
-use mpjdev::{Adapter, Device, Error, Options, Protocol, Status, Table};
+use mpjdev::{Device, Error, Options, Protocol, Status, Table};
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
-use transport_lapi::{LapiError, Violation};
+use transport_lapi::{AnyAdapter, LapiError, Violation};
 
 use crate::conformance::Numbers;
 use crate::conformance::device::rank::{Pending, Rank};
@@ -85,8 +85,8 @@ pub fn orderly(seed: u64) -> Result<Reached, String> {
 /// Makes an adapter that misbehaves, given the number of the task, its adapter and a seed.
 fn faulty(
     plan_of: impl Fn(usize) -> FaultPlan,
-) -> impl Fn(usize, ThreadsAdapter, u64) -> FaultAdapter<ThreadsAdapter> {
-    move |task, adapter, seed| FaultAdapter::new(adapter, seed, plan_of(task))
+) -> impl Fn(usize, ThreadsAdapter, u64) -> AnyAdapter {
+    move |task, adapter, seed| AnyAdapter::brought(FaultAdapter::new(adapter, seed, plan_of(task)))
 }
 
 /// A run in which frames are cut short or changed, or a task is lost. Contents and order may then be wrong, but no call
@@ -149,9 +149,9 @@ enum What {
 }
 
 /// A job and its history.
-struct Run<A: Adapter> {
+struct Run {
     dice: Numbers,
-    ranks: Vec<Rank<A>>,
+    ranks: Vec<Rank>,
     open: Vec<Open>,
     history: History,
     /// Whether errors are to be expected.
@@ -161,9 +161,9 @@ struct Run<A: Adapter> {
     counts: Reached,
 }
 
-impl<A: Adapter> Run<A> {
+impl Run {
     /// `network` wraps the adapter of a task, given its number and a seed.
-    fn new(mut dice: Numbers, network: impl Fn(usize, ThreadsAdapter, u64) -> A) -> Self {
+    fn new(mut dice: Numbers, network: impl Fn(usize, ThreadsAdapter, u64) -> AnyAdapter) -> Self {
         let size = 1 + dice.below(4);
         let options = Options {
             table: table(dice.below(3)),

@@ -1,5 +1,5 @@
-//! Messages of 8 bytes per second between two tasks with 1 and 2 threads each, over one context for all threads and over
-//! one context for each, with a count of how often a thread had to wait for another one's lock.
+//! Messages of 8 bytes per second between two tasks with 1 and 2 threads each, over one context for all threads and
+//! over one context for each, with a count of how often a thread had to wait for another one's lock.
 //!
 //! `cargo run --release -p transport-lapi --example contexts` measures between threads,
 //! `mpjrun -n 2 --contexts 2 target/release/examples/contexts` between processes. An argument sets the number of
@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use transport_lapi::wireup::Native;
 use transport_lapi::{Context, ForeignBytes, InlineHandler, TaskId};
 
 mod support;
@@ -75,7 +74,7 @@ fn play(contexts: &Contexts<Arrived>) -> Outcome<()> {
 }
 
 /// Sends windows of messages to the same thread of the other task, and waits for as many from it.
-fn run(context: &Arc<Context<Native, Arrived>>, thread: u64, messages: u64) -> Outcome<()> {
+fn run(context: &Arc<Context<Arrived>>, thread: u64, messages: u64) -> Outcome<()> {
     let peer = 1 - context.task();
     let (mut sent, nth) = (0, thread as usize);
     while sent < messages {

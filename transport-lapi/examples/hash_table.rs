@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Instant;
 
-use transport_lapi::wireup::Native;
 use transport_lapi::{
     Context, CounterId, LapiError, Next, Put, RecvRegion, RemoteRegion, Rmw, RmwOp, SendRegion,
     SharedMemory,
@@ -32,7 +31,7 @@ enum Slots {
 
 impl Slots {
     /// In the shared area if there is one; otherwise memory of the program, which the dispatcher serves.
-    fn new(context: &Context<Native, ()>, slots: usize) -> Outcome<Self> {
+    fn new(context: &Context<()>, slots: usize) -> Outcome<Self> {
         // Not inside the match, which would hold the session during its arms.
         let allocated = context.session()?.alloc_shared(slots * SLOT as usize);
         match allocated {
@@ -57,7 +56,7 @@ impl Slots {
     }
 
     /// Frees the memory, once no task uses it any more.
-    fn free(self, context: &Context<Native, ()>) -> Outcome<()> {
+    fn free(self, context: &Context<()>) -> Outcome<()> {
         if let Self::Own(_words, region) = self {
             let over = context.session()?.counter();
             context.session()?.deregister(region, Next::Counter(over));
@@ -69,7 +68,7 @@ impl Slots {
 
 /// The table as one task uses it.
 struct Table<'a> {
-    context: &'a Context<Native, ()>,
+    context: &'a Context<()>,
     /// The slots of all tasks.
     regions: Vec<RemoteRegion>,
     slots: u64,

@@ -1,17 +1,17 @@
-//! The interface to adapters, which move frames between tasks and do nothing else.
+//! The interface to adapters, which move frames between tasks and read registered memory, and do nothing else.
 //!
 //! Only [`crate::Context`] calls an adapter, under its lock. Adapters know nothing of handlers, counters or tags. The
 //! contents of a [`Frame`] are untrusted: the adapter has copied the head out of shared memory once, and passes the
 //! body as [`ForeignBytes`], which can be copied but not borrowed as a slice.
 //!
-//! Every adapter implements the core, [`Adapter`]: it moves frames and has a bell to sleep on. Further capabilities are
-//! separate traits, which the core returns if it has them: [`OneSided`], [`SharedGets`], [`SharedArea`], [`WaitBoard`].
-//! The transport builds missing ones from frames.
+//! Every adapter moves frames and has a bell to sleep on. What else it can do, it says for each target in [`Caps`], and
+//! in [`Parts`]; the transport builds from frames what is missing.
 //!
-//! The suite in `tests/doubles/src/contract.rs` checks this contract, except A9, A10 and what concerns [`OneSided`]:
+//! The suite in `tests/doubles/src/contract.rs` checks this contract, except A9, A10 and what concerns
+//! [`Adapter::get`]:
 //!
 //! - A1: frames from one origin to one target arrive whole, once, and in the order offered.
-//! - A2: no method blocks, and none calls back into the transport. Only [`OneSided::conceal`] may wait for a copy out
+//! - A2: no method blocks, and none calls back into the transport. Only [`Adapter::deregister`] may wait for a copy out
 //!   of the region to end.
 //! - A3: [`Post::Full`] means that the frame was not sent. The caller polls and offers the same frame again.
 //! - A4: a frame that was taken reaches its target as long as the target polls. If its body was copied
@@ -21,21 +21,25 @@
 //!   frame that reaches it later.
 //! - A6: a task whose last `try_send` to a target returned [`Post::Full`] after it had announced is woken when there is
 //!   room. Polls of the target make room.
-//! - A7: a shared get lasts from [`SharedGets::begin`] until [`SharedGets::advance`] has returned
-//!   [`Advance::Complete`], [`Advance::Refused`] or an error, or [`SharedGets::end`] has returned `true`. Outside that
-//!   time nobody writes into its region. The target reads its own memory only inside [`SharedGets::help`]. The get
-//!   completes whether or not the target helps. A task that announced while the get was [`Advance::Waiting`] is woken.
-//! - A8: the bytes that a get delivers are those that the region contained while it was exposed. A get during which its
-//!   target has withdrawn ends with [`AdapterError::PeerLost`].
+//! - A7: a cooperative copy lasts from [`CooperativeCopy::begin`] until [`CooperativeCopy::advance`] has returned
+//!   [`Advance::Complete`], [`Advance::Refused`] or an error, or [`CooperativeCopy::end`] has returned `true`. Outside
+//!   that time nobody writes into its region. The target reads its own memory only inside [`CooperativeCopy::assist`].
+//!   The copy completes whether or not the target assists. A task that announced while it was [`Advance::Waiting`] is
+//!   woken.
+//! - A8: the bytes that a get delivers are those that the region contained while it was registered. A get during which
+//!   its target has withdrawn ends with [`AdapterError::PeerLost`].
 //! - A9: the memory of an offered body is read only until the call returns or, after [`Post::Leaving`], until
-//!   [`Events::left`] reports its ticket. An adapter whose [`Caps::copies_bodies`] is true never returns that, and
-//!   reads no body after the call. The memory that a get fills is written only until the call returns or, after
-//!   [`Transfer::Started`], until [`Events::got`] reports its ticket. Once [`Adapter::withdraw`] has returned `true`,
-//!   no such memory is read or written any more, whatever was unfinished.
+//!   [`Events::left`] reports its ticket. An adapter whose [`Caps::copies_bodies`] is true for a target never returns
+//!   that, and reads no body after the call. The memory that a get fills is written only until the call returns or,
+//!   after [`Transfer::Started`], until [`Events::got`] reports its ticket. Once [`Adapter::withdraw`] has returned
+//!   `true`, no such memory is read or written any more, whatever was unfinished.
 //! - A10: frames that arrived from a task before it was declared lost can still be polled. Frames that it sends later
 //!   may arrive too; the caller discards them. Operations towards a lost task end, although nobody receives there:
 //!   bodies leave, and gets are over.
+//! - A11: registered memory is read only between [`Adapter::register`] and the end of [`Adapter::deregister`], and only
+//!   by those who name its key.
 
+pub(crate) mod atomic;
 pub(crate) mod waits;
 
 use std::sync::Arc;
@@ -46,15 +50,28 @@ use rustix::io::Errno;
 
 use crate::adapter::waits::Wait;
 use crate::memory::body::Piece;
-use crate::memory::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
+use crate::memory::region::{
+    ForeignBytes, RecvPart, RecvRegion, RemoteKey, RemoteRegion, SendRegion,
+};
 
 /// Number of a task in its job: `0..num_tasks`. MPI calls it the rank.
 pub type TaskId = u32;
 
-/// The capabilities of an adapter; fixed for its lifetime, so callers choose protocols once.
+/// Which context of which task an adapter belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The task's number.
+    pub task: TaskId,
+    /// Number of tasks of the job.
+    pub num_tasks: usize,
+    /// Number of the context. Frames travel only between contexts of the same number, so they do not contain it.
+    pub context: usize,
+}
+
+/// What an adapter can do with a target; fixed for its lifetime, so callers choose protocols once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caps {
-    /// Short name of the adapter, for reports: `threads`, `shm`.
+    /// Short name of what reaches the target, for reports: `threads`, `shm`.
     pub name: &'static str,
     /// Largest head of a frame, in bytes.
     pub max_head: usize,
@@ -64,9 +81,11 @@ pub struct Caps {
     pub max_body: usize,
     /// Whether [`Adapter::try_send`] copies every body, and never returns [`Post::Leaving`].
     pub copies_bodies: bool,
+    /// How [`Adapter::get`] reads the target's memory; `None` if it does not.
+    pub gets: Option<GetKind>,
 }
 
-/// How [`OneSided::get`] reads another task's memory.
+/// How [`Adapter::get`] reads another task's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GetKind {
     /// The tasks share an address space: a memory copy.
@@ -92,7 +111,16 @@ pub enum Post {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ticket(pub u32);
 
-/// Result of [`OneSided::get`].
+/// Memory that a task registers for the gets of others ([`Adapter::register`]).
+#[derive(Debug, Clone, Copy)]
+pub enum Registered {
+    /// Nobody writes it.
+    Constant(SendRegion),
+    /// The owner's dispatcher may write it meanwhile.
+    Written(SendRegion),
+}
+
+/// Result of [`Adapter::get`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Transfer {
@@ -104,31 +132,31 @@ pub enum Transfer {
     Full,
 }
 
-/// Result of [`SharedGets::begin`].
+/// Result of [`CooperativeCopy::begin`].
 #[derive(Debug)]
 #[must_use]
 pub enum Begun {
-    /// The get is shared under this number. The caller sends it to the target, which passes it to [`SharedGets::help`].
+    /// The copy has this number. The caller sends it to the target, which passes it to [`CooperativeCopy::assist`].
     Shared(u32),
-    /// Another get from the same target is shared: the caller tries again later.
+    /// Another copy from the same target is under way: the caller tries again later.
     Busy(RecvRegion),
-    /// This get cannot be shared: the caller carries it out alone.
+    /// The caller carries this get out alone.
     Alone(RecvRegion),
 }
 
-/// Result of [`SharedGets::advance`].
+/// Result of [`CooperativeCopy::advance`].
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Advance {
     /// A slice was copied.
     Copied,
-    /// Nothing is left to copy here, but the target is still copying: the rest of the get, or a slice whose end a
-    /// failed get must wait for.
+    /// Nothing is left to copy here, but the target is still copying: the rest, or a slice whose end a failed copy must
+    /// wait for.
     Waiting,
     /// All bytes have arrived.
     Complete,
-    /// The kernel refuses this task the target's memory ([`AdapterError::is_refusal`]). The get is over, and its region
-    /// comes back.
+    /// The kernel refuses this task the target's memory ([`AdapterError::is_refusal`]). The copy is over, and its
+    /// region comes back.
     Refused(RecvRegion),
 }
 
@@ -294,52 +322,67 @@ impl AdapterError {
     }
 }
 
-/// Moves frames between tasks, by the rules A1 to A10 of this module.
+/// What the threads of a task share with its adapter ([`Adapter::parts`]).
+#[derive(Clone)]
+pub struct Parts {
+    /// The bell on which threads of this task sleep, and which peers ring.
+    pub bell: Arc<dyn Doorbell>,
+    /// Which tasks are lost.
+    pub losses: Arc<dyn Losses>,
+    /// The memory of the tasks that all of them have mapped, for this context, if there is such memory.
+    pub area: Option<Arc<dyn SharedArea>>,
+    /// The board on which waits are published, if there is one.
+    pub board: Option<Arc<dyn WaitBoard>>,
+}
+
+/// What a context has sent and received: each frame once, and for each peer modulo 2^32 at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Frames that were taken.
+    pub frames_sent: u64,
+    /// Frames that a poll has delivered.
+    pub frames_received: u64,
+}
+
+/// Moves frames between tasks and reads their memory, by the rules A1 to A11 of this module.
 ///
 /// # Safety
-/// The transport relies on an implementation when memory of users is read and written. An implementation, and each
-/// capability that it returns, keeps A7, A8 and A9, and reads an exposed region only between [`OneSided::expose`] and
-/// the end of [`OneSided::conceal`].
+/// The transport relies on an implementation when memory of users is read and written. An implementation, and what it
+/// returns, keeps A7, A8, A9 and A11.
 ///
 /// ```compile_fail,E0200
-/// # use std::sync::Arc;
 /// # use transport_lapi::adapter::*;
 /// # use transport_lapi::Piece;
 /// struct Careless;
 /// impl Adapter for Careless {
-/// #   fn caps(&self) -> Caps { unreachable!() }
-/// #   fn task(&self) -> TaskId { 0 }
-/// #   fn num_tasks(&self) -> usize { 1 }
+/// #   fn endpoint(&self) -> Endpoint { unreachable!() }
+/// #   fn caps(&self, _: TaskId) -> Caps { unreachable!() }
+/// #   fn parts(&self) -> Parts { unreachable!() }
 /// #   fn try_send(&mut self, _: TaskId, _: &[u8], _: Piece<'_>, _: Ticket)
 /// #       -> Result<Post, AdapterError> { unreachable!() }
 /// #   fn poll(&mut self, _: Option<TaskId>, _: usize, _: &mut dyn Events) -> Result<usize, AdapterError> { Ok(0) }
 /// #   fn withdraw(&mut self) -> bool { true }
-/// #   fn doorbell(&self) -> Arc<dyn Doorbell> { unreachable!() }
-/// #   fn losses(&self) -> usize { 0 }
-/// #   fn is_lost(&self, _: TaskId) -> bool { false }
 ///     // every method, but no `unsafe`
 /// }
 /// ```
 #[expect(unsafe_code, reason = "what an implementation promises, no compiler can check")]
 pub unsafe trait Adapter: Send + 'static {
-    /// Returns the capabilities of this adapter.
-    fn caps(&self) -> Caps;
+    /// Returns which context of which task this is.
+    fn endpoint(&self) -> Endpoint;
 
-    /// Returns this task's number.
-    fn task(&self) -> TaskId;
+    /// Returns what this adapter can do with `target`, which may be this task itself. Callers have checked the target,
+    /// here and in the following methods.
+    fn caps(&self, target: TaskId) -> Caps;
 
-    /// Returns the number of this context. Frames travel only between contexts of the same number, so they do not
-    /// contain the number.
-    fn context(&self) -> usize {
-        0
-    }
+    /// Returns what the threads of the task share with the adapter. It never changes.
+    fn parts(&self) -> Parts;
 
-    /// Returns the number of tasks of the job.
-    fn num_tasks(&self) -> usize;
-
-    /// Offers one frame to `target`, which may be this task itself. `head` has at most [`Caps::max_head`] bytes, and is
-    /// copied. `body` has at most [`Caps::max_body`] bytes, and is copied, or read later (A9) and then identified by
-    /// `ticket`. Callers have checked the lengths and the target.
+    /// Offers one frame to `target`. `head` has at most [`Caps::max_head`] bytes, and is copied. `body` has at most
+    /// [`Caps::max_body`] bytes, and is copied, or read later (A9) and then identified by `ticket`. Callers have
+    /// checked the lengths.
+    ///
+    /// # Errors
+    /// [`AdapterError::PeerLost`], [`AdapterError::Corrupt`].
     fn try_send(
         &mut self,
         target: TaskId,
@@ -350,8 +393,10 @@ pub unsafe trait Adapter: Send + 'static {
 
     /// Delivers at most `budget` frames to `events`, reports operations that have ended, and returns how many events
     /// there were. If `origin` is given, only its frames are wanted: an adapter that can look for these alone with less
-    /// work leaves the others where they are. A damaged frame is skipped and reported as an error; the next call
-    /// delivers the frames behind it.
+    /// work leaves the others where they are.
+    ///
+    /// # Errors
+    /// [`AdapterError::Corrupt`] for a damaged frame, which is skipped; the next call delivers the frames behind it.
     fn poll(
         &mut self,
         origin: Option<TaskId>,
@@ -359,110 +404,78 @@ pub unsafe trait Adapter: Send + 'static {
         events: &mut dyn Events,
     ) -> Result<usize, AdapterError>;
 
-    /// Does the same as [`Adapter::poll`]. An adapter that delivers frames within nanoseconds implements it too, so
-    /// that what handles them is inlined. The error is in a box, so that the result is in registers.
-    #[inline]
-    fn poll_into<E: Events>(
-        &mut self,
-        origin: Option<TaskId>,
-        budget: usize,
-        events: &mut E,
-    ) -> Result<usize, Box<AdapterError>>
-    where
-        Self: Sized,
-    {
-        self.poll(origin, budget, events).map_err(Box::new)
-    }
+    /// Does what helps the frames that are expected next. A waiting thread calls it between its polls, more often once
+    /// some have found nothing.
+    fn while_waiting(&mut self) {}
 
-    /// Offers a frame with a short head and a body of one span, as [`Adapter::try_send`], and returns whether it was
-    /// [`Post::Taken`]. For callers that otherwise offer it again.
-    #[inline(always)]
-    fn takes(&mut self, target: TaskId, head: &[u8; SHORT_HEAD], body: SendRegion) -> bool {
-        matches!(self.try_send(target, head, Piece::Span(body), Ticket(0)), Ok(Post::Taken))
-    }
-
-    /// Prefetches memory of the frames that are expected next, to or from this task. A waiting thread calls it between
-    /// its polls, more often once some have found nothing.
-    fn prefetch_expected(&mut self) {}
-
-    /// Withdraws this task: its exposed memory may change from now on, and no get of it succeeds any more (A8). The
-    /// adapter starts nothing new and drops all unfinished operations, except frames that were taken (A4). Returns
-    /// whether no memory of this task is read or written any more; on `false` the caller tries again.
-    #[must_use]
-    fn withdraw(&mut self) -> bool;
-
-    /// Returns the bell on which threads of this task sleep, and which peers ring.
-    fn doorbell(&self) -> Arc<dyn Doorbell>;
-
-    /// Returns a number that is 0 at first and changes whenever a task is declared lost. The call is cheap enough for
-    /// the slow turns of a spin loop.
-    fn losses(&self) -> usize;
-
-    /// Returns whether `task` was declared lost.
-    fn is_lost(&self, task: TaskId) -> bool;
-
-    /// Returns how many frames this context has sent and received, if the adapter counts them: each frame once, and for
-    /// each peer modulo 2^32 at least.
-    fn packets(&self) -> Option<(u64, u64)> {
-        None
-    }
-
-    /// Returns the capability to read other tasks' memory, if the adapter has it. The result of this and the following
-    /// methods never changes.
-    fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
-        None
-    }
-
-    /// Returns the capability to share gets between both ends, if the adapter has it.
-    fn shared_gets(&mut self) -> Option<&mut dyn SharedGets> {
-        None
-    }
-
-    /// Returns the memory of the tasks that all of them have mapped, for this context, if there is such memory.
-    fn shared_area(&self) -> Option<Arc<dyn SharedArea>> {
-        None
-    }
-
-    /// Returns the board on which waits are published, if there is one.
-    fn wait_board(&self) -> Option<Arc<dyn WaitBoard>> {
-        None
-    }
-}
-
-/// The capability to read another task's memory without that task's help.
-pub trait OneSided {
-    /// Returns how the memory is read.
-    fn kind(&mut self) -> GetKind;
-
-    /// Makes `region` readable under `key` by the other tasks' [`OneSided::get`], until [`OneSided::conceal`]. Adapters
-    /// whose get needs no table do nothing.
+    /// Makes memory readable by the other tasks, under a key that this adapter chooses. `None` means that it does not:
+    /// the caller then has the memory read over frames.
     ///
     /// # Errors
-    /// [`AdapterError::System`] if the system refuses: the caller then has the region read over frames.
-    fn expose(&mut self, key: u64, region: SendRegion) -> Result<(), AdapterError>;
+    /// [`AdapterError::System`] if the system refuses.
+    fn register(&mut self, memory: Registered) -> Result<Option<RemoteKey>, AdapterError> {
+        let _ = memory;
+        Ok(None)
+    }
 
-    /// Ends the exposure that [`OneSided::expose`] began. Returns only when no get reads the region any more.
-    fn conceal(&mut self, key: u64);
+    /// Ends a registration. Returns only when no get reads the memory any more.
+    fn deregister(&mut self, key: RemoteKey) {
+        let _ = key;
+    }
 
-    /// Reads `into.len()` bytes at `offset` of the `remote` region of `target`. `ticket` identifies the get if it ends
-    /// later (A9). The caller has checked that the range lies inside `remote`.
+    /// Reads `into.len()` bytes at `offset` of memory that `target` has registered. `ticket` identifies the get if it
+    /// ends later (A9). The caller has checked that the range lies inside `remote`, and that [`Caps::gets`] is not
+    /// `None`.
     ///
     /// # Errors
     /// [`AdapterError::PeerLost`] (A8), [`AdapterError::GetFailed`].
     fn get(
         &mut self,
         target: TaskId,
-        remote: RemoteRegion,
+        remote: &RemoteRegion,
         offset: u64,
         into: RecvPart<'_>,
         ticket: Ticket,
-    ) -> Result<Transfer, AdapterError>;
+    ) -> Result<Transfer, AdapterError> {
+        let _ = (remote, offset, ticket);
+        let reason = std::io::ErrorKind::Unsupported.into();
+        Err(AdapterError::GetFailed { target, len: into.len(), reason })
+    }
+
+    /// Returns the capability to let both ends of a get copy, if there is one for some target.
+    fn cooperative_copy(&mut self) -> Option<&mut dyn CooperativeCopy> {
+        None
+    }
+
+    /// Withdraws this task: its registered memory may change from now on, and no get of it succeeds any more (A8). The
+    /// adapter starts nothing new and drops all unfinished operations, except frames that were taken (A4). Returns
+    /// whether no memory of this task is read or written any more; on `false` the caller tries again.
+    #[must_use]
+    fn withdraw(&mut self) -> bool;
+
+    /// Returns what this context has sent and received, if the adapter counts it.
+    fn stats(&self) -> Option<Stats> {
+        None
+    }
 }
 
-/// The capability to let both ends of a get copy (A7): at most one get at a time for each ordered pair of tasks.
-pub trait SharedGets {
-    /// Begins a get like that of [`OneSided::get`], in which the target may copy too (A7). Returns the region if that
-    /// is not possible.
+/// Which tasks are lost: they ended, or gave up, while others still needed them.
+pub trait Losses: Send + Sync {
+    /// Returns a number that is 0 at first and changes whenever a task is declared lost. The call is cheap enough for
+    /// the slow turns of a spin loop.
+    fn count(&self) -> usize;
+
+    /// Returns whether `task` was declared lost.
+    fn is_lost(&self, task: TaskId) -> bool;
+
+    /// Declares this task lost and rings every task's bell, so that blocked peers notice. Frames that it still sends
+    /// may be discarded.
+    fn declare(&self);
+}
+
+/// The capability to let both ends of a get copy (A7): at most one copy at a time for each ordered pair of tasks.
+pub trait CooperativeCopy {
+    /// Begins a get in which the target may copy too (A7). Returns the region if that is not possible.
     fn begin(
         &mut self,
         target: TaskId,
@@ -471,21 +484,21 @@ pub trait SharedGets {
         into: RecvRegion,
     ) -> Begun;
 
-    /// Continues the get begun by [`SharedGets::begin`]: copies a slice, if one is left. Reports an error or a refusal
-    /// only when nobody writes into the region any more.
+    /// Continues the copy begun by [`CooperativeCopy::begin`]: copies a slice, if one is left. Reports an error or a
+    /// refusal only when nobody writes into the region any more.
     ///
     /// # Errors
-    /// Those of [`OneSided::get`], except a refusal by the kernel, which is [`Advance::Refused`].
+    /// Those of a get, except a refusal by the kernel, which is [`Advance::Refused`].
     fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError>;
 
-    /// Ends the get begun by [`SharedGets::begin`], complete or not. `false` means that the target is still writing a
-    /// slice, and the caller tries again. Returns `true` if there is no get.
+    /// Ends the copy begun by [`CooperativeCopy::begin`], complete or not. `false` means that the target is still
+    /// writing a slice, and the caller tries again. Returns `true` if there is no copy.
     #[must_use]
     fn end(&mut self, target: TaskId) -> bool;
 
-    /// Copies a slice of get `number` of `origin` from `from` into that task's memory. Returns `false` if nothing is
+    /// Copies a slice of copy `number` of `origin` from `from` into that task's memory. Returns `false` if nothing is
     /// left to copy, or if this task cannot copy it; the origin then copies the rest.
-    fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool;
+    fn assist(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool;
 }
 
 /// Memory of each task that every task of the job accesses by itself, for puts and read-modify-writes without the
@@ -546,10 +559,6 @@ pub trait Doorbell: Send + Sync {
     fn has_woken(&self) -> bool {
         false
     }
-
-    /// Declares this task lost and rings every task's bell, so that blocked peers notice. Frames that it still sends
-    /// may be discarded.
-    fn declare_lost(&self);
 }
 
 /// The capability to publish what this task's threads wait for, for the watcher of the job, which looks for deadlocks.

@@ -82,7 +82,7 @@ pub fn area(bytes: &[u8]) -> bool {
     let (from, mut into) = unsafe {
         (SendRegion::new(bytes.as_ptr(), size), RecvRegion::new(copy.as_mut_ptr(), size))
     };
-    let remote = RemoteRegion { addr, len, key };
+    let remote = RemoteRegion::over_frames(addr, len, key);
     let loaded = direct.load(1, remote, offset, &mut into);
     let expected = if loaded { u8::MAX } else { 0 };
     assert!(copy[..size].iter().all(|byte| *byte == expected), "read outside of the area");

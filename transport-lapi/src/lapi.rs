@@ -21,7 +21,6 @@ pub(crate) mod xfer;
 
 use std::any::Any;
 
-use crate::adapter::Adapter;
 use crate::error::LapiError;
 use crate::progress::hooks::{Hooks, Lanes};
 use crate::progress::session::Session;
@@ -62,7 +61,7 @@ impl Hooks for Periphery {
     }
 }
 
-impl<A: Adapter, S> Session<A, S> {
+impl<S> Session<S> {
     /// What LAPI_Senv has set, if it was called.
     fn periphery(&self) -> Option<&Periphery> {
         let hooks: &dyn Any = &**self.hooks.as_ref()?;

@@ -79,6 +79,8 @@ mod progress;
 mod wire;
 
 pub use adapter::TaskId;
+pub use adapter::atomic::{Operation, RmwOp};
+pub use adapters::AnyAdapter;
 pub use error::{End, LapiError, Violation};
 pub use job::{bootstrap, config, wireup};
 pub use lapi::dgsp::{Dgsp, DgspError, DgspOp};
@@ -89,7 +91,7 @@ pub use lapi::query::{Query, Statistics};
 pub use lapi::xfer::Xfer;
 pub use memory::body::{Pack, Piece, Sink, Source, Spans, Unpack};
 pub use memory::layout::{Layout, LayoutError};
-pub use memory::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
+pub use memory::region::{ForeignBytes, RecvPart, RecvRegion, RemoteKey, RemoteRegion, SendRegion};
 pub use one_sided::{Getv, Put, Putv, SharedMemory};
 pub use platform::sys::Processor;
 pub use progress::amsend::{Amsend, IN_PLACE_FROM, Sent, Step};
@@ -102,7 +104,7 @@ pub use progress::handler::{
 };
 pub use progress::outbox::Outbox;
 pub use progress::report::ErrorHandler;
-pub use progress::rmw::{Operation, Rmw, RmwOp};
+pub use progress::rmw::Rmw;
 pub use progress::serve::vector::Vector;
 pub use progress::session::Session;
 pub use wire::{MAX_HANDLERS, MAX_UHDR, WireError};

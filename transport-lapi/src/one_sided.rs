@@ -23,7 +23,7 @@ mod shared;
 
 pub use shared::SharedMemory;
 
-use crate::adapter::{Adapter, TaskId};
+use crate::adapter::TaskId;
 use crate::error::{End, LapiError};
 use crate::memory::body::Source;
 use crate::memory::layout::LayoutError;
@@ -106,7 +106,7 @@ pub struct Getv<'a, S> {
 /// Words of a vector in one message that is sent ahead.
 const WORDS_AHEAD: usize = 1024;
 
-impl<A: Adapter, S> Session<A, S> {
+impl<S> Session<S> {
     /// Stores data in memory that the target has registered for writing or allocated in its shared area (LAPI_Put).
     /// Never blocks. In a shared area the data is stored when the call returns. Otherwise it is not copied; it must
     /// stay unchanged until the call returns [`Sent::Now`], or the counter or handler reports that it may change. A put
@@ -246,7 +246,8 @@ impl<A: Adapter, S> Session<A, S> {
             return Ok(Some(vector.clone()));
         }
         // Each part is one packet.
-        let at_once = WORDS_AHEAD.min(self.engine.outbox.pieces.whole() / 8).max(1);
+        let at_once =
+            WORDS_AHEAD.min(self.engine.outbox.lanes[target as usize].pieces.whole() / 8).max(1);
         for (nth, part) in vector.words().chunks(at_once).enumerate() {
             let header = Request::Vector { is_first: nth == 0 }.encode();
             let bytes: Vec<u8> = part.iter().flat_map(|word| word.to_le_bytes()).collect();

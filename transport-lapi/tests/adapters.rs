@@ -6,11 +6,12 @@ use mpj_doubles::adapter_conformance;
 use mpj_doubles::channels::{self, ChannelAdapter};
 use mpj_doubles::contract::MANY;
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
+use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::{Adapter, TaskId};
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 use transport_lapi::config::GetMode;
-use transport_lapi::wireup::{self, Native};
+use transport_lapi::wireup;
 
 /// Ranks over a segment of this process.
 fn threads(num_tasks: usize) -> Vec<ThreadsAdapter> {
@@ -29,12 +30,12 @@ fn shm(num_tasks: usize) -> Vec<ShmAdapter> {
     attached.collect::<Result<_, _>>().expect("all tasks attach")
 }
 
-fn native_threads(num_tasks: usize) -> Vec<Native> {
+fn native_threads(num_tasks: usize) -> Vec<AnyAdapter> {
     wireup::in_process(num_tasks, 1).expect("memory suffices").into_iter().flatten().collect()
 }
 
-fn native_shm(num_tasks: usize) -> Vec<Native> {
-    shm(num_tasks).into_iter().map(Native::from).collect()
+fn native_shm(num_tasks: usize) -> Vec<AnyAdapter> {
+    shm(num_tasks).into_iter().map(AnyAdapter::from).collect()
 }
 
 /// The first ranks of so many that receivers look for the marks of senders.
@@ -58,8 +59,8 @@ fn channels(num_tasks: usize) -> Vec<ChannelAdapter> {
 }
 
 /// The same as the adapter of a job, which knows nothing of their type.
-fn native_channels(num_tasks: usize) -> Vec<Native> {
-    channels(num_tasks).into_iter().map(Native::brought).collect()
+fn native_channels(num_tasks: usize) -> Vec<AnyAdapter> {
+    channels(num_tasks).into_iter().map(AnyAdapter::brought).collect()
 }
 
 /// Ranks in the second of two contexts, over a segment of this process.

@@ -9,17 +9,16 @@ use std::thread;
 use mpj_harness::{Sleepers, watch};
 use transport_lapi::adapter::{Adapter, AdapterError};
 use transport_lapi::config::WaitMode;
-use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, HeaderAction, LapiError, MAX_HANDLERS, MAX_UHDR, Next,
-    Options, Outbox, RecvRegion, RemoteRegion, SendRegion,
+    Options, Outbox, RecvRegion, RemoteKey, RemoteRegion, SendRegion,
 };
 
 use support::buffers::{Landing, endless_source, null_landing, null_source, pattern, source};
 use support::flaky::Flaky;
 use support::job::{Kind, run, run_with, waiting};
 
-type Alone = Context<Native, ()>;
+type Alone = Context<()>;
 
 /// The only task of a job.
 fn alone() -> Alone {
@@ -136,7 +135,7 @@ fn get_refused(target: u32, remote: RemoteRegion, offset: u64, into: RecvRegion)
 #[test]
 fn a_get_checks_its_parameters() {
     let landing = Landing::new(100);
-    let remote = RemoteRegion { addr: 4096, len: 50, key: 0 };
+    let remote = RemoteRegion::over_frames(4096, 50, 0);
     let error = get_refused(3, remote, 0, landing.region(8));
     assert!(matches!(error, LapiError::Tgt { target: 3, num_tasks: 1 }));
     let error = get_refused(0, remote, 0, null_landing(8));
@@ -255,7 +254,7 @@ fn peer_lost_ends_every_wait() {
     for wait in [WaitMode::Spin, WaitMode::Adaptive, WaitMode::Block] {
         let sleepers = Sleepers::default();
         let adapters = Kind::Threads.adapters(3);
-        let bell = adapters[1].doorbell();
+        let bell = adapters[1].parts().losses;
         run_with(
             adapters,
             waiting(wait),
@@ -265,7 +264,7 @@ fn peer_lost_ends_every_wait() {
                     |error| matches!(error, LapiError::Adapter(AdapterError::PeerLost { task: 1 }));
                 if context.task() == 1 {
                     until_they_wait(&sleepers, 2, wait);
-                    bell.declare_lost();
+                    bell.declare();
                     return;
                 }
                 let waits = context.wait(|_| {
@@ -285,14 +284,14 @@ fn peer_lost_ends_every_wait() {
 #[test]
 fn a_lost_peer_does_not_take_back_what_arrived() {
     let mut adapters = Kind::Threads.adapters(2);
-    let bell = adapters[1].doorbell();
+    let bell = adapters[1].parts().losses;
     let context = Context::init(adapters.remove(0), (), waiting(WaitMode::Block));
     let counter = context.session().unwrap().counter();
     context.session().unwrap().addr_set(1, consume).unwrap();
     let mut call = Amsend::new(0, 1, &[], SendRegion::EMPTY);
     call.tgt_cntr = Some(counter);
     let _ = context.session().unwrap().amsend(call).unwrap();
-    bell.declare_lost();
+    bell.declare();
     assert_eq!(context.waitcntr(counter, 1).unwrap(), 0);
 }
 
@@ -300,15 +299,15 @@ fn a_lost_peer_does_not_take_back_what_arrived() {
 #[test]
 fn a_get_from_a_lost_task_fails_asynchronously() {
     let mut adapters = Kind::ShmAm.adapters(2);
-    let bell = adapters[1].doorbell();
+    let bell = adapters[1].parts().losses;
     let context = Context::init(adapters.remove(0), (), Options::default());
     let mut session = context.session().unwrap();
     let counter = session.counter();
-    let remote = RemoteRegion { addr: 64, len: 8, key: 0 };
+    let remote = RemoteRegion::over_frames(64, 8, 0);
     let landing = Landing::new(8);
     session.get(1, remote, 0, landing.region(8), Next::Counter(counter)).unwrap();
     session.progress().unwrap();
-    bell.declare_lost();
+    bell.declare();
     assert!(session.notice_losses().unwrap(), "it is news");
     let told = session.progress();
     let is_loss = matches!(told, Err(LapiError::Adapter(AdapterError::PeerLost { task: 1 })));
@@ -386,7 +385,7 @@ fn abandoned_operations_touch_no_buffer() {
     let context = Context::init(adapters.remove(0), Arc::clone(&state), Options::default());
     let landing = Landing::new(1000);
     let mut session = context.session().unwrap();
-    let remote = RemoteRegion { addr: 4096, len: 1000, key: 0 };
+    let remote = RemoteRegion::over_frames(4096, 1000, 0);
     session.get(1, remote, 0, landing.region(1000), Next::Inline(told, 1)).unwrap();
     // Together more than the segment has room for on any machine, so the last one waits.
     for nth in 1..=8 {
@@ -412,7 +411,7 @@ fn abandoned_operations_touch_no_buffer() {
 /// State that holds its own context, like that of a careless client.
 #[derive(Default)]
 struct Careless {
-    context: OnceLock<Weak<Context<Native, Self>>>,
+    context: OnceLock<Weak<Context<Self>>>,
     answers: Vec<&'static str>,
 }
 
@@ -537,7 +536,7 @@ fn get_failed_when_the_kernel_refuses() {
             if session.get_kind().is_none() {
                 return;
             }
-            let nowhere = RemoteRegion { addr: 8, len: 100, key: 0 };
+            let nowhere = RemoteRegion { addr: 8, len: 100, key: 0, direct: RemoteKey::from(8) };
             let into = Landing::new(100).region(100);
             session.get(0, nowhere, 0, into, Next::Nothing).unwrap();
             let error = session.progress().unwrap_err();

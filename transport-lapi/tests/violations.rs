@@ -10,7 +10,7 @@ mod placed;
 mod requests;
 
 use mpj_harness::watch;
-use transport_lapi::wireup::Native;
+use transport_lapi::AnyAdapter;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, ForeignBytes, HeaderAction, InlineHandler, LapiError,
     Next, Options, Outbox, RecvRegion, RemoteRegion, Violation, WireError,
@@ -45,8 +45,8 @@ fn complete(inbox: &mut Inbox, _: &mut Outbox<Inbox>, len: u64) {
 
 /// A task under attack, and its attacker.
 struct Scene {
-    context: Context<Native, Inbox>,
-    peer: Native,
+    context: Context<Inbox>,
+    peer: AnyAdapter,
 }
 
 impl Scene {
@@ -286,7 +286,7 @@ fn unknown_counters() {
 
 /// Starts a get from `target`; returns the ticket in the packet.
 fn start_get(scene: &mut Scene, target: u32, into: RecvRegion) -> u32 {
-    let remote = RemoteRegion { addr: 4096, len: 10_000, key: 77 };
+    let remote = RemoteRegion::over_frames(4096, 10_000, 77);
     let mut session = scene.context.session().unwrap();
     let len = into.len();
     session.get(target, remote, 5, into, Next::Inline(complete, 4444)).unwrap();

@@ -8,17 +8,17 @@ use std::thread;
 
 use am2::{Am, Bundle, BundleKind, Endpoint, EndpointName, Error, Returned, Tag};
 use mpj_harness::watch;
-use transport_lapi::Options;
-use transport_lapi::adapter::{Adapter, Doorbell};
-use transport_lapi::wireup::{self, Native};
+use transport_lapi::adapter::{Adapter, Losses};
+use transport_lapi::wireup::{self};
+use transport_lapi::{AnyAdapter, Options};
 
 /// Declares its task lost if the task panics, so that the others fail too instead of waiting.
-struct Alarm(Arc<dyn Doorbell>);
+struct Alarm(Arc<dyn Losses>);
 
 impl Drop for Alarm {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.declare_lost();
+            self.0.declare();
         }
     }
 }
@@ -37,28 +37,28 @@ pub fn run<R: Send + 'static>(
 /// [`run`], with the means to declare this task lost.
 pub fn run_with_bells<R: Send + 'static>(
     num_tasks: usize,
-    body: impl Fn(&Am, &dyn Doorbell) -> R + Send + Sync + 'static,
+    body: impl Fn(&Am, &dyn Losses) -> R + Send + Sync + 'static,
 ) -> Vec<R> {
     let adapters = wireup::in_process(num_tasks, 1).expect("memory suffices");
     run_over(adapters.into_iter().flatten().collect(), body)
 }
 
 /// [`run_with_bells`] over these adapters.
-pub fn run_over<A: Adapter + 'static, R: Send + 'static>(
-    adapters: Vec<A>,
-    body: impl Fn(&Am<A>, &dyn Doorbell) -> R + Send + Sync + 'static,
+pub fn run_over<R: Send + 'static>(
+    adapters: Vec<AnyAdapter>,
+    body: impl Fn(&Am, &dyn Losses) -> R + Send + Sync + 'static,
 ) -> Vec<R> {
     watch(move || {
         let tasks: Vec<_> = adapters
             .into_iter()
             .map(|adapter| {
-                let bell = adapter.doorbell();
-                (bell, Am::init(adapter, Options::default()).expect("the job is sound"))
+                let losses = adapter.parts().losses;
+                (losses, Am::init(adapter, Options::default()).expect("the job is sound"))
             })
             .collect();
         thread::scope(|scope| {
             let body = &body;
-            let start = |(bell, am): &(Arc<dyn Doorbell>, Am<A>)| {
+            let start = |(bell, am): &(Arc<dyn Losses>, Am)| {
                 let (bell, am) = (Arc::clone(bell), am.clone());
                 scope.spawn(move || {
                     let alarm = Alarm(bell);
@@ -101,14 +101,14 @@ impl<T: Clone> Log<T> {
     }
 
     /// Handles messages until there are `count` items, and takes them.
-    pub fn await_in<A: Adapter>(&self, bundle: &mut Bundle<A>, count: usize) -> Vec<T> {
+    pub fn await_in(&self, bundle: &mut Bundle, count: usize) -> Vec<T> {
         until(bundle, || self.len() >= count);
         self.take()
     }
 }
 
 /// Handles messages until `condition` holds.
-pub fn until<A: Adapter>(bundle: &mut Bundle<A>, mut condition: impl FnMut() -> bool) {
+pub fn until(bundle: &mut Bundle, mut condition: impl FnMut() -> bool) {
     while !condition() {
         if bundle.poll().unwrap() == 0 {
             thread::yield_now();
@@ -117,23 +117,23 @@ pub fn until<A: Adapter>(bundle: &mut Bundle<A>, mut condition: impl FnMut() -> 
 }
 
 /// One task's endpoint, connected to those of all tasks: index `i` is mapped to the endpoint of task `i`.
-pub struct Node<A: Adapter = Native> {
-    pub bundle: Bundle<A>,
+pub struct Node {
+    pub bundle: Bundle,
     pub endpoint: Endpoint,
     pub names: Vec<EndpointName>,
     pub returned: Log<(Returned, EndpointName)>,
     /// A bundle without endpoints: it receives messages of all endpoints, and handles none.
-    pub quiet: Bundle<A>,
+    pub quiet: Bundle,
 }
 
-impl<A: Adapter> Node<A> {
+impl Node {
     /// Makes the endpoint with a segment of `segment` bytes. `prepare` sets handlers. Ends with a barrier;
     /// no message is handled before the test does so.
     pub fn connect(
-        am: &Am<A>,
+        am: &Am,
         depth: usize,
         segment: usize,
-        prepare: impl FnOnce(&mut Bundle<A>, Endpoint),
+        prepare: impl FnOnce(&mut Bundle, Endpoint),
     ) -> Self {
         let mut bundle = am.allocate_bundle(BundleKind::Sequential).unwrap();
         let endpoint = bundle.allocate_endpoint().unwrap();

@@ -6,9 +6,6 @@
 use std::ffi::c_int;
 use std::mem;
 
-use mpjdev::Device;
-use mpjdev::wireup::Native;
-
 use super::{COMPLETE, INACTIVE, Request, take_active};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, out};
@@ -16,6 +13,7 @@ use crate::handles::kind::Kind;
 use crate::handles::{OBJECTS, Taken};
 use crate::p2p::store;
 use crate::process;
+use mpjdev::Device;
 
 /// A request that a call uses.
 pub(super) enum Entry {
@@ -29,7 +27,7 @@ pub(super) enum Entry {
 
 impl Entry {
     #[inline(always)]
-    pub fn of(device: &Device<Native>, handle: MPI_Request) -> Outcome<Self> {
+    pub fn of(device: &Device, handle: MPI_Request) -> Outcome<Self> {
         match handle {
             MPI_REQUEST_NULL => Ok(Self::Idle),
             COMPLETE => Ok(Self::Complete),
@@ -148,7 +146,7 @@ impl Batch {
         &mut self,
         most: usize,
         look: impl FnOnce(
-            &Device<Native>,
+            &Device,
             &mut [Option<mpjdev::Request>],
             bool,
         ) -> Result<Completions, mpjdev::Error>,
@@ -179,7 +177,8 @@ impl Batch {
         unsafe { end(self.list.add(place), self.handles[place], outcome, status) }
     }
 
-    /// Ends all operations, of which those under way have ended with these outcomes, in order, and writes their statuses.
+    /// Ends all operations, of which those under way have ended with these outcomes, in order, and writes their
+    /// statuses.
     unsafe fn end_all(
         self,
         mut outcomes: Vec<DeviceOutcome>,

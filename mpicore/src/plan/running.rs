@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use mpjdev::{Call, Device, Request, Status, wireup::Native};
+use mpjdev::{Call, Device, Request, Status};
 
 use super::{Line, Route, Scheduled, note, take_steps};
 use crate::collective::{Message, Schedule};
@@ -194,11 +194,7 @@ impl Running {
     }
 
     /// Registers what follows a message, if it was started and has not ended yet. Otherwise counts it.
-    fn attend(
-        self: &Arc<Self>,
-        device: &Device<Native>,
-        started: Option<(Request, Option<usize>)>,
-    ) {
+    fn attend(self: &Arc<Self>, device: &Device, started: Option<(Request, Option<usize>)>) {
         let pending = started.filter(|(request, _)| request.completed().is_none());
         if let Some((request, expected)) = pending {
             let this = self.clone();

@@ -1,11 +1,10 @@
 //! Short collectives: few contiguous bytes, moved or combined by an operation of MPI. Most calls of programs that wait
 //! for each other often are such calls, and to keep schedules, buffers and requests would take more time than the
-//! messages do. So a blocking call takes the steps of its algorithm at once. Its messages are those of the schedule, which
-//! other ranks may use for the same call. Errors have the same effects (PL2).
+//! messages do. So a blocking call takes the steps of its algorithm at once. Its messages are those of the schedule,
+//! which other ranks may use for the same call. Errors have the same effects (PL2).
 
 use std::mem::MaybeUninit;
 
-use mpjdev::wireup::Native;
 use mpjdev::{Call, Device, RecvRegion, Request, SendRegion, Status, Within};
 
 use super::{BLOCKING, Line, Route, Scheduled, Tag, division, note};
@@ -32,8 +31,8 @@ pub(crate) struct Short<'c> {
 }
 
 impl Short<'_> {
-    /// Runs the collective to its end, if it is short and nothing about it is to be refused. Otherwise the caller makes a
-    /// plan.
+    /// Runs the collective to its end, if it is short and nothing about it is to be refused. Otherwise the caller makes
+    /// a plan.
     #[inline(never)]
     pub fn run(&self) -> Option<Result<(), Error>> {
         let member = self.communicator.intra("this call").ok()?;
@@ -72,8 +71,8 @@ impl Short<'_> {
     }
 }
 
-/// A collective with equal blocks on an intracommunicator, with all its arguments. Nothing is checked before it runs, so
-/// that calls store the arguments once, where this reads them.
+/// A collective with equal blocks on an intracommunicator, with all its arguments. Nothing is checked before it runs,
+/// so that calls store the arguments once, where this reads them.
 pub(crate) struct Equal<'c> {
     pub communicator: &'c Communicator,
     pub call: Call,
@@ -129,8 +128,8 @@ pub(crate) fn run_barrier(communicator: &Communicator) -> Result<(), Error> {
     signals.0.end()
 }
 
-/// The messages of a collective call whose steps are taken at once. Its functions are inlined and its fields are few, since
-/// a barrier of two ranks takes hardly longer than a message.
+/// The messages of a collective call whose steps are taken at once. Its functions are inlined and its fields are few,
+/// since a barrier of two ranks takes hardly longer than a message.
 struct Messages<'a> {
     line: Line<'a>,
     /// Has waits published as those of the call.
@@ -220,7 +219,7 @@ impl<'a> Messages<'a> {
 
 impl Unsettled {
     #[cold]
-    fn wait(&mut self, device: &Device<Native>) {
+    fn wait(&mut self, device: &Device) {
         for request in std::mem::take(&mut self.sending) {
             note(&mut self.failure, device.iwait(request), None);
         }

@@ -10,8 +10,8 @@
 //! - BY1: a copy stays here unchanged until its send has ended, or until the device has failed and uses no buffer any
 //!   more (V1 of the device).
 //! - BY2: one lock guards the buffer, the sends under way and their copies. A send starts and is noted without the lock
-//!   being free in between, and nobody takes sends out before they have ended. So whoever has the lock sees each message
-//!   that is under way: a flush misses none, and no thread finds less room than there is.
+//!   being free in between, and nobody takes sends out before they have ended. So whoever has the lock sees each
+//!   message that is under way: a flush misses none, and no thread finds less room than there is.
 //! - BY3: no thread waits or makes progress while it has the lock, since progress runs functions of the program, which
 //!   may send, too. A flush joins the sends under way to one operation of the device, and waits for that without the
 //!   lock. Threads take the lock before that of the device, never after it.
@@ -20,7 +20,6 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mpjdev::wireup::Native;
 use mpjdev::{Device, Mode, Request, SendRegion, Source, Status};
 
 use crate::error::Error;
@@ -72,7 +71,7 @@ impl State {
     }
 
     /// Drops the copies of sends that have ended as far as the device knows.
-    fn drop_ended(&mut self, device: &Device<Native>) -> Result<(), Error> {
+    fn drop_ended(&mut self, device: &Device) -> Result<(), Error> {
         let Self { requests, copies, used, .. } = self;
         if requests.is_empty() {
             return Ok(());
@@ -89,7 +88,7 @@ impl State {
     }
 
     /// Keeps a send under way with its copy.
-    fn keep(&mut self, device: &Device<Native>, request: Request, copy: Vec<u8>) {
+    fn keep(&mut self, device: &Device, request: Request, copy: Vec<u8>) {
         self.used += copy.len();
         self.requests.push(Some(request));
         self.copies.push(copy);
@@ -114,7 +113,7 @@ impl Copies {
     }
 
     /// Gives the copies to the device, which frees each when its send has ended. For a communicator that is gone.
-    pub(crate) fn leave(&mut self, device: &Device<Native>) {
+    pub(crate) fn leave(&mut self, device: &Device) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let (requests, copies) =
             (std::mem::take(&mut state.requests), std::mem::take(&mut state.copies));
@@ -128,14 +127,14 @@ impl Copies {
 
 /// The place where a buffer for buffered sends can be attached: a rank or a communicator.
 pub struct SendBuffer<'a> {
-    device: &'a Device<Native>,
+    device: &'a Device,
     copies: &'a Copies,
 }
 
 /// Sends a copy of `data`, which stays in the first of these places that has a buffer, otherwise in the last one.
 /// [`Communicator::bsend`](crate::Communicator::bsend) states the errors.
 pub(crate) fn send(
-    device: &Device<Native>,
+    device: &Device,
     places: [&Copies; 2],
     data: &Source,
     (dest, tag, context): (usize, i32, u32),
@@ -156,7 +155,7 @@ pub(crate) fn send(
 
 /// Locks the buffer that a message uses, which has room for it.
 fn room<'a>(
-    device: &Device<Native>,
+    device: &Device,
     places: [&'a Copies; 2],
     bytes: usize,
 ) -> Result<MutexGuard<'a, State>, Error> {
@@ -186,7 +185,7 @@ fn used_buffer([own, other]: [&Copies; 2]) -> MutexGuard<'_, State> {
 }
 
 impl<'a> SendBuffer<'a> {
-    pub(crate) fn new(device: &'a Device<Native>, copies: &'a Copies) -> Self {
+    pub(crate) fn new(device: &'a Device, copies: &'a Copies) -> Self {
         Self { device, copies }
     }
 

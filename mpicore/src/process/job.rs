@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Instant;
 
-use mpjdev::wireup::{self, Control, Native};
+use mpjdev::wireup::{self, Control};
 use mpjdev::{Device, Error, Stats};
 use transport_lapi::config;
 
@@ -53,9 +53,9 @@ pub fn wtime() -> f64 {
 /// # Errors
 /// The first error of `finish`.
 pub fn leave(
-    devices: &[&Device<Native>],
+    devices: &[&Device],
     control: Option<&Control>,
-    finish: impl Fn(&Device<Native>) -> Result<bool, Error> + Sync,
+    finish: impl Fn(&Device) -> Result<bool, Error> + Sync,
 ) -> Result<(), Error> {
     if let Some(control) = control {
         let stats = devices.iter().map(|device| device.stats().unwrap_or_default());
@@ -69,8 +69,8 @@ pub fn leave(
 }
 
 fn end_all(
-    devices: &[&Device<Native>],
-    finish: &(impl Fn(&Device<Native>) -> Result<bool, Error> + Sync),
+    devices: &[&Device],
+    finish: &(impl Fn(&Device) -> Result<bool, Error> + Sync),
 ) -> Result<bool, Error> {
     let Some((first, further)) = devices.split_first() else { return Ok(true) };
     thread::scope(|scope| {

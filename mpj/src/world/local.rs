@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use mpjdev::wireup::{self, Native};
+use mpjdev::wireup::{self, AnyAdapter};
 use mpjdev::{Device, Options};
 
 use crate::error::Error;
@@ -93,7 +93,7 @@ pub fn run_with<R: Send>(
 #[doc(hidden)]
 pub fn run_over<R: Send>(
     options: &Options,
-    ranks: Vec<Vec<Native>>,
+    ranks: Vec<Vec<AnyAdapter>>,
     body: impl Fn(World) -> R + Sync,
 ) -> Result<Vec<R>, LocalError> {
     answers(wireup::over(ranks, options).map_err(Error::from)?, body)
@@ -101,7 +101,7 @@ pub fn run_over<R: Send>(
 
 /// Runs `body` on the ranks that have these devices, and returns the results in the order of the ranks.
 fn answers<R: Send>(
-    ranks: Vec<Vec<Device<Native>>>,
+    ranks: Vec<Vec<Device>>,
     body: impl Fn(World) -> R + Sync,
 ) -> Result<Vec<R>, LocalError> {
     let answers = Mutex::new(Vec::new());
@@ -117,7 +117,7 @@ fn answers<R: Send>(
 
 /// The part of [`answers`] that does not depend on the type of the body, so that it is compiled once.
 fn run_each(
-    rank_devices: Vec<Vec<Device<Native>>>,
+    rank_devices: Vec<Vec<Device>>,
     body: &(dyn Fn(World) + Sync),
 ) -> Result<(), LocalError> {
     // The rank that left first by a panic is the cause; others may panic because it is gone.

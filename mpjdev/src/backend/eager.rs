@@ -17,7 +17,6 @@
 
 use std::num::NonZeroU64;
 
-use transport_lapi::adapter::Adapter;
 use transport_lapi::{
     Amsend, Arrival, ForeignBytes, HeaderAction, HeaderHandler, InlineHandler, LapiError, Next,
     Outbox, Session, ShortHandler, Sink,
@@ -41,10 +40,7 @@ impl Backend for Eager {
     const HEADERS: &'static [(u8, HeaderHandler<State>)] =
         &[(EAGER, arrived), (EAGER_SYNC, arrived_sync)];
 
-    fn send<A: Adapter>(
-        session: &mut Session<A, State>,
-        message: Outbound,
-    ) -> Result<u64, LapiError> {
+    fn send(session: &mut Session<State>, message: Outbound) -> Result<u64, LapiError> {
         let len = message.data.len();
         let key = start(session, message)?;
         session.state.stats.eager.messages += 1;
@@ -85,7 +81,7 @@ const BUSY_LOOKS: u32 = 4;
 /// Spends the credit for a message of `len` bytes to `dest`. If there is not enough, first looks whether some has
 /// arrived, since a rank that only sends makes no other progress. An error found by that look concerns other messages;
 /// the next call that makes progress reports it (DS3).
-pub(crate) fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> bool {
+pub(crate) fn spend(session: &mut Session<State>, dest: u32, len: usize) -> bool {
     if session.state.credits.spend_checked(dest, len) {
         return true;
     }
@@ -110,7 +106,7 @@ pub(crate) fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len:
 }
 
 /// Starts a send that may have to wait for room in the transport or for an answer.
-fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Result<u64, LapiError> {
+fn start(session: &mut Session<State>, message: Outbound) -> Result<u64, LapiError> {
     let Outbound { dest, context, tag, data, synchronous } = message;
     let len = data.len();
     let key = session.state.requests.insert(|| {

@@ -7,7 +7,6 @@
 
 use std::num::NonZeroU64;
 
-use transport_lapi::adapter::Adapter;
 use transport_lapi::{
     Amsend, ForeignBytes, HeaderHandler, LapiError, Next, Outbox, Session, ShortHandler, Sink,
 };
@@ -28,10 +27,7 @@ impl Backend for Rendezvous {
 
     const HEADERS: &'static [(u8, HeaderHandler<State>)] = &[];
 
-    fn send<A: Adapter>(
-        session: &mut Session<A, State>,
-        message: Outbound,
-    ) -> Result<u64, LapiError> {
+    fn send(session: &mut Session<State>, message: Outbound) -> Result<u64, LapiError> {
         let Outbound { dest, context, tag, data, .. } = message;
         let len = data.len();
         let registered = session.register(data)?;
@@ -82,8 +78,8 @@ impl Backend for Rendezvous {
 
 /// Sends an envelope that could not go at once.
 #[cold]
-fn queue<A: Adapter>(
-    session: &mut Session<A, State>,
+fn queue(
+    session: &mut Session<State>,
     dest: u32,
     word: u64,
     offer: &[u8],
@@ -106,14 +102,17 @@ fn arrived(
     offer: ForeignBytes<'_>,
 ) -> Option<NextHandler> {
     let (context, tag) = envelope::of_eager(word);
-    let mut bytes = [0; Offer::BYTES];
-    if offer.len() != Offer::BYTES {
-        let error = PeerError::Envelope { len: offer.len(), needed: Offer::BYTES };
+    let mut bytes = [0; Offer::MOST];
+    let bytes = bytes.get_mut(..offer.len());
+    let unpacked = bytes.and_then(|bytes| {
+        offer.copy_to(bytes);
+        Offer::unpack(bytes)
+    });
+    let Some(Offer { request: sender, data }) = unpacked else {
+        let error = PeerError::Envelope { len: offer.len(), needed: Offer::LEAST };
         state.violation(source, error);
         return None;
-    }
-    offer.copy_to(&mut bytes);
-    let Offer { request: sender, data } = Offer::unpack(bytes);
+    };
     let len = length(state, source, data.len)?;
     let envelope = Envelope { context, source, tag };
     match state.match_posted(envelope) {

@@ -1,8 +1,9 @@
 //! With a peer that the test plays: what a sender without credit does, which envelopes and answers are refused, how
 //! withdrawals end; and how much of the memory that credit stands for unexpected messages take.
 
+use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::Adapter;
-use transport_lapi::wireup::{self, Native};
+use transport_lapi::wireup::{self};
 use transport_lapi::{Amsend, Context, ForeignBytes, RecvRegion, RemoteRegion, SendRegion, Sent};
 
 use super::Backend;
@@ -21,13 +22,13 @@ use crate::state::State;
 use crate::state::unexpected::UnexpectedBody;
 
 /// Returns the adapters of a job of two threads.
-fn two_adapters() -> [Native; 2] {
+fn two_adapters() -> [AnyAdapter; 2] {
     let mut adapters = wireup::in_process(2, 1).expect("a job of threads").into_iter().flatten();
     [(); 2].map(|()| adapters.next().expect("two tasks"))
 }
 
 /// Returns a device that has spent all its credit for rank 1.
-fn device_without_credit(adapter: Native) -> Device<Native> {
+fn device_without_credit(adapter: AnyAdapter) -> Device {
     let device = Device::new(adapter, Options::default()).expect("a new device");
     let mut session = device.session().expect("it is usable");
     while session.state.credits.spend(1, 0) {}
@@ -37,8 +38,8 @@ fn device_without_credit(adapter: Native) -> Device<Native> {
 
 /// The device of rank 0, and the transport of rank 1.
 struct Pair {
-    device: Device<Native>,
-    peer: Context<Native, ()>,
+    device: Device,
+    peer: Context<()>,
 }
 
 impl Pair {
@@ -69,7 +70,7 @@ impl Pair {
 
     /// Rank 1 offers a message with tag 7 of `len` bytes by rendezvous, as this request.
     fn offer_as(&self, request: u64, len: u64) {
-        let offer = Offer { request, data: RemoteRegion { addr: 1, len, key: 0 } };
+        let offer = Offer { request, data: RemoteRegion::over_frames(1, len, 0) };
         let word = envelope::eager(0, 7).to_le_bytes();
         self.say_with(RENDEZVOUS, &word, offer.pack().to_vec());
     }
@@ -265,10 +266,10 @@ fn envelopes_that_claim_too_much_are_refused() {
     pair.offer(u64::MAX);
     assert_eq!(pair.complaint(), PeerError::Length { len: u64::MAX });
 
-    for len in [0, 31, 33] {
+    for len in [0, Offer::LEAST - 1, Offer::MOST + 1] {
         let pair = Pair::without_credit();
         pair.say_with(RENDEZVOUS, &[0; 8], vec![0; len]);
-        assert_eq!(pair.complaint(), PeerError::Envelope { len, needed: 32 });
+        assert_eq!(pair.complaint(), PeerError::Envelope { len, needed: Offer::LEAST });
     }
     let pair = Pair::without_credit();
     pair.say_with(RENDEZVOUS, &[0; 16], vec![0; 32]);
@@ -307,7 +308,7 @@ fn envelopes_that_wait_for_room_fail_with_their_target() {
     let queued = waits("waiting for room");
     assert!((1..1_000).contains(&queued), "a ring has room for {queued} messages fewer than 1,000");
     assert_eq!(waits("waiting to be fetched"), sends.len() - queued);
-    one.doorbell().declare_lost();
+    one.parts().losses.declare();
     for (number, sent) in sends.iter().enumerate() {
         let outcome = device.istatus(sent).expect("the device lives on");
         let error = outcome.expect("it has ended").expect_err("nobody has fetched it");
@@ -325,7 +326,7 @@ fn an_envelope_that_cannot_be_queued_is_taken_back() {
         let mut session = device.session().expect("it is usable");
         while session.try_amsend(1, 77, 0, SendRegion::EMPTY) {}
     }
-    one.doorbell().declare_lost();
+    one.parts().losses.declare();
     let sent = device.isend(SendRegion::EMPTY, 1, 7, 0, Mode::Standard);
     let error = sent.expect_err("its target is lost");
     assert_eq!(error.lost_rank(), Some(1), "{error}");

@@ -6,7 +6,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::{Call, Within};
 use transport_lapi::{ForeignBytes, Pack, RecvPart, Sink, Source, Unpack};
 
@@ -28,7 +27,7 @@ impl Buffer {
     }
 }
 
-impl<A: Adapter> Device<A> {
+impl Device {
     /// Starts a send of a committed buffer. It may be read, cleared and dropped while the send is under way.
     ///
     /// # Errors
@@ -81,8 +80,8 @@ impl<A: Adapter> Device<A> {
     /// Waits for a message of `context` from `source` with `tag`, where `None` means any, and receives it as a buffer.
     ///
     /// # Errors
-    /// [`TransferError::Malformed`] for a message that does not have the format of a buffer, or for which there is no memory;
-    /// the message is consumed. As [`Device::mprobe`] and [`Device::iwait`].
+    /// [`TransferError::Malformed`] for a message that does not have the format of a buffer, or for which there is no
+    /// memory; the message is consumed. As [`Device::mprobe`] and [`Device::iwait`].
     pub fn recv_buffer(
         &self,
         source: Option<usize>,

@@ -6,7 +6,6 @@
 
 use std::num::NonZeroU32;
 
-use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::Call;
 
 use crate::device::Device;
@@ -24,7 +23,7 @@ pub struct Ending {
     device: NonZeroU32,
 }
 
-impl<A: Adapter> Device<A> {
+impl Device {
     /// Begins an operation that its client ends with [`Device::end`] (MPI_Grequest_start). `call`, `context` and `tag`
     /// describe it in reports. The operation uses no buffer, [`Device::cancel`] does not cancel it, and the loss of a
     /// rank does not end it: the client knows which ranks it needs.

@@ -3,15 +3,13 @@
 
 use std::any::Any;
 
-use transport_lapi::adapter::Adapter;
-
 use crate::backend::withdrawal;
 use crate::device::Device;
 use crate::error::Error;
 use crate::request::{self, Handle, Operation, Request, Status};
 use crate::state::State;
 
-impl<A: Adapter> Device<A> {
+impl Device {
     /// Cancels a receive that has not matched a message (MPI_Cancel). Returns whether it was cancelled. Wait for the
     /// request in either case; its status says so too. Sends, and receives that have matched a message, are not
     /// cancelled.

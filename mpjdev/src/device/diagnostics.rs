@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 
 use transport_lapi::Session;
-use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::Control;
 use transport_lapi::bootstrap::board::{Call, Phase, Wait, context_of};
 use transport_lapi::bootstrap::control::{Communicator, PostedReceive, Queues, UnexpectedMessage};
@@ -20,7 +19,7 @@ use crate::state::unexpected::{Unexpected, UnexpectedBody};
 /// The most requests of a list that are examined.
 const LOOKED_AT: usize = 1024;
 
-impl<A: Adapter> Device<A> {
+impl Device {
     /// Connects the device with the launcher at the other end of `control`. When the launcher asks, it gets both queues
     /// of this rank as soon as a thread waits or polls. If this rank gives up, the launcher learns it instead of the
     /// other ranks.
@@ -37,7 +36,7 @@ impl<A: Adapter> Device<A> {
     /// a long list is examined, since this happens before every sleep.
     pub(crate) fn note_of_list(
         &self,
-        session: &Session<A, State>,
+        session: &Session<State>,
         call: Call,
         requests: &[Option<Request>],
     ) -> Wait {
@@ -50,7 +49,7 @@ impl<A: Adapter> Device<A> {
 }
 
 /// Describes a wait in `call` for the operation `key`.
-pub(crate) fn of_operation<A: Adapter>(session: &Session<A, State>, call: Call, key: u64) -> Wait {
+pub(crate) fn of_operation(session: &Session<State>, call: Call, key: u64) -> Wait {
     let state = &session.state;
     let wait = match state.requests.get(key) {
         Some(Operation::Send(sending)) => of_send(sending),

@@ -2,8 +2,6 @@
 
 use std::fmt::Write;
 
-use transport_lapi::adapter::Adapter;
-
 use crate::device::Device;
 use crate::error::Error;
 use crate::matching::Pattern;
@@ -11,7 +9,7 @@ use crate::request::{self, Matched, Operation, Receiving, Sending};
 use crate::state::State;
 use crate::state::unexpected::{Unexpected, UnexpectedBody};
 
-impl<A: Adapter> Device<A> {
+impl Device {
     /// Returns both queues and the open requests as text, one line each. Queue entries come in the order in which they
     /// would match.
     ///

@@ -1,15 +1,14 @@
 //! Sending failures of collective operations ([`Failure`]).
 
-use transport_lapi::Amsend;
-use transport_lapi::adapter::Adapter;
-
 use crate::device::{Device, check_tag};
 use crate::envelope::{self, FAILED, Failure};
 use crate::error::Error;
+use transport_lapi::Amsend;
 
-impl<A: Adapter> Device<A> {
-    /// Sends a failure to `dest` instead of a message of `context` with `tag`: the receive that would have got the message
-    /// fails with [`Error::Failed`], or with the loss of a rank if that is the reason. There is nothing to wait for.
+impl Device {
+    /// Sends a failure to `dest` instead of a message of `context` with `tag`: the receive that would have got the
+    /// message fails with [`Error::Failed`], or with the loss of a rank if that is the reason. There is nothing to wait
+    /// for.
     ///
     /// # Errors
     /// As [`Device::isend`].

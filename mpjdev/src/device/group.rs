@@ -8,16 +8,14 @@
 
 use std::sync::Arc;
 
-use transport_lapi::adapter::Adapter;
-
 use crate::device::Device;
 use crate::error::Error;
 use crate::state::Members;
 
-impl<A: Adapter> Device<A> {
+impl Device {
     /// Sets the members of `context`. From now on its operations fail when a member is lost, and do not fail when
-    /// another rank is (LO1 of `backend/loss.rs`). Every member calls this before the first operation in the context. It does
-    /// not communicate.
+    /// another rank is (LO1 of `backend/loss.rs`). Every member calls this before the first operation in the context.
+    /// It does not communicate.
     ///
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.
@@ -40,7 +38,7 @@ impl<A: Adapter> Device<A> {
     ///     }
     /// }
     ///
-    /// fn begin<A: Adapter>(device: &Device<A>, context: u32) -> Result<(), Error> {
+    /// fn begin(device: &Device, context: u32) -> Result<(), Error> {
     ///     device.set_members(context, Arc::new(Row(device.rank() / 4)))
     /// }
     /// ```
@@ -72,7 +70,7 @@ impl<A: Adapter> Device<A> {
         context: u32,
         tag: i32,
         members: Arc<dyn Members>,
-    ) -> Result<CallMembers<'_, A>, Error> {
+    ) -> Result<CallMembers<'_>, Error> {
         let calls = &mut self.session()?.state.losses.members.calls;
         calls.push((context, tag, members.clone()));
         Ok(CallMembers { device: self, members })
@@ -80,12 +78,12 @@ impl<A: Adapter> Device<A> {
 }
 
 /// The members of a call, until this is dropped; the result of [`Device::call_members`].
-pub struct CallMembers<'d, A: Adapter> {
-    device: &'d Device<A>,
+pub struct CallMembers<'d> {
+    device: &'d Device,
     members: Arc<dyn Members>,
 }
 
-impl<A: Adapter> Drop for CallMembers<'_, A> {
+impl Drop for CallMembers<'_> {
     fn drop(&mut self) {
         // The members of a device that has failed go with it.
         let Ok(mut session) = self.device.session() else { return };

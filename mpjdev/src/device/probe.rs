@@ -2,7 +2,6 @@
 
 use std::num::NonZeroU32;
 
-use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::{Call, Wait};
 use transport_lapi::{Awaited, Session, Sink};
 
@@ -31,7 +30,7 @@ impl Message {
     }
 }
 
-impl<A: Adapter> Device<A> {
+impl Device {
     /// Looks for an unexpected message that a receive with these arguments would get, and returns its status
     /// (MPI_Iprobe).
     ///
@@ -149,14 +148,13 @@ struct Probed<F> {
     losses: Option<usize>,
 }
 
-impl<A, R, F> Awaited<A, State> for Probed<F>
+impl<R, F> Awaited<State> for Probed<F>
 where
-    A: Adapter,
     F: FnMut(&mut State, &Pattern) -> Option<R>,
 {
     type Answer = Result<R, Error>;
 
-    fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
+    fn look(&mut self, session: &mut Session<State>) -> Option<Self::Answer> {
         let Self { pattern, look, losses } = self;
         let state = &mut session.state;
         if let Some(found) = look(state, pattern) {
@@ -166,11 +164,11 @@ where
         state.losses.of_probe(pattern, known).map(Err)
     }
 
-    fn is_failure(&self, _: &Session<A, State>, answer: &Self::Answer) -> bool {
+    fn is_failure(&self, _: &Session<State>, answer: &Self::Answer) -> bool {
         answer.is_err()
     }
 
-    fn note(&self, _: &Session<A, State>) -> Wait {
+    fn note(&self, _: &Session<State>) -> Wait {
         Wait { call: Call::Probe, ..diagnostics::of_pattern(&self.pattern) }
     }
 }

@@ -1,13 +1,11 @@
 //! Checks whether a context is still in use, before its id is used again.
 
-use transport_lapi::adapter::Adapter;
-
 use crate::device::Device;
 use crate::error::Error;
 use crate::request::{self, Operation};
 use crate::state::State;
 
-impl<A: Adapter> Device<A> {
+impl Device {
     /// Returns whether this rank has no operation of `context` under way and no unexpected message of it, not even one
     /// that a matched probe has taken. Messages that have not arrived are not seen, so the ranks must first agree that
     /// none sends in the context any more. The time grows with the number of operations and unexpected messages of the

@@ -4,7 +4,6 @@
 //! message and no rank is lost. If a condition does not hold, it has changed nothing, and [`Device::start_receive`]
 //! handles the receive.
 
-use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::Call;
 use transport_lapi::{RecvRegion, Session, Sink};
 
@@ -15,7 +14,7 @@ use crate::matching::Pattern;
 use crate::request::{self, Operation, Posted, Request, Status};
 use crate::state::State;
 
-impl<A: Adapter> Device<A> {
+impl Device {
     /// Starts a receive into `into` (MPI_Irecv) of a message of `context` from `source` with `tag`, where `None` means
     /// any. The region is in use until the request was waited for (V1).
     ///
@@ -100,11 +99,7 @@ impl<A: Adapter> Device<A> {
 /// # Errors
 /// The loss of a rank that the receive needs, unless an unexpected message fits.
 #[inline(always)]
-fn post<A: Adapter>(
-    session: &mut Session<A, State>,
-    into: Sink,
-    pattern: Pattern,
-) -> Result<u64, Box<Error>> {
+fn post(session: &mut Session<State>, into: Sink, pattern: Pattern) -> Result<u64, Box<Error>> {
     if session.state.is_clear() {
         return Ok(push(&mut session.state, into, pattern));
     }
@@ -113,8 +108,8 @@ fn post<A: Adapter>(
 
 /// [`post`] when there are unexpected messages or losses.
 #[inline(never)]
-fn match_unexpected<A: Adapter>(
-    session: &mut Session<A, State>,
+fn match_unexpected(
+    session: &mut Session<State>,
     into: Sink,
     pattern: Pattern,
 ) -> Result<u64, Box<Error>> {

@@ -1,12 +1,11 @@
 //! Sending (MPI-4 sections 3.2.1, 3.4 and 3.7.2).
 //!
-//! [`Device::send_span`] handles the most frequent messages: short ones, for which no fact but credit matters.
-//! If one does not leave at once, [`Device::start_eager`] goes on. [`Device::start_send`] handles all others: it asks the
+//! [`Device::send_span`] handles the most frequent messages: short ones, for which no fact but credit matters. If one
+//! does not leave at once, [`Device::start_eager`] goes on. [`Device::start_send`] handles all others: it asks the
 //! table for the protocol (`protocol.rs`), which is in `backend/`. Who sends eagerly has spent the credit, once.
 
 use std::mem;
 
-use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::Call;
 use transport_lapi::{LapiError, SendRegion, Session, SessionGuard, Source};
 
@@ -32,7 +31,7 @@ pub enum Mode {
 /// Returned instead of a key where nothing was sent. No key is 0.
 const LATER: u64 = 0;
 
-impl<A: Adapter> Device<A> {
+impl Device {
     /// Starts a send of `data` to `dest` (MPI_Isend, MPI_Issend). The region is in use until the request was waited for
     /// (V1).
     ///
@@ -89,9 +88,10 @@ impl<A: Adapter> Device<A> {
         }
     }
 
-    /// Sends one span in standard mode if it goes eagerly, in one frame that leaves at once, as most messages do. Returns
-    /// whether it was sent; the send is complete then. Otherwise nothing has changed, and [`Device::isend`] finds another
-    /// way, or the error. For callers that must prepare something before they start a send that is not complete at once.
+    /// Sends one span in standard mode if it goes eagerly, in one frame that leaves at once, as most messages do.
+    /// Returns whether it was sent; the send is complete then. Otherwise nothing has changed, and [`Device::isend`]
+    /// finds another way, or the error. For callers that must prepare something before they start a send that is not
+    /// complete at once.
     #[inline(always)]
     pub fn try_send(&self, data: SendRegion, dest: usize, tag: i32, context: u32) -> bool {
         matches!(self.send_span::<false>(data, dest, tag, context), Ok(COMPLETE))
@@ -106,9 +106,9 @@ impl<A: Adapter> Device<A> {
     }
 
     /// [`Device::start_send`] for most sends: of one span, in standard mode. A send that goes eagerly in one frame is
-    /// complete when this returns; one that has to wait for room, or needs several frames, is started. Where there is no
-    /// credit or something is wrong, the general path finds another protocol or the error. All this holds if `ANYHOW`;
-    /// without, only the first case changes anything, and the result of the others is [`LATER`].
+    /// complete when this returns; one that has to wait for room, or needs several frames, is started. Where there is
+    /// no credit or something is wrong, the general path finds another protocol or the error. All this holds if
+    /// `ANYHOW`; without, only the first case changes anything, and the result of the others is [`LATER`].
     #[inline(never)]
     fn send_span<const ANYHOW: bool>(
         &self,
@@ -172,7 +172,7 @@ impl<A: Adapter> Device<A> {
     #[inline(never)]
     fn start_eager(
         &self,
-        mut session: SessionGuard<'_, A, State>,
+        mut session: SessionGuard<'_, State>,
         data: SendRegion,
         dest: u32,
         tag: i32,
@@ -186,7 +186,7 @@ impl<A: Adapter> Device<A> {
     /// Returns the key of a send that a backend has started, or [`COMPLETE`] if it has ended already.
     fn key_of(
         &self,
-        mut session: SessionGuard<'_, A, State>,
+        mut session: SessionGuard<'_, State>,
         started: Result<u64, LapiError>,
     ) -> Result<u64, Box<Error>> {
         match started {
@@ -200,7 +200,7 @@ impl<A: Adapter> Device<A> {
     }
 
     /// Chooses the protocol of a message, and spends the credit for one that goes eagerly.
-    fn choose(&self, session: &mut Session<A, State>, dest: u32, data: &Source) -> Protocol {
+    fn choose(&self, session: &mut Session<State>, dest: u32, data: &Source) -> Protocol {
         let len = data.len();
         let facts = match len < self.facts_from {
             true => Facts::default(),
@@ -214,11 +214,11 @@ impl<A: Adapter> Device<A> {
         self.table().choose(len, facts, false)
     }
 
-    fn facts(&self, session: &mut Session<A, State>, dest: u32, data: &Source) -> Facts {
+    fn facts(&self, session: &mut Session<State>, dest: u32, data: &Source) -> Facts {
         let Some(span) = data.span() else { return Facts::default() };
         // Without a get of its own the adapter builds it from active messages, which copies as often as eager does.
         // A rank that sends to itself has no second end that could share the work.
-        let readable = dest != self.rank() && session.get_kind().is_some();
+        let readable = dest != self.rank() && session.reads(dest);
         Facts {
             readable,
             huge_pages: readable && huge::holds(span.addr(), span.len()),

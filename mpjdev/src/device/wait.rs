@@ -3,7 +3,6 @@
 //! Calls for several requests take a list of `Option<Request>`. They empty the place of a completed request, and skip
 //! empty places, which stand for MPI_REQUEST_NULL.
 
-use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::{Call, Wait};
 use transport_lapi::{Awaited, LapiError, Session, SessionGuard};
 
@@ -15,7 +14,7 @@ use crate::state::State;
 /// A completed request of a list: its place and its outcome.
 pub type Completion = (usize, Result<Status, Error>);
 
-impl<A: Adapter> Device<A> {
+impl Device {
     /// Waits until the operation is complete (MPI_Wait).
     ///
     /// # Errors
@@ -173,17 +172,14 @@ impl<A: Adapter> Device<A> {
 
     /// Makes progress until `awaited` has an answer. A violation that a handler found ends the device.
     #[inline]
-    pub(crate) fn wait_until<W: Awaited<A, State>>(
-        &self,
-        mut awaited: W,
-    ) -> Result<W::Answer, Error> {
+    pub(crate) fn wait_until<W: Awaited<State>>(&self, mut awaited: W) -> Result<W::Answer, Error> {
         self.wait_from(self.session()?, &mut awaited)
     }
 
     #[inline(always)]
-    fn wait_from<W: Awaited<A, State>>(
+    fn wait_from<W: Awaited<State>>(
         &self,
-        session: SessionGuard<'_, A, State>,
+        session: SessionGuard<'_, State>,
         awaited: &mut W,
     ) -> Result<W::Answer, Error> {
         let guard = GiveUpOnPanic(self);
@@ -211,7 +207,7 @@ impl<A: Adapter> Device<A> {
     #[inline(always)]
     pub(crate) fn wait_ended(
         &self,
-        session: SessionGuard<'_, A, State>,
+        session: SessionGuard<'_, State>,
         key: u64,
         call: Call,
         origin: Option<u32>,
@@ -297,7 +293,7 @@ impl<A: Adapter> Device<A> {
 /// Waits for something, but ends at once if a handler finds a violation.
 struct UnlessFailed<'a, W>(&'a mut W);
 
-impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessFailed<'_, W> {
+impl<W: Awaited<State>> Awaited<State> for UnlessFailed<'_, W> {
     type Answer = Option<W::Answer>;
 
     #[inline(always)]
@@ -311,20 +307,20 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessFailed<'_, W>
     }
 
     #[inline(always)]
-    fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
+    fn look(&mut self, session: &mut Session<State>) -> Option<Self::Answer> {
         if session.state.has_failed() { Some(None) } else { self.0.look(session).map(Some) }
     }
 
     /// An operation that needs a lost rank fails by itself, which ends the wait for it.
-    fn in_vain(&self, _: &Session<A, State>) -> Option<LapiError> {
+    fn in_vain(&self, _: &Session<State>) -> Option<LapiError> {
         None
     }
 
-    fn is_failure(&self, session: &Session<A, State>, answer: &Self::Answer) -> bool {
+    fn is_failure(&self, session: &Session<State>, answer: &Self::Answer) -> bool {
         answer.as_ref().is_none_or(|answer| self.0.is_failure(session, answer))
     }
 
-    fn note(&self, session: &Session<A, State>) -> Wait {
+    fn note(&self, session: &Session<State>) -> Wait {
         self.0.note(session)
     }
 }
@@ -346,7 +342,7 @@ struct Operated {
     call: Call,
 }
 
-impl<A: Adapter> Awaited<A, State> for Operated {
+impl Awaited<State> for Operated {
     type Answer = bool;
 
     /// Receives that are posted one by one take a stream of messages one by one: see [`Awaited::frames`].
@@ -361,7 +357,7 @@ impl<A: Adapter> Awaited<A, State> for Operated {
     }
 
     #[inline(always)]
-    fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
+    fn look(&mut self, session: &mut Session<State>) -> Option<Self::Answer> {
         let requests = &mut session.state.requests;
         self.looked_at = requests.news_since(self.looked_at)?;
         match requests.take_numbers(self.key) {
@@ -374,18 +370,18 @@ impl<A: Adapter> Awaited<A, State> for Operated {
         }
     }
 
-    fn is_failure(&self, session: &Session<A, State>, _: &Self::Answer) -> bool {
+    fn is_failure(&self, session: &Session<State>, _: &Self::Answer) -> bool {
         session.state.requests.has_lost_peer(self.key)
     }
 
-    fn note(&self, session: &Session<A, State>) -> Wait {
+    fn note(&self, session: &Session<State>) -> Wait {
         diagnostics::of_operation(session, self.call, self.key)
     }
 }
 
 /// Waits for the end of all operations of a list; those before `next` have ended.
-struct All<'a, A: Adapter, F> {
-    device: &'a Device<A>,
+struct All<'a, F> {
+    device: &'a Device,
     requests: &'a mut [Option<Request>],
     next: usize,
     take: F,
@@ -393,7 +389,7 @@ struct All<'a, A: Adapter, F> {
     looked_at: u64,
 }
 
-impl<A: Adapter, F: FnMut(Result<Status, Error>)> Awaited<A, State> for All<'_, A, F> {
+impl<F: FnMut(Result<Status, Error>)> Awaited<State> for All<'_, F> {
     type Answer = ();
 
     /// One for each operation from the first one on that has not ended, as for [`Operated`].
@@ -403,7 +399,7 @@ impl<A: Adapter, F: FnMut(Result<Status, Error>)> Awaited<A, State> for All<'_, 
     }
 
     #[inline]
-    fn look(&mut self, session: &mut Session<A, State>) -> Option<()> {
+    fn look(&mut self, session: &mut Session<State>) -> Option<()> {
         self.looked_at = session.state.requests.news_since(self.looked_at)?;
         while let Some(place) = self.requests.get_mut(self.next) {
             match self.device.take_done(&mut session.state, place) {
@@ -416,44 +412,44 @@ impl<A: Adapter, F: FnMut(Result<Status, Error>)> Awaited<A, State> for All<'_, 
         Some(())
     }
 
-    fn note(&self, session: &Session<A, State>) -> Wait {
+    fn note(&self, session: &Session<State>) -> Wait {
         self.device.note_of_list(session, Call::WaitAll, &self.requests[self.next..])
     }
 }
 
 /// Waits for the end of any operations of a list, and takes at most `most` of them.
-struct First<'a, A: Adapter> {
-    device: &'a Device<A>,
+struct First<'a> {
+    device: &'a Device,
     requests: &'a mut [Option<Request>],
     most: usize,
     /// See [`Requests::news_since`].
     looked_at: u64,
 }
 
-impl<A: Adapter> Awaited<A, State> for First<'_, A> {
+impl Awaited<State> for First<'_> {
     type Answer = Vec<Completion>;
 
-    fn look(&mut self, session: &mut Session<A, State>) -> Option<Vec<Completion>> {
+    fn look(&mut self, session: &mut Session<State>) -> Option<Vec<Completion>> {
         let state = &mut session.state;
         self.looked_at = state.requests.news_since(self.looked_at)?;
         let ended = self.device.take_first(state, self.requests, self.most);
         (!ended.is_empty()).then_some(ended)
     }
 
-    fn is_failure(&self, _: &Session<A, State>, answer: &Self::Answer) -> bool {
+    fn is_failure(&self, _: &Session<State>, answer: &Self::Answer) -> bool {
         let is_loss = |error: &Error| error.lost_rank().is_some();
         answer.iter().any(|(_, outcome)| outcome.as_ref().is_err_and(is_loss))
     }
 
-    fn note(&self, session: &Session<A, State>) -> Wait {
+    fn note(&self, session: &Session<State>) -> Wait {
         self.device.note_of_list(session, Call::WaitAny, self.requests)
     }
 }
 
 /// Dropped when a wait unwinds: the caller may then free its buffer, so the device must not use it any more (V1).
-struct GiveUpOnPanic<'a, A: Adapter>(&'a Device<A>);
+struct GiveUpOnPanic<'a>(&'a Device);
 
-impl<A: Adapter> Drop for GiveUpOnPanic<'_, A> {
+impl Drop for GiveUpOnPanic<'_> {
     #[cold]
     fn drop(&mut self) {
         self.0.give_up();

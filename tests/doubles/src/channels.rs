@@ -17,10 +17,11 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use transport_lapi::adapter::{
-    Adapter, AdapterError, Caps, Doorbell, Events, Frame, Post, SHORT_HEAD, TaskId, Ticket,
+    Adapter, AdapterError, Caps, Doorbell, Endpoint, Events, Frame, Losses, Parts, Post,
+    SHORT_HEAD, TaskId, Ticket,
 };
 use transport_lapi::adapters::MAX_TASKS;
-use transport_lapi::{ForeignBytes, Piece, Source};
+use transport_lapi::{AnyAdapter, ForeignBytes, Piece, Source};
 
 /// Capacity of the channel of an ordered pair, in frames.
 const IN_CHANNEL: usize = 16;
@@ -233,21 +234,19 @@ impl Desk {
 // SAFETY: A9: a body is read before `left` reports its ticket, or never, if `withdraw` removes its frame first. While
 // the courier reads one that it has taken, `withdraw` returns `false`. Nothing else accesses memory of users.
 unsafe impl Adapter for ChannelAdapter {
-    fn caps(&self) -> Caps {
+    fn endpoint(&self) -> Endpoint {
+        Endpoint { task: self.task, num_tasks: self.incoming.len(), context: self.context }
+    }
+
+    fn caps(&self, _: TaskId) -> Caps {
         let (max_head, max_inline, max_body) = (256, 256, MAX_BODY);
-        Caps { name: "channels", max_head, max_inline, max_body, copies_bodies: false }
+        let (name, copies_bodies, gets) = ("channels", false, None);
+        Caps { name, max_head, max_inline, max_body, copies_bodies, gets }
     }
 
-    fn task(&self) -> TaskId {
-        self.task
-    }
-
-    fn context(&self) -> usize {
-        self.context
-    }
-
-    fn num_tasks(&self) -> usize {
-        self.incoming.len()
+    fn parts(&self) -> Parts {
+        let handle = Arc::new(Handle { network: self.network.clone(), task: self.task });
+        Parts { bell: handle.clone(), losses: handle, area: None, board: None }
     }
 
     fn try_send(
@@ -303,17 +302,11 @@ unsafe impl Adapter for ChannelAdapter {
         frames.queues.iter_mut().for_each(|queue| queue.retain(|frame| frame.len == 0));
         !frames.is_read
     }
+}
 
-    fn doorbell(&self) -> Arc<dyn Doorbell> {
-        Arc::new(ChannelDoorbell { network: self.network.clone(), task: self.task })
-    }
-
-    fn losses(&self) -> usize {
-        self.network.losses.load(Ordering::Acquire) // SYNC: losses of channels
-    }
-
-    fn is_lost(&self, task: TaskId) -> bool {
-        self.network.is_lost(task as usize)
+impl From<ChannelAdapter> for AnyAdapter {
+    fn from(adapter: ChannelAdapter) -> Self {
+        Self::brought(adapter)
     }
 }
 
@@ -341,19 +334,19 @@ impl EventCount {
     }
 }
 
-/// The bell of one task.
-struct ChannelDoorbell {
+/// The bell of one task, and which tasks are lost.
+struct Handle {
     network: Arc<Network>,
     task: TaskId,
 }
 
-impl ChannelDoorbell {
+impl Handle {
     fn bell(&self) -> &EventCount {
         &self.network.bells[self.task as usize]
     }
 }
 
-impl Doorbell for ChannelDoorbell {
+impl Doorbell for Handle {
     fn announce(&self) -> u32 {
         *self.bell().rung.lock()
     }
@@ -375,8 +368,18 @@ impl Doorbell for ChannelDoorbell {
     fn ring(&self) {
         self.bell().ring();
     }
+}
 
-    fn declare_lost(&self) {
+impl Losses for Handle {
+    fn count(&self) -> usize {
+        self.network.losses.load(Ordering::Acquire) // SYNC: losses of channels
+    }
+
+    fn is_lost(&self, task: TaskId) -> bool {
+        self.network.is_lost(task as usize)
+    }
+
+    fn declare(&self) {
         self.network.declare_lost(self.task);
     }
 }

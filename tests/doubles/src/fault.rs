@@ -11,12 +11,17 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use transport_lapi::adapter::{
-    Adapter, AdapterError, Advance, Begun, Caps, Doorbell, Events, Frame, GetKind, OneSided, Post,
-    SharedArea, SharedGets, TaskId, Ticket, Transfer, WaitBoard,
+    Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Endpoint, Events, Frame, Losses,
+    Parts, Post, Registered, Stats, TaskId, Ticket, Transfer,
 };
-use transport_lapi::{ForeignBytes, Piece, RecvPart, RecvRegion, RemoteRegion, SendRegion, Source};
+use transport_lapi::{
+    AnyAdapter, ForeignBytes, Piece, RecvPart, RecvRegion, RemoteKey, RemoteRegion, SendRegion,
+    Source,
+};
 
 use crate::numbers::Numbers;
 
@@ -63,12 +68,20 @@ pub struct FaultAdapter<A> {
     inner: A,
     plan: FaultPlan,
     dice: Numbers,
-    offered: u64,
+    losses: Arc<FaultyLosses>,
     /// Held-back frames by target, in order.
     held: Vec<VecDeque<Held>>,
     /// Held-back one-sided reads.
     gets: Vec<HeldGet>,
-    count: FaultCount,
+    count: Arc<Mutex<FaultCount>>,
+}
+
+/// The losses of the adapter inside, and the one that the plan makes.
+struct FaultyLosses {
+    inner: Arc<dyn Losses>,
+    lose: Option<(TaskId, u64)>,
+    /// How many frames were offered.
+    offered: AtomicU64,
 }
 
 /// A one-sided read that is held back.
@@ -111,26 +124,53 @@ impl Held {
     }
 }
 
+impl FaultyLosses {
+    /// The task that the plan has declared lost by now.
+    fn gone(&self) -> Option<TaskId> {
+        let (task, after) = self.lose?;
+        (self.offered.load(Ordering::Relaxed) >= after).then_some(task)
+    }
+}
+
+impl Losses for FaultyLosses {
+    fn count(&self) -> usize {
+        let is_news = self.gone().is_some_and(|task| !self.inner.is_lost(task));
+        self.inner.count() + usize::from(is_news)
+    }
+
+    fn is_lost(&self, task: TaskId) -> bool {
+        self.gone() == Some(task) || self.inner.is_lost(task)
+    }
+
+    fn declare(&self) {
+        self.inner.declare();
+    }
+}
+
+impl<A: Adapter> From<FaultAdapter<A>> for AnyAdapter {
+    fn from(adapter: FaultAdapter<A>) -> Self {
+        Self::brought(adapter)
+    }
+}
+
 impl<A: Adapter> FaultAdapter<A> {
     /// Wraps `inner`.
     pub fn new(inner: A, seed: u64, plan: FaultPlan) -> Self {
-        let held = std::iter::repeat_with(VecDeque::new).take(inner.num_tasks()).collect();
-        let (dice, count) = (Numbers(seed), FaultCount::default());
-        Self { inner, plan, dice, offered: 0, held, gets: Vec::new(), count }
+        let num_tasks = inner.endpoint().num_tasks;
+        let held = std::iter::repeat_with(VecDeque::new).take(num_tasks).collect();
+        let (dice, count) = (Numbers(seed), Arc::default());
+        let lose = plan.lose.filter(|(task, _)| (*task as usize) < num_tasks);
+        let losses = FaultyLosses { inner: inner.parts().losses, lose, offered: AtomicU64::new(0) };
+        Self { inner, plan, dice, losses: Arc::new(losses), held, gets: Vec::new(), count }
     }
 
-    /// Returns the number of faults so far.
-    pub fn count(&self) -> FaultCount {
-        self.count
+    /// Returns where the number of faults is counted.
+    pub fn count(&self) -> Arc<Mutex<FaultCount>> {
+        self.count.clone()
     }
 
     fn gone(&self) -> Option<TaskId> {
-        let exists = |task: &TaskId| (*task as usize) < self.held.len();
-        self.plan
-            .lose
-            .filter(|&(_, after)| self.offered >= after)
-            .map(|(task, _)| task)
-            .filter(exists)
+        self.losses.gone()
     }
 
     /// Sends the held-back frames that are due.
@@ -156,20 +196,16 @@ impl<A: Adapter> FaultAdapter<A> {
 // SAFETY: frames are copied when they are held back, and gets are carried out before their end is reported (A9); every
 // other access to regions is passed to the inner adapter, or refused.
 unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
-    fn caps(&self) -> Caps {
-        self.inner.caps()
+    fn endpoint(&self) -> Endpoint {
+        self.inner.endpoint()
     }
 
-    fn task(&self) -> TaskId {
-        self.inner.task()
+    fn caps(&self, target: TaskId) -> Caps {
+        self.inner.caps(target)
     }
 
-    fn context(&self) -> usize {
-        self.inner.context()
-    }
-
-    fn num_tasks(&self) -> usize {
-        self.inner.num_tasks()
+    fn parts(&self) -> Parts {
+        Parts { losses: self.losses.clone(), ..self.inner.parts() }
     }
 
     fn try_send(
@@ -179,17 +215,17 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         body: Piece<'_>,
         ticket: Ticket,
     ) -> Result<Post, AdapterError> {
-        self.offered += 1;
+        self.losses.offered.fetch_add(1, Ordering::Relaxed);
         if self.gone() == Some(target) {
             return Ok(Post::Full);
         }
         if falls(&mut self.dice, self.plan.full) {
-            self.count.full += 1;
+            self.count.lock().full += 1;
             return Ok(Post::Full);
         }
         let behind = !self.held[target as usize].is_empty();
         if behind || falls(&mut self.dice, self.plan.delay) {
-            self.count.delayed += 1;
+            self.count.lock().delayed += 1;
             let held = Held::new(self.wait(), head, body);
             self.held[target as usize].push_back(held);
             return Ok(Post::Taken);
@@ -206,16 +242,52 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.release()?;
         let over = self.release_gets(events);
         let Self { inner, plan, dice, count, .. } = self;
+        let mut count = count.lock();
+        let count = &mut *count;
         let arrived = inner.poll(origin, budget, &mut Harm { plan, dice, count, events })?;
         Ok(arrived + over)
     }
 
-    fn prefetch_expected(&mut self) {
-        self.inner.prefetch_expected();
+    fn while_waiting(&mut self) {
+        self.inner.while_waiting();
     }
 
-    fn packets(&self) -> Option<(u64, u64)> {
-        self.inner.packets()
+    fn register(&mut self, memory: Registered) -> Result<Option<RemoteKey>, AdapterError> {
+        self.inner.register(memory)
+    }
+
+    fn deregister(&mut self, key: RemoteKey) {
+        self.inner.deregister(key);
+    }
+
+    fn get(
+        &mut self,
+        target: TaskId,
+        remote: &RemoteRegion,
+        offset: u64,
+        into: RecvPart<'_>,
+        ticket: Ticket,
+    ) -> Result<Transfer, AdapterError> {
+        if self.gone() == Some(target) {
+            return Err(AdapterError::PeerLost { task: target });
+        }
+        if falls(&mut self.dice, self.plan.full) {
+            self.count.lock().full += 1;
+            return Ok(Transfer::Full);
+        }
+        if falls(&mut self.dice, self.plan.delay) {
+            let wait = self.wait();
+            self.count.lock().delayed += 1;
+            // SAFETY: A9: written by the poll that reports the end, or never, if `withdraw` comes first.
+            let into = unsafe { into.hold() };
+            self.gets.push(HeldGet { wait, target, remote: *remote, offset, into, ticket });
+            return Ok(Transfer::Started);
+        }
+        self.inner.get(target, remote, offset, into, ticket)
+    }
+
+    fn cooperative_copy(&mut self) -> Option<&mut dyn CooperativeCopy> {
+        self.inner.cooperative_copy().is_some().then_some(self)
     }
 
     fn withdraw(&mut self) -> bool {
@@ -224,43 +296,14 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.withdraw()
     }
 
-    fn doorbell(&self) -> Arc<dyn Doorbell> {
-        self.inner.doorbell()
-    }
-
-    fn losses(&self) -> usize {
-        let is_news = self.gone().is_some_and(|task| !self.inner.is_lost(task));
-        self.inner.losses() + usize::from(is_news)
-    }
-
-    fn is_lost(&self, task: TaskId) -> bool {
-        self.gone() == Some(task) || self.inner.is_lost(task)
-    }
-
-    fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
-        self.inner.one_sided().is_some().then_some(self)
-    }
-
-    fn shared_area(&self) -> Option<Arc<dyn SharedArea>> {
-        self.inner.shared_area()
-    }
-
-    fn shared_gets(&mut self) -> Option<&mut dyn SharedGets> {
-        self.inner.shared_gets().is_some().then_some(self)
-    }
-
-    fn wait_board(&self) -> Option<Arc<dyn WaitBoard>> {
-        self.inner.wait_board()
+    fn stats(&self) -> Option<Stats> {
+        self.inner.stats()
     }
 }
 
 impl<A: Adapter> FaultAdapter<A> {
-    fn reads(&mut self) -> &mut dyn OneSided {
-        self.inner.one_sided().expect("given out only where the adapter inside has it")
-    }
-
-    fn shares(&mut self) -> &mut dyn SharedGets {
-        self.inner.shared_gets().expect("given out only where the adapter inside has it")
+    fn copies(&mut self) -> &mut dyn CooperativeCopy {
+        self.inner.cooperative_copy().expect("given out only where the adapter inside has it")
     }
 
     /// Carries out the held-back gets that are due; returns how many ended.
@@ -273,7 +316,7 @@ impl<A: Adapter> FaultAdapter<A> {
             let len = into.len();
             let outcome = match self.gone() == Some(target) {
                 true => Err(AdapterError::PeerLost { task: target }),
-                false => self.reads().get(target, remote, offset, into.part(0, len), ticket),
+                false => self.inner.get(target, &remote, offset, into.part(0, len), ticket),
             };
             match outcome {
                 Ok(Transfer::Done) => events.got(ticket, Ok(())),
@@ -290,47 +333,7 @@ impl<A: Adapter> FaultAdapter<A> {
     }
 }
 
-impl<A: Adapter> OneSided for FaultAdapter<A> {
-    fn kind(&mut self) -> GetKind {
-        self.reads().kind()
-    }
-
-    fn expose(&mut self, key: u64, region: SendRegion) -> Result<(), AdapterError> {
-        self.reads().expose(key, region)
-    }
-
-    fn conceal(&mut self, key: u64) {
-        self.reads().conceal(key);
-    }
-
-    fn get(
-        &mut self,
-        target: TaskId,
-        remote: RemoteRegion,
-        offset: u64,
-        into: RecvPart<'_>,
-        ticket: Ticket,
-    ) -> Result<Transfer, AdapterError> {
-        if self.gone() == Some(target) {
-            return Err(AdapterError::PeerLost { task: target });
-        }
-        if falls(&mut self.dice, self.plan.full) {
-            self.count.full += 1;
-            return Ok(Transfer::Full);
-        }
-        if falls(&mut self.dice, self.plan.delay) {
-            let wait = self.wait();
-            self.count.delayed += 1;
-            // SAFETY: A9: written by the poll that reports the end, or never, if `withdraw` comes first.
-            let into = unsafe { into.hold() };
-            self.gets.push(HeldGet { wait, target, remote, offset, into, ticket });
-            return Ok(Transfer::Started);
-        }
-        self.reads().get(target, remote, offset, into, ticket)
-    }
-}
-
-impl<A: Adapter> SharedGets for FaultAdapter<A> {
+impl<A: Adapter> CooperativeCopy for FaultAdapter<A> {
     fn begin(
         &mut self,
         target: TaskId,
@@ -338,25 +341,25 @@ impl<A: Adapter> SharedGets for FaultAdapter<A> {
         offset: u64,
         into: RecvRegion,
     ) -> Begun {
-        self.shares().begin(target, remote, offset, into)
+        self.copies().begin(target, remote, offset, into)
     }
 
     fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
         if self.gone() != Some(target) {
-            return self.shares().advance(target);
+            return self.copies().advance(target);
         }
-        if !self.shares().end(target) {
+        if !self.copies().end(target) {
             return Ok(Advance::Waiting);
         }
         Err(AdapterError::PeerLost { task: target })
     }
 
     fn end(&mut self, target: TaskId) -> bool {
-        self.shares().end(target)
+        self.copies().end(target)
     }
 
-    fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
-        self.shares().help(origin, number, from)
+    fn assist(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
+        self.copies().assist(origin, number, from)
     }
 }
 

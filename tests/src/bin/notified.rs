@@ -8,7 +8,7 @@
 use std::error::Error;
 use std::sync::{Arc, mpsc};
 
-use transport_lapi::adapter::Adapter;
+use transport_lapi::adapter::{Adapter, Endpoint};
 use transport_lapi::config::Settings;
 use transport_lapi::wireup::connect;
 use transport_lapi::{
@@ -47,7 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let joined = connect(&Settings::from_env()?)?;
     let adapter = joined.contexts.into_iter().next().expect("one context at least");
     let (told, news) = mpsc::channel();
-    let (me, ranks) = (adapter.task(), adapter.num_tasks() as u32);
+    let Endpoint { task: me, num_tasks, .. } = adapter.endpoint();
+    let ranks = num_tasks as u32;
     let next = (me + 1) % ranks;
     let relay = Relay { next, ranks: ranks.into(), told };
     let context = Arc::new(Context::init(adapter, relay, Options::default()));

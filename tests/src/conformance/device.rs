@@ -29,7 +29,7 @@ macro_rules! device_conformance {
         mod $name {
             use super::*;
 
-            fn setup() -> $crate::conformance::device::job::Setup<impl mpjdev::Adapter> {
+            fn setup() -> $crate::conformance::device::job::Setup {
                 $crate::conformance::device::job::Setup::new($adapters, $options)
             }
 

@@ -1,7 +1,8 @@
 //! How ranks that are threads are connected.
 
 use mpj_doubles::channels;
-use transport_lapi::wireup::{self, Native};
+use transport_lapi::AnyAdapter;
+use transport_lapi::wireup::{self};
 
 /// How ranks that are threads are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,11 +18,11 @@ impl Network {
     ///
     /// # Panics
     /// When there cannot be so many ranks or contexts.
-    pub fn adapters(self, ranks: usize, contexts: usize) -> Vec<Vec<Native>> {
+    pub fn adapters(self, ranks: usize, contexts: usize) -> Vec<Vec<AnyAdapter>> {
         let made = match self {
             Self::Segment => wireup::in_process(ranks, contexts),
             Self::Channels => channels::job_with_contexts(ranks, contexts).map(|ranks| {
-                let brought = |rank: Vec<_>| rank.into_iter().map(Native::brought).collect();
+                let brought = |rank: Vec<_>| rank.into_iter().map(AnyAdapter::brought).collect();
                 ranks.into_iter().map(brought).collect()
             }),
         };

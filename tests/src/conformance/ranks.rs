@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mpicore::Process;
 use mpj_harness::watch_with;
-use mpjdev::{Adapter, Device, Error};
+use mpjdev::{Device, Error};
 
 /// How long a dump may take.
 const GRACE: Duration = Duration::from_secs(3);
@@ -27,7 +27,7 @@ pub trait Watched: Send + Sync {
     fn abort(&self);
 }
 
-impl<A: Adapter> Watched for Device<A> {
+impl Watched for Device {
     fn dump(&self) -> Result<String, Error> {
         self.dump()
     }

@@ -7,16 +7,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
+use transport_lapi::AnyAdapter;
 use transport_lapi::bootstrap::control::MessageCounts;
 use transport_lapi::config::Settings;
-use transport_lapi::wireup::{self, Native};
+use transport_lapi::wireup::{self};
 use transport_lapi::{Context, Options, RemoteRegion};
 
 /// What goes wrong in an example.
 pub type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// The contexts of one task, in order.
-pub type Contexts<S> = Vec<Arc<Context<Native, S>>>;
+pub type Contexts<S> = Vec<Arc<Context<S>>>;
 
 /// Runs `part` in the task of a job that this process is, or in `tasks` tasks with `contexts` contexts each that are
 /// threads.
@@ -68,19 +69,19 @@ fn begin<S: Default + Send + 'static>(
     })
 }
 
-fn init<S: Default>(adapters: Vec<Native>, processors: Option<usize>) -> Contexts<S> {
+fn init<S: Default>(adapters: Vec<AnyAdapter>, processors: Option<usize>) -> Contexts<S> {
     let options = Options { processors, ..Options::default() };
     let init = |adapter| Arc::new(Context::init(adapter, S::default(), options.clone()));
     adapters.into_iter().map(init).collect()
 }
 
 /// Tells all tasks a region of this one, and returns those of all, by task.
-pub fn exchange<S>(
-    context: &Context<Native, S>,
-    region: RemoteRegion,
-) -> Outcome<Vec<RemoteRegion>> {
-    let [addr, len, key] =
-        [region.addr, region.len, region.key].map(|word| context.address_init(word));
-    let all = addr?.into_iter().zip(len?).zip(key?);
-    Ok(all.map(|((addr, len), key)| RemoteRegion { addr, len, key }).collect())
+pub fn exchange<S>(context: &Context<S>, region: RemoteRegion) -> Outcome<Vec<RemoteRegion>> {
+    let mut all = vec![[0; 8]; context.num_tasks()];
+    for (nth, word) in region.to_words().into_iter().enumerate() {
+        for (words, word) in all.iter_mut().zip(context.address_init(word)?) {
+            words[nth] = word;
+        }
+    }
+    Ok(all.into_iter().map(RemoteRegion::from_words).collect())
 }

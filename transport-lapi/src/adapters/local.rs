@@ -3,25 +3,45 @@
 //!
 //! Tasks that are threads and tasks that are processes differ only in that way, which is a [`Reach`]:
 //! [`crate::adapters::threads`] and [`crate::adapters::shm`] each have one. Frames go through the [`Port`] in either
-//! case.
+//! case: it knows the rings (`ring`, `data_ring`) and the bells (`doorbell`, `arrivals`) of a `segment`, laid out by
+//! `layout`. In long gets both ends copy (`share`). Tasks that are processes can access memory in each other's shared
+//! areas, and a task that is alone in its job in its own (`area`). A task that gives up announces it before its buffers
+//! change (`withdrawal`). The waits of a task's threads are published on its `slate`, which `board` reads for the
+//! launcher. Loom models cover the rings, the bells, shared gets and withdrawals without a segment.
 
 #![expect(unsafe_code, reason = "an adapter promises its contract")]
+
+mod area;
+mod arrivals;
+mod blocks;
+pub(crate) mod board;
+mod data_ring;
+mod distance;
+pub(crate) mod doorbell;
+pub(crate) mod header;
+pub(crate) mod layout;
+pub(crate) mod port;
+mod ring;
+pub(crate) mod segment;
+mod share;
+mod slate;
+mod withdrawal;
 
 use std::io;
 use std::sync::Arc;
 
 use crate::adapter::{
-    Adapter, AdapterError, Advance, Begun, Caps, Doorbell, Events, GetKind, OneSided, Post,
-    SharedArea, SharedGets, TaskId, Ticket, Transfer, WaitBoard,
+    Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Endpoint, Events, GetKind, Parts,
+    Post, Registered, SHORT_HEAD, SharedArea, Stats, TaskId, Ticket, Transfer,
 };
-use crate::adapters::area::Areas;
-use crate::adapters::doorbell::Fences;
-use crate::adapters::port::Port;
-use crate::adapters::ring::{MAX_HEAD, SLOT_DATA};
-use crate::adapters::segment::Segment;
-use crate::adapters::share::Shares;
+use crate::adapters::local::area::Areas;
+use crate::adapters::local::doorbell::Fences;
+use crate::adapters::local::port::Port;
+use crate::adapters::local::ring::{MAX_HEAD, SLOT_DATA};
+use crate::adapters::local::segment::Segment;
+use crate::adapters::local::share::Shares;
 use crate::memory::body::Piece;
-use crate::memory::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
+use crate::memory::region::{RecvPart, RecvRegion, RemoteKey, RemoteRegion, SendRegion};
 
 /// How the tasks of a segment access each other's memory.
 pub trait Reach: Send + Sync + 'static {
@@ -31,24 +51,22 @@ pub trait Reach: Send + Sync + 'static {
     /// Returns how memory is read; `None` if it cannot be read.
     fn kind(&self) -> Option<GetKind>;
 
-    /// See [`OneSided::expose`].
-    fn expose(&self, key: u64, region: SendRegion) {
-        let _ = (key, region);
-    }
+    /// See [`Adapter::register`].
+    fn register(&self, memory: Registered) -> Option<RemoteKey>;
 
-    /// See [`OneSided::conceal`].
-    fn conceal(&self, key: u64) {
+    /// See [`Adapter::deregister`].
+    fn deregister(&self, key: RemoteKey) {
         let _ = key;
     }
 
-    /// Fills `into` from a region that `target` has exposed, beginning at `offset`.
+    /// Fills `into` from memory that `target` has registered under `key`, beginning at `offset`.
     ///
     /// # Errors
-    /// As [`OneSided::get`].
+    /// As [`Adapter::get`].
     fn read(
         &self,
         target: TaskId,
-        remote: RemoteRegion,
+        key: RemoteKey,
         offset: u64,
         into: RecvPart<'_>,
     ) -> Result<(), AdapterError>;
@@ -91,9 +109,9 @@ impl Reach for Box<dyn Reach> {
     pass_on! {
         name() -> &'static str;
         kind() -> Option<GetKind>;
-        expose(key: u64, region: SendRegion);
-        conceal(key: u64);
-        read(target: TaskId, remote: RemoteRegion, offset: u64, into: RecvPart<'_>)
+        register(memory: Registered) -> Option<RemoteKey>;
+        deregister(key: RemoteKey);
+        read(target: TaskId, key: RemoteKey, offset: u64, into: RecvPart<'_>)
             -> Result<(), AdapterError>;
         has_areas() -> bool;
         may_be_written() -> bool;
@@ -112,7 +130,7 @@ pub struct LocalAdapter<R> {
 
 impl<R: Reach> LocalAdapter<R> {
     /// Makes the adapter of `task` on the plane of `segment`. Called once per task and plane (P2 of
-    /// [`crate::adapters::port`]).
+    /// [`crate::adapters::local::port`]).
     pub(crate) fn new(segment: Arc<Segment>, task: TaskId, fences: Fences, reach: R) -> Self {
         let port = Port::new(Arc::clone(&segment), task, fences);
         Self { port, shares: Shares::new(segment, task, fences), reach }
@@ -130,29 +148,56 @@ impl<R: Reach> LocalAdapter<R> {
     }
 }
 
-/// The capabilities of the adapter of a segment.
-pub(crate) fn caps(name: &'static str, max_body: usize) -> Caps {
-    let (max_head, max_inline) = (MAX_HEAD, SLOT_DATA);
-    Caps { name, max_head, max_inline, max_body, copies_bodies: true }
+impl<R: Reach> LocalAdapter<R> {
+    /// [`Adapter::poll`] for events of one type, so that what handles frames is inlined. The error is in a box, so that
+    /// the result is in registers.
+    #[inline(always)]
+    pub(crate) fn poll_into<E: Events>(
+        &mut self,
+        origin: Option<TaskId>,
+        budget: usize,
+        events: &mut E,
+    ) -> Result<usize, Box<AdapterError>> {
+        self.port.poll(origin, budget, events).map_err(Box::new)
+    }
+
+    /// [`Adapter::try_send`] of a frame with a short head and a body of one span. Returns whether it was
+    /// [`Post::Taken`].
+    #[inline(always)]
+    pub(crate) fn takes(
+        &mut self,
+        target: TaskId,
+        head: &[u8; SHORT_HEAD],
+        body: SendRegion,
+    ) -> bool {
+        matches!(self.port.try_send(target, head, Piece::Span(body)), Ok(Post::Taken))
+    }
 }
 
-// SAFETY: bodies are copied inside the call. `crate::adapters::share` keeps A7; a reach reads and writes only inside
-// its calls. A8: the word of WI1 is checked after each read.
+/// The capabilities of the adapter of a segment.
+pub(crate) fn caps(name: &'static str, max_body: usize, gets: Option<GetKind>) -> Caps {
+    let (max_head, max_inline) = (MAX_HEAD, SLOT_DATA);
+    Caps { name, max_head, max_inline, max_body, copies_bodies: true, gets }
+}
+
+// SAFETY: bodies are copied inside the call. `crate::adapters::local::share` keeps A7; a reach reads and writes only
+// inside its calls. A8: the word of WI1 is checked after each read.
 unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
-    fn caps(&self) -> Caps {
-        caps(self.reach.name(), self.port.max_body())
+    fn endpoint(&self) -> Endpoint {
+        let (task, num_tasks) = (self.port.task(), self.port.num_tasks());
+        Endpoint { task, num_tasks, context: self.port.context() }
     }
 
-    fn task(&self) -> TaskId {
-        self.port.task()
+    fn caps(&self, _: TaskId) -> Caps {
+        caps(self.reach.name(), self.port.max_body(), self.reach.kind())
     }
 
-    fn context(&self) -> usize {
-        self.port.context()
-    }
-
-    fn num_tasks(&self) -> usize {
-        self.port.num_tasks()
+    fn parts(&self) -> Parts {
+        let handle = self.port.handle();
+        let areas =
+            || Arc::new(Areas::new(self.port.segment(), self.port.task())) as Arc<dyn SharedArea>;
+        let area = self.reach.has_areas().then(areas);
+        Parts { bell: handle.clone(), losses: handle.clone(), area, board: Some(handle) }
     }
 
     #[inline(always)]
@@ -175,19 +220,34 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         self.poll_into(origin, budget, &mut events).map_err(|error| *error)
     }
 
-    #[inline(always)]
-    fn poll_into<E: Events>(
-        &mut self,
-        origin: Option<TaskId>,
-        budget: usize,
-        events: &mut E,
-    ) -> Result<usize, Box<AdapterError>> {
-        self.port.poll(origin, budget, events).map_err(Box::new)
+    #[inline]
+    fn while_waiting(&mut self) {
+        self.port.prefetch_expected();
     }
 
-    #[inline]
-    fn prefetch_expected(&mut self) {
-        self.port.prefetch_expected();
+    fn register(&mut self, memory: Registered) -> Result<Option<RemoteKey>, AdapterError> {
+        Ok(self.reach.register(memory))
+    }
+
+    fn deregister(&mut self, key: RemoteKey) {
+        self.reach.deregister(key);
+    }
+
+    fn get(
+        &mut self,
+        target: TaskId,
+        remote: &RemoteRegion,
+        offset: u64,
+        into: RecvPart<'_>,
+        _: Ticket,
+    ) -> Result<Transfer, AdapterError> {
+        self.port.moved();
+        let read = self.reach.read(target, remote.direct, offset, into);
+        self.port.unless_withdrawn(target, read).map(|()| Transfer::Done)
+    }
+
+    fn cooperative_copy(&mut self) -> Option<&mut dyn CooperativeCopy> {
+        self.reach.kind().is_some().then_some(self)
     }
 
     fn withdraw(&mut self) -> bool {
@@ -198,71 +258,13 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         (0..port.num_tasks() as TaskId).map(end).fold(true, |all, one| all & one)
     }
 
-    fn doorbell(&self) -> Arc<dyn Doorbell> {
-        self.port.handle()
-    }
-
-    #[inline]
-    fn losses(&self) -> usize {
-        self.port.losses()
-    }
-
-    fn is_lost(&self, task: TaskId) -> bool {
-        self.port.is_lost(task)
-    }
-
-    fn packets(&self) -> Option<(u64, u64)> {
-        Some(self.port.packets())
-    }
-
-    fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
-        self.reach.kind().is_some().then_some(self)
-    }
-
-    fn shared_gets(&mut self) -> Option<&mut dyn SharedGets> {
-        self.reach.kind().is_some().then_some(self)
-    }
-
-    fn shared_area(&self) -> Option<Arc<dyn SharedArea>> {
-        let segment =
-            || Arc::new(Areas::new(self.port.segment(), self.port.task())) as Arc<dyn SharedArea>;
-        self.reach.has_areas().then(segment)
-    }
-
-    fn wait_board(&self) -> Option<Arc<dyn WaitBoard>> {
-        Some(self.port.handle())
+    fn stats(&self) -> Option<Stats> {
+        let (frames_sent, frames_received) = self.port.packets();
+        Some(Stats { frames_sent, frames_received })
     }
 }
 
-impl<R: Reach> OneSided for LocalAdapter<R> {
-    fn kind(&mut self) -> GetKind {
-        self.reach.kind().expect("the capability is given out only where there is one")
-    }
-
-    fn expose(&mut self, key: u64, region: SendRegion) -> Result<(), AdapterError> {
-        self.reach.expose(key, region);
-        Ok(())
-    }
-
-    fn conceal(&mut self, key: u64) {
-        self.reach.conceal(key);
-    }
-
-    fn get(
-        &mut self,
-        target: TaskId,
-        remote: RemoteRegion,
-        offset: u64,
-        into: RecvPart<'_>,
-        _: Ticket,
-    ) -> Result<Transfer, AdapterError> {
-        self.port.moved();
-        let read = self.reach.read(target, remote, offset, into);
-        self.port.unless_withdrawn(target, read).map(|()| Transfer::Done)
-    }
-}
-
-impl<R: Reach> SharedGets for LocalAdapter<R> {
+impl<R: Reach> CooperativeCopy for LocalAdapter<R> {
     fn begin(
         &mut self,
         target: TaskId,
@@ -285,7 +287,7 @@ impl<R: Reach> SharedGets for LocalAdapter<R> {
         let Self { port, shares, reach } = self;
         port.moved();
         let read = |remote: RemoteRegion, offset: u64, into: RecvPart<'_>| {
-            port.unless_withdrawn(target, reach.read(target, remote, offset, into))
+            port.unless_withdrawn(target, reach.read(target, remote.direct, offset, into))
         };
         shares.advance(target, read, || reach.is_gone(target))
     }
@@ -295,7 +297,7 @@ impl<R: Reach> SharedGets for LocalAdapter<R> {
         shares.end(target, || reach.is_gone(target))
     }
 
-    fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
+    fn assist(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
         let reach = &self.reach;
         let write = |addr, at, from: SendRegion| reach.write(origin, addr, at, from);
         let helped = self.shares.help(origin, number, from, write);

@@ -14,11 +14,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::adapter::{AdapterError, Caps, GetKind, TaskId};
-use crate::adapters::layout::Layout;
+use crate::adapter::{AdapterError, Caps, GetKind, Registered, TaskId};
+use crate::adapters::local::layout::Layout;
+use crate::adapters::local::port::declare_lost;
 use crate::adapters::local::{self, LocalAdapter, Reach};
-use crate::adapters::port::declare_lost;
-use crate::memory::region::{RecvPart, RemoteRegion, SendRegion};
+use crate::memory::region::{RecvPart, RemoteKey, SendRegion};
 
 mod mapping;
 mod memory;
@@ -127,7 +127,7 @@ impl LocalAdapter<Processes> {
 /// # Errors
 /// [`AdapterError::TaskCount`].
 pub fn caps_of(num_tasks: usize) -> Result<Caps, AdapterError> {
-    Ok(local::caps("shm", Layout::new(num_tasks, 1)?.max_body()))
+    Ok(local::caps("shm", Layout::new(num_tasks, 1)?.max_body(), None))
 }
 
 /// The kernel copies only inside the calls (SC1 of `crate::platform::sys`).
@@ -140,14 +140,22 @@ impl Reach for Processes {
         self.without_get.is_none().then_some(GetKind::CrossMemoryAttach)
     }
 
+    /// The key is the address, since the kernel finds the memory by it.
+    fn register(&self, memory: Registered) -> Option<RemoteKey> {
+        let (Registered::Constant(region) | Registered::Written(region)) = memory;
+        self.kind().map(|_| region.addr().into())
+    }
+
     fn read(
         &self,
         target: TaskId,
-        remote: RemoteRegion,
+        key: RemoteKey,
         offset: u64,
         into: RecvPart<'_>,
     ) -> Result<(), AdapterError> {
-        self.peers[target as usize].read(target, remote.addr.wrapping_add(offset), into)
+        // What is no address lies nowhere.
+        let addr = key.number().unwrap_or_default();
+        self.peers[target as usize].read(target, addr.wrapping_add(offset), into)
     }
 
     fn has_areas(&self) -> bool {
@@ -178,11 +186,6 @@ impl LocalAdapter<Processes> {
     fn peer_mut(&mut self, target: TaskId) -> &mut Peer {
         let peers = Arc::get_mut(&mut self.reach.peers);
         &mut peers.expect("no other context knows the processes")[target as usize]
-    }
-
-    /// Claims a slice of get `number` as `target` would, but never counts it.
-    pub(crate) fn claim_in_the_name_of_target(&self, target: TaskId, number: u32) {
-        self.shares.claim_in_the_name_of_target(target, number);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Jobs whose ranks are threads of one process, and how these access each other's memory (their [`Reach`]).
 //!
 //! The rings are those of [`crate::adapters::shm`], in memory of this process, so that doc tests, unit tests and Miri
-//! run the same code as a job of processes. One-sided reads copy from regions that their owners have exposed in a
+//! run the same code as a job of processes. One-sided reads copy from regions that their owners have registered in a
 //! table. A task that helps with a get finds the destination in another table.
 
 #![expect(unsafe_code, reason = "both ends of a get write one region")]
@@ -12,21 +12,28 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 
-use crate::adapter::{AdapterError, GetKind, TaskId};
-use crate::adapters::doorbell::Fences;
-use crate::adapters::layout::Layout;
+use crate::adapter::{AdapterError, GetKind, Registered, TaskId};
+use crate::adapters::local::doorbell::Fences;
+use crate::adapters::local::layout::Layout;
+use crate::adapters::local::segment::Segment;
 use crate::adapters::local::{LocalAdapter, Reach};
-use crate::adapters::segment::Segment;
-use crate::memory::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
+use crate::memory::region::{RecvPart, RecvRegion, RemoteKey, SendRegion};
 use crate::platform::fork::ProcessMark;
 use crate::platform::sync::register_light_fences_in_process;
 
 /// One context of a task of a job whose tasks are threads.
 pub type ThreadsAdapter = LocalAdapter<Tables>;
 
-/// The regions that one context of a task has exposed, by key. A reader copies under the lock, so a region that was
-/// removed is not read any more.
-type Exposed = RwLock<FxHashMap<u64, SendRegion>>;
+/// The regions that one context of a task has registered. A reader copies under the lock, so a region that was removed
+/// is not read any more.
+type Table = RwLock<Regions>;
+
+#[derive(Default)]
+struct Regions {
+    by_number: FxHashMap<u64, SendRegion>,
+    /// The number that was given last.
+    last: u64,
+}
 
 /// The destination of one pair's shared get. The last one stays here; the words of the get determine who may write into
 /// it, and when.
@@ -36,8 +43,8 @@ type Landing = Mutex<RecvRegion>;
 pub struct Tables {
     task: TaskId,
     num_tasks: usize,
-    /// The exposed regions, by owner.
-    exposed: Arc<[Exposed]>,
+    /// The registered regions, by owner.
+    registered: Arc<[Table]>,
     /// The destinations, by origin and then target.
     landings: Arc<[Landing]>,
     process: ProcessMark,
@@ -80,19 +87,19 @@ pub fn job_with_contexts(
 /// Makes the adapters of one context, one for each task.
 fn on_plane(plane: Segment, fences: Fences) -> impl Iterator<Item = ThreadsAdapter> {
     let (num_tasks, segment) = (plane.layout().tasks(), Arc::new(plane));
-    let exposed: Arc<[Exposed]> = (0..num_tasks).map(|_| Exposed::default()).collect();
+    let registered: Arc<[Table]> = (0..num_tasks).map(|_| Table::default()).collect();
     let landing = |_| Landing::new(RecvRegion::EMPTY);
     let landings: Arc<[Landing]> = (0..num_tasks * num_tasks).map(landing).collect();
     (0..num_tasks as TaskId).map(move |task| {
-        let (exposed, landings) = (Arc::clone(&exposed), Arc::clone(&landings));
-        let reach = Tables { task, num_tasks, exposed, landings, process: ProcessMark::new() };
+        let (registered, landings) = (Arc::clone(&registered), Arc::clone(&landings));
+        let reach = Tables { task, num_tasks, registered, landings, process: ProcessMark::new() };
         LocalAdapter::new(Arc::clone(&segment), task, fences, reach)
     })
 }
 
 impl Tables {
-    fn mine(&self) -> &Exposed {
-        &self.exposed[self.task as usize]
+    fn mine(&self) -> &Table {
+        &self.registered[self.task as usize]
     }
 
     fn landing(&self, origin: TaskId, target: TaskId) -> &Landing {
@@ -109,18 +116,27 @@ impl Reach for Tables {
         Some(GetKind::Memcpy)
     }
 
-    fn expose(&self, key: u64, region: SendRegion) {
-        self.mine().write().insert(key, region);
+    /// Memory that may be written is not registered: a thread that copies it would not see a put of the owner's
+    /// dispatcher as a whole.
+    fn register(&self, memory: Registered) -> Option<RemoteKey> {
+        let Registered::Constant(region) = memory else { return None };
+        let mut table = self.mine().write();
+        table.last += 1;
+        let number = table.last;
+        table.by_number.insert(number, region);
+        Some(number.into())
     }
 
-    fn conceal(&self, key: u64) {
-        self.mine().write().remove(&key);
+    fn deregister(&self, key: RemoteKey) {
+        if let Some(number) = key.number() {
+            self.mine().write().by_number.remove(&number);
+        }
     }
 
     fn read(
         &self,
         target: TaskId,
-        remote: RemoteRegion,
+        key: RemoteKey,
         offset: u64,
         mut into: RecvPart<'_>,
     ) -> Result<(), AdapterError> {
@@ -130,13 +146,14 @@ impl Reach for Tables {
             len,
             reason: io::Error::new(io::ErrorKind::InvalidInput, reason),
         };
-        let exposed = self.exposed[target as usize].read();
-        let region = exposed
-            .get(&remote.key)
-            .ok_or_else(|| refused("the rank has exposed no region under this key"))?;
+        let registered = self.registered[target as usize].read();
+        let region = key
+            .number()
+            .and_then(|number| registered.by_number.get(&number))
+            .ok_or_else(|| refused("the rank has registered no region under this key"))?;
         let end = offset.checked_add(len as u64);
         if region.is_null() || end.is_none_or(|end| end > region.len() as u64) {
-            return Err(refused("the range does not lie inside the exposed region"));
+            return Err(refused("the range does not lie inside the registered region"));
         }
         into.store(region.part(offset as usize, len).foreign());
         Ok(())
@@ -151,7 +168,8 @@ impl Reach for Tables {
     }
 
     fn land(&self, target: TaskId, into: &RecvRegion) {
-        // SAFETY: U1 and U2 of `crate::adapters::share` divide the bytes between the two holders, and bound the time.
+        // SAFETY: U1 and U2 of `crate::adapters::local::share` divide the bytes between the two holders, and bound the
+        // time.
         *self.landing(self.task, target).lock() = unsafe { into.second_hold() };
     }
 
@@ -167,10 +185,10 @@ impl Reach for Tables {
 }
 
 impl Drop for Tables {
-    /// Conceals what the context has exposed. Not in a fork, where the thread that holds a lock may not exist.
+    /// Deregisters what the context has registered. Not in a fork, where the thread that holds a lock may not exist.
     fn drop(&mut self) {
         if !self.process.is_fork() {
-            self.mine().write().clear();
+            self.mine().write().by_number.clear();
         }
     }
 }

@@ -17,7 +17,7 @@ pub mod board {
         Blocked, CALL_NUMBERS, CONTEXT_IDS, Call, Phase, TaskState, Wait, Within, bystander_name,
         context_of, goes_before, parts_of_context,
     };
-    pub use crate::adapters::board::Board;
+    pub use crate::adapters::local::board::Board;
 }
 
 pub mod control;

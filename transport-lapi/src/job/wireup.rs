@@ -10,9 +10,7 @@ use crate::job::bootstrap::{self, BootstrapError, Control, Membership, Start};
 use crate::job::config::{self, ConfigError, Settings};
 use crate::platform::home;
 
-pub use native::{Brought, Native};
-
-mod native;
+use crate::adapters::AnyAdapter;
 
 /// Why a task could not join its job.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +30,7 @@ pub enum WireupError {
 /// A task connected to its job.
 pub struct Joined {
     /// The connections: one for each of the task's contexts, in order.
-    pub contexts: Vec<Native>,
+    pub contexts: Vec<AnyAdapter>,
     /// The connection to the launcher, if the process was started by one.
     pub control: Option<Control>,
     /// Describes how gets are done, for reports.
@@ -59,7 +57,7 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
             let attached =
                 ShmAdapter::attach_contexts(segment, task, num_tasks, contexts, settings.get)?;
             let get_report = attached[0].get_report();
-            let contexts = attached.into_iter().map(Native::from).collect();
+            let contexts = attached.into_iter().map(AnyAdapter::from).collect();
             config::place().into_iter().for_each(home::settle);
             let (control, processors) = (Some(control), config::processors());
             Ok(Joined { contexts, control, get_report, processors })
@@ -71,7 +69,7 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
 ///
 /// # Errors
 /// [`AdapterError::TaskCount`]; [`AdapterError::ContextCount`]; [`AdapterError::System`] if there is not enough memory.
-pub fn in_process(num_tasks: usize, contexts: usize) -> Result<Vec<Vec<Native>>, AdapterError> {
+pub fn in_process(num_tasks: usize, contexts: usize) -> Result<Vec<Vec<AnyAdapter>>, AdapterError> {
     let tasks = threads::job_with_contexts(num_tasks, contexts)?.into_iter();
-    Ok(tasks.map(|contexts| contexts.into_iter().map(Native::from).collect()).collect())
+    Ok(tasks.map(|contexts| contexts.into_iter().map(AnyAdapter::from).collect()).collect())
 }

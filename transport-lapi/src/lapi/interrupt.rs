@@ -25,7 +25,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 
-use crate::adapter::Adapter;
 use crate::error::LapiError;
 use crate::lapi::query::{Query, check_range};
 use crate::progress::awaited::{Notice, Unnamed};
@@ -55,7 +54,7 @@ impl Notification {
     }
 }
 
-impl<A: Adapter, S: Send + 'static> Context<A, S> {
+impl<S: Send + 'static> Context<S> {
     /// Sets a property of the context: ACK_THRESHOLD, ERROR_CHK, INTERRUPT_SET or TIMEOUT (LAPI_Senv); [`Query`] says
     /// which values are legal and what they do.
     ///
@@ -130,7 +129,7 @@ impl<A: Adapter, S: Send + 'static> Context<A, S> {
     }
 
     /// Whether the notification thread with this number goes on (NT3).
-    fn is_notified_by(self: &Arc<Self>, session: &Session<A, S>, number: u32) -> bool {
+    fn is_notified_by(self: &Arc<Self>, session: &Session<S>, number: u32) -> bool {
         let current = session.periphery().and_then(|periphery| periphery.notification.as_ref());
         let current = current.map(|notification| notification.number);
         current == Some(number) && !session.terminated && Arc::strong_count(self) > 1
@@ -142,7 +141,7 @@ impl<A: Adapter, S: Send + 'static> Context<A, S> {
     /// This task itself was declared lost.
     fn stand_by(
         self: &Arc<Self>,
-        session: &mut SessionGuard<'_, A, S>,
+        session: &mut SessionGuard<'_, S>,
         number: u32,
         notice: &mut Notice,
     ) -> Result<(), LapiError> {
@@ -158,7 +157,7 @@ impl<A: Adapter, S: Send + 'static> Context<A, S> {
                 self.bell.retract();
                 break;
             }
-            let never = Unnamed::new(|_: &mut Session<A, S>| None::<()>);
+            let never = Unnamed::new(|_: &mut Session<S>| None::<()>);
             let standing = session.standing(ticket);
             match first_ticket {
                 None => notice.post(session, &never, standing),
@@ -178,7 +177,7 @@ impl<A: Adapter, S: Send + 'static> Context<A, S> {
     }
 }
 
-impl<A: Adapter, S> Session<A, S> {
+impl<S> Session<S> {
     /// Makes a round of progress for the notification thread, and acts on lost tasks. Returns whether there was
     /// anything to do. An error is reported to the error handler; without one it is kept for the next call of progress.
     /// So is the panic of a handler or hook, which has no caller here.

@@ -1,6 +1,5 @@
 //! LAPI_Msgpoll: progress until a message has been sent or has arrived.
 
-use crate::adapter::Adapter;
 use crate::error::LapiError;
 use crate::progress::session::Session;
 
@@ -15,7 +14,7 @@ pub struct MsgInfo {
     pub disp_cntr: bool,
 }
 
-impl<A: Adapter, S> Session<A, S> {
+impl<S> Session<S> {
     /// Makes rounds of progress, at most `rounds`, until a message has been sent or has arrived completely
     /// (LAPI_Msgpoll). Never blocks. POLLING_NET does not exist: the caller has the session, so nobody else polls.
     ///

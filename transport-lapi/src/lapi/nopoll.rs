@@ -9,13 +9,12 @@
 
 use std::thread;
 
-use crate::adapter::Adapter;
 use crate::error::LapiError;
 use crate::platform::sys;
 use crate::progress::context::{Context, SessionGuard};
 use crate::progress::counter::CounterId;
 
-impl<A: Adapter, S> Context<A, S> {
+impl<S> Context<S> {
     /// Waits until the counter has reached `value`, subtracts `value`, and returns the remainder, like
     /// [`Context::waitcntr`], but sleeps without making progress (LAPI_Nopoll_wait). So it needs interrupt mode
     /// ([`Context::senv`]), or another thread that waits or polls in this context; without either it sleeps until
@@ -43,8 +42,8 @@ impl<A: Adapter, S> Context<A, S> {
 }
 
 /// Sleeps until the wait is over. The context may be terminated whenever the lock is free.
-fn sleep_on<A: Adapter, S>(
-    session: &mut SessionGuard<'_, A, S>,
+fn sleep_on<S>(
+    session: &mut SessionGuard<'_, S>,
     counter: CounterId,
     value: i64,
 ) -> Result<i64, LapiError> {

@@ -1,13 +1,13 @@
 //! LAPI_Purge_totask and LAPI_Resume_totask: gives up a task, and takes it back later. They close the lane to the task
 //! and open it again (PU1, PU2).
 
-use crate::adapter::{Adapter, TaskId};
+use crate::adapter::TaskId;
 use crate::error::LapiError;
 use crate::progress::amsend::check_target;
 use crate::progress::handler::Next;
 use crate::progress::session::Session;
 
-impl<A: Adapter, S> Session<A, S> {
+impl<S> Session<S> {
     /// Gives up a task (LAPI_Purge_totask), without telling it. Messages to it that are queued end, as if they had been
     /// sent, so their buffers are reusable; gets of its memory fail with [`LapiError::TgtPurged`], and so do later
     /// calls that name it, and waits for counters that need it ([`Session::setcntr_wstatus`]). What it sends is

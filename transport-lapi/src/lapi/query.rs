@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
-use crate::adapter::{Adapter, GetKind, TaskId};
+use crate::adapter::{Adapter, Caps, GetKind, Stats, TaskId};
 use crate::error::LapiError;
+use crate::progress::outbox::Lane;
 use crate::progress::session::Session;
 use crate::wire::{MAX_HANDLERS, MAX_UHDR};
 
@@ -189,18 +190,18 @@ pub struct Statistics {
     pub packets_received: u64,
 }
 
-impl<A: Adapter, S> Session<A, S> {
+impl<S> Session<S> {
     /// Returns a property of the context or its task (LAPI_Qenv).
     ///
     /// # Errors
     /// [`LapiError::QueryType`] for the keys whose answer is not a number; see [`Query`].
     pub fn qenv(&self, query: Query) -> Result<u64, LapiError> {
-        let caps = self.adapter.caps();
+        let own = self.engine.task;
         let set = self.periphery().map(|periphery| periphery.environment);
         let Environment { checks, ack_threshold, timeout } = set.unwrap_or_default();
         Ok(match query {
-            Query::TaskId => u64::from(self.adapter.task()),
-            Query::NumTasks => self.adapter.num_tasks() as u64,
+            Query::TaskId => u64::from(own),
+            Query::NumTasks => self.engine.outbox.lanes.len() as u64,
             Query::MaxUhdrSz => MAX_UHDR as u64,
             Query::MaxDataSz => isize::MAX as u64,
             Query::ErrorChk => u64::from(checks),
@@ -208,11 +209,11 @@ impl<A: Adapter, S> Session<A, S> {
             Query::MinTimeout => TIMEOUTS.0.unsigned_abs(),
             Query::MaxTimeout => TIMEOUTS.1.unsigned_abs(),
             Query::InterruptSet => u64::from(self.is_notified()),
-            Query::MaxPktSz | Query::MaxAtomSize => caps.max_body as u64,
+            Query::MaxPktSz | Query::MaxAtomSize => self.adapter.caps(own).max_body as u64,
             Query::LocAddrtblSz => MAX_HANDLERS as u64,
-            Query::BufCpSize => self.engine.at_once.saturating_sub(1) as u64,
+            Query::BufCpSize => self.own_lane().at_once.saturating_sub(1) as u64,
             Query::AckThreshold => ack_threshold.unsigned_abs(),
-            Query::ShmEnabled => u64::from(self.engine.outbox.reads),
+            Query::ShmEnabled => u64::from(!self.shm_tasks().is_empty()),
             Query::ShmNumTasks => self.shm_tasks().len() as u64,
             Query::MaxPorts
             | Query::NumRexBufs
@@ -238,27 +239,37 @@ impl<A: Adapter, S> Session<A, S> {
         self.periphery_mut().environment.set(query, value)
     }
 
-    /// Returns the tasks whose memory this task reads directly (LAPI_Qenv of QUERY_SHM_TASKS): all or none.
+    /// Returns the tasks whose memory this task reads directly (LAPI_Qenv of QUERY_SHM_TASKS).
     pub fn shm_tasks(&self) -> Vec<TaskId> {
-        let last = if self.engine.outbox.reads { self.adapter.num_tasks() } else { 0 };
-        (0..last as TaskId).collect()
+        let tasks = 0..self.engine.outbox.lanes.len() as TaskId;
+        tasks.filter(|task| self.adapter.caps(*task).gets.is_some()).collect()
+    }
+
+    fn own_lane(&self) -> &Lane {
+        &self.engine.outbox.lanes[self.engine.task as usize]
     }
 
     /// Returns what this context has sent and received (LAPI_Qenv of QUERY_STATISTICS); `None` if the adapter does not
     /// count. On one host the numbers are those that the rings have anyway, modulo 2^32 for each peer, so nothing is
     /// counted on the path of messages. For the same reason bytes are not counted.
     pub fn statistics(&self) -> Option<Statistics> {
-        let (packets_sent, packets_received) = self.adapter.packets()?;
-        Some(Statistics { packets_sent, packets_received })
+        let Stats { frames_sent, frames_received } = self.adapter.stats()?;
+        Some(Statistics { packets_sent: frames_sent, packets_received: frames_received })
     }
 
-    /// Returns the name of the adapter.
-    pub fn adapter_name(&self) -> &'static str {
-        self.adapter.caps().name
+    /// Returns how gets read memory of tasks on this host; `None` means over active messages.
+    pub fn get_kind(&self) -> Option<GetKind> {
+        self.adapter.caps(self.engine.task).gets
     }
 
-    /// Returns how gets read other tasks' memory; `None` means over active messages.
-    pub fn get_kind(&mut self) -> Option<GetKind> {
-        self.adapter.one_sided().map(|one_sided| one_sided.kind())
+    /// Returns whether gets read the memory of `target` without its help.
+    pub fn reads(&self, target: TaskId) -> bool {
+        self.engine.outbox.lanes.get(target as usize).is_some_and(|lane| lane.reads)
+    }
+
+    /// Returns what the adapter can do with `target`; `None` if there is no such task.
+    pub fn caps(&self, target: TaskId) -> Option<Caps> {
+        let exists = (target as usize) < self.engine.outbox.lanes.len();
+        exists.then(|| self.adapter.caps(target))
     }
 }

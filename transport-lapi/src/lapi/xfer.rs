@@ -1,6 +1,6 @@
 //! LAPI_Xfer: every transfer as a value of one type.
 
-use crate::adapter::{Adapter, TaskId};
+use crate::adapter::TaskId;
 use crate::error::LapiError;
 use crate::memory::body::Sink;
 use crate::memory::region::RemoteRegion;
@@ -41,7 +41,7 @@ pub enum Xfer<'a, S> {
     Rmw(Rmw<S>),
 }
 
-impl<A: Adapter, S> Session<A, S> {
+impl<S> Session<S> {
     /// Starts a transfer (LAPI_Xfer). Gets and read-modify-writes return [`Sent::Later`], even if they end at once
     /// because their memory is in a shared area.
     ///

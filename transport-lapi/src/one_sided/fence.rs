@@ -6,7 +6,7 @@
 //! a task signals the task `2^k` places above, and waits for the one `2^k` places below.
 
 use crate::adapter::waits::{Phase, Wait};
-use crate::adapter::{Adapter, TaskId, WaitBoard};
+use crate::adapter::{TaskId, WaitBoard};
 use crate::error::LapiError;
 use crate::progress::amsend::Outgoing;
 use crate::progress::awaited::Awaited;
@@ -14,7 +14,7 @@ use crate::progress::context::Context;
 use crate::progress::session::Session;
 use crate::wire::Packet;
 
-impl<A: Adapter, S> Context<A, S> {
+impl<S> Context<S> {
     /// Blocks until the data of everything that this context has started is in place at its targets (LAPI_Fence). The
     /// targets must make progress.
     ///
@@ -34,7 +34,7 @@ impl<A: Adapter, S> Context<A, S> {
 
     /// [`Context::gfence`] for a task that has nothing left to do after it. Returns whether all tasks have arrived. It
     /// returns `false` if the watcher of the job has found that they never will, and has dismissed this task
-    /// ([`crate::adapter::waits::Board::dismiss`]); the task must end then.
+    /// ([`crate::bootstrap::board::Board::dismiss`]); the task must end then.
     ///
     /// # Errors
     /// Those of [`Context::wait`].
@@ -81,9 +81,9 @@ impl<A: Adapter, S> Context<A, S> {
         &self,
         is_dismissed: fn(&dyn WaitBoard) -> bool,
         all: bool,
-        mut look: impl FnMut(&mut Session<A, S>) -> Option<()>,
+        mut look: impl FnMut(&mut Session<S>) -> Option<()>,
     ) -> Result<bool, LapiError> {
-        let look = |session: &mut Session<A, S>| match look(session) {
+        let look = |session: &mut Session<S>| match look(session) {
             Some(()) => Some(true),
             None => session.board.as_deref().is_some_and(is_dismissed).then_some(false),
         };
@@ -98,14 +98,14 @@ struct Others<F> {
     all: bool,
 }
 
-impl<A: Adapter, S, F: FnMut(&mut Session<A, S>) -> Option<bool>> Awaited<A, S> for Others<F> {
+impl<S, F: FnMut(&mut Session<S>) -> Option<bool>> Awaited<S> for Others<F> {
     type Answer = bool;
 
-    fn look(&mut self, session: &mut Session<A, S>) -> Option<bool> {
+    fn look(&mut self, session: &mut Session<S>) -> Option<bool> {
         (self.look)(session)
     }
 
-    fn in_vain(&self, session: &Session<A, S>) -> Option<LapiError> {
+    fn in_vain(&self, session: &Session<S>) -> Option<LapiError> {
         if self.all {
             return session.check_lost().and_then(|()| session.check_closed()).err();
         }
@@ -115,12 +115,12 @@ impl<A: Adapter, S, F: FnMut(&mut Session<A, S>) -> Option<bool>> Awaited<A, S> 
         needed.find_map(|task| outbox.check_lost(task).err())
     }
 
-    fn note(&self, _: &Session<A, S>) -> Wait {
+    fn note(&self, _: &Session<S>) -> Wait {
         Wait { phase: Phase::Others, ..Wait::default() }
     }
 }
 
-impl<A: Adapter, S> Session<A, S> {
+impl<S> Session<S> {
     fn start_fence(&mut self) {
         let outbox = &mut self.engine.outbox;
         for target in 0..outbox.lanes.len() {

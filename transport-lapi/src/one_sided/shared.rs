@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 
-use crate::adapter::{Adapter, SharedArea, TaskId};
+use crate::adapter::{SharedArea, TaskId};
 use crate::error::LapiError;
 use crate::memory::body::Source;
 use crate::memory::region::{RecvPart, RemoteRegion};
@@ -128,7 +128,7 @@ impl Drop for SharedMemory {
     }
 }
 
-impl<A: Adapter, S> Session<A, S> {
+impl<S> Session<S> {
     /// Allocates memory of this task that other tasks access without this task's help. It begins at a multiple of 128
     /// bytes, and contains what an earlier owner has left, at first zeros.
     ///

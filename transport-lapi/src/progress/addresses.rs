@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::adapter::{Adapter, TaskId};
+use crate::adapter::TaskId;
 use crate::error::{LapiError, Violation};
 use crate::progress::amsend::Outgoing;
 use crate::progress::context::Context;
@@ -53,7 +53,7 @@ impl Addresses {
     }
 }
 
-impl<A: Adapter, S> Context<A, S> {
+impl<S> Context<S> {
     /// Tells all tasks a value, and returns those of all, by task (LAPI_Address_init, LAPI_Address_init64). The call is
     /// collective: all tasks make it, in the same order as their other collective calls, and it blocks until they have.
     /// The transport gives the values no meaning; a task without an address passes 0.
@@ -87,7 +87,7 @@ impl<S> Engine<S> {
     }
 }
 
-impl<A: Adapter, S> Session<A, S> {
+impl<S> Session<S> {
     /// Returns the header handler with an index, if one is set (LAPI_Addr_get).
     ///
     /// # Errors

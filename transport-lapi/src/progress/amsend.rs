@@ -8,6 +8,7 @@
 //! and answers that it has.
 
 use crate::adapter::{Adapter, AdapterError, Post, SHORT_HEAD, TaskId, Ticket};
+use crate::adapters::AnyAdapter;
 use crate::error::{LapiError, Violation};
 use crate::job::config::Pieces;
 use crate::memory::body::{Piece, Source};
@@ -194,12 +195,14 @@ pub struct Step {
     pub above: &'static str,
 }
 
-impl<A: Adapter, S> Session<A, S> {
-    /// Returns the lengths of `udata`, ascending, above which an amsend with a user header of `uhdr` bytes is sent in
-    /// another way.
-    pub fn steps(&self, uhdr: usize) -> Vec<Step> {
-        let pieces = self.engine.outbox.pieces;
-        let slot = self.adapter.caps().max_inline.saturating_sub(BASE + uhdr);
+impl<S> Session<S> {
+    /// Returns the lengths of `udata`, ascending, above which an amsend to `target` with a user header of `uhdr` bytes
+    /// is sent in another way. There is none for a task that does not exist.
+    pub fn steps(&self, target: TaskId, uhdr: usize) -> Vec<Step> {
+        let Some(&Lane { pieces, .. }) = self.engine.outbox.lanes.get(target as usize) else {
+            return Vec::new();
+        };
+        let slot = self.adapter.caps(target).max_inline.saturating_sub(BASE + uhdr);
         let mut steps = vec![
             Step { bytes: slot, above: "beside the slot of the ring" },
             Step { bytes: pieces.whole(), above: "in pieces" },
@@ -223,8 +226,8 @@ pub(crate) enum FrameSent {
 
 /// [`Adapter::try_send`], not inlined: only the path of most messages has an inlined copy.
 #[inline(never)]
-pub(crate) fn post<A: Adapter>(
-    adapter: &mut A,
+pub(crate) fn post(
+    adapter: &mut AnyAdapter,
     target: TaskId,
     head: &[u8],
     body: Piece<'_>,
@@ -234,8 +237,8 @@ pub(crate) fn post<A: Adapter>(
 }
 
 /// Offers a frame without a body.
-fn send_head<A: Adapter>(
-    adapter: &mut A,
+fn send_head(
+    adapter: &mut AnyAdapter,
     target: TaskId,
     head: &[u8],
 ) -> Result<FrameSent, LapiError> {
@@ -246,13 +249,13 @@ fn send_head<A: Adapter>(
 
 impl<S> Outbox<S> {
     /// Offers the next frame of the operation at the front of a lane. The lane must not be empty.
-    pub(crate) fn send_frame<A: Adapter>(
+    pub(crate) fn send_frame(
         &mut self,
-        adapter: &mut A,
+        adapter: &mut AnyAdapter,
         target: TaskId,
     ) -> Result<FrameSent, LapiError> {
-        let Self { lanes, messages, pieces, regions, departures, copies_bodies, .. } = self;
-        let Lane { queue, next_msg, .. } = &mut lanes[target as usize];
+        let Self { lanes, messages, regions, departures, .. } = self;
+        let Lane { queue, next_msg, pieces, copies_bodies, .. } = &mut lanes[target as usize];
         let front = queue.front_mut().expect("the caller has seen it");
         match front {
             Outgoing::Message(number) => {
@@ -341,9 +344,9 @@ impl<S> Outbox<S> {
 
 impl<S> Queued<S> {
     /// Offers the next frame.
-    pub(crate) fn send_frame<A: Adapter>(
+    pub(crate) fn send_frame(
         &mut self,
-        adapter: &mut A,
+        adapter: &mut AnyAdapter,
         target: TaskId,
         next_msg: &mut u32,
         pieces: Pieces,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::adapter::atomic::Operation;
 use crate::adapter::{SharedArea, TaskId};
 use crate::error::LapiError;
 use crate::memory::body::Sink;
@@ -12,7 +13,6 @@ use crate::memory::region::{ForeignBytes, RecvPart};
 use crate::platform::sys::LINE;
 use crate::progress::direct::Direct;
 use crate::progress::outbox::Outbox;
-use crate::progress::rmw::Operation;
 
 /// The multiple of which allocations are, so that two of them have no line, and no pair of lines, in common.
 const GRAIN: usize = 2 * LINE;

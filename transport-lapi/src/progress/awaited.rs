@@ -16,13 +16,13 @@ use std::marker::PhantomData;
 use rustix::thread::gettid;
 
 use crate::adapter::waits::{Outer, Wait, Within};
-use crate::adapter::{Adapter, Standing, TaskId, WaitBoard};
+use crate::adapter::{Standing, TaskId, WaitBoard};
 use crate::error::LapiError;
 use crate::job::bootstrap::monotonic_nanos;
 use crate::progress::session::Session;
 
 /// An event that a thread waits for. See the module's documentation.
-pub trait Awaited<A: Adapter, S> {
+pub trait Awaited<S> {
     /// What the wait returns.
     type Answer;
 
@@ -41,23 +41,23 @@ pub trait Awaited<A: Adapter, S> {
     }
 
     /// Returns the answer if the event has happened. Called with the lock held; must not call the context.
-    fn look(&mut self, session: &mut Session<A, S>) -> Option<Self::Answer>;
+    fn look(&mut self, session: &mut Session<S>) -> Option<Self::Answer>;
 
     /// Returns an error if the event cannot happen any more because tasks are lost. Called only in slow turns after a
     /// loss. The default is for a wait that needs all tasks.
-    fn in_vain(&self, session: &Session<A, S>) -> Option<LapiError> {
+    fn in_vain(&self, session: &Session<S>) -> Option<LapiError> {
         session.check_lost().err()
     }
 
     /// Returns whether this answer means that the event can never happen. The wait then stays published, so that a
     /// report can show what the others were doing.
-    fn is_failure(&self, session: &Session<A, S>, answer: &Self::Answer) -> bool {
+    fn is_failure(&self, session: &Session<S>, answer: &Self::Answer) -> bool {
         let _ = (session, answer);
         false
     }
 
     /// Describes the event for a report; the caller fills in the time.
-    fn note(&self, session: &Session<A, S>) -> Wait;
+    fn note(&self, session: &Session<S>) -> Wait;
 }
 
 /// A wait without a description.
@@ -72,18 +72,18 @@ impl<F, R> Unnamed<F, R> {
     }
 }
 
-impl<A: Adapter, S, F, R> Awaited<A, S> for Unnamed<F, R>
+impl<S, F, R> Awaited<S> for Unnamed<F, R>
 where
-    F: FnMut(&mut Session<A, S>) -> Option<R>,
+    F: FnMut(&mut Session<S>) -> Option<R>,
 {
     type Answer = R;
 
     #[inline(always)]
-    fn look(&mut self, session: &mut Session<A, S>) -> Option<R> {
+    fn look(&mut self, session: &mut Session<S>) -> Option<R> {
         (self.look)(session)
     }
 
-    fn note(&self, _: &Session<A, S>) -> Wait {
+    fn note(&self, _: &Session<S>) -> Wait {
         Wait::default()
     }
 }
@@ -103,10 +103,10 @@ pub(crate) enum Notice {
 impl Notice {
     /// Publishes what `awaited` waits for (AW1), unless it is published already. The caller holds the lock.
     #[cold]
-    pub(crate) fn post<A: Adapter, S>(
+    pub(crate) fn post<S>(
         &mut self,
-        session: &mut Session<A, S>,
-        awaited: &impl Awaited<A, S>,
+        session: &mut Session<S>,
+        awaited: &impl Awaited<S>,
         standing: Standing,
     ) {
         let Some(board) = session.board.clone() else { return };
@@ -146,7 +146,7 @@ impl Notice {
     }
 
     /// Records on the board that the thread has polled again and found nothing.
-    pub(crate) fn looked_again<A: Adapter, S>(&self, session: &Session<A, S>) {
+    pub(crate) fn looked_again<S>(&self, session: &Session<S>) {
         if let (Self::Posted { place, .. }, Some(board)) = (self, &session.board) {
             board.looked_again(*place);
         }
@@ -160,7 +160,7 @@ impl Notice {
 
     /// Ends a wait that failed: it stays published as failed until a thread publishes the next one.
     #[cold]
-    pub(crate) fn fail<A: Adapter, S>(&mut self, session: &mut Session<A, S>) {
+    pub(crate) fn fail<S>(&mut self, session: &mut Session<S>) {
         let Some(board) = session.board.clone() else { return };
         let (wait, place) = match *self {
             Self::None => return,
@@ -175,7 +175,7 @@ impl Notice {
     }
 
     /// Withdraws the wait, if it is published.
-    pub(crate) fn withdraw<A: Adapter, S>(&mut self, session: &mut Session<A, S>) {
+    pub(crate) fn withdraw<S>(&mut self, session: &mut Session<S>) {
         if let (&mut Self::Posted { wait, place }, Some(board)) = (&mut *self, &session.board) {
             board.withdraw(place);
             session.places &= !(1 << place);
@@ -184,7 +184,7 @@ impl Notice {
     }
 }
 
-impl<A: Adapter, S> Session<A, S> {
+impl<S> Session<S> {
     /// Withdraws the published waits that have failed.
     fn forget_failures(&mut self, board: &dyn WaitBoard) {
         let mut failed = std::mem::take(&mut self.failed_places);

@@ -35,7 +35,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::adapter::{Adapter, Doorbell, Standing, TaskId};
+use crate::adapter::{Adapter, Doorbell, Endpoint, Parts, Standing, TaskId};
+use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::job::config::{Settings, WaitMode};
 use crate::platform::fork::ProcessMark;
@@ -72,10 +73,10 @@ const HAND_OVER: u32 = POLLS_PER_PAUSE;
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A session whose lock is held by this thread.
-pub struct SessionGuard<'a, A: Adapter, S>(Guard<'a, Session<A, S>>);
+pub struct SessionGuard<'a, S>(Guard<'a, Session<S>>);
 
-impl<A: Adapter, S> Deref for SessionGuard<'_, A, S> {
-    type Target = Session<A, S>;
+impl<S> Deref for SessionGuard<'_, S> {
+    type Target = Session<S>;
 
     #[inline(always)]
     fn deref(&self) -> &Self::Target {
@@ -83,17 +84,17 @@ impl<A: Adapter, S> Deref for SessionGuard<'_, A, S> {
     }
 }
 
-impl<A: Adapter, S> DerefMut for SessionGuard<'_, A, S> {
+impl<S> DerefMut for SessionGuard<'_, S> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.0
     }
 }
 
-impl<'a, A: Adapter, S> SessionGuard<'a, A, S> {
+impl<'a, S> SessionGuard<'a, S> {
     /// Opens a session whose lock is held, unless its context was terminated.
     #[inline(always)]
-    fn open(session: Guard<'a, Session<A, S>>) -> Result<Self, LapiError> {
+    fn open(session: Guard<'a, Session<S>>) -> Result<Self, LapiError> {
         if session.terminated { Err(LapiError::HndlInvalid) } else { Ok(Self(session)) }
     }
 
@@ -149,8 +150,8 @@ impl Default for Options {
 /// One task's access to the job, shared by all threads of the task; LAPI calls it a handle.
 ///
 /// `S` is the client's state, which is passed to header and completion handlers.
-pub struct Context<A: Adapter, S> {
-    session: Lock<Session<A, S>>,
+pub struct Context<S> {
+    session: Lock<Session<S>>,
     pub(crate) bell: Arc<dyn Doorbell>,
     pub(crate) pace: SpinPolicy,
     /// Turns of polling with which a wait begins before it is counted; 0 if the hooks of the session need to know of
@@ -159,22 +160,24 @@ pub struct Context<A: Adapter, S> {
     task: TaskId,
     number: usize,
     num_tasks: usize,
-    inquiry: OnceLock<Answer<A, S>>,
+    inquiry: OnceLock<Answer<S>>,
 }
 
 /// The client's answer to an inquiry: reads the session under the lock, and returns a function that replies without it.
-type Answer<A, S> = Box<dyn Fn(&Session<A, S>) -> Box<dyn FnOnce()> + Send + Sync>;
+type Answer<S> = Box<dyn Fn(&Session<S>) -> Box<dyn FnOnce()> + Send + Sync>;
 
-impl<A: Adapter, S> Context<A, S> {
+impl<S> Context<S> {
     /// Makes a context over an adapter that is already connected to its peers (LAPI_Init).
-    pub fn init(mut adapter: A, state: S, options: Options) -> Self {
-        let (task, number, num_tasks) = (adapter.task(), adapter.context(), adapter.num_tasks());
-        let (bell, board) = (adapter.doorbell(), adapter.wait_board());
+    pub fn init(adapter: impl Into<AnyAdapter>, state: S, options: Options) -> Self {
+        let adapter = adapter.into();
+        let Endpoint { task, num_tasks, context: number } = adapter.endpoint();
+        let Parts { bell, losses, board, .. } = adapter.parts();
         let session = Session {
             state,
-            engine: Engine::new(&mut adapter, options.max_body.max(4096)),
+            engine: Engine::new(&adapter, options.max_body.max(4096)),
             adapter,
             bell: bell.clone(),
+            losses,
             board,
             sleeping: 0,
             places: 0,
@@ -241,12 +244,12 @@ impl<A: Adapter, S> Context<A, S> {
     /// [`LapiError::HndlInvalid`] after [`Context::term`]; [`LapiError::InHandler`] from inside a
     /// handler of this context, or while this thread holds the session (C7); [`LapiError::Forked`].
     #[inline(always)]
-    pub fn session(&self) -> Result<SessionGuard<'_, A, S>, LapiError> {
+    pub fn session(&self) -> Result<SessionGuard<'_, S>, LapiError> {
         self.session.lock().map_err(|refusal| self.refused(refusal)).and_then(SessionGuard::open)
     }
 
     /// [`Context::session`] for a wait (C5).
-    pub(crate) fn session_to_wait(&self) -> Result<SessionGuard<'_, A, S>, LapiError> {
+    pub(crate) fn session_to_wait(&self) -> Result<SessionGuard<'_, S>, LapiError> {
         self.session().inspect_err(|_| self.settle())
     }
 
@@ -297,10 +300,7 @@ impl<A: Adapter, S> Context<A, S> {
     /// # Errors
     /// Those of [`Session::progress`]; [`crate::adapter::AdapterError::PeerLost`] when a task of the job was
     /// declared lost while waiting; [`LapiError::HndlInvalid`] when the context was terminated.
-    pub fn wait<R>(
-        &self,
-        ready: impl FnMut(&mut Session<A, S>) -> Option<R>,
-    ) -> Result<R, LapiError> {
+    pub fn wait<R>(&self, ready: impl FnMut(&mut Session<S>) -> Option<R>) -> Result<R, LapiError> {
         self.wait_from(self.session_to_wait()?, &mut Unnamed::new(ready))
     }
 
@@ -310,9 +310,9 @@ impl<A: Adapter, S> Context<A, S> {
     /// # Errors
     /// Those of [`Context::wait`].
     #[inline(always)]
-    pub fn wait_from<W: Awaited<A, S>>(
+    pub fn wait_from<W: Awaited<S>>(
         &self,
-        mut session: SessionGuard<'_, A, S>,
+        mut session: SessionGuard<'_, S>,
         awaited: &mut W,
     ) -> Result<W::Answer, LapiError> {
         // Most waits end in this loop, which only polls.
@@ -339,26 +339,26 @@ impl<A: Adapter, S> Context<A, S> {
     /// The function that it returns replies without the lock, and may wait (C4). Only the first call has an effect.
     pub fn on_inquiry<T: FnOnce() + 'static>(
         &self,
-        answer: impl Fn(&Session<A, S>) -> T + Send + Sync + 'static,
+        answer: impl Fn(&Session<S>) -> T + Send + Sync + 'static,
     ) {
         let _ = self.inquiry.set(Box::new(move |session| Box::new(answer(session))));
     }
 
     /// Does the work that needs the lock to be free: replies to an inquiry made since the last reply, and runs
     /// continuations. Waits do this themselves. Callers that poll with [`Session::progress`] call this after each poll.
-    pub fn attend(&self, mut session: SessionGuard<'_, A, S>) {
+    pub fn attend(&self, mut session: SessionGuard<'_, S>) {
         self.work_unlocked(&mut session);
     }
 
     /// [`Context::attend`] for a thread that goes on with the session.
-    pub(crate) fn work_unlocked(&self, session: &mut SessionGuard<'_, A, S>) {
+    pub(crate) fn work_unlocked(&self, session: &mut SessionGuard<'_, S>) {
         self.answer(session);
         self.run_continuations(session);
     }
 
     /// Runs the continuations that are due (C6). The lock is free meanwhile, so the context may be terminated
     /// afterwards.
-    fn run_continuations(&self, session: &mut SessionGuard<'_, A, S>) {
+    fn run_continuations(&self, session: &mut SessionGuard<'_, S>) {
         // Continuations that these add are left for later, so that a wait checks its condition in between.
         for _ in 0..session.engine.outbox.continuations.len() {
             let next = session.engine.outbox.continuations.pop_front();
@@ -373,7 +373,7 @@ impl<A: Adapter, S> Context<A, S> {
     }
 
     /// Replies to an inquiry, if there is one. The lock is free meanwhile, so the context may be terminated afterwards.
-    fn answer(&self, session: &mut SessionGuard<'_, A, S>) {
+    fn answer(&self, session: &mut SessionGuard<'_, S>) {
         let asked = session.inquiries();
         if asked != session.answered {
             session.answered = asked;
@@ -387,10 +387,10 @@ impl<A: Adapter, S> Context<A, S> {
     /// Continues a wait after `idle` turns of polling in which nothing arrived, or in which something else has to be
     /// done.
     #[inline(never)]
-    fn wait_on<W: Awaited<A, S>>(
+    fn wait_on<W: Awaited<S>>(
         &self,
         idle: u32,
-        mut session: SessionGuard<'_, A, S>,
+        mut session: SessionGuard<'_, S>,
         awaited: &mut W,
     ) -> Result<W::Answer, LapiError> {
         let mut notice = Notice::default();
@@ -411,10 +411,10 @@ impl<A: Adapter, S> Context<A, S> {
 
     /// The loop of a wait, with `notice` for what it publishes. The context may be terminated whenever the lock is
     /// free. A terminated context's posted operations must not be touched, so each round is preceded by a check.
-    fn wait_noticed<W: Awaited<A, S>>(
+    fn wait_noticed<W: Awaited<S>>(
         &self,
         mut idle: u32,
-        session: &mut SessionGuard<'_, A, S>,
+        session: &mut SessionGuard<'_, S>,
         awaited: &mut W,
         notice: &mut Notice,
     ) -> Result<W::Answer, LapiError> {
@@ -473,9 +473,9 @@ impl<A: Adapter, S> Context<A, S> {
 
     /// One turn of a spin.
     #[inline(always)]
-    fn spin(&self, session: &mut SessionGuard<'_, A, S>, turn: u32) {
+    fn spin(&self, session: &mut SessionGuard<'_, S>, turn: u32) {
         if turn % POLLS_PER_FETCH == 0 || turn >= FETCHES_FROM {
-            session.adapter.prefetch_expected();
+            session.adapter.while_waiting();
         }
         if turn % POLLS_PER_PAUSE == 0 {
             std::hint::spin_loop();
@@ -489,9 +489,9 @@ impl<A: Adapter, S> Context<A, S> {
     /// Announces the sleep, polls once more, and sleeps (C2); wakes to poll again every [`LOOK_AGAIN`] (D7 of the
     /// doorbell).
     #[cold]
-    fn sleep<W: Awaited<A, S>>(
+    fn sleep<W: Awaited<S>>(
         &self,
-        session: &mut SessionGuard<'_, A, S>,
+        session: &mut SessionGuard<'_, S>,
         awaited: &mut W,
         notice: &mut Notice,
     ) -> Result<Option<W::Answer>, LapiError> {
@@ -565,8 +565,8 @@ fn give_way() {
 ///
 /// # Errors
 /// The wait cannot succeed any more, or this task itself was declared lost.
-fn notice_losses<A: Adapter, S, W: Awaited<A, S>>(
-    session: &mut Session<A, S>,
+fn notice_losses<S, W: Awaited<S>>(
+    session: &mut Session<S>,
     awaited: &W,
 ) -> Result<bool, LapiError> {
     if session.notice_losses()? {

@@ -8,7 +8,7 @@
 
 use std::thread::Thread;
 
-use crate::adapter::{Adapter, TaskId};
+use crate::adapter::TaskId;
 use crate::error::LapiError;
 use crate::progress::session::Session;
 
@@ -189,7 +189,7 @@ impl Counters {
     }
 }
 
-impl<A: Adapter, S> Session<A, S> {
+impl<S> Session<S> {
     /// Makes a counter with value 0. Tasks that make their counters in the same order know each other's.
     pub fn counter(&mut self) -> CounterId {
         self.engine.outbox.counters.add()

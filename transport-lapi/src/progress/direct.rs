@@ -9,9 +9,9 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
+use crate::adapter::atomic::Operation;
 use crate::adapter::{SharedArea, TaskId};
 use crate::memory::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
-use crate::progress::rmw::Operation;
 
 /// The areas of all tasks, as this task has them mapped.
 pub(crate) struct Direct {
@@ -55,7 +55,8 @@ impl Direct {
         len: u64,
     ) -> Option<*mut u8> {
         let start = *self.starts.get(target as usize)?;
-        let place = remote.area_place(offset).filter(|_| !remote.is_readable())?;
+        let place =
+            remote.area_place(offset).filter(|_| remote.addr == RemoteRegion::NO_ADDRESS)?;
         let is_inside = |at: u64, whole: u64| at.checked_add(len).is_some_and(|end| end <= whole);
         let fits = is_inside(offset, remote.len) && is_inside(place, self.bytes);
         fits.then(|| start.wrapping_add(place as usize))
@@ -77,7 +78,7 @@ impl Direct {
         let Some(place) = self.place(target, remote, offset, len as u64) else { return false };
         // Bytes that were stored before are visible before these, as a waiting task may expect of a flag.
         fence(Ordering::Release);
-        // SAFETY: DP1; the bytes are only copied, as AR1 of `crate::adapters::area` asks for.
+        // SAFETY: DP1; the bytes are only copied, as AR1 of `crate::adapters::local::area` asks for.
         unsafe { RecvPart::new(place, len) }.store_directly(from.foreign());
         true
     }
@@ -96,7 +97,7 @@ impl Direct {
             return false;
         }
         let Some(place) = self.place(target, remote, offset, len as u64) else { return false };
-        // SAFETY: DP1; the bytes are only copied, as AR1 of `crate::adapters::area` asks for.
+        // SAFETY: DP1; the bytes are only copied, as AR1 of `crate::adapters::local::area` asks for.
         into.part(0, len).store_directly(unsafe { ForeignBytes::new(place, len) });
         // What the target stored before a byte that was loaded is visible afterwards.
         fence(Ordering::Acquire);
@@ -117,7 +118,7 @@ impl Direct {
         if place.addr() as u64 % size != 0 {
             return None;
         }
-        // SAFETY: DP1; aligned, and accessed atomically, as AR1 of `crate::adapters::area` asks for.
+        // SAFETY: DP1; aligned, and accessed atomically, as AR1 of `crate::adapters::local::area` asks for.
         Some(unsafe {
             match operation {
                 Operation::Bits32(op) => op.apply_to(AtomicU32::from_ptr(place.cast())),

@@ -9,7 +9,10 @@
 
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, AdapterError, Doorbell, Events, Frame, SHORT_HEAD, TaskId, Ticket};
+use crate::adapter::{
+    Adapter, AdapterError, Doorbell, Endpoint, Events, Frame, SHORT_HEAD, TaskId, Ticket,
+};
+use crate::adapters::AnyAdapter;
 use crate::error::{LapiError, Violation};
 use crate::memory::body::Sink;
 use crate::memory::region::ForeignBytes;
@@ -31,9 +34,6 @@ pub(crate) const BARRIER_ROUNDS: usize = 16;
 /// The state of a task apart from its adapter and its client's state.
 pub(crate) struct Engine<S> {
     pub task: TaskId,
-    /// Bodies shorter than this are reusable as soon as the adapter has taken their frame: they fit in one frame, and
-    /// the adapter copies them. 0 if the adapter reads bodies later.
-    pub at_once: usize,
     pub outbox: Outbox<S>,
     pub handlers: Box<[Option<HeaderHandler<S>>; MAX_HANDLERS]>,
     pub short: Box<[Option<ShortHandler<S>>; MAX_HANDLERS]>,
@@ -121,12 +121,11 @@ struct Reassembly<S> {
 }
 
 impl<S> Engine<S> {
-    pub fn new<A: Adapter>(adapter: &mut A, max_body: usize) -> Self {
-        let num_tasks = adapter.num_tasks();
+    pub fn new(adapter: &AnyAdapter, max_body: usize) -> Self {
+        let Endpoint { task, num_tasks, .. } = adapter.endpoint();
         let outbox = Outbox::new(adapter, max_body);
         Self {
-            task: adapter.task(),
-            at_once: if adapter.caps().copies_bodies { outbox.pieces.whole() + 1 } else { 0 },
+            task,
             outbox,
             handlers: Box::new([None; MAX_HANDLERS]),
             short: Box::new([None; MAX_HANDLERS]),
@@ -141,7 +140,7 @@ impl<S> Engine<S> {
             ahead: Ahead::default(),
             open: std::iter::repeat_with(|| None).take(num_tasks).collect(),
             places: Places::new(num_tasks),
-            bell: adapter.doorbell(),
+            bell: adapter.parts().bell,
             thread: None,
         }
     }
@@ -490,7 +489,7 @@ impl<S> Engine<S> {
     }
 
     /// Abandons the unfinished operations in both directions.
-    pub fn abandon<A: Adapter>(&mut self, adapter: &mut A) {
+    pub fn abandon(&mut self, adapter: &mut AnyAdapter) {
         self.outbox.abandon(adapter);
     }
 

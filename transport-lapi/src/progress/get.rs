@@ -2,11 +2,11 @@
 //!
 //! A get is carried out in one of three ways:
 //!
-//! - *Direct*: if the adapter reads another task's memory itself ([`OneSided`]), progress reads slice after slice, so
+//! - *Direct*: if the adapter reads the target's memory itself ([`Adapter::get`]), progress reads slice after slice, so
 //!   that a long get does not keep the task from its other messages.
-//! - *Shared*: a long direct get, if the adapter can share it ([`SharedGets`], A7 of [`crate::adapter`]). The target
-//!   gets a message; if it makes progress meanwhile, and has no get of its own to copy, both ends copy slices until
-//!   none is left. A target that has such gets to copy from this task is not asked.
+//! - *Shared*: a long direct get, if the adapter can share it ([`CooperativeCopy`], A7 of [`crate::adapter`]). The
+//!   target gets a message; if it makes progress meanwhile, and has no get of its own to copy, both ends copy slices
+//!   until none is left. A target that has such gets to copy from this task is not asked.
 //! - *Messages*: otherwise the transport builds the get from frames: a request, and data packets that the target fills
 //!   from the registered source. This is also the way for sources that do not lie in one span, which only their owner
 //!   can pack, and for those of a task whose memory the kernel does not let this one read. If it refuses in the middle
@@ -17,8 +17,9 @@
 use std::collections::VecDeque;
 
 use crate::adapter::{
-    Adapter, AdapterError, Advance, Begun, OneSided, SharedGets, TaskId, Ticket, Transfer,
+    Adapter, AdapterError, Advance, Begun, CooperativeCopy, TaskId, Ticket, Transfer,
 };
+use crate::adapters::AnyAdapter;
 use crate::error::{LapiError, Violation};
 use crate::memory::body::{Piece, Sink};
 use crate::memory::region::{ForeignBytes, RecvPart, RemoteRegion};
@@ -118,7 +119,7 @@ impl<S> Get<S> {
     }
 
     /// Starts to read the next slice. `Full` means that the adapter has no room for it now.
-    fn read(&mut self, ticket: u32, adapter: &mut dyn OneSided) -> Result<Transfer, AdapterError> {
+    fn read(&mut self, ticket: u32, adapter: &mut AnyAdapter) -> Result<Transfer, AdapterError> {
         let (offset, len) = (self.offset + self.stored as u64, SLICE.min(self.len - self.stored));
         let into = match &mut self.into {
             Sink::Span(region) => region.part(self.stored, len),
@@ -127,7 +128,7 @@ impl<S> Get<S> {
                 RecvPart::of_slice(&mut self.buffer)
             }
         };
-        let transfer = adapter.get(self.target, self.remote, offset, into, Ticket(ticket))?;
+        let transfer = adapter.get(self.target, &self.remote, offset, into, Ticket(ticket))?;
         if transfer != Transfer::Full {
             self.reading = len;
         }
@@ -188,10 +189,10 @@ impl<S> Outbox<S> {
             self.has_got(target, next, tgt_cntr);
             return Ok(());
         }
-        let reads = self.reads && !self.lanes[target as usize].refuses_reads;
+        let reads = self.lanes[target as usize].reads;
         let get = Get::new(target, remote, into, Way::Direct, next);
         let ticket = self.gets.own.insert(Get { offset, tgt_cntr, ..get });
-        if len == 0 || (reads && remote.is_readable()) {
+        if len == 0 || (reads && !remote.direct.is_none()) {
             self.gets.turns.push_back(ticket);
         } else {
             self.request(ticket);
@@ -246,7 +247,7 @@ impl<S> Outbox<S> {
 
     /// Copies one slice of every get of this task that it carries out; if that did nothing, one slice of each get that
     /// it helps with. Returns the number of slices.
-    pub(crate) fn advance_gets<A: Adapter>(&mut self, adapter: &mut A) -> usize {
+    pub(crate) fn advance_gets(&mut self, adapter: &mut AnyAdapter) -> usize {
         let mut done = 0;
         for _ in 0..self.gets.turns.len() {
             let Some(ticket) = self.gets.turns.pop_front() else { break };
@@ -265,7 +266,7 @@ impl<S> Outbox<S> {
     }
 
     /// Takes one turn of a get of this task. Returns whether that did anything.
-    fn advance<A: Adapter>(&mut self, adapter: &mut A, ticket: u32) -> bool {
+    fn advance(&mut self, adapter: &mut AnyAdapter, ticket: u32) -> bool {
         let Some(get) = self.gets.own.get_mut(ticket) else { return false };
         let target = get.target;
         if let (Way::Direct, 0, SHARED_FROM.., Sink::Span(into)) =
@@ -277,10 +278,10 @@ impl<S> Outbox<S> {
                 let SharedGet { origin, key, offset, len, .. } = *shared;
                 origin == target && self.regions.to_get(key, offset, len).is_some()
             });
-            let share = |shared: &mut dyn SharedGets| {
+            let share = |shared: &mut dyn CooperativeCopy| {
                 shared.begin(target, get.remote, get.offset, into.take())
             };
-            match adapter.shared_gets().filter(|_| !is_busy).map(share) {
+            match adapter.cooperative_copy().filter(|_| !is_busy).map(share) {
                 Some(Begun::Shared(number)) => {
                     get.way = Way::Shared;
                     let (key, offset, len) = (get.remote.key, get.offset, get.len as u64);
@@ -301,7 +302,7 @@ impl<S> Outbox<S> {
         }
         let advanced = match get.way {
             Way::Shared => {
-                let shared = adapter.shared_gets().expect("an adapter keeps its capabilities");
+                let shared = adapter.cooperative_copy().expect("an adapter keeps its capabilities");
                 match self.lanes[target as usize].is_lost {
                     false => shared.advance(target),
                     true if shared.end(target) => Err(AdapterError::PeerLost { task: target }),
@@ -310,7 +311,6 @@ impl<S> Outbox<S> {
             }
             _ if get.is_complete() => Ok(Advance::Complete),
             _ => {
-                let adapter = adapter.one_sided().expect("an adapter keeps its capabilities");
                 match get.read(ticket, adapter) {
                     // The event `got` continues it.
                     Ok(Transfer::Started) => return true,
@@ -351,7 +351,7 @@ impl<S> Outbox<S> {
     fn get_refused_by_kernel(&mut self, ticket: u32, target: TaskId) {
         match self.check_lost(target) {
             Ok(()) => {
-                self.lanes[target as usize].refuses_reads = true;
+                self.lanes[target as usize].reads = false;
                 self.request(ticket);
             }
             lost => self.end_get(ticket, lost),
@@ -399,11 +399,11 @@ impl<S> Outbox<S> {
     }
 
     /// Takes one turn of a get of another task. Returns whether a slice was copied.
-    fn help<A: Adapter>(&mut self, adapter: &mut A, shared: &SharedGet) -> bool {
+    fn help(&mut self, adapter: &mut AnyAdapter, shared: &SharedGet) -> bool {
         let SharedGet { origin, number, key, offset, len } = *shared;
         // The registration may have ended since the last turn.
-        match (self.regions.to_get(key, offset, len), adapter.shared_gets()) {
-            (Some(Piece::Span(region)), Some(shared)) => shared.help(origin, number, region),
+        match (self.regions.to_get(key, offset, len), adapter.cooperative_copy()) {
+            (Some(Piece::Span(region)), Some(shared)) => shared.assist(origin, number, region),
             _ => false,
         }
     }

@@ -3,7 +3,7 @@
 
 use std::any::Any;
 
-use crate::adapter::{Adapter, Standing};
+use crate::adapter::Standing;
 use crate::error::LapiError;
 use crate::progress::context::SessionGuard;
 use crate::progress::session::{Session, keep_first};
@@ -37,7 +37,7 @@ pub(crate) trait Hooks: Any + Send {
     fn forget(self: Box<Self>);
 }
 
-impl<A: Adapter, S> Session<A, S> {
+impl<S> Session<S> {
     /// Calls the hook of rounds, if something hangs on the session.
     #[cold]
     pub(crate) fn round_ended(&mut self, has_slept: bool) {
@@ -68,17 +68,17 @@ impl<A: Adapter, S> Session<A, S> {
 }
 
 /// A wait that is counted until it ends, also by a panic.
-pub(crate) struct Waiting<'g, 'a, A: Adapter, S>(pub &'g mut SessionGuard<'a, A, S>);
+pub(crate) struct Waiting<'g, 'a, S>(pub &'g mut SessionGuard<'a, S>);
 
-impl<'g, 'a, A: Adapter, S> Waiting<'g, 'a, A, S> {
+impl<'g, 'a, S> Waiting<'g, 'a, S> {
     /// Begins a wait of a thread of the program.
-    pub fn begin(session: &'g mut SessionGuard<'a, A, S>) -> Self {
+    pub fn begin(session: &'g mut SessionGuard<'a, S>) -> Self {
         session.waits += 1;
         Self(session)
     }
 }
 
-impl<A: Adapter, S> Drop for Waiting<'_, '_, A, S> {
+impl<S> Drop for Waiting<'_, '_, S> {
     fn drop(&mut self) {
         self.0.waits -= 1;
         self.0.waits_ended();
@@ -87,11 +87,11 @@ impl<A: Adapter, S> Drop for Waiting<'_, '_, A, S> {
 
 /// A wait whose thread runs continuations, which is not counted meanwhile, also if one panics. Continuations are mostly
 /// short, so the hook is called only if somebody relies on it: a wait without polling.
-pub(crate) struct Paused<'g, 'a, A: Adapter, S>(pub &'g mut SessionGuard<'a, A, S>);
+pub(crate) struct Paused<'g, 'a, S>(pub &'g mut SessionGuard<'a, S>);
 
-impl<'g, 'a, A: Adapter, S> Paused<'g, 'a, A, S> {
+impl<'g, 'a, S> Paused<'g, 'a, S> {
     /// Takes a wait out of the count.
-    pub fn begin(session: &'g mut SessionGuard<'a, A, S>) -> Self {
+    pub fn begin(session: &'g mut SessionGuard<'a, S>) -> Self {
         session.waits -= 1;
         if session.engine.outbox.counters.has_waiters() {
             session.waits_ended();
@@ -100,7 +100,7 @@ impl<'g, 'a, A: Adapter, S> Paused<'g, 'a, A, S> {
     }
 }
 
-impl<A: Adapter, S> Drop for Paused<'_, '_, A, S> {
+impl<S> Drop for Paused<'_, '_, S> {
     fn drop(&mut self) {
         self.0.waits += 1;
     }

@@ -8,12 +8,13 @@
 
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, AdapterError, TaskId};
+use crate::adapter::{AdapterError, TaskId};
+use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::memory::body::{Pack, Source};
 use crate::memory::region::{ForeignBytes, RecvPart, SendRegion};
 use crate::progress::amsend::{Amsend, FrameSent, Outgoing, Queued, check_handler};
-use crate::progress::outbox::Outbox;
+use crate::progress::outbox::{Lane, Outbox};
 use crate::progress::session::{Session, keep_first};
 
 /// The end of a message's data; nobody asks for the bytes before it.
@@ -33,7 +34,7 @@ impl Pack for Rest {
     }
 }
 
-impl<A: Adapter, S> Session<A, S> {
+impl<S> Session<S> {
     /// [`Session::amsend`] without counters, of bytes that are borrowed for this call only. What cannot be sent at once
     /// is copied.
     ///
@@ -53,7 +54,7 @@ impl<A: Adapter, S> Session<A, S> {
             return Ok(());
         }
         self.engine.outbox.check_lost(target)?;
-        if self.adapter.is_lost(target) {
+        if self.losses.is_lost(target) {
             return Err(AdapterError::PeerLost { task: target }.into());
         }
         let outbox = &mut self.engine.outbox;
@@ -75,20 +76,20 @@ impl<A: Adapter, S> Session<A, S> {
 
 impl<S> Outbox<S> {
     /// Offers the frames of a message that is in no lane, if nothing is queued before it and bodies are copied.
-    fn send_lent<A: Adapter>(
+    fn send_lent(
         &mut self,
-        adapter: &mut A,
+        adapter: &mut AnyAdapter,
         target: TaskId,
         message: &mut Queued<S>,
     ) -> Result<FrameSent, LapiError> {
-        let Self { lanes, pieces, departures, copies_bodies, closed, .. } = self;
+        let Self { lanes, departures, closed, .. } = self;
         let lane = &mut lanes[target as usize];
-        if !lane.is_free || !*copies_bodies {
+        if !lane.is_free || !lane.copies_bodies {
             return Ok(FrameSent::Full);
         }
         lane.dirty = true;
         loop {
-            let next_msg = &mut lane.next_msg;
+            let Lane { next_msg, pieces, .. } = &mut *lane;
             match message.send_frame(adapter, target, next_msg, *pieces, departures)? {
                 FrameSent::Part => {}
                 end => {

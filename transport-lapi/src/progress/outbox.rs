@@ -4,12 +4,12 @@
 
 use std::collections::VecDeque;
 
-use crate::adapter::{Adapter, AdapterError, GetKind, TaskId};
+use crate::adapter::{Adapter, AdapterError, Endpoint, Registered, TaskId};
+use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::job::config::Pieces;
 use crate::memory::body::Source;
-use crate::memory::region::RecvRegion;
-use crate::memory::region::RemoteRegion;
+use crate::memory::region::{RecvRegion, RemoteKey, RemoteRegion};
 use crate::progress::amsend::{
     Departure, FrameSent, Outgoing, Queued, check_handler, check_target, check_uhdr,
 };
@@ -27,12 +27,6 @@ use crate::wire;
 /// Communication that has been accepted but not carried out. Calls on it never block: they queue operations, and the
 /// dispatcher sends them.
 pub struct Outbox<S> {
-    /// How long messages are cut into pieces.
-    pub(crate) pieces: Pieces,
-    /// Whether the adapter copies every body.
-    pub(crate) copies_bodies: bool,
-    /// Whether the adapter can read other tasks' memory.
-    pub(crate) reads: bool,
     pub(crate) lanes: Vec<Lane>,
     /// Number of operations in all lanes together.
     pub(crate) queued: usize,
@@ -49,8 +43,8 @@ pub struct Outbox<S> {
     pub(crate) shared: Option<Shared>,
     /// The read-modify-writes whose results have not arrived.
     pub(crate) rmws: Slots<PendingRmw<S>>,
-    /// Keys of ended registrations that the adapter must still conceal.
-    pub(crate) concealed: Vec<u64>,
+    /// The adapter's keys of ended registrations, which it has still to end.
+    pub(crate) deregistered: Vec<RemoteKey>,
     /// What follows operations that have ended, to be performed in this round.
     pub(crate) ready: VecDeque<Ready<S>>,
     /// Functions that run when the lock is free.
@@ -69,8 +63,16 @@ pub(crate) struct Lane {
     pub is_lost: bool,
     /// Whether the program has closed the lane, and how far it has been reopened.
     pub closing: Closing,
-    /// Whether the kernel has refused a read of its memory. Its memory is then read over frames.
-    pub refuses_reads: bool,
+    /// Whether the adapter reads its memory; not any more once the kernel has refused that. Otherwise it is read over
+    /// frames.
+    pub reads: bool,
+    /// How long messages to it are divided.
+    pub pieces: Pieces,
+    /// Whether the adapter copies bodies of frames to it.
+    pub copies_bodies: bool,
+    /// Bodies shorter than this are reusable as soon as the adapter has taken their frame: they fit in one frame, and
+    /// the adapter copies them. 0 if the adapter reads bodies later.
+    pub at_once: usize,
     /// Number of operations that have been sent.
     pub gone: u64,
     /// Number of the next message that takes several packets.
@@ -82,23 +84,28 @@ pub(crate) struct Lane {
 }
 
 impl<S> Outbox<S> {
-    pub(crate) fn new<A: Adapter>(adapter: &mut A, max_body: usize) -> Self {
-        let lane = || Lane {
-            queue: VecDeque::new(),
-            is_free: true,
-            is_lost: false,
-            closing: Closing::default(),
-            refuses_reads: false,
-            gone: 0,
-            next_msg: 0,
-            dirty: false,
-            fences: 0,
+    pub(crate) fn new(adapter: &AnyAdapter, max_body: usize) -> Self {
+        let Endpoint { task, num_tasks, .. } = adapter.endpoint();
+        let lane = |target| {
+            let caps = adapter.caps(target);
+            let pieces = Pieces::within(caps.max_body.min(max_body));
+            Lane {
+                queue: VecDeque::new(),
+                is_free: true,
+                is_lost: false,
+                closing: Closing::default(),
+                reads: caps.gets.is_some(),
+                pieces,
+                copies_bodies: caps.copies_bodies,
+                at_once: if caps.copies_bodies { pieces.whole() + 1 } else { 0 },
+                gone: 0,
+                next_msg: 0,
+                dirty: false,
+                fences: 0,
+            }
         };
         Self {
-            pieces: Pieces::within(adapter.caps().max_body.min(max_body)),
-            copies_bodies: adapter.caps().copies_bodies,
-            reads: adapter.one_sided().is_some(),
-            lanes: std::iter::repeat_with(lane).take(adapter.num_tasks()).collect(),
+            lanes: (0..num_tasks as TaskId).map(lane).collect(),
             queued: 0,
             messages: Slots::default(),
             closed: 0,
@@ -106,11 +113,9 @@ impl<S> Outbox<S> {
             counters: Counters::default(),
             gets: Gets::default(),
             regions: Regions::default(),
-            shared: adapter
-                .shared_area()
-                .map(|area| Shared::new(area, adapter.task(), adapter.num_tasks())),
+            shared: adapter.parts().area.map(|area| Shared::new(area, task, num_tasks)),
             rmws: Slots::default(),
-            concealed: Vec::new(),
+            deregistered: Vec::new(),
             ready: VecDeque::new(),
             continuations: VecDeque::new(),
         }
@@ -145,35 +150,34 @@ impl<S> Outbox<S> {
     }
 
     /// Makes a source readable by the other tasks' gets, until [`crate::Session::deregister`].
-    pub(crate) fn register<A: Adapter>(&mut self, adapter: &mut A, source: Source) -> RemoteRegion {
-        let len = source.len() as u64;
-        let span = source.span();
-        let key = self.regions.add(source);
-        let mut is_exposed = |region| match adapter.one_sided() {
-            // A region that the system refuses to expose is read over frames.
-            Some(one_sided) => one_sided.expose(key, region).is_ok(),
-            None => true,
-        };
-        let readable = span.filter(|region| is_exposed(*region));
-        let addr = readable.map_or(RemoteRegion::NO_ADDRESS, |region| region.addr());
-        RemoteRegion { addr, len, key }
+    pub(crate) fn register(&mut self, adapter: &mut AnyAdapter, source: Source) -> RemoteRegion {
+        let (len, span) = (source.len() as u64, source.span());
+        let direct = span.map_or(RemoteKey::NONE, |span| {
+            Self::register_directly(adapter, Registered::Constant(span))
+        });
+        let key = self.regions.add(source, direct);
+        let addr = span.map_or(RemoteRegion::NO_ADDRESS, |span| span.addr());
+        RemoteRegion { addr, len, key, direct }
+    }
+
+    /// Registers memory with the adapter. What the adapter or the system refuses is read over frames.
+    fn register_directly(adapter: &mut AnyAdapter, memory: Registered) -> RemoteKey {
+        adapter.register(memory).ok().flatten().unwrap_or(RemoteKey::NONE)
     }
 
     /// Makes memory readable and writable by other tasks' operations, until [`crate::Session::deregister`]. Gets read
     /// it by address only from other processes: a thread that copies it would not see a put of the dispatcher as a
     /// whole.
-    pub(crate) fn register_writable<A: Adapter>(
+    pub(crate) fn register_writable(
         &mut self,
-        adapter: &mut A,
+        adapter: &mut AnyAdapter,
         memory: RecvRegion,
     ) -> RemoteRegion {
         let (len, to_read) = (memory.len() as u64, memory.to_read());
-        let key = self.regions.add_writable(memory);
-        let is_exposed = adapter.one_sided().is_some_and(|one_sided| {
-            one_sided.kind() == GetKind::CrossMemoryAttach && one_sided.expose(key, to_read).is_ok()
-        });
-        let addr = if is_exposed { to_read.addr() } else { RemoteRegion::NO_ADDRESS };
-        RemoteRegion { addr, len, key }
+        let direct = Self::register_directly(adapter, Registered::Written(to_read));
+        let key = self.regions.add_writable(memory, direct);
+        let told = (!direct.is_none()).then(|| to_read.addr());
+        RemoteRegion { addr: told.unwrap_or(RemoteRegion::NO_ADDRESS), len, key, direct }
     }
 
     /// Ends a registration: [`crate::Session::deregister`] for handlers. It takes effect before the dispatcher's round
@@ -182,7 +186,7 @@ impl<S> Outbox<S> {
     /// region that is not registered, `next` is not performed.
     #[must_use = "the caller must run the returned handler"]
     pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) -> Option<Next<S>> {
-        self.concealed.push(region.key);
+        self.deregistered.extend(self.regions.direct(region.key));
         match self.regions.remove(region.key, next)? {
             handler @ (Next::Inline(..) | Next::Outcome(..)) => Some(handler),
             next => {
@@ -271,22 +275,19 @@ impl<S> Outbox<S> {
         self.continuations.push_back(continuation);
     }
 
-    /// Makes the adapter conceal the regions whose registrations have ended.
-    pub(crate) fn conceal<A: Adapter>(&mut self, adapter: &mut A) {
-        if let Some(one_sided) = adapter.one_sided() {
-            self.concealed.iter().for_each(|&key| one_sided.conceal(key));
-        }
-        self.concealed.clear();
+    /// Ends the adapter's registrations of memory whose registration here has ended.
+    pub(crate) fn deregister_directly(&mut self, adapter: &mut AnyAdapter) {
+        self.deregistered.drain(..).for_each(|key| adapter.deregister(key));
     }
 
     /// Abandons all unfinished operations. No peer begins to use memory of this task afterwards; [`Adapter::withdraw`]
     /// returns `true` when none uses it any more.
-    pub(crate) fn abandon<A: Adapter>(&mut self, adapter: &mut A) {
+    pub(crate) fn abandon(&mut self, adapter: &mut AnyAdapter) {
         // Withdraw before memory that peers may be reading is released. Another place waits for writes in progress.
         // What was to follow the operations may own memory, so it is kept as long as the outbox.
         let _ = adapter.withdraw();
-        self.concealed.extend(self.regions.keys());
-        self.conceal(adapter);
+        self.deregistered.extend(self.regions.all_direct());
+        self.deregister_directly(adapter);
     }
 
     /// Appends an operation to the lane of its target, unless the target is lost or purged. Returns the operation's
@@ -329,9 +330,9 @@ impl<S> Outbox<S> {
     }
 
     /// Offers frames of one lane until the adapter is full or the lane is empty. Returns how many frames were sent.
-    pub(crate) fn flush_lane<A: Adapter>(
+    pub(crate) fn flush_lane(
         &mut self,
-        adapter: &mut A,
+        adapter: &mut AnyAdapter,
         target: TaskId,
     ) -> Result<usize, LapiError> {
         let mut frames = 0;
@@ -377,7 +378,7 @@ impl<S> Outbox<S> {
 
     /// [`Self::flush_lane`] for every lane with queued operations. A lane that fails does not delay the others; the
     /// first error is returned.
-    pub(crate) fn flush<A: Adapter>(&mut self, adapter: &mut A) -> Result<usize, LapiError> {
+    pub(crate) fn flush(&mut self, adapter: &mut AnyAdapter) -> Result<usize, LapiError> {
         let (mut frames, mut trouble) = (0, None);
         for target in 0..self.lanes.len() {
             if self.queued == 0 {

@@ -1,7 +1,7 @@
 //! The memory of a task that other tasks may read, or read and write, by key.
 //!
 //! A key consists of an index and a generation, so that the key of an ended registration does not name a later one. A
-//! source that is not one span, or that the adapter could not expose, is read over frames: its owner packs it.
+//! source that is not one span, or that the adapter has not registered, is read over frames: its owner packs it.
 //!
 //! - RG1: memory registered for writing is written only by its owner's dispatcher, under the context's lock. So the
 //!   operations of several origins may each hold a part of it at the same time.
@@ -13,7 +13,7 @@
 #![expect(unsafe_code, reason = "gives parts of registered memory to operations")]
 
 use crate::memory::body::{Piece, Source};
-use crate::memory::region::{RecvRegion, SendRegion};
+use crate::memory::region::{RecvRegion, RemoteKey, SendRegion};
 use crate::progress::handler::Next;
 
 /// The registered memory.
@@ -27,6 +27,8 @@ struct Place<S> {
     memory: Option<Memory>,
     /// Length of the memory, so that a layout's size is computed once.
     len: u64,
+    /// The key under which the adapter has registered the memory, if it has.
+    direct: RemoteKey,
     /// Number of frames whose bodies are still read from the memory, and of other operations that hold it.
     users: u32,
     /// The action for the moment when nobody uses the memory any more, once its registration has ended.
@@ -40,6 +42,12 @@ enum Memory {
     Writable(RecvRegion),
 }
 
+impl<S> Place<S> {
+    fn direct(&self) -> Option<RemoteKey> {
+        self.memory.as_ref().map(|_| self.direct).filter(|direct| !direct.is_none())
+    }
+}
+
 impl<S> Default for Regions<S> {
     fn default() -> Self {
         Self { places: Vec::new(), free: Vec::new() }
@@ -48,15 +56,15 @@ impl<S> Default for Regions<S> {
 
 impl<S> Regions<S> {
     /// Registers a source for reading and returns its key.
-    pub fn add(&mut self, source: Source) -> u64 {
+    pub fn add(&mut self, source: Source, direct: RemoteKey) -> u64 {
         let len = source.len() as u64;
-        self.insert(Memory::ReadOnly(source), len, None)
+        self.insert(Memory::ReadOnly(source), len, direct, None)
     }
 
     /// Registers memory for reading and writing and returns its key.
-    pub fn add_writable(&mut self, memory: RecvRegion) -> u64 {
+    pub fn add_writable(&mut self, memory: RecvRegion, direct: RemoteKey) -> u64 {
         let len = memory.len() as u64;
-        self.insert(Memory::Writable(memory), len, None)
+        self.insert(Memory::Writable(memory), len, direct, None)
     }
 
     /// Registers a source in the memory of another registration, for one operation. The parent's memory is held until
@@ -64,17 +72,18 @@ impl<S> Regions<S> {
     pub fn add_part(&mut self, parent: u64, source: Source) -> u64 {
         self.begin_use(parent);
         let len = source.len() as u64;
-        self.insert(Memory::ReadOnly(source), len, Some(parent))
+        self.insert(Memory::ReadOnly(source), len, RemoteKey::NONE, Some(parent))
     }
 
-    fn insert(&mut self, memory: Memory, len: u64, parent: Option<u64>) -> u64 {
+    fn insert(&mut self, memory: Memory, len: u64, direct: RemoteKey, parent: Option<u64>) -> u64 {
         let number = self.free.pop().unwrap_or_else(|| {
             let (memory, next) = (None, None);
-            self.places.push(Place { generation: 0, memory, len: 0, users: 0, next, parent });
+            self.places.push(Place { generation: 0, memory, len, direct, users: 0, next, parent });
             self.places.len() as u32 - 1
         });
         let place = &mut self.places[number as usize];
         (place.memory, place.len, place.parent) = (Some(memory), len, parent);
+        place.direct = direct;
         u64::from(place.generation) << 32 | u64::from(number)
     }
 
@@ -152,10 +161,14 @@ impl<S> Regions<S> {
         self.part(key, offset, len).filter(|_| !self.is_part(key))
     }
 
-    /// The keys of all registrations.
-    pub fn keys(&self) -> impl Iterator<Item = u64> {
-        let live = self.places.iter().enumerate().filter(|(_, place)| place.memory.is_some());
-        live.map(|(number, place)| u64::from(place.generation) << 32 | number as u64)
+    /// The adapter's key of a registration that has not ended, if it has one.
+    pub fn direct(&self, key: u64) -> Option<RemoteKey> {
+        self.place(key).and_then(Place::direct)
+    }
+
+    /// The adapter's keys of all registrations.
+    pub fn all_direct(&self) -> impl Iterator<Item = RemoteKey> {
+        self.places.iter().filter_map(Place::direct)
     }
 
     /// The bytes `offset..offset + len`, to be read, if they are registered.
@@ -205,14 +218,14 @@ mod tests {
     fn keys_do_not_outlive_their_region() {
         let region = SendRegion::of_test(&[7; 16]);
         let mut regions = Regions::<()>::default();
-        let first = regions.add(region.into());
+        let first = regions.add(region.into(), RemoteKey::NONE);
         assert_eq!(regions.part(first, 4, 12).map(|part| part.len()), Some(12));
         assert!(regions.part(first, 4, 13).is_none());
         assert!(regions.part(first, u64::MAX, 2).is_none());
         assert!(regions.hold(first, 0, 1).is_none(), "it may be read only");
         assert!(regions.remove(first, Next::Nothing).is_some());
         assert!(regions.part(first, 0, 1).is_none());
-        let second = regions.add(region.into());
+        let second = regions.add(region.into(), RemoteKey::NONE);
         assert_ne!(first, second);
         assert!(regions.remove(first, Next::Nothing).is_none());
         assert!(regions.part(second, 0, 16).is_some());
@@ -221,21 +234,21 @@ mod tests {
     #[test]
     fn what_follows_the_end_waits_for_the_last_user() {
         let mut regions = Regions::<()>::default();
-        let key = regions.add(SendRegion::of_test(&[7; 16]).into());
+        let key = regions.add(SendRegion::of_test(&[7; 16]).into(), RemoteKey::NONE);
         regions.begin_use(key);
         regions.begin_use(key);
         assert!(regions.remove(key, Next::Nothing).is_none());
         assert!(regions.part(key, 0, 1).is_none(), "nothing more is read");
         assert!(regions.end_use(key).is_none());
         assert!(matches!(regions.end_use(key), Some(Next::Nothing)));
-        assert_ne!(regions.add(SendRegion::EMPTY.into()), key);
+        assert_ne!(regions.add(SendRegion::EMPTY.into(), RemoteKey::NONE), key);
     }
 
     #[test]
     fn a_part_holds_its_parent() {
         let mut regions = Regions::<()>::default();
         let bytes = SendRegion::of_test(&[7; 16]);
-        let parent = regions.add(bytes.into());
+        let parent = regions.add(bytes.into(), RemoteKey::NONE);
         let part = regions.add_part(parent, bytes.part(4, 4).into());
         assert!(regions.is_part(part) && !regions.is_part(parent));
         regions.begin_use(part);
@@ -251,7 +264,7 @@ mod tests {
         // SAFETY: the array outlives the registry, and nobody else uses it.
         let memory = unsafe { RecvRegion::new(bytes.as_mut_ptr(), bytes.len()) };
         let mut regions = Regions::<()>::default();
-        let key = regions.add_writable(memory);
+        let key = regions.add_writable(memory, RemoteKey::NONE);
         assert_eq!(regions.hold(key, 4, 12).map(|held| held.len()), Some(12));
         assert_eq!(regions.hold(key, 16, 0).map(|held| held.len()), Some(0));
         assert!(regions.hold(key, 4, 13).is_none());

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, TaskId};
+use crate::adapter::TaskId;
 use crate::error::LapiError;
 use crate::progress::session::Session;
 
@@ -32,7 +32,7 @@ impl fmt::Debug for ErrorHandler {
     }
 }
 
-impl<A: Adapter, S> Session<A, S> {
+impl<S> Session<S> {
     /// Reports an asynchronous condition: to the error handler or, if there is none, by an error.
     #[cold]
     pub(crate) fn report(&mut self, error: LapiError) -> Result<(), LapiError> {

@@ -1,68 +1,21 @@
 //! LAPI_Rmw: atomic operations on variables in other tasks' registered memory.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::adapter::TaskId;
+use crate::adapter::atomic::{Operation, RmwOp};
 use crate::error::{LapiError, Violation};
-use crate::memory::region::{RecvRegion, RemoteRegion};
+use crate::memory::region::RemoteRegion;
 use crate::progress::amsend::{Outgoing, check_target};
 use crate::progress::handler::Next;
 use crate::progress::outbox::Outbox;
 use crate::wire::Packet;
 
-/// A read-modify-write, with operands of type `i32` or `i64`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RmwOp<T> {
-    /// Adds the operand, modulo 2^32 or 2^64; the result is the value before: FETCH_AND_ADD.
-    FetchAndAdd(T),
-    /// Combines the bits with those of the operand by *or*; the result is the value before: FETCH_AND_OR.
-    FetchAndOr(T),
-    /// Replaces the value by the operand; the result is the value before: SWAP.
-    Swap(T),
-    /// Replaces the value by `new` if it equals `expected`; the result is 1 if so, otherwise 0: COMPARE_AND_SWAP.
-    CompareAndSwap {
-        /// The value to be replaced.
-        expected: T,
-        /// The value to store.
-        new: T,
-    },
-}
-
-/// A read-modify-write of a variable of 32 or 64 bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
-    /// LAPI_Rmw.
-    Bits32(RmwOp<i32>),
-    /// LAPI_Rmw64.
-    Bits64(RmwOp<i64>),
-}
-
-impl From<RmwOp<i32>> for Operation {
-    fn from(op: RmwOp<i32>) -> Self {
-        Self::Bits32(op)
-    }
-}
-
-impl From<RmwOp<i64>> for Operation {
-    fn from(op: RmwOp<i64>) -> Self {
-        Self::Bits64(op)
-    }
-}
-
 /// Added to the number of an operation in a packet if the variable has 64 bits.
 const WIDE: u8 = 4;
 
 impl Operation {
-    /// Size of the variable in bytes.
-    #[inline]
-    pub fn size(&self) -> u64 {
-        match self {
-            Self::Bits32(_) => 4,
-            Self::Bits64(_) => 8,
-        }
-    }
-
     /// Number and operands for the target.
     fn encode(self) -> (u8, [u64; 2]) {
         fn parts<T: Into<i64>>(op: RmwOp<T>) -> (u8, [u64; 2]) {
@@ -99,43 +52,7 @@ impl Operation {
             _ => whole(number & !WIDE, operands.map(|bits| bits as i64)).map(Self::Bits64),
         }
     }
-
-    /// Carries the operation out on the variable at `offset` of `memory`. Returns the result, or `None` if there is no
-    /// such variable.
-    fn apply(self, memory: &RecvRegion, offset: u64) -> Option<i64> {
-        Some(match self {
-            Self::Bits32(op) => op.apply_to(memory.half_word(offset)?),
-            Self::Bits64(op) => op.apply_to(memory.word(offset)?),
-        })
-    }
 }
-
-macro_rules! atomically {
-    ($signed:ty, $unsigned:ty, $variable:ty) => {
-        impl RmwOp<$signed> {
-            /// Carries the operation out and returns the result.
-            #[inline]
-            pub(super) fn apply_to(self, variable: &$variable) -> i64 {
-                const BOTH: Ordering = Ordering::AcqRel;
-                let result = match self {
-                    Self::FetchAndAdd(value) => variable.fetch_add(value as $unsigned, BOTH),
-                    Self::FetchAndOr(value) => variable.fetch_or(value as $unsigned, BOTH),
-                    Self::Swap(value) => variable.swap(value as $unsigned, BOTH),
-                    Self::CompareAndSwap { expected, new } => {
-                        let (expected, new) = (expected as $unsigned, new as $unsigned);
-                        let swapped =
-                            variable.compare_exchange(expected, new, BOTH, Ordering::Acquire);
-                        <$unsigned>::from(swapped.is_ok())
-                    }
-                };
-                i64::from(result as $signed)
-            }
-        }
-    };
-}
-
-atomically!(i32, u32, AtomicU32);
-atomically!(i64, u64, AtomicU64);
 
 /// The parameters of LAPI_Rmw.
 pub struct Rmw<S> {
@@ -195,7 +112,7 @@ impl<S> Outbox<S> {
             return Err(LapiError::TgtVarNull);
         }
         remote.check(offset, size)?;
-        if remote.is_readable() && remote.addr.wrapping_add(offset) % size != 0 {
+        if remote.addr != RemoteRegion::NO_ADDRESS && remote.addr.wrapping_add(offset) % size != 0 {
             return Err(LapiError::Unaligned { offset, size });
         }
         if let Some(place) = remote.area_place(offset) {
@@ -272,6 +189,7 @@ impl<S> Outbox<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::region::RecvRegion;
     use proptest::prelude::*;
 
     fn operations() -> impl Strategy<Value = Operation> {

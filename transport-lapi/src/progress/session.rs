@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::adapter::{Adapter, AdapterError, Doorbell, Post, TaskId, Ticket, WaitBoard};
+use crate::adapter::{Adapter, AdapterError, Doorbell, Losses, Post, TaskId, Ticket, WaitBoard};
+use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::memory::body::{Sink, Source};
 use crate::memory::region::{RecvRegion, RemoteRegion, SendRegion};
@@ -26,12 +27,13 @@ pub(crate) const BUDGET: usize = 64;
 pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
 
 /// Adapter, dispatcher and client state of a context, while the lock is held.
-pub struct Session<A: Adapter, S> {
+pub struct Session<S> {
     /// The client's state, which is passed to handlers.
     pub state: S,
-    pub(crate) adapter: A,
+    pub(crate) adapter: AnyAdapter,
     pub(crate) engine: Engine<S>,
     pub(crate) bell: Arc<dyn Doorbell>,
+    pub(crate) losses: Arc<dyn Losses>,
     pub(crate) board: Option<Arc<dyn WaitBoard>>,
     /// Threads of this task that sleep in a wait, on the bell or on a counter.
     pub(crate) sleeping: usize,
@@ -64,7 +66,7 @@ pub(crate) fn keep_first(trouble: &mut Option<Box<LapiError>>, error: LapiError)
     trouble.get_or_insert_with(|| Box::new(error));
 }
 
-impl<A: Adapter, S> Session<A, S> {
+impl<S> Session<S> {
     /// Sets the header handler with an index (LAPI_Addr_set). Every task must set the same handlers before the first
     /// message.
     ///
@@ -133,9 +135,8 @@ impl<A: Adapter, S> Session<A, S> {
         uhdr: u64,
         udata: SendRegion,
     ) -> bool {
-        let Engine { outbox: Outbox { lanes, .. }, at_once, .. } = &mut self.engine;
-        let Some(lane) = lanes.get_mut(target as usize) else { return false };
-        let wellformed = handler != 0 && udata.len() < *at_once && !udata.as_ptr().is_null();
+        let Some(lane) = self.engine.outbox.lanes.get_mut(target as usize) else { return false };
+        let wellformed = handler != 0 && udata.len() < lane.at_once && !udata.as_ptr().is_null();
         if !wellformed || !lane.is_free {
             return false;
         }
@@ -162,10 +163,10 @@ impl<A: Adapter, S> Session<A, S> {
 
     /// Sends the message if it fits in one packet and can go at once; returns whether it did. Ignores `call.on_origin`.
     pub(crate) fn send_whole(&mut self, call: &Amsend<'_, S>) -> Result<bool, LapiError> {
-        let Engine { outbox, at_once, .. } = &mut self.engine;
+        let outbox = &mut self.engine.outbox;
         call.check(outbox.lanes.len())?;
         let lane = &mut outbox.lanes[call.target as usize];
-        if !lane.is_free || call.udata.len() >= *at_once {
+        if !lane.is_free || call.udata.len() >= lane.at_once {
             return Ok(false);
         }
         let (handler, counters, uhdr) = (call.handler, call.counters(), call.uhdr);
@@ -190,7 +191,7 @@ impl<A: Adapter, S> Session<A, S> {
     #[inline(never)]
     fn enqueue(&mut self, call: Amsend<'_, S>, place: Option<u64>) -> Result<Sent, LapiError> {
         self.engine.outbox.check_lost(call.target)?;
-        if self.adapter.is_lost(call.target) {
+        if self.losses.is_lost(call.target) {
             return Err(AdapterError::PeerLost { task: call.target }.into());
         }
         let counters = call.counters();
@@ -381,8 +382,8 @@ impl<A: Adapter, S> Session<A, S> {
         if let Some(hook) = self.after_rounds {
             hook(&mut self.state, &mut self.engine.outbox);
         }
-        if !self.engine.outbox.concealed.is_empty() {
-            self.engine.outbox.conceal(&mut self.adapter);
+        if !self.engine.outbox.deregistered.is_empty() {
+            self.engine.outbox.deregister_directly(&mut self.adapter);
         }
         self.wake();
     }
@@ -436,7 +437,7 @@ impl<A: Adapter, S> Session<A, S> {
     /// [`AdapterError::PeerLost`] when this task itself was declared lost: the others go on without it.
     #[inline]
     pub fn notice_losses(&mut self) -> Result<bool, LapiError> {
-        let losses = self.adapter.losses();
+        let losses = self.losses.count();
         if self.engine.noticed == Some(losses) { Ok(false) } else { self.lose(losses) }
     }
 
@@ -444,11 +445,12 @@ impl<A: Adapter, S> Session<A, S> {
     fn lose(&mut self, losses: usize) -> Result<bool, LapiError> {
         self.check_own()?;
         let is_news = |task: &TaskId| {
-            self.adapter.is_lost(*task) && !self.engine.outbox.lanes[*task as usize].is_lost
+            self.losses.is_lost(*task) && !self.engine.outbox.lanes[*task as usize].is_lost
         };
         // Collected before the round: a task that is lost during the round may have sent frames that the round does not
         // reach.
-        let lost: Vec<TaskId> = (0..self.adapter.num_tasks() as TaskId).filter(is_news).collect();
+        let lost: Vec<TaskId> =
+            (0..self.engine.outbox.lanes.len() as TaskId).filter(is_news).collect();
         if self.round() > 0 {
             return Ok(true);
         }
@@ -467,7 +469,7 @@ impl<A: Adapter, S> Session<A, S> {
     /// Fails if this task itself was declared lost: the others go on without it.
     pub(crate) fn check_own(&self) -> Result<(), LapiError> {
         match self.engine.task {
-            task if self.adapter.is_lost(task) => Err(AdapterError::PeerLost { task }.into()),
+            task if self.losses.is_lost(task) => Err(AdapterError::PeerLost { task }.into()),
             _ => Ok(()),
         }
     }
@@ -524,7 +526,7 @@ impl<A: Adapter, S> Session<A, S> {
     }
 
     /// Returns the adapter, for what it or a layer reports about itself (LAPI_Qenv with QUERY_STATISTICS).
-    pub fn adapter(&self) -> &A {
+    pub fn adapter(&self) -> &AnyAdapter {
         &self.adapter
     }
 
@@ -543,7 +545,7 @@ pub(crate) fn check_index(index: usize) -> Result<(), LapiError> {
     }
 }
 
-impl<A: Adapter, S> Drop for Session<A, S> {
+impl<S> Drop for Session<S> {
     /// Waits for completion handlers and ends all registrations before the client's state is dropped, which may own the
     /// buffers. A fork has neither the threads nor the job's memory.
     fn drop(&mut self) {

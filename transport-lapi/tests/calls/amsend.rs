@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::config::WaitMode;
-use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Context, ForeignBytes, HeaderAction, InlineHandler, LapiError, MAX_UHDR, Next,
     Options, Outbox, Query, SendRegion, Sent,
@@ -104,7 +103,7 @@ fn take(inbox: &mut Inbox, message: Arrival<'_>) -> HeaderAction<Inbox> {
     HeaderAction::Consumed
 }
 
-fn set_handlers(context: &Context<Native, Inbox>) {
+fn set_handlers(context: &Context<Inbox>) {
     let mut session = context.session().unwrap();
     session.addr_set(STORE.into(), store).unwrap();
     session.addr_set(TAKE.into(), take).unwrap();
@@ -414,19 +413,20 @@ fn queries_describe_the_task_and_its_limits() {
             kind,
             3,
             |_| (),
-            move |context: &Arc<Context<Native, ()>>| {
-                let mut session = context.session().unwrap();
+            move |context: &Arc<Context<()>>| {
+                let session = context.session().unwrap();
                 assert_eq!(session.qenv(Query::TaskId).unwrap(), u64::from(context.task()));
                 assert_eq!(session.qenv(Query::NumTasks).unwrap(), 3);
                 assert_eq!(session.qenv(Query::MaxUhdrSz).unwrap(), MAX_UHDR as u64);
                 assert_eq!(session.qenv(Query::MaxDataSz).unwrap(), isize::MAX as u64);
                 assert!(session.qenv(Query::MaxPktSz).unwrap() >= ONE_SHOT as u64);
                 assert_eq!(session.qenv(Query::LocAddrtblSz).unwrap(), 256);
-                let steps: Vec<_> = session.steps(8).iter().map(|step| step.bytes).collect();
+                let steps: Vec<_> =
+                    session.steps(context.task(), 8).iter().map(|step| step.bytes).collect();
                 assert_eq!((steps.len(), steps.is_sorted()), (4, true));
                 assert_eq!(steps[1..], [ONE_SHOT, 128 << 10, 512 << 10]);
                 let name = if kind == Kind::Threads { "threads" } else { "shm" };
-                assert_eq!(session.adapter_name(), name);
+                assert_eq!(session.caps(0).map(|caps| caps.name), Some(name));
                 assert_eq!(session.get_kind().is_none(), kind == Kind::ShmAm);
             },
         );
@@ -441,7 +441,7 @@ fn messages_are_cut_as_frames_allow() {
         adapters,
         options,
         |_| Vec::new(),
-        |context: &Arc<Context<Native, Vec<bool>>>| {
+        |context: &Arc<Context<Vec<bool>>>| {
             let whole = |seen: &mut Vec<bool>, message: Arrival<'_>| {
                 seen.push(message.data.is_some());
                 HeaderAction::Drop
@@ -456,7 +456,7 @@ fn messages_are_cut_as_frames_allow() {
             context.wait(|session| (session.state.len() == 2).then_some(())).unwrap();
             let session = context.session().unwrap();
             assert_eq!(session.state, [true, false]);
-            let steps = session.steps(0);
+            let steps = session.steps(context.task(), 0);
             let above =
                 |bytes| steps.iter().find(|step| step.bytes == bytes).map(|step| step.above);
             assert_eq!((above(4096), above(128 << 10)), (Some("in pieces"), None));

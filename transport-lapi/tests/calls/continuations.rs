@@ -4,7 +4,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use transport_lapi::wireup::Native;
 use transport_lapi::{Amsend, Arrival, Context, HeaderAction, Next, Outbox, SendRegion, Source};
 
 use crate::support::buffers::{Landing, pattern, source};
@@ -15,7 +14,7 @@ const KINDS: [Kind; 3] = [Kind::Threads, Kind::Shm, Kind::ShmAm];
 /// A task's handle on its own context, so that its continuations can call it.
 #[derive(Default)]
 struct Task {
-    context: Option<std::sync::Weak<Context<Native, Self>>>,
+    context: Option<std::sync::Weak<Context<Self>>>,
     answers: usize,
     ran: Arc<AtomicUsize>,
 }
@@ -24,7 +23,7 @@ fn count(ran: &AtomicUsize) {
     ran.fetch_add(1, Ordering::Relaxed);
 }
 
-fn meet(context: &Arc<Context<Native, Task>>) {
+fn meet(context: &Arc<Context<Task>>) {
     context.session().unwrap().state.context = Some(Arc::downgrade(context));
 }
 
@@ -51,7 +50,7 @@ fn a_continuation_may_call_the_context() {
             kind,
             2,
             |_| Task::default(),
-            |context: &Arc<Context<Native, Task>>| {
+            |context: &Arc<Context<Task>>| {
                 meet(context);
                 context.session().unwrap().addr_set(1, question).unwrap();
                 context.session().unwrap().addr_set(2, answer).unwrap();
@@ -76,7 +75,7 @@ fn every_operation_is_followed_once() {
             kind,
             1,
             |_| Task::default(),
-            |context: &Arc<Context<Native, Task>>| {
+            |context: &Arc<Context<Task>>| {
                 let ran = context.session().unwrap().state.ran.clone();
                 let next = || {
                     let ran = ran.clone();
@@ -113,7 +112,7 @@ fn handlers_do_not_nest() {
     fn link(task: &mut Task, outbox: &mut Outbox<Task>, left: u64) {
         task.answers += 1;
         if left > 0 {
-            let nothing = transport_lapi::RemoteRegion { addr: 0, len: 0, key: 0 };
+            let nothing = transport_lapi::RemoteRegion::over_frames(0, 0, 0);
             let none = transport_lapi::RecvRegion::EMPTY;
             outbox.get(0, nothing, 0, none, Next::Inline(link, left - 1)).unwrap();
         }
@@ -122,7 +121,7 @@ fn handlers_do_not_nest() {
         Kind::Threads,
         1,
         |_| Task::default(),
-        |context: &Arc<Context<Native, Task>>| {
+        |context: &Arc<Context<Task>>| {
             let mut session = context.session().unwrap();
             let (state, outbox) = session.parts();
             link(state, outbox, LENGTH);
@@ -140,7 +139,7 @@ fn a_continuation_that_panics_harms_nothing_else() {
         Kind::Threads,
         1,
         |_| Task::default(),
-        |context: &Arc<Context<Native, Task>>| {
+        |context: &Arc<Context<Task>>| {
             let mut session = context.session().unwrap();
             let ran = session.state.ran.clone();
             let (_, outbox) = session.parts();

@@ -1,6 +1,5 @@
 //! Origin, target and completion counters, and the calls on them.
 
-use transport_lapi::wireup::Native;
 use transport_lapi::{Amsend, Arrival, Context, CounterId, HeaderAction, Next, Outbox, SendRegion};
 
 use crate::support::buffers::{Landing, pattern, source};
@@ -22,7 +21,7 @@ fn complete(_: &mut Completed, message: Arrival<'_>) -> HeaderAction<Completed> 
 }
 
 /// Three counters, with the same names on every task.
-fn set_up(context: &Context<Native, Completed>) -> [CounterId; 3] {
+fn set_up(context: &Context<Completed>) -> [CounterId; 3] {
     let mut session = context.session().unwrap();
     session.addr_set(1, consume).unwrap();
     session.addr_set(2, complete).unwrap();

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Context, HeaderAction, LapiError, MAX_HANDLERS, MAX_UHDR, Options, Query,
     SendRegion, Statistics, msg_string,
@@ -11,11 +10,11 @@ use transport_lapi::{
 use crate::support::buffers::{pattern, source};
 use crate::support::job::Kind;
 
-fn alone(kind: Kind) -> Arc<Context<Native, ()>> {
+fn alone(kind: Kind) -> Arc<Context<()>> {
     Arc::new(Context::init(kind.adapters(1).remove(0), (), Options::default()))
 }
 
-fn qenv(context: &Context<Native, ()>, query: Query) -> u64 {
+fn qenv(context: &Context<()>, query: Query) -> u64 {
     context.session().unwrap().qenv(query).unwrap()
 }
 

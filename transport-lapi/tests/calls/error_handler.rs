@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use mpj_harness::{eventually, watch};
+use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::Adapter;
-use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, AsyncError, Code, Context, ErrorHandler, ErrorKind, LapiError, Next, Options, Query,
     RemoteRegion, Sent,
@@ -20,7 +20,7 @@ type Seen = (Code, ErrorKind, u32, u32);
 type Reports = Arc<Mutex<Vec<Seen>>>;
 
 /// Task 0 of two, with a handler, and the adapter of task 1.
-fn scene() -> (Arc<Context<Native, ()>>, Native, Reports) {
+fn scene() -> (Arc<Context<()>>, AnyAdapter, Reports) {
     let mut adapters = Kind::ShmAm.adapters(2);
     let (peer, reports) = (adapters.remove(1), Reports::default());
     let kept = Arc::clone(&reports);
@@ -34,7 +34,7 @@ fn scene() -> (Arc<Context<Native, ()>>, Native, Reports) {
 }
 
 /// Makes a round of progress, and what follows it with the lock free.
-fn round(context: &Context<Native, ()>) {
+fn round(context: &Context<()>) {
     let mut session = context.session().unwrap();
     session.progress().expect("the handler gets the errors");
     context.attend(session);
@@ -73,7 +73,7 @@ fn conditions_go_to_the_handler_with_kind_and_code() {
 fn a_lost_task_is_reported_once_and_its_calls_fail_as_usual() {
     let (context, peer, reports) = scene();
     let counter = context.session().unwrap().counter();
-    peer.doorbell().declare_lost();
+    peer.parts().losses.declare();
     for _ in 0..2 {
         context.waitcntr(counter, 1).unwrap_err();
     }
@@ -86,7 +86,7 @@ fn a_lost_task_is_reported_once_and_its_calls_fail_as_usual() {
 fn a_failed_get_without_an_outcome_is_reported() {
     let (context, _peer, reports) = scene();
     let mut session = context.session().unwrap();
-    let (remote, landing) = (RemoteRegion { addr: 64, len: 8, key: 0 }, Landing::new(8));
+    let (remote, landing) = (RemoteRegion::over_frames(64, 8, 0), Landing::new(8));
     session.get(1, remote, 0, landing.region(8), Next::Nothing).unwrap();
     session.purge_totask(1).unwrap();
     drop(session);
@@ -99,7 +99,7 @@ fn a_failed_get_without_an_outcome_is_reported() {
 fn the_handler_may_call_the_context() {
     let mut adapters = Kind::ShmAm.adapters(2);
     let mut peer = adapters.remove(1);
-    let slot = Arc::new(Mutex::new(None::<Arc<Context<Native, ()>>>));
+    let slot = Arc::new(Mutex::new(None::<Arc<Context<()>>>));
     let of_handler = Arc::clone(&slot);
     let handler = ErrorHandler::new(move |error| {
         let context = of_handler.lock().unwrap();

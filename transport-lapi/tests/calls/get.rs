@@ -2,7 +2,6 @@
 
 use std::sync::Mutex;
 
-use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Context, HeaderAction, Next, Options, Outbox, RecvRegion, RemoteRegion,
     SendRegion,
@@ -16,14 +15,14 @@ use mpj_doubles::numbers::Numbers;
 const REGION: usize = 3 << 20;
 
 /// Registers a pattern of this task, and waits until every task has done so.
-fn register<S>(context: &Context<Native, S>, board: &Board) {
+fn register<S>(context: &Context<S>, board: &Board) {
     let bytes = source(pattern(context.task().into(), REGION));
     let region = context.session().unwrap().register(bytes).unwrap();
     board.publish(context, region);
 }
 
 /// Ends the registration once no task reads any more.
-fn end<S>(context: &Context<Native, S>, board: &Board) {
+fn end<S>(context: &Context<S>, board: &Board) {
     context.gfence().unwrap();
     context.session().unwrap().deregister(board.of(context.task()), Next::Nothing);
 }
@@ -79,7 +78,7 @@ fn a_get_of_nothing_counts() {
                 register(context, &board);
                 let counter = context.session().unwrap().counter();
                 let peer = 1 - context.task();
-                let empty = RemoteRegion { addr: 0, len: 0, key: 0 };
+                let empty = RemoteRegion::over_frames(0, 0, 0);
                 for (remote, offset) in [(board.of(peer), REGION as u64), (empty, 0)] {
                     let told = Next::Counter(counter);
                     let mut session = context.session().unwrap();
@@ -117,7 +116,7 @@ fn a_task_reads_itself() {
 }
 
 /// A reader and an owner in one thread; the owner's memory is registered.
-fn pair(kind: Kind) -> (Context<Native, ()>, Context<Native, ()>, RemoteRegion) {
+fn pair(kind: Kind) -> (Context<()>, Context<()>, RemoteRegion) {
     let mut adapters = kind.adapters(2).into_iter();
     let mut member = || Context::init(adapters.next().expect("two tasks"), (), Options::default());
     let (reader, owner) = (member(), member());
@@ -159,7 +158,7 @@ fn a_get_from_a_task_that_reads_from_here_is_not_shared() {
         }
         let back = reader.session().unwrap().register(source(pattern(4, REGION))).unwrap();
         let landings = [Landing::new(REGION), Landing::new(REGION)];
-        let start = |context: &Context<Native, ()>, target, region, landing: &Landing| {
+        let start = |context: &Context<()>, target, region, landing: &Landing| {
             let mut session = context.session().unwrap();
             let counter = session.counter();
             session.get(target, region, 0, landing.region(REGION), Next::Counter(counter)).unwrap();
@@ -278,7 +277,7 @@ fn handlers_start_gets_and_end_registrations() {
     fn offered(_: &mut Rendezvous, message: Arrival<'_>) -> HeaderAction<Rendezvous> {
         let word = |at: usize| message.uhdr[at..at + 8].try_into().map(u64::from_le_bytes);
         let word = |at| word(at).expect("three words");
-        let region = RemoteRegion { addr: word(0), len: word(8), key: word(16) };
+        let region = RemoteRegion::over_frames(word(0), word(8), word(16));
         let fetch = Next::Inline(fetch, message.origin.into());
         let into = Landing::new(0).region(0);
         FETCHES.lock().unwrap().push(region);

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mpj_harness::watch;
-use transport_lapi::wireup::Native;
 use transport_lapi::{Amsend, Arrival, Context, CounterId, HeaderAction, Next, Outbox, SendRegion};
 
 use crate::support::buffers::{Landing, pattern, source};
@@ -20,13 +19,13 @@ const TARGET: CounterId = CounterId(0);
 const COMPLETION: CounterId = CounterId(1);
 
 /// Makes two counters, in the same order on every task.
-fn counters<S>(context: &Context<Native, S>) {
+fn counters<S>(context: &Context<S>) {
     let mut session = context.session().unwrap();
     assert_eq!((session.counter(), session.counter()), (TARGET, COMPLETION));
 }
 
 /// Task 0 sends a message to task 1 and waits until it is complete there.
-fn send_and_complete<S>(context: &Context<Native, S>, handler: u8, uhdr: &[u8], udata: SendRegion) {
+fn send_and_complete<S>(context: &Context<S>, handler: u8, uhdr: &[u8], udata: SendRegion) {
     let mut call = Amsend::new(1, handler, uhdr, udata);
     call.tgt_cntr = Some(TARGET);
     call.cmpl_cntr = Some(COMPLETION);

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use mpj_harness::watch;
 use transport_lapi::adapter::{Adapter, AdapterError};
 use transport_lapi::config::WaitMode;
-use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, HeaderAction, IN_PLACE_FROM, LapiError, Next, Options,
     SendRegion, Sent, SharedMemory,
@@ -25,7 +24,7 @@ struct Inbox {
     seen: Vec<(u8, Option<usize>)>,
 }
 
-type Task = Context<Native, Inbox>;
+type Task = Context<Inbox>;
 
 fn store(inbox: &mut Inbox, message: Arrival<'_>) -> HeaderAction<Inbox> {
     inbox.seen.push((message.uhdr[0], message.data.map(|data| data.len())));
@@ -172,7 +171,7 @@ fn sleepers_are_woken() {
         HeaderAction::Consumed
     }
     const ROUNDS: u32 = 50;
-    let body = |context: &Arc<Context<Native, u32>>| {
+    let body = |context: &Arc<Context<u32>>| {
         context.session().unwrap().addr_set(1, take).unwrap();
         let left = context.session().unwrap().counter();
         let memory = context.session().unwrap().alloc_shared(LEN).unwrap();
@@ -207,7 +206,7 @@ fn a_purge_or_a_loss_of_the_target_ends_the_wait() {
 
     watch(|| {
         let mut adapters = Kind::Shm.adapters(2);
-        let lost = adapters.pop().expect("two tasks").doorbell();
+        let lost = adapters.pop().expect("two tasks").parts().losses;
         let origin: Task = Context::init(
             adapters.pop().expect("two tasks"),
             Inbox { landing: Landing::new(8), seen: Vec::new() },
@@ -218,7 +217,7 @@ fn a_purge_or_a_loss_of_the_target_ends_the_wait() {
         let call = Amsend::new(1, 1, &[], area_source(&memory, 0, LEN));
         let call = Amsend { on_origin: Next::Counter(LEFT), in_place: true, ..call };
         assert_eq!(origin.session().unwrap().amsend(call).unwrap(), Sent::Later);
-        lost.declare_lost();
+        lost.declare();
         let loss = origin.waitcntr(LEFT, 2).unwrap_err();
         let is_loss = matches!(loss, LapiError::Adapter(AdapterError::PeerLost { task: 1 }));
         assert!(is_loss, "{loss}");

@@ -10,7 +10,6 @@ use transport_lapi::adapter::{Adapter, AdapterError};
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::bootstrap::board::Board;
 use transport_lapi::config::{GetMode, WaitMode};
-use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, HeaderAction, LapiError, Next, Options, Query, SendRegion,
 };
@@ -20,7 +19,7 @@ use crate::support::job::{Kind, run_with, waiting};
 
 /// Tells the program about each message.
 type Teller = mpsc::Sender<u64>;
-type Task = Arc<Context<Native, Teller>>;
+type Task = Arc<Context<Teller>>;
 
 fn tell(teller: &mut Teller, message: Arrival<'_>) -> HeaderAction<Teller> {
     let (teller, len) = (teller.clone(), message.len);
@@ -29,7 +28,7 @@ fn tell(teller: &mut Teller, message: Arrival<'_>) -> HeaderAction<Teller> {
     HeaderAction::Deliver { into: into.into(), next: Next::Unlocked(Box::new(told)) }
 }
 
-fn interrupts(context: &Arc<Context<Native, impl Send + 'static>>, is_on: bool) {
+fn interrupts(context: &Arc<Context<impl Send + 'static>>, is_on: bool) {
     context.senv(Query::InterruptSet, is_on.into()).unwrap();
 }
 
@@ -353,8 +352,8 @@ fn a_wait_without_polling_checks_its_parameters() {
     assert!(matches!(error, LapiError::CntrNull { index: 0, count: 0 }));
 }
 
-/// What the notification thread finds fails the waits that rely on it: a message for a handler that is not set, a panic of
-/// a continuation or of a handler, and the loss of a task.
+/// What the notification thread finds fails the waits that rely on it: a message for a handler that is not set, a panic
+/// of a continuation or of a handler, and the loss of a task.
 #[test]
 fn what_goes_wrong_on_the_notification_thread_is_reported() {
     fn panics(_: &mut Teller, _: Arrival<'_>) -> HeaderAction<Teller> {
@@ -365,7 +364,7 @@ fn what_goes_wrong_on_the_notification_thread_is_reported() {
     }
     watch(|| {
         let mut adapters = Kind::Threads.adapters(2);
-        let (lost, (teller, told)) = (adapters[0].doorbell(), mpsc::channel());
+        let (lost, (teller, told)) = (adapters[0].parts().losses, mpsc::channel());
         let target = Context::init(adapters.remove(1), teller.clone(), Options::default());
         let target: Task = Arc::new(target);
         let origin: Task = Arc::new(Context::init(adapters.remove(0), teller, Options::default()));
@@ -390,7 +389,7 @@ fn what_goes_wrong_on_the_notification_thread_is_reported() {
         }
         assert!(origin.session().unwrap().try_amsend(1, 1, 0, SendRegion::EMPTY));
         assert_eq!(told.recv(), Ok(0), "the thread goes on");
-        lost.declare_lost();
+        lost.declare();
         let error = target.nopoll_wait(counter, 1).unwrap_err();
         assert_eq!(error.code().number(), 434, "{error}");
         target.term().unwrap();
@@ -403,7 +402,7 @@ fn what_goes_wrong_on_the_notification_thread_is_reported() {
 fn the_notification_thread_outlives_a_panic_of_the_hook_of_losses() {
     watch(|| {
         let mut adapters = Kind::Threads.adapters(3);
-        let lost = [1, 2].map(|task: usize| adapters[task].doorbell());
+        let lost = [1, 2].map(|task: usize| adapters[task].parts().losses);
         let (teller, told) = mpsc::channel();
         let target: Task =
             Arc::new(Context::init(adapters.remove(0), teller.clone(), Options::default()));
@@ -415,7 +414,7 @@ fn the_notification_thread_outlives_a_panic_of_the_hook_of_losses() {
             panic!("a hook")
         });
         // Both losses lie there when the thread first looks.
-        lost.iter().for_each(|bell| bell.declare_lost());
+        lost.iter().for_each(|bell| bell.declare());
         drop(session);
         interrupts(&target, true);
         let mut losses = [told.recv().unwrap(), told.recv().unwrap()];
@@ -438,12 +437,12 @@ fn the_notification_thread_outlives_a_panic_of_the_hook_of_losses() {
 fn a_task_that_is_lost_itself_leaves_interrupt_mode() {
     watch(|| {
         let mut adapters = Kind::Threads.adapters(2);
-        let lost = adapters[1].doorbell();
+        let lost = adapters[1].parts().losses;
         let (teller, _told) = mpsc::channel();
         let target: Task = Arc::new(Context::init(adapters.remove(1), teller, Options::default()));
         let counter = target.session().unwrap().counter();
         interrupts(&target, true);
-        lost.declare_lost();
+        lost.declare();
         for _ in 0..3 {
             let error = target.nopoll_wait(counter, 1).unwrap_err();
             assert!(
@@ -459,7 +458,7 @@ fn a_task_that_is_lost_itself_leaves_interrupt_mode() {
 /// A continuation on the notification thread may end that thread.
 #[test]
 fn the_notification_thread_may_end_itself() {
-    type Slot = Arc<std::sync::OnceLock<std::sync::Weak<Context<Native, Holder>>>>;
+    type Slot = Arc<std::sync::OnceLock<std::sync::Weak<Context<Holder>>>>;
     struct Holder(Slot, mpsc::Sender<bool>);
     fn end(Holder(slot, told): &mut Holder, message: Arrival<'_>) -> HeaderAction<Holder> {
         let (slot, told, terminates) = (slot.clone(), told.clone(), message.len > 0);
@@ -517,7 +516,8 @@ fn the_drop_of_the_last_owner_ends_the_notification_thread() {
     });
 }
 
-/// A thread whose sleep TIMEOUT may end may go on although nothing arrives, so the launcher must not take it for blocked.
+/// A thread whose sleep TIMEOUT may end may go on although nothing arrives, so the launcher must not take it for
+/// blocked.
 #[test]
 fn a_thread_that_timeout_may_wake_does_not_count_as_blocked() {
     watch(|| {

@@ -1,6 +1,5 @@
 //! Puts, transfers as values, and which counter is incremented when.
 
-use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, HeaderAction, LapiError, Next, Outbox, Put, Rmw, RmwOp,
     SendRegion, Sent, Violation, Xfer,
@@ -14,7 +13,7 @@ const REGION: usize = 1 << 20;
 const LENGTHS: [usize; 11] = [1, 8, 63, 64, 300, 4096, 16_384, 16_385, 65_537, 600_001, REGION];
 
 /// Registers a blank landing of this task for writing, and waits until every task has done so.
-fn register<S>(context: &Context<Native, S>, board: &Board) -> Landing {
+fn register<S>(context: &Context<S>, board: &Board) -> Landing {
     let landing = Landing::new(REGION);
     let region = context.session().unwrap().register_writable(landing.region(REGION)).unwrap();
     board.publish(context, region);
@@ -22,7 +21,7 @@ fn register<S>(context: &Context<Native, S>, board: &Board) -> Landing {
 }
 
 /// Ends the registration, and returns once nobody writes there any more.
-fn end<S>(context: &Context<Native, S>, board: &Board) {
+fn end<S>(context: &Context<S>, board: &Board) {
     let counter = context.session().unwrap().counter();
     context.gfence().unwrap();
     let over = Next::Counter(counter);
@@ -148,7 +147,7 @@ enum Row {
 
 /// Starts a transfer of `len` bytes to or from task 1, with counters `[origin, target, completion]`.
 fn start(
-    context: &Context<Native, Seen>,
+    context: &Context<Seen>,
     board: &Board,
     row: Row,
     len: usize,
@@ -315,7 +314,7 @@ fn puts_into_other_memory_are_refused() {
 }
 
 /// Makes progress on both contexts of one thread until the first gets an error.
-fn until_error(first: &Context<Native, ()>, second: &Context<Native, ()>) -> LapiError {
+fn until_error(first: &Context<()>, second: &Context<()>) -> LapiError {
     for _ in 0..100_000 {
         if let Err(error) = first.session().unwrap().progress() {
             return error;

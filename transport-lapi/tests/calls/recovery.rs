@@ -1,10 +1,9 @@
-//! LAPI_Purge_totask, LAPI_Resume_totask and LAPI_Setcntr_wstatus. The tasks are two contexts that one thread uses, so the
-//! order of events is fixed.
+//! LAPI_Purge_totask, LAPI_Resume_totask and LAPI_Setcntr_wstatus. The tasks are two contexts that one thread uses, so
+//! the order of events is fixed.
 
 use mpj_harness::watch;
 use transport_lapi::adapter::{Adapter, AdapterError};
 use transport_lapi::config::WaitMode;
-use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, DestStatus, HeaderAction, LapiError, Next, Options,
     Outbox, RemoteRegion, SendRegion, Sent,
@@ -23,7 +22,7 @@ struct Log {
     gets: Vec<Result<(), LapiError>>,
 }
 
-type Task = Context<Native, Log>;
+type Task = Context<Log>;
 
 fn take(_: &mut Log, message: Arrival<'_>) -> HeaderAction<Log> {
     fn whole(log: &mut Log, _: &mut Outbox<Log>, len: u64) {
@@ -106,7 +105,7 @@ fn a_purge_ends_what_is_queued_and_refuses_later_calls() {
         let task = &tasks[0];
         assert!(!send(task, 1, STUCK).unwrap());
         let landing = Landing::new(8);
-        let nowhere = RemoteRegion { addr: u64::MAX, len: 8, key: 0 };
+        let nowhere = RemoteRegion::over_frames(u64::MAX, 8, 0);
         let get = |task: &Task| {
             let mut session = task.session().unwrap();
             session.get(1, nowhere, 0, landing.region(8), Next::Outcome(got, 0))
@@ -211,13 +210,13 @@ fn a_resumption_counts_however_early_it_comes() {
 fn the_loss_of_a_purged_task_harms_no_wait() {
     for purged_first in [true, false] {
         let mut adapters = Kind::Threads.adapters(2);
-        let bell = adapters[1].doorbell();
+        let bell = adapters[1].parts().losses;
         let task = Context::init(adapters.remove(0), Log::default(), waiting(WaitMode::Spin));
         let counter = task.session().unwrap().counter();
         if purged_first {
             purge(&task, 1);
         }
-        bell.declare_lost();
+        bell.declare();
         if !purged_first {
             let error = task.waitcntr(counter, 1).unwrap_err();
             assert!(matches!(error, LapiError::Adapter(AdapterError::PeerLost { task: 1 })));
@@ -241,14 +240,14 @@ fn the_loss_of_a_purged_task_harms_no_wait() {
 fn the_loss_of_a_purged_task_is_noticed_once_it_is_taken_back() {
     watch(|| {
         let mut adapters = Kind::Threads.adapters(2);
-        let bell = adapters[1].doorbell();
+        let bell = adapters[1].parts().losses;
         let peer = Context::init(adapters.remove(1), Log::default(), Options::default());
         let task = Context::init(adapters.remove(0), Log::default(), Options::default());
         let counter = task.session().unwrap().counter();
         purge(&peer, 0);
         resume(&peer, 0);
         purge(&task, 1);
-        bell.declare_lost();
+        bell.declare();
         let mut session = task.session().unwrap();
         while session.notice_losses().unwrap() || session.progress().unwrap() > 0 {}
         drop(session);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use transport_lapi::wireup::Native;
 use transport_lapi::{Context, LapiError, Next, Operation, RemoteRegion, Rmw, RmwOp, Violation};
 
 use crate::support::board::Board;
@@ -12,7 +11,7 @@ use crate::support::job::{Kind, run};
 
 const REGION: usize = 64;
 
-fn register<S>(context: &Context<Native, S>, board: &Board) -> Landing {
+fn register<S>(context: &Context<S>, board: &Board) -> Landing {
     let landing = Landing::new(REGION + 8);
     landing.fill(0);
     let region = landing.region(REGION);
@@ -23,7 +22,7 @@ fn register<S>(context: &Context<Native, S>, board: &Board) -> Landing {
 
 /// Carries an operation out and returns its result.
 fn result(
-    context: &Context<Native, ()>,
+    context: &Context<()>,
     remote: RemoteRegion,
     target: u32,
     offset: u64,
@@ -144,7 +143,8 @@ fn wrong_arguments_are_refused() {
     );
 }
 
-/// A variable that is not aligned, or in memory that may only be read, is not changed. The operation ends with an error.
+/// A variable that is not aligned, or in memory that may only be read, is not changed. The operation ends with an
+/// error.
 #[test]
 fn other_variables_are_refused() {
     for kind in Kind::ALL {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use transport_lapi::wireup::Native;
 use transport_lapi::{
     Context, Getv, LapiError, Next, Operation, Put, Putv, Query, RemoteRegion, Rmw, RmwOp, Sent,
     SharedMemory, Vector, Xfer,
@@ -18,7 +17,7 @@ const LEN: usize = 100_000;
 /// The kinds of adapters with shared areas.
 const WITH_AREAS: [Kind; 2] = [Kind::Shm, Kind::ShmAm];
 
-fn alloc(context: &Context<Native, ()>, board: &Board, len: usize) -> SharedMemory {
+fn alloc(context: &Context<()>, board: &Board, len: usize) -> SharedMemory {
     let memory = context.session().unwrap().alloc_shared(len).unwrap();
     board.publish(context, memory.region());
     memory

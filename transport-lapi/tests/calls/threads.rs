@@ -5,11 +5,9 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use mpj_harness::{Sleepers, watch};
-use transport_lapi::adapter::Adapter;
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::bootstrap::board::{Board, Wait};
 use transport_lapi::config::{GetMode, WaitMode};
-use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Awaited, Context, CounterId, HeaderAction, LapiError, Next, Options,
     SendRegion, Session,
@@ -27,7 +25,7 @@ fn consume<S>(_: &mut S, _: Arrival<'_>) -> HeaderAction<S> {
 
 /// A thread sleeps until the counter is incremented; meanwhile `act` runs on another thread of its task. Task 1 makes
 /// no progress, so nobody else rings.
-fn wakes_a_sleeper(kind: Kind, act: fn(&Context<Native, Waiting>, CounterId)) {
+fn wakes_a_sleeper(kind: Kind, act: fn(&Context<Waiting>, CounterId)) {
     run_with(
         kind.adapters(2),
         waiting(WaitMode::Block),
@@ -63,7 +61,7 @@ fn setting_a_counter_wakes_who_waits_for_it() {
 /// The message is sent at once, so the counter is incremented during the call.
 #[test]
 fn a_send_wakes_who_waits_for_its_origin_counter() {
-    fn send(context: &Context<Native, Waiting>, counter: CounterId) {
+    fn send(context: &Context<Waiting>, counter: CounterId) {
         let mut call = Amsend::new(1, 1, &[], SendRegion::EMPTY);
         call.on_origin = Next::Counter(counter);
         let _ = context.session().unwrap().amsend(call).unwrap();
@@ -74,7 +72,7 @@ fn a_send_wakes_who_waits_for_its_origin_counter() {
 /// The message takes several packets, for which the ring has room.
 #[test]
 fn a_long_send_wakes_who_waits_for_its_origin_counter() {
-    fn send(context: &Context<Native, Waiting>, counter: CounterId) {
+    fn send(context: &Context<Waiting>, counter: CounterId) {
         let mut call = Amsend::new(1, 1, &[], source(pattern(1, 100_000)));
         call.on_origin = Next::Counter(counter);
         let _ = context.session().unwrap().amsend(call).unwrap();
@@ -85,7 +83,7 @@ fn a_long_send_wakes_who_waits_for_its_origin_counter() {
 /// The thread that starts a get does nothing more; the sleeping one carries it out.
 #[test]
 fn a_get_wakes_who_waits_for_it() {
-    fn get(context: &Context<Native, Waiting>, counter: CounterId) {
+    fn get(context: &Context<Waiting>, counter: CounterId) {
         let mut session = context.session().unwrap();
         let remote = session.register(source(pattern(1, 100_000))).unwrap();
         let into = Landing::new(100_000).region(100_000);
@@ -103,7 +101,7 @@ fn the_completion_thread_wakes_who_waits() {
         let sleepers = sleepers.clone();
         HeaderAction::Then(Next::Thread(Box::new(move || sleepers.wait_until_asleep(1))))
     }
-    fn send(context: &Context<Native, Waiting>, counter: CounterId) {
+    fn send(context: &Context<Waiting>, counter: CounterId) {
         let mut session = context.session().unwrap();
         session.addr_set(2, defer).unwrap();
         let mut call = Amsend::new(0, 2, &[], SendRegion::EMPTY);
@@ -160,7 +158,7 @@ fn a_second_thread_gets_in_while_the_first_one_waits() {
                         session.state += 1;
                         session.wake();
                     });
-                    let ready = |session: &mut Session<Native, i32>| {
+                    let ready = |session: &mut Session<i32>| {
                         is_waiting.store(true, Ordering::Relaxed);
                         (session.state == 101).then_some(())
                     };
@@ -285,7 +283,7 @@ fn sleeping_tasks_wake_each_other() {
             waiting(WaitMode::Block),
             |_| (),
             |context| {
-                let context: &Arc<Context<Native, ()>> = context;
+                let context: &Arc<Context<()>> = context;
                 context.session().unwrap().addr_set(1, consume).unwrap();
                 let counter = context.session().unwrap().counter();
                 context.gfence().unwrap();
@@ -307,15 +305,15 @@ fn sleeping_tasks_wake_each_other() {
 /// An event that never happens; records that it was checked for.
 struct Never<'a>(&'a AtomicBool);
 
-impl<A: Adapter, S> Awaited<A, S> for Never<'_> {
+impl<S> Awaited<S> for Never<'_> {
     type Answer = ();
 
-    fn look(&mut self, _: &mut Session<A, S>) -> Option<()> {
+    fn look(&mut self, _: &mut Session<S>) -> Option<()> {
         self.0.store(true, Ordering::Relaxed);
         None
     }
 
-    fn note(&self, _: &Session<A, S>) -> Wait {
+    fn note(&self, _: &Session<S>) -> Wait {
         Wait::default()
     }
 }

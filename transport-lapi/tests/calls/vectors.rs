@@ -1,7 +1,6 @@
 //! Puts and gets by vectors, and vectors as the data and the destination of active messages.
 
 use transport_lapi::adapter::{Adapter, AdapterError};
-use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, Dgsp, DgspOp, End, Getv, HeaderAction, LapiError, Next,
     Options, Outbox, Putv, RemoteRegion, Vector,
@@ -14,7 +13,7 @@ use mpj_doubles::numbers::Numbers;
 
 const REGION: usize = 2 << 20;
 
-fn register<S>(context: &Context<Native, S>, board: &Board) -> Landing {
+fn register<S>(context: &Context<S>, board: &Board) -> Landing {
     let landing = Landing::new(REGION);
     let region = context.session().unwrap().register_writable(landing.region(REGION)).unwrap();
     board.publish(context, region);
@@ -278,7 +277,7 @@ fn bytes_of(program: &Dgsp, bytes: usize) -> usize {
 
 /// Starts a put and a get with these vectors, and returns their errors, which must be the same.
 fn refusal(
-    context: &Context<Native, ()>,
+    context: &Context<()>,
     remote: RemoteRegion,
     org_vec: &Vector,
     tgt_vec: &Vector,
@@ -430,14 +429,14 @@ fn a_get_that_fails_at_once_has_no_second_end() {
         *ends += 1;
     }
     let mut adapters = Kind::ShmAm.adapters(2);
-    let bell = adapters[1].doorbell();
+    let bell = adapters[1].parts().losses;
     let context = Context::init(adapters.remove(0), 0, Options::default());
     // The lane is busy when the target is lost.
     let long = Amsend::new(1, 1, &[], source(pattern(1, 6 << 20)));
     let _ = context.session().unwrap().amsend(long).unwrap();
-    bell.declare_lost();
+    bell.declare();
     let landing = Landing::new(REGION);
-    let remote = RemoteRegion { addr: u64::MAX, len: REGION as u64, key: 0 };
+    let remote = RemoteRegion::over_frames(u64::MAX, REGION as u64, 0);
     let (blocks, memory) = (&many_blocks(2), landing.region(REGION));
     let next = Next::Outcome(ended, 0);
     let (tgt_vec, org_vec, tgt_cntr) = (blocks, blocks, None);

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use transport_lapi::wireup::Native;
 use transport_lapi::{Context, RemoteRegion};
 
 /// The regions, by task.
@@ -16,7 +15,7 @@ impl Board {
     }
 
     /// Publishes a region of this task, and waits until every task has published one.
-    pub fn publish<S>(&self, context: &Context<Native, S>, region: RemoteRegion) {
+    pub fn publish<S>(&self, context: &Context<S>, region: RemoteRegion) {
         self.0.lock().unwrap()[context.task() as usize] = Some(region);
         context.gfence().unwrap();
     }

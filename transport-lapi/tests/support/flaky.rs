@@ -5,22 +5,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::{
-    Adapter, AdapterError, Caps, Doorbell, Events, OneSided, Post, Ticket,
+    Adapter, AdapterError, Caps, Endpoint, Events, Parts, Post, Registered, Ticket, Transfer,
 };
-use transport_lapi::wireup::Native;
-use transport_lapi::{Piece, TaskId};
+use transport_lapi::{Piece, RecvPart, RemoteKey, RemoteRegion, TaskId};
 
 /// An adapter that fails once, when no more frames may pass.
 pub struct Flaky {
-    inner: Native,
+    inner: AnyAdapter,
     passes: Arc<AtomicI64>,
 }
 
 impl Flaky {
     /// Wraps `inner`. Returns the adapter, and the number of frames that it still lets pass; a negative number means
     /// all.
-    pub fn new(inner: Native) -> (Self, Arc<AtomicI64>) {
+    pub fn new(inner: AnyAdapter) -> (Self, Arc<AtomicI64>) {
         let passes = Arc::new(AtomicI64::new(-1));
         (Self { inner, passes: Arc::clone(&passes) }, passes)
     }
@@ -28,16 +28,16 @@ impl Flaky {
 
 // SAFETY: everything that is not refused is passed to the inner adapter, which keeps the contract.
 unsafe impl Adapter for Flaky {
-    fn caps(&self) -> Caps {
-        self.inner.caps()
+    fn endpoint(&self) -> Endpoint {
+        self.inner.endpoint()
     }
 
-    fn task(&self) -> TaskId {
-        self.inner.task()
+    fn caps(&self, target: TaskId) -> Caps {
+        self.inner.caps(target)
     }
 
-    fn num_tasks(&self) -> usize {
-        self.inner.num_tasks()
+    fn parts(&self) -> Parts {
+        self.inner.parts()
     }
 
     fn try_send(
@@ -68,19 +68,28 @@ unsafe impl Adapter for Flaky {
         self.inner.withdraw()
     }
 
-    fn doorbell(&self) -> Arc<dyn Doorbell> {
-        self.inner.doorbell()
+    fn register(&mut self, memory: Registered) -> Result<Option<RemoteKey>, AdapterError> {
+        self.inner.register(memory)
     }
 
-    fn losses(&self) -> usize {
-        self.inner.losses()
+    fn deregister(&mut self, key: RemoteKey) {
+        self.inner.deregister(key);
     }
 
-    fn is_lost(&self, task: TaskId) -> bool {
-        self.inner.is_lost(task)
+    fn get(
+        &mut self,
+        target: TaskId,
+        remote: &RemoteRegion,
+        offset: u64,
+        into: RecvPart<'_>,
+        ticket: Ticket,
+    ) -> Result<Transfer, AdapterError> {
+        self.inner.get(target, remote, offset, into, ticket)
     }
+}
 
-    fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
-        self.inner.one_sided()
+impl From<Flaky> for AnyAdapter {
+    fn from(adapter: Flaky) -> Self {
+        Self::brought(adapter)
     }
 }

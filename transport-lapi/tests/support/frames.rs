@@ -1,6 +1,7 @@
 //! Packets written by hand, byte for byte, as described in `wire.rs`: what a peer with another implementation, or a
 //! broken one, puts into a ring.
 
+use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::{Adapter, Frame, Post, Ticket};
 use transport_lapi::{Source, TaskId};
 
@@ -91,7 +92,7 @@ impl Head {
     }
 
     /// Puts the frame into the ring to `target`.
-    pub fn send<A: Adapter>(&self, from: &mut A, target: TaskId, body: &[u8]) {
+    pub fn send(&self, from: &mut AnyAdapter, target: TaskId, body: &[u8]) {
         let source = Source::from(body.to_vec());
         let post = from.try_send(target, &self.0, source.piece(0, body.len()), Ticket(0));
         let post = post.expect("the ring is sound");
@@ -100,7 +101,7 @@ impl Head {
 }
 
 /// Everything that has arrived at `at`: heads and bodies.
-pub fn received<A: Adapter>(at: &mut A) -> Vec<(Vec<u8>, Vec<u8>)> {
+pub fn received(at: &mut impl Adapter) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut frames = Vec::new();
     at.poll(None, usize::MAX, &mut |frame: Frame<'_>| {
         frames.push((frame.head.to_vec(), frame.body.to_vec()))

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use mpj_harness::watch;
-use transport_lapi::adapter::{Adapter, Doorbell};
+use transport_lapi::AnyAdapter;
+use transport_lapi::adapter::{Adapter, Losses};
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::config::{GetMode, WaitMode};
-use transport_lapi::wireup::{self, Native};
+use transport_lapi::wireup::{self};
 use transport_lapi::{Context, Options, TaskId};
 
 /// The adapter of a job.
@@ -26,7 +27,7 @@ impl Kind {
     pub const ALL: [Self; 3] = [Self::Threads, Self::Shm, Self::ShmAm];
 
     /// Makes the adapters of a job.
-    pub fn adapters(self, num_tasks: usize) -> Vec<Native> {
+    pub fn adapters(self, num_tasks: usize) -> Vec<AnyAdapter> {
         match self {
             Self::Threads => {
                 let tasks = wireup::in_process(num_tasks, 1).expect("memory suffices");
@@ -39,7 +40,7 @@ impl Kind {
 }
 
 /// Attaches `num_tasks` threads to one segment.
-fn attach(num_tasks: usize, get: GetMode) -> Vec<Native> {
+fn attach(num_tasks: usize, get: GetMode) -> Vec<AnyAdapter> {
     let segment = create_segment("test", num_tasks, 1).expect("memory suffices");
     thread::scope(|scope| {
         let task = |task: usize| {
@@ -49,7 +50,7 @@ fn attach(num_tasks: usize, get: GetMode) -> Vec<Native> {
         let tasks: Vec<_> = (0..num_tasks).map(task).collect();
         let adapter = |task: thread::ScopedJoinHandle<'_, Result<ShmAdapter, _>>| {
             let attached = task.join().expect("attaching does not panic");
-            Native::from(attached.expect("all tasks attach"))
+            AnyAdapter::from(attached.expect("all tasks attach"))
         };
         tasks.into_iter().map(adapter).collect()
     })
@@ -65,23 +66,23 @@ pub fn waiting(wait: WaitMode) -> Options {
 ///
 /// # Panics
 /// If a body panics, or the time is over.
-pub fn run_with<A, S, R>(
-    adapters: Vec<A>,
+pub fn run_with<S, R>(
+    adapters: Vec<impl Into<AnyAdapter>>,
     options: Options,
     state: impl Fn(TaskId) -> S + Send + 'static,
-    body: impl Fn(&Arc<Context<A, S>>) -> R + Send + Sync + 'static,
+    body: impl Fn(&Arc<Context<S>>) -> R + Send + Sync + 'static,
 ) -> Vec<R>
 where
-    A: Adapter,
     S: Send + 'static,
     R: Send + 'static,
 {
     let answers = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&answers);
-    let part = move |context: &Arc<Context<A, S>>| {
+    let part = move |context: &Arc<Context<S>>| {
         let answer = body(context);
         kept.lock().expect("no panic with this lock").push((context.task(), answer));
     };
+    let adapters = adapters.into_iter().map(Into::into).collect();
     run_each(adapters, options, Box::new(state), Box::new(part));
     let mut answers = std::mem::take(&mut *answers.lock().expect("no panic with this lock"));
     answers.sort_unstable_by_key(|(task, _)| *task);
@@ -92,24 +93,24 @@ where
 type State<S> = Box<dyn Fn(TaskId) -> S + Send>;
 
 /// The program of a task.
-type Part<A, S> = Box<dyn Fn(&Arc<Context<A, S>>) + Send + Sync>;
+type Part<S> = Box<dyn Fn(&Arc<Context<S>>) + Send + Sync>;
 
 /// The part of [`run_with`] that is compiled once for all bodies.
-fn run_each<A: Adapter, S: Send + 'static>(
-    adapters: Vec<A>,
+fn run_each<S: Send + 'static>(
+    adapters: Vec<AnyAdapter>,
     options: Options,
     state: State<S>,
-    part: Part<A, S>,
+    part: Part<S>,
 ) {
     watch(move || {
-        let member = |adapter: A| {
-            let alarm = Alarm(adapter.doorbell());
-            let state = state(adapter.task());
+        let member = |adapter: AnyAdapter| {
+            let alarm = Alarm(adapter.parts().losses);
+            let state = state(adapter.endpoint().task);
             (alarm, Arc::new(Context::init(adapter, state, options.clone())))
         };
         let members: Vec<_> = adapters.into_iter().map(member).collect();
         thread::scope(|scope| {
-            let task = |(alarm, context): &(Alarm, Arc<Context<A, S>>)| {
+            let task = |(alarm, context): &(Alarm, Arc<Context<S>>)| {
                 let (alarm, context, part) = (alarm.clone(), Arc::clone(context), &part);
                 scope.spawn(move || {
                     part(&context);
@@ -129,19 +130,19 @@ pub fn run<S: Send + 'static, R: Send + 'static>(
     kind: Kind,
     num_tasks: usize,
     state: impl Fn(TaskId) -> S + Send + 'static,
-    body: impl Fn(&Arc<Context<Native, S>>) -> R + Send + Sync + 'static,
+    body: impl Fn(&Arc<Context<S>>) -> R + Send + Sync + 'static,
 ) -> Vec<R> {
     run_with(kind.adapters(num_tasks), Options::default(), state, body)
 }
 
 /// Declares its task lost if the task panics, so that the others fail too instead of waiting.
 #[derive(Clone)]
-struct Alarm(Arc<dyn Doorbell>);
+struct Alarm(Arc<dyn Losses>);
 
 impl Drop for Alarm {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.declare_lost();
+            self.0.declare();
         }
     }
 }

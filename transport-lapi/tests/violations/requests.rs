@@ -94,7 +94,7 @@ fn places_outside_of_registered_memory() {
 #[test]
 fn answers_to_read_modify_writes_that_were_not_asked_for() {
     let mut scene = Scene::new();
-    let remote = RemoteRegion { addr: u64::MAX, len: 64, key: 0 };
+    let remote = RemoteRegion::over_frames(u64::MAX, 64, 0);
     let call = Rmw::new(2, remote, 0, RmwOp::Swap(1_i64));
     scene.context.session().unwrap().rmw(call).unwrap();
     for ticket in [0, 1, u32::MAX] {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use mpj_bench_programs::{Failure, Job};
 use transport_lapi::bootstrap::Control;
 use transport_lapi::config::Settings;
-use transport_lapi::wireup::{self, Joined, Native};
+use transport_lapi::wireup::{self, Joined};
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, ForeignBytes, HeaderAction, IN_PLACE_FROM, InlineHandler,
     LapiError, Next, Options, Outbox, RemoteRegion, SendRegion, Session, TaskId,
@@ -43,7 +43,7 @@ pub struct State {
 
 /// One task of the job.
 pub struct LapiJob {
-    context: Context<Native, State>,
+    context: Context<State>,
     control: Option<Control>,
     get_report: String,
     begin: Instant,
@@ -137,7 +137,7 @@ impl LapiJob {
     #[inline]
     pub fn start<R, E: std::fmt::Display>(
         &self,
-        start: impl FnOnce(&mut Session<Native, State>) -> Result<R, E>,
+        start: impl FnOnce(&mut Session<State>) -> Result<R, E>,
     ) -> Result<R, Failure> {
         start(&mut *self.context.session().map_err(failed)?).map_err(failed)
     }
@@ -206,7 +206,7 @@ impl LapiJob {
     #[inline]
     pub fn operate<R>(
         &self,
-        start: impl FnOnce(&mut Session<Native, State>, Next<State>) -> Result<R, LapiError>,
+        start: impl FnOnce(&mut Session<State>, Next<State>) -> Result<R, LapiError>,
     ) -> Result<(), Failure> {
         self.start(|session| {
             if self.is_direct {
@@ -238,14 +238,14 @@ impl LapiJob {
     /// An error of the transport.
     #[inline]
     pub fn wait(&self, mut is_there: impl FnMut(&mut State) -> bool) -> Result<(), Failure> {
-        let over = |session: &mut Session<Native, State>| {
+        let over = |session: &mut Session<State>| {
             (session.state.under_way == 0 && is_there(&mut session.state)).then_some(())
         };
         self.context.wait(over).map_err(failed)
     }
 
-    /// Watches this task's memory until `is_there` holds. Nobody needs this task's progress meanwhile if the memory is in
-    /// the shared area, so it makes some now and then only.
+    /// Watches this task's memory until `is_there` holds. Nobody needs this task's progress meanwhile if the memory is
+    /// in the shared area, so it makes some now and then only.
     ///
     /// # Errors
     /// An error of the transport.
@@ -287,10 +287,13 @@ impl LapiJob {
     /// # Errors
     /// An error of the transport.
     pub fn regions(&self) -> Result<Vec<RemoteRegion>, Failure> {
-        let RemoteRegion { addr, len, key } = self.region;
-        let [addrs, lens, keys] = [addr, len, key].map(|word| self.exchange(word));
-        let all = addrs?.into_iter().zip(lens?).zip(keys?);
-        Ok(all.map(|((addr, len), key)| RemoteRegion { addr, len, key }).collect())
+        let mut all = vec![[0; 8]; self.context.num_tasks()];
+        for (nth, word) in self.region.to_words().into_iter().enumerate() {
+            for (words, word) in all.iter_mut().zip(self.exchange(word)?) {
+                words[nth] = word;
+            }
+        }
+        Ok(all.into_iter().map(RemoteRegion::from_words).collect())
     }
 
     /// Sends `word` to every task and returns the words of all. Collective.
@@ -307,8 +310,7 @@ impl LapiJob {
     }
 
     fn hear(&self, origin: TaskId) -> Result<u64, Failure> {
-        let next =
-            |session: &mut Session<Native, State>| session.state.words[origin as usize].pop_front();
+        let next = |session: &mut Session<State>| session.state.words[origin as usize].pop_front();
         self.context.wait(next).map_err(failed)
     }
 }
@@ -380,7 +382,10 @@ impl Job for LapiJob {
     }
 
     fn thresholds(&self) -> Vec<(usize, String)> {
-        let steps = self.context.session().map(|session| session.steps(size_of::<u64>()));
+        let steps = self
+            .context
+            .session()
+            .map(|session| session.steps(self.context.task(), size_of::<u64>()));
         let steps = steps.unwrap_or_default().into_iter();
         steps.map(|step| (step.bytes, step.above.to_owned())).collect()
     }

@@ -238,7 +238,7 @@ fn memory() {
     let [zero, one] = [(); 2].map(|()| adapters.next().expect("two tasks"));
     let device = Device::new(zero, Options::default()).expect("a new device");
     let peer = Context::init(one, (), transport_lapi::Options::default());
-    let data = RemoteRegion { addr: 8, len: LEN, key: 0 };
+    let data = RemoteRegion::over_frames(8, LEN, 0);
     let (word, offer) = (envelope::eager(0, 7).to_le_bytes(), Offer { request: 0, data });
     let announce = Amsend::new(0, envelope::RENDEZVOUS, &word, offer.pack().to_vec());
     let sent = peer.session().expect("it is usable").amsend(announce);

@@ -50,7 +50,7 @@ fn send<A: Adapter>(task: &mut A, target: TaskId, body: &[u8]) {
 
 /// Waits for a frame as the transport does: announce, look, sleep. Returns how many came.
 fn wait_for_frames<A: Adapter>(task: &mut A) -> usize {
-    let bell = task.doorbell();
+    let bell = task.parts().bell;
     loop {
         let found = look(task);
         if found > 0 {
@@ -70,7 +70,7 @@ fn wait_for_frames<A: Adapter>(task: &mut A) -> usize {
 pub fn a_frame_wakes_whoever_was_about_to_sleep<A: Adapter>(make: Maker<A>) {
     let mut tasks = make(2);
     let [sender, receiver] = &mut tasks[..] else { panic!("two tasks were asked for") };
-    let bell = receiver.doorbell();
+    let bell = receiver.parts().bell;
     for body in [vec![], vec![3; 5_000]] {
         bell.announce();
         send(sender, 1, &body);
@@ -106,7 +106,7 @@ pub fn a_frame_wakes_a_sleeper<A: Adapter>(make: Maker<A>) {
 /// One frame wakes all threads that sleep on the bell of its target.
 pub fn a_frame_wakes_every_sleeping_thread<A: Adapter>(make: Maker<A>) {
     let mut tasks = make(2);
-    let (bell, sleepers) = (tasks[1].doorbell(), Sleepers::default());
+    let (bell, sleepers) = (tasks[1].parts().bell, Sleepers::default());
     thread::scope(|scope| {
         for _ in 0..4 {
             let (bell, ticket, sleepers) = (&*bell, bell.announce(), &sleepers);
@@ -120,7 +120,7 @@ pub fn a_frame_wakes_every_sleeping_thread<A: Adapter>(make: Maker<A>) {
 /// A task that sends to itself rings its own bell.
 pub fn a_frame_to_oneself_wakes_a_sleeping_thread<A: Adapter>(make: Maker<A>) {
     let mut tasks = make(1);
-    let (bell, sleepers) = (tasks[0].doorbell(), Sleepers::default());
+    let (bell, sleepers) = (tasks[0].parts().bell, Sleepers::default());
     let ticket = bell.announce();
     thread::scope(|scope| {
         scope.spawn(|| sleep_as(&sleepers, &*bell, ticket));
@@ -133,8 +133,8 @@ pub fn a_frame_to_oneself_wakes_a_sleeping_thread<A: Adapter>(make: Maker<A>) {
 pub fn room_wakes_a_sleeping_sender<A: Adapter>(make: Maker<A>) {
     let mut tasks = make(2);
     let (mut target, mut origin) = (tasks.remove(1), tasks.remove(0));
-    let bell = origin.doorbell();
-    for len in [0, origin.caps().max_body] {
+    let bell = origin.parts().bell;
+    for len in [0, origin.caps(0).max_body] {
         let frame = Sent { head: vec![1; 8], body: vec![1; len] };
         let mut ticket_if_full = || {
             let ticket = bell.announce();
@@ -170,7 +170,8 @@ pub fn sleepers_that_take_turns_lose_no_wake_up<A: Adapter>(make: Maker<A>) {
     thread::scope(|scope| {
         for mut task in tasks {
             scope.spawn(move || {
-                let (me, peer) = (task.task() as usize, 1 - task.task());
+                let me = task.endpoint().task;
+                let (me, peer) = (me as usize, 1 - me);
                 for round in 0..ROUNDS {
                     if round % 2 == me {
                         send(&mut task, peer, &[0; 20]);
@@ -187,7 +188,7 @@ pub fn sleepers_that_take_turns_lose_no_wake_up<A: Adapter>(make: Maker<A>) {
 pub fn retracting_leaves_the_bell_in_order<A: Adapter>(make: Maker<A>) {
     let mut tasks = make(2);
     let [sender, receiver] = &mut tasks[..] else { panic!("two tasks were asked for") };
-    let bell = receiver.doorbell();
+    let bell = receiver.parts().bell;
     for _ in 0..50 {
         bell.announce();
         bell.retract();
@@ -205,7 +206,7 @@ pub fn retracting_leaves_the_bell_in_order<A: Adapter>(make: Maker<A>) {
 /// A thread of the same task rings, without any frame; before the sleep, and during it.
 pub fn ringing_wakes_a_sleeper<A: Adapter>(make: Maker<A>) {
     let tasks = make(1);
-    let bell = tasks[0].doorbell();
+    let bell = tasks[0].parts().bell;
     let ticket = bell.announce();
     bell.ring();
     sleep(&*bell, ticket);
@@ -213,14 +214,14 @@ pub fn ringing_wakes_a_sleeper<A: Adapter>(make: Maker<A>) {
     thread::scope(|scope| {
         scope.spawn(|| sleep_as(&sleepers, &*bell, bell.announce()));
         sleepers.wait_until_asleep(1);
-        tasks[0].doorbell().ring();
+        tasks[0].parts().bell.ring();
     });
 }
 
 /// A sleep with a time ends without being woken.
 pub fn a_sleep_ends_with_its_time<A: Adapter>(make: Maker<A>) {
     let tasks = make(1);
-    let bell = tasks[0].doorbell();
+    let bell = tasks[0].parts().bell;
     let start = Instant::now();
     let ticket = bell.announce();
     bell.sleep(ticket, Some(Duration::from_millis(30)));
@@ -232,18 +233,18 @@ pub fn a_lost_task_is_known_to_all<A: Adapter>(make: Maker<A>) {
     let (tasks, sleepers) = (make(3), Sleepers::default());
     thread::scope(|scope| {
         for task in &tasks {
-            let (bell, sleepers) = (task.doorbell(), &sleepers);
+            let (bell, sleepers) = (task.parts().bell, &sleepers);
             let ticket = bell.announce();
             scope.spawn(move || sleep_as(sleepers, &*bell, ticket));
         }
         sleepers.wait_until_asleep(3);
-        tasks[1].doorbell().declare_lost();
+        tasks[1].parts().losses.declare();
     });
-    let lost = |task: &A| [0, 1, 2].map(|number| task.is_lost(number));
-    let seen: Vec<usize> = tasks.iter().map(|task| task.losses()).collect();
+    let lost = |task: &A| [0, 1, 2].map(|number| task.parts().losses.is_lost(number));
+    let seen: Vec<usize> = tasks.iter().map(|task| task.parts().losses.count()).collect();
     assert!(seen.iter().all(|&losses| losses != 0));
     assert!(tasks.iter().all(|task| lost(task) == [false, true, false]));
-    tasks[2].doorbell().declare_lost();
-    assert!(tasks.iter().zip(seen).all(|(task, before)| task.losses() != before));
+    tasks[2].parts().losses.declare();
+    assert!(tasks.iter().zip(seen).all(|(task, before)| task.parts().losses.count() != before));
     assert!(tasks.iter().all(|task| lost(task) == [false, true, true]));
 }

@@ -11,16 +11,15 @@ use std::thread;
 use std::time::Duration;
 
 use transport_lapi::adapter::{
-    Adapter, AdapterError, Advance, Begun, Events, Frame, SharedGets, TaskId, Ticket, Transfer,
+    Adapter, AdapterError, Advance, Begun, CooperativeCopy, Events, Frame, Registered, TaskId,
+    Ticket, Transfer,
 };
-use transport_lapi::{RecvRegion, RemoteRegion, SendRegion};
+use transport_lapi::{RecvRegion, RemoteKey, RemoteRegion, SendRegion};
 
 use super::Maker;
 use crate::bytes::are_all;
 use crate::numbers::Numbers;
 
-/// Key under which the target exposes its memory.
-const KEY: u64 = 9;
 /// What a buffer holds before anything arrives.
 const BLANK: u8 = 0xA5;
 /// How long a sleeper sleeps that nobody wakes.
@@ -31,6 +30,8 @@ struct Scene<A> {
     origin: A,
     target: A,
     source: &'static [u8],
+    /// The target's memory.
+    remote: RemoteRegion,
     start: *mut u8,
 }
 
@@ -40,17 +41,17 @@ impl<A: Adapter> Scene<A> {
         let source: &'static [u8] = Box::leak(Numbers(len as u64).bytes(len).into_boxed_slice());
         let start = Box::leak(vec![BLANK; len].into_boxed_slice()).as_mut_ptr();
         let mut target = job.remove(1);
-        if let Some(one_sided) = target.one_sided() {
-            one_sided.expose(KEY, send_region(source)).expect("memory can be exposed");
-        }
-        Self { origin: job.remove(0), target, source, start }
+        let registered = target.register(Registered::Constant(send_region(source)));
+        let direct = registered.expect("memory can be registered").unwrap_or(RemoteKey::NONE);
+        let (addr, len) = (send_region(source).addr(), len as u64);
+        let remote = RemoteRegion { addr, len, key: 9, direct };
+        Self { remote, origin: job.remove(0), target, source, start }
     }
 
     fn share(&mut self) -> Option<u32> {
-        let addr = send_region(self.source).addr();
-        let remote = RemoteRegion { addr, len: self.source.len() as u64, key: KEY };
+        let remote = self.remote;
         let landing = self.landing();
-        match self.origin.shared_gets()?.begin(1, remote, 0, landing) {
+        match self.origin.cooperative_copy()?.begin(1, remote, 0, landing) {
             Begun::Shared(number) => Some(number),
             Begun::Busy(_) | Begun::Alone(_) => None,
         }
@@ -68,7 +69,7 @@ impl<A: Adapter> Scene<A> {
 
     fn help(&mut self, number: u32) -> bool {
         let source = send_region(self.source);
-        self.target.shared_gets().is_some_and(|shared| shared.help(0, number, source))
+        self.target.cooperative_copy().is_some_and(|shared| shared.assist(0, number, source))
     }
 
     /// What has arrived, once nobody writes any more.
@@ -79,8 +80,8 @@ impl<A: Adapter> Scene<A> {
 }
 
 /// For checks that have begun a shared get.
-fn shares<A: Adapter>(task: &mut A) -> &mut dyn SharedGets {
-    task.shared_gets().expect("an adapter keeps its capabilities")
+fn shares<A: Adapter>(task: &mut A) -> &mut dyn CooperativeCopy {
+    task.cooperative_copy().expect("an adapter keeps its capabilities")
 }
 
 /// How the only open get ends.
@@ -142,12 +143,12 @@ pub fn both_ends_of_a_shared_get_copy<A: Adapter>(make: Maker<A>) {
 /// Two threads copy at once, and the origin sleeps whenever the target has the rest.
 pub fn a_task_that_waits_for_help_is_woken<A: Adapter>(make: Maker<A>) {
     let mut scene = Scene::new(make, 300_000);
-    let bell = scene.origin.doorbell();
+    let bell = scene.origin.parts().bell;
     for _ in 0..200 {
         let Some(number) = scene.share() else { return };
         let Scene { origin, target, source, .. } = &mut scene;
         thread::scope(|scope| {
-            scope.spawn(|| while shares(target).help(0, number, send_region(source)) {});
+            scope.spawn(|| while shares(target).assist(0, number, send_region(source)) {});
             loop {
                 let ticket = bell.announce();
                 match shares(origin).advance(1).expect("the memory can be read") {
@@ -177,7 +178,7 @@ pub fn a_shared_get_that_was_ended_is_written_by_nobody<A: Adapter>(make: Maker<
         thread::scope(|scope| {
             scope.spawn(|| {
                 while !ended.load(Ordering::Relaxed) {
-                    shares(target).help(0, number, send_region(source));
+                    shares(target).assist(0, number, send_region(source));
                 }
             });
             let _ = shares(origin).advance(1).expect("the memory can be read");
@@ -202,9 +203,9 @@ pub fn help_that_fits_no_get_is_none<A: Adapter>(make: Maker<A>) {
     assert!(!scene.help(0) && !scene.help(1), "before any get");
     let Some(number) = scene.share() else { return };
     assert!(!scene.help(number.wrapping_add(1)) && !scene.help(number.wrapping_sub(1)));
-    assert!(!shares(&mut scene.target).help(0, number, send_region(&scene.source[1..])));
+    assert!(!shares(&mut scene.target).assist(0, number, send_region(&scene.source[1..])));
     assert!(
-        !shares(&mut scene.target).help(1 as TaskId, number, send_region(scene.source)),
+        !shares(&mut scene.target).assist(1 as TaskId, number, send_region(scene.source)),
         "of one's own"
     );
     assert!(
@@ -213,7 +214,7 @@ pub fn help_that_fits_no_get_is_none<A: Adapter>(make: Maker<A>) {
     );
     assert!(are_all(scene.landed(), BLANK), "nothing was copied");
     let landing = scene.landing();
-    let own = RemoteRegion { addr: 64, len: 100_000, key: KEY };
+    let own = scene.remote;
     let own = shares(&mut scene.origin).begin(0, own, 0, landing);
     assert!(matches!(own, Begun::Alone(_)), "a task does not help itself");
 }
@@ -232,12 +233,10 @@ pub fn a_get_is_refused_if_its_target_withdraws_meanwhile<A: Adapter>(make: Make
         }
     };
     assert!(matches!(refused, AdapterError::PeerLost { task: 1 }), "{refused}");
-    let addr = send_region(scene.source).addr();
-    let remote = RemoteRegion { addr, len: scene.source.len() as u64, key: KEY };
+    let remote = scene.remote;
     let mut landing = scene.landing();
     let refused = loop {
-        let one_sided = scene.origin.one_sided().expect("what is shared can be read alone");
-        match one_sided.get(1, remote, 0, landing.part(0, 100), Ticket(0)) {
+        match scene.origin.get(1, &remote, 0, landing.part(0, 100), Ticket(0)) {
             Ok(Transfer::Full) => {}
             Ok(Transfer::Started) => break end_of_get(&mut scene.origin).unwrap_err(),
             Ok(Transfer::Done) => panic!("the get is complete"),

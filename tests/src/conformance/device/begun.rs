@@ -4,20 +4,20 @@ use std::sync::mpsc;
 use std::thread;
 
 use mpj_harness::Sleepers;
-use mpjdev::{Adapter, Call, Ending, Error, Status};
+use mpjdev::{Call, Ending, Error, Status};
 
 use super::job::Setup;
 use super::rank::{Pending, Rank, check};
 use crate::conformance::payload;
 
 /// Begins an operation and returns it for a list.
-fn begin<A: Adapter>(rank: &Rank<A>, tag: i32) -> (Pending, Ending) {
+fn begin(rank: &Rank, tag: i32) -> (Pending, Ending) {
     let (request, ending) = rank.begin(Call::Barrier, 5, tag).unwrap();
     (Pending::bare(request), ending)
 }
 
 /// Waits and tests see nothing before the end, and then what the client has said.
-pub fn their_client_ends_them<A: Adapter>(setup: &Setup<A>) {
+pub fn their_client_ends_them(setup: &Setup) {
     setup.run(1, |rank| {
         let (mut request, ending) = begin(rank, 17);
         assert_eq!(rank.test(&mut request).unwrap(), None);
@@ -44,7 +44,7 @@ pub fn their_client_ends_them<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Lists may have them beside receives and sends.
-pub fn in_lists_with_messages<A: Adapter>(setup: &Setup<A>) {
+pub fn in_lists_with_messages(setup: &Setup) {
     setup.run(2, |rank| {
         let other = 1 - rank.me();
         for len in [8, 30_000] {
@@ -70,7 +70,7 @@ pub fn in_lists_with_messages<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Another thread ends the operation for which the first one sleeps, in every kind of wait.
-pub fn a_sleeping_wait_is_woken<A: Adapter>(setup: &Setup<A>) {
+pub fn a_sleeping_wait_is_woken(setup: &Setup) {
     setup.run(1, |rank| {
         let (give, take) = mpsc::channel::<Ending>();
         let sleepers = Sleepers::default();
@@ -97,7 +97,7 @@ pub fn a_sleeping_wait_is_woken<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A function that follows one operation ends another one, in whatever call its thread is.
-pub fn continuations_follow_them_and_end_them<A: Adapter>(setup: &Setup<A>) {
+pub fn continuations_follow_them_and_end_them(setup: &Setup) {
     const LINKS: i32 = 50;
     setup.run(2, |rank| {
         let ((last, last_end), (first, first_end)) = (begin(rank, 0), begin(rank, 0));
@@ -118,7 +118,7 @@ pub fn continuations_follow_them_and_end_them<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// One that joins others ends when the last of them has ended, also by an error, and leaves them where they are.
-pub fn joint_ones_end_with_the_last<A: Adapter>(setup: &Setup<A>) {
+pub fn joint_ones_end_with_the_last(setup: &Setup) {
     setup.run(1, |rank| {
         let (first, first_end) = rank.begin(Call::Barrier, 5, 1).unwrap();
         let (second, second_end) = rank.begin(Call::Barrier, 5, 2).unwrap();
@@ -139,7 +139,7 @@ pub fn joint_ones_end_with_the_last<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Neither a cancellation nor a withdrawal ends them, nor does the loss of a rank. One that was detached ends later.
-pub fn they_are_left_alone<A: Adapter>(setup: &Setup<A>) {
+pub fn they_are_left_alone(setup: &Setup) {
     setup.run_open(2, |rank| {
         let (request, ending) = begin(rank, 0);
         if rank.me() == 1 {
@@ -161,7 +161,7 @@ pub fn they_are_left_alone<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// To end an operation does nothing on a device that has ended, or on another device.
-pub fn on_a_device_that_has_ended<A: Adapter>(setup: &Setup<A>) {
+pub fn on_a_device_that_has_ended(setup: &Setup) {
     let devices = setup.devices(2);
     let (request, ending) = devices[0].begin(Call::Other, 0, 0).unwrap();
     devices[1].end(ending, Ok(Status::new(0, 0, 0)));

@@ -2,8 +2,8 @@
 
 use std::sync::Barrier;
 
+use mpjdev::Mode;
 use mpjdev::buffer::{Buffer, BufferError, ElementType, ParseError, TransferError, WrongState};
-use mpjdev::{Adapter, Mode};
 
 use super::job::Setup;
 
@@ -33,7 +33,7 @@ fn check(mut buffer: Buffer, len: usize) {
 }
 
 /// To another rank, blocking and not.
-pub fn buffers_of_every_size<A: Adapter>(setup: &Setup<A>) {
+pub fn buffers_of_every_size(setup: &Setup) {
     setup.run(2, |rank| {
         for (tag, len) in (0..).zip(LENGTHS) {
             if rank.me() == 0 {
@@ -53,7 +53,7 @@ pub fn buffers_of_every_size<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// The message does not change by what the sender does with its buffer after it has started the send.
-pub fn a_buffer_may_be_used_again_at_once<A: Adapter>(setup: &Setup<A>) {
+pub fn a_buffer_may_be_used_again_at_once(setup: &Setup) {
     let met = Barrier::new(2);
     setup.run(2, move |rank| {
         for (tag, len) in (0..).zip(LENGTHS) {
@@ -76,7 +76,7 @@ pub fn a_buffer_may_be_used_again_at_once<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A message that is no buffer is an error only of the receive that asked for one.
-pub fn messages_that_are_no_buffers<A: Adapter>(setup: &Setup<A>) {
+pub fn messages_that_are_no_buffers(setup: &Setup) {
     setup.run(2, |rank| {
         if rank.me() == 0 {
             rank.send(&[0; 20], 1, 1).unwrap();
@@ -93,7 +93,7 @@ pub fn messages_that_are_no_buffers<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Nothing goes out of a buffer that may still be written.
-pub fn writable_buffers_are_not_sent<A: Adapter>(setup: &Setup<A>) {
+pub fn writable_buffers_are_not_sent(setup: &Setup) {
     setup.run(1, |rank| {
         let writable = Buffer::new(8).unwrap();
         let error = rank.send_buffer(&writable, 0, 0, 0, Mode::Standard).unwrap_err();

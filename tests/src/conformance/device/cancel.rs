@@ -2,14 +2,12 @@
 
 use std::sync::Barrier;
 
-use mpjdev::Adapter;
-
 use super::job::Setup;
 use super::rank::check;
 use crate::conformance::payload;
 
 /// A receive without a message is cancelled once; it takes no message afterwards.
-pub fn a_posted_receive<A: Adapter>(setup: &Setup<A>) {
+pub fn a_posted_receive(setup: &Setup) {
     let cancelled = Barrier::new(2);
     setup.run(2, move |rank| {
         for (tag, len) in (0..).zip([4, 5_000, 100_000]) {
@@ -37,7 +35,7 @@ pub fn a_posted_receive<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A receive that has met its message goes on, whether or not all of it has come.
-pub fn a_receive_that_has_met_its_message<A: Adapter>(setup: &Setup<A>) {
+pub fn a_receive_that_has_met_its_message(setup: &Setup) {
     setup.run(2, |rank| {
         for (tag, len) in (0..).zip([4, 5_000, 100_000, 3_000_000]) {
             if rank.me() == 0 {
@@ -55,7 +53,7 @@ pub fn a_receive_that_has_met_its_message<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Lists report a cancelled receive like a complete one; sends are not cancelled.
-pub fn a_cancelled_receive_in_a_list<A: Adapter>(setup: &Setup<A>) {
+pub fn a_cancelled_receive_in_a_list(setup: &Setup) {
     setup.run(1, |rank| {
         let mut list: Vec<_> = (0..4).map(|tag| rank.irecv(16, 0, tag).unwrap()).collect();
         list.push(rank.issend(payload(2, 16), 0, 2).unwrap());
@@ -72,7 +70,7 @@ pub fn a_cancelled_receive_in_a_list<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Of receives that ask for the same, those that stay get the messages in their order.
-pub fn other_receives_keep_their_order<A: Adapter>(setup: &Setup<A>) {
+pub fn other_receives_keep_their_order(setup: &Setup) {
     let cancelled = Barrier::new(2);
     setup.run(2, move |rank| {
         if rank.me() == 0 {
@@ -98,7 +96,7 @@ pub fn other_receives_keep_their_order<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// After a request is given up, a posted receive takes no message, anything else ends by itself, and nothing is left.
-pub fn dropped_requests<A: Adapter>(setup: &Setup<A>) {
+pub fn dropped_requests(setup: &Setup) {
     setup.run(2, |rank| {
         let other = 1 - rank.me();
         for (tag, len) in (0..).zip([0, 100, 9_000, 1_500_000]) {

@@ -1,24 +1,24 @@
 //! Testing, and waiting for one or several requests (MPI-4 sections 3.7.3 and 3.7.5).
 
-use mpjdev::{Adapter, Error};
+use mpjdev::Error;
 
 use super::job::Setup;
 use super::rank::{Pending, check};
 use crate::conformance::payload;
 
 /// Waits until the other rank asks for it, then sends message `tag` of `len` bytes.
-fn on_demand<A: mpjdev::Adapter>(rank: &super::rank::Rank<A>, tag: i32, len: usize) {
+fn on_demand(rank: &super::rank::Rank, tag: i32, len: usize) {
     rank.recv(&mut [], 1, 1000).unwrap();
     rank.send(&payload(tag as u64, len), 1, tag).unwrap();
 }
 
 /// Asks rank 0 for the next message.
-fn demand<A: mpjdev::Adapter>(rank: &super::rank::Rank<A>) {
+fn demand(rank: &super::rank::Rank) {
     rank.send(&[], 0, 1000).unwrap();
 }
 
 /// A test returns nothing until the message is there, and then returns the status once.
-pub fn testing<A: Adapter>(setup: &Setup<A>) {
+pub fn testing(setup: &Setup) {
     setup.run(2, |rank| {
         for (tag, len) in (0..).zip([0, 100, 10_000, 1_200_000]) {
             if rank.me() == 0 {
@@ -44,7 +44,7 @@ pub fn testing<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Tests of lists take only what is complete; the test of all takes everything or nothing.
-pub fn testing_lists<A: Adapter>(setup: &Setup<A>) {
+pub fn testing_lists(setup: &Setup) {
     const LENGTHS: [usize; 4] = [10, 20_000, 0, 300_000];
     setup.run(2, |rank| {
         if rank.me() == 0 {
@@ -101,7 +101,7 @@ fn until<R>(mut call: impl FnMut() -> Option<R>) -> R {
 
 /// The outcome of a request can be seen any number of times before it is taken, also if it is an error, and also of a
 /// send.
-pub fn looking_without_taking<A: Adapter>(setup: &Setup<A>) {
+pub fn looking_without_taking(setup: &Setup) {
     setup.run(2, |rank| {
         if rank.me() == 0 {
             on_demand(rank, 5, 4_000);
@@ -138,7 +138,7 @@ pub fn looking_without_taking<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Messages in another order than their receives: each call takes the one that is there.
-pub fn waiting_for_any<A: Adapter>(setup: &Setup<A>) {
+pub fn waiting_for_any(setup: &Setup) {
     const ORDER: [i32; 6] = [3, 0, 5, 1, 4, 2];
     let len = |tag: i32| [10, 20_000, 0, 400, 9_000, 300_000][tag as usize];
     setup.run(2, move |rank| {
@@ -160,7 +160,7 @@ pub fn waiting_for_any<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Several that are complete are reported together, each once.
-pub fn waiting_for_some<A: Adapter>(setup: &Setup<A>) {
+pub fn waiting_for_some(setup: &Setup) {
     const MESSAGES: i32 = 12;
     setup.run(2, |rank| {
         if rank.me() == 0 {
@@ -197,7 +197,7 @@ pub fn waiting_for_some<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Sends and receives of both directions in one list; outcomes come in the order of the list.
-pub fn waiting_for_all<A: Adapter>(setup: &Setup<A>) {
+pub fn waiting_for_all(setup: &Setup) {
     setup.run(2, |rank| {
         let other = 1 - rank.me();
         let mut list = Vec::new();
@@ -217,7 +217,7 @@ pub fn waiting_for_all<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Nothing to wait for: the calls return at once.
-pub fn lists_of_empty_places<A: Adapter>(setup: &Setup<A>) {
+pub fn lists_of_empty_places(setup: &Setup) {
     setup.run(1, |rank| {
         for places in [0, 1, 5] {
             let mut list: Vec<_> = (0..places).map(|_| Pending::empty()).collect();
@@ -233,7 +233,7 @@ pub fn lists_of_empty_places<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A request that fails does not keep the others from being waited for.
-pub fn one_failure_in_a_list<A: Adapter>(setup: &Setup<A>) {
+pub fn one_failure_in_a_list(setup: &Setup) {
     setup.run(2, |rank| {
         if rank.me() == 0 {
             let send = |tag: i32| rank.isend(payload(tag as u64, 20_000), 1, tag).unwrap();
@@ -260,7 +260,7 @@ pub fn one_failure_in_a_list<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Sends are completed by the same calls.
-pub fn sends_in_lists<A: Adapter>(setup: &Setup<A>) {
+pub fn sends_in_lists(setup: &Setup) {
     setup.run(2, |rank| {
         if rank.me() == 1 {
             for tag in (0..4).rev() {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use mpj_harness::watch;
-use mpjdev::{Adapter, Error, ErrorClass};
+use mpjdev::{Error, ErrorClass};
 
 use super::job::Setup;
 use super::rank::{Rank, check};
 use crate::conformance::payload;
 
 /// The answers of all calls that name a source and a tag, or a destination.
-fn errors_of<A: Adapter>(rank: &Rank<A>, peer: usize, tag: i32) -> Vec<Error> {
+fn errors_of(rank: &Rank, peer: usize, tag: i32) -> Vec<Error> {
     let nothing: &mut [u8] = &mut [];
     vec![
         rank.send(&[1], peer, tag).unwrap_err(),
@@ -27,7 +27,7 @@ fn errors_of<A: Adapter>(rank: &Rank<A>, peer: usize, tag: i32) -> Vec<Error> {
 }
 
 /// Nothing was sent and nothing posted, and the device works.
-fn nothing_happened<A: Adapter>(rank: &Rank<A>) {
+fn nothing_happened(rank: &Rank) {
     let dump = rank.dump().unwrap();
     for line in [
         "posted receives without a message: 0\n",
@@ -44,7 +44,7 @@ fn nothing_happened<A: Adapter>(rank: &Rank<A>) {
 }
 
 /// A rank that the job does not have.
-pub fn no_such_rank<A: Adapter>(setup: &Setup<A>) {
+pub fn no_such_rank(setup: &Setup) {
     setup.run(2, |rank| {
         for peer in [2, 3, usize::MAX, 1 << 32] {
             for error in errors_of(rank, peer, 0) {
@@ -61,7 +61,7 @@ pub fn no_such_rank<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A negative tag.
-pub fn no_such_tag<A: Adapter>(setup: &Setup<A>) {
+pub fn no_such_tag(setup: &Setup) {
     setup.run(1, |rank| {
         for wrong in [-1, i32::MIN] {
             for error in errors_of(rank, 0, wrong) {
@@ -74,7 +74,7 @@ pub fn no_such_tag<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A request of one device given to another one, which has requests of the same numbers.
-pub fn requests_of_other_devices<A: Adapter>(setup: &Setup<A>) {
+pub fn requests_of_other_devices(setup: &Setup) {
     let device = || Rank::new(Arc::new(setup.devices(1).remove(0)));
     let (home, other) = (device(), device());
     watch(move || {
@@ -98,11 +98,11 @@ pub fn requests_of_other_devices<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A message that was taken by a matched probe of another device.
-pub fn messages_of_other_devices<A: Adapter>(setup: &Setup<A>) {
+pub fn messages_of_other_devices(setup: &Setup) {
     let device = || Rank::new(Arc::new(setup.devices(1).remove(0)));
     let (home, other) = (device(), device());
     watch(move || {
-        let probed = |rank: &Rank<A>, tag| {
+        let probed = |rank: &Rank, tag| {
             rank.detach(rank.isend(payload(tag as u64, 8), 0, tag).unwrap());
             rank.mprobe(0, tag).unwrap()
         };
@@ -115,7 +115,7 @@ pub fn messages_of_other_devices<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Zero and the largest tag are tags like any other, and not wildcards.
-pub fn the_largest_tag<A: Adapter>(setup: &Setup<A>) {
+pub fn the_largest_tag(setup: &Setup) {
     setup.run(2, |rank| {
         let tags = [i32::MAX, 0, 1, i32::MAX - 1];
         if rank.me() == 0 {

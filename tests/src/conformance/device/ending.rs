@@ -6,14 +6,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mpj_harness::Sleepers;
-use mpjdev::{Adapter, Error, ErrorClass, Members};
+use mpjdev::{Error, ErrorClass, Members};
 
 use super::job::Setup;
 use super::rank::{Pending, Rank, check};
 use crate::conformance::payload;
 
 /// The answers of all calls that name `other`.
-fn errors_towards<A: Adapter>(rank: &Rank<A>, other: usize) -> Vec<Error> {
+fn errors_towards(rank: &Rank, other: usize) -> Vec<Error> {
     vec![
         rank.send(&[1], other, 0).unwrap_err(),
         rank.ssend(&[1], other, 0).unwrap_err(),
@@ -29,7 +29,7 @@ fn errors_towards<A: Adapter>(rank: &Rank<A>, other: usize) -> Vec<Error> {
 }
 
 /// The answers of all calls.
-fn errors_of<A: Adapter>(rank: &Rank<A>) -> Vec<Error> {
+fn errors_of(rank: &Rank) -> Vec<Error> {
     let others = [
         rank.progress().unwrap_err(),
         rank.stats().unwrap_err(),
@@ -40,7 +40,7 @@ fn errors_of<A: Adapter>(rank: &Rank<A>) -> Vec<Error> {
 }
 
 /// A device that was finished, or given up, says so from then on.
-pub fn nothing_goes_after_the_end<A: Adapter>(setup: &Setup<A>) {
+pub fn nothing_goes_after_the_end(setup: &Setup) {
     setup.run_open(2, |rank| {
         rank.finish().unwrap();
         for error in errors_of(rank) {
@@ -62,7 +62,7 @@ pub fn nothing_goes_after_the_end<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// The collective end returns on no rank before every rank has come.
-pub fn the_end_waits_for_all<A: Adapter>(setup: &Setup<A>) {
+pub fn the_end_waits_for_all(setup: &Setup) {
     let come = AtomicUsize::new(0);
     setup.run_open(5, move |rank| {
         thread::sleep(Duration::from_millis(7 * u64::from(rank.rank())));
@@ -73,7 +73,7 @@ pub fn the_end_waits_for_all<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Messages that were sent before and not waited for still arrive, also more than the rings hold.
-pub fn sends_before_the_end_arrive<A: Adapter>(setup: &Setup<A>) {
+pub fn sends_before_the_end_arrive(setup: &Setup) {
     const MESSAGES: u64 = 700;
     let len = |seed: u64| if seed % 100 == 7 { 200_000 } else { 300 };
     setup.run(2, move |rank| {
@@ -96,10 +96,7 @@ fn expect_lost(error: &Error, lost: usize) {
 }
 
 /// One rank of three goes away without a word while the others do `blocked`; they go on without it.
-fn lose_the_last<A: Adapter>(
-    setup: &Setup<A>,
-    blocked: impl Fn(&Rank<A>) -> Error + Send + Sync + 'static,
-) {
+fn lose_the_last(setup: &Setup, blocked: impl Fn(&Rank) -> Error + Send + Sync + 'static) {
     lose_the_last_by(
         setup,
         |rank| rank.abort(),
@@ -108,7 +105,7 @@ fn lose_the_last<A: Adapter>(
 }
 
 /// The error says that the last rank is lost, and the rank goes on.
-fn is_without_the_last<A: Adapter>(rank: &Rank<A>, error: &Error) {
+fn is_without_the_last(rank: &Rank, error: &Error) {
     expect_lost(error, 2);
     // A send fails as soon as the transport knows; a wait notices, and ends receives from any source.
     expect_lost(&rank.recv(&mut [0; 8], 2, 6).unwrap_err(), 2);
@@ -116,10 +113,10 @@ fn is_without_the_last<A: Adapter>(rank: &Rank<A>, error: &Error) {
 }
 
 /// One rank of three goes away in this way while the others do `blocked`, and sleep.
-fn lose_the_last_by<A: Adapter>(
-    setup: &Setup<A>,
-    go: impl Fn(&Rank<A>) + Send + Sync + 'static,
-    blocked: impl Fn(&Rank<A>) + Send + Sync + 'static,
+fn lose_the_last_by(
+    setup: &Setup,
+    go: impl Fn(&Rank) + Send + Sync + 'static,
+    blocked: impl Fn(&Rank) + Send + Sync + 'static,
 ) {
     let sleepers = Sleepers::default();
     setup.run_open(3, move |rank| {
@@ -134,7 +131,7 @@ fn lose_the_last_by<A: Adapter>(
 
 /// The ranks that are left reach each other, every call that names the lost one says so, and the end, which needs
 /// it, fails.
-fn go_on_without_the_last<A: Adapter>(rank: &Rank<A>) {
+fn go_on_without_the_last(rank: &Rank) {
     let other = 1 - rank.me();
     for (seed, len) in (0..).zip([1, 3_000, 2 << 20]) {
         let send = rank.isend(payload(seed, len), other, 77).unwrap();
@@ -163,7 +160,7 @@ fn go_on_without_the_last<A: Adapter>(rank: &Rank<A>) {
 }
 
 /// Receives from the lost rank, and from any.
-pub fn a_lost_rank_fails_blocked_receives<A: Adapter>(setup: &Setup<A>) {
+pub fn a_lost_rank_fails_blocked_receives(setup: &Setup) {
     lose_the_last(setup, |rank| {
         let source = [Some(2), None][rank.me()];
         rank.recv(&mut [0; 8], source, 0).unwrap_err()
@@ -172,7 +169,7 @@ pub fn a_lost_rank_fails_blocked_receives<A: Adapter>(setup: &Setup<A>) {
 
 /// Operations that do not need the lost rank go on, receives from any source fail once, and what the lost rank has sent
 /// before still counts.
-pub fn a_lost_rank_fails_no_other_operation<A: Adapter>(setup: &Setup<A>) {
+pub fn a_lost_rank_fails_no_other_operation(setup: &Setup) {
     setup.run_open(3, |rank| {
         if rank.me() == 2 {
             for to in [0, 1] {
@@ -224,19 +221,19 @@ impl Members for These {
 }
 
 /// Rank 2 of three goes when both others have told it to, in context 0.
-fn go_when_told<A: Adapter>(rank: &Rank<A>) {
+fn go_when_told(rank: &Rank) {
     for from in [0, 1] {
         rank.recv(&mut [0], from, 9).unwrap();
     }
     rank.abort();
 }
 
-fn tell_the_last_to_go<A: Adapter>(rank: &Rank<A>) {
+fn tell_the_last_to_go(rank: &Rank) {
     rank.detach(rank.isend(vec![0], 2, 9).unwrap());
 }
 
 /// A context whose members are all there goes on, with messages of every kind; also what was posted before the loss.
-pub fn a_lost_rank_ends_no_collective_of_others<A: Adapter>(setup: &Setup<A>) {
+pub fn a_lost_rank_ends_no_collective_of_others(setup: &Setup) {
     setup.run_open(3, |rank| {
         if rank.me() == 2 {
             return go_when_told(rank);
@@ -263,7 +260,7 @@ pub fn a_lost_rank_ends_no_collective_of_others<A: Adapter>(setup: &Setup<A>) {
 
 /// In a context that needs the lost rank, everything that waits fails once, even if it waits for a living rank that
 /// never does its part, and so does what is begun later. In other contexts the device goes on.
-pub fn a_lost_member_fails_what_its_collectives_wait_for<A: Adapter>(setup: &Setup<A>) {
+pub fn a_lost_member_fails_what_its_collectives_wait_for(setup: &Setup) {
     setup.run_open(3, |rank| {
         if rank.me() == 2 {
             return go_when_told(rank);
@@ -294,7 +291,7 @@ pub fn a_lost_member_fails_what_its_collectives_wait_for<A: Adapter>(setup: &Set
 
 /// A member is lost while two others exchange long messages: what they get is whole, also if the sender is told of the
 /// loss first and uses the buffer again.
-pub fn a_lost_member_spoils_no_message_of_others<A: Adapter>(setup: &Setup<A>) {
+pub fn a_lost_member_spoils_no_message_of_others(setup: &Setup) {
     const LEN: usize = 1 << 20;
     for rounds in [0, 1, 3, 20] {
         setup.run_open(3, move |rank| {
@@ -330,7 +327,7 @@ pub fn a_lost_member_spoils_no_message_of_others<A: Adapter>(setup: &Setup<A>) {
 
 /// A rank goes while long messages from it and to it are under way, by either protocol: what the others still get is
 /// whole, and what they do not get fails.
-pub fn a_rank_is_lost_in_the_middle_of_long_messages<A: Adapter>(setup: &Setup<A>) {
+pub fn a_rank_is_lost_in_the_middle_of_long_messages(setup: &Setup) {
     const LEN: usize = 1 << 20;
     for rounds in [0, 1, 3, 20] {
         setup.run_open(3, move |rank| {
@@ -368,7 +365,7 @@ pub fn a_rank_is_lost_in_the_middle_of_long_messages<A: Adapter>(setup: &Setup<A
 }
 
 /// Sends that wait for a match, and sends that wait for room.
-pub fn a_lost_rank_fails_blocked_sends<A: Adapter>(setup: &Setup<A>) {
+pub fn a_lost_rank_fails_blocked_sends(setup: &Setup) {
     lose_the_last(setup, |rank| rank.ssend(&[1; 100], 2, 0).unwrap_err());
     lose_the_last(setup, |rank| match rank.isend(payload(0, 4 << 20), 2, 0) {
         Ok(send) => rank.wait(send).0.unwrap_err(),
@@ -377,12 +374,12 @@ pub fn a_lost_rank_fails_blocked_sends<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Every other call that waits.
-pub fn a_lost_rank_fails_probes_and_lists<A: Adapter>(setup: &Setup<A>) {
+pub fn a_lost_rank_fails_probes_and_lists(setup: &Setup) {
     lose_the_last(setup, |rank| match rank.me() {
         0 => rank.probe(None, 0).unwrap_err(),
         _ => rank.mprobe(2, 0).unwrap_err(),
     });
-    let list = |rank: &Rank<A>| -> Vec<Pending> {
+    let list = |rank: &Rank| -> Vec<Pending> {
         (0..3).map(|tag| rank.irecv(100, 2, tag).unwrap()).collect()
     };
     lose_the_last(setup, move |rank| {
@@ -414,7 +411,7 @@ fn poll(mut call: impl FnMut() -> Result<bool, Error>) -> Error {
 }
 
 /// A rank that never blocks learns of the loss too: its requests fail.
-pub fn a_lost_rank_fails_polling<A: Adapter>(setup: &Setup<A>) {
+pub fn a_lost_rank_fails_polling(setup: &Setup) {
     let pollers = Sleepers::default();
     setup.run_open(3, move |rank| {
         if rank.me() == 2 {
@@ -435,8 +432,8 @@ pub fn a_lost_rank_fails_polling<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// The collective end cannot wait for a rank that is gone.
-pub fn a_lost_rank_fails_the_end<A: Adapter>(setup: &Setup<A>) {
-    let blocked = |rank: &Rank<A>| {
+pub fn a_lost_rank_fails_the_end(setup: &Setup) {
+    let blocked = |rank: &Rank| {
         // The first of the others to fail is then lost for the other one.
         assert_eq!(rank.finish().unwrap_err().class(), ErrorClass::ProcFailed);
     };
@@ -444,8 +441,8 @@ pub fn a_lost_rank_fails_the_end<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A living rank that has given up its device counts as gone too.
-pub fn a_rank_that_gives_up_is_lost<A: Adapter>(setup: &Setup<A>) {
-    let blocked = |rank: &Rank<A>| {
+pub fn a_rank_that_gives_up_is_lost(setup: &Setup) {
+    let blocked = |rank: &Rank| {
         expect_lost(&rank.recv(&mut [0; 8], 2, 0).unwrap_err(), 2);
         go_on_without_the_last(rank);
     };

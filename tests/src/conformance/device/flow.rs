@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use mpjdev::{Adapter, ProtocolStats, Stats};
+use mpjdev::{ProtocolStats, Stats};
 
 use super::job::Setup;
 use super::rank::{Rank, check};
@@ -21,7 +21,7 @@ fn size(tag: i32) -> usize {
 
 /// Many unreceived messages take no more memory than agreed; none is lost, and they can be received
 /// in any order.
-pub fn unexpected_memory_is_bounded<A: Adapter>(setup: &Setup<A>) {
+pub fn unexpected_memory_is_bounded(setup: &Setup) {
     let eager = (0..6).any(|tag| setup.is_eager(size(tag)));
     setup.with_early_limit(EARLY_LIMIT).run(3, move |rank| {
         if rank.me() > 0 {
@@ -52,7 +52,7 @@ pub fn unexpected_memory_is_bounded<A: Adapter>(setup: &Setup<A>) {
 
 /// Used credit comes back when the messages are received, unexpected or not, so that later messages go as the first
 /// ones did.
-pub fn unexpected_memory_comes_back<A: Adapter>(setup: &Setup<A>) {
+pub fn unexpected_memory_comes_back(setup: &Setup) {
     setup.with_early_limit(EARLY_LIMIT).run(2, |rank| {
         let flood = 2 * EARLY_LIMIT / 2_000;
         for round in 0..3 {
@@ -95,7 +95,7 @@ const LARGE: usize = 17_000;
 
 /// The next message uses credit that has come, even if the sender makes no other call. A send without credit would end
 /// only by its receive, and no receive begins before all sends have ended.
-pub fn credit_that_has_come_is_used<A: Adapter>(setup: &Setup<A>) {
+pub fn credit_that_has_come_is_used(setup: &Setup) {
     if !setup.is_eager(LARGE) {
         return;
     }
@@ -127,7 +127,7 @@ const EARLY: [usize; 3] = [10, 5_000, 250_000];
 const POSTED: [usize; 2] = [300, 70_000];
 
 /// A script whose every count is known beforehand.
-pub fn statistics_are_exact<A: Adapter>(setup: &Setup<A>) {
+pub fn statistics_are_exact(setup: &Setup) {
     let is_eager = {
         let table = setup.table().clone();
         move |len: &usize| table.protocol(*len) == mpjdev::Protocol::Eager
@@ -172,7 +172,7 @@ pub fn statistics_are_exact<A: Adapter>(setup: &Setup<A>) {
 }
 
 #[track_caller]
-fn has_lines<A: Adapter>(rank: &Rank<A>, lines: &[&str]) {
+fn has_lines(rank: &Rank, lines: &[&str]) {
     let dump = rank.dump().unwrap();
     for line in lines {
         assert!(dump.lines().any(|is| is.trim_start() == *line), "no line {line:?} in\n{dump}");
@@ -180,7 +180,7 @@ fn has_lines<A: Adapter>(rank: &Rank<A>, lines: &[&str]) {
 }
 
 /// Posted receives, unexpected messages and open requests are named, each with what identifies it.
-pub fn the_dump_names_what_is_queued<A: Adapter>(setup: &Setup<A>) {
+pub fn the_dump_names_what_is_queued(setup: &Setup) {
     let (eager_12, eager_16) = (setup.is_eager(12), setup.is_eager(16));
     let dumped = Barrier::new(2);
     setup.run(2, move |rank| {
@@ -229,7 +229,7 @@ pub fn the_dump_names_what_is_queued<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// The dump of an idle device says that it is idle.
-pub fn the_dump_of_an_idle_device<A: Adapter>(setup: &Setup<A>) {
+pub fn the_dump_of_an_idle_device(setup: &Setup) {
     setup.run(3, |rank| {
         let expected = format!(
             "rank {} of 3\nposted receives without a message: 0\n\

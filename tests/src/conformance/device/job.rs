@@ -2,21 +2,26 @@
 
 use std::sync::Arc;
 
-use mpjdev::{Adapter, Device, Options, Protocol, Table};
+use mpjdev::wireup::AnyAdapter;
+use mpjdev::{Device, Options, Protocol, Table};
 
 use super::rank::Rank;
 use crate::conformance::ranks::{self, Watched};
 
 /// What the suite runs on: what connects the ranks of a job, and how its devices behave.
-pub struct Setup<A> {
-    adapters: fn(usize) -> Vec<A>,
+pub struct Setup {
+    adapters: Arc<dyn Fn(usize) -> Vec<AnyAdapter> + Send + Sync>,
     options: Options,
 }
 
-impl<A: Adapter> Setup<A> {
+impl Setup {
     /// A setup. `adapters` makes the connected adapters of a job of so many threads of this process, in order.
-    pub fn new(adapters: fn(usize) -> Vec<A>, options: Options) -> Self {
-        Self { adapters, options }
+    pub fn new<A: Into<AnyAdapter> + 'static>(
+        adapters: fn(usize) -> Vec<A>,
+        options: Options,
+    ) -> Self {
+        let adapters = move |ranks| adapters(ranks).into_iter().map(Into::into).collect();
+        Self { adapters: Arc::new(adapters), options }
     }
 
     /// The protocol table.
@@ -31,14 +36,17 @@ impl<A: Adapter> Setup<A> {
 
     /// The same with another bound of unexpected-message memory.
     pub fn with_early_limit(&self, early_limit: usize) -> Self {
-        Self::new(self.adapters, Options { early_limit, ..self.options.clone() })
+        Self {
+            adapters: self.adapters.clone(),
+            options: Options { early_limit, ..self.options.clone() },
+        }
     }
 
     /// The devices of a job.
     ///
     /// # Panics
     /// When they cannot be made.
-    pub fn devices(&self, ranks: usize) -> Vec<Device<A>> {
+    pub fn devices(&self, ranks: usize) -> Vec<Device> {
         let device = |adapter| Device::new(adapter, self.options.clone()).expect("a new device");
         (self.adapters)(ranks).into_iter().map(device).collect()
     }
@@ -50,7 +58,7 @@ impl<A: Adapter> Setup<A> {
     pub fn run<R: Send + 'static>(
         &self,
         ranks: usize,
-        body: impl Fn(&Rank<A>) -> R + Send + Sync + 'static,
+        body: impl Fn(&Rank) -> R + Send + Sync + 'static,
     ) -> Vec<R> {
         self.run_open(ranks, move |rank| {
             let answer = body(rank);
@@ -66,7 +74,7 @@ impl<A: Adapter> Setup<A> {
     pub fn run_open<R: Send + 'static>(
         &self,
         ranks: usize,
-        body: impl Fn(&Rank<A>) -> R + Send + Sync + 'static,
+        body: impl Fn(&Rank) -> R + Send + Sync + 'static,
     ) -> Vec<R> {
         run(self.devices(ranks), body)
     }
@@ -76,9 +84,9 @@ impl<A: Adapter> Setup<A> {
 ///
 /// # Panics
 /// When a rank panics, or the job does not end in time.
-pub fn run<A: Adapter, R: Send + 'static>(
-    devices: Vec<Device<A>>,
-    body: impl Fn(&Rank<A>) -> R + Send + Sync + 'static,
+pub fn run<R: Send + 'static>(
+    devices: Vec<Device>,
+    body: impl Fn(&Rank) -> R + Send + Sync + 'static,
 ) -> Vec<R> {
     let devices: Vec<_> = devices.into_iter().map(Arc::new).collect();
     let watched: Vec<_> = devices.iter().map(|device| device.clone() as Arc<dyn Watched>).collect();

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use mpjdev::{Adapter, Error, Layout};
+use mpjdev::{Error, Layout};
 
 use super::job::Setup;
 use super::rank::{Pending, check};
@@ -47,7 +47,7 @@ fn gathered((block, gap, _): (usize, usize, usize), memory: &[u8]) -> Vec<u8> {
 }
 
 /// Strided at both ends, at the sender only, and at the receiver only; the receive is posted before, and after.
-pub fn strided_messages<A: Adapter>(setup: &Setup<A>) {
+pub fn strided_messages(setup: &Setup) {
     let met = Barrier::new(2);
     setup.run(2, move |rank| {
         for (tag, blocks) in (0..).zip(SHAPES) {
@@ -97,7 +97,7 @@ pub fn strided_messages<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// The receiver's blocks differ from the sender's, in number or in size.
-pub fn shapes_that_differ<A: Adapter>(setup: &Setup<A>) {
+pub fn shapes_that_differ(setup: &Setup) {
     const FROM: (usize, usize, usize) = (12, 4, 10_000);
     const INTO: (usize, usize, usize) = (500, 20, 240);
     const SHORT: (usize, usize, usize) = (100, 1, 50);

@@ -2,8 +2,6 @@
 
 use std::sync::Barrier;
 
-use mpjdev::Adapter;
-
 use super::job::Setup;
 use super::rank::{Pending, check};
 use crate::conformance::payload;
@@ -16,7 +14,7 @@ fn mixed_size(number: u64) -> usize {
 
 /// Messages of one pair, tag and context come in the order of sending, whichever way each travels
 /// and whatever the receives ask for.
-pub fn messages_do_not_overtake<A: Adapter>(setup: &Setup<A>) {
+pub fn messages_do_not_overtake(setup: &Setup) {
     const MESSAGES: u64 = 270;
     setup.run(2, |rank| {
         if rank.me() == 0 {
@@ -49,7 +47,7 @@ pub fn messages_do_not_overtake<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A short message does not overtake a long one before it that is not complete yet.
-pub fn small_messages_do_not_overtake_large_ones<A: Adapter>(setup: &Setup<A>) {
+pub fn small_messages_do_not_overtake_large_ones(setup: &Setup) {
     const LARGE: usize = 3 << 20;
     setup.run(2, |rank| {
         for round in 0..4 {
@@ -73,7 +71,7 @@ pub fn small_messages_do_not_overtake_large_ones<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A receive with wildcards gets the earliest of the messages that it fits.
-pub fn wildcards_take_the_earliest_message<A: Adapter>(setup: &Setup<A>) {
+pub fn wildcards_take_the_earliest_message(setup: &Setup) {
     setup.run(2, |rank| {
         if rank.me() == 0 {
             let send = |(seed, tag)| rank.isend(payload(seed, 64), 1, tag).unwrap();
@@ -98,7 +96,7 @@ pub fn wildcards_take_the_earliest_message<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A message gets the earliest of the receives that it fits, with wildcards or without.
-pub fn the_earliest_posted_receive_is_met<A: Adapter>(setup: &Setup<A>) {
+pub fn the_earliest_posted_receive_is_met(setup: &Setup) {
     let posted = Barrier::new(2);
     setup.run(2, move |rank| {
         if rank.me() == 0 {
@@ -126,7 +124,7 @@ pub fn the_earliest_posted_receive_is_met<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A receive takes no message of another source or tag.
-pub fn a_receive_takes_only_what_it_asks_for<A: Adapter>(setup: &Setup<A>) {
+pub fn a_receive_takes_only_what_it_asks_for(setup: &Setup) {
     setup.run(3, |rank| {
         if rank.me() > 0 {
             let seed = |tag| rank.me() as u64 * 10 + tag as u64;
@@ -147,7 +145,7 @@ pub fn a_receive_takes_only_what_it_asks_for<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A message of one context meets no receive and no probe of another one, wildcards or not.
-pub fn contexts_are_apart<A: Adapter>(setup: &Setup<A>) {
+pub fn contexts_are_apart(setup: &Setup) {
     const CONTEXTS: [u32; 4] = [0, 1, 77, u32::MAX];
     setup.run(2, |rank| {
         if rank.me() == 0 {

@@ -2,8 +2,6 @@
 
 use std::sync::Barrier;
 
-use mpjdev::Adapter;
-
 use super::job::Setup;
 use super::rank::check;
 use crate::conformance::payload;
@@ -12,7 +10,7 @@ use crate::conformance::payload;
 const SIZES: [usize; 5] = [0, 40, 5_000, 30_000, 400_000];
 
 /// A probe reports a message any number of times, and the message stays.
-pub fn a_probe_leaves_the_message<A: Adapter>(setup: &Setup<A>) {
+pub fn a_probe_leaves_the_message(setup: &Setup) {
     setup.run(2, |rank| {
         for (tag, len) in (0..).zip(SIZES) {
             if rank.me() == 0 {
@@ -35,7 +33,7 @@ pub fn a_probe_leaves_the_message<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A probe sees no other tags and sources, and of several messages it sees the earliest.
-pub fn a_probe_sees_only_what_it_asks_for<A: Adapter>(setup: &Setup<A>) {
+pub fn a_probe_sees_only_what_it_asks_for(setup: &Setup) {
     setup.run(3, |rank| {
         if rank.me() > 0 {
             let send = |tag| rank.isend(vec![0; 10 * rank.me() + tag], 0, tag as i32).unwrap();
@@ -64,7 +62,7 @@ pub fn a_probe_sees_only_what_it_asks_for<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// The blocking probe waits for a message that is sent only later.
-pub fn a_probe_waits<A: Adapter>(setup: &Setup<A>) {
+pub fn a_probe_waits(setup: &Setup) {
     setup.run(2, |rank| {
         let other = 1 - rank.me();
         for tag in 0..20 {
@@ -82,7 +80,7 @@ pub fn a_probe_waits<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// What a matched probe took is seen by nobody else, and received from where it was taken.
-pub fn a_matched_probe_takes_the_message<A: Adapter>(setup: &Setup<A>) {
+pub fn a_matched_probe_takes_the_message(setup: &Setup) {
     setup.run(2, |rank| {
         for len in SIZES {
             if rank.me() == 0 {
@@ -118,7 +116,7 @@ const LONG: usize = 12 << 20;
 const EARLY_LIMIT: usize = 4 * LONG;
 
 /// A message is received, by an ordinary receive, before all of it has come.
-pub fn a_message_may_be_received_while_it_arrives<A: Adapter>(setup: &Setup<A>) {
+pub fn a_message_may_be_received_while_it_arrives(setup: &Setup) {
     let met = Barrier::new(2);
     let eager = setup.is_eager(LONG);
     setup.with_early_limit(EARLY_LIMIT).run(2, move |rank| {
@@ -140,7 +138,7 @@ pub fn a_message_may_be_received_while_it_arrives<A: Adapter>(setup: &Setup<A>) 
 }
 
 /// The same with a matched probe, into a buffer that is too small, and into one that is not.
-pub fn a_long_message_may_be_probed_while_it_arrives<A: Adapter>(setup: &Setup<A>) {
+pub fn a_long_message_may_be_probed_while_it_arrives(setup: &Setup) {
     let met = Barrier::new(2);
     let eager = setup.is_eager(LONG);
     setup.with_early_limit(EARLY_LIMIT).run(2, move |rank| {

@@ -13,28 +13,26 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use mpjdev::{
-    Adapter, Device, Error, Layout, Message, Mode, RecvRegion, Request, SendRegion, Status,
-};
+use mpjdev::{Device, Error, Layout, Message, Mode, RecvRegion, Request, SendRegion, Status};
 
 use crate::conformance::payload;
 
 /// One rank of a job under test.
-pub struct Rank<A: Adapter> {
-    device: Arc<Device<A>>,
+pub struct Rank {
+    device: Arc<Device>,
     context: u32,
 }
 
-impl<A: Adapter> Clone for Rank<A> {
+impl Clone for Rank {
     fn clone(&self) -> Self {
         Self { device: self.device.clone(), context: self.context }
     }
 }
 
-impl<A: Adapter> Deref for Rank<A> {
-    type Target = Device<A>;
+impl Deref for Rank {
+    type Target = Device;
 
-    fn deref(&self) -> &Device<A> {
+    fn deref(&self) -> &Device {
         &self.device
     }
 }
@@ -107,9 +105,9 @@ fn recv_region(buffer: &mut [u8]) -> RecvRegion {
     unsafe { RecvRegion::new(buffer.as_mut_ptr(), buffer.len()) }
 }
 
-impl<A: Adapter> Rank<A> {
+impl Rank {
     /// A rank that communicates in context 0.
-    pub fn new(device: Arc<Device<A>>) -> Self {
+    pub fn new(device: Arc<Device>) -> Self {
         Self { device, context: 0 }
     }
 

@@ -3,8 +3,6 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mpjdev::Adapter;
-
 use super::job::Setup;
 use super::rank::check;
 use crate::conformance::payload;
@@ -16,7 +14,7 @@ const SIZES: [usize; 6] = [0, 8, 304, 9_000, 200_000, 2_500_000];
 const PATIENCE: usize = 300;
 
 /// As long as no receive is posted, the send is not complete, though the message was seen.
-pub fn unexpected_sends_wait_for_the_match<A: Adapter>(setup: &Setup<A>) {
+pub fn unexpected_sends_wait_for_the_match(setup: &Setup) {
     let seen = Barrier::new(2);
     let posted = AtomicBool::new(false);
     setup.run(2, move |rank| {
@@ -49,7 +47,7 @@ pub fn unexpected_sends_wait_for_the_match<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// When the receive is there first, the send completes without another call of the program.
-pub fn posted_receives_end_them<A: Adapter>(setup: &Setup<A>) {
+pub fn posted_receives_end_them(setup: &Setup) {
     let posted = Barrier::new(2);
     setup.run(2, move |rank| {
         for (tag, len) in (0..).zip(SIZES) {
@@ -69,7 +67,7 @@ pub fn posted_receives_end_them<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// The blocking call does not return before the receive was posted.
-pub fn the_blocking_form_waits<A: Adapter>(setup: &Setup<A>) {
+pub fn the_blocking_form_waits(setup: &Setup) {
     let posted = AtomicBool::new(false);
     setup.run(2, move |rank| {
         for (tag, len) in (0..).zip(SIZES) {
@@ -94,7 +92,7 @@ pub fn the_blocking_form_waits<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A matched probe takes the message, but only its receive ends the send.
-pub fn matched_by_a_probed_receive<A: Adapter>(setup: &Setup<A>) {
+pub fn matched_by_a_probed_receive(setup: &Setup) {
     let taken = Barrier::new(2);
     setup.run(2, move |rank| {
         for (tag, len) in (0..).zip(SIZES) {
@@ -121,7 +119,7 @@ pub fn matched_by_a_probed_receive<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// To oneself: not complete before the receive, complete after it.
-pub fn to_oneself<A: Adapter>(setup: &Setup<A>) {
+pub fn to_oneself(setup: &Setup) {
     setup.run(1, |rank| {
         for (tag, len) in (0..).zip(SIZES) {
             let mut send = rank.issend(payload(tag as u64, len), 0, tag).unwrap();

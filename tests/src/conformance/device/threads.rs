@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use mpj_harness::Sleepers;
-use mpjdev::{Adapter, Error};
+use mpjdev::Error;
 
 use super::job::Setup;
 use super::rank::{Rank, check};
@@ -17,7 +17,7 @@ const THREADS: i32 = 4;
 const LENGTHS: [usize; 4] = [8, 1_000, 20_000, 150_000];
 
 /// One thread's part of a ping-pong with the thread of the other rank that has the same tag.
-fn ping_pong<A: Adapter>(rank: &Rank<A>, tag: i32, rounds: u64) {
+fn ping_pong(rank: &Rank, tag: i32, rounds: u64) {
     for round in 0..rounds {
         let (seed, len) = (round * 100 + tag as u64, LENGTHS[round as usize % LENGTHS.len()]);
         let mut buffer = vec![0; len];
@@ -33,7 +33,7 @@ fn ping_pong<A: Adapter>(rank: &Rank<A>, tag: i32, rounds: u64) {
 }
 
 /// Each thread has a partner; all run at the same time.
-pub fn threads_with_their_own_tags<A: Adapter>(setup: &Setup<A>) {
+pub fn threads_with_their_own_tags(setup: &Setup) {
     setup.run(2, |rank| {
         thread::scope(|scope| {
             for tag in 0..THREADS {
@@ -44,7 +44,7 @@ pub fn threads_with_their_own_tags<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Threads with equal receives share the messages: each message is received once.
-pub fn threads_that_share_one_tag<A: Adapter>(setup: &Setup<A>) {
+pub fn threads_that_share_one_tag(setup: &Setup) {
     const EACH: usize = 50;
     setup.run(2, |rank| {
         let seen: [AtomicUsize; THREADS as usize * EACH] = std::array::from_fn(|_| 0.into());
@@ -74,7 +74,7 @@ pub fn threads_that_share_one_tag<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// With matched probes, threads learn lengths and receive without taking each other's messages.
-pub fn matched_probes_of_several_threads<A: Adapter>(setup: &Setup<A>) {
+pub fn matched_probes_of_several_threads(setup: &Setup) {
     const MESSAGES: usize = 150;
     setup.run(2, |rank| {
         if rank.me() == 0 {
@@ -106,7 +106,7 @@ pub fn matched_probes_of_several_threads<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A thread that is blocked is woken by what another thread of the same rank does.
-pub fn one_thread_receives_what_another_one_sends<A: Adapter>(setup: &Setup<A>) {
+pub fn one_thread_receives_what_another_one_sends(setup: &Setup) {
     setup.run(1, |rank| {
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -128,7 +128,7 @@ pub fn one_thread_receives_what_another_one_sends<A: Adapter>(setup: &Setup<A>) 
 }
 
 /// A thread is blocked, and asleep, when another thread of its rank ends the device.
-fn blocked_while<A: Adapter>(rank: &Rank<A>, end: impl FnOnce()) {
+fn blocked_while(rank: &Rank, end: impl FnOnce()) {
     let (ending, sleepers) = (AtomicBool::new(false), Sleepers::default());
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -145,11 +145,11 @@ fn blocked_while<A: Adapter>(rank: &Rank<A>, end: impl FnOnce()) {
 }
 
 /// A device that one thread gives up fails for the other threads too, also for one that sleeps.
-pub fn giving_up_wakes_a_blocked_thread<A: Adapter>(setup: &Setup<A>) {
+pub fn giving_up_wakes_a_blocked_thread(setup: &Setup) {
     setup.run_open(1, |rank| blocked_while(rank, || rank.give_up()));
 }
 
 /// Nothing can come after the end, so nobody goes on waiting for it.
-pub fn finishing_wakes_a_blocked_thread<A: Adapter>(setup: &Setup<A>) {
+pub fn finishing_wakes_a_blocked_thread(setup: &Setup) {
     setup.run_open(2, |rank| blocked_while(rank, || rank.finish().unwrap()));
 }

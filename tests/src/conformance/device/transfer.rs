@@ -3,8 +3,6 @@
 
 use std::sync::Barrier;
 
-use mpjdev::Adapter;
-
 use super::job::Setup;
 use super::rank::{Pending, check};
 use crate::conformance::payload;
@@ -56,7 +54,7 @@ fn tagged_sizes() -> impl DoubleEndedIterator<Item = (i32, usize)> {
 }
 
 /// Receives that are posted before the messages come, each with room for exactly its message.
-pub fn posted_receives_of_every_size<A: Adapter>(setup: &Setup<A>) {
+pub fn posted_receives_of_every_size(setup: &Setup) {
     let posted = Barrier::new(2);
     setup.with_early_limit(EARLY_LIMIT).run(2, move |rank| {
         if rank.me() == 0 {
@@ -80,7 +78,7 @@ pub fn posted_receives_of_every_size<A: Adapter>(setup: &Setup<A>) {
 
 /// Messages that have all been sent before the first is received, in the opposite order. Together
 /// they are more than the unexpected-message memory.
-pub fn unexpected_messages_of_every_size<A: Adapter>(setup: &Setup<A>) {
+pub fn unexpected_messages_of_every_size(setup: &Setup) {
     setup.with_early_limit(EARLY_LIMIT).run(2, |rank| {
         if rank.me() == 0 {
             let send = |(tag, len)| rank.isend(payload(tag as u64, len), 1, tag).unwrap();
@@ -100,7 +98,7 @@ pub fn unexpected_messages_of_every_size<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Each message comes back before the next one is sent.
-pub fn blocking_ping_pong_of_every_size<A: Adapter>(setup: &Setup<A>) {
+pub fn blocking_ping_pong_of_every_size(setup: &Setup) {
     setup.with_early_limit(EARLY_LIMIT).run(2, |rank| {
         for (tag, len) in tagged_sizes() {
             let mut buffer = vec![0; len];
@@ -117,7 +115,7 @@ pub fn blocking_ping_pong_of_every_size<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A rank sends to itself, the send first or the receive first.
-pub fn self_sends<A: Adapter>(setup: &Setup<A>) {
+pub fn self_sends(setup: &Setup) {
     setup.run(1, |rank| {
         for (tag, len) in tagged_sizes() {
             let seed = tag as u64;
@@ -139,7 +137,7 @@ fn seed_of(from: usize, to: usize) -> u64 {
 }
 
 /// Every rank sends to every rank, itself too, all at once.
-pub fn exchange_of_all_with_all<A: Adapter>(setup: &Setup<A>) {
+pub fn exchange_of_all_with_all(setup: &Setup) {
     const RANKS: usize = 4;
     const LENGTHS: [usize; 3] = [40, 9_000, 300_000];
     setup.run(RANKS, |rank| {
@@ -158,7 +156,7 @@ pub fn exchange_of_all_with_all<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// Four ranks send to one that asks for any of them; the messages of each come in order.
-pub fn many_to_one<A: Adapter>(setup: &Setup<A>) {
+pub fn many_to_one(setup: &Setup) {
     const EACH: u64 = 60;
     let len = |number: u64| [16, 400, 12_000, 100][number as usize % 4];
     setup.run(5, move |rank| {
@@ -184,7 +182,7 @@ pub fn many_to_one<A: Adapter>(setup: &Setup<A>) {
 
 /// A message goes around the ring and grows. If there are fewer processors than ranks, waiting ranks must give theirs
 /// up.
-pub fn ring_of_five<A: Adapter>(setup: &Setup<A>) {
+pub fn ring_of_five(setup: &Setup) {
     const RANKS: usize = 5;
     setup.run(RANKS, |rank| {
         let (me, right) = (rank.me(), (rank.me() + 1) % RANKS);

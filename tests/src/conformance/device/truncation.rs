@@ -3,7 +3,7 @@
 
 use std::sync::Barrier;
 
-use mpjdev::{Adapter, Error, ErrorClass, Status};
+use mpjdev::{Error, ErrorClass, Status};
 
 use super::job::Setup;
 use super::rank::check;
@@ -20,7 +20,7 @@ fn cases() -> impl Iterator<Item = (i32, usize, usize)> {
 }
 
 /// Sends the long message of each case in one mode or the other, and a short one behind it.
-fn send_cases<A: mpjdev::Adapter>(rank: &super::rank::Rank<A>) {
+fn send_cases(rank: &super::rank::Rank) {
     for (tag, len, _) in cases() {
         let data = payload(tag as u64, len);
         if tag % 2 == 0 {
@@ -45,7 +45,7 @@ fn expect_error(outcome: Result<Status, Error>, wanted: (i32, usize, usize)) {
 }
 
 /// The buffer is posted first.
-pub fn posted_receives<A: Adapter>(setup: &Setup<A>) {
+pub fn posted_receives(setup: &Setup) {
     let posted = Barrier::new(2);
     setup.run(2, move |rank| {
         if rank.me() == 0 {
@@ -70,7 +70,7 @@ pub fn posted_receives<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// The message comes first; bytes beside the buffer stay as they are.
-pub fn unexpected_messages<A: Adapter>(setup: &Setup<A>) {
+pub fn unexpected_messages(setup: &Setup) {
     setup.run(2, |rank| {
         if rank.me() == 0 {
             return send_cases(rank);
@@ -91,7 +91,7 @@ pub fn unexpected_messages<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// The message was taken by a matched probe.
-pub fn matched_messages<A: Adapter>(setup: &Setup<A>) {
+pub fn matched_messages(setup: &Setup) {
     setup.run(2, |rank| {
         if rank.me() == 0 {
             return send_cases(rank);

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use mpjdev::{Adapter, Error, Status};
+use mpjdev::{Error, Status};
 use transport_lapi::LapiError;
 use transport_lapi::adapter::AdapterError;
 
@@ -23,7 +23,7 @@ fn because() -> Error {
 
 /// Whether a withdrawn send has failed for the given reason; overwrites its buffer.
 #[track_caller]
-fn has_failed<A: Adapter>(rank: &Rank<A>, send: Pending) -> bool {
+fn has_failed(rank: &Rank, send: Pending) -> bool {
     let (outcome, mut buffer) = rank.wait(send);
     buffer.fill(0xEE);
     match outcome {
@@ -43,7 +43,7 @@ fn check_message(outcome: Result<Status, Error>, bytes: &[u8], tag: i32, len: us
 
 /// Whether message `tag` from rank 0, which was sent some messages ago, is not there; receives it if it is.
 #[track_caller]
-fn was_withdrawn<A: Adapter>(rank: &Rank<A>, tag: i32, len: usize) -> bool {
+fn was_withdrawn(rank: &Rank, tag: i32, len: usize) -> bool {
     let is_there = rank.iprobe(0, tag).unwrap().is_some();
     if is_there {
         let mut buffer = vec![0; len];
@@ -54,7 +54,7 @@ fn was_withdrawn<A: Adapter>(rank: &Rank<A>, tag: i32, len: usize) -> bool {
 }
 
 /// Waits until the other of two ranks has come here.
-fn meet<A: Adapter>(rank: &Rank<A>) {
+fn meet(rank: &Rank) {
     let other = 1 - rank.me();
     let ready = rank.isend(Vec::new(), other, 1000).unwrap();
     rank.recv(&mut [], other, 1000).unwrap();
@@ -63,7 +63,7 @@ fn meet<A: Adapter>(rank: &Rank<A>) {
 
 /// Messages of both protocols that have met no receive: the send fails, nothing is left of the message, and a later
 /// receive meets the next one.
-pub fn messages_that_nobody_takes<A: Adapter>(setup: &Setup<A>) {
+pub fn messages_that_nobody_takes(setup: &Setup) {
     setup.run(2, |rank| {
         for (tag, len) in (0..).zip(SIZES) {
             if rank.me() == 0 {
@@ -90,7 +90,7 @@ pub fn messages_that_nobody_takes<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// More messages than the rings hold, all withdrawn before the receiver has taken in any.
-pub fn messages_that_wait_for_room<A: Adapter>(setup: &Setup<A>) {
+pub fn messages_that_wait_for_room(setup: &Setup) {
     const MESSAGES: i32 = 600;
     let len = |tag: i32| [8, 700, 20_000][tag as usize % 3];
     let withdrawn = Barrier::new(2);
@@ -114,7 +114,7 @@ pub fn messages_that_wait_for_room<A: Adapter>(setup: &Setup<A>) {
 
 /// Messages of standard mode, some without credit, the others sent at once: what has failed at one end has failed at
 /// the other.
-pub fn messages_without_credit<A: Adapter>(setup: &Setup<A>) {
+pub fn messages_without_credit(setup: &Setup) {
     const MESSAGES: i32 = 60;
     let withdrawn = Barrier::new(2);
     setup.with_early_limit(16 << 10).run(2, move |rank| {
@@ -140,7 +140,7 @@ pub fn messages_without_credit<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A message that a matched probe has taken, and that nobody receives yet, cannot be withdrawn.
-pub fn messages_that_a_probe_has_taken<A: Adapter>(setup: &Setup<A>) {
+pub fn messages_that_a_probe_has_taken(setup: &Setup) {
     setup.run(2, |rank| {
         for (tag, len) in (0..).zip(SIZES) {
             if rank.me() == 0 {
@@ -161,7 +161,7 @@ pub fn messages_that_a_probe_has_taken<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A receive is posted before the message comes: it takes the message, and both ends end well.
-pub fn messages_that_have_met_their_receive<A: Adapter>(setup: &Setup<A>) {
+pub fn messages_that_have_met_their_receive(setup: &Setup) {
     let posted = Barrier::new(2);
     setup.run(2, move |rank| {
         for (tag, len) in (0..).zip(SIZES) {
@@ -182,7 +182,7 @@ pub fn messages_that_have_met_their_receive<A: Adapter>(setup: &Setup<A>) {
 
 /// The receive and the withdrawal are under way at the same time: whichever comes first, both ends agree, and an
 /// overwritten buffer is not received. An empty message comes in place of a withdrawn one.
-pub fn messages_that_are_taken_meanwhile<A: Adapter>(setup: &Setup<A>) {
+pub fn messages_that_are_taken_meanwhile(setup: &Setup) {
     const ROUNDS: i32 = 60;
     let len = |tag: i32| [8, 30_000, 600_000][tag as usize % 3];
     setup.run(2, move |rank| {
@@ -219,7 +219,7 @@ pub fn messages_that_are_taken_meanwhile<A: Adapter>(setup: &Setup<A>) {
 
 /// A receive without a message is cancelled. A request that has ended stays as it is, and one of another device is
 /// refused.
-pub fn receives_are_cancelled<A: Adapter>(setup: &Setup<A>) {
+pub fn receives_are_cancelled(setup: &Setup) {
     setup.run(1, |rank| {
         let receive = rank.irecv(8, 0, 0).unwrap();
         rank.withdraw(&receive, because()).unwrap();
@@ -237,7 +237,7 @@ pub fn receives_are_cancelled<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// The receiver leaves instead of answering: the send fails for the reason that was given first.
-pub fn the_receiver_is_lost_meanwhile<A: Adapter>(setup: &Setup<A>) {
+pub fn the_receiver_is_lost_meanwhile(setup: &Setup) {
     let withdrawn = Barrier::new(2);
     setup.run_open(2, move |rank| {
         if rank.me() == 1 {
@@ -252,7 +252,7 @@ pub fn the_receiver_is_lost_meanwhile<A: Adapter>(setup: &Setup<A>) {
 }
 
 /// A context is idle when nothing of it is under way, and nothing unexpected waits, whatever other contexts do.
-pub fn contexts_are_idle_again<A: Adapter>(setup: &Setup<A>) {
+pub fn contexts_are_idle_again(setup: &Setup) {
     setup.run(2, |rank| {
         let (other, elsewhere) = (1 - rank.me(), rank.within(4));
         let idle = |context| rank.is_idle(context).unwrap();

@@ -16,9 +16,9 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::adapter::AdapterError;
-use crate::adapters::header::{self, FACTS_BYTES};
-use crate::adapters::layout::{Layout, SLOT_BYTES};
-use crate::adapters::segment::Segment;
+use crate::adapters::local::header::{self, FACTS_BYTES};
+use crate::adapters::local::layout::{Layout, SLOT_BYTES};
+use crate::adapters::local::segment::Segment;
 use crate::adapters::shm::memory;
 
 /// Segments up to this size, that of eight tasks with one context get their memory at the start. So a lack of memory
@@ -98,8 +98,8 @@ pub(super) fn map(fd: impl AsFd, layout: Layout) -> Result<Segment, AdapterError
     let base = NonNull::new(base).ok_or_else(|| system("map the job segment", Errno::INVAL))?;
     // SAFETY: the mapping is new; it is withheld from forks. A refusal is harmless.
     let _ = unsafe { rustix::mm::madvise(base.as_ptr(), layout.bytes(), Advice::LinuxDontFork) };
-    // SAFETY: S1 of `crate::adapters::segment`: the mapping is new, readable, writable, as long as the layout (MM1),
-    // aligned to a page, and used by nobody else.
+    // SAFETY: S1 of `crate::adapters::local::segment`: the mapping is new, readable, writable, as long as the layout
+    // (MM1), aligned to a page, and used by nobody else.
     Ok(unsafe { Segment::from_mapping(base.cast(), layout) })
 }
 

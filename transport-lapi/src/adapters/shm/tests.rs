@@ -6,14 +6,18 @@ use std::time::{Duration, Instant};
 use mpj_harness::Sleepers;
 
 use super::*;
-use crate::adapter::{
-    Adapter, Advance, Begun, Frame, OneSided, Post, SharedGets, Ticket, Transfer,
-};
+use crate::adapter::{Adapter, Advance, Begun, CooperativeCopy, Frame, Post, Ticket, Transfer};
 use crate::adapters::shm::peer::ProbeCell;
 use crate::memory::body::Piece;
 use crate::memory::region::RecvRegion;
+use crate::memory::region::RemoteRegion;
 
 /// Attaches one task per mode, each from its own thread.
+/// Memory at an address of another task.
+fn at(addr: u64, len: u64) -> RemoteRegion {
+    RemoteRegion { addr, len, key: 0, direct: addr.into() }
+}
+
 fn attach_all(modes: &[GetMode]) -> Vec<Result<ShmAdapter, AdapterError>> {
     attach_to(&create_segment("test", modes.len(), 1).unwrap(), modes)
 }
@@ -71,7 +75,7 @@ fn demanding_what_others_decline_is_refused() {
     assert_eq!(other.reach.kind(), None);
     // The refusal may come a moment after the other task has attached.
     let start = Instant::now();
-    while !other.is_lost(0) {
+    while !other.parts().losses.is_lost(0) {
         assert!(start.elapsed() < Duration::from_secs(20), "task 0 is lost");
         thread::yield_now();
     }
@@ -80,26 +84,26 @@ fn demanding_what_others_decline_is_refused() {
 #[test]
 fn reads_memory_one_sidedly_where_it_says_so() {
     let mut job = make(2);
-    if job[1].one_sided().is_none() {
+    if job[1].caps(0).gets.is_none() {
         assert!(job[1].get_report().contains("cannot read"), "{}", job[1].get_report());
         return;
     }
     let bytes: Vec<u8> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();
-    let remote = RemoteRegion { addr: bytes.as_ptr() as u64, len: bytes.len() as u64, key: 0 };
+    let remote = at(bytes.as_ptr() as u64, bytes.len() as u64);
     let mut copy = vec![0; bytes.len() - 5];
     // SAFETY: G2 of `crate::memory::region`: the copy is local and outlives the calls.
     let mut into = unsafe { RecvRegion::new(copy.as_mut_ptr(), copy.len()) };
     let len = copy.len();
-    assert_eq!(job[1].get(0, remote, 5, into.part(0, len), Ticket(0)).unwrap(), Transfer::Done);
+    assert_eq!(job[1].get(0, &remote, 5, into.part(0, len), Ticket(0)).unwrap(), Transfer::Done);
     assert_eq!(copy, bytes[5..]);
 
-    let nowhere = RemoteRegion { addr: 64, len: 1 << 40, key: 0 };
-    let refused = job[1].get(0, nowhere, 0, into.part(0, len), Ticket(0)).unwrap_err();
+    let nowhere = at(64, 1 << 40);
+    let refused = job[1].get(0, &nowhere, 0, into.part(0, len), Ticket(0)).unwrap_err();
     let AdapterError::GetFailed { target: 0, len, reason } = refused else {
         panic!("another error: {refused}");
     };
     assert_eq!((len, reason.raw_os_error()), (bytes.len() - 5, Some(libc::EFAULT)));
-    assert_eq!(job[1].get(0, nowhere, 0, into.part(0, 0), Ticket(0)).unwrap(), Transfer::Done);
+    assert_eq!(job[1].get(0, &nowhere, 0, into.part(0, 0), Ticket(0)).unwrap(), Transfer::Done);
 }
 
 /// U6: a get that fails or is ended while the target writes a slice is not over before the target is gone; calls return
@@ -112,7 +116,7 @@ fn a_shared_get_ends_with_a_target_that_is_gone() {
     let mut landing = vec![0; 1 << 20];
     // SAFETY: G2 of `crate::memory::region`: the landing is local, and the get ends before it does.
     let into = unsafe { RecvRegion::new(landing.as_mut_ptr(), landing.len()) };
-    let remote = RemoteRegion { addr: 1 << 20, len: 1 << 20, key: 0 };
+    let remote = at(1 << 20, 1 << 20);
     let Begun::Shared(number) = job[0].begin(1, remote, 0, into) else {
         target.kill().unwrap();
         target.wait().unwrap();
@@ -137,7 +141,7 @@ fn tasks_behind_scripts_are_known_by_their_cells_in_a_job_that_goes_on() {
     for goes_on in [false, true] {
         let fd = create_segment("test", 2, 1).unwrap();
         if goes_on {
-            crate::adapters::board::Board::open(&fd).unwrap().goes_on();
+            crate::adapters::local::board::Board::open(&fd).unwrap().goes_on();
         }
         for task in attach_to(&fd, &[GetMode::Auto; 2]).into_iter().map(Result::unwrap) {
             assert!(task.reach.peers.iter().all(|peer| peer.may_be_reaped == goes_on));
@@ -154,17 +158,17 @@ fn a_stranger_with_the_number_of_a_task_is_told_from_it() {
     let [bytes, mut copy] = [vec![7; 1 << 20], vec![0; 1 << 20]];
     // SAFETY: G2 of `crate::memory::region`: the copy is local and outlives the calls.
     let mut into = unsafe { RecvRegion::new(copy.as_mut_ptr(), copy.len()) };
-    let remote = RemoteRegion { addr: bytes.as_ptr() as u64, len: bytes.len() as u64, key: 0 };
-    if job[1].one_sided().is_none() {
+    let remote = at(bytes.as_ptr() as u64, bytes.len() as u64);
+    if job[1].caps(0).gets.is_none() {
         return;
     }
     let ProbeCell { addr, value } = job[1].peer_mut(0).cell;
     job[1].peer_mut(0).may_be_reaped = true;
-    assert_eq!(job[1].get(0, remote, 0, into.part(0, 100), Ticket(0)).unwrap(), Transfer::Done);
+    assert_eq!(job[1].get(0, &remote, 0, into.part(0, 100), Ticket(0)).unwrap(), Transfer::Done);
     assert!(!job[1].reach.peers[0].is_gone());
     for stranger in [ProbeCell { addr, value: value ^ 1 }, ProbeCell { addr: 64, value }] {
         job[1].peer_mut(0).cell = stranger;
-        let refused = job[1].get(0, remote, 0, into.part(0, 100), Ticket(0)).unwrap_err();
+        let refused = job[1].get(0, &remote, 0, into.part(0, 100), Ticket(0)).unwrap_err();
         assert!(matches!(refused, AdapterError::PeerLost { task: 0 }), "{refused}");
         assert!(job[1].reach.peers[0].is_gone());
     }
@@ -184,12 +188,12 @@ fn a_refused_write_leaves_the_slice_to_the_origin() {
         let from = SendRegion::new(bytes.as_ptr(), bytes.len());
         (from, RecvRegion::new(landing.as_mut_ptr(), landing.len()))
     };
-    let remote = RemoteRegion { addr: from.addr(), len: bytes.len() as u64, key: 0 };
+    let remote = at(from.addr(), bytes.len() as u64);
     let Begun::Shared(number) = job[0].begin(1, remote, 0, into) else { return };
     let origin = std::mem::replace(&mut job[1].peer_mut(0).pid, i32::MAX);
-    assert!(!job[1].help(0, number, from), "there is no such process");
+    assert!(!job[1].assist(0, number, from), "there is no such process");
     job[1].peer_mut(0).pid = origin;
-    assert!(!job[1].help(0, number, from), "a task that was refused once helps no more");
+    assert!(!job[1].assist(0, number, from), "a task that was refused once helps no more");
     while job[0].advance(1).unwrap() != Advance::Complete {}
     assert_eq!(landing, bytes);
 }
@@ -209,7 +213,7 @@ fn refuses_a_task_number_that_is_taken() {
     let refused = ShmAdapter::attach(again, 0, 1, GetMode::Auto).err().expect("it is taken");
     let (task, pid) = (0, std::process::id());
     assert_eq!(refused.to_string(), AdapterError::AlreadyAttached { task, pid }.to_string());
-    assert_eq!(first.losses(), 0, "the intruder does not end the job");
+    assert_eq!(first.parts().losses.count(), 0, "the intruder does not end the job");
 }
 
 #[test]
@@ -245,7 +249,7 @@ fn the_segment_lives_as_long_as_somebody_maps_it() {
     let adapter = ShmAdapter::attach(fd.try_clone().unwrap(), 0, 1, GetMode::Am);
     drop(fd);
     let adapter = adapter.unwrap();
-    let bell = adapter.doorbell();
+    let bell = adapter.parts().bell;
     drop(adapter);
     bell.ring();
 }
@@ -291,7 +295,7 @@ fn two_contexts(tasks: usize) -> Vec<Vec<ShmAdapter>> {
 fn what_is_sent_in_a_context_arrives_there_alone() {
     for tasks in [2, 20] {
         let mut job = two_contexts(tasks);
-        let contexts = job[1].iter().map(Adapter::context);
+        let contexts = job[1].iter().map(|one| one.endpoint().context);
         assert_eq!(contexts.collect::<Vec<_>>(), [0, 1]);
         for (context, adapter) in job[0].iter_mut().enumerate() {
             let sent = adapter.try_send(1, &[context as u8], Piece::of(b""), Ticket(0)).unwrap();
@@ -309,11 +313,11 @@ fn what_is_sent_in_a_context_arrives_there_alone() {
 #[test]
 fn a_lost_task_is_known_and_wakes_sleepers_in_every_context() {
     let job = two_contexts(2);
-    let tickets: Vec<_> = job[1].iter().map(|one| one.doorbell().announce()).collect();
-    job[0][1].doorbell().declare_lost();
+    let tickets: Vec<_> = job[1].iter().map(|one| one.parts().bell.announce()).collect();
+    job[0][1].parts().losses.declare();
     for (adapter, ticket) in job[1].iter().zip(tickets) {
-        assert!(adapter.doorbell().sleep(ticket, Some(Duration::from_secs(20))), "it has rung");
-        assert!(adapter.is_lost(0));
+        assert!(adapter.parts().bell.sleep(ticket, Some(Duration::from_secs(20))), "it has rung");
+        assert!(adapter.parts().losses.is_lost(0));
     }
 }
 

@@ -20,9 +20,9 @@ use std::time::Duration;
 use rustix::process::{PTracer, getppid, parent_process_death_signal};
 
 use crate::adapter::{AdapterError, TaskId};
-use crate::adapters::doorbell::Fences;
-use crate::adapters::port::{is_lost, losses};
-use crate::adapters::segment::{Segment, TaskBlock, WireupLine};
+use crate::adapters::local::doorbell::Fences;
+use crate::adapters::local::port::{is_lost, losses};
+use crate::adapters::local::segment::{Segment, TaskBlock, WireupLine};
 use crate::adapters::shm::GetMode;
 use crate::adapters::shm::peer::{Peer, ProbeCell};
 use crate::adapters::shm::placement;

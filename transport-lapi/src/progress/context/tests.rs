@@ -6,7 +6,7 @@ use std::thread;
 use super::*;
 use crate::adapters::shm::GetMode;
 use crate::adapters::shm::{ShmAdapter, create_segment};
-use crate::memory::region::{RecvRegion, RemoteRegion};
+use crate::memory::region::{RecvRegion, RemoteKey, RemoteRegion};
 use crate::progress::handler::Next;
 
 /// Two tasks that are threads of this process.
@@ -28,17 +28,19 @@ fn a_context_is_abandoned_at_once_and_settles_when_its_target_is_gone() {
     let mut adapter = pair().remove(0);
     let mut target = Command::new("sleep").arg("60").spawn().unwrap();
     adapter.set_process(1, target.id() as i32);
-    let can_get = adapter.one_sided().is_some();
+    let can_get = adapter.caps(1).gets.is_some();
     let context = Context::init(adapter, (), Options::default());
     let mut landing = vec![0; 1 << 20];
     // SAFETY: G2 of `crate::memory::region`: the landing is local, and the context settles before it goes.
     let into = unsafe { RecvRegion::new(landing.as_mut_ptr(), landing.len()) };
-    let remote = RemoteRegion { addr: 1 << 20, len: 1 << 20, key: 0 };
+    let (addr, len, direct) = (1 << 20, 1 << 20, RemoteKey::from(1 << 20));
+    let remote = RemoteRegion { addr, len, key: 0, direct };
     let mut session = context.session().unwrap();
     session.get(1, remote, 0, into, Next::Nothing).unwrap();
     session.progress().unwrap();
     if can_get {
-        session.adapter.claim_in_the_name_of_target(1, 1);
+        let AnyAdapter::Local(adapter) = &session.adapter else { unreachable!("it is local") };
+        adapter.shares.claim_in_the_name_of_target(1, 1);
     }
     session.abandon();
     assert!(matches!(context.session().err(), Some(LapiError::HndlInvalid)));

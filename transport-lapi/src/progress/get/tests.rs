@@ -5,11 +5,11 @@ use std::io;
 use std::ops::Deref;
 
 use super::*;
-use crate::adapter::GetKind;
-use crate::adapters::local::{LocalAdapter, Reach, pass_on};
+use crate::adapter::{GetKind, Registered};
+use crate::adapters::local::{Reach, pass_on};
 use crate::adapters::threads;
 use crate::memory::layout::Layout;
-use crate::memory::region::{RecvRegion, SendRegion};
+use crate::memory::region::{RecvRegion, RemoteKey, SendRegion};
 use crate::progress::context::{Context, Options};
 
 const LEN: usize = 251 << 13;
@@ -34,7 +34,7 @@ impl Reach for Refusing {
     fn read(
         &self,
         target: TaskId,
-        remote: RemoteRegion,
+        key: RemoteKey,
         offset: u64,
         into: RecvPart<'_>,
     ) -> Result<(), AdapterError> {
@@ -48,7 +48,7 @@ impl Reach for Refusing {
                 None
             }
         });
-        let Some(errno) = refused else { return self.0.read(target, remote, offset, into) };
+        let Some(errno) = refused else { return self.0.read(target, key, offset, into) };
         let reason = io::Error::from_raw_os_error(errno);
         Err(AdapterError::GetFailed { target, len: into.len(), reason })
     }
@@ -56,8 +56,8 @@ impl Reach for Refusing {
     pass_on! {
         name() -> &'static str;
         kind() -> Option<GetKind>;
-        expose(key: u64, region: SendRegion);
-        conceal(key: u64);
+        register(memory: Registered) -> Option<RemoteKey>;
+        deregister(key: RemoteKey);
         has_areas() -> bool;
         may_be_written() -> bool;
         land(target: TaskId, into: &RecvRegion);
@@ -75,8 +75,8 @@ fn ended(ends: &mut Ends, _: &mut Outbox<Ends>, _: u64, outcome: Result<(), Lapi
 
 /// Two tasks in this thread.
 struct Scene {
-    reader: Context<LocalAdapter<Refusing>, Ends>,
-    owner: Context<LocalAdapter<Refusing>, Ends>,
+    reader: Context<Ends>,
+    owner: Context<Ends>,
     bytes: Vec<u8>,
     remote: RemoteRegion,
 }
@@ -183,14 +183,14 @@ fn another_error_of_a_read_ends_the_get() {
 #[test]
 fn a_refused_get_from_a_lost_task_fails_for_the_loss() {
     let scene = Scene::new(0, libc::EPERM);
-    let doorbell = scene.owner.session().unwrap().adapter().doorbell();
+    let losses = scene.owner.session().unwrap().adapter().parts().losses;
     let mut landing = vec![0; 1000];
     // SAFETY: G2 of `crate::memory::region`: the landing is local, and the get ends before it goes.
     let into = unsafe { RecvRegion::new(landing.as_mut_ptr(), 1000) };
     let mut session = scene.reader.session().unwrap();
     session.get(1, scene.remote, 0, into, Next::Outcome(ended, 0)).unwrap();
     session.progress().unwrap();
-    doorbell.declare_lost();
+    losses.declare();
     while session.state.is_empty() {
         session.notice_losses().unwrap();
     }

@@ -2,7 +2,7 @@
 //!
 //! A task that has received a body in a block sends its next one in the same block. A line that a processor has read
 //! from another one's cache can be written there at less cost than a line of a data ring, which was read elsewhere a
-//! lap ago, and a dialogue of short bodies uses very few lines. Used by [`crate::adapters::ring`].
+//! lap ago, and a dialogue of short bodies uses very few lines. Used by [`crate::adapters::local::ring`].
 //!
 //! A body of up to [`LONGEST`] bytes occupies one block or two, one behind the other. The pieces of a long message
 //! mostly fill blocks and follow one another, too, so a processor that prefetches lines ahead of a reader can go on
@@ -18,8 +18,8 @@
 
 #![expect(unsafe_code, reason = "the blocks are memory shared with a peer")]
 
-use crate::adapters::data_ring::{DataLine, lend, push_out};
-use crate::adapters::ring::RingDamage;
+use crate::adapters::local::data_ring::{DataLine, lend, push_out};
+use crate::adapters::local::ring::RingDamage;
 use crate::memory::body::Piece;
 use crate::memory::region::RecvPart;
 use crate::platform::sys::LINE;

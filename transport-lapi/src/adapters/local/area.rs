@@ -15,8 +15,8 @@ use rustix::io::Errno;
 use rustix::mm::Advice;
 
 use crate::adapter::{AdapterError, SharedArea, TaskId};
-use crate::adapters::layout::PAGE;
-use crate::adapters::segment::Segment;
+use crate::adapters::local::layout::PAGE;
+use crate::adapters::local::segment::Segment;
 use crate::memory::body::Piece;
 use crate::memory::region::{ForeignBytes, RecvPart};
 

@@ -1,8 +1,8 @@
 //! Slates of a segment of one process.
 
 use super::*;
-use crate::adapters::layout::Layout;
-use crate::adapters::segment::Segment;
+use crate::adapters::local::layout::Layout;
+use crate::adapters::local::segment::Segment;
 
 const RECV: Wait = Wait {
     call: Call::Recv,

@@ -2,8 +2,8 @@
 //!
 //! A sender publishes a frame and sets its mark at the target. The target reads the marks, which are in one cache line,
 //! and polls only the rings of marked origins. So a poll costs the same for any number of tasks, and unused rings are
-//! never touched. The marks are part of the [`crate::adapters::doorbell::Bell`]; [`crate::adapters::port`] visits the
-//! rings.
+//! never touched. The marks are part of the [`crate::adapters::local::doorbell::Bell`];
+//! [`crate::adapters::local::port`] visits the rings.
 //!
 //! - AV1: no frame is lost. The sender publishes the frame and then releases its mark; the target acquires the marks,
 //!   which clears them, and then polls the rings. If it acquired this mark, or a later one in the same word, it sees
@@ -15,7 +15,7 @@
 //! - AV4: marks are untrusted hints: a wrong one costs a poll of an empty ring, and one for a task that does not exist
 //!   is ignored.
 
-use crate::adapters::layout::MAX_TASKS;
+use crate::adapters::local::layout::MAX_TASKS;
 use crate::platform::sync::{AtomicU64, Ordering};
 
 /// Largest number of tasks for which all rings are polled in turn; up to it, that is cheaper than marks.

@@ -8,7 +8,7 @@ use loom::sync::atomic::AtomicU32;
 use loom::thread;
 
 use super::Visits;
-use crate::adapters::doorbell::{Bell, Fences};
+use crate::adapters::local::doorbell::{Bell, Fences};
 use crate::platform::sync::Ordering;
 
 /// Tasks that a model has marks for.

@@ -1,9 +1,9 @@
 //! The data ring of a pair: memory for bodies that do not fit into a slot.
 //!
-//! It is a ring of lines beside the ring of slots, used only by [`crate::adapters::ring`]. The blocks of
-//! [`crate::adapters::blocks`] consist of such lines, too. The producer places each body contiguously, at the start of
-//! a line, and skips to the start of the area if the body does not fit before its end. Positions are counters of bytes
-//! that wrap at 2^32. The area's size is a power of two, so a position modulo the size is an offset.
+//! It is a ring of lines beside the ring of slots, used only by [`crate::adapters::local::ring`]. The blocks of
+//! [`crate::adapters::local::blocks`] consist of such lines, too. The producer places each body contiguously, at the
+//! start of a line, and skips to the start of the area if the body does not fit before its end. Positions are counters
+//! of bytes that wrap at 2^32. The area's size is a power of two, so a position modulo the size is an offset.
 //!
 //! The lines of the next body's place were read by the consumer a lap before. Where lines are pushed, a producer that
 //! waits prefetches them for writing, as many as it has just sent ([`DataRingProducer::prefetch_more`]).
@@ -21,7 +21,7 @@
 
 #![expect(unsafe_code, reason = "the area is memory shared with a peer")]
 
-use crate::adapters::ring::RingDamage;
+use crate::adapters::local::ring::RingDamage;
 use crate::memory::body::Piece;
 use crate::memory::region::RecvPart;
 use crate::platform::sync::{AtomicU32, Ordering, UnsafeCell};

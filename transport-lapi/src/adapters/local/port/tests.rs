@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use super::*;
 use crate::adapter::Frame;
-use crate::adapters::blocks::LONGEST;
-use crate::adapters::layout::{Layout, SLOT_BYTES};
+use crate::adapters::local::blocks::LONGEST;
+use crate::adapters::local::layout::{Layout, SLOT_BYTES};
 
 fn ports(tasks: usize) -> (Arc<Segment>, Vec<Port>) {
     let segment = Arc::new(Segment::in_process(Layout::new(tasks, 1).unwrap()).unwrap());
@@ -161,7 +161,7 @@ fn a_damaged_credit_is_refused_at_the_sender() {
 fn a_count_of_losses_that_names_no_task_loses_none() {
     let (segment, ports) = ports(2);
     segment.job().losses.store(u32::MAX, Ordering::Relaxed);
-    assert!(ports[0].losses() > 0 && !ports[0].is_lost(0) && !ports[0].is_lost(1));
+    assert!(ports[0].handle().count() > 0 && !ports[0].is_lost(0) && !ports[0].is_lost(1));
 }
 
 /// D4 on the real processor: each frame is sent at about the moment of the announcement, sometimes before and sometimes

@@ -1,7 +1,7 @@
 //! The bell of a task: where its threads sleep, and what a sender checks after each frame.
 //!
-//! It is an event count in the segment, used by [`crate::adapters::port`]. A sleeper announces itself, polls once more,
-//! and sleeps; a sender publishes its frame, checks for sleepers, and rings only if there are any.
+//! It is an event count in the segment, used by [`crate::adapters::local::port`]. A sleeper announces itself, polls
+//! once more, and sleeps; a sender publishes its frame, checks for sleepers, and rings only if there are any.
 //!
 //! - D1: no lost wake-up. The sleeper counts itself, fences, then polls for frames; the sender publishes a frame,
 //!   fences, then loads the count. Two full fences have an order. If the sleeper's is first, the sender sees the count
@@ -17,8 +17,8 @@
 //!   use full fences.
 //! - D5: the same holds for a producer that sleeps because there is no room, and a consumer that frees room: the
 //!   published position takes the frame's place in D1.
-//! - D6: in a job with marks ([`crate::adapters::arrivals`]) the count of sleepers is never 0. So the load that a
-//!   sender makes after every frame leads it to the mark too, and jobs without marks pay nothing for them. There the
+//! - D6: in a job with marks ([`crate::adapters::local::arrivals`]) the count of sleepers is never 0. So the load that
+//!   a sender makes after every frame leads it to the mark too, and jobs without marks pay nothing for them. There the
 //!   mark takes the frame's place in D1: a fence follows it, and a second load of the count. Every task's bell is set
 //!   up before any task sends: for threads when the segment is made, for processes before these meet.
 //! - D7: when the kernel interrupts the processors of several processes (Y3) it can miss one, and then D1 fails. So a
@@ -28,7 +28,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::adapters::arrivals::Arrivals;
+use crate::adapters::local::arrivals::Arrivals;
 use crate::platform::sync::{AtomicU32, FutexWord, Ordering};
 
 /// The fences that the tasks of a job agreed on (D4). Senders execute the light one, between publishing and checking

@@ -2,8 +2,8 @@
 //!
 //! A slot is five cache lines. Its first word contains a sequence number that is written last, so the consumer needs to
 //! poll nothing else, and a short frame moves in one line: no head or tail index is exchanged per message. The memory
-//! is borrowed, so loom can run the same code. Used by [`crate::adapters::port`]; a body that does not fit goes to
-//! [`crate::adapters::data_ring`] or [`crate::adapters::blocks`].
+//! is borrowed, so loom can run the same code. Used by [`crate::adapters::local::port`]; a body that does not fit goes
+//! to [`crate::adapters::local::data_ring`] or [`crate::adapters::local::blocks`].
 //!
 //! - R1: the slot at position `p` is ready when its sequence number is `p + 1`. Positions count up and wrap at 2^32. An
 //!   old number is lower by a whole number of rings, and zero, the initial one, is not expected before the slot has
@@ -23,10 +23,10 @@ use std::mem::MaybeUninit;
 use std::time::Instant;
 
 use crate::adapter::{Events, Frame, Post, SHORT_HEAD, TaskId};
-use crate::adapters::blocks::Blocks;
-use crate::adapters::data_ring::{DataLine, DataRingConsumer, DataRingProducer};
-use crate::adapters::distance::Distance;
-use crate::adapters::layout::{INDICES_BYTES, SLOT_BYTES};
+use crate::adapters::local::blocks::Blocks;
+use crate::adapters::local::data_ring::{DataLine, DataRingConsumer, DataRingProducer};
+use crate::adapters::local::distance::Distance;
+use crate::adapters::local::layout::{INDICES_BYTES, SLOT_BYTES};
 use crate::memory::body::Piece;
 use crate::memory::region::{ForeignBytes, RecvPart, SendRegion, copy_short};
 use crate::platform::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
@@ -34,9 +34,9 @@ use crate::platform::sys::{self, LINE};
 
 mod damage;
 mod placement;
-pub(crate) use crate::adapters::ring::damage::RingDamage;
-pub(crate) use crate::adapters::ring::placement::CachePolicy;
-use crate::adapters::ring::placement::{Facts, Placement};
+pub(crate) use crate::adapters::local::ring::damage::RingDamage;
+pub(crate) use crate::adapters::local::ring::placement::CachePolicy;
+use crate::adapters::local::ring::placement::{Facts, Placement};
 
 /// Bytes of a slot after its two words.
 pub(crate) const SLOT_DATA: usize = SLOT_BYTES - WORDS;

@@ -1,8 +1,8 @@
 //! Memory of one small ring outside any segment, for tests and models.
 
 use super::{Indices, Ring, SLOT_DATA, Slot};
-use crate::adapters::blocks::{BLOCK_BYTES, Blocks};
-use crate::adapters::data_ring::DataLine;
+use crate::adapters::local::blocks::{BLOCK_BYTES, Blocks};
+use crate::adapters::local::data_ring::DataLine;
 use crate::platform::sync::{AtomicU32, AtomicU64, UnsafeCell};
 use crate::platform::sys::LINE;
 use std::mem::MaybeUninit;

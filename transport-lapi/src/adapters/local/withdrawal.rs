@@ -1,13 +1,13 @@
 //! A word by which a task declares that its memory must not be read any more.
 //!
-//! A task that gives up sets it before it releases the buffers that it has exposed. A task that has read such a buffer
-//! checks it before it uses the bytes. Each task has its own, separate from the mark of its loss, and it stays set for
-//! ever.
+//! A task that gives up sets it before it releases the buffers that it has registered. A task that has read such a
+//! buffer checks it before it uses the bytes. Each task has its own, separate from the mark of its loss, and it stays
+//! set for ever.
 //!
-//! - WI1: if a reader finds the word unset after reading, it has read what the buffer contained while it was exposed.
-//!   The task sets the word, fences, and only then may the buffer change; the reader reads, fences, and then loads the
-//!   word. If it has read anything that was written later, the two fences have an order, and it sees the word set. The
-//!   kernel may do the reading: it has finished when its call returns.
+//! - WI1: if a reader finds the word unset after reading, it has read what the buffer contained while it was
+//!   registered. The task sets the word, fences, and only then may the buffer change; the reader reads, fences, and
+//!   then loads the word. If it has read anything that was written later, the two fences have an order, and it sees the
+//!   word set. The kernel may do the reading: it has finished when its call returns.
 
 use crate::platform::sync::{AtomicU32, Ordering, fence};
 
@@ -21,7 +21,7 @@ impl Withdrawal {
         Self(AtomicU32::new(0))
     }
 
-    /// Declares that the memory that the task has exposed may change from now on.
+    /// Declares that the memory that the task has registered may change from now on.
     pub(crate) fn set(&self) {
         self.0.store(1, Ordering::Release); // SYNC: withdrawn
         // Later stores, also those past the caches, become visible after the word.

@@ -5,7 +5,7 @@
 //! arithmetic on a copied array of bytes. There is one test for each fact that can be wrong.
 
 use crate::adapter::AdapterError;
-use crate::adapters::layout::{Layout, SLOT_BYTES};
+use crate::adapters::local::layout::{Layout, SLOT_BYTES};
 
 /// Size of the facts in bytes.
 pub(crate) const FACTS_BYTES: usize = 56;

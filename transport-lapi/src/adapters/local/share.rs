@@ -32,9 +32,9 @@ use std::io;
 use std::sync::Arc;
 
 use crate::adapter::{AdapterError, Advance, TaskId};
-use crate::adapters::doorbell::Fences;
-use crate::adapters::layout::SHARE_BYTES;
-use crate::adapters::segment::Segment;
+use crate::adapters::local::doorbell::Fences;
+use crate::adapters::local::layout::SHARE_BYTES;
+use crate::adapters::local::segment::Segment;
 use crate::memory::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
 use crate::platform::sync::{AtomicU64, Ordering};
 
@@ -359,7 +359,7 @@ impl Shares {
         self.gets[target as usize].is_some()
     }
 
-    /// See [`crate::adapter::SharedGets::begin`]. The caller has checked that it is possible.
+    /// See [`crate::adapter::CooperativeCopy::begin`]. The caller has checked that it is possible.
     pub(crate) fn begin(
         &mut self,
         target: TaskId,
@@ -375,8 +375,8 @@ impl Shares {
         self.last
     }
 
-    /// See [`crate::adapter::SharedGets::advance`]. `read` copies from the target's memory; `gone` returns whether the
-    /// target will never write again.
+    /// See [`crate::adapter::CooperativeCopy::advance`]. `read` copies from the target's memory; `gone` returns whether
+    /// the target will never write again.
     pub(crate) fn advance(
         &mut self,
         target: TaskId,
@@ -428,8 +428,8 @@ impl Shares {
         over.is_some() || place.is_none()
     }
 
-    /// See [`crate::adapter::SharedGets::help`]. `write` copies into the origin's memory, to an address and an offset
-    /// from it.
+    /// See [`crate::adapter::CooperativeCopy::assist`]. `write` copies into the origin's memory, to an address and an
+    /// offset from it.
     pub(crate) fn help(
         &mut self,
         origin: TaskId,

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use proptest::prelude::*;
 
 use super::*;
-use crate::adapters::blocks::{BLOCK_BYTES, LONGEST, MAX_BLOCKS};
+use crate::adapters::local::blocks::{BLOCK_BYTES, LONGEST, MAX_BLOCKS};
 
 /// One of two tasks that send to each other.
 struct End<'m> {

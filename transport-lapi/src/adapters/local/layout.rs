@@ -19,7 +19,7 @@
 use std::ops::RangeInclusive;
 
 use crate::adapter::AdapterError;
-use crate::adapters::blocks::{BLOCK_BYTES, LONGEST, MAX_BLOCKS};
+use crate::adapters::local::blocks::{BLOCK_BYTES, LONGEST, MAX_BLOCKS};
 use crate::platform::sys::{self, LINE};
 
 /// Distance between the writes of two tasks: processors fetch lines in pairs.
@@ -151,8 +151,8 @@ impl Layout {
         if quarter < most { quarter } else { most }
     }
 
-    /// Largest body of one frame: at most a quarter of the data ring, as rule B2 of [`crate::adapters::data_ring`]
-    /// demands.
+    /// Largest body of one frame: at most a quarter of the data ring, as rule B2 of
+    /// [`crate::adapters::local::data_ring`] demands.
     pub(crate) fn max_body(&self) -> usize {
         MAX_BODY.min(self.data_ring / 4)
     }

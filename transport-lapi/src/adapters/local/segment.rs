@@ -11,7 +11,8 @@
 //! - S2: the types of the views are `repr(C)`, valid for every bit pattern, and made only of atomics and slots, so that
 //!   anyone may write through shared references to them. Loom's types are none of that, so no segment is made in a
 //!   model.
-//! - S3: each view of a plane has its own bytes (LY1 of [`crate::adapters::layout`]) and its type's alignment (LY2).
+//! - S3: each view of a plane has its own bytes (LY1 of [`crate::adapters::local::layout`]) and its type's alignment
+//!   (LY2).
 
 #![expect(unsafe_code, reason = "views of one block of memory as the types that lie in it")]
 
@@ -23,14 +24,14 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::adapter::AdapterError;
-use crate::adapters::arrivals::MOST_POLLED;
-use crate::adapters::data_ring::DataLine;
-use crate::adapters::doorbell::Bell;
-use crate::adapters::layout::{HEADER_BYTES, Layout, SEPARATION, SLATE_BYTES, TASK_BYTES};
-use crate::adapters::ring::{Indices, Ring, Slot};
-use crate::adapters::share::Words;
-use crate::adapters::slate::Slate;
-use crate::adapters::withdrawal::Withdrawal;
+use crate::adapters::local::arrivals::MOST_POLLED;
+use crate::adapters::local::data_ring::DataLine;
+use crate::adapters::local::doorbell::Bell;
+use crate::adapters::local::layout::{HEADER_BYTES, Layout, SEPARATION, SLATE_BYTES, TASK_BYTES};
+use crate::adapters::local::ring::{Indices, Ring, Slot};
+use crate::adapters::local::share::Words;
+use crate::adapters::local::slate::Slate;
+use crate::adapters::local::withdrawal::Withdrawal;
 use crate::platform::fork::ProcessMark;
 use crate::platform::sync::FutexWord;
 use crate::platform::sys::LINE;
@@ -212,7 +213,7 @@ impl Segment {
     pub(crate) fn set_up(&self, task: usize) {
         if self.layout.tasks() > MOST_POLLED {
             for plane in self.contexts() {
-                plane.task(task).bell.0.want_marks(); // D6 of `crate::adapters::doorbell`
+                plane.task(task).bell.0.want_marks(); // D6 of `crate::adapters::local::doorbell`
             }
         }
     }

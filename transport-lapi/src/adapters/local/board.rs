@@ -8,11 +8,11 @@ use std::os::fd::AsFd;
 
 use crate::adapter::waits::{Blocked, TaskState, Wait, context_of};
 use crate::adapter::{AdapterError, Standing, TaskId};
-use crate::adapters::doorbell::Fences;
-use crate::adapters::port;
-use crate::adapters::segment::Segment;
+use crate::adapters::local::doorbell::Fences;
+use crate::adapters::local::port;
+use crate::adapters::local::segment::Segment;
+use crate::adapters::local::slate::{Entry, LISTED};
 use crate::adapters::shm::{open_segment, pid_namespace};
-use crate::adapters::slate::{Entry, LISTED};
 use crate::platform::sync::Ordering;
 
 const _: () = assert!(cfg!(loom) || LISTED == TaskState::LISTED);

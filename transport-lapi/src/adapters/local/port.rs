@@ -15,13 +15,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::adapter::waits::Wait;
-use crate::adapter::{AdapterError, Doorbell, Events, Post, Standing, TaskId, WaitBoard};
-use crate::adapters::arrivals::{MOST_POLLED, Visits};
-use crate::adapters::blocks::Blocks;
-use crate::adapters::doorbell::{Bell, Fences, has_woken};
-use crate::adapters::ring::{CachePolicy, Consumer, Producer, RingDamage};
-use crate::adapters::segment::Segment;
-use crate::adapters::slate::{Entry, Slate};
+use crate::adapter::{AdapterError, Doorbell, Events, Losses, Post, Standing, TaskId, WaitBoard};
+use crate::adapters::local::arrivals::{MOST_POLLED, Visits};
+use crate::adapters::local::blocks::Blocks;
+use crate::adapters::local::doorbell::{Bell, Fences, has_woken};
+use crate::adapters::local::ring::{CachePolicy, Consumer, Producer, RingDamage};
+use crate::adapters::local::segment::Segment;
+use crate::adapters::local::slate::{Entry, Slate};
 use crate::memory::body::Piece;
 
 /// What connects this task with another one, or with itself.
@@ -273,12 +273,7 @@ impl Port {
         }
     }
 
-    /// See [`crate::adapter::Adapter::losses`].
-    pub(crate) fn losses(&self) -> usize {
-        losses(&self.segment)
-    }
-
-    /// See [`crate::adapter::Adapter::is_lost`].
+    /// See [`Losses::is_lost`].
     pub(crate) fn is_lost(&self, task: TaskId) -> bool {
         is_lost(&self.segment, task)
     }
@@ -353,8 +348,18 @@ impl Doorbell for BellAndSlate {
     fn has_woken(&self) -> bool {
         has_woken()
     }
+}
 
-    fn declare_lost(&self) {
+impl Losses for BellAndSlate {
+    fn count(&self) -> usize {
+        losses(&self.segment)
+    }
+
+    fn is_lost(&self, task: TaskId) -> bool {
+        is_lost(&self.segment, task)
+    }
+
+    fn declare(&self) {
         declare_lost(&self.segment, self.task);
     }
 }
