@@ -27,8 +27,6 @@ pub enum Benchmark {
     Overlap,
     /// A message to a rank that has been blocked for 30 us to 1 s
     Wakeup,
-    /// A match behind queues of 1 to 100,000
-    Matching,
     /// Job start, empty program, end; 2 to 16 ranks
     Startup,
     /// Barrier, and seven collective calls of 8 B to 1 MiB per rank; 2, 4 and 8 ranks
@@ -136,7 +134,6 @@ impl Benchmark {
             Self::Rate => vec![Program::Rate],
             Self::Overlap => vec![Program::Overlap],
             Self::Wakeup => vec![Program::Wakeup],
-            Self::Matching => vec![Program::Matching],
             Self::Startup => vec![Program::Empty],
             Self::Collectives => vec![Program::Collectives],
             Self::Matrix => matrix_programs(ranks, extent),
@@ -161,12 +158,10 @@ impl Benchmark {
         let orders =
             if extent.orders.is_empty() { self.orders(quick) } else { extent.orders.clone() };
         let products = self.products(&orders, ranks, extent);
-        let depths = [1, 10, 100, 1000, 10_000, 100_000];
-        let depths = depths.into_iter().filter(|&depth| !quick || depth <= 1000).collect();
         let sizes = if extent.sizes.is_empty() { self.sizes(extent) } else { extent.sizes.clone() };
         let (pool, blocked) = (POOL, BLOCKED.to_vec());
         let order = Order { programs, effort, pool, sizes, orders, ..Order::default() };
-        Order { products, depths, blocked, ..order }
+        Order { products, blocked, ..order }
     }
 
     /// The treatments of buffers; empty for rewritten ones. The tool of the transport's peer does not rewrite, so
@@ -293,7 +288,6 @@ pub fn arguments(order: &Order) -> Vec<String> {
         ("--sizes", list(&order.sizes)),
         ("--orders", list(&order.orders)),
         ("--products", list(&order.products)),
-        ("--depths", list(&order.depths)),
         ("--compute", list(&order.compute)),
         ("--blocked", list(&order.blocked)),
         ("--pin", list(&order.pin)),

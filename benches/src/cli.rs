@@ -20,7 +20,7 @@ const QUICK_ROUNDS: usize = 3;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "cargo mpj bench", bin_name = "cargo mpj bench", version, max_term_width = 100)]
 pub struct Options {
-    /// What to measure [default: all but matching, which takes some libraries minutes, lapi and am2]
+    /// What to measure [default: all but lapi and am2]
     #[arg(value_name = "WHAT")]
     what: Vec<Benchmark>,
     /// Numbers of ranks; each benchmark's own if not given
@@ -104,10 +104,7 @@ impl Options {
             return self.what.clone();
         }
         let all = Benchmark::value_variants().iter().copied();
-        let is_run = |benchmark: &Benchmark| {
-            *benchmark != Benchmark::Matching && !benchmark.is_of_transport()
-        };
-        all.filter(is_run).collect()
+        all.filter(|benchmark| !benchmark.is_of_transport()).collect()
     }
 
     /// Returns the one benchmark of the transport that is measured; `None` if MPI is.
@@ -237,11 +234,10 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_for_is_all_but_the_longest() {
+    fn nothing_asked_for_is_all_but_the_transport() {
         let all = parse("").expect("legal").what();
-        assert!(all.contains(&Benchmark::Startup) && !all.contains(&Benchmark::Matching));
         assert!(!all.contains(&Benchmark::Lapi) && !all.contains(&Benchmark::Am2));
-        assert_eq!(all.len() + 3, Benchmark::value_variants().len());
+        assert_eq!(all.len() + 2, Benchmark::value_variants().len());
         assert_eq!(parse("rate").expect("legal").what(), [Benchmark::Rate]);
     }
 

@@ -1,7 +1,7 @@
 //! Implements the benchmark programs' [`Job`] and [`Runtime`] on mpj.
 
-use mpj::{ANY_SOURCE, Communicator, Error, Op};
-use mpj_bench_programs::{Failure, Job, Post, Runtime, Source};
+use mpj::{Communicator, Error, Op};
+use mpj_bench_programs::{Failure, Job, Post, Runtime};
 
 /// One rank of an mpj job.
 pub struct OverMpj<'world> {
@@ -76,12 +76,8 @@ impl Runtime for OverMpj<'_> {
     }
 
     #[inline]
-    fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<(), Failure> {
-        let status = match from {
-            Source::Rank(rank) => self.world.recv(buffer, rank, tag),
-            Source::Any => self.world.recv(buffer, ANY_SOURCE, tag),
-        };
-        status.map(drop).map_err(Failure::new)
+    fn recv(&self, buffer: &mut [u8], from: usize, tag: i32) -> Result<(), Failure> {
+        self.world.recv(buffer, from, tag).map(drop).map_err(Failure::new)
     }
 
     #[inline]
@@ -94,12 +90,7 @@ impl Runtime for OverMpj<'_> {
             for post in posts {
                 match post {
                     Post::Send { data, to, tag } => scope.isend(data, to, tag).map(drop),
-                    Post::Receive { buffer, from: Source::Rank(rank), tag } => {
-                        scope.irecv(buffer, rank, tag).map(drop)
-                    }
-                    Post::Receive { buffer, from: Source::Any, tag } => {
-                        scope.irecv(buffer, ANY_SOURCE, tag).map(drop)
-                    }
+                    Post::Receive { buffer, from, tag } => scope.irecv(buffer, from, tag).map(drop),
                 }?;
             }
             meanwhile().map_err(Stopped)

@@ -23,5 +23,5 @@ pub mod worker;
 
 pub use order::{Buffers, Memory, Order, Program};
 pub use record::{Library, Record, Sample};
-pub use runtime::{Failure, Job, Post, Runtime, Source};
+pub use runtime::{Failure, Job, Post, Runtime};
 pub use series::{Better, Series, Unit, X};

@@ -37,9 +37,6 @@ pub struct Order {
     /// Orders of matrices that are multiplied or transposed
     #[arg(long, value_delimiter = ',', default_value = "64")]
     pub products: Vec<usize>,
-    /// Depths of the queues
-    #[arg(long, value_delimiter = ',', default_value = "1")]
-    pub depths: Vec<usize>,
     /// Microseconds that overlap computes beside a message, one for each size; without any, the
     /// transfer is measured alone
     #[arg(long, value_delimiter = ',')]
@@ -178,8 +175,6 @@ pub enum Program {
     Overlap,
     /// Sends to a rank that has been blocked for long.
     Wakeup,
-    /// Matches behind queues of `depths`.
-    Matching,
     /// Nothing at all.
     Empty,
     /// Collective calls over `sizes`.

@@ -46,7 +46,7 @@ pub struct Library {
 pub struct Sample {
     /// The name of the series, [`Series::id`].
     pub series: String,
-    /// The point: bytes, depth, order or ranks.
+    /// The point: bytes, order or ranks.
     pub x: u64,
     /// The raw figures in the unit of the series, in measurement order.
     pub values: Vec<f64>,

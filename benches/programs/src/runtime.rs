@@ -71,7 +71,7 @@ pub trait Runtime: Job {
     ///
     /// # Errors
     /// As [`Runtime::allocate`].
-    fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<(), Failure>;
+    fn recv(&self, buffer: &mut [u8], from: usize, tag: i32) -> Result<(), Failure>;
 
     /// Starts every operation of `posts` in their order (MPI_Isend, MPI_Irecv), runs `meanwhile`,
     /// then waits for all of them (MPI_Waitall). If `meanwhile` fails, so does the call.
@@ -137,19 +137,10 @@ pub enum Post<'buffer> {
         /// The buffer for the message.
         buffer: &'buffer mut [u8],
         /// The source of the message.
-        from: Source,
+        from: usize,
         /// The tag of the message.
         tag: i32,
     },
-}
-
-/// The source of the messages that a receive accepts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// One rank.
-    Rank(usize),
-    /// Any rank (MPI_ANY_SOURCE).
-    Any,
 }
 
 /// Why a program could not continue: one line for the user.

@@ -22,8 +22,6 @@ pub struct Series {
 pub enum X {
     /// The length of a message in bytes.
     Bytes,
-    /// The number of other messages or receives in the queue.
-    Depth,
     /// The order N of N x N matrices.
     Order,
     /// The number of ranks of the job.
@@ -65,7 +63,6 @@ impl X {
     pub fn head(self) -> &'static str {
         match self {
             Self::Bytes => "Size",
-            Self::Depth => "Depth",
             Self::Order => "N",
             Self::Ranks => "Ranks",
             Self::Blocked => "Blocked",
@@ -122,11 +119,6 @@ const fn total(id: &'static str, title: &'static str) -> Series {
 /// A time over orders of matrices.
 const fn matrix(id: &'static str, title: &'static str) -> Series {
     row(id, title, X::Order, Unit::Microseconds, Better::Lower)
-}
-
-/// A time behind queues of other messages.
-const fn depth(id: &'static str, title: &'static str) -> Series {
-    row(id, title, X::Depth, Unit::Microseconds, Better::Lower)
 }
 
 /// The speed of a computation.
@@ -187,10 +179,6 @@ pub const SERIES: &[Series] = &[
         Unit::Times,
         Better::Lower,
     ),
-    depth("matching-posted", "Match behind posted receives"),
-    depth("matching-posted-any", "Match behind posted wildcard receives"),
-    depth("matching-unexpected", "Match behind unexpected messages"),
-    depth("matching-unexpected-any", "Wildcard match behind unexpected messages"),
     row("startup", "Job start, empty program, end", X::Ranks, Unit::Milliseconds, Better::Lower),
     row("barrier", "Barrier", X::Ranks, Unit::Microseconds, Better::Lower),
     time("bcast", "Broadcast"),

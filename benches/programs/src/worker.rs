@@ -5,7 +5,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use crate::cache_line::SharedLines;
 use crate::futex::Futex;
 use crate::order::{Order, Program};
-use crate::programs::{bandwidth, collectives, latency, matching, matrix, overlap, wakeup};
+use crate::programs::{bandwidth, collectives, latency, matrix, overlap, wakeup};
 use crate::record::{Library, Record, Sample};
 use crate::runtime::{Failure, Job, Runtime};
 use crate::series::Series;
@@ -131,7 +131,6 @@ fn run_one<R: Runtime>(
         Program::Rate => bandwidth::rate(runtime, order, sink),
         Program::Overlap => overlap::run(runtime, order, sink),
         Program::Wakeup => wakeup::run(runtime, order, sink),
-        Program::Matching => matching::run(runtime, order, sink),
         Program::Empty => Ok(()),
         Program::Collectives => collectives::run(runtime, order, sink),
         Program::MatrixPingpong => matrix::pingpong::run(runtime, order, sink),

@@ -113,7 +113,6 @@ fn allocated_memory_has_series_of_its_own() {
         (Program::Bandwidth, "bandwidth-allocated"),
         (Program::Bibw, "bibw-allocated"),
         (Program::Overlap, "overlap-alone-allocated"),
-        (Program::Matching, "matching-posted"),
     ];
     for (program, series) in programs {
         let order = Order { memory: Memory::Allocated, ..order(program) };
@@ -157,21 +156,6 @@ fn a_bare_futex_is_measured_beside_the_library() {
 }
 
 #[test]
-fn matching_is_measured() {
-    let order = Order { depths: vec![1, 100], ..order(Program::Matching) };
-    let series = [
-        "matching-posted",
-        "matching-posted-any",
-        "matching-unexpected",
-        "matching-unexpected-any",
-    ];
-    let points = [1, 100].map(|depth| series.map(|series| (series, depth)));
-    for ranks in [2, 3] {
-        measures(ranks, &order, points.as_flattened());
-    }
-}
-
-#[test]
 fn calls_are_measured() {
     let order = with_sizes(Program::Collectives);
     for ranks in [1, 2, 3] {
@@ -207,7 +191,6 @@ fn one_rank_is_not_enough_for_messages() {
         (Program::Rate, "rate needs 2 ranks"),
         (Program::Overlap, "overlap needs 2 ranks"),
         (Program::Wakeup, "wakeup needs 2 ranks"),
-        (Program::Matching, "matching needs 2 ranks"),
     ];
     for (program, text) in programs {
         fails(1, &order(program), Fault::None, text);

@@ -188,7 +188,6 @@ fn position(x: u64) -> f64 {
 fn axis(x: X) -> &'static str {
     match x {
         X::Bytes => "message size, bytes",
-        X::Depth => "depth of the queue",
         X::Order => "order N",
         X::Ranks => "ranks",
         X::Blocked => "blocked for",

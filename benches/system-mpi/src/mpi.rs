@@ -20,7 +20,7 @@ use std::ops::{Deref, DerefMut};
 use std::{mem, process, ptr, slice};
 
 use mpi_sys::{self as sys, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, MPI_Status};
-use mpj_bench_programs::{Failure, Job, Post, Record, Runtime, Source};
+use mpj_bench_programs::{Failure, Job, Post, Record, Runtime};
 
 use crate::name;
 
@@ -39,7 +39,6 @@ pub struct SystemMpi {
     byte: MPI_Datatype,
     double: MPI_Datatype,
     sum: MPI_Op,
-    any_source: c_int,
     in_place: *const c_void,
     no_status: *mut MPI_Status,
     no_statuses: *mut MPI_Status,
@@ -79,7 +78,6 @@ impl SystemMpi {
                 byte: sys::RSMPI_UINT8_T,
                 double: sys::RSMPI_DOUBLE,
                 sum: sys::RSMPI_SUM,
-                any_source: sys::RSMPI_ANY_SOURCE,
                 in_place: mpj_bench_in_place,
                 no_status: sys::RSMPI_STATUS_IGNORE,
                 no_statuses: sys::RSMPI_STATUSES_IGNORE,
@@ -109,14 +107,6 @@ impl SystemMpi {
         process::abort()
     }
 
-    #[inline]
-    fn source(&self, from: Source) -> Result<c_int, Failure> {
-        match from {
-            Source::Rank(rank) => int(rank),
-            Source::Any => Ok(self.any_source),
-        }
-    }
-
     /// Starts an operation. Its buffer belongs to MPI until the request is complete.
     ///
     /// # Safety
@@ -134,7 +124,7 @@ impl SystemMpi {
                 done(code, "MPI_Isend")?;
             }
             Post::Receive { buffer, from, tag } => {
-                let (count, from) = (int(buffer.len())?, self.source(from)?);
+                let (count, from) = (int(buffer.len())?, int(from)?);
                 let (buffer, request) = (buffer.as_mut_ptr().cast(), request.as_mut_ptr());
                 // SAFETY: N1, and N3 by the caller's promise.
                 let code = unsafe {
@@ -294,8 +284,8 @@ impl Runtime for SystemMpi {
     }
 
     #[inline]
-    fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<(), Failure> {
-        let (count, from) = (int(buffer.len())?, self.source(from)?);
+    fn recv(&self, buffer: &mut [u8], from: usize, tag: i32) -> Result<(), Failure> {
+        let (count, from) = (int(buffer.len())?, int(from)?);
         let (buffer, none) = (buffer.as_mut_ptr().cast(), self.no_status);
         // SAFETY: N1, N2; no status is wanted.
         let code = unsafe { sys::MPI_Recv(buffer, count, self.byte, from, tag, self.world, none) };

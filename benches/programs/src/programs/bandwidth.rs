@@ -13,7 +13,7 @@ use crate::order::{Memory, Order};
 use crate::pace::{self, Turns};
 use crate::payload;
 use crate::pool::{Pool, Use};
-use crate::runtime::{Failure, Post, Runtime, Source};
+use crate::runtime::{Failure, Post, Runtime};
 use crate::worker::{Sink, needs_two};
 
 /// Messages in flight.
@@ -194,7 +194,7 @@ impl<'runtime, R: Runtime> Stream<'runtime, R> {
             self.out.store();
         }
         self.runtime.start_all(sends(&self.out, self.window, 1), || Ok(()))?;
-        self.runtime.recv(&mut [], Source::Rank(1), ANSWER)
+        self.runtime.recv(&mut [], 1, ANSWER)
     }
 
     /// Receives a window from rank 0, and acknowledges it.
@@ -234,6 +234,6 @@ fn receives<'a, R: Runtime>(
     places: &'a mut Pool<'_, R>,
     from: usize,
 ) -> impl Iterator<Item = Post<'a>> {
-    let from = Source::Rank(from);
+    let from = from;
     places.places().map(move |buffer| Post::Receive { buffer, from, tag: DATA })
 }

@@ -8,7 +8,7 @@ use crate::order::{Memory, Order};
 use crate::pace::{self, Turns};
 use crate::payload;
 use crate::pool::{Pool, Use};
-use crate::runtime::{Failure, Runtime, Source};
+use crate::runtime::{Failure, Runtime};
 use crate::worker::{Sink, needs_two};
 
 const PING: i32 = 1;
@@ -93,11 +93,11 @@ impl<'runtime, R: Runtime> PingPong<'runtime, R> {
             0 => {
                 out.store();
                 runtime.send(out.message(0), 1, PING)?;
-                runtime.recv(back.place(), Source::Rank(1), PONG)?;
+                runtime.recv(back.place(), 1, PONG)?;
                 back.read();
             }
             1 => {
-                runtime.recv(back.place(), Source::Rank(0), PING)?;
+                runtime.recv(back.place(), 0, PING)?;
                 back.read();
                 out.store();
                 runtime.send(out.message(0), 0, PONG)?;
@@ -120,10 +120,10 @@ impl<'runtime, R: Runtime> PingPong<'runtime, R> {
         match rank {
             0 => {
                 runtime.send(out.message(0), 1, PING)?;
-                runtime.recv(back.place(), Source::Rank(1), PONG)?;
+                runtime.recv(back.place(), 1, PONG)?;
             }
             1 => {
-                runtime.recv(back.place(), Source::Rank(0), PING)?;
+                runtime.recv(back.place(), 0, PING)?;
                 runtime.send(out.message(0), 0, PONG)?;
             }
             _ => return Ok(()),

@@ -17,7 +17,7 @@ use std::hint::black_box;
 use crate::order::Order;
 use crate::pace;
 use crate::payload;
-use crate::runtime::{Failure, Post, Runtime, Source};
+use crate::runtime::{Failure, Post, Runtime};
 use crate::words;
 use crate::worker::{Sink, needs_two};
 
@@ -121,7 +121,7 @@ impl<R: Runtime> Messages<'_, R> {
     /// Exchanges one message. Returns the seconds on rank 0.
     fn exchange(&mut self, turns: u32) -> Result<f64, Failure> {
         let (runtime, side) = (self.runtime, self.side);
-        let (mut start, source) = (0.0, Source::Rank(1 - runtime.rank().min(1)));
+        let (mut start, source) = (0.0, 1 - runtime.rank().min(1));
         match (side, runtime.rank()) {
             (Side::Send, 0) => {
                 runtime.recv(&mut [], source, READY)?;

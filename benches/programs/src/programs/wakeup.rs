@@ -17,7 +17,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::futex::Futex;
 use crate::order::Order;
 use crate::pace;
-use crate::runtime::{Failure, Runtime, Source};
+use crate::runtime::{Failure, Runtime};
 use crate::worker::{Sink, needs_two};
 
 /// The length of the message, which holds its send time.
@@ -96,8 +96,8 @@ fn wake<R: Runtime>(runtime: &R, length: Duration) -> Result<(f64, f64), Failure
     pause(length);
     runtime.send(&seconds(ClockId::Monotonic).to_ne_bytes(), 1, GO)?;
     let (mut delay, mut share) = ([0; 8], [0; 8]);
-    runtime.recv(&mut delay, Source::Rank(1), TIMES)?;
-    runtime.recv(&mut share, Source::Rank(1), TIMES)?;
+    runtime.recv(&mut delay, 1, TIMES)?;
+    runtime.recv(&mut share, 1, TIMES)?;
     Ok((f64::from_ne_bytes(delay), f64::from_ne_bytes(share)))
 }
 
@@ -115,7 +115,7 @@ fn pause(length: Duration) {
 fn blocked<R: Runtime>(runtime: &R) -> Result<(f64, f64), Failure> {
     let mut sent = [0; BYTES];
     let (start, used) = (seconds(ClockId::Monotonic), seconds(ClockId::ProcessCPUTime));
-    runtime.recv(&mut sent, Source::Rank(0), GO)?;
+    runtime.recv(&mut sent, 0, GO)?;
     let now = seconds(ClockId::Monotonic);
     let used = seconds(ClockId::ProcessCPUTime) - used;
     Ok((now - f64::from_ne_bytes(sent), used / (now - start)))
@@ -129,14 +129,14 @@ fn wake_bare<R: Runtime>(runtime: &R, futex: &Futex, length: Duration) -> Result
     let sent = seconds(ClockId::Monotonic);
     futex.wake()?;
     let mut now = [0; 8];
-    runtime.recv(&mut now, Source::Rank(1), TIMES)?;
+    runtime.recv(&mut now, 1, TIMES)?;
     Ok(f64::from_ne_bytes(now) - sent)
 }
 
 /// The other side of [`wake_bare`].
 fn blocked_bare<R: Runtime>(runtime: &R, futex: &Futex) -> Result<(), Failure> {
     let mut value = [0; 4];
-    runtime.recv(&mut value, Source::Rank(0), GO)?;
+    runtime.recv(&mut value, 0, GO)?;
     let was_asleep = futex.wait_while(u32::from_ne_bytes(value))?;
     let now = if was_asleep { seconds(ClockId::Monotonic) } else { f64::NAN };
     runtime.send(&now.to_ne_bytes(), 0, TIMES)
