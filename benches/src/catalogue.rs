@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use clap::ValueEnum;
 use mpj_bench_programs::order::{Effort, POOL};
-use mpj_bench_programs::{Buffers, Memory, Order, Program};
+use mpj_bench_programs::{Buffers, Order, Program};
 
 /// How long ranks are blocked, in microseconds.
 const BLOCKED: [u64; 5] = [30, 200, 1000, 4000, 1_000_000];
@@ -46,8 +46,6 @@ pub struct Extent {
     pub quick: bool,
     /// The requested numbers of ranks; empty for each benchmark's own.
     pub ranks: Vec<usize>,
-    /// The kinds of memory for messages, one after the other; empty for ordinary memory.
-    pub memory: Vec<Memory>,
     /// The treatments of buffers between messages, one after the other; empty for each benchmark's own.
     pub buffers: Vec<Buffers>,
     /// The requested message sizes; empty for each benchmark's own.
@@ -73,7 +71,7 @@ impl Configuration {
     /// Returns its name in files and for users: the benchmark and the options that differ from the
     /// defaults.
     pub fn name(&self) -> String {
-        self.order.buffers.series(&self.order.memory.series(&self.benchmark.name()))
+        self.order.buffers.series(&self.benchmark.name())
     }
 }
 
@@ -101,7 +99,7 @@ impl Benchmark {
         };
         let most = if self.is_of_transport() { 2 } else { usize::MAX };
         let asked = if extent.ranks.is_empty() { own } else { &extent.ranks };
-        let (memories, mut refused) = self.memories(extent);
+        let mut refused = Vec::new();
         for ranks in asked.iter().filter(|ranks| **ranks < least) {
             let name = self.name();
             refused.push(format!("{name} needs at least {least} ranks, not --np {ranks}"));
@@ -112,14 +110,11 @@ impl Benchmark {
         }
         let treatments = self.treatments(extent, &mut refused);
         let mut configurations = Vec::new();
-        for memory in memories {
-            for &ranks in asked.iter().filter(|ranks| (least..=most).contains(*ranks)) {
-                let programs = self.programs(ranks, extent);
-                for (buffers, programs) in by_buffers(&programs, &treatments) {
-                    let order = self.order(programs, ranks, extent);
-                    let order = Order { memory, buffers, ..order };
-                    configurations.push(Configuration { benchmark: self, ranks, order });
-                }
+        for &ranks in asked.iter().filter(|ranks| (least..=most).contains(*ranks)) {
+            let programs = self.programs(ranks, extent);
+            for (buffers, programs) in by_buffers(&programs, &treatments) {
+                let order = Order { buffers, ..self.order(programs, ranks, extent) };
+                configurations.push(Configuration { benchmark: self, ranks, order });
             }
         }
         (configurations, refused)
@@ -178,20 +173,6 @@ impl Benchmark {
             }
         }
         treatments
-    }
-
-    /// The kinds of memory to use, and one line for each impossible request.
-    fn memories(self, extent: &Extent) -> (Vec<Memory>, Vec<String>) {
-        let mut memories = extent.memory.clone();
-        if memories.is_empty() {
-            memories.push(Memory::Ordinary);
-        }
-        let fits = matches!(self, Self::Latency | Self::Bandwidth | Self::Bibw | Self::Overlap);
-        if fits || !memories.contains(&Memory::Allocated) {
-            return (memories, Vec::new());
-        }
-        memories.retain(|memory| *memory == Memory::Ordinary);
-        (memories, vec![format!("{} has no --memory allocated", self.name())])
     }
 
     /// The orders of matrices that `ranks` ranks can divide equally.
@@ -298,7 +279,6 @@ pub fn arguments(order: &Order) -> Vec<String> {
     let word = |value: Option<clap::builder::PossibleValue>| {
         value.expect("no value is hidden").get_name().to_owned()
     };
-    words.extend(["--memory".to_owned(), word(order.memory.to_possible_value())]);
     words.extend(["--buffers".to_owned(), word(order.buffers.to_possible_value())]);
     words.extend(["--pool".to_owned(), order.pool.to_string()]);
     if let Some(line) = &order.line {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use mpj::BackendChoice;
-use mpj_bench_programs::{Buffers, Memory};
+use mpj_bench_programs::Buffers;
 
 use crate::catalogue::Benchmark;
 
@@ -39,9 +39,6 @@ pub struct Options {
     /// Message sizes instead of each benchmark's own: 1,64K or 8..1M
     #[arg(long, value_name = "S", value_delimiter = ',', value_parser = sizes)]
     sizes: Vec<Numbers>,
-    /// Where the messages of latency, bandwidth, bibw and overlap lie; each has tables of its own
-    #[arg(long, value_name = "M", value_delimiter = ',', default_value = "ordinary")]
-    pub memory: Vec<Memory>,
     /// What the buffers of latency, bandwidth, bibw, rate, lapi, am2 and the ping-pong of matrices do
     /// between messages; each has tables of its own [default: rewritten, for lapi and am2 unchanged]
     #[arg(long, value_name = "B", value_delimiter = ',')]
@@ -66,7 +63,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
     /// Measure nothing; show this earlier run, a file of --json
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "peer", "json", "np", "backend", "launches", "memory", "buffers", "sizes", "orders", "quick"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "peer", "json", "np", "backend", "launches", "buffers", "sizes", "orders", "quick"])]
     pub from: Option<PathBuf>,
     /// End a launch that gives no figure for S seconds
     #[arg(long, value_name = "S", default_value = "60", value_parser = seconds)]

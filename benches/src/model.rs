@@ -88,7 +88,7 @@ pub struct Launch {
     pub round: usize,
     /// The [`RuntimeInfo::id`] of its runtime.
     pub runtime: String,
-    /// The benchmarks that it ran: `matrix`, `latency-allocated`; `latency, bandwidth` for several.
+    /// The benchmarks that it ran: `matrix`, `latency-cold`; `latency, bandwidth` for several.
     pub benchmark: String,
     /// The number of ranks.
     pub ranks: usize,

@@ -61,15 +61,6 @@ impl Job for OverMpj<'_> {
 }
 
 impl Runtime for OverMpj<'_> {
-    type Allocated<'runtime>
-        = mpj::Buffer<u8>
-    where
-        Self: 'runtime;
-
-    fn allocate(&self, len: usize) -> Result<mpj::Buffer<u8>, Failure> {
-        mpj::alloc_buffer(len).map_err(Failure::new)
-    }
-
     #[inline]
     fn send(&self, data: &[u8], to: usize, tag: i32) -> Result<(), Failure> {
         self.world.send(data, to, tag).map_err(Failure::new)

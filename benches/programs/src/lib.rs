@@ -21,7 +21,7 @@ pub mod series;
 pub mod words;
 pub mod worker;
 
-pub use order::{Buffers, Memory, Order, Program};
+pub use order::{Buffers, Order, Program};
 pub use record::{Library, Record, Sample};
 pub use runtime::{Failure, Job, Post, Runtime};
 pub use series::{Better, Series, Unit, X};

@@ -19,9 +19,6 @@ pub struct Order {
     /// How much is spent on one point
     #[command(flatten)]
     pub effort: Effort,
-    /// Where the messages of latency, bandwidth, bibw and overlap lie
-    #[arg(long, value_enum, default_value_t)]
-    pub memory: Memory,
     /// What the buffers of latency, bandwidth, bibw, rate and matrix-pingpong do between messages
     #[arg(long, value_enum, default_value_t)]
     pub buffers: Buffers,
@@ -113,26 +110,6 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 impl Default for Effort {
     fn default() -> Self {
         Self { batches: BATCHES, budget: BUDGET }
-    }
-}
-
-/// Where messages lie.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Memory {
-    /// In ordinary memory of the process
-    #[default]
-    Ordinary,
-    /// In memory that the library allocates: MPI_Alloc_mem, mpj::alloc_buffer
-    Allocated,
-}
-
-impl Memory {
-    /// Returns the name of the series `id` for this memory: each kind of memory has its own series.
-    pub fn series(self, id: &str) -> String {
-        match self {
-            Self::Ordinary => id.to_owned(),
-            Self::Allocated => format!("{id}-allocated"),
-        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! The interface to message-passing libraries: the few calls that all of them have.
 
 use std::fmt;
-use std::ops::DerefMut;
 
 /// A job, seen from one of its ranks: what every measurement needs. Errors are texts, since they are
 /// only shown to the user.
@@ -50,34 +49,23 @@ pub trait Job {
 
 /// A library of messages, seen from one rank of one job.
 pub trait Runtime: Job {
-    /// Memory returned by [`Runtime::allocate`].
-    type Allocated<'runtime>: DerefMut<Target = [u8]>
-    where
-        Self: 'runtime;
-
-    /// Allocates `len` zeroed bytes for messages (MPI_Alloc_mem).
-    ///
-    /// # Errors
-    /// The error of the library, as a text. The same holds for all other calls.
-    fn allocate(&self, len: usize) -> Result<Self::Allocated<'_>, Failure>;
-
     /// Sends `data` (MPI_Send).
     ///
     /// # Errors
-    /// As [`Runtime::allocate`].
+    /// The error of the library, as a text. The same holds for all other calls.
     fn send(&self, data: &[u8], to: usize, tag: i32) -> Result<(), Failure>;
 
     /// Receives into `buffer` (MPI_Recv, without a status).
     ///
     /// # Errors
-    /// As [`Runtime::allocate`].
+    /// As [`Runtime::send`].
     fn recv(&self, buffer: &mut [u8], from: usize, tag: i32) -> Result<(), Failure>;
 
     /// Starts every operation of `posts` in their order (MPI_Isend, MPI_Irecv), runs `meanwhile`,
     /// then waits for all of them (MPI_Waitall). If `meanwhile` fails, so does the call.
     ///
     /// # Errors
-    /// As [`Runtime::allocate`].
+    /// As [`Runtime::send`].
     fn start_all<'buffer, R>(
         &self,
         posts: impl IntoIterator<Item = Post<'buffer>>,
@@ -88,35 +76,35 @@ pub trait Runtime: Job {
     /// MPI_SUM). `sums` has as many elements as `values`, and is used on `root` only.
     ///
     /// # Errors
-    /// As [`Runtime::allocate`].
+    /// As [`Runtime::send`].
     fn reduce(&self, values: &[f64], sums: &mut [f64], root: usize) -> Result<(), Failure>;
 
     /// Collects the `data` of all ranks, which have the same length, on `root`, in rank order
     /// (MPI_Gather). `into` has one block per rank, and is used on `root` only.
     ///
     /// # Errors
-    /// As [`Runtime::allocate`].
+    /// As [`Runtime::send`].
     fn gather(&self, data: &[u8], into: &mut [u8], root: usize) -> Result<(), Failure>;
 
     /// Distributes the blocks of `data` of `root`, one to each rank (MPI_Scatter). `data` is used
     /// on `root` only.
     ///
     /// # Errors
-    /// As [`Runtime::allocate`].
+    /// As [`Runtime::send`].
     fn scatter(&self, data: &[u8], into: &mut [u8], root: usize) -> Result<(), Failure>;
 
     /// Collects the `data` of all ranks, which have the same length, on every rank, in rank order
     /// (MPI_Allgather). `into` has one block per rank.
     ///
     /// # Errors
-    /// As [`Runtime::allocate`].
+    /// As [`Runtime::send`].
     fn allgather(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure>;
 
     /// Sends block `j` of `data` to rank `j`, and receives rank `j`'s block into block `j` of
     /// `into` (MPI_Alltoall). Both have `size` blocks of the same length.
     ///
     /// # Errors
-    /// As [`Runtime::allocate`].
+    /// As [`Runtime::send`].
     fn alltoall(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure>;
 }
 

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use mpj_bench_programs::cache_line::FILE_BYTES;
 use mpj_bench_programs::programs::collectives::MOST_BLOCKS;
-use mpj_bench_programs::{Buffers, Memory, Order, Program, Sample};
+use mpj_bench_programs::{Buffers, Order, Program, Sample};
 use tempfile::NamedTempFile;
 
 use support::{Fault, fails, measures, order, run};
@@ -103,23 +103,6 @@ fn transfers_are_measured_alone_and_beside_computation() {
         let least = if series.ends_with("times") { 0.0 } else { 50.0 };
         assert!(values.iter().all(|value| *value > least), "{series}: {values:?}");
     }
-    fails(2, &order, Fault::Every, "wrong payload");
-}
-
-#[test]
-fn allocated_memory_has_series_of_its_own() {
-    let programs = [
-        (Program::Latency, "latency-allocated"),
-        (Program::Bandwidth, "bandwidth-allocated"),
-        (Program::Bibw, "bibw-allocated"),
-        (Program::Overlap, "overlap-alone-allocated"),
-    ];
-    for (program, series) in programs {
-        let order = Order { memory: Memory::Allocated, ..order(program) };
-        let samples = run(2, &order, Fault::None).expect("the order is legal");
-        assert_eq!(samples[0].series, series);
-    }
-    let order = Order { memory: Memory::Allocated, ..order(Program::Latency) };
     fails(2, &order, Fault::Every, "wrong payload");
 }
 

@@ -1,4 +1,4 @@
-//! Tests of the catalogue: sizes, ranks, memory, buffers, and the command line of a worker.
+//! Tests of the catalogue: sizes, ranks, buffers, and the command line of a worker.
 
 use clap::Parser;
 
@@ -44,20 +44,6 @@ fn too_few_ranks_are_refused_by_name() {
 }
 
 #[test]
-fn allocated_memory_is_a_configuration_of_its_own() {
-    let memory = vec![Memory::Allocated, Memory::Ordinary];
-    let extent = Extent { memory, ..Extent::default() };
-    let names = |benchmark| {
-        let all: Vec<Configuration> = of(benchmark, &extent);
-        all.iter().map(Configuration::name).collect::<Vec<_>>()
-    };
-    assert_eq!(names(Benchmark::Latency), ["latency-allocated", "latency"]);
-    assert_eq!(names(Benchmark::Rate), ["rate"]);
-    let (_, refused) = Benchmark::Matrix.configurations(&extent);
-    assert_eq!(refused, ["matrix has no --memory allocated"]);
-}
-
-#[test]
 fn every_kind_of_buffers_is_a_configuration_of_what_has_messages() {
     let buffers = vec![Buffers::Cold, Buffers::Rewritten];
     let extent = Extent { ranks: vec![2], buffers, ..Extent::default() };
@@ -85,9 +71,8 @@ fn matrices_by_number_of_ranks() {
 
 #[test]
 fn a_worker_reads_the_order_that_was_written() {
-    let memory = vec![Memory::Ordinary, Memory::Allocated];
     let buffers = Buffers::value_variants().to_vec();
-    let extent = Extent { memory, buffers, ..Extent::default() };
+    let extent = Extent { buffers, ..Extent::default() };
     for benchmark in Benchmark::value_variants() {
         for mut configuration in of(*benchmark, &extent) {
             configuration.order.compute = vec![0.125, 300.0];

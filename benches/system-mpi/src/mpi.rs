@@ -7,17 +7,14 @@
 //! - N3: the buffer of an operation that was started is borrowed for longer than the call of
 //!   `start_all`, and that call ends only after MPI_Waitall has succeeded. In every other case,
 //!   unwinding included, [`Underway`] ends the process.
-//! - N4: the memory of an [`Allocated`] is MPI's until it is dropped, and it borrows the connection, so
-//!   that MPI runs so long. Only borrows of it give access; it was zeroed.
-//! - N5: the names of handles and of marks are constants of MPI, which nobody changes.
+//! - N4: the names of handles and of marks are constants of MPI, which nobody changes.
 
 #![expect(unsafe_code, reason = "calls C")]
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
-use std::{mem, process, ptr, slice};
+use std::{mem, process, ptr};
 
 use mpi_sys::{self as sys, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, MPI_Status};
 use mpj_bench_programs::{Failure, Job, Post, Record, Runtime};
@@ -63,13 +60,13 @@ impl SystemMpi {
         }
         // SAFETY: the first call of MPI_Init (N1); MPI does without the command line.
         done(unsafe { sys::MPI_Init(ptr::null_mut(), ptr::null_mut()) }, "MPI_Init")?;
-        // SAFETY: N5.
+        // SAFETY: N4.
         let world = unsafe { sys::RSMPI_COMM_WORLD };
         // SAFETY: MPI runs; the pointer is one to a local variable.
         done(unsafe { sys::MPI_Comm_rank(world, &raw mut rank) }, "MPI_Comm_rank")?;
         // SAFETY: as above.
         done(unsafe { sys::MPI_Comm_size(world, &raw mut size) }, "MPI_Comm_size")?;
-        // SAFETY: N5, for all the constants.
+        // SAFETY: N4, for all the constants.
         Ok(unsafe {
             Self {
                 rank: rank as usize,
@@ -138,38 +135,6 @@ impl SystemMpi {
     }
 }
 
-/// Memory that MPI has allocated.
-pub struct Allocated<'mpi> {
-    place: ptr::NonNull<u8>,
-    len: usize,
-    mpi: PhantomData<&'mpi SystemMpi>,
-}
-
-impl Deref for Allocated<'_> {
-    type Target = [u8];
-
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        // SAFETY: N4.
-        unsafe { slice::from_raw_parts(self.place.as_ptr(), self.len) }
-    }
-}
-
-impl DerefMut for Allocated<'_> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: N4; the borrow is exclusive.
-        unsafe { slice::from_raw_parts_mut(self.place.as_ptr(), self.len) }
-    }
-}
-
-impl Drop for Allocated<'_> {
-    fn drop(&mut self) {
-        // SAFETY: N1, N4.
-        unsafe { sys::MPI_Free_mem(self.place.as_ptr().cast()) };
-    }
-}
-
 /// The requests of one call of `start_all`. Where it is dropped with any of them, the job ends,
 /// since MPI would go on using buffers that are borrowed no longer.
 struct Underway<'mpi> {
@@ -202,7 +167,7 @@ impl Drop for Underway<'_> {
 
 impl Job for SystemMpi {
     fn library(&self) -> String {
-        // SAFETY: N5.
+        // SAFETY: N4.
         let most = unsafe { sys::RSMPI_MAX_LIBRARY_VERSION_STRING };
         let mut text = vec![0_u8; most as usize + 1];
         let mut length = 0;
@@ -257,24 +222,6 @@ impl Job for SystemMpi {
 }
 
 impl Runtime for SystemMpi {
-    type Allocated<'runtime> = Allocated<'runtime>;
-
-    fn allocate(&self, len: usize) -> Result<Allocated<'_>, Failure> {
-        let bytes = len.max(1).try_into().map_err(Failure::new)?;
-        let mut place = ptr::null_mut::<u8>();
-        // SAFETY: N5.
-        let none = unsafe { sys::RSMPI_INFO_NULL };
-        // SAFETY: N1; the pointer is one to a local variable, which takes the place of the memory.
-        let code = unsafe { sys::MPI_Alloc_mem(bytes, none, (&raw mut place).cast()) };
-        done(code, "MPI_Alloc_mem")?;
-        let Some(place) = ptr::NonNull::new(place) else {
-            return Err(Failure::new(format_args!("MPI_Alloc_mem gave nothing for {len} bytes")));
-        };
-        // SAFETY: so many bytes are there, and nobody has borrowed them yet.
-        unsafe { place.write_bytes(0, len) };
-        Ok(Allocated { place, len, mpi: PhantomData })
-    }
-
     #[inline]
     fn send(&self, data: &[u8], to: usize, tag: i32) -> Result<(), Failure> {
         let (count, to, data) = (int(data.len())?, int(to)?, data.as_ptr().cast());

@@ -9,7 +9,7 @@
 //! overlap, and the subtracted time is not hidden behind other work. In the two-way program both
 //! ranks store at the same time, and read at the same time.
 
-use crate::order::{Memory, Order};
+use crate::order::Order;
 use crate::pace::{self, Turns};
 use crate::payload;
 use crate::pool::{Pool, Use};
@@ -54,8 +54,8 @@ fn bandwidth<R: Runtime>(
     flow: Flow,
 ) -> Result<(), Failure> {
     needs_two(runtime, name)?;
-    let mut stream = Stream::new(runtime, order, order.memory, flow)?;
-    let series = order.buffers.series(&order.memory.series(name));
+    let mut stream = Stream::new(runtime, order, flow);
+    let series = order.buffers.series(name);
     let ways = if flow == Flow::OneWay { 1 } else { 2 };
     for &size in order.sizes.iter().filter(|&&size| size > 0) {
         let seconds = stream.measure(size)?;
@@ -71,7 +71,7 @@ fn bandwidth<R: Runtime>(
 /// The errors of [`one_way`].
 pub fn rate<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "rate")?;
-    let mut stream = Stream::new(runtime, order, Memory::Ordinary, Flow::OneWay)?;
+    let mut stream = Stream::new(runtime, order, Flow::OneWay);
     let seconds = stream.measure(RATE_BYTES)?;
     let rates = rates(seconds, stream.window as f64 / 1e6);
     sink.sample_if_clear(&order.buffers.series("rate"), RATE_BYTES, rates);
@@ -93,27 +93,21 @@ enum Flow {
 }
 
 /// Windows of messages, of one size at a time.
-struct Stream<'runtime, R: Runtime + 'runtime> {
+struct Stream<'runtime, R> {
     runtime: &'runtime R,
     order: &'runtime Order,
     flow: Flow,
     /// Messages in flight.
     window: usize,
     size: usize,
-    out: Pool<'runtime, R>,
-    places: Pool<'runtime, R>,
+    out: Pool,
+    places: Pool,
 }
 
 impl<'runtime, R: Runtime> Stream<'runtime, R> {
-    fn new(
-        runtime: &'runtime R,
-        order: &'runtime Order,
-        memory: Memory,
-        flow: Flow,
-    ) -> Result<Self, Failure> {
-        let out = Pool::new(runtime, order, memory, Use::Send)?;
-        let places = Pool::new(runtime, order, memory, Use::Receive)?;
-        Ok(Self { runtime, order, flow, window: 0, size: 0, out, places })
+    fn new(runtime: &'runtime R, order: &'runtime Order, flow: Flow) -> Self {
+        let (out, places) = (Pool::new(order, Use::Send), Pool::new(order, Use::Receive));
+        Self { runtime, order, flow, window: 0, size: 0, out, places }
     }
 
     /// Whether this rank sends, and whether it receives.
@@ -132,10 +126,10 @@ impl<'runtime, R: Runtime> Stream<'runtime, R> {
         (self.window, self.size) = (WINDOW.min((MOST_BYTES / size).max(2)), size);
         let (sends, receives) = self.roles();
         if sends {
-            self.out.cut(size, self.window)?;
+            self.out.cut(size, self.window);
         }
         if receives {
-            self.places.cut(size, self.window)?;
+            self.places.cut(size, self.window);
         }
         let (runtime, effort) = (self.runtime, &self.order.effort);
         let seconds = pace::measure(runtime, effort, || self.exchange(true))?;
@@ -222,18 +216,11 @@ impl<'runtime, R: Runtime> Stream<'runtime, R> {
     }
 }
 
-fn sends<'a, R: Runtime>(
-    out: &'a Pool<'_, R>,
-    window: usize,
-    to: usize,
-) -> impl Iterator<Item = Post<'a>> {
+fn sends<'a>(out: &'a Pool, window: usize, to: usize) -> impl Iterator<Item = Post<'a>> {
     (0..window).map(move |place| Post::Send { data: out.message(place), to, tag: DATA })
 }
 
-fn receives<'a, R: Runtime>(
-    places: &'a mut Pool<'_, R>,
-    from: usize,
-) -> impl Iterator<Item = Post<'a>> {
+fn receives(places: &mut Pool, from: usize) -> impl Iterator<Item = Post<'_>> {
     let from = from;
     places.places().map(move |buffer| Post::Receive { buffer, from, tag: DATA })
 }

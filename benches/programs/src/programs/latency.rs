@@ -4,7 +4,7 @@
 //! the receive. The ranks take turns, so a round trip consists of two messages, two times storing
 //! and two times reading, one after the other; the time of storing and reading is subtracted.
 
-use crate::order::{Memory, Order};
+use crate::order::Order;
 use crate::pace::{self, Turns};
 use crate::payload;
 use crate::pool::{Pool, Use};
@@ -20,7 +20,7 @@ const PONG: i32 = 2;
 /// A job of one rank, a wrong payload, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "latency")?;
-    let mut pair = PingPong::new(runtime, order, order.memory)?;
+    let mut pair = PingPong::new(runtime, order);
     for &size in &order.sizes {
         let seed = |rank: usize| 2 * size as u64 + rank as u64;
         let one_way = pair.measure(
@@ -28,33 +28,25 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
             |buffer, rank| payload::fill(buffer, seed(rank)),
             |buffer, rank| payload::check(buffer, seed(rank)),
         )?;
-        let series = order.buffers.series(&order.memory.series("latency"));
+        let series = order.buffers.series("latency");
         sink.sample_if_clear(&series, size, one_way);
     }
     Ok(())
 }
 
 /// Round trips of messages between ranks 0 and 1.
-pub struct PingPong<'runtime, R: Runtime + 'runtime> {
+pub struct PingPong<'runtime, R> {
     runtime: &'runtime R,
     order: &'runtime Order,
-    out: Pool<'runtime, R>,
-    back: Pool<'runtime, R>,
+    out: Pool,
+    back: Pool,
 }
 
 impl<'runtime, R: Runtime> PingPong<'runtime, R> {
     /// Creates the buffers without sending.
-    ///
-    /// # Errors
-    /// The errors of the library.
-    pub fn new(
-        runtime: &'runtime R,
-        order: &'runtime Order,
-        memory: Memory,
-    ) -> Result<Self, Failure> {
-        let out = Pool::new(runtime, order, memory, Use::Send)?;
-        let back = Pool::new(runtime, order, memory, Use::Receive)?;
-        Ok(Self { runtime, order, out, back })
+    pub fn new(runtime: &'runtime R, order: &'runtime Order) -> Self {
+        let (out, back) = (Pool::new(order, Use::Send), Pool::new(order, Use::Receive));
+        Self { runtime, order, out, back }
     }
 
     /// Returns microseconds one way of messages of `size` bytes for each batch; `None` if they are
@@ -69,8 +61,8 @@ impl<'runtime, R: Runtime> PingPong<'runtime, R> {
         fill: impl Fn(&mut [u8], usize),
         check: impl Fn(&[u8], usize) -> Result<(), Failure>,
     ) -> Result<Option<Vec<f64>>, Failure> {
-        self.out.cut(size, 1)?;
-        self.back.cut(size, 1)?;
+        self.out.cut(size, 1);
+        self.back.cut(size, 1);
         let (runtime, effort) = (self.runtime, &self.order.effort);
         self.check(&fill, &check)?;
         let seconds = pace::measure(runtime, effort, || self.round_trip())?;

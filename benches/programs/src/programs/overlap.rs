@@ -16,7 +16,7 @@ use std::hint::black_box;
 
 use crate::order::Order;
 use crate::pace;
-use crate::payload;
+use crate::payload::{self, Buffer};
 use crate::runtime::{Failure, Post, Runtime};
 use crate::words;
 use crate::worker::{Sink, needs_two};
@@ -43,22 +43,22 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
             Ok(turns.max(1.0) as u32)
         });
         let turns = turns.transpose()?;
-        let mut buffer = payload::zeroed(runtime, order.memory, size)?;
+        let mut buffer = Buffer::zeroed(size);
         for (side, series) in [(Side::Send, "overlap-send"), (Side::Receive, "overlap-receive")] {
             let mut messages = Messages { runtime, side, buffer: &mut buffer, turn: 0 };
             messages.check()?;
             let alone = messages.measure(order, 0)?;
             let transfer = pace::middle(&alone);
             if side == Side::Send {
-                sink.sample(&order.memory.series("overlap-alone"), size, alone);
+                sink.sample("overlap-alone", size, alone);
             }
             let Some(turns) = turns else { continue };
             let totals = messages.measure(order, turns)?;
             let larger = computation(turns).max(transfer);
             let times = totals.iter().map(|total| total / larger).collect();
             messages.check()?;
-            sink.sample(&order.memory.series(series), size, totals);
-            sink.sample(&order.memory.series(&format!("{series}-times")), size, times);
+            sink.sample(series, size, totals);
+            sink.sample(&format!("{series}-times"), size, times);
         }
     }
     Ok(())

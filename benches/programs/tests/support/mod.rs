@@ -258,15 +258,6 @@ impl Job for Threads<'_> {
 }
 
 impl Runtime for Threads<'_> {
-    type Allocated<'runtime>
-        = Vec<u8>
-    where
-        Self: 'runtime;
-
-    fn allocate(&self, len: usize) -> Result<Vec<u8>, Failure> {
-        Ok(vec![0; len])
-    }
-
     fn send(&self, data: &[u8], to: usize, tag: i32) -> Result<(), Failure> {
         self.put(data, to, tag);
         Ok(())

@@ -264,7 +264,6 @@ fn configurations(
     let extent = Extent {
         quick: options.quick,
         ranks: options.np.clone(),
-        memory: options.memory.clone(),
         buffers: options.buffers.clone(),
         sizes: options.sizes(),
         orders: options.orders(),

@@ -3,7 +3,7 @@
 
 use bytemuck::Pod;
 
-use crate::order::{Memory, Order};
+use crate::order::Order;
 use crate::programs::latency::PingPong;
 use crate::runtime::{Failure, Runtime};
 use crate::worker::{Sink, needs_two};
@@ -17,7 +17,7 @@ const ELEMENTS: usize = 65_521;
 /// A job of one rank, a wrong matrix, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "matrix-pingpong")?;
-    let mut pair = PingPong::new(runtime, order, Memory::Ordinary)?;
+    let mut pair = PingPong::new(runtime, order);
     for &n in &order.orders {
         let halves = measure(&mut pair, n, |element| element as f32)?;
         sink.sample_if_clear(&order.buffers.series("matrix-f32"), n, halves);
