@@ -257,38 +257,3 @@ fn powers(first: usize, last: usize, step: usize) -> Vec<usize> {
         .take_while(|value| *value <= last)
         .collect()
 }
-
-/// Returns the worker's command line for an order.
-pub fn arguments(order: &Order) -> Vec<String> {
-    let mut words = Vec::new();
-    for program in &order.programs {
-        let value = program.to_possible_value().expect("no program is hidden");
-        words.push(value.get_name().to_owned());
-    }
-    let lists = [
-        ("--sizes", list(&order.sizes)),
-        ("--orders", list(&order.orders)),
-        ("--products", list(&order.products)),
-        ("--compute", list(&order.compute)),
-        ("--blocked", list(&order.blocked)),
-        ("--pin", list(&order.pin)),
-    ];
-    for (option, numbers) in lists.into_iter().filter(|(_, numbers)| !numbers.is_empty()) {
-        words.extend([option.to_owned(), numbers]);
-    }
-    let word = |value: Option<clap::builder::PossibleValue>| {
-        value.expect("no value is hidden").get_name().to_owned()
-    };
-    words.extend(["--buffers".to_owned(), word(order.buffers.to_possible_value())]);
-    words.extend(["--pool".to_owned(), order.pool.to_string()]);
-    if let Some(line) = &order.line {
-        words.extend(["--line".to_owned(), line.display().to_string()]);
-    }
-    words.extend(["--batches".to_owned(), order.effort.batches.to_string()]);
-    words.extend(["--budget".to_owned(), order.effort.budget.to_string()]);
-    words
-}
-
-fn list<T: ToString>(numbers: &[T]) -> String {
-    numbers.iter().map(T::to_string).collect::<Vec<_>>().join(",")
-}

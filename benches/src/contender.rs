@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use mpj::BackendChoice;
-use mpj_bench_programs::order::THEN;
+use mpj_bench_programs::Order;
 use transport_lapi::config::Keyword;
 
 use crate::bundle::Bundle;
-use crate::catalogue;
 use crate::model::{RuntimeInfo, SELF};
 use crate::peers::{Flavour, Peer};
 
@@ -80,10 +79,10 @@ impl Contender {
         Self { info, kind: self.kind.clone() }
     }
 
-    /// Creates the contender for UCX. `worker` is the path of `mpj-bench-ucx`, and `perftest` that of UCX's tool.
-    pub fn ucx(worker: PathBuf, perftest: PathBuf) -> Self {
-        let (id, label) = (UCX.to_owned(), "UCX".to_owned());
-        let info = RuntimeInfo { id, label, ours: false };
+    /// Creates the contender for UCX, of this name and version. `worker` is the path of `mpj-bench-ucx`, and `perftest`
+    /// that of UCX's tool.
+    pub fn ucx(worker: PathBuf, perftest: PathBuf, label: String) -> Self {
+        let info = RuntimeInfo { id: UCX.to_owned(), label, ours: false };
         Self { info, kind: Kind::Ucx { worker, perftest } }
     }
 
@@ -99,7 +98,7 @@ impl Contender {
     pub fn command(&self, bundle: &Bundle, processors: &[usize], line: Option<PathBuf>) -> Command {
         let ranks = bundle.ranks();
         let oversubscribed = ranks > processors.len();
-        let mut orders: Vec<_> = bundle.orders().cloned().collect();
+        let mut orders: Vec<Order> = bundle.orders().cloned().collect();
         if !oversubscribed {
             (orders[0].pin, orders[0].line) = (processors[..ranks].to_vec(), line);
         }
@@ -122,8 +121,7 @@ impl Contender {
                 command
             }
         };
-        let words: Vec<_> = orders.iter().map(catalogue::arguments).collect();
-        command.args(words.join(&THEN.to_owned()));
+        command.arg(serde_json::to_string(&orders).expect("orders have a form in JSON"));
         command
     }
 }

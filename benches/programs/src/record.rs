@@ -30,8 +30,6 @@ pub enum Record {
 /// The facts that a library reports about itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Library {
-    /// Its name and version.
-    pub name: String,
     /// The number of ranks of the job.
     pub ranks: usize,
     /// The largest message size (inclusive) of each protocol or algorithm, and what longer messages

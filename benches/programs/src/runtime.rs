@@ -1,13 +1,10 @@
 //! The interface to message-passing libraries: the few calls that all of them have.
 
-use std::fmt;
+use std::{fmt, mem};
 
 /// A job, seen from one of its ranks: what every measurement needs. Errors are texts, since they are
 /// only shown to the user.
 pub trait Job {
-    /// Returns the library and its version, as it calls itself: `Open MPI 4.1.4`.
-    fn library(&self) -> String;
-
     /// Returns the largest message size (inclusive) of each protocol or algorithm, and what longer
     /// messages use; empty if the library does not report them.
     fn thresholds(&self) -> Vec<(usize, String)> {
@@ -31,20 +28,34 @@ pub trait Job {
     /// The error of the library, as a text. The same holds for all other calls.
     fn barrier(&self) -> Result<(), Failure>;
 
-    /// Copies the bytes of `root` to every rank (MPI_Bcast).
+    /// Returns the words of all ranks, in rank order (MPI_Allgather).
     ///
     /// # Errors
     /// As [`Job::barrier`].
-    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure>;
-
-    /// Replaces `values` by the sums over all ranks, element by element (MPI_Allreduce, MPI_SUM).
-    ///
-    /// # Errors
-    /// As [`Job::barrier`].
-    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure>;
+    fn exchange(&self, word: u64) -> Result<Vec<u64>, Failure>;
 
     /// Returns the seconds since an arbitrary moment (MPI_Wtime).
     fn wtime(&self) -> f64;
+
+    /// Leaves the job together with the other ranks.
+    ///
+    /// # Errors
+    /// As [`Job::barrier`].
+    fn leave(self) -> Result<(), Failure>
+    where
+        Self: Sized,
+    {
+        Ok(())
+    }
+
+    /// Leaves the job without the other ranks, which may wait for this one: the process then ends with an error, which
+    /// ends the job.
+    fn abandon(self)
+    where
+        Self: Sized,
+    {
+        mem::forget(self);
+    }
 }
 
 /// A library of messages, seen from one rank of one job.
@@ -71,6 +82,18 @@ pub trait Runtime: Job {
         posts: impl IntoIterator<Item = Post<'buffer>>,
         meanwhile: impl FnOnce() -> Result<R, Failure>,
     ) -> Result<R, Failure>;
+
+    /// Copies the bytes of `root` to every rank (MPI_Bcast).
+    ///
+    /// # Errors
+    /// As [`Runtime::send`].
+    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure>;
+
+    /// Replaces `values` by the sums over all ranks, element by element (MPI_Allreduce, MPI_SUM).
+    ///
+    /// # Errors
+    /// As [`Runtime::send`].
+    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure>;
 
     /// Sums the `values` of all ranks, element by element, into the `sums` of `root` (MPI_Reduce,
     /// MPI_SUM). `sums` has as many elements as `values`, and is used on `root` only.

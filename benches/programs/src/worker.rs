@@ -1,4 +1,8 @@
-//! Runs one launch: pins the rank to its processor, runs the programs in turn, and reports records.
+//! Runs one launch: joins the job, pins the rank to its processor, runs the programs in turn, and reports records.
+
+#![allow(clippy::print_stdout, reason = "records go to standard output")]
+
+use std::process::ExitCode;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -69,6 +73,38 @@ impl Sink<'_> {
     }
 }
 
+/// The main function of a worker: joins the job by `join`, runs the orders of the command line by `run`, and leaves.
+pub fn main<J: Job>(
+    join: impl FnOnce() -> Result<J, Failure>,
+    run: impl FnOnce(&J, &[Order]) -> Result<(), Failure>,
+) -> ExitCode {
+    let joined = Order::of_command_line().and_then(|orders| Ok((orders, join()?)));
+    let (orders, job) = match joined {
+        Ok(joined) => joined,
+        Err(failure) => return ended(Err(failure)),
+    };
+    match run(&job, &orders) {
+        Ok(()) => ended(job.leave()),
+        Err(failure) => {
+            let code = ended(Err(Failure::new(format_args!("rank {}: {failure}", job.rank()))));
+            job.abandon();
+            code
+        }
+    }
+}
+
+/// Reports what failed, if anything did. Returns the exit code of the worker.
+pub fn ended(outcome: Result<(), Failure>) -> ExitCode {
+    let Err(failure) = outcome else { return ExitCode::SUCCESS };
+    print(&Record::Failed(failure.to_string()));
+    ExitCode::FAILURE
+}
+
+/// Prints a record. Standard output passes every line on at once.
+pub fn print(record: &Record) {
+    println!("{}", record.line());
+}
+
 /// Runs the programs of `orders` on this rank; `emit` gets the records of rank 0. Collective.
 ///
 /// # Errors
@@ -100,10 +136,9 @@ pub fn run_by<J: Job>(
     let (shares, rank) = (line.is_some(), job.rank());
     let barrier = || job.barrier();
     let mut sink = Sink { emit, rank, shares, lines, barrier: &barrier, raw: None };
-    let (name, ranks) = (job.library(), job.size());
-    let (thresholds, facts) = (job.thresholds(), job.facts());
-    sink.record(&Record::Library(Library { name, ranks, thresholds, facts }));
-    for (order, program) in orders.iter().flat_map(programs_of) {
+    let (ranks, thresholds, facts) = (job.size(), job.thresholds(), job.facts());
+    sink.record(&Record::Library(Library { ranks, thresholds, facts }));
+    for (order, program) in orders.iter().flat_map(Order::tasks) {
         sink.record(&Record::Progress(program.name()));
         sink.look();
         run_one(order, program, &mut sink)?;
@@ -111,11 +146,6 @@ pub fn run_by<J: Job>(
     job.barrier()?;
     sink.record(&Record::Complete);
     Ok(())
-}
-
-/// Pairs each program of an order with the order.
-fn programs_of(order: &Order) -> impl Iterator<Item = (&Order, Program)> {
-    order.programs.iter().map(move |program| (order, *program))
 }
 
 fn run_one<R: Runtime>(

@@ -1,6 +1,4 @@
-//! Tests of the catalogue: sizes, ranks, buffers, and the command line of a worker.
-
-use clap::Parser;
+//! Tests of the catalogue: sizes, ranks and buffers.
 
 use super::*;
 
@@ -67,20 +65,6 @@ fn matrices_by_number_of_ranks() {
     assert_eq!(own, [(1, 3), (2, 6), (4, 1)]);
     let asked = Extent { ranks: vec![4], ..Extent::default() };
     assert!(of(Benchmark::Matrix, &asked)[0].order.programs.contains(&Program::Cannon));
-}
-
-#[test]
-fn a_worker_reads_the_order_that_was_written() {
-    let buffers = Buffers::value_variants().to_vec();
-    let extent = Extent { buffers, ..Extent::default() };
-    for benchmark in Benchmark::value_variants() {
-        for mut configuration in of(*benchmark, &extent) {
-            configuration.order.compute = vec![0.125, 300.0];
-            let words = arguments(&configuration.order);
-            let read = Order::try_parse_from(std::iter::once("worker".to_owned()).chain(words));
-            assert_eq!(read.expect("legal"), configuration.order);
-        }
-    }
 }
 
 #[test]

@@ -12,14 +12,12 @@
 #![expect(unsafe_code, reason = "calls C")]
 
 use std::cell::Cell;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::{mem, process, ptr};
 
 use mpi_sys::{self as sys, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, MPI_Status};
-use mpj_bench_programs::{Failure, Job, Post, Record, Runtime};
-
-use crate::name;
+use mpj_bench_programs::{Failure, Job, Post, Runtime, worker};
 
 const SUCCESS: c_int = sys::MPI_SUCCESS as c_int;
 
@@ -84,15 +82,9 @@ impl SystemMpi {
         })
     }
 
-    /// Calls MPI_Finalize. Collective.
-    pub fn finalize(self) {
-        // SAFETY: N1; nothing is under way (N3).
-        unsafe { sys::MPI_Finalize() };
-    }
-
     /// Reports `failure` and ends the whole job.
-    pub fn fail(&self, failure: &Failure) -> ! {
-        crate::emit(&Record::Failed(format!("rank {}: {failure}", self.rank)));
+    fn fail(&self, failure: Failure) -> ! {
+        let _ = worker::ended(Err(failure));
         self.abort()
     }
 
@@ -166,20 +158,6 @@ impl Drop for Underway<'_> {
 }
 
 impl Job for SystemMpi {
-    fn library(&self) -> String {
-        // SAFETY: N4.
-        let most = unsafe { sys::RSMPI_MAX_LIBRARY_VERSION_STRING };
-        let mut text = vec![0_u8; most as usize + 1];
-        let mut length = 0;
-        let place = text.as_mut_ptr().cast::<c_char>();
-        // SAFETY: N1; there is room for the longest text.
-        let code = unsafe { sys::MPI_Get_library_version(place, &raw mut length) };
-        match done(code, "MPI_Get_library_version") {
-            Ok(()) => name::short(&String::from_utf8_lossy(&text[..length as usize])),
-            Err(failure) => failure.to_string(),
-        }
-    }
-
     #[inline]
     fn rank(&self) -> usize {
         self.rank
@@ -196,28 +174,27 @@ impl Job for SystemMpi {
         done(unsafe { sys::MPI_Barrier(self.world) }, "MPI_Barrier")
     }
 
-    #[inline]
-    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
-        let (count, root, buffer) = (int(buffer.len())?, int(root)?, buffer.as_mut_ptr().cast());
-        // SAFETY: N1, N2.
-        let code = unsafe { sys::MPI_Bcast(buffer, count, self.byte, root, self.world) };
-        done(code, "MPI_Bcast")
-    }
-
-    #[inline]
-    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
-        let (count, values) = (int(values.len())?, values.as_mut_ptr().cast());
-        let (double, sum) = (self.double, self.sum);
-        // SAFETY: N1, N2; the mark says that the summands are where the sums go.
-        let code =
-            unsafe { sys::MPI_Allreduce(self.in_place, values, count, double, sum, self.world) };
-        done(code, "MPI_Allreduce")
+    fn exchange(&self, word: u64) -> Result<Vec<u64>, Failure> {
+        let mut words = vec![0; self.size * size_of::<u64>()];
+        self.allgather(&word.to_ne_bytes(), &mut words)?;
+        let words = words.chunks_exact(size_of::<u64>()).map(|word| word.try_into());
+        Ok(words.map(|word| u64::from_ne_bytes(word.expect("it has 8 bytes"))).collect())
     }
 
     #[inline]
     fn wtime(&self) -> f64 {
         // SAFETY: N1.
         unsafe { sys::MPI_Wtime() }
+    }
+
+    /// Calls MPI_Finalize.
+    fn leave(self) -> Result<(), Failure> {
+        // SAFETY: N1; nothing is under way (N3).
+        done(unsafe { sys::MPI_Finalize() }, "MPI_Finalize")
+    }
+
+    fn abandon(self) {
+        self.abort()
     }
 }
 
@@ -251,14 +228,32 @@ impl Runtime for SystemMpi {
             // return, and `underway` sees to the rest.
             match unsafe { self.start(post) } {
                 Ok(request) => underway.requests.push(request),
-                Err(failure) => self.fail(&failure),
+                Err(failure) => self.fail(failure),
             }
         }
         let ended = meanwhile().and_then(|value| {
             underway.wait()?;
             Ok(value)
         });
-        ended.or_else(|failure| self.fail(&failure))
+        ended.or_else(|failure| self.fail(failure))
+    }
+
+    #[inline]
+    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
+        let (count, root, buffer) = (int(buffer.len())?, int(root)?, buffer.as_mut_ptr().cast());
+        // SAFETY: N1, N2.
+        let code = unsafe { sys::MPI_Bcast(buffer, count, self.byte, root, self.world) };
+        done(code, "MPI_Bcast")
+    }
+
+    #[inline]
+    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
+        let (count, values) = (int(values.len())?, values.as_mut_ptr().cast());
+        let (double, sum) = (self.double, self.sum);
+        // SAFETY: N1, N2; the mark says that the summands are where the sums go.
+        let code =
+            unsafe { sys::MPI_Allreduce(self.in_place, values, count, double, sum, self.world) };
+        done(code, "MPI_Allreduce")
     }
 
     #[inline]

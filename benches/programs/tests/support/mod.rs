@@ -219,10 +219,6 @@ impl Threads<'_> {
 }
 
 impl Job for Threads<'_> {
-    fn library(&self) -> String {
-        "threads".to_owned()
-    }
-
     fn rank(&self) -> usize {
         self.rank
     }
@@ -239,17 +235,10 @@ impl Job for Threads<'_> {
         self.store.wait(|inside| (inside.arrived >= full).then_some(()))
     }
 
-    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
-        if self.rank != root {
-            return self.take(buffer, root, COLLECTIVE).map(drop);
-        }
-        (0..self.ranks).filter(|to| *to != root).for_each(|to| self.put(buffer, to, COLLECTIVE));
-        Ok(())
-    }
-
-    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
-        (0..self.ranks).for_each(|to| self.put(bytemuck::cast_slice(values), to, COLLECTIVE));
-        self.add_all(values)
+    fn exchange(&self, word: u64) -> Result<Vec<u64>, Failure> {
+        let mut words = vec![0; self.ranks];
+        self.allgather(bytemuck::bytes_of(&word), bytemuck::cast_slice_mut(&mut words))?;
+        Ok(words)
     }
 
     fn wtime(&self) -> f64 {
@@ -284,6 +273,19 @@ impl Runtime for Threads<'_> {
             self.take(buffer, from, tag)?;
         }
         Ok(result)
+    }
+
+    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
+        if self.rank != root {
+            return self.take(buffer, root, COLLECTIVE).map(drop);
+        }
+        (0..self.ranks).filter(|to| *to != root).for_each(|to| self.put(buffer, to, COLLECTIVE));
+        Ok(())
+    }
+
+    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
+        (0..self.ranks).for_each(|to| self.put(bytemuck::cast_slice(values), to, COLLECTIVE));
+        self.add_all(values)
     }
 
     fn reduce(&self, values: &[f64], sums: &mut [f64], root: usize) -> Result<(), Failure> {

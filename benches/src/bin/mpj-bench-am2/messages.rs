@@ -40,8 +40,7 @@ pub fn run(
         Program::Get => (Shape::Fetch, MAX_LONG),
         other => return Err(foreign(other)),
     };
-    let name = program.name();
-    let series = if program.has_buffers() { order.buffers.series(&name) } else { name };
+    let series = program.series(order);
     let mut pair = Pair { job, order, shape, size: 0, window: 1, out: Vec::new(), turn: 0 };
     pair.out.resize(SEGMENT.min(order.sizes.iter().max().unwrap_or(&0) * DEPTH), 0);
     for size in order.sizes.iter().copied().filter(|size| (1..=longest).contains(size)) {

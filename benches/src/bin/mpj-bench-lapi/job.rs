@@ -110,21 +110,6 @@ impl LapiJob {
         Ok(job)
     }
 
-    /// Leaves the job together with the other tasks.
-    ///
-    /// # Errors
-    /// An error of the transport.
-    pub fn leave(&self) -> Result<(), Failure> {
-        if let Some(control) = &self.control {
-            control.leaving(Default::default());
-        }
-        let have_come = self.context.gfence_unless_dismissed().map_err(failed)?;
-        if let Some(control) = self.control.as_ref().filter(|_| have_come) {
-            control.finished();
-        }
-        Ok(())
-    }
-
     /// Returns the number of this task.
     pub fn task(&self) -> TaskId {
         self.context.task()
@@ -293,13 +278,6 @@ impl LapiJob {
         Ok(all.map(|((addr, len), key)| RemoteRegion { addr, len, key }).collect())
     }
 
-    /// Sends `word` to every task and returns the words of all. Collective.
-    fn exchange(&self, word: u64) -> Result<Vec<u64>, Failure> {
-        let tasks = self.context.num_tasks() as TaskId;
-        (0..tasks).try_for_each(|target| self.tell(target, word))?;
-        (0..tasks).map(|origin| self.hear(origin)).collect()
-    }
-
     fn tell(&self, target: TaskId, word: u64) -> Result<(), Failure> {
         let uhdr = word.to_le_bytes();
         let call = Amsend::new(target, WORD, &uhdr, SendRegion::EMPTY);
@@ -375,10 +353,6 @@ fn word(
 }
 
 impl Job for LapiJob {
-    fn library(&self) -> String {
-        concat!("transport-lapi ", env!("CARGO_PKG_VERSION")).to_owned()
-    }
-
     fn thresholds(&self) -> Vec<(usize, String)> {
         let steps = self.context.session().map(|session| session.steps(size_of::<u64>()));
         let steps = steps.unwrap_or_default().into_iter();
@@ -408,27 +382,24 @@ impl Job for LapiJob {
         self.context.gfence().map_err(failed)
     }
 
-    /// The buffer has at most 8 bytes.
-    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
-        let mut bytes = [0; size_of::<u64>()];
-        let Some(used) = bytes.get_mut(..buffer.len()) else {
-            return Err(Failure::new("tasks exchange single words"));
-        };
-        used.copy_from_slice(buffer);
-        let words = self.exchange(u64::from_ne_bytes(bytes))?;
-        buffer.copy_from_slice(&words[root].to_ne_bytes()[..buffer.len()]);
-        Ok(())
-    }
-
-    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
-        for value in values {
-            let words = self.exchange(value.to_bits())?;
-            *value = words.into_iter().map(f64::from_bits).sum();
-        }
-        Ok(())
+    fn exchange(&self, word: u64) -> Result<Vec<u64>, Failure> {
+        let tasks = self.context.num_tasks() as TaskId;
+        (0..tasks).try_for_each(|target| self.tell(target, word))?;
+        (0..tasks).map(|origin| self.hear(origin)).collect()
     }
 
     fn wtime(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
+    }
+
+    fn leave(self) -> Result<(), Failure> {
+        if let Some(control) = &self.control {
+            control.leaving(Default::default());
+        }
+        let have_come = self.context.gfence_unless_dismissed().map_err(failed)?;
+        if let Some(control) = self.control.as_ref().filter(|_| have_come) {
+            control.finished();
+        }
+        Ok(())
     }
 }

@@ -109,7 +109,7 @@ fn introduce(
     let candidates = candidates(options, &conduct.stop, tell)?;
     // After the builds: processes that cargo leaves behind must not be adopted.
     launch::adopt_orphans().map_err(|error| error.to_string())?;
-    for mut contender in candidates {
+    for contender in candidates {
         let id = &contender.info.id;
         match conduct.introduce(&contender, ranks) {
             Ok(library) => {
@@ -117,9 +117,6 @@ fn introduce(
                 let step = |(bytes, above)| Threshold { bytes, what: format!("{id}: {above}") };
                 thresholds.extend(steps.map(step));
                 facts.extend(library.facts);
-                if !contender.info.ours && id != SELF {
-                    contender.info.label = library.name;
-                }
                 contenders.push(contender);
             }
             Err(_) if conduct.stop.load(Ordering::Relaxed) => return Err("interrupted".to_owned()),
@@ -221,7 +218,9 @@ fn transports(
         match name.as_str() {
             SELF => candidates.push(candidates[0].again()),
             UCX => match ucx::find() {
-                Ok(perftest) => candidates.push(Contender::ucx(beside("mpj-bench-ucx")?, perftest)),
+                Ok((perftest, label)) => {
+                    candidates.push(Contender::ucx(beside("mpj-bench-ucx")?, perftest, label));
+                }
                 Err(error) => tell(error.to_string()),
             },
             other => {
