@@ -55,7 +55,7 @@ pub struct Options {
     /// Write a page with charts
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write some ten rows in Markdown, and a picture if several sizes are measured: FILE.md and
+    /// Write a short table in Markdown, and a picture if several sizes are measured: FILE.md and
     /// FILE.svg
     #[arg(long, value_name = "FILE.md")]
     pub summary: Option<PathBuf>,

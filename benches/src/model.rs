@@ -4,8 +4,6 @@
 use mpj_bench_programs::Sample;
 use serde::{Deserialize, Serialize};
 
-use crate::peers::Flavour;
-
 /// The version of the file format; files of other versions are refused.
 pub const FORMAT: u32 = 2;
 /// The name of the fact that holds the model of the processor.
@@ -46,11 +44,6 @@ pub struct Header {
 }
 
 impl Header {
-    /// Returns whether the C face takes part.
-    pub fn has_face(&self) -> bool {
-        self.runtimes.iter().any(|it| it.ours && it.id.starts_with(Flavour::Libmpi.id()))
-    }
-
     /// Returns the model of the processor.
     pub fn processor(&self) -> &str {
         let fact = self.machine.iter().find(|(name, _)| name == PROCESSOR);
