@@ -31,7 +31,7 @@ pub enum Benchmark {
     Startup,
     /// Barrier, and seven collective calls of 8 B to 1 MiB per rank; 2, 4 and 8 ranks
     Collectives,
-    /// Matrices: ping-pong, Cannon, SUMMA, transpose, Laplace, diffusion, flow
+    /// Matrices: ping-pong, Cannon, SUMMA, transpose, Laplace, diffusion
     Matrix,
     /// The transport itself: active messages, puts, gets, fetch-and-add; in a run of its own
     Lapi,
@@ -234,7 +234,7 @@ fn by_buffers(programs: &[Program], asked: &[Buffers]) -> Vec<(Buffers, Vec<Prog
 /// show their speed-up.
 fn matrix_programs(ranks: usize, extent: &Extent) -> Vec<Program> {
     let is_square = ranks.isqrt().pow(2) == ranks;
-    let stencils = [Program::Laplace, Program::Diffusion, Program::Flow];
+    let stencils = [Program::Laplace, Program::Diffusion];
     let mut programs = Vec::new();
     if extent.ranks.is_empty() && ranks != 2 {
         programs.extend(if ranks == 1 { &stencils[..] } else { &[Program::Cannon] });

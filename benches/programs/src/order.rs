@@ -158,8 +158,6 @@ pub enum Program {
     Laplace,
     /// Diffusion in three dimensions.
     Diffusion,
-    /// Flow of a gas in two dimensions.
-    Flow,
     /// Ping-pong of messages that consist of a few words, over `sizes` up to 64.
     AmShort,
     /// Ping-pong of active messages over `sizes`.

@@ -183,8 +183,6 @@ pub const SERIES: &[Series] = &[
     share("laplace-share", "Laplace: share of communication", X::Ranks),
     gflops("diffusion", "Diffusion 64 x 64 x 64", X::Ranks),
     share("diffusion-share", "Diffusion: share of communication", X::Ranks),
-    gflops("flow", "Inviscid flow 256 x 256", X::Ranks),
-    share("flow-share", "Flow: share of communication", X::Ranks),
     time("am-short", "Short message, half a round trip"),
     time("am", "Active message, half a round trip, rewritten"),
     time("am-unchanged", "Active message, half a round trip"),

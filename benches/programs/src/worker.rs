@@ -169,7 +169,6 @@ fn run_one<R: Runtime>(
         Program::Transpose => matrix::transpose::run(runtime, order, sink),
         Program::Laplace => matrix::laplace::run(runtime, order, sink),
         Program::Diffusion => matrix::diffusion::run(runtime, order, sink),
-        Program::Flow => matrix::flow::run(runtime, order, sink),
         Program::AmShort
         | Program::Am
         | Program::AmLook

@@ -1,4 +1,4 @@
-//! Shared parts of the three programs on grids: a grid distributed over the ranks by lines (or
+//! Shared parts of the programs on grids: a grid distributed over the ranks by lines (or
 //! planes), the exchange of edge lines, the check against one rank, the figures.
 //!
 //! A rank stores its lines between two *ghosts*, copies of its neighbours' lines. Every point is
