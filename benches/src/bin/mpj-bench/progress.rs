@@ -5,7 +5,7 @@ use mpj_bench::bundle::Bundle;
 use mpj_bench::campaign::Watcher;
 use mpj_bench::contender::Contender;
 use mpj_bench::model::Launch;
-use mpj_bench::store::{StoreError, Writer};
+use mpj_bench::store::Writer;
 use mpj_bench_programs::Record;
 
 /// Shows the progress, and writes every finished launch to the file.
@@ -69,10 +69,7 @@ impl Watcher for Progress {
         }
         let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.append(launch));
         if let Err(error) = written {
-            // A refused launch leaves the file unchanged.
-            if !matches!(error, StoreError::Refused { .. }) {
-                self.writer = None;
-            }
+            self.writer = None;
             self.complain(error.to_string());
         }
     }
