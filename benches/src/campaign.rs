@@ -26,6 +26,11 @@ use crate::launch::{self, Outcome};
 use crate::model::{Header, Launch, Run};
 use crate::{analysis, stats};
 
+/// How long a launch may be silent.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What the order of launches is computed from.
+const SEED: u64 = 1;
+
 /// Observes a run in progress.
 pub trait Watcher {
     /// Called when a launch begins.
@@ -41,8 +46,6 @@ pub trait Watcher {
 pub struct Conduct {
     /// The processors that ranks are pinned to.
     pub processors: Vec<usize>,
-    /// How long a launch may be silent.
-    pub patience: Duration,
     /// Set when the user stops the run.
     pub stop: Arc<AtomicBool>,
 }
@@ -64,7 +67,7 @@ impl Conduct {
         let line = LineFile::new().ok();
         let path = line.as_ref().map(LineFile::path);
         let command = contender.command(bundle, &self.processors, path);
-        let mut outcome = launch::run(command, self.patience, &self.stop, watch);
+        let mut outcome = launch::run(command, PATIENCE, &self.stop, watch);
         let ranks = outcome.library.as_ref().map(|library| library.ranks);
         if ranks.is_some_and(|ranks| ranks != bundle.ranks()) {
             outcome.samples.clear();
@@ -111,11 +114,10 @@ pub fn run(
     header: &Header,
     bundles: &[Bundle],
     contenders: &[Contender],
-    seed: u64,
     watcher: &mut impl Watcher,
 ) -> Vec<Launch> {
     let mut launches = Vec::new();
-    let mut lottery = Lottery::new(seed);
+    let mut lottery = Lottery::new(SEED);
     let mut failures: HashMap<(usize, String), usize> = HashMap::new();
     let mut raw = conduct.raw();
     for round in 0..header.rounds * MOST_ROUNDS {

@@ -5,10 +5,13 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use clap::ValueEnum;
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, ValueEnum};
 use mpj_bench_programs::order::{Effort, POOL};
 use mpj_bench_programs::{Buffers, Order, Program};
 
+/// The largest size of a message or order of a matrix.
+const MOST: usize = 1 << 30;
 /// How long ranks are blocked, in microseconds.
 const BLOCKED: [u64; 5] = [30, 200, 1000, 4000, 1_000_000];
 
@@ -40,20 +43,51 @@ pub enum Benchmark {
 }
 
 /// How much to measure.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct Extent {
-    /// Whether to measure fewer points, with less time per point.
+    /// A short look: fewer points, less time, three launches, so no intervals
+    #[arg(long)]
     pub quick: bool,
-    /// The requested numbers of ranks; empty for each benchmark's own.
+    /// Numbers of ranks; each benchmark's own if not given
+    #[arg(long = "np", short = 'n', value_name = "N", value_delimiter = ',', value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
     pub ranks: Vec<usize>,
-    /// The treatments of buffers between messages, one after the other; empty for each benchmark's own.
+    /// What the buffers of latency, bandwidth, bibw, rate, lapi, am2 and the ping-pong of matrices do
+    /// between messages; each has tables of its own [default: rewritten, for lapi and am2 unchanged]
+    #[arg(long, value_name = "B", value_delimiter = ',')]
     pub buffers: Vec<Buffers>,
-    /// The requested message sizes; empty for each benchmark's own.
-    pub sizes: Vec<usize>,
-    /// The requested orders of matrices; empty for each benchmark's own.
-    pub orders: Vec<usize>,
+    /// Message sizes instead of each benchmark's own: 1,64K or 8..1M
+    #[arg(long, value_name = "S", value_parser = numbers, default_value = "", hide_default_value = true)]
+    pub sizes: ::std::vec::Vec<usize>,
+    /// Orders N of matrices instead of the benchmark's own: 64,1024 or 64..1K
+    #[arg(long, value_name = "S", value_parser = numbers, default_value = "", hide_default_value = true)]
+    pub orders: ::std::vec::Vec<usize>,
     /// Largest message sizes (inclusive) of each protocol or algorithm.
+    #[arg(skip)]
     pub thresholds: Vec<usize>,
+}
+
+/// Parses numbers, and ranges of numbers that double: `8..1M,100`. Returns them in ascending order.
+fn numbers(text: &str) -> Result<Vec<usize>, String> {
+    let mut numbers = BTreeSet::new();
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once("..").unwrap_or((part, part));
+        let range = number(first).zip(number(last)).filter(|(first, last)| first <= last);
+        let Some((first, last)) = range else {
+            return Err(format!("a number up to {MOST}, as 100, 64K or 1M, or two: 8..1M"));
+        };
+        let doubled = std::iter::successors(Some(first), |number| Some((number * 2).max(1)));
+        numbers.extend(doubled.take_while(|number| *number <= last));
+    }
+    Ok(numbers.into_iter().collect())
+}
+
+/// Parses a number with an optional suffix: `64K`.
+fn number(text: &str) -> Option<usize> {
+    let suffixes = [("K", 10), ("M", 20), ("G", 30)];
+    let of_suffix = |(suffix, shift)| Some((text.strip_suffix(suffix)?, shift));
+    let (digits, shift) = suffixes.into_iter().find_map(of_suffix).unwrap_or((text, 0));
+    let number = digits.parse::<usize>().ok()?.checked_mul(1 << shift)?;
+    (number <= MOST).then_some(number)
 }
 
 /// One configuration: what a launch runs, for any runtime.
@@ -90,27 +124,22 @@ impl Benchmark {
     /// Returns the configurations of the benchmark, and one line for each request that is
     /// impossible.
     pub fn configurations(self, extent: &Extent) -> (Vec<Configuration>, Vec<String>) {
-        let (least, own): (usize, &[usize]) = match self {
-            Self::Startup if extent.quick => (1, &[2, 4, 8]),
-            Self::Startup => (1, &[2, 4, 8, 16]),
-            Self::Matrix => (1, &[1, 2, 4]),
-            Self::Collectives => (2, &[2, 4, 8]),
-            _ => (2, &[2]),
+        let (legal, own): (_, &[usize]) = match self {
+            Self::Startup if extent.quick => (1..=256, &[2, 4, 8]),
+            Self::Startup => (1..=256, &[2, 4, 8, 16]),
+            Self::Matrix => (1..=256, &[1, 2, 4]),
+            Self::Collectives => (2..=256, &[2, 4, 8]),
+            Self::Lapi | Self::Am2 => (2..=2, &[2]),
+            _ => (2..=256, &[2]),
         };
-        let most = if self.is_of_transport() { 2 } else { usize::MAX };
         let asked = if extent.ranks.is_empty() { own } else { &extent.ranks };
-        let mut refused = Vec::new();
-        for ranks in asked.iter().filter(|ranks| **ranks < least) {
-            let name = self.name();
-            refused.push(format!("{name} needs at least {least} ranks, not --np {ranks}"));
-        }
-        for ranks in asked.iter().filter(|ranks| **ranks > most) {
-            let name = self.name();
-            refused.push(format!("{name} has at most {most} ranks, not --np {ranks}"));
-        }
+        let (name, (least, most)) = (self.name(), (legal.start(), legal.end()));
+        let wrong = asked.iter().filter(|ranks| !legal.contains(*ranks));
+        let refuse = |ranks| format!("{name} has {least} to {most} ranks, not --np {ranks}");
+        let mut refused: Vec<_> = wrong.map(refuse).collect();
         let treatments = self.treatments(extent, &mut refused);
         let mut configurations = Vec::new();
-        for &ranks in asked.iter().filter(|ranks| (least..=most).contains(*ranks)) {
+        for &ranks in asked.iter().filter(|ranks| legal.contains(*ranks)) {
             let programs = self.programs(ranks, extent);
             for (buffers, programs) in by_buffers(&programs, &treatments) {
                 let order = Order { buffers, ..self.order(programs, ranks, extent) };
@@ -150,9 +179,15 @@ impl Benchmark {
             (Self::Wakeup, false) => Effort { batches: 20, budget: 0.0 },
             (_, false) => Effort::default(),
         };
-        let orders =
-            if extent.orders.is_empty() { self.orders(quick) } else { extent.orders.clone() };
-        let products = self.products(&orders, ranks, extent);
+        let (orders, least) = match &extent.orders[..] {
+            [] if quick => (powers(1, 512, 4), 64),
+            [] => (powers(1, 2048, 2), 64),
+            asked => (asked.to_vec(), 1),
+        };
+        // Those that all ranks can divide equally.
+        let products = orders.iter().filter(|order| **order >= least);
+        let products: BTreeSet<_> = products.map(|order| order.next_multiple_of(ranks)).collect();
+        let products = products.into_iter().collect();
         let sizes = if extent.sizes.is_empty() { self.sizes(extent) } else { extent.sizes.clone() };
         let (pool, blocked) = (POOL, BLOCKED.to_vec());
         let order = Order { programs, effort, pool, sizes, orders, ..Order::default() };
@@ -173,22 +208,6 @@ impl Benchmark {
             }
         }
         treatments
-    }
-
-    /// The orders of matrices that `ranks` ranks can divide equally.
-    fn products(self, orders: &[usize], ranks: usize, extent: &Extent) -> Vec<usize> {
-        let worth = |order: &&usize| !extent.orders.is_empty() || **order >= 64;
-        orders
-            .iter()
-            .filter(worth)
-            .map(|order| order.next_multiple_of(ranks))
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect()
-    }
-
-    fn orders(self, quick: bool) -> Vec<usize> {
-        powers(1, if quick { 512 } else { 2048 }, if quick { 4 } else { 2 })
     }
 
     fn sizes(self, extent: &Extent) -> Vec<usize> {

@@ -5,9 +5,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::Command;
 
-use mpj::BackendChoice;
 use mpj_bench_programs::Order;
-use transport_lapi::config::Keyword;
 
 use crate::bundle::Bundle;
 use crate::model::{RuntimeInfo, SELF};
@@ -28,7 +26,7 @@ pub struct Contender {
 enum Kind {
     Mpj {
         programs: Programs,
-        backend: BackendChoice,
+        backend: String,
     },
     Peer {
         peer: Peer,
@@ -53,23 +51,16 @@ pub struct Programs {
 
 impl Contender {
     /// Creates the contender for mpj with one backend.
-    pub fn mpj(programs: &Programs, backend: BackendChoice) -> Self {
-        let id = backend.word().to_owned();
-        let info = RuntimeInfo { label: format!("mpj {id}"), id, ours: true };
-        Self { info, kind: Kind::Mpj { programs: programs.clone(), backend } }
-    }
-
-    /// Creates the contender for the transport.
-    pub fn lapi(programs: &Programs) -> Self {
-        let (id, label) = ("lapi".to_owned(), "transport-lapi".to_owned());
+    pub fn mpj(programs: &Programs, backend: &str) -> Self {
+        let (id, label) = (backend.to_owned(), format!("mpj {backend}"));
         let info = RuntimeInfo { id, label, ours: true };
-        Self { info, kind: Kind::Transport(programs.clone()) }
+        Self { info, kind: Kind::Mpj { programs: programs.clone(), backend: backend.to_owned() } }
     }
 
-    /// Creates the contender for AM-2.
-    pub fn am2(programs: &Programs) -> Self {
-        let info = RuntimeInfo { id: "am2".to_owned(), label: "am2".to_owned(), ours: true };
-        Self { info, kind: Kind::Transport(programs.clone()) }
+    /// Creates the contender for the transport, or for AM-2.
+    pub fn transport(id: &str, label: &str, programs: Programs) -> Self {
+        let info = RuntimeInfo { id: id.to_owned(), label: label.to_owned(), ours: true };
+        Self { info, kind: Kind::Transport(programs) }
     }
 
     /// Creates this contender as its own peer, to show the differences due to chance.
@@ -106,7 +97,7 @@ impl Contender {
             Kind::Peer { peer, worker } => peer.command(ranks, oversubscribed, worker),
             Kind::Mpj { programs, backend } => {
                 let mut command = Command::new(&programs.launcher);
-                command.args(["-n", &ranks.to_string(), "--backend", backend.word()]);
+                command.args(["-n", &ranks.to_string(), "--backend", backend]);
                 command.arg(&programs.worker);
                 command
             }

@@ -153,8 +153,7 @@ fn follow(
             return Err("interrupted".to_owned());
         }
         if last.elapsed() > if over { GRACE } else { patience } {
-            let silent = patience.as_secs_f64();
-            return Err(format!("hangs: no figure for {silent} s (--patience), ended"));
+            return Err(format!("hangs: no figure for {} s, ended", patience.as_secs_f64()));
         }
     }
 }
