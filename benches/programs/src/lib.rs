@@ -9,7 +9,6 @@
 //! one ends the program with a [`Failure`].
 
 pub mod cache_line;
-pub mod futex;
 pub mod order;
 pub mod pace;
 pub mod payload;

@@ -217,16 +217,6 @@ fn passes(effort: &Effort, pass: &mut impl FnMut()) -> [f64; PASSES] {
     batches
 }
 
-/// Returns the middle one of some values, or the upper one of the two in the middle.
-///
-/// # Panics
-/// If there are no values.
-pub fn middle(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
-}
-
 /// Subtracts `alone` seconds per round from every batch. Returns `None` if a result is not above
 /// zero: the rest is then noise, and dropping only that batch would bias the median.
 pub fn less(seconds: &[f64], alone: f64) -> Option<Vec<f64>> {

@@ -111,11 +111,6 @@ const fn rate(id: &'static str, title: &'static str) -> Series {
     row(id, title, X::Bytes, Unit::MillionPerSecond, Better::Higher)
 }
 
-/// A total over message sizes, divided by the larger of its two parts.
-const fn total(id: &'static str, title: &'static str) -> Series {
-    row(id, title, X::Bytes, Unit::Times, Better::Lower)
-}
-
 /// A time over orders of matrices.
 const fn matrix(id: &'static str, title: &'static str) -> Series {
     row(id, title, X::Order, Unit::Microseconds, Better::Lower)
@@ -147,18 +142,9 @@ pub const SERIES: &[Series] = &[
     rate("rate-cold", "Message rate, cold"),
     time("overlap-alone", "Transfer beside no computation"),
     time("overlap-send", "Send, computation, wait"),
-    total("overlap-send-times", "Send, computation, wait: by the larger part"),
     time("overlap-receive", "Receive, computation, wait"),
-    total("overlap-receive-times", "Receive, computation, wait: by the larger part"),
     row("wakeup", "Send to a blocked rank", X::Blocked, Unit::Microseconds, Better::Lower),
     row("wakeup-cpu", "Processor time while blocked", X::Blocked, Unit::Percent, Better::Lower),
-    row(
-        "wakeup-times",
-        "Send to a blocked rank: by the wake of a bare futex",
-        X::Blocked,
-        Unit::Times,
-        Better::Lower,
-    ),
     row("startup", "Job start, empty program, end", X::Ranks, Unit::Milliseconds, Better::Lower),
     row("barrier", "Barrier", X::Ranks, Unit::Microseconds, Better::Lower),
     time("bcast", "Broadcast"),

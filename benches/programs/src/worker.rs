@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::cache_line::SharedLines;
-use crate::futex::Futex;
 use crate::order::{Order, Program};
 use crate::programs::{bandwidth, collectives, latency, matrix, overlap, wakeup};
 use crate::record::{Library, Record, Sample};
@@ -18,8 +17,6 @@ use crate::series::Series;
 pub struct Sink<'a> {
     emit: &'a mut dyn FnMut(&Record),
     rank: usize,
-    /// Whether ranks 0 and 1 share memory apart from the library.
-    shares: bool,
     /// The lines through which ranks 0 and 1 measure the raw cache line, on these ranks.
     lines: Option<SharedLines>,
     /// Waits until all ranks have called it.
@@ -54,16 +51,6 @@ impl Sink<'_> {
         let all_here = (self.barrier)().is_ok();
         let lines = self.lines.as_mut().filter(|_| all_here);
         self.raw = lines.and_then(|lines| lines.measure(self.rank));
-    }
-
-    /// Returns whether ranks 0 and 1 share a futex, which is so if the job was given a file for it.
-    pub fn has_futex(&self) -> bool {
-        self.shares
-    }
-
-    /// Returns the futex, on ranks 0 and 1.
-    pub fn futex(&self) -> Option<&Futex> {
-        self.lines.as_ref().map(SharedLines::futex)
     }
 
     fn record(&mut self, record: &Record) {
@@ -133,9 +120,8 @@ pub fn run_by<J: Job>(
     let line = first.and_then(|order| order.line.as_deref());
     let line = line.filter(|_| job.size() > 1);
     let lines = line.filter(|_| job.rank() < 2).map(SharedLines::open).transpose()?;
-    let (shares, rank) = (line.is_some(), job.rank());
     let barrier = || job.barrier();
-    let mut sink = Sink { emit, rank, shares, lines, barrier: &barrier, raw: None };
+    let mut sink = Sink { emit, rank: job.rank(), lines, barrier: &barrier, raw: None };
     let (ranks, thresholds, facts) = (job.size(), job.thresholds(), job.facts());
     sink.record(&Record::Library(Library { ranks, thresholds, facts }));
     for (order, program) in orders.iter().flat_map(Order::tasks) {

@@ -2,9 +2,7 @@
 //! the same with a receive.
 //!
 //! The order fixes the computation, the same for every library, so that totals are comparable: a
-//! library with slow transfers has more to hide. A second figure is the total divided by the larger
-//! of computation and transfer alone, both measured in the same launch: 1 means that the shorter
-//! one costs nothing.
+//! library with slow transfers has more to hide.
 //!
 //! The sender stores every word of the message before each send, and the receiver reads every word
 //! after it. A send is timed from before the stores, which take longer if the receiver has fetched the
@@ -48,17 +46,13 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
             let mut messages = Messages { runtime, side, buffer: &mut buffer, turn: 0 };
             messages.check()?;
             let alone = messages.measure(order, 0)?;
-            let transfer = pace::middle(&alone);
             if side == Side::Send {
                 sink.sample("overlap-alone", size, alone);
             }
             let Some(turns) = turns else { continue };
             let totals = messages.measure(order, turns)?;
-            let larger = computation(turns).max(transfer);
-            let times = totals.iter().map(|total| total / larger).collect();
             messages.check()?;
             sink.sample(series, size, totals);
-            sink.sample(&format!("{series}-times"), size, times);
         }
     }
     Ok(())
