@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mpj_bench_programs::{Library, Order, Program, Record, Sample, Series};
+use mpj_bench_programs::{Library, Order, Program, Sample, Series};
 
 use crate::bundle::Bundle;
 use crate::cache_line::{self, LineFile};
@@ -35,8 +35,6 @@ const SEED: u64 = 1;
 pub trait Watcher {
     /// Called when a launch begins.
     fn begins(&mut self, round: usize, bundle: &Bundle, contender: &Contender);
-    /// Called for every record of the launch.
-    fn record(&mut self, record: &Record);
     /// Called when a launch has ended, with its figures.
     fn ended(&mut self, launch: &Launch);
 }
@@ -57,17 +55,12 @@ impl Conduct {
     }
 
     /// Launches `contender` once.
-    pub fn launch(
-        &self,
-        contender: &Contender,
-        bundle: &Bundle,
-        watch: impl FnMut(&Record),
-    ) -> Outcome {
+    pub fn launch(&self, contender: &Contender, bundle: &Bundle) -> Outcome {
         // Without the file, the raw times around the launch are used.
         let line = LineFile::new().ok();
         let path = line.as_ref().map(LineFile::path);
         let command = contender.command(bundle, &self.processors, path);
-        let mut outcome = launch::run(command, PATIENCE, &self.stop, watch);
+        let mut outcome = launch::run(command, PATIENCE, &self.stop);
         let ranks = outcome.library.as_ref().map(|library| library.ranks);
         if ranks.is_some_and(|ranks| ranks != bundle.ranks()) {
             outcome.samples.clear();
@@ -92,7 +85,7 @@ impl Conduct {
     pub fn introduce(&self, contender: &Contender, ranks: usize) -> Result<Library, String> {
         let order = Order { programs: vec![Program::Empty], ..Order::default() };
         let configuration = Configuration { benchmark: Benchmark::Startup, ranks, order };
-        let outcome = self.launch(contender, &configuration.into(), |_| {});
+        let outcome = self.launch(contender, &configuration.into());
         match outcome {
             Outcome { failure: Some(reason), .. } => Err(reason),
             Outcome { library: Some(library), .. } => Ok(library),
@@ -134,7 +127,7 @@ pub fn run(
                     return launches;
                 }
                 watcher.begins(round, bundle, contender);
-                let outcome = conduct.launch(contender, bundle, |it| watcher.record(it));
+                let outcome = conduct.launch(contender, bundle);
                 let before = std::mem::replace(&mut raw, conduct.raw());
                 if outcome.failure.is_some() {
                     *failures.entry(attempt).or_default() += 1;

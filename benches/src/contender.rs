@@ -26,14 +26,13 @@ pub struct Contender {
 enum Kind {
     Mpj {
         programs: Programs,
-        backend: String,
+        /// `None` for the transport and AM-2.
+        backend: Option<String>,
     },
     Peer {
         peer: Peer,
         worker: PathBuf,
     },
-    /// The transport, or AM-2; the backend that the launcher names does not matter.
-    Transport(Programs),
     Ucx {
         worker: PathBuf,
         perftest: PathBuf,
@@ -53,14 +52,14 @@ impl Contender {
     /// Creates the contender for mpj with one backend.
     pub fn mpj(programs: &Programs, backend: &str) -> Self {
         let (id, label) = (backend.to_owned(), format!("mpj {backend}"));
-        let info = RuntimeInfo { id, label, ours: true };
-        Self { info, kind: Kind::Mpj { programs: programs.clone(), backend: backend.to_owned() } }
+        let info = RuntimeInfo { id: id.clone(), label, ours: true };
+        Self { info, kind: Kind::Mpj { programs: programs.clone(), backend: Some(id) } }
     }
 
     /// Creates the contender for the transport, or for AM-2.
     pub fn transport(id: &str, label: &str, programs: Programs) -> Self {
         let info = RuntimeInfo { id: id.to_owned(), label: label.to_owned(), ours: true };
-        Self { info, kind: Kind::Transport(programs) }
+        Self { info, kind: Kind::Mpj { programs, backend: None } }
     }
 
     /// Creates this contender as its own peer, to show the differences due to chance.
@@ -97,13 +96,9 @@ impl Contender {
             Kind::Peer { peer, worker } => peer.command(ranks, oversubscribed, worker),
             Kind::Mpj { programs, backend } => {
                 let mut command = Command::new(&programs.launcher);
-                command.args(["-n", &ranks.to_string(), "--backend", backend]);
+                command.args(["-n", &ranks.to_string()]);
+                command.args(backend.iter().flat_map(|backend| ["--backend", backend]));
                 command.arg(&programs.worker);
-                command
-            }
-            Kind::Transport(programs) => {
-                let mut command = Command::new(&programs.launcher);
-                command.args(["-n", &ranks.to_string()]).arg(&programs.worker);
                 command
             }
             Kind::Ucx { worker, perftest } => {

@@ -58,7 +58,6 @@ pub fn run(
     let facts = vec![("ucx".to_owned(), METHOD.to_owned())];
     emit(&Record::Library(Library { ranks: 2, facts, ..Library::default() }));
     for (order, program) in orders.iter().flat_map(Order::tasks) {
-        emit(&Record::Progress(program.name()));
         if program == Program::Empty {
             continue;
         }
@@ -68,7 +67,7 @@ pub fn run(
         }
         let series = Series::named(&program.series(order)).expect("every program has a series");
         let subject = Subject { order, program, series, ways, processors };
-        for sample in subject.measure(perftest, emit)? {
+        for sample in subject.measure(perftest)? {
             emit(&Record::Sample(sample));
         }
     }
@@ -88,18 +87,13 @@ struct Subject<'a> {
 
 impl Subject<'_> {
     /// Measures the program in all ways. Returns the figures of the best one at each size.
-    fn measure(
-        &self,
-        perftest: &Path,
-        emit: &mut dyn FnMut(&Record),
-    ) -> Result<Vec<Sample>, Failure> {
+    fn measure(&self, perftest: &Path) -> Result<Vec<Sample>, Failure> {
         let mut best = BTreeMap::<usize, Sample>::new();
         for way in self.ways {
             let tests = self.tests(way);
             if tests.is_empty() {
                 continue;
             }
-            emit(&Record::Progress(format!("{}, {}", self.program.name(), way.test)));
             let before = self.processors.map(cache_line::one_way);
             let rates = pair::run(perftest, way, &tests, self.processors)?;
             let raw = before.zip(self.processors.map(cache_line::one_way));

@@ -20,7 +20,7 @@ fn launch_command(command: Command, patience: Duration, stop: bool) -> Outcome {
     // Also for a program that is missing: the end of another launch would end the process that looks for it.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     adopt_orphans().expect("Linux has it");
-    run(command, patience, &AtomicBool::new(stop), |_| {})
+    run(command, patience, &AtomicBool::new(stop))
 }
 
 const LONG: Duration = Duration::from_secs(60);

@@ -14,8 +14,6 @@ pub const MARK: &str = "@mpj-bench ";
 pub enum Record {
     /// The job runs. This is the first record.
     Library(Library),
-    /// What the program measures now, as text for the user.
-    Progress(String),
     /// Measured figures.
     Sample(Sample),
     /// A point, as series and x, without figures: storing and reading the buffers alone took about

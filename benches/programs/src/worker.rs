@@ -125,7 +125,6 @@ pub fn run_by<J: Job>(
     let (ranks, thresholds, facts) = (job.size(), job.thresholds(), job.facts());
     sink.record(&Record::Library(Library { ranks, thresholds, facts }));
     for (order, program) in orders.iter().flat_map(Order::tasks) {
-        sink.record(&Record::Progress(program.name()));
         sink.look();
         run_one(order, program, &mut sink)?;
     }

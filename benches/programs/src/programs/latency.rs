@@ -65,7 +65,7 @@ impl<'runtime, R: Runtime> PingPong<'runtime, R> {
         self.back.cut(size, 1);
         let (runtime, effort) = (self.runtime, &self.order.effort);
         self.check(&fill, &check)?;
-        let seconds = pace::measure(runtime, effort, || self.round_trip())?;
+        let seconds = pace::measure(runtime, effort, || self.round_trip(true))?;
         let alone = pace::alone(runtime, self.order, Turns::InTurn, || {
             self.out.store();
             self.back.read();
@@ -75,26 +75,40 @@ impl<'runtime, R: Runtime> PingPong<'runtime, R> {
         Ok(left.map(|left| left.iter().map(|seconds| seconds * 1e6 / 2.0).collect()))
     }
 
-    /// Sends a message from rank 0 to rank 1 and one back. Other ranks do nothing.
+    /// Sends a message from rank 0 to rank 1 and one back; other ranks do nothing. If `timed`, moves to the next buffers,
+    /// stores before sending, and reads after receiving.
     #[inline]
-    fn round_trip(&mut self) -> Result<(), Failure> {
-        let Self { runtime, out, back, .. } = self;
-        out.advance();
-        back.advance();
-        match runtime.rank() {
+    fn round_trip(&mut self, timed: bool) -> Result<(), Failure> {
+        if timed {
+            self.out.advance();
+            self.back.advance();
+        }
+        match self.runtime.rank() {
             0 => {
-                out.store();
-                runtime.send(out.message(0), 1, PING)?;
-                runtime.recv(back.place(), 1, PONG)?;
-                back.read();
+                self.send(1, PING, timed)?;
+                self.receive(1, PONG, timed)
             }
             1 => {
-                runtime.recv(back.place(), 0, PING)?;
-                back.read();
-                out.store();
-                runtime.send(out.message(0), 0, PONG)?;
+                self.receive(0, PING, timed)?;
+                self.send(0, PONG, timed)
             }
-            _ => {}
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, to: usize, tag: i32, timed: bool) -> Result<(), Failure> {
+        if timed {
+            self.out.store();
+        }
+        self.runtime.send(self.out.message(0), to, tag)
+    }
+
+    #[inline]
+    fn receive(&mut self, from: usize, tag: i32, timed: bool) -> Result<(), Failure> {
+        self.runtime.recv(self.back.place(), from, tag)?;
+        if timed {
+            self.back.read();
         }
         Ok(())
     }
@@ -105,21 +119,10 @@ impl<'runtime, R: Runtime> PingPong<'runtime, R> {
         fill: impl Fn(&mut [u8], usize),
         check: impl Fn(&[u8], usize) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let Self { runtime, out, back, .. } = self;
-        let rank = runtime.rank();
-        fill(out.place(), rank);
-        back.place().fill(0);
-        match rank {
-            0 => {
-                runtime.send(out.message(0), 1, PING)?;
-                runtime.recv(back.place(), 1, PONG)?;
-            }
-            1 => {
-                runtime.recv(back.place(), 0, PING)?;
-                runtime.send(out.message(0), 0, PONG)?;
-            }
-            _ => return Ok(()),
-        }
-        check(back.place(), 1 - rank)
+        let rank = self.runtime.rank();
+        fill(self.out.place(), rank);
+        self.back.place().fill(0);
+        self.round_trip(false)?;
+        if rank < 2 { check(self.back.place(), 1 - rank) } else { Ok(()) }
     }
 }

@@ -126,7 +126,8 @@ fn introduce(
     contender::number(labels, |label, nth| format!("{label} ({nth})"));
     let mut seen = std::collections::HashSet::new();
     facts.retain(|fact| seen.insert(fact.clone()));
-    facts.extend(method(options, &contenders));
+    let pinning = "rank r on usable processor r; none if there are more ranks than those";
+    facts.push(("pinning".to_owned(), pinning.to_owned()));
     thresholds.sort_by_key(|threshold| threshold.bytes);
     let header = Header {
         format: FORMAT,
@@ -138,20 +139,6 @@ fn introduce(
         rounds: options.rounds(),
     };
     Ok((contenders, header))
-}
-
-/// The measurement settings, for the header.
-fn method(options: &Options, contenders: &[Contender]) -> Vec<(String, String)> {
-    let fact = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    let mut facts = vec![
-        fact("mpj", concat!(env!("CARGO_PKG_VERSION"), ", every call may come from any thread")),
-        fact("pinning", "rank r on usable processor r; none if there are more ranks than those"),
-    ];
-    let is_mpi = !options.what().iter().any(|benchmark| benchmark.is_of_transport());
-    if is_mpi && contenders.iter().any(|it| !it.info.ours && it.info.id != SELF) {
-        facts.push(fact("peers", "as installed, MPI_Init (one thread)"));
-    }
-    facts
 }
 
 /// The command line without its folders.
