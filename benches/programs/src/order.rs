@@ -67,7 +67,13 @@ impl Program {
             || matches!(self, Am | AmStream | Put | PutStream)
     }
 
-    /// Returns the name of the only series of a program of the transport.
+    /// Returns whether ranks 0 and 1 measure what is between them.
+    pub fn is_of_two(self) -> bool {
+        use Program::{Add, AmLook, AmShort, Get, Overlap, Wakeup};
+        self.has_buffers() || matches!(self, AmShort | AmLook | Get | Add | Overlap | Wakeup)
+    }
+
+    /// Returns the name of its series, if it has one only.
     pub fn series(self, order: &Order) -> String {
         let name = self.name();
         if self.has_buffers() { order.buffers.series(&name) } else { name }

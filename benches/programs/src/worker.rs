@@ -125,8 +125,14 @@ pub fn run_by<J: Job>(
     let (ranks, thresholds, facts) = (job.size(), job.thresholds(), job.facts());
     sink.record(&Record::Library(Library { ranks, thresholds, facts }));
     for (order, program) in orders.iter().flat_map(Order::tasks) {
+        if program.is_of_two() && job.size() < 2 {
+            let name = program.name();
+            return Err(Failure::new(format_args!("{name} needs 2 ranks, this job has 1")));
+        }
         sink.look();
-        run_one(order, program, &mut sink)?;
+        if program != Program::Empty {
+            run_one(order, program, &mut sink)?;
+        }
     }
     job.barrier()?;
     sink.record(&Record::Complete);
@@ -141,12 +147,11 @@ fn run_one<R: Runtime>(
 ) -> Result<(), Failure> {
     match program {
         Program::Latency => latency::run(runtime, order, sink),
-        Program::Bandwidth => bandwidth::one_way(runtime, order, sink),
-        Program::Bibw => bandwidth::both_ways(runtime, order, sink),
-        Program::Rate => bandwidth::rate(runtime, order, sink),
+        Program::Bandwidth | Program::Bibw | Program::Rate => {
+            bandwidth::run(runtime, order, program, sink)
+        }
         Program::Overlap => overlap::run(runtime, order, sink),
         Program::Wakeup => wakeup::run(runtime, order, sink),
-        Program::Empty => Ok(()),
         Program::Collectives => collectives::run(runtime, order, sink),
         Program::MatrixPingpong => matrix::pingpong::run(runtime, order, sink),
         Program::Cannon => matrix::cannon::run(runtime, order, sink),
@@ -154,14 +159,7 @@ fn run_one<R: Runtime>(
         Program::Transpose => matrix::transpose::run(runtime, order, sink),
         Program::Laplace => matrix::laplace::run(runtime, order, sink),
         Program::Diffusion => matrix::diffusion::run(runtime, order, sink),
-        Program::AmShort
-        | Program::Am
-        | Program::AmLook
-        | Program::AmStream
-        | Program::Put
-        | Program::PutStream
-        | Program::Get
-        | Program::Add => Err(foreign(program)),
+        other => Err(foreign(other)),
     }
 }
 
@@ -182,15 +180,4 @@ fn stay(processor: Option<usize>) -> Result<(), Failure> {
     sched_setaffinity(None, &only).map_err(|error| {
         Failure::new(format_args!("cannot stay on processor {processor}: {error}"))
     })
-}
-
-/// Checks that the job has at least two ranks.
-///
-/// # Errors
-/// The job has one rank.
-pub fn needs_two(runtime: &impl Job, program: &str) -> Result<(), Failure> {
-    if runtime.size() < 2 {
-        return Err(Failure::new(format_args!("{program} needs 2 ranks, this job has 1")));
-    }
-    Ok(())
 }

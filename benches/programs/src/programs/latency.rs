@@ -9,7 +9,7 @@ use crate::pace::{self, Turns};
 use crate::payload;
 use crate::pool::{Pool, Use};
 use crate::runtime::{Failure, Runtime};
-use crate::worker::{Sink, needs_two};
+use crate::worker::Sink;
 
 const PING: i32 = 1;
 const PONG: i32 = 2;
@@ -17,9 +17,8 @@ const PONG: i32 = 2;
 /// Measures every size of the order.
 ///
 /// # Errors
-/// A job of one rank, a wrong payload, or an error of the library.
+/// A wrong payload, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
-    needs_two(runtime, "latency")?;
     let mut pair = PingPong::new(runtime, order);
     for &size in &order.sizes {
         let seed = |rank: usize| 2 * size as u64 + rank as u64;

@@ -17,7 +17,7 @@ use crate::pace;
 use crate::payload::{self, Buffer};
 use crate::runtime::{Failure, Post, Runtime};
 use crate::words;
-use crate::worker::{Sink, needs_two};
+use crate::worker::Sink;
 
 const DATA: i32 = 1;
 const ANSWER: i32 = 2;
@@ -31,9 +31,8 @@ const TRIES: usize = 9;
 /// Measures every size of the order.
 ///
 /// # Errors
-/// A job of one rank, a wrong payload, or an error of the library.
+/// A wrong payload, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
-    needs_two(runtime, "overlap")?;
     let per_turn = computation(SAMPLE) / f64::from(SAMPLE);
     for (place, &size) in order.sizes.iter().enumerate().filter(|(_, size)| **size > 0) {
         let turns = order.compute.get(place).map(|microseconds| {

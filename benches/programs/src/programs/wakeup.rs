@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::order::Order;
 use crate::runtime::{Failure, Runtime};
-use crate::worker::{Sink, needs_two};
+use crate::worker::Sink;
 
 /// The approximate total pause of all repetitions per requested batch; there is at least one repetition.
 const PAUSES: Duration = Duration::from_millis(200);
@@ -27,9 +27,8 @@ const TIMES: i32 = 2;
 /// fewer.
 ///
 /// # Errors
-/// A job of one rank, or an error of the library.
+/// An error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
-    needs_two(runtime, "wakeup")?;
     for &microseconds in &order.blocked {
         let length = Duration::from_micros(microseconds);
         let (mut delays, mut shares) = (Vec::new(), Vec::new());

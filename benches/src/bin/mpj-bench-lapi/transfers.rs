@@ -7,7 +7,7 @@
 //! progress while it waits for the end of the measurement.
 
 use mpj_bench_programs::pace::{self, Turns};
-use mpj_bench_programs::worker::{Sink, foreign, needs_two};
+use mpj_bench_programs::worker::{Sink, foreign};
 use mpj_bench_programs::{Buffers, Failure, Job, Order, Program, payload, words};
 use transport_lapi::{CounterId, Next, Put, RemoteRegion, Rmw, RmwOp};
 
@@ -24,7 +24,7 @@ const ONE_PIECE: usize = 8 << 10;
 /// Runs a program. Collective.
 ///
 /// # Errors
-/// A job of one task, a program of another worker, a size beyond the memory, a wrong payload, or an error of the
+/// A program of another worker, a size beyond the memory, a wrong payload, or an error of the
 /// transport.
 pub fn run(
     job: &LapiJob,
@@ -32,11 +32,7 @@ pub fn run(
     program: Program,
     sink: &mut Sink<'_>,
 ) -> Result<(), Failure> {
-    use Program::{Add, Am, AmLook, AmShort, AmStream, Empty, Get, Put, PutStream};
-    if program == Empty {
-        return Ok(());
-    }
-    needs_two(job, &program.name())?;
+    use Program::{Add, Am, AmLook, AmShort, AmStream, Get, Put, PutStream};
     let (by, shape) = match program {
         Am | AmShort => (By::Message, Shape::PingPong),
         AmLook => (By::Look, Shape::PingPong),
