@@ -152,14 +152,7 @@ impl Benchmark {
     /// The programs that run on `ranks` ranks.
     fn programs(self, ranks: usize, extent: &Extent) -> Vec<Program> {
         match self {
-            Self::Latency => vec![Program::Latency],
-            Self::Bandwidth => vec![Program::Bandwidth],
-            Self::Bibw => vec![Program::Bibw],
-            Self::Rate => vec![Program::Rate],
-            Self::Overlap => vec![Program::Overlap],
-            Self::Wakeup => vec![Program::Wakeup],
             Self::Startup => vec![Program::Empty],
-            Self::Collectives => vec![Program::Collectives],
             Self::Matrix => matrix_programs(ranks, extent),
             Self::Lapi => {
                 use Program::{Add, Am, AmLook, AmStream, Get, Put, PutStream};
@@ -168,6 +161,10 @@ impl Benchmark {
             Self::Am2 => {
                 use Program::{Am, AmShort, AmStream, Get, Put, PutStream};
                 vec![AmShort, Am, AmStream, Put, PutStream, Get]
+            }
+            other => {
+                let program = Program::from_str(&other.name(), false);
+                vec![program.expect("it has the name of its program")]
             }
         }
     }

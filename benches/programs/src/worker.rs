@@ -116,7 +116,10 @@ pub fn run_by<J: Job>(
     mut run_one: impl FnMut(&Order, Program, &mut Sink<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let first = orders.first();
-    stay(first.and_then(|order| order.pin.get(job.rank()).copied()))?;
+    // After the library has started, so that it is the same for every launcher.
+    if let Some(&processor) = first.and_then(|order| order.pin.get(job.rank())) {
+        stay(processor)?;
+    }
     let line = first.and_then(|order| order.line.as_deref());
     let line = line.filter(|_| job.size() > 1);
     let lines = line.filter(|_| job.rank() < 2).map(SharedLines::open).transpose()?;
@@ -168,10 +171,11 @@ pub fn foreign(program: Program) -> Failure {
     Failure::new(format_args!("another worker runs {}", program.name()))
 }
 
-/// Pins this thread to one processor. The program does this after the library has started, so that
-/// it is the same for every launcher.
-fn stay(processor: Option<usize>) -> Result<(), Failure> {
-    let Some(processor) = processor else { return Ok(()) };
+/// Pins this thread to one processor.
+///
+/// # Errors
+/// There is no such processor, or this process may not use it.
+pub fn stay(processor: usize) -> Result<(), Failure> {
     if processor >= CpuSet::MAX_CPU {
         return Err(Failure::new(format_args!("no processor has the number {processor}")));
     }

@@ -17,9 +17,9 @@ use transport_lapi::{
 use crate::memory::Memory;
 
 /// The handler of measured messages. Their user header is the place of the data in the target's memory.
-const MESSAGE: u8 = 1;
+pub const MESSAGE: u8 = 1;
 /// The handler of messages that it looks at and does not store.
-const LOOK: u8 = 3;
+pub const LOOK: u8 = 3;
 /// The handler of words that tasks exchange between measurements.
 const WORD: u8 = 2;
 /// Looks at the memory between two rounds of progress.
@@ -125,31 +125,6 @@ impl LapiJob {
         start(&mut *self.context.session().map_err(failed)?).map_err(failed)
     }
 
-    /// Sends a message whose data goes to `place` in the target's memory (LAPI_Amsend). With `in_place` the target
-    /// copies long data from where it lies.
-    ///
-    /// # Errors
-    /// An error of the transport.
-    #[inline]
-    pub fn send(
-        &self,
-        target: TaskId,
-        place: usize,
-        data: SendRegion,
-        in_place: bool,
-    ) -> Result<(), Failure> {
-        self.send_to(MESSAGE, target, place as u64, data, in_place)
-    }
-
-    /// Sends a message of one packet, whose data the target's handler looks at in the packet.
-    ///
-    /// # Errors
-    /// An error of the transport.
-    #[inline]
-    pub fn send_to_look(&self, target: TaskId, data: SendRegion) -> Result<(), Failure> {
-        self.send_to(LOOK, target, 0, data, false)
-    }
-
     /// Checks the byte that this task has looked at last.
     ///
     /// # Errors
@@ -161,8 +136,13 @@ impl LapiJob {
         }
     }
 
+    /// Sends a message (LAPI_Amsend) to the handler [`MESSAGE`], whose `word` is the place of the data in the target's
+    /// memory, or, in one packet, to [`LOOK`]. With `in_place` the target copies long data from where it lies.
+    ///
+    /// # Errors
+    /// An error of the transport.
     #[inline]
-    fn send_to(
+    pub fn send(
         &self,
         handler: u8,
         target: TaskId,

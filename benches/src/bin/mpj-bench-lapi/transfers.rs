@@ -11,7 +11,7 @@ use mpj_bench_programs::worker::{Sink, foreign};
 use mpj_bench_programs::{Buffers, Failure, Job, Order, Program, payload, words};
 use transport_lapi::{CounterId, Next, Put, RemoteRegion, Rmw, RmwOp};
 
-use crate::job::LapiJob;
+use crate::job::{LOOK, LapiJob, MESSAGE};
 use crate::memory::Memory;
 
 /// Messages in flight.
@@ -218,7 +218,7 @@ impl<'a> Pair<'a> {
                     By::Put => self.job.count(self.stored, 1)?,
                 }
                 self.read();
-                self.job.send(0, 0, self.out.source(0, 0), false)?;
+                self.job.send(MESSAGE, 0, 0, self.out.source(0, 0), false)?;
             }
             _ => {}
         }
@@ -228,10 +228,7 @@ impl<'a> Pair<'a> {
     #[inline]
     fn transfer(&mut self) -> Result<(), Failure> {
         match self.by {
-            By::Message => {
-                self.job.send(self.peer, 0, self.out.source(0, self.size), !self.rewrites)
-            }
-            By::Look => self.job.send_to_look(self.peer, self.out.source(0, self.size)),
+            By::Message | By::Look => self.message(0),
             By::Put => {
                 self.out.bytes(self.size - 1, 1)[0] = self.sign;
                 self.put(0, None)
@@ -252,12 +249,20 @@ impl<'a> Pair<'a> {
     fn transfer_of_window(&self, number: usize) -> Result<(), Failure> {
         let place = self.place(number);
         match self.by {
-            By::Message | By::Look => {
-                self.job.send(self.peer, place, self.out.source(place, self.size), !self.rewrites)
-            }
+            By::Message | By::Look => self.message(place),
             // Puts of one origin are stored in order, so the last one stands for all.
             By::Put => self.put(place, (number + 1 == self.window).then_some(self.stored)),
         }
+    }
+
+    #[inline]
+    fn message(&self, place: usize) -> Result<(), Failure> {
+        let (handler, in_place) = match self.by {
+            By::Look => (LOOK, false),
+            _ => (MESSAGE, !self.rewrites),
+        };
+        let data = self.out.source(place, self.size);
+        self.job.send(handler, self.peer, place as u64, data, in_place)
     }
 
     #[inline]
