@@ -44,7 +44,7 @@ pub struct Table {
 /// One point of a series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// The point: bytes, depth, order or ranks.
+    /// The point: bytes, order or ranks.
     pub x: u64,
     /// Whether there were more ranks than processors.
     pub oversubscribed: bool,

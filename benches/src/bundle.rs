@@ -32,9 +32,9 @@ impl From<Configuration> for Bundle {
 
 impl Bundle {
     fn takes(&self, other: &Configuration) -> bool {
-        use Benchmark::{Matching, Matrix, Startup};
+        use Benchmark::{Matrix, Startup};
         let shares = |benchmark: Benchmark| {
-            !matches!(benchmark, Startup | Matching | Matrix) && !benchmark.is_of_transport()
+            !matches!(benchmark, Startup | Matrix) && !benchmark.is_of_transport()
         };
         let is_new = |it: &Configuration| it.name() != other.name() && it.ranks == other.ranks;
         shares(other.benchmark) && self.0.iter().all(|it| shares(it.benchmark) && is_new(it))

@@ -7,30 +7,24 @@ use std::path::PathBuf;
 use std::thread;
 
 use mpj_bench_programs::cache_line::{FILE_BYTES, Lines};
+use mpj_bench_programs::worker;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// Measures how many nanoseconds a word takes from one processor to the other.
+/// Measures how many nanoseconds a word takes from one processor to the other. Where pinning is refused, a thread runs
+/// anywhere.
 pub fn one_way([first, second]: [usize; 2]) -> f64 {
     let lines = Lines::default();
     thread::scope(|scope| {
         scope.spawn(|| {
-            stay(second);
+            let _ = worker::stay(second);
             lines.echo(0);
         });
         let pinging = scope.spawn(|| {
-            stay(first);
+            let _ = worker::stay(first);
             lines.ping(0)
         });
         pinging.join().expect("the measurement does not panic")
     })
-}
-
-/// Pins the calling thread to one processor; if that is refused, it runs anywhere.
-fn stay(processor: usize) {
-    let mut only = CpuSet::new();
-    only.set(processor);
-    let _ = sched_setaffinity(None, &only);
 }
 
 /// An unnamed file for one launch, which lives as long as this value.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mpj_bench_programs::{Library, Order, Program, Record, Sample, Series};
+use mpj_bench_programs::{Library, Order, Program, Sample, Series};
 
 use crate::bundle::Bundle;
 use crate::cache_line::{self, LineFile};
@@ -26,12 +26,15 @@ use crate::launch::{self, Outcome};
 use crate::model::{Header, Launch, Run};
 use crate::{analysis, stats};
 
+/// How long a launch may be silent.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What the order of launches is computed from.
+const SEED: u64 = 1;
+
 /// Observes a run in progress.
 pub trait Watcher {
     /// Called when a launch begins.
     fn begins(&mut self, round: usize, bundle: &Bundle, contender: &Contender);
-    /// Called for every record of the launch.
-    fn record(&mut self, record: &Record);
     /// Called when a launch has ended, with its figures.
     fn ended(&mut self, launch: &Launch);
 }
@@ -41,8 +44,6 @@ pub trait Watcher {
 pub struct Conduct {
     /// The processors that ranks are pinned to.
     pub processors: Vec<usize>,
-    /// How long a launch may be silent.
-    pub patience: Duration,
     /// Set when the user stops the run.
     pub stop: Arc<AtomicBool>,
 }
@@ -54,17 +55,12 @@ impl Conduct {
     }
 
     /// Launches `contender` once.
-    pub fn launch(
-        &self,
-        contender: &Contender,
-        bundle: &Bundle,
-        watch: impl FnMut(&Record),
-    ) -> Outcome {
+    pub fn launch(&self, contender: &Contender, bundle: &Bundle) -> Outcome {
         // Without the file, the raw times around the launch are used.
         let line = LineFile::new().ok();
         let path = line.as_ref().map(LineFile::path);
         let command = contender.command(bundle, &self.processors, path);
-        let mut outcome = launch::run(command, self.patience, &self.stop, watch);
+        let mut outcome = launch::run(command, PATIENCE, &self.stop);
         let ranks = outcome.library.as_ref().map(|library| library.ranks);
         if ranks.is_some_and(|ranks| ranks != bundle.ranks()) {
             outcome.samples.clear();
@@ -89,7 +85,7 @@ impl Conduct {
     pub fn introduce(&self, contender: &Contender, ranks: usize) -> Result<Library, String> {
         let order = Order { programs: vec![Program::Empty], ..Order::default() };
         let configuration = Configuration { benchmark: Benchmark::Startup, ranks, order };
-        let outcome = self.launch(contender, &configuration.into(), |_| {});
+        let outcome = self.launch(contender, &configuration.into());
         match outcome {
             Outcome { failure: Some(reason), .. } => Err(reason),
             Outcome { library: Some(library), .. } => Ok(library),
@@ -111,11 +107,10 @@ pub fn run(
     header: &Header,
     bundles: &[Bundle],
     contenders: &[Contender],
-    seed: u64,
     watcher: &mut impl Watcher,
 ) -> Vec<Launch> {
     let mut launches = Vec::new();
-    let mut lottery = Lottery::new(seed);
+    let mut lottery = Lottery::new(SEED);
     let mut failures: HashMap<(usize, String), usize> = HashMap::new();
     let mut raw = conduct.raw();
     for round in 0..header.rounds * MOST_ROUNDS {
@@ -132,7 +127,7 @@ pub fn run(
                     return launches;
                 }
                 watcher.begins(round, bundle, contender);
-                let outcome = conduct.launch(contender, bundle, |it| watcher.record(it));
+                let outcome = conduct.launch(contender, bundle);
                 let before = std::mem::replace(&mut raw, conduct.raw());
                 if outcome.failure.is_some() {
                     *failures.entry(attempt).or_default() += 1;

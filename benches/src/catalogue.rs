@@ -5,10 +5,13 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use clap::ValueEnum;
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, ValueEnum};
 use mpj_bench_programs::order::{Effort, POOL};
-use mpj_bench_programs::{Buffers, Memory, Order, Program};
+use mpj_bench_programs::{Buffers, Order, Program};
 
+/// The largest size of a message or order of a matrix.
+const MOST: usize = 1 << 30;
 /// How long ranks are blocked, in microseconds.
 const BLOCKED: [u64; 5] = [30, 200, 1000, 4000, 1_000_000];
 
@@ -27,13 +30,11 @@ pub enum Benchmark {
     Overlap,
     /// A message to a rank that has been blocked for 30 us to 1 s
     Wakeup,
-    /// A match behind queues of 1 to 100,000
-    Matching,
     /// Job start, empty program, end; 2 to 16 ranks
     Startup,
     /// Barrier, and seven collective calls of 8 B to 1 MiB per rank; 2, 4 and 8 ranks
     Collectives,
-    /// Matrices: ping-pong, Cannon, SUMMA, transpose, Laplace, diffusion, flow
+    /// Matrices: ping-pong, Cannon, SUMMA, transpose, Laplace, diffusion
     Matrix,
     /// The transport itself: active messages, puts, gets, fetch-and-add; in a run of its own
     Lapi,
@@ -42,22 +43,51 @@ pub enum Benchmark {
 }
 
 /// How much to measure.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct Extent {
-    /// Whether to measure fewer points, with less time per point.
+    /// A short look: fewer points, less time, three launches, so no intervals
+    #[arg(long)]
     pub quick: bool,
-    /// The requested numbers of ranks; empty for each benchmark's own.
+    /// Numbers of ranks; each benchmark's own if not given
+    #[arg(long = "np", short = 'n', value_name = "N", value_delimiter = ',', value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
     pub ranks: Vec<usize>,
-    /// The kinds of memory for messages, one after the other; empty for ordinary memory.
-    pub memory: Vec<Memory>,
-    /// The treatments of buffers between messages, one after the other; empty for each benchmark's own.
+    /// What the buffers of latency, bandwidth, bibw, rate, lapi, am2 and the ping-pong of matrices do
+    /// between messages; each has tables of its own [default: rewritten, for lapi and am2 unchanged]
+    #[arg(long, value_name = "B", value_delimiter = ',')]
     pub buffers: Vec<Buffers>,
-    /// The requested message sizes; empty for each benchmark's own.
-    pub sizes: Vec<usize>,
-    /// The requested orders of matrices; empty for each benchmark's own.
-    pub orders: Vec<usize>,
+    /// Message sizes instead of each benchmark's own: 1,64K or 8..1M
+    #[arg(long, value_name = "S", value_parser = numbers, default_value = "", hide_default_value = true)]
+    pub sizes: ::std::vec::Vec<usize>,
+    /// Orders N of matrices instead of the benchmark's own: 64,1024 or 64..1K
+    #[arg(long, value_name = "S", value_parser = numbers, default_value = "", hide_default_value = true)]
+    pub orders: ::std::vec::Vec<usize>,
     /// Largest message sizes (inclusive) of each protocol or algorithm.
+    #[arg(skip)]
     pub thresholds: Vec<usize>,
+}
+
+/// Parses numbers, and ranges of numbers that double: `8..1M,100`. Returns them in ascending order.
+fn numbers(text: &str) -> Result<Vec<usize>, String> {
+    let mut numbers = BTreeSet::new();
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once("..").unwrap_or((part, part));
+        let range = number(first).zip(number(last)).filter(|(first, last)| first <= last);
+        let Some((first, last)) = range else {
+            return Err(format!("a number up to {MOST}, as 100, 64K or 1M, or two: 8..1M"));
+        };
+        let doubled = std::iter::successors(Some(first), |number| Some((number * 2).max(1)));
+        numbers.extend(doubled.take_while(|number| *number <= last));
+    }
+    Ok(numbers.into_iter().collect())
+}
+
+/// Parses a number with an optional suffix: `64K`.
+fn number(text: &str) -> Option<usize> {
+    let suffixes = [("K", 10), ("M", 20), ("G", 30)];
+    let of_suffix = |(suffix, shift)| Some((text.strip_suffix(suffix)?, shift));
+    let (digits, shift) = suffixes.into_iter().find_map(of_suffix).unwrap_or((text, 0));
+    let number = digits.parse::<usize>().ok()?.checked_mul(1 << shift)?;
+    (number <= MOST).then_some(number)
 }
 
 /// One configuration: what a launch runs, for any runtime.
@@ -75,7 +105,7 @@ impl Configuration {
     /// Returns its name in files and for users: the benchmark and the options that differ from the
     /// defaults.
     pub fn name(&self) -> String {
-        self.order.buffers.series(&self.order.memory.series(&self.benchmark.name()))
+        self.order.buffers.series(&self.benchmark.name())
     }
 }
 
@@ -94,34 +124,26 @@ impl Benchmark {
     /// Returns the configurations of the benchmark, and one line for each request that is
     /// impossible.
     pub fn configurations(self, extent: &Extent) -> (Vec<Configuration>, Vec<String>) {
-        let (least, own): (usize, &[usize]) = match self {
-            Self::Startup if extent.quick => (1, &[2, 4, 8]),
-            Self::Startup => (1, &[2, 4, 8, 16]),
-            Self::Matrix => (1, &[1, 2, 4]),
-            Self::Collectives => (2, &[2, 4, 8]),
-            _ => (2, &[2]),
+        let (legal, own): (_, &[usize]) = match self {
+            Self::Startup if extent.quick => (1..=256, &[2, 4, 8]),
+            Self::Startup => (1..=256, &[2, 4, 8, 16]),
+            Self::Matrix => (1..=256, &[1, 2, 4]),
+            Self::Collectives => (2..=256, &[2, 4, 8]),
+            Self::Lapi | Self::Am2 => (2..=2, &[2]),
+            _ => (2..=256, &[2]),
         };
-        let most = if self.is_of_transport() { 2 } else { usize::MAX };
         let asked = if extent.ranks.is_empty() { own } else { &extent.ranks };
-        let (memories, mut refused) = self.memories(extent);
-        for ranks in asked.iter().filter(|ranks| **ranks < least) {
-            let name = self.name();
-            refused.push(format!("{name} needs at least {least} ranks, not --np {ranks}"));
-        }
-        for ranks in asked.iter().filter(|ranks| **ranks > most) {
-            let name = self.name();
-            refused.push(format!("{name} has at most {most} ranks, not --np {ranks}"));
-        }
+        let (name, (least, most)) = (self.name(), (legal.start(), legal.end()));
+        let wrong = asked.iter().filter(|ranks| !legal.contains(*ranks));
+        let refuse = |ranks| format!("{name} has {least} to {most} ranks, not --np {ranks}");
+        let mut refused: Vec<_> = wrong.map(refuse).collect();
         let treatments = self.treatments(extent, &mut refused);
         let mut configurations = Vec::new();
-        for memory in memories {
-            for &ranks in asked.iter().filter(|ranks| (least..=most).contains(*ranks)) {
-                let programs = self.programs(ranks, extent);
-                for (buffers, programs) in by_buffers(&programs, &treatments) {
-                    let order = self.order(programs, ranks, extent);
-                    let order = Order { memory, buffers, ..order };
-                    configurations.push(Configuration { benchmark: self, ranks, order });
-                }
+        for &ranks in asked.iter().filter(|ranks| legal.contains(*ranks)) {
+            let programs = self.programs(ranks, extent);
+            for (buffers, programs) in by_buffers(&programs, &treatments) {
+                let order = Order { buffers, ..self.order(programs, ranks, extent) };
+                configurations.push(Configuration { benchmark: self, ranks, order });
             }
         }
         (configurations, refused)
@@ -130,15 +152,7 @@ impl Benchmark {
     /// The programs that run on `ranks` ranks.
     fn programs(self, ranks: usize, extent: &Extent) -> Vec<Program> {
         match self {
-            Self::Latency => vec![Program::Latency],
-            Self::Bandwidth => vec![Program::Bandwidth],
-            Self::Bibw => vec![Program::Bibw],
-            Self::Rate => vec![Program::Rate],
-            Self::Overlap => vec![Program::Overlap],
-            Self::Wakeup => vec![Program::Wakeup],
-            Self::Matching => vec![Program::Matching],
             Self::Startup => vec![Program::Empty],
-            Self::Collectives => vec![Program::Collectives],
             Self::Matrix => matrix_programs(ranks, extent),
             Self::Lapi => {
                 use Program::{Add, Am, AmLook, AmStream, Get, Put, PutStream};
@@ -147,6 +161,10 @@ impl Benchmark {
             Self::Am2 => {
                 use Program::{Am, AmShort, AmStream, Get, Put, PutStream};
                 vec![AmShort, Am, AmStream, Put, PutStream, Get]
+            }
+            other => {
+                let program = Program::from_str(&other.name(), false);
+                vec![program.expect("it has the name of its program")]
             }
         }
     }
@@ -158,15 +176,19 @@ impl Benchmark {
             (Self::Wakeup, false) => Effort { batches: 20, budget: 0.0 },
             (_, false) => Effort::default(),
         };
-        let orders =
-            if extent.orders.is_empty() { self.orders(quick) } else { extent.orders.clone() };
-        let products = self.products(&orders, ranks, extent);
-        let depths = [1, 10, 100, 1000, 10_000, 100_000];
-        let depths = depths.into_iter().filter(|&depth| !quick || depth <= 1000).collect();
+        let (orders, least) = match &extent.orders[..] {
+            [] if quick => (powers(1, 512, 4), 64),
+            [] => (powers(1, 2048, 2), 64),
+            asked => (asked.to_vec(), 1),
+        };
+        // Those that all ranks can divide equally.
+        let products = orders.iter().filter(|order| **order >= least);
+        let products: BTreeSet<_> = products.map(|order| order.next_multiple_of(ranks)).collect();
+        let products = products.into_iter().collect();
         let sizes = if extent.sizes.is_empty() { self.sizes(extent) } else { extent.sizes.clone() };
         let (pool, blocked) = (POOL, BLOCKED.to_vec());
         let order = Order { programs, effort, pool, sizes, orders, ..Order::default() };
-        Order { products, depths, blocked, ..order }
+        Order { products, blocked, ..order }
     }
 
     /// The treatments of buffers; empty for rewritten ones. The tool of the transport's peer does not rewrite, so
@@ -183,36 +205,6 @@ impl Benchmark {
             }
         }
         treatments
-    }
-
-    /// The kinds of memory to use, and one line for each impossible request.
-    fn memories(self, extent: &Extent) -> (Vec<Memory>, Vec<String>) {
-        let mut memories = extent.memory.clone();
-        if memories.is_empty() {
-            memories.push(Memory::Ordinary);
-        }
-        let fits = matches!(self, Self::Latency | Self::Bandwidth | Self::Bibw | Self::Overlap);
-        if fits || !memories.contains(&Memory::Allocated) {
-            return (memories, Vec::new());
-        }
-        memories.retain(|memory| *memory == Memory::Ordinary);
-        (memories, vec![format!("{} has no --memory allocated", self.name())])
-    }
-
-    /// The orders of matrices that `ranks` ranks can divide equally.
-    fn products(self, orders: &[usize], ranks: usize, extent: &Extent) -> Vec<usize> {
-        let worth = |order: &&usize| !extent.orders.is_empty() || **order >= 64;
-        orders
-            .iter()
-            .filter(worth)
-            .map(|order| order.next_multiple_of(ranks))
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect()
-    }
-
-    fn orders(self, quick: bool) -> Vec<usize> {
-        powers(1, if quick { 512 } else { 2048 }, if quick { 4 } else { 2 })
     }
 
     fn sizes(self, extent: &Extent) -> Vec<usize> {
@@ -258,7 +250,7 @@ fn by_buffers(programs: &[Program], asked: &[Buffers]) -> Vec<(Buffers, Vec<Prog
 /// show their speed-up.
 fn matrix_programs(ranks: usize, extent: &Extent) -> Vec<Program> {
     let is_square = ranks.isqrt().pow(2) == ranks;
-    let stencils = [Program::Laplace, Program::Diffusion, Program::Flow];
+    let stencils = [Program::Laplace, Program::Diffusion];
     let mut programs = Vec::new();
     if extent.ranks.is_empty() && ranks != 2 {
         programs.extend(if ranks == 1 { &stencils[..] } else { &[Program::Cannon] });
@@ -280,41 +272,4 @@ fn powers(first: usize, last: usize, step: usize) -> Vec<usize> {
     std::iter::successors(Some(first), |value| Some(value * step))
         .take_while(|value| *value <= last)
         .collect()
-}
-
-/// Returns the worker's command line for an order.
-pub fn arguments(order: &Order) -> Vec<String> {
-    let mut words = Vec::new();
-    for program in &order.programs {
-        let value = program.to_possible_value().expect("no program is hidden");
-        words.push(value.get_name().to_owned());
-    }
-    let lists = [
-        ("--sizes", list(&order.sizes)),
-        ("--orders", list(&order.orders)),
-        ("--products", list(&order.products)),
-        ("--depths", list(&order.depths)),
-        ("--compute", list(&order.compute)),
-        ("--blocked", list(&order.blocked)),
-        ("--pin", list(&order.pin)),
-    ];
-    for (option, numbers) in lists.into_iter().filter(|(_, numbers)| !numbers.is_empty()) {
-        words.extend([option.to_owned(), numbers]);
-    }
-    let word = |value: Option<clap::builder::PossibleValue>| {
-        value.expect("no value is hidden").get_name().to_owned()
-    };
-    words.extend(["--memory".to_owned(), word(order.memory.to_possible_value())]);
-    words.extend(["--buffers".to_owned(), word(order.buffers.to_possible_value())]);
-    words.extend(["--pool".to_owned(), order.pool.to_string()]);
-    if let Some(line) = &order.line {
-        words.extend(["--line".to_owned(), line.display().to_string()]);
-    }
-    words.extend(["--batches".to_owned(), order.effort.batches.to_string()]);
-    words.extend(["--budget".to_owned(), order.effort.budget.to_string()]);
-    words
-}
-
-fn list<T: ToString>(numbers: &[T]) -> String {
-    numbers.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }

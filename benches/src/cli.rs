@@ -1,13 +1,11 @@
 //! The command line of `mpj-bench`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Parser, ValueEnum};
-use mpj::BackendChoice;
-use mpj_bench_programs::{Buffers, Memory};
 
-use crate::catalogue::Benchmark;
+use crate::catalogue::{Benchmark, Extent};
 
 /// The default number of rounds: the fewest that give a 95 % interval.
 const ROUNDS: usize = 6;
@@ -20,45 +18,29 @@ const QUICK_ROUNDS: usize = 3;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "cargo mpj bench", bin_name = "cargo mpj bench", version, max_term_width = 100)]
 pub struct Options {
-    /// What to measure [default: all but matching, which takes some libraries minutes, lapi and am2]
+    /// What to measure [default: all but lapi and am2]
     #[arg(value_name = "WHAT")]
     what: Vec<Benchmark>,
-    /// Numbers of ranks; each benchmark's own if not given
-    #[arg(long, short = 'n', value_name = "N", value_delimiter = ',', value_parser = ranks)]
-    pub np: Vec<usize>,
+    /// How much to measure.
+    #[command(flatten)]
+    pub extent: Extent,
     /// Backends of mpj
-    #[arg(long, value_name = "B", value_delimiter = ',', default_value = "eager,rendezvous,auto")]
-    pub backend: Vec<Backend>,
+    #[arg(long, value_name = "B", value_delimiter = ',', value_parser = ["eager", "rendezvous", "auto"], default_value = "eager,rendezvous,auto")]
+    pub backend: Vec<String>,
     /// A system MPI to measure beside mpj: openmpi, mpich, impi, libmpi, a folder with bin/mpicc, or self
     /// for mpj once more; beside lapi and am2: ucx or self. Repeatable
     #[arg(long, value_name = "P")]
     pub peer: Vec<String>,
     /// Launches of each runtime per configuration [default: 6, with --quick 3]
-    #[arg(long, value_name = "K", value_parser = launches)]
+    #[arg(long, value_name = "K", value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000))]
     launches: Option<usize>,
-    /// Message sizes instead of each benchmark's own: 1,64K or 8..1M
-    #[arg(long, value_name = "S", value_delimiter = ',', value_parser = sizes)]
-    sizes: Vec<Numbers>,
-    /// Where the messages of latency, bandwidth, bibw and overlap lie; each has tables of its own
-    #[arg(long, value_name = "M", value_delimiter = ',', default_value = "ordinary")]
-    pub memory: Vec<Memory>,
-    /// What the buffers of latency, bandwidth, bibw, rate, lapi, am2 and the ping-pong of matrices do
-    /// between messages; each has tables of its own [default: rewritten, for lapi and am2 unchanged]
-    #[arg(long, value_name = "B", value_delimiter = ',')]
-    pub buffers: Vec<Buffers>,
-    /// Orders N of matrices instead of the benchmark's own: 64,1024 or 64..1K
-    #[arg(long, value_name = "S", value_delimiter = ',', value_parser = orders)]
-    orders: Vec<Numbers>,
-    /// A short look: fewer points, less time, three launches, so no intervals
-    #[arg(long)]
-    pub quick: bool,
     /// Write everything that is measured, launch by launch
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write a page with charts
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write some ten rows in Markdown, and a picture if several sizes are measured: FILE.md and
+    /// Write a short table in Markdown, and a picture if several sizes are measured: FILE.md and
     /// FILE.svg
     #[arg(long, value_name = "FILE.md")]
     pub summary: Option<PathBuf>,
@@ -66,35 +48,8 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
     /// Measure nothing; show this earlier run, a file of --json
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "peer", "json", "np", "backend", "launches", "memory", "buffers", "sizes", "orders", "quick"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "peer", "json", "backend", "launches", "Extent"])]
     pub from: Option<PathBuf>,
-    /// End a launch that gives no figure for S seconds
-    #[arg(long, value_name = "S", default_value = "60", value_parser = seconds)]
-    pub patience: Duration,
-    /// Order of the launches
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-}
-
-/// The word for a backend.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Backend {
-    /// One active message carries envelope and data
-    Eager,
-    /// The receiver fetches the data
-    Rendezvous,
-    /// By the size of the message
-    Auto,
-}
-
-impl From<Backend> for BackendChoice {
-    fn from(backend: Backend) -> Self {
-        match backend {
-            Backend::Eager => Self::Eager,
-            Backend::Rendezvous => Self::Rendezvous,
-            Backend::Auto => Self::Auto,
-        }
-    }
 }
 
 impl Options {
@@ -104,10 +59,7 @@ impl Options {
             return self.what.clone();
         }
         let all = Benchmark::value_variants().iter().copied();
-        let is_run = |benchmark: &Benchmark| {
-            *benchmark != Benchmark::Matching && !benchmark.is_of_transport()
-        };
-        all.filter(is_run).collect()
+        all.filter(|benchmark| !benchmark.is_of_transport()).collect()
     }
 
     /// Returns the one benchmark of the transport that is measured; `None` if MPI is.
@@ -128,85 +80,8 @@ impl Options {
 
     /// Returns the number of launches of each runtime per configuration.
     pub fn rounds(&self) -> usize {
-        self.launches.unwrap_or(if self.quick { QUICK_ROUNDS } else { ROUNDS })
+        self.launches.unwrap_or(if self.extent.quick { QUICK_ROUNDS } else { ROUNDS })
     }
-
-    /// Returns the sizes, ascending and without duplicates.
-    pub fn sizes(&self) -> Vec<usize> {
-        ascending(&self.sizes)
-    }
-
-    /// Returns the orders of matrices, ascending and without duplicates.
-    pub fn orders(&self) -> Vec<usize> {
-        ascending(&self.orders)
-    }
-}
-
-/// One number, or a doubling range of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Numbers {
-    first: usize,
-    last: usize,
-}
-
-fn ascending(lists: &[Numbers]) -> Vec<usize> {
-    let of_list = |list: &Numbers| {
-        let (first, last) = (list.first, list.last);
-        let next = move |number: &usize| (*number * 2).max(1);
-        std::iter::successors(Some(first), move |number| Some(next(number)))
-            .take_while(move |number| *number <= last)
-    };
-    let mut numbers: Vec<usize> = lists.iter().flat_map(of_list).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
-}
-
-fn sizes(text: &str) -> Result<Numbers, String> {
-    numbers(text, 0, 1 << 30)
-}
-
-fn orders(text: &str) -> Result<Numbers, String> {
-    numbers(text, 1, 1 << 14)
-}
-
-/// Parses `A` or `A..B`.
-fn numbers(text: &str, least: usize, most: usize) -> Result<Numbers, String> {
-    let (first, last) = text.split_once("..").unwrap_or((text, text));
-    match (number(first), number(last)) {
-        (Some(first), Some(last)) if least <= first && first <= last && last <= most => {
-            Ok(Numbers { first, last })
-        }
-        _ => Err(format!("a number from {least} to {most}, as 100, 64K or 1M, or two: 8..1M")),
-    }
-}
-
-/// Parses a number with an optional suffix: `64K`.
-fn number(text: &str) -> Option<usize> {
-    let (digits, shift) = match text.as_bytes().last()? {
-        b'K' | b'k' => (&text[..text.len() - 1], 10),
-        b'M' | b'm' => (&text[..text.len() - 1], 20),
-        b'G' | b'g' => (&text[..text.len() - 1], 30),
-        _ => (text, 0),
-    };
-    let number: usize = digits.parse().ok()?;
-    number.checked_mul(1 << shift)
-}
-
-fn ranks(text: &str) -> Result<usize, String> {
-    let ranks = text.parse().ok().filter(|ranks| (1..=256).contains(ranks));
-    ranks.ok_or_else(|| "a job has 1 to 256 ranks".to_owned())
-}
-
-fn launches(text: &str) -> Result<usize, String> {
-    let launches = text.parse().ok().filter(|launches| (1..=10_000).contains(launches));
-    launches.ok_or_else(|| "1 to 10000 launches".to_owned())
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let duration = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let legal = duration.filter(|duration| !duration.is_zero() && duration.as_secs() < 1 << 32);
-    legal.ok_or_else(|| "a number of seconds above 0, fractions allowed".to_owned())
 }
 
 #[cfg(test)]
@@ -221,13 +96,22 @@ mod tests {
     #[test]
     fn sizes_are_numbers_and_ranges() {
         let options = parse("latency --sizes 64K,8..100,0 --orders 3").expect("legal");
-        assert_eq!(options.sizes(), [0, 8, 16, 32, 64, 65536]);
-        assert_eq!(options.orders(), [3]);
-        assert_eq!(parse("latency --sizes 0..4").expect("legal").sizes(), [0, 1, 2, 4]);
+        assert_eq!(options.extent.sizes, [0, 8, 16, 32, 64, 65536]);
+        assert_eq!(options.extent.orders, [3]);
+        let zero = parse("latency --sizes 0..4").expect("legal").extent;
+        assert_eq!((&*zero.sizes, &*zero.orders), (&[0, 1, 2, 4][..], &[][..]));
         for wrong in ["8..4", "x", "K", "2G", "-1", "1..", "99999999999999999999G"] {
             let error = parse(&format!("latency --sizes={wrong}")).expect_err(wrong);
             assert!(error.contains("64K"), "{error}");
         }
+    }
+
+    #[test]
+    fn an_earlier_run_is_shown_whole() {
+        for other in ["rate", "--sizes 8", "--quick", "-n 2", "--json some"] {
+            assert!(parse(&format!("--from run.json {other}")).is_err(), "{other}");
+        }
+        assert!(parse("--from run.json --html page.html --baseline then.json").is_ok());
     }
 
     #[test]
@@ -237,11 +121,10 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_for_is_all_but_the_longest() {
+    fn nothing_asked_for_is_all_but_the_transport() {
         let all = parse("").expect("legal").what();
-        assert!(all.contains(&Benchmark::Startup) && !all.contains(&Benchmark::Matching));
         assert!(!all.contains(&Benchmark::Lapi) && !all.contains(&Benchmark::Am2));
-        assert_eq!(all.len() + 3, Benchmark::value_variants().len());
+        assert_eq!(all.len() + 2, Benchmark::value_variants().len());
         assert_eq!(parse("rate").expect("legal").what(), [Benchmark::Rate]);
     }
 

@@ -38,7 +38,7 @@ pub fn fix(
             if conduct.is_stopped() {
                 break;
             }
-            seen.push((&contender.info, conduct.launch(contender, &bundle, |_| {}).samples));
+            seen.push((&contender.info, conduct.launch(contender, &bundle).samples));
         }
         let Some(compute) = of_sizes(&seen, &configuration.order.sizes) else {
             tell(format!("{name} is not measured: no runtime's transfer was, to compute as long"));

@@ -5,12 +5,9 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::Command;
 
-use mpj::BackendChoice;
-use mpj_bench_programs::order::THEN;
-use transport_lapi::config::Keyword;
+use mpj_bench_programs::Order;
 
 use crate::bundle::Bundle;
-use crate::catalogue;
 use crate::model::{RuntimeInfo, SELF};
 use crate::peers::{Flavour, Peer};
 
@@ -29,14 +26,13 @@ pub struct Contender {
 enum Kind {
     Mpj {
         programs: Programs,
-        backend: BackendChoice,
+        /// `None` for the transport and AM-2.
+        backend: Option<String>,
     },
     Peer {
         peer: Peer,
         worker: PathBuf,
     },
-    /// The transport, or AM-2; the backend that the launcher names does not matter.
-    Transport(Programs),
     Ucx {
         worker: PathBuf,
         perftest: PathBuf,
@@ -54,23 +50,16 @@ pub struct Programs {
 
 impl Contender {
     /// Creates the contender for mpj with one backend.
-    pub fn mpj(programs: &Programs, backend: BackendChoice) -> Self {
-        let id = backend.word().to_owned();
-        let info = RuntimeInfo { label: format!("mpj {id}"), id, ours: true };
-        Self { info, kind: Kind::Mpj { programs: programs.clone(), backend } }
+    pub fn mpj(programs: &Programs, backend: &str) -> Self {
+        let (id, label) = (backend.to_owned(), format!("mpj {backend}"));
+        let info = RuntimeInfo { id: id.clone(), label, ours: true };
+        Self { info, kind: Kind::Mpj { programs: programs.clone(), backend: Some(id) } }
     }
 
-    /// Creates the contender for the transport.
-    pub fn lapi(programs: &Programs) -> Self {
-        let (id, label) = ("lapi".to_owned(), "transport-lapi".to_owned());
-        let info = RuntimeInfo { id, label, ours: true };
-        Self { info, kind: Kind::Transport(programs.clone()) }
-    }
-
-    /// Creates the contender for AM-2.
-    pub fn am2(programs: &Programs) -> Self {
-        let info = RuntimeInfo { id: "am2".to_owned(), label: "am2".to_owned(), ours: true };
-        Self { info, kind: Kind::Transport(programs.clone()) }
+    /// Creates the contender for the transport, or for AM-2.
+    pub fn transport(id: &str, label: &str, programs: Programs) -> Self {
+        let info = RuntimeInfo { id: id.to_owned(), label: label.to_owned(), ours: true };
+        Self { info, kind: Kind::Mpj { programs, backend: None } }
     }
 
     /// Creates this contender as its own peer, to show the differences due to chance.
@@ -80,10 +69,10 @@ impl Contender {
         Self { info, kind: self.kind.clone() }
     }
 
-    /// Creates the contender for UCX. `worker` is the path of `mpj-bench-ucx`, and `perftest` that of UCX's tool.
-    pub fn ucx(worker: PathBuf, perftest: PathBuf) -> Self {
-        let (id, label) = (UCX.to_owned(), "UCX".to_owned());
-        let info = RuntimeInfo { id, label, ours: false };
+    /// Creates the contender for UCX, of this name and version. `worker` is the path of `mpj-bench-ucx`, and `perftest`
+    /// that of UCX's tool.
+    pub fn ucx(worker: PathBuf, perftest: PathBuf, label: String) -> Self {
+        let info = RuntimeInfo { id: UCX.to_owned(), label, ours: false };
         Self { info, kind: Kind::Ucx { worker, perftest } }
     }
 
@@ -99,7 +88,7 @@ impl Contender {
     pub fn command(&self, bundle: &Bundle, processors: &[usize], line: Option<PathBuf>) -> Command {
         let ranks = bundle.ranks();
         let oversubscribed = ranks > processors.len();
-        let mut orders: Vec<_> = bundle.orders().cloned().collect();
+        let mut orders: Vec<Order> = bundle.orders().cloned().collect();
         if !oversubscribed {
             (orders[0].pin, orders[0].line) = (processors[..ranks].to_vec(), line);
         }
@@ -107,13 +96,9 @@ impl Contender {
             Kind::Peer { peer, worker } => peer.command(ranks, oversubscribed, worker),
             Kind::Mpj { programs, backend } => {
                 let mut command = Command::new(&programs.launcher);
-                command.args(["-n", &ranks.to_string(), "--backend", backend.word()]);
+                command.args(["-n", &ranks.to_string()]);
+                command.args(backend.iter().flat_map(|backend| ["--backend", backend]));
                 command.arg(&programs.worker);
-                command
-            }
-            Kind::Transport(programs) => {
-                let mut command = Command::new(&programs.launcher);
-                command.args(["-n", &ranks.to_string()]).arg(&programs.worker);
                 command
             }
             Kind::Ucx { worker, perftest } => {
@@ -122,8 +107,7 @@ impl Contender {
                 command
             }
         };
-        let words: Vec<_> = orders.iter().map(catalogue::arguments).collect();
-        command.args(words.join(&THEN.to_owned()));
+        command.arg(serde_json::to_string(&orders).expect("orders have a form in JSON"));
         command
     }
 }

@@ -51,14 +51,8 @@ pub fn adopt_orphans() -> std::io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(Into::into)
 }
 
-/// Runs `command` to its end and passes every record to `watch`. Ends a job that sends no record
-/// for `patience`, or when `stop` is set.
-pub fn run(
-    mut command: Command,
-    patience: Duration,
-    stop: &AtomicBool,
-    mut watch: impl FnMut(&Record),
-) -> Outcome {
+/// Runs `command` to its end. Ends a job that sends no record for `patience`, or when `stop` is set.
+pub fn run(mut command: Command, patience: Duration, stop: &AtomicBool) -> Outcome {
     let mut outcome = Outcome::default();
     let start = Instant::now();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -73,16 +67,12 @@ pub fn run(
     let lines = lines_of(&mut child);
     let complaint = complaint_of(&mut child);
     let mut complete = false;
-    let ended = follow(&lines, patience, stop, &mut |record| {
-        watch(&record);
-        match record {
-            Record::Library(library) => outcome.library = Some(library),
-            Record::Sample(sample) => outcome.samples.push(sample),
-            Record::Unclear(series, x) => outcome.unclear.push((series, x)),
-            Record::Complete => complete = true,
-            Record::Failed(reason) => _ = outcome.failure.get_or_insert(reason),
-            Record::Progress(_) => {}
-        }
+    let ended = follow(&lines, patience, stop, &mut |record| match record {
+        Record::Library(library) => outcome.library = Some(library),
+        Record::Sample(sample) => outcome.samples.push(sample),
+        Record::Unclear(series, x) => outcome.unclear.push((series, x)),
+        Record::Complete => complete = true,
+        Record::Failed(reason) => _ = outcome.failure.get_or_insert(reason),
     });
     let status = finish(&mut child, ended.is_ok());
     outcome.seconds = start.elapsed().as_secs_f64();
@@ -153,8 +143,7 @@ fn follow(
             return Err("interrupted".to_owned());
         }
         if last.elapsed() > if over { GRACE } else { patience } {
-            let silent = patience.as_secs_f64();
-            return Err(format!("hangs: no figure for {silent} s (--patience), ended"));
+            return Err(format!("hangs: no figure for {} s, ended", patience.as_secs_f64()));
         }
     }
 }

@@ -4,8 +4,6 @@
 use mpj_bench_programs::Sample;
 use serde::{Deserialize, Serialize};
 
-use crate::peers::Flavour;
-
 /// The version of the file format; files of other versions are refused.
 pub const FORMAT: u32 = 2;
 /// The name of the fact that holds the model of the processor.
@@ -46,11 +44,6 @@ pub struct Header {
 }
 
 impl Header {
-    /// Returns whether the C face takes part.
-    pub fn has_face(&self) -> bool {
-        self.runtimes.iter().any(|it| it.ours && it.id.starts_with(Flavour::Libmpi.id()))
-    }
-
     /// Returns the model of the processor.
     pub fn processor(&self) -> &str {
         let fact = self.machine.iter().find(|(name, _)| name == PROCESSOR);
@@ -88,7 +81,7 @@ pub struct Launch {
     pub round: usize,
     /// The [`RuntimeInfo::id`] of its runtime.
     pub runtime: String,
-    /// The benchmarks that it ran: `matrix`, `latency-allocated`; `latency, bandwidth` for several.
+    /// The benchmarks that it ran: `matrix`, `latency-cold`; `latency, bandwidth` for several.
     pub benchmark: String,
     /// The number of ranks.
     pub ranks: usize,

@@ -1,57 +1,50 @@
 //! Implements the benchmark programs' [`Job`] and [`Runtime`] on mpj.
 
-use mpj::{ANY_SOURCE, Communicator, Error, Op};
-use mpj_bench_programs::{Failure, Job, Post, Runtime, Source};
+use mpj::{Error, Op, World};
+use mpj_bench_programs::{Failure, Job, Post, Runtime};
 
 /// One rank of an mpj job.
-pub struct OverMpj<'world> {
-    world: &'world Communicator,
-}
+pub struct OverMpj(World);
 
-impl<'world> OverMpj<'world> {
-    /// Creates the runtime for `world`.
-    pub fn new(world: &'world Communicator) -> Self {
-        Self { world }
+impl OverMpj {
+    /// Joins the job that the environment describes.
+    ///
+    /// # Errors
+    /// An error of mpj.
+    pub fn init() -> Result<Self, Failure> {
+        mpj::init().map(Self).map_err(Failure::new)
     }
 }
 
-impl Job for OverMpj<'_> {
-    fn library(&self) -> String {
-        concat!("mpj ", env!("CARGO_PKG_VERSION")).to_owned()
-    }
-
+impl Job for OverMpj {
     fn thresholds(&self) -> Vec<(usize, String)> {
-        let steps = self.world.thresholds().unwrap_or_default();
+        let steps = self.0.thresholds().unwrap_or_default();
         steps.into_iter().map(|step| (step.bytes, step.above.to_owned())).collect()
     }
 
     fn facts(&self) -> Vec<(String, String)> {
-        vec![("rendezvous reads by".to_owned(), self.world.get_report().to_owned())]
+        vec![("rendezvous reads by".to_owned(), self.0.get_report().to_owned())]
     }
 
     #[inline]
     fn rank(&self) -> usize {
-        self.world.rank()
+        self.0.rank()
     }
 
     #[inline]
     fn size(&self) -> usize {
-        self.world.size()
+        self.0.size()
     }
 
     #[inline]
     fn barrier(&self) -> Result<(), Failure> {
-        self.world.barrier().map_err(Failure::new)
+        self.0.barrier().map_err(Failure::new)
     }
 
-    #[inline]
-    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
-        self.world.broadcast(buffer, root).map_err(Failure::new)
-    }
-
-    #[inline]
-    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
-        self.world.all_reduce(values, Op::Sum).map_err(Failure::new)
+    fn exchange(&self, word: u64) -> Result<Vec<u64>, Failure> {
+        let mut words = vec![0; self.size()];
+        self.0.all_gather(&word, &mut words).map_err(Failure::new)?;
+        Ok(words)
     }
 
     #[inline]
@@ -60,28 +53,15 @@ impl Job for OverMpj<'_> {
     }
 }
 
-impl Runtime for OverMpj<'_> {
-    type Allocated<'runtime>
-        = mpj::Buffer<u8>
-    where
-        Self: 'runtime;
-
-    fn allocate(&self, len: usize) -> Result<mpj::Buffer<u8>, Failure> {
-        mpj::alloc_buffer(len).map_err(Failure::new)
-    }
-
+impl Runtime for OverMpj {
     #[inline]
     fn send(&self, data: &[u8], to: usize, tag: i32) -> Result<(), Failure> {
-        self.world.send(data, to, tag).map_err(Failure::new)
+        self.0.send(data, to, tag).map_err(Failure::new)
     }
 
     #[inline]
-    fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<(), Failure> {
-        let status = match from {
-            Source::Rank(rank) => self.world.recv(buffer, rank, tag),
-            Source::Any => self.world.recv(buffer, ANY_SOURCE, tag),
-        };
-        status.map(drop).map_err(Failure::new)
+    fn recv(&self, buffer: &mut [u8], from: usize, tag: i32) -> Result<(), Failure> {
+        self.0.recv(buffer, from, tag).map(drop).map_err(Failure::new)
     }
 
     #[inline]
@@ -90,16 +70,11 @@ impl Runtime for OverMpj<'_> {
         posts: impl IntoIterator<Item = Post<'buffer>>,
         meanwhile: impl FnOnce() -> Result<R, Failure>,
     ) -> Result<R, Failure> {
-        let outcome = self.world.scope(|scope| {
+        let outcome = self.0.scope(|scope| {
             for post in posts {
                 match post {
                     Post::Send { data, to, tag } => scope.isend(data, to, tag).map(drop),
-                    Post::Receive { buffer, from: Source::Rank(rank), tag } => {
-                        scope.irecv(buffer, rank, tag).map(drop)
-                    }
-                    Post::Receive { buffer, from: Source::Any, tag } => {
-                        scope.irecv(buffer, ANY_SOURCE, tag).map(drop)
-                    }
+                    Post::Receive { buffer, from, tag } => scope.irecv(buffer, from, tag).map(drop),
                 }?;
             }
             meanwhile().map_err(Stopped)
@@ -108,28 +83,38 @@ impl Runtime for OverMpj<'_> {
     }
 
     #[inline]
+    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
+        self.0.broadcast(buffer, root).map_err(Failure::new)
+    }
+
+    #[inline]
+    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
+        self.0.all_reduce(values, Op::Sum).map_err(Failure::new)
+    }
+
+    #[inline]
     fn reduce(&self, values: &[f64], sums: &mut [f64], root: usize) -> Result<(), Failure> {
-        self.world.reduce(values, sums, Op::Sum, root).map_err(Failure::new)
+        self.0.reduce(values, sums, Op::Sum, root).map_err(Failure::new)
     }
 
     #[inline]
     fn gather(&self, data: &[u8], into: &mut [u8], root: usize) -> Result<(), Failure> {
-        self.world.gather(data, into, root).map_err(Failure::new)
+        self.0.gather(data, into, root).map_err(Failure::new)
     }
 
     #[inline]
     fn scatter(&self, data: &[u8], into: &mut [u8], root: usize) -> Result<(), Failure> {
-        self.world.scatter(data, into, root).map_err(Failure::new)
+        self.0.scatter(data, into, root).map_err(Failure::new)
     }
 
     #[inline]
     fn allgather(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure> {
-        self.world.all_gather(data, into).map_err(Failure::new)
+        self.0.all_gather(data, into).map_err(Failure::new)
     }
 
     #[inline]
     fn alltoall(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure> {
-        self.world.all_to_all(data, into).map_err(Failure::new)
+        self.0.all_to_all(data, into).map_err(Failure::new)
     }
 }
 

@@ -4,12 +4,11 @@
 //!  analysis ─► table     one grid of texts for each table of figures
 //!                │
 //!      about     ├─► text, baseline     the terminal
-//!        │       ├─► summary ─ plot     some ten rows in Markdown and a picture, for a repository; amlapi: for AM-2
+//!        │       ├─► summary ─ plot     a table in Markdown and a picture, for a repository
 //!        └───────┴─► page ─ plot        one HTML file
 //! ```
 
 mod about;
-mod amlapi;
 pub mod baseline;
 pub mod page;
 mod plot;

@@ -50,12 +50,6 @@ fn cut(n: usize) -> Option<usize> {
     enough
 }
 
-/// Returns the n-th root of the product of n positive values; `None` without values.
-pub fn geometric_mean(values: &[f64]) -> Option<f64> {
-    let sum: f64 = values.iter().map(|value| value.ln()).sum();
-    (!values.is_empty()).then(|| (sum / values.len() as f64).exp())
-}
-
 fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

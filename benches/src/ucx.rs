@@ -11,14 +11,15 @@ mod pair;
 mod ways;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mpj_bench_programs::{Better, Buffers, Library, Order, Program, Record, Sample, Series, Unit};
+use mpj_bench_programs::worker::foreign;
+use mpj_bench_programs::{
+    Better, Buffers, Failure, Library, Order, Program, Record, Sample, Series, Unit,
+};
 
 use crate::{cache_line, stats};
-use answer::AnswerError;
 use pair::Test;
 use ways::Way;
 
@@ -26,87 +27,48 @@ use ways::Way;
 const PERFTEST: &str = "ucx_perftest";
 /// A low estimate of the time of a message, in seconds, and per byte.
 const LEAST: (f64, f64) = (50e-9, 25e-12);
+/// How the tool measures.
+const METHOD: &str = "ucx_perftest: memory that UCX allocates, and which both processes map; buffers are not rewritten; \
+                      at each size the fastest of UCP and UCT over posix";
 
-/// Why UCX could not be measured.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum UcxError {
-    /// The tool is not installed.
-    #[error("{PERFTEST} is not on PATH: apt-get install ucx-utils")]
-    NotInstalled,
-    /// A system call failed, or the tool could not be started.
-    #[error("cannot {action}: {source}")]
-    System {
-        /// What was tried.
-        action: &'static str,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// The tool's server did not begin to listen.
-    #[error("the server of {PERFTEST} does not listen: {said}")]
-    Server {
-        /// What it printed last.
-        said: String,
-    },
-    /// The tool failed.
-    #[error("{PERFTEST} failed in {test}: {said}")]
-    Failed {
-        /// The name of the test.
-        test: &'static str,
-        /// What it printed last.
-        said: String,
-    },
-    /// The tool's table is not as expected.
-    #[error("{PERFTEST} gave an unexpected answer in {test}: {source}")]
-    Answer {
-        /// The name of the test.
-        test: &'static str,
-        /// The difference.
-        source: AnswerError,
-    },
-    /// UCX has no such test.
-    #[error("ucx does not measure {0}")]
-    Foreign(String),
-}
-
-/// Finds the tool on PATH.
+/// Finds the tool on PATH. Also returns the name and version of UCX.
 ///
 /// # Errors
-/// [`UcxError::NotInstalled`].
-pub fn find() -> Result<PathBuf, UcxError> {
-    which::which(PERFTEST).map_err(|_| UcxError::NotInstalled)
+/// It is not installed.
+pub fn find() -> Result<(PathBuf, String), Failure> {
+    let missing = format!("{PERFTEST} is not on PATH: apt-get install ucx-utils");
+    let perftest = which::which(PERFTEST).map_err(|_| Failure::new(missing))?;
+    let info = Command::new(perftest.with_file_name("ucx_info")).arg("-v").output();
+    let said = info.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let version = said.ok().and_then(|said| answer::version(&said).map(str::to_owned));
+    let name = version.map_or("UCX".to_owned(), |version| format!("UCX {version}"));
+    Ok((perftest, name))
 }
 
 /// Measures `orders` with the tool at `perftest`, as a worker does; `emit` gets the records.
 ///
 /// # Errors
-/// The first [`UcxError`]; nothing is left running.
+/// A program that UCX does not measure, or a failure of the tool. What is left running ends with the launch.
 pub fn run(
     perftest: &Path,
     orders: &[Order],
     emit: &mut dyn FnMut(&Record),
-) -> Result<(), UcxError> {
+) -> Result<(), Failure> {
     let processors = orders.first().and_then(|order| order.pin.first_chunk().copied());
-    emit(&Record::Library(library(perftest)));
-    for order in orders {
-        for &program in &order.programs {
-            emit(&Record::Progress(program.name()));
-            if program == Program::Empty {
-                continue;
-            }
-            let ways = ways::of(program).ok_or(UcxError::Foreign(program.name()))?;
-            if program.has_buffers() && order.buffers != Buffers::Unchanged {
-                continue;
-            }
-            let series = match program.has_buffers() {
-                true => order.buffers.series(&program.name()),
-                false => program.name(),
-            };
-            let series = Series::named(&series).expect("every program has a series");
-            let subject = Subject { order, program, series, ways, processors };
-            for sample in subject.measure(perftest, emit)? {
-                emit(&Record::Sample(sample));
-            }
+    let facts = vec![("ucx".to_owned(), METHOD.to_owned())];
+    emit(&Record::Library(Library { ranks: 2, facts, ..Library::default() }));
+    for (order, program) in orders.iter().flat_map(Order::tasks) {
+        if program == Program::Empty {
+            continue;
+        }
+        let ways = ways::of(program).ok_or_else(|| foreign(program))?;
+        if program.has_buffers() && order.buffers != Buffers::Unchanged {
+            continue;
+        }
+        let series = Series::named(&program.series(order)).expect("every program has a series");
+        let subject = Subject { order, program, series, ways, processors };
+        for sample in subject.measure(perftest)? {
+            emit(&Record::Sample(sample));
         }
     }
     emit(&Record::Complete);
@@ -125,18 +87,13 @@ struct Subject<'a> {
 
 impl Subject<'_> {
     /// Measures the program in all ways. Returns the figures of the best one at each size.
-    fn measure(
-        &self,
-        perftest: &Path,
-        emit: &mut dyn FnMut(&Record),
-    ) -> Result<Vec<Sample>, UcxError> {
+    fn measure(&self, perftest: &Path) -> Result<Vec<Sample>, Failure> {
         let mut best = BTreeMap::<usize, Sample>::new();
         for way in self.ways {
             let tests = self.tests(way);
             if tests.is_empty() {
                 continue;
             }
-            emit(&Record::Progress(format!("{}, {}", self.program.name(), way.test)));
             let before = self.processors.map(cache_line::one_way);
             let rates = pair::run(perftest, way, &tests, self.processors)?;
             let raw = before.zip(self.processors.map(cache_line::one_way));
@@ -185,22 +142,6 @@ fn iterations(size: usize, budget: f64) -> u64 {
     ((budget / each) as u64).clamp(20, 1 << 20)
 }
 
-/// What the tool is, and how it measures.
-fn library(perftest: &Path) -> Library {
-    let info = Command::new(perftest.with_file_name("ucx_info")).arg("-v").output();
-    let said = info.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let version = said.ok().and_then(|said| answer::version(&said).map(str::to_owned));
-    let name = version.map_or("UCX".to_owned(), |version| format!("UCX {version}"));
-    let method = "ucx_perftest: memory that UCX allocates, and which both processes map; buffers are not rewritten; \
-                  at each size the fastest of UCP and UCT over posix";
-    Library {
-        name,
-        ranks: 2,
-        facts: vec![("ucx".to_owned(), method.to_owned())],
-        ..Library::default()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,6 +180,6 @@ mod tests {
         let error = outcome(missing).expect_err("it cannot start").to_string();
         assert!(error.starts_with("cannot start ucx_perftest: "), "{error}");
         let error = outcome(Path::new("/bin/false")).expect_err("it ends at once").to_string();
-        assert_eq!(error, "the server of ucx_perftest does not listen: no message");
+        assert_eq!(error, "ucx_perftest failed in ucp_am_lat: no message");
     }
 }

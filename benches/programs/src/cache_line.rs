@@ -1,6 +1,6 @@
 //! The raw ping-pong of one cache line between two processors: a lower bound for every message, and
 //! the measure of the processor distance. Ranks 0 and 1 run it beside every figure, and the harness
-//! runs it beside every launch. The file that they share also holds a [`Futex`].
+//! runs it beside every launch.
 //!
 //! One side stores a flag and the other awaits it (Release, Acquire), so each store is seen.
 //!
@@ -19,7 +19,6 @@ use std::time::Instant;
 
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::futex::Futex;
 use crate::runtime::Failure;
 
 /// Round trips between two reads of the clock.
@@ -57,7 +56,6 @@ impl Flag {
 pub struct Lines {
     there: Flag,
     back: Flag,
-    futex: Futex,
 }
 
 impl Lines {
@@ -132,13 +130,6 @@ impl SharedLines {
         }
         lines.echo(past);
         None
-    }
-
-    /// Returns the futex that the processes share.
-    pub fn futex(&self) -> &Futex {
-        // SAFETY: CL1.
-        let lines = unsafe { self.lines.as_ref() };
-        &lines.futex
     }
 }
 

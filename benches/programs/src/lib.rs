@@ -9,7 +9,6 @@
 //! one ends the program with a [`Failure`].
 
 pub mod cache_line;
-pub mod futex;
 pub mod order;
 pub mod pace;
 pub mod payload;
@@ -21,7 +20,7 @@ pub mod series;
 pub mod words;
 pub mod worker;
 
-pub use order::{Buffers, Memory, Order, Program};
+pub use order::{Buffers, Order, Program};
 pub use record::{Library, Record, Sample};
-pub use runtime::{Failure, Job, Post, Runtime, Source};
+pub use runtime::{Failure, Job, Post, Runtime};
 pub use series::{Better, Series, Unit, X};

@@ -1,77 +1,60 @@
-//! The command line of a worker: one or several orders to measure.
+//! What a worker is to measure: the last word of its command line is a list of orders, in JSON.
 
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
-/// The word that separates two orders of one launch.
-pub const THEN: &str = "then";
+use crate::runtime::Failure;
+
 /// Bytes of a pool of cold buffers: two pools exceed the last-level cache of most machines.
 pub const POOL: usize = 128 << 20;
 
 /// A task of one launch.
-#[derive(Debug, Clone, Default, PartialEq, Parser)]
-#[command(name = "mpj-bench worker", about = "Measures one library. Started by mpj-bench")]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Order {
-    /// What to run, one after the other
-    #[arg(required = true)]
+    /// What to run, one after the other.
     pub programs: Vec<Program>,
-    /// How much is spent on one point
-    #[command(flatten)]
+    /// How much is spent on one point.
     pub effort: Effort,
-    /// Where the messages of latency, bandwidth, bibw and overlap lie
-    #[arg(long, value_enum, default_value_t)]
-    pub memory: Memory,
-    /// What the buffers of latency, bandwidth, bibw, rate and matrix-pingpong do between messages
-    #[arg(long, value_enum, default_value_t)]
+    /// What the buffers of latency, bandwidth, bibw, rate and matrix-pingpong do between messages.
     pub buffers: Buffers,
-    /// Bytes of the pool of cold buffers that each rank sends from, and of the one that it receives into
-    #[arg(long, default_value_t = POOL)]
+    /// Bytes of the pool of cold buffers that each rank sends from, and of the one that it receives into.
     pub pool: usize,
-    /// Message sizes in bytes, for the programs that take sizes
-    #[arg(long, value_delimiter = ',', default_value = "8")]
+    /// Message sizes in bytes, for the programs that take sizes.
     pub sizes: Vec<usize>,
-    /// Orders of matrices in the ping-pong of matrices
-    #[arg(long, value_delimiter = ',', default_value = "64")]
+    /// Orders of matrices in the ping-pong of matrices.
     pub orders: Vec<usize>,
-    /// Orders of matrices that are multiplied or transposed
-    #[arg(long, value_delimiter = ',', default_value = "64")]
+    /// Orders of matrices that are multiplied or transposed.
     pub products: Vec<usize>,
-    /// Depths of the queues
-    #[arg(long, value_delimiter = ',', default_value = "1")]
-    pub depths: Vec<usize>,
     /// Microseconds that overlap computes beside a message, one for each size; without any, the
-    /// transfer is measured alone
-    #[arg(long, value_delimiter = ',')]
+    /// transfer is measured alone.
     pub compute: Vec<f64>,
-    /// Microseconds for which wakeup lets a rank be blocked
-    #[arg(long, value_delimiter = ',', default_value = "4000")]
+    /// Microseconds for which wakeup lets a rank be blocked.
     pub blocked: Vec<u64>,
     /// Processors on which the ranks stay, that of rank 0 first; without any, the system moves the
-    /// ranks. Only the first order's value counts
-    #[arg(long, value_delimiter = ',')]
+    /// ranks. Only the first order's value counts.
     pub pin: Vec<usize>,
     /// File through which ranks 0 and 1 measure the raw cache line beside every figure. Only the
-    /// first order's value counts
-    #[arg(long)]
+    /// first order's value counts.
     pub line: Option<PathBuf>,
 }
 
 impl Order {
-    /// Parses the orders of a command line, which begins with the name of the program; [`THEN`]
-    /// separates them.
+    /// Reads the orders of this process.
     ///
     /// # Errors
-    /// The first invalid order.
-    pub fn several(words: impl IntoIterator<Item = String>) -> Result<Vec<Self>, clap::Error> {
-        let mut words = words.into_iter();
-        let program = words.next().unwrap_or_default();
-        let words: Vec<String> = words.collect();
-        let order = |words: &[String]| {
-            let line = std::iter::once(&program).chain(words);
-            Self::from_arg_matches(&Self::command().try_get_matches_from(line)?)
-        };
-        words.split(|word| word == THEN).map(order).collect()
+    /// They are missing or damaged.
+    pub fn of_command_line() -> Result<Vec<Self>, Failure> {
+        let json = std::env::args().next_back().unwrap_or_default();
+        let damaged = |error| Failure::new(format_args!("no orders on the command line: {error}"));
+        serde_json::from_str(&json).map_err(damaged)
+    }
+
+    /// Returns its programs, each with the order.
+    pub fn tasks(&self) -> impl Iterator<Item = (&Self, Program)> {
+        self.programs.iter().map(move |program| (self, *program))
     }
 }
 
@@ -84,7 +67,19 @@ impl Program {
             || matches!(self, Am | AmStream | Put | PutStream)
     }
 
-    /// Returns its name on the command line.
+    /// Returns whether ranks 0 and 1 measure what is between them.
+    pub fn is_of_two(self) -> bool {
+        use Program::{Add, AmLook, AmShort, Get, Overlap, Wakeup};
+        self.has_buffers() || matches!(self, AmShort | AmLook | Get | Add | Overlap | Wakeup)
+    }
+
+    /// Returns the name of its series, if it has one only.
+    pub fn series(self, order: &Order) -> String {
+        let name = self.name();
+        if self.has_buffers() { order.buffers.series(&name) } else { name }
+    }
+
+    /// Returns its name in records and messages.
     pub fn name(self) -> String {
         let value = self.to_possible_value().expect("no program is hidden");
         value.get_name().to_owned()
@@ -99,18 +94,13 @@ const BATCHES: usize = 10;
 const BUDGET: f64 = 40.0;
 
 /// How much is spent on one point.
-#[derive(Debug, Clone, Copy, PartialEq, Args)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Effort {
-    /// Timed batches; each gives one raw figure
-    #[arg(long, default_value_t = BATCHES, value_parser = at_least_one)]
+    /// Timed batches, at least one; each gives one raw figure.
     pub batches: usize,
-    /// Milliseconds that all batches of one point should take together
-    #[arg(long, default_value_t = BUDGET)]
+    /// Milliseconds that all batches of one point should take together.
     pub budget: f64,
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "a number from 1 on".to_owned())
 }
 
 impl Default for Effort {
@@ -119,28 +109,8 @@ impl Default for Effort {
     }
 }
 
-/// Where messages lie.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Memory {
-    /// In ordinary memory of the process
-    #[default]
-    Ordinary,
-    /// In memory that the library allocates: MPI_Alloc_mem, mpj::alloc_buffer
-    Allocated,
-}
-
-impl Memory {
-    /// Returns the name of the series `id` for this memory: each kind of memory has its own series.
-    pub fn series(self, id: &str) -> String {
-        match self {
-            Self::Ordinary => id.to_owned(),
-            Self::Allocated => format!("{id}-allocated"),
-        }
-    }
-}
-
 /// What the buffers of messages do between one message and the next.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum Buffers {
     /// The sender stores every word before each send, the receiver reads every word after it
     #[default]
@@ -164,7 +134,7 @@ impl Buffers {
 }
 
 /// The programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum Program {
     /// Ping-pong over `sizes`.
     Latency,
@@ -178,8 +148,6 @@ pub enum Program {
     Overlap,
     /// Sends to a rank that has been blocked for long.
     Wakeup,
-    /// Matches behind queues of `depths`.
-    Matching,
     /// Nothing at all.
     Empty,
     /// Collective calls over `sizes`.
@@ -196,8 +164,6 @@ pub enum Program {
     Laplace,
     /// Diffusion in three dimensions.
     Diffusion,
-    /// Flow of a gas in two dimensions.
-    Flow,
     /// Ping-pong of messages that consist of a few words, over `sizes` up to 64.
     AmShort,
     /// Ping-pong of active messages over `sizes`.
@@ -214,34 +180,4 @@ pub enum Program {
     Get,
     /// Fetch-and-adds of 64 bits, one at a time.
     Add,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn several(line: &str) -> Result<Vec<Order>, String> {
-        let words = line.split_whitespace().map(str::to_owned);
-        Order::several(words).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn orders_follow_one_another() {
-        let orders =
-            several("worker latency --sizes 1,2 then rate wakeup --batches 3").expect("legal");
-        assert_eq!(orders.len(), 2);
-        assert_eq!(
-            (&*orders[0].programs, &*orders[0].sizes),
-            (&[Program::Latency][..], &[1, 2][..])
-        );
-        assert_eq!(orders[1].programs, [Program::Rate, Program::Wakeup]);
-        assert_eq!(orders[1].effort.batches, 3);
-    }
-
-    #[test]
-    fn an_empty_or_unknown_order_is_refused() {
-        for wrong in ["worker", "worker rate then", "worker then rate", "worker rate then warp"] {
-            assert!(several(wrong).is_err(), "{wrong}");
-        }
-    }
 }

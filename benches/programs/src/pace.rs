@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::order::{Buffers, Effort, Order};
-use crate::runtime::{Failure, Job, Runtime};
+use crate::runtime::{Failure, Job};
 
 /// The most rounds between two agreements of the ranks.
 const MOST_ROUNDS: u64 = 1 << 24;
@@ -80,23 +80,13 @@ pub fn measure_calls<R: Job>(
     Ok(batches.iter().map(|batch| batch.seconds).collect())
 }
 
-/// Returns on rank 0 the maximum of each figure over all ranks. All ranks pass the same number of
-/// figures; other ranks get their own back. Collective.
+/// Returns the maximum of each figure over all ranks, which pass the same number of figures. Collective.
 ///
 /// # Errors
-/// The errors of [`Runtime::gather`].
-pub fn slowest<R: Runtime>(runtime: &R, own: &[f64]) -> Result<Vec<f64>, Failure> {
-    let is_first = runtime.rank() == 0;
-    let mut all = vec![0.0; if is_first { own.len() * runtime.size() } else { 0 }];
-    runtime.gather(bytemuck::cast_slice(own), bytemuck::cast_slice_mut(&mut all), 0)?;
-    if !is_first || own.is_empty() {
-        return Ok(own.to_vec());
-    }
-    let mut most = own.to_vec();
-    for of_rank in all.chunks(own.len()) {
-        most.iter_mut().zip(of_rank).for_each(|(most, figure)| *most = most.max(*figure));
-    }
-    Ok(most)
+/// The errors of [`Job::exchange`].
+pub fn slowest<R: Job>(runtime: &R, own: &[f64]) -> Result<Vec<f64>, Failure> {
+    let most = |figure: &f64| Ok(all(runtime, *figure)?.into_iter().fold(*figure, f64::max));
+    own.iter().map(most).collect()
 }
 
 /// Runs `batch` with growing numbers of rounds until the best number is known, then with that one.
@@ -169,7 +159,7 @@ pub enum Turns {
 /// left them.
 ///
 /// # Errors
-/// The errors of [`Job::barrier`] and [`Job::allreduce`].
+/// The errors of [`Job::barrier`] and [`Job::exchange`].
 pub fn alone<R: Job>(
     runtime: &R,
     order: &Order,
@@ -180,7 +170,7 @@ pub fn alone<R: Job>(
         return Ok(0.0);
     }
     let rank = runtime.rank();
-    let mut own = [0.0];
+    let mut own = 0.0;
     let (starts, part) = match turns {
         Turns::InTurn => (2, 1.0),
         Turns::AtOnce => (1, 0.5),
@@ -188,11 +178,10 @@ pub fn alone<R: Job>(
     for start in 0..starts {
         runtime.barrier()?;
         if rank < 2 && (rank == start || turns == Turns::AtOnce) {
-            own[0] = part * passes(&order.effort, &mut pass)[PASSES / 2];
+            own = part * passes(&order.effort, &mut pass)[PASSES / 2];
         }
     }
-    runtime.allreduce(&mut own)?;
-    Ok(own[0])
+    Ok(all(runtime, own)?.iter().sum())
 }
 
 /// Returns the seconds of `pass` on this rank while all ranks run theirs: the fastest batch, since
@@ -228,16 +217,6 @@ fn passes(effort: &Effort, pass: &mut impl FnMut()) -> [f64; PASSES] {
     batches
 }
 
-/// Returns the middle one of some values, or the upper one of the two in the middle.
-///
-/// # Panics
-/// If there are no values.
-pub fn middle(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
-}
-
 /// Subtracts `alone` seconds per round from every batch. Returns `None` if a result is not above
 /// zero: the rest is then noise, and dropping only that batch would bias the median.
 pub fn less(seconds: &[f64], alone: f64) -> Option<Vec<f64>> {
@@ -248,11 +227,14 @@ pub fn less(seconds: &[f64], alone: f64) -> Option<Vec<f64>> {
 /// Returns rank 0's value on every rank.
 ///
 /// # Errors
-/// The errors of [`Job::broadcast`].
+/// The errors of [`Job::exchange`].
 pub fn of_rank_0<R: Job>(runtime: &R, value: f64) -> Result<f64, Failure> {
-    let mut bytes = value.to_ne_bytes();
-    runtime.broadcast(&mut bytes, 0)?;
-    Ok(f64::from_ne_bytes(bytes))
+    Ok(all(runtime, value)?[0])
+}
+
+/// Returns the values of all ranks.
+fn all<R: Job>(runtime: &R, value: f64) -> Result<Vec<f64>, Failure> {
+    Ok(runtime.exchange(value.to_bits())?.into_iter().map(f64::from_bits).collect())
 }
 
 #[cfg(test)]

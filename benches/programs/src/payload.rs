@@ -4,8 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
 
-use crate::order::Memory;
-use crate::runtime::{Failure, Runtime};
+use crate::runtime::Failure;
 
 /// The alignment of buffers, in bytes.
 const PAGE: usize = 4096;
@@ -39,50 +38,6 @@ impl<T> Deref for Buffer<T> {
 impl<T> DerefMut for Buffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.elements[self.start..][..self.len]
-    }
-}
-
-/// Bytes in the requested kind of memory.
-#[derive(Debug)]
-pub enum Payload<A> {
-    /// In a [`Buffer`].
-    Ordinary(Buffer<u8>),
-    /// In memory of the library.
-    Allocated(A),
-}
-
-/// Allocates `len` zeros. Before timing single messages, borrow them once.
-///
-/// # Errors
-/// The errors of the library.
-pub fn zeroed<R: Runtime>(
-    runtime: &R,
-    memory: Memory,
-    len: usize,
-) -> Result<Payload<R::Allocated<'_>>, Failure> {
-    Ok(match memory {
-        Memory::Ordinary => Payload::Ordinary(Buffer::zeroed(len)),
-        Memory::Allocated => Payload::Allocated(runtime.allocate(len)?),
-    })
-}
-
-impl<A: DerefMut<Target = [u8]>> Deref for Payload<A> {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Ordinary(buffer) => buffer,
-            Self::Allocated(memory) => memory,
-        }
-    }
-}
-
-impl<A: DerefMut<Target = [u8]>> DerefMut for Payload<A> {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        match self {
-            Self::Ordinary(buffer) => buffer,
-            Self::Allocated(memory) => memory,
-        }
     }
 }
 

@@ -13,9 +13,8 @@
 //! buffers: fetching lines that the library left in another processor's cache counts as the
 //! library's time.
 
-use crate::order::{Buffers, Memory, Order};
-use crate::payload::{self, Payload};
-use crate::runtime::{Failure, Runtime};
+use crate::order::{Buffers, Order};
+use crate::payload::Buffer;
 use crate::words::{read, store};
 
 /// The alignment of cold buffers, unless they are shorter; those lie on lines of their own: 128
@@ -33,13 +32,11 @@ pub enum Use {
 }
 
 /// The buffers of one rank for one direction.
-pub struct Pool<'runtime, R: Runtime + 'runtime> {
-    runtime: &'runtime R,
-    memory: Memory,
+pub struct Pool {
     buffers: Buffers,
     least: usize,
     purpose: Use,
-    bytes: Payload<R::Allocated<'runtime>>,
+    bytes: Buffer<u8>,
     /// Length of a message.
     size: usize,
     /// Bytes from the start of one buffer to the start of the next.
@@ -54,42 +51,26 @@ pub struct Pool<'runtime, R: Runtime + 'runtime> {
     turn: u64,
 }
 
-impl<'runtime, R: Runtime> Pool<'runtime, R> {
+impl Pool {
     /// Creates a pool without buffers.
-    ///
-    /// # Errors
-    /// The errors of the library.
-    pub fn new(
-        runtime: &'runtime R,
-        order: &Order,
-        memory: Memory,
-        purpose: Use,
-    ) -> Result<Self, Failure> {
-        let bytes = payload::zeroed(runtime, Memory::Ordinary, 0)?;
-        let (buffers, least) = (order.buffers, order.pool);
-        let (size, stride, count, blocks, block, turn) = (0, 1, 1, 1, 0, 0);
-        Ok(Self {
-            runtime,
-            memory,
-            buffers,
-            least,
+    pub fn new(order: &Order, purpose: Use) -> Self {
+        Self {
+            buffers: order.buffers,
+            least: order.pool,
             purpose,
-            bytes,
-            size,
-            stride,
-            count,
-            blocks,
-            block,
-            turn,
-        })
+            bytes: Buffer::zeroed(0),
+            size: 0,
+            stride: 1,
+            count: 1,
+            blocks: 1,
+            block: 0,
+            turn: 0,
+        }
     }
 
     /// Makes buffers for messages of `size` bytes, `window` of them in flight. Their content is
     /// unspecified.
-    ///
-    /// # Errors
-    /// The errors of the library.
-    pub fn cut(&mut self, size: usize, window: usize) -> Result<(), Failure> {
+    pub fn cut(&mut self, size: usize, window: usize) {
         let is_one = self.buffers == Buffers::Unchanged && self.purpose == Use::Send;
         let is_cold = self.buffers == Buffers::Cold;
         (self.size, self.count) = (size, if is_one { 1 } else { window });
@@ -105,12 +86,11 @@ impl<'runtime, R: Runtime> Pool<'runtime, R> {
         }
         // A cold pool is reused for all sizes, since touching its pages takes long.
         if !is_cold || self.bytes.len() < block * self.blocks {
-            self.bytes = payload::zeroed(self.runtime, self.memory, 0)?;
+            self.bytes = Buffer::zeroed(0);
             let len = if is_cold { self.least.max(block) } else { block };
-            self.bytes = payload::zeroed(self.runtime, self.memory, len)?;
+            self.bytes = Buffer::zeroed(len);
             store(&mut self.bytes, 1);
         }
-        Ok(())
     }
 
     /// Moves to the buffers of the next messages.

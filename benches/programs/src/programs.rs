@@ -3,7 +3,6 @@
 pub mod bandwidth;
 pub mod collectives;
 pub mod latency;
-pub mod matching;
 pub mod matrix;
 pub mod overlap;
 pub mod wakeup;

@@ -14,8 +14,6 @@ pub const MARK: &str = "@mpj-bench ";
 pub enum Record {
     /// The job runs. This is the first record.
     Library(Library),
-    /// What the program measures now, as text for the user.
-    Progress(String),
     /// Measured figures.
     Sample(Sample),
     /// A point, as series and x, without figures: storing and reading the buffers alone took about
@@ -30,8 +28,6 @@ pub enum Record {
 /// The facts that a library reports about itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Library {
-    /// Its name and version.
-    pub name: String,
     /// The number of ranks of the job.
     pub ranks: usize,
     /// The largest message size (inclusive) of each protocol or algorithm, and what longer messages
@@ -46,7 +42,7 @@ pub struct Library {
 pub struct Sample {
     /// The name of the series, [`Series::id`].
     pub series: String,
-    /// The point: bytes, depth, order or ranks.
+    /// The point: bytes, order or ranks.
     pub x: u64,
     /// The raw figures in the unit of the series, in measurement order.
     pub values: Vec<f64>,

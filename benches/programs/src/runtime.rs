@@ -1,14 +1,10 @@
 //! The interface to message-passing libraries: the few calls that all of them have.
 
-use std::fmt;
-use std::ops::DerefMut;
+use std::{fmt, mem};
 
 /// A job, seen from one of its ranks: what every measurement needs. Errors are texts, since they are
 /// only shown to the user.
 pub trait Job {
-    /// Returns the library and its version, as it calls itself: `Open MPI 4.1.4`.
-    fn library(&self) -> String;
-
     /// Returns the largest message size (inclusive) of each protocol or algorithm, and what longer
     /// messages use; empty if the library does not report them.
     fn thresholds(&self) -> Vec<(usize, String)> {
@@ -32,91 +28,106 @@ pub trait Job {
     /// The error of the library, as a text. The same holds for all other calls.
     fn barrier(&self) -> Result<(), Failure>;
 
-    /// Copies the bytes of `root` to every rank (MPI_Bcast).
+    /// Returns the words of all ranks, in rank order (MPI_Allgather).
     ///
     /// # Errors
     /// As [`Job::barrier`].
-    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure>;
-
-    /// Replaces `values` by the sums over all ranks, element by element (MPI_Allreduce, MPI_SUM).
-    ///
-    /// # Errors
-    /// As [`Job::barrier`].
-    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure>;
+    fn exchange(&self, word: u64) -> Result<Vec<u64>, Failure>;
 
     /// Returns the seconds since an arbitrary moment (MPI_Wtime).
     fn wtime(&self) -> f64;
+
+    /// Leaves the job together with the other ranks.
+    ///
+    /// # Errors
+    /// As [`Job::barrier`].
+    fn leave(self) -> Result<(), Failure>
+    where
+        Self: Sized,
+    {
+        Ok(())
+    }
+
+    /// Leaves the job without the other ranks, which may wait for this one: the process then ends with an error, which
+    /// ends the job.
+    fn abandon(self)
+    where
+        Self: Sized,
+    {
+        mem::forget(self);
+    }
 }
 
 /// A library of messages, seen from one rank of one job.
 pub trait Runtime: Job {
-    /// Memory returned by [`Runtime::allocate`].
-    type Allocated<'runtime>: DerefMut<Target = [u8]>
-    where
-        Self: 'runtime;
-
-    /// Allocates `len` zeroed bytes for messages (MPI_Alloc_mem).
-    ///
-    /// # Errors
-    /// The error of the library, as a text. The same holds for all other calls.
-    fn allocate(&self, len: usize) -> Result<Self::Allocated<'_>, Failure>;
-
     /// Sends `data` (MPI_Send).
     ///
     /// # Errors
-    /// As [`Runtime::allocate`].
+    /// The error of the library, as a text. The same holds for all other calls.
     fn send(&self, data: &[u8], to: usize, tag: i32) -> Result<(), Failure>;
 
     /// Receives into `buffer` (MPI_Recv, without a status).
     ///
     /// # Errors
-    /// As [`Runtime::allocate`].
-    fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<(), Failure>;
+    /// As [`Runtime::send`].
+    fn recv(&self, buffer: &mut [u8], from: usize, tag: i32) -> Result<(), Failure>;
 
     /// Starts every operation of `posts` in their order (MPI_Isend, MPI_Irecv), runs `meanwhile`,
     /// then waits for all of them (MPI_Waitall). If `meanwhile` fails, so does the call.
     ///
     /// # Errors
-    /// As [`Runtime::allocate`].
+    /// As [`Runtime::send`].
     fn start_all<'buffer, R>(
         &self,
         posts: impl IntoIterator<Item = Post<'buffer>>,
         meanwhile: impl FnOnce() -> Result<R, Failure>,
     ) -> Result<R, Failure>;
 
+    /// Copies the bytes of `root` to every rank (MPI_Bcast).
+    ///
+    /// # Errors
+    /// As [`Runtime::send`].
+    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure>;
+
+    /// Replaces `values` by the sums over all ranks, element by element (MPI_Allreduce, MPI_SUM).
+    ///
+    /// # Errors
+    /// As [`Runtime::send`].
+    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure>;
+
     /// Sums the `values` of all ranks, element by element, into the `sums` of `root` (MPI_Reduce,
     /// MPI_SUM). `sums` has as many elements as `values`, and is used on `root` only.
     ///
     /// # Errors
-    /// As [`Runtime::allocate`].
+    /// As [`Runtime::send`].
     fn reduce(&self, values: &[f64], sums: &mut [f64], root: usize) -> Result<(), Failure>;
 
     /// Collects the `data` of all ranks, which have the same length, on `root`, in rank order
     /// (MPI_Gather). `into` has one block per rank, and is used on `root` only.
     ///
     /// # Errors
-    /// As [`Runtime::allocate`].
+    /// As [`Runtime::send`].
     fn gather(&self, data: &[u8], into: &mut [u8], root: usize) -> Result<(), Failure>;
 
     /// Distributes the blocks of `data` of `root`, one to each rank (MPI_Scatter). `data` is used
     /// on `root` only.
     ///
     /// # Errors
-    /// As [`Runtime::allocate`].
+    /// As [`Runtime::send`].
     fn scatter(&self, data: &[u8], into: &mut [u8], root: usize) -> Result<(), Failure>;
 
     /// Collects the `data` of all ranks, which have the same length, on every rank, in rank order
     /// (MPI_Allgather). `into` has one block per rank.
     ///
     /// # Errors
-    /// As [`Runtime::allocate`].
+    /// As [`Runtime::send`].
     fn allgather(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure>;
 
     /// Sends block `j` of `data` to rank `j`, and receives rank `j`'s block into block `j` of
     /// `into` (MPI_Alltoall). Both have `size` blocks of the same length.
     ///
     /// # Errors
-    /// As [`Runtime::allocate`].
+    /// As [`Runtime::send`].
     fn alltoall(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure>;
 }
 
@@ -137,19 +148,10 @@ pub enum Post<'buffer> {
         /// The buffer for the message.
         buffer: &'buffer mut [u8],
         /// The source of the message.
-        from: Source,
+        from: usize,
         /// The tag of the message.
         tag: i32,
     },
-}
-
-/// The source of the messages that a receive accepts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// One rank.
-    Rank(usize),
-    /// Any rank (MPI_ANY_SOURCE).
-    Any,
 }
 
 /// Why a program could not continue: one line for the user.

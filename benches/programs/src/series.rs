@@ -22,8 +22,6 @@ pub struct Series {
 pub enum X {
     /// The length of a message in bytes.
     Bytes,
-    /// The number of other messages or receives in the queue.
-    Depth,
     /// The order N of N x N matrices.
     Order,
     /// The number of ranks of the job.
@@ -65,7 +63,6 @@ impl X {
     pub fn head(self) -> &'static str {
         match self {
             Self::Bytes => "Size",
-            Self::Depth => "Depth",
             Self::Order => "N",
             Self::Ranks => "Ranks",
             Self::Blocked => "Blocked",
@@ -114,19 +111,9 @@ const fn rate(id: &'static str, title: &'static str) -> Series {
     row(id, title, X::Bytes, Unit::MillionPerSecond, Better::Higher)
 }
 
-/// A total over message sizes, divided by the larger of its two parts.
-const fn total(id: &'static str, title: &'static str) -> Series {
-    row(id, title, X::Bytes, Unit::Times, Better::Lower)
-}
-
 /// A time over orders of matrices.
 const fn matrix(id: &'static str, title: &'static str) -> Series {
     row(id, title, X::Order, Unit::Microseconds, Better::Lower)
-}
-
-/// A time behind queues of other messages.
-const fn depth(id: &'static str, title: &'static str) -> Series {
-    row(id, title, X::Depth, Unit::Microseconds, Better::Lower)
 }
 
 /// The speed of a computation.
@@ -145,52 +132,19 @@ pub const SERIES: &[Series] = &[
     speed("bandwidth", "Bandwidth, rewritten"),
     speed("bibw", "Bidirectional bandwidth, rewritten"),
     rate("rate", "Message rate, rewritten"),
-    time("latency-allocated", "Latency, rewritten, allocated memory"),
-    speed("bandwidth-allocated", "Bandwidth, rewritten, allocated memory"),
-    speed("bibw-allocated", "Bidirectional bandwidth, rewritten, allocated memory"),
     time("latency-unchanged", "Latency, unchanged"),
     speed("bandwidth-unchanged", "Bandwidth, unchanged"),
     speed("bibw-unchanged", "Bidirectional bandwidth, unchanged"),
     rate("rate-unchanged", "Message rate, unchanged"),
-    time("latency-allocated-unchanged", "Latency, unchanged, allocated memory"),
-    speed("bandwidth-allocated-unchanged", "Bandwidth, unchanged, allocated memory"),
-    speed("bibw-allocated-unchanged", "Bidirectional bandwidth, unchanged, allocated memory"),
     time("latency-cold", "Latency, cold"),
     speed("bandwidth-cold", "Bandwidth, cold"),
     speed("bibw-cold", "Bidirectional bandwidth, cold"),
     rate("rate-cold", "Message rate, cold"),
-    time("latency-allocated-cold", "Latency, cold, allocated memory"),
-    speed("bandwidth-allocated-cold", "Bandwidth, cold, allocated memory"),
-    speed("bibw-allocated-cold", "Bidirectional bandwidth, cold, allocated memory"),
     time("overlap-alone", "Transfer beside no computation"),
     time("overlap-send", "Send, computation, wait"),
-    total("overlap-send-times", "Send, computation, wait: by the larger part"),
     time("overlap-receive", "Receive, computation, wait"),
-    total("overlap-receive-times", "Receive, computation, wait: by the larger part"),
-    time("overlap-alone-allocated", "Transfer beside no computation, allocated memory"),
-    time("overlap-send-allocated", "Send, computation, wait, allocated memory"),
-    total(
-        "overlap-send-times-allocated",
-        "Send, computation, wait: by the larger part, allocated memory",
-    ),
-    time("overlap-receive-allocated", "Receive, computation, wait, allocated memory"),
-    total(
-        "overlap-receive-times-allocated",
-        "Receive, computation, wait: by the larger part, allocated memory",
-    ),
     row("wakeup", "Send to a blocked rank", X::Blocked, Unit::Microseconds, Better::Lower),
     row("wakeup-cpu", "Processor time while blocked", X::Blocked, Unit::Percent, Better::Lower),
-    row(
-        "wakeup-times",
-        "Send to a blocked rank: by the wake of a bare futex",
-        X::Blocked,
-        Unit::Times,
-        Better::Lower,
-    ),
-    depth("matching-posted", "Match behind posted receives"),
-    depth("matching-posted-any", "Match behind posted wildcard receives"),
-    depth("matching-unexpected", "Match behind unexpected messages"),
-    depth("matching-unexpected-any", "Wildcard match behind unexpected messages"),
     row("startup", "Job start, empty program, end", X::Ranks, Unit::Milliseconds, Better::Lower),
     row("barrier", "Barrier", X::Ranks, Unit::Microseconds, Better::Lower),
     time("bcast", "Broadcast"),
@@ -215,8 +169,6 @@ pub const SERIES: &[Series] = &[
     share("laplace-share", "Laplace: share of communication", X::Ranks),
     gflops("diffusion", "Diffusion 64 x 64 x 64", X::Ranks),
     share("diffusion-share", "Diffusion: share of communication", X::Ranks),
-    gflops("flow", "Inviscid flow 256 x 256", X::Ranks),
-    share("flow-share", "Flow: share of communication", X::Ranks),
     time("am-short", "Short message, half a round trip"),
     time("am", "Active message, half a round trip, rewritten"),
     time("am-unchanged", "Active message, half a round trip"),

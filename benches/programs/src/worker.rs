@@ -1,11 +1,14 @@
-//! Runs one launch: pins the rank to its processor, runs the programs in turn, and reports records.
+//! Runs one launch: joins the job, pins the rank to its processor, runs the programs in turn, and reports records.
+
+#![allow(clippy::print_stdout, reason = "records go to standard output")]
+
+use std::process::ExitCode;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::cache_line::SharedLines;
-use crate::futex::Futex;
 use crate::order::{Order, Program};
-use crate::programs::{bandwidth, collectives, latency, matching, matrix, overlap, wakeup};
+use crate::programs::{bandwidth, collectives, latency, matrix, overlap, wakeup};
 use crate::record::{Library, Record, Sample};
 use crate::runtime::{Failure, Job, Runtime};
 use crate::series::Series;
@@ -14,8 +17,6 @@ use crate::series::Series;
 pub struct Sink<'a> {
     emit: &'a mut dyn FnMut(&Record),
     rank: usize,
-    /// Whether ranks 0 and 1 share memory apart from the library.
-    shares: bool,
     /// The lines through which ranks 0 and 1 measure the raw cache line, on these ranks.
     lines: Option<SharedLines>,
     /// Waits until all ranks have called it.
@@ -52,21 +53,43 @@ impl Sink<'_> {
         self.raw = lines.and_then(|lines| lines.measure(self.rank));
     }
 
-    /// Returns whether ranks 0 and 1 share a futex, which is so if the job was given a file for it.
-    pub fn has_futex(&self) -> bool {
-        self.shares
-    }
-
-    /// Returns the futex, on ranks 0 and 1.
-    pub fn futex(&self) -> Option<&Futex> {
-        self.lines.as_ref().map(SharedLines::futex)
-    }
-
     fn record(&mut self, record: &Record) {
         if self.rank == 0 {
             (self.emit)(record);
         }
     }
+}
+
+/// The main function of a worker: joins the job by `join`, runs the orders of the command line by `run`, and leaves.
+pub fn main<J: Job>(
+    join: impl FnOnce() -> Result<J, Failure>,
+    run: impl FnOnce(&J, &[Order]) -> Result<(), Failure>,
+) -> ExitCode {
+    let joined = Order::of_command_line().and_then(|orders| Ok((orders, join()?)));
+    let (orders, job) = match joined {
+        Ok(joined) => joined,
+        Err(failure) => return ended(Err(failure)),
+    };
+    match run(&job, &orders) {
+        Ok(()) => ended(job.leave()),
+        Err(failure) => {
+            let code = ended(Err(Failure::new(format_args!("rank {}: {failure}", job.rank()))));
+            job.abandon();
+            code
+        }
+    }
+}
+
+/// Reports what failed, if anything did. Returns the exit code of the worker.
+pub fn ended(outcome: Result<(), Failure>) -> ExitCode {
+    let Err(failure) = outcome else { return ExitCode::SUCCESS };
+    print(&Record::Failed(failure.to_string()));
+    ExitCode::FAILURE
+}
+
+/// Prints a record. Standard output passes every line on at once.
+pub fn print(record: &Record) {
+    println!("{}", record.line());
 }
 
 /// Runs the programs of `orders` on this rank; `emit` gets the records of rank 0. Collective.
@@ -93,29 +116,30 @@ pub fn run_by<J: Job>(
     mut run_one: impl FnMut(&Order, Program, &mut Sink<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let first = orders.first();
-    stay(first.and_then(|order| order.pin.get(job.rank()).copied()))?;
+    // After the library has started, so that it is the same for every launcher.
+    if let Some(&processor) = first.and_then(|order| order.pin.get(job.rank())) {
+        stay(processor)?;
+    }
     let line = first.and_then(|order| order.line.as_deref());
     let line = line.filter(|_| job.size() > 1);
     let lines = line.filter(|_| job.rank() < 2).map(SharedLines::open).transpose()?;
-    let (shares, rank) = (line.is_some(), job.rank());
     let barrier = || job.barrier();
-    let mut sink = Sink { emit, rank, shares, lines, barrier: &barrier, raw: None };
-    let (name, ranks) = (job.library(), job.size());
-    let (thresholds, facts) = (job.thresholds(), job.facts());
-    sink.record(&Record::Library(Library { name, ranks, thresholds, facts }));
-    for (order, program) in orders.iter().flat_map(programs_of) {
-        sink.record(&Record::Progress(program.name()));
+    let mut sink = Sink { emit, rank: job.rank(), lines, barrier: &barrier, raw: None };
+    let (ranks, thresholds, facts) = (job.size(), job.thresholds(), job.facts());
+    sink.record(&Record::Library(Library { ranks, thresholds, facts }));
+    for (order, program) in orders.iter().flat_map(Order::tasks) {
+        if program.is_of_two() && job.size() < 2 {
+            let name = program.name();
+            return Err(Failure::new(format_args!("{name} needs 2 ranks, this job has 1")));
+        }
         sink.look();
-        run_one(order, program, &mut sink)?;
+        if program != Program::Empty {
+            run_one(order, program, &mut sink)?;
+        }
     }
     job.barrier()?;
     sink.record(&Record::Complete);
     Ok(())
-}
-
-/// Pairs each program of an order with the order.
-fn programs_of(order: &Order) -> impl Iterator<Item = (&Order, Program)> {
-    order.programs.iter().map(move |program| (order, *program))
 }
 
 fn run_one<R: Runtime>(
@@ -126,13 +150,11 @@ fn run_one<R: Runtime>(
 ) -> Result<(), Failure> {
     match program {
         Program::Latency => latency::run(runtime, order, sink),
-        Program::Bandwidth => bandwidth::one_way(runtime, order, sink),
-        Program::Bibw => bandwidth::both_ways(runtime, order, sink),
-        Program::Rate => bandwidth::rate(runtime, order, sink),
+        Program::Bandwidth | Program::Bibw | Program::Rate => {
+            bandwidth::run(runtime, order, program, sink)
+        }
         Program::Overlap => overlap::run(runtime, order, sink),
         Program::Wakeup => wakeup::run(runtime, order, sink),
-        Program::Matching => matching::run(runtime, order, sink),
-        Program::Empty => Ok(()),
         Program::Collectives => collectives::run(runtime, order, sink),
         Program::MatrixPingpong => matrix::pingpong::run(runtime, order, sink),
         Program::Cannon => matrix::cannon::run(runtime, order, sink),
@@ -140,15 +162,7 @@ fn run_one<R: Runtime>(
         Program::Transpose => matrix::transpose::run(runtime, order, sink),
         Program::Laplace => matrix::laplace::run(runtime, order, sink),
         Program::Diffusion => matrix::diffusion::run(runtime, order, sink),
-        Program::Flow => matrix::flow::run(runtime, order, sink),
-        Program::AmShort
-        | Program::Am
-        | Program::AmLook
-        | Program::AmStream
-        | Program::Put
-        | Program::PutStream
-        | Program::Get
-        | Program::Add => Err(foreign(program)),
+        other => Err(foreign(other)),
     }
 }
 
@@ -157,10 +171,11 @@ pub fn foreign(program: Program) -> Failure {
     Failure::new(format_args!("another worker runs {}", program.name()))
 }
 
-/// Pins this thread to one processor. The program does this after the library has started, so that
-/// it is the same for every launcher.
-fn stay(processor: Option<usize>) -> Result<(), Failure> {
-    let Some(processor) = processor else { return Ok(()) };
+/// Pins this thread to one processor.
+///
+/// # Errors
+/// There is no such processor, or this process may not use it.
+pub fn stay(processor: usize) -> Result<(), Failure> {
     if processor >= CpuSet::MAX_CPU {
         return Err(Failure::new(format_args!("no processor has the number {processor}")));
     }
@@ -169,15 +184,4 @@ fn stay(processor: Option<usize>) -> Result<(), Failure> {
     sched_setaffinity(None, &only).map_err(|error| {
         Failure::new(format_args!("cannot stay on processor {processor}: {error}"))
     })
-}
-
-/// Checks that the job has at least two ranks.
-///
-/// # Errors
-/// The job has one rank.
-pub fn needs_two(runtime: &impl Job, program: &str) -> Result<(), Failure> {
-    if runtime.size() < 2 {
-        return Err(Failure::new(format_args!("{program} needs 2 ranks, this job has 1")));
-    }
-    Ok(())
 }

@@ -77,14 +77,6 @@ fn diffuses_on_any_number_of_ranks() {
 }
 
 #[test]
-fn gas_flows_on_any_number_of_ranks() {
-    for ranks in [1, 2, 3, 6] {
-        let x = ranks as u64;
-        measures(ranks, &order(Program::Flow), &[("flow", x), ("flow-share", x)]);
-    }
-}
-
-#[test]
 fn more_ranks_than_planes_are_refused() {
     let text = "diffusion has 64 lines to spread, this job has 65 ranks";
     fails(65, &order(Program::Diffusion), Fault::None, text);
@@ -107,7 +99,7 @@ fn wrong_matrices_are_noticed() {
 
 #[test]
 fn one_wrong_ghost_is_noticed() {
-    for program in [Program::Laplace, Program::Diffusion, Program::Flow] {
+    for program in [Program::Laplace, Program::Diffusion] {
         fails(2, &order(program), Fault::First, "are not those that one rank gets");
         fails(3, &order(program), Fault::First, "are not those that one rank gets");
     }

@@ -2,12 +2,8 @@
 
 mod support;
 
-use std::io::Write;
-
-use mpj_bench_programs::cache_line::FILE_BYTES;
 use mpj_bench_programs::programs::collectives::MOST_BLOCKS;
-use mpj_bench_programs::{Buffers, Memory, Order, Program, Sample};
-use tempfile::NamedTempFile;
+use mpj_bench_programs::{Buffers, Order, Program, Sample};
 
 use support::{Fault, fails, measures, order, run};
 
@@ -92,35 +88,16 @@ fn transfers_are_measured_alone_and_beside_computation() {
     let alone = with_sizes(Program::Overlap);
     measures(3, &alone, &over_sizes("overlap-alone"));
     let order = Order { compute: vec![1.0, 10.0, 100.0, 50.0], ..alone };
-    let series = ["alone", "send", "send-times", "receive", "receive-times"];
+    let series = ["alone", "send", "receive"];
     let names = series.map(|name| format!("overlap-{name}"));
     let points = SIZES.map(|size| names.each_ref().map(|name| (&**name, size)));
     measures(2, &order, points.as_flattened());
     let samples = run(2, &order, Fault::None).expect("the order is legal");
     let of_100 = |it: &&Sample| it.x == SIZES[2] && !it.series.ends_with("alone");
     for Sample { series, values, .. } in samples.iter().filter(of_100) {
-        // The computation is done. How it compares with other times is up to the machine.
-        let least = if series.ends_with("times") { 0.0 } else { 50.0 };
-        assert!(values.iter().all(|value| *value > least), "{series}: {values:?}");
+        // The computation is done.
+        assert!(values.iter().all(|value| *value > 50.0), "{series}: {values:?}");
     }
-    fails(2, &order, Fault::Every, "wrong payload");
-}
-
-#[test]
-fn allocated_memory_has_series_of_its_own() {
-    let programs = [
-        (Program::Latency, "latency-allocated"),
-        (Program::Bandwidth, "bandwidth-allocated"),
-        (Program::Bibw, "bibw-allocated"),
-        (Program::Overlap, "overlap-alone-allocated"),
-        (Program::Matching, "matching-posted"),
-    ];
-    for (program, series) in programs {
-        let order = Order { memory: Memory::Allocated, ..order(program) };
-        let samples = run(2, &order, Fault::None).expect("the order is legal");
-        assert_eq!(samples[0].series, series);
-    }
-    let order = Order { memory: Memory::Allocated, ..order(Program::Latency) };
     fails(2, &order, Fault::Every, "wrong payload");
 }
 
@@ -135,39 +112,6 @@ fn waking_up_is_measured() {
         // The ranks share a process with other tests, so that time is over 100 % here.
         let can_be = |value: &f64| *value > 0.0 || (series == "wakeup-cpu" && *value == 0.0);
         assert!(values.len() == 2 && values.iter().all(can_be), "{series}: {values:?}");
-    }
-}
-
-#[test]
-fn a_bare_futex_is_measured_beside_the_library() {
-    for ranks in [2, 3] {
-        let mut file = NamedTempFile::new().expect("a file");
-        file.write_all(&[0; FILE_BYTES]).expect("written");
-        let line = Some(file.path().to_owned());
-        let order = Order { blocked: vec![20_000], line, ..order(Program::Wakeup) };
-        let samples = run(ranks, &order, Fault::None).expect("the order is legal");
-        let names: Vec<_> = samples.iter().map(|sample| &*sample.series).collect();
-        assert_eq!(names, ["wakeup", "wakeup-cpu", "wakeup-times"]);
-        for Sample { series, values, .. } in &samples {
-            let can_be =
-                |value: &f64| value.is_finite() && (*value > 0.0 || series == "wakeup-cpu");
-            assert!(values.len() == 2 && values.iter().all(can_be), "{series}: {values:?}");
-        }
-    }
-}
-
-#[test]
-fn matching_is_measured() {
-    let order = Order { depths: vec![1, 100], ..order(Program::Matching) };
-    let series = [
-        "matching-posted",
-        "matching-posted-any",
-        "matching-unexpected",
-        "matching-unexpected-any",
-    ];
-    let points = [1, 100].map(|depth| series.map(|series| (series, depth)));
-    for ranks in [2, 3] {
-        measures(ranks, &order, points.as_flattened());
     }
 }
 
@@ -207,7 +151,6 @@ fn one_rank_is_not_enough_for_messages() {
         (Program::Rate, "rate needs 2 ranks"),
         (Program::Overlap, "overlap needs 2 ranks"),
         (Program::Wakeup, "wakeup needs 2 ranks"),
-        (Program::Matching, "matching needs 2 ranks"),
     ];
     for (program, text) in programs {
         fails(1, &order(program), Fault::None, text);

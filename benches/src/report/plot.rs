@@ -108,7 +108,7 @@ impl Plot {
 
     fn contents(&self) -> Markup {
         let (x, y) = (self.across(), self.upward());
-        let x_labels = thinned(self.x_ticks(&x), &x, LABEL[0]);
+        let x_labels = thinned(self.x_ticks(), &x, LABEL[0]);
         let y_labels = thinned(ticks(&y), &y, LABEL[1]);
         html! {
             g class="axis" {
@@ -158,25 +158,12 @@ impl Plot {
         Scale { low: low / 1.1, high: high * 1.1, from: BOTTOM, to: TOP }
     }
 
-    /// The ticks of the horizontal axis; for sizes, 0 and powers of two at equal distances.
-    fn x_ticks(&self, scale: &Scale) -> Vec<f64> {
+    /// The ticks of the horizontal axis: its points; of sizes, 0 and powers of two.
+    fn x_ticks(&self) -> Vec<f64> {
         let points = self.lines.iter().flat_map(|line| &line.points).map(|point| point.x);
-        let points: BTreeSet<u64> = points.collect();
-        if self.x != X::Bytes {
-            return points.into_iter().map(position).collect();
-        }
-        let room = ((scale.to - scale.from) / LABEL[0]) as usize;
-        let powers = |step: usize| (0..63).step_by(step).map(|power| 2f64.powi(power));
-        let inside = |step| powers(step).filter(|x| (scale.low..=scale.high).contains(x));
-        let step =
-            [1, 2, 4, 8].into_iter().find(|step| inside(*step).count() <= room).unwrap_or(16);
-        points
-            .first()
-            .filter(|x| **x == 0)
-            .map(|x| position(*x))
-            .into_iter()
-            .chain(inside(step))
-            .collect()
+        let is_round = |x: &u64| self.x != X::Bytes || *x == 0 || x.is_power_of_two();
+        let points: BTreeSet<u64> = points.filter(is_round).collect();
+        points.into_iter().map(position).collect()
     }
 }
 
@@ -188,7 +175,6 @@ fn position(x: u64) -> f64 {
 fn axis(x: X) -> &'static str {
     match x {
         X::Bytes => "message size, bytes",
-        X::Depth => "depth of the queue",
         X::Order => "order N",
         X::Ranks => "ranks",
         X::Blocked => "blocked for",

@@ -83,7 +83,7 @@ fn points(series: &Series, ranks: u64, runtime: usize) -> Vec<Sample> {
     let xs = match series.x {
         X::Bytes => vec![0, 8, 4096, 4097, 1 << 20],
         X::Ranks => vec![ranks],
-        X::Depth | X::Order | X::Blocked => vec![1, 10, 1_000_000],
+        X::Order | X::Blocked => vec![1, 10, 1_000_000],
     };
     let value = |x: u64| (x + 100) as f64 * (1.0 + runtime as f64 / 10.0);
     let value = |x| if series.unit == Unit::Percent { 0.0 } else { value(x) };
@@ -197,71 +197,34 @@ fn the_comparison_with_an_earlier_run() {
     assert!(other_distance.contains("of 0 figures"), "{other_distance}");
 }
 
-/// The rows of a summary of the series with these names, and whether it has a picture.
-fn summary_of(run: &Run, series: &[&str]) -> (Vec<String>, bool) {
-    let tables = analysis::tables(run).into_iter();
-    let tables: Vec<_> = tables.filter(|table| series.contains(&table.series.id)).collect();
-    let picture = summary::picture(run, &tables);
-    let fault = picture.as_deref().and_then(first_fault);
-    assert_eq!(fault, None);
-    let text = summary::text(run, &tables, picture.as_ref().map(|_| "run.svg"));
-    assert_eq!(text.ends_with("](run.svg)\n"), picture.is_some(), "{text}");
-    let rows = text.lines().filter(|line| line.starts_with("| ")).skip(1);
-    (rows.map(str::to_owned).collect(), picture.is_some())
-}
-
 #[test]
-fn a_summary_has_few_points_and_a_picture_if_there_are_sizes() {
+fn a_summary_has_telling_points_of_all_runtimes_and_a_picture_if_there_are_sizes() {
     let mut run = everything();
     run.header.runtimes[1].label = "Open | <MPI>".to_owned();
     run.launches.retain(|launch| launch.ranks == 2);
-    let messages = ["latency", "bandwidth", "rate"];
-    let (rows, has_picture) = summary_of(&run, &messages);
-    assert_eq!((rows.len(), has_picture), (12, true), "{rows:?}");
-    let row = "| Latency, rewritten, 2 ranks, near, 8 (us) | 108 | Open \\| &lt;MPI> 119 | 0.909 |";
-    assert_eq!(rows[0], row);
-    assert!(rows[1].starts_with("| Latency, rewritten, 2 ranks, near, 4K (us) |"), "{rows:?}");
-    let (rows, _) = summary_of(&run, &[&messages[..], &["bibw", "barrier"]].concat());
-    assert_eq!(rows.len(), 9, "one for each table: {rows:?}");
-    let (rows, has_picture) = summary_of(&run, &["wakeup"]);
-    assert_eq!((rows.len(), has_picture), (2, false), "{rows:?}");
-    assert!(rows[0].contains("blocked 1 s (us)"), "{rows:?}");
-}
-
-#[test]
-fn a_summary_of_many_tables_has_means() {
-    let run = everything();
-    let calls = ["bcast", "reduce", "allreduce", "gather", "scatter"];
-    let (rows, has_picture) = summary_of(&run, &calls);
-    assert_eq!((rows.len(), has_picture), (5, true), "{rows:?}");
-    let row = "| Broadcast, geometric mean of 15 points (us) | 2884 | 3172 | 0.909 |";
-    assert_eq!(rows[0], row);
-    let tables = analysis::tables(&run).into_iter();
-    let mut tables: Vec<_> = tables.filter(|table| table.series.id == "bcast").collect();
-    let ratio = tables[0].rows[0].ratio.as_mut().expect("it has peers");
-    ratio.interval = Some((0.9, 1.1));
-    let tables: Vec<&_> = tables.iter().collect();
-    let row = summary::means(&tables, &run.header);
-    assert!(row.starts_with("| Broadcast, geometric mean of 1 point (us) |"), "{row}");
-    let all: Vec<&str> = SERIES.iter().map(|series| series.id).collect();
-    let rows = summary_of(&run, &all).0;
-    assert_eq!(rows.len(), 22, "calls, messages, start and wake-up; transfers of the transport");
-    assert_eq!(summary_of(&run, &["latency-cold"]), (Vec::new(), false));
-}
-
-#[test]
-fn a_summary_of_the_c_face_shows_all_runtimes() {
-    let mut run = everything();
-    let face = run_of(&[("libmpi-0.1.0", "libmpi 0.1.0")], 2).header.runtimes;
-    run.header.runtimes.splice(1..1, face);
-    run.launches.retain(|launch| launch.ranks == 2);
-    let (rows, has_picture) = summary_of(&run, &["latency", "allreduce", "barrier"]);
-    assert_eq!((rows.len(), has_picture), (8, false), "{rows:?}");
-    let row = "| Latency, rewritten, 2 ranks, near, 8 (us) | 108 | - | 119 | 130 |";
-    assert_eq!(rows[0], row);
-    let tables = analysis::tables(&run);
-    let rows = tables.iter().flat_map(|table| &table.rows);
-    assert!(rows.flat_map(|row| &row.ratio).all(|ratio| ratio.peer > 1), "the best of the others");
+    let tables_of = |series: &[&str]| {
+        let tables = analysis::tables(&run).into_iter();
+        tables.filter(|table| series.contains(&table.series.id)).collect::<Vec<_>>()
+    };
+    let summary_of = |series: &[&str]| {
+        let tables = tables_of(series);
+        let picture = summary::picture(&run, &tables);
+        assert_eq!(picture.as_deref().and_then(first_fault), None);
+        let text = summary::text(&run, &tables, picture.as_ref().map(|_| "run.svg"));
+        assert_eq!(text.ends_with("](run.svg)\n"), picture.is_some(), "{text}");
+        let rows = text.lines().filter(|line| line.starts_with("| "));
+        (rows.map(str::to_owned).collect::<Vec<_>>(), picture.is_some())
+    };
+    let (rows, has_picture) = summary_of(&["latency", "latency-cold", "bandwidth"]);
+    // A head, and three sizes near and far for each of two series.
+    assert_eq!((rows.len(), has_picture), (13, true), "{rows:?}");
+    assert_eq!(rows[0], "| What | mpj auto | Open \\| &lt;MPI> | MPICH 4.0.2 | auto/best peer |");
+    let row = "| Latency, rewritten, 2 ranks, near, 8 (us) | 108 | 119 | 130 | 0.909 |";
+    assert_eq!(rows[1], row);
+    assert!(rows[2].starts_with("| Latency, rewritten, 2 ranks, near, 4K (us) |"), "{rows:?}");
+    let (rows, has_picture) = summary_of(&["wakeup"]);
+    assert_eq!((rows.len(), has_picture), (3, false), "{rows:?}");
+    assert!(rows[1].contains("blocked 1 s (us)"), "{rows:?}");
 }
 
 #[test]
@@ -280,44 +243,6 @@ fn pages_are_well_formed_and_need_nothing_else() {
             && page.contains("class=\"r2 s2\"")
     );
     assert_eq!(first_fault(&run_of(&[], 1).page()), None);
-}
-
-/// AM-2 and the transport at the step of the packet, and at the size of AMLAPI's bandwidth.
-#[test]
-fn am2_stands_beside_amlapi() {
-    let mut run = run_of(&[("am2", "mpj am2"), ("lapi", "mpj transport"), ("ucx", "UCX")], 1);
-    let threshold = |bytes, what: &str| Threshold { bytes, what: what.to_owned() };
-    run.header.thresholds = vec![threshold(256, "am2: beside"), threshold(64, "lapi: beside")];
-    let figures = [
-        ("am-unchanged", [(256, 0.5), (257, 0.75)]),
-        ("put-stream-unchanged", [(8, 100.0), (128 << 10, 2000.0)]),
-        ("get", [(8, 1.0), (128 << 10, 64.0)]),
-    ];
-    for (id, part) in [("am2", 1.0), ("lapi", 2.0)] {
-        let of = |(series, points): &(&str, [(u64, f64); 2])| {
-            points.map(|(x, value)| sample(series, x, value * part))
-        };
-        run.launches.push(launch(0, id, 2, figures.iter().flat_map(of).collect()));
-    }
-    let tables = analysis::tables(&run);
-    let text = summary::text(&run, &tables, Some("am2.svg"));
-    for row in [
-        "| Round trip, as much as fits into the packet | 60 to 65 us, 864 B | 1.00 us, 256 B |",
-        "| Round trip, longer | more than 100 us | 1.50 us, 257 B |",
-        "| That step | about 1.7 | 1.500 |",
-        "| Put, 128K | more than 300 MB/s | 4000 MB/s |",
-        "| Put above AM-2, 128K | not reported | 2000 MB/s |",
-        "| Get, 128K | more than 300 MB/s | 1024 MB/s |",
-        "| Get above AM-2, 128K | not reported | 2048 MB/s |",
-        "![Put and get, above AM-2 and without it (MB/s)](am2.svg)",
-    ] {
-        assert!(text.contains(row), "{row} in {text}");
-    }
-    let picture = summary::picture(&run, &tables).expect("there are puts and gets");
-    assert_eq!(first_fault(&picture), None);
-    assert!(picture.contains("Get, mpj transport"), "{picture}");
-    let other = latency(&[("auto", "mpj auto")], &[[1.0, 2.0]]);
-    assert!(!summary::text(&other, &analysis::tables(&other), None).contains("AMLAPI"));
 }
 
 #[test]

@@ -77,16 +77,9 @@ fn simulated_coverage_is_at_least_what_is_claimed() {
 }
 
 #[test]
-fn the_geometric_mean() {
-    assert_eq!(geometric_mean(&[]), None);
-    let root = geometric_mean(&[0.5, 2.0, 8.0]).expect("there are values");
-    assert!((root - 2.0).abs() < 1e-12, "{root}");
-}
-
-#[test]
 fn numbers_that_are_none_do_not_panic() {
     let values = [f64::NAN, 1.0, f64::INFINITY, -0.0, f64::NEG_INFINITY, f64::NAN, -f64::NAN];
-    let _ = (median(&values), interval(&values), geometric_mean(&values));
+    let _ = (median(&values), interval(&values));
 }
 
 proptest! {

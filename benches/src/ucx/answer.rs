@@ -9,112 +9,53 @@
 //! microseconds to three places, and bandwidths in MiB per second to two. (The rates of messages count one message too
 //! many in some tests.) All other texts are refused.
 
+use mpj_bench_programs::Failure;
+
 use super::pair::Test;
 
-/// Why a table is refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum AnswerError {
-    /// There is no such column.
-    #[error("no column '{name}' in '{line}'")]
-    NoColumn {
-        /// The name of the column.
-        name: &'static str,
-        /// The line of names.
-        line: String,
-    },
-    /// There are more or fewer lines than tests.
-    #[error("{found} lines for {expected} tests")]
-    Lines {
-        /// The number of tests.
-        expected: usize,
-        /// The number of lines.
-        found: usize,
-    },
-    /// A line has not as many columns as there are names.
-    #[error("{found} columns instead of {expected} in '{line}'")]
-    Columns {
-        /// The number of names.
-        expected: usize,
-        /// The number of columns.
-        found: usize,
-        /// The line.
-        line: String,
-    },
-    /// A line is of another test, or of a test that was not completed.
-    #[error("not test {test} with {iterations} iterations: '{line}'")]
-    OtherTest {
-        /// The number of the test.
-        test: usize,
-        /// Its iterations.
-        iterations: u64,
-        /// The line.
-        line: String,
-    },
-    /// A figure is no number above zero.
-    #[error("no positive number in column '{name}' of '{line}'")]
-    NoNumber {
-        /// The name of the column.
-        name: &'static str,
-        /// The line.
-        line: String,
-    },
-    /// Latency and bandwidth of a line do not belong together.
-    #[error("latency and bandwidth contradict each other: '{line}'")]
-    Contradiction {
-        /// The line.
-        line: String,
-    },
-}
-
-const ITERATIONS: &str = "iterations";
-const LATENCY: &str = "overall_lat";
-const BANDWIDTH: &str = "overall_bw";
-/// Bytes of its unit.
+/// Bytes of the unit of bandwidths.
 const MIB: f64 = (1 << 20) as f64;
 
 /// Returns the messages per second of each test. Tests are named by their numbers, from 0.
 ///
 /// # Errors
 /// The first difference between `text` and a table of these tests.
-pub fn rates(text: &str, tests: &[Test]) -> Result<Vec<f64>, AnswerError> {
+pub fn rates(text: &str, tests: &[Test]) -> Result<Vec<f64>, Failure> {
     let mut lines = text.lines();
     let head = lines.next().unwrap_or_default();
     let names: Vec<&str> = head.split(',').collect();
-    let column = |name: &'static str| {
+    let column = |name: &str| {
         let place = names.iter().position(|it| *it == name);
-        place.ok_or_else(|| AnswerError::NoColumn { name, line: head.to_owned() })
+        place.ok_or_else(|| Failure::new(format_args!("no column '{name}' in '{head}'")))
     };
-    let [count, latency, bandwidth] = [column(ITERATIONS)?, column(LATENCY)?, column(BANDWIDTH)?];
+    let (count, latency) = (column("iterations")?, column("overall_lat")?);
+    let bandwidth = column("overall_bw")?;
     let lines: Vec<&str> = lines.collect();
     if lines.len() != tests.len() {
-        return Err(AnswerError::Lines { expected: tests.len(), found: lines.len() });
+        let (found, expected) = (lines.len(), tests.len());
+        return Err(Failure::new(format_args!("{found} lines for {expected} tests")));
     }
-    let rate_of = |(test, (&line, of)): (usize, (&&str, &Test))| {
-        let Test { size, iterations } = *of;
+    let rate = |number: usize, line: &str, test: &Test| {
         // Counts below 1000 are padded.
         let cells: Vec<&str> = line.split(',').map(str::trim_start).collect();
-        let line = || line.to_owned();
-        if cells.len() != names.len() {
-            let (expected, found) = (names.len(), cells.len());
-            return Err(AnswerError::Columns { expected, found, line: line() });
+        if cells.len() != names.len()
+            || cells[0] != number.to_string()
+            || cells[count] != test.iterations.to_string()
+        {
+            return None;
         }
-        if cells[0] != test.to_string() || cells[count] != iterations.to_string() {
-            return Err(AnswerError::OtherTest { test, iterations, line: line() });
-        }
-        let number = |name, place: usize| {
-            let number = cells[place].parse().ok();
-            let number = number.filter(|number: &f64| number.is_finite() && *number > 0.0);
-            number.ok_or_else(|| AnswerError::NoNumber { name, line: line() })
+        let figure = |place: usize| {
+            let figure = cells[place].parse().ok();
+            figure.filter(|figure: &f64| figure.is_finite() && *figure > 0.0)
         };
-        let latency = number(LATENCY, latency)?;
-        let rate = number(BANDWIDTH, bandwidth)? * MIB / size as f64;
-        match agree(latency, rate) {
-            true => Ok(rate),
-            false => Err(AnswerError::Contradiction { line: line() }),
-        }
+        let rate = figure(bandwidth)? * MIB / test.size as f64;
+        agree(figure(latency)?, rate).then_some(rate)
     };
-    lines.iter().zip(tests).enumerate().map(rate_of).collect()
+    let rates = lines.iter().zip(tests).enumerate().map(|(number, (line, test))| {
+        let wrong = || Failure::new(format_args!("test {number} gave '{line}', not {test:?}"));
+        rate(number, line, test).ok_or_else(wrong)
+    });
+    rates.collect()
 }
 
 /// Whether a latency in microseconds, rounded to thousandths, belongs to a rate in messages per second.
@@ -143,8 +84,10 @@ mod tests {
     const TESTS: [Test; 2] =
         [Test { size: 8, iterations: 1000 }, Test { size: 1 << 20, iterations: 100 }];
 
-    fn refused(lines: &str) -> AnswerError {
-        rates(&format!("{HEAD}{lines}"), &TESTS).expect_err(lines)
+    #[track_caller]
+    fn is_refused(text: &str, why: &str) {
+        let failure = rates(text, &TESTS).expect_err(text).to_string();
+        assert!(failure.starts_with(why), "{failure}");
     }
 
     #[test]
@@ -163,38 +106,23 @@ mod tests {
         let text = "batch,overall_bw,iterations,new,overall_lat\n0,4.00,10,x,1.907\n";
         let test = Test { size: 8, iterations: 10 };
         assert_eq!(rates(text, &[test]), Ok(vec![f64::from(1 << 19)]));
-        let without = HEAD.replace("overall_bw", "bandwidth");
-        let error = rates(&without, &[]).expect_err("it has no bandwidth");
-        assert!(matches!(error, AnswerError::NoColumn { name: "overall_bw", .. }), "{error}");
-        assert!(matches!(rates("", &[]), Err(AnswerError::NoColumn { .. })));
+        is_refused(&HEAD.replace("overall_bw", "bandwidth"), "no column 'overall_bw' in '9,");
+        is_refused("", "no column 'iterations' in ''");
     }
 
     #[test]
-    fn tables_with_other_lines_are_refused() {
-        let error = refused(SHORT);
-        assert_eq!(error, AnswerError::Lines { expected: 2, found: 1 });
-        let error = refused(&format!("{SHORT}{LONG}{LONG}"));
-        assert_eq!(error, AnswerError::Lines { expected: 2, found: 3 });
-        let error = refused(&format!("{LONG}{SHORT}"));
-        assert!(matches!(error, AnswerError::OtherTest { test: 0, .. }), "{error}");
+    fn other_tables_are_refused() {
+        is_refused(&format!("{HEAD}{SHORT}"), "1 lines for 2 tests");
+        is_refused(&format!("{HEAD}{SHORT}{LONG}{LONG}"), "3 lines for 2 tests");
+        is_refused(&format!("{HEAD}{LONG}{SHORT}"), "test 0 gave '1, 100,");
         let warning = "[1795616600.739123] UCX  WARN  unused environment variable\n";
-        let error = refused(&format!("{SHORT}{warning}"));
-        assert!(matches!(error, AnswerError::Columns { expected: 9, found: 1, .. }), "{error}");
-    }
-
-    #[test]
-    fn damaged_lines_are_refused() {
-        let with = |from: &str, to: &str| refused(&format!("{}{LONG}", SHORT.replace(from, to)));
-        let error = with("0,1000,", "0,999,");
-        assert!(matches!(error, AnswerError::OtherTest { test: 0, .. }), "{error}");
-        for wrong in ["", "x", "nan", "inf", "-1", "0", "49.69 "] {
-            let error = with("49.69,49.69", &format!("49.69,{wrong}"));
-            assert!(matches!(error, AnswerError::NoNumber { name: "overall_bw", .. }), "{error}");
+        is_refused(&format!("{HEAD}{SHORT}{warning}"), "test 1 gave '[1795616600.739123]");
+        let damages = [("0,1000,", "0,999,"), ("0.154,49", "0.514,49"), (",49.69", "")];
+        let numbers = ["", "x", "nan", "inf", "-1", "0", "49.69 "].map(|number| ("49.69", number));
+        for (from, to) in [&damages[..], &numbers].concat() {
+            let damaged = SHORT.replace(from, to);
+            is_refused(&format!("{HEAD}{damaged}{LONG}"), "test 0 gave '0,");
         }
-        let error = with("0.154,49", "0.514,49");
-        assert!(matches!(error, AnswerError::Contradiction { .. }), "{error}");
-        let error = with(",49.69", "");
-        assert!(matches!(error, AnswerError::Columns { found: 7, .. }), "{error}");
     }
 
     #[test]

@@ -1,26 +1,25 @@
 //! One pair of `ucx_perftest`: a server and a client, which measure a list of tests and end.
 //!
 //! They meet through a port of the loopback interface. The list is in an unnamed file, so that nothing is left in a
-//! file system, however the processes end. A pair that is dropped early is ended.
+//! file system, however the processes end. A server whose client has failed ends with the launch.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use mpj_bench_programs::Failure;
 use procfs::net::TcpState;
 use rustix::fs::{MemfdFlags, memfd_create};
 
+use super::answer;
 use super::ways::Way;
-use super::{UcxError, answer};
 
-/// How long the server may take to listen, and to end after the client.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two looks at a process.
+/// Between two looks at the server.
 const TICK: Duration = Duration::from_millis(2);
 
 /// One measurement.
@@ -42,7 +41,7 @@ pub fn run(
     way: &Way,
     tests: &[Test],
     processors: Option<[usize; 2]>,
-) -> Result<Vec<f64>, UcxError> {
+) -> Result<Vec<f64>, Failure> {
     let file = list(way, tests).map_err(system("write the list of tests"))?;
     let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
     let port = free_port().map_err(system("find a free port"))?;
@@ -54,19 +53,28 @@ pub fn run(
         command
     };
     let [first, second] = [0, 1].map(|rank| processors.map(|all| all[rank]));
-    let mut server = Server::start(command(second), port)?;
-    let output = command(first).arg(Ipv4Addr::LOCALHOST.to_string()).output();
-    let output = output.map_err(system("start ucx_perftest"))?;
-    if !output.status.success() {
-        return Err(UcxError::Failed { test: way.test, said: last_words(&output) });
+    let server = command(second).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut server = server.map_err(system("start ucx_perftest"))?;
+    // A server that has ended instead says why below.
+    while !is_listened_to(port) && matches!(server.try_wait(), Ok(None)) {
+        thread::sleep(TICK);
     }
-    server.finish(way.test)?;
-    let rates = answer::rates(&String::from_utf8_lossy(&output.stdout), tests);
-    rates.map_err(|source| UcxError::Answer { test: way.test, source })
+    let succeeded = |output: io::Result<Output>| {
+        let output = output.map_err(system("run ucx_perftest"))?;
+        let said = || format!("ucx_perftest failed in {}: {}", way.test, last_words(&output));
+        if output.status.success() { Ok(output.stdout) } else { Err(Failure::new(said())) }
+    };
+    if !matches!(server.try_wait(), Ok(None)) {
+        succeeded(server.wait_with_output())?;
+        return Err(Failure::new("the server of ucx_perftest ended before its client began"));
+    }
+    let table = succeeded(command(first).arg(Ipv4Addr::LOCALHOST.to_string()).output())?;
+    succeeded(server.wait_with_output())?;
+    answer::rates(&String::from_utf8_lossy(&table), tests)
 }
 
-fn system(action: &'static str) -> impl Fn(io::Error) -> UcxError {
-    move |source| UcxError::System { action, source }
+fn system(action: &'static str) -> impl Fn(io::Error) -> Failure {
+    move |error| Failure::new(format_args!("cannot {action}: {error}"))
 }
 
 /// The list of tests: the name of each, which is its number, and its options.
@@ -97,57 +105,4 @@ fn last_words(output: &Output) -> String {
     let error = texts.iter().flat_map(|text| text.lines()).find(|line| line.contains("ERROR"));
     let said = error.or_else(|| texts[0].lines().last()).unwrap_or("no message");
     said.trim().to_owned()
-}
-
-/// The process that waits for the client.
-struct Server(Option<Child>);
-
-impl Server {
-    /// Starts it, and returns when it listens.
-    fn start(mut command: Command, port: u16) -> Result<Self, UcxError> {
-        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-        let mut server = Self(Some(child.map_err(system("start ucx_perftest"))?));
-        let deadline = Instant::now() + PATIENCE;
-        while !is_listened_to(port) {
-            if server.has_ended() || Instant::now() > deadline {
-                return Err(UcxError::Server { said: last_words(&server.end()) });
-            }
-            thread::sleep(TICK);
-        }
-        Ok(server)
-    }
-
-    fn has_ended(&mut self) -> bool {
-        let child = self.0.as_mut().expect("it is taken at its end");
-        !matches!(child.try_wait(), Ok(None))
-    }
-
-    /// Waits until it ends by itself.
-    fn finish(&mut self, test: &'static str) -> Result<(), UcxError> {
-        let deadline = Instant::now() + PATIENCE;
-        while !self.has_ended() && Instant::now() < deadline {
-            thread::sleep(TICK);
-        }
-        let output = self.end();
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(UcxError::Failed { test, said: last_words(&output) }),
-        }
-    }
-
-    /// Ends it if it still runs.
-    fn end(&mut self) -> Output {
-        let mut child = self.0.take().expect("it is taken at its end");
-        // A process that has ended needs no signal.
-        let _ = child.kill();
-        child.wait_with_output().expect("a child can be waited for")
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if self.0.is_some() {
-            self.end();
-        }
-    }
 }

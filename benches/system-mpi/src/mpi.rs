@@ -7,22 +7,17 @@
 //! - N3: the buffer of an operation that was started is borrowed for longer than the call of
 //!   `start_all`, and that call ends only after MPI_Waitall has succeeded. In every other case,
 //!   unwinding included, [`Underway`] ends the process.
-//! - N4: the memory of an [`Allocated`] is MPI's until it is dropped, and it borrows the connection, so
-//!   that MPI runs so long. Only borrows of it give access; it was zeroed.
-//! - N5: the names of handles and of marks are constants of MPI, which nobody changes.
+//! - N4: the names of handles and of marks are constants of MPI, which nobody changes.
 
 #![expect(unsafe_code, reason = "calls C")]
 
 use std::cell::Cell;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
-use std::{mem, process, ptr, slice};
+use std::{mem, process, ptr};
 
 use mpi_sys::{self as sys, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, MPI_Status};
-use mpj_bench_programs::{Failure, Job, Post, Record, Runtime, Source};
-
-use crate::name;
+use mpj_bench_programs::{Failure, Job, Post, Runtime, worker};
 
 const SUCCESS: c_int = sys::MPI_SUCCESS as c_int;
 
@@ -39,7 +34,6 @@ pub struct SystemMpi {
     byte: MPI_Datatype,
     double: MPI_Datatype,
     sum: MPI_Op,
-    any_source: c_int,
     in_place: *const c_void,
     no_status: *mut MPI_Status,
     no_statuses: *mut MPI_Status,
@@ -64,13 +58,13 @@ impl SystemMpi {
         }
         // SAFETY: the first call of MPI_Init (N1); MPI does without the command line.
         done(unsafe { sys::MPI_Init(ptr::null_mut(), ptr::null_mut()) }, "MPI_Init")?;
-        // SAFETY: N5.
+        // SAFETY: N4.
         let world = unsafe { sys::RSMPI_COMM_WORLD };
         // SAFETY: MPI runs; the pointer is one to a local variable.
         done(unsafe { sys::MPI_Comm_rank(world, &raw mut rank) }, "MPI_Comm_rank")?;
         // SAFETY: as above.
         done(unsafe { sys::MPI_Comm_size(world, &raw mut size) }, "MPI_Comm_size")?;
-        // SAFETY: N5, for all the constants.
+        // SAFETY: N4, for all the constants.
         Ok(unsafe {
             Self {
                 rank: rank as usize,
@@ -79,7 +73,6 @@ impl SystemMpi {
                 byte: sys::RSMPI_UINT8_T,
                 double: sys::RSMPI_DOUBLE,
                 sum: sys::RSMPI_SUM,
-                any_source: sys::RSMPI_ANY_SOURCE,
                 in_place: mpj_bench_in_place,
                 no_status: sys::RSMPI_STATUS_IGNORE,
                 no_statuses: sys::RSMPI_STATUSES_IGNORE,
@@ -89,15 +82,9 @@ impl SystemMpi {
         })
     }
 
-    /// Calls MPI_Finalize. Collective.
-    pub fn finalize(self) {
-        // SAFETY: N1; nothing is under way (N3).
-        unsafe { sys::MPI_Finalize() };
-    }
-
     /// Reports `failure` and ends the whole job.
-    pub fn fail(&self, failure: &Failure) -> ! {
-        crate::emit(&Record::Failed(format!("rank {}: {failure}", self.rank)));
+    fn fail(&self, failure: Failure) -> ! {
+        let _ = worker::ended(Err(failure));
         self.abort()
     }
 
@@ -107,14 +94,6 @@ impl SystemMpi {
         unsafe { sys::MPI_Abort(self.world, 1) };
         // MPI says that it tries to end the processes.
         process::abort()
-    }
-
-    #[inline]
-    fn source(&self, from: Source) -> Result<c_int, Failure> {
-        match from {
-            Source::Rank(rank) => int(rank),
-            Source::Any => Ok(self.any_source),
-        }
     }
 
     /// Starts an operation. Its buffer belongs to MPI until the request is complete.
@@ -134,7 +113,7 @@ impl SystemMpi {
                 done(code, "MPI_Isend")?;
             }
             Post::Receive { buffer, from, tag } => {
-                let (count, from) = (int(buffer.len())?, self.source(from)?);
+                let (count, from) = (int(buffer.len())?, int(from)?);
                 let (buffer, request) = (buffer.as_mut_ptr().cast(), request.as_mut_ptr());
                 // SAFETY: N1, and N3 by the caller's promise.
                 let code = unsafe {
@@ -145,38 +124,6 @@ impl SystemMpi {
         }
         // SAFETY: a call that succeeded has stored the request.
         Ok(unsafe { request.assume_init() })
-    }
-}
-
-/// Memory that MPI has allocated.
-pub struct Allocated<'mpi> {
-    place: ptr::NonNull<u8>,
-    len: usize,
-    mpi: PhantomData<&'mpi SystemMpi>,
-}
-
-impl Deref for Allocated<'_> {
-    type Target = [u8];
-
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        // SAFETY: N4.
-        unsafe { slice::from_raw_parts(self.place.as_ptr(), self.len) }
-    }
-}
-
-impl DerefMut for Allocated<'_> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: N4; the borrow is exclusive.
-        unsafe { slice::from_raw_parts_mut(self.place.as_ptr(), self.len) }
-    }
-}
-
-impl Drop for Allocated<'_> {
-    fn drop(&mut self) {
-        // SAFETY: N1, N4.
-        unsafe { sys::MPI_Free_mem(self.place.as_ptr().cast()) };
     }
 }
 
@@ -211,20 +158,6 @@ impl Drop for Underway<'_> {
 }
 
 impl Job for SystemMpi {
-    fn library(&self) -> String {
-        // SAFETY: N5.
-        let most = unsafe { sys::RSMPI_MAX_LIBRARY_VERSION_STRING };
-        let mut text = vec![0_u8; most as usize + 1];
-        let mut length = 0;
-        let place = text.as_mut_ptr().cast::<c_char>();
-        // SAFETY: N1; there is room for the longest text.
-        let code = unsafe { sys::MPI_Get_library_version(place, &raw mut length) };
-        match done(code, "MPI_Get_library_version") {
-            Ok(()) => name::short(&String::from_utf8_lossy(&text[..length as usize])),
-            Err(failure) => failure.to_string(),
-        }
-    }
-
     #[inline]
     fn rank(&self) -> usize {
         self.rank
@@ -241,22 +174,11 @@ impl Job for SystemMpi {
         done(unsafe { sys::MPI_Barrier(self.world) }, "MPI_Barrier")
     }
 
-    #[inline]
-    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
-        let (count, root, buffer) = (int(buffer.len())?, int(root)?, buffer.as_mut_ptr().cast());
-        // SAFETY: N1, N2.
-        let code = unsafe { sys::MPI_Bcast(buffer, count, self.byte, root, self.world) };
-        done(code, "MPI_Bcast")
-    }
-
-    #[inline]
-    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
-        let (count, values) = (int(values.len())?, values.as_mut_ptr().cast());
-        let (double, sum) = (self.double, self.sum);
-        // SAFETY: N1, N2; the mark says that the summands are where the sums go.
-        let code =
-            unsafe { sys::MPI_Allreduce(self.in_place, values, count, double, sum, self.world) };
-        done(code, "MPI_Allreduce")
+    fn exchange(&self, word: u64) -> Result<Vec<u64>, Failure> {
+        let mut words = vec![0; self.size * size_of::<u64>()];
+        self.allgather(&word.to_ne_bytes(), &mut words)?;
+        let words = words.chunks_exact(size_of::<u64>()).map(|word| word.try_into());
+        Ok(words.map(|word| u64::from_ne_bytes(word.expect("it has 8 bytes"))).collect())
     }
 
     #[inline]
@@ -264,27 +186,19 @@ impl Job for SystemMpi {
         // SAFETY: N1.
         unsafe { sys::MPI_Wtime() }
     }
+
+    /// Calls MPI_Finalize.
+    fn leave(self) -> Result<(), Failure> {
+        // SAFETY: N1; nothing is under way (N3).
+        done(unsafe { sys::MPI_Finalize() }, "MPI_Finalize")
+    }
+
+    fn abandon(self) {
+        self.abort()
+    }
 }
 
 impl Runtime for SystemMpi {
-    type Allocated<'runtime> = Allocated<'runtime>;
-
-    fn allocate(&self, len: usize) -> Result<Allocated<'_>, Failure> {
-        let bytes = len.max(1).try_into().map_err(Failure::new)?;
-        let mut place = ptr::null_mut::<u8>();
-        // SAFETY: N5.
-        let none = unsafe { sys::RSMPI_INFO_NULL };
-        // SAFETY: N1; the pointer is one to a local variable, which takes the place of the memory.
-        let code = unsafe { sys::MPI_Alloc_mem(bytes, none, (&raw mut place).cast()) };
-        done(code, "MPI_Alloc_mem")?;
-        let Some(place) = ptr::NonNull::new(place) else {
-            return Err(Failure::new(format_args!("MPI_Alloc_mem gave nothing for {len} bytes")));
-        };
-        // SAFETY: so many bytes are there, and nobody has borrowed them yet.
-        unsafe { place.write_bytes(0, len) };
-        Ok(Allocated { place, len, mpi: PhantomData })
-    }
-
     #[inline]
     fn send(&self, data: &[u8], to: usize, tag: i32) -> Result<(), Failure> {
         let (count, to, data) = (int(data.len())?, int(to)?, data.as_ptr().cast());
@@ -294,8 +208,8 @@ impl Runtime for SystemMpi {
     }
 
     #[inline]
-    fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<(), Failure> {
-        let (count, from) = (int(buffer.len())?, self.source(from)?);
+    fn recv(&self, buffer: &mut [u8], from: usize, tag: i32) -> Result<(), Failure> {
+        let (count, from) = (int(buffer.len())?, int(from)?);
         let (buffer, none) = (buffer.as_mut_ptr().cast(), self.no_status);
         // SAFETY: N1, N2; no status is wanted.
         let code = unsafe { sys::MPI_Recv(buffer, count, self.byte, from, tag, self.world, none) };
@@ -314,14 +228,32 @@ impl Runtime for SystemMpi {
             // return, and `underway` sees to the rest.
             match unsafe { self.start(post) } {
                 Ok(request) => underway.requests.push(request),
-                Err(failure) => self.fail(&failure),
+                Err(failure) => self.fail(failure),
             }
         }
         let ended = meanwhile().and_then(|value| {
             underway.wait()?;
             Ok(value)
         });
-        ended.or_else(|failure| self.fail(&failure))
+        ended.or_else(|failure| self.fail(failure))
+    }
+
+    #[inline]
+    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
+        let (count, root, buffer) = (int(buffer.len())?, int(root)?, buffer.as_mut_ptr().cast());
+        // SAFETY: N1, N2.
+        let code = unsafe { sys::MPI_Bcast(buffer, count, self.byte, root, self.world) };
+        done(code, "MPI_Bcast")
+    }
+
+    #[inline]
+    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
+        let (count, values) = (int(values.len())?, values.as_mut_ptr().cast());
+        let (double, sum) = (self.double, self.sum);
+        // SAFETY: N1, N2; the mark says that the summands are where the sums go.
+        let code =
+            unsafe { sys::MPI_Allreduce(self.in_place, values, count, double, sum, self.world) };
+        done(code, "MPI_Allreduce")
     }
 
     #[inline]

@@ -9,78 +9,50 @@
 //! overlap, and the subtracted time is not hidden behind other work. In the two-way program both
 //! ranks store at the same time, and read at the same time.
 
-use crate::order::{Memory, Order};
+use crate::order::{Order, Program};
 use crate::pace::{self, Turns};
 use crate::payload;
 use crate::pool::{Pool, Use};
-use crate::runtime::{Failure, Post, Runtime, Source};
-use crate::worker::{Sink, needs_two};
+use crate::runtime::{Failure, Post, Runtime};
+use crate::worker::Sink;
 
 /// Messages in flight.
 const WINDOW: usize = 64;
 /// The most bytes in flight; a window has at least two messages all the same.
 const MOST_BYTES: usize = 64 << 20;
-/// The length of the messages of [`rate`].
+/// The length of the messages of `rate`.
 const RATE_BYTES: usize = 8;
 
 const DATA: i32 = 1;
 const ANSWER: i32 = 2;
 
-/// Measures the bandwidth from rank 0 to rank 1.
+/// Measures the bandwidth from rank 0 to rank 1 (`bandwidth`), the sum of the simultaneous bandwidths there and back
+/// (`bibw`), or messages of 8 bytes per second (`rate`).
 ///
 /// # Errors
-/// A job of one rank, a wrong payload, or an error of the library.
-pub fn one_way<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
-    bandwidth(runtime, order, sink, "bandwidth", Flow::OneWay)
-}
-
-/// Measures the sum of the simultaneous bandwidths from rank 0 to rank 1 and back.
-///
-/// # Errors
-/// The errors of [`one_way`].
-pub fn both_ways<R: Runtime>(
+/// A wrong payload, or an error of the library.
+pub fn run<R: Runtime>(
     runtime: &R,
     order: &Order,
+    program: Program,
     sink: &mut Sink<'_>,
 ) -> Result<(), Failure> {
-    bandwidth(runtime, order, sink, "bibw", Flow::BothWays)
-}
-
-fn bandwidth<R: Runtime>(
-    runtime: &R,
-    order: &Order,
-    sink: &mut Sink<'_>,
-    name: &str,
-    flow: Flow,
-) -> Result<(), Failure> {
-    needs_two(runtime, name)?;
-    let mut stream = Stream::new(runtime, order, order.memory, flow)?;
-    let series = order.buffers.series(&order.memory.series(name));
-    let ways = if flow == Flow::OneWay { 1 } else { 2 };
-    for &size in order.sizes.iter().filter(|&&size| size > 0) {
+    let flow = if program == Program::Bibw { Flow::BothWays } else { Flow::OneWay };
+    let mut stream = Stream::new(runtime, order, flow);
+    let sizes = if program == Program::Rate { &[RATE_BYTES] } else { &order.sizes[..] };
+    for &size in sizes.iter().filter(|size| **size > 0) {
         let seconds = stream.measure(size)?;
-        let bytes = (ways * size * stream.window) as f64;
-        sink.sample_if_clear(&series, size, rates(seconds, bytes / 1e6));
+        let million = stream.window as f64 / 1e6;
+        let per_window = match program {
+            Program::Rate => million,
+            Program::Bibw => 2.0 * size as f64 * million,
+            _ => size as f64 * million,
+        };
+        let rates =
+            |seconds: Vec<f64>| seconds.iter().map(|seconds| per_window / seconds).collect();
+        sink.sample_if_clear(&program.series(order), size, seconds.map(rates));
     }
     Ok(())
-}
-
-/// Measures messages of 8 bytes per second from rank 0 to rank 1.
-///
-/// # Errors
-/// The errors of [`one_way`].
-pub fn rate<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
-    needs_two(runtime, "rate")?;
-    let mut stream = Stream::new(runtime, order, Memory::Ordinary, Flow::OneWay)?;
-    let seconds = stream.measure(RATE_BYTES)?;
-    let rates = rates(seconds, stream.window as f64 / 1e6);
-    sink.sample_if_clear(&order.buffers.series("rate"), RATE_BYTES, rates);
-    Ok(())
-}
-
-/// Converts seconds per window into a rate, where a window counts `per_window`.
-fn rates(seconds: Option<Vec<f64>>, per_window: f64) -> Option<Vec<f64>> {
-    seconds.map(|seconds| seconds.iter().map(|seconds| per_window / seconds).collect())
 }
 
 /// The sending ranks.
@@ -93,27 +65,21 @@ enum Flow {
 }
 
 /// Windows of messages, of one size at a time.
-struct Stream<'runtime, R: Runtime + 'runtime> {
+struct Stream<'runtime, R> {
     runtime: &'runtime R,
     order: &'runtime Order,
     flow: Flow,
     /// Messages in flight.
     window: usize,
     size: usize,
-    out: Pool<'runtime, R>,
-    places: Pool<'runtime, R>,
+    out: Pool,
+    places: Pool,
 }
 
 impl<'runtime, R: Runtime> Stream<'runtime, R> {
-    fn new(
-        runtime: &'runtime R,
-        order: &'runtime Order,
-        memory: Memory,
-        flow: Flow,
-    ) -> Result<Self, Failure> {
-        let out = Pool::new(runtime, order, memory, Use::Send)?;
-        let places = Pool::new(runtime, order, memory, Use::Receive)?;
-        Ok(Self { runtime, order, flow, window: 0, size: 0, out, places })
+    fn new(runtime: &'runtime R, order: &'runtime Order, flow: Flow) -> Self {
+        let (out, places) = (Pool::new(order, Use::Send), Pool::new(order, Use::Receive));
+        Self { runtime, order, flow, window: 0, size: 0, out, places }
     }
 
     /// Whether this rank sends, and whether it receives.
@@ -132,10 +98,10 @@ impl<'runtime, R: Runtime> Stream<'runtime, R> {
         (self.window, self.size) = (WINDOW.min((MOST_BYTES / size).max(2)), size);
         let (sends, receives) = self.roles();
         if sends {
-            self.out.cut(size, self.window)?;
+            self.out.cut(size, self.window);
         }
         if receives {
-            self.places.cut(size, self.window)?;
+            self.places.cut(size, self.window);
         }
         let (runtime, effort) = (self.runtime, &self.order.effort);
         let seconds = pace::measure(runtime, effort, || self.exchange(true))?;
@@ -194,7 +160,7 @@ impl<'runtime, R: Runtime> Stream<'runtime, R> {
             self.out.store();
         }
         self.runtime.start_all(sends(&self.out, self.window, 1), || Ok(()))?;
-        self.runtime.recv(&mut [], Source::Rank(1), ANSWER)
+        self.runtime.recv(&mut [], 1, ANSWER)
     }
 
     /// Receives a window from rank 0, and acknowledges it.
@@ -222,18 +188,10 @@ impl<'runtime, R: Runtime> Stream<'runtime, R> {
     }
 }
 
-fn sends<'a, R: Runtime>(
-    out: &'a Pool<'_, R>,
-    window: usize,
-    to: usize,
-) -> impl Iterator<Item = Post<'a>> {
+fn sends<'a>(out: &'a Pool, window: usize, to: usize) -> impl Iterator<Item = Post<'a>> {
     (0..window).map(move |place| Post::Send { data: out.message(place), to, tag: DATA })
 }
 
-fn receives<'a, R: Runtime>(
-    places: &'a mut Pool<'_, R>,
-    from: usize,
-) -> impl Iterator<Item = Post<'a>> {
-    let from = Source::Rank(from);
+fn receives(places: &mut Pool, from: usize) -> impl Iterator<Item = Post<'_>> {
     places.places().map(move |buffer| Post::Receive { buffer, from, tag: DATA })
 }

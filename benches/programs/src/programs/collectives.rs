@@ -59,14 +59,6 @@ struct Calls<'a, R> {
     order: &'a Order,
 }
 
-/// The number of blocks of a rank in a call.
-struct Blocks {
-    /// Blocks of the input.
-    given: usize,
-    /// Blocks of the output.
-    got: usize,
-}
-
 impl<R: Runtime> Calls<'_, R> {
     /// Measures `call`, with `store` before it and `read` after it; `store` gets the number of the
     /// call.
@@ -156,42 +148,40 @@ impl<R: Runtime> Calls<'_, R> {
         let (runtime, rank) = (self.runtime, self.runtime.rank());
         let got = if self.is_root() { runtime.size() } else { 0 };
         let call = |data: &[u8], into: &mut [u8]| runtime.gather(data, into, ROOT);
-        self.moved(size, &Blocks { given: 1, got }, call, |_| (rank, ROOT), |from| (from, ROOT))
+        self.moved(size, [1, got], call, |_| (rank, ROOT), |from| (from, ROOT))
     }
 
     fn scatter(&self, size: usize) -> Result<Figures, Failure> {
         let (runtime, rank) = (self.runtime, self.runtime.rank());
         let given = if self.is_root() { runtime.size() } else { 0 };
         let call = |data: &[u8], into: &mut [u8]| runtime.scatter(data, into, ROOT);
-        self.moved(size, &Blocks { given, got: 1 }, call, |to| (ROOT, to), |_| (ROOT, rank))
+        self.moved(size, [given, 1], call, |to| (ROOT, to), |_| (ROOT, rank))
     }
 
     fn allgather(&self, size: usize) -> Result<Figures, Failure> {
         let (runtime, rank) = (self.runtime, self.runtime.rank());
-        let blocks = Blocks { given: 1, got: runtime.size() };
         let call = |data: &[u8], into: &mut [u8]| runtime.allgather(data, into);
-        self.moved(size, &blocks, call, |_| (rank, ROOT), |from| (from, ROOT))
+        self.moved(size, [1, runtime.size()], call, |_| (rank, ROOT), |from| (from, ROOT))
     }
 
     fn alltoall(&self, size: usize) -> Result<Figures, Failure> {
         let (runtime, rank) = (self.runtime, self.runtime.rank());
-        let blocks = Blocks { given: runtime.size(), got: runtime.size() };
         let call = |data: &[u8], into: &mut [u8]| runtime.alltoall(data, into);
-        self.moved(size, &blocks, call, |to| (rank, to), |from| (from, rank))
+        self.moved(size, [runtime.size(); 2], call, |to| (rank, to), |from| (from, rank))
     }
 
-    /// Measures a call that moves blocks of `size` bytes. `given` and `got` list the source and
+    /// Measures a call that moves blocks of `size` bytes, so many into it and out of it. `given` and `got` list the source and
     /// destination rank of each block on this rank.
     fn moved(
         &self,
         size: usize,
-        blocks: &Blocks,
+        blocks: [usize; 2],
         call: impl Fn(&[u8], &mut [u8]) -> Result<(), Failure>,
         given: impl Fn(usize) -> (usize, usize),
         got: impl Fn(usize) -> (usize, usize),
     ) -> Result<Figures, Failure> {
-        let buffer = |blocks: usize| Buffer::<u8>::zeroed(blocks * size);
-        let mut both = (buffer(blocks.given), buffer(blocks.got));
+        let [data, into] = blocks.map(|blocks| Buffer::<u8>::zeroed(blocks * size));
+        let mut both = (data, into);
         let figures = self.measure(
             &mut both,
             |(data, _), turn| words::store(data, turn.into()),

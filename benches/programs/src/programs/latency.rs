@@ -4,12 +4,12 @@
 //! the receive. The ranks take turns, so a round trip consists of two messages, two times storing
 //! and two times reading, one after the other; the time of storing and reading is subtracted.
 
-use crate::order::{Memory, Order};
+use crate::order::Order;
 use crate::pace::{self, Turns};
 use crate::payload;
 use crate::pool::{Pool, Use};
-use crate::runtime::{Failure, Runtime, Source};
-use crate::worker::{Sink, needs_two};
+use crate::runtime::{Failure, Runtime};
+use crate::worker::Sink;
 
 const PING: i32 = 1;
 const PONG: i32 = 2;
@@ -17,10 +17,9 @@ const PONG: i32 = 2;
 /// Measures every size of the order.
 ///
 /// # Errors
-/// A job of one rank, a wrong payload, or an error of the library.
+/// A wrong payload, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
-    needs_two(runtime, "latency")?;
-    let mut pair = PingPong::new(runtime, order, order.memory)?;
+    let mut pair = PingPong::new(runtime, order);
     for &size in &order.sizes {
         let seed = |rank: usize| 2 * size as u64 + rank as u64;
         let one_way = pair.measure(
@@ -28,33 +27,25 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
             |buffer, rank| payload::fill(buffer, seed(rank)),
             |buffer, rank| payload::check(buffer, seed(rank)),
         )?;
-        let series = order.buffers.series(&order.memory.series("latency"));
+        let series = order.buffers.series("latency");
         sink.sample_if_clear(&series, size, one_way);
     }
     Ok(())
 }
 
 /// Round trips of messages between ranks 0 and 1.
-pub struct PingPong<'runtime, R: Runtime + 'runtime> {
+pub struct PingPong<'runtime, R> {
     runtime: &'runtime R,
     order: &'runtime Order,
-    out: Pool<'runtime, R>,
-    back: Pool<'runtime, R>,
+    out: Pool,
+    back: Pool,
 }
 
 impl<'runtime, R: Runtime> PingPong<'runtime, R> {
     /// Creates the buffers without sending.
-    ///
-    /// # Errors
-    /// The errors of the library.
-    pub fn new(
-        runtime: &'runtime R,
-        order: &'runtime Order,
-        memory: Memory,
-    ) -> Result<Self, Failure> {
-        let out = Pool::new(runtime, order, memory, Use::Send)?;
-        let back = Pool::new(runtime, order, memory, Use::Receive)?;
-        Ok(Self { runtime, order, out, back })
+    pub fn new(runtime: &'runtime R, order: &'runtime Order) -> Self {
+        let (out, back) = (Pool::new(order, Use::Send), Pool::new(order, Use::Receive));
+        Self { runtime, order, out, back }
     }
 
     /// Returns microseconds one way of messages of `size` bytes for each batch; `None` if they are
@@ -69,11 +60,11 @@ impl<'runtime, R: Runtime> PingPong<'runtime, R> {
         fill: impl Fn(&mut [u8], usize),
         check: impl Fn(&[u8], usize) -> Result<(), Failure>,
     ) -> Result<Option<Vec<f64>>, Failure> {
-        self.out.cut(size, 1)?;
-        self.back.cut(size, 1)?;
+        self.out.cut(size, 1);
+        self.back.cut(size, 1);
         let (runtime, effort) = (self.runtime, &self.order.effort);
         self.check(&fill, &check)?;
-        let seconds = pace::measure(runtime, effort, || self.round_trip())?;
+        let seconds = pace::measure(runtime, effort, || self.round_trip(true))?;
         let alone = pace::alone(runtime, self.order, Turns::InTurn, || {
             self.out.store();
             self.back.read();
@@ -83,26 +74,40 @@ impl<'runtime, R: Runtime> PingPong<'runtime, R> {
         Ok(left.map(|left| left.iter().map(|seconds| seconds * 1e6 / 2.0).collect()))
     }
 
-    /// Sends a message from rank 0 to rank 1 and one back. Other ranks do nothing.
+    /// Sends a message from rank 0 to rank 1 and one back; other ranks do nothing. If `timed`, moves to the next buffers,
+    /// stores before sending, and reads after receiving.
     #[inline]
-    fn round_trip(&mut self) -> Result<(), Failure> {
-        let Self { runtime, out, back, .. } = self;
-        out.advance();
-        back.advance();
-        match runtime.rank() {
+    fn round_trip(&mut self, timed: bool) -> Result<(), Failure> {
+        if timed {
+            self.out.advance();
+            self.back.advance();
+        }
+        match self.runtime.rank() {
             0 => {
-                out.store();
-                runtime.send(out.message(0), 1, PING)?;
-                runtime.recv(back.place(), Source::Rank(1), PONG)?;
-                back.read();
+                self.send(1, PING, timed)?;
+                self.receive(1, PONG, timed)
             }
             1 => {
-                runtime.recv(back.place(), Source::Rank(0), PING)?;
-                back.read();
-                out.store();
-                runtime.send(out.message(0), 0, PONG)?;
+                self.receive(0, PING, timed)?;
+                self.send(0, PONG, timed)
             }
-            _ => {}
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, to: usize, tag: i32, timed: bool) -> Result<(), Failure> {
+        if timed {
+            self.out.store();
+        }
+        self.runtime.send(self.out.message(0), to, tag)
+    }
+
+    #[inline]
+    fn receive(&mut self, from: usize, tag: i32, timed: bool) -> Result<(), Failure> {
+        self.runtime.recv(self.back.place(), from, tag)?;
+        if timed {
+            self.back.read();
         }
         Ok(())
     }
@@ -113,21 +118,10 @@ impl<'runtime, R: Runtime> PingPong<'runtime, R> {
         fill: impl Fn(&mut [u8], usize),
         check: impl Fn(&[u8], usize) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let Self { runtime, out, back, .. } = self;
-        let rank = runtime.rank();
-        fill(out.place(), rank);
-        back.place().fill(0);
-        match rank {
-            0 => {
-                runtime.send(out.message(0), 1, PING)?;
-                runtime.recv(back.place(), Source::Rank(1), PONG)?;
-            }
-            1 => {
-                runtime.recv(back.place(), Source::Rank(0), PING)?;
-                runtime.send(out.message(0), 0, PONG)?;
-            }
-            _ => return Ok(()),
-        }
-        check(back.place(), 1 - rank)
+        let rank = self.runtime.rank();
+        fill(self.out.place(), rank);
+        self.back.place().fill(0);
+        self.round_trip(false)?;
+        if rank < 2 { check(self.back.place(), 1 - rank) } else { Ok(()) }
     }
 }

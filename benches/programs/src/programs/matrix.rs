@@ -9,7 +9,6 @@ mod slab;
 
 pub mod cannon;
 pub mod diffusion;
-pub mod flow;
 pub mod laplace;
 pub mod pingpong;
 pub mod summa;

@@ -2,9 +2,7 @@
 //! the same with a receive.
 //!
 //! The order fixes the computation, the same for every library, so that totals are comparable: a
-//! library with slow transfers has more to hide. A second figure is the total divided by the larger
-//! of computation and transfer alone, both measured in the same launch: 1 means that the shorter
-//! one costs nothing.
+//! library with slow transfers has more to hide.
 //!
 //! The sender stores every word of the message before each send, and the receiver reads every word
 //! after it. A send is timed from before the stores, which take longer if the receiver has fetched the
@@ -16,10 +14,10 @@ use std::hint::black_box;
 
 use crate::order::Order;
 use crate::pace;
-use crate::payload;
-use crate::runtime::{Failure, Post, Runtime, Source};
+use crate::payload::{self, Buffer};
+use crate::runtime::{Failure, Post, Runtime};
 use crate::words;
-use crate::worker::{Sink, needs_two};
+use crate::worker::Sink;
 
 const DATA: i32 = 1;
 const ANSWER: i32 = 2;
@@ -33,9 +31,8 @@ const TRIES: usize = 9;
 /// Measures every size of the order.
 ///
 /// # Errors
-/// A job of one rank, a wrong payload, or an error of the library.
+/// A wrong payload, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
-    needs_two(runtime, "overlap")?;
     let per_turn = computation(SAMPLE) / f64::from(SAMPLE);
     for (place, &size) in order.sizes.iter().enumerate().filter(|(_, size)| **size > 0) {
         let turns = order.compute.get(place).map(|microseconds| {
@@ -43,22 +40,18 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
             Ok(turns.max(1.0) as u32)
         });
         let turns = turns.transpose()?;
-        let mut buffer = payload::zeroed(runtime, order.memory, size)?;
+        let mut buffer = Buffer::zeroed(size);
         for (side, series) in [(Side::Send, "overlap-send"), (Side::Receive, "overlap-receive")] {
             let mut messages = Messages { runtime, side, buffer: &mut buffer, turn: 0 };
             messages.check()?;
             let alone = messages.measure(order, 0)?;
-            let transfer = pace::middle(&alone);
             if side == Side::Send {
-                sink.sample(&order.memory.series("overlap-alone"), size, alone);
+                sink.sample("overlap-alone", size, alone);
             }
             let Some(turns) = turns else { continue };
             let totals = messages.measure(order, turns)?;
-            let larger = computation(turns).max(transfer);
-            let times = totals.iter().map(|total| total / larger).collect();
             messages.check()?;
-            sink.sample(&order.memory.series(series), size, totals);
-            sink.sample(&order.memory.series(&format!("{series}-times")), size, times);
+            sink.sample(series, size, totals);
         }
     }
     Ok(())
@@ -121,7 +114,7 @@ impl<R: Runtime> Messages<'_, R> {
     /// Exchanges one message. Returns the seconds on rank 0.
     fn exchange(&mut self, turns: u32) -> Result<f64, Failure> {
         let (runtime, side) = (self.runtime, self.side);
-        let (mut start, source) = (0.0, Source::Rank(1 - runtime.rank().min(1)));
+        let (mut start, source) = (0.0, 1 - runtime.rank().min(1));
         match (side, runtime.rank()) {
             (Side::Send, 0) => {
                 runtime.recv(&mut [], source, READY)?;

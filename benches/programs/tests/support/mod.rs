@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use mpj_bench_programs::order::Effort;
 use mpj_bench_programs::{
-    Failure, Job, Order, Post, Program, Record, Runtime, Sample, Series, Source, Unit, worker,
+    Failure, Job, Order, Post, Program, Record, Runtime, Sample, Series, Unit, worker,
 };
 
 /// How long a receive waits before the test has failed.
@@ -42,7 +42,6 @@ pub fn order(program: Program) -> Order {
         sizes: vec![8],
         orders: vec![12],
         products: vec![12, 24],
-        depths: vec![1],
         blocked: vec![1000],
         ..Order::default()
     }
@@ -184,10 +183,9 @@ impl Threads<'_> {
         });
     }
 
-    fn take(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<usize, Failure> {
+    fn take(&self, buffer: &mut [u8], from: usize, tag: i32) -> Result<usize, Failure> {
         let matches = |message: &Message| {
-            let from_it = from == Source::Any || from == Source::Rank(message.from);
-            message.to == self.rank && message.tag == tag && from_it
+            message.to == self.rank && message.tag == tag && message.from == from
         };
         let message = self.store.wait(|inside| {
             let place = inside.messages.iter().position(matches)?;
@@ -204,9 +202,7 @@ impl Threads<'_> {
     /// Takes a block of each rank.
     fn take_blocks(&self, into: &mut [u8], block: usize) -> Result<(), Failure> {
         let mut places = into.chunks_mut(block).enumerate();
-        places.try_for_each(|(from, place)| {
-            self.take(place, Source::Rank(from), COLLECTIVE).map(drop)
-        })
+        places.try_for_each(|(from, place)| self.take(place, from, COLLECTIVE).map(drop))
     }
 
     /// Takes numbers of each rank, and leaves their sums.
@@ -215,7 +211,7 @@ impl Threads<'_> {
         sums.fill(0.0);
         for from in 0..self.ranks {
             let buffer = bytemuck::cast_slice_mut(&mut summands);
-            self.take(buffer, Source::Rank(from), COLLECTIVE)?;
+            self.take(buffer, from, COLLECTIVE)?;
             sums.iter_mut().zip(&summands).for_each(|(sum, value)| *sum += value);
         }
         Ok(())
@@ -223,10 +219,6 @@ impl Threads<'_> {
 }
 
 impl Job for Threads<'_> {
-    fn library(&self) -> String {
-        "threads".to_owned()
-    }
-
     fn rank(&self) -> usize {
         self.rank
     }
@@ -243,17 +235,10 @@ impl Job for Threads<'_> {
         self.store.wait(|inside| (inside.arrived >= full).then_some(()))
     }
 
-    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
-        if self.rank != root {
-            return self.take(buffer, Source::Rank(root), COLLECTIVE).map(drop);
-        }
-        (0..self.ranks).filter(|to| *to != root).for_each(|to| self.put(buffer, to, COLLECTIVE));
-        Ok(())
-    }
-
-    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
-        (0..self.ranks).for_each(|to| self.put(bytemuck::cast_slice(values), to, COLLECTIVE));
-        self.add_all(values)
+    fn exchange(&self, word: u64) -> Result<Vec<u64>, Failure> {
+        let mut words = vec![0; self.ranks];
+        self.allgather(bytemuck::bytes_of(&word), bytemuck::cast_slice_mut(&mut words))?;
+        Ok(words)
     }
 
     fn wtime(&self) -> f64 {
@@ -262,21 +247,12 @@ impl Job for Threads<'_> {
 }
 
 impl Runtime for Threads<'_> {
-    type Allocated<'runtime>
-        = Vec<u8>
-    where
-        Self: 'runtime;
-
-    fn allocate(&self, len: usize) -> Result<Vec<u8>, Failure> {
-        Ok(vec![0; len])
-    }
-
     fn send(&self, data: &[u8], to: usize, tag: i32) -> Result<(), Failure> {
         self.put(data, to, tag);
         Ok(())
     }
 
-    fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<(), Failure> {
+    fn recv(&self, buffer: &mut [u8], from: usize, tag: i32) -> Result<(), Failure> {
         self.take(buffer, from, tag).map(drop)
     }
 
@@ -299,6 +275,19 @@ impl Runtime for Threads<'_> {
         Ok(result)
     }
 
+    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
+        if self.rank != root {
+            return self.take(buffer, root, COLLECTIVE).map(drop);
+        }
+        (0..self.ranks).filter(|to| *to != root).for_each(|to| self.put(buffer, to, COLLECTIVE));
+        Ok(())
+    }
+
+    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
+        (0..self.ranks).for_each(|to| self.put(bytemuck::cast_slice(values), to, COLLECTIVE));
+        self.add_all(values)
+    }
+
     fn reduce(&self, values: &[f64], sums: &mut [f64], root: usize) -> Result<(), Failure> {
         self.put(bytemuck::cast_slice(values), root, COLLECTIVE);
         if self.rank == root {
@@ -317,7 +306,7 @@ impl Runtime for Threads<'_> {
             let blocks = data.chunks(into.len()).enumerate();
             blocks.for_each(|(to, block)| self.put(block, to, COLLECTIVE));
         }
-        self.take(into, Source::Rank(root), COLLECTIVE).map(drop)
+        self.take(into, root, COLLECTIVE).map(drop)
     }
 
     fn allgather(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure> {

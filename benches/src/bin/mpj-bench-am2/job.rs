@@ -37,14 +37,6 @@ impl AmJob {
         Ok(Self { am, bundle: bundle.into(), endpoint, shared, begin: Instant::now() })
     }
 
-    /// Leaves the job together with the other tasks.
-    ///
-    /// # Errors
-    /// An error of AM-2.
-    pub fn leave(&self) -> Result<(), Failure> {
-        self.bundle.borrow_mut().leave().map_err(Failure::new)
-    }
-
     /// Returns the number of this task.
     pub fn task(&self) -> u32 {
         self.am.task()
@@ -68,10 +60,6 @@ impl AmJob {
         }
         Ok(())
     }
-
-    fn exchange(&self, word: u64) -> Result<Vec<u64>, Failure> {
-        self.bundle.borrow_mut().exchange(word).map_err(Failure::new)
-    }
 }
 
 /// Makes a bundle whose endpoint is ready for requests of all tasks.
@@ -90,10 +78,6 @@ fn prepare(am: &Am, shared: &Arc<Shared>) -> Result<(Bundle, Endpoint), Error> {
 }
 
 impl Job for AmJob {
-    fn library(&self) -> String {
-        concat!("am2 ", env!("CARGO_PKG_VERSION")).to_owned()
-    }
-
     fn thresholds(&self) -> Vec<(usize, String)> {
         let steps = self.am.steps().unwrap_or_default().into_iter();
         steps.map(|step| (step.bytes, step.above.to_owned())).collect()
@@ -111,27 +95,15 @@ impl Job for AmJob {
         self.bundle.borrow_mut().barrier().map_err(Failure::new)
     }
 
-    /// The buffer has at most 8 bytes.
-    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
-        let mut bytes = [0; size_of::<u64>()];
-        let Some(used) = bytes.get_mut(..buffer.len()) else {
-            return Err(Failure::new("tasks exchange single words"));
-        };
-        used.copy_from_slice(buffer);
-        let words = self.exchange(u64::from_ne_bytes(bytes))?;
-        buffer.copy_from_slice(&words[root].to_ne_bytes()[..buffer.len()]);
-        Ok(())
-    }
-
-    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
-        for value in values {
-            let words = self.exchange(value.to_bits())?;
-            *value = words.into_iter().map(f64::from_bits).sum();
-        }
-        Ok(())
+    fn exchange(&self, word: u64) -> Result<Vec<u64>, Failure> {
+        self.bundle.borrow_mut().exchange(word).map_err(Failure::new)
     }
 
     fn wtime(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
+    }
+
+    fn leave(self) -> Result<(), Failure> {
+        self.bundle.borrow_mut().leave().map_err(Failure::new)
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use am2::{Error, MAX_LONG, MAX_MEDIUM, MAX_SHORT};
 use mpj_bench_programs::pace::{self, Turns};
-use mpj_bench_programs::worker::{Sink, foreign, needs_two};
+use mpj_bench_programs::worker::{Sink, foreign};
 use mpj_bench_programs::{Buffers, Failure, Job, Order, Program, payload, words};
 
 use crate::handlers::{FETCH, LONG, MEDIUM, SHORT, WINDOW};
@@ -20,17 +20,13 @@ const WORD: usize = size_of::<u32>();
 /// Runs a program. Collective.
 ///
 /// # Errors
-/// A job of one task, a program of another worker, a wrong payload, or an error of AM-2.
+/// A program of another worker, a wrong payload, or an error of AM-2.
 pub fn run(
     job: &AmJob,
     order: &Order,
     program: Program,
     sink: &mut Sink<'_>,
 ) -> Result<(), Failure> {
-    if program == Program::Empty {
-        return Ok(());
-    }
-    needs_two(job, &program.name())?;
     let (shape, longest) = match program {
         Program::AmShort => (Shape::Short, MAX_SHORT * WORD),
         Program::Am => (Shape::Medium, MAX_MEDIUM),
@@ -40,8 +36,7 @@ pub fn run(
         Program::Get => (Shape::Fetch, MAX_LONG),
         other => return Err(foreign(other)),
     };
-    let name = program.name();
-    let series = if program.has_buffers() { order.buffers.series(&name) } else { name };
+    let series = program.series(order);
     let mut pair = Pair { job, order, shape, size: 0, window: 1, out: Vec::new(), turn: 0 };
     pair.out.resize(SEGMENT.min(order.sizes.iter().max().unwrap_or(&0) * DEPTH), 0);
     for size in order.sizes.iter().copied().filter(|size| (1..=longest).contains(size)) {

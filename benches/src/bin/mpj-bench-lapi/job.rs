@@ -2,6 +2,7 @@
 //! measurement needs.
 
 use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
 use std::time::Instant;
 
 use mpj_bench_programs::{Failure, Job};
@@ -16,9 +17,9 @@ use transport_lapi::{
 use crate::memory::Memory;
 
 /// The handler of measured messages. Their user header is the place of the data in the target's memory.
-const MESSAGE: u8 = 1;
+pub const MESSAGE: u8 = 1;
 /// The handler of messages that it looks at and does not store.
-const LOOK: u8 = 3;
+pub const LOOK: u8 = 3;
 /// The handler of words that tasks exchange between measurements.
 const WORD: u8 = 2;
 /// Looks at the memory between two rounds of progress.
@@ -35,8 +36,8 @@ pub struct State {
     arrived: u64,
     /// The last byte of the message that was looked at last.
     seen: u8,
-    /// Operations of this task that have not ended: gets, and messages and puts whose memory is still read.
-    pub under_way: u64,
+    /// Messages of this task whose memory is still read.
+    under_way: u64,
     /// Words that have arrived from each task and not been taken.
     words: Vec<VecDeque<u64>>,
 }
@@ -45,15 +46,13 @@ pub struct State {
 pub struct LapiJob {
     context: Context<State>,
     control: Option<Control>,
-    get_report: String,
     begin: Instant,
-    /// The memory that this task sends from: in the shared area if there is one.
+    /// The memory that this task sends from. Both memories are in the shared area, so puts, gets and additions have ended
+    /// when their calls return.
     pub out: Memory,
-    /// The memory that others write to: in the shared area if there is one, otherwise registered.
+    /// The memory that others write to.
     pub into: Memory,
     region: RemoteRegion,
-    /// Whether it is in the shared area, so that puts, gets and additions have ended when their calls return.
-    pub is_direct: bool,
 }
 
 /// Makes an error of the transport one of the program.
@@ -68,13 +67,13 @@ impl LapiJob {
     /// An error of the transport.
     pub fn join() -> Result<Self, Failure> {
         let settings = Settings::from_env().map_err(failed)?;
-        let Joined { contexts, control, get_report, processors } =
+        let Joined { contexts, control, processors, .. } =
             wireup::connect(&settings).map_err(failed)?;
         let adapter = contexts.into_iter().next().expect("a task has at least one context");
         let Settings { wait, spin, .. } = settings;
         let options = Options { processors, wait, spin, ..Options::default() };
-        let [out, own] = [(); 2].map(|()| Memory::new(MEMORY));
-        let state = State { into: own, arrived: 0, seen: 0, under_way: 0, words: Vec::new() };
+        let (into, words) = (Memory::EMPTY, Vec::new());
+        let state = State { into, arrived: 0, seen: 0, under_way: 0, words };
         let context = Context::init(adapter, state, options);
         let mut session = context.session().map_err(failed)?;
         session.state.words = vec![VecDeque::new(); context.num_tasks()];
@@ -87,47 +86,31 @@ impl LapiJob {
             Err(LapiError::AreaExhausted { longest, .. }) => MEMORY.min(longest / 2),
             _ => MEMORY,
         };
-        let mut area = || match session.alloc_shared(most) {
-            Ok(area) => Ok(Some(std::mem::ManuallyDrop::new(area))),
-            Err(LapiError::NoSharedArea) => Ok(None),
-            Err(error) => Err(failed(error)),
-        };
-        let areas = (area()?, area()?);
-        let is_direct = areas.0.is_some();
-        let (out, into, region) = match &areas {
-            (Some(out), Some(into)) => (Memory::of_area(out), Memory::of_area(into), into.region()),
-            _ => {
-                let all = own.landing(0, own.len()).expect("it is inside");
-                (out, own, session.register_writable(all).map_err(failed)?)
-            }
-        };
+        let mut area = || session.alloc_shared(most).map(ManuallyDrop::new).map_err(failed);
+        let (out, own) = (area()?, area()?);
+        let (out, into, region) = (Memory::of_area(&out), Memory::of_area(&own), own.region());
         session.state.into = into;
         drop(session);
         let begin = Instant::now();
-        let job = Self { context, control, get_report, begin, out, into, region, is_direct };
+        let job = Self { context, control, begin, out, into, region };
         // Messages may arrive only when every task has set its handlers.
         job.barrier()?;
         Ok(job)
     }
 
-    /// Leaves the job together with the other tasks.
-    ///
-    /// # Errors
-    /// An error of the transport.
-    pub fn leave(&self) -> Result<(), Failure> {
-        if let Some(control) = &self.control {
-            control.leaving(Default::default());
-        }
-        let have_come = self.context.gfence_unless_dismissed().map_err(failed)?;
-        if let Some(control) = self.control.as_ref().filter(|_| have_come) {
-            control.finished();
-        }
-        Ok(())
-    }
-
     /// Returns the number of this task.
     pub fn task(&self) -> TaskId {
         self.context.task()
+    }
+
+    /// Returns `size`, the length of a message.
+    ///
+    /// # Errors
+    /// The memory is shorter.
+    pub fn inside(&self, size: usize) -> Result<usize, Failure> {
+        let most = self.into.len();
+        let long = || Failure::new(format_args!("--sizes up to {}M, not {size}", most >> 20));
+        (size <= most).then_some(size).ok_or_else(long)
     }
 
     /// Starts operations: `start` gets the session.
@@ -142,31 +125,6 @@ impl LapiJob {
         start(&mut *self.context.session().map_err(failed)?).map_err(failed)
     }
 
-    /// Sends a message whose data goes to `place` in the target's memory (LAPI_Amsend). With `in_place` the target
-    /// copies long data from where it lies.
-    ///
-    /// # Errors
-    /// An error of the transport.
-    #[inline]
-    pub fn send(
-        &self,
-        target: TaskId,
-        place: usize,
-        data: SendRegion,
-        in_place: bool,
-    ) -> Result<(), Failure> {
-        self.send_to(MESSAGE, target, place as u64, data, in_place)
-    }
-
-    /// Sends a message of one packet, whose data the target's handler looks at in the packet.
-    ///
-    /// # Errors
-    /// An error of the transport.
-    #[inline]
-    pub fn send_to_look(&self, target: TaskId, data: SendRegion) -> Result<(), Failure> {
-        self.send_to(LOOK, target, 0, data, false)
-    }
-
     /// Checks the byte that this task has looked at last.
     ///
     /// # Errors
@@ -178,8 +136,13 @@ impl LapiJob {
         }
     }
 
+    /// Sends a message (LAPI_Amsend) to the handler [`MESSAGE`], whose `word` is the place of the data in the target's
+    /// memory, or, in one packet, to [`LOOK`]. With `in_place` the target copies long data from where it lies.
+    ///
+    /// # Errors
+    /// An error of the transport.
     #[inline]
-    fn send_to(
+    pub fn send(
         &self,
         handler: u8,
         target: TaskId,
@@ -199,25 +162,7 @@ impl LapiJob {
         })
     }
 
-    /// Starts a one-sided operation, which gets what is to follow its end.
-    ///
-    /// # Errors
-    /// An error of the transport.
-    #[inline]
-    pub fn operate<R>(
-        &self,
-        start: impl FnOnce(&mut Session<State>, Next<State>) -> Result<R, LapiError>,
-    ) -> Result<(), Failure> {
-        self.start(|session| {
-            if self.is_direct {
-                return start(session, Next::Nothing).map(drop);
-            }
-            session.state.under_way += 1;
-            start(session, ENDED).map(drop)
-        })
-    }
-
-    /// Waits for so many messages, and until the operations of this task have ended.
+    /// Waits for so many messages, and until those of this task have left.
     ///
     /// # Errors
     /// An error of the transport.
@@ -232,7 +177,7 @@ impl LapiJob {
         })
     }
 
-    /// Makes progress until `is_there` holds and the operations of this task have ended.
+    /// Makes progress until `is_there` holds and the messages of this task have left.
     ///
     /// # Errors
     /// An error of the transport.
@@ -244,16 +189,13 @@ impl LapiJob {
         self.context.wait(over).map_err(failed)
     }
 
-    /// Watches this task's memory until `is_there` holds. Nobody needs this task's progress meanwhile if the memory is
-    /// in the shared area, so it makes some now and then only.
+    /// Watches this task's memory until `is_there` holds. Nobody needs this task's progress meanwhile, so it makes some
+    /// now and then only.
     ///
     /// # Errors
     /// An error of the transport.
     #[inline]
     pub fn watch(&self, mut is_there: impl FnMut() -> bool) -> Result<(), Failure> {
-        if !self.is_direct {
-            return self.wait(|_| is_there());
-        }
         let mut looks = 0_u32;
         while !is_there() {
             std::hint::spin_loop();
@@ -263,15 +205,6 @@ impl LapiJob {
             }
         }
         Ok(())
-    }
-
-    /// Waits until the operations of this task have ended.
-    ///
-    /// # Errors
-    /// An error of the transport.
-    #[inline]
-    pub fn ended(&self) -> Result<(), Failure> {
-        if self.is_direct { Ok(()) } else { self.wait(|_| true) }
     }
 
     /// Waits until a counter has reached `events`, and subtracts them (LAPI_Waitcntr).
@@ -294,13 +227,6 @@ impl LapiJob {
             }
         }
         Ok(all.into_iter().map(RemoteRegion::from_words).collect())
-    }
-
-    /// Sends `word` to every task and returns the words of all. Collective.
-    fn exchange(&self, word: u64) -> Result<Vec<u64>, Failure> {
-        let tasks = self.context.num_tasks() as TaskId;
-        (0..tasks).try_for_each(|target| self.tell(target, word))?;
-        (0..tasks).map(|origin| self.hear(origin)).collect()
     }
 
     fn tell(&self, target: TaskId, word: u64) -> Result<(), Failure> {
@@ -377,10 +303,6 @@ fn word(
 }
 
 impl Job for LapiJob {
-    fn library(&self) -> String {
-        concat!("transport-lapi ", env!("CARGO_PKG_VERSION")).to_owned()
-    }
-
     fn thresholds(&self) -> Vec<(usize, String)> {
         let steps = self
             .context
@@ -391,14 +313,8 @@ impl Job for LapiJob {
     }
 
     fn facts(&self) -> Vec<(String, String)> {
-        let in_place = match self.is_direct {
-            true => format!("from {IN_PLACE_FROM} B, unless buffers are rewritten"),
-            false => "none, there is no such area".to_owned(),
-        };
-        vec![
-            ("gets read by".to_owned(), self.get_report.clone()),
-            ("messages that their target copies out of the shared area".to_owned(), in_place),
-        ]
+        let in_place = format!("from {IN_PLACE_FROM} B, unless buffers are rewritten");
+        vec![("messages that their target copies out of the shared area".to_owned(), in_place)]
     }
 
     fn rank(&self) -> usize {
@@ -413,27 +329,24 @@ impl Job for LapiJob {
         self.context.gfence().map_err(failed)
     }
 
-    /// The buffer has at most 8 bytes.
-    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
-        let mut bytes = [0; size_of::<u64>()];
-        let Some(used) = bytes.get_mut(..buffer.len()) else {
-            return Err(Failure::new("tasks exchange single words"));
-        };
-        used.copy_from_slice(buffer);
-        let words = self.exchange(u64::from_ne_bytes(bytes))?;
-        buffer.copy_from_slice(&words[root].to_ne_bytes()[..buffer.len()]);
-        Ok(())
-    }
-
-    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
-        for value in values {
-            let words = self.exchange(value.to_bits())?;
-            *value = words.into_iter().map(f64::from_bits).sum();
-        }
-        Ok(())
+    fn exchange(&self, word: u64) -> Result<Vec<u64>, Failure> {
+        let tasks = self.context.num_tasks() as TaskId;
+        (0..tasks).try_for_each(|target| self.tell(target, word))?;
+        (0..tasks).map(|origin| self.hear(origin)).collect()
     }
 
     fn wtime(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
+    }
+
+    fn leave(self) -> Result<(), Failure> {
+        if let Some(control) = &self.control {
+            control.leaving(Default::default());
+        }
+        let have_come = self.context.gfence_unless_dismissed().map_err(failed)?;
+        if let Some(control) = self.control.as_ref().filter(|_| have_come) {
+            control.finished();
+        }
+        Ok(())
     }
 }

@@ -11,10 +11,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use transport_lapi::{RecvRegion, SendRegion, SharedMemory};
 
-/// The alignment of the memory, as in the other programs.
-const PAGE: usize = 4096;
-
-/// A page-aligned piece of memory.
+/// A piece of memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory {
     start: *mut u8,
@@ -22,12 +19,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Makes `len` bytes of zeros. The kernel provides pages when they are first written.
-    pub fn new(len: usize) -> Self {
-        let all = Box::leak(vec![0_u8; len + PAGE].into_boxed_slice());
-        let skipped = all.as_ptr().align_offset(PAGE);
-        Self { start: all[skipped..].as_mut_ptr(), len }
-    }
+    /// No memory.
+    pub const EMPTY: Self = Self { start: std::ptr::dangling_mut(), len: 0 };
 
     /// Memory in the shared area, which the caller never frees (LM1).
     pub fn of_area(area: &SharedMemory) -> Self {

@@ -5,13 +5,11 @@ use mpj_bench::bundle::Bundle;
 use mpj_bench::campaign::Watcher;
 use mpj_bench::contender::Contender;
 use mpj_bench::model::Launch;
-use mpj_bench::store::{StoreError, Writer};
-use mpj_bench_programs::Record;
+use mpj_bench::store::Writer;
 
 /// Shows the progress, and writes every finished launch to the file.
 pub struct Progress {
     bar: ProgressBar,
-    now: String,
     writer: Option<Writer>,
     /// Failed launches and other problems, one line each.
     pub complaints: Vec<String>,
@@ -23,7 +21,7 @@ impl Progress {
         let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} (about {eta} left)");
         let bar = ProgressBar::new(launches as u64);
         bar.set_style(style.expect("the template is right"));
-        Self { bar, now: String::new(), writer, complaints: Vec::new() }
+        Self { bar, writer, complaints: Vec::new() }
     }
 
     /// Removes the bar.
@@ -40,21 +38,11 @@ impl Progress {
 impl Watcher for Progress {
     fn begins(&mut self, round: usize, bundle: &Bundle, contender: &Contender) {
         let name = bundle.name();
-        self.now = format!("round {}: {name}, {}", round + 1, contender.info.label);
-        self.bar.set_message(self.now.clone());
+        let label = &contender.info.label;
+        self.bar.set_message(format!("round {}: {name}, {label}", round + 1));
         // A run may need more rounds than planned.
         if self.bar.length() == Some(self.bar.position()) {
             self.bar.inc_length(1);
-        }
-    }
-
-    fn record(&mut self, record: &Record) {
-        match record {
-            Record::Sample(sample) => {
-                self.bar.set_message(format!("{}, {} {}", self.now, sample.series, sample.x));
-            }
-            Record::Progress(program) => self.bar.set_message(format!("{}, {program}", self.now)),
-            _ => {}
         }
     }
 
@@ -69,10 +57,7 @@ impl Watcher for Progress {
         }
         let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.append(launch));
         if let Err(error) = written {
-            // A refused launch leaves the file unchanged.
-            if !matches!(error, StoreError::Refused { .. }) {
-                self.writer = None;
-            }
+            self.writer = None;
             self.complain(error.to_string());
         }
     }

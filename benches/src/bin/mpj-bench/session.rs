@@ -1,6 +1,6 @@
 //! One run of the program: prepares the runtimes, measures them, shows and writes the figures.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use mpj_bench::campaign::{self, Conduct};
 use mpj_bench::catalogue::{Benchmark, Configuration, Extent};
-use mpj_bench::cli::{Backend, Options};
+use mpj_bench::cli::Options;
 use mpj_bench::contender::{self, Contender, Programs, UCX};
 use mpj_bench::model::{FORMAT, Header, Run, SELF, Threshold};
 use mpj_bench::peers::{self, Peer};
@@ -71,7 +71,7 @@ fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), String> {
 /// Runs the benchmarks. Also returns the number of problems, all of which have been printed.
 fn measure(options: &Options, stop: &Arc<AtomicBool>) -> Result<(Run, usize), String> {
     let processors = machine::processors();
-    let conduct = Conduct { processors, patience: options.patience, stop: stop.clone() };
+    let conduct = Conduct { processors, stop: stop.clone() };
     let mut troubles = 0;
     let mut tell = |line: String| {
         troubles += 1;
@@ -92,8 +92,7 @@ fn measure(options: &Options, stop: &Arc<AtomicBool>) -> Result<(Run, usize), St
     let writer = writer.map_err(|error| error.to_string())?;
     let launches = header.rounds * bundles.len() * contenders.len();
     let mut progress = Progress::new(launches, writer);
-    let seed = options.seed;
-    let launches = campaign::run(&conduct, &header, &bundles, &contenders, seed, &mut progress);
+    let launches = campaign::run(&conduct, &header, &bundles, &contenders, &mut progress);
     progress.finish();
     Ok((Run { header, launches }, troubles + progress.complaints.len()))
 }
@@ -104,12 +103,12 @@ fn introduce(
     conduct: &Conduct,
     tell: &mut impl FnMut(String),
 ) -> Result<(Vec<Contender>, Header), String> {
-    let ranks = options.np.iter().copied().max().unwrap_or(2).min(2);
+    let ranks = options.extent.ranks.iter().copied().max().unwrap_or(2).min(2);
     let (mut contenders, mut thresholds, mut facts) = (Vec::new(), Vec::new(), machine::facts());
     let candidates = candidates(options, &conduct.stop, tell)?;
     // After the builds: processes that cargo leaves behind must not be adopted.
     launch::adopt_orphans().map_err(|error| error.to_string())?;
-    for mut contender in candidates {
+    for contender in candidates {
         let id = &contender.info.id;
         match conduct.introduce(&contender, ranks) {
             Ok(library) => {
@@ -117,9 +116,6 @@ fn introduce(
                 let step = |(bytes, above)| Threshold { bytes, what: format!("{id}: {above}") };
                 thresholds.extend(steps.map(step));
                 facts.extend(library.facts);
-                if !contender.info.ours && id != SELF {
-                    contender.info.label = library.name;
-                }
                 contenders.push(contender);
             }
             Err(_) if conduct.stop.load(Ordering::Relaxed) => return Err("interrupted".to_owned()),
@@ -130,7 +126,8 @@ fn introduce(
     contender::number(labels, |label, nth| format!("{label} ({nth})"));
     let mut seen = std::collections::HashSet::new();
     facts.retain(|fact| seen.insert(fact.clone()));
-    facts.extend(method(options, &contenders));
+    let pinning = "rank r on usable processor r; none if there are more ranks than those";
+    facts.push(("pinning".to_owned(), pinning.to_owned()));
     thresholds.sort_by_key(|threshold| threshold.bytes);
     let header = Header {
         format: FORMAT,
@@ -142,21 +139,6 @@ fn introduce(
         rounds: options.rounds(),
     };
     Ok((contenders, header))
-}
-
-/// The measurement settings, for the header.
-fn method(options: &Options, contenders: &[Contender]) -> Vec<(String, String)> {
-    let fact = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    let mut facts = vec![
-        fact("mpj", concat!(env!("CARGO_PKG_VERSION"), ", every call may come from any thread")),
-        fact("pinning", "rank r on usable processor r; none if there are more ranks than those"),
-        fact("order of launches", &format!("random, seed {}", options.seed)),
-    ];
-    let is_mpi = !options.what().iter().any(|benchmark| benchmark.is_of_transport());
-    if is_mpi && contenders.iter().any(|it| !it.info.ours && it.info.id != SELF) {
-        facts.push(fact("peers", "as installed, MPI_Init (one thread)"));
-    }
-    facts
 }
 
 /// The command line without its folders.
@@ -176,63 +158,47 @@ fn candidates(
     stop: &AtomicBool,
     tell: &mut impl FnMut(String),
 ) -> Result<Vec<Contender>, String> {
-    if let Some(benchmark) = options.of_transport()? {
-        return transports(benchmark, options, tell);
-    }
-    let programs = programs("mpj-bench-rank")?;
-    let mut candidates = Vec::new();
-    for &backend in &options.backend {
-        candidates.push(Contender::mpj(&programs, backend.into()));
+    let transport = options.of_transport()?;
+    let mpj = programs("mpj-bench-rank")?;
+    let mut all = match transport {
+        None => options.backend.iter().map(|backend| Contender::mpj(&mpj, backend)).collect(),
+        Some(_) => {
+            vec![Contender::transport("lapi", "transport-lapi", programs("mpj-bench-lapi")?)]
+        }
+    };
+    if transport == Some(Benchmark::Am2) {
+        all.insert(0, Contender::transport("am2", "am2", programs("mpj-bench-am2")?));
     }
     for name in &options.peer {
-        if name == SELF {
-            // Tables compare this backend with peers.
-            let auto = options.backend.iter().find(|backend| **backend == Backend::Auto);
-            let same = *auto.or(options.backend.first()).expect("clap has a default");
-            candidates.push(Contender::mpj(&programs, same.into()).again());
-            continue;
-        }
-        if name == UCX {
-            tell("ucx is a peer of lapi and am2, not of MPI's benchmarks".to_owned());
-            continue;
-        }
-        match built(name, &programs) {
-            Ok((peer, worker)) => candidates.push(Contender::peer(peer, worker)),
-            Err(_) if stop.load(Ordering::Relaxed) => return Err("interrupted".to_owned()),
-            Err(error) => tell(error.to_string()),
-        }
-    }
-    let ids = candidates.iter_mut().map(|it| &mut it.info.id);
-    contender::number(ids, |id, nth| format!("{id}-{nth}"));
-    Ok(candidates)
-}
-
-/// The transport, and AM-2 before it if that is measured; and their peers that are there.
-fn transports(
-    benchmark: Benchmark,
-    options: &Options,
-    tell: &mut impl FnMut(String),
-) -> Result<Vec<Contender>, String> {
-    let mut candidates = vec![Contender::lapi(&programs("mpj-bench-lapi")?)];
-    if benchmark == Benchmark::Am2 {
-        candidates.insert(0, Contender::am2(&programs("mpj-bench-am2")?));
-    }
-    for name in &options.peer {
-        match name.as_str() {
-            SELF => candidates.push(candidates[0].again()),
-            UCX => match ucx::find() {
-                Ok(perftest) => candidates.push(Contender::ucx(beside("mpj-bench-ucx")?, perftest)),
-                Err(error) => tell(error.to_string()),
+        match (name.as_str(), transport.map(Benchmark::name)) {
+            (SELF, _) => {
+                // Tables compare this backend with peers.
+                let auto = all.iter().find(|contender| contender.info.id == "auto");
+                let again = auto.unwrap_or(&all[0]).again();
+                all.push(again);
+            }
+            (UCX, Some(_)) => match ucx::find() {
+                Ok((tool, label)) => {
+                    all.push(Contender::ucx(beside("mpj-bench-ucx")?, tool, label));
+                }
+                Err(failure) => tell(failure.to_string()),
             },
-            other => {
-                let what = benchmark.name();
+            (UCX, None) => {
+                tell("ucx is a peer of lapi and am2, not of MPI's benchmarks".to_owned())
+            }
+            (other, Some(what)) => {
                 tell(format!("{other} does not measure {what}: give --peer {UCX} or {SELF}"));
             }
+            (other, None) => match built(other, &mpj) {
+                Ok((peer, worker)) => all.push(Contender::peer(peer, worker)),
+                Err(_) if stop.load(Ordering::Relaxed) => return Err("interrupted".to_owned()),
+                Err(error) => tell(error.to_string()),
+            },
         }
     }
-    let ids = candidates.iter_mut().map(|it| &mut it.info.id);
+    let ids = all.iter_mut().map(|it| &mut it.info.id);
     contender::number(ids, |id, nth| format!("{id}-{nth}"));
-    Ok(candidates)
+    Ok(all)
 }
 
 /// Finds a peer and builds its worker.
@@ -261,15 +227,7 @@ fn configurations(
     thresholds: Vec<usize>,
     tell: &mut impl FnMut(String),
 ) -> Vec<Configuration> {
-    let extent = Extent {
-        quick: options.quick,
-        ranks: options.np.clone(),
-        memory: options.memory.clone(),
-        buffers: options.buffers.clone(),
-        sizes: options.sizes(),
-        orders: options.orders(),
-        thresholds,
-    };
+    let extent = Extent { thresholds, ..options.extent.clone() };
     let mut all = Vec::new();
     for benchmark in options.what() {
         let (configurations, refused) = benchmark.configurations(&extent);
@@ -302,31 +260,11 @@ fn show(options: &Options, run: &Run, then: Option<&Run>) -> Result<(), String> 
     files.iter().map(write).fold(Ok(()), Result::and)
 }
 
-/// Checks before measuring that outputs are writable, distinct, and not inputs.
+/// Checks before measuring that outputs can be written. Their content is kept.
 fn check_outputs(options: &Options) -> Result<(), String> {
-    let picture = options.summary.as_ref().map(|path| path.with_extension("svg"));
-    let outputs = [&options.json, &options.html, &options.summary, &picture];
-    let inputs = options.baseline.iter().chain(&options.from);
-    let mut taken: Vec<PathBuf> = inputs.filter_map(|path| path.canonicalize().ok()).collect();
-    for path in outputs.into_iter().flatten() {
-        writable(path)?;
-        let place = path.canonicalize().unwrap_or_else(|_| path.clone());
-        if taken.contains(&place) {
-            return Err(format!("{} is named twice: give every file its own", path.display()));
-        }
-        taken.push(place);
-    }
-    Ok(())
-}
-
-/// Whether a file can be written. Its content is kept.
-fn writable(path: &Path) -> Result<(), String> {
-    let is_new = !path.exists();
-    let opened: Result<File, _> = OpenOptions::new().create(true).append(true).open(path);
-    opened.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    if is_new && !path.is_symlink() {
-        // It is created again when there is something to write.
-        let _ = fs::remove_file(path);
+    for path in [&options.json, &options.html, &options.summary].into_iter().flatten() {
+        let opened = File::options().create(true).append(true).open(path);
+        opened.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     }
     Ok(())
 }

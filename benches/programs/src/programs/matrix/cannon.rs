@@ -10,7 +10,7 @@ use super::dense::{self, Factors};
 use super::grid::Grid;
 use crate::order::Order;
 use crate::pace;
-use crate::runtime::{Failure, Post, Runtime, Source};
+use crate::runtime::{Failure, Post, Runtime};
 use crate::worker::Sink;
 
 /// Measures every order of `products`.
@@ -105,7 +105,7 @@ fn exchange<R: Runtime, T>(
             continue;
         }
         let buffer = bytemuck::cast_slice_mut(place);
-        posts.push(Post::Receive { buffer, from: Source::Rank(route.from), tag });
+        posts.push(Post::Receive { buffer, from: route.from, tag });
         posts.push(Post::Send { data: bytemuck::cast_slice(data), to: route.to, tag });
     }
     runtime.start_all(posts, meanwhile)

@@ -3,10 +3,10 @@
 
 use bytemuck::Pod;
 
-use crate::order::{Memory, Order};
+use crate::order::Order;
 use crate::programs::latency::PingPong;
 use crate::runtime::{Failure, Runtime};
-use crate::worker::{Sink, needs_two};
+use crate::worker::Sink;
 
 /// Elements are integers below this, which are exact in `f32` as well.
 const ELEMENTS: usize = 65_521;
@@ -14,10 +14,9 @@ const ELEMENTS: usize = 65_521;
 /// Measures every order of `orders`, with `f32` and with `f64`.
 ///
 /// # Errors
-/// A job of one rank, a wrong matrix, or an error of the library.
+/// A wrong matrix, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
-    needs_two(runtime, "matrix-pingpong")?;
-    let mut pair = PingPong::new(runtime, order, Memory::Ordinary)?;
+    let mut pair = PingPong::new(runtime, order);
     for &n in &order.orders {
         let halves = measure(&mut pair, n, |element| element as f32)?;
         sink.sample_if_clear(&order.buffers.series("matrix-f32"), n, halves);

@@ -1,4 +1,4 @@
-//! Shared parts of the three programs on grids: a grid distributed over the ranks by lines (or
+//! Shared parts of the programs on grids: a grid distributed over the ranks by lines (or
 //! planes), the exchange of edge lines, the check against one rank, the figures.
 //!
 //! A rank stores its lines between two *ghosts*, copies of its neighbours' lines. Every point is
@@ -12,7 +12,7 @@ use bytemuck::Pod;
 
 use crate::order::Order;
 use crate::pace;
-use crate::runtime::{Failure, Post, Runtime, Source};
+use crate::runtime::{Failure, Post, Runtime};
 use crate::worker::Sink;
 
 /// The steps of one timed round, and of the check.
@@ -105,7 +105,7 @@ fn check<S: Stencil, R: Runtime>(runtime: &R, slab: &Slab, state: &S) -> Result<
         let mut result = if rank == 0 { own.clone() } else { vec![f64::NAN; expected.len()] };
         if rank != 0 {
             let buffer = bytemuck::cast_slice_mut(&mut result);
-            runtime.recv(buffer, Source::Rank(rank), RESULT)?;
+            runtime.recv(buffer, rank, RESULT)?;
         }
         if !result.iter().map(|value| value.to_bits()).eq(expected.iter().map(|v| v.to_bits())) {
             let name = S::SERIES;
@@ -173,10 +173,7 @@ fn swap<'a, L: Pod>(
     leaves: i32,
 ) -> [Post<'a>; 2] {
     let (buffer, data) = (bytemuck::bytes_of_mut(ghost), bytemuck::bytes_of(line));
-    [
-        Post::Receive { buffer, from: Source::Rank(rank), tag: arrives },
-        Post::Send { data, to: rank, tag: leaves },
-    ]
+    [Post::Receive { buffer, from: rank, tag: arrives }, Post::Send { data, to: rank, tag: leaves }]
 }
 
 /// Computes a row of a periodic grid: `point` gets the indices of a point and of its two

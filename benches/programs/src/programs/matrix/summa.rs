@@ -9,7 +9,7 @@ use super::dense::{self, Factors};
 use super::grid::Grid;
 use crate::order::Order;
 use crate::pace;
-use crate::runtime::{Failure, Post, Runtime, Source};
+use crate::runtime::{Failure, Post, Runtime};
 use crate::worker::Sink;
 
 /// The most columns of A and rows of B that travel together.
@@ -101,7 +101,7 @@ fn share<'a>(
 ) -> impl Iterator<Item = Post<'a>> {
     let panel = bytemuck::cast_slice_mut(panel);
     let (data, place) = if owner == me { (Some(&*panel), None) } else { (None, Some(panel)) };
-    let receive = place.map(|buffer| Post::Receive { buffer, from: Source::Rank(owner), tag });
+    let receive = place.map(|buffer| Post::Receive { buffer, from: owner, tag });
     let others = line.filter(move |&to| data.is_some() && to != me);
     let sends = others.filter_map(move |to| Some(Post::Send { data: data?, to, tag }));
     receive.into_iter().chain(sends)
