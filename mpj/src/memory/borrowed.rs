@@ -114,6 +114,11 @@ impl<T> PersistentBuffer<T> {
         Self { start, len: elements.len(), capacity: elements.capacity() }
     }
 
+    /// Makes a buffer without elements.
+    pub(crate) fn empty() -> Self {
+        Self::new(Vec::new())
+    }
+
     /// Returns the elements; no operation is under way (LE3).
     pub(crate) fn elements(&self) -> &[T] {
         // SAFETY: LE3; they are the elements of a vector.
