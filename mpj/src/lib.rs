@@ -32,6 +32,12 @@
 //! [`split_blocks_mut`]), [`Strided`] elements of a slice, and with the feature `ndarray` arrays and views of that
 //! crate; see [`SendBuffer`]. Long messages are fastest from memory of [`alloc_buffer`].
 //!
+//! # Collective calls
+//!
+//! Those that block are methods: [`Communicator::broadcast`], [`Communicator::all_reduce`] and so on. The module
+//! [`collective`] describes the same calls as values, which also other forms take: non-blocking, persistent, and between
+//! two groups.
+//!
 //! # Leaving the job
 //!
 //! Dropping the [`World`] ends the rank's part in the job: it waits until all other ranks do the same, as

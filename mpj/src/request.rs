@@ -76,7 +76,8 @@ impl<T: Datatype> Request<T> {
     }
 
     /// Like [`Request::wait`], but returns both buffers of a collective call: the one that was sent, and that of the
-    /// results. The first is empty for messages and for calls with one buffer.
+    /// results. The first is empty for messages and for calls with one buffer. [`Request::test`] drops it;
+    /// [`Request::status`] tests whether the call is complete, too.
     ///
     /// # Errors
     /// As [`Request::wait`].

@@ -179,9 +179,9 @@ impl Communicator {
         let requests = RefCell::new(SPARE.try_with(Cell::take).unwrap_or_default());
         let state = State { device: &self.device, requests, steps: RefCell::new(Vec::new()) };
         let guard = ReleaseOnPanic(&state);
-        let (state_of, environment) = (&state, PhantomData);
-        let answer =
-            body(Scope { state: state_of, communicator: self, is_foreign: false, environment });
+        let environment = PhantomData;
+        let scope = Scope { state: &state, communicator: self, is_foreign: false, environment };
+        let answer = body(scope);
         let completed = state.complete();
         std::mem::forget(guard);
         let mut spare = state.requests.into_inner();

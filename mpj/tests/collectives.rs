@@ -146,6 +146,12 @@ fn waits_for_lists_take_collective_calls_and_messages() {
             (&[other as i32][..], &[1][..])
         );
 
+        // A look leaves both buffers with the request.
+        let call = collective::all_gather(vec![mine], vec![9; 2]);
+        let request = world.start(call).unwrap();
+        while request.status().unwrap().is_none() {}
+        assert_eq!(request.wait_both().unwrap(), (vec![mine], vec![0, 1]));
+
         // A call that fails in a list gives its error there.
         let mut short =
             vec![world.start(collective::broadcast(vec![0; 2 - world.rank()], 0)).unwrap()];
