@@ -120,18 +120,18 @@ fn walk_send(world: &World, data: &[u8]) -> Result<(), Error> {
 
 #[inline(never)]
 fn walk_start<'scope, 'env>(
-    scope: &'scope Scope<'scope, 'env>,
+    scope: Scope<'scope, 'env>,
     data: &'env [u8],
-) -> Result<ScopedRequest<'scope, 'env, &'env [u8]>, Error> {
+) -> Result<ScopedRequest<'scope, &'env [u8]>, Error> {
     scope.isend(data, 1, 0)
 }
 
 #[inline(never)]
-fn walk_complete(request: ScopedRequest<'_, '_, &[u8]>) -> Result<(), Error> {
+fn walk_complete(request: ScopedRequest<'_, &[u8]>) -> Result<(), Error> {
     request.wait().map(|_| ())
 }
 
 #[inline(never)]
-fn walk_receive(request: ScopedRequest<'_, '_, &mut [u8]>) -> Result<(), Error> {
+fn walk_receive(request: ScopedRequest<'_, &mut [u8]>) -> Result<(), Error> {
     request.wait().map(|_| ())
 }

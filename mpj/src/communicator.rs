@@ -2,8 +2,7 @@
 //! Ranks in this module are those of the communicator; the device uses those of the world.
 //!
 //! - `create.rs`, `inter.rs`, `cartesian.rs`: calls that make communicators, intercommunicators and grids.
-//! - `messages.rs`: what communicators and intercommunicators need to send and receive.
-//! - `inter_collective.rs`: collective calls of an intercommunicator.
+//! - `messages.rs`, `peer.rs`: what communicators and intercommunicators need to send and receive.
 //! - `attribute.rs`: attributes that users attach to communicators.
 
 use std::ops::Deref;
@@ -20,8 +19,8 @@ mod attribute;
 mod cartesian;
 mod create;
 mod inter;
-mod inter_collective;
 mod messages;
+mod peer;
 #[cfg(test)]
 mod tests;
 
@@ -29,8 +28,8 @@ pub use attribute::AttributeKey;
 pub use cartesian::{CartesianCommunicator, Shift, dims_create};
 pub use create::PendingCommunicator;
 pub use inter::{InterCommunicator, RemoteLeader};
-pub use inter_collective::{Root, ScopeBetween};
 pub use messages::PointToPoint;
+pub use peer::PROC_NULL;
 
 /// A group of ranks whose messages are separate from those of all other communicators (MPI-4 chapter 7). Several
 /// threads may call its methods at once. All ranks must call the collective methods of a communicator in the same

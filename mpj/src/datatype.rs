@@ -13,7 +13,6 @@ use std::any::TypeId;
 use mpicore::op::ElementKind;
 
 use crate::error::Error;
-use crate::op::Known;
 
 /// A datatype in the sense of MPI, a type map with bounds; [`Datatype::datatype`] returns one.
 pub type TypeMap = mpicore::datatype::Datatype;
@@ -110,6 +109,11 @@ pub(crate) const fn is_plain<T: Datatype>() -> bool {
 /// Converts a number of elements to MPI's type for counts. Memory cannot hold more than the largest one.
 pub(crate) fn count(elements: usize) -> i64 {
     i64::try_from(elements).unwrap_or(i64::MAX)
+}
+
+/// The kind that a number has in the core. Only `op.rs` implements it.
+pub trait Known {
+    const KIND: ElementKind;
 }
 
 /// Returns the kind of primitive number that predefined operations see in the elements, if they are such numbers.

@@ -19,7 +19,7 @@ use mpicore::ErrorClass;
 pub enum Error {
     /// The device below refused the call or failed. [`Error::class`] returns MPI's class.
     #[error(transparent)]
-    Device(#[from] mpjdev::Error),
+    Device(mpjdev::Error),
     /// The arguments of a call, the use of a communicator or an operation broke a rule of MPI.
     #[error(transparent)]
     Core(mpicore::Error),
@@ -231,6 +231,13 @@ impl Error {
             Self::Core(error) => error.lost_rank().map(|rank| rank as usize),
             _ => None,
         }
+    }
+}
+
+impl From<mpjdev::Error> for Error {
+    /// Converts an error of the device, or that of a collective call, whose request the device had.
+    fn from(error: mpjdev::Error) -> Self {
+        mpicore::Error::from(error).into()
     }
 }
 

@@ -32,6 +32,12 @@
 //! [`split_blocks_mut`]), [`Strided`] elements of a slice, and with the feature `ndarray` arrays and views of that
 //! crate; see [`SendBuffer`]. Long messages are fastest from memory of [`alloc_buffer`].
 //!
+//! # Collective calls
+//!
+//! Those that block are methods: [`Communicator::broadcast`], [`Communicator::all_reduce`] and so on. The module
+//! [`collective`] describes the same calls as values, which also other forms take: non-blocking, persistent, and between
+//! two groups.
+//!
 //! # Leaving the job
 //!
 //! Dropping the [`World`] ends the rank's part in the job: it waits until all other ranks do the same, as
@@ -43,13 +49,14 @@
 // The rooms:
 //
 // - `world`: joining and leaving the job, also by an error, or as threads (`local`). `rank_device`: a rank's place in it.
-// - `communicator`, `group`: communicators and groups. `collective`: collective calls.
-// - `point_to_point`: blocking and persistent calls, probes, buffered sends. `envelope`: sources, tags and statuses.
+// - `collective`: collective calls, as values and as blocking methods. `point_to_point`: blocking calls, probes, buffered
+//   sends, persistent sends and receives.
 // - `request`, `scope`: calls that keep a buffer after they return.
+// - `communicator`, `group`: communicators and groups. `envelope`: sources, tags and statuses.
 // - `memory`: what can be sent and received into, where its bytes lie, and memory on huge pages.
 // - `datatype`, `op`: types of elements, operations of reductions. `error`: errors.
 
-mod collective;
+pub mod collective;
 mod communicator;
 mod datatype;
 mod envelope;
@@ -64,10 +71,10 @@ mod scope;
 mod world;
 
 pub use bytemuck::{self, Pod, Zeroable};
-pub use collective::{CollectiveRequest, Partition, PersistentCollective};
+pub use collective::{Partition, Root};
 pub use communicator::{
-    AttributeKey, CartesianCommunicator, Communicator, InterCommunicator, PendingCommunicator,
-    PointToPoint, RemoteLeader, Root, ScopeBetween, Shift, dims_create,
+    AttributeKey, CartesianCommunicator, Communicator, InterCommunicator, PROC_NULL,
+    PendingCommunicator, PointToPoint, RemoteLeader, Shift, dims_create,
 };
 #[doc(hidden)]
 pub use datatype::derive;
@@ -174,11 +181,12 @@ pub use mpj_macros::test;
 pub use mpjdev::WaitMode;
 pub use mpjdev::{BackendChoice, Options, Protocol, ProtocolStats, Stats, Step, Table};
 pub use op::{Number, Op, Operation, UserOp, ValueIndex};
-pub use point_to_point::{Message, PROC_NULL, PersistentRequest, start_all};
+pub use point_to_point::Message;
 pub use request::{
-    Completed, Completion, Request, test_all, test_any, test_some, wait_all, wait_any, wait_some,
+    Completed, Completion, PersistentRequest, Request, start_all, test_all, test_any, test_some,
+    wait_all, wait_any, wait_some,
 };
-pub use scope::{Scope, ScopeOn, ScopedCollective, ScopedRequest};
+pub use scope::{Scope, ScopedRequest};
 #[cfg(feature = "test")]
 #[doc(hidden)]
 pub use world::testing;

@@ -265,6 +265,21 @@ pub(crate) fn bytes_mut<B: RecvBuffer + ?Sized>(buffer: &mut B) -> Option<&mut [
     Some(unsafe { std::slice::from_raw_parts_mut(start, len) })
 }
 
+/// Makes a region of bytes that are sent. The caller keeps the borrow, or owns the bytes, until the operation that uses
+/// the region has ended.
+#[inline(always)]
+pub(crate) fn send_region(data: &[u8]) -> SendRegion {
+    // SAFETY: BF1, for as long as the bytes are borrowed, as the caller promises.
+    unsafe { SendRegion::new(data.as_ptr(), data.len()) }
+}
+
+/// Makes a region of bytes that are received into; like [`send_region`].
+#[inline(always)]
+pub(crate) fn recv_region(into: &mut [u8]) -> RecvRegion {
+    // SAFETY: BF2, for as long as the bytes are borrowed, as the caller promises.
+    unsafe { RecvRegion::new(into.as_mut_ptr(), into.len()) }
+}
+
 /// Returns the elements as the body of a message, wherever they lie. The caller keeps the borrow until the operation
 /// that uses the body has ended.
 #[inline(never)]

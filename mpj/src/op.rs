@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 use mpicore::op::{ElementKind, Predefined};
 use mpicore::{Operand, Reduction};
 
-use crate::datatype::{Datatype, TypeMap};
+use crate::datatype::{Datatype, Known, TypeMap};
 use crate::error::Error;
 
 /// A reduction operation that MPI defines, on numbers. All are associative and commutative, apart from the rounding of
@@ -72,17 +72,6 @@ pub enum Op {
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 pub trait Number: Datatype + Known {}
-
-mod private {
-    use mpicore::op::ElementKind;
-
-    /// The kind that a number has in the core. Only this crate implements it.
-    pub trait Known {
-        const KIND: ElementKind;
-    }
-}
-
-pub(crate) use private::Known;
 
 macro_rules! numbers {
     ($($number:ty => $kind:ident),+ $(,)?) => {

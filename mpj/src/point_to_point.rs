@@ -4,39 +4,21 @@
 //!   operation has ended, or when the device has failed and uses no buffer any more (V1 of the device). The borrow that
 //!   the region was made from lasts until then.
 
-#![expect(unsafe_code, reason = "passes borrowed buffers to the device")]
-
 mod buffered;
 mod message;
-mod peer;
 mod persistent;
 
 pub use message::Message;
-pub use peer::PROC_NULL;
-pub use persistent::{PersistentRequest, start_all};
 
-use mpjdev::{Call, Mode, RecvRegion, SendRegion, Sink, Within};
+use mpjdev::{Call, Mode, RecvRegion, Sink, Within};
 
 use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
 use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
-use crate::memory::{self, RecvBuffer, SendBuffer, bytes, bytes_mut, sink};
-
-/// Returns the bytes of a slice as a region that an operation reads. The caller keeps the borrow until the operation
-/// has ended.
-pub(crate) fn send_region<T: bytemuck::Pod>(data: &[T]) -> SendRegion {
-    // SAFETY: PP1, and the same promise by the other modules that call this: the borrow, or the
-    // ownership behind it, outlives the operation.
-    unsafe { SendRegion::new(data.as_ptr().cast(), size_of_val(data)) }
-}
-
-/// Returns the bytes of a slice as a region that an operation writes. The caller keeps the borrow until the operation
-/// has ended. Any bytes are a valid `T`.
-pub(crate) fn recv_region<T: bytemuck::Pod>(buffer: &mut [T]) -> RecvRegion {
-    // SAFETY: as in `send_region`; the borrow is exclusive.
-    unsafe { RecvRegion::new(buffer.as_mut_ptr().cast(), size_of_val(buffer)) }
-}
+use crate::memory::{
+    self, RecvBuffer, SendBuffer, bytes, bytes_mut, recv_region, send_region, sink,
+};
 
 impl PointToPoint {
     /// Sends `data` to rank `dest` (MPI_Send). Returns when the slice may be changed again, possibly before the

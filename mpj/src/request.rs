@@ -1,29 +1,37 @@
-//! Non-blocking calls that own their buffer, and waits for them (MPI-4 section 3.7).
+//! Non-blocking calls that own their buffers, and waits for them (MPI-4.1 sections 3.7 and 6.12); persistent requests.
 //!
 //! - Q1: a request keeps its buffer untouched until its operation has ended or the device has failed. Moving a `Vec`
 //!   does not move its elements, and the request makes no reference to them meanwhile, since a `Vec` holds a pointer. A
 //!   request that is dropped before the end leaves its buffer with the device; a request that is leaked leaks its
 //!   buffer.
+//! - CQ1: of a collective call, Q1 holds for both buffers, and the device's failure is not enough: they stay untouched
+//!   until no thread is in a local step of the call (PL3 of the core) either. A request that is dropped before the end
+//!   leaves them with the call.
 
+use std::any::Any;
+
+use mpicore::Steps;
 use mpjdev::Mode;
 
 use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
 use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
-use crate::memory::{bytes, bytes_mut, sink, source};
-use crate::point_to_point::{recv_region, send_region};
+use crate::memory::{bytes, bytes_mut, recv_region, send_region, sink, source};
 
 mod lists;
+mod persistent;
 
 pub use lists::{
     Completed, Completion, test_all, test_any, test_some, wait_all, wait_any, wait_some,
 };
+pub use persistent::{PersistentRequest, start_all};
 
-/// A send or receive under way, with its buffer.
+/// A send, a receive or a collective call under way, with its buffers. It makes progress whenever a thread of the rank
+/// waits or tests on any communicator.
 ///
 /// Dropping it does not block. A receive that has not matched a message is cancelled; any other operation continues,
-/// and its buffer is freed when it is complete.
+/// since other ranks need it, and its buffers are freed when it is complete.
 ///
 /// ```
 /// mpj::local::run(1, |world| {
@@ -39,15 +47,20 @@ pub struct Request<T: Datatype> {
     communicator: PointToPoint,
     /// The request of the device; `None` once it was waited for.
     open: Option<mpjdev::Request>,
+    /// What a collective call with two buffers sends.
+    data: Vec<T>,
     buffer: Vec<T>,
+    /// The local steps of a collective call that has not ended well.
+    steps: Option<Steps>,
 }
 
 impl<T: Datatype> Request<T> {
-    /// Waits until the operation is complete and returns the buffer (MPI_Wait). For a receive, the status says how
-    /// much of the buffer was filled.
+    /// Waits until the operation is complete and returns the buffer (MPI_Wait), of a collective call that of the
+    /// results. For a receive, the status says how much of the buffer was filled; that of a collective call says
+    /// nothing.
     ///
     /// # Errors
-    /// A message longer than the buffer; the device has failed.
+    /// A message longer than the buffer; the errors of the collective call; the device has failed.
     ///
     /// ```
     /// mpj::local::run(1, |world| {
@@ -59,6 +72,31 @@ impl<T: Datatype> Request<T> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn wait(mut self) -> Result<(Vec<T>, Status), Error> {
+        self.complete()
+    }
+
+    /// Like [`Request::wait`], but returns both buffers of a collective call: the one that was sent, and that of the
+    /// results. The first is empty for messages and for calls with one buffer. [`Request::test`] drops it;
+    /// [`Request::status`] tests whether the call is complete, too.
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    ///
+    /// ```
+    /// use mpj::collective;
+    /// mpj::local::run(2, |world| {
+    ///     let call = collective::all_gather(vec![world.rank()], vec![9; 2]);
+    ///     let (mine, all) = world.start(call).unwrap().wait_both().unwrap();
+    ///     assert_eq!((mine, all), (vec![world.rank()], vec![0, 1]));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn wait_both(mut self) -> Result<(Vec<T>, Vec<T>), Error> {
+        let (buffer, _) = self.complete()?;
+        Ok((std::mem::take(&mut self.data), buffer))
+    }
+
+    fn complete(&mut self) -> Result<(Vec<T>, Status), Error> {
         let request = self.open.take().ok_or(mpjdev::Error::Request)?;
         let status = self.communicator.answer(self.communicator.device.iwait(request))?;
         Ok(self.ended(status))
@@ -119,7 +157,7 @@ impl<T: Datatype> Request<T> {
     }
 
     /// Cancels a receive that has not matched a message (MPI_Cancel), and returns whether it did. Wait for the request
-    /// in either case. A send is never cancelled.
+    /// in either case. Sends and collective calls are never cancelled.
     ///
     /// # Errors
     /// The device has failed.
@@ -145,22 +183,53 @@ impl<T: Datatype> Request<T> {
         request: mpjdev::Request,
         buffer: Vec<T>,
     ) -> Self {
-        Self { communicator, open: Some(request), buffer }
+        Self { communicator, open: Some(request), data: Vec::new(), buffer, steps: None }
     }
 
-    /// Returns the buffer and status of an operation that has ended.
+    pub(crate) fn of_collective(
+        communicator: PointToPoint,
+        (request, steps): (mpjdev::Request, Steps),
+        (data, buffer): (Vec<T>, Vec<T>),
+    ) -> Self {
+        Self { communicator, open: Some(request), data, buffer, steps: Some(steps) }
+    }
+
+    /// Returns the buffer and status of an operation that has ended well.
     fn ended(&mut self, status: mpjdev::Status) -> (Vec<T>, Status) {
+        self.steps = None;
         (std::mem::take(&mut self.buffer), self.communicator.status(status))
     }
 }
 
 impl<T: Datatype> Drop for Request<T> {
     fn drop(&mut self) {
-        if let Some(request) = self.open.take() {
-            let buffer = Box::new(std::mem::take(&mut self.buffer));
-            self.communicator.device.detach(request, buffer);
+        match (self.open.take(), self.steps.take()) {
+            (Some(request), steps) => {
+                let buffers = (std::mem::take(&mut self.data), std::mem::take(&mut self.buffer));
+                leave(&self.communicator, request, steps.as_ref(), buffers);
+            }
+            // The call has failed.
+            (None, Some(steps)) => steps.settle(),
+            (None, None) => {}
         }
     }
+}
+
+/// Lets an operation for which nobody waits any more continue with its buffers (Q1, CQ1).
+fn leave(
+    communicator: &PointToPoint,
+    request: mpjdev::Request,
+    steps: Option<&Steps>,
+    buffers: impl Send + 'static,
+) {
+    let with_request: Box<dyn Any + Send> = match steps {
+        Some(steps) => {
+            steps.keep(Box::new(buffers));
+            Box::new(())
+        }
+        None => Box::new(buffers),
+    };
+    communicator.device.detach(request, with_request);
 }
 
 impl PointToPoint {

@@ -4,7 +4,7 @@
 //!   [`Communicator::scope`] returns only when each request has ended, or when the device has failed or was abandoned,
 //!   and neither the device (V1) nor a local step of a collective call (PL3 of the core) uses a buffer any more.
 //! - Z2: `'env`, the lifetime of the borrows, outlives the call of `scope`. It cannot be shortened, since it is
-//!   invariant in [`ScopeOn`], the only field of a [`Scope`].
+//!   invariant in [`Scope`].
 //! - Z3: while an operation may write a buffer, the buffer is held as an address. It becomes a reference again only
 //!   when [`ScopedRequest::wait`] has seen the operation end (LE1, LE2 of `memory/borrowed.rs`), and never after an
 //!   error.
@@ -16,30 +16,25 @@ use std::ops::Deref;
 use mpicore::Steps;
 use mpjdev::Mode;
 
-use crate::communicator::{Communicator, PointToPoint};
+use crate::communicator::{Communicator, InterCommunicator, PointToPoint};
 use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
 use crate::memory::borrowed::{Borrow, Borrowed};
-use crate::memory::{RecvBuffer, SendBuffer, bytes, source};
-use crate::point_to_point::send_region;
+use crate::memory::{RecvBuffer, SendBuffer, bytes, send_region, source};
 use crate::rank_device::RankDevice;
 
-mod collective;
-
-pub use collective::ScopedCollective;
-
 /// A scope in which non-blocking calls may borrow their buffers, for the thread that opened it. See
-/// [`Communicator::scope`].
-///
-/// Collective calls on the communicator of the scope are methods of [`ScopeOn`].
+/// [`Communicator::scope`]. The calls are made on `C`: on the communicator that the scope was opened on, or on another
+/// one by [`Scope::on`] and [`Scope::between`].
 ///
 /// ```
+/// use mpj::collective;
 /// mpj::local::run(2, |world| {
 ///     let (mine, other, mut theirs) = ([world.rank()], 1 - world.rank(), [9]);
 ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
 ///         scope.isend(&mine, other, 0)?;
 ///         scope.irecv(&mut theirs, other, 0)?;
-///         scope.ibarrier()?;
+///         scope.start(collective::barrier())?;
 ///         Ok(())
 ///     });
 ///     outcome.unwrap();
@@ -47,9 +42,21 @@ pub use collective::ScopedCollective;
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
-pub struct Scope<'scope, 'env: 'scope> {
-    on: ScopeOn<'scope, 'env>,
+pub struct Scope<'scope, 'env: 'scope, C = Communicator> {
+    state: &'scope State<'scope>,
+    communicator: &'scope C,
+    /// Whether the communicator is of another job or context, whose requests the scope cannot wait for (Z1).
+    is_foreign: bool,
+    environment: PhantomData<&'env mut &'env ()>,
 }
+
+impl<C> Clone for Scope<'_, '_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Scope<'_, '_, C> {}
 
 /// The requests and collective calls under way in a scope.
 struct State<'a> {
@@ -70,27 +77,10 @@ thread_local! {
     static SPARE: Cell<Requests> = const { Cell::new(Vec::new()) };
 }
 
-/// The operations of a scope on one of its communicators: see [`Scope::on`].
-///
-/// ```
-/// mpj::local::run(2, |world| {
-///     let (twin, mut sum) = (world.dup().unwrap(), 1);
-///     world.scope(|scope| scope.on(&twin).iall_reduce(&mut sum, mpj::Op::Sum).map(drop)).unwrap();
-///     assert_eq!(sum, 2);
-/// })?;
-/// # Ok::<(), mpj::local::LocalError>(())
-/// ```
-#[derive(Clone, Copy)]
-pub struct ScopeOn<'scope, 'env: 'scope> {
-    state: &'scope State<'scope>,
-    communicator: &'scope Communicator,
-    environment: PhantomData<&'env mut &'env ()>,
-}
-
-/// A send or receive under way in a scope. Waiting for it is optional: the scope waits for all.
+/// A send, a receive or a collective call under way in a scope. Waiting for it is optional: the scope waits for all.
 ///
 /// `B` is the borrow that [`ScopedRequest::wait`] returns: a borrow of a slice if the buffer's memory is one
-/// ([`SendBuffer::Memory`]).
+/// ([`SendBuffer::Memory`]). Of a collective call it is that of the results.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -107,9 +97,10 @@ pub struct ScopeOn<'scope, 'env: 'scope> {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
-pub struct ScopedRequest<'scope, 'env, B: Borrow> {
-    on: ScopeOn<'scope, 'env>,
-    state: Started,
+pub struct ScopedRequest<'scope, B: Borrow> {
+    state: &'scope State<'scope>,
+    communicator: &'scope PointToPoint,
+    request: Started,
     buffer: B::Held,
 }
 
@@ -121,11 +112,12 @@ enum Started {
     UnderWay(usize),
 }
 
-impl<B: Borrow> ScopedRequest<'_, '_, B> {
-    /// Waits until the operation is complete and returns the borrow (MPI_Wait).
+impl<B: Borrow> ScopedRequest<'_, B> {
+    /// Waits until the operation is complete and returns the borrow (MPI_Wait). The status of a collective call says
+    /// nothing.
     ///
     /// # Errors
-    /// A message longer than the buffer; the device has failed.
+    /// A message longer than the buffer; the errors of the collective call; the device has failed.
     ///
     /// ```
     /// mpj::local::run(1, |world| {
@@ -141,8 +133,8 @@ impl<B: Borrow> ScopedRequest<'_, '_, B> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn wait(self) -> Result<(B, Status), Error> {
-        let ScopeOn { state, communicator, .. } = self.on;
-        let request = match self.state {
+        let Self { state, communicator, .. } = self;
+        let request = match self.request {
             Started::Done(request) => request,
             Started::UnderWay(place) => state.take(place)?,
         };
@@ -157,8 +149,7 @@ impl<B: Borrow> ScopedRequest<'_, '_, B> {
 
 impl Communicator {
     /// Runs `body` with a scope in which non-blocking calls may borrow their buffers, then waits for all calls that
-    /// `body` started (as `std::thread::scope` does for threads). The scope makes calls on this communicator;
-    /// [`Scope::on`] and [`Scope::between`] make them on others.
+    /// `body` started (as `std::thread::scope` does for threads).
     ///
     /// A scope is for the thread that opened it; threads that share a communicator each open their own. If `body`
     /// panics, the scope does not wait; operations that are still under way then make the whole device unusable.
@@ -183,13 +174,14 @@ impl Communicator {
     /// ```
     pub fn scope<'env, R, E: From<Error>>(
         &self,
-        body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R, E>,
+        body: impl for<'scope> FnOnce(Scope<'scope, 'env>) -> Result<R, E>,
     ) -> Result<R, E> {
         let requests = RefCell::new(SPARE.try_with(Cell::take).unwrap_or_default());
         let state = State { device: &self.device, requests, steps: RefCell::new(Vec::new()) };
         let guard = ReleaseOnPanic(&state);
-        let on = ScopeOn { state: &state, communicator: self, environment: PhantomData };
-        let answer = body(&Scope { on });
+        let environment = PhantomData;
+        let scope = Scope { state: &state, communicator: self, is_foreign: false, environment };
+        let answer = body(scope);
         let completed = state.complete();
         std::mem::forget(guard);
         let mut spare = state.requests.into_inner();
@@ -215,18 +207,19 @@ impl Drop for ReleaseOnPanic<'_> {
     }
 }
 
-impl<'scope, 'env> Scope<'scope, 'env> {
-    /// Returns the calls of this scope on another communicator. It must belong to the same context of the rank as the
+impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
+    /// Makes the calls of this scope on another communicator. It must belong to the same context of the rank as the
     /// communicator of the scope; otherwise all calls fail with [`Error::OtherContext`].
     ///
     /// ```
+    /// use mpj::{Op, collective};
     /// mpj::local::run(4, |world| {
     ///     let pairs = world.split((world.rank() / 2) as u32, 0).unwrap();
     ///     let (mine, mut theirs, mut sum) = ([world.rank()], [0], [1.5]);
     ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
     ///         scope.on(&pairs).irecv(&mut theirs, 1 - pairs.rank(), 0)?;
     ///         scope.on(&pairs).isend(&mine, 1 - pairs.rank(), 0)?;
-    ///         scope.iall_reduce(&mut sum, mpj::Op::Sum)?;
+    ///         scope.start(collective::all_reduce(&mut sum, Op::Sum))?;
     ///         Ok(())
     ///     });
     ///     outcome.unwrap();
@@ -234,14 +227,50 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
-    pub fn on(&'scope self, communicator: &'scope Communicator) -> ScopeOn<'scope, 'env> {
-        ScopeOn { communicator, ..self.on }
+    pub fn on(self, communicator: &'scope Communicator) -> Scope<'scope, 'env> {
+        self.with(communicator)
+    }
+
+    /// Makes the calls of this scope between two groups; as [`Scope::on`].
+    ///
+    /// ```
+    /// use mpj::{Op, collective};
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.self_comm().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     let (mine, mut theirs, mut got) = (world.rank(), 9, 9);
+    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+    ///         let groups = scope.between(&between);
+    ///         let sum = groups.start(collective::all_reduce_into(&mine, &mut theirs, Op::Sum))?;
+    ///         groups.isend(&mine, 0, 0)?;
+    ///         groups.irecv(&mut got, 0, 0)?;
+    ///         *sum.wait()?.0 += 10;
+    ///         Ok(())
+    ///     });
+    ///     outcome.unwrap();
+    ///     assert_eq!((theirs, got), (11 - mine, 1 - mine));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn between(
+        self,
+        between: &'scope InterCommunicator,
+    ) -> Scope<'scope, 'env, InterCommunicator> {
+        self.with(between)
+    }
+
+    fn with<D: Deref<Target = PointToPoint>>(self, on: &'scope D) -> Scope<'scope, 'env, D> {
+        let Self { state, environment, .. } = self;
+        let is_foreign = !on.device.is(state.device);
+        Scope { state, communicator: on, is_foreign, environment }
     }
 
     /// Starts to send `data` (MPI_Isend).
     ///
     /// # Errors
-    /// As [`PointToPoint::send`].
+    /// As [`PointToPoint::send`]; [`Error::OtherContext`].
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -256,18 +285,18 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// ```
     #[inline(always)]
     pub fn isend<B: SendBuffer + ?Sized>(
-        &'scope self,
+        self,
         data: &'env B,
         dest: usize,
         tag: i32,
-    ) -> Result<ScopedRequest<'scope, 'env, &'env B::Memory>, Error> {
-        self.on.start_send(data, dest, tag, Mode::Standard)
+    ) -> Result<ScopedRequest<'scope, &'env B::Memory>, Error> {
+        self.start_send(data, dest, tag, Mode::Standard)
     }
 
     /// Starts to send `data`; the send is complete only when the receive has begun (MPI_Issend).
     ///
     /// # Errors
-    /// As [`PointToPoint::send`].
+    /// As [`PointToPoint::send`]; [`Error::OtherContext`].
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -282,18 +311,18 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// ```
     #[inline]
     pub fn issend<B: SendBuffer + ?Sized>(
-        &'scope self,
+        self,
         data: &'env B,
         dest: usize,
         tag: i32,
-    ) -> Result<ScopedRequest<'scope, 'env, &'env B::Memory>, Error> {
-        self.on.start_send(data, dest, tag, Mode::Synchronous)
+    ) -> Result<ScopedRequest<'scope, &'env B::Memory>, Error> {
+        self.start_send(data, dest, tag, Mode::Synchronous)
     }
 
     /// Starts to receive into `buffer` (MPI_Irecv).
     ///
     /// # Errors
-    /// As [`PointToPoint::recv`], but for the length.
+    /// As [`PointToPoint::recv`], except for a message that is too long; [`Error::OtherContext`].
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -309,21 +338,72 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// ```
     #[inline(always)]
     pub fn irecv<B: RecvBuffer + ?Sized>(
-        &'scope self,
+        self,
         buffer: &'env mut B,
         source: impl Into<Source>,
         tag: impl Into<Tag>,
-    ) -> Result<ScopedRequest<'scope, 'env, &'env mut B::MemoryMut>, Error> {
-        self.on.start_receive(buffer, source.into(), tag.into())
+    ) -> Result<ScopedRequest<'scope, &'env mut B::MemoryMut>, Error> {
+        let on: &PointToPoint = self.check()?;
+        let mut buffer = Borrowed::new(buffer.memory_mut());
+        let (source, tag) = (on.sender(source.into())?, tag.into().value());
+        let request = match buffer.region() {
+            Some(region) => on.device.irecv(region, source, tag, on.context),
+            None => on.device.irecv(on.answer(buffer.sink())?, source, tag, on.context),
+        };
+        let request = self.keep(on.started(request, tag)?);
+        Ok(self.request(request, buffer))
     }
-}
 
-impl<'scope, 'env> Deref for Scope<'scope, 'env> {
-    type Target = ScopeOn<'scope, 'env>;
+    #[inline(always)]
+    fn start_send<B: SendBuffer + ?Sized>(
+        self,
+        data: &'env B,
+        dest: usize,
+        tag: i32,
+        mode: Mode,
+    ) -> Result<ScopedRequest<'scope, &'env B::Memory>, Error> {
+        let on: &PointToPoint = self.check()?;
+        let (buffer, peer) = (data.memory(), on.peer(dest)?);
+        let request = match bytes(buffer) {
+            Some(data) => on.device.isend(send_region(data), peer, tag, on.context, mode),
+            None => on.device.isend(on.answer(source(buffer))?, peer, tag, on.context, mode),
+        };
+        let request = on.started(request, Some(tag))?;
+        let request = match request.completed() {
+            Some(_) => Started::Done(request),
+            None => self.keep(request),
+        };
+        Ok(self.request(request, buffer))
+    }
 
-    /// The calls of this scope on the communicator that it was opened on.
-    fn deref(&self) -> &Self::Target {
-        &self.on
+    /// Returns the communicator, unless it is of another job or context (Z1).
+    #[inline(always)]
+    pub(crate) fn check(self) -> Result<&'scope C, Error> {
+        if self.is_foreign {
+            return self.communicator.answer(Err(Error::OtherContext));
+        }
+        Ok(self.communicator)
+    }
+
+    /// Keeps a request until the scope ends (Z1).
+    #[inline(always)]
+    fn keep(self, request: mpjdev::Request) -> Started {
+        Started::UnderWay(self.state.keep(request))
+    }
+
+    /// Keeps the request of a collective call, and its local steps, until the scope ends (Z1).
+    pub(crate) fn keep_collective<B: Borrow>(
+        self,
+        (request, steps): (mpjdev::Request, Steps),
+        results: B::Held,
+    ) -> ScopedRequest<'scope, B> {
+        self.state.steps.borrow_mut().push(steps);
+        self.request(self.keep(request), results)
+    }
+
+    #[inline(always)]
+    fn request<B: Borrow>(self, request: Started, buffer: B::Held) -> ScopedRequest<'scope, B> {
+        ScopedRequest { state: self.state, communicator: self.communicator, request, buffer }
     }
 }
 
@@ -375,140 +455,5 @@ impl State<'_> {
     /// Waits until no thread runs a local step of a collective call of this scope.
     fn settle(&self) {
         self.steps.borrow().iter().for_each(Steps::settle);
-    }
-}
-
-impl<'scope, 'env> ScopeOn<'scope, 'env> {
-    /// Starts a send as [`Scope::isend`] does, on this communicator.
-    ///
-    /// # Errors
-    /// As [`PointToPoint::send`]; [`Error::OtherContext`].
-    ///
-    /// ```
-    /// mpj::local::run(2, |world| {
-    ///     let twin = world.dup().unwrap();
-    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
-    ///         let send = scope.on(&twin).isend(&[7, 8], 1 - world.rank(), 0)?;
-    ///         assert_eq!(twin.recv_vec::<i32>(1 - world.rank(), 0)?.0, [7, 8]);
-    ///         send.wait().map(drop)
-    ///     });
-    ///     outcome.unwrap();
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn isend<B: SendBuffer + ?Sized>(
-        self,
-        data: &'env B,
-        dest: usize,
-        tag: i32,
-    ) -> Result<ScopedRequest<'scope, 'env, &'env B::Memory>, Error> {
-        self.check()?.start_send(data, dest, tag, Mode::Standard)
-    }
-
-    /// Starts a synchronous send as [`Scope::issend`] does, on this communicator.
-    ///
-    /// # Errors
-    /// As [`PointToPoint::send`]; [`Error::OtherContext`].
-    ///
-    /// ```
-    /// mpj::local::run(2, |world| {
-    ///     let twin = world.dup().unwrap();
-    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
-    ///         let send = scope.on(&twin).issend(&[7, 8], 1 - world.rank(), 0)?;
-    ///         assert_eq!(twin.recv_vec::<i32>(1 - world.rank(), 0)?.0, [7, 8]);
-    ///         send.wait().map(drop)
-    ///     });
-    ///     outcome.unwrap();
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn issend<B: SendBuffer + ?Sized>(
-        self,
-        data: &'env B,
-        dest: usize,
-        tag: i32,
-    ) -> Result<ScopedRequest<'scope, 'env, &'env B::Memory>, Error> {
-        self.check()?.start_send(data, dest, tag, Mode::Synchronous)
-    }
-
-    /// Starts a receive as [`Scope::irecv`] does, on this communicator.
-    ///
-    /// # Errors
-    /// As [`PointToPoint::recv`], except for a message that is too long; [`Error::OtherContext`].
-    ///
-    /// ```
-    /// mpj::local::run(2, |world| {
-    ///     let twin = world.dup().unwrap();
-    ///     let mut got = [9; 2];
-    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
-    ///         scope.on(&twin).irecv(&mut got, 1 - world.rank(), mpj::ANY_TAG)?;
-    ///         twin.send(&[7, 8], 1 - world.rank(), 0)
-    ///     });
-    ///     outcome.unwrap();
-    ///     assert_eq!(got, [7, 8]);
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn irecv<B: RecvBuffer + ?Sized>(
-        self,
-        buffer: &'env mut B,
-        source: impl Into<Source>,
-        tag: impl Into<Tag>,
-    ) -> Result<ScopedRequest<'scope, 'env, &'env mut B::MemoryMut>, Error> {
-        self.check()?.start_receive(buffer, source.into(), tag.into())
-    }
-
-    /// Refuses a communicator of another job or context, whose requests the scope cannot wait for with its own (Z1).
-    fn check(self) -> Result<Self, Error> {
-        if self.communicator.device.is(self.state.device) {
-            return Ok(self);
-        }
-        self.communicator.answer(Err(Error::OtherContext))
-    }
-
-    #[inline(always)]
-    fn start_send<B: SendBuffer + ?Sized>(
-        self,
-        data: &'env B,
-        dest: usize,
-        tag: i32,
-        mode: Mode,
-    ) -> Result<ScopedRequest<'scope, 'env, &'env B::Memory>, Error> {
-        let PointToPoint { device, context, .. } = &**self.communicator;
-        let (buffer, peer) = (data.memory(), self.communicator.peer(dest)?);
-        let request = match bytes(buffer) {
-            Some(data) => device.isend(send_region(data), peer, tag, *context, mode),
-            None => {
-                let described = self.communicator.answer(source(buffer))?;
-                device.isend(described, peer, tag, *context, mode)
-            }
-        };
-        let request = self.communicator.started(request, Some(tag))?;
-        let state = match request.completed() {
-            Some(_) => Started::Done(request),
-            None => Started::UnderWay(self.state.keep(request)),
-        };
-        Ok(ScopedRequest { on: self, state, buffer })
-    }
-
-    #[inline(always)]
-    fn start_receive<B: RecvBuffer + ?Sized>(
-        self,
-        buffer: &'env mut B,
-        source: Source,
-        tag: Tag,
-    ) -> Result<ScopedRequest<'scope, 'env, &'env mut B::MemoryMut>, Error> {
-        let mut buffer = Borrowed::new(buffer.memory_mut());
-        let (source, tag) = (self.communicator.sender(source)?, tag.value());
-        let PointToPoint { device, context, .. } = &**self.communicator;
-        let request = match buffer.region() {
-            Some(region) => device.irecv(region, source, tag, *context),
-            None => {
-                let described = self.communicator.answer(buffer.sink())?;
-                device.irecv(described, source, tag, *context)
-            }
-        };
-        let state = Started::UnderWay(self.state.keep(self.communicator.started(request, tag)?));
-        Ok(ScopedRequest { on: self, state, buffer })
     }
 }

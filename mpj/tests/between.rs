@@ -7,9 +7,12 @@ use mpj::{
     ANY_SOURCE, ANY_TAG, Error, ErrorClass, InterCommunicator, Op, PROC_NULL, Partition,
     RemoteLeader,
 };
-use mpj::{Root, Strided, StridedMut, World};
+use mpj::{Root, Strided, StridedMut, World, collective};
 
+mod forms;
 mod job;
+
+use forms::forms;
 
 /// Runs `body` on five ranks: one group has world ranks 4, 2 and 0, the other 3 and 1, in this order.
 #[track_caller]
@@ -100,26 +103,32 @@ fn collective_calls_that_are_started_end_in_any_order() {
             3 => Root::Beside,
             _ => Root::There(1),
         };
-        let word = between.ibroadcast(vec![mine; 2], root).unwrap();
-        let sum = between.iall_reduce(vec![mine], vec![0], Op::Sum).unwrap();
-        let all = between.iall_gather(vec![mine], vec![9; others]).unwrap();
-        let parts = between.iall_to_all(vec![mine; others], vec![9; others]).unwrap();
-        let gathered = between.igather(vec![mine], vec![9; 2], root).unwrap();
-        let part = between.iscatter(vec![5, 6], vec![9], root).unwrap();
-        let most = between.ireduce(vec![mine], vec![9], Op::Max, root).unwrap();
+        let word = between.start(collective::broadcast(vec![mine; 2], root)).unwrap();
+        let sum = between.start(collective::all_reduce_into(vec![mine], vec![0], Op::Sum)).unwrap();
+        let all = between.start(collective::all_gather(vec![mine], vec![9; others])).unwrap();
+        let parts =
+            between.start(collective::all_to_all(vec![mine; others], vec![9; others])).unwrap();
+        let gathered = between.start(collective::gather(vec![mine], vec![9; 2], root)).unwrap();
+        let part = between.start(collective::scatter(vec![5, 6], vec![9], root)).unwrap();
+        let most = between.start(collective::reduce(vec![mine], vec![9], Op::Max, root)).unwrap();
         let counts = if size == 3 { vec![2; 3] } else { vec![3; 2] };
-        let share = between.ireduce_scatter(vec![1; 6], vec![0; counts[0]], &counts, Op::Sum);
-        let barrier = between.ibarrier().unwrap();
+        let share = between.start(collective::reduce_scatter(
+            vec![1; 6],
+            vec![0; counts[0]],
+            &counts,
+            Op::Sum,
+        ));
+        let barrier = between.start(collective::barrier()).unwrap();
 
         let theirs: Vec<_> = (0..others).map(|rank| in_the_world(between, rank) as i64).collect();
-        assert_eq!(share.unwrap().wait().unwrap(), vec![others as i64; counts[0]]);
-        assert_eq!(most.wait().unwrap(), [if root == Root::Here { 3 } else { 9 }]);
-        assert_eq!(part.wait().unwrap(), [if size == 3 { 9 } else { 5 + between.rank() as i64 }]);
-        assert_eq!(gathered.wait().unwrap(), if root == Root::Here { [3, 1] } else { [9, 9] });
-        assert_eq!(parts.wait().unwrap(), theirs);
-        assert_eq!(all.wait().unwrap(), theirs);
-        assert_eq!(sum.wait().unwrap(), [theirs.iter().sum::<i64>()]);
-        assert_eq!(word.wait().unwrap(), [if size == 3 { mine } else { 2 }; 2]);
+        assert_eq!(share.unwrap().wait().unwrap().0, vec![others as i64; counts[0]]);
+        assert_eq!(most.wait().unwrap().0, [if root == Root::Here { 3 } else { 9 }]);
+        assert_eq!(part.wait().unwrap().0, [if size == 3 { 9 } else { 5 + between.rank() as i64 }]);
+        assert_eq!(gathered.wait().unwrap().0, if root == Root::Here { [3, 1] } else { [9, 9] });
+        assert_eq!(parts.wait().unwrap().0, theirs);
+        assert_eq!(all.wait().unwrap().0, theirs);
+        assert_eq!(sum.wait().unwrap().0, [theirs.iter().sum::<i64>()]);
+        assert_eq!(word.wait().unwrap().0, [if size == 3 { mine } else { 2 }; 2]);
         barrier.wait().unwrap();
     });
 }
@@ -138,14 +147,15 @@ fn blocks_are_those_of_the_ranks_of_the_other_group() {
         let (data, room) = (vec![mine; mine], vec![9; blocks.end()]);
 
         let mut all = room.clone();
-        between.all_gatherv(&data, &mut all, &blocks).unwrap();
+        between.run(collective::all_gatherv(&data, &mut all, &blocks)).unwrap();
         assert_eq!(all, expected);
-        let started = between.iall_gatherv(data.clone(), room.clone(), &blocks).unwrap();
-        assert_eq!(started.wait().unwrap(), expected);
+        let started =
+            between.start(collective::all_gatherv(data.clone(), room.clone(), &blocks)).unwrap();
+        assert_eq!(started.wait().unwrap().0, expected);
         // Every rank of the other group gets all data of this rank.
         let sent = Partition::at(vec![(0, mine); others]);
         let mut parts = room.clone();
-        between.all_to_allv(&data, &sent, &mut parts, &blocks).unwrap();
+        between.run(collective::all_to_allv(&data, &sent, &mut parts, &blocks)).unwrap();
         assert_eq!(parts, expected);
         // World rank 4 is the root.
         let root = match (between.size(), between.rank()) {
@@ -154,10 +164,10 @@ fn blocks_are_those_of_the_ranks_of_the_other_group() {
             _ => Root::There(0),
         };
         let mut gathered = room.clone();
-        between.gatherv(&data, &mut gathered, &blocks, root).unwrap();
+        between.run(collective::gatherv(&data, &mut gathered, &blocks, root)).unwrap();
         assert_eq!(gathered, if root == Root::Here { &*expected } else { &*room });
         let mut again = vec![9; mine];
-        between.scatterv(&gathered, &blocks, &mut again, root).unwrap();
+        between.run(collective::scatterv(&gathered, &blocks, &mut again, root)).unwrap();
         assert_eq!(again, vec![if between.size() == 3 { 9 } else { mine }; mine]);
     });
 }
@@ -171,57 +181,23 @@ fn root_among(between: &InterCommunicator) -> Root {
     }
 }
 
-/// Compares the three forms of a call that are started with the blocking form, with other numbers in each of three
-/// steps. `$given` and `$room` are the lengths of the buffers that the call names `$data` and `$into`.
-macro_rules! forms {
-    (
-        $world:ident, $between:ident, $given:expr, $room:expr,
-        $blocking:ident $started:ident $kept:ident |$data:ident, $into:ident| $($argument:expr),+
-    ) => {{
-        let numbers = |step: usize, len: usize| -> Vec<usize> {
-            (0..len).map(|index| 1000 * step + 100 * $world.rank() + index).collect()
-        };
-        let (given, room): (usize, usize) = ($given, $room);
-        let ($data, $into) = (vec![0; given], vec![0; room]);
-        let mut kept = $between.$kept($($argument),+).unwrap();
-        for step in 1..4 {
-            let (given, found) = (numbers(step, given), numbers(step + 50, room));
-            let mut expected = found.clone();
-            let ($data, $into) = (&given, &mut expected);
-            $between.$blocking($($argument),+).unwrap();
-
-            kept.data_mut().unwrap().copy_from_slice(&given);
-            kept.buffer_mut().unwrap().copy_from_slice(&found);
-            kept.start().unwrap();
-            let ($data, $into) = (given.clone(), found.clone());
-            let owning = $between.$started($($argument),+).unwrap();
-            let mut lent = found;
-            let scoped = $world.scope(|scope| {
-                let ($data, $into) = (&given, &mut lent);
-                scope.between($between).$started($($argument),+).map(drop)
-            });
-            scoped.unwrap();
-            let what = (stringify!($blocking), step);
-            assert_eq!(owning.wait().unwrap(), expected, "{what:?}, owning");
-            assert_eq!(kept.start().unwrap_err().class(), ErrorClass::Request, "{what:?}");
-            kept.wait().unwrap();
-            assert_eq!(kept.buffer().unwrap(), expected, "{what:?}, kept");
-            assert_eq!(lent, expected, "{what:?}, scoped");
-        }
-    }};
-}
-
 #[test]
 fn calls_with_equal_parts_are_the_same_in_every_form() {
     job(|world, between| {
         let (others, root) = (between.remote_size(), root_among(between));
         let at_the_root = if root == Root::Here { 2 * others } else { 0 };
         let all = 2 * others;
-        forms!(world, between, 0, 2, broadcast ibroadcast broadcast_init |_none, into| into, root);
-        forms!(world, between, 2, at_the_root, gather igather gather_init |data, into| data, into, root);
-        forms!(world, between, at_the_root, 2, scatter iscatter scatter_init |data, into| data, into, root);
-        forms!(world, between, 2, all, all_gather iall_gather all_gather_init |data, into| data, into);
-        forms!(world, between, all, all, all_to_all iall_to_all all_to_all_init |data, into| data, into);
+        forms!(world, between by between, 0, 2, |_none, into| collective::broadcast(into, root));
+        forms!(world, between by between, 2, at_the_root, |data, into| {
+            collective::gather(data, into, root)
+        });
+        forms!(world, between by between, at_the_root, 2, |data, into| {
+            collective::scatter(data, into, root)
+        });
+        forms!(world, between by between, 2, all, |data, into| collective::all_gather(data, into));
+        forms!(world, between by between, all, all, |data, into| {
+            collective::all_to_all(data, into)
+        });
     });
 }
 
@@ -232,24 +208,20 @@ fn calls_with_listed_parts_are_the_same_in_every_form() {
         // Rank r of a group gives r + 1 numbers. The last block comes first, and there is a gap after each.
         let parts = Partition::at((0..others).map(|rank| (8 - 4 * rank, rank + 1)));
         let (mine, room) = (own + 1, 12);
-        forms!(
-            world, between, mine, room,
-            gatherv igatherv gatherv_init |data, into| data, into, &parts, root
-        );
-        forms!(
-            world, between, room, mine,
-            scatterv iscatterv scatterv_init |data, into| data, &parts, into, root
-        );
-        forms!(
-            world, between, mine, room,
-            all_gatherv iall_gatherv all_gatherv_init |data, into| data, into, &parts
-        );
+        forms!(world, between by between, mine, room, |data, into| {
+            collective::gatherv(data, into, &parts, root)
+        });
+        forms!(world, between by between, room, mine, |data, into| {
+            collective::scatterv(data, &parts, into, root)
+        });
+        forms!(world, between by between, mine, room, |data, into| {
+            collective::all_gatherv(data, into, &parts)
+        });
         let sent = Partition::packed((0..others).map(|rank| own + rank));
         let received = Partition::at((0..others).map(|rank| (4 * (others - 1 - rank), own + rank)));
-        forms!(
-            world, between, sent.end(), room,
-            all_to_allv iall_to_allv all_to_allv_init |data, into| data, &sent, into, &received
-        );
+        forms!(world, between by between, sent.end(), room, |data, into| {
+            collective::all_to_allv(data, &sent, into, &received)
+        });
     });
 }
 
@@ -258,24 +230,19 @@ fn reductions_are_the_same_in_every_form() {
     job(|world, between| {
         let root = root_among(between);
         let counts: &[usize] = if between.size() == 3 { &[2, 0, 4] } else { &[1, 5] };
-        let mine = counts[between.rank()];
-        forms!(
-            world, between, 3, 3,
-            reduce ireduce reduce_init |data, into| data, into, Op::Sum, root
-        );
-        forms!(
-            world, between, 3, 3,
-            all_reduce iall_reduce all_reduce_init |data, into| data, into, Op::Max
-        );
-        forms!(
-            world, between, 6, mine,
-            reduce_scatter ireduce_scatter reduce_scatter_init |data, into| data, into, counts, Op::Sum
-        );
-        forms!(
-            world, between, 6, 6 / between.size(),
-            reduce_scatter_block ireduce_scatter_block reduce_scatter_block_init
-            |data, into| data, into, Op::Sum
-        );
+        let (mine, part) = (counts[between.rank()], 6 / between.size());
+        forms!(world, between by between, 3, 3, |data, into| {
+            collective::reduce(data, into, Op::Sum, root)
+        });
+        forms!(world, between by between, 3, 3, |data, into| {
+            collective::all_reduce_into(data, into, Op::Max)
+        });
+        forms!(world, between by between, 6, mine, |data, into| {
+            collective::reduce_scatter(data, into, counts, Op::Sum)
+        });
+        forms!(world, between by between, 6, part, |data, into| {
+            collective::reduce_scatter_block(data, into, Op::Sum)
+        });
     });
 }
 
@@ -284,7 +251,7 @@ fn reductions_are_the_same_in_every_form() {
 fn barriers_hold_both_groups_in_every_form() {
     let come = Arc::new(AtomicUsize::new(0));
     job(move |world, between| {
-        let mut kept = between.barrier_init().unwrap();
+        let mut kept = between.persistent(collective::barrier()).unwrap();
         for round in (0..60_usize).step_by(3) {
             let reached = |by: usize| assert_eq!(come.load(Ordering::SeqCst), 5 * (round + by));
             come.fetch_add(1, Ordering::SeqCst);
@@ -293,11 +260,13 @@ fn barriers_hold_both_groups_in_every_form() {
             reached(1);
             between.barrier().unwrap();
             come.fetch_add(1, Ordering::SeqCst);
-            world.scope(|scope| scope.between(between).ibarrier()?.wait()).unwrap();
+            world
+                .scope(|scope| scope.between(between).start(collective::barrier())?.wait())
+                .unwrap();
             reached(2);
             between.barrier().unwrap();
             come.fetch_add(1, Ordering::SeqCst);
-            between.ibarrier().unwrap().wait().unwrap();
+            between.start(collective::barrier()).unwrap().wait().unwrap();
             reached(3);
             between.barrier().unwrap();
         }
@@ -329,37 +298,40 @@ fn an_exchange_of_shapes_is_the_same_in_every_form() {
         let numbers = |step: usize| -> Vec<_> {
             (0..4 * others).map(|index| 1000 * step + 100 * world.rank() + index).collect()
         };
-        let kept = between.all_to_allw_init(
+        let kept = between.persistent(collective::all_to_allw_owned(
             numbers(0),
             |data| columns(data, others),
             vec![9; 20],
             |into| shapes(into, others),
-        );
+        ));
         let mut kept = kept.unwrap();
         for step in 1..4 {
             let mut expected = vec![9; 20];
             let given = numbers(step);
             let data = columns(&given, others).unwrap();
-            between.all_to_allw(&data, &mut shapes(&mut expected, others).unwrap()).unwrap();
+            between
+                .run(collective::all_to_allw(&data, &mut shapes(&mut expected, others).unwrap()))
+                .unwrap();
             let (first, size) = (1000 * step + 100 * in_the_world(between, 0), between.size());
             let of_first: Vec<_> = (0..4).map(|row| first + between.rank() + row * size).collect();
             assert_eq!(expected[..4], of_first);
 
             kept.data_mut().unwrap().copy_from_slice(&given);
             kept.start().unwrap();
-            let owning = between.iall_to_allw(
+            let owning = between.start(collective::all_to_allw_owned(
                 given.clone(),
                 |data| columns(data, others),
                 vec![9; 20],
                 |into| shapes(into, others),
-            );
+            ));
             let mut lent = vec![9; 20];
             let mut views = shapes(&mut lent, others).unwrap();
-            let scoped = world
-                .scope(|scope| scope.between(between).iall_to_allw(&data, &mut views).map(drop));
+            let scoped = world.scope(|scope| {
+                scope.between(between).start(collective::all_to_allw(&data, &mut views)).map(drop)
+            });
             scoped.unwrap();
             kept.wait().unwrap();
-            assert_eq!(owning.unwrap().wait().unwrap(), expected);
+            assert_eq!(owning.unwrap().wait().unwrap().0, expected);
             assert_eq!((&lent[..], kept.buffer().unwrap()), (&expected[..], &expected[..]));
         }
     });
@@ -372,37 +344,43 @@ fn calls_that_fail_leave_the_groups_usable() {
         // A root that is not in the other group is refused, and the call does not count.
         let nobody = Root::There(between.remote_size());
         let mut word = 7;
-        let refused =
-            world.scope(|scope| scope.between(between).ibroadcast(&mut word, nobody).map(drop));
+        let refused = world.scope(|scope| {
+            scope.between(between).start(collective::broadcast(&mut word, nobody)).map(drop)
+        });
         assert_eq!(class(refused), ErrorClass::Root);
-        let refused = between.gather_init(vec![1], vec![0; 2], nobody);
+        let refused = between.persistent(collective::gather(vec![1], vec![0; 2], nobody));
         assert_eq!(class(refused.map(drop)), ErrorClass::Root);
         let blocks = Partition::at(vec![(0, 1); between.remote_size()]);
-        assert_eq!(class(between.gatherv(&[1], &mut [0], &blocks, Root::Here)), ErrorClass::Arg);
-        let refused = between.all_gather_init(vec![1], vec![0; 7]);
+        assert_eq!(
+            class(between.run(collective::gatherv(&[1], &mut [0], &blocks, Root::Here))),
+            ErrorClass::Arg
+        );
+        let refused = between.persistent(collective::all_gather(vec![1], vec![0; 7]));
         assert_eq!(class(refused.map(drop)), ErrorClass::Count);
 
         // The ranks of the smaller group have too little room.
         let (root, is_short) = (root_among(between), between.size() == 2);
         let len = if is_short { 1 } else { 3 };
-        let mut kept = between.broadcast_init(vec![0; len], root).unwrap();
+        let mut kept = between.persistent(collective::broadcast(vec![0; len], root)).unwrap();
         for _ in 0..2 {
             kept.start().unwrap();
             match kept.wait() {
                 Err(error) => assert_eq!((error.class(), is_short), (ErrorClass::Truncate, true)),
-                Ok(()) => assert!(!is_short),
+                Ok(_) => assert!(!is_short),
             }
         }
         let mut words = vec![0; len];
-        let outcome = world
-            .scope(|scope| scope.between(between).ibroadcast(&mut words, root)?.wait().map(drop));
+        let outcome = world.scope(|scope| {
+            scope.between(between).start(collective::broadcast(&mut words, root))?.wait().map(drop)
+        });
         assert_eq!(outcome.is_err(), is_short);
 
         let mut theirs = vec![9; between.remote_size()];
-        between.all_gather(&between.rank(), &mut theirs).unwrap();
+        between.run(collective::all_gather(&between.rank(), &mut theirs)).unwrap();
         assert!(theirs.iter().copied().eq(0..between.remote_size()));
         // A call that is dropped while it is under way continues, since the other ranks need it.
-        let mut dropped = between.all_gather_init(vec![1], theirs.clone()).unwrap();
+        let mut dropped =
+            between.persistent(collective::all_gather(vec![1], theirs.clone())).unwrap();
         dropped.start().unwrap();
         drop(dropped);
         between.barrier().unwrap();

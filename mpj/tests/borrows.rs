@@ -3,7 +3,7 @@
 //! In all tests the receive is posted, and its request moved, before the message is sent. So the buffer is written
 //! while the program has the request. Every job runs under a watchdog.
 
-use mpj::{BackendChoice, Error, Options, Request, WaitMode, World};
+use mpj::{BackendChoice, Error, Options, Request, WaitMode, World, collective};
 
 mod job;
 
@@ -221,11 +221,11 @@ fn a_scoped_collective_gives_its_borrow_back() {
         let (mine, mut all) = (data(len), vec![0; 2 * len]);
         let mut sums = data(len);
         let outcome: Result<(), Error> = world.scope(|scope| {
-            let gather = moved(scope.iall_gather(&mine, &mut all)?);
-            let sum = moved(scope.iall_reduce(&mut sums, mpj::Op::Sum)?);
-            scope.ibarrier()?;
-            gather.wait()?[0] = 77;
-            sum.wait()?[0] += 1;
+            let gather = moved(scope.start(collective::all_gather(&mine, &mut all))?);
+            let sum = moved(scope.start(collective::all_reduce(&mut sums, mpj::Op::Sum))?);
+            scope.start(collective::barrier())?;
+            gather.wait()?.0[0] = 77;
+            sum.wait()?.0[0] += 1;
             Ok(())
         });
         outcome.unwrap();
@@ -293,9 +293,9 @@ fn an_exchange_of_columns_lends_all_of_them() {
         world.all_to_allw(&rows, &mut columns).unwrap();
         let mut columns = mpj::split_columns_mut(&mut again, 2, [1, 1]).unwrap();
         let outcome: Result<(), Error> = world.scope(|scope| {
-            let exchange = moved(scope.iall_to_allw(&rows, &mut columns)?);
-            scope.ibarrier()?;
-            assert_eq!(exchange.wait()?.len(), 2);
+            let exchange = moved(scope.start(collective::all_to_allw(&rows, &mut columns))?);
+            scope.start(collective::barrier())?;
+            assert_eq!(exchange.wait()?.0.len(), 2);
             Ok(())
         });
         outcome.unwrap();
@@ -307,12 +307,12 @@ fn an_exchange_of_columns_lends_all_of_them() {
 #[test]
 fn a_kept_exchange_lends_its_memory_between_starts() {
     jobs(|world, len| {
-        let kept = world.all_to_allw_init(
+        let kept = world.persistent(collective::all_to_allw_owned(
             vec![0; 2 * len],
             |matrix| (0..2).map(|column| mpj::column(matrix, 2, column)).collect(),
             vec![0; 2 * len],
             |matrix| mpj::split_columns_mut(matrix, 2, [1, 1]),
-        );
+        ));
         let mut kept = moved(kept.unwrap());
         let mine = data(2 * len);
         for step in 1..3 {
@@ -326,14 +326,14 @@ fn a_kept_exchange_lends_its_memory_between_starts() {
             assert_eq!(kept.buffer().unwrap()[..2], [first; 2]);
             kept.buffer_mut().unwrap().fill(0);
         }
-        let owning = world.iall_to_allw(
+        let owning = world.start(collective::all_to_allw_owned(
             mine,
             |matrix| (0..2).map(|column| mpj::column(matrix, 2, column)).collect(),
             vec![0; 2 * len],
             |matrix| mpj::split_columns_mut(matrix, 2, [1, 1]),
-        );
+        ));
         let owning = moved(owning.unwrap());
-        assert_eq!(owning.wait().unwrap()[..2], [1 + world.rank() as u32; 2]);
+        assert_eq!(owning.wait().unwrap().0[..2], [1 + world.rank() as u32; 2]);
         kept.start().unwrap();
     });
 }
@@ -347,10 +347,15 @@ fn a_scope_lends_to_calls_between_two_groups() {
         let mine: Vec<_> = data(len).iter().map(|n| n + world.rank() as u32).collect();
         let (mut theirs, mut sums) = (vec![0; len], vec![0; len]);
         let outcome: Result<(), Error> = world.scope(|scope| {
-            let gather = moved(scope.between(&between).iall_gather(&mine, &mut theirs)?);
-            scope.between(&between).iall_reduce(&mine, &mut sums, mpj::Op::Sum)?;
-            scope.between(&between).ibarrier()?;
-            gather.wait()?[0] += 70;
+            let gather =
+                moved(scope.between(&between).start(collective::all_gather(&mine, &mut theirs))?);
+            scope.between(&between).start(collective::all_reduce_into(
+                &mine,
+                &mut sums,
+                mpj::Op::Sum,
+            ))?;
+            scope.between(&between).start(collective::barrier())?;
+            gather.wait()?.0[0] += 70;
             Ok(())
         });
         outcome.unwrap();

@@ -8,7 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use job::{job, try_job};
-use mpj::{CollectiveRequest, Datatype, Error, ErrorClass, Op, Options, UserOp, World, column_mut};
+use mpj::{
+    Datatype, Error, ErrorClass, Op, Options, Request, UserOp, World, collective, column_mut,
+};
 
 mod job;
 
@@ -115,12 +117,12 @@ fn an_exchange_leaves_the_padding_and_what_lies_between_the_parts() {
         let of = |small| Padded { small, large: 10 * u32::from(small) };
         let mine = world.rank() as u8;
         let mut kept = world
-            .all_to_allw_init(
+            .persistent(collective::all_to_allw_owned(
                 vec![of(0); 4],
                 |rows| (0..2).map(|column| mpj::column(rows, 2, column)).collect(),
                 vec![of(9); 6],
                 |rows| mpj::split_columns_mut(rows, 3, [1, 1]),
-            )
+            ))
             .unwrap();
         for step in [0, 100] {
             let numbers = [0, 1, 2, 3].map(|index| of(step + 10 * mine + index));
@@ -215,13 +217,13 @@ impl Watch {
 /// Starts the call on rank 1 that rank 0 has started, and waits for its end.
 fn starts(world: &World) {
     let sum = UserOp::new(|a: &u32, b: &u32| a + b);
-    let _ = world.iall_reduce(vec![1_u32], &sum).map(CollectiveRequest::wait);
+    let _ = world.start(collective::all_reduce(vec![1_u32], &sum)).map(Request::wait);
 }
 
 /// [`starts`] for a persistent call, since calls match those of the same kind only.
 fn starts_kept(world: &World) {
     let sum = UserOp::new(|a: &u32, b: &u32| a + b);
-    let mut kept = world.all_reduce_init(vec![1_u32], sum).unwrap();
+    let mut kept = world.persistent(collective::all_reduce(vec![1_u32], sum)).unwrap();
     let _ = kept.start();
     let _ = kept.wait();
 }
@@ -257,7 +259,7 @@ fn a_scope_that_panics_waits_for_functions_at_work_on_its_buffers() {
         let (sum, mut number) = (watch.sum(), 1_u32);
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             world.scope(|scope| {
-                scope.iall_reduce(&mut number, &sum)?;
+                scope.start(collective::all_reduce(&mut number, &sum))?;
                 watch.wait_until_inside();
                 panics()
             })
@@ -269,7 +271,7 @@ fn a_scope_that_panics_waits_for_functions_at_work_on_its_buffers() {
 #[test]
 fn a_wait_that_fails_waits_for_functions_at_work_on_its_buffers() {
     with_a_function_at_work(starts, |world, watch| {
-        let started = world.iall_reduce(vec![1_u32], watch.sum()).unwrap();
+        let started = world.start(collective::all_reduce(vec![1_u32], watch.sum())).unwrap();
         watch.wait_until_inside();
         give_up(world);
         started.wait().unwrap_err();
@@ -279,7 +281,7 @@ fn a_wait_that_fails_waits_for_functions_at_work_on_its_buffers() {
 #[test]
 fn a_kept_call_that_fails_waits_for_functions_at_work_on_its_buffers() {
     with_a_function_at_work(starts_kept, |world, watch| {
-        let mut kept = world.all_reduce_init(vec![1_u32], watch.sum()).unwrap();
+        let mut kept = world.persistent(collective::all_reduce(vec![1_u32], watch.sum())).unwrap();
         kept.start().unwrap();
         watch.wait_until_inside();
         give_up(world);

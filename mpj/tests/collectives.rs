@@ -7,9 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use job::job;
-use mpj::{Error, ErrorClass, Op, Partition, Strided, StridedMut};
+use mpj::{Error, ErrorClass, Op, Partition, Strided, StridedMut, collective};
 
+mod forms;
 mod job;
+
+use forms::forms;
 
 /// A rank whose buffer is too short gets the error from its wait, and so does the error handler.
 #[test]
@@ -24,18 +27,18 @@ fn error_handlers_get_the_errors_of_collective_waits() {
         let (is_root, len) = (world.rank() == 0, [4, 2][world.rank()]);
         let mut lent = vec![0; len];
         let outcomes = [
-            world.ibroadcast(vec![0; len], 0).unwrap().wait().map(drop),
-            tested(world.ibroadcast(vec![0; len], 0).unwrap()),
-            world.broadcast_init(vec![0; len], 0).and_then(|mut kept| {
+            world.start(collective::broadcast(vec![0; len], 0)).unwrap().wait().map(drop),
+            tested(world.start(collective::broadcast(vec![0; len], 0)).unwrap()),
+            world.persistent(collective::broadcast(vec![0; len], 0)).and_then(|mut kept| {
                 kept.start()?;
-                kept.wait()
+                kept.wait().map(drop)
             }),
-            world.broadcast_init(vec![0; len], 0).and_then(|mut kept| {
+            world.persistent(collective::broadcast(vec![0; len], 0)).and_then(|mut kept| {
                 kept.start()?;
                 while !kept.test()? {}
                 Ok(())
             }),
-            world.scope(|scope| scope.ibroadcast(&mut lent, 0)?.wait().map(drop)),
+            world.scope(|scope| scope.start(collective::broadcast(&mut lent, 0))?.wait().map(drop)),
         ];
         for (number, outcome) in outcomes.iter().enumerate() {
             assert_eq!(outcome.is_ok(), is_root, "call {number}: {outcome:?}");
@@ -48,13 +51,114 @@ fn error_handlers_get_the_errors_of_collective_waits() {
 }
 
 /// Tests until the call is complete.
-fn tested(mut request: mpj::CollectiveRequest<i32>) -> Result<(), Error> {
+fn tested(mut request: mpj::Request<i32>) -> Result<(), Error> {
     loop {
         match request.test()? {
             Ok(_) => return Ok(()),
             Err(open) => request = open,
         }
     }
+}
+
+#[test]
+fn calls_that_move_data_are_the_same_in_every_form() {
+    job(3, |world| {
+        let (rank, at_the_root) = (world.rank(), if world.rank() == 1 { 6 } else { 0 });
+        forms!(world, world by on, 0, 2, |_none, into| collective::broadcast(into, 1));
+        forms!(world, world by on, 2, at_the_root, |data, into| collective::gather(data, into, 1));
+        forms!(world, world by on, at_the_root, 2, |data, into| collective::scatter(data, into, 1));
+        forms!(world, world by on, 2, 6, |data, into| collective::all_gather(data, into));
+        forms!(world, world by on, 6, 6, |data, into| collective::all_to_all(data, into));
+        // Rank r gives r + 1 numbers. The last block comes first, and there is a gap after each.
+        let parts = Partition::at((0..3).map(|rank| (8 - 4 * rank, rank + 1)));
+        let mine = rank + 1;
+        forms!(world, world by on, mine, 12, |data, into| {
+            collective::gatherv(data, into, &parts, 1)
+        });
+        forms!(world, world by on, 12, mine, |data, into| {
+            collective::scatterv(data, &parts, into, 1)
+        });
+        forms!(world, world by on, mine, 12, |data, into| {
+            collective::all_gatherv(data, into, &parts)
+        });
+        let sent = Partition::packed((0..3).map(|to| rank + to));
+        let received = Partition::at((0..3).map(|from| (4 * (2 - from), rank + from)));
+        forms!(world, world by on, sent.end(), 12, |data, into| {
+            collective::all_to_allv(data, &sent, into, &received)
+        });
+    });
+}
+
+#[test]
+fn reductions_are_the_same_in_every_form() {
+    job(3, |world| {
+        let counts = [2, 0, 4];
+        let mine = counts[world.rank()];
+        forms!(world, world by on, 3, 3, |data, into| collective::reduce(data, into, Op::Sum, 1));
+        forms!(world, world by on, 0, 3, |_none, into| collective::all_reduce(into, Op::Sum));
+        forms!(world, world by on, 3, 3, |data, into| {
+            collective::all_reduce_into(data, into, Op::Max)
+        });
+        forms!(world, world by on, 6, mine, |data, into| {
+            collective::reduce_scatter(data, into, &counts, Op::Sum)
+        });
+        forms!(world, world by on, 6, 2, |data, into| {
+            collective::reduce_scatter_block(data, into, Op::Sum)
+        });
+        forms!(world, world by on, 0, 3, |_none, into| collective::scan(into, Op::Sum));
+        forms!(world, world by on, 0, 3, |_none, into| collective::exscan(into, Op::Sum));
+    });
+}
+
+/// Requests of collective calls and of messages in one list, and persistent ones started at once.
+#[test]
+fn waits_for_lists_take_collective_calls_and_messages() {
+    job(2, |world| {
+        let (mine, other) = (world.rank() as i32, 1 - world.rank());
+        let sum = || collective::all_reduce(vec![mine], Op::Sum);
+        let mut requests = vec![
+            world.irecv(vec![9], other, 5).unwrap(),
+            world.start(sum()).unwrap(),
+            world.start(collective::all_gather(vec![mine], vec![9; 2])).unwrap(),
+        ];
+        let (mut left, mut found) = (vec![0, 1, 2], [vec![], vec![], vec![]]);
+        while requests.len() > 1 {
+            let (place, buffer, _) = mpj::wait_any(&mut requests).unwrap().unwrap();
+            found[left.remove(place)] = buffer;
+        }
+        // The receive is left, unless the other rank was faster.
+        world.send(&[mine], other, 5).unwrap();
+        for (place, outcome) in mpj::wait_some(&mut requests).unwrap() {
+            found[left.remove(place)] = outcome.unwrap().0;
+        }
+        assert_eq!(found, [vec![other as i32], vec![1], vec![0, 1]]);
+
+        let mut receive = world.recv_init(vec![9], other, 6).unwrap();
+        let mut send = world.send_init(vec![mine], other, 6).unwrap();
+        let mut kept = world.persistent(sum()).unwrap();
+        mpj::start_all([&mut receive, &mut kept, &mut send]).unwrap();
+        assert!(!kept.cancel().unwrap(), "collective calls are not cancelled");
+        for call in [&mut kept, &mut receive, &mut send] {
+            assert!(call.wait().unwrap().is_some());
+        }
+        assert_eq!(
+            (receive.buffer().unwrap(), kept.buffer().unwrap()),
+            (&[other as i32][..], &[1][..])
+        );
+
+        // A look leaves both buffers with the request.
+        let call = collective::all_gather(vec![mine], vec![9; 2]);
+        let request = world.start(call).unwrap();
+        while request.status().unwrap().is_none() {}
+        assert_eq!(request.wait_both().unwrap(), (vec![mine], vec![0, 1]));
+
+        // A call that fails in a list gives its error there.
+        let mut short =
+            vec![world.start(collective::broadcast(vec![0; 2 - world.rank()], 0)).unwrap()];
+        let (_, outcome) = mpj::wait_some(&mut short).unwrap().remove(0);
+        assert_eq!((outcome.is_err(), short.len()), (world.rank() == 1, 0));
+        world.barrier().unwrap();
+    });
 }
 
 /// Blocks with a gap, in another order than that of the ranks, in every form of the calls that take them.
@@ -68,28 +172,35 @@ fn listed_blocks_land_where_they_say_in_every_form() {
         let mut into = room.clone();
         world.all_gatherv(&mine, &mut into, &blocks).unwrap();
         assert_eq!(into, all);
-        let owning = world.iall_gatherv(mine.clone(), room.clone(), &blocks).unwrap();
-        let mut kept = world.all_gatherv_init(mine.clone(), room.clone(), &blocks).unwrap();
+        let owning =
+            world.start(collective::all_gatherv(mine.clone(), room.clone(), &blocks)).unwrap();
+        let mut kept =
+            world.persistent(collective::all_gatherv(mine.clone(), room.clone(), &blocks)).unwrap();
         let mut scoped = room.clone();
         kept.start().unwrap();
-        world.scope(|scope| scope.iall_gatherv(&mine, &mut scoped, &blocks).map(drop)).unwrap();
+        world
+            .scope(|scope| {
+                scope.start(collective::all_gatherv(&mine, &mut scoped, &blocks)).map(drop)
+            })
+            .unwrap();
         kept.wait().unwrap();
         assert_eq!((&*scoped, kept.buffer().unwrap()), (&all[..], &all[..]));
-        assert_eq!(owning.wait().unwrap(), all);
+        assert_eq!(owning.wait().unwrap().0, all);
 
         // The gathered blocks are scattered again.
         let part = vec![7; blocks.count(rank)];
-        let owning = world.iscatterv(scoped, &blocks, part.clone(), 2).unwrap();
-        assert_eq!(owning.wait().unwrap(), mine);
-        let mut kept = world.scatterv_init(all.to_vec(), &blocks, part, 2).unwrap();
+        let owning = world.start(collective::scatterv(scoped, &blocks, part.clone(), 2)).unwrap();
+        assert_eq!(owning.wait().unwrap().0, mine);
+        let mut kept =
+            world.persistent(collective::scatterv(all.to_vec(), &blocks, part, 2)).unwrap();
         kept.start().unwrap();
         kept.wait().unwrap();
         assert_eq!(kept.buffer().unwrap(), mine);
 
         // A list with one block too few is refused, and the call does not count.
         let short = Partition::packed([1, 1]);
-        assert!(world.iall_gatherv(mine.clone(), room.clone(), &short).is_err());
-        assert!(world.all_gatherv_init(mine, room, &short).is_err());
+        assert!(world.start(collective::all_gatherv(mine.clone(), room.clone(), &short)).is_err());
+        assert!(world.persistent(collective::all_gatherv(mine, room, &short)).is_err());
         world.barrier().unwrap();
     });
 }
@@ -99,10 +210,13 @@ fn listed_blocks_land_where_they_say_in_every_form() {
 fn kept_reductions_run_again_with_other_numbers() {
     job(3, |world| {
         let rank = world.rank() as i64;
-        let mut scan = world.scan_init(vec![0; 2], Op::Sum).unwrap();
-        let mut before = world.exscan_init(vec![0], Op::Sum).unwrap();
-        let mut reduced = world.reduce_init(vec![0], vec![0], Op::Max, 1).unwrap();
-        let mut shared = world.reduce_scatter_block_init(vec![0; 3], vec![0], Op::Sum).unwrap();
+        let mut scan = world.persistent(collective::scan(vec![0; 2], Op::Sum)).unwrap();
+        let mut before = world.persistent(collective::exscan(vec![0], Op::Sum)).unwrap();
+        let mut reduced =
+            world.persistent(collective::reduce(vec![0], vec![0], Op::Max, 1)).unwrap();
+        let mut shared = world
+            .persistent(collective::reduce_scatter_block(vec![0; 3], vec![0], Op::Sum))
+            .unwrap();
         for step in 1..4 {
             scan.buffer_mut().unwrap().fill(step);
             before.buffer_mut().unwrap().fill(step);
@@ -177,7 +291,9 @@ fn an_exchange_of_shapes_is_the_same_in_every_form() {
         let numbers = |step: usize| -> Vec<usize> {
             (0..12).map(|index| 1000 * step + 100 * world.rank() + index).collect()
         };
-        let mut kept = world.all_to_allw_init(numbers(0), columns, vec![9; 20], shapes).unwrap();
+        let mut kept = world
+            .persistent(collective::all_to_allw_owned(numbers(0), columns, vec![9; 20], shapes))
+            .unwrap();
         for step in 1..4 {
             let column = |from: usize| {
                 [0, 3, 6, 9].map(|first| 1000 * step + 100 * from + first + world.rank())
@@ -193,7 +309,9 @@ fn an_exchange_of_shapes_is_the_same_in_every_form() {
             kept.buffer_mut().unwrap().fill(9);
             kept.start().unwrap();
             assert!(kept.data_mut().is_err());
-            let owning = world.iall_to_allw(given.clone(), columns, vec![9; 20], shapes).unwrap();
+            let owning = world
+                .start(collective::all_to_allw_owned(given.clone(), columns, vec![9; 20], shapes))
+                .unwrap();
             kept.wait().unwrap();
             assert_eq!(kept.buffer().unwrap(), expected, "step {step}");
             assert_eq!(owning.wait_both().unwrap(), (given, expected), "step {step}");
@@ -219,37 +337,42 @@ fn parts_that_an_exchange_cannot_have_are_refused() {
     job(3, |world| {
         let class = |outcome: Result<(), Error>| outcome.unwrap_err().class();
         let (data, into) = (|| vec![world.rank(); 12], || vec![9; 20]);
-        let elsewhere = world.iall_to_allw(
+        let elsewhere = world.start(collective::all_to_allw_owned(
             data(),
             |_| Ok(vec![Strided::new(&ELSEWHERE, 0, 1, 4)?; 3]),
             into(),
             shapes,
-        );
+        ));
         assert!(matches!(elsewhere, Err(Error::Elsewhere)));
         let leaked =
-            world.all_to_allw_init(data(), columns, into(), |_| shapes(vec![9; 20].leak()));
+            world.persistent(collective::all_to_allw_owned(data(), columns, into(), |_| {
+                shapes(vec![9; 20].leak())
+            }));
         assert!(matches!(leaked, Err(Error::Elsewhere)));
         // An error of the function itself; one part too few; an element named twice.
-        let refused = world.iall_to_allw(vec![1; 13], columns, into(), shapes).map(drop);
+        let refused = world
+            .start(collective::all_to_allw_owned(vec![1; 13], columns, into(), shapes))
+            .map(drop);
         assert!(matches!(refused, Err(Error::Matrix { .. })), "{refused:?}");
-        let fewer = world.all_to_allw_init(
+        let fewer = world.persistent(collective::all_to_allw_owned(
             data(),
             |memory| Ok(columns(memory)?[1..].to_vec()),
             into(),
             shapes,
-        );
+        ));
         assert_eq!(class(fewer.map(drop)), ErrorClass::Arg);
-        let refused = world.iall_to_allw(data(), columns, into(), twice).map(drop);
+        let refused =
+            world.start(collective::all_to_allw_owned(data(), columns, into(), twice)).map(drop);
         assert!(refused.unwrap_err().to_string().contains("twice"));
 
         // No refused call has counted. Parts without elements may lie anywhere.
-        let nothing = world.iall_to_allw(
+        let nothing = world.start(collective::all_to_allw_owned(
             data(),
             |_| Ok(vec![Strided::new(&ELSEWHERE, 2, 1, 0)?; 3]),
             into(),
             |_| (0..3).map(|_| StridedMut::new(&mut [], 0, 1, 0)).collect(),
-        );
-        assert_eq!(nothing.unwrap().wait().unwrap(), into());
+        ));
+        assert_eq!(nothing.unwrap().wait().unwrap().0, into());
     });
 }
 
@@ -259,17 +382,24 @@ fn an_exchange_that_is_truncated_can_be_started_again() {
     job(3, |world| {
         let is_short = world.rank() == 0;
         let len = if is_short { 3 } else { 4 };
-        let kept =
-            world.all_to_allw_init(vec![7; 12], columns, vec![9; 12], |into| rows(into, len));
+        let kept = world.persistent(collective::all_to_allw_owned(
+            vec![7; 12],
+            columns,
+            vec![9; 12],
+            |into| rows(into, len),
+        ));
         let mut kept = kept.unwrap();
         for _ in 0..2 {
             kept.start().unwrap();
             match kept.wait() {
                 Err(error) => assert_eq!((error.class(), is_short), (ErrorClass::Truncate, true)),
-                Ok(()) => assert_eq!((kept.buffer().unwrap(), is_short), (&[7; 12][..], false)),
+                Ok(_) => assert_eq!((kept.buffer().unwrap(), is_short), (&[7; 12][..], false)),
             }
         }
-        let owning = world.iall_to_allw(vec![7; 12], columns, vec![9; 12], |into| rows(into, len));
+        let owning =
+            world.start(collective::all_to_allw_owned(vec![7; 12], columns, vec![9; 12], |into| {
+                rows(into, len)
+            }));
         assert_eq!(owning.unwrap().wait().is_err(), is_short);
         world.barrier().unwrap();
     });

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use job::{job, job_with};
-use mpj::RemoteLeader;
 use mpj::{
     ANY_SOURCE, ANY_TAG, BackendChoice, Communicator, Error, ErrorClass, Options, PROC_NULL,
+    RemoteLeader, collective,
 };
 
 mod job;
@@ -54,8 +54,8 @@ fn errors_of_started_collectives_reach_the_error_handler() {
             counted.fetch_add(1, Ordering::Relaxed);
         });
         let len = 2 - world.rank();
-        let outcome = world.ibroadcast(vec![0; len], 0).unwrap().wait();
-        let mut kept = world.broadcast_init(vec![0; len], 0).unwrap();
+        let outcome = world.start(collective::broadcast(vec![0; len], 0)).unwrap().wait();
+        let mut kept = world.persistent(collective::broadcast(vec![0; len], 0)).unwrap();
         kept.start().unwrap();
         assert!(kept.buffer().is_err());
         assert_eq!(outcome.is_err(), world.rank() == 1);
@@ -155,16 +155,19 @@ fn a_scope_serves_communicators_of_one_context() {
         let further = world.on_endpoint(1).unwrap();
         let send = world.scope(|scope| scope.on(&further).isend(&1, 0, 0).map(drop));
         assert!(matches!(send, Err(Error::OtherContext)), "{send:?}");
-        let barrier = world.scope(|scope| scope.on(&further).ibarrier().map(drop));
+        let barrier =
+            world.scope(|scope| scope.on(&further).start(collective::barrier()).map(drop));
         assert!(matches!(barrier, Err(Error::OtherContext)), "{barrier:?}");
         let (part, leader) = (part(&further), 1 - world.rank());
         let other = RemoteLeader { peers: &further, leader, tag: 0 };
         let between = part.create_inter(0, Some(other)).unwrap();
         let (mine, mut theirs) = (1, 0);
-        let barrier = world.scope(|scope| scope.between(&between).ibarrier().map(drop));
+        let barrier =
+            world.scope(|scope| scope.between(&between).start(collective::barrier()).map(drop));
         assert!(matches!(barrier, Err(Error::OtherContext)), "{barrier:?}");
-        let gather =
-            world.scope(|scope| scope.between(&between).iall_gather(&mine, &mut theirs).map(drop));
+        let gather = world.scope(|scope| {
+            scope.between(&between).start(collective::all_gather(&mine, &mut theirs)).map(drop)
+        });
         assert!(matches!(gather, Err(Error::OtherContext)), "{gather:?}");
         // Neither call has counted.
         between.barrier().unwrap();

@@ -1,472 +1,462 @@
-//! Collective calls that move data (MPI-4.1 sections 6.4 to 6.8): their plans, and their blocking forms.
+//! Collective calls that move data (MPI-4.1 sections 6.3 to 6.8): their descriptions, and the plans that the core makes
+//! of them.
 
-use mpicore::Plan;
+use mpicore::collective::Blocks;
 
-use super::{Partition, RecvArg, SendArg, typed};
-use crate::communicator::Communicator;
+use super::buffers::List;
+use super::parts::Parts;
+use super::{CallOn, Collective, Partition, Planned, RecvArg, Root, SendArg, equal_blocks, share};
+use crate::communicator::{Communicator, InterCommunicator};
+use crate::datatype::Datatype;
 use crate::error::Error;
-use crate::memory::core::{input, inputs, output, outputs};
-use crate::memory::{RecvBuffer, SendBuffer};
+use crate::group::narrowed;
+use crate::memory::{RecvBuffer, SendBuffer, Strided, StridedMut};
 
-/// Plans of the calls. The caller keeps the borrows of the buffers until a plan has run.
-impl Communicator {
-    #[inline]
-    pub(super) fn plan_broadcast(
-        &self,
-        (buffer, count): RecvArg,
-        root: usize,
-    ) -> Result<Plan<'_>, Error> {
-        Ok(self.core.bcast(buffer, count, Self::root(root))?)
-    }
+/// Describes [`Communicator::barrier`] (MPI_Ibarrier, MPI_Barrier_init). Between two groups, it waits for the ranks of
+/// both.
+///
+/// ```
+/// use mpj::collective;
+/// mpj::local::run(3, |world| {
+///     let barrier = world.start(collective::barrier()).unwrap();
+///     // Work that the others do not have to wait for.
+///     barrier.wait().unwrap();
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn barrier() -> Collective<Barrier, (), ()> {
+    Collective { kind: Barrier, data: (), into: () }
+}
 
-    #[inline]
-    pub(super) fn plan_gather(
-        &self,
-        data: SendArg,
-        (into, units): RecvArg,
-        root: usize,
-    ) -> Result<Plan<'_>, Error> {
-        let count = if self.rank() == root { self.share(units)? } else { 0 };
-        Ok(self.core.gather(Some(data), into, count, Self::root(root))?)
-    }
+pub struct Barrier;
 
-    pub(super) fn plan_gatherv(
-        &self,
-        data: SendArg,
-        (into, _): RecvArg,
-        blocks: &Partition,
-        root: usize,
-    ) -> Result<Plan<'_>, Error> {
-        let blocks = if self.rank() == root { blocks.apart()? } else { blocks.as_core() };
-        Ok(self.core.gatherv(Some(data), into, blocks, Self::root(root))?)
-    }
-
-    #[inline]
-    pub(super) fn plan_scatter(
-        &self,
-        (data, units): SendArg,
-        into: RecvArg,
-        root: usize,
-    ) -> Result<Plan<'_>, Error> {
-        let count = if self.rank() == root { self.share(units)? } else { 0 };
-        Ok(self.core.scatter(data, count, Some(into), Self::root(root))?)
-    }
-
-    pub(super) fn plan_scatterv(
-        &self,
-        (data, _): SendArg,
-        blocks: &Partition,
-        into: RecvArg,
-        root: usize,
-    ) -> Result<Plan<'_>, Error> {
-        Ok(self.core.scatterv(data, blocks.as_core(), Some(into), Self::root(root))?)
-    }
-
-    #[inline]
-    pub(super) fn plan_all_gather(
-        &self,
-        data: SendArg,
-        (into, units): RecvArg,
-    ) -> Result<Plan<'_>, Error> {
-        Ok(self.core.allgather(Some(data), into, self.share(units)?)?)
-    }
-
-    pub(super) fn plan_all_gatherv(
-        &self,
-        data: SendArg,
-        (into, _): RecvArg,
-        blocks: &Partition,
-    ) -> Result<Plan<'_>, Error> {
-        Ok(self.core.allgatherv(Some(data), into, blocks.apart()?)?)
-    }
-
-    #[inline]
-    pub(super) fn plan_all_to_all(
-        &self,
-        (data, sent): SendArg,
-        (into, received): RecvArg,
-    ) -> Result<Plan<'_>, Error> {
-        let (sent, received) = (self.equal_blocks(sent)?, self.equal_blocks(received)?);
-        Ok(self.core.alltoall(Some((data, sent)), into, received)?)
-    }
-
-    pub(super) fn plan_all_to_allv(
-        &self,
-        (data, _): SendArg,
-        sent: &Partition,
-        (into, _): RecvArg,
-        received: &Partition,
-    ) -> Result<Plan<'_>, Error> {
-        Ok(self.core.alltoall(Some((data, sent.as_core())), into, received.as_core())?)
-    }
-
-    pub(super) fn plan_all_to_allw(
-        &self,
-        (data, sent): SendArg,
-        (into, received): RecvArg,
-    ) -> Result<Plan<'_>, Error> {
-        Ok(self.core.alltoall(Some((data, typed(sent))), into, typed(received))?)
+impl CallOn<Communicator> for Barrier {
+    fn plan(self, on: &Communicator, _: SendArg, _: RecvArg) -> Planned<'_> {
+        Ok(on.core.barrier()?)
     }
 }
 
-impl Communicator {
-    /// Copies the root's elements to the buffers of all ranks, which have as many elements (MPI_Bcast).
-    ///
-    /// # Errors
-    /// No such root; on a rank whose buffer has fewer elements, the message does not fit; a rank is lost; the device
-    /// has failed.
-    ///
-    /// ```
-    /// mpj::local::run(4, |world| {
-    ///     let mut numbers = if world.rank() == 2 { [1.5, 2.5] } else { [0.0; 2] };
-    ///     world.broadcast(&mut numbers, 2).unwrap();
-    ///     assert_eq!(numbers, [1.5, 2.5]);
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn broadcast<B: RecvBuffer + ?Sized>(
-        &self,
-        buffer: &mut B,
-        root: usize,
-    ) -> Result<(), Error> {
-        self.run(output(buffer).and_then(|buffer| self.plan_broadcast(buffer, root)))
+impl CallOn<InterCommunicator> for Barrier {
+    fn plan(self, on: &InterCommunicator, _: SendArg, _: RecvArg) -> Planned<'_> {
+        Ok(on.core.inter_barrier()?)
     }
+}
 
-    /// Collects the elements of all ranks at the root, in the order of ranks (MPI_Gather). All ranks send the same
-    /// number of elements.
-    ///
-    /// # Errors
-    /// As [`Communicator::broadcast`]; at the root [`Error::Division`] if `into` cannot be divided equally among the
-    /// ranks.
-    ///
-    /// ```
-    /// mpj::local::run(3, |world| {
-    ///     let mut all = if world.rank() == 0 { vec![0; 3] } else { vec![] };
-    ///     world.gather(&world.rank(), &mut all, 0).unwrap();
-    ///     assert!(world.rank() > 0 || all == [0, 1, 2]);
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn gather<S: SendBuffer + ?Sized, R>(
-        &self,
-        data: &S,
-        into: &mut R,
-        root: usize,
-    ) -> Result<(), Error>
-    where
-        R: RecvBuffer<Element = S::Element> + ?Sized,
-    {
-        self.run_with(data, into, |data, into| self.plan_gather(data, into, root))
+/// Describes [`Communicator::broadcast`] (MPI_Ibcast, MPI_Bcast_init). Between two groups, the root's elements go to all
+/// ranks of the other group.
+///
+/// ```
+/// use mpj::collective;
+/// mpj::local::run(3, |world| {
+///     let word = world.start(collective::broadcast(vec![world.rank(); 2], 1)).unwrap();
+///     assert_eq!(word.wait().unwrap().0, [1, 1]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+#[inline]
+pub fn broadcast<B: RecvBuffer, R>(buffer: B, root: R) -> Collective<Broadcast<R>, (), B> {
+    Collective { kind: Broadcast(root), data: (), into: buffer }
+}
+
+pub struct Broadcast<R>(R);
+
+impl CallOn<Communicator> for Broadcast<usize> {
+    #[inline]
+    fn plan(self, on: &Communicator, _: SendArg, (buffer, count): RecvArg) -> Planned<'_> {
+        Ok(on.core.bcast(buffer, count, narrowed(self.0))?)
     }
+}
 
-    /// Like [`Communicator::gather`], for a root whose own part is already in its place in `all` (MPI_Gather with
-    /// MPI_IN_PLACE). The other ranks call `gather`.
-    ///
-    /// # Errors
-    /// As [`Communicator::gather`]; the caller is not the root.
-    ///
-    /// ```
-    /// mpj::local::run(3, |world| {
-    ///     if world.rank() == 0 {
-    ///         let mut all = [7_usize, 0, 0];
-    ///         world.gather_in_place(&mut all, 0).unwrap();
-    ///         assert_eq!(all, [7, 1, 2]);
-    ///     } else {
-    ///         world.gather(&world.rank(), &mut [], 0).unwrap();
-    ///     }
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn gather_in_place<R: RecvBuffer + ?Sized>(
-        &self,
-        all: &mut R,
-        root: usize,
-    ) -> Result<(), Error> {
-        let plan = output(all).and_then(|(all, count)| {
-            Ok(self.core.gather(None, all, self.share(count)?, Self::root(root))?)
-        });
-        self.run(plan)
+impl CallOn<InterCommunicator> for Broadcast<Root> {
+    fn plan(self, on: &InterCommunicator, _: SendArg, (buffer, count): RecvArg) -> Planned<'_> {
+        Ok(on.core.inter_bcast(buffer, count, self.0.as_core())?)
     }
+}
 
-    /// Collects parts of different lengths in blocks of the root's buffer (MPI_Gatherv). Only the root's `blocks` are
-    /// used. See [`Partition`] for an example.
-    ///
-    /// # Errors
-    /// As [`Communicator::gather`]; at the root, blocks that do not lie inside `into`, or a number of blocks other than
-    /// that of the ranks.
-    ///
-    /// ```
-    /// mpj::local::run(2, |world| {
-    ///     let blocks = mpj::Partition::packed([1, 2]);
-    ///     let mut all = if world.rank() == 0 { vec![0; 3] } else { vec![] };
-    ///     world.gatherv(&vec![world.rank(); world.rank() + 1], &mut all, &blocks, 0).unwrap();
-    ///     assert!(world.rank() > 0 || all == [0, 1, 1]);
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn gatherv<S: SendBuffer + ?Sized, R>(
-        &self,
-        data: &S,
-        into: &mut R,
-        blocks: &Partition,
-        root: usize,
-    ) -> Result<(), Error>
-    where
-        R: RecvBuffer<Element = S::Element> + ?Sized,
-    {
-        self.run_with(data, into, |data, into| self.plan_gatherv(data, into, blocks, root))
+/// Describes [`Communicator::gather`] (MPI_Igather, MPI_Gather_init). Between two groups, the root collects the elements
+/// of the other group: `into` is used only at the root, and `data` only in the other group.
+///
+/// ```
+/// use mpj::collective;
+/// mpj::local::run(3, |world| {
+///     let into = if world.rank() == 2 { vec![0; 3] } else { vec![] };
+///     let all = world.start(collective::gather(vec![world.rank()], into, 2)).unwrap();
+///     let (all, _) = all.wait().unwrap();
+///     assert!(world.rank() != 2 || all == [0, 1, 2]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+#[inline]
+pub fn gather<S: SendBuffer, I: RecvBuffer<Element = S::Element>, R>(
+    data: S,
+    into: I,
+    root: R,
+) -> Collective<Gather<R>, S, I> {
+    Collective { kind: Gather(root), data, into }
+}
+
+pub struct Gather<R>(R);
+
+impl CallOn<Communicator> for Gather<usize> {
+    #[inline]
+    fn plan(self, on: &Communicator, data: SendArg, (into, units): RecvArg) -> Planned<'_> {
+        let count = if on.rank() == self.0 { share(on, units)? } else { 0 };
+        Ok(on.core.gather(Some(data), into, count, narrowed(self.0))?)
     }
+}
 
-    /// Distributes the root's elements: each rank gets its part (MPI_Scatter). Only the root's `data` is used.
-    ///
-    /// # Errors
-    /// As [`Communicator::broadcast`]; at the root [`Error::Division`] if `data` cannot be divided equally among the
-    /// ranks.
-    ///
-    /// ```
-    /// mpj::local::run(3, |world| {
-    ///     let (all, mut mine) = ([10, 20, 30, 40, 50, 60], [0; 2]);
-    ///     let all = if world.rank() == 1 { &all[..] } else { &[] };
-    ///     world.scatter(all, &mut mine, 1).unwrap();
-    ///     assert_eq!(mine[1], 20 * (world.rank() + 1));
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn scatter<S: SendBuffer + ?Sized, R>(
-        &self,
-        data: &S,
-        into: &mut R,
-        root: usize,
-    ) -> Result<(), Error>
-    where
-        R: RecvBuffer<Element = S::Element> + ?Sized,
-    {
-        self.run_with(data, into, |data, into| self.plan_scatter(data, into, root))
+impl CallOn<InterCommunicator> for Gather<Root> {
+    fn plan(self, on: &InterCommunicator, data: SendArg, (into, units): RecvArg) -> Planned<'_> {
+        let blocks = equal_blocks(on, if self.0 == Root::Here { units } else { 0 })?;
+        Ok(on.core.inter_gather(data, into, blocks, self.0.as_core())?)
     }
+}
 
-    /// Like [`Communicator::scatter`], for a root whose own part stays in `data` (MPI_Scatter with MPI_IN_PLACE). The
-    /// other ranks call `scatter`.
-    ///
-    /// # Errors
-    /// As [`Communicator::scatter`]; the caller is not the root.
-    ///
-    /// ```
-    /// mpj::local::run(3, |world| {
-    ///     if world.rank() == 0 {
-    ///         world.scatter_in_place(&[7_usize, 8, 9], 0).unwrap();
-    ///     } else {
-    ///         let mut mine = 0;
-    ///         world.scatter::<[usize], _>(&[], &mut mine, 0).unwrap();
-    ///         assert_eq!(mine, 7 + world.rank());
-    ///     }
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn scatter_in_place<S: SendBuffer + ?Sized>(
-        &self,
-        data: &S,
-        root: usize,
-    ) -> Result<(), Error> {
-        let plan = input(data).and_then(|(data, count)| {
-            Ok(self.core.scatter(data, self.share(count)?, None, Self::root(root))?)
-        });
-        self.run(plan)
+/// Describes [`Communicator::gatherv`] (MPI_Igatherv, MPI_Gatherv_init). Between two groups, the root's `blocks` are
+/// those of the ranks of the other group.
+///
+/// ```
+/// use mpj::{Partition, collective};
+/// mpj::local::run(2, |world| {
+///     let (mine, blocks) = (vec![world.rank(); world.rank() + 1], Partition::packed([1, 2]));
+///     let all = world.start(collective::gatherv(mine, vec![9; 3], &blocks, 0)).unwrap();
+///     assert_eq!(all.wait().unwrap().0, [[0, 1, 1], [9; 3]][world.rank()]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn gatherv<S: SendBuffer, I: RecvBuffer<Element = S::Element>, R>(
+    data: S,
+    into: I,
+    blocks: &Partition,
+    root: R,
+) -> Collective<Gatherv<'_, R>, S, I> {
+    Collective { kind: Gatherv(blocks, root), data, into }
+}
+
+pub struct Gatherv<'p, R>(&'p Partition, R);
+
+impl CallOn<Communicator> for Gatherv<'_, usize> {
+    fn plan(self, on: &Communicator, data: SendArg, into: RecvArg) -> Planned<'_> {
+        let Self(blocks, root) = self;
+        let blocks = if on.rank() == root { blocks.apart()? } else { blocks.as_core() };
+        Ok(on.core.gatherv(Some(data), into.0, blocks, narrowed(root))?)
     }
+}
 
-    /// Distributes the root's elements in blocks of different lengths (MPI_Scatterv). Only the root's blocks are used.
-    ///
-    /// # Errors
-    /// As [`Communicator::scatter`]; at the root, blocks that do not lie inside `data`, or a number of blocks other
-    /// than that of the ranks.
-    ///
-    /// ```
-    /// use mpj::Partition;
-    /// mpj::local::run(3, |world| {
-    ///     // The first element goes to all, and one more to each.
-    ///     let blocks = Partition::at([(0, 1), (0, 2), (0, 3)]);
-    ///     let mut mine = vec![0; world.rank() + 1];
-    ///     world.scatterv(&[7, 8, 9], &blocks, &mut mine, 0).unwrap();
-    ///     assert_eq!(mine, [7, 8, 9][..=world.rank()]);
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn scatterv<S: SendBuffer + ?Sized, R>(
-        &self,
-        data: &S,
-        blocks: &Partition,
-        into: &mut R,
-        root: usize,
-    ) -> Result<(), Error>
-    where
-        R: RecvBuffer<Element = S::Element> + ?Sized,
-    {
-        self.run_with(data, into, |data, into| self.plan_scatterv(data, blocks, into, root))
+impl CallOn<InterCommunicator> for Gatherv<'_, Root> {
+    fn plan(self, on: &InterCommunicator, data: SendArg, into: RecvArg) -> Planned<'_> {
+        let Self(blocks, root) = self;
+        let blocks = if root == Root::Here { blocks.apart()? } else { blocks.as_core() };
+        Ok(on.core.inter_gather(data, into.0, blocks, root.as_core())?)
     }
+}
 
-    /// Collects the elements of all ranks at every rank, in the order of ranks (MPI_Allgather). All ranks send the same
-    /// number of elements.
-    ///
-    /// # Errors
-    /// As [`Communicator::broadcast`]; [`Error::Division`] if `into` cannot be divided equally among the ranks.
-    ///
-    /// ```
-    /// mpj::local::run(3, |world| {
-    ///     let mut all = [0; 6];
-    ///     world.all_gather(&[world.rank(), 9], &mut all).unwrap();
-    ///     assert_eq!(all, [0, 9, 1, 9, 2, 9]);
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn all_gather<S: SendBuffer + ?Sized, R>(&self, data: &S, into: &mut R) -> Result<(), Error>
-    where
-        R: RecvBuffer<Element = S::Element> + ?Sized,
-    {
-        self.run_with(data, into, |data, into| self.plan_all_gather(data, into))
+/// Describes [`Communicator::scatter`] (MPI_Iscatter, MPI_Scatter_init). Between two groups, each rank of the other group
+/// gets its part: `data` is used only at the root, and `into` only in the other group.
+///
+/// ```
+/// use mpj::collective;
+/// mpj::local::run(3, |world| {
+///     let data = if world.rank() == 0 { vec![7, 8, 9] } else { vec![] };
+///     let mine = world.start(collective::scatter(data, vec![0], 0)).unwrap();
+///     assert_eq!(mine.wait().unwrap().0, [7 + world.rank()]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+#[inline]
+pub fn scatter<S: SendBuffer, I: RecvBuffer<Element = S::Element>, R>(
+    data: S,
+    into: I,
+    root: R,
+) -> Collective<Scatter<R>, S, I> {
+    Collective { kind: Scatter(root), data, into }
+}
+
+pub struct Scatter<R>(R);
+
+impl CallOn<Communicator> for Scatter<usize> {
+    #[inline]
+    fn plan(self, on: &Communicator, (data, units): SendArg, into: RecvArg) -> Planned<'_> {
+        let count = if on.rank() == self.0 { share(on, units)? } else { 0 };
+        Ok(on.core.scatter(data, count, Some(into), narrowed(self.0))?)
     }
+}
 
-    /// Like [`Communicator::all_gather`], with each rank's own part already in its place (MPI_Allgather with
-    /// MPI_IN_PLACE).
-    ///
-    /// # Errors
-    /// As [`Communicator::all_gather`].
-    ///
-    /// ```
-    /// mpj::local::run(3, |world| {
-    ///     let mut all = [9; 3];
-    ///     all[world.rank()] = world.rank();
-    ///     world.all_gather_in_place(&mut all).unwrap();
-    ///     assert_eq!(all, [0, 1, 2]);
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn all_gather_in_place<R: RecvBuffer + ?Sized>(&self, all: &mut R) -> Result<(), Error> {
-        let plan = output(all)
-            .and_then(|(all, count)| Ok(self.core.allgather(None, all, self.share(count)?)?));
-        self.run(plan)
+impl CallOn<InterCommunicator> for Scatter<Root> {
+    fn plan(self, on: &InterCommunicator, (data, units): SendArg, into: RecvArg) -> Planned<'_> {
+        let blocks = equal_blocks(on, if self.0 == Root::Here { units } else { 0 })?;
+        Ok(on.core.inter_scatter(data, blocks, into, self.0.as_core())?)
     }
+}
 
-    /// Collects parts of different lengths at every rank (MPI_Allgatherv). All ranks give the same counts.
-    ///
-    /// # Errors
-    /// As [`Communicator::all_gather`]; blocks that do not lie inside `into`, or a number of blocks other than that of
-    /// the ranks.
-    ///
-    /// ```
-    /// use mpj::Partition;
-    /// mpj::local::run(3, |world| {
-    ///     let (mine, mut all) = (vec![world.rank(); world.rank() + 1], [0; 6]);
-    ///     world.all_gatherv(&mine, &mut all, &Partition::packed([1, 2, 3])).unwrap();
-    ///     assert_eq!(all, [0, 1, 1, 2, 2, 2]);
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn all_gatherv<S: SendBuffer + ?Sized, R>(
-        &self,
-        data: &S,
-        into: &mut R,
-        blocks: &Partition,
-    ) -> Result<(), Error>
-    where
-        R: RecvBuffer<Element = S::Element> + ?Sized,
-    {
-        self.run_with(data, into, |data, into| self.plan_all_gatherv(data, into, blocks))
+/// Describes [`Communicator::scatterv`] (MPI_Iscatterv, MPI_Scatterv_init). Between two groups, the root's `blocks` are
+/// those of the ranks of the other group.
+///
+/// ```
+/// use mpj::{Partition, collective};
+/// mpj::local::run(2, |world| {
+///     let (all, mut mine) = ([7, 8, 9], vec![0; world.rank() + 1]);
+///     let blocks = Partition::packed([1, 2]);
+///     world.scope(|scope| {
+///         scope.start(collective::scatterv(&all, &blocks, &mut mine, 0)).map(drop)
+///     }).unwrap();
+///     assert_eq!(mine, [&[7][..], &[8, 9]][world.rank()]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn scatterv<S: SendBuffer, I: RecvBuffer<Element = S::Element>, R>(
+    data: S,
+    blocks: &Partition,
+    into: I,
+    root: R,
+) -> Collective<Scatterv<'_, R>, S, I> {
+    Collective { kind: Scatterv(blocks, root), data, into }
+}
+
+pub struct Scatterv<'p, R>(&'p Partition, R);
+
+impl CallOn<Communicator> for Scatterv<'_, usize> {
+    fn plan(self, on: &Communicator, data: SendArg, into: RecvArg) -> Planned<'_> {
+        Ok(on.core.scatterv(data.0, self.0.as_core(), Some(into), narrowed(self.1))?)
     }
+}
 
-    /// Sends part `r` of each rank's elements to rank `r`, which stores the parts in the order of ranks (MPI_Alltoall).
-    ///
-    /// # Errors
-    /// As [`Communicator::broadcast`]; [`Error::Division`] if a buffer cannot be divided equally among the ranks.
-    ///
-    /// ```
-    /// mpj::local::run(3, |world| {
-    ///     let me = 10 * world.rank();
-    ///     let mut into = [0; 3];
-    ///     world.all_to_all(&[me, me + 1, me + 2], &mut into).unwrap();
-    ///     assert_eq!(into, [0, 10, 20].map(|of| of + world.rank()));
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn all_to_all<S: SendBuffer + ?Sized, R>(&self, data: &S, into: &mut R) -> Result<(), Error>
-    where
-        R: RecvBuffer<Element = S::Element> + ?Sized,
-    {
-        self.run_with(data, into, |data, into| self.plan_all_to_all(data, into))
+impl CallOn<InterCommunicator> for Scatterv<'_, Root> {
+    fn plan(self, on: &InterCommunicator, data: SendArg, into: RecvArg) -> Planned<'_> {
+        Ok(on.core.inter_scatter(data.0, self.0.as_core(), into, self.1.as_core())?)
     }
+}
 
-    /// Like [`Communicator::all_to_all`], but replaces the sent elements with the received ones (MPI_Alltoall with
-    /// MPI_IN_PLACE).
-    ///
-    /// # Errors
-    /// As [`Communicator::all_to_all`].
-    ///
-    /// ```
-    /// mpj::local::run(2, |world| {
-    ///     let mut data = [10 * world.rank(), 10 * world.rank() + 1];
-    ///     world.all_to_all_in_place(&mut data).unwrap();
-    ///     assert_eq!(data, [world.rank(), 10 + world.rank()]);
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn all_to_all_in_place<R: RecvBuffer + ?Sized>(&self, data: &mut R) -> Result<(), Error> {
-        let plan = output(data).and_then(|(data, units)| {
-            Ok(self.core.alltoall(None, data, self.equal_blocks(units)?)?)
-        });
-        self.run(plan)
+/// Describes [`Communicator::all_gather`] (MPI_Iallgather, MPI_Allgather_init). Between two groups, each rank collects the
+/// elements of the other group.
+///
+/// ```
+/// use mpj::collective;
+/// mpj::local::run(3, |world| {
+///     let all = world.start(collective::all_gather(vec![world.rank()], vec![0; 3])).unwrap();
+///     assert_eq!(all.wait().unwrap().0, [0, 1, 2]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+#[inline]
+pub fn all_gather<S: SendBuffer, I: RecvBuffer<Element = S::Element>>(
+    data: S,
+    into: I,
+) -> Collective<AllGather, S, I> {
+    Collective { kind: AllGather, data, into }
+}
+
+pub struct AllGather;
+
+impl CallOn<Communicator> for AllGather {
+    #[inline]
+    fn plan(self, on: &Communicator, data: SendArg, (into, units): RecvArg) -> Planned<'_> {
+        Ok(on.core.allgather(Some(data), into, share(on, units)?)?)
     }
+}
 
-    /// Exchanges blocks of different lengths (MPI_Alltoallv): block `r` of `data` goes to rank `r`, and block `r` of
-    /// `into` receives from rank `r`. It must have as many elements as rank `r` sends.
-    ///
-    /// # Errors
-    /// As [`Communicator::all_to_all`]; blocks that do not lie inside their buffer, or a number of blocks other than
-    /// that of the ranks.
-    ///
-    /// ```
-    /// use mpj::Partition;
-    /// mpj::local::run(2, |world| {
-    ///     // Rank 0 sends 1 and 2 numbers, rank 1 sends 0 and 1.
-    ///     let (sent, received) = [([1, 2], [1, 0]), ([0, 1], [2, 1])][world.rank()];
-    ///     let (sent, received) = (Partition::packed(sent), Partition::packed(received));
-    ///     let (data, mut into) = (vec![world.rank(); sent.end()], vec![9; received.end()]);
-    ///     world.all_to_allv(&data, &sent, &mut into, &received).unwrap();
-    ///     assert_eq!(into, [vec![0], vec![0, 0, 1]][world.rank()]);
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn all_to_allv<S: SendBuffer + ?Sized, R>(
-        &self,
-        data: &S,
-        sent: &Partition,
-        into: &mut R,
-        received: &Partition,
-    ) -> Result<(), Error>
-    where
-        R: RecvBuffer<Element = S::Element> + ?Sized,
-    {
-        self.run_with(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
+impl CallOn<InterCommunicator> for AllGather {
+    fn plan(self, on: &InterCommunicator, data: SendArg, (into, units): RecvArg) -> Planned<'_> {
+        Ok(on.core.inter_allgather(data, into, equal_blocks(on, units)?)?)
     }
+}
 
-    /// Exchanges a buffer with each rank, each in its own memory and of any layout (MPI_Alltoallw): `data[r]` goes to
-    /// rank `r`, and `into[r]` receives from rank `r`. It must have as many elements as rank `r` sends.
-    ///
-    /// # Errors
-    /// As [`Communicator::all_to_all`]; a number of buffers other than that of the ranks; [`Error::Overlap`].
-    ///
-    /// ```
-    /// mpj::local::run(2, |world| {
-    ///     // The halves of a row go to the ranks, and what comes is a column of a matrix.
-    ///     let (row, mut matrix) = ([1, 2, 3, 4].map(|x| x + 10 * world.rank()), [0; 4]);
-    ///     let halves: Vec<_> = row.chunks(2).collect();
-    ///     let mut columns = mpj::split_columns_mut(&mut matrix, 2, [1, 1]).unwrap();
-    ///     world.all_to_allw(&halves, &mut columns).unwrap();
-    ///     assert_eq!(matrix, [[1, 11, 2, 12], [3, 13, 4, 14]][world.rank()]);
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn all_to_allw<S: SendBuffer, R>(&self, data: &[S], into: &mut [R]) -> Result<(), Error>
-    where
-        R: RecvBuffer<Element = S::Element>,
-    {
-        self.run(inputs(data).and_then(|data| self.plan_all_to_allw(data, outputs(into)?)))
+/// Describes [`Communicator::all_gatherv`] (MPI_Iallgatherv, MPI_Allgatherv_init). Between two groups, the blocks are
+/// those of the ranks of the other group.
+///
+/// ```
+/// use mpj::{Partition, collective};
+/// mpj::local::run(2, |world| {
+///     let (mine, blocks) = (vec![world.rank(); world.rank() + 1], Partition::packed([1, 2]));
+///     let all = world.start(collective::all_gatherv(mine, vec![9; 3], &blocks)).unwrap();
+///     assert_eq!(all.wait().unwrap().0, [0, 1, 1]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn all_gatherv<S: SendBuffer, I: RecvBuffer<Element = S::Element>>(
+    data: S,
+    into: I,
+    blocks: &Partition,
+) -> Collective<AllGatherv<'_>, S, I> {
+    Collective { kind: AllGatherv(blocks), data, into }
+}
+
+pub struct AllGatherv<'p>(&'p Partition);
+
+impl CallOn<Communicator> for AllGatherv<'_> {
+    fn plan(self, on: &Communicator, data: SendArg, into: RecvArg) -> Planned<'_> {
+        Ok(on.core.allgatherv(Some(data), into.0, self.0.apart()?)?)
+    }
+}
+
+impl CallOn<InterCommunicator> for AllGatherv<'_> {
+    fn plan(self, on: &InterCommunicator, data: SendArg, into: RecvArg) -> Planned<'_> {
+        Ok(on.core.inter_allgather(data, into.0, self.0.as_core())?)
+    }
+}
+
+/// Describes [`Communicator::all_to_all`] (MPI_Ialltoall, MPI_Alltoall_init). Between two groups, part `r` goes to rank
+/// `r` of the other group.
+///
+/// ```
+/// use mpj::collective;
+/// mpj::local::run(2, |world| {
+///     let data = vec![10 * world.rank(), 10 * world.rank() + 1];
+///     let into = world.start(collective::all_to_all(data, vec![0; 2])).unwrap();
+///     assert_eq!(into.wait().unwrap().0, [world.rank(), 10 + world.rank()]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+#[inline]
+pub fn all_to_all<S: SendBuffer, I: RecvBuffer<Element = S::Element>>(
+    data: S,
+    into: I,
+) -> Collective<AllToAll, S, I> {
+    Collective { kind: AllToAll, data, into }
+}
+
+pub struct AllToAll;
+
+impl CallOn<Communicator> for AllToAll {
+    #[inline]
+    fn plan(self, on: &Communicator, data: SendArg, into: RecvArg) -> Planned<'_> {
+        let (sent, received) = (equal_blocks(on, data.1)?, equal_blocks(on, into.1)?);
+        Ok(on.core.alltoall(Some((data.0, sent)), into.0, received)?)
+    }
+}
+
+impl CallOn<InterCommunicator> for AllToAll {
+    fn plan(self, on: &InterCommunicator, data: SendArg, into: RecvArg) -> Planned<'_> {
+        let (sent, received) = (equal_blocks(on, data.1)?, equal_blocks(on, into.1)?);
+        Ok(on.core.inter_alltoall((data.0, sent), (into.0, received))?)
+    }
+}
+
+/// Describes [`Communicator::all_to_allv`] (MPI_Ialltoallv, MPI_Alltoallv_init). Between two groups, the blocks are those
+/// of the ranks of the other group.
+///
+/// ```
+/// use mpj::{Partition, collective};
+/// mpj::local::run(2, |world| {
+///     // Every rank sends one number to rank 0, and two to rank 1.
+///     let (sent, count) = (Partition::packed([1, 2]), world.rank() + 1);
+///     let received = Partition::packed([count; 2]);
+///     let (data, into) = (vec![world.rank(); 3], vec![9; 2 * count]);
+///     let call = collective::all_to_allv(data, &sent, into, &received);
+///     let (into, _) = world.start(call).unwrap().wait().unwrap();
+///     assert_eq!(into, [&[0, 1][..], &[0, 0, 1, 1]][world.rank()]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn all_to_allv<'p, S: SendBuffer, I: RecvBuffer<Element = S::Element>>(
+    data: S,
+    sent: &'p Partition,
+    into: I,
+    received: &'p Partition,
+) -> Collective<AllToAllv<'p>, S, I> {
+    Collective { kind: AllToAllv { sent, received }, data, into }
+}
+
+pub struct AllToAllv<'p> {
+    sent: &'p Partition,
+    received: &'p Partition,
+}
+
+impl CallOn<Communicator> for AllToAllv<'_> {
+    fn plan(self, on: &Communicator, data: SendArg, into: RecvArg) -> Planned<'_> {
+        let sent = Some((data.0, self.sent.as_core()));
+        Ok(on.core.alltoall(sent, into.0, self.received.as_core())?)
+    }
+}
+
+impl CallOn<InterCommunicator> for AllToAllv<'_> {
+    fn plan(self, on: &InterCommunicator, data: SendArg, into: RecvArg) -> Planned<'_> {
+        let (sent, received) = (self.sent.as_core(), self.received.as_core());
+        Ok(on.core.inter_alltoall((data.0, sent), (into.0, received))?)
+    }
+}
+
+/// Describes [`Communicator::all_to_allw`] on borrowed buffers (MPI_Ialltoallw). Between two groups, there is a buffer for
+/// each rank of the other group.
+///
+/// ```
+/// use mpj::collective;
+/// mpj::local::run(2, |world| {
+///     // Rank r gets a vector of r + 1 numbers from every rank.
+///     let (data, len) = ([vec![world.rank()], vec![world.rank(); 2]], world.rank() + 1);
+///     let mut into = [vec![9; len], vec![9; len]];
+///     world.scope(|scope| {
+///         scope.start(collective::all_to_allw(&data, &mut into)).map(drop)
+///     }).unwrap();
+///     assert_eq!(into, [vec![0; len], vec![1; len]]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn all_to_allw<'s, 'r, S: SendBuffer, R: RecvBuffer<Element = S::Element>>(
+    data: &'s [S],
+    into: &'r mut [R],
+) -> Collective<AllToAllw, List<&'s [S]>, List<&'r mut [R]>> {
+    Collective { kind: AllToAllw, data: List(data), into: List(into) }
+}
+
+pub struct AllToAllw;
+
+/// Describes blocks with datatypes of their own, one for each rank.
+fn typed(entries: u64) -> Blocks<'static> {
+    Blocks::Typed { entries: entries as usize }
+}
+
+impl CallOn<Communicator> for AllToAllw {
+    fn plan(self, on: &Communicator, data: SendArg, into: RecvArg) -> Planned<'_> {
+        Ok(on.core.alltoall(Some((data.0, typed(data.1))), into.0, typed(into.1))?)
+    }
+}
+
+impl CallOn<InterCommunicator> for AllToAllw {
+    fn plan(self, on: &InterCommunicator, data: SendArg, into: RecvArg) -> Planned<'_> {
+        Ok(on.core.inter_alltoall((data.0, typed(data.1)), (into.0, typed(into.1)))?)
+    }
+}
+
+/// Describes [`Communicator::all_to_allw`] on memory that the call owns (MPI_Ialltoallw, MPI_Alltoallw_init): `sent`
+/// divides `data` into a part for each rank, and `received` divides `into` into a part from each rank. Both functions run
+/// once, before this returns; their errors, and [`Error::Elsewhere`], are those of the call. Between two groups, the
+/// parts are those of the ranks of the other group.
+///
+/// ```
+/// use mpj::{Strided, collective};
+/// mpj::local::run(2, |world| {
+///     // The halves of a row go to the ranks, and what comes is a column of a matrix.
+///     let (row, matrix) = ([1, 2, 3, 4].map(|x| x + 10 * world.rank()).to_vec(), vec![0; 4]);
+///     let call = collective::all_to_allw_owned(
+///         row,
+///         |row| row.chunks(2).map(|half| Strided::new(half, 0, 1, 2)).collect(),
+///         matrix,
+///         |matrix| mpj::split_columns_mut(matrix, 2, [1, 1]),
+///     );
+///     let (matrix, _) = world.start(call).unwrap().wait().unwrap();
+///     assert_eq!(matrix, [[1, 11, 2, 12], [3, 13, 4, 14]][world.rank()]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn all_to_allw_owned<T: Datatype>(
+    data: Vec<T>,
+    sent: impl FnOnce(&[T]) -> Result<Vec<Strided<'_, T>>, Error>,
+    mut into: Vec<T>,
+    received: impl FnOnce(&mut [T]) -> Result<Vec<StridedMut<'_, T>>, Error>,
+) -> Collective<AllToAllwOwned, Vec<T>, Vec<T>> {
+    let parts = Parts::of(&data, sent, &mut into, received);
+    Collective { kind: AllToAllwOwned(parts), data, into }
+}
+
+pub struct AllToAllwOwned(Result<Parts, Error>);
+
+impl<C> CallOn<C> for AllToAllwOwned
+where
+    AllToAllw: CallOn<C>,
+{
+    fn plan(self, on: &C, data: SendArg, into: RecvArg) -> Planned<'_> {
+        let (data, into) = self.0?.divide(data, into);
+        AllToAllw.plan(on, data, into)
     }
 }

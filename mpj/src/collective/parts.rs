@@ -9,21 +9,20 @@ use std::ops::Range;
 
 use mpicore::TypedBlock;
 
-use super::{CollectiveRequest, PersistentCollective, RecvArg, SendArg};
-use crate::communicator::Communicator;
+use super::{RecvArg, SendArg};
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::memory::{SendBuffer, Strided, StridedMut, Unit};
 
 /// Where the parts of the memory of a call lie, one for each rank.
-pub(crate) struct Parts {
+pub struct Parts {
     sent: Vec<TypedBlock>,
     received: Vec<TypedBlock>,
 }
 
 impl Parts {
     /// Finds the parts into which these functions divide the memory.
-    pub(crate) fn of<T: Datatype>(
+    pub fn of<T: Datatype>(
         data: &[T],
         sent: impl FnOnce(&[T]) -> Result<Vec<Strided<'_, T>>, Error>,
         into: &mut [T],
@@ -35,7 +34,7 @@ impl Parts {
     }
 
     /// Returns the same memory, in the form lent to the call, in these parts.
-    pub(crate) fn divide(self, (data, _): SendArg, (into, _): RecvArg) -> (SendArg, RecvArg) {
+    pub fn divide(self, (data, _): SendArg, (into, _): RecvArg) -> (SendArg, RecvArg) {
         let entries = (self.sent.len() as u64, self.received.len() as u64);
         ((data.in_blocks(self.sent), entries.0), (into.in_blocks(self.received), entries.1))
     }
@@ -64,83 +63,4 @@ fn block<B: SendBuffer>(memory: &Range<*const B::Element>, part: &B) -> Result<T
         Unit::Plain { .. } => B::Element::datatype()?,
     };
     Ok(TypedBlock { count: view.units as u64, displacement, datatype })
-}
-
-impl Communicator {
-    /// Starts [`Communicator::all_to_allw`] on memory that the call owns (MPI_Ialltoallw): `sent` divides `data` into a
-    /// part for each rank, and `received` divides `into` into a part from each rank. Both functions run once, before
-    /// this returns.
-    ///
-    /// # Errors
-    /// As [`Communicator::all_to_allw`]; the errors of `sent` and `received`; [`Error::Elsewhere`].
-    ///
-    /// ```
-    /// use mpj::Strided;
-    /// mpj::local::run(2, |world| {
-    ///     // The halves of a row go to the ranks, and what comes is a column of a matrix.
-    ///     let (row, matrix) = ([1, 2, 3, 4].map(|x| x + 10 * world.rank()).to_vec(), vec![0; 4]);
-    ///     let request = world.iall_to_allw(
-    ///         row,
-    ///         |row| row.chunks(2).map(|half| Strided::new(half, 0, 1, 2)).collect(),
-    ///         matrix,
-    ///         |matrix| mpj::split_columns_mut(matrix, 2, [1, 1]),
-    ///     );
-    ///     let matrix = request.unwrap().wait().unwrap();
-    ///     assert_eq!(matrix, [[1, 11, 2, 12], [3, 13, 4, 14]][world.rank()]);
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn iall_to_allw<T: Datatype>(
-        &self,
-        data: Vec<T>,
-        sent: impl FnOnce(&[T]) -> Result<Vec<Strided<'_, T>>, Error>,
-        mut into: Vec<T>,
-        received: impl FnOnce(&mut [T]) -> Result<Vec<StridedMut<'_, T>>, Error>,
-    ) -> Result<CollectiveRequest<T>, Error> {
-        let parts = Parts::of(&data, sent, &mut into, received);
-        self.start(data, into, |data, into| {
-            let (data, into) = parts?.divide(data, into);
-            self.plan_all_to_allw(data, into)
-        })
-    }
-
-    /// Makes a persistent request for [`Communicator::all_to_allw`] on memory that it owns (MPI_Alltoallw_init):
-    /// `sent` and `received` divide it as for [`Communicator::iall_to_allw`], once for all starts.
-    ///
-    /// # Errors
-    /// As [`Communicator::iall_to_allw`].
-    ///
-    /// ```
-    /// mpj::local::run(2, |world| {
-    ///     // The columns of a matrix go to the ranks, and what comes are columns of another one.
-    ///     let kept = world.all_to_allw_init(
-    ///         vec![0; 4],
-    ///         |matrix| (0..2).map(|column| mpj::column(matrix, 2, column)).collect(),
-    ///         vec![0; 4],
-    ///         |matrix| mpj::split_columns_mut(matrix, 2, [1, 1]),
-    ///     );
-    ///     let (mut kept, mine) = (kept.unwrap(), [1, 2, 3, 4].map(|x| x + 10 * world.rank()));
-    ///     for step in 0..3 {
-    ///         kept.data_mut().unwrap().copy_from_slice(&mine.map(|x| x + step));
-    ///         kept.start().unwrap();
-    ///         kept.wait().unwrap();
-    ///         let expected = [[1, 11, 3, 13], [2, 12, 4, 14]][world.rank()].map(|x| x + step);
-    ///         assert_eq!(kept.buffer().unwrap(), expected);
-    ///     }
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn all_to_allw_init<T: Datatype>(
-        &self,
-        data: Vec<T>,
-        sent: impl FnOnce(&[T]) -> Result<Vec<Strided<'_, T>>, Error>,
-        mut into: Vec<T>,
-        received: impl FnOnce(&mut [T]) -> Result<Vec<StridedMut<'_, T>>, Error>,
-    ) -> Result<PersistentCollective<T>, Error> {
-        let parts = Parts::of(&data, sent, &mut into, received);
-        self.keep(data, into, |data, into| {
-            let (data, into) = parts?.divide(data, into);
-            self.plan_all_to_allw(data, into)
-        })
-    }
 }

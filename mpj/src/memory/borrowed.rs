@@ -2,7 +2,7 @@
 //!
 //! A buffer that is only read is held as a reference. A buffer that is written is held as an address: a reference to it
 //! would assert, whenever it is moved, that nobody else writes the buffer, while the device does so through its
-//! pointer. [`crate::Scope`] makes these, and [`crate::ScopedRequest`] holds them.
+//! pointer. [`crate::Scope`] and collective calls make these, and [`crate::ScopedRequest`] holds them.
 //!
 //! - LE1: a [`Borrowed`] is made from an exclusive borrow that lasts for `'env`, and replaces it: only the one
 //!   operation that has its region or sink uses the elements. That region or sink is made from the address, not from
@@ -112,6 +112,11 @@ impl<T> PersistentBuffer<T> {
         let mut elements = std::mem::ManuallyDrop::new(elements);
         let start = NonNull::new(elements.as_mut_ptr()).expect("a vector has an address");
         Self { start, len: elements.len(), capacity: elements.capacity() }
+    }
+
+    /// Makes a buffer without elements.
+    pub(crate) fn empty() -> Self {
+        Self::new(Vec::new())
     }
 
     /// Returns the elements; no operation is under way (LE3).

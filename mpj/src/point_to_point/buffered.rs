@@ -6,12 +6,10 @@
 use mpicore::AttachedBuffer;
 use mpjdev::Source;
 
-use crate::communicator::{Communicator, PointToPoint};
+use crate::communicator::{Communicator, PROC_NULL, PointToPoint};
 use crate::datatype::Datatype;
 use crate::error::Error;
-use crate::memory::{SendBuffer, bytes, source};
-use crate::point_to_point::peer::PROC_NULL;
-use crate::point_to_point::send_region;
+use crate::memory::{SendBuffer, bytes, send_region, source};
 use crate::request::Request;
 
 impl PointToPoint {

@@ -6,8 +6,7 @@ use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
 use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
-use crate::memory::{RecvBuffer, bytes_mut, sink};
-use crate::point_to_point::recv_region;
+use crate::memory::{RecvBuffer, bytes_mut, recv_region, sink};
 use crate::request::Request;
 
 /// A message that [`PointToPoint::mprobe`] found; no other receive or probe can get it (MPI_Message).

@@ -6,7 +6,7 @@ use crate::group::narrowed;
 
 /// Says where the root of a collective call between two groups is. The root passes [`Root::Here`], the other ranks of
 /// its group pass [`Root::Beside`], and the ranks of the other group pass [`Root::There`]. See
-/// [`InterCommunicator::broadcast`](crate::InterCommunicator::broadcast) for an example.
+/// [`collective`](crate::collective#between-two-groups).
 ///
 /// ```
 /// use mpj::Root;
@@ -18,7 +18,7 @@ use crate::group::narrowed;
 ///     // Rank 2 of the world is rank 1 of its group, and has the word.
 ///     let root = [Root::There(1), Root::Beside, Root::Here][world.rank()];
 ///     let mut word = world.rank();
-///     between.broadcast(&mut word, root).unwrap();
+///     between.run(mpj::collective::broadcast(&mut word, root)).unwrap();
 ///     assert_eq!(word, [2, 1, 2][world.rank()]);
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())

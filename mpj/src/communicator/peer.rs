@@ -7,7 +7,7 @@
 
 use mpjdev::Call;
 
-use crate::communicator::PointToPoint;
+use super::PointToPoint;
 use crate::envelope::{Source, Status};
 use crate::error::Error;
 
