@@ -56,10 +56,15 @@ impl DerefMut for Brought {
 }
 
 impl Brought {
+    #[inline(always)]
+    fn takes(&mut self, target: TaskId, head: &[u8; SHORT_HEAD], body: SendRegion) -> bool {
+        self.takes_cold(target, *head, body)
+    }
+
     /// Its head comes in registers, so that it need not lie in memory before the branch.
     #[cold]
     #[inline(never)]
-    fn takes(&mut self, target: TaskId, head: [u8; SHORT_HEAD], body: SendRegion) -> bool {
+    fn takes_cold(&mut self, target: TaskId, head: [u8; SHORT_HEAD], body: SendRegion) -> bool {
         matches!(self.0.try_send(target, &head, Piece::Span(body), Ticket(0)), Ok(Post::Taken))
     }
 
@@ -106,10 +111,7 @@ impl AnyAdapter {
         head: &[u8; SHORT_HEAD],
         body: SendRegion,
     ) -> bool {
-        match self {
-            Self::Local(adapter) => adapter.takes(target, head, body),
-            Self::Brought(adapter) => adapter.takes(target, *head, body),
-        }
+        each!(self, adapter => adapter.takes(target, head, body))
     }
 }
 
