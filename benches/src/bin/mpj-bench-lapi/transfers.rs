@@ -268,12 +268,13 @@ impl<'a> Pair<'a> {
     #[inline]
     fn put(&self, place: usize, tgt_cntr: Option<CounterId>) -> Result<(), Failure> {
         let data = self.out.source(place, self.size);
-        let call = Put::new(self.peer, self.remote, place as u64, data);
+        // Made where it is used: what follows a put is then a constant, as in a program that puts into a shared area.
+        // Otherwise it would be stored for the call and loaded again, which is not what is measured.
+        let call = || Put::new(self.peer, self.remote, place as u64, data);
         if tgt_cntr.is_some() {
-            return self.job.start(|session| session.put(Put { tgt_cntr, ..call })).map(drop);
+            return self.job.start(|session| session.put(Put { tgt_cntr, ..call() })).map(drop);
         }
-        // All that follows is a constant here, as in a program that puts into a shared area.
-        self.job.start(|session| session.put(call)).map(drop)
+        self.job.start(|session| session.put(call())).map(drop)
     }
 
     /// The place of a message of a window, at both ends.
@@ -334,8 +335,9 @@ fn add(job: &LapiJob, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure>
     let seconds = pace::measure(job, &order.effort, || {
         if job.task() == 0 {
             added += 1;
-            let call = Rmw::new(1, remote, 0, RmwOp::FetchAndAdd(1_i64));
-            before = job.start(|session| session.rmw(call))?.expect("it is in the shared area");
+            // Made where it is used, as in `put`.
+            let call = || Rmw::new(1, remote, 0, RmwOp::FetchAndAdd(1_i64));
+            before = job.start(|session| session.rmw(call()))?.expect("it is in the shared area");
         }
         Ok(())
     })?;
