@@ -4,8 +4,6 @@
 //! Used by [`crate::adapters`], by [`crate::memory::region`] and [`crate::memory::copy`] on their behalf, by
 //! [`crate::lapi::nopoll`], and by [`crate::platform::sync`].
 
-#![expect(unsafe_code, reason = "libc calls and instructions of the processor")]
-
 /// Size of a cache line.
 pub(crate) const LINE: usize = 64;
 
@@ -61,6 +59,8 @@ pub(crate) use processor::{can_push_out, prefetch, prefetch_to_write, push_out};
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 mod processor {
+    #![expect(unsafe_code, reason = "instructions of the processor")]
+
     use std::arch::asm;
     use std::arch::x86_64::{__cpuid, __cpuid_count, _MM_HINT_T0, _mm_prefetch};
 
@@ -114,6 +114,8 @@ mod processor {
 
 #[cfg(all(target_arch = "aarch64", not(miri), not(loom)))]
 mod processor {
+    #![expect(unsafe_code, reason = "instructions of the processor")]
+
     use std::arch::asm;
 
     /// Hints the processor to fetch the cache line at `at`, which need not even be mapped.
