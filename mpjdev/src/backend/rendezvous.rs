@@ -109,7 +109,8 @@ fn arrived(
         Offer::unpack(bytes)
     });
     let Some(Offer { request: sender, data }) = unpacked else {
-        let error = PeerError::Envelope { len: offer.len(), needed: Offer::LEAST };
+        let needed = offer.len().clamp(Offer::LEAST, Offer::MOST);
+        let error = PeerError::Envelope { len: offer.len(), needed };
         state.violation(source, error);
         return None;
     };

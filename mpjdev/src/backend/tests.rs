@@ -266,10 +266,11 @@ fn envelopes_that_claim_too_much_are_refused() {
     pair.offer(u64::MAX);
     assert_eq!(pair.complaint(), PeerError::Length { len: u64::MAX });
 
-    for len in [0, Offer::LEAST - 1, Offer::MOST + 1] {
+    let (least, most) = (Offer::LEAST, Offer::MOST);
+    for (len, needed) in [(0, least), (least - 1, least), (most + 1, most)] {
         let pair = Pair::without_credit();
         pair.say_with(RENDEZVOUS, &[0; 8], vec![0; len]);
-        assert_eq!(pair.complaint(), PeerError::Envelope { len, needed: Offer::LEAST });
+        assert_eq!(pair.complaint(), PeerError::Envelope { len, needed });
     }
     let pair = Pair::without_credit();
     pair.say_with(RENDEZVOUS, &[0; 16], vec![0; 32]);

@@ -22,7 +22,7 @@ impl Device {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use mpjdev::{Adapter, Device, Error, Members};
+    /// # use mpjdev::{Device, Error, Members};
     /// /// A row of a grid that is four ranks wide.
     /// struct Row(u32);
     ///
