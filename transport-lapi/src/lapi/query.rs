@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::adapter::{Adapter, Caps, GetKind, Stats, TaskId};
+use crate::adapter::{Adapter, Stats, TaskId};
 use crate::error::LapiError;
 use crate::progress::outbox::Lane;
 use crate::progress::session::Session;
@@ -255,21 +255,5 @@ impl<S> Session<S> {
     pub fn statistics(&self) -> Option<Statistics> {
         let Stats { frames_sent, frames_received } = self.adapter.stats()?;
         Some(Statistics { packets_sent: frames_sent, packets_received: frames_received })
-    }
-
-    /// Returns how gets read memory of tasks on this host; `None` means over active messages.
-    pub fn get_kind(&self) -> Option<GetKind> {
-        self.adapter.caps(self.engine.task).gets
-    }
-
-    /// Returns whether gets read the memory of `target` without its help.
-    pub fn reads(&self, target: TaskId) -> bool {
-        self.engine.outbox.lanes.get(target as usize).is_some_and(|lane| lane.reads)
-    }
-
-    /// Returns what the adapter can do with `target`; `None` if there is no such task.
-    pub fn caps(&self, target: TaskId) -> Option<Caps> {
-        let exists = (target as usize) < self.engine.outbox.lanes.len();
-        exists.then(|| self.adapter.caps(target))
     }
 }

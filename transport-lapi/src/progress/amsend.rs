@@ -255,7 +255,9 @@ impl<S> Outbox<S> {
         target: TaskId,
     ) -> Result<FrameSent, LapiError> {
         let Self { lanes, messages, regions, departures, .. } = self;
-        let Lane { queue, next_msg, pieces, copies_bodies, .. } = &mut lanes[target as usize];
+        let lane = &mut lanes[target as usize];
+        let copies_bodies = lane.copies_bodies();
+        let Lane { queue, next_msg, pieces, .. } = lane;
         let front = queue.front_mut().expect("the caller has seen it");
         match front {
             Outgoing::Message(number) => {
@@ -272,7 +274,7 @@ impl<S> Outbox<S> {
                     return self.send_frame(adapter, target);
                 };
                 // RG3 of `crate::progress::registry`.
-                let copy = !*copies_bodies && regions.may_change(*key);
+                let copy = !copies_bodies && regions.may_change(*key);
                 let copy = copy.then(|| Source::from(piece.to_vec()));
                 let piece = copy.as_ref().map_or(piece, |copy| copy.piece(0, piece.len()));
                 let head = Packet::GetData { ticket: *ticket, offset: *sent }.encode();

@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::adapter::{Adapter, Doorbell, Endpoint, Parts, Standing, TaskId};
+use crate::adapter::{Adapter, Doorbell, Endpoint, Standing, TaskId};
 use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::job::config::{Settings, WaitMode};
@@ -171,14 +171,14 @@ impl<S> Context<S> {
     pub fn init(adapter: impl Into<AnyAdapter>, state: S, options: Options) -> Self {
         let adapter = adapter.into();
         let Endpoint { task, num_tasks, context: number } = adapter.endpoint();
-        let Parts { bell, losses, board, .. } = adapter.parts();
+        let parts = adapter.parts();
         let session = Session {
             state,
-            engine: Engine::new(&adapter, options.max_body.max(4096)),
+            engine: Engine::new(&adapter, &parts, options.max_body.max(4096)),
             adapter,
-            bell: bell.clone(),
-            losses,
-            board,
+            bell: parts.bell.clone(),
+            losses: parts.losses,
+            board: parts.board,
             sleeping: 0,
             places: 0,
             failed_places: 0,
@@ -198,7 +198,7 @@ impl<S> Context<S> {
         let pace = SpinPolicy::new(options.wait, num_tasks, cores);
         let (session, inquiry) = (Lock::new(session), OnceLock::new());
         let quick_spins = AtomicU32::new(pace.spins());
-        Self { session, bell, pace, quick_spins, task, number, num_tasks, inquiry }
+        Self { session, bell: parts.bell, pace, quick_spins, task, number, num_tasks, inquiry }
     }
 
     /// Returns this task's number.

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::adapter::{
-    Adapter, AdapterError, Doorbell, Endpoint, Events, Frame, SHORT_HEAD, TaskId, Ticket,
+    Adapter, AdapterError, Doorbell, Endpoint, Events, Frame, Parts, SHORT_HEAD, TaskId, Ticket,
 };
 use crate::adapters::AnyAdapter;
 use crate::error::{LapiError, Violation};
@@ -121,9 +121,9 @@ struct Reassembly<S> {
 }
 
 impl<S> Engine<S> {
-    pub fn new(adapter: &AnyAdapter, max_body: usize) -> Self {
+    pub fn new(adapter: &AnyAdapter, parts: &Parts, max_body: usize) -> Self {
         let Endpoint { task, num_tasks, .. } = adapter.endpoint();
-        let outbox = Outbox::new(adapter, max_body);
+        let outbox = Outbox::new(adapter, parts.area.clone(), max_body);
         Self {
             task,
             outbox,
@@ -140,7 +140,7 @@ impl<S> Engine<S> {
             ahead: Ahead::default(),
             open: std::iter::repeat_with(|| None).take(num_tasks).collect(),
             places: Places::new(num_tasks),
-            bell: adapter.parts().bell,
+            bell: parts.bell.clone(),
             thread: None,
         }
     }

@@ -84,7 +84,7 @@ impl<S> Outbox<S> {
     ) -> Result<FrameSent, LapiError> {
         let Self { lanes, departures, closed, .. } = self;
         let lane = &mut lanes[target as usize];
-        if !lane.is_free || !lane.copies_bodies {
+        if !lane.is_free || !lane.copies_bodies() {
             return Ok(FrameSent::Full);
         }
         lane.dirty = true;

@@ -3,8 +3,9 @@
 //! from it.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use crate::adapter::{Adapter, AdapterError, Endpoint, Registered, TaskId};
+use crate::adapter::{Adapter, AdapterError, Endpoint, Registered, SharedArea, TaskId};
 use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::job::config::Pieces;
@@ -68,8 +69,6 @@ pub(crate) struct Lane {
     pub reads: bool,
     /// How long messages to it are divided.
     pub pieces: Pieces,
-    /// Whether the adapter copies bodies of frames to it.
-    pub copies_bodies: bool,
     /// Bodies shorter than this are reusable as soon as the adapter has taken their frame: they fit in one frame, and
     /// the adapter copies them. 0 if the adapter reads bodies later.
     pub at_once: usize,
@@ -83,8 +82,19 @@ pub(crate) struct Lane {
     pub fences: u32,
 }
 
+impl Lane {
+    /// Whether the adapter copies the bodies of frames to the target.
+    pub fn copies_bodies(&self) -> bool {
+        self.at_once > 0
+    }
+}
+
 impl<S> Outbox<S> {
-    pub(crate) fn new(adapter: &AnyAdapter, max_body: usize) -> Self {
+    pub(crate) fn new(
+        adapter: &AnyAdapter,
+        area: Option<Arc<dyn SharedArea>>,
+        max_body: usize,
+    ) -> Self {
         let Endpoint { task, num_tasks, .. } = adapter.endpoint();
         let lane = |target| {
             let caps = adapter.caps(target);
@@ -96,7 +106,6 @@ impl<S> Outbox<S> {
                 closing: Closing::default(),
                 reads: caps.gets.is_some(),
                 pieces,
-                copies_bodies: caps.copies_bodies,
                 at_once: if caps.copies_bodies { pieces.whole() + 1 } else { 0 },
                 gone: 0,
                 next_msg: 0,
@@ -113,7 +122,7 @@ impl<S> Outbox<S> {
             counters: Counters::default(),
             gets: Gets::default(),
             regions: Regions::default(),
-            shared: adapter.parts().area.map(|area| Shared::new(area, task, num_tasks)),
+            shared: area.map(|area| Shared::new(area, task, num_tasks)),
             rmws: Slots::default(),
             deregistered: Vec::new(),
             ready: VecDeque::new(),

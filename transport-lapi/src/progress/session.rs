@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::adapter::{Adapter, AdapterError, Doorbell, Losses, Post, TaskId, Ticket, WaitBoard};
+use crate::adapter::{
+    Adapter, AdapterError, Caps, Doorbell, GetKind, Losses, Post, TaskId, Ticket, WaitBoard,
+};
 use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::memory::body::{Sink, Source};
@@ -523,6 +525,22 @@ impl<S> Session<S> {
     #[inline(always)]
     pub(crate) fn has_continuations(&self) -> bool {
         !self.engine.outbox.continuations.is_empty()
+    }
+
+    /// Returns how gets read memory of tasks on this host; `None` means over active messages.
+    pub fn get_kind(&self) -> Option<GetKind> {
+        self.adapter.caps(self.engine.task).gets
+    }
+
+    /// Returns whether gets read the memory of `target` without its help.
+    pub fn reads(&self, target: TaskId) -> bool {
+        self.engine.outbox.lanes.get(target as usize).is_some_and(|lane| lane.reads)
+    }
+
+    /// Returns what the adapter can do with `target`; `None` if there is no such task.
+    pub fn caps(&self, target: TaskId) -> Option<Caps> {
+        let exists = (target as usize) < self.engine.outbox.lanes.len();
+        exists.then(|| self.adapter.caps(target))
     }
 
     /// Returns the adapter, for what it or a layer reports about itself (LAPI_Qenv with QUERY_STATISTICS).
