@@ -14,7 +14,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mpj_doubles::channels;
+use mpj_doubles::channels::{self, Cards};
 use mpjdev::{
     BackendChoice, Device, GetMode, Layout, Mode, Options, RecvRegion, SendRegion, Sink, Source,
 };
@@ -41,7 +41,7 @@ fn main() -> Result<(), Failure> {
         for backend in [BackendChoice::Eager, BackendChoice::Rendezvous] {
             measure("threads", threads::job(2)?, backend, block)?;
             measure("shm, am", attached()?, backend, block)?;
-            measure("channels", channels::job(2)?, backend, block)?;
+            measure("channels", channels::job(2, Cards::Frames)?, backend, block)?;
         }
     }
     Ok(())

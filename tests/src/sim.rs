@@ -124,7 +124,7 @@ pub fn hostile(seed: u64) -> Result<Reached, String> {
 /// Whether an error of rank `rank` fails one operation alone: another rank is lost, or data cannot be fetched.
 fn is_of_operation(error: &Error, rank: usize) -> bool {
     let is_fetch = |error: &LapiError| match error {
-        LapiError::Adapter(AdapterError::GetFailed { .. }) => true,
+        LapiError::Adapter(AdapterError::AccessFailed { .. }) => true,
         LapiError::Peer { violation, .. } => matches!(violation, Violation::GetRefused { .. }),
         _ => false,
     };

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::thread;
 
-use mpj_doubles::channels::{self, ChannelAdapter};
+use mpj_doubles::channels::{self, Cards, ChannelAdapter};
 use mpj_tests::conformance::device::job::Setup;
 use mpj_tests::device_conformance;
 use mpjdev::{BackendChoice, GetMode, Options, Processor, Protocol, Settings, Table, WaitMode};
@@ -45,7 +45,7 @@ fn shm_reference_get(ranks: usize) -> Vec<ShmAdapter> {
 
 /// Ranks over channels: no shared memory, bodies are read later, and there is seldom room.
 fn channels(ranks: usize) -> Vec<ChannelAdapter> {
-    channels::job(ranks).expect("a job of threads")
+    channels::job(ranks, Cards::Frames).expect("a job of threads")
 }
 
 fn attach(ranks: usize, get: GetMode) -> Vec<ShmAdapter> {

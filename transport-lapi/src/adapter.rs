@@ -1,4 +1,4 @@
-//! The interface to adapters, which move frames between tasks and read registered memory, and do nothing else.
+//! The interface to adapters, which move frames between tasks and access registered memory, and do nothing else.
 //!
 //! Only [`crate::Context`] calls an adapter, under its lock. Adapters know nothing of handlers, counters or tags. The
 //! contents of a [`Frame`] are untrusted: the adapter has copied the head out of shared memory once, and passes the
@@ -7,8 +7,7 @@
 //! Every adapter moves frames and has a bell to sleep on. What else it can do, it says for each target in [`Caps`], and
 //! in [`Parts`]; the transport builds from frames what is missing.
 //!
-//! The suite in `tests/doubles/src/contract.rs` checks this contract, except A9, A10 and what concerns
-//! [`Adapter::get`]:
+//! The suite in `tests/doubles/src/contract.rs` checks this contract:
 //!
 //! - A1: frames from one origin to one target arrive whole, once, and in the order offered.
 //! - A2: no method blocks, and none calls back into the transport. Only [`Adapter::deregister`] may wait for a copy out
@@ -18,36 +17,44 @@
 //!   ([`Post::Taken`]), the sender need not call the adapter again; if its body is still read ([`Post::Leaving`]), the
 //!   sender must poll too.
 //! - A5: a task that announced a sleep on its [`Doorbell`] and then polled without finding anything is woken by every
-//!   frame that reaches it later.
+//!   frame and every event that reaches it later.
 //! - A6: a task whose last `try_send` to a target returned [`Post::Full`] after it had announced is woken when there is
-//!   room. Polls of the target make room.
+//!   room. Polls of the target make room. The same holds for [`Transfer::Full`].
 //! - A7: a cooperative copy lasts from [`CooperativeCopy::begin`] until [`CooperativeCopy::advance`] has returned
 //!   [`Advance::Complete`], [`Advance::Refused`] or an error, or [`CooperativeCopy::end`] has returned `true`. Outside
 //!   that time nobody writes into its region. The target reads its own memory only inside [`CooperativeCopy::assist`].
 //!   The copy completes whether or not the target assists. A task that announced while it was [`Advance::Waiting`] is
 //!   woken.
-//! - A8: the bytes that a get delivers are those that the region contained while it was registered. A get during which
-//!   its target has withdrawn ends with [`AdapterError::PeerLost`].
+//! - A8: the bytes that a get delivers are those that the region contained while it was registered. An operation on
+//!   memory of a target that has withdrawn meanwhile ends with [`AdapterError::PeerLost`].
 //! - A9: the memory of an offered body is read only until the call returns or, after [`Post::Leaving`], until
 //!   [`Events::left`] reports its ticket. An adapter whose [`Caps::copies_bodies`] is true for a target never returns
-//!   that, and reads no body after the call. The memory that a get fills is written only until the call returns or,
-//!   after [`Transfer::Started`], until [`Events::got`] reports its ticket. Once [`Adapter::withdraw`] has returned
-//!   `true`, no such memory is read or written any more, whatever was unfinished.
+//!   that, and reads no body after the call. The memory of this task that a one-sided operation reads or fills is
+//!   accessed only until the call returns or, after [`Transfer::Started`], until an event reports its ticket. Once
+//!   [`Adapter::withdraw`] has returned `true`, no such memory is read or written any more, whatever was unfinished.
 //! - A10: frames that arrived from a task before it was declared lost can still be polled. Frames that it sends later
 //!   may arrive too; the caller discards them. Operations towards a lost task end, although nobody receives there:
-//!   bodies leave, and gets are over.
-//! - A11: registered memory is read only between [`Adapter::register`] and the end of [`Adapter::deregister`], and only
-//!   by those who name its key.
+//!   bodies leave, and one-sided operations are over.
+//! - A11: registered memory is accessed only between [`Adapter::register`] and the end of [`Adapter::deregister`], only
+//!   by those who name its key, and written only if it is [`Registered::Writable`]. Everything else
+//!   does nothing and ends with [`AdapterError::AccessFailed`]; but where the key is an address, other memory can be
+//!   read if the kernel permits it.
+//! - A12: the end of a put says that its source is read no more. Its bytes are in place when a [`OneSided::Flush`] that
+//!   was started later for the same target has ended.
+//! - A13: atomic operations on one variable take place one after another, whoever starts them, and in the order in
+//!   which one task starts them.
 
 pub(crate) mod atomic;
+mod error;
 pub(crate) mod waits;
+
+pub use error::AdapterError;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;
 
-use rustix::io::Errno;
-
+use crate::adapter::atomic::Operation;
 use crate::adapter::waits::Wait;
 use crate::memory::body::Piece;
 use crate::memory::region::{
@@ -81,17 +88,24 @@ pub struct Caps {
     pub max_body: usize,
     /// Whether [`Adapter::try_send`] copies every body, and never returns [`Post::Leaving`].
     pub copies_bodies: bool,
-    /// How [`Adapter::get`] reads the target's memory; `None` if it does not.
+    /// How [`OneSided::Get`] reads the target's memory; `None` if it does not.
     pub gets: Option<GetKind>,
+    /// Whether there are [`OneSided::Put`] and [`OneSided::Flush`].
+    pub puts: bool,
+    /// Whether there is [`OneSided::Atomic`]. It is the same for all pairs of tasks of a job, since others must not
+    /// carry out such operations in another way (A13).
+    pub atomics: bool,
 }
 
-/// How [`Adapter::get`] reads another task's memory.
+/// How [`OneSided::Get`] reads another task's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GetKind {
     /// The tasks share an address space: a memory copy.
     Memcpy,
     /// `process_vm_readv`, Linux cross-memory attach.
     CrossMemoryAttach,
+    /// The network reads it while the target does something else.
+    RemoteDirect,
 }
 
 /// Result of [`Adapter::try_send`]. A lack of room is a value, not an error.
@@ -107,28 +121,81 @@ pub enum Post {
     Full,
 }
 
-/// Identifies an operation whose end an event reports later. The caller chooses the value.
+/// Identifies an operation whose end an event reports later. The caller chooses the value; bodies, gets and other
+/// one-sided operations are numbered separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ticket(pub u32);
 
-/// Memory that a task registers for the gets of others ([`Adapter::register`]).
-#[derive(Debug, Clone, Copy)]
+/// Memory that a task registers for the operations of others ([`Adapter::register`]).
+#[derive(Debug)]
 pub enum Registered {
     /// Nobody writes it.
     Constant(SendRegion),
-    /// The owner's dispatcher may write it meanwhile.
-    Written(SendRegion),
+    /// Puts and atomic operations may write it, those of the adapter and those of the owner's dispatcher.
+    Writable(RecvRegion),
 }
 
-/// Result of [`Adapter::get`].
+/// An operation on the memory of a target that the target does not take part in. The memory is the bytes from `offset`
+/// on of `remote`, which the target has registered; the caller has checked that they lie inside.
+pub enum OneSided<'a> {
+    /// Fills `into`, if [`Caps::gets`] says how. Its end is [`Events::got`].
+    Get {
+        /// The target's memory.
+        remote: &'a RemoteRegion,
+        /// Offset in it, in bytes.
+        offset: u64,
+        /// Memory of this task.
+        into: RecvPart<'a>,
+    },
+    /// Stores `from` (A12), if [`Caps::puts`].
+    Put {
+        /// The target's memory.
+        remote: &'a RemoteRegion,
+        /// Offset in it, in bytes.
+        offset: u64,
+        /// Bytes of this task.
+        from: Piece<'a>,
+    },
+    /// Reads and modifies a variable (A13), which is aligned to its size, if [`Caps::atomics`].
+    Atomic {
+        /// The target's memory.
+        remote: &'a RemoteRegion,
+        /// Offset of the variable, in bytes.
+        offset: u64,
+        /// What is done.
+        operation: Operation,
+    },
+    /// Ends when the puts to this target that were started before are in place (A12), if [`Caps::puts`].
+    Flush,
+}
+
+impl OneSided<'_> {
+    /// Returns how many bytes of the target's memory are accessed.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Get { into, .. } => into.len(),
+            Self::Put { from, .. } => from.len(),
+            Self::Atomic { operation, .. } => operation.size() as usize,
+            Self::Flush => 0,
+        }
+    }
+
+    /// Returns the error of an adapter that does not have this operation.
+    pub(crate) fn unsupported(&self, target: TaskId) -> AdapterError {
+        let reason = std::io::ErrorKind::Unsupported.into();
+        AdapterError::AccessFailed { target, len: self.len(), reason }
+    }
+}
+
+/// Result of [`Adapter::start`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Transfer {
-    /// The bytes have arrived.
-    Done,
-    /// The get is under way: [`Events::got`] reports when the bytes have arrived (A9).
+    /// The operation has ended, with this result if it is atomic; otherwise the value means nothing.
+    Done(i64),
+    /// The operation is under way: an event reports its end (A9).
     Started,
-    /// No room now; no get was started. The caller polls and tries again.
+    /// No room now; nothing was started. The caller polls and tries again.
     Full,
 }
 
@@ -192,6 +259,11 @@ pub trait Events {
     fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
         let _ = (ticket, outcome);
     }
+
+    /// Reports that the put, the flush or the atomic operation with this ticket is over, with the result of the latter.
+    fn ended(&mut self, ticket: Ticket, outcome: Result<i64, AdapterError>) {
+        let _ = (ticket, outcome);
+    }
 }
 
 impl Events for &mut dyn Events {
@@ -210,6 +282,10 @@ impl Events for &mut dyn Events {
     fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
         (**self).got(ticket, outcome);
     }
+
+    fn ended(&mut self, ticket: Ticket, outcome: Result<i64, AdapterError>) {
+        (**self).ended(ticket, outcome);
+    }
 }
 
 impl<F: FnMut(Frame<'_>)> Events for F {
@@ -221,106 +297,6 @@ impl<F: FnMut(Frame<'_>)> Events for F {
 
 /// Length of a short head in bytes. Most messages are single frames with a head of this length.
 pub const SHORT_HEAD: usize = 16;
-
-/// The reason why an adapter failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AdapterError {
-    /// A task ended, or was declared lost, while others still needed it.
-    #[error("rank {task} is gone: it gave up or ended before the job was finished")]
-    PeerLost {
-        /// The task that is gone.
-        task: TaskId,
-    },
-    /// A peer wrote something impossible into the shared structures.
-    #[error("rank {origin} damaged the shared memory of the job: {what}")]
-    Corrupt {
-        /// The task that wrote the bytes.
-        origin: TaskId,
-        /// Describes the damage.
-        what: &'static str,
-    },
-    /// A one-sided read was refused by the kernel or by the region's owner.
-    #[error("cannot read {len} bytes from rank {target}: {reason}")]
-    GetFailed {
-        /// The task to be read from.
-        target: TaskId,
-        /// How many bytes were wanted.
-        len: usize,
-        /// The cause.
-        reason: std::io::Error,
-    },
-    /// The system refused a resource at start-up.
-    #[error("cannot {action}: {source}{}", Self::remedy(source))]
-    System {
-        /// What was being done.
-        action: &'static str,
-        /// What the system answered.
-        source: std::io::Error,
-    },
-    /// The inherited segment is not one of this transport, or of another version.
-    #[error("the inherited job segment is not usable: {what}")]
-    BadSegment {
-        /// What is wrong with it.
-        what: String,
-    },
-    /// A process has attached as this task before.
-    #[error(
-        "rank {task} has joined the job before, in process {pid}: a script that is a rank may run \
-         one mpj program, not several"
-    )]
-    AlreadyAttached {
-        /// The task.
-        task: TaskId,
-        /// The process that joined first.
-        pid: u32,
-    },
-    /// `MPJ_GET=cma` was demanded and the probe failed.
-    #[error(
-        "MPJ_GET=cma was demanded, but process_vm_readv is refused here ({reason}); \
-         allow ptrace between the ranks, or set MPJ_GET=auto"
-    )]
-    GetRefused {
-        /// How the probe failed.
-        reason: String,
-    },
-    /// A task cannot have this many contexts.
-    #[error("a rank has 1 to {max} contexts, not {asked}")]
-    ContextCount {
-        /// The number asked for.
-        asked: usize,
-        /// The limit.
-        max: usize,
-    },
-    /// A job cannot have this many tasks.
-    #[error("a job has 1 to {max} ranks, not {asked}")]
-    TaskCount {
-        /// The number asked for.
-        asked: usize,
-        /// The limit.
-        max: usize,
-    },
-}
-
-impl AdapterError {
-    /// Returns whether a read failed because the kernel does not let this task read that target's memory, at least not
-    /// any more: the target has changed its user, or forbids it. The transport then reads over frames.
-    pub fn is_refusal(&self) -> bool {
-        let Self::GetFailed { reason, .. } = self else { return false };
-        matches!(Errno::from_io_error(reason), Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS))
-    }
-
-    /// Returns advice for a system error that always has the same remedy: either empty, or text that begins with `;`.
-    pub fn remedy(refusal: &std::io::Error) -> &'static str {
-        match refusal.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::MFILE) => {
-                "; raise the limit on open files (ulimit -n), or ask for fewer ranks"
-            }
-            Some(Errno::NFILE) => "; the whole system has no open files left (sysctl fs.file-max)",
-            _ => "",
-        }
-    }
-}
 
 /// What the threads of a task share with its adapter ([`Adapter::parts`]).
 #[derive(Clone)]
@@ -344,7 +320,7 @@ pub struct Stats {
     pub frames_received: u64,
 }
 
-/// Moves frames between tasks and reads their memory, by the rules A1 to A11 of this module.
+/// Moves frames between tasks and accesses their memory, by the rules A1 to A13 of this module.
 ///
 /// # Safety
 /// The transport relies on an implementation when memory of users is read and written. An implementation, and what it
@@ -408,8 +384,8 @@ pub unsafe trait Adapter: Send + 'static {
     /// some have found nothing.
     fn while_waiting(&mut self) {}
 
-    /// Makes memory readable by the other tasks, under a key that this adapter chooses. `None` means that it does not:
-    /// the caller then has the memory read over frames.
+    /// Makes memory accessible to the one-sided operations of all tasks, under a key that this adapter chooses. `None`
+    /// means that it does not: the caller then has the memory accessed over frames.
     ///
     /// # Errors
     /// [`AdapterError::System`] if the system refuses.
@@ -418,28 +394,24 @@ pub unsafe trait Adapter: Send + 'static {
         Ok(None)
     }
 
-    /// Ends a registration. Returns only when no get reads the memory any more.
+    /// Ends a registration. Returns only when no operation accesses the memory any more.
     fn deregister(&mut self, key: RemoteKey) {
         let _ = key;
     }
 
-    /// Reads `into.len()` bytes at `offset` of memory that `target` has registered. `ticket` identifies the get if it
-    /// ends later (A9). The caller has checked that the range lies inside `remote`, and that [`Caps::gets`] is not
-    /// `None`.
+    /// Starts an operation on memory of `target`. The caller has checked that [`Caps`] has it. `ticket` identifies it if
+    /// it ends later (A9). An operation that fails later ends with the same errors.
     ///
     /// # Errors
-    /// [`AdapterError::PeerLost`] (A8), [`AdapterError::GetFailed`].
-    fn get(
+    /// [`AdapterError::PeerLost`] (A8), [`AdapterError::AccessFailed`] (A11).
+    fn start(
         &mut self,
         target: TaskId,
-        remote: &RemoteRegion,
-        offset: u64,
-        into: RecvPart<'_>,
+        operation: OneSided<'_>,
         ticket: Ticket,
     ) -> Result<Transfer, AdapterError> {
-        let _ = (remote, offset, ticket);
-        let reason = std::io::ErrorKind::Unsupported.into();
-        Err(AdapterError::GetFailed { target, len: into.len(), reason })
+        let _ = ticket;
+        Err(operation.unsupported(target))
     }
 
     /// Returns the capability to let both ends of a get copy, if there is one for some target.
@@ -447,7 +419,7 @@ pub unsafe trait Adapter: Send + 'static {
         None
     }
 
-    /// Withdraws this task: its registered memory may change from now on, and no get of it succeeds any more (A8). The
+    /// Withdraws this task: its registered memory may change from now on, and no operation on it succeeds any more (A8). The
     /// adapter starts nothing new and drops all unfinished operations, except frames that were taken (A4). Returns
     /// whether no memory of this task is read or written any more; on `false` the caller tries again.
     #[must_use]

@@ -1,7 +1,8 @@
 //! One-sided operations: put, put and get by vectors, read-modify-write; and all transfers as values of one type.
 //!
 //! The caller names memory that the target has registered ([`Session::register_writable`]) and an offset in it. The
-//! target's dispatcher carries the operation out, without any handler of the client. A put is an active message for
+//! target's dispatcher carries the operation out, without any handler of the client, unless the adapter can do without
+//! the target (`progress/access.rs`). A put is an active message for
 //! handler 0, which belongs to the transport: `request.rs` has its user header, `serve.rs` the target's part. So puts
 //! use the same packets, counters and buffers as other messages, and a fence waits for them too. A read-modify-write
 //! (`rmw.rs`) has packets of its own.
@@ -28,12 +29,13 @@ use crate::error::{End, LapiError};
 use crate::memory::body::Source;
 use crate::memory::layout::LayoutError;
 use crate::memory::region::{RecvRegion, RemoteRegion, SendRegion};
-use crate::progress::amsend::{Amsend, Outgoing, Sent, check_target};
+use crate::progress::access::PutAccess;
+use crate::progress::amsend::{Amsend, Sent, check_target};
 use crate::progress::counter::CounterId;
 use crate::progress::direct::Direct;
 use crate::progress::handler::Next;
 use crate::progress::outbox::Outbox;
-use crate::progress::rmw::{Rmw, Started};
+use crate::progress::rmw::Rmw;
 use crate::progress::serve::request::{OWN, Request};
 use crate::progress::serve::vector::Vector;
 use crate::progress::session::{Session, keep_first};
@@ -173,7 +175,19 @@ impl<S> Session<S> {
         }
         let header = Request::Put { key: remote.key, offset }.encode();
         let call = Amsend::new(target, OWN, header.bytes(), from);
-        self.send(Amsend { on_origin, tgt_cntr, cmpl_cntr, ..call })
+        let call = Amsend { on_origin, tgt_cntr, cmpl_cntr, ..call };
+        if len == 0 || remote.direct.is_none() || !self.engine.outbox.lanes[target as usize].puts {
+            return self.send(call);
+        }
+        call.check(self.engine.outbox.lanes.len())?;
+        call.on_origin.check(&mut self.engine.outbox.counters)?;
+        self.engine.outbox.check_lost(target)?;
+        let counters = call.counters();
+        let Amsend { udata: from, on_origin: next, .. } = call;
+        let put = PutAccess { remote, offset, from, next, counters };
+        self.engine.outbox.queue_put(target, put);
+        self.start_queued(target);
+        Ok(Sent::Later)
     }
 
     /// Stores blocks of the origin's memory to blocks of memory that the target has registered for writing (LAPI_Putv).
@@ -283,22 +297,26 @@ impl<S> Session<S> {
     #[inline(never)]
     fn rmw_any(&mut self, call: Rmw<S>) -> Result<Option<i64>, LapiError> {
         let target = call.target;
-        let request = match self.engine.outbox.begin_rmw(call)? {
-            Started::Requested(request) => request,
-            Started::Done(result, Next::Nothing) => return Ok(Some(result)),
-            Started::Done(result, next) => {
+        match self.engine.outbox.begin_rmw(call)? {
+            Some((result, Next::Nothing)) => Ok(Some(result)),
+            Some((result, next)) => {
                 self.engine.outbox.follow_from(target, next);
                 self.end_call(Next::Nothing);
-                return Ok(Some(result));
+                Ok(Some(result))
             }
-        };
-        self.engine.outbox.push(target, Outgoing::Control(request));
-        let sent = self.engine.outbox.flush_lane(&mut self.adapter, target);
-        if let Err(error) = sent {
+            None => {
+                self.start_queued(target);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Starts what is queued for `target`, as far as the adapter has room.
+    fn start_queued(&mut self, target: TaskId) {
+        if let Err(error) = self.engine.outbox.flush_lane(&mut self.adapter, target) {
             keep_first(&mut self.trouble, error);
         }
         self.end_call(Next::Nothing);
-        Ok(None)
     }
 }
 

@@ -2,11 +2,13 @@
 //!
 //! - `context.rs`, `session.rs`: the calls. A context is a lock around a session; `lock.rs`, `wait.rs`, `awaited.rs`
 //!   are how threads take the lock, spend a wait and describe it.
-//! - `amsend.rs`, `lent.rs`: how messages start. `outbox.rs`, `slots.rs`: operations that have not ended.
+//! - `amsend.rs`, `lent.rs`: how messages start. `outbox.rs`, `slots.rs`, `access.rs`: operations that have
+//!   not ended.
 //! - `engine.rs`, `places.rs`: what happens to a frame that arrives. `handler.rs`, `completion.rs`, `counter.rs`:
 //!   handlers and what follows them.
 //! - `registry.rs`: memory that other tasks may access.
 
+pub(crate) mod access;
 pub(crate) mod addresses;
 pub(crate) mod amsend;
 pub(crate) mod area;

@@ -3,7 +3,7 @@
 use std::thread;
 
 use mpj_doubles::adapter_conformance;
-use mpj_doubles::channels::{self, ChannelAdapter};
+use mpj_doubles::channels::{self, Cards, ChannelAdapter};
 use mpj_doubles::contract::MANY;
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
 use transport_lapi::AnyAdapter;
@@ -55,7 +55,12 @@ fn first_of<A>(num_tasks: usize, mut tasks: Vec<A>) -> Vec<A> {
 
 /// Ranks over channels, whose bodies are read later.
 fn channels(num_tasks: usize) -> Vec<ChannelAdapter> {
-    channels::job(num_tasks).expect("memory suffices")
+    channels::job(num_tasks, Cards::Frames).expect("memory suffices")
+}
+
+/// Ranks over channels whose network cards access memory.
+fn one_sided_channels(num_tasks: usize) -> Vec<ChannelAdapter> {
+    channels::job(num_tasks, Cards::OneSided).expect("memory suffices")
 }
 
 /// The same as the adapter of a job, which knows nothing of their type.
@@ -107,7 +112,7 @@ fn full_and_delayed(num_tasks: usize) -> Vec<FaultAdapter<ShmAdapter>> {
 }
 
 fn channels_that_are_fuller_still(num_tasks: usize) -> Vec<FaultAdapter<ChannelAdapter>> {
-    faulty(channels(num_tasks), FaultPlan { full: 300, ..FaultPlan::default() })
+    faulty(one_sided_channels(num_tasks), FaultPlan { full: 300, ..FaultPlan::default() })
 }
 
 fn faultless(num_tasks: usize) -> Vec<FaultAdapter<ThreadsAdapter>> {
@@ -137,6 +142,7 @@ mod of_many_by_shm {
     }
 }
 adapter_conformance!(of_channels, super::channels);
+adapter_conformance!(of_one_sided_channels, super::one_sided_channels);
 adapter_conformance!(of_native_channels, super::native_channels);
 adapter_conformance!(of_faultless, super::faultless);
 adapter_conformance!(of_often_full, super::often_full, while sender polls);

@@ -514,7 +514,7 @@ fn get_failed_when_the_registration_has_ended() {
             let into = Landing::new(100).region(100);
             session.get(0, region, 0, into, Next::Nothing).unwrap();
             let error = session.progress().unwrap_err();
-            let LapiError::Adapter(AdapterError::GetFailed { target: 0, len: 100, .. }) = error
+            let LapiError::Adapter(AdapterError::AccessFailed { target: 0, len: 100, .. }) = error
             else {
                 panic!("{error:?}");
             };
@@ -540,7 +540,8 @@ fn get_failed_when_the_kernel_refuses() {
             let into = Landing::new(100).region(100);
             session.get(0, nowhere, 0, into, Next::Nothing).unwrap();
             let error = session.progress().unwrap_err();
-            let LapiError::Adapter(AdapterError::GetFailed { target: 0, len: 100, reason }) = error
+            let LapiError::Adapter(AdapterError::AccessFailed { target: 0, len: 100, reason }) =
+                error
             else {
                 panic!("{error:?}");
             };

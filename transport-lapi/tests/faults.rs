@@ -250,7 +250,7 @@ fn truncated_and_corrupted_frames_are_noticed() {
 fn damaged_control_packets_do_no_harm() {
     for seed in 0..60 {
         watch(move || {
-            let kind = Kind::ALL[seed as usize % Kind::ALL.len()];
+            let kind = Kind::SEGMENTS[seed as usize % Kind::SEGMENTS.len()];
             // If the adapter reads by itself, a long get sends a packet that asks for help.
             let len = if kind == Kind::ShmAm { 10_000 } else { 300_000 };
             let mut adapters = faulty(kind, 2, seed, DAMAGED);

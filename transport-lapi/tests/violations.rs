@@ -391,7 +391,7 @@ fn gets_of_unregistered_memory() {
 /// Requests for help with memory that is not registered, or with gets that do not exist.
 #[test]
 fn offers_of_gets_that_are_none() {
-    for kind in Kind::ALL {
+    for kind in Kind::SEGMENTS {
         let mut scene = Scene::over(kind);
         let bytes = source(pattern(1, 100));
         let region = scene.context.session().unwrap().register(bytes).unwrap();

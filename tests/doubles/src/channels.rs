@@ -1,11 +1,15 @@
 //! An adapter for tests that behaves like a network: ranks are threads that exchange owned frames through channels.
 //!
-//! It has the core of [`Adapter`] and no capability: no shared memory, no one-sided reads, no board. Each task has a
-//! courier, a thread that plays the network card: it reads a body some time after the frame was offered, and then
-//! reports that the body has left. So a caller that releases a buffer too early sends wrong bytes. Channels and
-//! queues are short, and often full.
+//! It has the core of [`Adapter`], no shared memory and no board. Each task has a courier, a thread that plays the
+//! network card: it reads a body some time after the frame was offered, and then reports that the body has left. So a
+//! caller that releases a buffer too early sends wrong bytes. Channels and queues are short, and often full.
+//!
+//! With [`Cards::OneSided`] couriers access registered memory, too, without its owner and after the call that starts
+//! the access. The bytes of the last puts are not in place before a flush asks for them, and then the later ones come first.
 
 #![expect(unsafe_code, reason = "an adapter promises its contract")]
+
+mod memory;
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,18 +21,35 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use transport_lapi::adapter::{
-    Adapter, AdapterError, Caps, Doorbell, Endpoint, Events, Frame, Losses, Parts, Post,
-    SHORT_HEAD, TaskId, Ticket,
+    Adapter, AdapterError, Caps, Doorbell, Endpoint, Events, Frame, GetKind, Losses, OneSided,
+    Parts, Post, Registered, SHORT_HEAD, TaskId, Ticket, Transfer,
 };
 use transport_lapi::adapters::MAX_TASKS;
-use transport_lapi::{AnyAdapter, ForeignBytes, Piece, Source};
+use transport_lapi::{
+    AnyAdapter, ForeignBytes, Operation, Piece, RecvRegion, RemoteKey, RemoteRegion, Source,
+};
+
+use memory::Memory;
 
 /// Capacity of the channel of an ordered pair, in frames.
 const IN_CHANNEL: usize = 16;
 /// Most frames from a sender to one target whose bodies are still to be read.
 const LEAVING: usize = 4;
+/// Most one-sided operations from a task to one target that are still to be carried out.
+const ACCESSES: usize = 3;
+/// Most puts of a task whose bytes are kept from their places although nobody asks for a flush.
+const IN_FLIGHT: usize = 5;
 /// Largest body: small, so that long messages take many frames.
 const MAX_BODY: usize = 4 << 10;
+
+/// What the network cards of a job do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cards {
+    /// They move frames.
+    Frames,
+    /// They also access registered memory: get, put, atomic operations, flush.
+    OneSided,
+}
 
 /// A frame in a channel.
 struct Parcel {
@@ -45,11 +66,34 @@ struct Leaving {
     ticket: Ticket,
 }
 
-/// The queues in which a task leaves its frames for its courier.
+/// A one-sided operation that has not been carried out.
+enum Access {
+    Get { remote: RemoteRegion, offset: u64, into: RecvRegion },
+    Put { remote: RemoteRegion, offset: u64, from: Source, start: usize, len: usize },
+    Atomic { remote: RemoteRegion, offset: u64, operation: Operation },
+    Flush,
+}
+
+/// The bytes of a put on their way.
+struct InFlight {
+    target: usize,
+    remote: RemoteRegion,
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+/// The end of an operation that a courier reports.
+enum End {
+    Left(Ticket),
+    Got(Ticket, Result<(), AdapterError>),
+    Ended(Ticket, Result<i64, AdapterError>),
+}
+
+/// The queues in which a task leaves its frames and accesses for its courier.
 #[derive(Default)]
 struct Desk {
     leaving: Mutex<Frames>,
-    /// Signalled when a frame was added, a channel has room again, or the task has ended.
+    /// Signalled when something was added, a channel has room again, or the task has ended.
     changed: Condvar,
 }
 
@@ -58,7 +102,9 @@ struct Desk {
 struct Frames {
     /// By target.
     queues: Vec<VecDeque<Leaving>>,
-    /// Whether the courier is reading a body now.
+    /// By target.
+    accesses: Vec<VecDeque<(Access, Ticket)>>,
+    /// Whether the courier is accessing memory of the task now.
     is_read: bool,
     /// Whether the task has ended.
     is_closed: bool,
@@ -68,6 +114,8 @@ struct Frames {
 struct Network {
     bells: Vec<EventCount>,
     desks: Vec<Desk>,
+    cards: Cards,
+    memory: Mutex<Memory>,
     /// Whether each task was declared lost.
     lost: Box<[AtomicBool]>,
     /// How many times a task was declared lost.
@@ -93,8 +141,7 @@ pub struct ChannelAdapter {
     task: TaskId,
     context: usize,
     network: Arc<Network>,
-    /// Receives the tickets of bodies that have left.
-    left: Receiver<Ticket>,
+    ends: Receiver<End>,
     /// By origin.
     incoming: Vec<Receiver<Parcel>>,
     /// The origin that is polled first next time, so that none starves.
@@ -105,8 +152,8 @@ pub struct ChannelAdapter {
 ///
 /// # Errors
 /// [`AdapterError::TaskCount`]; [`AdapterError::System`] if the system provides no thread.
-pub fn job(num_tasks: usize) -> Result<Vec<ChannelAdapter>, AdapterError> {
-    in_context(0, num_tasks)
+pub fn job(num_tasks: usize, cards: Cards) -> Result<Vec<ChannelAdapter>, AdapterError> {
+    in_context(0, num_tasks, cards)
 }
 
 /// Likewise for tasks with `contexts` contexts each. Returns, for each task in order, the adapters of its contexts in
@@ -117,93 +164,178 @@ pub fn job(num_tasks: usize) -> Result<Vec<ChannelAdapter>, AdapterError> {
 pub fn job_with_contexts(
     num_tasks: usize,
     contexts: usize,
+    cards: Cards,
 ) -> Result<Vec<Vec<ChannelAdapter>>, AdapterError> {
     let mut tasks: Vec<Vec<_>> = Vec::new();
     for context in 0..contexts {
         tasks.resize_with(num_tasks, Vec::new);
-        let adapters = in_context(context, num_tasks)?;
+        let adapters = in_context(context, num_tasks, cards)?;
         tasks.iter_mut().zip(adapters).for_each(|(task, adapter)| task.push(adapter));
     }
     Ok(tasks)
 }
 
 /// Makes the adapters of one context.
-fn in_context(context: usize, num_tasks: usize) -> Result<Vec<ChannelAdapter>, AdapterError> {
+fn in_context(
+    context: usize,
+    num_tasks: usize,
+    cards: Cards,
+) -> Result<Vec<ChannelAdapter>, AdapterError> {
     if !(1..=MAX_TASKS).contains(&num_tasks) {
         return Err(AdapterError::TaskCount { asked: num_tasks, max: MAX_TASKS });
     }
     let desk = || {
         let queues = std::iter::repeat_with(VecDeque::new).take(num_tasks).collect();
-        Desk { leaving: Mutex::new(Frames { queues, ..Frames::default() }), ..Desk::default() }
+        let accesses = std::iter::repeat_with(VecDeque::new).take(num_tasks).collect();
+        let leaving = Mutex::new(Frames { queues, accesses, ..Frames::default() });
+        Desk { leaving, ..Desk::default() }
     };
     let bells = std::iter::repeat_with(EventCount::default).take(num_tasks).collect();
     let desks = std::iter::repeat_with(desk).take(num_tasks).collect();
     let lost = std::iter::repeat_with(AtomicBool::default).take(num_tasks).collect();
-    let network = Arc::new(Network { bells, desks, lost, losses: AtomicUsize::new(0) });
+    let (memory, losses) = (Mutex::new(Memory::new(num_tasks)), AtomicUsize::new(0));
+    let network = Arc::new(Network { bells, desks, cards, memory, lost, losses });
     let mut incoming: Vec<Vec<_>> = std::iter::repeat_with(Vec::new).take(num_tasks).collect();
-    let mut lefts = Vec::new();
+    let mut ends = Vec::new();
     for origin in 0..num_tasks {
-        let (left, has_left) = unbounded();
-        lefts.push(has_left);
+        let (reports, reported) = unbounded();
+        ends.push(reported);
         let to_target = |incoming: &mut Vec<Receiver<Parcel>>| {
             let (sender, receiver) = bounded(IN_CHANNEL);
             incoming.push(receiver);
             sender
         };
         let outgoing = incoming.iter_mut().map(to_target).collect();
-        let courier = Courier { origin, network: network.clone(), outgoing, left };
+        let courier =
+            Courier { origin, network: network.clone(), outgoing, in_flight: Vec::new(), reports };
         let thread = thread::Builder::new().name(format!("courier {origin}"));
         thread
             .spawn(move || courier.run())
             .map_err(|source| AdapterError::System { action: "start a thread", source })?;
     }
-    let tasks = incoming.into_iter().zip(lefts).zip(0..);
-    let adapter = |((incoming, left), task)| ChannelAdapter {
+    let tasks = incoming.into_iter().zip(ends).zip(0..);
+    let adapter = |((incoming, ends), task)| ChannelAdapter {
         task,
         context,
         network: network.clone(),
-        left,
+        ends,
         incoming,
         first: 0,
     };
     Ok(tasks.map(adapter).collect())
 }
 
-/// Carries the frames of one task to the others.
+/// Carries the frames of one task to the others, and accesses their memory for it.
 struct Courier {
     origin: usize,
     network: Arc<Network>,
     /// By target.
     outgoing: Vec<Sender<Parcel>>,
-    left: Sender<Ticket>,
+    /// The bytes of puts that have ended.
+    in_flight: Vec<InFlight>,
+    reports: Sender<End>,
+}
+
+/// What a courier does next.
+enum Task {
+    Carry(Leaving),
+    CarryOut(Access, Ticket),
 }
 
 impl Courier {
     /// Carries frames until the task has ended and none are left.
-    fn run(self) {
-        let Desk { leaving, changed } = &self.network.desks[self.origin];
+    fn run(mut self) {
+        let network = Arc::clone(&self.network);
+        let Desk { leaving, changed } = &network.desks[self.origin];
         let mut frames = leaving.lock();
         loop {
-            let mut next = frames.queues.iter_mut().enumerate().filter_map(|(target, queue)| {
-                let has_room = !self.outgoing[target].is_full() || self.network.is_lost(target);
-                has_room.then(|| queue.pop_front()).flatten().map(|frame| (target, frame))
-            });
-            if let Some((target, frame)) = next.next() {
+            if let Some((target, task)) = self.next(&mut frames) {
                 frames.is_read = true;
-                let carry = || MutexGuard::unlocked(&mut frames, || self.carry(target, frame));
-                let carried = catch_unwind(AssertUnwindSafe(carry));
+                let work = || match task {
+                    Task::Carry(frame) => self.carry(target, frame),
+                    Task::CarryOut(access, ticket) => self.carry_out(target, access, ticket),
+                };
+                let unlocked = || MutexGuard::unlocked(&mut frames, work);
+                let done = catch_unwind(AssertUnwindSafe(unlocked));
                 frames.is_read = false;
-                if carried.is_err() {
+                if done.is_err() {
                     // A layout has panicked: its message never arrives.
                     drop(frames);
-                    return self.network.declare_lost(self.origin as TaskId);
+                    return network.declare_lost(self.origin as TaskId);
                 }
             } else if frames.is_closed && frames.queues.iter().all(VecDeque::is_empty) {
-                return;
+                drop(frames);
+                return self.in_flight.iter().for_each(|put| self.put_in_place(put));
             } else {
                 changed.wait(&mut frames);
             }
         }
+    }
+
+    /// Takes what is to be done next, with its target.
+    fn next(&self, frames: &mut Frames) -> Option<(usize, Task)> {
+        let mut leaving = frames.queues.iter_mut().enumerate().filter_map(|(target, queue)| {
+            let has_room = !self.outgoing[target].is_full() || self.network.is_lost(target);
+            let frame = has_room.then(|| queue.pop_front()).flatten()?;
+            Some((target, Task::Carry(frame)))
+        });
+        leaving.next().or_else(|| {
+            let mut accesses = frames.accesses.iter_mut().enumerate();
+            accesses.find_map(|(target, queue)| {
+                let (access, ticket) = queue.pop_front()?;
+                Some((target, Task::CarryOut(access, ticket)))
+            })
+        })
+    }
+
+    /// Carries out a one-sided operation and reports its end. A put ends when its bytes are on their way.
+    fn carry_out(&mut self, target: usize, access: Access, ticket: Ticket) {
+        let (network, task) = (Arc::clone(&self.network), target as TaskId);
+        let lost = || AdapterError::PeerLost { task };
+        let is_lost = network.is_lost(target);
+        let end = match access {
+            Access::Get { remote, offset, mut into } => {
+                let read = || network.memory.lock().read(task, &remote, offset, into.len());
+                let got = if is_lost { Err(lost()) } else { read() };
+                End::Got(
+                    ticket,
+                    got.map(|bytes| {
+                        into.store(0, ForeignBytes::from_slice(&bytes));
+                    }),
+                )
+            }
+            _ if is_lost => End::Ended(ticket, Err(lost())),
+            Access::Put { remote, offset, from, start, len } => {
+                let may = network.memory.lock().writable(task, &remote, offset, len).map(drop);
+                if may.is_ok() {
+                    let bytes = from.piece(start, len).to_vec();
+                    self.in_flight.push(InFlight { target, remote, offset, bytes });
+                    if self.in_flight.len() > IN_FLIGHT {
+                        self.put_in_place(&self.in_flight.remove(0));
+                    }
+                }
+                End::Ended(ticket, may.map(|()| 0))
+            }
+            Access::Atomic { remote, offset, operation } => {
+                let modified = network.memory.lock().modify(task, &remote, offset, operation);
+                End::Ended(ticket, modified)
+            }
+            Access::Flush => {
+                let puts = std::mem::take(&mut self.in_flight).into_iter();
+                let (due, later): (Vec<_>, _) = puts.partition(|put| put.target == target);
+                self.in_flight = later;
+                due.iter().rev().for_each(|put| self.put_in_place(put));
+                End::Ended(ticket, Ok(0))
+            }
+        };
+        let _ = self.reports.send(end);
+        network.bells[self.origin].ring();
+    }
+
+    /// Stores the bytes of a put, unless the target has ended the registration, or itself, meanwhile.
+    fn put_in_place(&self, put: &InFlight) {
+        let InFlight { target, remote, offset, bytes } = put;
+        let _ = self.network.memory.lock().write(*target as TaskId, remote, *offset, bytes);
     }
 
     /// Reads the body of a frame and sends it on. The channel has room, since nobody else sends there, or nobody
@@ -215,7 +347,7 @@ impl Courier {
         let _ = self.outgoing[target].try_send(parcel);
         self.network.bells[target].ring();
         if len > 0 {
-            let _ = self.left.send(ticket);
+            let _ = self.reports.send(End::Left(ticket));
         }
         // A thread that sleeps because there was no room, or until the body has left, polls again.
         self.network.bells[self.origin].ring();
@@ -231,8 +363,9 @@ impl Desk {
     }
 }
 
-// SAFETY: A9: a body is read before `left` reports its ticket, or never, if `withdraw` removes its frame first. While
-// the courier reads one that it has taken, `withdraw` returns `false`. Nothing else accesses memory of users.
+// SAFETY: A9: a courier accesses memory of its task before it reports the ticket, or never, if `withdraw` removes the
+// frame or the access first. While it works on one that it has taken, `withdraw` returns `false`. Registered memory is
+// accessed by `Memory` only, which keeps A8 and A11.
 unsafe impl Adapter for ChannelAdapter {
     fn endpoint(&self) -> Endpoint {
         Endpoint { task: self.task, num_tasks: self.incoming.len(), context: self.context }
@@ -240,8 +373,10 @@ unsafe impl Adapter for ChannelAdapter {
 
     fn caps(&self, _: TaskId) -> Caps {
         let (max_head, max_inline, max_body) = (256, 256, MAX_BODY);
-        let (name, copies_bodies, gets) = ("channels", false, None);
-        Caps { name, max_head, max_inline, max_body, copies_bodies, gets }
+        let one_sided = self.network.cards == Cards::OneSided;
+        let gets = one_sided.then_some(GetKind::RemoteDirect);
+        let (name, copies_bodies, puts, atomics) = ("channels", false, one_sided, one_sided);
+        Caps { name, max_head, max_inline, max_body, copies_bodies, gets, puts, atomics }
     }
 
     fn parts(&self) -> Parts {
@@ -274,9 +409,13 @@ unsafe impl Adapter for ChannelAdapter {
         events: &mut dyn Events,
     ) -> Result<usize, AdapterError> {
         let mut done = 0;
-        while let Ok(ticket) = self.left.try_recv() {
+        while let Ok(end) = self.ends.try_recv() {
             done += 1;
-            events.left(ticket);
+            match end {
+                End::Left(ticket) => events.left(ticket),
+                End::Got(ticket, outcome) => events.got(ticket, outcome),
+                End::Ended(ticket, outcome) => events.ended(ticket, outcome),
+            }
         }
         let (tasks, mut delivered) = (self.incoming.len(), 0);
         for turn in 0..tasks {
@@ -296,8 +435,50 @@ unsafe impl Adapter for ChannelAdapter {
         Ok(done + delivered)
     }
 
+    fn register(&mut self, memory: Registered) -> Result<Option<RemoteKey>, AdapterError> {
+        let Network { cards, memory: registered, .. } = &*self.network;
+        let register = || registered.lock().register(self.task, memory);
+        Ok((*cards == Cards::OneSided).then(register))
+    }
+
+    fn deregister(&mut self, key: RemoteKey) {
+        self.network.memory.lock().deregister(self.task, key);
+    }
+
+    fn start(
+        &mut self,
+        target: TaskId,
+        operation: OneSided<'_>,
+        ticket: Ticket,
+    ) -> Result<Transfer, AdapterError> {
+        let Desk { leaving, changed } = &self.network.desks[self.task as usize];
+        let queue = &mut leaving.lock().accesses[target as usize];
+        if queue.len() == ACCESSES {
+            return Ok(Transfer::Full);
+        }
+        let access = match operation {
+            OneSided::Get { remote, offset, into } => {
+                // SAFETY: A9.
+                Access::Get { remote: *remote, offset, into: unsafe { into.hold() } }
+            }
+            OneSided::Put { remote, offset, from } => {
+                let (len, (from, start)) = (from.len(), from.to_source());
+                Access::Put { remote: *remote, offset, from, start, len }
+            }
+            OneSided::Atomic { remote, offset, operation } => {
+                Access::Atomic { remote: *remote, offset, operation }
+            }
+            OneSided::Flush => Access::Flush,
+        };
+        queue.push_back((access, ticket));
+        changed.notify_one();
+        Ok(Transfer::Started)
+    }
+
     fn withdraw(&mut self) -> bool {
+        self.network.memory.lock().withdraw(self.task);
         let mut frames = self.network.desks[self.task as usize].leaving.lock();
+        frames.accesses.iter_mut().for_each(VecDeque::clear);
         // A frame without a body was taken, so it stays (A4).
         frames.queues.iter_mut().for_each(|queue| queue.retain(|frame| frame.len == 0));
         !frames.is_read

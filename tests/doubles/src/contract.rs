@@ -1,4 +1,4 @@
-//! The suite of the contract of [`transport_lapi::adapter`], A1 to A7, and A8 for shared gets, for any adapter.
+//! The suite of the contract of [`transport_lapi::adapter`] for any adapter.
 //!
 //! Every check takes a maker of jobs: given a number of tasks, it returns their adapters in order.
 //! [`crate::adapter_conformance`] makes tests of the checks; `transport-lapi/tests/adapters.rs` lists the adapters. For
@@ -17,10 +17,12 @@ use transport_lapi::adapter::{Adapter, AdapterError, Events, Frame, Post, TaskId
 
 use crate::numbers::Numbers;
 
+mod access;
 mod bell;
 mod delivery;
 mod share;
 
+pub use access::*;
 pub use bell::*;
 pub use delivery::*;
 pub use share::*;
@@ -66,6 +68,14 @@ macro_rules! adapter_conformance {
             ringing_wakes_a_sleeper
             a_sleep_ends_with_its_time
             a_lost_task_is_known_to_all
+            gets_deliver_what_is_registered
+            puts_are_in_place_after_a_flush
+            atomic_operations_take_place_one_after_another
+            memory_is_accessed_only_as_it_is_registered
+            memory_of_a_task_that_has_withdrawn_is_not_accessed
+            a_body_that_has_left_may_change
+            a_task_that_has_withdrawn_gets_its_memory_back
+            a_loss_holds_up_no_operation
         }
     };
     (@alone $make:expr) => {

@@ -16,11 +16,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use transport_lapi::adapter::{
     Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Endpoint, Events, Frame, Losses,
-    Parts, Post, Registered, Stats, TaskId, Ticket, Transfer,
+    OneSided, Parts, Post, Registered, Stats, TaskId, Ticket, Transfer,
 };
 use transport_lapi::{
-    AnyAdapter, ForeignBytes, Piece, RecvPart, RecvRegion, RemoteKey, RemoteRegion, SendRegion,
-    Source,
+    AnyAdapter, ForeignBytes, Piece, RecvRegion, RemoteKey, RemoteRegion, SendRegion, Source,
 };
 
 use crate::numbers::Numbers;
@@ -260,12 +259,10 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.deregister(key);
     }
 
-    fn get(
+    fn start(
         &mut self,
         target: TaskId,
-        remote: &RemoteRegion,
-        offset: u64,
-        into: RecvPart<'_>,
+        operation: OneSided<'_>,
         ticket: Ticket,
     ) -> Result<Transfer, AdapterError> {
         if self.gone() == Some(target) {
@@ -275,15 +272,17 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
             self.count.lock().full += 1;
             return Ok(Transfer::Full);
         }
-        if falls(&mut self.dice, self.plan.delay) {
-            let wait = self.wait();
-            self.count.lock().delayed += 1;
-            // SAFETY: A9: written by the poll that reports the end, or never, if `withdraw` comes first.
-            let into = unsafe { into.hold() };
-            self.gets.push(HeldGet { wait, target, remote: *remote, offset, into, ticket });
-            return Ok(Transfer::Started);
+        match operation {
+            OneSided::Get { remote, offset, into } if falls(&mut self.dice, self.plan.delay) => {
+                let wait = self.wait();
+                self.count.lock().delayed += 1;
+                // SAFETY: A9: written by the poll that reports the end, or never, if `withdraw` comes first.
+                let into = unsafe { into.hold() };
+                self.gets.push(HeldGet { wait, target, remote: *remote, offset, into, ticket });
+                Ok(Transfer::Started)
+            }
+            operation => self.inner.start(target, operation, ticket),
         }
-        self.inner.get(target, remote, offset, into, ticket)
     }
 
     fn cooperative_copy(&mut self) -> Option<&mut dyn CooperativeCopy> {
@@ -316,10 +315,17 @@ impl<A: Adapter> FaultAdapter<A> {
             let len = into.len();
             let outcome = match self.gone() == Some(target) {
                 true => Err(AdapterError::PeerLost { task: target }),
-                false => self.inner.get(target, &remote, offset, into.part(0, len), ticket),
+                false => {
+                    let into = into.part(0, len);
+                    self.inner.start(
+                        target,
+                        OneSided::Get { remote: &remote, offset, into },
+                        ticket,
+                    )
+                }
             };
             match outcome {
-                Ok(Transfer::Done) => events.got(ticket, Ok(())),
+                Ok(Transfer::Done(_)) => events.got(ticket, Ok(())),
                 // The inner adapter reports the end.
                 Ok(Transfer::Started) => over -= 1,
                 Ok(Transfer::Full) => {
@@ -413,5 +419,9 @@ impl Events for Harm<'_> {
 
     fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
         self.events.got(ticket, outcome);
+    }
+
+    fn ended(&mut self, ticket: Ticket, outcome: Result<i64, AdapterError>) {
+        self.events.ended(ticket, outcome);
     }
 }

@@ -8,12 +8,12 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::adapter::{
-    Adapter, AdapterError, Caps, CooperativeCopy, Endpoint, Events, Parts, Post, Registered,
-    SHORT_HEAD, Stats, TaskId, Ticket, Transfer,
+    Adapter, AdapterError, Caps, CooperativeCopy, Endpoint, Events, OneSided, Parts, Post,
+    Registered, SHORT_HEAD, Stats, TaskId, Ticket, Transfer,
 };
 use crate::adapters::{LocalAdapter, Reach};
 use crate::memory::body::Piece;
-use crate::memory::region::{RecvPart, RemoteKey, RemoteRegion, SendRegion};
+use crate::memory::region::{RemoteKey, SendRegion};
 
 /// The adapter of a job.
 // With a tag of its own, which takes one instruction less than a value that no adapter has.
@@ -162,15 +162,13 @@ unsafe impl Adapter for AnyAdapter {
         each!(self, adapter => adapter.deregister(key));
     }
 
-    fn get(
+    fn start(
         &mut self,
         target: TaskId,
-        remote: &RemoteRegion,
-        offset: u64,
-        into: RecvPart<'_>,
+        operation: OneSided<'_>,
         ticket: Ticket,
     ) -> Result<Transfer, AdapterError> {
-        each!(self, adapter => adapter.get(target, remote, offset, into, ticket))
+        each!(self, adapter => adapter.start(target, operation, ticket))
     }
 
     fn cooperative_copy(&mut self) -> Option<&mut dyn CooperativeCopy> {

@@ -31,8 +31,8 @@ use std::io;
 use std::sync::Arc;
 
 use crate::adapter::{
-    Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Endpoint, Events, GetKind, Parts,
-    Post, Registered, SHORT_HEAD, SharedArea, Stats, TaskId, Ticket, Transfer,
+    Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Endpoint, Events, GetKind,
+    OneSided, Parts, Post, Registered, SHORT_HEAD, SharedArea, Stats, TaskId, Ticket, Transfer,
 };
 use crate::adapters::local::area::Areas;
 use crate::adapters::local::doorbell::Fences;
@@ -62,7 +62,7 @@ pub trait Reach: Send + Sync + 'static {
     /// Fills `into` from memory that `target` has registered under `key`, beginning at `offset`.
     ///
     /// # Errors
-    /// As [`Adapter::get`].
+    /// As [`Adapter::start`].
     fn read(
         &self,
         target: TaskId,
@@ -177,7 +177,8 @@ impl<R: Reach> LocalAdapter<R> {
 /// The capabilities of the adapter of a segment.
 pub(crate) fn caps(name: &'static str, max_body: usize, gets: Option<GetKind>) -> Caps {
     let (max_head, max_inline) = (MAX_HEAD, SLOT_DATA);
-    Caps { name, max_head, max_inline, max_body, copies_bodies: true, gets }
+    let (puts, atomics) = (false, false);
+    Caps { name, max_head, max_inline, max_body, copies_bodies: true, gets, puts, atomics }
 }
 
 // SAFETY: bodies are copied inside the call. `crate::adapters::local::share` keeps A7; a reach reads and writes only
@@ -233,17 +234,18 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         self.reach.deregister(key);
     }
 
-    fn get(
+    fn start(
         &mut self,
         target: TaskId,
-        remote: &RemoteRegion,
-        offset: u64,
-        into: RecvPart<'_>,
+        operation: OneSided<'_>,
         _: Ticket,
     ) -> Result<Transfer, AdapterError> {
+        let OneSided::Get { remote, offset, into } = operation else {
+            return Err(operation.unsupported(target));
+        };
         self.port.moved();
         let read = self.reach.read(target, remote.direct, offset, into);
-        self.port.unless_withdrawn(target, read).map(|()| Transfer::Done)
+        self.port.unless_withdrawn(target, read).map(|()| Transfer::Done(0))
     }
 
     fn cooperative_copy(&mut self) -> Option<&mut dyn CooperativeCopy> {

@@ -142,8 +142,11 @@ impl Reach for Processes {
 
     /// The key is the address, since the kernel finds the memory by it.
     fn register(&self, memory: Registered) -> Option<RemoteKey> {
-        let (Registered::Constant(region) | Registered::Written(region)) = memory;
-        self.kind().map(|_| region.addr().into())
+        let addr = match memory {
+            Registered::Constant(region) => region.addr(),
+            Registered::Writable(region) => region.addr(),
+        };
+        self.kind().map(|_| addr.into())
     }
 
     fn read(

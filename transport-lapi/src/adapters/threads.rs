@@ -141,7 +141,7 @@ impl Reach for Tables {
         mut into: RecvPart<'_>,
     ) -> Result<(), AdapterError> {
         let len = into.len();
-        let refused = |reason| AdapterError::GetFailed {
+        let refused = |reason| AdapterError::AccessFailed {
             target,
             len,
             reason: io::Error::new(io::ErrorKind::InvalidInput, reason),

@@ -53,7 +53,7 @@ impl AsyncError {
             LapiError::Timeout { target, .. } | LapiError::TgtPurged { target } => *target,
             LapiError::Adapter(AdapterError::PeerLost { task }) => *task,
             LapiError::Adapter(AdapterError::Corrupt { origin, .. }) => *origin,
-            LapiError::Adapter(AdapterError::GetFailed { target, .. }) => *target,
+            LapiError::Adapter(AdapterError::AccessFailed { target, .. }) => *target,
             _ => task,
         };
         Self { code: error.code(), kind: kind(&error), task, source, error }
@@ -65,7 +65,7 @@ fn kind(error: &LapiError) -> ErrorKind {
     match error {
         LapiError::Timeout { .. } => ErrorKind::Timer,
         LapiError::HdrHndlrNull { .. } => ErrorKind::Am,
-        LapiError::Adapter(AdapterError::GetFailed { .. }) => ErrorKind::Get,
+        LapiError::Adapter(AdapterError::AccessFailed { .. }) => ErrorKind::Get,
         LapiError::Peer { violation, .. } => match violation {
             Violation::StrayGet { .. }
             | Violation::UnregisteredGet { .. }

@@ -266,7 +266,7 @@ fn code_of(error: &AdapterError) -> Code {
             Code::AllHndlInUse
         }
         AdapterError::TaskCount { .. } => Code::TaskNum,
-        AdapterError::Corrupt { .. } | AdapterError::GetFailed { .. } => Code::Unknown,
+        AdapterError::Corrupt { .. } | AdapterError::AccessFailed { .. } => Code::Unknown,
     }
 }
 

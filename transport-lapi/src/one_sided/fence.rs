@@ -2,7 +2,8 @@
 //!
 //! A fence is a packet at the end of every lane that was used; its target answers when it gets there. Frames are stored
 //! in the order of arrival, so the answer means that all data sent before it is in place. It says nothing about
-//! completion handlers; only completion counters do. The barrier of the global fence is a dissemination: in round `k`,
+//! completion handlers; only completion counters do. Where the adapter has stored data without the target, a flush says
+//! when that is in place ([`crate::adapter::OneSided::Flush`]). The barrier of the global fence is a dissemination: in round `k`,
 //! a task signals the task `2^k` places above, and waits for the one `2^k` places below.
 
 use crate::adapter::waits::{Phase, Wait};
@@ -125,15 +126,20 @@ impl<S> Session<S> {
         let outbox = &mut self.engine.outbox;
         for target in 0..outbox.lanes.len() {
             let lane = &mut outbox.lanes[target];
-            if lane.is_lost && !lane.dirty {
+            let (dirty, unflushed) = (lane.dirty, lane.unflushed);
+            if lane.is_lost && !dirty && !unflushed {
                 // An earlier fence has reported the loss.
                 lane.fences = 0;
             }
-            if lane.dirty {
-                outbox.push(target as u32, Outgoing::Control(Packet::Fence));
-                outbox.lanes[target].dirty = false;
-                outbox.lanes[target].fences += 1;
+            lane.fences += u32::from(dirty) + u32::from(unflushed);
+            if dirty {
+                outbox.push(target as TaskId, Outgoing::Control(Packet::Fence));
             }
+            if unflushed {
+                outbox.queue_flush(target as TaskId, None);
+            }
+            let lane = &mut outbox.lanes[target];
+            (lane.dirty, lane.unflushed) = (false, false);
         }
     }
 

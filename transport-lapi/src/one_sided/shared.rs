@@ -14,12 +14,12 @@ use crate::error::LapiError;
 use crate::memory::body::Source;
 use crate::memory::region::{RecvPart, RemoteRegion};
 use crate::platform::fork::ProcessMark;
-use crate::progress::amsend::{Outgoing, Sent};
+use crate::progress::amsend::Sent;
 use crate::progress::area::{Free, rounded};
 use crate::progress::counter::CounterId;
 use crate::progress::handler::Next;
 use crate::progress::session::Session;
-use crate::wire::Packet;
+use crate::wire::RemoteCounters;
 
 /// Memory in this task's shared area; freed when it is dropped. Other tasks access it by [`SharedMemory::region`], at
 /// any moment, so the owner copies bytes, or accesses variables atomically.
@@ -178,21 +178,13 @@ impl<S> Session<S> {
             }
             at += len as usize;
         }
-        let [target_counter, completion] = counters;
-        if target_counter.is_none() && completion.is_none() && matches!(on_origin, Next::Nothing) {
+        let [target_counter, completion] = counters.map(CounterId::on_wire);
+        let counters = RemoteCounters { target: target_counter, completion };
+        if counters.is_none() && matches!(on_origin, Next::Nothing) {
             return Ok(Sent::Now);
         }
-        outbox.counters.count_from(CounterId::on_wire(completion), target);
-        self.count_at(target, target_counter);
+        outbox.stored(target, counters);
         self.end_call(on_origin);
         Ok(Sent::Now)
-    }
-
-    /// Sends for a counter of the target.
-    fn count_at(&mut self, target: TaskId, counter: Option<CounterId>) {
-        if counter.is_some() {
-            let counter = CounterId::on_wire(counter);
-            self.engine.outbox.push(target, Outgoing::Control(Packet::Complete { counter }));
-        }
     }
 }

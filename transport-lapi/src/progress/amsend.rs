@@ -123,6 +123,8 @@ pub(crate) enum Outgoing {
     Short([u8; SHORT_HEAD]),
     /// A packet without user header and body.
     Control(Packet<'static>),
+    /// An operation for the adapter: its number in [`Outbox::accesses`].
+    Access(u32),
     /// The answer to a get over messages.
     GetReply { ticket: u32, key: u64, offset: u64, len: u64, sent: u64 },
 }
@@ -265,6 +267,10 @@ impl<S> Outbox<S> {
                 message.send_frame(adapter, target, next_msg, *pieces, departures)
             }
             Outgoing::Short(head) => send_head(adapter, target, head),
+            Outgoing::Access(number) => {
+                let number = *number;
+                Ok(self.start_access(adapter, target, number))
+            }
             Outgoing::Control(packet) => send_head(adapter, target, packet.encode().bytes()),
             Outgoing::GetReply { ticket, key, offset, len, sent } => {
                 let whole = usize::try_from(*len).unwrap_or(usize::MAX);

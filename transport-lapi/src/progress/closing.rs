@@ -32,7 +32,7 @@ impl<S> Engine<S> {
     pub fn close(&mut self, state: &mut S, target: TaskId) {
         let lane = &mut self.outbox.lanes[target as usize];
         (lane.closing.is_closed, lane.closing.has_reopened) = (true, false);
-        (lane.dirty, lane.fences) = (false, 0);
+        (lane.dirty, lane.unflushed, lane.fences) = (false, false, 0);
         self.outbox.counters.closed(target);
         self.disconnect(state, target);
         self.find_first_lost();

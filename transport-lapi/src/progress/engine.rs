@@ -104,6 +104,10 @@ impl<S> Events for Dispatcher<'_, S> {
     fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
         self.engine.outbox.got(ticket, outcome);
     }
+
+    fn ended(&mut self, Ticket(number): Ticket, outcome: Result<i64, AdapterError>) {
+        self.engine.outbox.access_ended(number, outcome);
+    }
 }
 
 /// A message of several packets, partly received (E2).

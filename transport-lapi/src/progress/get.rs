@@ -2,7 +2,7 @@
 //!
 //! A get is carried out in one of three ways:
 //!
-//! - *Direct*: if the adapter reads the target's memory itself ([`Adapter::get`]), progress reads slice after slice, so
+//! - *Direct*: if the adapter reads the target's memory itself ([`OneSided::Get`]), progress reads slice after slice, so
 //!   that a long get does not keep the task from its other messages.
 //! - *Shared*: a long direct get, if the adapter can share it ([`CooperativeCopy`], A7 of [`crate::adapter`]). The
 //!   target gets a message; if it makes progress meanwhile, and has no get of its own to copy, both ends copy slices
@@ -17,7 +17,7 @@
 use std::collections::VecDeque;
 
 use crate::adapter::{
-    Adapter, AdapterError, Advance, Begun, CooperativeCopy, TaskId, Ticket, Transfer,
+    Adapter, AdapterError, Advance, Begun, CooperativeCopy, OneSided, TaskId, Ticket, Transfer,
 };
 use crate::adapters::AnyAdapter;
 use crate::error::{LapiError, Violation};
@@ -128,11 +128,12 @@ impl<S> Get<S> {
                 RecvPart::of_slice(&mut self.buffer)
             }
         };
-        let transfer = adapter.get(self.target, &self.remote, offset, into, Ticket(ticket))?;
+        let get = OneSided::Get { remote: &self.remote, offset, into };
+        let transfer = adapter.start(self.target, get, Ticket(ticket))?;
         if transfer != Transfer::Full {
             self.reading = len;
         }
-        if transfer == Transfer::Done {
+        if matches!(transfer, Transfer::Done(_)) {
             self.has_read();
         }
         Ok(transfer)
@@ -315,8 +316,8 @@ impl<S> Outbox<S> {
                     // The event `got` continues it.
                     Ok(Transfer::Started) => return true,
                     Ok(Transfer::Full) => Ok(Advance::Waiting),
-                    Ok(Transfer::Done) if get.is_complete() => Ok(Advance::Complete),
-                    Ok(Transfer::Done) => Ok(Advance::Copied),
+                    Ok(Transfer::Done(_)) if get.is_complete() => Ok(Advance::Complete),
+                    Ok(Transfer::Done(_)) => Ok(Advance::Copied),
                     Err(error) => Err(error),
                 }
             }

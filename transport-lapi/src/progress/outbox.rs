@@ -11,6 +11,7 @@ use crate::error::LapiError;
 use crate::job::config::Pieces;
 use crate::memory::body::Source;
 use crate::memory::region::{RecvRegion, RemoteKey, RemoteRegion};
+use crate::progress::access::Access;
 use crate::progress::amsend::{
     Departure, FrameSent, Outgoing, Queued, check_handler, check_target, check_uhdr,
 };
@@ -21,7 +22,6 @@ use crate::progress::get::Gets;
 use crate::progress::handler::{Continuation, Next};
 use crate::progress::hooks::Position;
 use crate::progress::registry::Regions;
-use crate::progress::rmw::PendingRmw;
 use crate::progress::slots::Slots;
 use crate::wire;
 
@@ -42,8 +42,8 @@ pub struct Outbox<S> {
     pub(crate) regions: Regions<S>,
     /// The shared areas, if the adapter has them.
     pub(crate) shared: Option<Shared>,
-    /// The read-modify-writes whose results have not arrived.
-    pub(crate) rmws: Slots<PendingRmw<S>>,
+    /// The puts of the adapter, its flushes, and the read-modify-writes that have not ended.
+    pub(crate) accesses: Slots<Access<S>>,
     /// The adapter's keys of ended registrations, which it has still to end.
     pub(crate) deregistered: Vec<RemoteKey>,
     /// What follows operations that have ended, to be performed in this round.
@@ -67,6 +67,10 @@ pub(crate) struct Lane {
     /// Whether the adapter reads its memory; not any more once the kernel has refused that. Otherwise it is read over
     /// frames.
     pub reads: bool,
+    /// Whether the adapter stores to its memory.
+    pub puts: bool,
+    /// Whether the adapter carries out atomic operations on its memory.
+    pub atomics: bool,
     /// How long messages to it are divided.
     pub pieces: Pieces,
     /// Bodies shorter than this are reusable as soon as the adapter has taken their frame: they fit in one frame, and
@@ -78,7 +82,9 @@ pub(crate) struct Lane {
     pub next_msg: u32,
     /// Whether anything may have been sent since the last fence.
     pub dirty: bool,
-    /// Number of fence answers that are outstanding.
+    /// Whether the adapter may have changed its memory since the last fence.
+    pub unflushed: bool,
+    /// Number of fence answers that are outstanding, and of flushes for fences that have not ended.
     pub fences: u32,
 }
 
@@ -105,11 +111,14 @@ impl<S> Outbox<S> {
                 is_lost: false,
                 closing: Closing::default(),
                 reads: caps.gets.is_some(),
+                puts: caps.puts,
+                atomics: caps.atomics,
                 pieces,
                 at_once: if caps.copies_bodies { pieces.whole() + 1 } else { 0 },
                 gone: 0,
                 next_msg: 0,
                 dirty: false,
+                unflushed: false,
                 fences: 0,
             }
         };
@@ -123,7 +132,7 @@ impl<S> Outbox<S> {
             gets: Gets::default(),
             regions: Regions::default(),
             shared: area.map(|area| Shared::new(area, task, num_tasks)),
-            rmws: Slots::default(),
+            accesses: Slots::default(),
             deregistered: Vec::new(),
             ready: VecDeque::new(),
             continuations: VecDeque::new(),
@@ -182,11 +191,11 @@ impl<S> Outbox<S> {
         adapter: &mut AnyAdapter,
         memory: RecvRegion,
     ) -> RemoteRegion {
-        let (len, to_read) = (memory.len() as u64, memory.to_read());
-        let direct = Self::register_directly(adapter, Registered::Written(to_read));
-        let key = self.regions.add_writable(memory, direct);
-        let told = (!direct.is_none()).then(|| to_read.addr());
-        RemoteRegion { addr: told.unwrap_or(RemoteRegion::NO_ADDRESS), len, key, direct }
+        let (len, addr) = (memory.len() as u64, memory.addr());
+        let register = |hold| Self::register_directly(adapter, Registered::Writable(hold));
+        let (key, direct) = self.regions.add_writable(memory, register);
+        let addr = if direct.is_none() { RemoteRegion::NO_ADDRESS } else { addr };
+        RemoteRegion { addr, len, key, direct }
     }
 
     /// Ends a registration: [`crate::Session::deregister`] for handlers. It takes effect before the dispatcher's round
@@ -248,7 +257,7 @@ impl<S> Outbox<S> {
         let sent = match lane.queue.front()? {
             Outgoing::Message(number) => messages.get_mut(*number).map_or(0, |one| one.sent as u64),
             Outgoing::GetReply { sent, .. } => *sent,
-            Outgoing::Short(_) | Outgoing::Control(_) => 0,
+            Outgoing::Short(_) | Outgoing::Control(_) | Outgoing::Access(_) => 0,
         };
         Some((lane.gone, sent))
     }
@@ -276,7 +285,7 @@ impl<S> Outbox<S> {
         }
         self.lose_departures(lost);
         self.lose_gets(lost);
-        self.lose_rmws(lost);
+        self.lose_accesses(lost);
     }
 
     /// Runs `continuation` as soon as the lock is free, in a thread that is in a call of the context (H4 of [`Next`]).
@@ -304,7 +313,9 @@ impl<S> Outbox<S> {
     pub(crate) fn push(&mut self, target: TaskId, operation: Outgoing) -> u64 {
         let lane = &mut self.lanes[target as usize];
         let number = lane.gone + lane.queue.len() as u64;
-        lane.dirty = !lane.closing.is_closed;
+        if !matches!(operation, Outgoing::Access(_)) {
+            lane.dirty = !lane.closing.is_closed;
+        }
         if !lane.is_lost {
             lane.is_free = false;
             lane.queue.push_back(operation);
@@ -329,6 +340,7 @@ impl<S> Outbox<S> {
     fn end_outgoing(&mut self, operation: Outgoing) {
         match operation {
             Outgoing::Message(number) => self.close(number),
+            Outgoing::Access(number) => self.give_up_access(number),
             Outgoing::GetReply { key, .. } if self.regions.is_part(key) => {
                 if let Some(next) = self.regions.remove(key, Next::Nothing) {
                     self.follow(next);
@@ -355,8 +367,10 @@ impl<S> Outbox<S> {
                     let lane = &mut self.lanes[target as usize];
                     lane.gone += 1;
                     lane.is_free = lane.queue.len() == 1 && !lane.is_lost;
-                    if let Some(operation) = lane.queue.pop_front() {
-                        self.end_outgoing(operation);
+                    match lane.queue.pop_front() {
+                        // Its own event ends it.
+                        None | Some(Outgoing::Access(_)) => {}
+                        Some(operation) => self.end_outgoing(operation),
                     }
                 }
             }

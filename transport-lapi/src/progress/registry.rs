@@ -3,8 +3,10 @@
 //! A key consists of an index and a generation, so that the key of an ended registration does not name a later one. A
 //! source that is not one span, or that the adapter has not registered, is read over frames: its owner packs it.
 //!
-//! - RG1: memory registered for writing is written only by its owner's dispatcher, under the context's lock. So the
-//!   operations of several origins may each hold a part of it at the same time.
+//! - RG1: memory registered for writing is written by its owner's dispatcher, under the context's lock, and by the
+//!   adapter for other tasks (A11 of [`crate::adapter`]). So the operations of several origins may each hold a part of
+//!   it at the same time. That no two of them store to one byte at the same time, unless both are atomic, is for the
+//!   program to see to (G2).
 //! - RG2: what follows the end of a registration happens when no operation that began before holds its memory any
 //!   more.
 //! - RG3: memory registered for writing is read by its owner's thread only, at the moment when a frame is offered. An
@@ -61,10 +63,16 @@ impl<S> Regions<S> {
         self.insert(Memory::ReadOnly(source), len, direct, None)
     }
 
-    /// Registers memory for reading and writing and returns its key.
-    pub fn add_writable(&mut self, memory: RecvRegion, direct: RemoteKey) -> u64 {
+    /// Registers memory for reading and writing, here and with the adapter by `register`, and returns both keys.
+    pub fn add_writable(
+        &mut self,
+        memory: RecvRegion,
+        register: impl FnOnce(RecvRegion) -> RemoteKey,
+    ) -> (u64, RemoteKey) {
         let len = memory.len() as u64;
-        self.insert(Memory::Writable(memory), len, direct, None)
+        // SAFETY: RG1; the adapter stops writing when its registration ends (A11), before the owner gets the memory back.
+        let direct = register(unsafe { memory.second_hold() });
+        (self.insert(Memory::Writable(memory), len, direct, None), direct)
     }
 
     /// Registers a source in the memory of another registration, for one operation. The parent's memory is held until
@@ -264,7 +272,7 @@ mod tests {
         // SAFETY: the array outlives the registry, and nobody else uses it.
         let memory = unsafe { RecvRegion::new(bytes.as_mut_ptr(), bytes.len()) };
         let mut regions = Regions::<()>::default();
-        let key = regions.add_writable(memory, RemoteKey::NONE);
+        let (key, _) = regions.add_writable(memory, |_| RemoteKey::NONE);
         assert_eq!(regions.hold(key, 4, 12).map(|held| held.len()), Some(12));
         assert_eq!(regions.hold(key, 16, 0).map(|held| held.len()), Some(0));
         assert!(regions.hold(key, 4, 13).is_none());

@@ -7,6 +7,7 @@ use crate::adapter::TaskId;
 use crate::adapter::atomic::{Operation, RmwOp};
 use crate::error::{LapiError, Violation};
 use crate::memory::region::RemoteRegion;
+use crate::progress::access::AtomicAccess;
 use crate::progress::amsend::{Outgoing, check_target};
 use crate::progress::handler::Next;
 use crate::progress::outbox::Outbox;
@@ -17,7 +18,7 @@ const WIDE: u8 = 4;
 
 impl Operation {
     /// Number and operands for the target.
-    fn encode(self) -> (u8, [u64; 2]) {
+    pub(crate) fn encode(self) -> (u8, [u64; 2]) {
         fn parts<T: Into<i64>>(op: RmwOp<T>) -> (u8, [u64; 2]) {
             let bits = |value: T| value.into() as u64;
             match op {
@@ -85,24 +86,10 @@ impl<S> Rmw<S> {
     }
 }
 
-/// How a read-modify-write has begun.
-pub(crate) enum Started<S> {
-    /// It is done with this result, and this follows.
-    Done(i64, Next<S>),
-    /// This is to be sent to the target.
-    Requested(Packet<'static>),
-}
-
-/// A read-modify-write whose result has not arrived.
-pub(crate) struct PendingRmw<S> {
-    target: TaskId,
-    prev: Option<Arc<AtomicI64>>,
-    next: Next<S>,
-}
-
 impl<S> Outbox<S> {
-    /// Checks a read-modify-write, and carries it out or makes its request.
-    pub(crate) fn begin_rmw(&mut self, call: Rmw<S>) -> Result<Started<S>, LapiError> {
+    /// Checks a read-modify-write. Returns its result and what follows, if it is done: in a shared area. Otherwise queues
+    /// it.
+    pub(crate) fn begin_rmw(&mut self, call: Rmw<S>) -> Result<Option<(i64, Next<S>)>, LapiError> {
         let Rmw { target, remote, offset, operation, prev, next } = call;
         check_target(target, self.lanes.len())?;
         self.check_lost(target)?;
@@ -120,12 +107,10 @@ impl<S> Outbox<S> {
             if let Some(prev) = prev {
                 prev.store(result, Ordering::Relaxed);
             }
-            return Ok(Started::Done(result, next));
+            return Ok(Some((result, next)));
         }
-        let ticket = self.rmws.insert(PendingRmw { target, prev, next });
-        let (operation, operands) = operation.encode();
-        let key = remote.key;
-        Ok(Started::Requested(Packet::Rmw { ticket, operation, key, offset, operands }))
+        self.queue_atomic(target, AtomicAccess { remote, offset, operation, prev, next });
+        Ok(None)
     }
 
     /// Carries out a peer's read-modify-write and queues the answer.
@@ -146,43 +131,6 @@ impl<S> Outbox<S> {
         };
         self.push(origin, Outgoing::Control(answer));
         result.map(drop).ok_or(Violation::UnregisteredRmw)
-    }
-
-    /// Ends a read-modify-write with its result, or with `None` if the target refused it.
-    pub(crate) fn rmw_answered(
-        &mut self,
-        ticket: u32,
-        target: TaskId,
-        value: Option<u64>,
-    ) -> Result<(), Violation> {
-        let is_its = self.rmws.get_mut(ticket).is_some_and(|pending| pending.target == target);
-        let pending = if is_its { self.rmws.remove(ticket) } else { None };
-        let PendingRmw { prev, next, .. } = pending.ok_or(Violation::StrayRmw { ticket })?;
-        match value {
-            Some(value) => {
-                if let Some(prev) = prev {
-                    // The action, or the lock, orders a load of it.
-                    prev.store(value as i64, Ordering::Relaxed);
-                }
-                self.follow_from(target, next);
-            }
-            None => {
-                let violation = Violation::RmwRefused;
-                self.fail(next, LapiError::Peer { origin: target, violation });
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends the read-modify-writes of the lost task's variables.
-    pub(crate) fn lose_rmws(&mut self, lost: TaskId) {
-        for ticket in self.rmws.numbers(|pending| pending.target == lost) {
-            if let Some(pending) = self.rmws.remove(ticket) {
-                if let Err(error) = self.check_lost(lost) {
-                    self.fail(pending.next, error);
-                }
-            }
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Puts, transfers as values, and which counter is incremented when.
 
+use mpj_harness::watch;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, HeaderAction, LapiError, Next, Outbox, Put, Rmw, RmwOp,
     SendRegion, Sent, Violation, Xfer,
@@ -7,7 +8,7 @@ use transport_lapi::{
 
 use crate::support::board::Board;
 use crate::support::buffers::{Landing, null_source, pattern, source};
-use crate::support::job::{Kind, run};
+use crate::support::job::{Kind, both_errors, run};
 
 const REGION: usize = 1 << 20;
 const LENGTHS: [usize; 11] = [1, 8, 63, 64, 300, 4096, 16_384, 16_385, 65_537, 600_001, REGION];
@@ -69,7 +70,7 @@ fn every_length_and_offset_is_stored() {
     }
 }
 
-/// A fence waits for puts, and later puts overwrite earlier ones.
+/// A fence waits for puts, so those after it overwrite those before it.
 #[test]
 fn a_fence_orders_puts() {
     for kind in Kind::ALL {
@@ -86,6 +87,7 @@ fn a_fence_orders_puts() {
                         let bytes = source(pattern(round + len, len as usize));
                         let put = Put::new(target, board.of(target), 0, bytes);
                         let _ = context.session().unwrap().put(put).unwrap();
+                        context.fence().unwrap();
                     }
                     context.gfence().unwrap();
                     let (all, _) = landing.contents(40_000);
@@ -273,61 +275,52 @@ fn wrong_arguments_are_refused_and_nothing_is_stored() {
 fn puts_into_other_memory_are_refused() {
     for kind in Kind::ALL {
         for len in [8, 20_000, 400_000] {
-            let mut adapters = kind.adapters(2);
-            let owner = Context::init(adapters.remove(1), (), Default::default());
-            let origin = Context::init(adapters.remove(0), (), Default::default());
-            let landing = Landing::new(REGION);
-            let counters = [(); 2].map(|()| origin.session().unwrap().counter());
-            let read_only = owner.session().unwrap().register(landing.source(REGION)).unwrap();
-            let writable = landing.region(REGION);
-            let ended = owner.session().unwrap().register_writable(writable).unwrap();
-            owner.session().unwrap().deregister(ended, Next::Nothing);
-            for remote in [read_only, ended] {
-                let call = Put::new(1, remote, 0, source(pattern(1, len)));
-                let [on_origin, completion] = counters;
-                let on_origin = Next::Counter(on_origin);
-                let call = Put { on_origin, cmpl_cntr: Some(completion), ..call };
-                let _ = origin.session().unwrap().put(call).unwrap();
-                let at_owner = owner.wait(|_| None::<()>).unwrap_err();
-                let violation = Violation::UnregisteredPut;
-                let expected = matches!(
-                    at_owner, LapiError::Peer { origin: 0, violation: found } if found == violation
-                );
-                assert!(expected, "{kind:?}: {at_owner}");
-                let at_origin = until_error(&origin, &owner);
-                let violation = Violation::PutRefused;
-                let expected = matches!(
-                    at_origin, LapiError::Peer { origin: 1, violation: found } if found == violation
-                );
-                assert!(expected, "{kind:?}: {at_origin}");
-            }
-            while origin.session().unwrap().progress().unwrap()
-                + owner.session().unwrap().progress().unwrap()
-                > 0
-            {}
-            let mut session = origin.session().unwrap();
-            assert_eq!(session.getcntr(counters[0]).unwrap(), 2, "the buffers are reusable");
-            assert_eq!(session.getcntr(counters[1]).unwrap(), 0, "nothing is complete");
-            assert!(landing.holds(&[]), "{kind:?}: {len} bytes");
+            watch(move || refused_puts(kind, len));
         }
     }
 }
 
-/// Makes progress on both contexts of one thread until the first gets an error.
-fn until_error(first: &Context<()>, second: &Context<()>) -> LapiError {
-    for _ in 0..100_000 {
-        if let Err(error) = first.session().unwrap().progress() {
-            return error;
-        }
-        second.session().unwrap().progress().expect("only the first gets an error");
+fn refused_puts(kind: Kind, len: usize) {
+    let mut adapters = kind.adapters(2);
+    let owner = Context::init(adapters.remove(1), (), Default::default());
+    let origin = Context::init(adapters.remove(0), (), Default::default());
+    let landing = Landing::new(REGION);
+    let counters = [(); 2].map(|()| origin.session().unwrap().counter());
+    let read_only = owner.session().unwrap().register(landing.source(REGION)).unwrap();
+    let writable = landing.region(REGION);
+    let ended = owner.session().unwrap().register_writable(writable).unwrap();
+    owner.session().unwrap().deregister(ended, Next::Nothing);
+    for remote in [read_only, ended] {
+        let call = Put::new(1, remote, 0, source(pattern(1, len)));
+        let [on_origin, completion] = counters;
+        let on_origin = Next::Counter(on_origin);
+        let call = Put { on_origin, cmpl_cntr: Some(completion), ..call };
+        let _ = origin.session().unwrap().put(call).unwrap();
+        let [at_origin, at_owner] = both_errors([&origin, &owner]);
+        let violation = Violation::UnregisteredPut;
+        let expected = matches!(
+            at_owner, LapiError::Peer { origin: 0, violation: found } if found == violation
+        );
+        assert!(expected, "{kind:?}: {at_owner}");
+        let violation = Violation::PutRefused;
+        let expected = matches!(
+            at_origin, LapiError::Peer { origin: 1, violation: found } if found == violation
+        );
+        assert!(expected, "{kind:?}: {at_origin}");
     }
-    panic!("no error came");
+    // The buffers are reusable once nothing of them is under way.
+    while origin.session().unwrap().getcntr(counters[0]).unwrap() < 2 {
+        origin.session().unwrap().progress().unwrap();
+        owner.session().unwrap().progress().unwrap();
+    }
+    assert_eq!(origin.session().unwrap().getcntr(counters[1]).unwrap(), 0, "nothing is complete");
+    assert!(landing.holds(&[]), "{kind:?}: {len} bytes");
 }
 
 /// The end of a registration waits for a put whose data is still arriving.
 #[test]
 fn the_end_of_a_registration_waits_for_puts_under_way() {
-    for kind in Kind::ALL {
+    for kind in Kind::SEGMENTS {
         let mut adapters = kind.adapters(2);
         let owner = Context::init(adapters.remove(1), (), Default::default());
         let origin = Context::init(adapters.remove(0), (), Default::default());
@@ -348,4 +341,40 @@ fn the_end_of_a_registration_waits_for_puts_under_way() {
         }
         assert!(landing.holds(pattern(5, LONG)), "{kind:?}: all of it was stored before");
     }
+}
+
+/// Where the adapter accesses memory itself, the target does nothing: no operation needs its progress, and neither do
+/// the fence and the counter that say when a put is in place.
+#[test]
+fn a_target_that_makes_no_progress_is_accessed() {
+    watch(|| {
+        let mut adapters = Kind::OneSided.adapters(2);
+        let owner = Context::init(adapters.remove(1), (), Default::default());
+        let origin = Context::init(adapters.remove(0), (), Default::default());
+        let (landing, copy) = (Landing::new(REGION), Landing::new(REGION));
+        landing.fill(0);
+        let region = owner.session().unwrap().register_writable(landing.region(REGION)).unwrap();
+        let bytes = pattern(8, REGION - 64);
+        let counter = origin.session().unwrap().counter();
+        for nth in 0..3 {
+            let put = Put::new(1, region, 64, source(pattern(nth, REGION - 64)));
+            let _ = origin.session().unwrap().put(put).unwrap();
+            let put = Put::new(1, region, 64, source(bytes));
+            origin.fence().unwrap();
+            let put = Put { cmpl_cntr: Some(counter), ..put };
+            let _ = origin.session().unwrap().put(put).unwrap();
+            assert_eq!(origin.waitcntr(counter, 1).unwrap(), 0);
+            assert!(landing.contents(REGION).0[64..] == *bytes, "in place, the later one");
+            let add = Rmw::new(1, region, 8, RmwOp::FetchAndAdd(5_i64));
+            let add = Rmw { next: Next::Counter(counter), ..add };
+            origin.session().unwrap().rmw(add).unwrap();
+            assert_eq!(origin.waitcntr(counter, 1).unwrap(), 0);
+            let (into, next) = (copy.region(REGION), Next::Counter(counter));
+            origin.session().unwrap().get(1, region, 0, into, next).unwrap();
+            assert_eq!(origin.waitcntr(counter, 1).unwrap(), 0);
+            let got = copy.contents(REGION).0;
+            assert_eq!(got[8..16], (5 * (nth as i64 + 1)).to_le_bytes());
+            assert!(got[64..] == *bytes);
+        }
+    });
 }

@@ -7,7 +7,7 @@ use transport_lapi::{Context, LapiError, Next, Operation, RemoteRegion, Rmw, Rmw
 
 use crate::support::board::Board;
 use crate::support::buffers::{Landing, source};
-use crate::support::job::{Kind, run};
+use crate::support::job::{Kind, both_errors, run};
 
 const REGION: usize = 64;
 
@@ -163,9 +163,7 @@ fn other_variables_are_refused() {
             let counter = origin.session().unwrap().counter();
             let call = Rmw { next: Next::Counter(counter), ..call };
             origin.session().unwrap().rmw(call).unwrap();
-            let at_owner = owner.wait(|_| None::<()>).unwrap_err();
-            let at_origin = origin.wait(|_| None::<()>).unwrap_err();
-            let violations = [at_owner, at_origin].map(|error| match error {
+            let violations = both_errors([&owner, &origin]).map(|error| match error {
                 LapiError::Peer { violation, .. } => Some(violation),
                 _ => None,
             });

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::{
-    Adapter, AdapterError, Caps, Endpoint, Events, Parts, Post, Registered, Ticket, Transfer,
+    Adapter, AdapterError, Caps, Endpoint, Events, OneSided, Parts, Post, Registered, Ticket,
+    Transfer,
 };
-use transport_lapi::{Piece, RecvPart, RemoteKey, RemoteRegion, TaskId};
+use transport_lapi::{Piece, RemoteKey, TaskId};
 
 /// An adapter that fails once, when no more frames may pass.
 pub struct Flaky {
@@ -76,15 +77,13 @@ unsafe impl Adapter for Flaky {
         self.inner.deregister(key);
     }
 
-    fn get(
+    fn start(
         &mut self,
         target: TaskId,
-        remote: &RemoteRegion,
-        offset: u64,
-        into: RecvPart<'_>,
+        operation: OneSided<'_>,
         ticket: Ticket,
     ) -> Result<Transfer, AdapterError> {
-        self.inner.get(target, remote, offset, into, ticket)
+        self.inner.start(target, operation, ticket)
     }
 }
 

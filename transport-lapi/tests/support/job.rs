@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use mpj_doubles::channels::{self, Cards};
 use mpj_harness::watch;
 use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::{Adapter, Losses};
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::config::{GetMode, WaitMode};
-use transport_lapi::wireup::{self};
-use transport_lapi::{Context, Options, TaskId};
+use transport_lapi::wireup;
+use transport_lapi::{Context, LapiError, Options, TaskId};
 
 /// The adapter of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,11 +21,16 @@ pub enum Kind {
     Shm,
     /// Rings in a memfd, gets built from active messages.
     ShmAm,
+    /// Channels, whose network cards access memory.
+    OneSided,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Threads, Self::Shm, Self::ShmAm];
+    pub const ALL: [Self; 4] = [Self::Threads, Self::Shm, Self::ShmAm, Self::OneSided];
+
+    /// Those over a segment, which copy every body inside the call, and whose tasks do nothing between calls.
+    pub const SEGMENTS: [Self; 3] = [Self::Threads, Self::Shm, Self::ShmAm];
 
     /// Makes the adapters of a job.
     pub fn adapters(self, num_tasks: usize) -> Vec<AnyAdapter> {
@@ -35,6 +41,10 @@ impl Kind {
             }
             Self::Shm => attach(num_tasks, GetMode::Auto),
             Self::ShmAm => attach(num_tasks, GetMode::Am),
+            Self::OneSided => {
+                let tasks = channels::job(num_tasks, Cards::OneSided).expect("memory suffices");
+                tasks.into_iter().map(AnyAdapter::from).collect()
+            }
         }
     }
 }
@@ -145,4 +155,18 @@ impl Drop for Alarm {
             self.0.declare();
         }
     }
+}
+
+/// Makes progress on both contexts of one thread until each has had an error.
+pub fn both_errors(contexts: [&Context<()>; 2]) -> [LapiError; 2] {
+    let mut errors = [None, None];
+    while errors.iter().any(Option::is_none) {
+        for (context, error) in contexts.into_iter().zip(&mut errors) {
+            if let Err(news) = context.session().expect("the context lives").progress() {
+                assert!(error.is_none(), "one error for each: {news}");
+                *error = Some(news);
+            }
+        }
+    }
+    errors.map(|error| error.expect("each has one"))
 }

@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use transport_lapi::adapter::{
-    Adapter, AdapterError, Advance, Begun, CooperativeCopy, Events, Frame, Registered, TaskId,
-    Ticket, Transfer,
+    Adapter, AdapterError, Advance, Begun, CooperativeCopy, Events, Frame, OneSided, Registered,
+    TaskId, Ticket, Transfer,
 };
 use transport_lapi::{RecvRegion, RemoteKey, RemoteRegion, SendRegion};
 
@@ -236,10 +236,11 @@ pub fn a_get_is_refused_if_its_target_withdraws_meanwhile<A: Adapter>(make: Make
     let remote = scene.remote;
     let mut landing = scene.landing();
     let refused = loop {
-        match scene.origin.get(1, &remote, 0, landing.part(0, 100), Ticket(0)) {
+        let get = OneSided::Get { remote: &remote, offset: 0, into: landing.part(0, 100) };
+        match scene.origin.start(1, get, Ticket(0)) {
             Ok(Transfer::Full) => {}
             Ok(Transfer::Started) => break end_of_get(&mut scene.origin).unwrap_err(),
-            Ok(Transfer::Done) => panic!("the get is complete"),
+            Ok(Transfer::Done(_)) => panic!("the get is complete"),
             Err(refused) => break refused,
         }
     };

@@ -76,7 +76,7 @@ impl Peer {
             Err(reason) if is_absence(&reason) || self.is_another() => {
                 Err(AdapterError::PeerLost { task: target })
             }
-            Err(reason) => Err(AdapterError::GetFailed { target, len, reason }),
+            Err(reason) => Err(AdapterError::AccessFailed { target, len, reason }),
         }
     }
 

@@ -6,18 +6,29 @@ use std::time::{Duration, Instant};
 use mpj_harness::Sleepers;
 
 use super::*;
-use crate::adapter::{Adapter, Advance, Begun, CooperativeCopy, Frame, Post, Ticket, Transfer};
+use crate::adapter::{
+    Adapter, Advance, Begun, CooperativeCopy, Frame, OneSided, Post, Ticket, Transfer,
+};
 use crate::adapters::shm::peer::ProbeCell;
 use crate::memory::body::Piece;
-use crate::memory::region::RecvRegion;
-use crate::memory::region::RemoteRegion;
+use crate::memory::region::{RecvRegion, RemoteRegion};
 
-/// Attaches one task per mode, each from its own thread.
+/// Starts a get from task 0.
+fn get(
+    adapter: &mut ShmAdapter,
+    remote: &RemoteRegion,
+    offset: u64,
+    into: RecvPart<'_>,
+) -> Result<Transfer, AdapterError> {
+    adapter.start(0, OneSided::Get { remote, offset, into }, Ticket(0))
+}
+
 /// Memory at an address of another task.
 fn at(addr: u64, len: u64) -> RemoteRegion {
     RemoteRegion { addr, len, key: 0, direct: addr.into() }
 }
 
+/// Attaches one task per mode, each from its own thread.
 fn attach_all(modes: &[GetMode]) -> Vec<Result<ShmAdapter, AdapterError>> {
     attach_to(&create_segment("test", modes.len(), 1).unwrap(), modes)
 }
@@ -94,16 +105,16 @@ fn reads_memory_one_sidedly_where_it_says_so() {
     // SAFETY: G2 of `crate::memory::region`: the copy is local and outlives the calls.
     let mut into = unsafe { RecvRegion::new(copy.as_mut_ptr(), copy.len()) };
     let len = copy.len();
-    assert_eq!(job[1].get(0, &remote, 5, into.part(0, len), Ticket(0)).unwrap(), Transfer::Done);
+    assert_eq!(get(&mut job[1], &remote, 5, into.part(0, len)).unwrap(), Transfer::Done(0));
     assert_eq!(copy, bytes[5..]);
 
     let nowhere = at(64, 1 << 40);
-    let refused = job[1].get(0, &nowhere, 0, into.part(0, len), Ticket(0)).unwrap_err();
-    let AdapterError::GetFailed { target: 0, len, reason } = refused else {
+    let refused = get(&mut job[1], &nowhere, 0, into.part(0, len)).unwrap_err();
+    let AdapterError::AccessFailed { target: 0, len, reason } = refused else {
         panic!("another error: {refused}");
     };
     assert_eq!((len, reason.raw_os_error()), (bytes.len() - 5, Some(libc::EFAULT)));
-    assert_eq!(job[1].get(0, &nowhere, 0, into.part(0, 0), Ticket(0)).unwrap(), Transfer::Done);
+    assert_eq!(get(&mut job[1], &nowhere, 0, into.part(0, 0)).unwrap(), Transfer::Done(0));
 }
 
 /// U6: a get that fails or is ended while the target writes a slice is not over before the target is gone; calls return
@@ -131,7 +142,7 @@ fn a_shared_get_ends_with_a_target_that_is_gone() {
     target.kill().unwrap();
     target.wait().unwrap();
     let failed = job[0].advance(1).unwrap_err();
-    assert!(matches!(failed, AdapterError::GetFailed { target: 1, .. }), "{failed}");
+    assert!(matches!(failed, AdapterError::AccessFailed { target: 1, .. }), "{failed}");
     assert!(job[0].end(1), "nothing is left to end");
 }
 
@@ -164,11 +175,11 @@ fn a_stranger_with_the_number_of_a_task_is_told_from_it() {
     }
     let ProbeCell { addr, value } = job[1].peer_mut(0).cell;
     job[1].peer_mut(0).may_be_reaped = true;
-    assert_eq!(job[1].get(0, &remote, 0, into.part(0, 100), Ticket(0)).unwrap(), Transfer::Done);
+    assert_eq!(get(&mut job[1], &remote, 0, into.part(0, 100)).unwrap(), Transfer::Done(0));
     assert!(!job[1].reach.peers[0].is_gone());
     for stranger in [ProbeCell { addr, value: value ^ 1 }, ProbeCell { addr: 64, value }] {
         job[1].peer_mut(0).cell = stranger;
-        let refused = job[1].get(0, &remote, 0, into.part(0, 100), Ticket(0)).unwrap_err();
+        let refused = get(&mut job[1], &remote, 0, into.part(0, 100)).unwrap_err();
         assert!(matches!(refused, AdapterError::PeerLost { task: 0 }), "{refused}");
         assert!(job[1].reach.peers[0].is_gone());
     }

@@ -1,7 +1,7 @@
 //! The adapter for threads: which regions its table lets others read, and what Miri can see of frames.
 
 use super::*;
-use crate::adapter::{Adapter, Frame, Post, Ticket, Transfer};
+use crate::adapter::{Adapter, Frame, OneSided, Post, Ticket, Transfer};
 use crate::memory::body::Piece;
 use crate::memory::region::RemoteRegion;
 
@@ -28,8 +28,8 @@ fn get(
     // SAFETY: G2 of `crate::memory::region`: the copy is local and outlives the call.
     let mut into = unsafe { RecvRegion::new(copy.as_mut_ptr(), len) };
     let remote = RemoteRegion { addr: 0, len: u64::MAX, key: 0, direct };
-    let got = adapter.get(0, &remote, offset, into.part(0, len), Ticket(0))?;
-    assert_eq!(got, Transfer::Done);
+    let get = OneSided::Get { remote: &remote, offset, into: into.part(0, len) };
+    assert_eq!(adapter.start(0, get, Ticket(0))?, Transfer::Done(0));
     Ok(copy)
 }
 
@@ -97,7 +97,9 @@ fn reads_what_is_registered_and_nothing_else() {
         (key, u64::MAX, 1),
     ] {
         let refused = get(&mut job[1], key, offset, len).unwrap_err();
-        assert!(matches!(refused, AdapterError::GetFailed { target: 0, len: l, .. } if l == len));
+        assert!(
+            matches!(refused, AdapterError::AccessFailed { target: 0, len: l, .. } if l == len)
+        );
     }
     job[0].deregister(key);
     let refused = get(&mut job[1], key, 0, 1).unwrap_err().to_string();

@@ -50,7 +50,7 @@ impl Reach for Refusing {
         });
         let Some(errno) = refused else { return self.0.read(target, key, offset, into) };
         let reason = io::Error::from_raw_os_error(errno);
-        Err(AdapterError::GetFailed { target, len: into.len(), reason })
+        Err(AdapterError::AccessFailed { target, len: into.len(), reason })
     }
 
     pass_on! {
@@ -171,7 +171,7 @@ fn another_error_of_a_read_ends_the_get() {
         let (end, _) = scene.get(0, len, false);
         let failed = end.unwrap_err();
         let is_failure = |error: &LapiError| {
-            matches!(error, LapiError::Adapter(AdapterError::GetFailed { target: 1, .. }))
+            matches!(error, LapiError::Adapter(AdapterError::AccessFailed { target: 1, .. }))
         };
         assert!(is_failure(&failed), "{failed}");
         scene.get(0, len, false).0.unwrap_err();

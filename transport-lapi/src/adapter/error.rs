@@ -1,0 +1,105 @@
+//! Why an adapter fails.
+
+use rustix::io::Errno;
+
+use crate::adapter::TaskId;
+
+/// The reason why an adapter failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdapterError {
+    /// A task ended, or was declared lost, while others still needed it.
+    #[error("rank {task} is gone: it gave up or ended before the job was finished")]
+    PeerLost {
+        /// The task that is gone.
+        task: TaskId,
+    },
+    /// A peer wrote something impossible into the shared structures.
+    #[error("rank {origin} damaged the shared memory of the job: {what}")]
+    Corrupt {
+        /// The task that wrote the bytes.
+        origin: TaskId,
+        /// Describes the damage.
+        what: &'static str,
+    },
+    /// A one-sided operation was refused, by the kernel or because the memory is not registered for it.
+    #[error("cannot access {len} bytes of rank {target}'s memory: {reason}")]
+    AccessFailed {
+        /// The task that owns the memory.
+        target: TaskId,
+        /// How many bytes were to be accessed.
+        len: usize,
+        /// The cause.
+        reason: std::io::Error,
+    },
+    /// The system refused a resource at start-up.
+    #[error("cannot {action}: {source}{}", Self::remedy(source))]
+    System {
+        /// What was being done.
+        action: &'static str,
+        /// What the system answered.
+        source: std::io::Error,
+    },
+    /// The inherited segment is not one of this transport, or of another version.
+    #[error("the inherited job segment is not usable: {what}")]
+    BadSegment {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A process has attached as this task before.
+    #[error(
+        "rank {task} has joined the job before, in process {pid}: a script that is a rank may run \
+         one mpj program, not several"
+    )]
+    AlreadyAttached {
+        /// The task.
+        task: TaskId,
+        /// The process that joined first.
+        pid: u32,
+    },
+    /// `MPJ_GET=cma` was demanded and the probe failed.
+    #[error(
+        "MPJ_GET=cma was demanded, but process_vm_readv is refused here ({reason}); \
+         allow ptrace between the ranks, or set MPJ_GET=auto"
+    )]
+    GetRefused {
+        /// How the probe failed.
+        reason: String,
+    },
+    /// A task cannot have this many contexts.
+    #[error("a rank has 1 to {max} contexts, not {asked}")]
+    ContextCount {
+        /// The number asked for.
+        asked: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// A job cannot have this many tasks.
+    #[error("a job has 1 to {max} ranks, not {asked}")]
+    TaskCount {
+        /// The number asked for.
+        asked: usize,
+        /// The limit.
+        max: usize,
+    },
+}
+
+impl AdapterError {
+    /// Returns whether a read failed because the kernel does not let this task read that target's memory, at least not
+    /// any more: the target has changed its user, or forbids it. The transport then reads over frames.
+    pub fn is_refusal(&self) -> bool {
+        let Self::AccessFailed { reason, .. } = self else { return false };
+        matches!(Errno::from_io_error(reason), Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS))
+    }
+
+    /// Returns advice for a system error that always has the same remedy: either empty, or text that begins with `;`.
+    pub fn remedy(refusal: &std::io::Error) -> &'static str {
+        match refusal.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::MFILE) => {
+                "; raise the limit on open files (ulimit -n), or ask for fewer ranks"
+            }
+            Some(Errno::NFILE) => "; the whole system has no open files left (sysctl fs.file-max)",
+            _ => "",
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! One-sided operations other than gets, from their start to their end: puts and atomic operations that the adapter
+//! carries out without the target ([`crate::adapter::OneSided`]), the flushes that tell when puts are in place, and
+//! atomic operations that the target carries out, which asks for them by packets.
+//!
+//! Each of them is an [`Access`]. One for the adapter waits in the lane of its target, like a message, until the adapter
+//! has room; so they start in the order of the calls. A put that counts somewhere when it is in place is followed by a
+//! flush. What the adapter refuses, the target is asked for over frames; it then reports what is wrong.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::adapter::atomic::Operation;
+use crate::adapter::{Adapter, AdapterError, OneSided, TaskId, Ticket, Transfer};
+use crate::adapters::AnyAdapter;
+use crate::error::{LapiError, Violation};
+use crate::memory::body::Source;
+use crate::memory::region::RemoteRegion;
+use crate::progress::amsend::{FrameSent, Outgoing, Queued};
+use crate::progress::handler::Next;
+use crate::progress::outbox::Outbox;
+use crate::progress::serve::request::{OWN, Request};
+use crate::wire::{Packet, RemoteCounters};
+
+/// A one-sided operation that has not ended.
+pub(crate) struct Access<S> {
+    target: TaskId,
+    /// Whether the target was asked for it, over frames.
+    is_requested: bool,
+    kind: Kind<S>,
+}
+
+enum Kind<S> {
+    Put(PutAccess<S>),
+    Atomic(AtomicAccess<S>),
+    /// What is counted when the puts before it are in place; `None` for a flush of a fence.
+    Flush(Option<RemoteCounters>),
+}
+
+/// A put of the adapter.
+pub(crate) struct PutAccess<S> {
+    pub remote: RemoteRegion,
+    pub offset: u64,
+    pub from: Source,
+    /// What follows when the source is read no more.
+    pub next: Next<S>,
+    /// What is counted when the bytes are in place.
+    pub counters: RemoteCounters,
+}
+
+/// An atomic operation.
+pub(crate) struct AtomicAccess<S> {
+    pub remote: RemoteRegion,
+    pub offset: u64,
+    pub operation: Operation,
+    /// Where the result goes.
+    pub prev: Option<Arc<AtomicI64>>,
+    /// What follows when it is there.
+    pub next: Next<S>,
+}
+
+impl<S> Kind<S> {
+    fn operation(&self) -> OneSided<'_> {
+        match self {
+            Self::Put(PutAccess { remote, offset, from, .. }) => {
+                OneSided::Put { remote, offset: *offset, from: from.piece(0, from.len()) }
+            }
+            Self::Atomic(AtomicAccess { remote, offset, operation, .. }) => {
+                OneSided::Atomic { remote, offset: *offset, operation: *operation }
+            }
+            Self::Flush(_) => OneSided::Flush,
+        }
+    }
+}
+
+impl<S> Outbox<S> {
+    /// Queues a put for the adapter. The caller has checked the arguments.
+    pub(crate) fn queue_put(&mut self, target: TaskId, put: PutAccess<S>) {
+        self.lanes[target as usize].unflushed = true;
+        self.queue_access(target, Kind::Put(put));
+    }
+
+    /// Queues an atomic operation: for the adapter if it can carry it out, otherwise for the target. The caller has
+    /// checked the arguments.
+    pub(crate) fn queue_atomic(&mut self, target: TaskId, atomic: AtomicAccess<S>) {
+        if self.lanes[target as usize].atomics && !atomic.remote.direct.is_none() {
+            self.lanes[target as usize].unflushed = true;
+            self.queue_access(target, Kind::Atomic(atomic));
+        } else {
+            self.request_atomic(target, atomic);
+        }
+    }
+
+    /// Queues a flush of the puts to `target` that were queued before; see [`Kind::Flush`].
+    pub(crate) fn queue_flush(&mut self, target: TaskId, counters: Option<RemoteCounters>) {
+        self.queue_access(target, Kind::Flush(counters));
+    }
+
+    fn queue_access(&mut self, target: TaskId, kind: Kind<S>) {
+        let number = self.accesses.insert(Access { target, is_requested: false, kind });
+        self.push(target, Outgoing::Access(number));
+    }
+
+    /// Asks the target for a put that the adapter has refused.
+    fn request_put(&mut self, target: TaskId, put: PutAccess<S>) {
+        let PutAccess { remote, offset, from, next, counters } = put;
+        let header = Request::Put { key: remote.key, offset }.encode();
+        let message = Queued::new(OWN, header.bytes(), from);
+        let number = self.messages.insert(Queued { next, counters, ..message });
+        self.push(target, Outgoing::Message(number));
+    }
+
+    /// Asks the target for an atomic operation.
+    fn request_atomic(&mut self, target: TaskId, atomic: AtomicAccess<S>) {
+        let AtomicAccess { remote: RemoteRegion { key, .. }, offset, .. } = atomic;
+        let (operation, operands) = atomic.operation.encode();
+        let kind = Kind::Atomic(atomic);
+        let ticket = self.accesses.insert(Access { target, is_requested: true, kind });
+        let request = Packet::Rmw { ticket, operation, key, offset, operands };
+        self.push(target, Outgoing::Control(request));
+    }
+
+    /// Offers the access at the front of a lane to the adapter.
+    pub(crate) fn start_access(
+        &mut self,
+        adapter: &mut AnyAdapter,
+        target: TaskId,
+        number: u32,
+    ) -> FrameSent {
+        let access = self.accesses.get_mut(number).expect("it lasts until it has ended");
+        match adapter.start(target, access.kind.operation(), Ticket(number)) {
+            Ok(Transfer::Full) => return FrameSent::Full,
+            Ok(Transfer::Started) => {}
+            Ok(Transfer::Done(result)) => self.access_ended(number, Ok(result)),
+            Err(error) => self.access_ended(number, Err(error)),
+        }
+        FrameSent::Last
+    }
+
+    /// Handles the end of an access that the adapter had started.
+    pub(crate) fn access_ended(&mut self, number: u32, outcome: Result<i64, AdapterError>) {
+        let is_started = self.accesses.get_mut(number).is_some_and(|access| !access.is_requested);
+        let access = if is_started { self.accesses.remove(number) } else { None };
+        let Some(Access { target, kind, .. }) = access else { return };
+        match (kind, outcome) {
+            (Kind::Put(PutAccess { next, counters, .. }), Ok(_)) => {
+                self.follow(next);
+                if !counters.is_none() {
+                    self.queue_flush(target, Some(counters));
+                }
+            }
+            (Kind::Atomic(AtomicAccess { prev, next, .. }), Ok(result)) => {
+                self.modified(target, prev, next, result);
+            }
+            (Kind::Flush(Some(counters)), Ok(_)) => self.stored(target, counters),
+            (Kind::Flush(None), Ok(_)) => {
+                let fences = &mut self.lanes[target as usize].fences;
+                *fences = fences.saturating_sub(1);
+            }
+            (Kind::Put(put), Err(AdapterError::AccessFailed { .. })) => {
+                self.request_put(target, put);
+            }
+            (Kind::Atomic(atomic), Err(AdapterError::AccessFailed { .. })) => {
+                self.request_atomic(target, atomic);
+            }
+            (kind, Err(AdapterError::PeerLost { .. })) => self.lose_access(target, kind),
+            (Kind::Put(PutAccess { next, .. }), Err(error)) => self.fail(next, error.into()),
+            (Kind::Atomic(AtomicAccess { next, .. }), Err(error)) => self.fail(next, error.into()),
+            (Kind::Flush(_), Err(error)) => self.fail(Next::Nothing, error.into()),
+        }
+    }
+
+    /// Ends an access that the adapter will not start, since its target is lost or purged.
+    pub(crate) fn give_up_access(&mut self, number: u32) {
+        if let Some(Access { target, kind, .. }) = self.accesses.remove(number) {
+            self.lose_access(target, kind);
+        }
+    }
+
+    /// Ends the atomic operations that the lost task was asked for. The adapter reports the ends of others (A10).
+    pub(crate) fn lose_accesses(&mut self, lost: TaskId) {
+        let is_over = |access: &Access<S>| access.target == lost && access.is_requested;
+        for number in self.accesses.numbers(is_over) {
+            self.give_up_access(number);
+        }
+    }
+
+    /// Ends an access to a lost task. As after a message to such a task, the source of a put is reusable, and the loss
+    /// itself is reported once. A fence that needs the flush fails.
+    fn lose_access(&mut self, target: TaskId, kind: Kind<S>) {
+        match kind {
+            Kind::Put(PutAccess { next, .. }) => self.follow(next),
+            Kind::Atomic(AtomicAccess { next, .. }) => {
+                let lost = self.check_lost(target).err();
+                let lost = lost.unwrap_or(AdapterError::PeerLost { task: target }.into());
+                self.fail(next, lost);
+            }
+            Kind::Flush(_) => {}
+        }
+    }
+
+    /// Counts a put whose bytes are in place, here and at the target.
+    pub(crate) fn stored(&mut self, target: TaskId, counters: RemoteCounters) {
+        self.counters.count_from(counters.completion, target);
+        if counters.target != 0 {
+            let counter = counters.target;
+            self.push(target, Outgoing::Control(Packet::Complete { counter }));
+        }
+    }
+
+    /// Handles the target's answer to an atomic operation: the result, or `None` if it has refused it.
+    pub(crate) fn rmw_answered(
+        &mut self,
+        ticket: u32,
+        target: TaskId,
+        value: Option<u64>,
+    ) -> Result<(), Violation> {
+        let access = self.accesses.get_mut(ticket);
+        let is_its = access.is_some_and(|access| access.target == target && access.is_requested);
+        let access = if is_its { self.accesses.remove(ticket) } else { None };
+        match (access.map(|access| access.kind), value) {
+            (Some(Kind::Atomic(AtomicAccess { prev, next, .. })), Some(value)) => {
+                self.modified(target, prev, next, value as i64);
+            }
+            (Some(Kind::Atomic(AtomicAccess { next, .. })), None) => {
+                let violation = Violation::RmwRefused;
+                self.fail(next, LapiError::Peer { origin: target, violation });
+            }
+            _ => return Err(Violation::StrayRmw { ticket }),
+        }
+        Ok(())
+    }
+
+    /// Ends an atomic operation with its result.
+    fn modified(
+        &mut self,
+        target: TaskId,
+        prev: Option<Arc<AtomicI64>>,
+        next: Next<S>,
+        result: i64,
+    ) {
+        if let Some(prev) = prev {
+            // The action, or the lock, orders a load of it.
+            prev.store(result, Ordering::Relaxed);
+        }
+        self.follow_from(target, next);
+    }
+}
