@@ -311,7 +311,8 @@ impl Courier {
                     let bytes = from.piece(start, len).to_vec();
                     self.in_flight.push(InFlight { target, remote, offset, bytes });
                     if self.in_flight.len() > IN_FLIGHT {
-                        self.put_in_place(&self.in_flight.remove(0));
+                        let oldest = self.in_flight.remove(0);
+                        self.put_in_place(&oldest);
                     }
                 }
                 End::Ended(ticket, may.map(|()| 0))
