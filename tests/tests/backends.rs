@@ -48,6 +48,11 @@ fn channels(ranks: usize) -> Vec<ChannelAdapter> {
     channels::job(ranks, Cards::Frames).expect("a job of threads")
 }
 
+/// The same, whose network cards read memory without its rank.
+fn one_sided(ranks: usize) -> Vec<ChannelAdapter> {
+    channels::job(ranks, Cards::OneSided).expect("a job of threads")
+}
+
 fn attach(ranks: usize, get: GetMode) -> Vec<ShmAdapter> {
     attach_contexts(ranks, 1, get).into_iter().flatten().collect()
 }
@@ -152,3 +157,9 @@ device_conformance!(
 );
 device_conformance!(channels_auto, channels, crowded(auto()));
 device_conformance!(channels_mixed_asleep, channels, asleep(mixed()));
+device_conformance!(
+    one_sided_rendezvous,
+    one_sided,
+    crowded(Options::with_backend(BackendChoice::Rendezvous))
+);
+device_conformance!(one_sided_mixed_asleep, one_sided, asleep(mixed()));

@@ -83,6 +83,12 @@ fn each_two_values_together_over_channels() {
     BACKENDS.iter().for_each(|&backend| all_pairs(Network::Channels, backend));
 }
 
+/// Over a network whose cards read memory, rendezvous is another thing, and only that.
+#[test]
+fn each_two_values_together_over_one_sided_channels() {
+    all_pairs(Network::OneSided, BackendChoice::Rendezvous);
+}
+
 #[test]
 fn cases_of_chance() {
     play_chance(Network::Segment);
@@ -175,18 +181,19 @@ fn cases_of_chance_by_processes() {
 /// Random programs, with two threads on each rank that play different ones.
 #[test]
 fn random_programs() {
-    play_programs(Network::Segment);
+    play_programs(&[Network::Segment]);
 }
 
 #[test]
 fn random_programs_over_channels() {
-    play_programs(Network::Channels);
+    play_programs(&[Network::Channels, Network::OneSided]);
 }
 
-fn play_programs(network: Network) {
+fn play_programs(networks: &[Network]) {
     let (count, first) = (asked("MPJ_TEST_PROGRAMS", 60), asked("MPJ_TEST_SEED", 1));
     for seed in first..first + count {
         let (ranks, backend) = ([2, 3, 5, 8, 4, 1][seed as usize % 6], backend_of(seed));
+        let network = networks[seed as usize / BACKENDS.len() % networks.len()];
         job::run_over(network, ranks, backend, move |world| {
             let threads = [seed, !seed].map(|seed| (seed, world.dup()));
             thread::scope(|scope| {

@@ -1,5 +1,7 @@
 //! The typed layer over channels, which stand for a network: the tests of `typed.rs`, with ranks that share no memory.
 
+use mpj_tests::conformance::network::Network;
+
 #[path = "typed/arrays.rs"]
 mod arrays;
 #[path = "typed/buffers.rs"]
@@ -24,3 +26,5 @@ mod scopes;
 mod strided;
 #[path = "typed/structures.rs"]
 mod structures;
+
+const NETWORK: Network = Network::Channels;

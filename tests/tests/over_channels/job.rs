@@ -1,11 +1,10 @@
-//! The jobs of `mpj/tests/job`, over channels.
+//! The jobs of `mpj/tests/job`, over channels: those of `NETWORK`, which the test that includes this names.
 
 #[path = "../../../mpj/tests/job/mod.rs"]
 mod threads;
 
 use mpj::local::{self, LocalError};
 use mpj::{Options, World};
-use mpj_tests::conformance::network::Network;
 
 /// Runs a job that has to end well, and returns the answers of its ranks.
 #[track_caller]
@@ -32,5 +31,5 @@ fn over_channels<R: Send>(
     ranks: usize,
     body: &(dyn Fn(World) -> R + Sync),
 ) -> Result<Vec<R>, LocalError> {
-    local::run_over(options, Network::Channels.adapters(ranks, options.contexts), body)
+    local::run_over(options, crate::NETWORK.adapters(ranks, options.contexts), body)
 }
