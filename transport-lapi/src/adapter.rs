@@ -170,20 +170,15 @@ pub enum OneSided<'a> {
 }
 
 impl OneSided<'_> {
-    /// Returns how many bytes of the target's memory are accessed.
-    pub fn len(&self) -> usize {
-        match self {
+    /// Returns the error of an adapter that does not have this operation.
+    pub(crate) fn unsupported(&self, target: TaskId) -> AdapterError {
+        let len = match self {
             Self::Get { into, .. } => into.len(),
             Self::Put { from, .. } => from.len(),
             Self::Atomic { operation, .. } => operation.size() as usize,
             Self::Flush => 0,
-        }
-    }
-
-    /// Returns the error of an adapter that does not have this operation.
-    pub(crate) fn unsupported(&self, target: TaskId) -> AdapterError {
-        let reason = std::io::ErrorKind::Unsupported.into();
-        AdapterError::AccessFailed { target, len: self.len(), reason }
+        };
+        AdapterError::AccessFailed { target, len, reason: std::io::ErrorKind::Unsupported.into() }
     }
 }
 

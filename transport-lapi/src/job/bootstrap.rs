@@ -36,13 +36,13 @@ use crate::job::config::{self, ForeignLauncher, JobVariables, Settings};
 
 pub use control::Control;
 
-/// How this process was started.
+/// The job that this process belongs to. Jobs of threads are made by [`crate::wireup::in_process`].
 #[derive(Debug)]
-pub enum Start {
-    /// `mpjrun` started it, as one rank of a job.
-    Launched(Box<Membership>),
-    /// It was started alone, and is a job of one rank.
-    Singleton,
+pub enum Job {
+    /// The process was started alone, and is a job of one rank.
+    Alone,
+    /// `mpjrun` started the process on this host, as one rank.
+    Host(Box<Membership>),
 }
 
 /// A rank's place in its job, with the descriptors that the launcher gave it.
@@ -130,14 +130,14 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 ///
 /// # Errors
 /// [`BootstrapError`]: a foreign launcher, damaged variables, or a second call.
-pub fn detect(settings: &Settings) -> Result<Start, BootstrapError> {
+pub fn detect(settings: &Settings) -> Result<Job, BootstrapError> {
     let variables = JobVariables::from_env();
     if variables.control.is_none() {
         return match ForeignLauncher::from_env() {
             Some(ForeignLauncher { launcher, variable }) if !settings.singleton => {
                 Err(BootstrapError::ForeignLauncher { launcher, variable })
             }
-            _ => Ok(Start::Singleton),
+            _ => Ok(Job::Alone),
         };
     }
     let place = RankPlace::parse(&variables)?;
@@ -146,7 +146,7 @@ pub fn detect(settings: &Settings) -> Result<Start, BootstrapError> {
     control.end_with_launcher().map_err(|source| BootstrapError::Watch { source })?;
     let RankPlace { task, num_tasks, contexts, job, .. } = place;
     let place = Membership { task, num_tasks, contexts, job, segment, control };
-    Ok(Start::Launched(Box::new(place)))
+    Ok(Job::Host(Box::new(place)))
 }
 
 /// Takes the descriptors of `place`, unless they have been `taken` (BS2). A refusal leaves them open, so that another

@@ -6,7 +6,7 @@
 use crate::adapter::AdapterError;
 use crate::adapters::shm::ShmAdapter;
 use crate::adapters::threads;
-use crate::job::bootstrap::{self, BootstrapError, Control, Membership, Start};
+use crate::job::bootstrap::{self, BootstrapError, Control, Job, Membership};
 use crate::job::config::{self, ConfigError, Settings};
 use crate::platform::home;
 
@@ -46,12 +46,12 @@ pub struct Joined {
 /// [`WireupError`]; in that case nothing is left to clean up.
 pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
     match bootstrap::detect(settings)? {
-        Start::Singleton => {
+        Job::Alone => {
             let contexts = in_process(1, 1)?.remove(0);
             let get_report = "memory copy".to_owned();
             Ok(Joined { contexts, control: None, get_report, processors: None })
         }
-        Start::Launched(membership) => {
+        Job::Host(membership) => {
             let Membership { task, num_tasks, contexts, segment, control, .. } = *membership;
             control.joined();
             let attached =
