@@ -13,7 +13,7 @@
 
 pub(crate) mod checks;
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
-mod contest;
+mod trial;
 
 use std::sync::LazyLock;
 
@@ -126,7 +126,7 @@ mod processor {
     use std::time::Instant;
 
     use crate::memory::copy::Toward;
-    use crate::memory::copy::contest::{Contest, Way};
+    use crate::memory::copy::trial::{Trial, Way};
     use crate::memory::region::copy_short;
     use crate::platform::sys::{LINE, prefetch, prefetch_to_write};
 
@@ -136,7 +136,7 @@ mod processor {
 
     thread_local! {
         /// By where the pieces go.
-        static CONTESTS: RefCell<[Contest; 2]> = const { RefCell::new([Contest::new(), Contest::new()]) };
+        static TRIALS: RefCell<[Trial; 2]> = const { RefCell::new([Trial::new(), Trial::new()]) };
     }
 
     /// The longest body that is copied by vectors: the longest piece of a message in a ring. How to copy more is left
@@ -178,7 +178,7 @@ mod processor {
             // SAFETY: the caller's promise.
             return unsafe { copy_short(from, to, len) };
         }
-        let (way, is_timed) = CONTESTS.with_borrow_mut(|all| all[toward as usize].choose(len));
+        let (way, is_timed) = TRIALS.with_borrow_mut(|all| all[toward as usize].choose(len));
         let start = is_timed.then(Instant::now);
         // SAFETY: the caller's promise.
         unsafe {
@@ -189,7 +189,7 @@ mod processor {
         }
         if let Some(start) = start {
             let took = start.elapsed();
-            CONTESTS.with_borrow_mut(|all| all[toward as usize].heed(took));
+            TRIALS.with_borrow_mut(|all| all[toward as usize].record(took));
         }
     }
 

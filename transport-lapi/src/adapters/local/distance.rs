@@ -54,7 +54,7 @@ impl Distance {
     fn look(&mut self, look: impl FnOnce() -> Option<Duration>) {
         self.left = match look() {
             Some(took) => {
-                self.is_far ^= self.loads.heed((took > FAR) == self.is_far);
+                self.is_far ^= self.loads.record((took > FAR) == self.is_far);
                 self.loads.interval
             }
             None => SHORTEST,

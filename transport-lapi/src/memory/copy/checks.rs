@@ -1,8 +1,8 @@
 //! How often an estimate that may become wrong without notice is checked, and when it changes. Copies depend on two:
-//! which of two ways is faster (`contest.rs`), and whether the other processor is distant (`adapters/distance.rs`).
+//! which of two ways is faster (`trial.rs`), and whether the other processor is distant (`adapters/distance.rs`).
 
 /// How many checks in a row must contradict an estimate before it changes: one may have been interrupted.
-const DOUBTS: u32 = 2;
+const CONTRADICTIONS: u32 = 2;
 
 /// The checks of one estimate.
 #[derive(Debug)]
@@ -13,23 +13,23 @@ pub(crate) struct Checks {
     /// twice as many after each one that confirms it, up to `longest`.
     pub interval: u32,
     /// How many checks in a row have contradicted it.
-    pub doubts: u32,
+    pub contradictions: u32,
 }
 
 impl Checks {
     pub(crate) const fn new(shortest: u32, longest: u32) -> Self {
-        Self { shortest, longest, interval: shortest, doubts: 0 }
+        Self { shortest, longest, interval: shortest, contradictions: 0 }
     }
 
     /// Takes note of a check, and returns whether the estimate has to change.
-    pub(crate) fn heed(&mut self, confirms: bool) -> bool {
+    pub(crate) fn record(&mut self, confirms: bool) -> bool {
         if confirms {
-            self.doubts = 0;
+            self.contradictions = 0;
             self.interval = self.longest.min(2 * self.interval);
             return false;
         }
         self.interval = self.shortest;
-        self.doubts = (self.doubts + 1) % DOUBTS;
-        self.doubts == 0
+        self.contradictions = (self.contradictions + 1) % CONTRADICTIONS;
+        self.contradictions == 0
     }
 }

@@ -49,11 +49,11 @@ const LONGEST: u32 = 4096;
 
 /// The present choice, and the trial that may change it.
 #[derive(Debug)]
-pub(super) struct Contest {
+pub(super) struct Trial {
     choice: Way,
     /// Copies until the next trial.
     left: u32,
-    trials: Checks,
+    checks: Checks,
     /// Bytes of each copy that the trial times.
     len: usize,
     /// How many copies it has timed, and how many of other lengths have come meanwhile.
@@ -63,12 +63,12 @@ pub(super) struct Contest {
     shortest: [Duration; 2],
 }
 
-impl Contest {
+impl Trial {
     pub(super) const fn new() -> Self {
         Self {
             choice: Way::Vectors,
             left: SHORTEST,
-            trials: Checks::new(SHORTEST, LONGEST),
+            checks: Checks::new(SHORTEST, LONGEST),
             len: 0,
             timed: 0,
             others: 0,
@@ -76,7 +76,7 @@ impl Contest {
         }
     }
 
-    /// Returns the way for a copy of `len` bytes, and whether the caller has to time it and to call [`Contest::heed`].
+    /// Returns the way for a copy of `len` bytes, and whether the caller has to time it and to call [`Trial::record`].
     pub(super) fn choose(&mut self, len: usize) -> (Way, bool) {
         if self.left > 0 {
             self.left -= 1;
@@ -99,11 +99,11 @@ impl Contest {
     /// copy takes longer, such as the first piece of each message, since the runs begin at the same place of such a
     /// pattern. Where one is favoured, a second trial in which the ways have changed places does not agree.
     const fn is_others_turn(&self) -> bool {
-        ((self.timed / RUN).count_ones() + self.trials.doubts) % 2 == 1
+        ((self.timed / RUN).count_ones() + self.checks.contradictions) % 2 == 1
     }
 
-    /// Notes how long the copy took that [`Contest::choose`] wanted to be timed.
-    pub(super) fn heed(&mut self, took: Duration) {
+    /// Notes how long the copy took that [`Trial::choose`] wanted to be timed.
+    pub(super) fn record(&mut self, took: Duration) {
         if self.timed % RUN >= UNCOUNTED {
             let shortest = &mut self.shortest[usize::from(self.is_others_turn())];
             *shortest = took.min(*shortest);
@@ -118,13 +118,13 @@ impl Contest {
     fn decide(&mut self) {
         let [present, other] = self.shortest;
         // By a sixteenth at least, so that equal ways do not take turns.
-        if self.trials.heed(other + other / 16 >= present) {
+        if self.checks.record(other + other / 16 >= present) {
             self.choice = self.choice.other();
         }
     }
 
     fn end_trial(&mut self) {
-        (self.timed, self.others, self.left) = (0, 0, self.trials.interval);
+        (self.timed, self.others, self.left) = (0, 0, self.checks.interval);
         self.shortest = [Duration::MAX; 2];
     }
 }
@@ -140,18 +140,18 @@ mod tests {
     /// Makes copies that take `cost` nanoseconds, which is told the way and the number of the copy. Returns how many
     /// were timed and how many took each way.
     fn copy(
-        contest: &mut Contest,
+        trial: &mut Trial,
         copies: u64,
         len: impl Fn(u64) -> usize,
         cost: impl Fn(Way, u64) -> u64,
     ) -> (u64, [u64; 2]) {
         let (mut timed, mut ways) = (0, [0; 2]);
         for number in 0..copies {
-            let (way, is_timed) = contest.choose(len(number));
+            let (way, is_timed) = trial.choose(len(number));
             ways[way as usize] += 1;
             let took = Duration::from_nanos(cost(way, number));
             if is_timed {
-                contest.heed(took);
+                trial.record(took);
                 timed += 1;
             }
         }
@@ -166,27 +166,27 @@ mod tests {
     #[test]
     fn the_faster_way_is_chosen_and_kept() {
         for (vectors, library, best) in [(300, 250, Way::Library), (250, 300, Way::Vectors)] {
-            let mut contest = Contest::new();
-            copy(&mut contest, 400, |_| LEN, costs(vectors, library));
-            assert_eq!(contest.choice, best);
-            let (timed, ways) = copy(&mut contest, 100_000, |_| LEN, costs(vectors, library));
-            assert_eq!(contest.choice, best);
+            let mut trial = Trial::new();
+            copy(&mut trial, 400, |_| LEN, costs(vectors, library));
+            assert_eq!(trial.choice, best);
+            let (timed, ways) = copy(&mut trial, 100_000, |_| LEN, costs(vectors, library));
+            assert_eq!(trial.choice, best);
             assert!(timed < 1000 && ways[best.other() as usize] < 500, "{timed}, {ways:?}");
         }
     }
 
     #[test]
     fn a_change_is_noticed() {
-        let mut contest = Contest::new();
-        copy(&mut contest, 100_000, |_| LEN, costs(300, 250));
-        copy(&mut contest, 5000, |_| LEN, costs(250, 300));
-        assert_eq!(contest.choice, Way::Vectors);
+        let mut trial = Trial::new();
+        copy(&mut trial, 100_000, |_| LEN, costs(300, 250));
+        copy(&mut trial, 5000, |_| LEN, costs(250, 300));
+        assert_eq!(trial.choice, Way::Vectors);
     }
 
     #[test]
     fn nearly_equal_ways_do_not_take_turns() {
-        let mut contest = Contest::new();
-        let (_, ways) = copy(&mut contest, 100_000, |_| LEN, costs(260, 250));
+        let mut trial = Trial::new();
+        let (_, ways) = copy(&mut trial, 100_000, |_| LEN, costs(260, 250));
         assert!(ways[Way::Library as usize] < 500, "{ways:?}");
     }
 
@@ -198,12 +198,12 @@ mod tests {
         for period in 2..=8 {
             for slow in 0..(1_u64 << period) - 1 {
                 let time = |number: u64| 250 * (1 + (slow >> (number % period) & 1));
-                let mut contest = Contest::new();
-                let (timed, _) = copy(&mut contest, 20_000, |_| LEN, |_, number| time(number));
+                let mut trial = Trial::new();
+                let (timed, _) = copy(&mut trial, 20_000, |_| LEN, |_, number| time(number));
                 restless += u32::from(timed > 1000);
                 let cost = |way, number| time(number) * if way == Way::Vectors { 5 } else { 4 };
-                let mut contest = Contest::new();
-                let (_, ways) = copy(&mut contest, 20_000, |_| LEN, cost);
+                let mut trial = Trial::new();
+                let (_, ways) = copy(&mut trial, 20_000, |_| LEN, cost);
                 wrong += u32::from(ways[Way::Vectors as usize] > 5000);
                 patterns += 1;
             }
@@ -223,16 +223,16 @@ mod tests {
                 (Way::Library, Way::Vectors) => 290,
                 (Way::Library, Way::Library) => 320,
             };
-            let (_, ways) = copy(&mut Contest::new(), 20_000, len, cost);
+            let (_, ways) = copy(&mut Trial::new(), 20_000, len, cost);
             assert!(ways[Way::Vectors as usize] < 1000, "{ways:?}, mixed: {is_mixed}");
         }
     }
 
     #[test]
     fn interrupts_change_nothing() {
-        let mut contest = Contest::new();
+        let mut trial = Trial::new();
         let often = |_, number| if number % 5 == 0 { 40_000 } else { 250 };
-        let (_, ways) = copy(&mut contest, 100_000, |_| LEN, often);
+        let (_, ways) = copy(&mut trial, 100_000, |_| LEN, often);
         assert!(ways[Way::Library as usize] < 500, "{ways:?}");
     }
 
@@ -245,18 +245,18 @@ mod tests {
                 let time = len(number) as u64 / 64;
                 if way == Way::Vectors { time } else { time * 4 / 5 }
             };
-            let mut contest = Contest::new();
-            let (timed, ways) = copy(&mut contest, 20_000, len, cost);
-            assert_eq!(contest.choice, Way::Library, "every {period}th is shorter");
+            let mut trial = Trial::new();
+            let (timed, ways) = copy(&mut trial, 20_000, len, cost);
+            assert_eq!(trial.choice, Way::Library, "every {period}th is shorter");
             assert!(timed < 1000 && ways[Way::Vectors as usize] < 2000, "{timed}, {ways:?}");
         }
     }
 
     #[test]
     fn a_trial_whose_length_does_not_come_again_is_given_up() {
-        let mut contest = Contest::new();
+        let mut trial = Trial::new();
         let len = |number: u64| if number == 64 { LEN + 1 } else { LEN };
-        copy(&mut contest, 1000, len, costs(300, 250));
-        assert_eq!(contest.choice, Way::Library);
+        copy(&mut trial, 1000, len, costs(300, 250));
+        assert_eq!(trial.choice, Way::Library);
     }
 }
