@@ -129,7 +129,7 @@ pub struct LocalAdapter<R> {
 }
 
 impl<R: Reach> LocalAdapter<R> {
-    /// Makes the adapter of `task` on the plane of `segment`. Called once per task and plane (P2 of
+    /// Makes the adapter of `task` in `segment`. Called once for each task and context (P2 of
     /// [`crate::adapters::local::port`]).
     pub(crate) fn new(segment: Arc<Segment>, task: TaskId, fences: Fences, reach: R) -> Self {
         let port = Port::new(Arc::clone(&segment), task, fences);

@@ -109,12 +109,12 @@ impl LocalAdapter<Processes> {
             cell: agreed.cell,
             without_get: agreed.without_get,
         };
-        let adapter = |plane| Self::new(Arc::new(plane), task, agreed.fences, reach.clone());
+        let adapter = |context| Self::new(Arc::new(context), task, agreed.fences, reach.clone());
         Ok(segment.contexts().map(adapter).collect())
     }
 
     /// Describes how one-sided reads are done, and why, for reports.
-    pub fn get_report(&self) -> String {
+    pub fn one_sided_path(&self) -> String {
         match &self.reach.without_get {
             None => "process_vm_readv".to_owned(),
             Some(reason) => format!("active messages ({reason})"),

@@ -77,16 +77,16 @@ pub fn job_with_contexts(
         Err(_) => Fences::Symmetric,
     };
     let mut tasks: Vec<_> = (0..num_tasks).map(|_| Vec::with_capacity(contexts)).collect();
-    for plane in segment.contexts() {
-        let adapters = on_plane(plane, fences);
+    for context in segment.contexts() {
+        let adapters = in_context(context, fences);
         tasks.iter_mut().zip(adapters).for_each(|(task, adapter)| task.push(adapter));
     }
     Ok(tasks)
 }
 
 /// Makes the adapters of one context, one for each task.
-fn on_plane(plane: Segment, fences: Fences) -> impl Iterator<Item = ThreadsAdapter> {
-    let (num_tasks, segment) = (plane.layout().tasks(), Arc::new(plane));
+fn in_context(segment: Segment, fences: Fences) -> impl Iterator<Item = ThreadsAdapter> {
+    let (num_tasks, segment) = (segment.layout().tasks(), Arc::new(segment));
     let registered: Arc<[Table]> = (0..num_tasks).map(|_| Table::default()).collect();
     let landing = |_| Landing::new(RecvRegion::EMPTY);
     let landings: Arc<[Landing]> = (0..num_tasks * num_tasks).map(landing).collect();

@@ -28,7 +28,7 @@ pub(crate) struct Areas {
 }
 
 impl Areas {
-    /// The areas for the context of this plane. The tasks of the job are processes, or there is only one (AR1).
+    /// The areas for the context of this segment. The tasks of the job are processes, or there is only one (AR1).
     pub(crate) fn new(segment: Arc<Segment>, own: TaskId) -> Self {
         Self { segment, own }
     }

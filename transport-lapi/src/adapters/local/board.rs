@@ -19,8 +19,8 @@ const _: () = assert!(cfg!(loom) || LISTED == TaskState::LISTED);
 
 /// The published waits of the tasks of a job.
 pub struct Board {
-    /// The planes of all contexts, in order.
-    planes: Vec<Segment>,
+    /// Those of all contexts, in order.
+    segments: Vec<Segment>,
     /// The PID namespace of this process.
     pid_namespace: u64,
 }
@@ -31,8 +31,8 @@ impl Board {
     /// # Errors
     /// [`AdapterError::BadSegment`] if it is not the segment of a job; [`AdapterError::System`] if it cannot be mapped.
     pub fn open(fd: impl AsFd) -> Result<Self, AdapterError> {
-        let planes = open_segment(fd)?.contexts().collect();
-        Ok(Self { planes, pid_namespace: pid_namespace() })
+        let segments = open_segment(fd)?.contexts().collect();
+        Ok(Self { segments, pid_namespace: pid_namespace() })
     }
 
     /// Returns the number of tasks of the job.
@@ -40,9 +40,9 @@ impl Board {
         self.first().layout().tasks()
     }
 
-    /// The plane on which tasks publish who they are.
+    /// The context segment in which tasks publish who they are.
     fn first(&self) -> &Segment {
-        &self.planes[0]
+        &self.segments[0]
     }
 
     /// Returns the published state of task `task`. Its contexts are read one after the other. `None` if one of them
@@ -60,16 +60,16 @@ impl Board {
             moves: 0,
             blocked: Vec::new(),
             unlisted: 0,
-            contexts: self.planes.len(),
+            contexts: self.segments.len(),
         };
-        for plane in &self.planes {
-            let reading = plane.slate(task).read()?;
+        for segment in &self.segments {
+            let reading = segment.slate(task).read()?;
             // After the entries: rings that came before they were read must count.
-            let rung = plane.task(task).bell.0.rung();
+            let rung = segment.task(task).bell.0.rung();
             let blocked = reading.entries.into_iter().map(|entry| {
                 let Entry { wait, standing, looks } = entry;
                 Blocked {
-                    wait: Wait { context: context_of(plane.context(), wait.context), ..wait },
+                    wait: Wait { context: context_of(segment.context(), wait.context), ..wait },
                     undisturbed: standing == Standing::Asleep { ticket: rung },
                     failed: standing == Standing::Failed,
                     looks,
@@ -96,9 +96,9 @@ impl Board {
     /// # Panics
     /// If the job has no such task.
     pub fn inquire(&self, task: usize) {
-        for plane in &self.planes {
-            plane.slate(task).ask();
-            plane.task(task).bell.0.ring(Fences::Symmetric);
+        for segment in &self.segments {
+            segment.slate(task).ask();
+            segment.task(task).bell.0.ring(Fences::Symmetric);
         }
     }
 
@@ -108,9 +108,9 @@ impl Board {
     /// # Panics
     /// If the job has no such task.
     pub fn dismiss(&self, task: usize) {
-        for plane in &self.planes {
-            plane.slate(task).dismiss();
-            plane.task(task).bell.0.ring(Fences::Symmetric);
+        for segment in &self.segments {
+            segment.slate(task).dismiss();
+            segment.task(task).bell.0.ring(Fences::Symmetric);
         }
     }
 

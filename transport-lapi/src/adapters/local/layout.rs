@@ -1,20 +1,21 @@
 //! Where everything is in a job segment; arithmetic only.
 //!
-//! A segment contains one *plane* for each context of a task, one after another and all alike. Context `c` of a task
-//! communicates with context `c` of the others, so a segment grows with the number of contexts, not with its square. A
-//! plane contains, in this order: the header page, one block and one slate per task, for every ordered pair of tasks,
-//! including a task with itself, its indices, its words for a shared get, its slots and its data ring, and for every
-//! two tasks the blocks that they pass to each other. The pairs of one target are adjacent, so that what a task polls
-//! is contiguous. Data of the whole job is in the header page of plane 0; the header pages of the other planes are not
-//! used. Behind the planes are the tasks' shared areas, one for each context of each task.
+//! A segment contains a *context segment* for each context of a task, one after another and all alike. Context `c` of a
+//! task communicates with context `c` of the others, so a segment grows with the number of contexts, not with its
+//! square. A context segment contains, in this order: the header page, one block and one slate per task, for every
+//! ordered pair of tasks, including a task with itself, its indices, its words for a shared get, its slots and its data
+//! ring, and for every two tasks the blocks that they pass to each other. The pairs of one target are adjacent, so that
+//! what a task polls is contiguous. Data of the whole job is in the header page of the segment of context 0; the header
+//! pages of the other context segments are not used. Behind the context segments are the tasks' shared areas, one for
+//! each context of each task.
 //!
-//! - LY1: the parts of a plane do not overlap, and the last one ends at [`Layout::plane_bytes`], where the next
-//!   plane begins.
-//! - LY2: planes, header, task blocks, slates, indices and words start on a multiple of [`SEPARATION`], slots,
-//!   data rings and the blocks of two tasks on a multiple of [`LINE`], shared areas on a multiple of [`PAGE`].
+//! - LY1: the parts of a context segment do not overlap, and the last one ends at [`Layout::context_bytes`], where the
+//!   next context segment begins.
+//! - LY2: context segments, header, task blocks, slates, indices and words start on a multiple of [`SEPARATION`],
+//!   slots, data rings and the blocks of two tasks on a multiple of [`LINE`], shared areas on a multiple of [`PAGE`].
 //! - LY3: the number of slots and the size of a data ring are powers of two. So is the number of blocks of two tasks,
 //!   or it is zero.
-//! - LY4: the shared areas begin behind the last plane, do not overlap, and end at [`Layout::bytes`].
+//! - LY4: the shared areas begin behind the last context segment, do not overlap, and end at [`Layout::bytes`].
 
 use std::ops::RangeInclusive;
 
@@ -157,9 +158,9 @@ impl Layout {
         MAX_BODY.min(self.data_ring / 4)
     }
 
-    /// Where the plane of `context` starts. All other places are relative to it.
-    pub(crate) const fn plane_at(&self, context: usize) -> usize {
-        context * self.plane_bytes()
+    /// Where the segment of `context` starts. All other places are relative to it.
+    pub(crate) const fn context_at(&self, context: usize) -> usize {
+        context * self.context_bytes()
     }
 
     /// Where the block of `task` starts.
@@ -204,14 +205,14 @@ impl Layout {
             + (high * (high - 1) / 2 + low) * self.blocks_bytes()
     }
 
-    /// Size of the plane of one context.
-    pub(crate) const fn plane_bytes(&self) -> usize {
+    /// Size of the segment of one context.
+    pub(crate) const fn context_bytes(&self) -> usize {
         self.blocks_at(0, self.tasks)
     }
 
-    /// Size of all planes, the part of the segment that every job uses.
-    pub(crate) const fn planes_bytes(&self) -> usize {
-        self.contexts * self.plane_bytes()
+    /// Size of all context segments, the part of the segment that every job uses.
+    pub(crate) const fn contexts_bytes(&self) -> usize {
+        self.contexts * self.context_bytes()
     }
 
     /// The same layout without shared areas, for several tasks that are threads.
@@ -226,7 +227,7 @@ impl Layout {
 
     /// Where the shared area of `task` for `context` starts in the segment.
     pub(crate) const fn area_at(&self, context: usize, task: usize) -> usize {
-        let first = self.planes_bytes().next_multiple_of(PAGE);
+        let first = self.contexts_bytes().next_multiple_of(PAGE);
         first + (context * self.tasks + task) * self.area_bytes()
     }
 
@@ -311,12 +312,12 @@ mod tests {
             for pair in parts.windows(2) {
                 prop_assert!(pair[0].0.end <= pair[1].0.start);
             }
-            prop_assert_eq!(parts.last().unwrap().0.end, layout.plane_bytes());
-            prop_assert_eq!(layout.plane_bytes() % SEPARATION, 0);
-            let ends = (1..=contexts).map(|context| layout.plane_at(context));
-            prop_assert!(ends.eq((1..=contexts).map(|planes| planes * layout.plane_bytes())));
-            prop_assert_eq!(layout.plane_at(contexts), layout.planes_bytes());
-            prop_assert!((0..PAGE).contains(&(layout.area_at(0, 0) - layout.planes_bytes())));
+            prop_assert_eq!(parts.last().unwrap().0.end, layout.context_bytes());
+            prop_assert_eq!(layout.context_bytes() % SEPARATION, 0);
+            let ends = (1..=contexts).map(|context| layout.context_at(context));
+            prop_assert!(ends.eq((1..=contexts).map(|contexts| contexts * layout.context_bytes())));
+            prop_assert_eq!(layout.context_at(contexts), layout.contexts_bytes());
+            prop_assert!((0..PAGE).contains(&(layout.area_at(0, 0) - layout.contexts_bytes())));
             let areas = (0..contexts).flat_map(|c| (0..tasks).map(move |t| layout.area_at(c, t)));
             let places = (0..).map(|nth| layout.area_at(0, 0) + nth * layout.area_bytes());
             prop_assert!(areas.clone().eq(places.take(contexts * tasks)));
@@ -378,14 +379,14 @@ mod tests {
         let places = |tasks| {
             let layout = Layout::with_data_ring(tasks, 1, || 1 << 20).unwrap();
             [
-                layout.plane_at(0),
+                layout.context_at(0),
                 layout.task_at(tasks - 1),
                 layout.slate_at(tasks - 1),
                 layout.indices_at(tasks - 1, 0),
                 layout.share_at(0, tasks - 1),
                 layout.slots_at(tasks - 1, tasks - 1),
                 layout.data_ring_at(0, tasks - 1),
-                layout.planes_bytes(),
+                layout.contexts_bytes(),
             ]
         };
         assert_eq!(places(2), [0, 4_352, 5_120, 5_760, 6_400, 252_416, 2_431_488, 4_790_784]);

@@ -1,4 +1,4 @@
-//! One context's access to its plane of a job segment: the rings that it fills, the rings that it polls, and the bells.
+//! A task's access to the segment of one context: the rings that it fills, the rings that it polls, and the bells.
 //!
 //! It moves the frames of [`crate::adapters::local`].
 //!
@@ -6,7 +6,7 @@
 //!   `'static`, but none leaves the `Port`. All of them are behind a `Vec` or a `Box`: a reference passed to a
 //!   function, even inside a field, must stay valid until that function returns, and a function may drop a port that it
 //!   was passed.
-//! - P2: a port is made once per task and plane, because each end of a ring has one owner.
+//! - P2: a port is made once for each task and context, because each end of a ring has one owner.
 
 #![expect(unsafe_code, reason = "a port holds both the segment and views into it")]
 
@@ -52,7 +52,7 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    /// Makes the port of `task` on the plane of `segment`. Called once per task and plane (P2).
+    /// Makes the port of `task` in `segment`. Called once for each task and context (P2).
     pub(crate) fn new(segment: Arc<Segment>, task: TaskId, fences: Fences) -> Self {
         Self::with_policy(segment, task, fences, CachePolicy::here())
     }
@@ -92,7 +92,7 @@ impl Port {
         }
     }
 
-    /// The plane of this context.
+    /// The segment of this context.
     pub(crate) fn segment(&self) -> Arc<Segment> {
         Arc::clone(&self.segment)
     }
@@ -305,8 +305,8 @@ pub(crate) fn declare_lost(segment: &Segment, task: TaskId) {
     segment.wireup(task as usize).is_lost.store(1, Ordering::Release); // SYNC: loss of a task
     // Counted even if the task was declared lost before: that caller may have ended before it counted.
     segment.job().losses.fetch_add(1, Ordering::Release); // SYNC: losses
-    for plane in segment.contexts() {
-        plane.tasks().for_each(|block| block.bell.0.ring(Fences::Symmetric));
+    for context in segment.contexts() {
+        context.tasks().for_each(|block| block.bell.0.ring(Fences::Symmetric));
     }
 }
 

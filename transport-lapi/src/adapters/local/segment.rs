@@ -3,16 +3,16 @@
 //! [`crate::adapters::threads`] maps memory of one process for all tasks; [`crate::adapters::shm`] maps one file into
 //! each process. Both see the same bytes through [`Segment`], and both start from zeros.
 //!
-//! A `Segment` shows the plane of one context, and can make a `Segment` for any other. All of them share the memory,
-//! which is freed with the last one.
+//! A `Segment` shows the part of one context, its context segment, and can make a `Segment` for any other. All of them
+//! share the memory, which is freed with the last one.
 //!
 //! - S1: `start..start + layout.bytes()` is readable and writable for the life of the `Segment`, which holds the
-//!   memory. `start` is a multiple of [`SEPARATION`], and `base`, inside that range, is where its plane begins.
+//!   memory. `start` is a multiple of [`SEPARATION`], and `base`, inside that range, is where that part begins.
 //! - S2: the types of the views are `repr(C)`, valid for every bit pattern, and made only of atomics and slots, so that
 //!   anyone may write through shared references to them. Loom's types are none of that, so no segment is made in a
 //!   model.
-//! - S3: each view of a plane has its own bytes (LY1 of [`crate::adapters::local::layout`]) and its type's alignment
-//!   (LY2).
+//! - S3: each view of a context segment has its own bytes (LY1 of [`crate::adapters::local::layout`]) and its type's
+//!   alignment (LY2).
 
 #![expect(unsafe_code, reason = "views of one block of memory as the types that lie in it")]
 
@@ -110,7 +110,7 @@ unsafe impl Sync for Backing {}
 /// The memory of a job as seen by one context of a task.
 pub(crate) struct Segment {
     start: NonNull<u8>,
-    /// Where the context's plane begins.
+    /// Where the context segment begins.
     base: NonNull<u8>,
     context: usize,
     layout: Layout,
@@ -126,7 +126,7 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// Maps zeros that only this process has, and returns the plane of context 0.
+    /// Maps zeros that only this process has, and returns the segment of context 0.
     pub(crate) fn in_process(layout: Layout) -> Result<Self, AdapterError> {
         let failed = |errno: Errno| AdapterError::System {
             action: "allocate the job's memory",
@@ -150,7 +150,7 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Takes over a mapping, and returns the plane of context 0.
+    /// Takes over a mapping, and returns the segment of context 0.
     ///
     /// # Safety
     /// S1 holds for `start` and `layout`, the mapping starts at `start`, and nobody else unmaps it.
@@ -163,17 +163,17 @@ impl Segment {
         Self { start, base: start, context: 0, layout, areas_at: layout.area_at(0, 0), memory }
     }
 
-    /// Returns the plane of `context`, in the same memory.
+    /// Returns the segment of `context`, in the same memory.
     pub(crate) fn of_context(&self, context: usize) -> Self {
         assert!(context < self.layout.contexts(), "contexts are numbered below their number");
         let Self { start, layout, .. } = *self;
         // SAFETY: inside the memory (S1, LY1).
-        let base = unsafe { start.add(layout.plane_at(context)) };
+        let base = unsafe { start.add(layout.context_at(context)) };
         let areas_at = layout.area_at(context, 0);
         Self { start, base, context, layout, areas_at, memory: Arc::clone(&self.memory) }
     }
 
-    /// Returns the planes of all contexts, in order.
+    /// Returns those of all contexts, in order.
     pub(crate) fn contexts(&self) -> impl Iterator<Item = Self> + '_ {
         (0..self.layout.contexts()).map(|context| self.of_context(context))
     }
@@ -182,12 +182,12 @@ impl Segment {
         &self.layout
     }
 
-    /// The context whose plane this is.
+    /// The context whose segment this is.
     pub(crate) const fn context(&self) -> usize {
         self.context
     }
 
-    /// The job's block, the same on all planes.
+    /// The job's block, the same in all context segments.
     pub(crate) fn job(&self) -> &JobBlock {
         self.of_first_plane(SEPARATION)
     }
@@ -197,7 +197,7 @@ impl Segment {
         self.view(self.layout.task_at(task))
     }
 
-    /// What `task` publishes about itself: on the plane of context 0 for all contexts.
+    /// What `task` publishes about itself: in the segment of context 0 for all contexts.
     pub(crate) fn wireup(&self, task: usize) -> &WireupLine {
         assert!(task < self.layout.tasks(), "tasks of a job are numbered below its size");
         &self.of_first_plane::<TaskBlock>(self.layout.task_at(task)).wireup
@@ -212,13 +212,13 @@ impl Segment {
     /// Initialises the blocks of `task`, before any task sends.
     pub(crate) fn set_up(&self, task: usize) {
         if self.layout.tasks() > MOST_POLLED {
-            for plane in self.contexts() {
-                plane.task(task).bell.0.want_marks(); // D6 of `crate::adapters::local::doorbell`
+            for segment in self.contexts() {
+                segment.task(task).bell.0.want_marks(); // D6 of `crate::adapters::local::doorbell`
             }
         }
     }
 
-    /// Every task's block on this plane.
+    /// Every task's block in this segment.
     pub(crate) fn tasks(&self) -> impl Iterator<Item = &TaskBlock> {
         (0..self.layout.tasks()).map(|task| self.task(task))
     }
@@ -254,8 +254,8 @@ impl Segment {
 
     /// The address of `len` bytes at `at`, for the kernel.
     pub(crate) fn pages(&self, at: usize, len: usize) -> NonNull<[u8]> {
-        assert!(at + len <= self.layout.plane_bytes(), "the layout names places of its plane");
-        // SAFETY: inside the plane (S1).
+        assert!(at + len <= self.layout.context_bytes(), "the layout names places of one context");
+        // SAFETY: inside the context segment (S1).
         NonNull::slice_from_raw_parts(unsafe { self.base.add(at) }, len)
     }
 
@@ -269,21 +269,21 @@ impl Segment {
 
     /// A view of the bytes at `at`. Callers pass only places of the layout, with the types that are there.
     fn view<T>(&self, at: usize) -> &T {
-        debug_assert!(at + size_of::<T>() <= self.layout.plane_bytes());
+        debug_assert!(at + size_of::<T>() <= self.layout.context_bytes());
         // SAFETY: S1 to S3.
         unsafe { self.base.add(at).cast().as_ref() }
     }
 
-    /// Like [`Segment::view`], on plane 0.
+    /// Like [`Segment::view`], in the segment of context 0.
     fn of_first_plane<T>(&self, at: usize) -> &T {
-        debug_assert!(at + size_of::<T>() <= self.layout.plane_bytes());
+        debug_assert!(at + size_of::<T>() <= self.layout.context_bytes());
         // SAFETY: S1 to S3.
         unsafe { self.start.add(at).cast().as_ref() }
     }
 
     /// Like [`Segment::view`], for `len` values.
     fn views<T>(&self, at: usize, len: usize) -> &[T] {
-        debug_assert!(at + len * size_of::<T>() <= self.layout.plane_bytes());
+        debug_assert!(at + len * size_of::<T>() <= self.layout.context_bytes());
         // SAFETY: S1 to S3.
         unsafe { std::slice::from_raw_parts(self.base.add(at).cast().as_ptr(), len) }
     }

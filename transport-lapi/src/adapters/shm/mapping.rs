@@ -54,9 +54,9 @@ pub fn create_segment(
     }
     rustix::fs::ftruncate(&fd, bytes)
         .map_err(|errno| system_sized("give the job segment its size", bytes, errno))?;
-    let planes = layout.planes_bytes();
-    if planes <= RESERVED_UP_TO {
-        let bytes = planes as u64;
+    let bytes_of_contexts = layout.contexts_bytes();
+    if bytes_of_contexts <= RESERVED_UP_TO {
+        let bytes = bytes_of_contexts as u64;
         rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, bytes)
             .map_err(|errno| system_sized("reserve memory for the job segment", bytes, errno))?;
     }
@@ -136,12 +136,12 @@ fn check(fd: impl AsFd, layout: &Layout) -> Result<(), AdapterError> {
 /// Enters the parts that `task` uses into its page table, so that the first messages cause no page faults. Skipped for
 /// large segments; kernels before 5.14 refuse it.
 pub(super) fn populate(segment: &Segment, task: usize) {
-    if segment.layout().planes_bytes() <= RESERVED_UP_TO {
-        segment.contexts().for_each(|plane| populate_plane(&plane, task));
+    if segment.layout().contexts_bytes() <= RESERVED_UP_TO {
+        segment.contexts().for_each(|context| populate_context(&context, task));
     }
 }
 
-fn populate_plane(segment: &Segment, task: usize) {
+fn populate_context(segment: &Segment, task: usize) {
     let layout = segment.layout();
     let tasks = layout.tasks();
     let (slots, data_ring) = (layout.slots() * SLOT_BYTES, layout.data_ring());
@@ -157,7 +157,7 @@ fn populate_plane(segment: &Segment, task: usize) {
     }
 }
 
-/// Populates whole pages; the first one may begin in the previous plane.
+/// Populates whole pages; the first one may begin in the segment of the context before.
 fn advise(segment: &Segment, at: usize, len: usize) {
     let place = segment.pages(at, len);
     let before = place.cast::<u8>().addr().get() % rustix::param::page_size();

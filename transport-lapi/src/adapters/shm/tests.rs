@@ -61,8 +61,8 @@ fn what(refused: Result<ShmAdapter, AdapterError>) -> String {
 fn all_tasks_come_to_the_same_conclusion() {
     let job = make(4);
     for adapter in &job {
-        assert_eq!(adapter.get_report(), job[0].get_report());
-        assert_eq!(adapter.reach.kind().is_some(), adapter.get_report() == "process_vm_readv");
+        assert_eq!(adapter.one_sided_path(), job[0].one_sided_path());
+        assert_eq!(adapter.reach.kind().is_some(), adapter.one_sided_path() == "process_vm_readv");
         assert!(adapter.reach.peers.iter().all(|peer| peer.pid == std::process::id() as i32));
     }
 }
@@ -72,7 +72,10 @@ fn active_messages_are_used_when_one_task_wants_them() {
     for adapter in attach_all(&[GetMode::Auto, GetMode::Am, GetMode::Auto]) {
         let adapter = adapter.unwrap();
         assert_eq!(adapter.reach.kind(), None);
-        assert_eq!(adapter.get_report(), "active messages (rank 1 was started with MPJ_GET=am)");
+        assert_eq!(
+            adapter.one_sided_path(),
+            "active messages (rank 1 was started with MPJ_GET=am)"
+        );
     }
 }
 
@@ -96,7 +99,7 @@ fn demanding_what_others_decline_is_refused() {
 fn reads_memory_one_sidedly_where_it_says_so() {
     let mut job = make(2);
     if job[1].caps(0).gets.is_none() {
-        assert!(job[1].get_report().contains("cannot read"), "{}", job[1].get_report());
+        assert!(job[1].one_sided_path().contains("cannot read"), "{}", job[1].one_sided_path());
         return;
     }
     let bytes: Vec<u8> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();

@@ -2,9 +2,8 @@
 //!
 //! Each task publishes its identity and meets the others; then it reads a cell in the memory of its successor,
 //! publishes the result, and meets the others again. Every task reads all results, so all come to the same conclusion.
-//! Finally, it moves to its place ([`super::placement`]).
-//! Called by [`super::ShmAdapter::attach_contexts`], once per task: tasks meet on the plane of context 0, and what they
-//! agree on holds for all contexts.
+//! Finally, it moves to its place ([`super::placement`]). Called by [`super::ShmAdapter::attach_contexts`], once per
+//! task: tasks meet in the segment of context 0, and what they agree on holds for all contexts.
 //!
 //! - W1: the probed cell stays allocated until the second meeting, and then as long as any of the task's adapters,
 //!   since other tasks identify the process by it (PE1 of `peer.rs`).

@@ -28,9 +28,9 @@ fn tasks_of_a_job_pass_blocks_to_each_other() {
 
 fn pass_blocks(layout: Layout, policy: CachePolicy) {
     let job = Arc::new(Segment::in_process(layout).unwrap());
-    for plane in job.contexts().map(Arc::new) {
+    for segment in job.contexts().map(Arc::new) {
         let all = 0..layout.tasks() as TaskId;
-        let port = |task| Port::with_policy(Arc::clone(&plane), task, Fences::Symmetric, policy);
+        let port = |task| Port::with_policy(Arc::clone(&segment), task, Fences::Symmetric, policy);
         let mut ports: Vec<Port> = all.clone().map(port).collect();
         for round in 0..3_u8 {
             let len = [300, layout.max_body().min(LONGEST), 1000][usize::from(round)];
