@@ -84,7 +84,8 @@ impl Bundle {
         let numbers = self.numbers();
         let waited = self.core.context.wait(|session| {
             let state = &mut session.state;
-            let is_over = state.has_ready(&numbers) || state.trouble.is_some() || condition(state);
+            let is_over =
+                state.has_ready(&numbers) || state.first_error.is_some() || condition(state);
             (is_over || self.core.is_terminated()).then_some(())
         });
         waited.map_err(|cause| self.core.failed(cause))?;

@@ -170,7 +170,7 @@ impl Bundle {
     fn send_first(&self, call: &Call<'_>) -> Result<Option<Option<Box<Entry>>>, Error> {
         let mut session = self.core.session()?;
         self.port(&mut session, call.endpoint)?.table.check_request(call.index)?;
-        let comes_first = session.state.trouble.is_some()
+        let comes_first = session.state.first_error.is_some()
             || self.has_ready(&mut session.state)
             || session.notice_losses().map_err(|cause| self.core.failed(cause))?;
         if comes_first {

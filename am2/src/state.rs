@@ -43,7 +43,7 @@ pub(crate) struct State {
     /// Packets that the header handler could not send itself.
     pub outgoing: VecDeque<(TaskId, Header, Args)>,
     /// The first violation that no call has reported yet.
-    pub trouble: Option<(TaskId, Violation)>,
+    pub first_error: Option<(TaskId, Violation)>,
     pub spares: Spares,
     pub bundles: usize,
     pub exchange: Exchange,
@@ -65,7 +65,7 @@ impl State {
             task,
             ports: Vec::new(),
             outgoing: VecDeque::new(),
-            trouble: None,
+            first_error: None,
             spares: Spares::default(),
             bundles: 0,
             exchange: Exchange::new(num_tasks),
@@ -126,7 +126,7 @@ impl State {
 
     /// Keeps a violation of a peer, if it is the first one.
     pub fn blame(&mut self, origin: TaskId, violation: Violation) {
-        self.trouble.get_or_insert((origin, violation));
+        self.first_error.get_or_insert((origin, violation));
     }
 
     /// Ends a message whose handler has run: gives credits and buffers back. Returns the answer to a request that has

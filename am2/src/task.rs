@@ -109,7 +109,7 @@ impl Core {
         if session.progress().map_err(|cause| self.failed(cause))? == 0 {
             session.notice_losses().map_err(|cause| self.failed(cause))?;
         }
-        match session.state.trouble.take() {
+        match session.state.first_error.take() {
             None => Ok(()),
             Some((origin, violation)) => Err(Error::Peer { origin, violation }),
         }

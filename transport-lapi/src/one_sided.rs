@@ -314,7 +314,7 @@ impl<S> Session<S> {
     /// Starts what is queued for `target`, as far as the adapter has room.
     fn start_queued(&mut self, target: TaskId) {
         if let Err(error) = self.engine.outbox.flush_lane(&mut self.adapter, target) {
-            keep_first(&mut self.trouble, error);
+            keep_first(&mut self.first_error, error);
         }
         self.end_call(Next::Nothing);
     }

@@ -221,11 +221,11 @@ fn every_status_and_opcode_of_a_returned_message_is_queued() {
             let kind = Kind::Returned { opcode, status };
             let back = Header { kind, ticket, tag: Tag::NONE, ..request() };
             come(&mut state, &back, &[], true);
-            assert_eq!(state.trouble, None);
+            assert_eq!(state.first_error, None);
             let entry = state.port(0).unwrap().queue.take_ready().unwrap();
             assert_eq!(entry.header, back);
             come(&mut state, &back, &[], true);
-            assert!(state.trouble.is_some(), "it comes back once");
+            assert!(state.first_error.is_some(), "it comes back once");
         }
     }
 }
@@ -242,7 +242,7 @@ fn violation(change: impl FnOnce(&mut Header), args: Option<u8>, payload: &[u8])
     arrive_bytes(&mut state, 1, &packet, payload, true);
     assert_eq!(state.port(0).unwrap().queue.len(), 0);
     assert!(state.outgoing.is_empty(), "only requests are returned");
-    state.trouble.expect("the packet breaks the protocol").1
+    state.first_error.expect("the packet breaks the protocol").1
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn packets_that_cannot_be_right() {
     let unknown = Violation::Packet(PacketError::UnknownKind(77));
     let mut state = state();
     arrive_bytes(&mut state, 1, &[77; 40], &[], true);
-    assert_eq!(state.trouble, Some((1, unknown)));
+    assert_eq!(state.first_error, Some((1, unknown)));
     assert_eq!(violation(|_| {}, Some(3), &[]), Violation::ReplyArgs);
     for kind in [Kind::Acknowledge, Kind::Exchange] {
         let change = |header: &mut Header| header.kind = kind;
@@ -287,10 +287,10 @@ fn a_task_cannot_be_two_exchanges_ahead() {
     let mut state = state();
     for _ in 0..2 {
         come(&mut state, &Header { kind: Kind::Exchange, ..request() }, &[], true);
-        assert_eq!(state.trouble, None);
+        assert_eq!(state.first_error, None);
     }
     come(&mut state, &Header { kind: Kind::Exchange, ..request() }, &[], true);
-    assert_eq!(state.trouble, Some((1, Violation::EarlyExchange)));
+    assert_eq!(state.first_error, Some((1, Violation::EarlyExchange)));
 }
 
 /// A reply that is refused ends its request, and tells the replier.
@@ -320,7 +320,7 @@ fn answers_to_a_freed_endpoint_are_dropped() {
     for kind in [Kind::Message(Opcode::ReplyLong), Kind::Acknowledge, returned] {
         come(&mut state, &Header { kind, dest: 1, ..request() }, &[], true);
     }
-    assert_eq!(state.trouble, None);
+    assert_eq!(state.first_error, None);
     assert!(state.outgoing.is_empty());
 }
 

@@ -110,7 +110,7 @@ impl<S: Send + 'static> Context<S> {
             }
             if let Err(error) = self.stand_by(&mut session, number, &mut notice) {
                 // There is nothing left to notify anybody of, so the context is in polling mode from now on.
-                keep_first(&mut session.trouble, error);
+                keep_first(&mut session.first_error, error);
                 session.periphery_mut().notification = None;
                 self.quick_spins.store(self.pace.spins(), Ordering::Relaxed);
                 session.wake();
@@ -185,9 +185,9 @@ impl<S> Session<S> {
     /// # Errors
     /// This task itself was declared lost.
     fn take_in(&mut self) -> Result<bool, LapiError> {
-        let older = self.trouble.take();
+        let older = self.first_error.take();
         let round = catch_unwind(AssertUnwindSafe(|| match self.turn(BUDGET, None) {
-            0 if self.trouble.is_none() => self.notice_losses(),
+            0 if self.first_error.is_none() => self.notice_losses(),
             _ => Ok(true),
         }));
         let done = round.unwrap_or_else(|panic| {
@@ -195,11 +195,11 @@ impl<S> Session<S> {
             Ok(true)
         });
         self.round_ended(true);
-        let has_failed = self.trouble.is_some();
+        let has_failed = self.first_error.is_some();
         if let Err(error) = self.report_trouble() {
-            keep_first(&mut self.trouble, error);
+            keep_first(&mut self.first_error, error);
         }
-        self.trouble = older.or(self.trouble.take());
+        self.first_error = older.or(self.first_error.take());
         if has_failed {
             self.wake();
         }
@@ -214,6 +214,6 @@ impl<S> Session<S> {
     /// Keeps the panic of a handler as an error.
     fn keep_panic(&mut self, panic: &(dyn Any + Send)) {
         let message = panic_text(panic);
-        keep_first(&mut self.trouble, LapiError::CompletionPanicked { message });
+        keep_first(&mut self.first_error, LapiError::CompletionPanicked { message });
     }
 }

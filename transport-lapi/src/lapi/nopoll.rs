@@ -54,8 +54,8 @@ fn sleep_on<S>(
         if let Some(rest) = session.engine.outbox.counters.take(counter, value)? {
             return Ok(rest);
         }
-        if let Some(trouble) = session.trouble.take() {
-            return Err(*trouble);
+        if let Some(first_error) = session.first_error.take() {
+            return Err(*first_error);
         }
         session.check_own()?;
         session.check_lost()?;

@@ -184,7 +184,7 @@ impl<S> Context<S> {
             failed_places: 0,
             answered: 0,
             after_rounds: None,
-            trouble: None,
+            first_error: None,
             alone: 0,
             patience: AdaptiveSpin::new(options.spin),
             terminated: false,
@@ -319,7 +319,7 @@ impl<S> Context<S> {
         let (mut idle, spins) = (0, self.quick_spins.load(Ordering::Relaxed));
         while idle < spins {
             session.turn(awaited.frames(), self.pace.alone(awaited.origin(), idle));
-            if session.trouble.is_some() || session.has_continuations() {
+            if session.first_error.is_some() || session.has_continuations() {
                 break;
             }
             if let Some(answer) = awaited.look(&mut session) {

@@ -68,14 +68,14 @@ pub(crate) type LossHook<S> = fn(&mut S, &mut Outbox<S>, TaskId);
 pub(crate) struct Dispatcher<'a, S> {
     pub engine: &'a mut Engine<S>,
     pub state: &'a mut S,
-    pub trouble: &'a mut Option<Box<LapiError>>,
+    pub first_error: &'a mut Option<Box<LapiError>>,
 }
 
 impl<S> Events for Dispatcher<'_, S> {
     #[inline(never)]
     fn frame(&mut self, frame: Frame<'_>) {
         if let Err(error) = self.engine.dispatch(self.state, frame) {
-            keep_first(self.trouble, error);
+            keep_first(self.first_error, error);
         }
     }
 
@@ -435,7 +435,7 @@ impl<S> Engine<S> {
 
     /// Runs all due follow-up actions and returns their number.
     pub fn run_ready(&mut self, state: &mut S) -> Result<usize, LapiError> {
-        let (mut done, mut trouble) = (0, None);
+        let (mut done, mut first_error) = (0, None);
         let due = Due { origin: self.task, counters: RemoteCounters::default() };
         while let Some(ready) = self.outbox.ready.pop_front() {
             done += 1;
@@ -448,10 +448,10 @@ impl<S> Engine<S> {
                 (_, Err(error)) => Err(*error),
             };
             if let Err(error) = outcome {
-                trouble.get_or_insert(error);
+                first_error.get_or_insert(error);
             }
         }
-        trouble.map_or(Ok(done), Err)
+        first_error.map_or(Ok(done), Err)
     }
 
     /// Ends all operations to and from `lost`, a task that was lost.

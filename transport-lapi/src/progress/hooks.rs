@@ -41,12 +41,12 @@ impl<S> Session<S> {
     /// Calls the hook of rounds, if something hangs on the session.
     #[cold]
     pub(crate) fn round_ended(&mut self, has_slept: bool) {
-        let Self { hooks, engine, trouble, .. } = self;
+        let Self { hooks, engine, first_error, .. } = self;
         let Some(hooks) = hooks else { return };
         let outbox = &mut engine.outbox;
         let mut lanes = (0..outbox.lanes.len()).map(|target| outbox.position(target));
         if let Err(error) = hooks.round_ended(&mut lanes, has_slept) {
-            keep_first(trouble, error);
+            keep_first(first_error, error);
         }
     }
 

@@ -63,7 +63,7 @@ impl<S> Session<S> {
             Ok(FrameSent::Last) => return Ok(()),
             Err(error) if message.sent == 0 => return Err(error),
             // The target gets the rest, or learns of the failure in another way.
-            Err(error) => keep_first(&mut self.trouble, error),
+            Err(error) => keep_first(&mut self.first_error, error),
             Ok(_) => {}
         }
         let (before, bytes) = (message.sent, udata[message.sent..].to_vec());

@@ -402,7 +402,7 @@ impl<S> Outbox<S> {
     /// [`Self::flush_lane`] for every lane with queued operations. A lane that fails does not delay the others; the
     /// first error is returned.
     pub(crate) fn flush(&mut self, adapter: &mut AnyAdapter) -> Result<usize, LapiError> {
-        let (mut frames, mut trouble) = (0, None);
+        let (mut frames, mut first_error) = (0, None);
         for target in 0..self.lanes.len() {
             if self.queued == 0 {
                 break;
@@ -410,10 +410,10 @@ impl<S> Outbox<S> {
             match self.flush_lane(adapter, target as TaskId) {
                 Ok(went) => frames += went,
                 Err(error) => {
-                    trouble.get_or_insert(error);
+                    first_error.get_or_insert(error);
                 }
             }
         }
-        trouble.map_or(Ok(frames), Err)
+        first_error.map_or(Ok(frames), Err)
     }
 }

@@ -45,9 +45,9 @@ impl<S> Session<S> {
     /// Reports the error that was kept, if there is one.
     #[inline(always)]
     pub(crate) fn report_trouble(&mut self) -> Result<(), LapiError> {
-        match self.trouble.take() {
+        match self.first_error.take() {
             None => Ok(()),
-            Some(trouble) => self.report(*trouble),
+            Some(first_error) => self.report(*first_error),
         }
     }
 }

@@ -48,7 +48,7 @@ pub struct Session<S> {
     /// See [`Session::after_rounds`].
     pub(crate) after_rounds: Option<fn(&mut S, &mut Outbox<S>)>,
     /// The first error since [`Session::progress`] last returned.
-    pub(crate) trouble: Option<Box<LapiError>>,
+    pub(crate) first_error: Option<Box<LapiError>>,
     /// Turns since the last poll of all origins; each of them polled one origin only.
     pub(crate) alone: u32,
     /// How long waits poll before they sleep.
@@ -64,8 +64,8 @@ pub struct Session<S> {
 /// Keeps an error if it is the first one.
 #[cold]
 #[inline(never)]
-pub(crate) fn keep_first(trouble: &mut Option<Box<LapiError>>, error: LapiError) {
-    trouble.get_or_insert_with(|| Box::new(error));
+pub(crate) fn keep_first(first_error: &mut Option<Box<LapiError>>, error: LapiError) {
+    first_error.get_or_insert_with(|| Box::new(error));
 }
 
 impl<S> Session<S> {
@@ -222,10 +222,10 @@ impl<S> Session<S> {
     /// Ends a call in which operations may have ended: performs `next`, then what follows the ended operations, and
     /// sends the frames that they queue.
     pub(crate) fn end_call(&mut self, next: Next<S>) {
-        let Self { state, engine, adapter, trouble, .. } = self;
+        let Self { state, engine, adapter, first_error, .. } = self;
         let due = Due { origin: engine.task, counters: RemoteCounters::default() };
         let mut note = |step: Result<(), LapiError>| {
-            step.unwrap_or_else(|error| keep_first(trouble, error));
+            step.unwrap_or_else(|error| keep_first(first_error, error));
         };
         note(engine.complete(state, next, due));
         note(engine.run_ready(state).map(drop));
@@ -344,7 +344,7 @@ impl<S> Session<S> {
     #[inline(always)]
     pub(crate) fn turn(&mut self, frames: usize, origin: Option<TaskId>) -> usize {
         let budget = frames.clamp(1, BUDGET);
-        let Self { state, adapter, engine, trouble, alone, .. } = self;
+        let Self { state, adapter, engine, first_error, alone, .. } = self;
         // Nothing is stored if no origin is given: a store in every turn of a spin makes short messages slower.
         let origin = match origin {
             Some(_) if *alone == ALONE => {
@@ -358,14 +358,15 @@ impl<S> Session<S> {
             None => None,
         };
         let mut done =
-            match adapter.poll_into(origin, budget, &mut Dispatcher { state, engine, trouble }) {
+            match adapter.poll_into(origin, budget, &mut Dispatcher { state, engine, first_error })
+            {
                 Ok(arrived) => arrived,
                 Err(error) => self.keep_first((*error).into()),
             };
         if !self.engine.is_idle() {
             done += self.rest_of_round();
         }
-        if done > 0 || self.trouble.is_some() {
+        if done > 0 || self.first_error.is_some() {
             self.end_round();
         }
         done
@@ -393,11 +394,11 @@ impl<S> Session<S> {
     /// The parts of a round other than arrivals.
     #[inline(never)]
     fn rest_of_round(&mut self) -> usize {
-        let Self { state, adapter, engine, trouble, .. } = self;
+        let Self { state, adapter, engine, first_error, .. } = self;
         let mut done = engine.outbox.advance_gets(adapter);
         let mut count = |step: Result<usize, LapiError>| match step {
             Ok(more) => done += more,
-            Err(error) => keep_first(trouble, error),
+            Err(error) => keep_first(first_error, error),
         };
         count(engine.collect());
         // Frames queued here are sent in this round.
@@ -413,7 +414,7 @@ impl<S> Session<S> {
 
     /// Keeps an error if it is the first one of its round. Returns 0, the number of things done.
     fn keep_first(&mut self, error: LapiError) -> usize {
-        keep_first(&mut self.trouble, error);
+        keep_first(&mut self.first_error, error);
         0
     }
 
@@ -512,7 +513,7 @@ impl<S> Session<S> {
     #[cold]
     fn wake_sleepers(&self) {
         self.bell.ring();
-        let all = self.terminated || self.engine.discards || self.trouble.is_some();
+        let all = self.terminated || self.engine.discards || self.first_error.is_some();
         self.engine.outbox.counters.wake_waiters(all);
     }
 
