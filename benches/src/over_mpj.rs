@@ -23,7 +23,7 @@ impl Job for OverMpj {
     }
 
     fn facts(&self) -> Vec<(String, String)> {
-        vec![("rendezvous reads by".to_owned(), self.0.get_report().to_owned())]
+        vec![("rendezvous reads by".to_owned(), self.0.one_sided_path().to_owned())]
     }
 
     #[inline]

@@ -116,7 +116,7 @@ fn ping(comm: &Communicator, options: &Options) -> Result<bool, Error> {
     }
     // Rank 1 waits for this if the last cache-line test comes after the last size.
     comm.send::<u8>(&[], 1, PING)?;
-    println!("# Rendezvous reads by: {}", comm.get_report());
+    println!("# Rendezvous reads by: {}", comm.one_sided_path());
     println!("# Raw cache line (ns, one way): before {before:.1} after {after:.1}");
     if let Some(eight_bytes) = eight_bytes {
         println!("# 8-byte latency / raw: {:.2}", eight_bytes / ((before + after) / 2.0));

@@ -63,9 +63,9 @@ impl Deref for Communicator {
 
 impl Communicator {
     /// Makes the communicators of all ranks, one for each context of this rank, in order.
-    pub(crate) fn of_world(devices: Vec<Device>, get_report: &str) -> Result<Vec<Self>, Error> {
+    pub(crate) fn of_world(devices: Vec<Device>, one_sided_path: &str) -> Result<Vec<Self>, Error> {
         let world = |process| Ok(Self::new(mpicore::Communicator::world(process)?));
-        rank_device::of_world(devices, get_report).map(world).collect()
+        rank_device::of_world(devices, one_sided_path).map(world).collect()
     }
 
     fn new(core: mpicore::Communicator) -> Self {
@@ -230,12 +230,12 @@ impl Communicator {
     ///
     /// ```
     /// mpj::local::run(1, |world| {
-    ///     assert_eq!(world.get_report(), "memory copy", "ranks are threads");
+    ///     assert_eq!(world.one_sided_path(), "memory copy", "ranks are threads");
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
-    pub fn get_report(&self) -> &str {
-        self.device.get_report()
+    pub fn one_sided_path(&self) -> &str {
+        self.device.one_sided_path()
     }
 
     /// Returns the message sizes in bytes, ascending, above which a message travels in another way, so that the latency

@@ -33,7 +33,7 @@ pub(crate) struct RankDevice(Arc<Process>);
 
 /// What this crate keeps for a rank, in its process.
 struct RankState {
-    get_report: String,
+    one_sided_path: String,
     /// The errors that are kept, shared by all contexts of the world.
     complaints: Arc<Complaints>,
 }
@@ -41,12 +41,12 @@ struct RankState {
 /// Makes the processes of one world, one for each of its contexts, in order.
 pub(crate) fn of_world(
     devices: Vec<Device>,
-    get_report: &str,
+    one_sided_path: &str,
 ) -> impl Iterator<Item = Arc<Process>> {
     let complaints = Arc::<Complaints>::default();
     devices.into_iter().map(move |device| {
-        let (get_report, complaints) = (get_report.to_owned(), complaints.clone());
-        Arc::new(Process::new(device, RankState { get_report, complaints }))
+        let (one_sided_path, complaints) = (one_sided_path.to_owned(), complaints.clone());
+        Arc::new(Process::new(device, RankState { one_sided_path, complaints }))
     })
 }
 
@@ -67,8 +67,8 @@ impl RankDevice {
     }
 
     /// Returns a text that says how one-sided reads are done.
-    pub fn get_report(&self) -> &str {
-        &self.state().get_report
+    pub fn one_sided_path(&self) -> &str {
+        &self.state().one_sided_path
     }
 
     fn state(&self) -> &RankState {

@@ -59,9 +59,9 @@ const HELD_BY_COMMUNICATOR: usize = 2;
 /// # Ok::<(), mpj::Error>(())
 /// ```
 pub fn init() -> Result<World, Error> {
-    let Job { devices, control, get_report, .. } = job::join()?;
+    let Job { devices, control, one_sided_path, .. } = job::join()?;
     control.clone().into_iter().for_each(tell_panics);
-    World::new(devices, control, &get_report, Arc::default())
+    World::new(devices, control, &one_sided_path, Arc::default())
 }
 
 /// Returns the seconds since an arbitrary moment in the past of this process (MPI_Wtime).
@@ -80,20 +80,20 @@ impl World {
         devices: Vec<mpjdev::Device>,
         first_gone: Arc<OnceLock<usize>>,
     ) -> Result<Self, Error> {
-        let get_report = match devices[0].get_kind()? {
+        let one_sided_path = match devices[0].get_kind()? {
             Some(_) => "memory copy",
             None => "active messages",
         };
-        Self::new(devices, None, get_report, first_gone)
+        Self::new(devices, None, one_sided_path, first_gone)
     }
 
     fn new(
         devices: Vec<mpjdev::Device>,
         control: Option<Control>,
-        get_report: &str,
+        one_sided_path: &str,
         first_gone: Arc<OnceLock<usize>>,
     ) -> Result<Self, Error> {
-        let mut contexts = Communicator::of_world(devices, get_report)?.into_iter();
+        let mut contexts = Communicator::of_world(devices, one_sided_path)?.into_iter();
         let communicator = contexts.next().expect("a rank has context 0");
         let further = contexts.collect();
         let own = OnceLock::new();

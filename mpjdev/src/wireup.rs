@@ -22,7 +22,7 @@ pub struct Job {
     /// The number of this process's program among those of the job, from 0; `None` without a launcher.
     pub program: Option<u32>,
     /// A text that says how Get reads memory.
-    pub get_report: String,
+    pub one_sided_path: String,
 }
 
 /// Reads the settings and joins the job that the environment describes; blocks until all its ranks have joined.
@@ -31,11 +31,11 @@ pub struct Job {
 /// [`Error::Wireup`] for a setting that is not legal, a launcher of another MPI, or a segment that cannot be used.
 pub fn join() -> Result<Job, Error> {
     let settings = Settings::from_env().map_err(WireupError::from)?;
-    let Joined { contexts, control, get_report, processors } = wireup::connect(&settings)?;
+    let Joined { contexts, control, one_sided_path, processors } = wireup::connect(&settings)?;
     let is_alone = control.is_none();
     let options = Options { processors, is_alone, ..Options::new(&settings) };
     let program = control.as_ref().and_then(|_| config::program());
-    Ok(Job { devices: devices(contexts, &options)?, control, program, get_report })
+    Ok(Job { devices: devices(contexts, &options)?, control, program, one_sided_path })
 }
 
 /// Makes a job whose ranks are threads of this process. Returns, for each rank in order, the devices of its contexts.

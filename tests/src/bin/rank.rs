@@ -12,8 +12,8 @@
 //! - `rank thread-panic` panics in a thread that nobody waits for. `rank leaving` ends one rank while the other goes
 //!   on.
 //! - `rank replaced` becomes another program. `rank lists` has two other programs show their open files.
-//! - `rank reads` prints how ranks read each other's memory; `rank unreadable` forbids it. In `rank renounced WHO`, rank
-//!   WHO, or every rank for `all`, changes its user and forbids it between messages.
+//! - `rank reads` prints how ranks read each other's memory; `rank unreadable` forbids it. In `rank renounced WHO`,
+//!   rank WHO, or every rank for `all`, changes its user and forbids it between messages.
 //! - `rank waiting` blocks all ranks but rank 0, which is busy. In `rank apart`, rank 0 waits while the others stand
 //!   still, compute and sleep.
 //! - `rank late-abort` aborts in one rank after another has failed.
@@ -416,7 +416,7 @@ fn reads() -> Result<(), mpj::Error> {
     let (data, mut room) = (vec![world.rank() as u32; 1 << 19], vec![0; 1 << 19]);
     world.sendrecv(&data, up, 0, &mut room, down, 0)?;
     assert!(room.iter().all(|word| *word as usize == down), "other bytes than were sent");
-    println!("{}", world.get_report());
+    println!("{}", world.one_sided_path());
     Ok(())
 }
 

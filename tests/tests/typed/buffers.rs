@@ -132,7 +132,7 @@ fn long_data_in_huge_pages_are_fetched() {
             let fetched = [(1, 0), (2, 0), (3, 0), (3, 1), (4, 1), (4, 2)];
             let copied = [(1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0)];
             // Where memory is not read, its pages do not matter.
-            let is_read = world.get_report() == "memory copy";
+            let is_read = world.one_sided_path() == "memory copy";
             assert_eq!(counts, if is_huge && is_read { fetched } else { copied });
         }
     });

@@ -34,7 +34,7 @@ pub struct Joined {
     /// The connection to the launcher, if the process was started by one.
     pub control: Option<Control>,
     /// Describes how gets are done, for reports.
-    pub get_report: String,
+    pub one_sided_path: String,
     /// Number of processors that the tasks of the job share, if the launcher has set it.
     pub processors: Option<usize>,
 }
@@ -48,19 +48,19 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
     match bootstrap::detect(settings)? {
         Job::Alone => {
             let contexts = in_process(1, 1)?.remove(0);
-            let get_report = "memory copy".to_owned();
-            Ok(Joined { contexts, control: None, get_report, processors: None })
+            let one_sided_path = "memory copy".to_owned();
+            Ok(Joined { contexts, control: None, one_sided_path, processors: None })
         }
         Job::Host(membership) => {
             let Membership { task, num_tasks, contexts, segment, control, .. } = *membership;
             control.joined();
             let attached =
                 ShmAdapter::attach_contexts(segment, task, num_tasks, contexts, settings.get)?;
-            let get_report = attached[0].get_report();
+            let one_sided_path = attached[0].one_sided_path();
             let contexts = attached.into_iter().map(AnyAdapter::from).collect();
             config::place().into_iter().for_each(home::settle);
             let (control, processors) = (Some(control), config::processors());
-            Ok(Joined { contexts, control, get_report, processors })
+            Ok(Joined { contexts, control, one_sided_path, processors })
         }
     }
 }

@@ -33,11 +33,11 @@ pub fn run() -> ExitCode {
 }
 
 fn answer() -> Result<String, WireupError> {
-    let Joined { control, get_report, .. } = connect(&Settings::from_env()?)?;
+    let Joined { control, one_sided_path, .. } = connect(&Settings::from_env()?)?;
     if let Some(control) = control {
         control.finished();
     }
-    Ok(get_report)
+    Ok(one_sided_path)
 }
 
 /// Returns how two ranks read each other's memory, or why that is not known.
