@@ -26,12 +26,12 @@
 //!   The copy completes whether or not the target assists. A task that announced while it was [`Advance::Waiting`] is
 //!   woken.
 //! - A8: the bytes that a get delivers are those that the region contained while it was registered. An operation on
-//!   memory of a target that has withdrawn meanwhile ends with [`AdapterError::PeerLost`].
+//!   memory of a target that has detached meanwhile ends with [`AdapterError::PeerLost`].
 //! - A9: the memory of an offered body is read only until the call returns or, after [`Post::Leaving`], until
 //!   [`Events::left`] reports its ticket. An adapter whose [`Caps::copies_bodies`] is true for a target never returns
 //!   that, and reads no body after the call. The memory of this task that a one-sided operation reads or fills is
 //!   accessed only until the call returns or, after [`Transfer::Started`], until an event reports its ticket. Once
-//!   [`Adapter::withdraw`] has returned `true`, no such memory is read or written any more, whatever was unfinished.
+//!   [`Adapter::detach`] has returned `true`, no such memory is read or written any more, whatever was unfinished.
 //! - A10: frames that arrived from a task before it was declared lost can still be polled. Frames that it sends later
 //!   may arrive too; the caller discards them. Operations towards a lost task end, although nobody receives there:
 //!   bodies leave, and one-sided operations are over.
@@ -332,7 +332,7 @@ pub struct Stats {
 /// #   fn try_send(&mut self, _: TaskId, _: &[u8], _: Piece<'_>, _: Ticket)
 /// #       -> Result<Post, AdapterError> { unreachable!() }
 /// #   fn poll(&mut self, _: Option<TaskId>, _: usize, _: &mut dyn Events) -> Result<usize, AdapterError> { Ok(0) }
-/// #   fn withdraw(&mut self) -> bool { true }
+/// #   fn detach(&mut self) -> bool { true }
 ///     // every method, but no `unsafe`
 /// }
 /// ```
@@ -394,8 +394,8 @@ pub unsafe trait Adapter: Send + 'static {
         let _ = key;
     }
 
-    /// Starts an operation on memory of `target`. The caller has checked that [`Caps`] has it. `ticket` identifies it if
-    /// it ends later (A9). An operation that fails later ends with the same errors.
+    /// Starts an operation on memory of `target`. The caller has checked that [`Caps`] has it. `ticket` identifies it
+    /// if it ends later (A9). An operation that fails later ends with the same errors.
     ///
     /// # Errors
     /// [`AdapterError::PeerLost`] (A8), [`AdapterError::AccessFailed`] (A11).
@@ -414,11 +414,11 @@ pub unsafe trait Adapter: Send + 'static {
         None
     }
 
-    /// Withdraws this task: its registered memory may change from now on, and no operation on it succeeds any more (A8). The
-    /// adapter starts nothing new and drops all unfinished operations, except frames that were taken (A4). Returns
+    /// Detaches this task: its registered memory may change from now on, and no operation on it succeeds any more (A8).
+    /// The adapter starts nothing new and drops all unfinished operations, except frames that were taken (A4). Returns
     /// whether no memory of this task is read or written any more; on `false` the caller tries again.
     #[must_use]
-    fn withdraw(&mut self) -> bool;
+    fn detach(&mut self) -> bool;
 
     /// Returns what this context has sent and received, if the adapter counts it.
     fn stats(&self) -> Option<Stats> {
@@ -531,14 +531,14 @@ pub trait Doorbell: Send + Sync {
 /// The capability to publish what this task's threads wait for, for the watcher of the job, which looks for deadlocks.
 pub trait WaitBoard: Send + Sync {
     /// Publishes what a thread waits for, at a place that no other thread of the task uses. One thread at a time
-    /// publishes and withdraws; a place is withdrawn before something else is published there.
+    /// publishes and unpublishes; a place is unpublished before something else is published there.
     fn publish(&self, place: usize, wait: &Wait, standing: Standing);
 
     /// Records that the thread whose wait is published at `place` has polled again and found nothing.
     fn looked_again(&self, place: usize);
 
-    /// Withdraws what was published at `place`.
-    fn withdraw(&self, place: usize);
+    /// Unpublishes what was published at `place`.
+    fn unpublish(&self, place: usize);
 
     /// Returns how often the watcher has asked for this task's queues.
     fn inquiries(&self) -> u32;

@@ -5,7 +5,8 @@
 //! caller that releases a buffer too early sends wrong bytes. Channels and queues are short, and often full.
 //!
 //! With [`Cards::OneSided`] couriers access registered memory, too, without its owner and after the call that starts
-//! the access. The bytes of the last puts are not in place before a flush asks for them, and then the later ones come first.
+//! the access. The bytes of the last puts are not in place before a flush asks for them, and then the later ones come
+//! first.
 
 #![expect(unsafe_code, reason = "an adapter promises its contract")]
 
@@ -364,8 +365,8 @@ impl Desk {
     }
 }
 
-// SAFETY: A9: a courier accesses memory of its task before it reports the ticket, or never, if `withdraw` removes the
-// frame or the access first. While it works on one that it has taken, `withdraw` returns `false`. Registered memory is
+// SAFETY: A9: a courier accesses memory of its task before it reports the ticket, or never, if `detach` removes the
+// frame or the access first. While it works on one that it has taken, `detach` returns `false`. Registered memory is
 // accessed by `Memory` only, which keeps A8 and A11.
 unsafe impl Adapter for ChannelAdapter {
     fn endpoint(&self) -> Endpoint {
@@ -476,8 +477,8 @@ unsafe impl Adapter for ChannelAdapter {
         Ok(Transfer::Started)
     }
 
-    fn withdraw(&mut self) -> bool {
-        self.network.memory.lock().withdraw(self.task);
+    fn detach(&mut self) -> bool {
+        self.network.memory.lock().detach(self.task);
         let mut frames = self.network.desks[self.task as usize].leaving.lock();
         frames.accesses.iter_mut().for_each(VecDeque::clear);
         // A frame without a body was taken, so it stays (A4).

@@ -64,7 +64,7 @@ macro_rules! adapter_conformance {
             a_task_that_waits_for_help_is_woken
             a_shared_get_that_was_ended_is_written_by_nobody
             help_that_fits_no_get_is_none
-            a_get_is_refused_if_its_target_withdraws_meanwhile
+            a_get_is_refused_if_its_target_detaches_meanwhile
             ringing_wakes_a_sleeper
             a_sleep_ends_with_its_time
             a_lost_task_is_known_to_all
@@ -72,9 +72,9 @@ macro_rules! adapter_conformance {
             puts_are_in_place_after_a_flush
             atomic_operations_take_place_one_after_another
             memory_is_accessed_only_as_it_is_registered
-            memory_of_a_task_that_has_withdrawn_is_not_accessed
+            memory_of_a_task_that_has_detached_is_not_accessed
             a_body_that_has_left_may_change
-            a_task_that_has_withdrawn_gets_its_memory_back
+            a_task_that_has_detached_gets_its_memory_back
             a_loss_holds_up_no_operation
         }
     };

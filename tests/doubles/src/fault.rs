@@ -276,7 +276,7 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
             OneSided::Get { remote, offset, into } if falls(&mut self.dice, self.plan.delay) => {
                 let wait = self.wait();
                 self.count.lock().delayed += 1;
-                // SAFETY: A9: written by the poll that reports the end, or never, if `withdraw` comes first.
+                // SAFETY: A9: written by the poll that reports the end, or never, if `detach` comes first.
                 let into = unsafe { into.hold() };
                 self.gets.push(HeldGet { wait, target, remote: *remote, offset, into, ticket });
                 Ok(Transfer::Started)
@@ -289,10 +289,10 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.cooperative_copy().is_some().then_some(self)
     }
 
-    fn withdraw(&mut self) -> bool {
+    fn detach(&mut self) -> bool {
         self.held.iter_mut().for_each(VecDeque::clear);
         self.gets.clear();
-        self.inner.withdraw()
+        self.inner.detach()
     }
 
     fn stats(&self) -> Option<Stats> {

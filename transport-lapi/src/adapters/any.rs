@@ -175,8 +175,8 @@ unsafe impl Adapter for AnyAdapter {
         each!(self, adapter => adapter.cooperative_copy())
     }
 
-    fn withdraw(&mut self) -> bool {
-        each!(self, adapter => adapter.withdraw())
+    fn detach(&mut self) -> bool {
+        each!(self, adapter => adapter.detach())
     }
 
     fn stats(&self) -> Option<Stats> {

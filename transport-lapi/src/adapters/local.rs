@@ -6,8 +6,8 @@
 //! case: it knows the rings (`ring`, `data_ring`) and the bells (`doorbell`, `arrivals`) of a `segment`, laid out by
 //! `layout`. In long gets both ends copy (`share`). Tasks that are processes can access memory in each other's shared
 //! areas, and a task that is alone in its job in its own (`area`). A task that gives up announces it before its buffers
-//! change (`withdrawal`). The waits of a task's threads are published on its `slate`, which `board` reads for the
-//! launcher. Loom models cover the rings, the bells, shared gets and withdrawals without a segment.
+//! change (`detachment`). The waits of a task's threads are published on its `slate`, which `board` reads for the
+//! launcher. Loom models cover the rings, the bells, shared gets and detachments without a segment.
 
 #![expect(unsafe_code, reason = "an adapter promises its contract")]
 
@@ -16,6 +16,7 @@ mod arrivals;
 mod blocks;
 pub(crate) mod board;
 mod data_ring;
+mod detachment;
 mod distance;
 pub(crate) mod doorbell;
 pub(crate) mod header;
@@ -25,7 +26,6 @@ mod ring;
 pub(crate) mod segment;
 mod share;
 mod slate;
-mod withdrawal;
 
 use std::io;
 use std::sync::Arc;
@@ -245,15 +245,15 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         };
         self.port.moved();
         let read = self.reach.read(target, remote.direct, offset, into);
-        self.port.unless_withdrawn(target, read).map(|()| Transfer::Done(0))
+        self.port.unless_detached(target, read).map(|()| Transfer::Done(0))
     }
 
     fn cooperative_copy(&mut self) -> Option<&mut dyn CooperativeCopy> {
         self.reach.kind().is_some().then_some(self)
     }
 
-    fn withdraw(&mut self) -> bool {
-        self.port.withdraw();
+    fn detach(&mut self) -> bool {
+        self.port.detach();
         let Self { shares, reach, port } = self;
         let end = |target| shares.end(target, || reach.is_gone(target));
         // Not short-circuited: every get is ended, even after one that is not over.
@@ -289,7 +289,7 @@ impl<R: Reach> CooperativeCopy for LocalAdapter<R> {
         let Self { port, shares, reach } = self;
         port.moved();
         let read = |remote: RemoteRegion, offset: u64, into: RecvPart<'_>| {
-            port.unless_withdrawn(target, reach.read(target, remote.direct, offset, into))
+            port.unless_detached(target, reach.read(target, remote.direct, offset, into))
         };
         shares.advance(target, read, || reach.is_gone(target))
     }

@@ -125,7 +125,7 @@ impl<S: Send + 'static> Context<S> {
                 session.wake();
             }
         }
-        notice.withdraw(&mut session);
+        notice.unpublish(&mut session);
     }
 
     /// Whether the notification thread with this number goes on (NT3).
@@ -172,7 +172,7 @@ impl<S: Send + 'static> Context<S> {
                 break;
             }
         }
-        notice.withdraw(session);
+        notice.unpublish(session);
         Ok(())
     }
 }

@@ -4,10 +4,10 @@
 //! long that the thread goes to sleep, and publishes the result for reports about a job that stands still. So the note
 //! costs nothing where messages arrive soon.
 //!
-//! - AW1: a wait is published as asleep after the thread's last look and before it sleeps, and withdrawn after the
+//! - AW1: a wait is published as asleep after the thread's last look and before it sleeps, and unpublished after the
 //!   thread has woken and before it does anything else, all under the session's lock. So while it is published the
-//!   thread sends nothing, except in a look that finds something; such a look is not counted, and ends with the
-//!   withdrawal. And the thread has seen every event except those for which the bell was rung after its ticket. A
+//!   thread sends nothing, except in a look that finds something; such a look is not counted, and ends with the end of
+//!   its publication. And the thread has seen every event except those for which the bell was rung after its ticket. A
 //!   published wait of a thread that never sleeps, or that has failed, states what the thread waits or waited for, and
 //!   proves nothing else.
 
@@ -137,7 +137,7 @@ impl Notice {
                 take_place(&mut session.places)
             }
             Some(place) => {
-                board.withdraw(place);
+                board.unpublish(place);
                 place
             }
         };
@@ -166,7 +166,7 @@ impl Notice {
             Self::None => return,
             Self::Lasting { wait } => (wait, take_place(&mut session.places)),
             Self::Posted { wait, place } => {
-                board.withdraw(place);
+                board.unpublish(place);
                 (wait, place)
             }
         };
@@ -174,10 +174,10 @@ impl Notice {
         session.failed_places |= 1 << place;
     }
 
-    /// Withdraws the wait, if it is published.
-    pub(crate) fn withdraw<S>(&mut self, session: &mut Session<S>) {
+    /// Unpublishes the wait, if it is published.
+    pub(crate) fn unpublish<S>(&mut self, session: &mut Session<S>) {
         if let (&mut Self::Posted { wait, place }, Some(board)) = (&mut *self, &session.board) {
-            board.withdraw(place);
+            board.unpublish(place);
             session.places &= !(1 << place);
             *self = Self::Lasting { wait };
         }
@@ -190,7 +190,7 @@ impl<S> Session<S> {
         let mut failed = std::mem::take(&mut self.failed_places);
         self.places &= !failed;
         while failed != 0 {
-            board.withdraw(failed.trailing_zeros() as usize);
+            board.unpublish(failed.trailing_zeros() as usize);
             failed &= failed - 1;
         }
     }

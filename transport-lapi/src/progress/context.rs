@@ -402,7 +402,7 @@ impl<S> Context<S> {
         };
         if notice.has_lasted() {
             match &outcome {
-                Ok(answer) if !awaited.is_failure(session, answer) => notice.withdraw(session),
+                Ok(answer) if !awaited.is_failure(session, answer) => notice.unpublish(session),
                 _ => notice.fail(session),
             }
         }
@@ -425,7 +425,7 @@ impl<S> Context<S> {
             let done = session.progress_within(awaited.frames(), origin)?;
             turn = turn.wrapping_add(1);
             if session.has_continuations() {
-                notice.withdraw(session);
+                notice.unpublish(session);
                 self.run_continuations(Paused::begin(session).0);
                 if session.terminated {
                     return Err(session.refuse());
@@ -512,7 +512,7 @@ impl<S> Context<S> {
             if !matches!(looked, Ok((0, None))) || session.has_continuations() {
                 self.bell.retract();
                 if looked.is_ok() {
-                    notice.withdraw(session);
+                    notice.unpublish(session);
                 }
                 return looked.map(|(_, answer)| answer);
             }
@@ -537,7 +537,7 @@ impl<S> Context<S> {
         if session.terminated {
             return Err(session.refuse());
         }
-        notice.withdraw(session);
+        notice.unpublish(session);
         self.answer(session);
         Ok(None)
     }

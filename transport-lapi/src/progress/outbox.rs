@@ -298,12 +298,12 @@ impl<S> Outbox<S> {
         self.deregistered.drain(..).for_each(|key| adapter.deregister(key));
     }
 
-    /// Abandons all unfinished operations. No peer begins to use memory of this task afterwards; [`Adapter::withdraw`]
+    /// Abandons all unfinished operations. No peer begins to use memory of this task afterwards; [`Adapter::detach`]
     /// returns `true` when none uses it any more.
     pub(crate) fn abandon(&mut self, adapter: &mut AnyAdapter) {
         // Withdraw before memory that peers may be reading is released. Another place waits for writes in progress.
         // What was to follow the operations may own memory, so it is kept as long as the outbox.
-        let _ = adapter.withdraw();
+        let _ = adapter.detach();
         self.deregistered.extend(self.regions.all_direct());
         self.deregister_directly(adapter);
     }

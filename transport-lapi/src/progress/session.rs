@@ -378,8 +378,8 @@ impl<S> Session<S> {
         self.after_rounds = Some(hook);
     }
 
-    /// Ends a round, whether or not it failed: withdraws regions whose registration ended before their memory can be
-    /// freed, and wakes sleeping threads, whose events may have happened.
+    /// Ends a round, whether or not it failed: ends the registrations of regions whose registration ended before their
+    /// memory can be freed, and wakes sleeping threads, whose events may have happened.
     #[inline(always)]
     fn end_round(&mut self) {
         if let Some(hook) = self.after_rounds {
@@ -428,7 +428,7 @@ impl<S> Session<S> {
     /// Ends unfinished operations in the adapter, after the context was terminated. Returns whether nobody uses memory
     /// of this task any more.
     pub(crate) fn try_settle(&mut self) -> bool {
-        self.adapter.withdraw()
+        self.adapter.detach()
     }
 
     /// Acts on the loss of tasks: operations to and from a lost task, and gets of its memory, end with an error that

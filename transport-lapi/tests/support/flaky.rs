@@ -65,8 +65,8 @@ unsafe impl Adapter for Flaky {
         self.inner.poll(origin, budget, events)
     }
 
-    fn withdraw(&mut self) -> bool {
-        self.inner.withdraw()
+    fn detach(&mut self) -> bool {
+        self.inner.detach()
     }
 
     fn register(&mut self, memory: Registered) -> Result<Option<RemoteKey>, AdapterError> {

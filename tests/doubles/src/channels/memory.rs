@@ -1,7 +1,7 @@
 //! The memory that tasks of channels have registered, as the network cards access it: one access after another, under
 //! a lock.
 //!
-//! - TM1: a region is in the table from its registration until the owner ends it or withdraws, so its memory may be
+//! - TM1: a region is in the table from its registration until the owner ends it or detaches, so its memory may be
 //!   read, and written if it is [`Registered::Writable`] (A11).
 
 use std::io;
@@ -16,8 +16,8 @@ use crate::numbers::Numbers;
 /// The regions of all tasks.
 pub(super) struct Memory {
     regions: Vec<Region>,
-    /// Whether each task has withdrawn.
-    withdrawn: Vec<bool>,
+    /// Whether each task has detached.
+    detached: Vec<bool>,
     keys: Numbers,
 }
 
@@ -29,7 +29,7 @@ struct Region {
 
 impl Memory {
     pub fn new(num_tasks: usize) -> Self {
-        Self { regions: Vec::new(), withdrawn: vec![false; num_tasks], keys: Numbers(7) }
+        Self { regions: Vec::new(), detached: vec![false; num_tasks], keys: Numbers(7) }
     }
 
     /// Adds a region under a key of any length from 9 bytes on.
@@ -44,8 +44,8 @@ impl Memory {
         self.regions.retain(|region| region.owner != owner || region.key != key);
     }
 
-    pub fn withdraw(&mut self, owner: TaskId) {
-        self.withdrawn[owner as usize] = true;
+    pub fn detach(&mut self, owner: TaskId) {
+        self.detached[owner as usize] = true;
         self.regions.retain(|region| region.owner != owner);
     }
 
@@ -114,7 +114,7 @@ impl Memory {
         offset: u64,
         len: usize,
     ) -> Result<&mut Registered, AdapterError> {
-        if self.withdrawn[target as usize] {
+        if self.detached[target as usize] {
             return Err(AdapterError::PeerLost { task: target });
         }
         let mut regions = self.regions.iter_mut();

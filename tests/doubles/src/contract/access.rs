@@ -294,8 +294,8 @@ pub fn memory_is_accessed_only_as_it_is_registered<A: Adapter>(make: Maker<A>) {
     assert!(are_all(memory.bytes(), BLANK), "nothing was stored");
 }
 
-/// A8: what is started after the target has withdrawn.
-pub fn memory_of_a_task_that_has_withdrawn_is_not_accessed<A: Adapter>(make: Maker<A>) {
+/// A8: what is started after the target has detached.
+pub fn memory_of_a_task_that_has_detached_is_not_accessed<A: Adapter>(make: Maker<A>) {
     let mut job = make(2);
     let caps = job[0].caps(1);
     let memory = Buffer::new(vec![BLANK; 64]);
@@ -304,7 +304,7 @@ pub fn memory_of_a_task_that_has_withdrawn_is_not_accessed<A: Adapter>(make: Mak
     }
     let constant = register(&mut job[1], Registered::Constant(memory.to_send()));
     let writable = register(&mut job[1], Registered::Writable(memory.to_receive()));
-    assert!(comes_soon(|| job[1].withdraw()), "nothing is under way");
+    assert!(comes_soon(|| job[1].detach()), "nothing is under way");
     assert!(is_lost(&get(&mut job[0], &constant, 0, 8)));
     if caps.puts {
         let source = Buffer::new(vec![1; 8]);
@@ -351,8 +351,8 @@ pub fn a_body_that_has_left_may_change<A: Adapter>(make: Maker<A>) {
     }
 }
 
-/// A9: no buffer is used after a withdrawal, whatever was under way.
-pub fn a_task_that_has_withdrawn_gets_its_memory_back<A: Adapter>(make: Maker<A>) {
+/// A9: no buffer is used after a detachment, whatever was under way.
+pub fn a_task_that_has_detached_gets_its_memory_back<A: Adapter>(make: Maker<A>) {
     for round in 0..10 {
         let mut job = make(2);
         let caps = job[0].caps(1);
@@ -371,7 +371,7 @@ pub fn a_task_that_has_withdrawn_gets_its_memory_back<A: Adapter>(make: Maker<A>
             let post = job[0].try_send(1, b"head", body, Ticket(ticket)).expect("it is there");
             taken += usize::from(post != Post::Full);
         }
-        assert!(comes_soon(|| job[0].withdraw()), "the withdrawal does not end");
+        assert!(comes_soon(|| job[0].detach()), "the detachment does not end");
         landing.fill(BLANK);
         let mut arrived = Ends::default();
         let start = Instant::now();
@@ -379,7 +379,7 @@ pub fn a_task_that_has_withdrawn_gets_its_memory_back<A: Adapter>(make: Maker<A>
             arrived.poll(&mut job[1]);
             thread::yield_now();
         }
-        assert!(are_all(landing.bytes(), BLANK), "round {round}: written after the withdrawal");
+        assert!(are_all(landing.bytes(), BLANK), "round {round}: written after the detachment");
         assert!(arrived.frames.len() <= taken, "round {round}: no frame that was not taken");
     }
 }

@@ -219,12 +219,12 @@ pub fn help_that_fits_no_get_is_none<A: Adapter>(make: Maker<A>) {
     assert!(matches!(own, Begun::Alone(_)), "a task does not help itself");
 }
 
-/// A8: the target withdraws in the middle of a get, and uses the memory for something else.
-pub fn a_get_is_refused_if_its_target_withdraws_meanwhile<A: Adapter>(make: Maker<A>) {
+/// A8: the target detaches in the middle of a get, and uses the memory for something else.
+pub fn a_get_is_refused_if_its_target_detaches_meanwhile<A: Adapter>(make: Maker<A>) {
     let mut scene = Scene::new(make, 2_000_000);
     let Some(_) = scene.share() else { return };
     assert_eq!(scene.advance(), Advance::Copied);
-    let _ = scene.target.withdraw();
+    let _ = scene.target.detach();
     let refused = loop {
         match shares(&mut scene.origin).advance(1) {
             Ok(Advance::Complete) => panic!("the get is complete"),

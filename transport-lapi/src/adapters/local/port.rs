@@ -253,21 +253,21 @@ impl Port {
         self.peers[0].slate.moved();
     }
 
-    /// See [`crate::adapter::Adapter::withdraw`].
-    pub(crate) fn withdraw(&self) {
-        self.segment.task(self.task as usize).wireup.withdrawal.set();
+    /// See [`crate::adapter::Adapter::detach`].
+    pub(crate) fn detach(&self) {
+        self.segment.task(self.task as usize).wireup.detachment.set();
     }
 
-    /// The outcome of a completed read from `target`. The read is void if the target has withdrawn (A8), or if this
+    /// The outcome of a completed read from `target`. The read is void if the target has detached (A8), or if this
     /// task is lost itself, since the target may then have reused its memory.
-    pub(crate) fn unless_withdrawn(
+    pub(crate) fn unless_detached(
         &self,
         target: TaskId,
         read: Result<(), AdapterError>,
     ) -> Result<(), AdapterError> {
-        let has_withdrawn = self.segment.task(target as usize).wireup.withdrawal.is_set();
-        let gone = if has_withdrawn { target } else { self.task };
-        match has_withdrawn || self.is_lost(self.task) {
+        let has_detached = self.segment.task(target as usize).wireup.detachment.is_set();
+        let gone = if has_detached { target } else { self.task };
+        match has_detached || self.is_lost(self.task) {
             true => Err(AdapterError::PeerLost { task: gone }),
             false => read,
         }
@@ -373,7 +373,7 @@ impl WaitBoard for BellAndSlate {
         self.slate().looked_again(place);
     }
 
-    fn withdraw(&self, place: usize) {
+    fn unpublish(&self, place: usize) {
         self.slate().clear(place);
     }
 

@@ -26,12 +26,12 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 use crate::adapter::AdapterError;
 use crate::adapters::local::arrivals::MOST_POLLED;
 use crate::adapters::local::data_ring::DataLine;
+use crate::adapters::local::detachment::Detachment;
 use crate::adapters::local::doorbell::Bell;
 use crate::adapters::local::layout::{HEADER_BYTES, Layout, SEPARATION, SLATE_BYTES, TASK_BYTES};
 use crate::adapters::local::ring::{Indices, Ring, Slot};
 use crate::adapters::local::share::Words;
 use crate::adapters::local::slate::Slate;
-use crate::adapters::local::withdrawal::Withdrawal;
 use crate::platform::fork::ProcessMark;
 use crate::platform::sync::FutexWord;
 use crate::platform::sys::LINE;
@@ -83,7 +83,7 @@ pub(crate) struct WireupLine {
     /// 1 if the task was declared lost.
     pub(crate) is_lost: AtomicU32,
     /// Set when the task gives up. Gets load it, so it is beside words that are hardly written after the start.
-    pub(crate) withdrawal: Withdrawal,
+    pub(crate) detachment: Detachment,
 }
 
 const _: () = assert!(cfg!(loom) || SEPARATION + size_of::<JobBlock>() <= HEADER_BYTES);

@@ -228,8 +228,8 @@ fn a_context_that_gives_up_does_so_by_itself() {
     let segment = Segment::in_process(Layout::new(2, 2).unwrap()).unwrap();
     let port =
         |task, context| Port::new(Arc::new(segment.of_context(context)), task, Fences::Symmetric);
-    port(0, 1).withdraw();
-    assert!(port(1, 0).unless_withdrawn(0, Ok(())).is_ok());
-    let refused = port(1, 1).unless_withdrawn(0, Ok(()));
+    port(0, 1).detach();
+    assert!(port(1, 0).unless_detached(0, Ok(())).is_ok());
+    let refused = port(1, 1).unless_detached(0, Ok(()));
     assert!(matches!(refused, Err(AdapterError::PeerLost { task: 0 })));
 }

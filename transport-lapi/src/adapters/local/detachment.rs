@@ -13,9 +13,9 @@ use crate::platform::sync::{AtomicU32, Ordering, fence};
 
 /// The word of the module's documentation; initially zero.
 #[repr(transparent)]
-pub(crate) struct Withdrawal(AtomicU32);
+pub(crate) struct Detachment(AtomicU32);
 
-impl Withdrawal {
+impl Detachment {
     #[cfg(all(test, loom))]
     fn new() -> Self {
         Self(AtomicU32::new(0))
@@ -23,14 +23,14 @@ impl Withdrawal {
 
     /// Declares that the memory that the task has registered may change from now on.
     pub(crate) fn set(&self) {
-        self.0.store(1, Ordering::Release); // SYNC: withdrawn
+        self.0.store(1, Ordering::Release); // SYNC: detached
         // Later stores, also those past the caches, become visible after the word.
         fence(Ordering::SeqCst);
     }
 
     /// Whether the memory read before this call may have changed meanwhile.
     pub(crate) fn is_set(&self) -> bool {
-        fence(Ordering::Acquire); // SYNC: withdrawn
+        fence(Ordering::Acquire); // SYNC: detached
         self.0.load(Ordering::Relaxed) != 0
     }
 }
@@ -46,7 +46,7 @@ mod loom_tests {
     #[test]
     fn loom_no_reading_counts_that_saw_a_later_write() {
         loom::model(|| {
-            let word = Arc::new(Withdrawal::new());
+            let word = Arc::new(Detachment::new());
             let buffer = Arc::new([AtomicU32::new(7), AtomicU32::new(7)]);
             let task = thread::spawn({
                 let (word, buffer) = (Arc::clone(&word), Arc::clone(&buffer));
