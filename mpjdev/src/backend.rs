@@ -165,9 +165,9 @@ fn revoked(state: &mut State, _: &mut Outbox<State>, info: u64) {
 }
 
 /// The data of a send have left the user's buffer, or its rendezvous envelope has left.
-fn left(state: &mut State, _: &mut Outbox<State>, info: u64) {
+fn send_complete(state: &mut State, _: &mut Outbox<State>, info: u64) {
     if let Some(sending) = state.requests.sending(info) {
-        sending.leaving = false;
+        sending.in_flight = false;
         end_send(state, info);
     }
 }
@@ -175,7 +175,7 @@ fn left(state: &mut State, _: &mut Outbox<State>, info: u64) {
 /// Ends a send if it waits for nothing any more.
 fn end_send(state: &mut State, key: u64) {
     if let Some(sending) = state.requests.sending(key) {
-        if !sending.leaving && !sending.unanswered && sending.registered.is_none() {
+        if !sending.in_flight && !sending.unanswered && sending.registered.is_none() {
             let ended = sending.ended();
             state.requests.end(key, ended);
         }

@@ -154,7 +154,7 @@ pub(crate) struct Sending {
     pub context: u32,
     pub len: usize,
     /// Whether the message still has to leave: its data, or in a rendezvous its envelope.
-    pub leaving: bool,
+    pub in_flight: bool,
     /// Whether the receiver still has to answer.
     pub unanswered: bool,
     /// The region that the receiver may read until then.

@@ -14,7 +14,7 @@
 //!   of the region to end.
 //! - A3: [`Post::Full`] means that the frame was not sent. The caller polls and offers the same frame again.
 //! - A4: a frame that was taken reaches its target as long as the target polls. If its body was copied
-//!   ([`Post::Taken`]), the sender need not call the adapter again; if its body is still read ([`Post::Leaving`]), the
+//!   ([`Post::Taken`]), the sender need not call the adapter again; if its body is still read ([`Post::InFlight`]), the
 //!   sender must poll too.
 //! - A5: a task that announced a sleep on its [`Doorbell`] and then polled without finding anything is woken by every
 //!   frame and every event that reaches it later.
@@ -27,10 +27,10 @@
 //!   woken.
 //! - A8: the bytes that a get delivers are those that the region contained while it was registered. An operation on
 //!   memory of a target that has detached meanwhile ends with [`AdapterError::PeerLost`].
-//! - A9: the memory of an offered body is read only until the call returns or, after [`Post::Leaving`], until
-//!   [`Events::left`] reports its ticket. An adapter whose [`Caps::copies_bodies`] is true for a target never returns
-//!   that, and reads no body after the call. The memory of this task that a one-sided operation reads or fills is
-//!   accessed only until the call returns or, after [`Transfer::Started`], until an event reports its ticket. Once
+//! - A9: the memory of an offered body is read only until the call returns or, after [`Post::InFlight`], until
+//!   [`Events::send_complete`] reports its ticket. An adapter whose [`Caps::copies_bodies`] is true for a target never
+//!   returns that, and reads no body after the call. The memory of this task that a one-sided operation reads or fills
+//!   is accessed only until the call returns or, after [`Transfer::Started`], until an event reports its ticket. Once
 //!   [`Adapter::detach`] has returned `true`, no such memory is read or written any more, whatever was unfinished.
 //! - A10: frames that arrived from a task before it was declared lost can still be polled. Frames that it sends later
 //!   may arrive too; the caller discards them. Operations towards a lost task end, although nobody receives there:
@@ -86,7 +86,7 @@ pub struct Caps {
     pub max_inline: usize,
     /// Largest body of one frame, in bytes.
     pub max_body: usize,
-    /// Whether [`Adapter::try_send`] copies every body, and never returns [`Post::Leaving`].
+    /// Whether [`Adapter::try_send`] copies every body, and never returns [`Post::InFlight`].
     pub copies_bodies: bool,
     /// How [`OneSided::Get`] reads the target's memory; `None` if it does not.
     pub gets: Option<GetKind>,
@@ -114,9 +114,9 @@ pub enum GetKind {
 pub enum Post {
     /// The frame is on its way, and its body was copied.
     Taken,
-    /// The frame is on its way, but its body, which is not empty, is still read until [`Events::left`] reports its
-    /// ticket (A9).
-    Leaving,
+    /// The frame is on its way, but its body, which is not empty, is still read until [`Events::send_complete`] reports
+    /// its ticket (A9).
+    InFlight,
     /// No room now; the frame was not sent.
     Full,
 }
@@ -246,7 +246,7 @@ pub trait Events {
     }
 
     /// Reports that the body offered with this ticket has been read, and its memory is not read any more.
-    fn left(&mut self, ticket: Ticket) {
+    fn send_complete(&mut self, ticket: Ticket) {
         let _ = ticket;
     }
 
@@ -270,8 +270,8 @@ impl Events for &mut dyn Events {
         (**self).short(origin, head, body);
     }
 
-    fn left(&mut self, ticket: Ticket) {
-        (**self).left(ticket);
+    fn send_complete(&mut self, ticket: Ticket) {
+        (**self).send_complete(ticket);
     }
 
     fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {

@@ -22,7 +22,7 @@ pub(crate) mod xfer;
 use std::any::Any;
 
 use crate::error::LapiError;
-use crate::progress::hooks::{Hooks, Lanes};
+use crate::progress::hooks::{Hooks, Positions};
 use crate::progress::session::Session;
 
 /// What LAPI_Senv has set for a context. It hangs on the session from the first such call on.
@@ -45,9 +45,13 @@ impl Hooks for Periphery {
         self.environment.timeout.is_some() && queued > 0
     }
 
-    fn round_ended(&mut self, lanes: &mut Lanes<'_>, has_slept: bool) -> Result<(), LapiError> {
+    fn round_ended(
+        &mut self,
+        send_queues: &mut Positions<'_>,
+        has_slept: bool,
+    ) -> Result<(), LapiError> {
         match self.environment.timeout {
-            Some(limit) if has_slept || self.timer.is_due() => self.timer.look(lanes, limit),
+            Some(limit) if has_slept || self.timer.is_due() => self.timer.look(send_queues, limit),
             _ => Ok(()),
         }
     }

@@ -157,8 +157,9 @@ impl<S> Session<S> {
     /// The short path to the area of `target`, unless that task is lost.
     #[inline(always)]
     pub(crate) fn direct(&self, target: TaskId) -> Option<&Direct> {
-        let Outbox { lanes, shared, .. } = &self.engine.outbox;
-        let is_there = lanes.get(target as usize).is_some_and(|lane| !lane.is_lost);
+        let Outbox { send_queues, shared, .. } = &self.engine.outbox;
+        let is_there =
+            send_queues.get(target as usize).is_some_and(|send_queue| !send_queue.is_lost);
         shared.as_ref().filter(|_| is_there).map(|shared| &shared.direct)
     }
 
@@ -166,7 +167,7 @@ impl<S> Session<S> {
     #[inline(never)]
     fn put_any(&mut self, call: Put<S>) -> Result<Sent, LapiError> {
         let Put { target, remote, offset, from, on_origin, tgt_cntr, cmpl_cntr } = call;
-        check_target(target, self.engine.outbox.lanes.len())?;
+        check_target(target, self.engine.outbox.send_queues.len())?;
         let len = from.len() as u64;
         remote.check(offset, len)?;
         if let Some(place) = remote.area_place(offset) {
@@ -176,10 +177,13 @@ impl<S> Session<S> {
         let header = Request::Put { key: remote.key, offset }.encode();
         let call = Amsend::new(target, OWN, header.bytes(), from);
         let call = Amsend { on_origin, tgt_cntr, cmpl_cntr, ..call };
-        if len == 0 || remote.direct.is_none() || !self.engine.outbox.lanes[target as usize].puts {
+        if len == 0
+            || remote.direct.is_none()
+            || !self.engine.outbox.send_queues[target as usize].puts
+        {
             return self.send(call);
         }
-        call.check(self.engine.outbox.lanes.len())?;
+        call.check(self.engine.outbox.send_queues.len())?;
         call.on_origin.check(&mut self.engine.outbox.counters)?;
         self.engine.outbox.check_lost(target)?;
         let counters = call.counters();
@@ -200,7 +204,7 @@ impl<S> Session<S> {
     pub fn putv(&mut self, call: Putv<'_, S>) -> Result<Sent, LapiError> {
         let Putv { target, remote, tgt_vec, memory, org_vec, on_origin, tgt_cntr, cmpl_cntr } =
             call;
-        check_target(target, self.engine.outbox.lanes.len())?;
+        check_target(target, self.engine.outbox.send_queues.len())?;
         let from = org_vec.gather_at(End::Origin, memory)?;
         check_vectors(org_vec, tgt_vec, remote)?;
         if let Some(place) = remote.area_place(0) {
@@ -223,7 +227,7 @@ impl<S> Session<S> {
     /// Those of [`Session::putv`]. If the target has not registered the memory, the get ends with an error.
     pub fn getv(&mut self, call: Getv<'_, S>) -> Result<(), LapiError> {
         let Getv { target, remote, tgt_vec, memory, org_vec, next, tgt_cntr } = call;
-        check_target(target, self.engine.outbox.lanes.len())?;
+        check_target(target, self.engine.outbox.send_queues.len())?;
         let mut into = org_vec.scatter_at(End::Origin, memory)?;
         check_vectors(org_vec, tgt_vec, remote)?;
         let outbox = &mut self.engine.outbox;
@@ -245,7 +249,7 @@ impl<S> Session<S> {
                 return Err(error);
             }
         }
-        // The target's counter may wait in the lane.
+        // The target's counter may wait in the send queue.
         self.end_call(Next::Nothing);
         Ok(())
     }
@@ -260,8 +264,9 @@ impl<S> Session<S> {
             return Ok(Some(vector.clone()));
         }
         // Each part is one packet.
-        let at_once =
-            WORDS_AHEAD.min(self.engine.outbox.lanes[target as usize].pieces.whole() / 8).max(1);
+        let at_once = WORDS_AHEAD
+            .min(self.engine.outbox.send_queues[target as usize].pieces.whole() / 8)
+            .max(1);
         for (nth, part) in vector.words().chunks(at_once).enumerate() {
             let header = Request::Vector { is_first: nth == 0 }.encode();
             let bytes: Vec<u8> = part.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -313,7 +318,7 @@ impl<S> Session<S> {
 
     /// Starts what is queued for `target`, as far as the adapter has room.
     fn start_queued(&mut self, target: TaskId) {
-        if let Err(error) = self.engine.outbox.flush_lane(&mut self.adapter, target) {
+        if let Err(error) = self.engine.outbox.flush_send_queue(&mut self.adapter, target) {
             keep_first(&mut self.first_error, error);
         }
         self.end_call(Next::Nothing);

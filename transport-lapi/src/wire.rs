@@ -4,13 +4,11 @@
 //! positions fixed:
 //!
 //! ```text
-//!  0      kind (low 7 bits), bit 7: counters follow
-//!  1      handler index (0: the transport's own), barrier round, or operation and size of a read-modify-write
-//!  2..4   uhdr length in bytes
-//!  4..8   number of a message or shared get, ticket of a get, read-modify-write or departure, or completion counter + 1
-//!  8..16  counters, if announced: target counter + 1, completion counter + 1 (0: none)
-//!  ...    u64 fields of the kind: place, total length, offset, key, length
-//!  ...    uhdr
+//!  0      kind (low 7 bits), bit 7: counters follow 1      handler index (0: the transport's own), barrier round, or
+//!  operation and size of a read-modify-write 2..4   uhdr length in bytes 4..8   number of a message or shared get,
+//!  ticket of a get, read-modify-write or in-flight send, or completion counter + 1 8..16  counters, if announced:
+//!  target counter + 1, completion counter + 1 (0: none) ...    u64 fields of the kind: place, total length, offset,
+//!  key, length ...    uhdr
 //! ```
 //!
 //! Everything decoded is untrusted: this file checks lengths, the engine checks meanings.

@@ -22,7 +22,7 @@ use transport_lapi::{
     Outbox, Session, ShortHandler, Sink,
 };
 
-use super::{Backend, Outbound, left, length};
+use super::{Backend, Outbound, length, send_complete};
 use crate::backend::loss;
 use crate::envelope::{self, EAGER, EAGER_SYNC, Fields, PeerError};
 use crate::matching::Envelope;
@@ -115,7 +115,7 @@ fn start(session: &mut Session<State>, message: Outbound) -> Result<u64, LapiErr
             tag,
             context,
             len,
-            leaving: true,
+            in_flight: true,
             unanswered: synchronous,
             registered: None,
             failed: None,
@@ -128,7 +128,7 @@ fn start(session: &mut Session<State>, message: Outbound) -> Result<u64, LapiErr
         None => (EAGER, &plain[..]),
     };
     let mut amsend = Amsend::new(dest, handler, uhdr, data);
-    amsend.on_origin = Next::Inline(left, key);
+    amsend.on_origin = Next::Inline(send_complete, key);
     match session.amsend(amsend) {
         Ok(_) => Ok(key),
         Err(error) => {

@@ -11,7 +11,7 @@ use transport_lapi::{
     Amsend, ForeignBytes, HeaderHandler, LapiError, Next, Outbox, Session, ShortHandler, Sink,
 };
 
-use super::{Backend, NextHandler, Outbound, left, length};
+use super::{Backend, NextHandler, Outbound, length, send_complete};
 use crate::envelope::{self, Offer, PeerError, RENDEZVOUS};
 use crate::error::Error;
 use crate::matching::Envelope;
@@ -37,7 +37,7 @@ impl Backend for Rendezvous {
                 tag,
                 context,
                 len,
-                leaving: false,
+                in_flight: false,
                 unanswered: true,
                 registered: Some(registered),
                 failed: None,
@@ -86,11 +86,11 @@ fn queue(
     key: u64,
 ) -> Result<(), LapiError> {
     if let Some(sending) = session.state.requests.sending(key) {
-        sending.leaving = true;
+        sending.in_flight = true;
     }
     let word = word.to_le_bytes();
     let mut amsend = Amsend::new(dest, RENDEZVOUS, &word, offer.to_vec());
-    amsend.on_origin = Next::Inline(left, key);
+    amsend.on_origin = Next::Inline(send_complete, key);
     session.amsend(amsend).map(drop)
 }
 

@@ -78,7 +78,7 @@ pub(crate) fn of_pattern(pattern: &Pattern) -> Wait {
 }
 
 fn of_send(sending: &Sending) -> Wait {
-    let phase = match (sending.leaving, sending.registered) {
+    let phase = match (sending.in_flight, sending.registered) {
         (true, _) => Phase::Leaving,
         (false, Some(_)) => Phase::Offered,
         (false, None) => Phase::Unanswered,

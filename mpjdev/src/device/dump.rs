@@ -73,8 +73,8 @@ fn arrived(unexpected: &Unexpected) -> String {
 
 fn operation(state: &State, key: u64, operation: &Operation) -> Option<String> {
     match operation {
-        Operation::Send(Sending { dest, tag, context, len, leaving, registered, .. }) => {
-            let phase = match (leaving, registered) {
+        Operation::Send(Sending { dest, tag, context, len, in_flight, registered, .. }) => {
+            let phase = match (in_flight, registered) {
                 (true, _) => "waiting for room",
                 (false, Some(_)) => "waiting to be fetched",
                 (false, None) => "waiting to be matched",

@@ -401,7 +401,7 @@ unsafe impl Adapter for ChannelAdapter {
         let (len, (body, offset)) = (body.len(), body.to_source());
         queue.push_back(Leaving { head: head.to_vec(), body, offset, len, ticket });
         changed.notify_one();
-        Ok(if len == 0 { Post::Taken } else { Post::Leaving })
+        Ok(if len == 0 { Post::Taken } else { Post::InFlight })
     }
 
     fn poll(
@@ -414,7 +414,7 @@ unsafe impl Adapter for ChannelAdapter {
         while let Ok(end) = self.ends.try_recv() {
             done += 1;
             match end {
-                End::Left(ticket) => events.left(ticket),
+                End::Left(ticket) => events.send_complete(ticket),
                 End::Got(ticket, outcome) => events.got(ticket, outcome),
                 End::Ended(ticket, outcome) => events.ended(ticket, outcome),
             }

@@ -144,7 +144,7 @@ impl<F: FnMut(Frame<'_>)> Events for Taker<F> {
         (self.take)(frame);
     }
 
-    fn left(&mut self, ticket: Ticket) {
+    fn send_complete(&mut self, ticket: Ticket) {
         assert_eq!(ticket, Ticket(1), "of a body that was offered");
         self.ended += 1;
     }

@@ -411,9 +411,9 @@ impl Events for Harm<'_> {
         }
     }
 
-    fn left(&mut self, ticket: Ticket) {
+    fn send_complete(&mut self, ticket: Ticket) {
         if ticket != HELD {
-            self.events.left(ticket);
+            self.events.send_complete(ticket);
         }
     }
 

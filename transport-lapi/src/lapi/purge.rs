@@ -1,5 +1,5 @@
-//! LAPI_Purge_totask and LAPI_Resume_totask: gives up a task, and takes it back later. They close the lane to the task
-//! and open it again (PU1, PU2).
+//! LAPI_Purge_totask and LAPI_Resume_totask: gives up a task, and takes it back later. They close the connection to the
+//! task and open it again (PU1, PU2).
 
 use crate::adapter::TaskId;
 use crate::error::LapiError;
@@ -17,7 +17,7 @@ impl<S> Session<S> {
     /// [`LapiError::Tgt`].
     pub fn purge_totask(&mut self, target: TaskId) -> Result<(), LapiError> {
         let Self { state, engine, .. } = self;
-        check_target(target, engine.outbox.lanes.len())?;
+        check_target(target, engine.outbox.send_queues.len())?;
         engine.close(state, target);
         self.end_call(Next::Nothing);
         Ok(())
@@ -30,7 +30,7 @@ impl<S> Session<S> {
     /// # Errors
     /// [`LapiError::Tgt`].
     pub fn resume_totask(&mut self, target: TaskId) -> Result<(), LapiError> {
-        check_target(target, self.engine.outbox.lanes.len())?;
+        check_target(target, self.engine.outbox.send_queues.len())?;
         self.engine.reopen(target);
         self.end_call(Next::Nothing);
         Ok(())
@@ -42,8 +42,8 @@ impl<S> Session<S> {
     /// # Errors
     /// [`LapiError::Tgt`].
     pub fn is_purged(&self, task: TaskId) -> Result<bool, LapiError> {
-        let lanes = &self.engine.outbox.lanes;
-        check_target(task, lanes.len())?;
-        Ok(lanes[task as usize].closing.is_closed)
+        let send_queues = &self.engine.outbox.send_queues;
+        check_target(task, send_queues.len())?;
+        Ok(send_queues[task as usize].closing.is_closed)
     }
 }

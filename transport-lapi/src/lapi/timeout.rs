@@ -1,23 +1,23 @@
-//! TIMEOUT of LAPI_Senv: reports messages that wait in a lane because their target takes nothing.
+//! TIMEOUT of LAPI_Senv: reports messages that wait in a send queue because their target takes nothing.
 //!
 //! Hangs on rounds of progress with unfinished work, of which one in [`ROUNDS`] reads the clock, and on threads that
-//! sleep, each time they have woken. At the end of a round the lane has sent what it could,
-//! so a program that made no progress for a long time itself is not told that its target has made none. What moves is
-//! the number of operations that the lane has sent, or the part of the first one that has gone.
+//! sleep, each time they have woken. At the end of a round the send queue has sent what it could, so a program that made
+//! no progress for a long time itself is not told that its target has made none. What moves is the number of operations
+//! that the send queue has sent, or the part of the first one that has gone.
 
 use std::time::{Duration, Instant};
 
 use crate::adapter::TaskId;
 use crate::error::LapiError;
-use crate::progress::hooks::{Lanes, Position};
+use crate::progress::hooks::{Position, Positions};
 
 /// Rounds with unfinished work between two looks at the clock.
 const ROUNDS: u32 = 256;
 
-/// What is known about the lanes, by target.
+/// What is known about the send queues, by target.
 #[derive(Debug, Default)]
 pub(super) struct Timer {
-    /// Where a lane with queued operations stood, and since when.
+    /// Where a send queue with queued operations stood, and since when.
     stands: Vec<Option<(Position, Instant)>>,
     rounds: u32,
 }
@@ -33,9 +33,13 @@ impl Timer {
     ///
     /// # Errors
     /// [`LapiError::Timeout`] for the first of them.
-    pub fn look(&mut self, lanes: &mut Lanes<'_>, limit: Duration) -> Result<(), LapiError> {
+    pub fn look(
+        &mut self,
+        send_queues: &mut Positions<'_>,
+        limit: Duration,
+    ) -> Result<(), LapiError> {
         let (now, mut late) = (Instant::now(), Ok(()));
-        for (target, position) in lanes.enumerate() {
+        for (target, position) in send_queues.enumerate() {
             if let (Some(lasted), Ok(())) = (self.stands(target, position, now, limit), &late) {
                 let (target, seconds) = (target as TaskId, lasted.as_secs());
                 late = Err(LapiError::Timeout { target, seconds });
@@ -44,19 +48,19 @@ impl Timer {
         late
     }
 
-    /// Takes note of where a lane stands at `now`; `None` if nothing is queued there. Returns for how long it has stood
-    /// there, if that is at least `limit`; its time then begins anew.
+    /// Takes note of where a send queue stands at `now`; `None` if nothing is queued there. Returns for how long it has
+    /// stood there, if that is at least `limit`; its time then begins anew.
     fn stands(
         &mut self,
-        lane: usize,
+        send_queue: usize,
         position: Option<Position>,
         now: Instant,
         limit: Duration,
     ) -> Option<Duration> {
-        if self.stands.len() <= lane {
-            self.stands.resize(lane + 1, None);
+        if self.stands.len() <= send_queue {
+            self.stands.resize(send_queue + 1, None);
         }
-        let stands = &mut self.stands[lane];
+        let stands = &mut self.stands[send_queue];
         match (position, *stands) {
             (Some(position), Some((before, since))) if before == position => {
                 let lasted = now.saturating_duration_since(since);

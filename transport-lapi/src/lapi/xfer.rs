@@ -51,7 +51,7 @@ impl<S> Session<S> {
         match transfer {
             Xfer::Get { target, remote, offset, into, next, tgt_cntr } => {
                 self.engine.outbox.get_counted(target, remote, offset, into, next, tgt_cntr)?;
-                // The target's counter may wait in the lane.
+                // The target's counter may wait in the send queue.
                 self.end_call(Next::Nothing);
                 Ok(Sent::Later)
             }

@@ -1,10 +1,10 @@
 //! LAPI_Fence and LAPI_Gfence.
 //!
-//! A fence is a packet at the end of every lane that was used; its target answers when it gets there. Frames are stored
-//! in the order of arrival, so the answer means that all data sent before it is in place. It says nothing about
+//! A fence is a packet at the end of every send queue that was used; its target answers when it gets there. Frames are
+//! stored in the order of arrival, so the answer means that all data sent before it is in place. It says nothing about
 //! completion handlers; only completion counters do. Where the adapter has stored data without the target, a flush says
-//! when that is in place ([`crate::adapter::OneSided::Flush`]). The barrier of the global fence is a dissemination: in round `k`,
-//! a task signals the task `2^k` places above, and waits for the one `2^k` places below.
+//! when that is in place ([`crate::adapter::OneSided::Flush`]). The barrier of the global fence is a dissemination: in
+//! round `k`, a task signals the task `2^k` places above, and waits for the one `2^k` places below.
 
 use crate::adapter::waits::{Phase, Wait};
 use crate::adapter::{TaskId, WaitBoard};
@@ -111,8 +111,8 @@ impl<S, F: FnMut(&mut Session<S>) -> Option<bool>> Awaited<S> for Others<F> {
             return session.check_lost().and_then(|()| session.check_closed()).err();
         }
         let outbox = &session.engine.outbox;
-        let is_needed = |task: &TaskId| outbox.lanes[*task as usize].fences > 0;
-        let mut needed = (0..outbox.lanes.len() as TaskId).filter(is_needed);
+        let is_needed = |task: &TaskId| outbox.send_queues[*task as usize].fences > 0;
+        let mut needed = (0..outbox.send_queues.len() as TaskId).filter(is_needed);
         needed.find_map(|task| outbox.check_lost(task).err())
     }
 
@@ -124,27 +124,28 @@ impl<S, F: FnMut(&mut Session<S>) -> Option<bool>> Awaited<S> for Others<F> {
 impl<S> Session<S> {
     fn start_fence(&mut self) {
         let outbox = &mut self.engine.outbox;
-        for target in 0..outbox.lanes.len() {
-            let lane = &mut outbox.lanes[target];
-            let (dirty, unflushed) = (lane.dirty, lane.unflushed);
-            if lane.is_lost && !dirty && !unflushed {
+        for target in 0..outbox.send_queues.len() {
+            let send_queue = &mut outbox.send_queues[target];
+            let (dirty, unflushed) = (send_queue.dirty, send_queue.unflushed);
+            if send_queue.is_lost && !dirty && !unflushed {
                 // An earlier fence has reported the loss.
-                lane.fences = 0;
+                send_queue.fences = 0;
             }
-            lane.fences += u32::from(dirty) + u32::from(unflushed);
+            send_queue.fences += u32::from(dirty) + u32::from(unflushed);
             if dirty {
                 outbox.push(target as TaskId, Outgoing::Control(Packet::Fence));
             }
             if unflushed {
                 outbox.queue_flush(target as TaskId, None);
             }
-            let lane = &mut outbox.lanes[target];
-            (lane.dirty, lane.unflushed) = (false, false);
+            let send_queue = &mut outbox.send_queues[target];
+            (send_queue.dirty, send_queue.unflushed) = (false, false);
         }
     }
 
     fn fence_done(&self) -> bool {
         let outbox = &self.engine.outbox;
-        outbox.gets.under_way() == 0 && outbox.lanes.iter().all(|lane| lane.fences == 0)
+        outbox.gets.under_way() == 0
+            && outbox.send_queues.iter().all(|send_queue| send_queue.fences == 0)
     }
 }

@@ -2,9 +2,9 @@
 //! carries out without the target ([`crate::adapter::OneSided`]), the flushes that tell when puts are in place, and
 //! atomic operations that the target carries out, which asks for them by packets.
 //!
-//! Each of them is an [`Access`]. One for the adapter waits in the lane of its target, like a message, until the adapter
-//! has room; so they start in the order of the calls. A put that counts somewhere when it is in place is followed by a
-//! flush. What the adapter refuses, the target is asked for over frames; it then reports what is wrong.
+//! Each of them is an [`Access`]. One for the adapter waits in the send queue of its target, like a message, until the
+//! adapter has room; so they start in the order of the calls. A put that counts somewhere when it is in place is
+//! followed by a flush. What the adapter refuses, the target is asked for over frames; it then reports what is wrong.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -75,15 +75,15 @@ impl<S> Kind<S> {
 impl<S> Outbox<S> {
     /// Queues a put for the adapter. The caller has checked the arguments.
     pub(crate) fn queue_put(&mut self, target: TaskId, put: PutAccess<S>) {
-        self.lanes[target as usize].unflushed = true;
+        self.send_queues[target as usize].unflushed = true;
         self.queue_access(target, Kind::Put(put));
     }
 
     /// Queues an atomic operation: for the adapter if it can carry it out, otherwise for the target. The caller has
     /// checked the arguments.
     pub(crate) fn queue_atomic(&mut self, target: TaskId, atomic: AtomicAccess<S>) {
-        if self.lanes[target as usize].atomics && !atomic.remote.direct.is_none() {
-            self.lanes[target as usize].unflushed = true;
+        if self.send_queues[target as usize].atomics && !atomic.remote.direct.is_none() {
+            self.send_queues[target as usize].unflushed = true;
             self.queue_access(target, Kind::Atomic(atomic));
         } else {
             self.request_atomic(target, atomic);
@@ -119,7 +119,7 @@ impl<S> Outbox<S> {
         self.push(target, Outgoing::Control(request));
     }
 
-    /// Offers the access at the front of a lane to the adapter.
+    /// Offers the access at the front of a send queue to the adapter.
     pub(crate) fn start_access(
         &mut self,
         adapter: &mut AnyAdapter,
@@ -153,7 +153,7 @@ impl<S> Outbox<S> {
             }
             (Kind::Flush(Some(counters)), Ok(_)) => self.stored(target, counters),
             (Kind::Flush(None), Ok(_)) => {
-                let fences = &mut self.lanes[target as usize].fences;
+                let fences = &mut self.send_queues[target as usize].fences;
                 *fences = fences.saturating_sub(1);
             }
             (Kind::Put(put), Err(AdapterError::AccessFailed { .. })) => {

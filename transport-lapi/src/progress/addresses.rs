@@ -79,7 +79,7 @@ impl<S> Engine<S> {
     fn begin_addresses(&mut self, mine: u64) {
         let Self { task, outbox, addresses, .. } = self;
         if !std::mem::replace(&mut addresses.has_begun, true) {
-            for target in (0..outbox.lanes.len() as TaskId).filter(|target| target != task) {
+            for target in (0..outbox.send_queues.len() as TaskId).filter(|target| target != task) {
                 outbox.push(target, Outgoing::Control(Packet::Address { value: mine }));
             }
             addresses.values[*task as usize].push_back(mine);

@@ -1,8 +1,8 @@
 //! LAPI_Amsend: checks, the fast path of one frame, and the pieces of long messages.
 //!
 //! A message whose frame the adapter takes at once costs one encode and one `try_send`. Any other message becomes an
-//! [`Outgoing`] in the lane of its target. A lane is a FIFO, and frames are offered only from its front, so header
-//! handlers run in the order of sending.
+//! [`Outgoing`] in the send queue of its target. A send queue is a FIFO, and frames are offered only from its front, so
+//! header handlers run in the order of sending.
 //!
 //! Data in the origin's shared area can stay in place: one frame says where it is, and the target copies it from there
 //! and answers that it has.
@@ -14,7 +14,7 @@ use crate::job::config::Pieces;
 use crate::memory::body::{Piece, Source};
 use crate::progress::counter::CounterId;
 use crate::progress::handler::Next;
-use crate::progress::outbox::{Lane, Outbox};
+use crate::progress::outbox::{Outbox, SendQueue};
 use crate::progress::session::Session;
 use crate::progress::slots::Slots;
 use crate::wire::{BASE, MAX_UHDR, Packet, RemoteCounters};
@@ -114,8 +114,8 @@ pub enum Sent {
     Later,
 }
 
-/// One operation queued in a lane. It is small, since it is moved into and out of the lane, and the answers of the
-/// rendezvous protocol go this way.
+/// One operation queued in a send queue. It is small, since it is moved into and out of the send queue, and the answers
+/// of the rendezvous protocol go this way.
 pub(crate) enum Outgoing {
     /// A message, perhaps partly sent: its number in [`Outbox::messages`].
     Message(u32),
@@ -129,7 +129,7 @@ pub(crate) enum Outgoing {
     GetReply { ticket: u32, key: u64, offset: u64, len: u64, sent: u64 },
 }
 
-/// A queued message; the lane contains its number.
+/// A queued message; the send queue contains its number.
 pub(crate) struct Queued<S> {
     pub handler: u8,
     pub counters: RemoteCounters,
@@ -139,12 +139,12 @@ pub(crate) struct Queued<S> {
     /// Length of the data, so that a layout's size is computed once.
     pub len: usize,
     pub sent: usize,
-    /// Number of the message within its lane; assigned when the first packet is sent.
+    /// Number of the message within its send queue; assigned when the first packet is sent.
     pub msg: u32,
     /// Where the data lies in this task's shared area, if the target copies it from there.
     pub place: Option<u64>,
     /// The counter of frames whose bodies are still read, once there has been such a frame.
-    pub departure: Option<u32>,
+    pub in_flight: Option<u32>,
     pub next: Next<S>,
 }
 
@@ -163,23 +163,23 @@ impl<S> Queued<S> {
             sent: 0,
             msg: 0,
             place: None,
-            departure: None,
+            in_flight: None,
             next: Next::Nothing,
         }
     }
 }
 
 /// Counts the frames, of one message or one answer, whose bodies the adapter or the target still reads.
-pub(crate) struct Departure<S> {
+pub(crate) struct InFlight<S> {
     pub frames: u32,
     /// The message or answer that they belong to.
-    of: Departing<S>,
+    of: InFlightOf<S>,
     /// The task that copies the body by itself, and says when it has.
     copied_by: Option<TaskId>,
 }
 
-/// What a [`Departure`] belongs to.
-enum Departing<S> {
+/// What an [`InFlight`] belongs to.
+enum InFlightOf<S> {
     /// A message with more frames to come.
     Open,
     /// A message whose frames are all on their way. This is performed when they have left.
@@ -201,7 +201,8 @@ impl<S> Session<S> {
     /// Returns the lengths of `udata`, ascending, above which an amsend to `target` with a user header of `uhdr` bytes
     /// is sent in another way. There is none for a task that does not exist.
     pub fn steps(&self, target: TaskId, uhdr: usize) -> Vec<Step> {
-        let Some(&Lane { pieces, .. }) = self.engine.outbox.lanes.get(target as usize) else {
+        let Some(&SendQueue { pieces, .. }) = self.engine.outbox.send_queues.get(target as usize)
+        else {
             return Vec::new();
         };
         let slot = self.adapter.caps(target).max_inline.saturating_sub(BASE + uhdr);
@@ -245,26 +246,26 @@ fn send_head(
     head: &[u8],
 ) -> Result<FrameSent, LapiError> {
     let post = post(adapter, target, head, Piece::EMPTY, Ticket(0))?;
-    debug_assert_ne!(post, Post::Leaving, "A9: no body is left to be read");
+    debug_assert_ne!(post, Post::InFlight, "A9: no body is left to be read");
     Ok(if post == Post::Full { FrameSent::Full } else { FrameSent::Last })
 }
 
 impl<S> Outbox<S> {
-    /// Offers the next frame of the operation at the front of a lane. The lane must not be empty.
+    /// Offers the next frame of the operation at the front of a send queue. The send queue must not be empty.
     pub(crate) fn send_frame(
         &mut self,
         adapter: &mut AnyAdapter,
         target: TaskId,
     ) -> Result<FrameSent, LapiError> {
-        let Self { lanes, messages, regions, departures, .. } = self;
-        let lane = &mut lanes[target as usize];
-        let copies_bodies = lane.copies_bodies();
-        let Lane { queue, next_msg, pieces, .. } = lane;
+        let Self { send_queues, messages, regions, in_flight, .. } = self;
+        let send_queue = &mut send_queues[target as usize];
+        let copies_bodies = send_queue.copies_bodies();
+        let SendQueue { waiting: queue, next_msg, pieces, .. } = send_queue;
         let front = queue.front_mut().expect("the caller has seen it");
         match front {
             Outgoing::Message(number) => {
                 let message = messages.get_mut(*number).expect("it lasts until it has gone");
-                message.send_frame(adapter, target, next_msg, *pieces, departures)
+                message.send_frame(adapter, target, next_msg, *pieces, in_flight)
             }
             Outgoing::Short(head) => send_head(adapter, target, head),
             Outgoing::Access(number) => {
@@ -284,13 +285,13 @@ impl<S> Outbox<S> {
                 let copy = copy.then(|| Source::from(piece.to_vec()));
                 let piece = copy.as_ref().map_or(piece, |copy| copy.piece(0, piece.len()));
                 let head = Packet::GetData { ticket: *ticket, offset: *sent }.encode();
-                let ticket = Ticket(departures.next_number());
+                let ticket = Ticket(in_flight.next_number());
                 match post(adapter, target, head.bytes(), piece, ticket)? {
                     Post::Full => return Ok(FrameSent::Full),
                     Post::Taken => {}
-                    Post::Leaving => {
-                        let of = Departing::Region(*key);
-                        departures.insert(Departure { frames: 1, of, copied_by: None });
+                    Post::InFlight => {
+                        let of = InFlightOf::Region(*key);
+                        in_flight.insert(InFlight { frames: 1, of, copied_by: None });
                         regions.begin_use(*key);
                     }
                 }
@@ -305,13 +306,13 @@ impl<S> Outbox<S> {
     pub(crate) fn close(&mut self, number: u32) {
         let Some(message) = self.messages.remove(number) else { return };
         self.closed += 1;
-        let under_way = message.departure.and_then(|number| self.departures.get_mut(number));
+        let under_way = message.in_flight.and_then(|number| self.in_flight.get_mut(number));
         match under_way {
-            Some(departure) if departure.frames > 0 => {
-                departure.of = Departing::Closed(message.next);
+            Some(in_flight) if in_flight.frames > 0 => {
+                in_flight.of = InFlightOf::Closed(message.next);
             }
             _ => {
-                message.departure.and_then(|number| self.departures.remove(number));
+                message.in_flight.and_then(|number| self.in_flight.remove(number));
                 self.follow(message.next);
             }
         }
@@ -319,33 +320,33 @@ impl<S> Outbox<S> {
 
     /// Handles the news that a task has copied a body by itself.
     pub(crate) fn copied(&mut self, ticket: u32, by: TaskId) -> Result<(), Violation> {
-        let departure = self.departures.get_mut(ticket);
-        if departure.is_none_or(|departure| departure.copied_by != Some(by)) {
+        let in_flight = self.in_flight.get_mut(ticket);
+        if in_flight.is_none_or(|in_flight| in_flight.copied_by != Some(by)) {
             return Err(Violation::StrayCopied { ticket });
         }
-        self.left(Ticket(ticket));
+        self.send_complete(Ticket(ticket));
         Ok(())
     }
 
-    /// Ends the departures of bodies that a lost task was to copy by itself.
-    pub(crate) fn lose_departures(&mut self, lost: TaskId) {
-        for number in self.departures.numbers(|departure| departure.copied_by == Some(lost)) {
-            self.left(Ticket(number));
+    /// Ends the sends in flight whose bodies a lost task was to copy by itself.
+    pub(crate) fn lose_in_flight(&mut self, lost: TaskId) {
+        for number in self.in_flight.numbers(|in_flight| in_flight.copied_by == Some(lost)) {
+            self.send_complete(Ticket(number));
         }
     }
 
     /// Handles the event that a body has left its memory.
-    pub(crate) fn left(&mut self, ticket: Ticket) {
+    pub(crate) fn send_complete(&mut self, ticket: Ticket) {
         let Ticket(number) = ticket;
-        let Some(departure) = self.departures.get_mut(number) else { return };
-        departure.frames = departure.frames.saturating_sub(1);
-        if departure.frames > 0 || matches!(departure.of, Departing::Open) {
+        let Some(in_flight) = self.in_flight.get_mut(number) else { return };
+        in_flight.frames = in_flight.frames.saturating_sub(1);
+        if in_flight.frames > 0 || matches!(in_flight.of, InFlightOf::Open) {
             return;
         }
-        match self.departures.remove(number).map(|departure| departure.of) {
-            Some(Departing::Closed(next)) => self.follow(next),
-            Some(Departing::Region(key)) => self.end_use(key),
-            Some(Departing::Open) | None => {}
+        match self.in_flight.remove(number).map(|in_flight| in_flight.of) {
+            Some(InFlightOf::Closed(next)) => self.follow(next),
+            Some(InFlightOf::Region(key)) => self.end_use(key),
+            Some(InFlightOf::Open) | None => {}
         }
     }
 }
@@ -358,17 +359,17 @@ impl<S> Queued<S> {
         target: TaskId,
         next_msg: &mut u32,
         pieces: Pieces,
-        departures: &mut Slots<Departure<S>>,
+        in_flight: &mut Slots<InFlight<S>>,
     ) -> Result<FrameSent, LapiError> {
         let total = self.len;
         let (handler, counters, uhdr) = (self.handler, self.counters, &self.uhdr[..self.uhdr_len]);
         if let Some(place) = self.place {
-            let (ticket, total) = (departures.next_number(), total as u64);
+            let (ticket, total) = (in_flight.next_number(), total as u64);
             let packet = Packet::Placed { handler, counters, ticket, place, total, uhdr };
             let sent = send_head(adapter, target, packet.encode().bytes())?;
             if let FrameSent::Last = sent {
-                let (of, copied_by) = (Departing::Open, Some(target));
-                self.departure = Some(departures.insert(Departure { frames: 1, of, copied_by }));
+                let (of, copied_by) = (InFlightOf::Open, Some(target));
+                self.in_flight = Some(in_flight.insert(InFlight { frames: 1, of, copied_by }));
                 self.sent = self.len;
             }
             return Ok(sent);
@@ -383,14 +384,14 @@ impl<S> Queued<S> {
             Packet::Body { msg: self.msg, offset: self.sent as u64 }
         };
         let body = self.data.piece(self.sent, part);
-        let ticket = self.departure.unwrap_or_else(|| departures.next_number());
+        let ticket = self.in_flight.unwrap_or_else(|| in_flight.next_number());
         match post(adapter, target, packet.encode().bytes(), body, Ticket(ticket))? {
             Post::Full => return Ok(FrameSent::Full),
             Post::Taken => {}
-            Post::Leaving => {
-                let fresh = Departure { frames: 0, of: Departing::Open, copied_by: None };
-                let number = *self.departure.get_or_insert_with(|| departures.insert(fresh));
-                departures.get_mut(number).expect("it lasts as long as the message").frames += 1;
+            Post::InFlight => {
+                let fresh = InFlight { frames: 0, of: InFlightOf::Open, copied_by: None };
+                let number = *self.in_flight.get_or_insert_with(|| in_flight.insert(fresh));
+                in_flight.get_mut(number).expect("it lasts as long as the message").frames += 1;
             }
         }
         if !whole && self.sent == 0 {

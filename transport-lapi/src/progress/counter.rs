@@ -146,7 +146,7 @@ impl Counters {
         Ok(())
     }
 
-    /// Records that the lane to `task` was closed.
+    /// Records that the connection to `task` was closed.
     pub fn closed(&mut self, task: TaskId) {
         for listed in self.listed.iter_mut().filter(|listed| listed.task == task) {
             listed.status = match listed.status {
@@ -228,10 +228,10 @@ impl<S> Session<S> {
         destinations: &[TaskId],
     ) -> Result<(), LapiError> {
         let outbox = &mut self.engine.outbox;
-        let lanes = &outbox.lanes;
-        let first = |&task: &TaskId| match lanes.get(task as usize) {
+        let send_queues = &outbox.send_queues;
+        let first = |&task: &TaskId| match send_queues.get(task as usize) {
             None => (task, DestStatus::Invalid),
-            Some(lane) if lane.closing.is_closed => (task, DestStatus::Purged),
+            Some(send_queue) if send_queue.closing.is_closed => (task, DestStatus::Purged),
             Some(_) => (task, DestStatus::Initial),
         };
         outbox.counters.list(counter, destinations.iter().map(first))?;

@@ -1,5 +1,5 @@
-//! The short path of puts, gets and read-modify-writes of shared areas. It is inlined into the caller: no lane, no
-//! counter, no virtual call. It does nothing where the path of `one_sided/` has to decide: for this task's own area,
+//! The short path of puts, gets and read-modify-writes of shared areas. It is inlined into the caller: no send queue,
+//! no counter, no virtual call. It does nothing where the path of `one_sided/` has to decide: for this task's own area,
 //! and for wrong arguments, which that path reports.
 //!
 //! - DP1: the pointers are the starts of the areas in the mapping. They lie beside the capability that holds the

@@ -2,8 +2,8 @@
 //!
 //! - E1: frames from one origin are dispatched in the order of arrival, by the thread that holds the session; so header
 //!   handlers run in the order of sending.
-//! - E2: at most one message per origin is being reassembled, since a lane sends one message after another. Until its
-//!   completion nobody else writes to its destination region.
+//! - E2: at most one message per origin is being reassembled, since a send queue sends one message after another. Until
+//!   its completion nobody else writes to its destination region.
 //! - E3: a violation drops the packet that contains it, and is reported by the call that found it. The packets behind
 //!   it are dispatched as usual.
 
@@ -97,8 +97,8 @@ impl<S> Events for Dispatcher<'_, S> {
         }
     }
 
-    fn left(&mut self, ticket: Ticket) {
-        self.engine.outbox.left(ticket);
+    fn send_complete(&mut self, ticket: Ticket) {
+        self.engine.outbox.send_complete(ticket);
     }
 
     fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
@@ -153,7 +153,7 @@ impl<S> Engine<S> {
     /// ended.
     #[inline(always)]
     fn comes_too_late(&self, origin: TaskId) -> bool {
-        self.discards && self.outbox.lanes[origin as usize].is_lost
+        self.discards && self.outbox.send_queues[origin as usize].is_lost
     }
 
     /// Dispatches one frame (E1, E3).
@@ -539,8 +539,9 @@ impl<S> Engine<S> {
                 self.outbox.push(origin, Outgoing::Control(Packet::FenceAck));
             }
             Packet::FenceAck => {
-                let lane = &mut self.outbox.lanes[origin as usize];
-                lane.fences = lane.fences.checked_sub(1).ok_or(Violation::StrayFence)?;
+                let send_queue = &mut self.outbox.send_queues[origin as usize];
+                send_queue.fences =
+                    send_queue.fences.checked_sub(1).ok_or(Violation::StrayFence)?;
             }
             Packet::Barrier { round } => {
                 let seen = self.barrier.get_mut(usize::from(round));

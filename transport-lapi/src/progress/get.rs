@@ -2,8 +2,8 @@
 //!
 //! A get is carried out in one of three ways:
 //!
-//! - *Direct*: if the adapter reads the target's memory itself ([`OneSided::Get`]), progress reads slice after slice, so
-//!   that a long get does not keep the task from its other messages.
+//! - *Direct*: if the adapter reads the target's memory itself ([`OneSided::Get`]), progress reads slice after slice,
+//!   so that a long get does not keep the task from its other messages.
 //! - *Shared*: a long direct get, if the adapter can share it ([`CooperativeCopy`], A7 of [`crate::adapter`]). The
 //!   target gets a message; if it makes progress meanwhile, and has no get of its own to copy, both ends copy slices
 //!   until none is left. A target that has such gets to copy from this task is not asked.
@@ -190,7 +190,7 @@ impl<S> Outbox<S> {
             self.has_got(target, next, tgt_cntr);
             return Ok(());
         }
-        let reads = self.lanes[target as usize].reads;
+        let reads = self.send_queues[target as usize].reads;
         let get = Get::new(target, remote, into, Way::Direct, next);
         let ticket = self.gets.own.insert(Get { offset, tgt_cntr, ..get });
         if len == 0 || (reads && !remote.direct.is_none()) {
@@ -217,7 +217,7 @@ impl<S> Outbox<S> {
         into: &Sink,
         next: &Next<S>,
     ) -> Result<(), LapiError> {
-        check_target(target, self.lanes.len())?;
+        check_target(target, self.send_queues.len())?;
         self.check_lost(target)?;
         next.check(&mut self.counters)?;
         match into.is_null() {
@@ -304,7 +304,7 @@ impl<S> Outbox<S> {
         let advanced = match get.way {
             Way::Shared => {
                 let shared = adapter.cooperative_copy().expect("an adapter keeps its capabilities");
-                match self.lanes[target as usize].is_lost {
+                match self.send_queues[target as usize].is_lost {
                     false => shared.advance(target),
                     true if shared.end(target) => Err(AdapterError::PeerLost { task: target }),
                     true => Ok(Advance::Waiting),
@@ -352,7 +352,7 @@ impl<S> Outbox<S> {
     fn get_refused_by_kernel(&mut self, ticket: u32, target: TaskId) {
         match self.check_lost(target) {
             Ok(()) => {
-                self.lanes[target as usize].reads = false;
+                self.send_queues[target as usize].reads = false;
                 self.request(ticket);
             }
             lost => self.end_get(ticket, lost),

@@ -8,11 +8,11 @@ use crate::error::LapiError;
 use crate::progress::context::SessionGuard;
 use crate::progress::session::{Session, keep_first};
 
-/// How far a lane has come: operations that it has sent, and bytes of the next one.
+/// How far a send queue has come: operations that it has sent, and bytes of the next one.
 pub(crate) type Position = (u64, u64);
 
-/// The positions of the lanes; `None` for one in which nothing is queued.
-pub(crate) type Lanes<'a> = dyn Iterator<Item = Option<Position>> + 'a;
+/// The positions of the send queues; `None` for one in which nothing is queued.
+pub(crate) type Positions<'a> = dyn Iterator<Item = Option<Position>> + 'a;
 
 /// The state that hangs on a session. All calls except [`Hooks::close`] are made with the lock held.
 pub(crate) trait Hooks: Any + Send {
@@ -23,12 +23,16 @@ pub(crate) trait Hooks: Any + Send {
     /// Whether a thread that sleeps while `queued` operations wait may go on although nothing arrives.
     fn may_go_on(&self, queued: usize) -> bool;
 
-    /// A round left operations unfinished or, if `has_slept`, a thread has slept. `lanes` are the positions of the
-    /// lanes, by target.
+    /// A round left operations unfinished or, if `has_slept`, a thread has slept. `positions` are those of the send
+    /// queues, by target.
     ///
     /// # Errors
     /// What is to be reported.
-    fn round_ended(&mut self, lanes: &mut Lanes<'_>, has_slept: bool) -> Result<(), LapiError>;
+    fn round_ended(
+        &mut self,
+        send_queues: &mut Positions<'_>,
+        has_slept: bool,
+    ) -> Result<(), LapiError>;
 
     /// The context was terminated.
     fn close(self: Box<Self>);
@@ -44,8 +48,8 @@ impl<S> Session<S> {
         let Self { hooks, engine, first_error, .. } = self;
         let Some(hooks) = hooks else { return };
         let outbox = &mut engine.outbox;
-        let mut lanes = (0..outbox.lanes.len()).map(|target| outbox.position(target));
-        if let Err(error) = hooks.round_ended(&mut lanes, has_slept) {
+        let mut send_queues = (0..outbox.send_queues.len()).map(|target| outbox.position(target));
+        if let Err(error) = hooks.round_ended(&mut send_queues, has_slept) {
             keep_first(first_error, error);
         }
     }

@@ -2,7 +2,7 @@
 //! the rest, which has to wait, is copied.
 //!
 //! - LT1: the lent bytes are used only inside the call. The adapter copies every body inside its call (A9), or nothing
-//!   is sent from the lent bytes; and a message is put into its lane only after the rest was copied.
+//!   is sent from the lent bytes; and a message is put into its send queue only after the rest was copied.
 
 #![expect(unsafe_code, reason = "lends a slice for one call")]
 
@@ -14,7 +14,7 @@ use crate::error::LapiError;
 use crate::memory::body::{Pack, Source};
 use crate::memory::region::{ForeignBytes, RecvPart, SendRegion};
 use crate::progress::amsend::{Amsend, FrameSent, Outgoing, Queued, check_handler};
-use crate::progress::outbox::{Lane, Outbox};
+use crate::progress::outbox::{Outbox, SendQueue};
 use crate::progress::session::{Session, keep_first};
 
 /// The end of a message's data; nobody asks for the bytes before it.
@@ -75,22 +75,22 @@ impl<S> Session<S> {
 }
 
 impl<S> Outbox<S> {
-    /// Offers the frames of a message that is in no lane, if nothing is queued before it and bodies are copied.
+    /// Offers the frames of a message that is in no send queue, if nothing is queued before it and bodies are copied.
     fn send_lent(
         &mut self,
         adapter: &mut AnyAdapter,
         target: TaskId,
         message: &mut Queued<S>,
     ) -> Result<FrameSent, LapiError> {
-        let Self { lanes, departures, closed, .. } = self;
-        let lane = &mut lanes[target as usize];
-        if !lane.is_free || !lane.copies_bodies() {
+        let Self { send_queues, in_flight, closed, .. } = self;
+        let send_queue = &mut send_queues[target as usize];
+        if !send_queue.is_free || !send_queue.copies_bodies() {
             return Ok(FrameSent::Full);
         }
-        lane.dirty = true;
+        send_queue.dirty = true;
         loop {
-            let Lane { next_msg, pieces, .. } = &mut *lane;
-            match message.send_frame(adapter, target, next_msg, *pieces, departures)? {
+            let SendQueue { next_msg, pieces, .. } = &mut *send_queue;
+            match message.send_frame(adapter, target, next_msg, *pieces, in_flight)? {
                 FrameSent::Part => {}
                 end => {
                     *closed += u64::from(matches!(end, FrameSent::Last));

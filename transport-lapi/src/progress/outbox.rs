@@ -1,4 +1,4 @@
-//! The unfinished operations of a task: a lane of outgoing operations for each target, gets, registered sources,
+//! The unfinished operations of a task: a send queue of outgoing operations for each target, gets, registered sources,
 //! counters, and what follows operations that have ended. Handlers start communication through it; the session sends
 //! from it.
 
@@ -13,7 +13,7 @@ use crate::memory::body::Source;
 use crate::memory::region::{RecvRegion, RemoteKey, RemoteRegion};
 use crate::progress::access::Access;
 use crate::progress::amsend::{
-    Departure, FrameSent, Outgoing, Queued, check_handler, check_target, check_uhdr,
+    FrameSent, InFlight, Outgoing, Queued, check_handler, check_target, check_uhdr,
 };
 use crate::progress::area::Shared;
 use crate::progress::closing::Closing;
@@ -28,15 +28,15 @@ use crate::wire;
 /// Communication that has been accepted but not carried out. Calls on it never block: they queue operations, and the
 /// dispatcher sends them.
 pub struct Outbox<S> {
-    pub(crate) lanes: Vec<Lane>,
-    /// Number of operations in all lanes together.
+    pub(crate) send_queues: Vec<SendQueue>,
+    /// Number of operations in all send queues together.
     pub(crate) queued: usize,
-    /// The messages that wait in lanes.
+    /// The messages that wait in send queues.
     pub(crate) messages: Slots<Queued<S>>,
     /// How many of these have been sent, or given up.
     pub(crate) closed: u64,
     /// Messages and answers with frames on their way whose bodies are still read, by the adapter or the target.
-    pub(crate) departures: Slots<Departure<S>>,
+    pub(crate) in_flight: Slots<InFlight<S>>,
     pub(crate) counters: Counters,
     pub(crate) gets: Gets<S>,
     pub(crate) regions: Regions<S>,
@@ -56,13 +56,13 @@ pub struct Outbox<S> {
 pub(crate) type Ready<S> = (Next<S>, Result<(), Box<LapiError>>);
 
 /// The operations queued for one target.
-pub(crate) struct Lane {
-    pub queue: VecDeque<Outgoing>,
+pub(crate) struct SendQueue {
+    pub waiting: VecDeque<Outgoing>,
     /// Whether a frame may go at once: nothing is queued, and the target is not lost.
     pub is_free: bool,
-    /// Whether the target is lost or the program has closed the lane: no operation is sent there any more.
+    /// Whether the target is lost or the program has closed the connection: no operation is sent there any more.
     pub is_lost: bool,
-    /// Whether the program has closed the lane, and how far it has been reopened.
+    /// Whether the program has closed the connection, and how far it has been reopened.
     pub closing: Closing,
     /// Whether the adapter reads its memory; not any more once the kernel has refused that. Otherwise it is read over
     /// frames.
@@ -88,7 +88,7 @@ pub(crate) struct Lane {
     pub fences: u32,
 }
 
-impl Lane {
+impl SendQueue {
     /// Whether the adapter copies the bodies of frames to the target.
     pub fn copies_bodies(&self) -> bool {
         self.at_once > 0
@@ -102,11 +102,11 @@ impl<S> Outbox<S> {
         max_body: usize,
     ) -> Self {
         let Endpoint { task, num_tasks, .. } = adapter.endpoint();
-        let lane = |target| {
+        let send_queue = |target| {
             let caps = adapter.caps(target);
             let pieces = Pieces::within(caps.max_body.min(max_body));
-            Lane {
-                queue: VecDeque::new(),
+            SendQueue {
+                waiting: VecDeque::new(),
                 is_free: true,
                 is_lost: false,
                 closing: Closing::default(),
@@ -123,11 +123,11 @@ impl<S> Outbox<S> {
             }
         };
         Self {
-            lanes: (0..num_tasks as TaskId).map(lane).collect(),
+            send_queues: (0..num_tasks as TaskId).map(send_queue).collect(),
             queued: 0,
             messages: Slots::default(),
             closed: 0,
-            departures: Slots::default(),
+            in_flight: Slots::default(),
             counters: Counters::default(),
             gets: Gets::default(),
             regions: Regions::default(),
@@ -150,7 +150,7 @@ impl<S> Outbox<S> {
         uhdr: &[u8],
         udata: Vec<u8>,
     ) -> Result<(), LapiError> {
-        check_target(target, self.lanes.len())?;
+        check_target(target, self.send_queues.len())?;
         check_handler(handler)?;
         check_uhdr(uhdr)?;
         self.check_lost(target)?;
@@ -250,23 +250,23 @@ impl<S> Outbox<S> {
         self.queued == 0 && !self.gets.has_turns() && self.ready.is_empty()
     }
 
-    /// How far the lane has come, if operations are queued there.
+    /// How far the send queue has come, if operations are queued there.
     pub(crate) fn position(&mut self, target: usize) -> Option<Position> {
-        let Self { lanes, messages, .. } = self;
-        let lane = &lanes[target];
-        let sent = match lane.queue.front()? {
+        let Self { send_queues, messages, .. } = self;
+        let send_queue = &send_queues[target];
+        let sent = match send_queue.waiting.front()? {
             Outgoing::Message(number) => messages.get_mut(*number).map_or(0, |one| one.sent as u64),
             Outgoing::GetReply { sent, .. } => *sent,
             Outgoing::Short(_) | Outgoing::Control(_) | Outgoing::Access(_) => 0,
         };
-        Some((lane.gone, sent))
+        Some((send_queue.gone, sent))
     }
 
     /// Fails if `target` was purged, or its loss has been noticed.
     pub(crate) fn check_lost(&self, target: TaskId) -> Result<(), LapiError> {
-        let lane = &self.lanes[target as usize];
-        match lane.is_lost {
-            true if lane.closing.is_closed => Err(LapiError::TgtPurged { target }),
+        let send_queue = &self.send_queues[target as usize];
+        match send_queue.is_lost {
+            true if send_queue.closing.is_closed => Err(LapiError::TgtPurged { target }),
             true => Err(AdapterError::PeerLost { task: target }.into()),
             false => Ok(()),
         }
@@ -276,14 +276,14 @@ impl<S> Outbox<S> {
     /// still reads ends when that body has left.
     #[cold]
     pub(crate) fn lose(&mut self, lost: TaskId) {
-        let lane = &mut self.lanes[lost as usize];
-        (lane.is_lost, lane.is_free) = (true, false);
-        let queue = std::mem::take(&mut lane.queue);
+        let send_queue = &mut self.send_queues[lost as usize];
+        (send_queue.is_lost, send_queue.is_free) = (true, false);
+        let queue = std::mem::take(&mut send_queue.waiting);
         self.queued -= queue.len();
         for operation in queue {
             self.end_outgoing(operation);
         }
-        self.lose_departures(lost);
+        self.lose_in_flight(lost);
         self.lose_gets(lost);
         self.lose_accesses(lost);
     }
@@ -308,17 +308,17 @@ impl<S> Outbox<S> {
         self.deregister_directly(adapter);
     }
 
-    /// Appends an operation to the lane of its target, unless the target is lost or purged. Returns the operation's
-    /// number in the lane, which is unique until an operation before it is taken back.
+    /// Appends an operation to the send queue of its target, unless the target is lost or purged. Returns the
+    /// operation's number in the send queue, which is unique until an operation before it is taken back.
     pub(crate) fn push(&mut self, target: TaskId, operation: Outgoing) -> u64 {
-        let lane = &mut self.lanes[target as usize];
-        let number = lane.gone + lane.queue.len() as u64;
+        let send_queue = &mut self.send_queues[target as usize];
+        let number = send_queue.gone + send_queue.waiting.len() as u64;
         if !matches!(operation, Outgoing::Access(_)) {
-            lane.dirty = !lane.closing.is_closed;
+            send_queue.dirty = !send_queue.closing.is_closed;
         }
-        if !lane.is_lost {
-            lane.is_free = false;
-            lane.queue.push_back(operation);
+        if !send_queue.is_lost {
+            send_queue.is_free = false;
+            send_queue.waiting.push_back(operation);
             self.queued += 1;
         } else {
             self.end_outgoing(operation);
@@ -350,24 +350,25 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// Offers frames of one lane until the adapter is full or the lane is empty. Returns how many frames were sent.
-    pub(crate) fn flush_lane(
+    /// Offers frames of one send queue until the adapter is full or the send queue is empty. Returns how many frames
+    /// were sent.
+    pub(crate) fn flush_send_queue(
         &mut self,
         adapter: &mut AnyAdapter,
         target: TaskId,
     ) -> Result<usize, LapiError> {
         let mut frames = 0;
-        while !self.lanes[target as usize].queue.is_empty() {
+        while !self.send_queues[target as usize].waiting.is_empty() {
             match self.send_frame(adapter, target)? {
                 FrameSent::Full => break,
                 FrameSent::Part => frames += 1,
                 FrameSent::Last => {
                     frames += 1;
                     self.queued -= 1;
-                    let lane = &mut self.lanes[target as usize];
-                    lane.gone += 1;
-                    lane.is_free = lane.queue.len() == 1 && !lane.is_lost;
-                    match lane.queue.pop_front() {
+                    let send_queue = &mut self.send_queues[target as usize];
+                    send_queue.gone += 1;
+                    send_queue.is_free = send_queue.waiting.len() == 1 && !send_queue.is_lost;
+                    match send_queue.waiting.pop_front() {
                         // Its own event ends it.
                         None | Some(Outgoing::Access(_)) => {}
                         Some(operation) => self.end_outgoing(operation),
@@ -381,17 +382,18 @@ impl<S> Outbox<S> {
     /// Takes back the message with this number. Returns whether it was still queued and none of its bytes are read any
     /// more; otherwise it has been sent, or will be.
     pub(crate) fn take_back(&mut self, target: TaskId, number: u64) -> bool {
-        let Lane { queue, gone, is_free, .. } = &mut self.lanes[target as usize];
+        let SendQueue { waiting: queue, gone, is_free, .. } =
+            &mut self.send_queues[target as usize];
         let Some(place) = number.checked_sub(*gone).map(|place| place as usize) else {
             return false;
         };
         let Some(&Outgoing::Message(message)) = queue.get(place) else { return false };
-        let departure = self.messages.get_mut(message).and_then(|message| message.departure);
-        let is_read = |number| self.departures.get_mut(number).is_some_and(|one| one.frames > 0);
-        if departure.is_some_and(is_read) {
+        let in_flight = self.messages.get_mut(message).and_then(|message| message.in_flight);
+        let is_read = |number| self.in_flight.get_mut(number).is_some_and(|one| one.frames > 0);
+        if in_flight.is_some_and(is_read) {
             return false;
         }
-        departure.and_then(|number| self.departures.remove(number));
+        in_flight.and_then(|number| self.in_flight.remove(number));
         self.messages.remove(message);
         queue.remove(place);
         *is_free = queue.is_empty();
@@ -399,15 +401,15 @@ impl<S> Outbox<S> {
         true
     }
 
-    /// [`Self::flush_lane`] for every lane with queued operations. A lane that fails does not delay the others; the
-    /// first error is returned.
+    /// [`Self::flush_send_queue`] for every send queue with queued operations. A send queue that fails does not delay
+    /// the others; the first error is returned.
     pub(crate) fn flush(&mut self, adapter: &mut AnyAdapter) -> Result<usize, LapiError> {
         let (mut frames, mut first_error) = (0, None);
-        for target in 0..self.lanes.len() {
+        for target in 0..self.send_queues.len() {
             if self.queued == 0 {
                 break;
             }
-            match self.flush_lane(adapter, target as TaskId) {
+            match self.flush_send_queue(adapter, target as TaskId) {
                 Ok(went) => frames += went,
                 Err(error) => {
                     first_error.get_or_insert(error);

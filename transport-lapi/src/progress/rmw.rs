@@ -87,11 +87,11 @@ impl<S> Rmw<S> {
 }
 
 impl<S> Outbox<S> {
-    /// Checks a read-modify-write. Returns its result and what follows, if it is done: in a shared area. Otherwise queues
-    /// it.
+    /// Checks a read-modify-write. Returns its result and what follows, if it is done: in a shared area. Otherwise
+    /// queues it.
     pub(crate) fn begin_rmw(&mut self, call: Rmw<S>) -> Result<Option<(i64, Next<S>)>, LapiError> {
         let Rmw { target, remote, offset, operation, prev, next } = call;
-        check_target(target, self.lanes.len())?;
+        check_target(target, self.send_queues.len())?;
         self.check_lost(target)?;
         next.check(&mut self.counters)?;
         let size = operation.size();

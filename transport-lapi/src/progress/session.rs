@@ -113,7 +113,7 @@ impl<S> Session<S> {
     pub(crate) fn send(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
         call.on_origin.check(&mut self.engine.outbox.counters)?;
         if let Some(place) = self.place_in_area(&call) {
-            call.check(self.engine.outbox.lanes.len())?;
+            call.check(self.engine.outbox.send_queues.len())?;
             return self.enqueue(call, Some(place));
         }
         if self.send_whole(&call)? {
@@ -137,13 +137,16 @@ impl<S> Session<S> {
         uhdr: u64,
         udata: SendRegion,
     ) -> bool {
-        let Some(lane) = self.engine.outbox.lanes.get_mut(target as usize) else { return false };
-        let wellformed = handler != 0 && udata.len() < lane.at_once && !udata.as_ptr().is_null();
-        if !wellformed || !lane.is_free {
+        let Some(send_queue) = self.engine.outbox.send_queues.get_mut(target as usize) else {
+            return false;
+        };
+        let wellformed =
+            handler != 0 && udata.len() < send_queue.at_once && !udata.as_ptr().is_null();
+        if !wellformed || !send_queue.is_free {
             return false;
         }
         // Set beforehand, which is faster: a fence after nothing was sent does no harm.
-        lane.dirty = true;
+        send_queue.dirty = true;
         let head = wire::short_head(handler, uhdr);
         self.adapter.takes(target, &head, udata)
     }
@@ -166,16 +169,16 @@ impl<S> Session<S> {
     /// Sends the message if it fits in one packet and can go at once; returns whether it did. Ignores `call.on_origin`.
     pub(crate) fn send_whole(&mut self, call: &Amsend<'_, S>) -> Result<bool, LapiError> {
         let outbox = &mut self.engine.outbox;
-        call.check(outbox.lanes.len())?;
-        let lane = &mut outbox.lanes[call.target as usize];
-        if !lane.is_free || call.udata.len() >= lane.at_once {
+        call.check(outbox.send_queues.len())?;
+        let send_queue = &mut outbox.send_queues[call.target as usize];
+        if !send_queue.is_free || call.udata.len() >= send_queue.at_once {
             return Ok(false);
         }
         let (handler, counters, uhdr) = (call.handler, call.counters(), call.uhdr);
         let head = Packet::Single { handler, counters, uhdr }.encode();
         let body = call.udata.piece(0, call.udata.len());
         let post = amsend::post(&mut self.adapter, call.target, head.bytes(), body, Ticket(0))?;
-        lane.dirty |= post == Post::Taken;
+        send_queue.dirty |= post == Post::Taken;
         Ok(post == Post::Taken)
     }
 
@@ -202,7 +205,7 @@ impl<S> Session<S> {
         let Self { engine, adapter, .. } = self;
         let message = Outgoing::Message(engine.outbox.messages.insert(message));
         let number = engine.outbox.push(call.target, message);
-        match engine.outbox.flush_lane(adapter, call.target) {
+        match engine.outbox.flush_send_queue(adapter, call.target) {
             Ok(0) => {}
             Ok(_) => self.end_call(Next::Nothing),
             Err(error) if engine.outbox.take_back(call.target, number) => {
@@ -448,12 +451,12 @@ impl<S> Session<S> {
     fn lose(&mut self, losses: usize) -> Result<bool, LapiError> {
         self.check_own()?;
         let is_news = |task: &TaskId| {
-            self.losses.is_lost(*task) && !self.engine.outbox.lanes[*task as usize].is_lost
+            self.losses.is_lost(*task) && !self.engine.outbox.send_queues[*task as usize].is_lost
         };
         // Collected before the round: a task that is lost during the round may have sent frames that the round does not
         // reach.
         let lost: Vec<TaskId> =
-            (0..self.engine.outbox.lanes.len() as TaskId).filter(is_news).collect();
+            (0..self.engine.outbox.send_queues.len() as TaskId).filter(is_news).collect();
         if self.round() > 0 {
             return Ok(true);
         }
@@ -483,10 +486,10 @@ impl<S> Session<S> {
         self.engine.on_loss = Some(hook);
     }
 
-    /// Fails if the program has closed a lane.
+    /// Fails if the program has closed a connection.
     pub(crate) fn check_closed(&self) -> Result<(), LapiError> {
-        let lanes = &self.engine.outbox.lanes;
-        match lanes.iter().position(|lane| lane.closing.is_closed) {
+        let send_queues = &self.engine.outbox.send_queues;
+        match send_queues.iter().position(|send_queue| send_queue.closing.is_closed) {
             Some(task) => Err(LapiError::TgtPurged { target: task as TaskId }),
             None => Ok(()),
         }
@@ -535,12 +538,16 @@ impl<S> Session<S> {
 
     /// Returns whether gets read the memory of `target` without its help.
     pub fn reads(&self, target: TaskId) -> bool {
-        self.engine.outbox.lanes.get(target as usize).is_some_and(|lane| lane.reads)
+        self.engine
+            .outbox
+            .send_queues
+            .get(target as usize)
+            .is_some_and(|send_queue| send_queue.reads)
     }
 
     /// Returns what the adapter can do with `target`; `None` if there is no such task.
     pub fn caps(&self, target: TaskId) -> Option<Caps> {
-        let exists = (target as usize) < self.engine.outbox.lanes.len();
+        let exists = (target as usize) < self.engine.outbox.send_queues.len();
         exists.then(|| self.adapter.caps(target))
     }
 

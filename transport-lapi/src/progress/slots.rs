@@ -1,4 +1,4 @@
-//! Numbered slots for unfinished operations: gets, departures, queued messages.
+//! Numbered slots for unfinished operations: gets, in-flight sends, queued messages.
 
 /// A list of slots that reuses free ones.
 pub(crate) struct Slots<T> {

@@ -166,7 +166,7 @@ fn a_task_sends_to_itself() {
     one_by_one(Kind::Threads, 1, TAKE);
 }
 
-/// All cases are sent at once: rings fill up, and messages queue in their lane.
+/// All cases are sent at once: rings fill up, and messages queue in their send queue.
 #[test]
 fn nothing_is_lost_when_the_rings_are_full() {
     for kind in [Kind::Threads, Kind::Shm] {

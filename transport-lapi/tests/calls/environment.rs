@@ -69,7 +69,7 @@ fn the_values_of_a_new_context() {
     assert_eq!(apart.session().unwrap().shm_tasks(), []);
 }
 
-/// BUF_CP_SIZE is the length up to which a message alone in its lane leaves during the call.
+/// BUF_CP_SIZE is the length up to which a message alone in its send queue leaves during the call.
 #[test]
 fn buf_cp_size_is_where_sends_end_at_once() {
     let context = alone(Kind::Threads);

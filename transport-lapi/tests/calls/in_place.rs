@@ -147,7 +147,7 @@ fn a_message_that_fails_at_its_target_leaves_all_the_same() {
     assert_eq!([LEFT, COMPLETE].map(|counter| count(&origin, counter)), [2, 0]);
 }
 
-/// It waits in a lane until there is room in the ring.
+/// It waits in a send queue until there is room in the ring.
 #[test]
 fn a_message_behind_others_waits_for_its_turn() {
     let ([origin, target], memory) = tasks(Kind::Shm);

@@ -35,8 +35,8 @@ fn seed(origin: TaskId, number: u64) -> u64 {
     number * 1_000 + u64::from(origin)
 }
 
-/// Every task sends to every task, including itself. Short messages do not overtake earlier long ones, even if lanes
-/// and rings are full.
+/// Every task sends to every task, including itself. Short messages do not overtake earlier long ones, even if send
+/// queues and rings are full.
 fn all_to_all(kind: Kind, num_tasks: usize) {
     let log = move |_| Log { begun: vec![Vec::new(); num_tasks], landed: Vec::new(), complete: 0 };
     run_with(kind.adapters(num_tasks), waiting(WaitMode::Spin), log, move |context| {

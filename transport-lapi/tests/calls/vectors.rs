@@ -431,7 +431,7 @@ fn a_get_that_fails_at_once_has_no_second_end() {
     let mut adapters = Kind::ShmAm.adapters(2);
     let bell = adapters[1].parts().losses;
     let context = Context::init(adapters.remove(0), 0, Options::default());
-    // The lane is busy when the target is lost.
+    // The send queue is busy when the target is lost.
     let long = Amsend::new(1, 1, &[], source(pattern(1, 6 << 20)));
     let _ = context.session().unwrap().amsend(long).unwrap();
     bell.declare();

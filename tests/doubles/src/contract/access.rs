@@ -75,7 +75,7 @@ impl Events for Ends {
         self.frames.push(frame.body.to_vec());
     }
 
-    fn left(&mut self, ticket: Ticket) {
+    fn send_complete(&mut self, ticket: Ticket) {
         self.left.push(ticket);
     }
 
@@ -407,7 +407,7 @@ pub fn a_loss_holds_up_no_operation<A: Adapter>(make: Maker<A>) {
     let leaving = (0..50).filter(|ticket| {
         let piece = Piece::Span(body.to_send());
         let post = job[0].try_send(1, b"head", piece, Ticket(*ticket));
-        post.is_ok_and(|post| post == Post::Leaving)
+        post.is_ok_and(|post| post == Post::InFlight)
     });
     let leaving = leaving.count();
     let have_left = comes_soon(|| {

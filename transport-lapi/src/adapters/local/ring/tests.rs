@@ -92,7 +92,7 @@ proptest! {
                         Post::Taken => queue.push_back((head, body)),
                         // R3 and B2: once the consumer has seen everything, there is room for any frame.
                         Post::Full => prop_assert!(!queue.is_empty()),
-                        Post::Leaving => prop_assert!(false, "a ring copies"),
+                        Post::InFlight => prop_assert!(false, "a ring copies"),
                     }
                     prop_assert!(queue.len() <= 8);
                 }
