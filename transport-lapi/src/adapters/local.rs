@@ -13,7 +13,6 @@
 
 mod area;
 mod arrivals;
-mod blocks;
 pub(crate) mod board;
 mod data_ring;
 mod detachment;
@@ -22,6 +21,7 @@ pub(crate) mod doorbell;
 pub(crate) mod header;
 pub(crate) mod layout;
 pub(crate) mod port;
+mod recycled;
 mod ring;
 pub(crate) mod segment;
 mod share;

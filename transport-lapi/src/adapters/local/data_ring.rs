@@ -1,9 +1,9 @@
 //! The data ring of a pair: memory for bodies that do not fit into a slot.
 //!
-//! It is a ring of lines beside the ring of slots, used only by [`crate::adapters::local::ring`]. The blocks of
-//! [`crate::adapters::local::blocks`] consist of such lines, too. The producer places each body contiguously, at the
-//! start of a line, and skips to the start of the area if the body does not fit before its end. Positions are counters
-//! of bytes that wrap at 2^32. The area's size is a power of two, so a position modulo the size is an offset.
+//! It is a ring of lines beside the ring of slots, used only by [`crate::adapters::local::ring`]. The recycled buffers
+//! of [`crate::adapters::local::recycled`] consist of such lines, too. The producer places each body contiguously, at
+//! the start of a line, and skips to the start of the area if the body does not fit before its end. Positions are
+//! counters of bytes that wrap at 2^32. The area's size is a power of two, so a position modulo the size is an offset.
 //!
 //! The lines of the next body's place were read by the consumer a lap before. Where lines are pushed, a producer that
 //! waits prefetches them for writing, as many as it has just sent ([`DataRingProducer::prefetch_more`]).
@@ -31,7 +31,7 @@ use crate::platform::sys::{self, LINE};
 #[repr(C, align(64))]
 pub(crate) struct DataLine(pub(crate) UnsafeCell<[u8; LINE]>);
 
-// SAFETY: B1 determines which end may access the bytes, and BK1 for those of a block.
+// SAFETY: B1 determines which end may access the bytes, and BK1 for those of a recycled buffer.
 unsafe impl Sync for DataLine {}
 
 const _: () = assert!(cfg!(loom) || size_of::<DataLine>() == LINE);
@@ -174,16 +174,17 @@ impl<'m> DataRingProducer<'m> {
     /// Prefetches the lines of the first `len` bytes of the next body's place. They are in the consumer's cache since
     /// the previous lap; requested now, they are here when the next frame is written. Before the end of the area this
     /// may prefetch something else, which does no harm. Lines behind these no longer count as prefetched: so the first
-    /// piece or two of a long message go where a wait has prefetched, and the others into blocks. That takes less time
-    /// than to send all of them the first way.
+    /// piece or two of a long message go where a wait has prefetched, and the others into recycled buffers. That takes
+    /// less time than to send all of them the first way.
     #[inline(never)]
     pub(crate) fn prefetch_next_write(&mut self, len: usize) {
         self.ahead = 0;
         self.prefetch(len);
     }
 
-    /// Counts a body of `len` bytes that was sent, here or in a block, which may be the first one after a frame from
-    /// the consumer. `freed` is the consumer's published position; a wrong claim is reported when the room is needed.
+    /// Counts a body of `len` bytes that was sent, here or in a recycled buffer, which may be the first one after a
+    /// frame from the consumer. `freed` is the consumer's published position; a wrong claim is reported when the room
+    /// is needed.
     pub(crate) fn count(&mut self, len: usize, is_first: bool, freed: &AtomicU32) {
         let area = self.area();
         let before = if is_first || self.has_waited { 0 } else { self.expected };

@@ -4,23 +4,24 @@
 //! task communicates with context `c` of the others, so a segment grows with the number of contexts, not with its
 //! square. A context segment contains, in this order: the header page, one block and one slate per task, for every
 //! ordered pair of tasks, including a task with itself, its indices, its words for a shared get, its slots and its data
-//! ring, and for every two tasks the blocks that they pass to each other. The pairs of one target are adjacent, so that
-//! what a task polls is contiguous. Data of the whole job is in the header page of the segment of context 0; the header
-//! pages of the other context segments are not used. Behind the context segments are the tasks' shared areas, one for
-//! each context of each task.
+//! ring, and for every two tasks the recycled buffers that they pass to each other. The pairs of one target are
+//! adjacent, so that what a task polls is contiguous. Data of the whole job is in the header page of the segment of
+//! context 0; the header pages of the other context segments are not used. Behind the context segments are the tasks'
+//! shared areas, one for each context of each task.
 //!
 //! - LY1: the parts of a context segment do not overlap, and the last one ends at [`Layout::context_bytes`], where the
 //!   next context segment begins.
 //! - LY2: context segments, header, task blocks, slates, indices and words start on a multiple of [`SEPARATION`],
-//!   slots, data rings and the blocks of two tasks on a multiple of [`LINE`], shared areas on a multiple of [`PAGE`].
-//! - LY3: the number of slots and the size of a data ring are powers of two. So is the number of blocks of two tasks,
-//!   or it is zero.
+//!   slots, data rings and the recycled buffers of two tasks on a multiple of [`LINE`], shared areas on a multiple of
+//!   [`PAGE`].
+//! - LY3: the number of slots and the size of a data ring are powers of two. So is the number of recycled buffers of
+//!   two tasks, or it is zero.
 //! - LY4: the shared areas begin behind the last context segment, do not overlap, and end at [`Layout::bytes`].
 
 use std::ops::RangeInclusive;
 
 use crate::adapter::AdapterError;
-use crate::adapters::local::blocks::{BLOCK_BYTES, LONGEST, MAX_BLOCKS};
+use crate::adapters::local::recycled::{BUFFER_BYTES, LONGEST, MAX_BUFFERS};
 use crate::platform::sys::{self, LINE};
 
 /// Distance between the writes of two tasks: processors fetch lines in pairs.
@@ -144,10 +145,10 @@ impl Layout {
         self.data_ring
     }
 
-    /// Bytes of the blocks of two tasks together: a quarter of a data ring, or none if the longest body in blocks does
-    /// not fit there.
-    pub(crate) const fn blocks_bytes(&self) -> usize {
-        let most = MAX_BLOCKS * BLOCK_BYTES;
+    /// Bytes of the recycled buffers of two tasks together: a quarter of a data ring, or none if the longest body in
+    /// recycled buffers does not fit there.
+    pub(crate) const fn recycled_bytes(&self) -> usize {
+        let most = MAX_BUFFERS * BUFFER_BYTES;
         let quarter = self.data_ring / 4 / LONGEST * LONGEST;
         if quarter < most { quarter } else { most }
     }
@@ -196,18 +197,18 @@ impl Layout {
         self.slots_at(0, 0) + all_slots + self.pair(origin, target) * self.data_ring
     }
 
-    /// Where the blocks of two different tasks start, in whichever order these are given.
-    pub(crate) const fn blocks_at(&self, one: usize, other: usize) -> usize {
+    /// Where the recycled buffers of two different tasks start, in whichever order these are given.
+    pub(crate) const fn recycled_at(&self, one: usize, other: usize) -> usize {
         let (low, high) = if one < other { (one, other) } else { (other, one) };
         let all_data_rings = self.tasks * self.tasks * self.data_ring;
         self.data_ring_at(0, 0)
             + all_data_rings
-            + (high * (high - 1) / 2 + low) * self.blocks_bytes()
+            + (high * (high - 1) / 2 + low) * self.recycled_bytes()
     }
 
     /// Size of the segment of one context.
     pub(crate) const fn context_bytes(&self) -> usize {
-        self.blocks_at(0, self.tasks)
+        self.recycled_at(0, self.tasks)
     }
 
     /// Size of all context segments, the part of the segment that every job uses.
@@ -280,8 +281,8 @@ mod tests {
                 parts.push(part(layout.data_ring_at(origin, target), layout.data_ring(), LINE));
             }
             for lower in 0..target {
-                assert_eq!(layout.blocks_at(target, lower), layout.blocks_at(lower, target));
-                parts.push(part(layout.blocks_at(lower, target), layout.blocks_bytes(), LINE));
+                assert_eq!(layout.recycled_at(target, lower), layout.recycled_at(lower, target));
+                parts.push(part(layout.recycled_at(lower, target), layout.recycled_bytes(), LINE));
             }
         }
         parts
@@ -301,9 +302,9 @@ mod tests {
             prop_assert!(layout.slots().is_power_of_two());
             prop_assert!(layout.data_ring().is_power_of_two());
             prop_assert!(layout.max_body() * 4 <= layout.data_ring());
-            let blocks = layout.blocks_bytes() / BLOCK_BYTES;
-            prop_assert!(blocks == 0 || blocks.is_power_of_two() && blocks <= MAX_BLOCKS);
-            prop_assert_eq!(layout.blocks_bytes() % BLOCK_BYTES, 0);
+            let recycled = layout.recycled_bytes() / BUFFER_BYTES;
+            prop_assert!(recycled == 0 || recycled.is_power_of_two() && recycled <= MAX_BUFFERS);
+            prop_assert_eq!(layout.recycled_bytes() % BUFFER_BYTES, 0);
             let mut parts = parts(&layout);
             parts.sort_by_key(|(range, _)| range.start);
             for (range, align) in &parts {
@@ -331,7 +332,7 @@ mod tests {
     fn sizes_follow_the_number_of_tasks() {
         let sizes = |tasks| {
             let layout = Layout::with_data_ring(tasks, 1, || 1 << 20).unwrap();
-            (layout.slots(), layout.data_ring(), layout.max_body(), layout.blocks_bytes())
+            (layout.slots(), layout.data_ring(), layout.max_body(), layout.recycled_bytes())
         };
         assert_eq!(sizes(1), (256, 1 << 20, 64 << 10, 256 << 10));
         assert_eq!(sizes(2), (256, 1 << 20, 64 << 10, 256 << 10));

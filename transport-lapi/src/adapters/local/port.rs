@@ -17,8 +17,8 @@ use std::time::Duration;
 use crate::adapter::waits::Wait;
 use crate::adapter::{AdapterError, Doorbell, Events, Losses, Post, Standing, TaskId, WaitBoard};
 use crate::adapters::local::arrivals::{MOST_POLLED, Visits};
-use crate::adapters::local::blocks::Blocks;
 use crate::adapters::local::doorbell::{Bell, Fences, has_woken};
+use crate::adapters::local::recycled::RecycledBuffers;
 use crate::adapters::local::ring::{CachePolicy, Consumer, Producer, RingDamage};
 use crate::adapters::local::segment::Segment;
 use crate::adapters::local::slate::{Entry, Slate};
@@ -70,10 +70,10 @@ impl Port {
         let me = task as usize;
         let tasks = segment.layout().tasks();
         let peer = |peer| {
-            // The task with the lower number has all blocks of a pair at first.
-            let blocks = Blocks::new(lasting.blocks(me, peer), me < peer);
+            // The task with the lower number has all recycled buffers of a pair at first.
+            let recycled = RecycledBuffers::new(lasting.recycled(me, peer), me < peer);
             Peer {
-                to: Producer::new(lasting.ring(me, peer), blocks, policy),
+                to: Producer::new(lasting.ring(me, peer), recycled, policy),
                 from: Consumer::new(lasting.ring(peer, me)),
                 bell: &lasting.task(peer).bell.0,
                 slate: lasting.slate(me),
@@ -207,7 +207,7 @@ impl Port {
             if delivered == budget {
                 break Ok(());
             }
-            match from.take(origin, &mut to.blocks, events) {
+            match from.take(origin, &mut to.recycled, events) {
                 Ok(true) => {
                     delivered += 1;
                     if to.next_is_lone() {

@@ -3,7 +3,7 @@
 //! A slot is five cache lines. Its first word contains a sequence number that is written last, so the consumer needs to
 //! poll nothing else, and a short frame moves in one line: no head or tail index is exchanged per message. The memory
 //! is borrowed, so loom can run the same code. Used by [`crate::adapters::local::port`]; a body that does not fit goes
-//! to [`crate::adapters::local::data_ring`] or [`crate::adapters::local::blocks`].
+//! to [`crate::adapters::local::data_ring`] or [`crate::adapters::local::recycled`].
 //!
 //! - R1: the slot at position `p` is ready when its sequence number is `p + 1`. Positions count up and wrap at 2^32. An
 //!   old number is lower by a whole number of rings, and zero, the initial one, is not expected before the slot has
@@ -23,10 +23,10 @@ use std::mem::MaybeUninit;
 use std::time::Instant;
 
 use crate::adapter::{Events, Frame, Post, SHORT_HEAD, TaskId};
-use crate::adapters::local::blocks::Blocks;
 use crate::adapters::local::data_ring::{DataLine, DataRingConsumer, DataRingProducer};
 use crate::adapters::local::distance::Distance;
 use crate::adapters::local::layout::{INDICES_BYTES, SLOT_BYTES};
+use crate::adapters::local::recycled::RecycledBuffers;
 use crate::memory::body::Piece;
 use crate::memory::region::{ForeignBytes, RecvPart, SendRegion, copy_short};
 use crate::platform::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
@@ -54,8 +54,8 @@ pub(crate) const MAX_HEAD: usize = 256;
 const INLINE: u16 = 0;
 /// Kind of a frame whose body is in the data ring.
 const DATA_RING: u16 = 1;
-/// Kind of a frame whose body is in a block.
-const BLOCK: u16 = 2;
+/// Kind of a frame whose body is in a recycled buffer.
+const RECYCLED: u16 = 2;
 
 /// How many slots behind the awaited one [`Consumer::fetch_ahead`] prefetches.
 const SLOTS_AHEAD: u32 = 4;
@@ -72,7 +72,7 @@ const SHORT_INLINE: u32 = SHORT_HEAD as u32 | (INLINE as u32) << 16;
 pub(crate) struct Slot {
     /// Sequence number, length of the head, kind: from the low bits up, 32, 16 and 16.
     header_word: AtomicU64,
-    /// Length of the body, and its position in the data ring or the number of its first block: 32 bits each.
+    /// Length of the body, and its position in the data ring or the number of its first recycled buffer: 32 bits each.
     length_word: AtomicU64,
     data: UnsafeCell<[MaybeUninit<u8>; SLOT_DATA]>,
 }
@@ -120,8 +120,8 @@ pub(crate) struct Producer<'m> {
     /// The consumer's published position when last loaded.
     freed: u32,
     data_ring: DataRingProducer<'m>,
-    /// The blocks of the pair that belong to this end. Its consumer of the opposite ring adds to them.
-    pub(crate) blocks: Blocks<'m>,
+    /// The recycled buffers of the pair that belong to this end. Its consumer of the opposite ring adds to them.
+    pub(crate) recycled: RecycledBuffers<'m>,
     policy: CachePolicy,
     /// Of [`CachePolicy::stream`].
     stream: u32,
@@ -133,14 +133,14 @@ pub(crate) struct Producer<'m> {
 }
 
 impl<'m> Producer<'m> {
-    pub(crate) fn new(ring: Ring<'m>, blocks: Blocks<'m>, policy: CachePolicy) -> Self {
+    pub(crate) fn new(ring: Ring<'m>, recycled: RecycledBuffers<'m>, policy: CachePolicy) -> Self {
         let data_ring = DataRingProducer::new(ring.data_ring);
         Self {
             ring,
             position: 0,
             freed: 0,
             data_ring,
-            blocks,
+            recycled,
             policy,
             stream: policy.stream(),
             until_stream: policy.stream(),
@@ -194,10 +194,10 @@ impl<'m> Producer<'m> {
                 self.publish(head, packed, INLINE, len as u64);
                 Ok(Post::Taken)
             }
-            Placement::Outside { blocks_first, past_caches } => {
-                let is_sent = blocks_first && self.offer_in_blocks(head, body)
+            Placement::Outside { recycled_first, past_caches } => {
+                let is_sent = recycled_first && self.offer_recycled(head, body)
                     || self.offer_in_data_ring(head, body, past_caches)?
-                    || !blocks_first && self.offer_in_blocks(head, body);
+                    || !recycled_first && self.offer_recycled(head, body);
                 Ok(if is_sent { Post::Taken } else { Post::Full })
             }
         }
@@ -242,16 +242,16 @@ impl<'m> Producer<'m> {
         Ok(true)
     }
 
-    /// Sends a frame with its body in blocks. Returns whether this end has enough of them.
-    fn offer_in_blocks(&mut self, head: &[u8], body: Piece<'_>) -> bool {
-        let Some(number) = self.blocks.store(body) else { return false };
+    /// Sends a frame with its body in recycled buffers. Returns whether this end has enough of them.
+    fn offer_recycled(&mut self, head: &[u8], body: Piece<'_>) -> bool {
+        let Some(number) = self.recycled.store(body) else { return false };
         let (len, is_lone) = (body.len(), self.next_is_lone());
-        self.publish(head, ForeignBytes::EMPTY, BLOCK, len as u64 | u64::from(number) << 32);
+        self.publish(head, ForeignBytes::EMPTY, RECYCLED, len as u64 | u64::from(number) << 32);
         match self.policy {
             CachePolicy::Demote if !self.policy.is_pushed_out(len) => {
                 self.data_ring.count(len, is_lone, &self.ring.indices.data_ring);
             }
-            CachePolicy::Demote if is_lone => self.blocks.push_out(number, len),
+            CachePolicy::Demote if is_lone => self.recycled.push_out(number, len),
             CachePolicy::Demote | CachePolicy::Pull => {}
         }
         true
@@ -370,13 +370,13 @@ impl<'m> Consumer<'m> {
     }
 
     /// Passes the next frame of `origin`, whose ring this is, to `events`; returns `false` if none is ready. An error
-    /// means that the next frame was damaged and is skipped. `blocks` are this task's for `origin`; a body that comes
-    /// in one adds it to them.
+    /// means that the next frame was damaged and is skipped. `recycled` are this task's for `origin`; a body
+    /// that comes in one adds it to them.
     #[inline(always)]
     pub(crate) fn take<E: Events>(
         &mut self,
         origin: TaskId,
-        blocks: &mut Blocks<'_>,
+        recycled: &mut RecycledBuffers<'_>,
         events: &mut E,
     ) -> Result<bool, RingDamage> {
         let slot = self.ring.slot(self.position);
@@ -393,7 +393,7 @@ impl<'m> Consumer<'m> {
         } else {
             self.behind = 0;
             let shape = (header_word >> 32) as u32;
-            if let Err(damage) = self.deliver(slot, shape, length_word, origin, blocks, events) {
+            if let Err(damage) = self.deliver(slot, shape, length_word, origin, recycled, events) {
                 self.give_back();
                 return Err(damage);
             }
@@ -423,7 +423,7 @@ impl<'m> Consumer<'m> {
         shape: u32,
         length_word: u64,
         origin: TaskId,
-        blocks: &mut Blocks<'_>,
+        recycled: &mut RecycledBuffers<'_>,
         events: &mut E,
     ) -> Result<(), RingDamage> {
         let head_len = usize::from(shape as u16);
@@ -435,7 +435,7 @@ impl<'m> Consumer<'m> {
             self.ring.slot(self.position).fetch(0, 0);
         }
         let pass_on = |body: *const u8| {
-            // SAFETY: the range was checked to lie in the data ring or in a block, which stay mapped (G3).
+            // SAFETY: the range was checked to lie in the data ring or in a recycled buffer, which stay mapped (G3).
             let body = unsafe { ForeignBytes::new(body, body_len) };
             if head_len == SHORT_HEAD {
                 events.short(origin, slot.short_head(), body);
@@ -459,7 +459,7 @@ impl<'m> Consumer<'m> {
                 self.gave_back |= self.data_ring.release(&self.ring.indices.data_ring);
                 Ok(())
             }
-            BLOCK => blocks.take(place, body_len, pass_on),
+            RECYCLED => recycled.take(place, body_len, pass_on),
             _ => Err(RingDamage::Kind),
         }
     }

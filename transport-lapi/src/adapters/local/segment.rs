@@ -235,14 +235,14 @@ impl Segment {
         }
     }
 
-    /// The memory of the blocks that `one` and `other` pass to each other.
-    pub(crate) fn blocks(&self, one: usize, other: usize) -> &[DataLine] {
+    /// The memory of the recycled buffers that `one` and `other` pass to each other.
+    pub(crate) fn recycled(&self, one: usize, other: usize) -> &[DataLine] {
         let tasks = self.layout.tasks();
         assert!(one < tasks && other < tasks, "tasks of a job are numbered below its size");
         if one == other {
             return &[];
         }
-        self.views(self.layout.blocks_at(one, other), self.layout.blocks_bytes() / LINE)
+        self.views(self.layout.recycled_at(one, other), self.layout.recycled_bytes() / LINE)
     }
 
     /// The words that `origin` uses to share a get with `target`.

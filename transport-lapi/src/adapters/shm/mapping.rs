@@ -152,7 +152,7 @@ fn populate_context(segment: &Segment, task: usize) {
         advise(segment, layout.slots_at(task, target), slots);
         advise(segment, layout.data_ring_at(task, target), data_ring);
         if target != task {
-            advise(segment, layout.blocks_at(task, target), layout.blocks_bytes());
+            advise(segment, layout.recycled_at(task, target), layout.recycled_bytes());
         }
     }
 }

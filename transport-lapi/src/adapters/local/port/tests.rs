@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use super::*;
 use crate::adapter::Frame;
-use crate::adapters::local::blocks::LONGEST;
 use crate::adapters::local::layout::{Layout, SLOT_BYTES};
+use crate::adapters::local::recycled::LONGEST;
 
 fn ports(tasks: usize) -> (Arc<Segment>, Vec<Port>) {
     let segment = Arc::new(Segment::in_process(Layout::new(tasks, 1).unwrap()).unwrap());
@@ -16,17 +16,17 @@ fn ports(tasks: usize) -> (Arc<Segment>, Vec<Port>) {
     (segment, ports)
 }
 
-/// Each task sends one body in a block, or in the data ring if it has no block, to all others.
+/// Each task sends one body in a recycled buffer, or in the data ring if it has no recycled buffer, to all others.
 #[test]
-fn tasks_of_a_job_pass_blocks_to_each_other() {
+fn tasks_of_a_job_pass_buffers_to_each_other() {
     for (tasks, contexts) in [(1, 1), (2, 2), (3, 1), (9, 1), (10, 1)] {
         for policy in [CachePolicy::Pull, CachePolicy::Demote] {
-            pass_blocks(Layout::new(tasks, contexts).unwrap(), policy);
+            pass_buffers(Layout::new(tasks, contexts).unwrap(), policy);
         }
     }
 }
 
-fn pass_blocks(layout: Layout, policy: CachePolicy) {
+fn pass_buffers(layout: Layout, policy: CachePolicy) {
     let job = Arc::new(Segment::in_process(layout).unwrap());
     for segment in job.contexts().map(Arc::new) {
         let all = 0..layout.tasks() as TaskId;

@@ -15,8 +15,8 @@ pub(crate) enum RingDamage {
     DataPlace,
     /// A data ring body outside the part that the producer may have filled.
     DataRange,
-    /// A body in a block that does not exist or was not the producer's.
-    Block,
+    /// A body in a recycled buffer that does not exist or was not the producer's.
+    RecycledBuffer,
     /// The consumer freed slots that it never received.
     SlotCredit,
     /// The consumer freed data ring memory that it never received.
@@ -33,7 +33,9 @@ impl RingDamage {
             Self::Kind => "a frame is of an unknown kind",
             Self::DataPlace => "a body does not lie on lines of the data ring",
             Self::DataRange => "a body lies outside of the filled part of the data ring",
-            Self::Block => "a body lies in a block that its sender does not have",
+            Self::RecycledBuffer => {
+                "a body lies in a recycled buffer that its sender does not have"
+            }
             Self::SlotCredit => "more slots came back than were filled",
             Self::DataCredit => "more data_ring memory came back than was filled",
         }

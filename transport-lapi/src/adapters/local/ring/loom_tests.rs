@@ -14,8 +14,11 @@ fn model(slots: usize, lines: usize, frames: u8, head_len: usize, body_len: usiz
         let origin = thread::spawn({
             let memory = Arc::clone(&memory);
             move || {
-                let mut producer =
-                    Producer::new(memory.ring(), Blocks::new(&[], false), CachePolicy::Pull);
+                let mut producer = Producer::new(
+                    memory.ring(),
+                    RecycledBuffers::new(&[], false),
+                    CachePolicy::Pull,
+                );
                 for i in 0..frames {
                     let (head, body) = (vec![i; head_len], vec![!i; body_len]);
                     while producer.offer(&head, Piece::of(&body)) != Ok(Post::Taken) {
@@ -30,12 +33,12 @@ fn model(slots: usize, lines: usize, frames: u8, head_len: usize, body_len: usiz
                 assert_eq!(frame.head, vec![i; head_len]);
                 assert_eq!(frame.body.to_vec(), vec![!i; body_len]);
             };
-            while consumer.take(0, &mut Blocks::new(&[], false), &mut check) != Ok(true) {
+            while consumer.take(0, &mut RecycledBuffers::new(&[], false), &mut check) != Ok(true) {
                 thread::yield_now();
             }
         }
         assert_eq!(
-            consumer.take(0, &mut Blocks::new(&[], false), &mut |_: Frame<'_>| panic!(
+            consumer.take(0, &mut RecycledBuffers::new(&[], false), &mut |_: Frame<'_>| panic!(
                 "a frame too many"
             )),
             Ok(false)
@@ -56,12 +59,12 @@ fn loom_data_ring_lines_are_handed_over_and_back() {
     model(8, 4, 6, MAX_HEAD, LINE);
 }
 
-/// Each of two tasks sends to the other and receives from it, on two rings with common blocks: a block passes to and
-/// fro, and who has none uses the data ring.
+/// Each of two tasks sends to the other and receives from it, on two rings with common recycled buffers: a recycled
+/// buffer passes to and fro, and who has none uses the data ring.
 #[test]
-fn loom_blocks_change_hands() {
-    fn task(out: &Memory, in_: &Memory, blocks: Blocks<'_>, mark: u8) {
-        let mut to = Producer::new(out.ring(), blocks, CachePolicy::Demote);
+fn loom_buffers_are_recycled() {
+    fn task(out: &Memory, in_: &Memory, recycled: RecycledBuffers<'_>, mark: u8) {
+        let mut to = Producer::new(out.ring(), recycled, CachePolicy::Demote);
         let mut from = Consumer::new(in_.ring());
         for round in 0..2 {
             assert_eq!(
@@ -71,20 +74,20 @@ fn loom_blocks_change_hands() {
             let mut check = |frame: Frame<'_>| {
                 assert_eq!(frame.body.to_vec(), vec![3 - mark + round; LINE]);
             };
-            while from.take(0, &mut to.blocks, &mut check) != Ok(true) {
+            while from.take(0, &mut to.recycled, &mut check) != Ok(true) {
                 thread::yield_now();
             }
             to.on_receive();
         }
     }
     loom::model(|| {
-        let there = Arc::new(Memory::new(4, 4).with_blocks(1));
+        let there = Arc::new(Memory::new(4, 4).with_recycled(1));
         let back = Arc::new(Memory::new(4, 4));
         let other = thread::spawn({
             let (there, back) = (Arc::clone(&there), Arc::clone(&back));
-            move || task(&back, &there, there.blocks(false), 2)
+            move || task(&back, &there, there.recycled(false), 2)
         });
-        task(&there, &back, there.blocks(true), 1);
+        task(&there, &back, there.recycled(true), 1);
         other.join().expect("the task does not panic");
     });
 }

@@ -1,8 +1,8 @@
 //! Memory of one small ring outside any segment, for tests and models.
 
 use super::{Indices, Ring, SLOT_DATA, Slot};
-use crate::adapters::local::blocks::{BLOCK_BYTES, Blocks};
 use crate::adapters::local::data_ring::DataLine;
+use crate::adapters::local::recycled::{BUFFER_BYTES, RecycledBuffers};
 use crate::platform::sync::{AtomicU32, AtomicU64, UnsafeCell};
 use crate::platform::sys::LINE;
 use std::mem::MaybeUninit;
@@ -12,7 +12,7 @@ pub(super) struct Memory {
     slots: Vec<Slot>,
     indices: Indices,
     data_ring: Vec<DataLine>,
-    blocks: Vec<DataLine>,
+    recycled: Vec<DataLine>,
 }
 
 impl Memory {
@@ -27,18 +27,18 @@ impl Memory {
             slots: (0..slots).map(slot).collect(),
             indices: Indices { slots: AtomicU32::new(0), data_ring: AtomicU32::new(0) },
             data_ring: self::lines(lines),
-            blocks: Vec::new(),
+            recycled: Vec::new(),
         }
     }
 
-    /// Adds the memory of `blocks` blocks.
-    pub(super) fn with_blocks(self, blocks: usize) -> Self {
-        Self { blocks: lines(blocks * BLOCK_BYTES / LINE), ..self }
+    /// Adds the memory of `buffers` buffers.
+    pub(super) fn with_recycled(self, buffers: usize) -> Self {
+        Self { recycled: lines(buffers * BUFFER_BYTES / LINE), ..self }
     }
 
-    /// The view of these blocks that one end has.
-    pub(super) fn blocks(&self, has_all: bool) -> Blocks<'_> {
-        Blocks::new(&self.blocks, has_all)
+    /// The view of these buffers that one end has.
+    pub(super) fn recycled(&self, has_all: bool) -> RecycledBuffers<'_> {
+        RecycledBuffers::new(&self.recycled, has_all)
     }
 
     pub(super) fn ring(&self) -> Ring<'_> {

@@ -1,9 +1,9 @@
 //! Where a body goes, and what is done for the caches: one function for the place, and one table of constants for each
 //! policy.
 //!
-//! A body that does not fit into the slot has two places. Blocks change hands with each body, so few lines are in use,
-//! and these stay in the caches. The data ring is larger, and its next place is known in advance, so that it can be
-//! prefetched.
+//! A body that does not fit into the slot has two places. Recycled buffers change hands with each body, so few lines
+//! are in use, and these stay in the caches. The data ring is larger, and its next place is known in advance, so that
+//! it can be prefetched.
 
 use crate::memory::copy::PASSES_CACHES;
 use crate::platform::sys;
@@ -31,7 +31,7 @@ struct Constants {
     stream: u32,
     /// The longest lone body whose lines are pushed out. The reader of a longer one is already copying its beginning.
     pushed_up_to: usize,
-    /// The shortest body for which a place that was prefetched during a wait is better than a block.
+    /// The shortest body for which a place that was prefetched during a wait is better than a recycled buffer.
     prefetched_from: usize,
     /// If the consumer is distant, the shortest body that is stored past the caches into the data ring. A shorter one
     /// arrives sooner from the producer's cache.
@@ -82,10 +82,11 @@ pub(super) struct Facts {
 pub(super) enum Placement {
     /// Into the slot, behind the head.
     Slot,
-    /// Into blocks or into the data ring: first where `blocks_first` says, and if there is no room into the other.
+    /// Into recycled buffers or into the data ring: first where `recycled_first` says, and if there is no room into the
+    /// other.
     Outside {
-        /// Blocks are better.
-        blocks_first: bool,
+        /// Recycled buffers are better.
+        recycled_first: bool,
         /// In the data ring it is stored past the caches. Ordinary stores would fetch the lines from a distant
         /// processor, which would then fetch them back.
         past_caches: bool,
@@ -117,7 +118,7 @@ impl CachePolicy {
         }
         let constants = self.constants();
         Placement::Outside {
-            blocks_first: !(facts.is_prefetched && len >= constants.prefetched_from),
+            recycled_first: !(facts.is_prefetched && len >= constants.prefetched_from),
             past_caches: facts.is_distant && facts.is_span && len >= constants.past_caches_from,
         }
     }
@@ -153,8 +154,8 @@ mod tests {
     const PLAIN: Facts =
         Facts { room: 272, is_span: true, is_prefetched: false, is_distant: false };
 
-    const fn outside(blocks_first: bool, past_caches: bool) -> Placement {
-        Placement::Outside { blocks_first, past_caches }
+    const fn outside(recycled_first: bool, past_caches: bool) -> Placement {
+        Placement::Outside { recycled_first, past_caches }
     }
 
     #[test]
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_bodies_go_into_blocks_unless_a_wait_has_prefetched_their_place() {
+    fn longer_bodies_go_into_recycled_buffers_unless_a_wait_has_prefetched_their_place() {
         let prefetched = Facts { is_prefetched: true, ..PLAIN };
         for len in [273, 4096, 8192, 8193, 1 << 20] {
             assert_eq!(Pull.placement(len, prefetched), outside(true, false), "{len}");

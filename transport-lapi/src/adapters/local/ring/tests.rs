@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::memory::Memory;
 use super::*;
 
-mod blocks;
+mod recycled;
 
 /// Head and body of a received frame.
 type Seen = (Vec<u8>, Vec<u8>);
@@ -19,23 +19,23 @@ fn pattern(seed: usize, len: usize) -> Vec<u8> {
 }
 
 fn take(consumer: &mut Consumer<'_>) -> Result<Option<Seen>, RingDamage> {
-    take_with(consumer, &mut no_blocks())
+    take_with(consumer, &mut no_recycled())
 }
 
-/// [`take`] of a task with these blocks.
+/// [`take`] of a task with these recycled buffers.
 fn take_with(
     consumer: &mut Consumer<'_>,
-    blocks: &mut Blocks<'_>,
+    recycled: &mut RecycledBuffers<'_>,
 ) -> Result<Option<Seen>, RingDamage> {
     let mut seen = None;
     let mut see = |frame: Frame<'_>| seen = Some((frame.head.to_vec(), frame.body.to_vec()));
-    let ready = consumer.take(0, blocks, &mut see)?;
+    let ready = consumer.take(0, recycled, &mut see)?;
     assert_eq!(ready, seen.is_some());
     Ok(seen)
 }
 
-fn no_blocks() -> Blocks<'static> {
-    Blocks::new(&[], false)
+fn no_recycled() -> RecycledBuffers<'static> {
+    RecycledBuffers::new(&[], false)
 }
 
 /// Both ends, as they are after `start` slots and `start` lines have been used.
@@ -45,7 +45,7 @@ fn ends(memory: &Memory, start: u32) -> (Producer<'_>, Consumer<'_>) {
 
 fn ends_of(memory: &Memory, start: u32, policy: CachePolicy) -> (Producer<'_>, Consumer<'_>) {
     let ring = memory.ring();
-    let mut producer = Producer::new(ring, no_blocks(), policy);
+    let mut producer = Producer::new(ring, no_recycled(), policy);
     let mut consumer = Consumer::new(ring);
     let bytes = start.wrapping_mul(LINE as u32);
     (producer.position, producer.freed) = (start, start);
@@ -239,7 +239,7 @@ fn a_sink_that_panics_costs_its_own_frame_only() {
             assert_eq!(producer.offer(&[i], Piece::of(&pattern(round, 600))), Ok(Post::Taken));
         }
         let mut explode = |_: Frame<'_>| panic!("on purpose");
-        catch_unwind(AssertUnwindSafe(|| consumer.take(0, &mut no_blocks(), &mut explode)))
+        catch_unwind(AssertUnwindSafe(|| consumer.take(0, &mut no_recycled(), &mut explode)))
             .unwrap_err();
         assert_eq!(take(&mut consumer), Ok(Some((vec![1], pattern(round, 600)))));
         assert_eq!(take(&mut consumer), Ok(None));

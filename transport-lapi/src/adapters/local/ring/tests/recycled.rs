@@ -1,4 +1,4 @@
-//! Blocks that change hands: two rings with common blocks, and every way to damage the number of one.
+//! Recycled buffers: two rings with common buffers, and every way to damage the number of one.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use proptest::prelude::*;
 
 use super::*;
-use crate::adapters::local::blocks::{BLOCK_BYTES, LONGEST, MAX_BLOCKS};
+use crate::adapters::local::recycled::{BUFFER_BYTES, LONGEST, MAX_BUFFERS};
 
 /// One of two tasks that send to each other.
 struct End<'m> {
@@ -20,34 +20,34 @@ impl End<'_> {
     }
 
     fn receive(&mut self) -> Option<Seen> {
-        let seen = take_with(&mut self.from, &mut self.to.blocks).unwrap();
+        let seen = take_with(&mut self.from, &mut self.to.recycled).unwrap();
         self.to.on_receive();
         seen
     }
 }
 
-/// Two tasks with the blocks of `there`, of which the first one has all.
+/// Two tasks with the buffers of `there`, of which the first one has all.
 fn two_ends<'m>(there: &'m Memory, back: &'m Memory, policy: CachePolicy) -> [End<'m>; 2] {
     let end = |to: &'m Memory, from: &'m Memory, has_all| End {
-        to: Producer::new(to.ring(), there.blocks(has_all), policy),
+        to: Producer::new(to.ring(), there.recycled(has_all), policy),
         from: Consumer::new(from.ring()),
     };
     [end(there, back, true), end(back, there, false)]
 }
 
 proptest! {
-    /// Compares two rings with common blocks with two queues. Bodies of up to 40 KiB occupy up to two blocks or the
-    /// data ring, and fewer blocks than slots are used up by bodies that nobody takes.
+    /// Compares two rings with common buffers with two queues. Bodies of up to 40 KiB occupy up to two buffers or the
+    /// data ring, and fewer buffers than slots are used up by bodies that nobody takes.
     #[test]
-    fn a_pair_with_blocks_behaves_like_a_bounded_queue_each_way(
-        blocks in prop_oneof![Just(0_usize), Just(1), Just(4)],
+    fn a_pair_with_recycled_buffers_behaves_like_a_bounded_queue_each_way(
+        buffers in prop_oneof![Just(0_usize), Just(1), Just(4)],
         policy in prop_oneof![Just(CachePolicy::Pull), Just(CachePolicy::Demote)],
         steps in prop::collection::vec(
             (0..2_usize, prop_oneof![Just(None), (0..2000_usize).prop_map(Some), (0..40_000_usize).prop_map(Some)]),
             0..60,
         ),
     ) {
-        let (there, back) = (Memory::new(8, 4096).with_blocks(blocks), Memory::new(8, 4096));
+        let (there, back) = (Memory::new(8, 4096).with_recycled(buffers), Memory::new(8, 4096));
         let mut ends = two_ends(&there, &back, policy);
         let mut queues = [VecDeque::new(), VecDeque::new()];
         let take_all = (0..16).map(|i| (i % 2, None));
@@ -65,9 +65,9 @@ proptest! {
 }
 
 #[test]
-fn a_dialogue_stays_in_one_block() {
+fn a_dialogue_stays_in_one_buffer() {
     for policy in [CachePolicy::Pull, CachePolicy::Demote] {
-        let (there, back) = (Memory::new(8, 2048).with_blocks(2), Memory::new(8, 2048));
+        let (there, back) = (Memory::new(8, 2048).with_recycled(2), Memory::new(8, 2048));
         let mut ends = two_ends(&there, &back, policy);
         let mut addresses = Vec::new();
         for round in 0..20 {
@@ -75,7 +75,7 @@ fn a_dialogue_stays_in_one_block() {
             assert_eq!(ends[sender].send(round, [1000, 20_000][round / 10]), Post::Taken);
             let End { to, from } = &mut ends[receiver];
             let mut see = |frame: Frame<'_>| addresses.push(frame.body.as_ptr().addr());
-            assert_eq!(from.take(0, &mut to.blocks, &mut see), Ok(true));
+            assert_eq!(from.take(0, &mut to.recycled, &mut see), Ok(true));
         }
         assert!(addresses.iter().all(|&address| address == addresses[0]), "{addresses:?}");
         assert!(ends.iter().all(|end| end.to.data_ring.position == 0), "nothing is in a data ring");
@@ -83,11 +83,11 @@ fn a_dialogue_stays_in_one_block() {
 }
 
 #[test]
-fn all_blocks_pass_and_the_longest_body_in_them() {
-    let (there, back) = (Memory::new(64, 2048).with_blocks(MAX_BLOCKS), Memory::new(64, 2048));
+fn all_recycled_buffers_pass_and_the_longest_body_in_them() {
+    let (there, back) = (Memory::new(64, 2048).with_recycled(MAX_BUFFERS), Memory::new(64, 2048));
     let [mut sender, mut receiver] = two_ends(&there, &back, CachePolicy::Demote);
     let longest = vec![7; LONGEST];
-    let others = MAX_BLOCKS - LONGEST / BLOCK_BYTES;
+    let others = MAX_BUFFERS - LONGEST / BUFFER_BYTES;
     for seed in 0..others {
         assert_eq!(sender.send(seed, 700), Post::Taken);
     }
@@ -102,32 +102,32 @@ fn all_blocks_pass_and_the_longest_body_in_them() {
     assert_eq!(receiver.to.data_ring.position, 0);
 }
 
-/// Bodies lie one behind the other, and one that needs more blocks than there are in a row goes to the data ring.
+/// Bodies lie one behind the other, and one that needs more buffers than there are in a row goes to the data ring.
 #[test]
-fn bodies_occupy_blocks_in_a_row() {
-    let (there, back) = (Memory::new(64, 8192).with_blocks(4), Memory::new(64, 8192));
+fn bodies_occupy_recycled_buffers_in_a_row() {
+    let (there, back) = (Memory::new(64, 8192).with_recycled(4), Memory::new(64, 8192));
     let [mut sender, mut receiver] = two_ends(&there, &back, CachePolicy::Pull);
     let place_of = |sender: &mut End<'_>, receiver: &mut End<'_>, len| {
         assert_eq!(sender.send(1, len), Post::Taken);
         let mut place = 0;
         let mut see = |frame: Frame<'_>| place = frame.body.as_ptr().addr();
-        assert_eq!(receiver.from.take(0, &mut receiver.to.blocks, &mut see), Ok(true));
+        assert_eq!(receiver.from.take(0, &mut receiver.to.recycled, &mut see), Ok(true));
         place
     };
-    let first = place_of(&mut sender, &mut receiver, BLOCK_BYTES);
-    let lens = [2 * BLOCK_BYTES, 2 * BLOCK_BYTES, 1000];
+    let first = place_of(&mut sender, &mut receiver, BUFFER_BYTES);
+    let lens = [2 * BUFFER_BYTES, 2 * BUFFER_BYTES, 1000];
     let places = lens.map(|len| place_of(&mut sender, &mut receiver, len));
-    assert_eq!([places[0], places[2]], [1, 3].map(|nth| first + nth * BLOCK_BYTES));
-    assert!(!(first..first + 4 * BLOCK_BYTES).contains(&places[1]), "in the data ring");
-    for expected in [first, first + 2 * BLOCK_BYTES] {
-        assert_eq!(place_of(&mut receiver, &mut sender, 2 * BLOCK_BYTES), expected);
+    assert_eq!([places[0], places[2]], [1, 3].map(|nth| first + nth * BUFFER_BYTES));
+    assert!(!(first..first + 4 * BUFFER_BYTES).contains(&places[1]), "in the data ring");
+    for expected in [first, first + 2 * BUFFER_BYTES] {
+        assert_eq!(place_of(&mut receiver, &mut sender, 2 * BUFFER_BYTES), expected);
     }
 }
 
 #[test]
-fn a_block_stands_in_for_a_full_data_ring() {
-    let memory = Memory::new(64, 8192).with_blocks(1);
-    let mut producer = Producer::new(memory.ring(), no_blocks(), CachePolicy::Demote);
+fn a_recycled_buffer_stands_in_for_a_full_data_ring() {
+    let memory = Memory::new(64, 8192).with_recycled(1);
+    let mut producer = Producer::new(memory.ring(), no_recycled(), CachePolicy::Demote);
     let offer = |producer: &mut Producer<'_>| {
         let post = producer.offer(b"head", Piece::of(&[1; 13_000]));
         producer.on_receive();
@@ -136,29 +136,29 @@ fn a_block_stands_in_for_a_full_data_ring() {
         post
     };
     assert_eq!(offer(&mut producer), Ok(Post::Taken));
-    producer.blocks = memory.blocks(true);
-    let (mut before, mut is_in_block) = (producer.data_ring.position, false);
+    producer.recycled = memory.recycled(true);
+    let (mut before, mut is_recycled) = (producer.data_ring.position, false);
     while offer(&mut producer) == Ok(Post::Taken) {
-        assert!(!is_in_block, "the block is used last");
-        is_in_block = producer.data_ring.position == before;
+        assert!(!is_recycled, "the buffer is used last");
+        is_recycled = producer.data_ring.position == before;
         before = producer.data_ring.position;
     }
-    assert!(is_in_block, "the block is used");
+    assert!(is_recycled, "the buffer is used");
     assert_eq!(producer.data_ring.position as usize, 8192 * LINE, "after the whole area");
 }
 
 #[test]
-fn a_sink_that_panics_has_the_block_of_its_frame() {
-    let (there, back) = (Memory::new(8, 64).with_blocks(1), Memory::new(8, 64));
+fn a_sink_that_panics_has_the_recycled_buffer_of_its_frame() {
+    let (there, back) = (Memory::new(8, 64).with_recycled(1), Memory::new(8, 64));
     let [mut sender, mut receiver] = two_ends(&there, &back, CachePolicy::Demote);
     assert_eq!(sender.send(1, 1000), Post::Taken);
     let mut explode = |_: Frame<'_>| panic!("on purpose");
     let End { to, from } = &mut receiver;
-    catch_unwind(AssertUnwindSafe(|| from.take(0, &mut to.blocks, &mut explode))).unwrap_err();
+    catch_unwind(AssertUnwindSafe(|| from.take(0, &mut to.recycled, &mut explode))).unwrap_err();
     assert_eq!(receiver.receive(), None);
     assert_eq!(receiver.send(2, 1000), Post::Taken);
     assert_eq!(sender.receive(), Some((vec![2], pattern(2, 1000))));
-    assert_eq!(receiver.to.data_ring.position, 0, "the receiver had the block");
+    assert_eq!(receiver.to.data_ring.position, 0, "the receiver had the buffer");
 }
 
 #[test]
@@ -182,8 +182,8 @@ fn a_waiting_producer_learns_what_was_freed() {
 }
 
 #[test]
-fn a_stream_uses_up_the_blocks_and_then_the_data_ring() {
-    let (there, back) = (Memory::new(8, 64).with_blocks(2), Memory::new(8, 64));
+fn a_stream_uses_up_the_recycled_buffers_and_then_the_data_ring() {
+    let (there, back) = (Memory::new(8, 64).with_recycled(2), Memory::new(8, 64));
     let [mut sender, mut receiver] = two_ends(&there, &back, CachePolicy::Demote);
     let used = [0, 0, 1000, 2000].map(|least| {
         assert_eq!(sender.send(1, 1000), Post::Taken);
@@ -192,7 +192,7 @@ fn a_stream_uses_up_the_blocks_and_then_the_data_ring() {
     });
     assert!(used[..2].iter().all(|&(_, position)| position == 0), "{used:?}");
     assert!(used[2..].iter().all(|&(least, position)| position >= least), "{used:?}");
-    // Now the receiver has the blocks.
+    // Now the receiver has the buffers.
     assert_eq!(receiver.send(2, 1000), Post::Taken);
     assert_eq!(sender.receive(), Some((vec![2], pattern(2, 1000))));
     assert_eq!(receiver.to.data_ring.position, 0);
@@ -200,67 +200,67 @@ fn a_stream_uses_up_the_blocks_and_then_the_data_ring() {
 
 #[test]
 fn a_long_body_goes_where_lines_were_prefetched() {
-    let (there, back) = (Memory::new(8, 8192).with_blocks(2), Memory::new(8, 4096));
+    let (there, back) = (Memory::new(8, 8192).with_recycled(2), Memory::new(8, 4096));
     let [mut sender, mut receiver] = two_ends(&there, &back, CachePolicy::Demote);
     let mut passed = || {
         let before = sender.to.data_ring.position;
         assert_eq!(sender.send(1, 9000), Post::Taken);
         assert!(receiver.receive().is_some());
         sender.to.on_receive();
-        let is_in_block = sender.to.data_ring.position == before;
+        let is_recycled = sender.to.data_ring.position == before;
         (0..100).for_each(|_| sender.to.prefetch_more());
-        is_in_block
+        is_recycled
     };
     assert!(passed(), "at first nothing is prefetched");
     assert!(!passed(), "the wait has prefetched the place of as many bytes");
 }
 
-/// Offers a body in block 0 of two, rewrites its length word, and requires that a task with all blocks or none refuses
-/// it.
-fn refuses_block(length_word: u64, receiver_has_all: bool, expected: RingDamage) {
-    let memory = Memory::new(8, 64).with_blocks(2);
-    let mut producer = Producer::new(memory.ring(), memory.blocks(true), CachePolicy::Demote);
+/// Offers a body in buffer 0 of two, rewrites its length word, and requires that a task with all buffers or none
+/// refuses it.
+fn refuses_buffer(length_word: u64, receiver_has_all: bool, expected: RingDamage) {
+    let memory = Memory::new(8, 64).with_recycled(2);
+    let mut producer = Producer::new(memory.ring(), memory.recycled(true), CachePolicy::Demote);
     let mut consumer = Consumer::new(memory.ring());
-    let mut blocks = memory.blocks(receiver_has_all);
+    let mut recycled = memory.recycled(receiver_has_all);
     assert_eq!(producer.offer(b"head", Piece::of(&[1; 700])), Ok(Post::Taken));
     memory.ring().slots[0].length_word.store(length_word, Ordering::Relaxed);
     assert_eq!(producer.offer(b"next", Piece::of(b"x")), Ok(Post::Taken));
-    assert_eq!(take_with(&mut consumer, &mut blocks), Err(expected));
+    assert_eq!(take_with(&mut consumer, &mut recycled), Err(expected));
     let next = (b"next".to_vec(), b"x".to_vec());
-    assert_eq!(take_with(&mut consumer, &mut blocks), Ok(Some(next)));
+    assert_eq!(take_with(&mut consumer, &mut recycled), Ok(Some(next)));
     assert!(!expected.what().is_empty());
 }
 
 #[test]
-fn refuses_a_block_that_its_sender_does_not_have() {
+fn refuses_a_recycled_buffer_that_its_sender_does_not_have() {
     for number in [2, 63, 64, 0xffff_ffff] {
-        refuses_block(700 | number << 32, false, RingDamage::Block);
+        refuses_buffer(700 | number << 32, false, RingDamage::RecycledBuffer);
     }
-    refuses_block((BLOCK_BYTES as u64 + 1) | 1 << 32, false, RingDamage::Block);
-    refuses_block(700, true, RingDamage::Block);
-    refuses_block(700 | 1 << 32, true, RingDamage::Block);
+    refuses_buffer((BUFFER_BYTES as u64 + 1) | 1 << 32, false, RingDamage::RecycledBuffer);
+    refuses_buffer(700, true, RingDamage::RecycledBuffer);
+    refuses_buffer(700 | 1 << 32, true, RingDamage::RecycledBuffer);
 }
 
 #[test]
-fn refuses_two_blocks_of_which_the_second_is_its_own() {
-    let memory = Memory::new(8, 64).with_blocks(3);
-    let mut producer = Producer::new(memory.ring(), memory.blocks(true), CachePolicy::Demote);
+fn refuses_two_recycled_buffers_of_which_the_second_is_its_own() {
+    let memory = Memory::new(8, 64).with_recycled(3);
+    let mut producer = Producer::new(memory.ring(), memory.recycled(true), CachePolicy::Demote);
     let mut consumer = Consumer::new(memory.ring());
-    let mut blocks = memory.blocks(false);
-    let two = BLOCK_BYTES as u64 + 1;
+    let mut recycled = memory.recycled(false);
+    let two = BUFFER_BYTES as u64 + 1;
     for (slot, length_word, expected) in
-        [(0, 700 | 1 << 32, Ok(true)), (1, two, Err(RingDamage::Block))]
+        [(0, 700 | 1 << 32, Ok(true)), (1, two, Err(RingDamage::RecycledBuffer))]
     {
         assert_eq!(producer.offer(b"", Piece::of(&[1; 700])), Ok(Post::Taken));
         memory.ring().slots[slot].length_word.store(length_word, Ordering::Relaxed);
-        let taken = take_with(&mut consumer, &mut blocks);
+        let taken = take_with(&mut consumer, &mut recycled);
         assert_eq!(taken.map(|seen| seen.is_some()), expected);
     }
 }
 
 #[test]
-fn refuses_a_body_that_is_too_long_for_blocks() {
+fn refuses_a_body_that_is_too_long_for_recycled_buffers() {
     for len in [LONGEST as u64 + 1, 0xffff_ffff] {
-        refuses_block(len, false, RingDamage::BodyLength);
+        refuses_buffer(len, false, RingDamage::BodyLength);
     }
 }
