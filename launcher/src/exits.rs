@@ -30,7 +30,7 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use transport_lapi::adapters::MAX_CONTEXTS;
-use transport_lapi::bootstrap::control::{ControlMessage, MessageCounts, Queues};
+use transport_lapi::bootstrap::control::{ControlMessage, MessageCounts, Queues, Vocabulary};
 
 pub(crate) use verdict::{Ending, Failure, Fault, Verdict};
 
@@ -93,6 +93,8 @@ pub(crate) struct Record {
     pub(crate) last_words: String,
     /// Its message counts, which it sends when it leaves.
     pub(crate) counters: Option<MessageCounts>,
+    /// Its names for calls and spaces.
+    pub(crate) vocabulary: Vocabulary,
     /// Its queues by context, as it sent them last.
     pub(crate) queues: BTreeMap<u32, Queues>,
     /// When it called abort, and with which code.
@@ -311,6 +313,7 @@ impl ExitLog {
                 record.counters = Some(counters);
             }
             ControlMessage::Finished { .. } => record.finished = true,
+            ControlMessage::Vocabulary { vocabulary, .. } => record.vocabulary = vocabulary,
             // The number may be anything.
             ControlMessage::Queues { context, queues, .. } if (context as usize) < MAX_CONTEXTS => {
                 record.queues.insert(context, queues);

@@ -15,7 +15,7 @@
 //!                                           └── queues               both queues of each rank
 //! ```
 //!
-//! [`stats`] is the table of `--stats`.
+//! A [`waiting`] thread's call is called what its rank has told. [`stats`] is the table of `--stats`.
 //!
 //! - RE1: nothing that is read from the segment or sent by a rank is trusted. Ranks and lengths are compared before
 //!   they are used as an index; sums and differences saturate.
@@ -33,6 +33,7 @@ mod standing;
 mod stats;
 mod table;
 mod unjudged;
+mod waiting;
 mod waits;
 
 use std::time::Duration;
@@ -111,23 +112,28 @@ pub(crate) fn on_standstill(
     headline + &unjudged(exit_log, snapshot, &standings)
 }
 
-fn states(exit_log: &ExitLog, snapshot: &Snapshot, standings: &[Standing]) -> String {
+fn states(exit_log: &ExitLog, snapshot: &Snapshot, standings: &[Standing<'_>]) -> String {
     table::text(standings, exit_log.start(), snapshot.at)
 }
 
 /// The state of a job that was not found to be in deadlock.
-fn unjudged(exit_log: &ExitLog, snapshot: &Snapshot, standings: &[Standing]) -> String {
+fn unjudged(exit_log: &ExitLog, snapshot: &Snapshot, standings: &[Standing<'_>]) -> String {
     hang(exit_log, snapshot, standings, &unjudged::text(standings, snapshot))
 }
 
 /// The state of a job without a failed rank. Complaints come first: a panic is likely the cause.
-fn hang(exit_log: &ExitLog, snapshot: &Snapshot, standings: &[Standing], unjudged: &str) -> String {
+fn hang(
+    exit_log: &ExitLog,
+    snapshot: &Snapshot,
+    standings: &[Standing<'_>],
+    unjudged: &str,
+) -> String {
     let findings = findings(standings, unjudged);
     [cause::complaints(exit_log), states(exit_log, snapshot, standings), findings].concat()
 }
 
 /// Why a job may hang, and why it was not found to be in deadlock.
-fn findings(standings: &[Standing], unjudged: &str) -> String {
+fn findings(standings: &[Standing<'_>], unjudged: &str) -> String {
     let (misses, queues) = (near_misses::text(standings), queues::text(standings));
     [&waits::text(standings), unjudged, &misses, &queues].concat()
 }

@@ -44,6 +44,7 @@ use transport_lapi::config::{BackendChoice, Settings, WaitMode};
 use transport_lapi::{AnyAdapter, Context, LapiError, Processor, Session, SessionGuard, Step};
 
 use crate::backend::{self, loss};
+use crate::calls::Call;
 use crate::envelope;
 use crate::error::Error;
 use crate::matching::Pattern;
@@ -210,7 +211,7 @@ impl Device {
         alone: bool,
         fence: impl FnOnce(&Context<State>) -> Result<bool, LapiError>,
     ) -> Result<bool, Error> {
-        let _within = Within::end(alone);
+        let _within = Within::end(Call::Finish, alone);
         let have_come = fence(&self.context).map_err(|error| self.fail(error.into()))?;
         let session = self.session()?;
         if let Some(first_error) = session.state.first_error.clone() {

@@ -14,6 +14,7 @@
 //!  protocol   which protocol for which message (pure)
 //!  error      errors, with MPI's classes
 //!  envelope   the headers of messages, and how a peer can break their rules
+//!  calls      names of calls and contexts, for the launcher's reports
 //! ──────────────────────────────────────────────────────────────
 //!  transport_lapi::Context<State>
 //! ```
@@ -25,6 +26,7 @@
 
 mod backend;
 pub mod buffer;
+mod calls;
 mod device;
 mod envelope;
 mod error;
@@ -35,6 +37,7 @@ mod state;
 pub mod wireup;
 
 pub use buffer::Buffer;
+pub use calls::{CONTEXT_IDS, Call};
 pub use device::{CallMembers, Device, Ending, Message, Mode, Options};
 pub use envelope::{Failure, PeerError};
 pub use error::{Error, ErrorClass};
@@ -43,7 +46,7 @@ pub use request::{Request, Status};
 pub use state::{Members, ProtocolStats, State, Stats};
 
 pub use transport_lapi::Step;
-pub use transport_lapi::bootstrap::board::{CALL_NUMBERS, CONTEXT_IDS, Call, Within};
+pub use transport_lapi::bootstrap::board::{CALL_NUMBERS, Within};
 pub use transport_lapi::config::{BackendChoice, GetMode, Settings, WaitMode};
 pub use transport_lapi::{
     Layout, LayoutError, Processor, RecvRegion, SendRegion, Sink, Source, Spans, adapter::Adapter,

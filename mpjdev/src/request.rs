@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use rustc_hash::FxBuildHasher;
-use transport_lapi::bootstrap::board::Call;
 use transport_lapi::{ForeignBytes, RemoteRegion, Sink};
 
+use crate::calls::Call;
 use crate::error::Error;
 use crate::request::slab::Slab;
 

@@ -7,6 +7,7 @@
 use transport_lapi::config::{self, Settings};
 use transport_lapi::wireup::{self, Joined, WireupError};
 
+use crate::calls::Call;
 use crate::device::{Device, Options};
 use crate::error::Error;
 
@@ -32,6 +33,7 @@ pub struct Job {
 pub fn join() -> Result<Job, Error> {
     let settings = Settings::from_env().map_err(WireupError::from)?;
     let Joined { contexts, control, one_sided_path, processors } = wireup::connect(&settings)?;
+    control.iter().for_each(|launcher| launcher.vocabulary(Call::vocabulary()));
     let is_alone = control.is_none();
     let options = Options { processors, is_alone, ..Options::new(&settings) };
     let program = control.as_ref().and_then(|_| config::program());

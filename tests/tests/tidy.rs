@@ -130,6 +130,15 @@ fn comments_stand_by_themselves() {
     none_in_the_tree(rules::issue_numbers);
 }
 
+/// The transport publishes codes, and the launcher's reports take names from the ranks.
+#[test]
+fn only_the_device_and_what_is_above_it_names_calls_of_mpi() {
+    let list = CODE.iter().find(|source| source.path == "mpjdev/src/calls.rs");
+    let names = rules::names_of_calls(list.expect("the device lists its calls"));
+    assert!(names.len() > 15, "{names:?}");
+    none_in_the_tree(|source| rules::calls_of_mpi(source, &names));
+}
+
 #[test]
 fn every_release_has_its_acquire() {
     none(rules::sync_labels(&CODE));

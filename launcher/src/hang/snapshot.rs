@@ -1,6 +1,6 @@
 //! The state of all ranks at one moment, for [`crate::report`].
 
-use transport_lapi::bootstrap::board::{Call, TaskState, Wait};
+use transport_lapi::bootstrap::board::{TaskState, Wait};
 
 use crate::hang::watch::Doubt;
 
@@ -72,7 +72,7 @@ impl Snapshot {
 
     /// The ranks with a thread that waits at its end for the others.
     pub(crate) fn at_their_end(&self) -> impl Iterator<Item = usize> {
-        self.waiting(|wait| wait.call == Call::Finish)
+        self.waiting(|wait| wait.at_end)
     }
 
     /// The ranks with a thread that waits while it unwinds from a panic.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use transport_lapi::TaskId;
 use transport_lapi::adapter::AdapterError;
-use transport_lapi::bootstrap::board::{Board, TaskState, parts_of_context};
+use transport_lapi::bootstrap::board::{Board, TaskState};
 
 use crate::exits::Verdict;
 use crate::hang::observe;
@@ -223,6 +223,6 @@ impl Watcher {
 fn answers(state: Option<&TaskState>) -> usize {
     let Some(state) = state.filter(|state| state.is_there()) else { return 0 };
     let waiting = state.blocked.iter().filter(|thread| !thread.failed);
-    let contexts = waiting.map(|thread| parts_of_context(thread.wait.context).0);
+    let contexts = waiting.map(|thread| thread.wait.space.context);
     contexts.collect::<BTreeSet<_>>().len().max(1)
 }

@@ -1,18 +1,19 @@
-//! Arrivals at collective calls, to which all ranks of a communicator have to come, and the end, to which all ranks of
-//! the job have to come. Reports who has come and who has not, and ranks that make different collective calls.
+//! Arrivals at collective calls, to which all members of a space have to come, and the end, to which all ranks of the
+//! job have to come. Reports who has come and who has not, and ranks that make different collective calls.
 //!
-//! Waits in one collective call have the same context and number. Ranks send the members of their communicators with
-//! their queues; communicators without a common rank may have the same context.
+//! Waits in one collective call have the same space and number. Ranks send the members of their spaces with their
+//! queues; spaces without a common rank may have the same id.
 
 use std::collections::BTreeSet;
 
-use transport_lapi::bootstrap::board::{Call, Wait, goes_before};
-use transport_lapi::bootstrap::control::{Communicator, Queues};
+use transport_lapi::bootstrap::board::{Space, goes_before};
+use transport_lapi::bootstrap::control::{Queues, SpaceMembers, Vocabulary};
 
 use super::INDENT;
-use super::format::{and_more, is_of_world, on_named_communicator, operation_with_peer, ranks};
+use super::format::{and_more, on_named_space, operation_with_peer, ranks};
 use super::standing::Standing;
 use super::table::gather;
+use super::waiting::Waiting;
 
 /// Most lines, and most groups of absent ranks in one.
 const MAX_CALLS: usize = 4;
@@ -23,89 +24,80 @@ const MAX_GROUPS: usize = 4;
 enum Arrivals {
     /// A collective call.
     Call {
-        context: u64,
-        /// Its number among the calls of the communicator.
+        space: Space,
+        /// Its number among the calls in the space.
         number: Option<i32>,
-        /// Who belongs to the communicator, if that is known.
+        /// Who belongs to the space, if that is known.
         members: Option<Vec<usize>>,
-        /// The communicator's name in the program; empty if it has none or that is not known.
+        /// The space's name in the program; empty if it has none or that is not known.
         name: String,
     },
     /// The end of all ranks.
-    Finish,
+    End,
 }
 
 /// Which ranks have come to a call.
 #[derive(Debug, Default)]
 struct Places {
     come: Vec<usize>,
-    /// They are in later calls of the communicator.
+    /// They are in later calls in the space.
     gone_on: Vec<usize>,
     absent: Vec<usize>,
 }
 
-/// A call that a rank makes. Blocking and started ones do not match (MPI-4.1 section 6.12).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Made {
-    call: Call,
-    is_started: bool,
-}
-
-impl Made {
-    /// Its name in programs: `iallreduce` if it is started.
-    fn words(self) -> String {
-        format!("{}{}", if self.is_started { "i" } else { "" }, self.call.name())
-    }
+/// The collective call that a rank makes: `iallreduce` if it is started. Blocking and started ones do not match
+/// (MPI-4.1 section 6.12).
+fn made(wait: &Waiting<'_>) -> String {
+    let is_started = wait.call != wait.operation;
+    format!("{}{}", if is_started { "i" } else { "" }, wait.words.name(wait.operation))
 }
 
 impl Arrivals {
     /// The call that `wait` of `rank` belongs to, if any.
-    fn of(rank: usize, wait: &Wait, standings: &[Standing]) -> Option<Self> {
-        if wait.call == Call::Finish {
-            return Some(Self::Finish);
+    fn of(rank: usize, wait: &Waiting<'_>, standings: &[Standing<'_>]) -> Option<Self> {
+        if wait.at_end {
+            return Some(Self::End);
         }
-        if !wait.operation.is_collective() {
+        if !wait.is_collective() {
             return None;
         }
-        let context = wait.context;
-        let listed = |by: &Standing| members(by, context, standings.len(), rank);
+        let space = wait.space;
+        let listed = |by: &Standing| members(by, space, standings.len(), rank);
         let listed = listed(&standings[rank]).or_else(|| standings.iter().find_map(listed));
         let (members, name) = match listed {
             Some((members, name)) => (Some(members), name),
             None => {
-                let are_all = is_of_world(context);
+                let are_all = space.label == Some(0);
                 (are_all.then(|| (0..standings.len()).collect()), String::new())
             }
         };
-        Some(Self::Call { context, number: wait.tag, members, name })
+        Some(Self::Call { space, number: wait.tag, members, name })
     }
 
     /// The first wait of a rank in this call.
-    fn wait_of<'a>(&self, standing: &'a Standing) -> Option<&'a Wait> {
+    fn wait_of<'a>(&self, standing: &Standing<'a>) -> Option<Waiting<'a>> {
         standing.holding().find(|wait| match self {
-            Self::Finish => wait.call == Call::Finish,
-            Self::Call { context, number, .. } => {
-                is_on(wait, *context) && wait.call != Call::Finish && wait.tag == *number
-            }
+            Self::End => wait.at_end,
+            Self::Call { space, number, .. } => is_in(wait, *space) && wait.tag == *number,
         })
     }
 
-    /// The first wait of a rank in a later call of the same communicator.
-    fn later_of<'a>(&self, standing: &'a Standing) -> Option<&'a Wait> {
-        let Self::Call { context, number: Some(number), .. } = self else { return None };
-        let is_later = |wait: &Wait| wait.tag.is_some_and(|tag| goes_before(*number, tag));
-        standing.holding().find(|wait| is_on(wait, *context) && is_later(wait))
+    /// The first wait of a rank in a later call in the same space.
+    fn later_of<'a>(&self, standing: &Standing<'a>) -> Option<Waiting<'a>> {
+        let Self::Call { space, number: Some(number), .. } = self else { return None };
+        let is_later = |wait: &Waiting<'_>| wait.tag.is_some_and(|tag| goes_before(*number, tag));
+        standing.holding().find(|wait| is_in(wait, *space) && is_later(wait))
     }
 
     /// Which of its ranks have come. If its ranks are not known, none is absent.
-    fn places(&self, standings: &[Standing]) -> Places {
+    fn places(&self, standings: &[Standing<'_>]) -> Places {
         let mut places = Places::default();
         for (rank, standing) in standings.iter().enumerate() {
             let (belongs, has_left) = match self {
                 Self::Call { members, .. } => {
                     (members.as_ref().map(|members| members.binary_search(&rank).is_ok()), false)
                 }
-                Self::Finish => (Some(true), standing.is_at_its_end()),
+                Self::End => (Some(true), standing.is_at_its_end()),
             };
             if belongs == Some(false) {
                 continue;
@@ -122,68 +114,57 @@ impl Arrivals {
     }
 
     /// `, call 3 on communicator 2 "rows" (ranks 0-3)`; nothing for the end.
-    fn which(&self, job: usize) -> String {
-        let Self::Call { context, number, members, name } = self else { return String::new() };
+    fn which(&self, job: usize, words: &Vocabulary) -> String {
+        let Self::Call { space, number, members, name } = self else { return String::new() };
         let number = number.map_or(String::new(), |number| format!(", call {number}"));
         let members = match members {
             Some(members) if members.len() < job => format!(" ({})", ranks(members)),
             _ => String::new(),
         };
-        [number, on_named_communicator(*context, name), members].concat()
+        [number, on_named_space(*space, name, words), members].concat()
     }
 }
 
-/// Whether a wait belongs to a collective operation of this context.
-fn is_on(wait: &Wait, context: u64) -> bool {
-    wait.operation.is_collective() && wait.context == context
+/// Whether a wait belongs to a collective operation in this space.
+fn is_in(wait: &Waiting<'_>, space: Space) -> bool {
+    wait.is_collective() && !wait.at_end && wait.space == space
 }
 
-/// The members and the name of a communicator that `by` has sent, in a job of `job` ranks; `None` if `rank` is not a
+/// The members and the name of a space that `by` has sent, in a job of `job` ranks; `None` if `rank` is not a
 /// member.
-fn members(by: &Standing, context: u64, job: usize, rank: usize) -> Option<(Vec<usize>, String)> {
-    let communicators = by.queues.iter().flat_map(|queues| &queues.communicators);
+fn members(
+    by: &Standing<'_>,
+    space: Space,
+    job: usize,
+    rank: usize,
+) -> Option<(Vec<usize>, String)> {
+    let spaces = by.queues.iter().flat_map(|queues| &queues.spaces);
     // Those of all contexts of the rank, at most.
-    let listed = communicators.take(Queues::COMMUNICATORS * MAX_CALLS);
-    let found = listed.into_iter().find(|communicator| communicator.context == context)?;
-    let ranges = &found.members[..found.members.len().min(Communicator::MAX_RANGES)];
+    let mut listed = spaces.take(Queues::SPACES * MAX_CALLS);
+    let found = listed.find(|members| members.space == space)?;
+    let ranges = &found.members[..found.members.len().min(SpaceMembers::MAX_RANGES)];
     let belongs = |rank: &usize| {
         ranges.iter().any(|range| (range.first as usize..=range.last as usize).contains(rank))
     };
-    let name = Communicator::new(context, &found.name, Vec::new()).name;
+    let name = SpaceMembers::new(space, &found.name, Vec::new()).name;
     belongs(&rank).then(|| ((0..job).filter(belongs).collect(), name))
 }
 
-/// Whether every rank waits in this collective operation until all have come. In the others a rank waits for some of
-/// them, as a leaf of a broadcast waits for its root.
-pub(super) fn needs_all(operation: Call) -> bool {
-    matches!(
-        operation,
-        Call::Barrier
-            | Call::Allgather
-            | Call::Allgatherv
-            | Call::Alltoall
-            | Call::Alltoallv
-            | Call::Alltoallw
-            | Call::Allreduce
-            | Call::ReduceScatter
-            | Call::ReduceScatterBlock
-            | Call::Split
-            | Call::Create
-            | Call::IntercommMerge
-    )
-}
-
 /// The ranks that have not come to the call of `wait` of `rank`; `None` if there is none.
-pub(super) fn absent(rank: usize, wait: &Wait, standings: &[Standing]) -> Option<Vec<usize>> {
+pub(super) fn absent(
+    rank: usize,
+    wait: &Waiting<'_>,
+    standings: &[Standing<'_>],
+) -> Option<Vec<usize>> {
     Arrivals::of(rank, wait, standings).map(|arrivals| arrivals.places(standings).absent)
 }
 
 /// One line for each call that is not complete. `paths` are the cycles and chains that the report lists.
-pub(super) fn text(standings: &[Standing], paths: &[Vec<usize>]) -> String {
+pub(super) fn text(standings: &[Standing<'_>], paths: &[Vec<usize>]) -> String {
     let ranks = standings.iter().enumerate();
     let incomplete: BTreeSet<Arrivals> = ranks
         .flat_map(|(rank, standing)| {
-            standing.holding().filter_map(move |wait| Arrivals::of(rank, wait, standings))
+            standing.holding().filter_map(move |wait| Arrivals::of(rank, &wait, standings))
         })
         .collect();
     let lines: Vec<String> =
@@ -192,20 +173,17 @@ pub(super) fn text(standings: &[Standing], paths: &[Vec<usize>]) -> String {
     text + &and_more(lines.len(), MAX_CALLS, "collective calls that are not complete")
 }
 
-fn line(arrivals: &Arrivals, standings: &[Standing], paths: &[Vec<usize>]) -> Option<String> {
+fn line(arrivals: &Arrivals, standings: &[Standing<'_>], paths: &[Vec<usize>]) -> Option<String> {
     let places = arrivals.places(standings);
-    let mut calls: Vec<(Made, Vec<usize>)> = Vec::new();
-    for &rank in &places.come {
-        let made = match arrivals.wait_of(&standings[rank]) {
-            Some(wait) if wait.operation.is_collective() => {
-                Made { call: wait.operation, is_started: wait.call != wait.operation }
-            }
-            _ => Made { call: Call::Finish, is_started: false },
-        };
-        gather(&mut calls, made, rank);
+    let come = || places.come.iter().map(|&rank| (rank, arrivals.wait_of(&standings[rank])));
+    let first = come().find_map(|(_, wait)| wait)?;
+    let which = arrivals.which(standings.len(), first.words);
+    let mut calls: Vec<(String, Vec<usize>)> = Vec::new();
+    for (rank, wait) in come().filter_map(|(rank, wait)| Some((rank, wait?))) {
+        gather(&mut calls, made(&wait), rank);
     }
     if let (Arrivals::Call { .. }, 2..) = (arrivals, calls.len()) {
-        return Some(mismatch(arrivals, &calls, &places, standings.len()));
+        return Some(mismatch(&which, &calls, &places, first.words));
     }
     let is_known = !matches!(arrivals, Arrivals::Call { members: None, .. });
     if is_known && places.absent.is_empty() && places.gone_on.is_empty() {
@@ -213,10 +191,10 @@ fn line(arrivals: &Arrivals, standings: &[Standing], paths: &[Vec<usize>]) -> Op
     }
     let is_open = |rank: &usize| !standings[*rank].ended_well;
     let hint = match arrivals {
-        Arrivals::Finish if places.come.iter().any(is_open) => Some(
+        Arrivals::End if places.come.iter().any(is_open) => Some(
             " (at the end of main, or out of it by an error, which is printed only after the World is dropped)",
         ),
-        Arrivals::Finish => Some(" (at the end of main)"),
+        Arrivals::End => Some(" (at the end of main)"),
         Arrivals::Call { .. } => None,
     };
     // A cycle or chain says all about two ranks.
@@ -227,11 +205,9 @@ fn line(arrivals: &Arrivals, standings: &[Standing], paths: &[Vec<usize>]) -> Op
     if is_known_step && hint.is_none() {
         return None;
     }
-    let call = calls.first().map_or(Call::Finish, |(made, _)| made.call);
-    let (which, hint) = (arrivals.which(standings.len()), hint.unwrap_or_default());
-    let come = &places.come;
-    let mut line =
-        format!("{INDENT}{}{which}: {} {} come{hint}", call.name(), ranks(come), has(come));
+    let call = if first.at_end { first.name() } else { first.words.name(first.operation) };
+    let (come, hint) = (&places.come, hint.unwrap_or_default());
+    let mut line = format!("{INDENT}{call}{which}: {} {} come{hint}", ranks(come), has(come));
     for (words, of) in groups(&places.gone_on, |rank| later_words(arrivals, &standings[rank])) {
         line += &format!("; {} {} gone on{words}", ranks(&of), has(&of));
     }
@@ -246,15 +222,14 @@ fn line(arrivals: &Arrivals, standings: &[Standing], paths: &[Vec<usize>]) -> Op
 
 /// The line about ranks that make different calls in place of the same one.
 fn mismatch(
-    arrivals: &Arrivals,
-    calls: &[(Made, Vec<usize>)],
+    which: &str,
+    calls: &[(String, Vec<usize>)],
     places: &Places,
-    job: usize,
+    words: &Vocabulary,
 ) -> String {
     let more = calls.len().saturating_sub(MAX_GROUPS);
     let calls = calls.iter().take(MAX_GROUPS);
-    let calls: Vec<String> =
-        calls.map(|(made, of)| format!("{} {}", ranks(of), made.words())).collect();
+    let calls: Vec<String> = calls.map(|(made, of)| format!("{} {made}", ranks(of))).collect();
     let mut others = match more {
         0 => String::new(),
         more => format!(", and {more} more"),
@@ -263,17 +238,17 @@ fn mismatch(
     let elsewhere = elsewhere.iter().filter(|(of, _)| !of.is_empty());
     others.extend(elsewhere.map(|(of, what)| format!("; {} {} {what}", ranks(of), has(of))));
     format!(
-        "{INDENT}ranks call different collectives{}: {}{others}: all ranks of a communicator must make the same \
-         collective calls in the same order\n",
-        arrivals.which(job),
-        calls.join(", ")
+        "{INDENT}ranks call different collectives{which}: {}{others}: all ranks of a {} must make the same collective \
+         calls in the same order\n",
+        calls.join(", "),
+        words.space()
     )
 }
 
 /// ` to call 4 (reduce)`.
-fn later_words(arrivals: &Arrivals, standing: &Standing) -> String {
+fn later_words(arrivals: &Arrivals, standing: &Standing<'_>) -> String {
     let later = arrivals.later_of(standing);
-    let words = later.and_then(|wait| Some((wait.tag?, wait.operation.name())));
+    let words = later.and_then(|wait| Some((wait.tag?, wait.words.name(wait.operation))));
     words.map_or(String::new(), |(number, name)| format!(" to call {number} ({name})"))
 }
 
@@ -290,7 +265,7 @@ fn groups(of: &[usize], words: impl Fn(usize) -> String) -> Vec<(String, Vec<usi
 }
 
 /// `; rank 2 has not (recv tag 7 from rank 0)`, without the details of ranks in the paths.
-fn absent_words(absent: &[usize], standings: &[Standing], paths: &[Vec<usize>]) -> String {
+fn absent_words(absent: &[usize], standings: &[Standing<'_>], paths: &[Vec<usize>]) -> String {
     let words = |rank: usize| match paths.iter().any(|path| path.contains(&rank)) {
         true => String::new(),
         false => format!(" ({})", doing(&standings[rank])),
@@ -300,9 +275,9 @@ fn absent_words(absent: &[usize], standings: &[Standing], paths: &[Vec<usize>]) 
 }
 
 /// What an absent rank does.
-fn doing(standing: &Standing) -> String {
+fn doing(standing: &Standing<'_>) -> String {
     let wait = standing.holding().next().filter(|_| !standing.is_halted());
-    wait.map_or_else(|| standing.brief(), operation_with_peer)
+    wait.map_or_else(|| standing.brief(), |wait| operation_with_peer(&wait))
 }
 
 fn has(ranks: &[usize]) -> &'static str {

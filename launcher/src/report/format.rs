@@ -1,9 +1,11 @@
 //! Words for endings, signals, ranks and waits.
 
 use signal_hook::low_level::signal_name;
-use transport_lapi::bootstrap::board::{CONTEXT_IDS, Call, Phase, Wait, parts_of_context};
+use transport_lapi::bootstrap::board::{CallCode, Phase, Space};
+use transport_lapi::bootstrap::control::Vocabulary;
 
 use super::INDENT;
+use super::waiting::Waiting;
 use crate::exits::Ending;
 
 /// Most lines of a text that a rank has sent.
@@ -121,57 +123,41 @@ pub(super) fn bytes(number: u64) -> String {
     format!("{number} {noun}")
 }
 
-/// Whether the messages of a context belong to collective calls, with tags of the library.
-pub(super) fn is_collective(context: u64) -> bool {
-    context % 2 == 1
-}
-
-/// `on world`, or `on communicator 2`, with the name of the communicator if it has one: `on communicator 2 "rows"`.
-pub(super) fn on_named_communicator(context: u64, name: &str) -> String {
-    match number_and_context(context) {
-        (Some(0), of_task) => format!(" on world{}", in_context(of_task, " in")),
-        (Some(number), of_task) if !name.is_empty() => {
-            let name = printable_line(name);
-            format!(" on communicator {number} \"{name}\"{}", in_context(of_task, " in"))
+/// `on world`, or `on communicator 2`, with the name of the space if it has one: `on communicator 2 "rows"`.
+pub(super) fn on_named_space(space: Space, name: &str, words: &Vocabulary) -> String {
+    let of_task = in_context(space, " in");
+    match space.label {
+        Some(0) => format!(" on {}{of_task}", words.everywhere()),
+        Some(number) if !name.is_empty() => {
+            format!(" on {} {number} \"{}\"{of_task}", words.space(), printable_line(name))
         }
-        _ => on_communicator(context),
+        _ => on_space(space, words),
     }
 }
 
-/// Whether a context belongs to messages among all ranks of the job.
-pub(super) fn is_of_world(context: u64) -> bool {
-    parts_of_context(context).1 < 2
-}
-
-/// `world`, or the number of a communicator, with the ranks' context unless that is the first one.
-pub(super) fn communicator(context: u64) -> String {
-    let (number, of_task) = number_and_context(context);
-    let name = match number {
-        Some(0) => "world".to_owned(),
+/// `world`, or the number of a space, with the ranks' context unless that is the first one.
+pub(super) fn space(space: Space, words: &Vocabulary) -> String {
+    let name = match space.label {
+        Some(0) => words.everywhere().to_owned(),
         Some(number) => number.to_string(),
-        None => "none".to_owned(),
+        None => "-".to_owned(),
     };
-    name + &in_context(of_task, ",")
+    name + &in_context(space, ",")
 }
 
-/// The words behind an operation: ` on communicator 2`; nothing for the world in the first context, nor for ranks without
-/// a communicator.
-pub(super) fn on_communicator(context: u64) -> String {
-    let (number, of_task) = number_and_context(context);
-    let number = number.filter(|number| *number != 0);
-    let on = number.map_or(String::new(), |number| format!(" on communicator {number}"));
-    on + &in_context(of_task, " in")
+/// The words behind an operation: ` on communicator 2`; nothing for the world in the first context, nor for a space that
+/// has no number.
+pub(super) fn on_space(space: Space, words: &Vocabulary) -> String {
+    let number = space.label.filter(|number| *number != 0);
+    let on = number.map_or(String::new(), |number| format!(" on {} {number}", words.space()));
+    on + &in_context(space, " in")
 }
 
-/// The number of the communicator, if there is one, and in which of the ranks' contexts it is.
-fn number_and_context(context: u64) -> (Option<u32>, u32) {
-    let (of_task, context) = parts_of_context(context);
-    let number = (context / 2 < 3 * CONTEXT_IDS).then_some(context / 2 % CONTEXT_IDS);
-    (number, of_task)
-}
-
-fn in_context(of_task: u32, before: &str) -> String {
-    if of_task == 0 { String::new() } else { format!("{before} context {of_task}") }
+fn in_context(space: Space, before: &str) -> String {
+    match space.context {
+        0 => String::new(),
+        context => format!("{before} context {context}"),
+    }
 }
 
 /// `tag 7` or `any tag`.
@@ -185,51 +171,48 @@ pub(super) fn source(rank: Option<u32>) -> String {
 }
 
 /// The name of what is waited for: a collective operation, or a message.
-fn awaited(wait: &Wait) -> &'static str {
-    match wait.operation.is_collective() {
-        true => wait.operation.name(),
-        false if wait.sends => "send",
-        false => "recv",
+fn awaited(wait: &Waiting<'_>) -> String {
+    match wait.is_collective() {
+        true => wait.words.name(wait.operation),
+        false if wait.sends => "send".to_owned(),
+        false => "recv".to_owned(),
     }
 }
 
 /// The call that a thread is blocked in, with the number of `open` operations: `recv`, `waitall (3 open): recv`.
-pub(super) fn call(wait: &Wait, open: &str) -> String {
-    let (name, awaited) = (wait.call.name(), awaited(wait));
-    match wait.call {
-        Call::Wait => format!("{name}: {awaited}"),
-        Call::WaitAny | Call::WaitAll => format!("{name} ({open} open): {awaited}"),
-        Call::Other => format!("a call that waits to {awaited}"),
-        _ => name.to_owned(),
+pub(super) fn call(wait: &Waiting<'_>, open: &str) -> String {
+    let (name, awaited) = (wait.name(), awaited(wait));
+    match (wait.call, wait.open) {
+        _ if wait.is_unknown() => "a call".to_owned(),
+        (CallCode::NONE, _) => format!("a call that waits to {awaited}"),
+        (_, 0) => name,
+        _ if open == "1" => format!("{name}: {awaited}"),
+        _ => format!("{name} ({open} open): {awaited}"),
     }
 }
 
 /// The operation that a thread waits for: `recv tag 7`.
-pub(super) fn operation(wait: &Wait) -> String {
-    let (name, awaited) = (wait.call.name(), awaited(wait));
+pub(super) fn operation(wait: &Waiting<'_>) -> String {
     let call = match wait.call {
-        Call::Finish => return name.to_owned(),
-        Call::Wait | Call::WaitAny | Call::WaitAll => format!("{name}: {awaited}"),
-        Call::Probe => name.to_owned(),
-        call if call.is_collective() => name.to_owned(),
-        _ => awaited.to_owned(),
+        _ if wait.at_end || wait.is_unknown() => return call(wait, "1"),
+        CallCode::NONE => awaited(wait),
+        _ => call(wait, "1"),
     };
-    let on = on_communicator(wait.context);
-    match is_collective(wait.context) {
-        _ if wait.operation.is_collective() => call + &on,
+    let on = on_space(wait.space, wait.words);
+    match wait.space.is_collective {
+        _ if wait.is_collective() => call + &on,
         true => format!("{call} of a collective call{on}"),
         false => format!("{call} {}{on}", tag(wait.tag)),
     }
 }
 
 /// The same with its peer: `recv tag 7 from rank 0`.
-pub(super) fn operation_with_peer(wait: &Wait) -> String {
+pub(super) fn operation_with_peer(wait: &Waiting<'_>) -> String {
     let operation = operation(wait);
-    match wait.call {
-        _ if wait.operation.is_collective() => operation,
-        Call::Finish => operation,
-        _ if wait.sends => format!("{operation} to {}", source(wait.peer)),
-        _ => format!("{operation} from {}", source(wait.peer)),
+    match wait.sends {
+        _ if wait.is_for_others() || wait.is_unknown() => operation,
+        true => format!("{operation} to {}", source(wait.peer)),
+        false => format!("{operation} from {}", source(wait.peer)),
     }
 }
 
@@ -237,7 +220,7 @@ pub(super) fn operation_with_peer(wait: &Wait) -> String {
 pub(super) fn phase(phase: Phase) -> &'static str {
     match phase {
         Phase::Unknown => "-",
-        Phase::Unmatched => "no message has come",
+        Phase::Unmatched | Phase::Sought => "no message has come",
         Phase::Arriving => "data are arriving",
         Phase::Fetching => "fetching the data (rendezvous)",
         Phase::Leaving => "no room at the receiver",
@@ -249,22 +232,31 @@ pub(super) fn phase(phase: Phase) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use transport_lapi::bootstrap::board::context_of;
+    use mpjdev::Call;
 
     use super::*;
 
     #[test]
-    fn a_communicator_is_named_with_its_context_unless_that_is_the_first() {
-        let of = |of_task, number: u64| context_of(of_task, 2 * number);
-        let names = [of(0, 0), of(0, 3), of(1, 0), of(3, 5)].map(communicator);
+    fn a_space_is_named_with_its_context_unless_that_is_the_first() {
+        let words = Call::vocabulary();
+        let spaces = [(0, 0), (0, 3), (1, 0), (3, 5)];
+        let spaces = spaces.map(|(context, label)| Space {
+            context,
+            label: Some(label),
+            ..Space::default()
+        });
+        let names = spaces.map(|one| space(one, &words));
         assert_eq!(names, ["world", "3", "world, context 1", "5, context 3"]);
-        let on = [of(0, 0), of(0, 3), of(1, 0), of(3, 5)].map(on_communicator);
+        let on = spaces.map(|one| on_space(one, &words));
         assert_eq!(
             on,
             ["", " on communicator 3", " in context 1", " on communicator 5 in context 3"]
         );
-        assert_eq!(on_named_communicator(of(2, 0), ""), " on world in context 2");
-        assert!(is_collective(context_of(2, 1)) && !is_collective(context_of(1, 2)));
+        assert_eq!(on_named_space(spaces[2], "", &words), " on world in context 1");
+        let (unnamed, words) = (Space { context: 2, ..Space::default() }, Vocabulary::default());
+        assert_eq!(space(unnamed, &words), "-, context 2");
+        assert_eq!(on_named_space(unnamed, "x", &words), " in context 2");
+        assert_eq!(on_space(spaces[3], &words), " on space 5 in context 3");
     }
 
     #[test]

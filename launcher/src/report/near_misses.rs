@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use transport_lapi::bootstrap::board::{Call, Phase, Wait};
-use transport_lapi::bootstrap::control::{PostedReceive, Queues, UnexpectedMessage};
+use transport_lapi::bootstrap::board::Phase;
+use transport_lapi::bootstrap::control::{PostedReceive, Queues, UnexpectedMessage, Vocabulary};
 
 use super::INDENT;
-use super::format::{is_collective, on_communicator, on_named_communicator, source, tag};
+use super::format::{on_named_space, on_space, source, tag};
 use super::standing::Standing;
 
 /// Most near misses, in all and for one receive.
@@ -18,7 +18,7 @@ const MAX_PER_RECEIVE: usize = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Differing {
     Tags,
-    Communicators,
+    Spaces,
     Sources,
 }
 
@@ -26,17 +26,17 @@ enum Differing {
 fn differing(wanted: &PostedReceive, message: &UnexpectedMessage) -> Option<Differing> {
     let source = wanted.source.is_some_and(|source| source != message.source);
     let tag = wanted.tag.is_some_and(|tag| tag != message.tag);
-    match (source, tag, wanted.context != message.context) {
+    match (source, tag, wanted.space != message.space) {
         _ if message.bytes > wanted.bytes => None,
         (false, true, false) => Some(Differing::Tags),
-        (false, false, true) => Some(Differing::Communicators),
+        (false, false, true) => Some(Differing::Spaces),
         (true, false, false) => Some(Differing::Sources),
         _ => None,
     }
 }
 
 /// The near misses of all ranks: first those of receives that a thread is blocked in, then by [`Differing`].
-pub(super) fn text(standings: &[Standing]) -> String {
+pub(super) fn text(standings: &[Standing<'_>]) -> String {
     let sent = sent(standings);
     let mut misses: Vec<(bool, Differing, usize, String)> = Vec::new();
     for (rank, standing) in standings.iter().enumerate().filter(|(_, rank)| rank.is_alive) {
@@ -50,7 +50,7 @@ pub(super) fn text(standings: &[Standing]) -> String {
             of_wanted.sort();
             let is_posted_only = !blocked.contains(&wanted);
             misses.extend(of_wanted.iter().take(MAX_PER_RECEIVE).map(|(differing, message)| {
-                let words = words(rank, &wanted, message, *differing);
+                let words = words(rank, &wanted, message, *differing, standing.words);
                 (is_posted_only, *differing, rank, words)
             }));
         }
@@ -59,44 +59,34 @@ pub(super) fn text(standings: &[Standing]) -> String {
     misses.into_iter().take(MAX_MISSES).map(|(.., words)| format!("{INDENT}{words}\n")).collect()
 }
 
-fn posted(standing: &Standing) -> impl Iterator<Item = PostedReceive> {
+fn posted(standing: &Standing<'_>) -> impl Iterator<Item = PostedReceive> {
     let posted = standing.queues.iter().flat_map(|queues| queues.posted.iter().copied());
-    posted.take(Queues::LISTED).filter(|receive| !is_collective(receive.context))
+    posted.take(Queues::LISTED).filter(|receive| !receive.space.is_collective)
 }
 
 /// The receives and probes that threads are blocked in.
-fn blocked(standing: &Standing) -> BTreeSet<PostedReceive> {
-    let waits = standing.holding().filter(|wait| !wait.sends && wait.phase == Phase::Unmatched);
-    waits
-        .filter(|wait| !is_collective(wait.context) && !is_of_all(wait))
-        .map(|wait| {
-            let Wait { call, peer, tag, context, bytes, .. } = *wait;
-            let bytes = if call == Call::Probe { u64::MAX } else { bytes };
-            PostedReceive { source: peer, tag, context, bytes }
-        })
-        .collect()
+fn blocked(standing: &Standing<'_>) -> BTreeSet<PostedReceive> {
+    let waits =
+        standing.holding().filter(|wait| !wait.space.is_collective && !wait.is_for_others());
+    waits.filter_map(|wait| wait.receive()).collect()
 }
 
-fn is_of_all(wait: &Wait) -> bool {
-    wait.call == Call::Finish || wait.operation.is_collective()
-}
-
-fn unexpected(standing: &Standing) -> impl Iterator<Item = UnexpectedMessage> {
+fn unexpected(standing: &Standing<'_>) -> impl Iterator<Item = UnexpectedMessage> {
     let unexpected = standing.queues.iter().flat_map(|queues| queues.unexpected.iter().copied());
-    unexpected.take(Queues::LISTED).filter(|message| !is_collective(message.context))
+    unexpected.take(Queues::LISTED).filter(|message| !message.space.is_collective)
 }
 
 /// The messages of blocked sends, each with its receiver, which may not have sent its queues.
-fn sent(standings: &[Standing]) -> Vec<(u32, UnexpectedMessage)> {
+fn sent(standings: &[Standing<'_>]) -> Vec<(u32, UnexpectedMessage)> {
     let mut sent = Vec::new();
     for (rank, standing) in standings.iter().enumerate() {
-        for wait in standing.holding().filter(|wait| wait.sends && !is_collective(wait.context)) {
+        for wait in standing.holding().filter(|wait| wait.sends && !wait.space.is_collective) {
             let is_there = matches!(wait.phase, Phase::Offered | Phase::Unanswered);
             if let (true, Some(peer), Some(tag)) = (is_there, wait.peer, wait.tag) {
-                let (context, bytes, source) = (wait.context, wait.bytes, rank as u32);
+                let (space, bytes, source) = (wait.space, wait.bytes, rank as u32);
                 // The receive may be waiting for the data of one that was offered.
                 let eager = wait.phase != Phase::Offered;
-                sent.push((peer, UnexpectedMessage { source, tag, context, bytes, eager }));
+                sent.push((peer, UnexpectedMessage { source, tag, space, bytes, eager }));
             }
         }
     }
@@ -108,23 +98,24 @@ fn words(
     receive: &PostedReceive,
     message: &UnexpectedMessage,
     differing: Differing,
+    names: &Vocabulary,
 ) -> String {
     let wanted = format!("{} from {}", tag(receive.tag), source(receive.source));
     let there = format!("rank {} with tag {}", message.source, message.tag);
     let (wanted_on, there_on) = match differing {
-        Differing::Communicators => {
-            (on_named_communicator(receive.context, ""), on_named_communicator(message.context, ""))
+        Differing::Spaces => {
+            (on_named_space(receive.space, "", names), on_named_space(message.space, "", names))
         }
-        _ => (on_communicator(receive.context), String::new()),
+        _ => (on_space(receive.space, names), String::new()),
     };
     let what = match differing {
-        Differing::Tags => "the tags differ",
-        Differing::Communicators => "the communicators differ",
-        Differing::Sources => "the sources differ",
+        Differing::Tags => "tag",
+        Differing::Spaces => names.space(),
+        Differing::Sources => "source",
     };
     let perhaps = if message.eager { "" } else { ", perhaps for it" };
     format!(
         "rank {rank} waits for {wanted}{wanted_on}; a message from {there}{there_on} is \
-         there{perhaps}: {what}"
+         there{perhaps}: the {what}s differ"
     )
 }

@@ -1,11 +1,11 @@
 //! Both queues of each rank: posted receives and unexpected messages that have found no partner. Receives that a thread
 //! is blocked in are left out, since the table has them.
 
-use transport_lapi::bootstrap::board::{Call, Phase, Wait};
-use transport_lapi::bootstrap::control::{PostedReceive, Queues, UnexpectedMessage};
+use transport_lapi::bootstrap::board::Space;
+use transport_lapi::bootstrap::control::{PostedReceive, Queues, UnexpectedMessage, Vocabulary};
 
 use super::INDENT;
-use super::format::{self, and_more, is_collective, on_communicator, source, tag};
+use super::format::{self, and_more, on_space, source, tag};
 use super::standing::Standing;
 
 /// Most lines, in all and for one queue.
@@ -13,7 +13,7 @@ const MAX_LINES: usize = 64;
 const MAX_PER_QUEUE: usize = 6;
 
 /// The queues that ranks have sent, unless they are empty.
-pub(super) fn text(standings: &[Standing]) -> String {
+pub(super) fn text(standings: &[Standing<'_>]) -> String {
     let lines: Vec<String> = standings
         .iter()
         .enumerate()
@@ -25,12 +25,13 @@ pub(super) fn text(standings: &[Standing]) -> String {
     text + &and_more(lines.len(), MAX_LINES, "lines of queues")
 }
 
-fn of_rank(rank: usize, standing: &Standing, queues: &Queues) -> Vec<String> {
+fn of_rank(rank: usize, standing: &Standing<'_>, queues: &Queues) -> Vec<String> {
     let listed = &queues.posted[..queues.posted.len().min(Queues::LISTED)];
     let (posted, left_out) = without_blocked(listed, standing);
     let all_posted = queues.all_posted.saturating_sub(left_out);
-    let posted = posted.into_iter().map(posted_words);
-    let unexpected = queues.unexpected.iter().take(Queues::LISTED).map(unexpected_words);
+    let posted = posted.into_iter().map(|receive| posted_words(receive, standing.words));
+    let unexpected = queues.unexpected.iter().take(Queues::LISTED);
+    let unexpected = unexpected.map(|message| unexpected_words(message, standing.words));
     let mut lines = of_queue(posted, all_posted, "posted receives");
     lines.extend(of_queue(unexpected, queues.all_unexpected, "unexpected messages"));
     lines.into_iter().map(|line| format!("rank {rank}: {line}")).collect()
@@ -39,9 +40,10 @@ fn of_rank(rank: usize, standing: &Standing, queues: &Queues) -> Vec<String> {
 /// The receives that no thread is blocked in, and the number of the others.
 fn without_blocked<'a>(
     posted: &'a [PostedReceive],
-    standing: &Standing,
+    standing: &Standing<'_>,
 ) -> (Vec<&'a PostedReceive>, u64) {
-    let mut blocked: Vec<PostedReceive> = standing.holding().filter_map(receive_of).collect();
+    let mut blocked: Vec<PostedReceive> =
+        standing.holding().filter_map(|wait| wait.receive()).collect();
     let is_left = |receive: &&PostedReceive| {
         let place = blocked.iter().position(|wait| wait == *receive);
         place.map(|place| blocked.swap_remove(place)).is_none()
@@ -49,13 +51,6 @@ fn without_blocked<'a>(
     let left: Vec<&PostedReceive> = posted.iter().filter(is_left).collect();
     let left_out = posted.len() - left.len();
     (left, left_out as u64)
-}
-
-/// The posted receive that a thread is blocked in. A probe posts none.
-fn receive_of(wait: &Wait) -> Option<PostedReceive> {
-    let Wait { peer, tag, context, bytes, .. } = *wait;
-    let is_receive = !wait.sends && wait.phase == Phase::Unmatched && wait.call != Call::Probe;
-    is_receive.then_some(PostedReceive { source: peer, tag, context, bytes })
 }
 
 /// The lines for the first entries of a queue with `all` entries; equal neighbours share a line.
@@ -77,22 +72,22 @@ fn of_queue(entries: impl Iterator<Item = String>, all: u64, noun: &str) -> Vec<
     lines
 }
 
-fn posted_words(receive: &PostedReceive) -> String {
-    let PostedReceive { source: from, tag, context, bytes } = *receive;
-    let envelope = envelope(tag, context);
+fn posted_words(receive: &PostedReceive, words: &Vocabulary) -> String {
+    let PostedReceive { source: from, tag, space, bytes } = *receive;
+    let envelope = envelope(tag, space, words);
     format!("posted receive from {}, {envelope}, {}", source(from), format::bytes(bytes))
 }
 
-fn unexpected_words(message: &UnexpectedMessage) -> String {
-    let UnexpectedMessage { source: from, tag, context, bytes, eager } = *message;
-    let envelope = envelope(Some(tag), context);
+fn unexpected_words(message: &UnexpectedMessage, words: &Vocabulary) -> String {
+    let UnexpectedMessage { source: from, tag, space, bytes, eager } = *message;
+    let envelope = envelope(Some(tag), space, words);
     let place = if eager { "" } else { ", data still with the sender" };
     format!("unexpected message from rank {from}, {envelope}, {}{place}", format::bytes(bytes))
 }
 
-fn envelope(wanted: Option<i32>, context: u64) -> String {
-    let on = on_communicator(context);
-    match is_collective(context) {
+fn envelope(wanted: Option<i32>, space: Space, words: &Vocabulary) -> String {
+    let on = on_space(space, words);
+    match space.is_collective {
         true => format!("of a collective call{on}"),
         false => format!("{}{on}", tag(wanted)),
     }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use transport_lapi::bootstrap::board::{Blocked, Call, Wait};
-use transport_lapi::bootstrap::control::Queues;
+use transport_lapi::bootstrap::board::{Blocked, Wait};
+use transport_lapi::bootstrap::control::{Queues, Vocabulary};
 
 use super::format::ended_how;
+use super::waiting::Waiting;
 use crate::exits::{Ending, ExitLog, Record};
 use crate::hang::snapshot::{Activity, Seen, Snapshot};
 
@@ -24,10 +25,12 @@ impl Stage {
 }
 
 /// The state of a rank.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Standing {
+#[derive(Debug, Clone)]
+pub(super) struct Standing<'a> {
     /// The calls that its threads are, or were, blocked in.
     pub(super) waits: Vec<Blocked>,
+    /// Its names for them.
+    pub(super) words: &'a Vocabulary,
     /// The number of blocked threads beyond those.
     pub(super) unlisted: u32,
     /// How far it has come.
@@ -48,7 +51,7 @@ pub(super) struct Standing {
     pub(super) queues: Option<Queues>,
 }
 
-impl Standing {
+impl<'a> Standing<'a> {
     fn waits_in(&mut self, seen: &Seen) {
         if let Some(state) = seen.state() {
             self.waits = state.blocked.clone();
@@ -57,9 +60,14 @@ impl Standing {
     }
 
     /// The waits that it is in now.
-    pub(super) fn holding(&self) -> impl Iterator<Item = &Wait> {
+    pub(super) fn holding(&self) -> impl Iterator<Item = Waiting<'a>> {
         let live = self.waits.iter().filter(|blocked| self.is_alive && !blocked.failed);
-        live.map(|blocked| &blocked.wait)
+        live.map(|blocked| self.in_words(blocked.wait))
+    }
+
+    /// One of its waits with its names.
+    pub(super) fn in_words(&self, wait: Wait) -> Waiting<'a> {
+        Waiting { wait, words: self.words }
     }
 
     /// Treats failed waits as waits, for the report on the failure that made them fail.
@@ -86,7 +94,7 @@ impl Standing {
 
     /// Whether it waits at its end for the other ranks.
     pub(super) fn is_at_its_end(&self) -> bool {
-        self.has_left || self.holding().any(|wait| wait.call == Call::Finish)
+        self.has_left || self.holding().any(|wait| wait.at_end)
     }
 
     /// The line about it behind the table of waits.
@@ -116,7 +124,7 @@ fn all_contexts(queues: &BTreeMap<u32, Queues>) -> Option<Queues> {
     queues.values().cloned().reduce(|mut all, one| {
         all.posted.extend(one.posted);
         all.unexpected.extend(one.unexpected);
-        all.communicators.extend(one.communicators);
+        all.spaces.extend(one.spaces);
         all.all_posted = all.all_posted.saturating_add(one.all_posted);
         all.all_unexpected = all.all_unexpected.saturating_add(one.all_unexpected);
         all
@@ -129,16 +137,21 @@ fn pid(seen: &Seen) -> Option<u32> {
 }
 
 /// The state of every rank of a job, which was stopped at `stopped_at` unless it goes on.
-pub(super) fn of_all(
-    exit_log: &ExitLog,
+pub(super) fn of_all<'a>(
+    exit_log: &'a ExitLog,
     snapshot: &Snapshot,
     stopped_at: Option<u64>,
-) -> Vec<Standing> {
+) -> Vec<Standing<'a>> {
     let ranks = exit_log.records().iter().enumerate();
     ranks.map(|(rank, record)| one(rank, record, snapshot, stopped_at)).collect()
 }
 
-fn one(rank: usize, record: &Record, snapshot: &Snapshot, stopped_at: Option<u64>) -> Standing {
+fn one<'a>(
+    rank: usize,
+    record: &'a Record,
+    snapshot: &Snapshot,
+    stopped_at: Option<u64>,
+) -> Standing<'a> {
     let seen = snapshot.rank(rank);
     let started = record.pid.is_some();
     let is_alive = started && !ended_before(record, stopped_at);
@@ -151,7 +164,11 @@ fn one(rank: usize, record: &Record, snapshot: &Snapshot, stopped_at: Option<u64
         is_alive,
         activity: snapshot.activity(rank).filter(|_| is_alive),
         queues: all_contexts(&record.queues),
-        ..Standing::default()
+        words: &record.vocabulary,
+        waits: Vec::new(),
+        unlisted: 0,
+        stage: Stage::default(),
+        fate: None,
     };
     if started && !record.finished {
         standing.waits_in(seen);
@@ -220,7 +237,7 @@ fn outside(rank: usize, snapshot: &Snapshot) -> Stage {
 fn fate(
     record: &Record,
     stopped_at: Option<u64>,
-    standing: &Standing,
+    standing: &Standing<'_>,
     pid: Option<u32>,
 ) -> Option<String> {
     record.pid?;

@@ -4,23 +4,21 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use transport_lapi::bootstrap::board::{Call, Phase, Wait};
+use transport_lapi::bootstrap::board::{Phase, Space, Wait};
 
-use super::collective_arrivals::needs_all;
-use super::format::{call, communicator, is_collective, phase, ranges, ranks, seconds_between};
+use super::format::{call, phase, ranges, ranks, seconds_between, space};
 use super::standing::Standing;
+use super::waiting::Waiting;
 use super::{INDENT, aligned};
 
 /// Most rows of the table, and most lines behind it.
 const MAX_ROWS: usize = 32;
 
-const HEAD: [&str; 8] =
-    ["ranks", "blocked in", "peer", "tag", "communicator", "bytes", "phase", "seconds"];
 /// Columns of numbers.
 const RIGHT: [usize; 2] = [3, 5];
 
 /// Returns the table and the lines for the state at `at` of a job that was started at `start`.
-pub(super) fn text(standings: &[Standing], start: u64, at: u64) -> String {
+pub(super) fn text(standings: &[Standing<'_>], start: u64, at: u64) -> String {
     let mut text = rows(standings, start, at);
     let mut lines: Vec<(String, Vec<usize>)> = Vec::new();
     for (rank, standing) in listed(standings) {
@@ -39,7 +37,9 @@ pub(super) fn text(standings: &[Standing], start: u64, at: u64) -> String {
     text + &rest(lines.iter().map(|(_, ranks)| ranks))
 }
 
-fn listed(standings: &[Standing]) -> impl Iterator<Item = (usize, &Standing)> {
+fn listed<'s, 'a>(
+    standings: &'s [Standing<'a>],
+) -> impl Iterator<Item = (usize, &'s Standing<'a>)> {
     standings.iter().enumerate().filter(|(_, standing)| standing.is_listed)
 }
 
@@ -62,24 +62,24 @@ fn rest<'a>(groups: impl Iterator<Item = &'a Vec<usize>>) -> String {
 }
 
 /// Threads with equal rows.
-struct Group {
+struct Group<'a> {
     /// What they have in common, and whether the wait has failed.
-    key: (Wait, bool),
+    key: (Waiting<'a>, bool),
     ranks: BTreeSet<usize>,
-    waits: Vec<Wait>,
+    waits: Vec<Waiting<'a>>,
 }
 
 /// The blocked threads in groups; in `coarse` groups, peers, tags and lengths may differ.
-fn groups(standings: &[Standing], coarse: bool) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+fn groups<'a>(standings: &[Standing<'a>], coarse: bool) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
     for (rank, standing) in listed(standings) {
         for blocked in &standing.waits {
-            let wait = as_of_all(blocked.wait);
-            let mut key = Wait { since: 0, thread: 0, alone: false, unwinding: false, ..wait };
+            let wait = as_of_all(standing.in_words(blocked.wait));
+            let mut key = Wait { since: 0, thread: 0, alone: false, unwinding: false, ..*wait };
             if coarse {
                 key = Wait { peer: None, tag: None, bytes: 0, open: 0, ..key };
             }
-            let key = (key, blocked.failed);
+            let key = (standing.in_words(key), blocked.failed);
             match groups.iter_mut().find(|group| group.key == key) {
                 Some(group) => {
                     group.ranks.insert(rank);
@@ -95,20 +95,22 @@ fn groups(standings: &[Standing], coarse: bool) -> Vec<Group> {
     groups
 }
 
-/// Hides the library's own messages in a collective operation that needs all ranks, and the context of the end.
-fn as_of_all(wait: Wait) -> Wait {
-    let Wait { call, operation, open, context, since, .. } = wait;
-    match call {
-        _ if needs_all(operation) => {
-            let (phase, open) = (Phase::Others, if call == operation { 0 } else { open });
-            Wait { call, operation, open, context, phase, since, ..Wait::default() }
+/// Hides the library's own messages in a collective operation that needs all ranks, and the space of the end.
+fn as_of_all(waiting: Waiting<'_>) -> Waiting<'_> {
+    let Waiting { wait, words } = waiting;
+    let Wait { call, operation, open, space, since, .. } = wait;
+    let wait = match wait.at_end {
+        true => Wait { space: Space::default(), ..wait },
+        false if waiting.is_of_all() => {
+            let phase = Phase::Others;
+            Wait { call, operation, open, space, phase, since, ..Wait::default() }
         }
-        Call::Finish => Wait { context: 0, ..wait },
-        _ => wait,
-    }
+        false => wait,
+    };
+    Waiting { wait, words }
 }
 
-fn rows(standings: &[Standing], start: u64, at: u64) -> String {
+fn rows(standings: &[Standing<'_>], start: u64, at: u64) -> String {
     let mut groups = self::groups(standings, false);
     if groups.len() > MAX_ROWS {
         groups = self::groups(standings, true);
@@ -118,14 +120,16 @@ fn rows(standings: &[Standing], start: u64, at: u64) -> String {
     }
     let rank_lists: Vec<Vec<usize>> =
         groups.iter().map(|group| group.ranks.iter().copied().collect()).collect();
-    let head = HEAD.map(str::to_owned).to_vec();
+    let space = groups[0].key.0.words.space();
+    let head = ["ranks", "blocked in", "peer", "tag", space, "bytes", "phase", "seconds"];
+    let head = head.map(str::to_owned).to_vec();
     let shown = groups.iter().zip(&rank_lists).take(MAX_ROWS);
     let rows: Vec<_> =
         std::iter::once(head).chain(shown.map(|(group, of)| row(group, of, start, at))).collect();
     aligned(INDENT, &rows, |column| RIGHT.contains(&column)) + &rest(rank_lists.iter())
 }
 
-fn row(group: &Group, ranks: &[usize], start: u64, at: u64) -> Vec<String> {
+fn row(group: &Group<'_>, ranks: &[usize], start: u64, at: u64) -> Vec<String> {
     let first = &group.waits[0];
     let open = span(group.waits.iter().map(|wait| wait.open), |open| open.to_string());
     let phase = phase(first.phase).to_owned() + if group.key.1 { ", then an error" } else { "" };
@@ -134,21 +138,21 @@ fn row(group: &Group, ranks: &[usize], start: u64, at: u64) -> Vec<String> {
         call(first, &open),
         peers(&group.waits),
         tags(&group.waits),
-        if first.call == Call::Finish { "-".to_owned() } else { communicator(first.context) },
+        space(first.space, first.words),
         bytes(&group.waits),
         phase,
         seconds(&group.waits, start, at),
     ]
 }
 
-fn peers(waits: &[Wait]) -> String {
+fn peers(waits: &[Waiting<'_>]) -> String {
     let known: BTreeSet<usize> =
         waits.iter().filter_map(|wait| Some(wait.peer? as usize)).collect();
     let known: Vec<usize> = known.into_iter().collect();
-    let unknown = waits.iter().find(|wait| wait.peer.is_none()).map(|wait| match wait.call {
-        Call::Dup => "all",
-        Call::Finish => "others",
-        _ if wait.operation.is_collective() => "others",
+    let unknown = waits.iter().find(|wait| wait.peer.is_none()).map(|wait| match wait.phase {
+        Phase::Others => "others",
+        _ if wait.is_for_others() => "others",
+        _ if wait.is_unknown() => "-",
         _ => "any",
     });
     match (known.is_empty(), unknown) {
@@ -158,10 +162,9 @@ fn peers(waits: &[Wait]) -> String {
     }
 }
 
-fn tags(waits: &[Wait]) -> String {
+fn tags(waits: &[Waiting<'_>]) -> String {
     let first = &waits[0];
-    let is_collective = is_collective(first.context) || first.operation.is_collective();
-    if is_collective || first.call == Call::Finish {
+    if first.space.is_collective || first.is_for_others() || first.is_unknown() {
         return "-".to_owned();
     }
     match waits.iter().all(|wait| wait.tag == first.tag) {
@@ -170,15 +173,15 @@ fn tags(waits: &[Wait]) -> String {
     }
 }
 
-fn bytes(waits: &[Wait]) -> String {
-    if waits[0].call == Call::Finish || needs_all(waits[0].operation) {
+fn bytes(waits: &[Waiting<'_>]) -> String {
+    if waits[0].is_of_all() || waits[0].is_unknown() {
         return "-".to_owned();
     }
     span(waits.iter().map(|wait| wait.bytes), |bytes| bytes.to_string())
 }
 
 /// How long the waits have lasted: no longer than the job.
-fn seconds(waits: &[Wait], start: u64, at: u64) -> String {
+fn seconds(waits: &[Waiting<'_>], start: u64, at: u64) -> String {
     let since = waits.iter().map(|wait| wait.since.clamp(start, at.max(start)));
     span(since.map(std::cmp::Reverse), |since| seconds_between(since.0, at))
 }

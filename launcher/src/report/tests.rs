@@ -4,15 +4,17 @@ mod causes;
 mod claims;
 mod collectives;
 mod findings;
+mod names;
 mod stats;
 mod tables;
 mod unjudged;
 
 use std::time::Duration;
 
-use transport_lapi::bootstrap::board::{Blocked, Call, Phase, TaskState, Wait};
+use mpjdev::Call;
+use transport_lapi::bootstrap::board::{Blocked, CallCode, Phase, Space, TaskState, Wait};
 use transport_lapi::bootstrap::control::{
-    Communicator, ControlMessage, PostedReceive, Queues, RankRange, UnexpectedMessage,
+    ControlMessage, PostedReceive, Queues, RankRange, SpaceMembers, UnexpectedMessage,
 };
 
 use super::*;
@@ -23,6 +25,14 @@ use crate::hang::snapshot::{Activity, Seen};
 fn join(exit_log: &mut ExitLog, rank: u32) {
     let joined = ControlMessage::Joined { task: rank, pid: 100 + rank };
     assert!(exit_log.note(rank as usize, joined, ms(1)));
+    let told = ControlMessage::Vocabulary { task: rank, vocabulary: Call::vocabulary() };
+    assert!(exit_log.note(rank as usize, told, ms(1)));
+}
+
+/// The space of a context of the device: the communicator's number times two, plus one for collective calls.
+fn on(context: u32) -> Space {
+    let (label, is_collective) = (Some(context / 2), context % 2 == 1);
+    Space { context: 0, id: context, label, is_collective }
 }
 
 /// The failure that ended the job.
@@ -44,15 +54,16 @@ fn joined(ranks: u32) -> ExitLog {
 /// A receive of 8 bytes on the world that lasts since 500 ms after the start.
 fn recv(peer: impl Into<Option<u32>>, tag: impl Into<Option<i32>>) -> Wait {
     Wait {
+        at_end: false,
         alone: false,
         unwinding: false,
-        call: Call::Recv,
-        operation: Call::Other,
-        open: 1,
+        call: Call::Recv.into(),
+        operation: CallCode::NONE,
+        open: 0,
         sends: false,
         peer: peer.into(),
         tag: tag.into(),
-        context: 0,
+        space: on(0),
         bytes: 8,
         phase: Phase::Unmatched,
         since: ms(500),
@@ -62,13 +73,14 @@ fn recv(peer: impl Into<Option<u32>>, tag: impl Into<Option<i32>>) -> Wait {
 
 /// A long send by rendezvous.
 fn send(peer: u32, tag: i32) -> Wait {
-    let (call, phase) = (Call::Send, Phase::Offered);
+    let (call, phase) = (Call::Send.into(), Phase::Offered);
     Wait { call, sends: true, bytes: 1 << 20, phase, ..recv(peer, tag) }
 }
 
 /// The wait of a rank at its end.
 fn finishing() -> Wait {
-    Wait { call: Call::Finish, phase: Phase::Others, ..recv(None, None) }
+    let (call, phase, space) = (Call::Finish.into(), Phase::Others, Space::default());
+    Wait { call, phase, at_end: true, space, ..recv(None, None) }
 }
 
 fn state(waits: &[Wait]) -> TaskState {
@@ -107,9 +119,9 @@ fn found_in(job: &ExitLog, snapshot: &Snapshot) -> String {
 }
 
 /// Rank `by` sends the members of the communicator with this context.
-fn tells(job: &mut ExitLog, by: u32, context: u64, name: &str, ranks: &[u32]) {
-    let communicators = vec![Communicator::new(context, name, ranks.to_vec())];
-    let queues = Queues { communicators, ..Queues::default() };
+fn tells(job: &mut ExitLog, by: u32, context: u32, name: &str, ranks: &[u32]) {
+    let spaces = vec![SpaceMembers::new(on(context), name, ranks.to_vec())];
+    let queues = Queues { spaces, ..Queues::default() };
     assert!(job.note(
         by as usize,
         ControlMessage::Queues { task: by, context: 0, queues },
@@ -119,7 +131,7 @@ fn tells(job: &mut ExitLog, by: u32, context: u64, name: &str, ranks: &[u32]) {
 
 /// A rank in a barrier of the communicator with this number, in the round for `peer`.
 fn barrier(peer: u32, number: u32) -> Wait {
-    let barrier = Call::Barrier;
-    let context = u64::from(2 * number + 1);
-    Wait { call: barrier, operation: barrier, context, bytes: 0, ..recv(peer, 0) }
+    let barrier = Call::Barrier.into();
+    let space = on(2 * number + 1);
+    Wait { call: barrier, operation: barrier, space, bytes: 0, ..recv(peer, 0) }
 }

@@ -11,7 +11,7 @@ use crate::hang::watch::Doubt;
 
 /// The line, if every rank that is left waits and there is a reason not to judge. If there is none, the detector has
 /// not looked often enough yet.
-pub(super) fn text(standings: &[Standing], snapshot: &Snapshot) -> String {
+pub(super) fn text(standings: &[Standing<'_>], snapshot: &Snapshot) -> String {
     let left: Vec<usize> = (0..standings.len()).filter(|rank| standings[*rank].is_alive).collect();
     if left.is_empty() || !left.iter().all(|rank| waits(&standings[*rank])) {
         return String::new();
@@ -27,7 +27,7 @@ pub(super) fn text(standings: &[Standing], snapshot: &Snapshot) -> String {
 }
 
 /// Whether a rank waits for others, in a process that could go on.
-fn waits(standing: &Standing) -> bool {
+fn waits(standing: &Standing<'_>) -> bool {
     !standing.is_halted() && standing.holding().next().is_some()
 }
 

@@ -8,13 +8,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use transport_lapi::bootstrap::board::{Call, Wait};
-
 use super::INDENT;
-use super::collective_arrivals::{self, needs_all};
-use super::format::{and_more, is_collective, operation, source};
+use super::collective_arrivals;
+use super::format::{and_more, operation, source};
 use super::graph::{longest_chains, shortest_cycle};
 use super::standing::Standing;
+use super::waiting::Waiting;
 
 /// Most steps of a cycle or chain.
 const MAX_STEPS: usize = 16;
@@ -26,10 +25,10 @@ const SENDS: &str = "mpjrun:   a send in the cycle waits for its receive, as lon
                      sendrecv or isend, or receive first\n";
 
 /// For each rank, the ranks that it waits for, each with the first wait for it.
-type Targets<'a> = Vec<BTreeMap<usize, &'a Wait>>;
+type Targets<'a> = Vec<BTreeMap<usize, Waiting<'a>>>;
 
 /// The lines about the waits of the ranks; empty if nobody waits.
-pub(super) fn text(standings: &[Standing]) -> String {
+pub(super) fn text(standings: &[Standing<'_>]) -> String {
     let mut targets = targets(standings, named);
     if targets.iter().all(BTreeMap::is_empty) {
         targets = self::targets(standings, anybody);
@@ -50,23 +49,18 @@ pub(super) fn text(standings: &[Standing]) -> String {
 /// Whether the line about a gathering says as much as the chain does.
 fn is_gathering_alone(chain: &[usize], targets: &Targets<'_>) -> bool {
     let [first, last] = chain else { return false };
-    targets[*first].get(last).is_some_and(|wait| is_of_all(wait))
-}
-
-/// Whether a wait is for all ranks of a gathering.
-fn is_of_all(wait: &Wait) -> bool {
-    wait.call == Call::Finish || needs_all(wait.operation)
+    targets[*first].get(last).is_some_and(Waiting::is_of_all)
 }
 
 fn targets<'a>(
-    standings: &'a [Standing],
-    peers: fn(usize, &Wait, &[Standing]) -> Vec<usize>,
+    standings: &[Standing<'a>],
+    peers: fn(usize, &Waiting<'_>, &[Standing<'_>]) -> Vec<usize>,
 ) -> Targets<'a> {
     let mut targets = vec![BTreeMap::new(); standings.len()];
     let moving = standings.iter().enumerate().filter(|(_, standing)| !standing.is_halted());
     for (rank, standing) in moving {
         for wait in standing.holding() {
-            for peer in peers(rank, wait, standings) {
+            for peer in peers(rank, &wait, standings) {
                 targets[rank].entry(peer).or_insert(wait);
             }
         }
@@ -75,9 +69,9 @@ fn targets<'a>(
 }
 
 /// The ranks that a wait names. Nobody waits for a rank that does not exist (RE1).
-fn named(rank: usize, wait: &Wait, standings: &[Standing]) -> Vec<usize> {
+fn named(rank: usize, wait: &Waiting<'_>, standings: &[Standing<'_>]) -> Vec<usize> {
     let absent =
-        is_of_all(wait).then(|| collective_arrivals::absent(rank, wait, standings)).flatten();
+        wait.is_of_all().then(|| collective_arrivals::absent(rank, wait, standings)).flatten();
     match (absent, wait.peer) {
         (Some(absent), _) if !absent.is_empty() => absent,
         (_, Some(peer)) if (peer as usize) < standings.len() => vec![peer as usize],
@@ -86,13 +80,14 @@ fn named(rank: usize, wait: &Wait, standings: &[Standing]) -> Vec<usize> {
 }
 
 /// All other ranks, for a wait that names none.
-fn anybody(rank: usize, wait: &Wait, standings: &[Standing]) -> Vec<usize> {
-    match (wait.call, wait.peer) {
-        (Call::Finish, _) | (_, Some(_)) => Vec::new(),
-        _ if wait.operation.is_collective() => {
+fn anybody(rank: usize, wait: &Waiting<'_>, standings: &[Standing<'_>]) -> Vec<usize> {
+    match wait.peer {
+        _ if wait.at_end => Vec::new(),
+        Some(_) => Vec::new(),
+        None if wait.is_collective() => {
             collective_arrivals::absent(rank, wait, standings).unwrap_or_default()
         }
-        _ => (0..standings.len()).filter(|&other| other != rank).collect(),
+        None => (0..standings.len()).filter(|&other| other != rank).collect(),
     }
 }
 
@@ -102,13 +97,13 @@ fn cycle_line(cycle: &[usize], targets: &Targets<'_>) -> String {
     steps.push(cycle[0].to_string());
     let sends = |(&rank, next): (&usize, &usize)| {
         let wait = targets[rank].get(next);
-        wait.is_some_and(|wait| wait.sends && !is_collective(wait.context))
+        wait.is_some_and(|wait| wait.sends && !wait.space.is_collective)
     };
     let advice = if pairs().any(sends) { SENDS } else { "" };
     format!("{INDENT}cycle: {}\n{advice}", joined(steps))
 }
 
-fn chain_lines(chains: &[Vec<usize>], targets: &Targets<'_>, standings: &[Standing]) -> String {
+fn chain_lines(chains: &[Vec<usize>], targets: &Targets<'_>, standings: &[Standing<'_>]) -> String {
     let mut text = String::new();
     for chain in chains.iter().take(MAX_CHAINS) {
         let pairs = chain.windows(2);
@@ -123,7 +118,7 @@ fn chain_lines(chains: &[Vec<usize>], targets: &Targets<'_>, standings: &[Standi
 /// `0 waits for 1 (recv tag 7)`.
 fn step(rank: usize, next: usize, targets: &Targets<'_>) -> String {
     match targets[rank].get(&next) {
-        Some(wait) if wait.peer.is_none() && !is_for_others(wait) => {
+        Some(wait) if wait.peer.is_none() && !wait.is_for_others() => {
             format!("{rank} waits for {} ({})", source(wait.peer), operation(wait))
         }
         Some(wait) => format!("{rank} waits for {next} ({})", operation(wait)),
@@ -131,18 +126,13 @@ fn step(rank: usize, next: usize, targets: &Targets<'_>) -> String {
     }
 }
 
-/// Whether a wait that names nobody is for particular ranks.
-fn is_for_others(wait: &Wait) -> bool {
-    wait.call == Call::Finish || wait.operation.is_collective()
-}
-
-fn chain_end(rank: usize, standings: &[Standing]) -> String {
+fn chain_end(rank: usize, standings: &[Standing<'_>]) -> String {
     let standing = &standings[rank];
     match standing.holding().next().filter(|_| !standing.is_halted()) {
-        Some(wait) if wait.peer.is_none() && is_for_others(wait) => {
-            format!("{rank} waits for others ({})", operation(wait))
+        Some(wait) if wait.peer.is_none() && wait.is_for_others() => {
+            format!("{rank} waits for others ({})", operation(&wait))
         }
-        Some(wait) => format!("{rank} waits for {} ({})", source(wait.peer), operation(wait)),
+        Some(wait) => format!("{rank} waits for {} ({})", source(wait.peer), operation(&wait)),
         None => format!("{rank} ({})", standing.brief()),
     }
 }

@@ -2,8 +2,9 @@
 //! those that the launcher itself inherited.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 
-use mpj_harness::{command, mpjrun_path, shell};
+use mpj_harness::{command, mpjrun, mpjrun_path, shell};
 
 /// Shows the descriptors of the process that runs it, and the numbers of those that are the job's.
 const SHOW: &str = "ls -l /proc/$$/fd; echo $MPJ_SHM_FD $MPJ_CTRL_FD";
@@ -81,4 +82,24 @@ fn what_the_launcher_was_started_with_goes_on_to_the_ranks() {
 #[test]
 fn closed_streams_are_no_place_for_a_descriptor_of_the_job() {
     shell("exec <&- >&- 2>&-; exec \"$0\" -n 1 sh -c 'test $MPJ_SHM_FD -gt 2'").expect(0);
+}
+
+/// Names of calls that act on a terminal, and a message that is none.
+#[test]
+fn what_a_rank_sends_over_its_line_is_not_trusted() {
+    // Other shells take no descriptor above 9.
+    if Command::new("bash").args(["-c", ":"]).status().is_err() {
+        return;
+    }
+    let bytes = |text: &str| text.bytes().map(|byte| format!("\\x{byte:02x}")).collect::<String>();
+    let long = |number: u8| format!("\\x{number:02x}{}", "\\0".repeat(7));
+    let text = |text: &str| long(text.len() as u8) + &bytes(text);
+    let head = format!("\\x08{}", "\\0".repeat(7));
+    let names = [head, long(1), text("\u{1b}[2J"), "\\0".to_owned(), text("s"), text("w")].concat();
+    let send = format!("printf '{names}' >&$MPJ_CTRL_FD; printf xyz >&$MPJ_CTRL_FD; echo sent");
+    let finished = mpjrun(["-n", "1", "bash", "-c", &send]).expect(0);
+    assert_eq!(finished.stdout, "sent\n");
+    let said = "mpjrun: ignoring a damaged control message of rank 0, and further damaged ones: \
+                name 1 of a vocabulary is not 1 to 32 printable characters\n";
+    assert_eq!(finished.stderr, said);
 }

@@ -6,12 +6,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use transport_lapi::bootstrap::board::{Call, Within};
+use transport_lapi::bootstrap::board::Within;
 use transport_lapi::{ForeignBytes, Pack, RecvPart, Sink, Source, Unpack};
 
 use super::Buffer;
 use super::error::{BufferError, ParseError, TransferError};
 use super::wire::Parts;
+use crate::calls::Call;
 use crate::device::{Device, Mode};
 use crate::error::Error;
 use crate::request::{Request, Status};

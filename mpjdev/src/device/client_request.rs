@@ -6,8 +6,7 @@
 
 use std::num::NonZeroU32;
 
-use transport_lapi::bootstrap::board::Call;
-
+use crate::calls::Call;
 use crate::device::Device;
 use crate::error::Error;
 use crate::request::{Operation, Request, SourceTag, Status};
@@ -25,7 +24,7 @@ pub struct Ending {
 
 impl Device {
     /// Begins an operation that its client ends with [`Device::end`] (MPI_Grequest_start). `call`, `context` and `tag`
-    /// describe it in reports. The operation uses no buffer, [`Device::cancel`] does not cancel it, and the loss of a
+    /// describe it in reports: `call` is the collective call that it carries out, or else [`Call::Other`]. The operation uses no buffer, [`Device::cancel`] does not cancel it, and the loss of a
     /// rank does not end it: the client knows which ranks it needs.
     ///
     /// # Errors

@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 
 use transport_lapi::Session;
 use transport_lapi::bootstrap::Control;
-use transport_lapi::bootstrap::board::{Call, Phase, Wait, context_of};
-use transport_lapi::bootstrap::control::{Communicator, PostedReceive, Queues, UnexpectedMessage};
+use transport_lapi::bootstrap::board::{Phase, Wait};
+use transport_lapi::bootstrap::control::{PostedReceive, Queues, SpaceMembers, UnexpectedMessage};
 
+use crate::calls::{Call, space};
 use crate::device::{Device, quiescence};
 use crate::matching::Pattern;
 use crate::request::{self, Matched, Operation, Receiving, Request, Sending};
@@ -43,8 +44,9 @@ impl Device {
         let looked_at = requests.iter().take(LOOKED_AT).flatten();
         let keys = looked_at.filter_map(|request| request.pending_on(self.number()));
         let mut open = keys.filter(|key| session.state.requests.is_open(*key));
-        let first = open.next().map(|key| of_operation(session, call, key)).unwrap_or_default();
-        Wait { call, open: first.open + open.count() as u32, ..first }
+        let first = open.next().map(|key| of_operation(session, Call::Wait, key));
+        let first = first.unwrap_or_default();
+        Wait { call: call.into(), open: first.open + open.count() as u32, ..first }
     }
 }
 
@@ -62,19 +64,20 @@ pub(crate) fn of_operation(session: &Session<State>, call: Call, key: u64) -> Wa
         Some(&Operation::Client { call, context, tag }) => match state.requests.awaited_by(key) {
             Some(awaited) => of_operation(session, call, awaited),
             None => {
-                Wait { context: context.into(), tag: Some(tag), operation: call, ..Wait::default() }
+                let (space, operation) = (space(0, context), call.into());
+                Wait { space, tag: Some(tag), operation, ..Wait::default() }
             }
         },
         _ => Wait::default(),
     };
-    Wait { call, open: 1, ..wait }
+    Wait { call: call.into(), open: (call == Call::Wait).into(), ..wait }
 }
 
 /// Describes a wait for a message that fits `pattern`.
 pub(crate) fn of_pattern(pattern: &Pattern) -> Wait {
     let Pattern { context, source, tag } = *pattern;
-    let context = context.into();
-    Wait { open: 1, peer: source, tag, context, phase: Phase::Unmatched, ..Wait::default() }
+    let (space, phase) = (space(0, context), Phase::Unmatched);
+    Wait { peer: source, tag, space, phase, ..Wait::default() }
 }
 
 fn of_send(sending: &Sending) -> Wait {
@@ -87,7 +90,7 @@ fn of_send(sending: &Sending) -> Wait {
         sends: true,
         peer: Some(sending.dest),
         tag: Some(sending.tag),
-        context: sending.context.into(),
+        space: space(0, sending.context),
         bytes: sending.len as u64,
         phase,
         ..Wait::default()
@@ -97,8 +100,8 @@ fn of_send(sending: &Sending) -> Wait {
 fn of_receiving(receiving: &Receiving) -> Wait {
     let Matched { source, tag, context, data, .. } = receiving.matched;
     let phase = if data.is_some() { Phase::Fetching } else { Phase::Arriving };
-    let (bytes, context) = (receiving.capacity as u64, context.into());
-    Wait { peer: Some(source), tag: Some(tag), context, bytes, phase, ..Wait::default() }
+    let (bytes, space) = (receiving.capacity as u64, space(0, context));
+    Wait { peer: Some(source), tag: Some(tag), space, bytes, phase, ..Wait::default() }
 }
 
 /// Describes both queues of context `of_task` of the rank.
@@ -106,26 +109,26 @@ fn queues(state: &State, of_task: usize) -> Queues {
     let posted = state.matcher.posted().take(Queues::LISTED).map(|(pattern, number)| {
         let Pattern { context, source, tag } = pattern;
         let bytes = state.requests.capacity(number).unwrap_or(0) as u64;
-        PostedReceive { source, tag, context: context_of(of_task, context.into()), bytes }
+        PostedReceive { source, tag, space: space(of_task, context), bytes }
     });
     let unexpected = state.matcher.unexpected().take(Queues::LISTED).filter_map(|(_, &key)| {
         let Unexpected { source, tag, context, len, body } = state.unexpected.get(key)?;
         let eager = !matches!(body, UnexpectedBody::Rendezvous { .. });
-        let (source, tag, context) = (*source, *tag, context_of(of_task, u64::from(*context)));
-        Some(UnexpectedMessage { source, tag, context, bytes: *len as u64, eager })
+        let (source, tag, space) = (*source, *tag, space(of_task, *context));
+        Some(UnexpectedMessage { source, tag, space, bytes: *len as u64, eager })
     });
     Queues {
         posted: posted.collect(),
         all_posted: state.matcher.posted().count() as u64,
         unexpected: unexpected.collect(),
         all_unexpected: state.matcher.unexpected().count() as u64,
-        communicators: communicators(state, of_task),
+        spaces: spaces(state, of_task),
     }
 }
 
 /// Describes the contexts that have members and in which something is under way. Contexts of operations come first,
 /// since threads may wait for them.
-fn communicators(state: &State, of_task: usize) -> Vec<Communicator> {
+fn spaces(state: &State, of_task: usize) -> Vec<SpaceMembers> {
     let operations = state.requests.iter();
     let operations =
         operations.filter_map(|(key, operation)| quiescence::context_of(state, key, operation));
@@ -134,10 +137,9 @@ fn communicators(state: &State, of_task: usize) -> Vec<Communicator> {
     let contexts = operations.chain(unexpected).filter(|context| seen.insert(*context));
     let with_members = contexts.filter_map(|context| {
         let members = state.losses.members.of(context)?;
-        let context = context_of(of_task, context.into());
-        Some(Communicator::new(context, &members.name(), members.ranks()))
+        Some(SpaceMembers::new(space(of_task, context), &members.name(), members.ranks()))
     });
-    with_members.take(Queues::COMMUNICATORS).collect()
+    with_members.take(Queues::SPACES).collect()
 }
 
 #[cfg(test)]
@@ -182,25 +184,25 @@ mod tests {
         }
         // Context 4 has no members, context 7 occurs twice, and in context 9 nothing is under way.
         [4, 7, 5, 7].into_iter().for_each(|context| post(&mut state, context));
-        let mut told = queues(&state, 1).communicators;
-        told.sort_by_key(|communicator| communicator.context);
+        let mut told = queues(&state, 1).spaces;
+        told.sort_by_key(|members| members.space);
         let alone = |rank| RankRange { first: rank, last: rank };
         let [one, three] = &told[..] else { panic!("two have members: {told:?}") };
-        assert_eq!((one.context, one.name.as_str()), (context_of(1, 5), "every 1"));
+        assert_eq!((one.space, one.name.as_str()), (space(1, 5), "every 1"));
         assert_eq!(one.members, [RankRange { first: 0, last: 2 }]);
-        assert_eq!((three.context, three.name.as_str()), (context_of(1, 7), "every 3"));
+        assert_eq!((three.space, three.name.as_str()), (space(1, 7), "every 3"));
         assert_eq!(three.members, [alone(0), alone(3), alone(6)]);
         state.losses.members.set(7, None);
-        assert_eq!(queues(&state, 1).communicators.len(), 1);
+        assert_eq!(queues(&state, 1).spaces.len(), 1);
     }
 
     #[test]
     fn of_many_contexts_some_are_told() {
         let mut state = State::new(8, 1 << 16);
-        for context in 0..2 * Queues::COMMUNICATORS as u32 {
+        for context in 0..2 * Queues::SPACES as u32 {
             state.losses.members.set(context, Some(Arc::new(Apart(1))));
             post(&mut state, context);
         }
-        assert_eq!(queues(&state, 0).communicators.len(), Queues::COMMUNICATORS);
+        assert_eq!(queues(&state, 0).spaces.len(), Queues::SPACES);
     }
 }

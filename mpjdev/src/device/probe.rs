@@ -2,10 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use transport_lapi::bootstrap::board::{Call, Wait};
+use transport_lapi::bootstrap::board::{Phase, Wait};
 use transport_lapi::{Awaited, Session, Sink};
 
 use crate::backend;
+use crate::calls::Call;
 use crate::device::{Device, diagnostics};
 use crate::error::Error;
 use crate::matching::Pattern;
@@ -169,7 +170,8 @@ where
     }
 
     fn note(&self, _: &Session<State>) -> Wait {
-        Wait { call: Call::Probe, ..diagnostics::of_pattern(&self.pattern) }
+        let call = Call::Probe.into();
+        Wait { call, phase: Phase::Sought, ..diagnostics::of_pattern(&self.pattern) }
     }
 }
 

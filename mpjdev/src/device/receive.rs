@@ -4,10 +4,10 @@
 //! message and no rank is lost. If a condition does not hold, it has changed nothing, and [`Device::start_receive`]
 //! handles the receive.
 
-use transport_lapi::bootstrap::board::Call;
 use transport_lapi::{RecvRegion, Session, Sink};
 
 use crate::backend;
+use crate::calls::Call;
 use crate::device::Device;
 use crate::error::Error;
 use crate::matching::Pattern;

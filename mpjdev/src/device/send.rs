@@ -6,11 +6,11 @@
 
 use std::mem;
 
-use transport_lapi::bootstrap::board::Call;
 use transport_lapi::{LapiError, SendRegion, Session, SessionGuard, Source};
 
 use crate::backend::eager::{self, Eager};
 use crate::backend::{Backend, Outbound, rendezvous::Rendezvous};
+use crate::calls::Call;
 use crate::device::{Device, check_tag};
 use crate::envelope::{self, EAGER};
 use crate::error::Error;

@@ -3,9 +3,10 @@
 //! Calls for several requests take a list of `Option<Request>`. They empty the place of a completed request, and skip
 //! empty places, which stand for MPI_REQUEST_NULL.
 
-use transport_lapi::bootstrap::board::{Call, Wait};
+use transport_lapi::bootstrap::board::Wait;
 use transport_lapi::{Awaited, LapiError, Session, SessionGuard};
 
+use crate::calls::Call;
 use crate::device::{Device, diagnostics};
 use crate::error::Error;
 use crate::request::{Handle, Request, Requests, SourceTag, Status};

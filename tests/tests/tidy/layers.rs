@@ -85,7 +85,7 @@ pub const LAYERS: &[Layer] = &[
     layer("mpj-macros/", "transport_lapi", &[]),
     layer("mpj/examples/", "mpjdev", &[]),
     layer("launcher/src/", "transport_lapi", JOB_CONTRACT),
-    layer("launcher/src/", "mpjdev", &["mpjdev::protocol"]),
+    layer("launcher/src/", "mpjdev", &["mpjdev::protocol", "mpjdev::Call"]),
 ];
 
 /// Foreign crates that only one place may use, so that they can be replaced there.

@@ -14,6 +14,11 @@ pub const MAX_INLINE_TESTS: usize = 150;
 const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "helper", "helpers", "manager"];
 /// Marks of work that is not finished.
 const UNFINISHED: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
+/// Names of MPI's calls that are also words for something else.
+const PLAIN_WORDS: &[&str] = &[
+    "send", "recv", "probe", "wait", "finish", "barrier", "dup", "gather", "scatter", "reduce",
+    "scan", "split", "create",
+];
 /// Folders of one particular machine.
 const MACHINE_FOLDERS: &[&str] =
     &[concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
@@ -77,6 +82,32 @@ pub fn issue_numbers(source: &Source) -> Vec<Finding> {
         source.comments.iter().filter(|comment| comment.text.split('#').skip(1).any(is_number));
     numbered
         .map(|comment| source.finding(comment.number, "a comment with the number of an issue"))
+        .collect()
+}
+
+/// The names in the device's list of calls that mean nothing but a call of MPI, without underscores.
+pub fn names_of_calls(list: &Source) -> Vec<String> {
+    let rows = list.text.lines().filter_map(|line| line.split_once(" = (\""));
+    let names = rows.filter_map(|(_, rest)| rest.split_once('"')).map(|(name, _)| name);
+    names.filter(|name| !PLAIN_WORDS.contains(name)).map(|name| name.replace('_', "")).collect()
+}
+
+/// What is below the device and beside it names no such call in code and texts, outside of tests.
+pub fn calls_of_mpi(source: &Source, names: &[String]) -> Vec<Finding> {
+    let is_meant =
+        ["transport-lapi/src/", "launcher/src/"].iter().any(|it| source.path.starts_with(it));
+    let is_test = source.path.contains("/tests/") || source.path.ends_with("tests.rs");
+    if !is_meant || is_test {
+        return Vec::new();
+    }
+    let end = source.find(&["mod", "tests", "{"]).next().map(|at| source.tokens[at].number);
+    let lines = (1..).zip(source.text.lines()).take_while(|(line, _)| end != Some(*line));
+    let code = lines.map(|(line, text)| (line, text.split("//").next().unwrap_or("")));
+    let words = code.flat_map(|(line, text)| words(text).map(move |word| (line, word)));
+    let is_name = |word: &str| names.contains(&word.to_lowercase().replace('_', ""));
+    words
+        .filter(|(_, word)| is_name(word))
+        .map(|(line, word)| source.finding(line, format!("`{word}` is a call of MPI")))
         .collect()
 }
 

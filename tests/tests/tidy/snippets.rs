@@ -45,6 +45,20 @@ fn comments_keep_their_lines() {
 }
 
 #[test]
+fn names_of_calls_are_found_below_the_device() {
+    let list = source("    Send = (\"send\", SOME);\n    Exscan = (\"ex_scan\", ALL);\n");
+    let names = rules::names_of_calls(&list);
+    assert_eq!(names, ["exscan"]);
+    let text = "a(\"ex_scan: send\"); // exscan\nb(Call::ExScan, Send);\nmod tests {\n exscan }";
+    let found = |path| lines(&rules::calls_of_mpi(&Source::new(path, text), &names));
+    assert_eq!(found("launcher/src/report.rs"), [1, 2]);
+    assert_eq!(found("transport-lapi/src/wire.rs"), [1, 2]);
+    for path in ["launcher/src/report/tests.rs", "launcher/tests/a.rs", "mpjdev/src/calls.rs"] {
+        assert_eq!(found(path), [0_usize; 0]);
+    }
+}
+
+#[test]
 fn a_long_file_is_found() {
     let line = "//! x\n";
     assert!(rules::file_length(&source(&line.repeat(rules::MAX_FILE))).is_empty());

@@ -1,8 +1,8 @@
 //! What blocked ranks wait for: the types in which ranks describe it to the launcher.
 //!
-//! The terms are MPI's, since the launcher's user reads them. A thread that goes to sleep in a call publishes a
-//! [`Wait`] in the job segment. A rank that is asked for its queues sends them over the control line. Everything read
-//! from the segment is untrusted.
+//! A thread that goes to sleep in a call publishes a [`Wait`] in the job segment. A rank that is asked for its queues
+//! sends them over the control line. Calls and spaces are numbers that only the client of the transport understands; it
+//! tells the launcher their names. Everything read from the segment is untrusted.
 
 use std::cell::Cell;
 
@@ -14,83 +14,27 @@ pub fn bystander_name(thread: i32) -> String {
     format!("mpj-by-{thread}")
 }
 
-/// The call in which a thread is blocked.
+/// The call in which a thread is blocked, as a number that the client of the transport chooses. What the numbers mean, a
+/// rank tells the launcher by its [`Vocabulary`](crate::bootstrap::control::Vocabulary).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-#[repr(u32)]
-pub enum Call {
-    /// Any call not listed here.
-    #[default]
-    Other,
-    /// Blocking send of any mode.
-    Send,
-    /// Blocking receive.
-    Recv,
-    /// Blocking probe, matched or not.
-    Probe,
-    /// Wait for one request.
-    Wait,
-    /// Wait for the first of several requests, or for some of them.
-    WaitAny,
-    /// Wait for all of several requests.
-    WaitAll,
-    /// Barrier.
-    Barrier,
-    /// Duplication of a communicator.
-    Dup,
-    /// The end of the rank's part of the job, where it waits for all others to get there.
-    Finish,
-    /// Broadcast.
-    Bcast,
-    /// Gather.
-    Gather,
-    /// Gather of blocks of different lengths.
-    Gatherv,
-    /// Scatter.
-    Scatter,
-    /// Scatter of blocks of different lengths.
-    Scatterv,
-    /// Gather to all.
-    Allgather,
-    /// Gather of blocks of different lengths to all.
-    Allgatherv,
-    /// Exchange of all with all.
-    Alltoall,
-    /// Exchange of blocks of different lengths.
-    Alltoallv,
-    /// Exchange of blocks of different lengths and datatypes.
-    Alltoallw,
-    /// Reduction.
-    Reduce,
-    /// Reduction to all.
-    Allreduce,
-    /// Reduction of blocks of different lengths, one of which each rank gets.
-    ReduceScatter,
-    /// Reduction of blocks, one of which each rank gets.
-    ReduceScatterBlock,
-    /// Inclusive prefix reduction.
-    Scan,
-    /// Exclusive prefix reduction.
-    Exscan,
-    /// Division of a communicator by colours.
-    Split,
-    /// A communicator of some ranks of another one, made by all ranks of that one.
-    Create,
-    /// A communicator of some ranks of another one, made by those ranks only.
-    CreateGroup,
-    /// An intercommunicator.
-    IntercommCreate,
-    /// The union of both sides of an intercommunicator.
-    IntercommMerge,
-    /// Gather among neighbours in a topology.
-    NeighborAllgather,
-    /// Gather of blocks of different lengths among neighbours.
-    NeighborAllgatherv,
-    /// Exchange among neighbours in a topology.
-    NeighborAlltoall,
-    /// Exchange of blocks of different lengths among neighbours.
-    NeighborAlltoallv,
-    /// Exchange of blocks of different lengths and datatypes among neighbours.
-    NeighborAlltoallw,
+pub struct CallCode(pub u16);
+
+impl CallCode {
+    /// No call that has a name.
+    pub const NONE: Self = Self(0);
+}
+
+/// A space in which messages match: no message of one space matches a receive of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Space {
+    /// The number of the task's context. The launcher's board fills it in.
+    pub context: u32,
+    /// The number by which the client tells its spaces apart.
+    pub id: u32,
+    /// The number by which reports name it. All tasks belong to the space with the number 0.
+    pub label: Option<u32>,
+    /// Whether its messages belong to collective operations, whose tags the program does not know.
+    pub is_collective: bool,
 }
 
 /// The progress of an operation.
@@ -100,8 +44,10 @@ pub enum Phase {
     /// Unknown.
     #[default]
     Unknown,
-    /// A receive or probe for which no message has arrived.
+    /// A receive for which no message has arrived.
     Unmatched,
+    /// A probe for which no message has arrived.
+    Sought,
     /// A receive that has matched an eager message whose data are arriving.
     Arriving,
     /// A receive that has matched a rendezvous message and fetches its data.
@@ -120,26 +66,28 @@ pub enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wait {
     /// The call.
-    pub call: Call,
-    /// The collective operation that the thread waits for. For a blocking one this equals `call`; for a non-blocking
-    /// one `call` is a wait. [`Call::Other`] for messages between two ranks.
-    pub operation: Call,
-    /// Number of incomplete operations of the call; the fields below describe the first of them.
+    pub call: CallCode,
+    /// The collective operation that the thread waits for. For a blocking one this equals `call`. [`CallCode::NONE`]
+    /// for messages between two ranks.
+    pub operation: CallCode,
+    /// For a call that waits for operations that were started before, how many of them are incomplete; the fields below
+    /// describe the first of them.
     pub open: u32,
     /// Whether that operation sends.
     pub sends: bool,
     /// The other end; `None` stands for any rank, or all of them.
     pub peer: Option<u32>,
-    /// The tag; `None` stands for any. In a collective operation, its number on the communicator: see [`goes_before`].
+    /// The tag; `None` stands for any. In a collective operation, its number in the space: see [`goes_before`].
     pub tag: Option<i32>,
-    /// The MPI context: communicator number times two, plus one for collective calls. When read from a rank, the high
-    /// half contains the number of the task's context (see [`context_of`]).
-    pub context: u64,
+    /// Where its messages match.
+    pub space: Space,
     /// Length of the buffer in bytes.
     pub bytes: u64,
     /// The progress of the operation.
     pub phase: Phase,
-    /// Whether no other thread of the rank has access to the library any more.
+    /// Whether this is the end of the rank's part in the job, where it waits for all others to get there.
+    pub at_end: bool,
+    /// Whether, at that end, no other thread of the rank has access to the library any more.
     pub alone: bool,
     /// Whether the thread is unwinding from a panic.
     pub unwinding: bool,
@@ -169,126 +117,22 @@ pub struct TaskState {
     pub contexts: usize,
 }
 
-/// Combines MPI context `context` with the number `of_task` of the task's context, in the high half, into a number that
-/// distinguishes its messages from all others. For a task with one context the result is `context`.
-pub fn context_of(of_task: usize, context: u64) -> u64 {
-    (of_task as u64) << 32 | context & u64::from(u32::MAX)
-}
-
-/// Splits a number made by [`context_of`] into its two parts.
-pub fn parts_of_context(context: u64) -> (u32, u32) {
-    ((context >> 32) as u32, context as u32)
-}
-
-/// How many ids communicators have. Half of a context, modulo this number, is the id of its communicator, except for
-/// the contexts from 6 times this number on, which belong to calls of ranks without a communicator.
-pub const CONTEXT_IDS: u32 = 1 << 29;
-
-/// How many numbers the collective calls of a communicator have before they start again at 0.
+/// How many numbers the collective calls in a space have before they start again at 0.
 pub const CALL_NUMBERS: u32 = 1 << 30;
 
-/// Returns whether collective call `one` of a communicator precedes call `other`. Numbers start at 0 and are counted
-/// modulo [`CALL_NUMBERS`]; the current numbers of the communicator's ranks are close to each other.
+/// Returns whether collective call `one` of a space precedes call `other`. Numbers start at 0 and are counted modulo
+/// [`CALL_NUMBERS`]; the current numbers of the ranks are close to each other.
 pub fn goes_before(one: i32, other: i32) -> bool {
     let distance = other.wrapping_sub(one) as u32 % CALL_NUMBERS;
     (1..CALL_NUMBERS / 2).contains(&distance)
 }
 
-impl Call {
-    /// All calls, in the order of their numbers.
-    pub const ALL: [Self; 36] = [
-        Self::Other,
-        Self::Send,
-        Self::Recv,
-        Self::Probe,
-        Self::Wait,
-        Self::WaitAny,
-        Self::WaitAll,
-        Self::Barrier,
-        Self::Dup,
-        Self::Finish,
-        Self::Bcast,
-        Self::Gather,
-        Self::Gatherv,
-        Self::Scatter,
-        Self::Scatterv,
-        Self::Allgather,
-        Self::Allgatherv,
-        Self::Alltoall,
-        Self::Alltoallv,
-        Self::Alltoallw,
-        Self::Reduce,
-        Self::Allreduce,
-        Self::ReduceScatter,
-        Self::ReduceScatterBlock,
-        Self::Scan,
-        Self::Exscan,
-        Self::Split,
-        Self::Create,
-        Self::CreateGroup,
-        Self::IntercommCreate,
-        Self::IntercommMerge,
-        Self::NeighborAllgather,
-        Self::NeighborAllgatherv,
-        Self::NeighborAlltoall,
-        Self::NeighborAlltoallv,
-        Self::NeighborAlltoallw,
-    ];
-
-    /// Returns whether all ranks of a communicator make this call (MPI-4.1 chapters 6 and 7). [`Call::Finish`] belongs
-    /// to no communicator.
-    pub fn is_collective(self) -> bool {
-        self > Self::Finish || matches!(self, Self::Barrier | Self::Dup)
-    }
-
-    /// Returns the name for users: MPI's in small letters, without the prefix.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Other => "other",
-            Self::Send => "send",
-            Self::Recv => "recv",
-            Self::Probe => "probe",
-            Self::Wait => "wait",
-            Self::WaitAny => "waitany",
-            Self::WaitAll => "waitall",
-            Self::Barrier => "barrier",
-            Self::Dup => "dup",
-            Self::Finish => "finish",
-            Self::Bcast => "bcast",
-            Self::Gather => "gather",
-            Self::Gatherv => "gatherv",
-            Self::Scatter => "scatter",
-            Self::Scatterv => "scatterv",
-            Self::Allgather => "allgather",
-            Self::Allgatherv => "allgatherv",
-            Self::Alltoall => "alltoall",
-            Self::Alltoallv => "alltoallv",
-            Self::Alltoallw => "alltoallw",
-            Self::Reduce => "reduce",
-            Self::Allreduce => "allreduce",
-            Self::ReduceScatter => "reduce_scatter",
-            Self::ReduceScatterBlock => "reduce_scatter_block",
-            Self::Scan => "scan",
-            Self::Exscan => "exscan",
-            Self::Split => "split",
-            Self::Create => "create",
-            Self::CreateGroup => "create_group",
-            Self::IntercommCreate => "intercomm_create",
-            Self::IntercommMerge => "intercomm_merge",
-            Self::NeighborAllgather => "neighbor_allgather",
-            Self::NeighborAllgatherv => "neighbor_allgatherv",
-            Self::NeighborAlltoall => "neighbor_alltoall",
-            Self::NeighborAlltoallv => "neighbor_alltoallv",
-            Self::NeighborAlltoallw => "neighbor_alltoallw",
-        }
-    }
-}
-
 impl Phase {
     /// All phases, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Unknown,
         Self::Unmatched,
+        Self::Sought,
         Self::Arriving,
         Self::Fetching,
         Self::Leaving,
@@ -322,20 +166,28 @@ pub struct Blocked {
 }
 
 /// A call that consists of other calls.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Outer {
-    pub(crate) call: Call,
-    /// For a collective call: the context of its messages, and its number on the communicator.
-    pub(crate) collective: Option<(u32, i32)>,
-    pub(crate) alone: bool,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Outer {
+    call: CallCode,
+    role: Role,
+}
+
+/// What kind of call that is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Plain,
+    Collective,
+    /// The end of the rank's part in the job (see [`Within::end`]).
+    End {
+        alone: bool,
+    },
 }
 
 /// The call that a thread is in, if it differs from the call that waits.
 struct Calling {
-    /// The call, and whether it is `alone` (see [`Within::end`]).
-    call: Cell<Option<(Call, bool)>>,
-    /// For a collective call: the context of its messages, and its number on the communicator in the lower half. It is
-    /// a cell of its own, because a larger one would be stored field by field and loaded as a whole, which stalls.
+    call: Cell<Option<Outer>>,
+    /// For a collective call: the id of the space of its messages, and its number there in the lower half. It is a cell
+    /// of its own, because a larger one would be stored field by field and loaded as a whole, which stalls.
     collective: Cell<u64>,
 }
 
@@ -347,41 +199,53 @@ thread_local! {
 /// are published under the name of that call.
 #[must_use = "the call ends when this is dropped"]
 pub struct Within {
-    before: (Option<(Call, bool)>, u64),
+    before: (Option<Outer>, u64),
 }
 
 impl Within {
     /// Begins a call.
-    pub fn call(call: Call) -> Self {
-        Self::begin((call, false), 0)
+    pub fn call(call: impl Into<CallCode>) -> Self {
+        Self::begin(call.into(), Role::Plain, 0)
     }
 
-    /// Begins a collective call with this number on its communicator (see [`goes_before`]). The number is published
-    /// instead of the tags of its messages, whose MPI context is `context`.
+    /// Begins a collective call with this number in its space (see [`goes_before`]). The number is published instead of
+    /// the tags of its messages, which are in the space with this id.
     #[inline]
-    pub fn collective(call: Call, context: u32, number: i32) -> Self {
-        Self::begin((call, false), u64::from(context) << 32 | u64::from(number as u32))
+    pub fn collective(call: impl Into<CallCode>, space: u32, number: i32) -> Self {
+        let collective = u64::from(space) << 32 | u64::from(number as u32);
+        Self::begin(call.into(), Role::Collective, collective)
     }
 
-    /// Marks the call in which this rank leaves the job. `alone` means that no other thread has access to the library
+    /// Begins the call in which this rank leaves the job. `alone` means that no other thread has access to the library
     /// any more. Such threads then do not prevent the job from being in deadlock, whatever they do.
-    pub fn end(alone: bool) -> Self {
-        Self::begin((Call::Finish, alone), 0)
+    pub fn end(call: impl Into<CallCode>, alone: bool) -> Self {
+        Self::begin(call.into(), Role::End { alone }, 0)
     }
 
     #[inline]
-    fn begin(call: (Call, bool), collective: u64) -> Self {
+    fn begin(call: CallCode, role: Role, collective: u64) -> Self {
         CALLING.with(|calling| Self {
-            before: (calling.call.replace(Some(call)), calling.collective.replace(collective)),
+            before: (
+                calling.call.replace(Some(Outer { call, role })),
+                calling.collective.replace(collective),
+            ),
         })
     }
 
-    /// Returns the call that this thread is in, if any.
-    pub(crate) fn current() -> Option<Outer> {
-        let (call, word) = CALLING.with(|calling| (calling.call.get(), calling.collective.get()));
-        let (call, alone) = call?;
-        let collective = call.is_collective().then_some(((word >> 32) as u32, word as i32));
-        Some(Outer { call, collective, alone })
+    /// Describes `wait` as one of the call that this thread is in, if any.
+    pub(crate) fn describe(wait: &mut Wait) {
+        let (outer, word) = CALLING.with(|calling| (calling.call.get(), calling.collective.get()));
+        let Some(Outer { call, role }) = outer else { return };
+        (wait.call, wait.open) = (call, 0);
+        match role {
+            Role::Plain => {}
+            // The call may run a function of the program, which waits for something else.
+            Role::Collective if wait.space.id == (word >> 32) as u32 => {
+                (wait.operation, wait.tag) = (call, Some(word as i32));
+            }
+            Role::Collective => {}
+            Role::End { alone } => (wait.at_end, wait.alone) = (true, alone),
+        }
     }
 }
 
@@ -400,15 +264,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn collective_calls_are_those_of_communicators() {
-        let others = [Call::Other, Call::Send, Call::Recv, Call::Probe, Call::Finish];
-        let waits = [Call::Wait, Call::WaitAny, Call::WaitAll];
-        let are_none = |call: &Call| others.contains(call) || waits.contains(call);
-        for call in Call::ALL {
-            assert_eq!(call.is_collective(), !are_none(&call), "{}", call.name());
+    fn a_wait_is_described_as_one_of_the_call_that_the_thread_is_in() {
+        let describe = |id, open| {
+            let space = Space { id, ..Space::default() };
+            let mut wait =
+                Wait { call: CallCode(9), open, space, tag: Some(-1), ..Wait::default() };
+            Within::describe(&mut wait);
+            wait
+        };
+        assert_eq!((describe(4, 2).call, describe(4, 2).open), (CallCode(9), 2));
+        let end = Within::end(CallCode(1), true);
+        assert!(describe(4, 2).at_end && describe(4, 2).alone);
+        {
+            let _collective = Within::collective(CallCode(2), 4, 7);
+            let (own, other) = (describe(4, 2), describe(5, 2));
+            assert_eq!((own.call, own.operation, own.tag), (CallCode(2), CallCode(2), Some(7)));
+            assert_eq!((other.operation, other.tag), (CallCode::NONE, Some(-1)));
+            assert_eq!((other.call, other.open, other.at_end), (CallCode(2), 0, false));
+            let _plain = Within::call(CallCode(3));
+            assert_eq!((describe(4, 2).call, describe(4, 2).tag), (CallCode(3), Some(-1)));
         }
-        let names: std::collections::BTreeSet<&str> = Call::ALL.map(Call::name).into();
-        assert_eq!(names.len(), Call::ALL.len(), "no two have the same name");
+        assert_eq!((describe(4, 2).call, describe(4, 2).at_end), (CallCode(1), true));
+        drop(end);
+        assert_eq!(describe(4, 2).call, CallCode(9));
     }
 
     #[test]

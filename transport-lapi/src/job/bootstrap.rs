@@ -14,8 +14,8 @@
 /// What blocked ranks wait for, and how the launcher reads it.
 pub mod board {
     pub use crate::adapter::waits::{
-        Blocked, CALL_NUMBERS, CONTEXT_IDS, Call, Phase, TaskState, Wait, Within, bystander_name,
-        context_of, goes_before, parts_of_context,
+        Blocked, CALL_NUMBERS, CallCode, Phase, Space, TaskState, Wait, Within, bystander_name,
+        goes_before,
     };
     pub use crate::adapters::local::board::Board;
 }

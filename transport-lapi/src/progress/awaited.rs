@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 
 use rustix::thread::gettid;
 
-use crate::adapter::waits::{Outer, Wait, Within};
+use crate::adapter::waits::{Wait, Within};
 use crate::adapter::{Standing, TaskId, WaitBoard};
 use crate::error::LapiError;
 use crate::job::bootstrap::monotonic_nanos;
@@ -111,15 +111,7 @@ impl Notice {
     ) {
         let Some(board) = session.board.clone() else { return };
         let mut wait = awaited.note(session);
-        if let Some(Outer { call, collective, alone }) = Within::current() {
-            (wait.call, wait.alone) = (call, alone);
-            // The call may run a function of the program which waits for something else.
-            if let Some((_, number)) =
-                collective.filter(|(context, _)| u64::from(*context) == wait.context)
-            {
-                (wait.operation, wait.tag) = (call, Some(number));
-            }
-        }
+        Within::describe(&mut wait);
         wait.unwinding = std::thread::panicking();
         let (since, place) = match *self {
             Self::None => (monotonic_nanos(), None),

@@ -5,26 +5,32 @@ use proptest::prelude::*;
 use super::*;
 
 fn any_wait() -> impl Strategy<Value = Wait> {
-    let phases = vec![Phase::Unknown, Phase::Unmatched, Phase::Offered, Phase::Others];
+    let phases =
+        vec![Phase::Unknown, Phase::Unmatched, Phase::Sought, Phase::Offered, Phase::Others];
     let few = prop_oneof![0..4_u32, Just(u32::MAX)];
     let numbers = (any::<u32>(), prop::option::of(few), prop::option::of(any::<i32>()));
-    let others = (0..8_u32, any::<u64>(), any::<u64>(), any::<bool>());
-    let call = || prop::sample::select(Call::ALL.to_vec());
+    let flags = (any::<bool>(), any::<bool>());
+    let spaces = prop_oneof![0..8_u32, any::<u32>()];
+    let others = (spaces, any::<u64>(), any::<u64>(), flags);
+    let call = || prop_oneof![0..40_u16, any::<u16>()].prop_map(CallCode);
     (call(), call(), prop::sample::select(phases), numbers, others).prop_map(
-        |(call, operation, phase, (open, peer, tag), (context, bytes, since, sends))| Wait {
-            alone: false,
-            unwinding: false,
-            call,
-            operation,
-            open,
-            sends,
-            peer,
-            tag,
-            context: u64::from(context) * u64::from(context),
-            bytes,
-            phase,
-            since,
-            thread: 0,
+        |(call, operation, phase, (open, peer, tag), (context, bytes, since, (sends, at_end)))| {
+            Wait {
+                at_end,
+                alone: false,
+                unwinding: false,
+                call,
+                operation,
+                open,
+                sends,
+                peer,
+                tag,
+                space: Space { context: context >> 16, ..on(context) },
+                bytes,
+                phase,
+                since,
+                thread: 0,
+            }
         },
     )
 }
@@ -57,10 +63,10 @@ proptest! {
 fn the_largest_report_is_readable() {
     let mut job = joined(256);
     let wait = |rank: u32, thread: u32| Wait {
-        operation: Call::ALL[rank as usize % Call::ALL.len()],
+        operation: CallCode(rank as u16 % 40),
         open: rank,
         bytes: u64::from(rank),
-        context: u64::from(thread) * 2,
+        space: on(thread * 2),
         ..recv((rank * 37 + thread) % 256, (rank + thread) as i32)
     };
     let states = (0..256).map(|rank| TaskState {
@@ -68,17 +74,17 @@ fn the_largest_report_is_readable() {
         ..state(&[0, 1, 2, 3, 4, 5, 6].map(|thread| wait(rank, thread)))
     });
     for rank in 0..256 {
-        let posted = |tag| PostedReceive { source: None, tag: Some(tag), context: 0, bytes: 9 };
+        let posted = |tag| PostedReceive { source: None, tag: Some(tag), space: on(0), bytes: 9 };
         let unexpected =
-            |tag| UnexpectedMessage { source: rank, tag, context: 0, bytes: 9, eager: true };
+            |tag| UnexpectedMessage { source: rank, tag, space: on(0), bytes: 9, eager: true };
         let queues = Queues {
             posted: (0..2_000).map(posted).collect(),
             all_posted: u64::MAX,
             unexpected: (5_000..7_000).map(unexpected).collect(),
             all_unexpected: 0,
-            communicators: vec![
-                Communicator {
-                    context: u64::from(rank % 7) * 2,
+            spaces: vec![
+                SpaceMembers {
+                    space: on(rank % 7 * 2),
                     name: "\u{1b}x".repeat(300),
                     members: (0..500).map(|first| RankRange { first, last: u32::MAX }).collect(),
                 };

@@ -3,16 +3,17 @@
 use super::*;
 
 /// The communicator that the ranks of these jobs call `rows`: number 3.
-const ROWS: u64 = 7;
+const ROWS: u32 = 7;
 
 /// A rank in this call on a communicator, by its context, with this number, in the round for `peer`.
-fn within(call: Call, context: u64, number: i32, peer: impl Into<Option<u32>>) -> Wait {
-    Wait { call, operation: call, context, ..recv(peer, number) }
+fn within(call: Call, context: u32, number: i32, peer: impl Into<Option<u32>>) -> Wait {
+    Wait { call: call.into(), operation: call.into(), space: on(context), ..recv(peer, number) }
 }
 
 /// A rank that waits for a non-blocking call.
-fn begun(operation: Call, context: u64, number: i32) -> Wait {
-    Wait { call: Call::Wait, phase: Phase::Unknown, ..within(operation, context, number, None) }
+fn begun(operation: Call, context: u32, number: i32) -> Wait {
+    let (call, phase) = (Call::Wait.into(), Phase::Unknown);
+    Wait { call, phase, open: 1, ..within(operation, context, number, None) }
 }
 
 fn report(job: &ExitLog, waits: &[Wait]) -> String {
@@ -120,8 +121,8 @@ fn who_is_in_a_later_call_has_gone_on() {
 fn calls_on_two_communicators_in_opposite_order_are_a_cycle() {
     let mut job = joined(2);
     let both = [(5, "left"), (7, "right")]
-        .map(|(context, name)| Communicator::new(context, name, vec![0, 1]));
-    let queues = Queues { communicators: both.to_vec(), ..Queues::default() };
+        .map(|(context, name)| SpaceMembers::new(on(context), name, vec![0, 1]));
+    let queues = Queues { spaces: both.to_vec(), ..Queues::default() };
     assert!(job.note(0, ControlMessage::Queues { task: 0, context: 0, queues }, ms(900)));
     let told = report(&job, &[begun(Call::Allreduce, 5, 8), within(Call::Alltoallv, 7, 2, 0)]);
     let cycle = "mpjrun:   cycle: 0 waits for 1 (wait: allreduce on communicator 2) -> \
@@ -141,7 +142,7 @@ fn rooted_calls_wait_for_their_peers_only() {
 
 #[test]
 fn the_table_names_the_operation_of_a_wait() {
-    let all = Wait { call: Call::WaitAll, open: 3, ..begun(Call::Allreduce, 1, 9) };
+    let all = Wait { call: Call::WaitAll.into(), open: 3, ..begun(Call::Allreduce, 1, 9) };
     let snapshot =
         waiting([all, within(Call::ReduceScatterBlock, 1, 9, 0), within(Call::Bcast, 1, 9, 1)]);
     let expected = "\

@@ -25,12 +25,12 @@ fn a_long_cycle_has_a_gap() {
 
 #[test]
 fn calls_of_several_operations_and_of_all_ranks_are_named_in_cycles() {
-    let all = Wait { call: Call::WaitAll, open: 2, context: 4, ..recv(1, 7) };
-    let barrier = Wait { call: Call::Barrier, operation: Call::Barrier, context: 1, ..recv(0, -1) };
+    let all = Wait { call: Call::WaitAll.into(), open: 2, space: on(4), ..recv(1, 7) };
+    let barrier = Wait { tag: Some(-1), ..barrier(0, 0) };
     let expected = "mpjrun:   cycle: 0 waits for 1 (waitall: recv tag 7 on communicator 2) -> \
                     1 waits for 0 (barrier) -> 0\n";
     assert_eq!(found(&[all, barrier]), expected);
-    let collective = Wait { context: 1, ..recv(1, 7) };
+    let collective = Wait { space: on(1), ..recv(1, 7) };
     let expected = "mpjrun:   cycle: 0 waits for 1 (recv of a collective call) -> \
                     1 waits for 0 (finish) -> 0\n\
                     mpjrun:   finish: rank 1 has come (at the end of main, or out of it by an error, \
@@ -159,15 +159,20 @@ fn many_chains_are_counted() {
     assert!(found.ends_with("mpjrun:   and 6 more chains\n"), "{found}");
 }
 
+/// A probe for a message on the world.
+fn probe(peer: u32, tag: i32) -> Wait {
+    Wait { call: Call::Probe.into(), phase: Phase::Sought, ..recv(peer, tag) }
+}
+
 /// Rank 1 waits for what `posted` says, and has the messages `unexpected`.
-fn misses(posted: Wait, unexpected: &[(u32, i32, u64)]) -> Vec<String> {
+fn misses(posted: Wait, unexpected: &[(u32, i32, u32)]) -> Vec<String> {
     let mut job = joined(2);
     let unexpected: Vec<_> = unexpected
         .iter()
         .map(|&(source, tag, context)| UnexpectedMessage {
             source,
             tag,
-            context,
+            space: on(context),
             bytes: 8,
             eager: true,
         })
@@ -195,7 +200,7 @@ fn a_message_that_differs_in_one_field_is_a_near_miss() {
         ["tag 8 from rank 0; a message from rank 3 with tag 8 is there: the sources differ"]
     );
     assert_eq!(
-        misses(Wait { context: 4, ..recv(0, 8) }, &[(0, 8, 0)]),
+        misses(Wait { space: on(4), ..recv(0, 8) }, &[(0, 8, 0)]),
         [
             "tag 8 from rank 0 on communicator 2; a message from rank 0 with tag 8 on world is there: \
           the communicators differ"
@@ -204,7 +209,7 @@ fn a_message_that_differs_in_one_field_is_a_near_miss() {
     let none: [String; 0] = [];
     assert_eq!(misses(recv(0, 8), &[(3, 7, 0), (0, 7, 2), (3, 8, 2), (0, 8, 0)]), none);
     assert_eq!(misses(recv(0, 8), &[(0, 8, 1), (0, 7, 1)]), none, "collective calls");
-    assert_eq!(misses(Wait { context: 1, ..recv(0, 8) }, &[(0, 7, 1)]), none, "collective calls");
+    assert_eq!(misses(Wait { space: on(1), ..recv(0, 8) }, &[(0, 7, 1)]), none, "collective calls");
 }
 
 #[test]
@@ -232,7 +237,7 @@ the tags differ
 ";
     let told = found(&[send(1, 7), Wait { bytes: 1 << 20, ..recv(0, 8) }]);
     assert!(told.ends_with(expected), "{told}");
-    let probe = Wait { call: Call::Probe, bytes: 0, ..recv(0, 8) };
+    let probe = Wait { bytes: 0, ..probe(0, 8) };
     let told = found(&[send(1, 7), probe]);
     assert!(told.ends_with(expected), "{told}");
     let told = found(&[send(1, 7), recv(0, 8)]);
@@ -242,18 +247,18 @@ the tags differ
 #[test]
 fn queues_are_told_with_counts() {
     let mut job = joined(2);
-    let posted = |source, tag| PostedReceive { source, tag, context: 0, bytes: 16 };
+    let posted = |source, tag| PostedReceive { source, tag, space: on(0), bytes: 16 };
     let unexpected =
-        |tag| UnexpectedMessage { source: 0, tag, context: 2, bytes: 8, eager: tag != 2 };
+        |tag| UnexpectedMessage { source: 0, tag, space: on(2), bytes: 8, eager: tag != 2 };
     let queues = Queues {
         posted: vec![posted(Some(0), Some(8)), posted(None, None), posted(None, None)],
         all_posted: 3,
         unexpected: (0..9).map(unexpected).collect(),
         all_unexpected: 1_000,
-        communicators: Vec::new(),
+        spaces: Vec::new(),
     };
     assert!(job.note(1, ControlMessage::Queues { task: 1, context: 0, queues }, ms(900)));
-    let collective = PostedReceive { source: Some(1), tag: Some(-4), context: 1, bytes: 0 };
+    let collective = PostedReceive { source: Some(1), tag: Some(-4), space: on(1), bytes: 0 };
     let queues = Queues { posted: vec![collective], all_posted: 1, ..Queues::default() };
     assert!(job.note(0, ControlMessage::Queues { task: 0, context: 0, queues }, ms(900)));
     let expected = "\
@@ -275,7 +280,8 @@ mpjrun:   rank 1: and 994 more unexpected messages
 #[test]
 fn the_queues_leave_out_what_the_table_has() {
     let mut job = joined(2);
-    let posted = |tag, bytes| PostedReceive { source: Some(0), tag: Some(tag), context: 0, bytes };
+    let posted =
+        |tag, bytes| PostedReceive { source: Some(0), tag: Some(tag), space: on(0), bytes };
     let listed = vec![posted(7, 8), posted(7, 8), posted(7, 16), posted(9, 8)];
     let queues = Queues { posted: listed, all_posted: 70, ..Queues::default() };
     assert!(job.note(1, ControlMessage::Queues { task: 1, context: 0, queues }, ms(900)));
@@ -290,7 +296,7 @@ fn the_queues_leave_out_what_the_table_has() {
     assert_eq!(told(&[recv(0, 7)]), [&[of(7, 8)], &rest[..]].concat());
     assert_eq!(told(&[recv(0, 7), recv(0, 7)]), rest);
     assert_eq!(told(&[recv(0, 8)]), [&twice, &rest[..]].concat());
-    let probe = Wait { call: Call::Probe, ..recv(0, 7) };
+    let probe = probe(0, 7);
     let arriving = Wait { phase: Phase::Arriving, ..recv(0, 7) };
     assert_eq!(told(&[probe, arriving]), [&twice, &rest[..]].concat());
 }

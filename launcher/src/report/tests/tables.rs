@@ -11,9 +11,8 @@ fn a_failure_shows_what_every_other_rank_was_doing() {
     for rank in [0, 2, 3, 4, 6] {
         job.ended(rank, Ending::Signal(libc::SIGTERM), ms(1_100));
     }
-    let barrier =
-        Wait { call: Call::Barrier, operation: Call::Barrier, context: 5, bytes: 0, ..recv(0, -3) };
-    let wait_all = Wait { call: Call::WaitAll, open: 3, since: ms(900), ..send(1, 9) };
+    let barrier = Wait { tag: Some(-3), ..barrier(0, 2) };
+    let wait_all = Wait { call: Call::WaitAll.into(), open: 3, since: ms(900), ..send(1, 9) };
     let snapshot = snapshot([
         state(&[Wait { since: ms(250), ..recv(1, 7) }]),
         state(&[recv(None, None)]),

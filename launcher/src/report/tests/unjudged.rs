@@ -10,7 +10,8 @@ fn doubted(doubts: [Option<Doubt>; 2]) -> Snapshot {
 
 /// The line about it, if there is one.
 fn said(snapshot: &Snapshot) -> Option<String> {
-    let standings = standing::of_all(&joined(snapshot.ranks.len() as u32), snapshot, None);
+    let job = joined(snapshot.ranks.len() as u32);
+    let standings = standing::of_all(&job, snapshot, None);
     let text = crate::report::unjudged::text(&standings, snapshot);
     let line = text.strip_prefix("mpjrun:   not judged to be a deadlock: ");
     assert!(text.is_empty() || line.is_some(), "{text}");

@@ -6,7 +6,7 @@
 
 use std::os::fd::AsFd;
 
-use crate::adapter::waits::{Blocked, TaskState, Wait, context_of};
+use crate::adapter::waits::{Blocked, Space, TaskState, Wait};
 use crate::adapter::{AdapterError, Standing, TaskId};
 use crate::adapters::local::doorbell::Fences;
 use crate::adapters::local::port;
@@ -63,13 +63,14 @@ impl Board {
             contexts: self.segments.len(),
         };
         for segment in &self.segments {
+            let context = segment.context() as u32;
             let reading = segment.slate(task).read()?;
             // After the entries: rings that came before they were read must count.
             let rung = segment.task(task).bell.0.rung();
             let blocked = reading.entries.into_iter().map(|entry| {
                 let Entry { wait, standing, looks } = entry;
                 Blocked {
-                    wait: Wait { context: context_of(segment.context(), wait.context), ..wait },
+                    wait: Wait { space: Space { context, ..wait.space }, ..wait },
                     undisturbed: standing == Standing::Asleep { ticket: rung },
                     failed: standing == Standing::Failed,
                     looks,

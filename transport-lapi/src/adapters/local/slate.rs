@@ -13,10 +13,10 @@
 //!   nothing has changed between them.
 //! - SL4: the looks of a line are counted separately from the epoch, while its thread sleeps: they show that the thread
 //!   still finds nothing, and change nothing else.
-//! - SL5: an illegal word, which only a damaged task writes, is read as the first legal value.
+//! - SL5: an illegal phase, which only a damaged task writes, is read as an unknown one. All other words are legal.
 
 use crate::adapter::Standing;
-use crate::adapter::waits::{Call, Phase, Wait};
+use crate::adapter::waits::{CallCode, Phase, Space, Wait};
 use crate::platform::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// How many waiting threads of a task are listed; one in models, which explore every interleaving.
@@ -46,14 +46,15 @@ pub(crate) struct Slate {
 struct WaitLine {
     state: AtomicU32,
     ticket: AtomicU32,
-    call: AtomicU32,
+    /// The call, and the operation in the upper half.
+    calls: AtomicU32,
     open: AtomicU32,
     flags: AtomicU32,
     peer: AtomicU32,
     tag: AtomicU32,
-    context: AtomicU32,
+    space: AtomicU32,
+    label: AtomicU32,
     phase: AtomicU32,
-    operation: AtomicU32,
     bytes: AtomicU64,
     since: AtomicU64,
     /// How many times threads of this line have polled in vain while asleep.
@@ -71,6 +72,9 @@ const ANY_PEER: u32 = 2;
 const ANY_TAG: u32 = 4;
 const ALONE: u32 = 8;
 const UNWINDING: u32 = 16;
+const AT_END: u32 = 32;
+const COLLECTIVE: u32 = 64;
+const NO_LABEL: u32 = 128;
 
 /// The content of one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,7 +207,10 @@ impl WaitLine {
             | flag(wait.peer.is_none(), ANY_PEER)
             | flag(wait.tag.is_none(), ANY_TAG)
             | flag(wait.alone, ALONE)
-            | flag(wait.unwinding, UNWINDING);
+            | flag(wait.unwinding, UNWINDING)
+            | flag(wait.at_end, AT_END)
+            | flag(wait.space.is_collective, COLLECTIVE)
+            | flag(wait.space.label.is_none(), NO_LABEL);
         let (state, ticket) = match *standing {
             Standing::Asleep { ticket } => (ASLEEP, ticket),
             Standing::Awake => (AWAKE, 0),
@@ -211,14 +218,14 @@ impl WaitLine {
         };
         let words = [
             (&self.ticket, ticket),
-            (&self.call, wait.call as u32),
+            (&self.calls, u32::from(wait.operation.0) << 16 | u32::from(wait.call.0)),
             (&self.open, wait.open),
             (&self.flags, flags),
             (&self.peer, wait.peer.unwrap_or(0)),
             (&self.tag, wait.tag.unwrap_or(0) as u32),
-            (&self.context, wait.context as u32),
+            (&self.space, wait.space.id),
+            (&self.label, wait.space.label.unwrap_or(0)),
             (&self.phase, wait.phase as u32),
-            (&self.operation, wait.operation as u32),
             (&self.thread, wait.thread),
             (&self.state, state),
         ];
@@ -230,17 +237,24 @@ impl WaitLine {
     fn read(&self) -> Option<Entry> {
         let word = |word: &AtomicU32| word.load(Ordering::Relaxed);
         let state = word(&self.state);
-        let flags = word(&self.flags);
+        let (flags, calls) = (word(&self.flags), word(&self.calls));
+        let space = Space {
+            context: 0,
+            id: word(&self.space),
+            label: (flags & NO_LABEL == 0).then_some(word(&self.label)),
+            is_collective: flags & COLLECTIVE != 0,
+        };
         let wait = Wait {
-            call: legal(&Call::ALL, word(&self.call)),
-            operation: legal(&Call::ALL, word(&self.operation)),
+            call: CallCode(calls as u16),
+            operation: CallCode((calls >> 16) as u16),
             open: word(&self.open),
             sends: flags & SENDS != 0,
             peer: (flags & ANY_PEER == 0).then_some(word(&self.peer)),
             tag: (flags & ANY_TAG == 0).then_some(word(&self.tag) as i32),
-            context: word(&self.context).into(),
+            space,
             bytes: self.bytes.load(Ordering::Relaxed),
-            phase: legal(&Phase::ALL, word(&self.phase)),
+            phase: Phase::ALL.get(word(&self.phase) as usize).copied().unwrap_or_default(),
+            at_end: flags & AT_END != 0,
             alone: flags & ALONE != 0,
             unwinding: flags & UNWINDING != 0,
             since: self.since.load(Ordering::Relaxed),
@@ -255,11 +269,6 @@ impl WaitLine {
         let looks = self.looks.load(Ordering::Acquire); // SYNC: looks
         Some(Entry { wait, standing, looks })
     }
-}
-
-/// The value that a word encodes (SL5).
-fn legal<T: Copy>(values: &[T], word: u32) -> T {
-    *values.get(word as usize).unwrap_or(&values[0])
 }
 
 #[cfg(all(test, not(loom)))]

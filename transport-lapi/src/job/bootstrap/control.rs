@@ -5,7 +5,7 @@
 //!
 //! - L1: a packet contains one message of at most [`MAX_MESSAGE`] bytes, and nothing else.
 //! - L2: the receiver treats every packet as untrusted: a damaged one, whatever its bytes, is an error value, and
-//!   causes no allocation above the limit.
+//!   causes no allocation above the limit. Names of calls are short and printable.
 //! - L3: sending never waits longer than `PATIENCE` for room, never raises a signal, and ignores that the launcher is
 //!   gone: the rank could not do anything about it.
 //! - L4: only the launcher holds its ends, so that a rank sees end-of-file when the launcher is gone.
@@ -16,6 +16,7 @@
 
 mod counters;
 mod queues;
+mod vocabulary;
 
 use std::ffi::CString;
 use std::io::{self, IoSliceMut};
@@ -43,7 +44,8 @@ use crate::adapter::waits::bystander_name;
 use crate::platform::fork::ProcessMark;
 
 pub use counters::{MessageCounts, ProtocolCounts};
-pub use queues::{Communicator, PostedReceive, Queues, RankRange, UnexpectedMessage};
+pub use queues::{PostedReceive, Queues, RankRange, SpaceMembers, UnexpectedMessage};
+pub use vocabulary::Vocabulary;
 
 /// Largest encoded message, in bytes.
 pub const MAX_MESSAGE: usize = 65536;
@@ -125,6 +127,13 @@ pub enum ControlMessage {
         /// The task that is gone.
         lost: TaskId,
     },
+    /// What the numbers mean that the rank publishes of its waits. Sent once, after it has joined.
+    Vocabulary {
+        /// The rank.
+        task: TaskId,
+        /// The names.
+        vocabulary: Vocabulary,
+    },
 }
 
 impl ControlMessage {
@@ -138,7 +147,8 @@ impl ControlMessage {
             | Self::Aborted { task, .. }
             | Self::GaveUp { task, .. }
             | Self::MetLoss { task, .. }
-            | Self::Queues { task, .. } => *task,
+            | Self::Queues { task, .. }
+            | Self::Vocabulary { task, .. } => *task,
         }
     }
 }
@@ -162,6 +172,21 @@ pub enum ControlError {
         /// Number of such bytes.
         extra: usize,
     },
+    /// A vocabulary has more than [`Vocabulary::MAX_CALLS`] calls.
+    #[error("vocabulary of {number} calls, the limit is {}", Vocabulary::MAX_CALLS)]
+    TooManyCalls {
+        /// Their number.
+        number: usize,
+    },
+    /// A name in a vocabulary is not fit to be shown.
+    #[error(
+        "name {place} of a vocabulary is not 1 to {} printable characters",
+        Vocabulary::MAX_NAME
+    )]
+    IllegalName {
+        /// Its place: first those of the calls, from 1 on, then those of spaces.
+        place: usize,
+    },
     /// The socket failed.
     #[error("cannot receive from the control socket")]
     Receive(#[source] io::Error),
@@ -180,10 +205,13 @@ fn decode(packet: &[u8]) -> Result<ControlMessage, ControlError> {
     }
     let (message, used) =
         bincode::decode_from_slice(packet, ENCODING).map_err(ControlError::Undecodable)?;
-    match packet.len() - used {
-        0 => Ok(message),
-        extra => Err(ControlError::TrailingBytes { extra }),
+    if let extra @ 1.. = packet.len() - used {
+        return Err(ControlError::TrailingBytes { extra });
     }
+    if let ControlMessage::Vocabulary { vocabulary, .. } = &message {
+        vocabulary.check()?;
+    }
+    Ok(message)
 }
 
 /// Makes a control line: the launcher's end and the rank's, both closed on exec.
@@ -223,6 +251,12 @@ impl Control {
     /// the wait if one of them never joins.
     pub fn joined(&self) {
         self.send(&ControlMessage::Joined { task: self.task, pid: std::process::id() });
+    }
+
+    /// Tells the launcher what the numbers mean that this rank publishes of its waits. Call it once, before the first
+    /// wait.
+    pub fn vocabulary(&self, vocabulary: Vocabulary) {
+        self.send(&ControlMessage::Vocabulary { task: self.task, vocabulary });
     }
 
     /// Reports that this rank has stopped communicating and now waits for the others. Call it when the program leaves

@@ -5,15 +5,16 @@ use crate::adapters::local::layout::Layout;
 use crate::adapters::local::segment::Segment;
 
 const RECV: Wait = Wait {
-    call: Call::Recv,
-    operation: Call::IntercommMerge,
+    call: CallCode(2),
+    operation: CallCode(u16::MAX),
     open: 1,
     sends: false,
     peer: Some(3),
     tag: Some(-7),
-    context: 2,
+    space: Space { context: 0, id: u32::MAX, label: Some(0), is_collective: true },
     bytes: 1 << 40,
     phase: Phase::Unmatched,
+    at_end: true,
     alone: false,
     unwinding: true,
     since: u64::MAX - 1,
@@ -33,7 +34,9 @@ fn what_is_put_is_read_until_it_is_cleared() {
     let segment = segment();
     let slate = segment.slate(0);
     assert_eq!(slate.read().unwrap().entries, []);
-    let any = Wait { peer: None, tag: None, sends: true, call: Call::Send, alone: true, ..RECV };
+    let space = Space { label: None, is_collective: false, ..RECV.space };
+    let (sends, call, alone, at_end) = (true, CallCode(u16::MAX), true, false);
+    let any = Wait { peer: None, tag: None, sends, call, alone, at_end, space, ..RECV };
     let entries = [entry(RECV), Entry { wait: any, standing: Standing::Awake, looks: 0 }]
         .into_iter()
         .enumerate();
@@ -85,10 +88,7 @@ fn a_slate_in_the_middle_of_a_change_is_not_read() {
 }
 
 #[test]
-fn every_number_of_call_and_phase_is_its_place() {
-    for (number, call) in Call::ALL.into_iter().enumerate() {
-        assert_eq!(call as usize, number);
-    }
+fn every_number_of_a_phase_is_its_place() {
     for (number, phase) in Phase::ALL.into_iter().enumerate() {
         assert_eq!(phase as usize, number);
     }
@@ -96,15 +96,14 @@ fn every_number_of_call_and_phase_is_its_place() {
 
 /// SL5.
 #[test]
-fn damaged_words_read_as_legal_values() {
+fn a_damaged_phase_reads_as_unknown() {
     let segment = segment();
     let slate = segment.slate(0);
     let line = &slate.lines[2];
-    for word in [&line.state, &line.call, &line.operation, &line.flags, &line.phase, &line.peer] {
+    for word in [&line.state, &line.calls, &line.flags, &line.phase, &line.peer] {
         word.store(u32::MAX, Ordering::Relaxed);
     }
     let [entry] = slate.read().unwrap().entries[..] else { panic!("one line is in use") };
-    assert_eq!((entry.wait.call, entry.wait.phase), (Call::Other, Phase::Unknown));
-    assert_eq!(entry.wait.operation, Call::Other);
+    assert_eq!((entry.wait.call, entry.wait.phase), (CallCode(u16::MAX), Phase::Unknown));
     assert_eq!((entry.wait.peer, entry.standing), (None, Standing::Awake));
 }

@@ -1,8 +1,12 @@
-//! The queues of a rank and the communicators that they belong to, as the rank sends them to the launcher.
+//! The queues of a rank and the members of the spaces that they belong to, as the rank sends them to the launcher.
 
+use bincode::de::Decoder;
+use bincode::enc::Encoder;
+use bincode::error::{DecodeError, EncodeError};
 use bincode::{Decode, Encode};
 
 use super::cut;
+use crate::adapter::waits::Space;
 use crate::adapters::MAX_TASKS;
 
 /// A posted receive that has not matched a message.
@@ -12,8 +16,8 @@ pub struct PostedReceive {
     pub source: Option<u32>,
     /// Its tag; `None` stands for any.
     pub tag: Option<i32>,
-    /// Its context, see [`Wait::context`](crate::adapter::waits::Wait::context).
-    pub context: u64,
+    /// The space in which it matches.
+    pub space: Space,
     /// Length of its buffer in bytes.
     pub bytes: u64,
 }
@@ -25,8 +29,8 @@ pub struct UnexpectedMessage {
     pub source: u32,
     /// Its tag.
     pub tag: i32,
-    /// Its context, see [`Wait::context`](crate::adapter::waits::Wait::context).
-    pub context: u64,
+    /// The space in which it matches.
+    pub space: Space,
     /// Its length in bytes.
     pub bytes: u64,
     /// Whether its data have been sent with it; otherwise they are still with the sender.
@@ -42,32 +46,32 @@ pub struct RankRange {
     pub last: u32,
 }
 
-/// A communicator and its members.
+/// The tasks that the operations in a space need.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
-pub struct Communicator {
-    /// Context of its collective operations, see [`Wait::context`](crate::adapter::waits::Wait::context).
-    pub context: u64,
-    /// Its name, at most [`Communicator::MAX_NAME`] bytes; empty if the program has not named it.
+pub struct SpaceMembers {
+    /// The space.
+    pub space: Space,
+    /// Its name, at most [`SpaceMembers::MAX_NAME`] bytes; empty if the program has not named it.
     pub name: String,
-    /// The ranks of the job that its operations need, ascending, at most [`Communicator::MAX_RANGES`] ranges.
+    /// The ranks of the job, ascending, at most [`SpaceMembers::MAX_RANGES`] ranges.
     pub members: Vec<RankRange>,
 }
 
-impl Communicator {
+impl SpaceMembers {
     /// Longest name in bytes.
     pub const MAX_NAME: usize = 64;
     /// Most ranges: as many as the ranks of the largest job can form.
     pub const MAX_RANGES: usize = MAX_TASKS / 2;
 
-    /// Makes a communicator of these ranks of the job, in any order. An overlong name is cut between two characters. If
-    /// there are more ranges than the largest job can have, the first ones are kept.
-    pub fn new(context: u64, name: &str, mut ranks: Vec<u32>) -> Self {
+    /// States that these ranks of the job, in any order, belong to a space. An overlong name is cut between two
+    /// characters. If there are more ranges than the largest job can have, the first ones are kept.
+    pub fn new(space: Space, name: &str, mut ranks: Vec<u32>) -> Self {
         ranks.sort_unstable();
         ranks.dedup();
         let runs = ranks.chunk_by(|one, next| one.checked_add(1) == Some(*next));
         let ranges = runs.map(|run| RankRange { first: run[0], last: run[run.len() - 1] });
         let name = cut(name, Self::MAX_NAME).to_owned();
-        Self { context, name, members: ranges.take(Self::MAX_RANGES).collect() }
+        Self { space, name, members: ranges.take(Self::MAX_RANGES).collect() }
     }
 }
 
@@ -82,14 +86,29 @@ pub struct Queues {
     pub unexpected: Vec<UnexpectedMessage>,
     /// Number of unmatched unexpected messages.
     pub all_unexpected: u64,
-    /// The members, as far as known, of the communicators in whose collective operations the rank is, or that have
-    /// messages in its queues; at most [`Queues::COMMUNICATORS`].
-    pub communicators: Vec<Communicator>,
+    /// The members, as far as known, of the spaces in whose operations the rank is, or that have messages in its
+    /// queues; at most [`Queues::SPACES`].
+    pub spaces: Vec<SpaceMembers>,
 }
 
 impl Queues {
     /// Most entries that are listed of each queue.
     pub const LISTED: usize = 64;
-    /// Most communicators that are listed.
-    pub const COMMUNICATORS: usize = 16;
+    /// Most spaces that are listed.
+    pub const SPACES: usize = 16;
 }
+
+impl Encode for Space {
+    fn encode<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
+        (self.context, self.id, self.label, self.is_collective).encode(encoder)
+    }
+}
+
+impl<C> Decode<C> for Space {
+    fn decode<D: Decoder<Context = C>>(decoder: &mut D) -> Result<Self, DecodeError> {
+        let (context, id, label, is_collective) = Decode::decode(decoder)?;
+        Ok(Self { context, id, label, is_collective })
+    }
+}
+
+bincode::impl_borrow_decode!(Space);

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::adapter::waits::{CallCode, Space};
 use crate::adapters::MAX_TASKS;
 
 fn line(task: TaskId) -> (ControlReceiver, Control) {
@@ -22,16 +23,19 @@ fn golden_bytes() {
     let (eager, rendezvous) = (protocol(1), protocol(4));
     let counters =
         MessageCounts { eager, rendezvous, received: 7, fallbacks: 8, unexpected_bytes: 9 };
-    let posted = vec![PostedReceive { source: Some(1), tag: None, context: 2, bytes: 3 }];
+    let space = Space { context: 2, id: 7, label: None, is_collective: true };
+    let labelled = Space { label: Some(5), is_collective: false, ..space };
+    let posted = vec![PostedReceive { source: Some(1), tag: None, space, bytes: 3 }];
     let unexpected =
-        vec![UnexpectedMessage { source: 4, tag: -1, context: 5, bytes: 6, eager: true }];
-    let communicators = vec![Communicator::new(7, "rows", vec![6, 4, 5, 2])];
-    let queues = Queues { posted, all_posted: 1, unexpected, all_unexpected: 2, communicators };
+        vec![UnexpectedMessage { source: 4, tag: -1, space: labelled, bytes: 6, eager: true }];
+    let spaces = vec![SpaceMembers::new(space, "rows", vec![6, 4, 5, 2])];
+    let queues = Queues { posted, all_posted: 1, unexpected, all_unexpected: 2, spaces };
+    let vocabulary = Vocabulary::new([("no", true)], "s", "w");
     let numbers = |numbers: std::ops::RangeInclusive<u64>| -> Vec<u8> {
         numbers.flat_map(u64::to_le_bytes).collect()
     };
     let leaving = [&[3, 0, 0, 0, 4, 0, 0, 0][..], &numbers(1..=9)].concat();
-    let golden: [(ControlMessage, &[u8]); 7] = [
+    let golden: [(ControlMessage, &[u8]); 8] = [
         (ControlMessage::Joined { task: 3, pid: 0x1_0203 }, &[0, 0, 0, 0, 3, 0, 0, 0, 3, 2, 1, 0]),
         (ControlMessage::Finished { task: 255 }, &[1, 0, 0, 0, 255, 0, 0, 0]),
         (
@@ -46,15 +50,21 @@ fn golden_bytes() {
         (
             ControlMessage::Queues { task: 9, context: 3, queues },
             b"\x05\0\0\0\x09\0\0\0\x03\0\0\0\
-              \x01\0\0\0\0\0\0\0\x01\x01\0\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\
-              \x01\0\0\0\0\0\0\0\x04\0\0\0\xff\xff\xff\xff\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0\x01\
-              \x02\0\0\0\0\0\0\0\
-              \x01\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0rows\
+              \x01\0\0\0\0\0\0\0\x01\x01\0\0\0\0\x02\0\0\0\x07\0\0\0\0\x01\
+              \x03\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\
+              \x01\0\0\0\0\0\0\0\x04\0\0\0\xff\xff\xff\xff\x02\0\0\0\x07\0\0\0\x01\x05\0\0\0\0\
+              \x06\0\0\0\0\0\0\0\x01\x02\0\0\0\0\0\0\0\
+              \x01\0\0\0\0\0\0\0\x02\0\0\0\x07\0\0\0\0\x01\x04\0\0\0\0\0\0\0rows\
               \x02\0\0\0\0\0\0\0\x02\0\0\0\x02\0\0\0\x04\0\0\0\x06\0\0\0",
         ),
         (
             ControlMessage::MetLoss { task: 5, at_nanos: 6, lost: 2 },
             b"\x07\0\0\0\x05\0\0\0\x06\0\0\0\0\0\0\0\x02\0\0\0",
+        ),
+        (
+            ControlMessage::Vocabulary { task: 3, vocabulary },
+            b"\x08\0\0\0\x03\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0no\x01\
+              \x01\0\0\0\0\0\0\0s\x01\0\0\0\0\0\0\0w",
         ),
     ];
     for (message, bytes) in golden {
@@ -88,22 +98,71 @@ fn damaged_packets_are_refused_each_for_its_reason() {
 fn the_largest_queues_fit_a_packet() {
     let even: Vec<u32> = (0..MAX_TASKS as u32).step_by(2).collect();
     let name = format!("x{}", "é".repeat(100));
-    let communicator = Communicator::new(u64::MAX, &name, even);
-    assert_eq!(communicator.members.len(), Communicator::MAX_RANGES, "none is left out");
-    assert_eq!(communicator.name.len(), Communicator::MAX_NAME - 1, "cut between characters");
-    let posted = PostedReceive { source: Some(1), tag: Some(2), context: 3, bytes: 4 };
-    let unexpected = UnexpectedMessage { source: 4, tag: -1, context: 5, bytes: 6, eager: true };
+    let space = Space { context: 3, id: u32::MAX, label: Some(u32::MAX), is_collective: true };
+    let members = SpaceMembers::new(space, &name, even);
+    assert_eq!(members.members.len(), SpaceMembers::MAX_RANGES, "none is left out");
+    assert_eq!(members.name.len(), SpaceMembers::MAX_NAME - 1, "cut between characters");
+    let posted = PostedReceive { source: Some(1), tag: Some(2), space, bytes: 4 };
+    let unexpected = UnexpectedMessage { source: 4, tag: -1, space, bytes: 6, eager: true };
     let queues = Queues {
         posted: vec![posted; Queues::LISTED],
         all_posted: u64::MAX,
         unexpected: vec![unexpected; Queues::LISTED],
         all_unexpected: u64::MAX,
-        communicators: vec![communicator; Queues::COMMUNICATORS],
+        spaces: vec![members; Queues::SPACES],
     };
     let message = ControlMessage::Queues { task: 9, context: 3, queues };
     let packet = encode(&message);
     assert!(packet.len() < MAX_MESSAGE / 2, "{}", packet.len());
     assert_eq!(decode(&packet).expect("round trip"), message);
+}
+
+/// A vocabulary as a hostile rank may send it, without the checks of [`Vocabulary::new`].
+fn packet_with(calls: &[&str], space: &str) -> Vec<u8> {
+    let mut packet = [8, 5].map(u32::to_le_bytes).concat();
+    let text = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
+    packet.extend((calls.len() as u64).to_le_bytes());
+    calls.iter().for_each(|name| packet.extend([text(name), vec![0]].concat()));
+    packet.extend([text(space), text("world")].concat());
+    packet
+}
+
+#[test]
+fn vocabularies_that_are_not_fit_to_be_shown_are_refused() {
+    let refused = |calls: &[&str], space| match decode(&packet_with(calls, space)) {
+        Err(error) => error.to_string(),
+        Ok(taken) => panic!("{taken:?}"),
+    };
+    let words = |place| format!("name {place} of a vocabulary is not 1 to 32 printable characters");
+    let long = "x".repeat(Vocabulary::MAX_NAME + 1);
+    for name in ["", "\u{1b}[2J", "two\nlines", "\u{e9}", &long] {
+        assert_eq!(refused(&["good", name], "space"), words(2), "{name:?}");
+        assert_eq!(refused(&[], name), words(1), "{name:?}");
+    }
+    let number = Vocabulary::MAX_CALLS + 1;
+    let words = "vocabulary of 257 calls, the limit is 256";
+    assert_eq!(refused(&vec!["x"; number], "space"), words);
+    let mut endless = packet_with(&["good"], "space");
+    endless[8..16].copy_from_slice(&u64::MAX.to_le_bytes());
+    assert!(matches!(decode(&endless), Err(ControlError::Undecodable(_))));
+}
+
+#[test]
+fn the_largest_vocabulary_fits_a_packet_and_names_its_calls() {
+    let names: Vec<String> =
+        (1..=Vocabulary::MAX_CALLS).map(|code| format!("{code:032}")).collect();
+    let calls = names.iter().map(|name| (name.as_str(), name.ends_with('7')));
+    let vocabulary = Vocabulary::new(calls, &names[0], &names[1]);
+    let message = ControlMessage::Vocabulary { task: 1, vocabulary: vocabulary.clone() };
+    assert_eq!(decode(&encode(&message)).expect("round trip"), message);
+    for (code, name) in [(1, names[0].as_str()), (256, &names[255])] {
+        assert_eq!(vocabulary.name(CallCode(code)), name);
+    }
+    assert!(vocabulary.needs_all(CallCode(7)) && !vocabulary.needs_all(CallCode(8)));
+    for unknown in [0, 257, u16::MAX].map(CallCode) {
+        assert_eq!(vocabulary.name(unknown), format!("call {}", unknown.0));
+        assert!(!vocabulary.needs_all(unknown));
+    }
 }
 
 #[test]
@@ -226,8 +285,9 @@ proptest! {
         at in 0..200usize,
         byte in any::<u8>(),
     ) {
-        let communicators = vec![Communicator::new(1, &name, ranks), Communicator::new(3, "", vec![])];
-        let queues = Queues { communicators, ..Queues::default() };
+        let other = Space { id: 3, label: Some(1), ..Space::default() };
+        let spaces = vec![SpaceMembers::new(Space::default(), &name, ranks), SpaceMembers::new(other, "", vec![])];
+        let queues = Queues { spaces, ..Queues::default() };
         let mut packet = encode(&ControlMessage::Queues { task: 1, context: 0, queues });
         let at = at % packet.len();
         packet[at] = byte;
