@@ -24,8 +24,9 @@ pub struct Ending {
 
 impl Device {
     /// Begins an operation that its client ends with [`Device::end`] (MPI_Grequest_start). `call`, `context` and `tag`
-    /// describe it in reports: `call` is the collective call that it carries out, or else [`Call::Other`]. The operation uses no buffer, [`Device::cancel`] does not cancel it, and the loss of a
-    /// rank does not end it: the client knows which ranks it needs.
+    /// describe it in reports: `call` is the collective call that it carries out, or else [`Call::Other`]. The
+    /// operation uses no buffer, [`Device::cancel`] does not cancel it, and the loss of a rank does not end it: the
+    /// client knows which ranks it needs.
     ///
     /// # Errors
     /// [`Error::Finished`], or what made the device unusable.
