@@ -2,8 +2,8 @@
 //!
 //! The transport publishes codes and numbers. A rank that joins a job tells the launcher what they mean.
 
-use transport_lapi::bootstrap::board::{CallCode, Space};
 use transport_lapi::bootstrap::control::Vocabulary;
+use transport_lapi::bootstrap::waits::{CallCode, Space};
 
 /// How many ids communicators have. Half of a context, modulo this number, is the id of its communicator, except for
 /// the contexts from 6 times this number on, which belong to calls of ranks without a communicator. In the contexts

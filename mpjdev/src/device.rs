@@ -39,7 +39,7 @@ use std::time::Duration;
 
 use transport_lapi::adapter::{Adapter, GetKind, Losses};
 use transport_lapi::bootstrap::Control;
-use transport_lapi::bootstrap::board::Within;
+use transport_lapi::bootstrap::waits::Within;
 use transport_lapi::config::{BackendChoice, Settings, WaitMode};
 use transport_lapi::{AnyAdapter, Context, LapiError, Processor, Session, SessionGuard, Step};
 

@@ -46,7 +46,7 @@ pub use request::{Request, Status};
 pub use state::{Members, ProtocolStats, State, Stats};
 
 pub use transport_lapi::Step;
-pub use transport_lapi::bootstrap::board::{CALL_NUMBERS, Within};
+pub use transport_lapi::bootstrap::waits::{CALL_NUMBERS, Within};
 pub use transport_lapi::config::{BackendChoice, GetMode, Settings, WaitMode};
 pub use transport_lapi::{
     Layout, LayoutError, Processor, RecvRegion, SendRegion, Sink, Source, Spans, adapter::Adapter,

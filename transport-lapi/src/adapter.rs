@@ -302,8 +302,8 @@ pub struct Parts {
     pub losses: Arc<dyn Losses>,
     /// The memory of the tasks that all of them have mapped, for this context, if there is such memory.
     pub area: Option<Arc<dyn SharedArea>>,
-    /// The board on which waits are published, if there is one.
-    pub board: Option<Arc<dyn WaitBoard>>,
+    /// Where waits are published, if they are.
+    pub wait_records: Option<Arc<dyn WaitRecords>>,
 }
 
 /// What a context has sent and received: each frame once, and for each peer modulo 2^32 at least.
@@ -529,10 +529,10 @@ pub trait Doorbell: Send + Sync {
 }
 
 /// The capability to publish what this task's threads wait for, for the watcher of the job, which looks for deadlocks.
-pub trait WaitBoard: Send + Sync {
+pub trait WaitRecords: Send + Sync {
     /// Publishes what a thread waits for, at a place that no other thread of the task uses. One thread at a time
     /// publishes and unpublishes; a place is unpublished before something else is published there.
-    fn publish(&self, place: usize, wait: &Wait, standing: Standing);
+    fn publish(&self, place: usize, wait: &Wait, state: ThreadState);
 
     /// Records that the thread whose wait is published at `place` has polled again and found nothing.
     fn looked_again(&self, place: usize);
@@ -550,7 +550,7 @@ pub trait WaitBoard: Send + Sync {
 
 /// The state of a thread in a published wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ThreadState {
     /// The thread sleeps on the bell, after it has polled and found nothing.
     Asleep {
         /// The ticket that the bell issued.

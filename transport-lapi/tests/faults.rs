@@ -135,7 +135,7 @@ fn capabilities_are_passed_on() {
     area.word(0, 0).expect("the word lies inside").store(7, Ordering::Relaxed);
     let same = faulty.parts().area.expect("the result never changes");
     assert_eq!(same.word(0, 0).map(|word| word.load(Ordering::Relaxed)), Some(7));
-    assert!(faulty.parts().board.is_some());
+    assert!(faulty.parts().wait_records.is_some());
 }
 
 /// A message as its receiver checks it: number, length, and the sum of both with a constant.

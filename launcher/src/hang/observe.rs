@@ -7,17 +7,17 @@
 //!   is said of a rank in another PID namespace. A process that the launcher started keeps its number until the job is
 //!   over (K1 of [`crate::host::rank`]).
 
-use transport_lapi::bootstrap::board::{Board, TaskState};
 use transport_lapi::bootstrap::monotonic_nanos;
+use transport_lapi::bootstrap::waits::{JobView, TaskState};
 
 use crate::hang::idle::Stacks;
 use crate::hang::snapshot::{Activity, Seen, Snapshot};
 use crate::hang::watch::{self, Look};
 use crate::host::process_table::{numbered, stacks, threads};
 
-/// Takes the snapshot that begins with this `look` at the board. The process of a rank that has not joined is the one
+/// Takes the snapshot that begins with this `look` at the job. The process of a rank that has not joined is the one
 /// of `children` that was started for it, if there is one.
-pub(crate) fn snapshot(board: &Board, look: Look, children: &[u32]) -> Snapshot {
+pub(crate) fn snapshot(view: &JobView, look: Look, children: &[u32]) -> Snapshot {
     let process = |rank: usize, state: &TaskState| match state.pid {
         0 => children.get(rank).copied(),
         pid => Some(pid).filter(|_| state.is_here),
@@ -26,7 +26,7 @@ pub(crate) fn snapshot(board: &Board, look: Look, children: &[u32]) -> Snapshot 
     let seen = look.iter().enumerate().map(|(rank, before)| {
         let before = before.as_ref()?;
         let seen = (process(rank, before).and_then(of_process), watch::doubt(before, &stacks));
-        board.state(rank).filter(|after| after.epoch == before.epoch).map(|_| seen)
+        view.state(rank).filter(|after| after.epoch == before.epoch).map(|_| seen)
     });
     let (activities, doubts) = seen.map(Option::unwrap_or_default).unzip();
     Snapshot {

@@ -1,6 +1,6 @@
 //! The state of all ranks at one moment, for [`crate::report`].
 
-use transport_lapi::bootstrap::board::{TaskState, Wait};
+use transport_lapi::bootstrap::waits::{TaskState, Wait};
 
 use crate::hang::watch::Doubt;
 
@@ -16,7 +16,7 @@ pub(crate) enum Seen {
 }
 
 impl From<Option<TaskState>> for Seen {
-    /// Takes the answer of the board.
+    /// Takes the answer of the view.
     fn from(state: Option<TaskState>) -> Self {
         state.map_or(Self::Unsteady, Self::State)
     }

@@ -20,7 +20,7 @@
 
 use std::time::{Duration, Instant};
 
-use transport_lapi::bootstrap::board::Board;
+use transport_lapi::bootstrap::waits::JobView;
 
 use crate::hang::watch::{self, Look, Stage};
 use crate::host::process_table::{entry, numbered};
@@ -34,7 +34,7 @@ const WAKING: Duration = Duration::from_secs(1);
 /// Processor time, in ticks of the kernel (100 in a second), that a thread asleep in a call may use.
 const TICKS_ASLEEP: u64 = 10;
 
-/// A rank that may stand still, as its slate shows it.
+/// A rank that may stand still, as its wait table shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Sleeper {
     rank: usize,
@@ -75,7 +75,7 @@ impl Standstill {
     /// Looks if it is time, and returns how long the job has stood still, if that is to be noted.
     pub(crate) fn look(
         &mut self,
-        board: &Board,
+        view: &JobView,
         stage: impl Fn(usize) -> Stage,
         now: Instant,
     ) -> Option<Duration> {
@@ -83,7 +83,7 @@ impl Standstill {
             return None;
         }
         self.next_look = Some(now + self.span / LOOKS);
-        self.judge(sleepers(&watch::look(board), stage), ticks_of_all, now)
+        self.judge(sleepers(&watch::look(view), stage), ticks_of_all, now)
     }
 
     /// Judges a look that found these `sleepers`; `None` if a rank cannot be one.

@@ -4,28 +4,27 @@
 //!
 //! A job is in deadlock when every thread of every rank is blocked in a call that only another rank's call can
 //! complete, and no message is under way. Nothing can happen in it any more, since a rank acts only in its threads.
-//! [`Watch::look`] concludes this from several looks at the ranks' slates, some time apart, and from lists of their
-//! threads in between. It has no false positive:
+//! [`Watch::look`] concludes this from several looks at the ranks' wait tables, some time apart, and from lists of
+//! their threads in between. It has no false positive:
 //!
-//! - WD1: a rank counts as blocked only while each of its threads, by the kernel's list, sleeps in a call, by the
-//!   slates of its contexts, or is idle: only another thread of its process can wake it ([`crate::hang::idle`]).
-//!   A thread that does anything else may go on, and so may its rank: one that computes, reads a file, sleeps for a
-//!   time, polls with `test` or `probe`, or waits with MPJ_WAIT=spin, which never sleeps. A rank may also go on if
-//!   its threads cannot be listed (it is in another PID namespace), or if more of them are blocked in a
-//!   context than its slate has lines. Bystanders are left out: their name, which no other thread can have, says that
-//!   they never communicate and start no thread that does (`bystander_name`). The threads of a rank are not looked at
-//!   once it has dropped its last access to the library and waits for the end in all of its contexts (`alone`): no
-//!   other thread can call the library then, and no rank joins twice.
+//! - WD1: a rank counts as blocked only while each of its threads, by the kernel's list, sleeps in a call, by the wait
+//!   tables of its contexts, or is idle: only another thread of its process can wake it ([`crate::hang::idle`]). A
+//!   thread that does anything else may go on, and so may its rank: one that computes, reads a file, sleeps for a time,
+//!   polls with `test` or `probe`, or waits with MPJ_WAIT=spin, which never sleeps. A rank may also go on if its
+//!   threads cannot be listed (it is in another PID namespace), or if more of them are blocked in a context than its
+//!   wait table has lines. Bystanders are left out: their name, which no other thread can have, says that they never
+//!   communicate and start no thread that does (`bystander_name`). The threads of a rank are not looked at once it has
+//!   dropped its last access to the library and waits for the end in all of its contexts (`alone`): no other thread can
+//!   call the library then, and no rank joins twice.
 //! - WD2: all ranks were blocked at the same time, and have been since. The epoch of a rank is the sum of those of its
-//!   contexts, each of which only grows when waits change (SL3 of `transport_lapi`'s slates). So if it is the same in
-//!   all looks, the same waits stood there from the end of the first look to the beginning of the last one, for all
-//!   ranks at once, however long each look took. The threads are listed after the first look and before each later
-//!   one; idle threads that are in both lists have slept in between (ID4). Threads may come and go while a list is
-//!   made. But the kernel ends a list only when it has named as many threads as there are, and sleeping threads are
-//!   there all the time. So if the second list names no others, there were none when it ended, before the first idle
-//!   thread was looked at; and none came later, since only a thread that is awake starts others or wakes idle ones. A
-//!   listed thread that is gone when its name is read may have taken the place of another one: then nothing is
-//!   concluded.
+//!   contexts, each of which only grows when waits change (SL3 of `transport_lapi`'s wait tables). So if it is the same
+//!   in all looks, the same waits stood there from the end of the first look to the beginning of the last one, for all
+//!   ranks at once, however long each look took. The threads are listed after the first look and before each later one;
+//!   idle threads that are in both lists have slept in between (ID4). Threads may come and go while a list is made. But
+//!   the kernel ends a list only when it has named as many threads as there are, and sleeping threads are there all the
+//!   time. So if the second list names no others, there were none when it ended, before the first idle thread was
+//!   looked at; and none came later, since only a thread that is awake starts others or wakes idle ones. A listed
+//!   thread that is gone when its name is read may have taken the place of another one: then nothing is concluded.
 //! - WD3: no message is under way. Sleeping threads look for messages now and then, and count the looks that found
 //!   nothing (SL4). The second look of the launcher began when all threads slept and had been listed. Each thread has
 //!   counted two more looks since, so one of them began after that look. Whoever still had something to send then had
@@ -47,12 +46,12 @@
 //! - WD6: a rank that has ended can complete nothing, but what it did before may. So a rank is left out only if its
 //!   end was known before the first look; if one ends between the looks, they begin anew. Whether that end was a
 //!   failure is judged elsewhere, first. A rank that has not joined yet may still do so; it keeps the job from being
-//!   in deadlock, and so does a slate that cannot be read.
+//!   in deadlock, and so does a wait table that cannot be read.
 //!
 //! A model (`watch/tests/model.rs`) runs all interleavings of small jobs with these looks, for all programs at once,
 //! and finds a false report wherever one of these rules is left out.
 //!
-//! The kernel's count and the slate are claims of the rank's own process; a rank that forges them harms
+//! The kernel's count and the wait table are claims of the rank's own process; a rank that forges them harms
 //! its own job alone.
 //!
 //! # Stall
@@ -63,7 +62,7 @@
 
 use std::time::{Duration, Instant};
 
-use transport_lapi::bootstrap::board::{Blocked, Board, TaskState};
+use transport_lapi::bootstrap::waits::{Blocked, JobView, TaskState};
 
 use crate::hang::idle::{self, Idle, Stacks};
 use crate::host::process_table;
@@ -106,7 +105,7 @@ pub(crate) enum Doubt {
     OtherThread,
 }
 
-/// The state of each rank at one look; `None` for a rank whose slate changed during every attempt to read it.
+/// The state of each rank at one look; `None` for a rank whose wait table changed during every attempt to read it.
 pub(crate) type Look = Vec<Option<TaskState>>;
 
 /// Epoch and moves of a rank.
@@ -156,14 +155,14 @@ impl Watch {
     /// Looks at the ranks at the time `now`. `stage` returns what was known of a rank before this call (WD6).
     pub(crate) fn look(
         &mut self,
-        board: &Board,
+        view: &JobView,
         stage: impl Fn(usize) -> Stage,
         now: Instant,
     ) -> Finding {
         // Between the look before and this one (WD2).
         let before = self.candidate.take();
         let before = before.filter(|before| idle_of_all(&before.first, &stage) == before.idle);
-        let found = self.judge(before, look(board), &stage, now);
+        let found = self.judge(before, look(view), &stage, now);
         if let Some(candidate) = self.candidate.as_mut().filter(|new| new.idle.is_none()) {
             candidate.idle = idle_of_all(&candidate.first, &stage);
             if candidate.idle.is_none() {
@@ -246,13 +245,13 @@ impl Watch {
 }
 
 /// One look at every rank.
-pub(crate) fn look(board: &Board) -> Look {
-    (0..board.tasks()).map(|rank| board.state(rank)).collect()
+pub(crate) fn look(view: &JobView) -> Look {
+    (0..view.tasks()).map(|rank| view.state(rank)).collect()
 }
 
 /// Whether a rank is blocked by what it has published; the list of its threads is read elsewhere (WD1).
 fn is_blocked(state: &TaskState) -> bool {
-    state.is_there() && waiting(state).next().is_some() && doubt_of_slate(state).is_none()
+    state.is_there() && waiting(state).next().is_some() && doubt_of_waits(state).is_none()
 }
 
 /// The threads that wait. Waits that have failed are left out: if their threads are still there, the list of threads
@@ -263,11 +262,11 @@ fn waiting(state: &TaskState) -> impl Iterator<Item = &Blocked> {
 
 /// Why a rank that waits may go on (WD1).
 pub(crate) fn doubt(state: &TaskState, stacks: &Stacks) -> Option<Doubt> {
-    doubt_of_slate(state).or_else(|| doubt_of_threads(state, stacks))
+    doubt_of_waits(state).or_else(|| doubt_of_threads(state, stacks))
 }
 
 /// The reason in what it has published.
-fn doubt_of_slate(state: &TaskState) -> Option<Doubt> {
+fn doubt_of_waits(state: &TaskState) -> Option<Doubt> {
     let asleep = waiting(state).all(|thread| thread.undisturbed);
     match (asleep, state.unlisted) {
         (false, _) => Some(Doubt::Awake),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use transport_lapi::TaskId;
 use transport_lapi::adapter::AdapterError;
-use transport_lapi::bootstrap::board::{Board, TaskState};
+use transport_lapi::bootstrap::waits::{JobView, TaskState};
 
 use crate::exits::Verdict;
 use crate::hang::observe;
@@ -67,7 +67,7 @@ struct Inquiry {
 
 /// See the module's head.
 pub(crate) struct Watcher {
-    board: Board,
+    view: JobView,
     watch: Watch,
     /// `None` where deadlocks are ignored.
     standstill: Option<Standstill>,
@@ -90,12 +90,12 @@ impl Watcher {
         children: Vec<u32>,
         spinning: Vec<usize>,
     ) -> Result<Self, AdapterError> {
-        let board = Board::open(segment)?;
+        let view = JobView::open(segment)?;
         let watch = Watch::new(vigilance.ends_deadlocks, vigilance.stall);
         let standstill = Standstill::new(vigilance.standstill);
         let interval = vigilance.interval;
         Ok(Self {
-            board,
+            view,
             watch,
             standstill: vigilance.ends_deadlocks.then_some(standstill),
             children,
@@ -124,7 +124,7 @@ impl Watcher {
             return None;
         }
         let begun = Instant::now();
-        let found = self.watch.look(&self.board, &stage, now);
+        let found = self.watch.look(&self.view, &stage, now);
         // A look at thousands of threads takes a while: looks take a quarter of the time at most.
         let interval =
             if self.watch.has_candidate() { self.interval / SOONER } else { self.interval };
@@ -132,7 +132,7 @@ impl Watcher {
         match found {
             Finding::Nothing => {
                 let standstill = self.standstill.as_mut();
-                let lasted = standstill.and_then(|still| still.look(&self.board, &stage, now));
+                let lasted = standstill.and_then(|still| still.look(&self.view, &stage, now));
                 lasted.map(Occasion::Standstill)
             }
             Finding::Deadlock => Some(Occasion::End(Verdict::Deadlock)),
@@ -145,11 +145,11 @@ impl Watcher {
         if self.inquiry.is_some() {
             return;
         }
-        let look = watch::look(&self.board);
+        let look = watch::look(&self.view);
         let open: Vec<usize> = look.iter().map(|state| answers(state.as_ref())).collect();
         self.snapshot = Some(self.observe(look));
         for rank in (0..open.len()).filter(|rank| open[*rank] > 0) {
-            self.board.inquire(rank);
+            self.view.inquire(rank);
         }
         self.inquiry = Some(Inquiry { occasion, until: now + PATIENCE, open });
     }
@@ -189,7 +189,7 @@ impl Watcher {
     /// Returns the snapshot of the last inquiry, or a new one if there is none or `afresh` is set.
     pub(crate) fn snapshot(&mut self, afresh: bool) -> Snapshot {
         let before = self.snapshot.take().filter(|_| !afresh);
-        before.unwrap_or_else(|| self.observe(watch::look(&self.board)))
+        before.unwrap_or_else(|| self.observe(watch::look(&self.view)))
     }
 
     fn observe(&self, look: Look) -> Snapshot {
@@ -198,18 +198,18 @@ impl Watcher {
         Snapshot {
             ignores_deadlocks,
             spinning,
-            ..observe::snapshot(&self.board, look, &self.children)
+            ..observe::snapshot(&self.view, look, &self.children)
         }
     }
 
     /// Tells the other ranks that rank `rank` is gone, which ends their waits for it.
     pub(crate) fn declare_lost(&self, rank: usize) {
-        self.board.declare_lost(rank as TaskId);
+        self.view.declare_lost(rank as TaskId);
     }
 
     /// Lets rank `rank` end, which waits at its end for ranks that will not come there.
     pub(crate) fn dismiss(&self, rank: usize) {
-        self.board.dismiss(rank);
+        self.view.dismiss(rank);
     }
 
     /// Notes that the job was suspended until now.

@@ -15,7 +15,7 @@ use procfs::FromRead;
 use procfs::process::{Process, Stat, Task};
 use rustix::process::{Pid, getpid};
 use rustix::thread::gettid;
-use transport_lapi::bootstrap::board::bystander_name;
+use transport_lapi::bootstrap::waits::bystander_name;
 
 /// The entry of a process or a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

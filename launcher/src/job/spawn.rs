@@ -16,12 +16,12 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use transport_lapi::TaskId;
 use transport_lapi::adapters::shm::create_segment;
-use transport_lapi::bootstrap::board::Board;
 use transport_lapi::bootstrap::control::control_pair;
 use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::rank_environment;
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
+use transport_lapi::bootstrap::waits::JobView;
 use transport_lapi::config::{self, Settings, WaitMode};
 
 use crate::LaunchError;
@@ -157,7 +157,7 @@ impl<'a> Prepared<'a> {
         let job = format!("{}-{:x}", std::process::id(), monotonic_nanos());
         let segment = create_segment(&job, size, self.spec.contexts)?;
         if self.spec.on_failure == OnFailure::Keep {
-            Board::open(&segment)?.goes_on();
+            JobView::open(&segment)?.goes_on();
         }
         let (inputs, forwarding) = stdin::for_ranks(self.spec.input, size)
             .map_err(|source| LaunchError::System { action: "forward standard input", source })?;

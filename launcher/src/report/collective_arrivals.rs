@@ -6,8 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use transport_lapi::bootstrap::board::{Space, goes_before};
 use transport_lapi::bootstrap::control::{Queues, SpaceMembers, Vocabulary};
+use transport_lapi::bootstrap::waits::{Space, goes_before};
 
 use super::INDENT;
 use super::format::{and_more, on_named_space, operation_with_peer, ranks};

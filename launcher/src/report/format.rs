@@ -1,8 +1,8 @@
 //! Words for endings, signals, ranks and waits.
 
 use signal_hook::low_level::signal_name;
-use transport_lapi::bootstrap::board::{CallCode, Phase, Space};
 use transport_lapi::bootstrap::control::Vocabulary;
+use transport_lapi::bootstrap::waits::{CallCode, Phase, Space};
 
 use super::INDENT;
 use super::waiting::Waiting;
@@ -145,8 +145,8 @@ pub(super) fn space(space: Space, words: &Vocabulary) -> String {
     name + &in_context(space, ",")
 }
 
-/// The words behind an operation: ` on communicator 2`; nothing for the world in the first context, nor for a space that
-/// has no number.
+/// The words behind an operation: ` on communicator 2`; nothing for the world in the first context, nor for a space
+/// that has no number.
 pub(super) fn on_space(space: Space, words: &Vocabulary) -> String {
     let number = space.label.filter(|number| *number != 0);
     let on = number.map_or(String::new(), |number| format!(" on {} {number}", words.space()));

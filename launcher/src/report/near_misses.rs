@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use transport_lapi::bootstrap::board::Phase;
 use transport_lapi::bootstrap::control::{PostedReceive, Queues, UnexpectedMessage, Vocabulary};
+use transport_lapi::bootstrap::waits::Phase;
 
 use super::INDENT;
 use super::format::{on_named_space, on_space, source, tag};

@@ -1,8 +1,8 @@
 //! Both queues of each rank: posted receives and unexpected messages that have found no partner. Receives that a thread
 //! is blocked in are left out, since the table has them.
 
-use transport_lapi::bootstrap::board::Space;
 use transport_lapi::bootstrap::control::{PostedReceive, Queues, UnexpectedMessage, Vocabulary};
+use transport_lapi::bootstrap::waits::Space;
 
 use super::INDENT;
 use super::format::{self, and_more, on_space, source, tag};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use transport_lapi::bootstrap::board::{Blocked, Wait};
 use transport_lapi::bootstrap::control::{Queues, Vocabulary};
+use transport_lapi::bootstrap::waits::{Blocked, Wait};
 
 use super::format::ended_how;
 use super::waiting::Waiting;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use transport_lapi::bootstrap::board::{Phase, Space, Wait};
+use transport_lapi::bootstrap::waits::{Phase, Space, Wait};
 
 use super::format::{call, phase, ranges, ranks, seconds_between, space};
 use super::standing::Standing;

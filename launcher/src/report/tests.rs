@@ -12,10 +12,10 @@ mod unjudged;
 use std::time::Duration;
 
 use mpjdev::Call;
-use transport_lapi::bootstrap::board::{Blocked, CallCode, Phase, Space, TaskState, Wait};
 use transport_lapi::bootstrap::control::{
     ControlMessage, PostedReceive, Queues, RankRange, SpaceMembers, UnexpectedMessage,
 };
+use transport_lapi::bootstrap::waits::{Blocked, CallCode, Phase, Space, TaskState, Wait};
 
 use super::*;
 use crate::exits::scene::{START, complain, exit_log, finish, ms, panic};

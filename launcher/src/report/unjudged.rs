@@ -1,7 +1,7 @@
 //! Says why ranks that all wait were not judged to be in deadlock: what the detector could not rule out (WD1 of
 //! [`crate::hang::watch`]), in terms of the user's program.
 
-use transport_lapi::bootstrap::board::TaskState;
+use transport_lapi::bootstrap::waits::TaskState;
 
 use super::INDENT;
 use super::format::ranks;

@@ -2,8 +2,8 @@
 
 use std::ops::Deref;
 
-use transport_lapi::bootstrap::board::{CallCode, Phase, Wait};
 use transport_lapi::bootstrap::control::{PostedReceive, Vocabulary};
+use transport_lapi::bootstrap::waits::{CallCode, Phase, Wait};
 
 /// What a thread of a rank waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

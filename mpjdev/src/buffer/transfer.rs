@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use transport_lapi::bootstrap::board::Within;
+use transport_lapi::bootstrap::waits::Within;
 use transport_lapi::{ForeignBytes, Pack, RecvPart, Sink, Source, Unpack};
 
 use super::Buffer;

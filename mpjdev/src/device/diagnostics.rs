@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use transport_lapi::Session;
 use transport_lapi::bootstrap::Control;
-use transport_lapi::bootstrap::board::{Phase, Wait};
 use transport_lapi::bootstrap::control::{PostedReceive, Queues, SpaceMembers, UnexpectedMessage};
+use transport_lapi::bootstrap::waits::{Phase, Wait};
 
 use crate::calls::{Call, space};
 use crate::device::{Device, quiescence};

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use transport_lapi::bootstrap::board::{Phase, Wait};
+use transport_lapi::bootstrap::waits::{Phase, Wait};
 use transport_lapi::{Awaited, Session, Sink};
 
 use crate::backend;
@@ -169,7 +169,7 @@ where
         answer.is_err()
     }
 
-    fn note(&self, _: &Session<State>) -> Wait {
+    fn describe(&self, _: &Session<State>) -> Wait {
         let call = Call::Probe.into();
         Wait { call, phase: Phase::Sought, ..diagnostics::of_pattern(&self.pattern) }
     }

@@ -3,7 +3,7 @@
 //! Calls for several requests take a list of `Option<Request>`. They empty the place of a completed request, and skip
 //! empty places, which stand for MPI_REQUEST_NULL.
 
-use transport_lapi::bootstrap::board::Wait;
+use transport_lapi::bootstrap::waits::Wait;
 use transport_lapi::{Awaited, LapiError, Session, SessionGuard};
 
 use crate::calls::Call;
@@ -321,8 +321,8 @@ impl<W: Awaited<State>> Awaited<State> for UnlessFailed<'_, W> {
         answer.as_ref().is_none_or(|answer| self.0.is_failure(session, answer))
     }
 
-    fn note(&self, session: &Session<State>) -> Wait {
-        self.0.note(session)
+    fn describe(&self, session: &Session<State>) -> Wait {
+        self.0.describe(session)
     }
 }
 
@@ -375,7 +375,7 @@ impl Awaited<State> for Operated {
         session.state.requests.has_lost_peer(self.key)
     }
 
-    fn note(&self, session: &Session<State>) -> Wait {
+    fn describe(&self, session: &Session<State>) -> Wait {
         diagnostics::of_operation(session, self.call, self.key)
     }
 }
@@ -413,7 +413,7 @@ impl<F: FnMut(Result<Status, Error>)> Awaited<State> for All<'_, F> {
         Some(())
     }
 
-    fn note(&self, session: &Session<State>) -> Wait {
+    fn describe(&self, session: &Session<State>) -> Wait {
         self.device.note_of_list(session, Call::WaitAll, &self.requests[self.next..])
     }
 }
@@ -442,7 +442,7 @@ impl Awaited<State> for First<'_> {
         answer.iter().any(|(_, outcome)| outcome.as_ref().is_err_and(is_loss))
     }
 
-    fn note(&self, session: &Session<State>) -> Wait {
+    fn describe(&self, session: &Session<State>) -> Wait {
         self.device.note_of_list(session, Call::WaitAny, self.requests)
     }
 }

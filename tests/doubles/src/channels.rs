@@ -1,8 +1,8 @@
 //! An adapter for tests that behaves like a network: ranks are threads that exchange owned frames through channels.
 //!
-//! It has the core of [`Adapter`], no shared memory and no board. Each task has a courier, a thread that plays the
-//! network card: it reads a body some time after the frame was offered, and then reports that the body has left. So a
-//! caller that releases a buffer too early sends wrong bytes. Channels and queues are short, and often full.
+//! It has the core of [`Adapter`], no shared memory and no wait records. Each task has a courier, a thread that plays
+//! the network card: it reads a body some time after the frame was offered, and then reports that the body has left. So
+//! a caller that releases a buffer too early sends wrong bytes. Channels and queues are short, and often full.
 //!
 //! With [`Cards::OneSided`] couriers access registered memory, too, without its owner and after the call that starts
 //! the access. The bytes of the last puts are not in place before a flush asks for them, and then the later ones come
@@ -383,7 +383,7 @@ unsafe impl Adapter for ChannelAdapter {
 
     fn parts(&self) -> Parts {
         let handle = Arc::new(Handle { network: self.network.clone(), task: self.task });
-        Parts { bell: handle.clone(), losses: handle, area: None, board: None }
+        Parts { bell: handle.clone(), losses: handle, area: None, wait_records: None }
     }
 
     fn try_send(

@@ -14,8 +14,8 @@ pub fn bystander_name(thread: i32) -> String {
     format!("mpj-by-{thread}")
 }
 
-/// The call in which a thread is blocked, as a number that the client of the transport chooses. What the numbers mean, a
-/// rank tells the launcher by its [`Vocabulary`](crate::bootstrap::control::Vocabulary).
+/// The call in which a thread is blocked, as a number that the client of the transport chooses. What the numbers mean,
+/// a rank tells the launcher by its [`Vocabulary`](crate::bootstrap::control::Vocabulary).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct CallCode(pub u16);
 
@@ -27,7 +27,7 @@ impl CallCode {
 /// A space in which messages match: no message of one space matches a receive of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Space {
-    /// The number of the task's context. The launcher's board fills it in.
+    /// The number of the task's context. The launcher's view of the job fills it in.
     pub context: u32,
     /// The number by which the client tells its spaces apart.
     pub id: u32,

@@ -6,26 +6,26 @@
 //! case: it knows the rings (`ring`, `data_ring`) and the bells (`doorbell`, `arrivals`) of a `segment`, laid out by
 //! `layout`. In long gets both ends copy (`share`). Tasks that are processes can access memory in each other's shared
 //! areas, and a task that is alone in its job in its own (`area`). A task that gives up announces it before its buffers
-//! change (`detachment`). The waits of a task's threads are published on its `slate`, which `board` reads for the
-//! launcher. Loom models cover the rings, the bells, shared gets and detachments without a segment.
+//! change (`detachment`). The waits of a task's threads are published on its `wait_table`, which `job_view` reads for
+//! the launcher. Loom models cover the rings, the bells, shared gets and detachments without a segment.
 
 #![expect(unsafe_code, reason = "an adapter promises its contract")]
 
 mod area;
 mod arrivals;
-pub(crate) mod board;
 mod data_ring;
 mod detachment;
 mod distance;
 pub(crate) mod doorbell;
 pub(crate) mod header;
+pub(crate) mod job_view;
 pub(crate) mod layout;
 pub(crate) mod port;
 mod recycled;
 mod ring;
 pub(crate) mod segment;
 mod share;
-mod slate;
+mod wait_table;
 
 use std::io;
 use std::sync::Arc;
@@ -198,7 +198,7 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         let areas =
             || Arc::new(Areas::new(self.port.segment(), self.port.task())) as Arc<dyn SharedArea>;
         let area = self.reach.has_areas().then(areas);
-        Parts { bell: handle.clone(), losses: handle.clone(), area, board: Some(handle) }
+        Parts { bell: handle.clone(), losses: handle.clone(), area, wait_records: Some(handle) }
     }
 
     #[inline(always)]

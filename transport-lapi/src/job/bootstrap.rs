@@ -12,12 +12,12 @@
 //! - BS3: a process started by another MPI's launcher is refused; it would otherwise run as rank 0 of 1.
 
 /// What blocked ranks wait for, and how the launcher reads it.
-pub mod board {
+pub mod waits {
     pub use crate::adapter::waits::{
         Blocked, CALL_NUMBERS, CallCode, Phase, Space, TaskState, Wait, Within, bystander_name,
         goes_before,
     };
-    pub use crate::adapters::local::board::Board;
+    pub use crate::adapters::local::job_view::JobView;
 }
 
 pub mod control;

@@ -27,7 +27,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::error::LapiError;
 use crate::lapi::query::{Query, check_range};
-use crate::progress::awaited::{Notice, Unnamed};
+use crate::progress::awaited::{Publication, Unnamed};
 use crate::progress::completion::panic_text;
 use crate::progress::context::{Context, LOOK_AGAIN, SessionGuard};
 use crate::progress::session::{BUDGET, Session, keep_first};
@@ -102,13 +102,13 @@ impl<S: Send + 'static> Context<S> {
     /// The notification thread.
     fn notify(self: Arc<Self>, number: u32) {
         let Ok(mut session) = self.session() else { return };
-        let mut notice = Notice::default();
+        let mut publication = Publication::default();
         while self.is_notified_by(&session, number) {
             if session.waits > 0 {
                 session.unlocked(thread::park);
                 continue;
             }
-            if let Err(error) = self.stand_by(&mut session, number, &mut notice) {
+            if let Err(error) = self.stand_by(&mut session, number, &mut publication) {
                 // There is nothing left to notify anybody of, so the context is in polling mode from now on.
                 keep_first(&mut session.first_error, error);
                 session.periphery_mut().notification = None;
@@ -125,7 +125,7 @@ impl<S: Send + 'static> Context<S> {
                 session.wake();
             }
         }
-        notice.unpublish(&mut session);
+        publication.unpublish(&mut session);
     }
 
     /// Whether the notification thread with this number goes on (NT3).
@@ -143,7 +143,7 @@ impl<S: Send + 'static> Context<S> {
         self: &Arc<Self>,
         session: &mut SessionGuard<'_, S>,
         number: u32,
-        notice: &mut Notice,
+        publication: &mut Publication,
     ) -> Result<(), LapiError> {
         let mut first_ticket = None;
         loop {
@@ -158,10 +158,10 @@ impl<S: Send + 'static> Context<S> {
                 break;
             }
             let never = Unnamed::new(|_: &mut Session<S>| None::<()>);
-            let standing = session.standing(ticket);
+            let state = session.thread_state(ticket);
             match first_ticket {
-                None => notice.post(session, &never, standing),
-                Some(_) => notice.looked_again(session),
+                None => publication.post(session, &never, state),
+                Some(_) => publication.looked_again(session),
             }
             first_ticket = Some(ticket);
             session.sleeping += 1;
@@ -172,7 +172,7 @@ impl<S: Send + 'static> Context<S> {
                 break;
             }
         }
-        notice.unpublish(session);
+        publication.unpublish(session);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@
 //! round `k`, a task signals the task `2^k` places above, and waits for the one `2^k` places below.
 
 use crate::adapter::waits::{Phase, Wait};
-use crate::adapter::{TaskId, WaitBoard};
+use crate::adapter::{TaskId, WaitRecords};
 use crate::error::LapiError;
 use crate::progress::amsend::Outgoing;
 use crate::progress::awaited::Awaited;
@@ -35,15 +35,15 @@ impl<S> Context<S> {
 
     /// [`Context::gfence`] for a task that has nothing left to do after it. Returns whether all tasks have arrived. It
     /// returns `false` if the watcher of the job has found that they never will, and has dismissed this task
-    /// ([`crate::bootstrap::board::Board::dismiss`]); the task must end then.
+    /// ([`crate::bootstrap::waits::JobView::dismiss`]); the task must end then.
     ///
     /// # Errors
     /// Those of [`Context::wait`].
     pub fn gfence_unless_dismissed(&self) -> Result<bool, LapiError> {
-        self.gfence_unless(|board| board.is_dismissed())
+        self.gfence_unless(|records| records.is_dismissed())
     }
 
-    fn gfence_unless(&self, is_dismissed: fn(&dyn WaitBoard) -> bool) -> Result<bool, LapiError> {
+    fn gfence_unless(&self, is_dismissed: fn(&dyn WaitRecords) -> bool) -> Result<bool, LapiError> {
         let (task, num_tasks) = (self.task() as usize, self.num_tasks());
         self.session_to_wait()?.check_closed()?;
         if !self.fence_unless(is_dismissed, true)? {
@@ -69,7 +69,7 @@ impl<S> Context<S> {
 
     fn fence_unless(
         &self,
-        is_dismissed: fn(&dyn WaitBoard) -> bool,
+        is_dismissed: fn(&dyn WaitRecords) -> bool,
         all: bool,
     ) -> Result<bool, LapiError> {
         self.session_to_wait()?.start_fence();
@@ -80,13 +80,13 @@ impl<S> Context<S> {
     /// `all` tasks, or only those that have not yet answered a fence.
     fn wait_for_others(
         &self,
-        is_dismissed: fn(&dyn WaitBoard) -> bool,
+        is_dismissed: fn(&dyn WaitRecords) -> bool,
         all: bool,
         mut look: impl FnMut(&mut Session<S>) -> Option<()>,
     ) -> Result<bool, LapiError> {
         let look = |session: &mut Session<S>| match look(session) {
             Some(()) => Some(true),
-            None => session.board.as_deref().is_some_and(is_dismissed).then_some(false),
+            None => session.wait_records.as_deref().is_some_and(is_dismissed).then_some(false),
         };
         self.wait_from(self.session_to_wait()?, &mut Others { look, all })
     }
@@ -116,7 +116,7 @@ impl<S, F: FnMut(&mut Session<S>) -> Option<bool>> Awaited<S> for Others<F> {
         needed.find_map(|task| outbox.check_lost(task).err())
     }
 
-    fn note(&self, _: &Session<S>) -> Wait {
+    fn describe(&self, _: &Session<S>) -> Wait {
         Wait { phase: Phase::Others, ..Wait::default() }
     }
 }

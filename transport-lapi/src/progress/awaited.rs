@@ -1,8 +1,8 @@
 //! What a thread waits for: how to check for it, and how to describe it.
 //!
-//! A wait calls [`Awaited::look`] after every round of progress. It calls [`Awaited::note`] only when it has lasted so
-//! long that the thread goes to sleep, and publishes the result for reports about a job that stands still. So the note
-//! costs nothing where messages arrive soon.
+//! A wait calls [`Awaited::look`] after every round of progress. It calls [`Awaited::describe`] only when it has lasted
+//! so long that the thread goes to sleep, and publishes the result for reports about a job that stands still. So the
+//! description costs nothing where messages arrive soon.
 //!
 //! - AW1: a wait is published as asleep after the thread's last look and before it sleeps, and unpublished after the
 //!   thread has woken and before it does anything else, all under the session's lock. So while it is published the
@@ -16,7 +16,7 @@ use std::marker::PhantomData;
 use rustix::thread::gettid;
 
 use crate::adapter::waits::{Wait, Within};
-use crate::adapter::{Standing, TaskId, WaitBoard};
+use crate::adapter::{TaskId, ThreadState, WaitRecords};
 use crate::error::LapiError;
 use crate::job::bootstrap::monotonic_nanos;
 use crate::progress::session::Session;
@@ -57,7 +57,7 @@ pub trait Awaited<S> {
     }
 
     /// Describes the event for a report; the caller fills in the time.
-    fn note(&self, session: &Session<S>) -> Wait;
+    fn describe(&self, session: &Session<S>) -> Wait;
 }
 
 /// A wait without a description.
@@ -83,14 +83,14 @@ where
         (self.look)(session)
     }
 
-    fn note(&self, _: &Session<S>) -> Wait {
+    fn describe(&self, _: &Session<S>) -> Wait {
         Wait::default()
     }
 }
 
 /// The wait of one thread, and the part of it that is published.
 #[derive(Default)]
-pub(crate) enum Notice {
+pub(crate) enum Publication {
     /// The wait has not lasted long enough to be published.
     #[default]
     None,
@@ -100,17 +100,17 @@ pub(crate) enum Notice {
     Posted { wait: Wait, place: usize },
 }
 
-impl Notice {
+impl Publication {
     /// Publishes what `awaited` waits for (AW1), unless it is published already. The caller holds the lock.
     #[cold]
     pub(crate) fn post<S>(
         &mut self,
         session: &mut Session<S>,
         awaited: &impl Awaited<S>,
-        standing: Standing,
+        state: ThreadState,
     ) {
-        let Some(board) = session.board.clone() else { return };
-        let mut wait = awaited.note(session);
+        let Some(records) = session.wait_records.clone() else { return };
+        let mut wait = awaited.describe(session);
         Within::describe(&mut wait);
         wait.unwinding = std::thread::panicking();
         let (since, place) = match *self {
@@ -125,22 +125,22 @@ impl Notice {
         let place = match place {
             None => {
                 // The threads of failed waits have continued or are about to; this thread is an example.
-                session.forget_failures(&*board);
+                session.forget_failures(&*records);
                 take_place(&mut session.places)
             }
             Some(place) => {
-                board.unpublish(place);
+                records.unpublish(place);
                 place
             }
         };
-        board.publish(place, &wait, standing);
+        records.publish(place, &wait, state);
         *self = Self::Posted { wait, place };
     }
 
-    /// Records on the board that the thread has polled again and found nothing.
+    /// Records that the thread has polled again and found nothing.
     pub(crate) fn looked_again<S>(&self, session: &Session<S>) {
-        if let (Self::Posted { place, .. }, Some(board)) = (self, &session.board) {
-            board.looked_again(*place);
+        if let (Self::Posted { place, .. }, Some(records)) = (self, &session.wait_records) {
+            records.looked_again(*place);
         }
     }
 
@@ -153,23 +153,25 @@ impl Notice {
     /// Ends a wait that failed: it stays published as failed until a thread publishes the next one.
     #[cold]
     pub(crate) fn fail<S>(&mut self, session: &mut Session<S>) {
-        let Some(board) = session.board.clone() else { return };
+        let Some(records) = session.wait_records.clone() else { return };
         let (wait, place) = match *self {
             Self::None => return,
             Self::Lasting { wait } => (wait, take_place(&mut session.places)),
             Self::Posted { wait, place } => {
-                board.unpublish(place);
+                records.unpublish(place);
                 (wait, place)
             }
         };
-        board.publish(place, &wait, Standing::Failed);
+        records.publish(place, &wait, ThreadState::Failed);
         session.failed_places |= 1 << place;
     }
 
     /// Unpublishes the wait, if it is published.
     pub(crate) fn unpublish<S>(&mut self, session: &mut Session<S>) {
-        if let (&mut Self::Posted { wait, place }, Some(board)) = (&mut *self, &session.board) {
-            board.unpublish(place);
+        if let (&mut Self::Posted { wait, place }, Some(records)) =
+            (&mut *self, &session.wait_records)
+        {
+            records.unpublish(place);
             session.places &= !(1 << place);
             *self = Self::Lasting { wait };
         }
@@ -177,19 +179,19 @@ impl Notice {
 }
 
 impl<S> Session<S> {
-    /// Withdraws the published waits that have failed.
-    fn forget_failures(&mut self, board: &dyn WaitBoard) {
+    /// Unpublishes the waits that have failed.
+    fn forget_failures(&mut self, records: &dyn WaitRecords) {
         let mut failed = std::mem::take(&mut self.failed_places);
         self.places &= !failed;
         while failed != 0 {
-            board.unpublish(failed.trailing_zeros() as usize);
+            records.unpublish(failed.trailing_zeros() as usize);
             failed &= failed - 1;
         }
     }
 }
 
-/// Takes a place that no other thread of the task has. All threads beyond the 63rd share the last place, which no slate
-/// has.
+/// Takes a place that no other thread of the task has. All threads beyond the 63rd share the last place, which no wait
+/// table has.
 fn take_place(places: &mut u64) -> usize {
     let free = (!*places).trailing_zeros().min(63);
     *places |= 1 << free;

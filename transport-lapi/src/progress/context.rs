@@ -35,13 +35,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::adapter::{Adapter, Doorbell, Endpoint, Standing, TaskId};
+use crate::adapter::{Adapter, Doorbell, Endpoint, TaskId, ThreadState};
 use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::job::config::{Settings, WaitMode};
 use crate::platform::fork::ProcessMark;
 use crate::platform::home;
-use crate::progress::awaited::{Awaited, Notice, Unnamed};
+use crate::progress::awaited::{Awaited, Publication, Unnamed};
 use crate::progress::counter::CounterId;
 use crate::progress::engine::Engine;
 use crate::progress::hooks::{Hooks, Paused, Waiting};
@@ -178,7 +178,7 @@ impl<S> Context<S> {
             adapter,
             bell: parts.bell.clone(),
             losses: parts.losses,
-            board: parts.board,
+            wait_records: parts.wait_records,
             sleeping: 0,
             places: 0,
             failed_places: 0,
@@ -393,30 +393,32 @@ impl<S> Context<S> {
         mut session: SessionGuard<'_, S>,
         awaited: &mut W,
     ) -> Result<W::Answer, LapiError> {
-        let mut notice = Notice::default();
+        let mut publication = Publication::default();
         let waiting = Waiting::begin(&mut session);
         let session = &mut *waiting.0;
         let outcome = match session.terminated {
             true => Err(session.refuse()),
-            false => self.wait_noticed(idle, session, awaited, &mut notice),
+            false => self.wait_published(idle, session, awaited, &mut publication),
         };
-        if notice.has_lasted() {
+        if publication.has_lasted() {
             match &outcome {
-                Ok(answer) if !awaited.is_failure(session, answer) => notice.unpublish(session),
-                _ => notice.fail(session),
+                Ok(answer) if !awaited.is_failure(session, answer) => {
+                    publication.unpublish(session)
+                }
+                _ => publication.fail(session),
             }
         }
         outcome
     }
 
-    /// The loop of a wait, with `notice` for what it publishes. The context may be terminated whenever the lock is
+    /// The loop of a wait, with `publication` for what it publishes. The context may be terminated whenever the lock is
     /// free. A terminated context's posted operations must not be touched, so each round is preceded by a check.
-    fn wait_noticed<W: Awaited<S>>(
+    fn wait_published<W: Awaited<S>>(
         &self,
         mut idle: u32,
         session: &mut SessionGuard<'_, S>,
         awaited: &mut W,
-        notice: &mut Notice,
+        publication: &mut Publication,
     ) -> Result<W::Answer, LapiError> {
         let mut turn: u32 = 0;
         let mut vain = SpinBudget::default();
@@ -425,7 +427,7 @@ impl<S> Context<S> {
             let done = session.progress_within(awaited.frames(), origin)?;
             turn = turn.wrapping_add(1);
             if session.has_continuations() {
-                notice.unpublish(session);
+                publication.unpublish(session);
                 self.run_continuations(Paused::begin(session).0);
                 if session.terminated {
                     return Err(session.refuse());
@@ -445,7 +447,7 @@ impl<S> Context<S> {
                         continue;
                     }
                     if self.pace.is_long(idle) {
-                        notice.post(session, awaited, Standing::Awake);
+                        publication.post(session, awaited, ThreadState::Awake);
                         self.answer(session);
                     }
                     let before = self.pace.looks_at_clock().then(Instant::now);
@@ -457,7 +459,7 @@ impl<S> Context<S> {
                 }
                 Turn::Sleep => {
                     let start = Instant::now();
-                    let answer = self.sleep(session, awaited, notice)?;
+                    let answer = self.sleep(session, awaited, publication)?;
                     session.patience.learn(start.elapsed());
                     if let Some(answer) = answer {
                         return Ok(answer);
@@ -493,7 +495,7 @@ impl<S> Context<S> {
         &self,
         session: &mut SessionGuard<'_, S>,
         awaited: &mut W,
-        notice: &mut Notice,
+        publication: &mut Publication,
     ) -> Result<Option<W::Answer>, LapiError> {
         let mut first_ticket = None;
         loop {
@@ -512,14 +514,14 @@ impl<S> Context<S> {
             if !matches!(looked, Ok((0, None))) || session.has_continuations() {
                 self.bell.retract();
                 if looked.is_ok() {
-                    notice.unpublish(session);
+                    publication.unpublish(session);
                 }
                 return looked.map(|(_, answer)| answer);
             }
-            let standing = session.standing(ticket);
+            let state = session.thread_state(ticket);
             match first_ticket {
-                None => notice.post(session, awaited, standing),
-                Some(_) => notice.looked_again(session),
+                None => publication.post(session, awaited, state),
+                Some(_) => publication.looked_again(session),
             }
             first_ticket = Some(ticket);
             session.sleeping += 1;
@@ -537,7 +539,7 @@ impl<S> Context<S> {
         if session.terminated {
             return Err(session.refuse());
         }
-        notice.unpublish(session);
+        publication.unpublish(session);
         self.answer(session);
         Ok(None)
     }

@@ -3,7 +3,7 @@
 
 use std::any::Any;
 
-use crate::adapter::Standing;
+use crate::adapter::ThreadState;
 use crate::error::LapiError;
 use crate::progress::context::SessionGuard;
 use crate::progress::session::{Session, keep_first};
@@ -56,10 +56,10 @@ impl<S> Session<S> {
 
     /// How a thread that sleeps with this ticket is published. If a hook may end its sleep, it may go on although
     /// nothing arrives, so an observer must not take it for blocked.
-    pub(crate) fn standing(&self, ticket: u32) -> Standing {
+    pub(crate) fn thread_state(&self, ticket: u32) -> ThreadState {
         match &self.hooks {
-            Some(hooks) if hooks.may_go_on(self.engine.outbox.queued) => Standing::Awake,
-            _ => Standing::Asleep { ticket },
+            Some(hooks) if hooks.may_go_on(self.engine.outbox.queued) => ThreadState::Awake,
+            _ => ThreadState::Asleep { ticket },
         }
     }
 

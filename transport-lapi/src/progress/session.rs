@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::adapter::{
-    Adapter, AdapterError, Caps, Doorbell, GetKind, Losses, Post, TaskId, Ticket, WaitBoard,
+    Adapter, AdapterError, Caps, Doorbell, GetKind, Losses, Post, TaskId, Ticket, WaitRecords,
 };
 use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
@@ -36,7 +36,7 @@ pub struct Session<S> {
     pub(crate) engine: Engine<S>,
     pub(crate) bell: Arc<dyn Doorbell>,
     pub(crate) losses: Arc<dyn Losses>,
-    pub(crate) board: Option<Arc<dyn WaitBoard>>,
+    pub(crate) wait_records: Option<Arc<dyn WaitRecords>>,
     /// Threads of this task that sleep in a wait, on the bell or on a counter.
     pub(crate) sleeping: usize,
     /// Places of published waits that are in use, one bit for each.
@@ -522,7 +522,7 @@ impl<S> Session<S> {
 
     /// How often a process outside the job has asked for this task's queues.
     pub(crate) fn inquiries(&self) -> u32 {
-        self.board.as_ref().map_or(0, |board| board.inquiries())
+        self.wait_records.as_ref().map_or(0, |records| records.inquiries())
     }
 
     /// Whether continuations are due, which run when the lock is free.

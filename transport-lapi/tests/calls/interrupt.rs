@@ -8,7 +8,7 @@ use std::thread::{self, ThreadId};
 use mpj_harness::{Sleepers, eventually, watch};
 use transport_lapi::adapter::{Adapter, AdapterError};
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
-use transport_lapi::bootstrap::board::Board;
+use transport_lapi::bootstrap::waits::JobView;
 use transport_lapi::config::{GetMode, WaitMode};
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, HeaderAction, LapiError, Next, Options, Query, SendRegion,
@@ -522,15 +522,15 @@ fn the_drop_of_the_last_owner_ends_the_notification_thread() {
 fn a_thread_that_timeout_may_wake_does_not_count_as_blocked() {
     watch(|| {
         let segment = create_segment("test", 2, 1).unwrap();
-        let board = Board::open(&segment).unwrap();
+        let view = JobView::open(&segment).unwrap();
         let attach = |task: u32| {
             let segment = segment.try_clone().unwrap();
             thread::spawn(move || ShmAdapter::attach(segment, task, 2, GetMode::Am).unwrap())
         };
         let [adapter, _peer] = [attach(0), attach(1)].map(|task| task.join().unwrap());
         let context = Arc::new(Context::init(adapter, (), waiting(WaitMode::Block)));
-        let is_blocked = |board: &Board| {
-            let state = board.state(0)?;
+        let is_blocked = |view: &JobView| {
+            let state = view.state(0)?;
             state.blocked.first().map(|blocked| blocked.undisturbed)
         };
         let call = Amsend::new(1, 1, &[], source(pattern(1, 6 << 20)));
@@ -538,9 +538,9 @@ fn a_thread_that_timeout_may_wake_does_not_count_as_blocked() {
         for (timeout, blocks) in [(0, true), (100, false)] {
             context.senv(Query::Timeout, timeout).unwrap();
             context.senv(Query::InterruptSet, 1).unwrap();
-            eventually("it sleeps", || is_blocked(&board) == Some(blocks));
+            eventually("it sleeps", || is_blocked(&view) == Some(blocks));
             context.senv(Query::InterruptSet, 0).unwrap();
-            assert_eq!(is_blocked(&board), None, "nothing stays published");
+            assert_eq!(is_blocked(&view), None, "nothing stays published");
         }
     });
 }
@@ -550,17 +550,17 @@ fn a_thread_that_timeout_may_wake_does_not_count_as_blocked() {
 fn a_sleeping_notification_thread_counts_as_blocked() {
     watch(|| {
         let segment = create_segment("test", 1, 1).unwrap();
-        let board = Board::open(&segment).unwrap();
+        let view = JobView::open(&segment).unwrap();
         let adapter = ShmAdapter::attach(segment, 0, 1, GetMode::Am).unwrap();
         let context = Arc::new(Context::init(adapter, (), waiting(WaitMode::Block)));
         let threads = || {
-            let blocked = board.state(0).map_or(Vec::new(), |state| state.blocked);
+            let blocked = view.state(0).map_or(Vec::new(), |state| state.blocked);
             blocked.iter().map(|blocked| blocked.wait.thread).collect::<Vec<_>>()
         };
         assert_eq!(threads(), []);
         context.senv(Query::InterruptSet, 1).unwrap();
         eventually("it sleeps", || threads().len() == 1);
-        let looks = || board.state(0).and_then(|state| Some(state.blocked.first()?.looks));
+        let looks = || view.state(0).and_then(|state| Some(state.blocked.first()?.looks));
         let (sleeper, first) = (threads(), looks());
         eventually("it looks again and finds nothing", || looks() > first);
         let stops = AtomicBool::new(false);

@@ -6,7 +6,7 @@ use std::thread;
 
 use mpj_harness::{Sleepers, watch};
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
-use transport_lapi::bootstrap::board::{Board, Wait};
+use transport_lapi::bootstrap::waits::{JobView, Wait};
 use transport_lapi::config::{GetMode, WaitMode};
 use transport_lapi::{
     Amsend, Arrival, Awaited, Context, CounterId, HeaderAction, LapiError, Next, Options,
@@ -313,7 +313,7 @@ impl<S> Awaited<S> for Never<'_> {
         None
     }
 
-    fn note(&self, _: &Session<S>) -> Wait {
+    fn describe(&self, _: &Session<S>) -> Wait {
         Wait::default()
     }
 }
@@ -358,7 +358,7 @@ fn a_wait_takes_nothing_in_after_its_context_was_abandoned() {
 fn an_inquiry_is_answered_without_the_lock() {
     watch(|| {
         let segment = create_segment("test", 1, 1).unwrap();
-        let board = Board::open(&segment).unwrap();
+        let view = JobView::open(&segment).unwrap();
         let adapter = ShmAdapter::attach(segment, 0, 1, GetMode::Am).unwrap();
         let context = Context::init(adapter, (), Options::default());
         let (telling, told) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
@@ -372,7 +372,7 @@ fn an_inquiry_is_answered_without_the_lock() {
                 }
             }
         });
-        board.inquire(0);
+        view.inquire(0);
         thread::scope(|scope| {
             scope.spawn(|| context.attend(context.session().unwrap()));
             telling.wait();

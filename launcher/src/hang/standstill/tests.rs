@@ -1,7 +1,7 @@
 //! When a standstill is noted, with made-up ranks and times.
 
 use super::*;
-use transport_lapi::bootstrap::board::{Blocked, TaskState, Wait};
+use transport_lapi::bootstrap::waits::{Blocked, TaskState, Wait};
 
 /// Two ranks asleep in calls, the second in its `epoch`.
 fn asleep(epoch: u64) -> Option<Vec<Sleeper>> {

@@ -5,7 +5,7 @@ use std::fs;
 
 use super::*;
 use rustix::thread::{gettid, set_name};
-use transport_lapi::bootstrap::board::{Blocked, Wait, bystander_name};
+use transport_lapi::bootstrap::waits::{Blocked, Wait, bystander_name};
 
 mod model;
 

@@ -2,7 +2,7 @@
 //!
 //! A segment contains a *context segment* for each context of a task, one after another and all alike. Context `c` of a
 //! task communicates with context `c` of the others, so a segment grows with the number of contexts, not with its
-//! square. A context segment contains, in this order: the header page, one block and one slate per task, for every
+//! square. A context segment contains, in this order: the header page, one block and one wait table per task, for every
 //! ordered pair of tasks, including a task with itself, its indices, its words for a shared get, its slots and its data
 //! ring, and for every two tasks the recycled buffers that they pass to each other. The pairs of one target are
 //! adjacent, so that what a task polls is contiguous. Data of the whole job is in the header page of the segment of
@@ -11,7 +11,7 @@
 //!
 //! - LY1: the parts of a context segment do not overlap, and the last one ends at [`Layout::context_bytes`], where the
 //!   next context segment begins.
-//! - LY2: context segments, header, task blocks, slates, indices and words start on a multiple of [`SEPARATION`],
+//! - LY2: context segments, header, task blocks, wait tables, indices and words start on a multiple of [`SEPARATION`],
 //!   slots, data rings and the recycled buffers of two tasks on a multiple of [`LINE`], shared areas on a multiple of
 //!   [`PAGE`].
 //! - LY3: the number of slots and the size of a data ring are powers of two. So is the number of recycled buffers of
@@ -39,8 +39,8 @@ pub(crate) const HEADER_BYTES: usize = 4096;
 /// Size of one task's block.
 pub(crate) const TASK_BYTES: usize = 2 * SEPARATION;
 
-/// Size of one task's slate.
-pub(crate) const SLATE_BYTES: usize = 4 * SEPARATION;
+/// Size of one task's wait table.
+pub(crate) const WAIT_TABLE_BYTES: usize = 4 * SEPARATION;
 
 /// Size of one pair's indices.
 pub(crate) const INDICES_BYTES: usize = SEPARATION;
@@ -169,14 +169,14 @@ impl Layout {
         HEADER_BYTES + task * TASK_BYTES
     }
 
-    /// Where the slate of `task` starts.
-    pub(crate) const fn slate_at(&self, task: usize) -> usize {
-        self.task_at(self.tasks) + task * SLATE_BYTES
+    /// Where the wait table of `task` starts.
+    pub(crate) const fn wait_table_at(&self, task: usize) -> usize {
+        self.task_at(self.tasks) + task * WAIT_TABLE_BYTES
     }
 
     /// Where the indices of the pair start.
     pub(crate) const fn indices_at(&self, origin: usize, target: usize) -> usize {
-        self.slate_at(self.tasks) + self.pair(origin, target) * INDICES_BYTES
+        self.wait_table_at(self.tasks) + self.pair(origin, target) * INDICES_BYTES
     }
 
     /// Where the pair's words for a shared get start.
@@ -272,7 +272,7 @@ mod tests {
         let mut parts = vec![part(0, HEADER_BYTES, SEPARATION)];
         for target in 0..layout.tasks() {
             parts.push(part(layout.task_at(target), TASK_BYTES, SEPARATION));
-            parts.push(part(layout.slate_at(target), SLATE_BYTES, SEPARATION));
+            parts.push(part(layout.wait_table_at(target), WAIT_TABLE_BYTES, SEPARATION));
             for origin in 0..layout.tasks() {
                 let slots = layout.slots() * SLOT_BYTES;
                 parts.push(part(layout.indices_at(origin, target), INDICES_BYTES, SEPARATION));
@@ -382,7 +382,7 @@ mod tests {
             [
                 layout.context_at(0),
                 layout.task_at(tasks - 1),
-                layout.slate_at(tasks - 1),
+                layout.wait_table_at(tasks - 1),
                 layout.indices_at(tasks - 1, 0),
                 layout.share_at(0, tasks - 1),
                 layout.slots_at(tasks - 1, tasks - 1),

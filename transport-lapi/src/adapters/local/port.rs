@@ -15,13 +15,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::adapter::waits::Wait;
-use crate::adapter::{AdapterError, Doorbell, Events, Losses, Post, Standing, TaskId, WaitBoard};
+use crate::adapter::{
+    AdapterError, Doorbell, Events, Losses, Post, TaskId, ThreadState, WaitRecords,
+};
 use crate::adapters::local::arrivals::{MOST_POLLED, Visits};
 use crate::adapters::local::doorbell::{Bell, Fences, has_woken};
 use crate::adapters::local::recycled::RecycledBuffers;
 use crate::adapters::local::ring::{CachePolicy, Consumer, Producer, RingDamage};
 use crate::adapters::local::segment::Segment;
-use crate::adapters::local::slate::{Entry, Slate};
+use crate::adapters::local::wait_table::{Entry, WaitTable};
 use crate::memory::body::Piece;
 
 /// What connects this task with another one, or with itself.
@@ -30,8 +32,8 @@ struct Peer {
     from: Consumer<'static>,
     /// The peer's bell.
     bell: &'static Bell,
-    /// The task's own slate, stored beside each ring because every delivery is counted there.
-    slate: &'static Slate,
+    /// The task's own wait table, stored beside each ring because every delivery is counted there.
+    wait_table: &'static WaitTable,
 }
 
 /// One context's ends of all its rings.
@@ -76,7 +78,7 @@ impl Port {
                 to: Producer::new(lasting.ring(me, peer), recycled, policy),
                 from: Consumer::new(lasting.ring(peer, me)),
                 bell: &lasting.task(peer).bell.0,
-                slate: lasting.slate(me),
+                wait_table: lasting.wait_table(me),
             }
         };
         Self {
@@ -201,7 +203,7 @@ impl Port {
         events: &mut E,
     ) -> Result<usize, AdapterError> {
         let origin = from as TaskId;
-        let Peer { to, from, bell, slate } = &mut self.peers[from];
+        let Peer { to, from, bell, wait_table } = &mut self.peers[from];
         let mut delivered = 0;
         let polled = loop {
             if delivered == budget {
@@ -220,7 +222,7 @@ impl Port {
                 Err(damage) => break Err(corrupt(origin, damage)),
             }
         };
-        slate.moved();
+        wait_table.moved();
         if from.gave_back() {
             // The origin may be asleep until there is room (A6).
             bell.ring(self.fences);
@@ -250,7 +252,7 @@ impl Port {
     /// Counts a piece of a long message that this task has copied itself: that is progress, too.
     pub(crate) fn moved(&self) {
         // Every task has a ring from itself at least.
-        self.peers[0].slate.moved();
+        self.peers[0].wait_table.moved();
     }
 
     /// See [`crate::adapter::Adapter::detach`].
@@ -278,10 +280,10 @@ impl Port {
         is_lost(&self.segment, task)
     }
 
-    /// Returns a handle on this task's bell and slate.
-    pub(crate) fn handle(&self) -> Arc<BellAndSlate> {
+    /// Returns a handle on this task's bell and wait table.
+    pub(crate) fn handle(&self) -> Arc<BellAndTable> {
         let segment = Arc::clone(&self.segment);
-        Arc::new(BellAndSlate { segment, task: self.task, fences: self.fences })
+        Arc::new(BellAndTable { segment, task: self.task, fences: self.fences })
     }
 }
 
@@ -310,24 +312,24 @@ pub(crate) fn declare_lost(segment: &Segment, task: TaskId) {
     }
 }
 
-/// A context's bell and slate, for threads that do not hold its port: they sleep, ring and publish here.
-pub(crate) struct BellAndSlate {
+/// A context's bell and wait table, for threads that do not hold its port: they sleep, ring and publish here.
+pub(crate) struct BellAndTable {
     segment: Arc<Segment>,
     task: TaskId,
     fences: Fences,
 }
 
-impl BellAndSlate {
+impl BellAndTable {
     fn bell(&self) -> &Bell {
         &self.segment.task(self.task as usize).bell.0
     }
 
-    fn slate(&self) -> &Slate {
-        self.segment.slate(self.task as usize)
+    fn wait_table(&self) -> &WaitTable {
+        self.segment.wait_table(self.task as usize)
     }
 }
 
-impl Doorbell for BellAndSlate {
+impl Doorbell for BellAndTable {
     fn announce(&self) -> u32 {
         self.bell().announce(self.fences)
     }
@@ -350,7 +352,7 @@ impl Doorbell for BellAndSlate {
     }
 }
 
-impl Losses for BellAndSlate {
+impl Losses for BellAndTable {
     fn count(&self) -> usize {
         losses(&self.segment)
     }
@@ -364,25 +366,25 @@ impl Losses for BellAndSlate {
     }
 }
 
-impl WaitBoard for BellAndSlate {
-    fn publish(&self, place: usize, wait: &Wait, standing: Standing) {
-        self.slate().put(place, &Entry { wait: *wait, standing, looks: 0 });
+impl WaitRecords for BellAndTable {
+    fn publish(&self, place: usize, wait: &Wait, state: ThreadState) {
+        self.wait_table().put(place, &Entry { wait: *wait, state, looks: 0 });
     }
 
     fn looked_again(&self, place: usize) {
-        self.slate().looked_again(place);
+        self.wait_table().looked_again(place);
     }
 
     fn unpublish(&self, place: usize) {
-        self.slate().clear(place);
+        self.wait_table().clear(place);
     }
 
     fn inquiries(&self) -> u32 {
-        self.slate().asked()
+        self.wait_table().asked()
     }
 
     fn is_dismissed(&self) -> bool {
-        self.slate().is_dismissed()
+        self.wait_table().is_dismissed()
     }
 }
 

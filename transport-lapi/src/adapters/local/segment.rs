@@ -28,10 +28,12 @@ use crate::adapters::local::arrivals::MOST_POLLED;
 use crate::adapters::local::data_ring::DataLine;
 use crate::adapters::local::detachment::Detachment;
 use crate::adapters::local::doorbell::Bell;
-use crate::adapters::local::layout::{HEADER_BYTES, Layout, SEPARATION, SLATE_BYTES, TASK_BYTES};
+use crate::adapters::local::layout::{
+    HEADER_BYTES, Layout, SEPARATION, TASK_BYTES, WAIT_TABLE_BYTES,
+};
 use crate::adapters::local::ring::{Indices, Ring, Slot};
 use crate::adapters::local::share::Words;
-use crate::adapters::local::slate::Slate;
+use crate::adapters::local::wait_table::WaitTable;
 use crate::platform::fork::ProcessMark;
 use crate::platform::sync::FutexWord;
 use crate::platform::sys::LINE;
@@ -90,8 +92,8 @@ const _: () = assert!(cfg!(loom) || SEPARATION + size_of::<JobBlock>() <= HEADER
 const _: () = assert!(cfg!(loom) || size_of::<TaskBlock>() == TASK_BYTES);
 const _: () = assert!(cfg!(loom) || size_of::<Bell>() <= LINE);
 const _: () = assert!(align_of::<TaskBlock>() <= SEPARATION && align_of::<Indices>() <= SEPARATION);
-const _: () = assert!(cfg!(loom) || size_of::<Slate>() == SLATE_BYTES);
-const _: () = assert!(align_of::<Words>() <= SEPARATION && align_of::<Slate>() <= SEPARATION);
+const _: () = assert!(cfg!(loom) || size_of::<WaitTable>() == WAIT_TABLE_BYTES);
+const _: () = assert!(align_of::<Words>() <= SEPARATION && align_of::<WaitTable>() <= SEPARATION);
 const _: () = assert!(align_of::<Slot>() <= LINE && align_of::<DataLine>() <= LINE);
 
 /// The mapping, which its owner unmaps.
@@ -203,10 +205,10 @@ impl Segment {
         &self.of_first_plane::<TaskBlock>(self.layout.task_at(task)).wireup
     }
 
-    /// The slate of `task`: what its threads wait for.
-    pub(crate) fn slate(&self, task: usize) -> &Slate {
+    /// The wait table of `task`: what its threads wait for.
+    pub(crate) fn wait_table(&self, task: usize) -> &WaitTable {
         assert!(task < self.layout.tasks(), "tasks of a job are numbered below its size");
-        self.view(self.layout.slate_at(task))
+        self.view(self.layout.wait_table_at(task))
     }
 
     /// Initialises the blocks of `task`, before any task sends.

@@ -155,7 +155,7 @@ fn tasks_behind_scripts_are_known_by_their_cells_in_a_job_that_goes_on() {
     for goes_on in [false, true] {
         let fd = create_segment("test", 2, 1).unwrap();
         if goes_on {
-            crate::adapters::local::board::Board::open(&fd).unwrap().goes_on();
+            crate::adapters::local::job_view::JobView::open(&fd).unwrap().goes_on();
         }
         for task in attach_to(&fd, &[GetMode::Auto; 2]).into_iter().map(Result::unwrap) {
             assert!(task.reach.peers.iter().all(|peer| peer.may_be_reaped == goes_on));

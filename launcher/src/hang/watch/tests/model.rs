@@ -13,9 +13,9 @@
 //! - Woken by the bell, withdraw.
 //! - Asleep, find that another thread took in what it waits for; withdraw.
 //!
-//! Ranks may have several contexts, each with its own lock and its own slate. A call of the library is in any one of
-//! them: there it sends to the same context of another rank, takes in what was sent there, and wakes or completes the
-//! threads that wait there. Frames to a context that nobody enters stay there.
+//! Ranks may have several contexts, each with its own lock and its own wait table. A call of the library is in any one
+//! of them: there it sends to the same context of another rank, takes in what was sent there, and wakes or completes
+//! the threads that wait there. Frames to a context that nobody enters stay there.
 //!
 //! In jobs with pools, a thread outside of the library may go to sleep there. Another thread of its rank wakes it, also
 //! one that has found something in the library and runs a function of the program; or, depending on the job, something
@@ -89,7 +89,7 @@ struct Rank<const T: usize, const C: usize> {
     /// How many frames lie in each context.
     frames: [u8; C],
     ended: bool,
-    /// Whether the slate of a context has changed since the launcher read it first.
+    /// Whether the wait table of a context has changed since the launcher read it first.
     changed: [bool; C],
     /// The threads, one bit each, that were woken after the launcher had found them idle.
     woken: u8,

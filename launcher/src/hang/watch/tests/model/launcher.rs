@@ -1,5 +1,5 @@
-//! The launcher of the model: it reads the slates and lists the threads, a line and a thread at a time, and passes what
-//! it has read to [`Watch::judge`].
+//! The launcher of the model: it reads the wait tables and lists the threads, a line and a thread at a time, and passes
+//! what it has read to [`Watch::judge`].
 //!
 //! It is no stricter than the real one. It lists the threads only between two looks, twice if it has found idle ones;
 //! the real one lists them between all looks. It reads at once that a thread sleeps and how often it has been switched,
@@ -56,7 +56,7 @@ pub(super) struct Launcher<const R: usize, const T: usize, const C: usize> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Without {
     Nothing,
-    /// The launcher gives up where a slate has changed since it was read. This only saves time.
+    /// The launcher gives up where a wait table has changed since it was read. This only saves time.
     Haste,
     /// Threads count their looks.
     Looks,
@@ -113,7 +113,7 @@ impl<const R: usize, const T: usize, const C: usize> Launcher<R, T, C> {
         }
     }
 
-    /// Whether it has read rank `rank`'s slate of `context`, and will read it again.
+    /// Whether it has read rank `rank`'s wait table of `context`, and will read it again.
     pub(super) fn compares(&self, rank: usize, context: usize) -> bool {
         let is_before = |at: u8, of: u8| (rank, context) < (at.into(), of.into());
         match self.doing {
@@ -123,7 +123,7 @@ impl<const R: usize, const T: usize, const C: usize> Launcher<R, T, C> {
         }
     }
 
-    /// Whether it has read that line of the slate of `context` twice, and will read it again.
+    /// Whether it has read that line of the wait table of `context` twice, and will read it again.
     pub(super) fn counts_looks(&self, rank: usize, context: usize, thread: usize) -> bool {
         let has_passed = |at: u8, of: u8, line: u8| {
             (rank, context, thread) < (at.into(), of.into(), line.into())
@@ -180,8 +180,8 @@ impl<const R: usize, const T: usize, const C: usize> Launcher<R, T, C> {
         };
         let contexts = if without == Without::Contexts { 1 } else { C };
         let changed = self.changed[round][rank].iter().take(of_epoch.min(contexts));
-        let slates = self.lines[round][rank].iter().take(contexts).enumerate();
-        let lines = slates.flat_map(|(context, lines)| {
+        let tables = self.lines[round][rank].iter().take(contexts).enumerate();
+        let lines = tables.flat_map(|(context, lines)| {
             lines.iter().flatten().map(move |line| blocked(context, *line))
         });
         state(changed.map(|changed| u64::from(*changed)).sum(), lines.collect())
@@ -198,8 +198,8 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
                 found.last().unwrap_or(Finding::Nothing)
             }
             Reading { round, rank, context, line } => {
-                let slate = (rank.into(), context.into());
-                self.read(round.into(), slate, line.into(), without, then)
+                let table = (rank.into(), context.into());
+                self.read(round.into(), table, line.into(), without, then)
             }
             Listing { second, rank, told, last } => {
                 self.list(second, rank.into(), (told, last), without, then);
@@ -230,9 +230,9 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         })
     }
 
-    /// Reads a line of the slate of a rank and context, and goes on to the next one. The first look reads all lines of
-    /// a slate at once: a slate that changes meanwhile is read again (SL2), and the looks of its threads do not matter
-    /// yet.
+    /// Reads a line of the wait table of a rank and context, and goes on to the next one. The first look reads all
+    /// lines of a wait table at once: a wait table that changes meanwhile is read again (SL2), and the looks of its
+    /// threads do not matter yet.
     fn read(
         mut self,
         round: usize,

@@ -46,8 +46,8 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         outcome
     }
 
-    /// Whether a slate has changed since the launcher first read it. The launcher notices that when it reads it again
-    /// (SL3), unless the rank is then known to have ended, which also makes it begin anew.
+    /// Whether a wait table has changed since the launcher first read it. The launcher notices that when it reads it
+    /// again (SL3), unless the rank is then known to have ended, which also makes it begin anew.
     fn is_over(&self, without: Without) -> bool {
         let keeps_on = matches!(
             without,

@@ -1,31 +1,31 @@
-//! Reads the slates of a job, for the launcher, which watches the job.
+//! Reads the wait tables of a job, for the launcher, which watches the job.
 //!
-//! - BD1: the segment is mapped for as long as the board lives, and a sealed file cannot shrink (MM1 of
+//! - BD1: the segment is mapped for as long as the view lives, and a sealed file cannot shrink (MM1 of
 //!   `shm/mapping.rs`), so no read goes past the end of the file, whatever the tasks do.
 //! - BD2: everything read is untrusted: numbers and texts for a report, never an index or a length.
 
 use std::os::fd::AsFd;
 
 use crate::adapter::waits::{Blocked, Space, TaskState, Wait};
-use crate::adapter::{AdapterError, Standing, TaskId};
+use crate::adapter::{AdapterError, TaskId, ThreadState};
 use crate::adapters::local::doorbell::Fences;
 use crate::adapters::local::port;
 use crate::adapters::local::segment::Segment;
-use crate::adapters::local::slate::{Entry, LISTED};
+use crate::adapters::local::wait_table::{Entry, LISTED};
 use crate::adapters::shm::{open_segment, pid_namespace};
 use crate::platform::sync::Ordering;
 
 const _: () = assert!(cfg!(loom) || LISTED == TaskState::LISTED);
 
 /// The published waits of the tasks of a job.
-pub struct Board {
+pub struct JobView {
     /// Those of all contexts, in order.
     segments: Vec<Segment>,
     /// The PID namespace of this process.
     pid_namespace: u64,
 }
 
-impl Board {
+impl JobView {
     /// Maps the segment behind `fd`, which may be closed afterwards.
     ///
     /// # Errors
@@ -64,15 +64,15 @@ impl Board {
         };
         for segment in &self.segments {
             let context = segment.context() as u32;
-            let reading = segment.slate(task).read()?;
+            let reading = segment.wait_table(task).read()?;
             // After the entries: rings that came before they were read must count.
             let rung = segment.task(task).bell.0.rung();
             let blocked = reading.entries.into_iter().map(|entry| {
-                let Entry { wait, standing, looks } = entry;
+                let Entry { wait, state, looks } = entry;
                 Blocked {
                     wait: Wait { space: Space { context, ..wait.space }, ..wait },
-                    undisturbed: standing == Standing::Asleep { ticket: rung },
-                    failed: standing == Standing::Failed,
+                    undisturbed: state == ThreadState::Asleep { ticket: rung },
+                    failed: state == ThreadState::Failed,
                     looks,
                 }
             });
@@ -98,7 +98,7 @@ impl Board {
     /// If the job has no such task.
     pub fn inquire(&self, task: usize) {
         for segment in &self.segments {
-            segment.slate(task).ask();
+            segment.wait_table(task).ask();
             segment.task(task).bell.0.ring(Fences::Symmetric);
         }
     }
@@ -110,7 +110,7 @@ impl Board {
     /// If the job has no such task.
     pub fn dismiss(&self, task: usize) {
         for segment in &self.segments {
-            segment.slate(task).dismiss();
+            segment.wait_table(task).dismiss();
             segment.task(task).bell.0.ring(Fences::Symmetric);
         }
     }

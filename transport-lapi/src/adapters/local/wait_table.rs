@@ -1,11 +1,11 @@
 //! What the threads of a task wait for, published in the segment for the launcher.
 //!
-//! There is one slate per task. The task writes it, under the lock of its context, when a thread goes to sleep and when
-//! it wakes; the launcher, or any process of the same user, reads it. The words are atomics, so a racing reader sees an
-//! old or a new value of each; the epoch tells whether they belong together.
+//! There is one wait table per task. The task writes it, under the lock of its context, when a thread goes to sleep and
+//! when it wakes; the launcher, or any process of the same user, reads it. The words are atomics, so a racing reader
+//! sees an old or a new value of each; the epoch tells whether they belong together.
 //!
-//! - SL1: one thread at a time writes the slate of a task (C1 of [`crate::progress::context`]). It makes the epoch odd,
-//!   fences, writes, and makes the epoch even again with a release store.
+//! - SL1: one thread at a time writes the wait table of a task (C1 of [`crate::progress::context`]). It makes the epoch
+//!   odd, fences, writes, and makes the epoch even again with a release store.
 //! - SL2: a reader loads the epoch, reads, fences, and loads the epoch again. If both loads return the same even
 //!   number, everything it read was there together at one moment between them: had it seen a word of a later change,
 //!   the fences would show it that change's odd epoch.
@@ -15,19 +15,19 @@
 //!   still finds nothing, and change nothing else.
 //! - SL5: an illegal phase, which only a damaged task writes, is read as an unknown one. All other words are legal.
 
-use crate::adapter::Standing;
+use crate::adapter::ThreadState;
 use crate::adapter::waits::{CallCode, Phase, Space, Wait};
 use crate::platform::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// How many waiting threads of a task are listed; one in models, which explore every interleaving.
 pub(crate) const LISTED: usize = if cfg!(loom) { 1 } else { 7 };
 
-/// How often a reader tries to read a slate that keeps changing.
+/// How often a reader tries to read a wait table that keeps changing.
 const LOOKS: usize = 64;
 
-/// The slate of one task.
+/// The wait table of one task.
 #[repr(C, align(128))]
-pub(crate) struct Slate {
+pub(crate) struct WaitTable {
     epoch: AtomicU64,
     /// Counts deliveries, wrapping. Only the task writes it, on the path of messages.
     moves: AtomicU64,
@@ -37,13 +37,13 @@ pub(crate) struct Slate {
     dismissed: AtomicU32,
     /// Number of sleeping threads that are not listed.
     unlisted: AtomicU32,
-    lines: [WaitLine; LISTED],
+    lines: [WaitRecord; LISTED],
 }
 
 /// One thread's wait.
 #[repr(C, align(64))]
 #[derive(Default)]
-struct WaitLine {
+struct WaitRecord {
     state: AtomicU32,
     ticket: AtomicU32,
     /// The call, and the operation in the upper half.
@@ -80,12 +80,12 @@ const NO_LABEL: u32 = 128;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) wait: Wait,
-    pub(crate) standing: Standing,
-    /// See [`Slate::looked_again`]. [`Slate::put`] does not write it.
+    pub(crate) state: ThreadState,
+    /// See [`WaitTable::looked_again`]. [`WaitTable::put`] does not write it.
     pub(crate) looks: u32,
 }
 
-/// The content of a slate.
+/// The content of a wait table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reading {
     pub(crate) epoch: u64,
@@ -94,7 +94,7 @@ pub(crate) struct Reading {
     pub(crate) unlisted: u32,
 }
 
-impl Slate {
+impl WaitTable {
     /// For models, which have no segment.
     #[cfg(all(test, loom))]
     pub(crate) fn new() -> Self {
@@ -124,7 +124,7 @@ impl Slate {
         }
     }
 
-    /// Removes what [`Slate::put`] wrote at `place`.
+    /// Removes what [`WaitTable::put`] wrote at `place`.
     pub(crate) fn clear(&self, place: usize) {
         self.change(|| match self.lines.get(place) {
             Some(line) => line.state.store(FREE, Ordering::Relaxed),
@@ -154,12 +154,12 @@ impl Slate {
         self.dismissed.store(1, Ordering::Relaxed);
     }
 
-    /// Whether the task was released by [`Slate::dismiss`].
+    /// Whether the task was released by [`WaitTable::dismiss`].
     pub(crate) fn is_dismissed(&self) -> bool {
         self.dismissed.load(Ordering::Relaxed) != 0
     }
 
-    /// Reads the slate; `None` if it changed at every attempt (SL2).
+    /// Reads the wait table; `None` if it changed at every attempt (SL2).
     pub(crate) fn read(&self) -> Option<Reading> {
         (0..LOOKS).find_map(|_| self.look())
     }
@@ -168,7 +168,7 @@ impl Slate {
         let (epoch, mut reading) = self.at_one_moment(|| Reading {
             epoch: 0,
             moves: self.moves.load(Ordering::Relaxed),
-            entries: self.lines.iter().filter_map(WaitLine::read).collect(),
+            entries: self.lines.iter().filter_map(WaitRecord::read).collect(),
             unlisted: self.unlisted.load(Ordering::Relaxed),
         })?;
         reading.epoch = epoch;
@@ -177,31 +177,31 @@ impl Slate {
 
     /// Returns the epoch and the result of `read`, if it was consistent (SL2).
     fn at_one_moment<R>(&self, read: impl FnOnce() -> R) -> Option<(u64, R)> {
-        let epoch = self.epoch.load(Ordering::Acquire); // SYNC: slate
+        let epoch = self.epoch.load(Ordering::Acquire); // SYNC: wait table
         let found = read();
         fence(Ordering::Acquire);
         let unchanged = self.epoch.load(Ordering::Relaxed) == epoch;
         (unchanged && epoch % 2 == 0).then_some((epoch, found))
     }
 
-    /// Changes the slate as SL1 demands.
+    /// Changes the wait table as SL1 demands.
     fn change(&self, write: impl FnOnce()) {
         let epoch = self.epoch.load(Ordering::Relaxed) | 1;
         self.epoch.store(epoch, Ordering::Relaxed);
         fence(Ordering::Release);
         write();
-        self.epoch.store(epoch.wrapping_add(1), Ordering::Release); // SYNC: slate
+        self.epoch.store(epoch.wrapping_add(1), Ordering::Release); // SYNC: wait table
     }
 }
 
-/// Adds to a word that has one writer, like [`Slate::moved`].
+/// Adds to a word that has one writer, like [`WaitTable::moved`].
 fn add(word: &AtomicU32, number: u32) {
     word.store(word.load(Ordering::Relaxed).wrapping_add(number), Ordering::Relaxed);
 }
 
-impl WaitLine {
+impl WaitRecord {
     fn put(&self, entry: &Entry) {
-        let Entry { wait, standing, .. } = entry;
+        let Entry { wait, state, .. } = entry;
         let flag = |set: bool, flag| if set { flag } else { 0 };
         let flags = flag(wait.sends, SENDS)
             | flag(wait.peer.is_none(), ANY_PEER)
@@ -211,10 +211,10 @@ impl WaitLine {
             | flag(wait.at_end, AT_END)
             | flag(wait.space.is_collective, COLLECTIVE)
             | flag(wait.space.label.is_none(), NO_LABEL);
-        let (state, ticket) = match *standing {
-            Standing::Asleep { ticket } => (ASLEEP, ticket),
-            Standing::Awake => (AWAKE, 0),
-            Standing::Failed => (FAILED, 0),
+        let (number, ticket) = match *state {
+            ThreadState::Asleep { ticket } => (ASLEEP, ticket),
+            ThreadState::Awake => (AWAKE, 0),
+            ThreadState::Failed => (FAILED, 0),
         };
         let words = [
             (&self.ticket, ticket),
@@ -227,7 +227,7 @@ impl WaitLine {
             (&self.label, wait.space.label.unwrap_or(0)),
             (&self.phase, wait.phase as u32),
             (&self.thread, wait.thread),
-            (&self.state, state),
+            (&self.state, number),
         ];
         words.into_iter().for_each(|(word, value)| word.store(value, Ordering::Relaxed));
         self.bytes.store(wait.bytes, Ordering::Relaxed);
@@ -236,7 +236,6 @@ impl WaitLine {
 
     fn read(&self) -> Option<Entry> {
         let word = |word: &AtomicU32| word.load(Ordering::Relaxed);
-        let state = word(&self.state);
         let (flags, calls) = (word(&self.flags), word(&self.calls));
         let space = Space {
             context: 0,
@@ -260,14 +259,14 @@ impl WaitLine {
             since: self.since.load(Ordering::Relaxed),
             thread: word(&self.thread),
         };
-        let standing = match state {
+        let state = match word(&self.state) {
             FREE => return None,
-            ASLEEP => Standing::Asleep { ticket: word(&self.ticket) },
-            FAILED => Standing::Failed,
-            _ => Standing::Awake,
+            ASLEEP => ThreadState::Asleep { ticket: word(&self.ticket) },
+            FAILED => ThreadState::Failed,
+            _ => ThreadState::Awake,
         };
         let looks = self.looks.load(Ordering::Acquire); // SYNC: looks
-        Some(Entry { wait, standing, looks })
+        Some(Entry { wait, state, looks })
     }
 }
 

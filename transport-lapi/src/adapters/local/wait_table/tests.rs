@@ -22,7 +22,7 @@ const RECV: Wait = Wait {
 };
 
 fn entry(wait: Wait) -> Entry {
-    Entry { wait, standing: Standing::Asleep { ticket: 9 }, looks: 0 }
+    Entry { wait, state: ThreadState::Asleep { ticket: 9 }, looks: 0 }
 }
 
 fn segment() -> Segment {
@@ -32,22 +32,22 @@ fn segment() -> Segment {
 #[test]
 fn what_is_put_is_read_until_it_is_cleared() {
     let segment = segment();
-    let slate = segment.slate(0);
-    assert_eq!(slate.read().unwrap().entries, []);
+    let wait_table = segment.wait_table(0);
+    assert_eq!(wait_table.read().unwrap().entries, []);
     let space = Space { label: None, is_collective: false, ..RECV.space };
     let (sends, call, alone, at_end) = (true, CallCode(u16::MAX), true, false);
     let any = Wait { peer: None, tag: None, sends, call, alone, at_end, space, ..RECV };
-    let entries = [entry(RECV), Entry { wait: any, standing: Standing::Awake, looks: 0 }]
+    let entries = [entry(RECV), Entry { wait: any, state: ThreadState::Awake, looks: 0 }]
         .into_iter()
         .enumerate();
-    entries.for_each(|(place, entry)| slate.put(place, &entry));
-    let both = slate.read().unwrap();
+    entries.for_each(|(place, entry)| wait_table.put(place, &entry));
+    let both = wait_table.read().unwrap();
     assert_eq!(
         both.entries,
-        [entry(RECV), Entry { wait: any, standing: Standing::Awake, looks: 0 }]
+        [entry(RECV), Entry { wait: any, state: ThreadState::Awake, looks: 0 }]
     );
-    slate.clear(0);
-    let one = slate.read().unwrap();
+    wait_table.clear(0);
+    let one = wait_table.read().unwrap();
     assert_eq!(one.entries, both.entries[1..]);
     assert!(one.epoch > both.epoch, "SL3");
 }
@@ -56,35 +56,35 @@ fn what_is_put_is_read_until_it_is_cleared() {
 #[test]
 fn looks_are_counted_without_another_change() {
     let segment = segment();
-    let slate = segment.slate(0);
-    slate.put(2, &entry(RECV));
-    let before = slate.read().unwrap();
-    slate.looked_again(2);
-    slate.looked_again(LISTED);
-    let after = slate.read().unwrap();
+    let wait_table = segment.wait_table(0);
+    wait_table.put(2, &entry(RECV));
+    let before = wait_table.read().unwrap();
+    wait_table.looked_again(2);
+    wait_table.looked_again(LISTED);
+    let after = wait_table.read().unwrap();
     assert_eq!((after.epoch, after.entries[0].looks), (before.epoch, 1));
 }
 
 #[test]
 fn threads_beyond_the_last_line_are_counted() {
     let segment = segment();
-    let slate = segment.slate(0);
-    (0..LISTED + 2).for_each(|place| slate.put(place, &entry(RECV)));
-    let reading = slate.read().unwrap();
+    let wait_table = segment.wait_table(0);
+    (0..LISTED + 2).for_each(|place| wait_table.put(place, &entry(RECV)));
+    let reading = wait_table.read().unwrap();
     assert_eq!((reading.entries.len(), reading.unlisted), (LISTED, 2));
-    slate.clear(LISTED + 1);
-    assert_eq!(slate.read().unwrap().unlisted, 1);
+    wait_table.clear(LISTED + 1);
+    assert_eq!(wait_table.read().unwrap().unlisted, 1);
 }
 
 #[test]
-fn a_slate_in_the_middle_of_a_change_is_not_read() {
+fn a_wait_table_in_the_middle_of_a_change_is_not_read() {
     let segment = segment();
-    let slate = segment.slate(0);
-    slate.put(0, &entry(RECV));
-    slate.epoch.store(7, Ordering::Relaxed);
-    assert_eq!(slate.read(), None, "a task that was killed there");
-    slate.put(0, &entry(RECV));
-    assert_eq!(slate.read().unwrap().epoch, 8, "the next change mends it");
+    let wait_table = segment.wait_table(0);
+    wait_table.put(0, &entry(RECV));
+    wait_table.epoch.store(7, Ordering::Relaxed);
+    assert_eq!(wait_table.read(), None, "a task that was killed there");
+    wait_table.put(0, &entry(RECV));
+    assert_eq!(wait_table.read().unwrap().epoch, 8, "the next change mends it");
 }
 
 #[test]
@@ -98,12 +98,12 @@ fn every_number_of_a_phase_is_its_place() {
 #[test]
 fn a_damaged_phase_reads_as_unknown() {
     let segment = segment();
-    let slate = segment.slate(0);
-    let line = &slate.lines[2];
+    let wait_table = segment.wait_table(0);
+    let line = &wait_table.lines[2];
     for word in [&line.state, &line.calls, &line.flags, &line.phase, &line.peer] {
         word.store(u32::MAX, Ordering::Relaxed);
     }
-    let [entry] = slate.read().unwrap().entries[..] else { panic!("one line is in use") };
+    let [entry] = wait_table.read().unwrap().entries[..] else { panic!("one line is in use") };
     assert_eq!((entry.wait.call, entry.wait.phase), (CallCode(u16::MAX), Phase::Unknown));
-    assert_eq!((entry.wait.peer, entry.standing), (None, Standing::Awake));
+    assert_eq!((entry.wait.peer, entry.state), (None, ThreadState::Awake));
 }

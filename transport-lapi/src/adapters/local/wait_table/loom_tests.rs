@@ -1,12 +1,12 @@
-//! The slate under loom: words that a reader returns belong together. A change of two words stands for the change of a
-//! line.
+//! The wait table under loom: words that a reader returns belong together. A change of two words stands for the change
+//! of a line.
 
 use loom::sync::Arc;
 use loom::thread;
 
 use super::*;
 
-impl Slate {
+impl WaitTable {
     fn write(&self, value: u32) {
         self.change(|| {
             self.lines[0].state.store(value, Ordering::Relaxed);
@@ -25,15 +25,15 @@ impl Slate {
 #[test]
 fn loom_a_reading_is_of_one_moment() {
     loom::model(|| {
-        let slate = Arc::new(Slate::new());
+        let wait_table = Arc::new(WaitTable::new());
         let writer = {
-            let slate = Arc::clone(&slate);
+            let wait_table = Arc::clone(&wait_table);
             thread::spawn(move || {
-                slate.write(1);
-                slate.write(2);
+                wait_table.write(1);
+                wait_table.write(2);
             })
         };
-        if let Some((epoch, words)) = slate.words() {
+        if let Some((epoch, words)) = wait_table.words() {
             assert_eq!(words, [(epoch / 2) as u32; 2]);
         }
         writer.join().unwrap();
@@ -45,7 +45,7 @@ fn loom_a_reading_is_of_one_moment() {
 #[test]
 fn loom_whoever_has_published_has_rung_before() {
     loom::model(|| {
-        let (sender, rung) = (Arc::new(Slate::new()), Arc::new(AtomicU32::new(0)));
+        let (sender, rung) = (Arc::new(WaitTable::new()), Arc::new(AtomicU32::new(0)));
         let task = {
             let (sender, rung) = (Arc::clone(&sender), Arc::clone(&rung));
             thread::spawn(move || {
