@@ -281,9 +281,14 @@ pub(crate) fn recv_region(into: &mut [u8]) -> RecvRegion {
 }
 
 /// Returns the elements as the body of a message, wherever they lie. The caller keeps the borrow until the operation
-/// that uses the body has ended.
-#[inline(never)]
+/// that uses the body has ended. For slices, and types used as slices, the compiler sees that this makes a span.
+#[inline(always)]
 pub(crate) fn source<B: SendBuffer + ?Sized>(buffer: &B) -> Result<Source, Error> {
+    bytes(buffer).map_or_else(|| source_of_view(buffer), |data| Ok(send_region(data).into()))
+}
+
+#[inline(never)]
+fn source_of_view<B: SendBuffer + ?Sized>(buffer: &B) -> Result<Source, Error> {
     let view = buffer.describe()?;
     // SAFETY: BF1, for as long as the buffer is borrowed, as the caller promises. Only bytes that the layout names are
     // read.
@@ -291,10 +296,17 @@ pub(crate) fn source<B: SendBuffer + ?Sized>(buffer: &B) -> Result<Source, Error
     view.layout()?.to_send(memory, view.origin as isize).map_err(Error::of_layout)
 }
 
-/// Returns the elements as the destination of a message, wherever they lie. The caller keeps the borrow until the
-/// operation that uses it has ended.
-#[inline(never)]
+/// Returns the elements as the destination of a message, wherever they lie; like [`source`].
+#[inline(always)]
 pub(crate) fn sink<B: RecvBuffer + ?Sized>(buffer: &mut B) -> Result<Sink, Error> {
+    match bytes_mut(buffer) {
+        Some(into) => Ok(recv_region(into).into()),
+        None => sink_of_view(buffer),
+    }
+}
+
+#[inline(never)]
+fn sink_of_view<B: RecvBuffer + ?Sized>(buffer: &mut B) -> Result<Sink, Error> {
     let view = buffer.describe_mut()?;
     // SAFETY: BF2, for as long as the buffer is borrowed, as the caller promises. Only bytes that the layout names are
     // written.

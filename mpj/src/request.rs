@@ -17,7 +17,7 @@ use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
 use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
-use crate::memory::{bytes, bytes_mut, recv_region, send_region, sink, source};
+use crate::memory::{sink, source};
 
 mod lists;
 mod persistent;
@@ -348,11 +348,8 @@ impl PointToPoint {
         mode: Mode,
     ) -> Result<mpjdev::Request, Error> {
         let (device, context, peer) = (&self.device, self.context, self.peer(dest)?);
-        let started = match bytes(buffer) {
-            Some(data) => device.isend(send_region(data), peer, tag, context, mode),
-            None => device.isend(self.answer(source(buffer))?, peer, tag, context, mode),
-        };
-        self.started(started, Some(tag))
+        let data = self.step(source(buffer))?;
+        self.started(device.isend(data, peer, tag, context, mode), Some(tag))
     }
 
     /// Starts to receive into a buffer, which the caller keeps untouched until the operation has ended (Q1).
@@ -364,10 +361,7 @@ impl PointToPoint {
     ) -> Result<mpjdev::Request, Error> {
         let (source, tag) = (self.sender(source)?, tag.value());
         let (device, context) = (&self.device, self.context);
-        let started = match bytes_mut(buffer) {
-            Some(into) => device.irecv(recv_region(into), source, tag, context),
-            None => device.irecv(self.answer(sink(buffer))?, source, tag, context),
-        };
-        self.started(started, tag)
+        let into = self.step(sink(buffer))?;
+        self.started(device.irecv(into, source, tag, context), tag)
     }
 }

@@ -20,7 +20,7 @@ use crate::communicator::{Communicator, InterCommunicator, PointToPoint};
 use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
 use crate::memory::borrowed::{Borrow, Borrowed};
-use crate::memory::{RecvBuffer, SendBuffer, bytes, send_region, source};
+use crate::memory::{RecvBuffer, SendBuffer, sink, source};
 use crate::rank_device::RankDevice;
 
 /// A scope in which non-blocking calls may borrow their buffers, for the thread that opened it. See
@@ -346,10 +346,8 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
         let on: &PointToPoint = self.check()?;
         let mut buffer = Borrowed::new(buffer.memory_mut());
         let (source, tag) = (on.sender(source.into())?, tag.into().value());
-        let request = match buffer.region() {
-            Some(region) => on.device.irecv(region, source, tag, on.context),
-            None => on.device.irecv(on.answer(buffer.sink())?, source, tag, on.context),
-        };
+        let into = on.step(buffer.lend(sink))?;
+        let request = on.device.irecv(into, source, tag, on.context);
         let request = self.keep(on.started(request, tag)?);
         Ok(self.request(request, buffer))
     }
@@ -364,11 +362,8 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     ) -> Result<ScopedRequest<'scope, &'env B::Memory>, Error> {
         let on: &PointToPoint = self.check()?;
         let (buffer, peer) = (data.memory(), on.peer(dest)?);
-        let request = match bytes(buffer) {
-            Some(data) => on.device.isend(send_region(data), peer, tag, on.context, mode),
-            None => on.device.isend(on.answer(source(buffer))?, peer, tag, on.context, mode),
-        };
-        let request = on.started(request, Some(tag))?;
+        let data = on.step(source(buffer))?;
+        let request = on.started(on.device.isend(data, peer, tag, on.context, mode), Some(tag))?;
         let request = match request.completed() {
             Some(_) => Started::Done(request),
             None => self.keep(request),

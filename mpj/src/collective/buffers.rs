@@ -98,7 +98,7 @@ impl<'env, B: RecvBuffer + ?Sized> RecvLent for &'env mut B {
 
     #[inline]
     fn output(held: &mut Borrowed<'env, B::MemoryMut>) -> Result<RecvArg, Error> {
-        held.plan(output)
+        held.lend(output)
     }
 }
 
@@ -110,7 +110,7 @@ impl<'env, B: RecvBuffer> RecvLent for List<&'env mut [B]> {
     }
 
     fn output(held: &mut Borrowed<'env, [B]>) -> Result<RecvArg, Error> {
-        held.plan(outputs)
+        held.lend(outputs)
     }
 }
 

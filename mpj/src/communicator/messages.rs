@@ -52,6 +52,12 @@ impl PointToPoint {
         if result.is_ok() && none_kept() { result.map_err(Into::into) } else { self.note(result) }
     }
 
+    /// [`PointToPoint::answer`] for a step of a call that goes on: success is no result yet.
+    #[inline(always)]
+    pub(crate) fn step<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        result.or_else(|error| self.answer(Err(error)))
+    }
+
     /// [`PointToPoint::answer`] if there is an error, or if an earlier error is kept.
     #[cold]
     #[inline(never)]

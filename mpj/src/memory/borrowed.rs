@@ -15,11 +15,11 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use mpicore::{Input, Output};
-use mpjdev::{RecvRegion, SendRegion, Sink};
+use mpjdev::{RecvRegion, SendRegion};
 
 use crate::datatype::Datatype;
 use crate::error::Error;
-use crate::memory::{self, RecvBuffer};
+use crate::memory;
 
 /// A borrow that a request returns at its end: that of a buffer that is sent or received into.
 pub trait Borrow {
@@ -67,28 +67,12 @@ impl<'env, B: ?Sized> Borrowed<'env, B> {
         Self { buffer: NonNull::from(buffer), borrow: PhantomData }
     }
 
-    /// Makes the plan of a collective call, which counts as one operation, for the buffer. `plan` keeps no reference.
-    pub(crate) fn plan<R>(&mut self, plan: impl FnOnce(&mut B) -> R) -> R {
-        // SAFETY: LE1: no operation has the buffer yet, and the reference ends with `plan`.
-        plan(unsafe { self.buffer.as_mut() })
-    }
-}
-
-impl<B: RecvBuffer + ?Sized> Borrowed<'_, B> {
-    /// Returns the bytes as a region for one operation, if they are contiguous.
+    /// Lends the buffer to one operation: a receive, or the plan of a collective call. `to` makes the sink or the plan,
+    /// and keeps no reference. The scope keeps the operation (Z1).
     #[inline(always)]
-    pub(crate) fn region(&mut self) -> Option<RecvRegion> {
-        // SAFETY: LE1: no operation has the buffer yet, and the reference ends here.
-        let bytes = memory::bytes_mut(unsafe { self.buffer.as_mut() })?;
-        let (start, len) = (bytes.as_mut_ptr(), bytes.len());
-        // SAFETY: LE1, for as long as the operation lasts: the scope keeps its request (Z1).
-        Some(unsafe { RecvRegion::new(start, len) })
-    }
-
-    /// Returns the bytes for one operation, wherever they lie.
-    pub(crate) fn sink(&mut self) -> Result<Sink, Error> {
-        // SAFETY: LE1: as in `region`, and the operation lasts no longer than there.
-        memory::sink(unsafe { self.buffer.as_mut() })
+    pub(crate) fn lend<R>(&mut self, to: impl FnOnce(&mut B) -> R) -> R {
+        // SAFETY: LE1: no operation has the buffer yet, and the reference ends with `to`.
+        to(unsafe { self.buffer.as_mut() })
     }
 }
 

@@ -4,12 +4,11 @@
 //! sent. It is only a limit, not memory.
 
 use mpicore::AttachedBuffer;
-use mpjdev::Source;
 
 use crate::communicator::{Communicator, PROC_NULL, PointToPoint};
 use crate::datatype::Datatype;
 use crate::error::Error;
-use crate::memory::{SendBuffer, bytes, send_region, source};
+use crate::memory::{SendBuffer, source};
 use crate::request::Request;
 
 impl PointToPoint {
@@ -43,10 +42,7 @@ impl PointToPoint {
         if peer == PROC_NULL {
             return Ok(());
         }
-        let data = match bytes(data) {
-            Some(data) => Source::Span(send_region(data)),
-            None => self.answer(source(data))?,
-        };
+        let data = self.step(source(data))?;
         self.answer(self.core.bsend(&data, peer, tag)).map(drop)
     }
 

@@ -6,7 +6,7 @@ use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
 use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
-use crate::memory::{RecvBuffer, bytes_mut, recv_region, sink};
+use crate::memory::{RecvBuffer, sink};
 use crate::request::Request;
 
 /// A message that [`PointToPoint::mprobe`] found; no other receive or probe can get it (MPI_Message).
@@ -65,12 +65,8 @@ impl Message {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn recv<B: RecvBuffer + ?Sized>(self, buffer: &mut B) -> Result<Status, Error> {
-        let into = match bytes_mut(buffer) {
-            Some(buffer) => Ok(Sink::Span(recv_region(buffer))),
-            None => sink(buffer),
-        };
         let communicator = self.communicator.clone();
-        match self.start(into)? {
+        match self.start(sink(buffer))? {
             (Some(request), described) => {
                 // The borrow of the buffer lasts until this returns (PP1).
                 let received = communicator.device.iwait(request);
@@ -101,11 +97,7 @@ impl Message {
         let count = status.count::<T>();
         let wanted = *count.as_ref().unwrap_or(&0);
         let mut buffer = bytemuck::try_zeroed_vec::<T>(wanted).unwrap_or_default();
-        let into = match bytes_mut(&mut buffer) {
-            Some(buffer) => Ok(Sink::Span(recv_region(buffer))),
-            None => sink(&mut buffer),
-        };
-        let (request, described) = self.start(into)?;
+        let (request, described) = self.start(sink(&mut buffer))?;
         let received = request.map(|request| communicator.device.iwait(request)).transpose();
         communicator.answer(count)?;
         communicator.answer(described)?;
@@ -133,12 +125,8 @@ impl Message {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn irecv<T: Datatype>(self, mut buffer: Vec<T>) -> Result<Request<T>, Error> {
-        let into = match bytes_mut(&mut buffer) {
-            Some(into) => Ok(Sink::Span(recv_region(into))),
-            None => sink(&mut buffer),
-        };
         let communicator = self.communicator.clone();
-        let (request, described) = self.start(into)?;
+        let (request, described) = self.start(sink(&mut buffer))?;
         communicator.answer(described)?;
         let request = match request {
             Some(request) => request,

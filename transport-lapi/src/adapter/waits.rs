@@ -165,47 +165,50 @@ pub struct Blocked {
     pub looks: u32,
 }
 
-/// A call that consists of other calls.
+/// A call that consists of other calls: its code, and what kind of call it is in the upper half. A collective call
+/// stores two of these, so each is one word, which is loaded as it was stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Outer {
-    call: CallCode,
-    role: Role,
-}
+struct Outer(u32);
 
-/// What kind of call that is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
-    Plain,
-    Collective,
+impl Outer {
+    /// There is no such call.
+    const NONE: Self = Self(0);
+    const PLAIN: u32 = 1 << 16;
+    const COLLECTIVE: u32 = 2 << 16;
     /// The end of the rank's part in the job (see [`Within::end`]).
-    End {
-        alone: bool,
-    },
+    const END: u32 = 3 << 16;
+    /// The same, without other threads.
+    const END_ALONE: u32 = 4 << 16;
+
+    #[inline]
+    fn new(call: CallCode, kind: u32) -> Self {
+        Self(kind | u32::from(call.0))
+    }
 }
 
 /// The call that a thread is in, if it differs from the call that waits.
 struct Calling {
-    call: Cell<Option<Outer>>,
-    /// For a collective call: the id of the space of its messages, and its number there in the lower half. It is a cell
-    /// of its own, because a larger one would be stored field by field and loaded as a whole, which stalls.
+    call: Cell<Outer>,
+    /// For a collective call: the id of the space of its messages, and its number there in the lower half.
     collective: Cell<u64>,
 }
 
 thread_local! {
-    static CALLING: Calling = const { Calling { call: Cell::new(None), collective: Cell::new(0) } };
+    static CALLING: Calling =
+        const { Calling { call: Cell::new(Outer::NONE), collective: Cell::new(0) } };
 }
 
 /// Marks this thread as being in a call that consists of other calls. Until this value is dropped, waits of the thread
 /// are published under the name of that call.
 #[must_use = "the call ends when this is dropped"]
 pub struct Within {
-    before: (Option<Outer>, u64),
+    before: (Outer, u64),
 }
 
 impl Within {
     /// Begins a call.
     pub fn call(call: impl Into<CallCode>) -> Self {
-        Self::begin(call.into(), Role::Plain, 0)
+        Self::begin(call.into(), Outer::PLAIN, 0)
     }
 
     /// Begins a collective call with this number in its space (see [`goes_before`]). The number is published instead of
@@ -213,38 +216,41 @@ impl Within {
     #[inline]
     pub fn collective(call: impl Into<CallCode>, space: u32, number: i32) -> Self {
         let collective = u64::from(space) << 32 | u64::from(number as u32);
-        Self::begin(call.into(), Role::Collective, collective)
+        Self::begin(call.into(), Outer::COLLECTIVE, collective)
     }
 
     /// Begins the call in which this rank leaves the job. `alone` means that no other thread has access to the library
     /// any more. Such threads then do not prevent the job from being in deadlock, whatever they do.
     pub fn end(call: impl Into<CallCode>, alone: bool) -> Self {
-        Self::begin(call.into(), Role::End { alone }, 0)
+        let kind = if alone { Outer::END_ALONE } else { Outer::END };
+        Self::begin(call.into(), kind, 0)
     }
 
     #[inline]
-    fn begin(call: CallCode, role: Role, collective: u64) -> Self {
+    fn begin(call: CallCode, kind: u32, collective: u64) -> Self {
+        let outer = Outer::new(call, kind);
         CALLING.with(|calling| Self {
-            before: (
-                calling.call.replace(Some(Outer { call, role })),
-                calling.collective.replace(collective),
-            ),
+            before: (calling.call.replace(outer), calling.collective.replace(collective)),
         })
     }
 
     /// Describes `wait` as one of the call that this thread is in, if any.
     pub(crate) fn describe(wait: &mut Wait) {
         let (outer, word) = CALLING.with(|calling| (calling.call.get(), calling.collective.get()));
-        let Some(Outer { call, role }) = outer else { return };
+        if outer == Outer::NONE {
+            return;
+        }
+        let (call, kind) = (CallCode(outer.0 as u16), outer.0 & !0xFFFF);
         (wait.call, wait.open) = (call, 0);
-        match role {
-            Role::Plain => {}
+        match kind {
             // The call may run a function of the program, which waits for something else.
-            Role::Collective if wait.space.id == (word >> 32) as u32 => {
+            Outer::COLLECTIVE if wait.space.id == (word >> 32) as u32 => {
                 (wait.operation, wait.tag) = (call, Some(word as i32));
             }
-            Role::Collective => {}
-            Role::End { alone } => (wait.at_end, wait.alone) = (true, alone),
+            Outer::END | Outer::END_ALONE => {
+                (wait.at_end, wait.alone) = (true, kind == Outer::END_ALONE);
+            }
+            _ => {}
         }
     }
 }
