@@ -4,7 +4,7 @@
 //! - `create.rs`: calls that make communicators.
 //! - `inter.rs`: calls on intercommunicators.
 //! - `neighbour.rs`: calls among neighbours in a topology.
-//! - `short.rs`: short calls, run at once without a plan.
+//! - `inline.rs`: short calls, run at once without a plan.
 //!
 //! A count is in elements of the buffer that it is passed with. If a buffer is an option, `None` is MPI_IN_PLACE.
 //! Buffers that are used only at the root may be [`Input::none`] or [`Output::none`] on other ranks.
@@ -19,12 +19,12 @@ use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::division::{division_of, split_elements};
-use crate::plan::{self, Equal, Plan, Route, Tag};
+use crate::plan::{self, BlockCollective, Plan, Route, Tag};
 
 pub(crate) mod create;
+mod inline;
 mod inter;
 mod neighbour;
-mod short;
 
 /// From this many bytes on, an allreduce exchanges halves: the data then take more time than the messages.
 const HALVES_FROM: u64 = 64 << 10;
@@ -109,7 +109,7 @@ impl Communicator {
         reduction: Option<Reduction>,
     ) -> Plan<'_> {
         let communicator = self;
-        Plan::equal(Equal { communicator, call, collective, input, output, reduction })
+        Plan::blocks(BlockCollective { communicator, call, collective, input, output, reduction })
     }
 
     /// Returns whether a gather or scatter moves each block directly between the root and its rank. This depends on the

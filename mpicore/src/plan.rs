@@ -30,13 +30,13 @@ use crate::group::Group;
 use crate::memory::{Memory, Reduction};
 
 pub(crate) mod division;
+mod inline;
 mod running;
-mod short;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use inline::{BlockCollective, InlineRun, run_barrier};
 pub use running::{Persistent, Steps};
-pub(crate) use short::{Equal, Short, run_barrier};
 
 /// The tag of blocking calls (PL4): above all others.
 const BLOCKING: i32 = i32::MAX;
@@ -72,7 +72,7 @@ pub(crate) enum Tag {
 
 /// Where the messages of a collective go.
 #[derive(Clone, Copy)]
-struct Line<'a> {
+struct Endpoint<'a> {
     device: &'a Device,
     peers: &'a Group,
     context: u32,
@@ -82,12 +82,12 @@ struct Line<'a> {
 /// A collective that is ready to run: MPI's call with all its arguments. All members run, start or keep their plans of
 /// a communicator one after another, in the same order. A plan that is dropped is a call that this rank has not made.
 #[must_use = "the other ranks wait for this one"]
-pub struct Plan<'c>(Way<'c>);
+pub struct Plan<'c>(Path<'c>);
 
 /// How a collective runs if the caller waits for it.
-enum Way<'c> {
+enum Path<'c> {
     /// Without a schedule, if it is short.
-    Equal(Equal<'c>),
+    Blocks(BlockCollective<'c>),
     /// By a schedule that was made when the arguments were checked.
     Scheduled(Scheduled<'c>),
 }
@@ -103,8 +103,8 @@ struct Scheduled<'c> {
 
 impl<'c> Plan<'c> {
     #[inline]
-    pub(crate) fn equal(equal: Equal<'c>) -> Self {
-        Self(Way::Equal(equal))
+    pub(crate) fn blocks(blocks: BlockCollective<'c>) -> Self {
+        Self(Path::Blocks(blocks))
     }
 
     #[inline]
@@ -114,7 +114,7 @@ impl<'c> Plan<'c> {
         route: Route,
         work: InUse<'c>,
     ) -> Self {
-        Self(Way::Scheduled(Scheduled { communicator, call, route, work }))
+        Self(Path::Scheduled(Scheduled { communicator, call, route, work }))
     }
 
     /// Runs the collective to its end.
@@ -125,8 +125,8 @@ impl<'c> Plan<'c> {
     #[inline]
     pub fn run(self) -> Result<(), Error> {
         match self.0 {
-            Way::Equal(equal) => equal.run(),
-            Way::Scheduled(mut scheduled) => scheduled.run_rounds().map_err(|error| *error),
+            Path::Blocks(blocks) => blocks.run(),
+            Path::Scheduled(mut scheduled) => scheduled.run_rounds().map_err(|error| *error),
         }
     }
 
@@ -170,8 +170,8 @@ impl<'c> Plan<'c> {
 
     fn into_scheduled(self) -> Result<Scheduled<'c>, Error> {
         match self.0 {
-            Way::Equal(equal) => equal.into_scheduled(),
-            Way::Scheduled(scheduled) => Ok(scheduled),
+            Path::Blocks(blocks) => blocks.into_scheduled(),
+            Path::Scheduled(scheduled) => Ok(scheduled),
         }
     }
 }
@@ -183,12 +183,12 @@ impl Scheduled<'_> {
         let _within = Within::collective(*call, *context, tag.number());
         let device = communicator.device();
         let peers = peers.as_deref().unwrap_or(communicator.peers());
-        let line = Line { device, peers, context: *context, tag: tag.of_blocking() };
+        let endpoint = Endpoint { device, peers, context: *context, tag: tag.of_blocking() };
         let Parts { schedule, memory, reduction, requests } = work.parts();
         let (mut failure, mut panic) = (None, None);
         for index in 0.. {
             let Some(Round { messages, local }) = schedule.round(index) else { break };
-            line.exchange(messages, memory, requests, &mut failure);
+            endpoint.exchange(messages, memory, requests, &mut failure);
             if failure.is_some() {
                 continue;
             }
@@ -241,7 +241,7 @@ impl Tag {
     }
 }
 
-impl Line<'_> {
+impl Endpoint<'_> {
     /// Starts a message, unless that fails, which is noted (PL2).
     #[inline]
     fn start(

@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use mpjdev::{Call, Device, Request, Status};
 
-use super::{Line, Route, Scheduled, note, take_steps};
+use super::{Endpoint, Route, Scheduled, note, take_steps};
 use crate::collective::{Message, Schedule};
 use crate::communicator::Communicator;
 use crate::error::Error;
@@ -141,9 +141,9 @@ impl Running {
         Arc::new(Self { communicator, call, peers, context, number, tag, open, state, stepped })
     }
 
-    fn line(&self) -> Line<'_> {
+    fn endpoint(&self) -> Endpoint<'_> {
         let &Self { ref communicator, ref peers, context, tag, .. } = self;
-        Line { device: communicator.device(), peers, context, tag }
+        Endpoint { device: communicator.device(), peers, context, tag }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -176,16 +176,16 @@ impl Running {
             };
             // Relaxed: nothing of the round is under way yet.
             self.open.store(messages.messages.len() + 1, Ordering::Relaxed); // SYNC: round
-            let line = self.line();
+            let endpoint = self.endpoint();
             let start = |message| {
-                let request = line.start(message, &work.memory, &mut failure)?;
+                let request = endpoint.start(message, &work.memory, &mut failure)?;
                 Some((request, work.memory.expected(message)))
             };
             let started: Vec<_> = Message::receives_first(messages.messages).map(start).collect();
             let mut state = self.lock();
             (state.work, state.failure) = (Some(work), failure);
             drop(state);
-            started.into_iter().for_each(|request| self.attend(line.device, request));
+            started.into_iter().for_each(|request| self.attend(endpoint.device, request));
             if !self.is_last() {
                 return;
             }

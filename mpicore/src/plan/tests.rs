@@ -208,7 +208,7 @@ impl Case {
             _ => route.tag.of_blocking(),
         };
         let (device, context) = (communicator.device(), route.context);
-        let line = Line { device, peers: communicator.peers(), context, tag };
+        let endpoint = Endpoint { device, peers: communicator.peers(), context, tag };
         let Parts { schedule, memory, reduction, .. } = work.parts();
         let is_send = |message: &&Message| matches!(message, Message::Send { .. });
         let all = schedule.rounds().flat_map(|round| round.messages).filter(is_send).count();
@@ -228,7 +228,7 @@ impl Case {
                         continue;
                     }
                 }
-                let request = line.start(message, memory, &mut failure);
+                let request = endpoint.start(message, memory, &mut failure);
                 started.extend(request.map(|request| (request, memory.expected(message))));
             }
             for (request, expected) in started {

@@ -11,7 +11,7 @@ use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::memory::Plain;
 use crate::op::{ElementKind, Predefined};
-use crate::plan::Short;
+use crate::plan::InlineRun;
 
 /// The outcome of a short call; `None` if it was not made.
 type Done = Option<Result<(), Error>>;
@@ -28,7 +28,7 @@ impl Communicator {
         [input, output]: [Plain; 2],
         reduction: Option<(Predefined, ElementKind)>,
     ) -> Done {
-        Short { communicator: self, call, collective, input, output, reduction }.run()
+        InlineRun { communicator: self, call, collective, input, output, reduction }.run()
     }
 
     /// Runs [`Communicator::bcast`] at once, if it is short and nothing about it is to be refused.
