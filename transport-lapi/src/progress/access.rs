@@ -107,6 +107,11 @@ impl<S> Outbox<S> {
         let message = Queued::new(OWN, header.bytes(), from);
         let number = self.messages.insert(Queued { next, counters, ..message });
         self.push(target, Outgoing::Message(number));
+        if self.send_queues[target as usize].fences > 0 {
+            // The flush of a fence that has begun says nothing about the message.
+            self.push(target, Outgoing::Control(Packet::Fence));
+            self.send_queues[target as usize].fences += 1;
+        }
     }
 
     /// Asks the target for an atomic operation.

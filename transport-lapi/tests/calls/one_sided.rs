@@ -2,8 +2,8 @@
 
 use mpj_harness::watch;
 use transport_lapi::{
-    Amsend, Arrival, Context, CounterId, HeaderAction, LapiError, Next, Outbox, Put, Rmw, RmwOp,
-    SendRegion, Sent, Violation, Xfer,
+    Amsend, Arrival, Context, CounterId, HeaderAction, LapiError, Next, Outbox, Put, RemoteKey,
+    RemoteRegion, Rmw, RmwOp, SendRegion, Sent, Violation, Xfer,
 };
 
 use crate::support::board::Board;
@@ -377,4 +377,40 @@ fn a_target_that_makes_no_progress_is_accessed() {
             assert!(got[64..] == *bytes);
         }
     });
+}
+
+/// A put that the adapter refuses, here because of its key, is stored by the target, and a fence waits for that.
+#[test]
+fn a_put_that_the_adapter_refuses_is_sent() {
+    let board = Board::new(2);
+    run(
+        Kind::OneSided,
+        2,
+        |_| (),
+        move |context| {
+            let landing = register(context, &board);
+            let remote = board.of(1);
+            let unknown = RemoteRegion { direct: RemoteKey::new(&[1]), ..remote };
+            for round in 0..20 {
+                let bytes = pattern(round, 30_000);
+                if context.task() == 0 {
+                    let put = Put::new(1, unknown, 7, source(bytes));
+                    let _ = context.session().unwrap().put(put).unwrap();
+                    context.fence().unwrap();
+                    let counter = context.session().unwrap().counter();
+                    let (copy, next) = (Landing::new(30_000), Next::Counter(counter));
+                    context
+                        .session()
+                        .unwrap()
+                        .get(1, remote, 7, copy.region(30_000), next)
+                        .unwrap();
+                    context.waitcntr(counter, 1).unwrap();
+                    assert!(copy.holds(bytes), "round {round}");
+                }
+                context.gfence().unwrap();
+            }
+            assert!(context.task() == 0 || contains(landing, 7, pattern(19, 30_000)));
+            end(context, &board);
+        },
+    );
 }
