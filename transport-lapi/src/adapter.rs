@@ -39,8 +39,8 @@
 //!   by those who name its key, and written only if it is [`Registered::Writable`]. Everything else
 //!   does nothing and ends with [`AdapterError::AccessFailed`]; but where the key is an address, other memory can be
 //!   read if the kernel permits it.
-//! - A12: the end of a put says that its source is read no more. Its bytes are in place when a [`OneSided::Flush`] that
-//!   was started later for the same target has ended.
+//! - A12: the end of a put says that its source is read no more. A [`OneSided::Flush`] ends after all puts and atomic
+//!   operations that were started before it for the same target have ended, and when their bytes are in place.
 //! - A13: atomic operations on one variable take place one after another, whoever starts them, and in the order in
 //!   which one task starts them.
 
@@ -156,7 +156,7 @@ pub enum OneSided<'a> {
         /// Bytes of this task.
         from: Piece<'a>,
     },
-    /// Reads and modifies a variable (A13), which is aligned to its size, if [`Caps::atomics`].
+    /// Reads and modifies a variable (A13), if [`Caps::atomics`]. One that is not aligned to its size is refused.
     Atomic {
         /// The target's memory.
         remote: &'a RemoteRegion,
@@ -165,7 +165,7 @@ pub enum OneSided<'a> {
         /// What is done.
         operation: Operation,
     },
-    /// Ends when the puts to this target that were started before are in place (A12), if [`Caps::puts`].
+    /// Says when what was started before for this target is in place (A12), if [`Caps::puts`].
     Flush,
 }
 

@@ -1,11 +1,11 @@
 //! One-sided operations: put, put and get by vectors, read-modify-write; and all transfers as values of one type.
 //!
-//! The caller names memory that the target has registered ([`Session::register_writable`]) and an offset in it. The
-//! target's dispatcher carries the operation out, without any handler of the client, unless the adapter can do without
-//! the target (`progress/access.rs`). A put is an active message for
-//! handler 0, which belongs to the transport: `request.rs` has its user header, `serve.rs` the target's part. So puts
-//! use the same packets, counters and buffers as other messages, and a fence waits for them too. A read-modify-write
-//! (`rmw.rs`) has packets of its own.
+//! The caller names memory that the target has registered ([`Session::register_writable`]) and an offset in it. If the
+//! adapter can do without the target, it carries puts and read-modify-writes out (`progress/access.rs`). Otherwise the
+//! target's dispatcher does, without any handler of the client. A put is then an active message for handler 0, which
+//! belongs to the transport: `request.rs` has its user header, `serve.rs` the target's part. So puts use the same
+//! packets, counters and buffers as other messages, and a fence waits for them too. A read-modify-write (`rmw.rs`) has
+//! packets of its own.
 //!
 //! If the adapter has shared areas, memory can be allocated there (`shared.rs`); then the origin carries operations out
 //! by itself.
@@ -283,8 +283,9 @@ impl<S> Session<S> {
     /// # Errors
     /// [`LapiError::Tgt`], [`LapiError::TgtVarNull`], [`LapiError::DataLen`] if the variable is not inside the region,
     /// [`LapiError::Unaligned`], [`LapiError::CntrNull`] for an origin counter that does not exist; the adapter's error
-    /// if the target is lost. If the target has not registered the memory for writing, the operation ends with an error
-    /// ([`crate::Violation::RmwRefused`]).
+    /// if the target is lost. If the target has not registered the memory for writing, the operation ends with an error:
+    /// [`crate::Violation::RmwRefused`], or [`AdapterError::AccessFailed`](crate::adapter::AdapterError::AccessFailed)
+    /// where the adapter carries it out.
     #[inline]
     pub fn rmw(&mut self, call: Rmw<S>) -> Result<Option<i64>, LapiError> {
         let Rmw { target, remote, offset, operation, .. } = call;

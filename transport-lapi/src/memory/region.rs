@@ -8,7 +8,8 @@
 //! - G2: the memory of a [`RecvRegion`] stays allocated and is accessed by nobody else until the operation that took it
 //!   reports completion. A target that helps with a get acts for that operation (A7 of [`crate::adapter`]). Registered
 //!   memory belongs to its registration until what follows its end is performed; other tasks' gets, puts and
-//!   read-modify-writes act for it. A region can be neither copied nor cloned: its holder may write there, and passes
+//!   read-modify-writes act for it, and no two of them use one byte at the same time of which one stores to it, unless
+//!   both are atomic. A region can be neither copied nor cloned: its holder may write there, and passes
 //!   this right on by moving the region.
 //! - G3: the memory of a [`ForeignBytes`] stays mapped for its lifetime, but a peer may write it at any moment. So it
 //!   is never borrowed as a slice: it is copied, and the copy is checked.
@@ -172,8 +173,8 @@ impl RecvRegion {
     /// Returns the variable of 64 bits at `offset`; `None` unless it lies inside and is aligned.
     pub(crate) fn word(&self, offset: u64) -> Option<&AtomicU64> {
         let at = self.aligned(offset, size_of::<u64>())?;
-        // SAFETY: the variable lies inside the memory, which lasts as long as the region (G2), and is aligned. Only
-        // this region's holder writes there, and uses atomic operations where others do too.
+        // SAFETY: the variable lies inside the memory, which lasts as long as the region, and is aligned. Whoever else
+        // stores there meanwhile does so atomically (G2).
         Some(unsafe { AtomicU64::from_ptr(at.cast()) })
     }
 
@@ -233,8 +234,8 @@ impl RecvRegion {
     /// operation on registered memory.
     ///
     /// # Safety
-    /// The holders never write the same byte at the same time, and the second one stops writing when its operation ends
-    /// (A7 of [`crate::adapter`], RG2 of [`crate::progress::registry`]).
+    /// The holders never write the same byte at the same time, unless atomically, and the second one stops writing when
+    /// its operation ends (A7 of [`crate::adapter`], RG2 of [`crate::progress::registry`]).
     pub(crate) unsafe fn second_hold(&self) -> Self {
         Self { ..*self }
     }

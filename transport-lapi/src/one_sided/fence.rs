@@ -12,12 +12,13 @@ use crate::error::LapiError;
 use crate::progress::amsend::Outgoing;
 use crate::progress::awaited::Awaited;
 use crate::progress::context::Context;
+use crate::progress::outbox::SendQueue;
 use crate::progress::session::Session;
 use crate::wire::Packet;
 
 impl<S> Context<S> {
     /// Blocks until the data of everything that this context has started is in place at its targets (LAPI_Fence). The
-    /// targets must make progress.
+    /// targets must make progress, unless the adapter has done everything without them.
     ///
     /// # Errors
     /// Those of [`Context::wait`]; the loss of a task counts only if something may have been sent to it.
@@ -111,7 +112,7 @@ impl<S, F: FnMut(&mut Session<S>) -> Option<bool>> Awaited<S> for Others<F> {
             return session.check_lost().and_then(|()| session.check_closed()).err();
         }
         let outbox = &session.engine.outbox;
-        let is_needed = |task: &TaskId| outbox.send_queues[*task as usize].fences > 0;
+        let is_needed = |task: &TaskId| outbox.send_queues[*task as usize].has_fences();
         let mut needed = (0..outbox.send_queues.len() as TaskId).filter(is_needed);
         needed.find_map(|task| outbox.check_lost(task).err())
     }
@@ -129,9 +130,10 @@ impl<S> Session<S> {
             let (dirty, unflushed) = (send_queue.dirty, send_queue.unflushed);
             if send_queue.is_lost && !dirty && !unflushed {
                 // An earlier fence has reported the loss.
-                send_queue.fences = 0;
+                (send_queue.fences, send_queue.flushes) = (0, 0);
             }
-            send_queue.fences += u32::from(dirty) + u32::from(unflushed);
+            send_queue.fences += u32::from(dirty);
+            send_queue.flushes += u32::from(unflushed);
             if dirty {
                 outbox.push(target as TaskId, Outgoing::Control(Packet::Fence));
             }
@@ -145,7 +147,6 @@ impl<S> Session<S> {
 
     fn fence_done(&self) -> bool {
         let outbox = &self.engine.outbox;
-        outbox.gets.under_way() == 0
-            && outbox.send_queues.iter().all(|send_queue| send_queue.fences == 0)
+        outbox.gets.under_way() == 0 && !outbox.send_queues.iter().any(SendQueue::has_fences)
     }
 }

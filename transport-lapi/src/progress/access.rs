@@ -1,10 +1,11 @@
 //! One-sided operations other than gets, from their start to their end: puts and atomic operations that the adapter
 //! carries out without the target ([`crate::adapter::OneSided`]), the flushes that tell when puts are in place, and
-//! atomic operations that the target carries out, which asks for them by packets.
+//! atomic operations that the target carries out, which is asked for them by packets.
 //!
 //! Each of them is an [`Access`]. One for the adapter waits in the send queue of its target, like a message, until the
 //! adapter has room; so they start in the order of the calls. A put that counts somewhere when it is in place is
-//! followed by a flush. What the adapter refuses, the target is asked for over frames; it then reports what is wrong.
+//! followed by a flush. A put that the adapter refuses goes over frames, and the target reports what is wrong. An atomic operation that
+//! it refuses fails, since the target would carry it out in another way (A13 of [`crate::adapter`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -26,6 +27,8 @@ pub(crate) struct Access<S> {
     target: TaskId,
     /// Whether the target was asked for it, over frames.
     is_requested: bool,
+    /// How often the connection had been closed when it began.
+    closed: u32,
     kind: Kind<S>,
 }
 
@@ -96,8 +99,13 @@ impl<S> Outbox<S> {
     }
 
     fn queue_access(&mut self, target: TaskId, kind: Kind<S>) {
-        let number = self.accesses.insert(Access { target, is_requested: false, kind });
+        let number = self.insert_access(target, false, kind);
         self.push(target, Outgoing::Access(number));
+    }
+
+    fn insert_access(&mut self, target: TaskId, is_requested: bool, kind: Kind<S>) -> u32 {
+        let closed = self.send_queues[target as usize].closed;
+        self.accesses.insert(Access { target, is_requested, closed, kind })
     }
 
     /// Asks the target for a put that the adapter has refused.
@@ -107,7 +115,7 @@ impl<S> Outbox<S> {
         let message = Queued::new(OWN, header.bytes(), from);
         let number = self.messages.insert(Queued { next, counters, ..message });
         self.push(target, Outgoing::Message(number));
-        if self.send_queues[target as usize].fences > 0 {
+        if self.send_queues[target as usize].flushes > 0 {
             // The flush of a fence that has begun says nothing about the message.
             self.push(target, Outgoing::Control(Packet::Fence));
             self.send_queues[target as usize].fences += 1;
@@ -119,7 +127,7 @@ impl<S> Outbox<S> {
         let AtomicAccess { remote: RemoteRegion { key, .. }, offset, .. } = atomic;
         let (operation, operands) = atomic.operation.encode();
         let kind = Kind::Atomic(atomic);
-        let ticket = self.accesses.insert(Access { target, is_requested: true, kind });
+        let ticket = self.insert_access(target, true, kind);
         let request = Packet::Rmw { ticket, operation, key, offset, operands };
         self.push(target, Outgoing::Control(request));
     }
@@ -145,7 +153,12 @@ impl<S> Outbox<S> {
     pub(crate) fn access_ended(&mut self, number: u32, outcome: Result<i64, AdapterError>) {
         let is_started = self.accesses.get_mut(number).is_some_and(|access| !access.is_requested);
         let access = if is_started { self.accesses.remove(number) } else { None };
-        let Some(Access { target, kind, .. }) = access else { return };
+        let Some(Access { target, closed, kind, .. }) = access else { return };
+        let send_queue = &mut self.send_queues[target as usize];
+        if closed != send_queue.closed {
+            // What began before the connection was closed has no effect after it was opened again (PU1).
+            return self.give_up(kind, LapiError::TgtPurged { target });
+        }
         match (kind, outcome) {
             (Kind::Put(PutAccess { next, counters, .. }), Ok(_)) => {
                 self.follow(next);
@@ -158,26 +171,26 @@ impl<S> Outbox<S> {
             }
             (Kind::Flush(Some(counters)), Ok(_)) => self.stored(target, counters),
             (Kind::Flush(None), Ok(_)) => {
-                let fences = &mut self.send_queues[target as usize].fences;
-                *fences = fences.saturating_sub(1);
+                send_queue.flushes = send_queue.flushes.saturating_sub(1);
             }
             (Kind::Put(put), Err(AdapterError::AccessFailed { .. })) => {
                 self.request_put(target, put);
             }
-            (Kind::Atomic(atomic), Err(AdapterError::AccessFailed { .. })) => {
-                self.request_atomic(target, atomic);
-            }
-            (kind, Err(AdapterError::PeerLost { .. })) => self.lose_access(target, kind),
-            (Kind::Put(PutAccess { next, .. }), Err(error)) => self.fail(next, error.into()),
-            (Kind::Atomic(AtomicAccess { next, .. }), Err(error)) => self.fail(next, error.into()),
-            (Kind::Flush(_), Err(error)) => self.fail(Next::Nothing, error.into()),
+            (kind, Err(error)) => match self.check_lost(target) {
+                Err(lost) => self.give_up(kind, lost),
+                // Nothing else says that these bytes are not in place.
+                Ok(()) => self.fail_access(target, kind, error.into()),
+            },
         }
     }
 
-    /// Ends an access that the adapter will not start, since its target is lost or purged.
+    /// Ends an access that the adapter will not start, or of which the target tells nothing more, since the target is
+    /// lost or purged.
     pub(crate) fn give_up_access(&mut self, number: u32) {
         if let Some(Access { target, kind, .. }) = self.accesses.remove(number) {
-            self.lose_access(target, kind);
+            let lost = self.check_lost(target).err();
+            let lost = lost.unwrap_or(AdapterError::PeerLost { task: target }.into());
+            self.give_up(kind, lost);
         }
     }
 
@@ -189,17 +202,29 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// Ends an access to a lost task. As after a message to such a task, the source of a put is reusable, and the loss
-    /// itself is reported once. A fence that needs the flush fails.
-    fn lose_access(&mut self, target: TaskId, kind: Kind<S>) {
+    /// Ends an access to a task whose loss is known, or that was purged. As after a message to such a task, the source
+    /// of a put is reusable, and a fence that needs the flush fails.
+    fn give_up(&mut self, kind: Kind<S>, lost: LapiError) {
         match kind {
             Kind::Put(PutAccess { next, .. }) => self.follow(next),
-            Kind::Atomic(AtomicAccess { next, .. }) => {
-                let lost = self.check_lost(target).err();
-                let lost = lost.unwrap_or(AdapterError::PeerLost { task: target }.into());
-                self.fail(next, lost);
-            }
+            Kind::Atomic(AtomicAccess { next, .. }) => self.fail(next, lost),
             Kind::Flush(_) => {}
+        }
+    }
+
+    /// Ends an access that has failed although its target is there.
+    fn fail_access(&mut self, target: TaskId, kind: Kind<S>, error: LapiError) {
+        match kind {
+            Kind::Put(PutAccess { next, .. }) => {
+                self.follow(next);
+                self.fail(Next::Nothing, error);
+            }
+            Kind::Atomic(AtomicAccess { next, .. }) => self.fail(next, error),
+            Kind::Flush(counters) => {
+                let flushes = &mut self.send_queues[target as usize].flushes;
+                *flushes = flushes.saturating_sub(u32::from(counters.is_none()));
+                self.fail(Next::Nothing, error);
+            }
         }
     }
 

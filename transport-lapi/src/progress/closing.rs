@@ -7,7 +7,8 @@
 //!
 //! - PU1: frames of the task of a closed connection are discarded up to its packet *resume*, which it sends after it
 //!   has closed its own connection and opened it again. Between its opening and ours it sends nothing, so no message
-//!   that began before a connection was closed goes on after it.
+//!   that began before a connection was closed goes on after it. Only what the adapter is storing for a put may still
+//!   be stored.
 //! - PU2: a connection is open again when it has been reopened here and the other task's packet *resume* has arrived,
 //!   in either order. This side then sends nothing before its packet either, since operations wait in a queue.
 
@@ -32,7 +33,9 @@ impl<S> Engine<S> {
     pub fn close(&mut self, state: &mut S, target: TaskId) {
         let send_queue = &mut self.outbox.send_queues[target as usize];
         (send_queue.closing.is_closed, send_queue.closing.has_reopened) = (true, false);
-        (send_queue.dirty, send_queue.unflushed, send_queue.fences) = (false, false, 0);
+        (send_queue.dirty, send_queue.unflushed) = (false, false);
+        (send_queue.fences, send_queue.flushes) = (0, 0);
+        send_queue.closed = send_queue.closed.wrapping_add(1);
         self.outbox.counters.closed(target);
         self.disconnect(state, target);
         self.find_first_lost();

@@ -84,11 +84,20 @@ pub(crate) struct SendQueue {
     pub dirty: bool,
     /// Whether the adapter may have changed its memory since the last fence.
     pub unflushed: bool,
-    /// Number of fence answers that are outstanding, and of flushes for fences that have not ended.
+    /// Number of fence answers that are outstanding.
     pub fences: u32,
+    /// Number of flushes for fences that have not ended.
+    pub flushes: u32,
+    /// How often the program has closed the connection.
+    pub closed: u32,
 }
 
 impl SendQueue {
+    /// Whether a fence waits for it.
+    pub fn has_fences(&self) -> bool {
+        self.fences > 0 || self.flushes > 0
+    }
+
     /// Whether the adapter copies the bodies of frames to the target.
     pub fn copies_bodies(&self) -> bool {
         self.at_once > 0
@@ -120,6 +129,8 @@ impl<S> Outbox<S> {
                 dirty: false,
                 unflushed: false,
                 fences: 0,
+                flushes: 0,
+                closed: 0,
             }
         };
         Self {
@@ -200,8 +211,9 @@ impl<S> Outbox<S> {
 
     /// Ends a registration: [`crate::Session::deregister`] for handlers. It takes effect before the dispatcher's round
     /// ends, so no other thread sees the source's owner continue earlier. `next` is performed when the source is not
-    /// read any more. If it is a handler and due at once, it is returned instead, and the caller must run it. For a
-    /// region that is not registered, `next` is not performed.
+    /// read any more. If it is a handler and due at once, it is returned instead, and the caller must run it; as the
+    /// adapter's registration still lasts then, the handler leaves the memory alone. For a region that is not
+    /// registered, `next` is not performed.
     #[must_use = "the caller must run the returned handler"]
     pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) -> Option<Next<S>> {
         self.deregistered.extend(self.regions.direct(region.key));
@@ -301,7 +313,7 @@ impl<S> Outbox<S> {
     /// Abandons all unfinished operations. No peer begins to use memory of this task afterwards; [`Adapter::detach`]
     /// returns `true` when none uses it any more.
     pub(crate) fn abandon(&mut self, adapter: &mut AnyAdapter) {
-        // Withdraw before memory that peers may be reading is released. Another place waits for writes in progress.
+        // Detach before memory that peers may be reading is released. Another place waits for writes in progress.
         // What was to follow the operations may own memory, so it is kept as long as the outbox.
         let _ = adapter.detach();
         self.deregistered.extend(self.regions.all_direct());

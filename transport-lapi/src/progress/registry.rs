@@ -5,12 +5,12 @@
 //!
 //! - RG1: memory registered for writing is written by its owner's dispatcher, under the context's lock, and by the
 //!   adapter for other tasks (A11 of [`crate::adapter`]). So the operations of several origins may each hold a part of
-//!   it at the same time. That no two of them store to one byte at the same time, unless both are atomic, is for the
-//!   program to see to (G2).
+//!   it at the same time. That no two of them store to one byte at the same time, unless both are atomic, is promised
+//!   with the region (G2).
 //! - RG2: what follows the end of a registration happens when no operation that began before holds its memory any
 //!   more.
-//! - RG3: memory registered for writing is read by its owner's thread only, at the moment when a frame is offered. An
-//!   adapter that reads bodies later gets a copy.
+//! - RG3: of memory registered for writing, bodies of frames are read by its owner's thread only, at the moment when a
+//!   frame is offered. An adapter that reads bodies later gets a copy.
 
 #![expect(unsafe_code, reason = "gives parts of registered memory to operations")]
 
@@ -212,7 +212,8 @@ impl<S> Regions<S> {
         if offset.checked_add(len)? > place.len {
             return None;
         }
-        // SAFETY: RG1 and RG2: all holders write under one lock, and none is left when the owner gets its memory back.
+        // SAFETY: RG1 and RG2: no two holders store to one byte at the same time, and none is left when the owner gets its
+        // memory back.
         let hold = unsafe { region.second_hold() };
         Some(hold.behind(offset as usize))
     }

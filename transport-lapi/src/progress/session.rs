@@ -289,9 +289,9 @@ impl<S> Session<S> {
     }
 
     /// Makes memory of this task readable and writable by the other tasks' puts, gets and read-modify-writes, until
-    /// [`Session::deregister`]. They are carried out while this task makes progress; so it may read the memory, in
-    /// other threads too, only while it knows that no such operation is under way. A task that computes instead of
-    /// making progress delays them.
+    /// [`Session::deregister`]. The task may read the memory, in other threads too, only while it knows that no such
+    /// operation is under way. Unless the adapter carries them out ([`crate::adapter::OneSided`]), they need this task's
+    /// progress, and a task that computes instead delays them.
     ///
     /// # Errors
     /// [`LapiError::OrgAddrNull`] for a null address with a length.
@@ -307,6 +307,7 @@ impl<S> Session<S> {
     /// read memory of a task on the same host. For a region that is not registered `next` is never performed.
     pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) {
         let due = self.engine.outbox.deregister(region, next);
+        self.engine.outbox.deregister_directly(&mut self.adapter);
         self.end_call(due.unwrap_or(Next::Nothing));
     }
 
@@ -404,9 +405,12 @@ impl<S> Session<S> {
             Err(error) => keep_first(first_error, error),
         };
         count(engine.collect());
+        // What follows the end of a registration may release its memory.
+        engine.outbox.deregister_directly(adapter);
         // Frames queued here are sent in this round.
         count(engine.run_ready(state));
         count(engine.outbox.flush(adapter));
+        engine.outbox.deregister_directly(adapter);
         count(engine.run_ready(state));
         engine.rest += done as u64;
         if self.hooks.is_some() {

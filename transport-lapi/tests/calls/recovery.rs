@@ -6,7 +6,7 @@ use transport_lapi::adapter::{Adapter, AdapterError};
 use transport_lapi::config::WaitMode;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, DestStatus, HeaderAction, LapiError, Next, Options,
-    Outbox, RemoteRegion, SendRegion, Sent,
+    Outbox, Put, RemoteRegion, Rmw, RmwOp, SendRegion, Sent,
 };
 
 use crate::support::buffers::{Landing, pattern, source};
@@ -311,4 +311,60 @@ fn gets_and_arrivals_mark_their_destinations() {
     let mut session = tasks[0].session().unwrap();
     assert_eq!(session.cntr_status(FIRST).unwrap(), [DestStatus::Initial, DestStatus::Received]);
     assert_eq!(session.cntr_status(SECOND).unwrap(), [DestStatus::Initial, DestStatus::Received]);
+}
+
+/// Puts and read-modify-writes that the adapter carries out end with a purge, those under way and those that wait for
+/// room. What ends later has no effect on operations that begin after the task was taken back.
+#[test]
+fn a_purge_ends_operations_of_the_adapter() {
+    watch(|| {
+        let tasks = tasks(Kind::OneSided, 2);
+        let (task, owner) = (&tasks[0], &tasks[1]);
+        let landing = Landing::new(4096);
+        landing.fill(0);
+        let memory = landing.region(4096);
+        let region = owner.session().unwrap().register_writable(memory).unwrap();
+        for round in 0..20 {
+            for nth in 0..9 {
+                let bytes = source(pattern(nth, 1900));
+                let put = Put { on_origin: Next::Counter(FIRST), ..Put::new(1, region, 96, bytes) };
+                let _ = task.session().unwrap().put(put).unwrap();
+                let add = Rmw::new(1, region, 0, RmwOp::FetchAndAdd(1_i64));
+                let add = Rmw { next: Next::Outcome(got, 0), ..add };
+                task.session().unwrap().rmw(add).unwrap();
+            }
+            purge(task, 1);
+            purge(owner, 0);
+            let is_over = |session: &mut transport_lapi::Session<Log>| {
+                let puts = session.getcntr(FIRST).unwrap();
+                (puts == 9 && session.state.gets.len() == 9).then_some(())
+            };
+            task.wait(is_over).unwrap();
+            let mut session = task.session().unwrap();
+            session.setcntr(FIRST, 0).unwrap();
+            let ends = std::mem::take(&mut session.state.gets);
+            drop(session);
+            let purged = |end: &Result<(), LapiError>| {
+                matches!(end, Err(LapiError::TgtPurged { target: 1 }))
+            };
+            assert!(ends.iter().all(|end| end.is_ok() || purged(end)), "{ends:?}");
+            assert!(purged(&ends[8]), "the last one has not begun: {ends:?}");
+            resume(task, 1);
+            resume(owner, 0);
+            while is_purged(task, 1) || is_purged(owner, 0) {
+                settle(&tasks);
+            }
+            let bytes = pattern(round, 1900);
+            let _ = task.session().unwrap().put(Put::new(1, region, 2100, source(bytes))).unwrap();
+            let mut fenced = false;
+            std::thread::scope(|scope| {
+                let fence = scope.spawn(|| task.fence().unwrap());
+                while !fence.is_finished() {
+                    owner.session().unwrap().progress().unwrap();
+                }
+                fenced = fence.join().is_ok();
+            });
+            assert!(fenced && landing.contents(4096).0[2100..4000] == *bytes, "round {round}");
+        }
+    });
 }

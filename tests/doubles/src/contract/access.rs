@@ -24,6 +24,8 @@ use crate::numbers::{Numbers, payload};
 
 /// What a buffer holds before anything arrives.
 const BLANK: u8 = 0xA5;
+/// How long a sleeper sleeps that nobody wakes: longer than the check may take.
+const ASLEEP: Duration = Duration::from_secs(60);
 
 /// A buffer of this process that is never freed (TS4).
 #[derive(Clone, Copy)]
@@ -233,6 +235,7 @@ pub fn puts_are_in_place_after_a_flush<A: Adapter>(make: Maker<A>) {
 /// A13: tasks add to one variable at the same time, its owner too.
 pub fn atomic_operations_take_place_one_after_another<A: Adapter>(make: Maker<A>) {
     const ROUNDS: i64 = 300;
+    const AT_ONCE: i64 = 5;
     let mut job = make(3);
     if !job[0].caps(1).atomics {
         return;
@@ -243,9 +246,11 @@ pub fn atomic_operations_take_place_one_after_another<A: Adapter>(make: Maker<A>
     let add = |task: &mut A| {
         let operation = Operation::Bits64(RmwOp::FetchAndAdd(1));
         let add = || OneSided::Atomic { remote: &remote, offset: 0, operation };
-        let mut results: Vec<i64> = Vec::new();
-        for _ in 0..ROUNDS {
-            results.push(carry_out(task, 1, add).expect("the memory is writable"));
+        let (mut results, mut ends) = (Vec::<i64>::new(), Ends::default());
+        for _ in 0..ROUNDS / AT_ONCE {
+            (0..AT_ONCE as u32).for_each(|ticket| ends.start(task, 1, ticket, add));
+            let result = |ticket| ends.of(task, ticket).expect("the memory is writable");
+            results.extend((0..AT_ONCE as u32).map(result));
         }
         assert!(results.is_sorted(), "one task's own are in order");
         results
@@ -288,10 +293,49 @@ pub fn memory_is_accessed_only_as_it_is_registered<A: Adapter>(make: Maker<A>) {
         job[1].deregister(remote.direct);
         let ended = carry_out(&mut job[0], 1, || put(&remote, 0, source.to_send()));
         assert!(is_refused(&ended), "the registration has ended");
-        let flushed = carry_out(&mut job[0], 1, || OneSided::Flush);
-        flushed.expect("nothing is on its way");
+        // Bytes that are on their way when the registration ends are dropped.
+        let remote = register(&mut job[1], Registered::Writable(memory.to_receive()));
+        let late = carry_out(&mut job[0], 1, || put(&remote, 0, source.to_send()));
+        late.expect("it is registered again");
+        job[1].deregister(remote.direct);
+        memory.fill(BLANK);
+        carry_out(&mut job[0], 1, || OneSided::Flush).expect("the target is there");
+    }
+    if caps.atomics {
+        let operation = Operation::Bits32(RmwOp::Swap(1));
+        let constant = register(&mut job[1], Registered::Constant(memory.to_send()));
+        let writable = register(&mut job[1], Registered::Writable(memory.to_receive()));
+        for (remote, offset) in [(constant, 0), (writable, 61), (writable, 62)] {
+            let atomic = || OneSided::Atomic { remote: &remote, offset, operation };
+            assert!(is_refused(&carry_out(&mut job[0], 1, atomic)), "at {offset}");
+        }
     }
     assert!(are_all(memory.bytes(), BLANK), "nothing was stored");
+}
+
+/// A5: a task that sleeps until an operation has ended is woken.
+pub fn the_end_of_an_operation_wakes_a_sleeper<A: Adapter>(make: Maker<A>) {
+    let mut job = make(2);
+    if !job[0].caps(1).puts {
+        return;
+    }
+    let memory = Buffer::new(vec![BLANK; 4096]);
+    let source = Buffer::new(vec![1; 4096]);
+    let remote = register(&mut job[1], Registered::Writable(memory.to_receive()));
+    let bell = job[0].parts().bell;
+    for ticket in 0..200 {
+        let mut ends = Ends::default();
+        ends.start(&mut job[0], 1, ticket, || put(&remote, 0, source.to_send()));
+        while !ends.ended.contains_key(&ticket) {
+            let announced = bell.announce();
+            ends.poll(&mut job[0]);
+            if ends.ended.is_empty() {
+                assert!(bell.sleep(announced, Some(ASLEEP)), "slept through the end");
+            } else {
+                bell.retract();
+            }
+        }
+    }
 }
 
 /// A8: what is started after the target has detached.
@@ -309,6 +353,11 @@ pub fn memory_of_a_task_that_has_detached_is_not_accessed<A: Adapter>(make: Make
     if caps.puts {
         let source = Buffer::new(vec![1; 8]);
         assert!(is_lost(&carry_out(&mut job[0], 1, || put(&writable, 0, source.to_send()))));
+    }
+    if caps.atomics {
+        let operation = Operation::Bits64(RmwOp::Swap(1));
+        let atomic = || OneSided::Atomic { remote: &writable, offset: 0, operation };
+        assert!(is_lost(&carry_out(&mut job[0], 1, atomic)));
     }
     assert!(are_all(memory.bytes(), BLANK), "nothing was stored");
 }
