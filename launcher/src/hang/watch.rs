@@ -28,15 +28,15 @@
 //! - WD3: no message is under way. Sleeping threads look for messages now and then, and count the looks that found
 //!   nothing (SL4). The second look of the launcher began when all threads slept and had been listed. Each thread has
 //!   counted two more looks since, so one of them began after that look. Whoever still had something to send then had
-//!   either ended, and its frames had arrived; or was a sleeping thread in a look that had found something, and such
-//!   a thread counts no look and withdraws its wait, whatever its functions have woken. So each counted look that began
+//!   either ended, and its frames had arrived; or was a sleeping thread in a look that had found something, and such a
+//!   thread counts no look and unpublishes its wait, whatever its functions have woken. So each counted look that began
 //!   later has found every frame that was ever sent taken in, and its effect done: a look that takes in a frame for
-//!   another thread of its rank has found something, and a thread that finds its wait ended by another one withdraws
-//!   too. What a rank has still to send waits for room that will not come. A bell that has rung since its thread
-//!   looked is a reason to wait for another look of that context. (On processors where a store may be visible to one
-//!   other processor before it is to all, the time between two looks stands for the missing order.)
-//!   Each context can be judged by itself, since a wait only handles what is in its own context. A message to a
-//!   context in which nobody waits wakes nobody: no thread is left that could go there.
+//!   another thread of its rank has found something, and a thread that finds its wait ended by another one does so too.
+//!   What a rank has still to send waits for room that will not come. A bell that has rung since its thread looked is a
+//!   reason to wait for another look of that context. (On processors where a store may be visible to one other
+//!   processor before it is to all, the time between two looks stands for the missing order.) Each context can be
+//!   judged by itself, since a wait only handles what is in its own context. A message to a context in which nobody
+//!   waits wakes nobody: no thread is left that could go there.
 //! - WD4: wildcards need no rule: a receive from any rank is completed by another rank's call as well. Requests that
 //!   nobody waits for complete only when their rank makes progress, and only its threads do that. The transport's
 //!   notification thread, if a program has one, is such a thread, and publishes its sleeps like any other. The kernel

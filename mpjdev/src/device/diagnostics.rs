@@ -35,7 +35,7 @@ impl Device {
 
     /// Describes a wait in `call` for operations of a list, by the first operation that is open. Only the beginning of
     /// a long list is examined, since this happens before every sleep.
-    pub(crate) fn note_of_list(
+    pub(crate) fn describe_list(
         &self,
         session: &Session<State>,
         call: Call,

@@ -414,7 +414,7 @@ impl<F: FnMut(Result<Status, Error>)> Awaited<State> for All<'_, F> {
     }
 
     fn describe(&self, session: &Session<State>) -> Wait {
-        self.device.note_of_list(session, Call::WaitAll, &self.requests[self.next..])
+        self.device.describe_list(session, Call::WaitAll, &self.requests[self.next..])
     }
 }
 
@@ -443,7 +443,7 @@ impl Awaited<State> for First<'_> {
     }
 
     fn describe(&self, session: &Session<State>) -> Wait {
-        self.device.note_of_list(session, Call::WaitAny, self.requests)
+        self.device.describe_list(session, Call::WaitAny, self.requests)
     }
 }
 

@@ -196,7 +196,7 @@ impl<S> Session<S> {
         });
         self.round_ended(true);
         let has_failed = self.first_error.is_some();
-        if let Err(error) = self.report_trouble() {
+        if let Err(error) = self.report_first_error() {
             keep_first(&mut self.first_error, error);
         }
         self.first_error = older.or(self.first_error.take());

@@ -24,7 +24,7 @@ impl<S> Session<S> {
         for _ in 0..rounds {
             let before = self.counts();
             let done = self.round() as u64;
-            self.report_trouble()?;
+            self.report_first_error()?;
             let [partial, rest, closed] = self.counts();
             let recv_complete = done > (partial - before[0]) + (rest - before[1]);
             let send_complete = closed > before[2];

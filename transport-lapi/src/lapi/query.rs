@@ -211,7 +211,7 @@ impl<S> Session<S> {
             Query::InterruptSet => u64::from(self.is_notified()),
             Query::MaxPktSz | Query::MaxAtomSize => self.adapter.caps(own).max_body as u64,
             Query::LocAddrtblSz => MAX_HANDLERS as u64,
-            Query::BufCpSize => self.own_lane().at_once.saturating_sub(1) as u64,
+            Query::BufCpSize => self.own_send_queue().at_once.saturating_sub(1) as u64,
             Query::AckThreshold => ack_threshold.unsigned_abs(),
             Query::ShmEnabled => u64::from(!self.shm_tasks().is_empty()),
             Query::ShmNumTasks => self.shm_tasks().len() as u64,
@@ -245,7 +245,7 @@ impl<S> Session<S> {
         tasks.filter(|task| self.adapter.caps(*task).gets.is_some()).collect()
     }
 
-    fn own_lane(&self) -> &SendQueue {
+    fn own_send_queue(&self) -> &SendQueue {
         &self.engine.outbox.send_queues[self.engine.task as usize]
     }
 

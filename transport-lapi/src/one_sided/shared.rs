@@ -1,6 +1,7 @@
 //! Memory in the tasks' shared areas. Puts, gets and read-modify-writes of it are stores, loads and atomic operations
 //! of the origin; the target does nothing. Where the adapter has no shared areas, clients register memory of their own
-//! ([`Session::register_writable`]), and the target's dispatcher carries the operations out.
+//! ([`Session::register_writable`]), and the adapter or the target's dispatcher carries the
+//! operations out.
 //!
 //! Such operations may overtake messages that were started before; LAPI guarantees no order.
 

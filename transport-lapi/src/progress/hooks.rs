@@ -30,7 +30,7 @@ pub(crate) trait Hooks: Any + Send {
     /// What is to be reported.
     fn round_ended(
         &mut self,
-        send_queues: &mut Positions<'_>,
+        positions: &mut Positions<'_>,
         has_slept: bool,
     ) -> Result<(), LapiError>;
 

@@ -194,9 +194,8 @@ impl<S> Outbox<S> {
         adapter.register(memory).ok().flatten().unwrap_or(RemoteKey::NONE)
     }
 
-    /// Makes memory readable and writable by other tasks' operations, until [`crate::Session::deregister`]. Gets read
-    /// it by address only from other processes: a thread that copies it would not see a put of the dispatcher as a
-    /// whole.
+    /// Makes memory readable and writable by other tasks' operations, until [`crate::Session::deregister`].
+    /// The adapter of threads does not read it: it would not see a put of the dispatcher as a whole.
     pub(crate) fn register_writable(
         &mut self,
         adapter: &mut AnyAdapter,

@@ -44,7 +44,7 @@ impl<S> Session<S> {
 
     /// Reports the error that was kept, if there is one.
     #[inline(always)]
-    pub(crate) fn report_trouble(&mut self) -> Result<(), LapiError> {
+    pub(crate) fn report_first_error(&mut self) -> Result<(), LapiError> {
         match self.first_error.take() {
             None => Ok(()),
             Some(first_error) => self.report(*first_error),

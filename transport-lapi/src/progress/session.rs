@@ -290,8 +290,8 @@ impl<S> Session<S> {
 
     /// Makes memory of this task readable and writable by the other tasks' puts, gets and read-modify-writes, until
     /// [`Session::deregister`]. The task may read the memory, in other threads too, only while it knows that no such
-    /// operation is under way. Unless the adapter carries them out ([`crate::adapter::OneSided`]), they need this task's
-    /// progress, and a task that computes instead delays them.
+    /// operation is under way. Unless the adapter carries them out ([`crate::adapter::OneSided`]), they need this
+    /// task's progress, and a task that computes instead delays them.
     ///
     /// # Errors
     /// [`LapiError::OrgAddrNull`] for a null address with a length.
@@ -333,7 +333,7 @@ impl<S> Session<S> {
         origin: Option<TaskId>,
     ) -> Result<usize, LapiError> {
         let done = self.turn(frames, origin);
-        self.report_trouble().map(|()| done)
+        self.report_first_error().map(|()| done)
     }
 
     /// Makes one round of progress for a caller that is not waiting. An error does not cut the round short: the first

@@ -230,7 +230,7 @@ impl Port {
         polled.map(|()| delivered)
     }
 
-    /// See [`crate::adapter::Adapter::prefetch_expected`].
+    /// See [`crate::adapter::Adapter::while_waiting`].
     #[inline]
     pub(crate) fn prefetch_expected(&mut self) {
         let Self { peers, in_turn, latest, .. } = self;
@@ -242,7 +242,7 @@ impl Port {
         }
     }
 
-    /// See [`crate::adapter::Adapter::packets`]. The positions of the rings are these counts.
+    /// See [`crate::adapter::Adapter::stats`]. The positions of the rings are these counts.
     pub(crate) fn packets(&self) -> (u64, u64) {
         let sent = self.peers.iter().map(|peer| u64::from(peer.to.position()));
         let received = self.peers.iter().map(|peer| u64::from(peer.from.position()));

@@ -191,7 +191,7 @@ impl Segment {
 
     /// The job's block, the same in all context segments.
     pub(crate) fn job(&self) -> &JobBlock {
-        self.of_first_plane(SEPARATION)
+        self.of_first_context(SEPARATION)
     }
 
     pub(crate) fn task(&self, task: usize) -> &TaskBlock {
@@ -202,7 +202,7 @@ impl Segment {
     /// What `task` publishes about itself: in the segment of context 0 for all contexts.
     pub(crate) fn wireup(&self, task: usize) -> &WireupLine {
         assert!(task < self.layout.tasks(), "tasks of a job are numbered below its size");
-        &self.of_first_plane::<TaskBlock>(self.layout.task_at(task)).wireup
+        &self.of_first_context::<TaskBlock>(self.layout.task_at(task)).wireup
     }
 
     /// The wait table of `task`: what its threads wait for.
@@ -277,7 +277,7 @@ impl Segment {
     }
 
     /// Like [`Segment::view`], in the segment of context 0.
-    fn of_first_plane<T>(&self, at: usize) -> &T {
+    fn of_first_context<T>(&self, at: usize) -> &T {
         debug_assert!(at + size_of::<T>() <= self.layout.context_bytes());
         // SAFETY: S1 to S3.
         unsafe { self.start.add(at).cast().as_ref() }

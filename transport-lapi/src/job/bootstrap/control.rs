@@ -91,7 +91,7 @@ pub enum ControlMessage {
         /// What it has sent and received.
         counters: MessageCounts,
     },
-    /// The program asked for the end of the job (MPI_Abort). The rank ends at once.
+    /// The program asked for the end of the job. The rank ends at once.
     Aborted {
         /// The rank.
         task: TaskId,
@@ -109,8 +109,8 @@ pub enum ControlMessage {
         /// The queues of that context.
         queues: Queues,
     },
-    /// The rank has stopped communicating and will never finish: its World was dropped by a panic or after an error, or
-    /// its device has failed. Usually it is about to end.
+    /// The rank has stopped communicating and will never finish, because of a panic, an error of the program, or a
+    /// failure of the library. Usually it is about to end.
     GaveUp {
         /// The rank.
         task: TaskId,

@@ -9,9 +9,9 @@
 //! - Send a frame; ring, or not, since a ring may be lost.
 //! - In a wait, look for frames in vain; publish. Asleep, look again in vain; count that.
 //! - Take in a frame. It may be what any one of the rank's threads waits for, whatever that has asked for, or what none
-//!   waits for; the threads are woken by that, or not. Asleep, perhaps answer it; withdraw.
-//! - Woken by the bell, withdraw.
-//! - Asleep, find that another thread took in what it waits for; withdraw.
+//!   waits for; the threads are woken by that, or not. Asleep, perhaps answer it; unpublish the wait.
+//! - Woken by the bell, unpublish the wait.
+//! - Asleep, find that another thread took in what it waits for; unpublish the wait.
 //!
 //! Ranks may have several contexts, each with its own lock and its own wait table. A call of the library is in any one
 //! of them: there it sends to the same context of another rank, takes in what was sent there, and wakes or completes
@@ -59,7 +59,7 @@ enum At {
     Asleep,
     /// Has looked again in vain, and has yet to count that.
     LookedAgain,
-    /// Has found something when it looked again, and has yet to withdraw.
+    /// Has found something when it looked again, and has yet to unpublish its wait.
     Found,
     /// The same; it has sent an answer to that rank and has yet to ring its bell.
     Answered(u8),
@@ -303,7 +303,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
                 let looked = Thread { context: thread.context, ..Thread::new(Looked) };
                 then.push(self.with(rank, me, looked));
             }
-            Asleep if thread.rung => then.push(self.withdrawn(rank, me)),
+            Asleep if thread.rung => then.push(self.unpublished(rank, me)),
             Asleep if frames > 0 => self.take_in(rank, me, thread.context, Found, then),
             Asleep => {
                 let at = if thread.met { Found } else { LookedAgain };
@@ -330,7 +330,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
             Found => {
                 self.take_in(rank, me, thread.context, Found, then);
                 self.send(rank, me, Answered, then);
-                then.push(self.withdrawn(rank, me));
+                then.push(self.unpublished(rank, me));
             }
             _ => {}
         }
@@ -382,7 +382,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         }
     }
 
-    fn withdrawn(&self, rank: usize, me: usize) -> Self {
+    fn unpublished(&self, rank: usize, me: usize) -> Self {
         let Thread { context, met, looks, .. } = self.ranks[rank].threads[me];
         let waiting = Thread { context, met, looks, ..Thread::new(Waiting) };
         self.with(rank, me, waiting).with_change(rank, context)

@@ -1,4 +1,4 @@
-//! Slates of a segment of one process.
+//! Wait tables of a segment of one process.
 
 use super::*;
 use crate::adapters::local::layout::Layout;
