@@ -1,6 +1,7 @@
 //! Puts, transfers as values, and which counter is incremented when.
 
 use mpj_harness::watch;
+use transport_lapi::adapter::AdapterError;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, HeaderAction, LapiError, Next, Outbox, Put, RemoteKey,
     RemoteRegion, Rmw, RmwOp, SendRegion, Sent, Violation, Xfer,
@@ -413,4 +414,27 @@ fn a_put_that_the_adapter_refuses_is_sent() {
             end(context, &board);
         },
     );
+}
+
+/// A target that has left in order is not lost, but nothing is stored there any more: the fence says so.
+#[test]
+fn a_put_to_a_task_that_has_left_fails() {
+    watch(|| {
+        let mut adapters = Kind::OneSided.adapters(2);
+        let owner = Context::init(adapters.remove(1), (), Default::default());
+        let origin = Context::init(adapters.remove(0), (), Default::default());
+        let landing = Landing::new(REGION);
+        let region = owner.session().unwrap().register_writable(landing.region(REGION)).unwrap();
+        let counter = origin.session().unwrap().counter();
+        drop(owner);
+        let put = Put::new(1, region, 0, source(pattern(1, 100)));
+        let put = Put { on_origin: Next::Counter(counter), ..put };
+        let _ = origin.session().unwrap().put(put).unwrap();
+        let failed = origin.fence().unwrap_err();
+        let expected = matches!(failed, LapiError::Adapter(AdapterError::PeerLost { task: 1 }));
+        assert!(expected, "{failed}");
+        assert_eq!(origin.waitcntr(counter, 1).unwrap(), 0, "the source is reusable");
+        origin.fence().unwrap();
+        assert!(landing.holds(&[]), "nothing is stored");
+    });
 }
