@@ -36,9 +36,9 @@
 //!   may arrive too; the caller discards them. Operations towards a lost task end, although nobody receives there:
 //!   bodies leave, and one-sided operations are over.
 //! - A11: registered memory is accessed only between [`Adapter::register`] and the end of [`Adapter::deregister`], only
-//!   by those who name its key, and written only if it is [`Registered::Writable`]. Everything else
-//!   does nothing and ends with [`AdapterError::AccessFailed`]; but where the key is an address, other memory can be
-//!   read if the kernel permits it.
+//!   by those who name its key, and written only if it is [`Registered::Writable`]. Everything else does nothing and
+//!   ends with [`AdapterError::AccessFailed`]; but where the key is an address, other memory can be read if the kernel
+//!   permits it.
 //! - A12: the end of a put says that its source is read no more. A [`OneSided::Flush`] ends after all puts and atomic
 //!   operations that were started before it for the same target have ended, and when their bytes are in place.
 //! - A13: atomic operations on one variable take place one after another, whoever starts them, and in the order in

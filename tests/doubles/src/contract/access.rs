@@ -105,7 +105,21 @@ impl Ends {
         ticket: u32,
         operation: impl Fn() -> OneSided<'a>,
     ) {
-        let mut offer = || match task.start(target, operation(), Ticket(ticket)) {
+        let started = comes_soon(|| {
+            let answer = task.start(target, operation(), Ticket(ticket));
+            self.has_started(task, ticket, answer)
+        });
+        assert!(started, "there is never room");
+    }
+
+    /// Whether an operation was started, by the adapter's answer. Notes its end if it has ended at once.
+    fn has_started<A: Adapter>(
+        &mut self,
+        task: &mut A,
+        ticket: u32,
+        answer: Result<Transfer, AdapterError>,
+    ) -> bool {
+        match answer {
             Ok(Transfer::Full) => {
                 self.poll(task);
                 false
@@ -113,8 +127,7 @@ impl Ends {
             Ok(Transfer::Started) => true,
             Ok(Transfer::Done(result)) => self.ended.insert(ticket, Ok(result)).is_none(),
             Err(error) => self.ended.insert(ticket, Err(error)).is_none(),
-        };
-        assert!(comes_soon(&mut offer), "there is never room");
+        }
     }
 
     /// How an operation ends that was started.
@@ -163,16 +176,8 @@ fn get<A: Adapter>(
     let mut into = landing.to_receive();
     let started = comes_soon(|| {
         let get = OneSided::Get { remote, offset, into: into.part(0, len) };
-        match task.start(1, get, Ticket(3)) {
-            Ok(Transfer::Full) => {
-                ends.poll(task);
-                return false;
-            }
-            Ok(Transfer::Started) => {}
-            Ok(Transfer::Done(_)) => drop(ends.ended.insert(3, Ok(0))),
-            Err(error) => drop(ends.ended.insert(3, Err(error))),
-        }
-        true
+        let answer = task.start(1, get, Ticket(3));
+        ends.has_started(task, 3, answer)
     });
     assert!(started, "there is never room");
     ends.of(task, 3)?;
