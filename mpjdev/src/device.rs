@@ -49,7 +49,7 @@ use crate::envelope;
 use crate::error::Error;
 use crate::matching::Pattern;
 use crate::protocol::{Protocol, Table};
-use crate::request::{Handle, Request};
+use crate::request::Request;
 use crate::state::{State, Stats};
 
 /// The options of a device. All ranks of a job use the same.
@@ -181,10 +181,12 @@ impl Device {
         self.number
     }
 
-    /// Returns what a request of this device refers to.
-    #[inline(always)]
-    pub(crate) fn handle(&self, request: &Request) -> Result<Handle, Error> {
-        request.handle(self.number)
+    /// Returns the key of an operation of this device, or `None` if it was complete when it was started.
+    pub(crate) fn key(&self, request: &Request) -> Result<Option<u64>, Error> {
+        match request.pending_on(self.number) {
+            None if request.completed().is_none() => Err(Error::Request),
+            key => Ok(key),
+        }
     }
 
     /// Ends this rank's part in the job (collective, the core of MPI_Finalize). Waits until all its messages have been
@@ -343,7 +345,7 @@ impl Device {
     /// others it is then unknown. That of a send that was complete when it was started has an empty status.
     #[inline(always)]
     pub fn request_of(&self, number: u64) -> Request {
-        Request::pending(number, self.number())
+        Request::of_send(number, self.number(), 0, 0, 0)
     }
 
     /// Makes one round of progress.

@@ -21,79 +21,65 @@ use crate::request::slab::Slab;
 /// it, or [`crate::Device::detach`] it together with the buffer.
 #[derive(Debug)]
 #[must_use = "the buffer is in use until the request was waited for"]
-pub struct Request {
-    /// Key into [`Requests`], or [`COMPLETE`].
-    key: u64,
-    /// Number of the device that made the request; a key has no meaning for another device. It is never 0, so an
-    /// `Option<Request>` is no larger than a request.
-    device: NonZeroU32,
-    /// Destination, tag and length of a send that was complete when it was made. They are plain numbers, since lists of
-    /// requests are written and read on the path of messages.
-    dest: u32,
-    tag: i32,
-    bytes: usize,
+pub struct Request(Handle);
+
+#[derive(Debug, Clone, Copy)]
+enum Handle {
+    /// A send that was complete when it was made: its destination, tag and length. They are plain numbers, since lists
+    /// of requests are written and read on the path of messages.
+    Complete { dest: u32, tag: i32, bytes: usize },
+    /// The operation `key` in the [`Requests`] of the device with this number; a key has no meaning for another device.
+    /// The number is never 0, so an `Option<Request>` is no larger than a request.
+    Pending { key: u64, device: NonZeroU32 },
 }
 
-/// The key of a request that was complete when it was made. No slab has so many slots.
+/// The key of a send that was complete when it was made. No slab has so many slots.
 pub(crate) const COMPLETE: u64 = u64::MAX;
 
 impl Request {
     /// Makes the request of an operation under way on the device with this number.
     #[inline(always)]
     pub(crate) fn pending(key: u64, device: NonZeroU32) -> Self {
-        Self { key, device, dest: 0, tag: 0, bytes: 0 }
+        Self(Handle::Pending { key, device })
     }
 
     /// Makes the request of a send, which is under way unless its key is [`COMPLETE`].
     #[inline(always)]
     pub(crate) fn of_send(key: u64, device: NonZeroU32, dest: u32, tag: i32, bytes: usize) -> Self {
-        Self { key, device, dest, tag, bytes }
+        match key {
+            COMPLETE => Self(Handle::Complete { dest, tag, bytes }),
+            _ => Self::pending(key, device),
+        }
     }
 
     /// Returns the outcome if the operation was complete when it was started. Then there is nothing to wait for, and
     /// the buffer is not in use.
     #[inline(always)]
     pub fn completed(&self) -> Option<Status> {
-        let Self { key, dest, tag, bytes, .. } = *self;
-        (key == COMPLETE).then(|| Status::new(dest, tag, bytes))
+        match self.0 {
+            Handle::Complete { dest, tag, bytes } => Some(Status::new(dest, tag, bytes)),
+            Handle::Pending { .. } => None,
+        }
     }
 
-    /// Returns the key if the request belongs to the device with this number. The key may be [`COMPLETE`], which names
-    /// nothing in any slab.
+    /// Returns the key if the operation is under way on the device with this number.
     #[inline(always)]
-    pub(crate) fn key_on(&self, device: NonZeroU32) -> Option<u64> {
-        (self.device == device).then_some(self.key)
-    }
-
-    /// Returns the key if the request belongs to the device with this number and was not complete when it was made.
-    #[inline(always)]
-    pub(crate) fn pending_on(&self, device: NonZeroU32) -> Option<u64> {
-        self.key_on(device).filter(|&key| key != COMPLETE)
+    pub(crate) fn pending_on(&self, number: NonZeroU32) -> Option<u64> {
+        match self.0 {
+            Handle::Pending { key, device } if device == number => Some(key),
+            _ => None,
+        }
     }
 
     /// Returns the number by which [`crate::Device::request_of`] finds the operation. No operation has a number below
     /// 2^32.
     #[inline(always)]
     pub fn number(&self) -> u64 {
-        self.key
-    }
-
-    /// Returns what the request refers to on the device with this number.
-    pub(crate) fn handle(&self, device: NonZeroU32) -> Result<Handle, Error> {
-        match self.completed() {
-            Some(status) => Ok(Handle::Done(status)),
-            None => self.pending_on(device).map(Handle::Pending).ok_or(Error::Request),
+        match self.0 {
+            Handle::Complete { .. } => COMPLETE,
+            Handle::Pending { key, .. } => key,
         }
     }
-}
-
-/// What a request refers to on its device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Handle {
-    /// The operation was complete when it was started.
-    Done(Status),
-    /// The operation has this key in [`Requests`].
-    Pending(u64),
 }
 
 /// An operation under way, or its outcome.

@@ -6,7 +6,7 @@ use std::any::Any;
 use crate::backend::withdrawal;
 use crate::device::Device;
 use crate::error::Error;
-use crate::request::{self, Handle, Operation, Request, Status};
+use crate::request::{self, Operation, Request, Status};
 use crate::state::State;
 
 impl Device {
@@ -18,7 +18,7 @@ impl Device {
     /// [`Error::Request`] for a request of another device; [`Error::Finished`], what made the device
     /// unusable.
     pub fn cancel(&self, request: &Request) -> Result<bool, Error> {
-        let Handle::Pending(key) = self.handle(request)? else { return Ok(false) };
+        let Some(key) = self.key(request)? else { return Ok(false) };
         let mut session = self.session()?;
         let state = &mut session.state;
         let cancelled =
@@ -47,7 +47,7 @@ impl Device {
     /// # Errors
     /// As [`Device::cancel`].
     pub fn withdraw(&self, request: &Request, because: Error) -> Result<(), Error> {
-        let Handle::Pending(key) = self.handle(request)? else { return Ok(()) };
+        let Some(key) = self.key(request)? else { return Ok(()) };
         if !self.cancel(request)? {
             let mut session = self.session()?;
             let (state, outbox) = session.parts();
@@ -71,12 +71,15 @@ impl Device {
         request: Request,
         next: impl FnOnce(Result<Status, Error>) + Send + 'static,
     ) -> Result<(), Error> {
-        let handle = self.handle(&request)?;
+        let key = self.key(&request)?;
         let mut session = self.session()?;
         let (state, outbox) = session.parts();
-        match handle {
-            Handle::Done(status) => outbox.when_unlocked(Box::new(move || next(Ok(status)))),
-            Handle::Pending(key) => {
+        match key {
+            None => {
+                let outcome = request.completed().ok_or(Error::Request);
+                outbox.when_unlocked(Box::new(move || next(outcome)));
+            }
+            Some(key) => {
                 state.requests.follow(key, Box::new(next));
                 state.follow_up(outbox);
                 session.after_rounds(State::follow_up);
@@ -90,9 +93,9 @@ impl Device {
     /// Consumes a request together with its buffer, which stays alive until the operation has ended. A receive that
     /// has not matched a message is cancelled.
     pub fn detach(&self, request: Request, buffer: Box<dyn Any + Send>) {
-        let key = match self.handle(&request) {
-            Ok(Handle::Pending(key)) => key,
-            Ok(Handle::Done(_)) => return,
+        let key = match self.key(&request) {
+            Ok(Some(key)) => key,
+            Ok(None) => return,
             // The buffer is in use by another device, and there is no telling for how long.
             Err(_) => return std::mem::forget(buffer),
         };

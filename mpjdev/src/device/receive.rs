@@ -1,10 +1,6 @@
 //! Receiving (MPI-4 sections 3.2.4 and 3.7.2).
-//!
-//! [`Device::post_span`] handles only the most frequent receives: those that are posted while there is no unexpected
-//! message and no rank is lost. If a condition does not hold, it has changed nothing, and [`Device::start_receive`]
-//! handles the receive.
 
-use transport_lapi::{RecvRegion, Session, Sink};
+use transport_lapi::{Session, Sink};
 
 use crate::backend;
 use crate::calls::Call;
@@ -28,44 +24,12 @@ impl Device {
         tag: Option<i32>,
         context: u32,
     ) -> Result<Request, Error> {
-        let posted = match (into.into(), source, tag) {
-            (Sink::Span(into), Some(source), Some(tag)) => {
-                self.post_span(into, source, tag, context)
-            }
-            (into, source, tag) => self.start_receive(into, source, tag, context),
-        };
+        let posted = self.post(into.into(), source, tag, context);
         posted.map(|key| Request::pending(key, self.number())).map_err(|error| *error)
     }
 
-    /// [`Device::start_receive`] for most receives: into one span, without wildcards, while there is no unexpected
-    /// message.
     #[inline(never)]
-    fn post_span(
-        &self,
-        into: RecvRegion,
-        source: usize,
-        tag: i32,
-        context: u32,
-    ) -> Result<u64, Box<Error>> {
-        'otherwise: {
-            if source >= self.size() || tag < 0 {
-                break 'otherwise;
-            }
-            let Ok(mut session) = self.context.session() else { break 'otherwise };
-            // Two calls make the pattern twice, so that it stays in registers on the fast path.
-            let pattern = || Pattern { context, source: Some(source as u32), tag: Some(tag) };
-            if session.state.is_clear() {
-                return Ok(push(&mut session.state, into.into(), pattern()));
-            }
-            return match_unexpected(&mut session, into.into(), pattern());
-        }
-        self.start_receive(into.into(), Some(source), Some(tag), context)
-    }
-
-    /// Starts any receive and returns its key.
-    #[cold]
-    #[inline(never)]
-    fn start_receive(
+    fn post(
         &self,
         into: Sink,
         source: Option<usize>,

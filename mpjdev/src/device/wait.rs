@@ -9,7 +9,7 @@ use transport_lapi::{Awaited, LapiError, Session, SessionGuard};
 use crate::calls::Call;
 use crate::device::{Device, diagnostics};
 use crate::error::Error;
-use crate::request::{Handle, Request, Requests, SourceTag, Status};
+use crate::request::{Request, Requests, SourceTag, Status};
 use crate::state::State;
 
 /// A completed request of a list: its place and its outcome.
@@ -48,10 +48,10 @@ impl Device {
     /// [`Error::Request`] for a request of another device; what made the device unusable. An error of the operation
     /// is its outcome.
     pub fn istatus(&self, request: &Request) -> Result<Option<Result<Status, Error>>, Error> {
-        let handle = self.handle(request)?;
-        self.poll_for(|session| match handle {
-            Handle::Done(status) => Some(Ok(status)),
-            Handle::Pending(key) => session.state.requests.outcome(key),
+        let key = self.key(request)?;
+        self.poll_for(|session| match key {
+            Some(key) => session.state.requests.outcome(key),
+            None => request.completed().map(Ok),
         })
     }
 
@@ -269,7 +269,7 @@ impl Device {
     /// Takes a request that was under way and has succeeded out of its place; most requests succeed.
     #[inline(always)]
     fn take_done(&self, state: &mut State, request: &mut Option<Request>) -> Option<Status> {
-        let status = state.requests.take_done(request.as_ref()?.key_on(self.number())?)?;
+        let status = state.requests.take_done(request.as_ref()?.pending_on(self.number())?)?;
         *request = None;
         Some(status)
     }
@@ -281,10 +281,11 @@ impl Device {
         state: &mut State,
         request: &mut Option<Request>,
     ) -> Option<Result<Status, Error>> {
-        let outcome = match self.handle(request.as_ref()?) {
-            Ok(Handle::Done(status)) => Ok(status),
-            Ok(Handle::Pending(key)) => state.requests.take_ended(key)?,
-            Err(error) => Err(error),
+        let ended = request.as_ref()?;
+        let outcome = match (ended.completed(), ended.pending_on(self.number())) {
+            (Some(status), _) => Ok(status),
+            (None, Some(key)) => state.requests.take_ended(key)?,
+            (None, None) => Err(Error::Request),
         };
         *request = None;
         Some(outcome)
