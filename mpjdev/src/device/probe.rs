@@ -110,7 +110,7 @@ impl Device {
         pattern: Pattern,
         look: impl FnMut(&mut State, &Pattern) -> Option<R>,
     ) -> Result<R, Error> {
-        self.wait_until(Probed { pattern, look, losses: None })?
+        self.wait_until(self.session()?, Probed { pattern, look, losses: None })?
     }
 
     /// Looks once for a message. If there is none, fails if the message would have to come from a lost rank, and fails

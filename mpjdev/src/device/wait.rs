@@ -168,20 +168,16 @@ impl Device {
         if next == requests.len() {
             return Ok(());
         }
-        self.wait_until(All { device: self, requests, next, take, looked_at: Requests::NEVER })
+        let all = All { device: self, requests, next, take, looked_at: Requests::NEVER };
+        self.wait_until(self.session()?, all)
     }
 
     /// Makes progress until `awaited` has an answer. A violation that a handler found ends the device.
-    #[inline]
-    pub(crate) fn wait_until<W: Awaited<State>>(&self, mut awaited: W) -> Result<W::Answer, Error> {
-        self.wait_from(self.session()?, &mut awaited)
-    }
-
     #[inline(always)]
-    fn wait_from<W: Awaited<State>>(
+    pub(crate) fn wait_until<W: Awaited<State>>(
         &self,
         session: SessionGuard<'_, State>,
-        awaited: &mut W,
+        awaited: W,
     ) -> Result<W::Answer, Error> {
         let guard = GiveUpOnPanic(self);
         let outcome = self.context.wait_from(session, &mut UnlessFailed(awaited));
@@ -216,7 +212,7 @@ impl Device {
         let looked_at = Requests::NEVER;
         let from = SourceTag::new(0, 0);
         let mut operated = Operated { key, call, origin, looked_at, from, bytes: 0 };
-        match self.wait_from(session, &mut operated)? {
+        match self.wait_until(session, &mut operated)? {
             true => Ok(operated.from.status(operated.bytes)),
             false => self.take_otherwise(key),
         }
@@ -238,7 +234,8 @@ impl Device {
         if requests.iter().all(Option::is_none) {
             return Ok(Vec::new());
         }
-        self.wait_until(First { device: self, requests, most, looked_at: Requests::NEVER })
+        let first = First { device: self, requests, most, looked_at: Requests::NEVER };
+        self.wait_until(self.session()?, first)
     }
 
     fn itest_first(
@@ -293,9 +290,9 @@ impl Device {
 }
 
 /// Waits for something, but ends at once if a handler finds a violation.
-struct UnlessFailed<'a, W>(&'a mut W);
+struct UnlessFailed<W>(W);
 
-impl<W: Awaited<State>> Awaited<State> for UnlessFailed<'_, W> {
+impl<W: Awaited<State>> Awaited<State> for UnlessFailed<W> {
     type Answer = Option<W::Answer>;
 
     #[inline(always)]
@@ -344,7 +341,7 @@ struct Operated {
     call: Call,
 }
 
-impl Awaited<State> for Operated {
+impl Awaited<State> for &mut Operated {
     type Answer = bool;
 
     /// Receives that are posted one by one take a stream of messages one by one: see [`Awaited::frames`].
