@@ -36,9 +36,10 @@ use crate::progress::direct::Direct;
 use crate::progress::handler::Next;
 use crate::progress::outbox::Outbox;
 use crate::progress::rmw::Rmw;
+use crate::progress::round::keep_first;
 use crate::progress::serve::request::{OWN, Request};
 use crate::progress::serve::vector::Vector;
-use crate::progress::session::{Session, keep_first};
+use crate::progress::session::Session;
 
 /// The parameters of LAPI_Put.
 pub struct Put<S> {
@@ -159,7 +160,7 @@ impl<S> Session<S> {
     pub(crate) fn direct(&self, target: TaskId) -> Option<&Direct> {
         let Outbox { send_queues, shared, .. } = &self.engine.outbox;
         let is_there =
-            send_queues.get(target as usize).is_some_and(|send_queue| !send_queue.is_lost);
+            send_queues.get(target as usize).is_some_and(|send_queue| send_queue.is_open());
         shared.as_ref().filter(|_| is_there).map(|shared| &shared.direct)
     }
 

@@ -30,7 +30,8 @@ use crate::lapi::query::{Query, check_range};
 use crate::progress::awaited::{Publication, Unnamed};
 use crate::progress::completion::panic_text;
 use crate::progress::context::{Context, LOOK_AGAIN, SessionGuard};
-use crate::progress::session::{BUDGET, Session, keep_first};
+use crate::progress::round::{BUDGET, keep_first};
+use crate::progress::session::Session;
 
 /// The notification thread of a context.
 pub(super) struct Notification {

@@ -44,6 +44,6 @@ impl<S> Session<S> {
     pub fn is_purged(&self, task: TaskId) -> Result<bool, LapiError> {
         let send_queues = &self.engine.outbox.send_queues;
         check_target(task, send_queues.len())?;
-        Ok(send_queues[task as usize].closing.is_closed)
+        Ok(send_queues[task as usize].is_closed())
     }
 }

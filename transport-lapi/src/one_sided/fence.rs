@@ -128,7 +128,7 @@ impl<S> Session<S> {
         for target in 0..outbox.send_queues.len() {
             let send_queue = &mut outbox.send_queues[target];
             let (dirty, unflushed) = (send_queue.dirty, send_queue.unflushed);
-            if send_queue.is_lost && !dirty && !unflushed {
+            if !send_queue.is_open() && !dirty && !unflushed {
                 // An earlier fence has reported the loss.
                 (send_queue.fences, send_queue.flushes) = (0, 0);
             }

@@ -16,7 +16,7 @@ use crate::adapters::AnyAdapter;
 use crate::error::{LapiError, Violation};
 use crate::memory::body::Source;
 use crate::memory::region::RemoteRegion;
-use crate::progress::amsend::{FrameSent, Outgoing, Queued};
+use crate::progress::amsend::{FrameSent, Message, Outgoing};
 use crate::progress::handler::Next;
 use crate::progress::outbox::Outbox;
 use crate::progress::serve::request::{OWN, Request};
@@ -112,8 +112,8 @@ impl<S> Outbox<S> {
     fn request_put(&mut self, target: TaskId, put: PutAccess<S>) {
         let PutAccess { remote, offset, from, next, counters } = put;
         let header = Request::Put { key: remote.key, offset }.encode();
-        let message = Queued::new(OWN, header.bytes(), from);
-        let number = self.messages.insert(Queued { next, counters, ..message });
+        let message = Message::new(OWN, header.bytes(), from);
+        let number = self.messages.insert(Message { next, counters, ..message });
         self.push(target, Outgoing::Message(number));
         if self.send_queues[target as usize].flushes > 0 {
             // The flush of a fence that has begun says nothing about the message.

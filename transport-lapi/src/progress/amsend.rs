@@ -15,6 +15,7 @@ use crate::memory::body::{Piece, Source};
 use crate::progress::counter::CounterId;
 use crate::progress::handler::Next;
 use crate::progress::outbox::{Outbox, SendQueue};
+use crate::progress::round::keep_first;
 use crate::progress::session::Session;
 use crate::progress::slots::Slots;
 use crate::wire::{BASE, MAX_UHDR, Packet, RemoteCounters};
@@ -129,8 +130,8 @@ pub(crate) enum Outgoing {
     GetReply { ticket: u32, key: u64, offset: u64, len: u64, sent: u64 },
 }
 
-/// A queued message; the send queue contains its number.
-pub(crate) struct Queued<S> {
+/// A message that is being sent: one that has to wait is in [`Outbox::messages`].
+pub(crate) struct Message<S> {
     pub handler: u8,
     pub counters: RemoteCounters,
     pub uhdr: [u8; MAX_UHDR],
@@ -148,7 +149,7 @@ pub(crate) struct Queued<S> {
     pub next: Next<S>,
 }
 
-impl<S> Queued<S> {
+impl<S> Message<S> {
     /// Makes a message of which nothing has been sent. The caller has checked the user header.
     pub fn new(handler: u8, uhdr: &[u8], data: Source) -> Self {
         let mut copy = [0; MAX_UHDR];
@@ -166,6 +167,11 @@ impl<S> Queued<S> {
             in_flight: None,
             next: Next::Nothing,
         }
+    }
+
+    /// Whether a frame of it was sent.
+    fn has_begun(&self) -> bool {
+        self.sent > 0 || self.in_flight.is_some()
     }
 }
 
@@ -214,6 +220,68 @@ impl<S> Session<S> {
         let larger = bounds.filter(|&len| pieces.size(len + 1) > pieces.size(len));
         steps.extend(larger.map(|bytes| Step { bytes, above: "in larger pieces" }));
         steps
+    }
+}
+
+impl<S> Session<S> {
+    /// [`Session::amsend`] for any handler, also the transport's own.
+    pub(crate) fn send(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
+        call.on_origin.check(&mut self.engine.outbox.counters)?;
+        call.check(self.engine.outbox.send_queues.len())?;
+        let (target, counters, place) = (call.target, call.counters(), self.place_in_area(&call));
+        let mut message = Message::new(call.handler, call.uhdr, call.udata);
+        (message.counters, message.next, message.place) = (counters, call.on_origin, place);
+        self.start(target, message, |_| {})
+    }
+
+    /// Where the data lies in this task's shared area, if another task is to copy it from there.
+    #[inline]
+    fn place_in_area(&self, call: &Amsend<'_, S>) -> Option<u64> {
+        if !call.in_place || call.target == self.engine.task {
+            return None;
+        }
+        let span = call.udata.span().filter(|span| span.len() >= IN_PLACE_FROM)?;
+        self.engine.outbox.shared.as_ref()?.direct.place_of(span)
+    }
+
+    /// Sends as many frames of a message as the adapter takes now. If more are left, the message waits in the send queue
+    /// of its target, after `keep` has changed it. An error means that nothing of it was sent.
+    pub(crate) fn start(
+        &mut self,
+        target: TaskId,
+        mut message: Message<S>,
+        keep: impl FnOnce(&mut Message<S>),
+    ) -> Result<Sent, LapiError> {
+        let Self { engine, adapter, first_error, losses, .. } = self;
+        let outbox = &mut engine.outbox;
+        outbox.check_lost(target)?;
+        if losses.is_lost(target) {
+            return Err(AdapterError::PeerLost { task: target }.into());
+        }
+        // What waits there goes first.
+        let flushed = outbox.flush_send_queue(adapter, target).unwrap_or_else(|error| {
+            keep_first(first_error, error);
+            1
+        });
+        let (outcome, next) = match outbox.offer(adapter, target, &mut message) {
+            Ok(FrameSent::Last) => match outbox.close(message) {
+                Some(next) => (Ok(Sent::Now), next),
+                None => (Ok(Sent::Later), Next::Nothing),
+            },
+            Err(error) if !message.has_begun() => (Err(error), Next::Nothing),
+            left => {
+                // If frames of it were sent, the buffer does not belong to the caller yet.
+                left.err().into_iter().for_each(|error| keep_first(first_error, error));
+                keep(&mut message);
+                let message = Outgoing::Message(outbox.messages.insert(message));
+                outbox.push(target, message);
+                (Ok(Sent::Later), Next::Nothing)
+            }
+        };
+        if flushed > 0 || !matches!(next, Next::Nothing) {
+            self.end_call(next);
+        }
+        outcome
     }
 }
 
@@ -301,21 +369,41 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// Closes a message whose last frame is on its way, or of which no more will be sent: performs what follows it now,
-    /// or when all bodies have left.
-    pub(crate) fn close(&mut self, number: u32) {
-        let Some(message) = self.messages.remove(number) else { return };
-        self.closed += 1;
-        let under_way = message.in_flight.and_then(|number| self.in_flight.get_mut(number));
-        match under_way {
-            Some(in_flight) if in_flight.frames > 0 => {
-                in_flight.of = InFlightOf::Closed(message.next);
-            }
-            _ => {
-                message.in_flight.and_then(|number| self.in_flight.remove(number));
-                self.follow(message.next);
+    /// Offers the frames of a message that is in no send queue, unless operations are queued before it.
+    fn offer(
+        &mut self,
+        adapter: &mut AnyAdapter,
+        target: TaskId,
+        message: &mut Message<S>,
+    ) -> Result<FrameSent, LapiError> {
+        let SendQueue { is_free, dirty, next_msg, pieces, .. } =
+            &mut self.send_queues[target as usize];
+        if !*is_free {
+            return Ok(FrameSent::Full);
+        }
+        *dirty = true;
+        loop {
+            match message.send_frame(adapter, target, next_msg, *pieces, &mut self.in_flight)? {
+                FrameSent::Part => {}
+                end => return Ok(end),
             }
         }
+    }
+
+    /// Closes a message whose last frame is on its way, or of which no more will be sent. Returns what follows, if that
+    /// is due now, and not when all bodies have left.
+    pub(crate) fn close(&mut self, message: Message<S>) -> Option<Next<S>> {
+        self.closed += 1;
+        if let Some(number) = message.in_flight {
+            match self.in_flight.get_mut(number) {
+                Some(in_flight) if in_flight.frames > 0 => {
+                    in_flight.of = InFlightOf::Closed(message.next);
+                    return None;
+                }
+                _ => drop(self.in_flight.remove(number)),
+            }
+        }
+        Some(message.next)
     }
 
     /// Handles the news that a task has copied a body by itself.
@@ -351,7 +439,7 @@ impl<S> Outbox<S> {
     }
 }
 
-impl<S> Queued<S> {
+impl<S> Message<S> {
     /// Offers the next frame.
     pub(crate) fn send_frame(
         &mut self,

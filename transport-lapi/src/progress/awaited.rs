@@ -30,7 +30,7 @@ pub trait Awaited<S> {
     /// message stays where it is, and a receive posted next takes it without a copy.
     #[inline(always)]
     fn frames(&self) -> usize {
-        crate::progress::session::BUDGET
+        crate::progress::round::BUDGET
     }
 
     /// The task whose frames it waits for, if it is a single one. Then most polls take only frames of that task: those

@@ -574,7 +574,7 @@ fn notice_losses<S, W: Awaited<S>>(
     if session.notice_losses()? {
         return Ok(true);
     }
-    match session.engine.discards {
+    match session.engine.connections.some_not_open {
         false => Ok(false),
         true => awaited.in_vain(session).map_or(Ok(false), Err),
     }

@@ -231,7 +231,7 @@ impl<S> Session<S> {
         let send_queues = &outbox.send_queues;
         let first = |&task: &TaskId| match send_queues.get(task as usize) {
             None => (task, DestStatus::Invalid),
-            Some(send_queue) if send_queue.closing.is_closed => (task, DestStatus::Purged),
+            Some(send_queue) if send_queue.is_closed() => (task, DestStatus::Purged),
             Some(_) => (task, DestStatus::Initial),
         };
         outbox.counters.list(counter, destinations.iter().map(first))?;

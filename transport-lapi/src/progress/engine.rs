@@ -1,17 +1,11 @@
 //! The dispatcher, which handles the frames that arrive.
 //!
-//! - E1: frames from one origin are dispatched in the order of arrival, by the thread that holds the session; so header
-//!   handlers run in the order of sending.
 //! - E2: at most one message per origin is being reassembled, since a send queue sends one message after another. Until
 //!   its completion nobody else writes to its destination region.
-//! - E3: a violation drops the packet that contains it, and is reported by the call that found it. The packets behind
-//!   it are dispatched as usual.
 
 use std::sync::Arc;
 
-use crate::adapter::{
-    Adapter, AdapterError, Doorbell, Endpoint, Events, Frame, Parts, SHORT_HEAD, TaskId, Ticket,
-};
+use crate::adapter::{Adapter, Doorbell, Endpoint, Frame, Parts, TaskId};
 use crate::adapters::AnyAdapter;
 use crate::error::{LapiError, Violation};
 use crate::memory::body::Sink;
@@ -19,13 +13,13 @@ use crate::memory::region::ForeignBytes;
 use crate::progress::addresses::Addresses;
 use crate::progress::amsend::Outgoing;
 use crate::progress::completion::{CompletionThread, Due};
+use crate::progress::connection::Connections;
 use crate::progress::get::SharedGet;
 use crate::progress::handler::{Arrival, HeaderAction, HeaderHandler, Next, ShortHandler};
 use crate::progress::outbox::Outbox;
 use crate::progress::places::Places;
 use crate::progress::serve::request::OWN;
 use crate::progress::serve::{Ahead, Destination};
-use crate::progress::session::keep_first;
 use crate::wire::{self, MAX_HANDLERS, Packet, RemoteCounters};
 
 /// Rounds of the dissemination barrier: enough for 2^16 tasks.
@@ -39,16 +33,9 @@ pub(crate) struct Engine<S> {
     pub short: Box<[Option<ShortHandler<S>>; MAX_HANDLERS]>,
     /// Barrier messages received minus those consumed, per round.
     pub barrier: [u32; BARRIER_ROUNDS],
-    /// Whether frames of some task are discarded, because it is lost or was purged.
-    pub discards: bool,
-    /// How many losses of tasks have been acted on; `None` after a task was taken back, whose loss may be among them.
-    pub noticed: Option<usize>,
-    /// The task whose loss was noticed first, unless it was purged.
-    pub first_lost: Option<TaskId>,
+    pub connections: Connections<S>,
     /// Values of a collective exchange that have arrived.
     pub addresses: Addresses,
-    /// See [`crate::Session::on_loss`].
-    pub on_loss: Option<LossHook<S>>,
     /// How many frames have been dispatched that did not complete a message.
     pub partial: u64,
     /// How many things rounds have done besides dispatching frames.
@@ -59,55 +46,6 @@ pub(crate) struct Engine<S> {
     places: Places,
     bell: Arc<dyn Doorbell>,
     thread: Option<CompletionThread>,
-}
-
-/// A client's hook that runs when a task is lost.
-pub(crate) type LossHook<S> = fn(&mut S, &mut Outbox<S>, TaskId);
-
-/// Handles the frames of one round, and keeps the first error (E3).
-pub(crate) struct Dispatcher<'a, S> {
-    pub engine: &'a mut Engine<S>,
-    pub state: &'a mut S,
-    pub first_error: &'a mut Option<Box<LapiError>>,
-}
-
-impl<S> Events for Dispatcher<'_, S> {
-    #[inline(never)]
-    fn frame(&mut self, frame: Frame<'_>) {
-        if let Err(error) = self.engine.dispatch(self.state, frame) {
-            keep_first(self.first_error, error);
-        }
-    }
-
-    #[inline(always)]
-    fn short(&mut self, origin: TaskId, head: [u8; SHORT_HEAD], body: ForeignBytes<'_>) {
-        let words = u128::from_le_bytes(head);
-        let (first, uhdr) = (words as u64, (words >> 64) as u64);
-        if !wire::is_short(first) {
-            return self.frame(Frame { origin, head: &head, body });
-        }
-        let Some(handler) = self.engine.short[usize::from(wire::handler_of(first))] else {
-            return self.frame(Frame { origin, head: &head, body });
-        };
-        if self.engine.comes_too_late(origin) {
-            return;
-        }
-        if let Some((follow_up, info)) = handler(self.state, origin, uhdr, body) {
-            follow_up(self.state, &mut self.engine.outbox, info);
-        }
-    }
-
-    fn send_complete(&mut self, ticket: Ticket) {
-        self.engine.outbox.send_complete(ticket);
-    }
-
-    fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
-        self.engine.outbox.got(ticket, outcome);
-    }
-
-    fn ended(&mut self, Ticket(number): Ticket, outcome: Result<i64, AdapterError>) {
-        self.engine.outbox.access_ended(number, outcome);
-    }
 }
 
 /// A message of several packets, partly received (E2).
@@ -134,11 +72,8 @@ impl<S> Engine<S> {
             handlers: Box::new([None; MAX_HANDLERS]),
             short: Box::new([None; MAX_HANDLERS]),
             barrier: [0; BARRIER_ROUNDS],
-            discards: false,
-            noticed: Some(0),
-            first_lost: None,
+            connections: Connections::default(),
             addresses: Addresses::new(num_tasks),
-            on_loss: None,
             partial: 0,
             rest: 0,
             ahead: Ahead::default(),
@@ -149,15 +84,8 @@ impl<S> Engine<S> {
         }
     }
 
-    /// Whether frames of `origin` are discarded because that task is lost or was purged: its operations have already
-    /// ended.
-    #[inline(always)]
-    fn comes_too_late(&self, origin: TaskId) -> bool {
-        self.discards && self.outbox.send_queues[origin as usize].is_lost
-    }
-
     /// Dispatches one frame (E1, E3).
-    fn dispatch(&mut self, state: &mut S, frame: Frame<'_>) -> Result<(), LapiError> {
+    pub fn dispatch(&mut self, state: &mut S, frame: Frame<'_>) -> Result<(), LapiError> {
         let Frame { origin, head, body } = frame;
         if self.comes_too_late(origin) {
             if let Ok(Packet::Resume) = wire::decode(head, body.len()) {
@@ -341,7 +269,7 @@ impl<S> Engine<S> {
     }
 
     /// Gives up the message of `origin` that is being reassembled, if there is one, and returns its number.
-    fn break_off(&mut self, origin: TaskId) -> Option<u32> {
+    pub fn break_off(&mut self, origin: TaskId) -> Option<u32> {
         let Reassembly { msg, held, .. } = self.open[origin as usize].take()?;
         held.into_iter().for_each(|key| self.outbox.end_use(key));
         Some(msg)
@@ -452,24 +380,6 @@ impl<S> Engine<S> {
             }
         }
         first_error.map_or(Ok(done), Err)
-    }
-
-    /// Ends all operations to and from `lost`, a task that was lost.
-    pub fn lose(&mut self, state: &mut S, lost: TaskId) {
-        self.first_lost.get_or_insert(lost);
-        self.disconnect(state, lost);
-    }
-
-    /// Ends all operations to and from a task that is lost or was purged, calls the client's hook, and discards that
-    /// task's frames from now on.
-    pub fn disconnect(&mut self, state: &mut S, task: TaskId) {
-        self.discards = true;
-        self.break_off(task);
-        self.ahead.forget(task);
-        self.outbox.lose(task);
-        if let Some(hook) = self.on_loss {
-            hook(state, &mut self.outbox, task);
-        }
     }
 
     /// Updates counters for the completion handlers that have returned on the thread; returns how many those were.

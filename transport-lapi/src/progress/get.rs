@@ -304,10 +304,10 @@ impl<S> Outbox<S> {
         let advanced = match get.way {
             Way::Shared => {
                 let shared = adapter.cooperative_copy().expect("an adapter keeps its capabilities");
-                match self.send_queues[target as usize].is_lost {
-                    false => shared.advance(target),
-                    true if shared.end(target) => Err(AdapterError::PeerLost { task: target }),
-                    true => Ok(Advance::Waiting),
+                match self.send_queues[target as usize].is_open() {
+                    true => shared.advance(target),
+                    false if shared.end(target) => Err(AdapterError::PeerLost { task: target }),
+                    false => Ok(Advance::Waiting),
                 }
             }
             _ if get.is_complete() => Ok(Advance::Complete),

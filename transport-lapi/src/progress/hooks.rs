@@ -6,7 +6,8 @@ use std::any::Any;
 use crate::adapter::ThreadState;
 use crate::error::LapiError;
 use crate::progress::context::SessionGuard;
-use crate::progress::session::{Session, keep_first};
+use crate::progress::round::keep_first;
+use crate::progress::session::Session;
 
 /// How far a send queue has come: operations that it has sent, and bytes of the next one.
 pub(crate) type Position = (u64, u64);

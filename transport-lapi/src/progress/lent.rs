@@ -1,21 +1,19 @@
 //! Active messages whose data is lent for the call: what the adapter takes at once is sent from where it lies, and only
 //! the rest, which has to wait, is copied.
 //!
-//! - LT1: the lent bytes are used only inside the call. The adapter copies every body inside its call (A9), or nothing
-//!   is sent from the lent bytes; and a message is put into its send queue only after the rest was copied.
+//! - LT1: the lent bytes are used only inside the call. The adapter copies every body inside its call (A9), or the
+//!   message has a copy from the beginning; and a message is put into its send queue only after the rest was copied.
 
 #![expect(unsafe_code, reason = "lends a slice for one call")]
 
 use std::sync::Arc;
 
-use crate::adapter::{AdapterError, TaskId};
-use crate::adapters::AnyAdapter;
+use crate::adapter::TaskId;
 use crate::error::LapiError;
 use crate::memory::body::{Pack, Source};
 use crate::memory::region::{ForeignBytes, RecvPart, SendRegion};
-use crate::progress::amsend::{Amsend, FrameSent, Outgoing, Queued, check_handler};
-use crate::progress::outbox::{Outbox, SendQueue};
-use crate::progress::session::{Session, keep_first};
+use crate::progress::amsend::{Message, check_handler, check_target, check_uhdr};
+use crate::progress::session::Session;
 
 /// The end of a message's data; nobody asks for the bytes before it.
 struct Rest {
@@ -48,55 +46,18 @@ impl<S> Session<S> {
         udata: &[u8],
     ) -> Result<(), LapiError> {
         check_handler(handler)?;
-        // SAFETY: LT1: `send_whole` sends only if the adapter copies every body inside the call (A9).
-        let lent = unsafe { SendRegion::new(udata.as_ptr(), udata.len()) };
-        if self.send_whole(&Amsend::new(target, handler, uhdr, lent))? {
-            return Ok(());
-        }
-        self.engine.outbox.check_lost(target)?;
-        if self.losses.is_lost(target) {
-            return Err(AdapterError::PeerLost { task: target }.into());
-        }
-        let outbox = &mut self.engine.outbox;
-        let mut message = Queued::new(handler, uhdr, Source::Span(lent));
-        match outbox.send_lent(&mut self.adapter, target, &mut message) {
-            Ok(FrameSent::Last) => return Ok(()),
-            Err(error) if message.sent == 0 => return Err(error),
-            // The target gets the rest, or learns of the failure in another way.
-            Err(error) => keep_first(&mut self.first_error, error),
-            Ok(_) => {}
-        }
-        let (before, bytes) = (message.sent, udata[message.sent..].to_vec());
-        message.data = Source::Layout(Arc::new(Rest { bytes, before }));
-        let number = outbox.messages.insert(message);
-        outbox.push(target, Outgoing::Message(number));
-        Ok(())
-    }
-}
-
-impl<S> Outbox<S> {
-    /// Offers the frames of a message that is in no send queue, if nothing is queued before it and bodies are copied.
-    fn send_lent(
-        &mut self,
-        adapter: &mut AnyAdapter,
-        target: TaskId,
-        message: &mut Queued<S>,
-    ) -> Result<FrameSent, LapiError> {
-        let Self { send_queues, in_flight, closed, .. } = self;
-        let send_queue = &mut send_queues[target as usize];
-        if !send_queue.is_free || !send_queue.copies_bodies() {
-            return Ok(FrameSent::Full);
-        }
-        send_queue.dirty = true;
-        loop {
-            let SendQueue { next_msg, pieces, .. } = &mut *send_queue;
-            match message.send_frame(adapter, target, next_msg, *pieces, in_flight)? {
-                FrameSent::Part => {}
-                end => {
-                    *closed += u64::from(matches!(end, FrameSent::Last));
-                    return Ok(end);
-                }
-            }
-        }
+        check_target(target, self.engine.outbox.send_queues.len())?;
+        check_uhdr(uhdr)?;
+        let data = match self.engine.outbox.send_queues[target as usize].copies_bodies() {
+            // SAFETY: LT1.
+            true => Source::Span(unsafe { SendRegion::new(udata.as_ptr(), udata.len()) }),
+            false => Source::from(udata.to_vec()),
+        };
+        let message = Message::new(handler, uhdr, data);
+        let keep_rest = |message: &mut Message<S>| {
+            let (before, bytes) = (message.sent, udata[message.sent..].to_vec());
+            message.data = Source::Layout(Arc::new(Rest { bytes, before }));
+        };
+        self.start(target, message, keep_rest).map(drop)
     }
 }

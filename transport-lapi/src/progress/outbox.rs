@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, AdapterError, Endpoint, Registered, SharedArea, TaskId};
+use crate::adapter::{Adapter, Endpoint, Registered, SharedArea, TaskId};
 use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::job::config::Pieces;
@@ -13,10 +13,10 @@ use crate::memory::body::Source;
 use crate::memory::region::{RecvRegion, RemoteKey, RemoteRegion};
 use crate::progress::access::Access;
 use crate::progress::amsend::{
-    FrameSent, InFlight, Outgoing, Queued, check_handler, check_target, check_uhdr,
+    FrameSent, InFlight, Message, Outgoing, check_handler, check_target, check_uhdr,
 };
 use crate::progress::area::Shared;
-use crate::progress::closing::Closing;
+use crate::progress::connection::Connection;
 use crate::progress::counter::{CounterId, Counters};
 use crate::progress::get::Gets;
 use crate::progress::handler::{Continuation, Next};
@@ -32,8 +32,8 @@ pub struct Outbox<S> {
     /// Number of operations in all send queues together.
     pub(crate) queued: usize,
     /// The messages that wait in send queues.
-    pub(crate) messages: Slots<Queued<S>>,
-    /// How many of these have been sent, or given up.
+    pub(crate) messages: Slots<Message<S>>,
+    /// How many messages have been sent, or given up.
     pub(crate) closed: u64,
     /// Messages and answers with frames on their way whose bodies are still read, by the adapter or the target.
     pub(crate) in_flight: Slots<InFlight<S>>,
@@ -58,12 +58,13 @@ pub(crate) type Ready<S> = (Next<S>, Result<(), Box<LapiError>>);
 /// The operations queued for one target.
 pub(crate) struct SendQueue {
     pub waiting: VecDeque<Outgoing>,
-    /// Whether a frame may go at once: nothing is queued, and the target is not lost.
+    /// Whether a frame may go at once: nothing is queued, and the connection is open.
     pub is_free: bool,
-    /// Whether the target is lost or the program has closed the connection: no operation is sent there any more.
-    pub is_lost: bool,
-    /// Whether the program has closed the connection, and how far it has been reopened.
-    pub closing: Closing,
+    /// Whether operations may go there.
+    pub connection: Connection,
+    /// Whether the target has reopened its connection to this task, since it was last opened here (PU2 of
+    /// `connection.rs`).
+    pub peer_has_reopened: bool,
     /// Whether the adapter reads its memory; not any more once the kernel has refused that. Otherwise it is read over
     /// frames.
     pub reads: bool,
@@ -117,8 +118,8 @@ impl<S> Outbox<S> {
             SendQueue {
                 waiting: VecDeque::new(),
                 is_free: true,
-                is_lost: false,
-                closing: Closing::default(),
+                connection: Connection::default(),
+                peer_has_reopened: false,
                 reads: caps.gets.is_some(),
                 puts: caps.puts,
                 atomics: caps.atomics,
@@ -170,7 +171,7 @@ impl<S> Outbox<S> {
                 Outgoing::Short(wire::short_head(handler, u64::from_le_bytes(word)))
             }
             _ => {
-                let message = Queued::new(handler, uhdr, Source::from(udata));
+                let message = Message::new(handler, uhdr, Source::from(udata));
                 Outgoing::Message(self.messages.insert(message))
             }
         };
@@ -273,32 +274,6 @@ impl<S> Outbox<S> {
         Some((send_queue.gone, sent))
     }
 
-    /// Fails if `target` was purged, or its loss has been noticed.
-    pub(crate) fn check_lost(&self, target: TaskId) -> Result<(), LapiError> {
-        let send_queue = &self.send_queues[target as usize];
-        match send_queue.is_lost {
-            true if send_queue.closing.is_closed => Err(LapiError::TgtPurged { target }),
-            true => Err(AdapterError::PeerLost { task: target }.into()),
-            false => Ok(()),
-        }
-    }
-
-    /// Ends the operations to and from `lost`, a task that is lost or was purged. A message whose body the adapter
-    /// still reads ends when that body has left.
-    #[cold]
-    pub(crate) fn lose(&mut self, lost: TaskId) {
-        let send_queue = &mut self.send_queues[lost as usize];
-        (send_queue.is_lost, send_queue.is_free) = (true, false);
-        let queue = std::mem::take(&mut send_queue.waiting);
-        self.queued -= queue.len();
-        for operation in queue {
-            self.end_outgoing(operation);
-        }
-        self.lose_in_flight(lost);
-        self.lose_gets(lost);
-        self.lose_accesses(lost);
-    }
-
     /// Runs `continuation` as soon as the lock is free, in a thread that is in a call of the context (H4 of [`Next`]).
     pub fn when_unlocked(&mut self, continuation: Continuation) {
         self.continuations.push_back(continuation);
@@ -325,9 +300,9 @@ impl<S> Outbox<S> {
         let send_queue = &mut self.send_queues[target as usize];
         let number = send_queue.gone + send_queue.waiting.len() as u64;
         if !matches!(operation, Outgoing::Access(_)) {
-            send_queue.dirty = !send_queue.closing.is_closed;
+            send_queue.dirty = !send_queue.is_closed();
         }
-        if !send_queue.is_lost {
+        if send_queue.is_open() {
             send_queue.is_free = false;
             send_queue.waiting.push_back(operation);
             self.queued += 1;
@@ -348,9 +323,12 @@ impl<S> Outbox<S> {
 
     /// Ends an operation of which nothing more is sent.
     #[inline]
-    fn end_outgoing(&mut self, operation: Outgoing) {
+    pub(crate) fn end_outgoing(&mut self, operation: Outgoing) {
         match operation {
-            Outgoing::Message(number) => self.close(number),
+            Outgoing::Message(number) => {
+                let next = self.messages.remove(number).and_then(|message| self.close(message));
+                next.into_iter().for_each(|next| self.follow(next));
+            }
             Outgoing::Access(number) => self.give_up_access(number),
             Outgoing::GetReply { key, .. } if self.regions.is_part(key) => {
                 if let Some(next) = self.regions.remove(key, Next::Nothing) {
@@ -378,7 +356,7 @@ impl<S> Outbox<S> {
                     self.queued -= 1;
                     let send_queue = &mut self.send_queues[target as usize];
                     send_queue.gone += 1;
-                    send_queue.is_free = send_queue.waiting.len() == 1 && !send_queue.is_lost;
+                    send_queue.is_free = send_queue.waiting.len() == 1 && send_queue.is_open();
                     match send_queue.waiting.pop_front() {
                         // Its own event ends it.
                         None | Some(Outgoing::Access(_)) => {}
@@ -388,28 +366,6 @@ impl<S> Outbox<S> {
             }
         }
         Ok(frames)
-    }
-
-    /// Takes back the message with this number. Returns whether it was still queued and none of its bytes are read any
-    /// more; otherwise it has been sent, or will be.
-    pub(crate) fn take_back(&mut self, target: TaskId, number: u64) -> bool {
-        let SendQueue { waiting: queue, gone, is_free, .. } =
-            &mut self.send_queues[target as usize];
-        let Some(place) = number.checked_sub(*gone).map(|place| place as usize) else {
-            return false;
-        };
-        let Some(&Outgoing::Message(message)) = queue.get(place) else { return false };
-        let in_flight = self.messages.get_mut(message).and_then(|message| message.in_flight);
-        let is_read = |number| self.in_flight.get_mut(number).is_some_and(|one| one.frames > 0);
-        if in_flight.is_some_and(is_read) {
-            return false;
-        }
-        in_flight.and_then(|number| self.in_flight.remove(number));
-        self.messages.remove(message);
-        queue.remove(place);
-        *is_free = queue.is_empty();
-        self.queued -= 1;
-        true
     }
 
     /// [`Self::flush_send_queue`] for every send queue with queued operations. A send queue that fails does not delay

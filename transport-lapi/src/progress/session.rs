@@ -3,27 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::adapter::{
-    Adapter, AdapterError, Caps, Doorbell, GetKind, Losses, Post, TaskId, Ticket, WaitRecords,
-};
+use crate::adapter::{Adapter, Caps, Doorbell, GetKind, Losses, TaskId, WaitRecords};
 use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::memory::body::{Sink, Source};
 use crate::memory::region::{RecvRegion, RemoteRegion, SendRegion};
 use crate::platform::fork::ProcessMark;
-use crate::progress::amsend::{self, Amsend, IN_PLACE_FROM, Outgoing, Queued, Sent, check_handler};
-use crate::progress::completion::Due;
-use crate::progress::engine::{Dispatcher, Engine};
+use crate::progress::amsend::{Amsend, Sent, check_handler};
+use crate::progress::engine::Engine;
 use crate::progress::handler::{HeaderHandler, Next, ShortHandler};
 use crate::progress::hooks::Hooks;
 use crate::progress::outbox::Outbox;
 use crate::progress::report::ErrorHandler;
-use crate::progress::wait::{ALONE, AdaptiveSpin};
-use crate::wire::{self, MAX_HANDLERS, Packet, RemoteCounters};
-
-/// Frames that one call of progress dispatches at most, so that a flood of frames does not hold up the caller. Data
-/// that stays in place counts as one frame, whatever its length, as does a get of memory in a shared area.
-pub(crate) const BUDGET: usize = 64;
+use crate::progress::wait::AdaptiveSpin;
+use crate::wire::{self, MAX_HANDLERS};
 
 /// Pause between two checks of whether a peer has finished its last write into this task's memory.
 pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
@@ -59,13 +52,6 @@ pub struct Session<S> {
     /// Waits of the program's threads that last.
     pub(crate) waits: usize,
     pub(crate) process: ProcessMark,
-}
-
-/// Keeps an error if it is the first one.
-#[cold]
-#[inline(never)]
-pub(crate) fn keep_first(first_error: &mut Option<Box<LapiError>>, error: LapiError) {
-    first_error.get_or_insert_with(|| Box::new(error));
 }
 
 impl<S> Session<S> {
@@ -109,22 +95,6 @@ impl<S> Session<S> {
         self.send(call)
     }
 
-    /// [`Session::amsend`] for any handler, also the transport's own.
-    pub(crate) fn send(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
-        call.on_origin.check(&mut self.engine.outbox.counters)?;
-        if let Some(place) = self.place_in_area(&call) {
-            call.check(self.engine.outbox.send_queues.len())?;
-            return self.enqueue(call, Some(place));
-        }
-        if self.send_whole(&call)? {
-            if !matches!(call.on_origin, Next::Nothing) {
-                self.end_call(call.on_origin);
-            }
-            return Ok(Sent::Now);
-        }
-        self.enqueue(call, None)
-    }
-
     /// Sends an active message with one word of user header and no counters, if that is possible at once and in one
     /// packet: the message is short, its pointer is not null, no message is queued before it, and the adapter has room.
     /// Returns whether it was sent; if so, the buffer is reusable. On `false` nothing was sent, and [`Session::amsend`]
@@ -164,76 +134,6 @@ impl<S> Session<S> {
         // SAFETY: G1: `try_amsend` sends only if the adapter copies every body inside the call (A9).
         let udata = unsafe { SendRegion::new(udata.as_ptr(), udata.len()) };
         self.try_amsend(target, handler, uhdr, udata)
-    }
-
-    /// Sends the message if it fits in one packet and can go at once; returns whether it did. Ignores `call.on_origin`.
-    pub(crate) fn send_whole(&mut self, call: &Amsend<'_, S>) -> Result<bool, LapiError> {
-        let outbox = &mut self.engine.outbox;
-        call.check(outbox.send_queues.len())?;
-        let send_queue = &mut outbox.send_queues[call.target as usize];
-        if !send_queue.is_free || call.udata.len() >= send_queue.at_once {
-            return Ok(false);
-        }
-        let (handler, counters, uhdr) = (call.handler, call.counters(), call.uhdr);
-        let head = Packet::Single { handler, counters, uhdr }.encode();
-        let body = call.udata.piece(0, call.udata.len());
-        let post = amsend::post(&mut self.adapter, call.target, head.bytes(), body, Ticket(0))?;
-        send_queue.dirty |= post == Post::Taken;
-        Ok(post == Post::Taken)
-    }
-
-    /// Where the data lies in this task's shared area, if another task is to copy it from there.
-    #[inline]
-    fn place_in_area(&self, call: &Amsend<'_, S>) -> Option<u64> {
-        if !call.in_place || call.target == self.engine.task {
-            return None;
-        }
-        let span = call.udata.span().filter(|span| span.len() >= IN_PLACE_FROM)?;
-        self.engine.outbox.shared.as_ref()?.direct.place_of(span)
-    }
-
-    /// Queues a message, with the place of its data if the target copies it from there.
-    #[inline(never)]
-    fn enqueue(&mut self, call: Amsend<'_, S>, place: Option<u64>) -> Result<Sent, LapiError> {
-        self.engine.outbox.check_lost(call.target)?;
-        if self.losses.is_lost(call.target) {
-            return Err(AdapterError::PeerLost { task: call.target }.into());
-        }
-        let counters = call.counters();
-        let mut message = Queued::new(call.handler, call.uhdr, call.udata);
-        (message.counters, message.next, message.place) = (counters, call.on_origin, place);
-        let Self { engine, adapter, .. } = self;
-        let message = Outgoing::Message(engine.outbox.messages.insert(message));
-        let number = engine.outbox.push(call.target, message);
-        match engine.outbox.flush_send_queue(adapter, call.target) {
-            Ok(0) => {}
-            Ok(_) => self.end_call(Next::Nothing),
-            Err(error) if engine.outbox.take_back(call.target, number) => {
-                // Messages queued before it may have been sent.
-                self.end_call(Next::Nothing);
-                return Err(error);
-            }
-            // A part of the message was sent, so the buffer does not belong to the caller yet.
-            Err(error) => {
-                self.keep_first(error);
-                self.end_call(Next::Nothing);
-            }
-        }
-        Ok(Sent::Later)
-    }
-
-    /// Ends a call in which operations may have ended: performs `next`, then what follows the ended operations, and
-    /// sends the frames that they queue.
-    pub(crate) fn end_call(&mut self, next: Next<S>) {
-        let Self { state, engine, adapter, first_error, .. } = self;
-        let due = Due { origin: engine.task, counters: RemoteCounters::default() };
-        let mut note = |step: Result<(), LapiError>| {
-            step.unwrap_or_else(|error| keep_first(first_error, error));
-        };
-        note(engine.complete(state, next, due));
-        note(engine.run_ready(state).map(drop));
-        note(engine.outbox.flush(adapter).map(drop));
-        self.end_round();
     }
 
     /// Starts a one-sided read (LAPI_Get); see [`Outbox::get`] for parameters and errors. `next` is performed when the
@@ -311,120 +211,6 @@ impl<S> Session<S> {
         self.end_call(due.unwrap_or(Next::Nothing));
     }
 
-    /// Makes one round of progress (LAPI_Probe): dispatches arrived frames, sends queued ones, and advances gets. Never
-    /// blocks. Returns the number of things done.
-    ///
-    /// # Errors
-    /// The first asynchronous error since the last call: [`LapiError::Peer`], [`LapiError::HdrHndlrNull`],
-    /// [`LapiError::CompletionPanicked`], [`LapiError::Timeout`], or an error of the adapter. The packet concerned is
-    /// dropped; later calls continue with the packets behind it. With an error handler there is no error: the handler
-    /// gets it ([`ErrorHandler`]).
-    #[inline(always)]
-    pub fn progress(&mut self) -> Result<usize, LapiError> {
-        self.progress_within(BUDGET, None)
-    }
-
-    /// [`Session::progress`] with at most `frames` frames. If `origin` is given, only its frames are taken, but after
-    /// [`ALONE`] such turns one turn takes all.
-    #[inline]
-    pub(crate) fn progress_within(
-        &mut self,
-        frames: usize,
-        origin: Option<TaskId>,
-    ) -> Result<usize, LapiError> {
-        let done = self.turn(frames, origin);
-        self.report_first_error().map(|()| done)
-    }
-
-    /// Makes one round of progress for a caller that is not waiting. An error does not cut the round short: the first
-    /// one is kept for the next call of [`Session::progress`]. Returns how many things were done.
-    #[inline(never)]
-    pub fn round(&mut self) -> usize {
-        self.turn(BUDGET, None)
-    }
-
-    /// The inlined body of [`Session::round`]. Each turn of a spin is one such round, so this is on the path of every
-    /// message; mostly there is nothing to do except for arrivals.
-    #[inline(always)]
-    pub(crate) fn turn(&mut self, frames: usize, origin: Option<TaskId>) -> usize {
-        let budget = frames.clamp(1, BUDGET);
-        let Self { state, adapter, engine, first_error, alone, .. } = self;
-        // Nothing is stored if no origin is given: a store in every turn of a spin makes short messages slower.
-        let origin = match origin {
-            Some(_) if *alone == ALONE => {
-                *alone = 0;
-                None
-            }
-            Some(_) => {
-                *alone += 1;
-                origin
-            }
-            None => None,
-        };
-        let mut done =
-            match adapter.poll_into(origin, budget, &mut Dispatcher { state, engine, first_error })
-            {
-                Ok(arrived) => arrived,
-                Err(error) => self.keep_first((*error).into()),
-            };
-        if !self.engine.is_idle() {
-            done += self.rest_of_round();
-        }
-        if done > 0 || self.first_error.is_some() {
-            self.end_round();
-        }
-        done
-    }
-
-    /// Sets a hook that runs in the dispatcher at the end of each round that did something. A client uses it for work
-    /// that its handlers have left. There is one hook at a time.
-    pub fn after_rounds(&mut self, hook: fn(&mut S, &mut Outbox<S>)) {
-        self.after_rounds = Some(hook);
-    }
-
-    /// Ends a round, whether or not it failed: ends the registrations of regions whose registration ended before their
-    /// memory can be freed, and wakes sleeping threads, whose events may have happened.
-    #[inline(always)]
-    fn end_round(&mut self) {
-        if let Some(hook) = self.after_rounds {
-            hook(&mut self.state, &mut self.engine.outbox);
-        }
-        if !self.engine.outbox.deregistered.is_empty() {
-            self.engine.outbox.deregister_directly(&mut self.adapter);
-        }
-        self.wake();
-    }
-
-    /// The parts of a round other than arrivals.
-    #[inline(never)]
-    fn rest_of_round(&mut self) -> usize {
-        let Self { state, adapter, engine, first_error, .. } = self;
-        let mut done = engine.outbox.advance_gets(adapter);
-        let mut count = |step: Result<usize, LapiError>| match step {
-            Ok(more) => done += more,
-            Err(error) => keep_first(first_error, error),
-        };
-        count(engine.collect());
-        // What follows the end of a registration may release its memory.
-        engine.outbox.deregister_directly(adapter);
-        // Frames queued here are sent in this round.
-        count(engine.run_ready(state));
-        count(engine.outbox.flush(adapter));
-        engine.outbox.deregister_directly(adapter);
-        count(engine.run_ready(state));
-        engine.rest += done as u64;
-        if self.hooks.is_some() {
-            self.round_ended(false);
-        }
-        done
-    }
-
-    /// Keeps an error if it is the first one of its round. Returns 0, the number of things done.
-    fn keep_first(&mut self, error: LapiError) -> usize {
-        keep_first(&mut self.first_error, error);
-        0
-    }
-
     /// See [`crate::SessionGuard::abandon`].
     pub(crate) fn give_up(&mut self) {
         self.engine.abandon(&mut self.adapter);
@@ -436,92 +222,6 @@ impl<S> Session<S> {
     /// of this task any more.
     pub(crate) fn try_settle(&mut self) -> bool {
         self.adapter.detach()
-    }
-
-    /// Acts on the loss of tasks: operations to and from a lost task, and gets of its memory, end with an error that
-    /// names it. Later calls that name the task fail. Waits do this themselves. Callers that poll with
-    /// [`Session::progress`] do it when no frames arrive, since frames that arrived before the loss still count. If
-    /// this returns `true` something was done, and the caller checks its condition again.
-    ///
-    /// # Errors
-    /// [`AdapterError::PeerLost`] when this task itself was declared lost: the others go on without it.
-    #[inline]
-    pub fn notice_losses(&mut self) -> Result<bool, LapiError> {
-        let losses = self.losses.count();
-        if self.engine.noticed == Some(losses) { Ok(false) } else { self.lose(losses) }
-    }
-
-    #[cold]
-    fn lose(&mut self, losses: usize) -> Result<bool, LapiError> {
-        self.check_own()?;
-        let is_news = |task: &TaskId| {
-            self.losses.is_lost(*task) && !self.engine.outbox.send_queues[*task as usize].is_lost
-        };
-        // Collected before the round: a task that is lost during the round may have sent frames that the round does not
-        // reach.
-        let lost: Vec<TaskId> =
-            (0..self.engine.outbox.send_queues.len() as TaskId).filter(is_news).collect();
-        if self.round() > 0 {
-            return Ok(true);
-        }
-        for task in lost {
-            let Self { state, engine, .. } = self;
-            engine.lose(state, task);
-            // Without an error handler, the calls that need the task report its loss.
-            let _ = self.report(AdapterError::PeerLost { task }.into());
-        }
-        // If a hook has panicked, the next look acts on the other losses.
-        self.engine.noticed = Some(losses);
-        self.end_call(Next::Nothing);
-        Ok(true)
-    }
-
-    /// Fails if this task itself was declared lost: the others go on without it.
-    pub(crate) fn check_own(&self) -> Result<(), LapiError> {
-        match self.engine.task {
-            task if self.losses.is_lost(task) => Err(AdapterError::PeerLost { task }.into()),
-            _ => Ok(()),
-        }
-    }
-
-    /// Sets a hook that runs in the dispatcher once for each lost task, after the operations to and from that task have
-    /// ended. A client uses it to end its own operations that need the task. There is one hook at a time.
-    pub fn on_loss(&mut self, hook: fn(&mut S, &mut Outbox<S>, TaskId)) {
-        self.engine.on_loss = Some(hook);
-    }
-
-    /// Fails if the program has closed a connection.
-    pub(crate) fn check_closed(&self) -> Result<(), LapiError> {
-        let send_queues = &self.engine.outbox.send_queues;
-        match send_queues.iter().position(|send_queue| send_queue.closing.is_closed) {
-            Some(task) => Err(LapiError::TgtPurged { target: task as TaskId }),
-            None => Ok(()),
-        }
-    }
-
-    /// Fails if the loss of a task of the job has been noticed.
-    ///
-    /// # Errors
-    /// [`AdapterError::PeerLost`] for the task whose loss was noticed first.
-    pub fn check_lost(&self) -> Result<(), LapiError> {
-        match self.engine.first_lost {
-            Some(task) => Err(AdapterError::PeerLost { task }.into()),
-            None => Ok(()),
-        }
-    }
-
-    /// Wakes the threads of this task that sleep in a wait. Call it after changing state that they wait for.
-    pub fn wake(&self) {
-        if self.sleeping != 0 {
-            self.wake_sleepers();
-        }
-    }
-
-    #[cold]
-    fn wake_sleepers(&self) {
-        self.bell.ring();
-        let all = self.terminated || self.engine.discards || self.first_error.is_some();
-        self.engine.outbox.counters.wake_waiters(all);
     }
 
     /// How often a process outside the job has asked for this task's queues.
