@@ -1,12 +1,12 @@
 //! Sending (MPI-4 sections 3.2.1, 3.4 and 3.7.2).
 //!
-//! [`Device::send_span`] handles the most frequent messages: short ones, for which no fact but credit matters. If one
-//! does not leave at once, [`Device::start_eager`] goes on. [`Device::start_send`] handles all others: it asks the
-//! table for the protocol (`protocol.rs`), which is in `backend/`. Who sends eagerly has spent the credit, once.
+//! [`Device::try_send`] sends the most frequent messages: short ones, for which no fact but credit matters, and which
+//! leave at once. [`Device::start_send`] starts all others: it asks the table for the protocol (`protocol.rs`), which is
+//! in `backend/`. Who sends eagerly has spent the credit.
 
 use std::mem;
 
-use transport_lapi::{LapiError, SendRegion, Session, SessionGuard, Source};
+use transport_lapi::{LapiError, SendRegion, Session, Source};
 
 use crate::backend::eager::{self, Eager};
 use crate::backend::{Backend, Outbound, rendezvous::Rendezvous};
@@ -28,9 +28,6 @@ pub enum Mode {
     Synchronous,
 }
 
-/// Returned instead of a key where nothing was sent. No key is 0.
-const LATER: u64 = 0;
-
 impl Device {
     /// Starts a send of `data` to `dest` (MPI_Isend, MPI_Issend). The region is in use until the request was waited for
     /// (V1).
@@ -49,15 +46,16 @@ impl Device {
     ) -> Result<Request, Error> {
         let data = data.into();
         let len = data.len();
-        let sent = match data {
-            Source::Span(span) if mode == Mode::Standard => {
-                // A span owns nothing. Dropped, the source would go through memory, to be asked once more what it is.
+        let key = match data {
+            Source::Span(span)
+                if mode == Mode::Standard && self.try_send(span, dest, tag, context) =>
+            {
+                // A span owns nothing. Dropped, the source would go through memory, to be asked what it is.
                 mem::forget(data);
-                self.send_span::<true>(span, dest, tag, context)
+                COMPLETE
             }
-            _ => self.start_send(data, dest, tag, context, mode),
+            data => self.start_send(data, dest, tag, context, mode).map_err(|error| *error)?,
         };
-        let key = sent.map_err(|error| *error)?;
         Ok(Request::of_send(key, self.number(), dest as u32, tag, len))
     }
 
@@ -75,16 +73,31 @@ impl Device {
         mode: Mode,
     ) -> Result<(), Error> {
         let data = data.into();
-        let sent = match data {
-            Source::Span(span) if mode == Mode::Standard => {
+        match data {
+            Source::Span(span)
+                if mode == Mode::Standard && self.try_send(span, dest, tag, context) =>
+            {
                 mem::forget(data); // As above.
-                self.send_span::<true>(span, dest, tag, context)
+                Ok(())
             }
-            _ => self.start_send(data, dest, tag, context, mode),
-        };
-        match sent {
-            Ok(COMPLETE) => Ok(()),
-            pending => self.finish_send(pending),
+            data => self.send_otherwise(data, dest, tag, context, mode),
+        }
+    }
+
+    /// [`Device::send`] of a message that does not leave at once.
+    #[cold]
+    #[inline(never)]
+    fn send_otherwise(
+        &self,
+        data: Source,
+        dest: usize,
+        tag: i32,
+        context: u32,
+        mode: Mode,
+    ) -> Result<(), Error> {
+        match self.start_send(data, dest, tag, context, mode).map_err(|error| *error)? {
+            COMPLETE => Ok(()),
+            key => self.wait_ended(self.session()?, key, Call::Send, None).map(drop),
         }
     }
 
@@ -92,56 +105,24 @@ impl Device {
     /// Returns whether it was sent; the send is complete then. Otherwise nothing has changed, and [`Device::isend`]
     /// finds another way, or the error. For callers that must prepare something before they start a send that is not
     /// complete at once.
-    #[inline(always)]
+    #[inline(never)]
     pub fn try_send(&self, data: SendRegion, dest: usize, tag: i32, context: u32) -> bool {
-        matches!(self.send_span::<false>(data, dest, tag, context), Ok(COMPLETE))
-    }
-
-    /// Waits for a send that has started, or returns the error of one that has not.
-    #[cold]
-    #[inline(never)]
-    fn finish_send(&self, sent: Result<u64, Box<Error>>) -> Result<(), Error> {
-        let key = sent.map_err(|error| *error)?;
-        self.wait_ended(self.session()?, key, Call::Send, None).map(drop)
-    }
-
-    /// [`Device::start_send`] for most sends: of one span, in standard mode. A send that goes eagerly in one frame is
-    /// complete when this returns; one that has to wait for room, or needs several frames, is started. Where there is
-    /// no credit or something is wrong, the general path finds another protocol or the error. All this holds if
-    /// `ANYHOW`; without, only the first case changes anything, and the result of the others is [`LATER`].
-    #[inline(never)]
-    fn send_span<const ANYHOW: bool>(
-        &self,
-        data: SendRegion,
-        dest: usize,
-        tag: i32,
-        context: u32,
-    ) -> Result<u64, Box<Error>> {
-        'otherwise: {
-            if tag < 0 || data.len() >= self.eager_below {
-                break 'otherwise;
-            }
-            let Ok(mut session) = self.context.session() else { break 'otherwise };
-            // Fails for a rank that does not exist, too.
-            if !session.state.credits.spend(dest, data.len()) {
-                break 'otherwise;
-            }
-            let target = dest as u32;
-            if !session.try_amsend(target, EAGER, envelope::eager(context, tag), data) {
-                if ANYHOW {
-                    return self.start_eager(session, data, target, tag, context);
-                }
-                session.state.credits.unspend(target, data.len());
-                break 'otherwise;
-            }
-            session.state.stats.eager.messages += 1;
-            session.state.stats.eager.bytes += data.len() as u64;
-            return Ok(COMPLETE);
+        if tag < 0 || data.len() >= self.eager_below {
+            return false;
         }
-        match ANYHOW {
-            true => self.start_send(data.into(), dest, tag, context, Mode::Standard),
-            false => Ok(LATER),
+        let Ok(mut session) = self.context.session() else { return false };
+        // Fails for a rank that does not exist, too.
+        if !session.state.credits.spend(dest, data.len()) {
+            return false;
         }
+        let target = dest as u32;
+        if !session.try_amsend(target, EAGER, envelope::eager(context, tag), data) {
+            session.state.credits.unspend(target, data.len());
+            return false;
+        }
+        session.state.stats.eager.messages += 1;
+        session.state.stats.eager.bytes += data.len() as u64;
+        true
     }
 
     /// Starts any send, and returns its key or [`COMPLETE`].
@@ -164,31 +145,6 @@ impl Device {
             Protocol::Eager => Eager::send(&mut session, message),
             Protocol::Rendezvous => Rendezvous::send(&mut session, message),
         };
-        self.key_of(session, started)
-    }
-
-    /// Starts an eager send for which credit was spent, and whose frame the transport did not take at once.
-    #[cold]
-    #[inline(never)]
-    fn start_eager(
-        &self,
-        mut session: SessionGuard<'_, State>,
-        data: SendRegion,
-        dest: u32,
-        tag: i32,
-        context: u32,
-    ) -> Result<u64, Box<Error>> {
-        let message = Outbound { dest, context, tag, data: data.into(), synchronous: false };
-        let started = Eager::send(&mut session, message);
-        self.key_of(session, started)
-    }
-
-    /// Returns the key of a send that a backend has started, or [`COMPLETE`] if it has ended already.
-    fn key_of(
-        &self,
-        mut session: SessionGuard<'_, State>,
-        started: Result<u64, LapiError>,
-    ) -> Result<u64, Box<Error>> {
         match started {
             Ok(key) if session.state.requests.take_done(key).is_some() => Ok(COMPLETE),
             Ok(key) => Ok(key),
