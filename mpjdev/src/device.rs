@@ -101,8 +101,6 @@ impl Default for Options {
 pub struct Device {
     pub(crate) context: Context<State>,
     pub(crate) options: Options,
-    /// Messages shorter than this go eagerly whatever the facts are ([`Table::eager_below`]).
-    pub(crate) eager_below: usize,
     /// From this length on the facts of a message matter ([`Table::facts_from`]).
     pub(crate) facts_from: usize,
     /// Why the device became unusable, if it did.
@@ -126,7 +124,8 @@ impl Device {
     /// [`Error::Transport`] if the transport refuses the device's handlers. No error depends on the arguments.
     pub fn new(adapter: impl Into<AnyAdapter>, options: Options) -> Result<Self, Error> {
         let adapter = adapter.into();
-        let state = State::new(adapter.endpoint().num_tasks, options.early_limit);
+        let mut state = State::new(adapter.endpoint().num_tasks, options.early_limit);
+        state.eager_below = options.table.eager_below();
         let losses = adapter.parts().losses;
         let Options { wait, spin, processors, .. } = options;
         let transport = transport_lapi::Options { wait, spin, processors, ..Default::default() };
@@ -136,11 +135,10 @@ impl Device {
         session.on_loss(loss::lost);
         drop(session);
         let number = NonZeroU32::MIN.saturating_add(DEVICES.fetch_add(1, Ordering::Relaxed));
-        let (eager_below, facts_from) = (options.table.eager_below(), options.table.facts_from());
+        let facts_from = options.table.facts_from();
         Ok(Self {
             context,
             options,
-            eager_below,
             facts_from,
             failure: OnceLock::new(),
             losses,

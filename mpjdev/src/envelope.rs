@@ -2,14 +2,13 @@
 //!
 //! | handler        | index | bytes | fields                                              |
 //! |----------------|-------|-------|-----------------------------------------------------|
-//! | EAGER          | 1     | 8     | context, tag                                        |
-//! | EAGER_SYNC     | 2     | 16    | context, tag, the sender's request                  |
-//! | RENDEZVOUS     | 3     | 8     | context, tag                                        |
-//! | DONE           | 4     | 8     | the sender's request                                |
-//! | CREDIT         | 5     | 8     | bytes                                               |
-//! | WITHDRAW       | 6     | 8     | the sender's request                                |
-//! | WITHDRAWN      | 7     | 8     | the sender's request                                |
-//! | FAILED         | 8     | 8     | context, tag                                        |
+//! | EAGER          | 1     | 8, 16 | context, tag; in synchronous mode the sender's request |
+//! | RENDEZVOUS     | 2     | 8     | context, tag                                        |
+//! | DONE           | 3     | 8     | the sender's request                                |
+//! | CREDIT         | 4     | 8     | bytes                                               |
+//! | WITHDRAW       | 5     | 8     | the sender's request                                |
+//! | WITHDRAWN      | 6     | 8     | the sender's request                                |
+//! | FAILED         | 7     | 8     | context, tag                                        |
 //!
 //! The source is not in the envelope, since the transport knows the origin. RENDEZVOUS carries an [`Offer`] as its
 //! data, on one host 32 bytes, so that it fits into one cache line of a ring, and FAILED a
@@ -24,22 +23,20 @@ mod violation;
 pub use failure::Failure;
 pub use violation::PeerError;
 
-/// An eager message.
+/// An eager message. In synchronous mode it asks for an answer.
 pub(crate) const EAGER: u8 = 1;
-/// An eager message in synchronous mode, which asks for an answer.
-pub(crate) const EAGER_SYNC: u8 = 2;
 /// The envelope of a rendezvous message.
-pub(crate) const RENDEZVOUS: u8 = 3;
+pub(crate) const RENDEZVOUS: u8 = 2;
 /// The receiver has fetched a rendezvous message, or has all of an eager one in synchronous mode.
-pub(crate) const DONE: u8 = 4;
+pub(crate) const DONE: u8 = 3;
 /// The receiver returns credit for unexpected-message memory.
-pub(crate) const CREDIT: u8 = 5;
+pub(crate) const CREDIT: u8 = 4;
 /// The sender withdraws a rendezvous or synchronous message, if no receive has matched it yet.
-pub(crate) const WITHDRAW: u8 = 6;
+pub(crate) const WITHDRAW: u8 = 5;
 /// The receiver answers WITHDRAW: no receive has matched the message, and none will.
-pub(crate) const WITHDRAWN: u8 = 7;
+pub(crate) const WITHDRAWN: u8 = 6;
 /// The sender of a collective operation does not have the message that would come here.
-pub(crate) const FAILED: u8 = 8;
+pub(crate) const FAILED: u8 = 7;
 
 /// Packs context and tag into a word.
 #[inline]
@@ -53,12 +50,9 @@ pub(crate) fn of_eager(word: u64) -> (u32, i32) {
     (word as u32, (word >> 32) as i32)
 }
 
-/// Packs context, tag and request.
-pub(crate) fn eager_sync(context: u32, tag: i32, request: u64) -> [u8; 16] {
-    let mut uhdr = [0; 16];
-    uhdr[..8].copy_from_slice(&eager(context, tag).to_le_bytes());
-    uhdr[8..].copy_from_slice(&request.to_le_bytes());
-    uhdr
+/// Returns the words of a user header, which the transport has checked to consist of whole words.
+pub(crate) fn words(uhdr: &[u8]) -> impl Iterator<Item = u64> {
+    uhdr.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")))
 }
 
 /// What RENDEZVOUS says about its message: which request sends it, and where the data are.
@@ -115,55 +109,9 @@ impl std::ops::Deref for Packed {
     }
 }
 
-/// A user header, read from the front.
-pub(crate) struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    /// Checks that the header has exactly the length that its handler needs.
-    #[inline]
-    pub fn of(uhdr: &'a [u8], needed: usize) -> Result<Self, PeerError> {
-        if uhdr.len() != needed {
-            return Err(PeerError::Envelope { len: uhdr.len(), needed });
-        }
-        Ok(Self(uhdr))
-    }
-
-    #[inline]
-    fn take<const N: usize>(&mut self) -> [u8; N] {
-        let (field, rest) = self.0.split_first_chunk().expect("`of` checked the length");
-        self.0 = rest;
-        *field
-    }
-
-    /// Reads the next four bytes.
-    #[inline]
-    pub fn u32(&mut self) -> u32 {
-        u32::from_le_bytes(self.take())
-    }
-
-    /// Reads the next four bytes as a signed number.
-    #[inline]
-    pub fn i32(&mut self) -> i32 {
-        i32::from_le_bytes(self.take())
-    }
-
-    /// Reads the next eight bytes.
-    #[inline]
-    pub fn u64(&mut self) -> u64 {
-        u64::from_le_bytes(self.take())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn fields_come_back() {
-        let uhdr = eager_sync(9, -4, u64::MAX - 1);
-        let mut fields = Fields::of(&uhdr, 16).unwrap();
-        assert_eq!((fields.u32(), fields.i32(), fields.u64()), (9, -4, u64::MAX - 1));
-    }
 
     #[test]
     fn offers_come_back() {
@@ -176,11 +124,5 @@ mod tests {
         }
         assert_eq!(Offer::unpack(&[0; Offer::LEAST - 1]), None);
         assert_eq!(Offer::unpack(&[0; Offer::MOST + 1]), None);
-    }
-
-    #[test]
-    fn other_lengths_are_refused() {
-        let error = Fields::of(&[0; 9], 8).err();
-        assert_eq!(error, Some(PeerError::Envelope { len: 9, needed: 8 }));
     }
 }

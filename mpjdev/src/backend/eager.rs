@@ -24,7 +24,7 @@ use transport_lapi::{
 
 use super::{Backend, Outbound, length, send_complete};
 use crate::backend::loss;
-use crate::envelope::{self, EAGER, EAGER_SYNC, Fields, PeerError};
+use crate::envelope::{self, EAGER, PeerError};
 use crate::matching::Envelope;
 use crate::request::{Matched, Operation, Receiving, Sending};
 use crate::state::State;
@@ -37,8 +37,7 @@ pub(crate) struct Eager;
 impl Backend for Eager {
     const SHORT: &'static [(u8, ShortHandler<State>)] = &[(EAGER, arrived_whole)];
 
-    const HEADERS: &'static [(u8, HeaderHandler<State>)] =
-        &[(EAGER, arrived), (EAGER_SYNC, arrived_sync)];
+    const HEADERS: &'static [(u8, HeaderHandler<State>)] = &[(EAGER, arrived)];
 
     fn send(session: &mut Session<State>, message: Outbound) -> Result<u64, LapiError> {
         let len = message.data.len();
@@ -82,7 +81,7 @@ const BUSY_LOOKS: u32 = 4;
 /// arrived, since a rank that only sends makes no other progress. An error found by that look concerns other messages;
 /// the next call that makes progress reports it (DS3).
 pub(crate) fn spend(session: &mut Session<State>, dest: u32, len: usize) -> bool {
-    if session.state.credits.spend_checked(dest, len) {
+    if session.state.credits.spend(dest as usize, len) {
         return true;
     }
     let looks = session.state.credits.looks(dest, len);
@@ -91,7 +90,7 @@ pub(crate) fn spend(session: &mut Session<State>, dest: u32, len: usize) -> bool
         if session.round() == 0 {
             continue;
         }
-        if session.state.credits.spend_checked(dest, len) {
+        if session.state.credits.spend(dest as usize, len) {
             return true;
         }
         busy += 1;
@@ -121,13 +120,9 @@ fn start(session: &mut Session<State>, message: Outbound) -> Result<u64, LapiErr
             failed: None,
         })
     });
-    let plain = envelope::eager(context, tag).to_le_bytes();
-    let sync = synchronous.then(|| envelope::eager_sync(context, tag, key));
-    let (handler, uhdr) = match &sync {
-        Some(sync) => (EAGER_SYNC, &sync[..]),
-        None => (EAGER, &plain[..]),
-    };
-    let mut amsend = Amsend::new(dest, handler, uhdr, data);
+    let words = [envelope::eager(context, tag), key].map(u64::to_le_bytes);
+    let uhdr = words[..1 + usize::from(synchronous)].as_flattened();
+    let mut amsend = Amsend::new(dest, EAGER, uhdr, data);
     amsend.on_origin = Next::Inline(send_complete, key);
     match session.amsend(amsend) {
         Ok(_) => Ok(key),
@@ -165,34 +160,23 @@ fn arrived_whole(
 
 /// Handles such a message if no receive for it is posted.
 #[inline(never)]
-fn arrived_unexpected(state: &mut State, origin: u32, uhdr: u64, body: ForeignBytes<'_>) {
-    match state.credits.charge(origin, body.len()) {
-        Ok(()) => {
-            let (context, tag) = envelope::of_eager(uhdr);
-            let envelope = Envelope { context, source: origin, tag };
-            let len = body.len() as u64;
-            let arrival = Arrival { origin, uhdr: &[], len, data: Some(body) };
-            // The body was in the packet and is copied, so the transport has nothing left to store.
-            let _ = keep(state, &arrival, envelope, body.len(), None);
-        }
-        Err(error) => state.violation(origin, error),
-    }
+fn arrived_unexpected(state: &mut State, origin: u32, uhdr: u64, data: ForeignBytes<'_>) {
+    let (len, data) = (data.len() as u64, Some(data));
+    // All of it is in the packet and is copied, so the transport has nothing left to store.
+    let _ = accept(state, &Arrival { origin, uhdr: &[], len, data }, uhdr, None);
 }
 
-/// EAGER: the first packet of an eager message has come.
+/// EAGER: the first packet of an eager message has come. The user header is the envelope, followed in synchronous mode
+/// by the request of the sender.
 #[inline]
 fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
-    match Fields::of(arrival.uhdr, 8) {
-        Ok(fields) => accept(state, &arrival, fields, false),
-        Err(error) => refuse(state, arrival.origin, error),
-    }
-}
-
-/// EAGER_SYNC: the first packet of an eager message in synchronous mode has come.
-fn arrived_sync(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
-    match Fields::of(arrival.uhdr, 16) {
-        Ok(fields) => accept(state, &arrival, fields, true),
-        Err(error) => refuse(state, arrival.origin, error),
+    let mut words = envelope::words(arrival.uhdr);
+    match [words.next(), words.next(), words.next()] {
+        [Some(word), sync, None] => accept(state, &arrival, word, sync),
+        _ => {
+            let error = PeerError::Envelope { len: arrival.uhdr.len(), needed: 8 };
+            refuse(state, arrival.origin, error)
+        }
     }
 }
 
@@ -207,12 +191,11 @@ fn refuse(state: &mut State, origin: u32, error: PeerError) -> HeaderAction<Stat
 fn accept(
     state: &mut State,
     arrival: &Arrival<'_>,
-    mut fields: Fields<'_>,
-    synchronous: bool,
+    word: u64,
+    sync: Option<u64>,
 ) -> HeaderAction<State> {
     let source = arrival.origin;
-    let (context, tag) = (fields.u32(), fields.i32());
-    let sender = synchronous.then(|| fields.u64());
+    let (context, tag) = envelope::of_eager(word);
     let Some(len) = length(state, source, arrival.len) else {
         return HeaderAction::Drop;
     };
@@ -221,9 +204,9 @@ fn accept(
     }
     let envelope = Envelope { context, source, tag };
     let Some((key, into)) = state.match_posted(envelope) else {
-        return keep(state, arrival, envelope, len, sender);
+        return keep(state, arrival, envelope, len, sync);
     };
-    let (sender, capacity) = (sender.and_then(NonZeroU64::new), into.len());
+    let (sender, capacity) = (sync.and_then(NonZeroU64::new), into.len());
     let matched = Matched { source, tag, context, len, sender, data: None };
     let receiving = Receiving { into: Sink::EMPTY, capacity, matched };
     state.requests.change(key, Operation::Receiving(receiving));

@@ -11,8 +11,7 @@ use super::eager::Eager;
 use crate::device::{Device, Mode, Options};
 use crate::envelope::Failure;
 use crate::envelope::{
-    self, CREDIT, DONE, EAGER, EAGER_SYNC, FAILED, Offer, PeerError, RENDEZVOUS, WITHDRAW,
-    WITHDRAWN,
+    self, CREDIT, DONE, EAGER, FAILED, Offer, PeerError, RENDEZVOUS, WITHDRAW, WITHDRAWN,
 };
 use crate::error::Error;
 use crate::matching::Pattern;
@@ -277,8 +276,8 @@ fn envelopes_that_claim_too_much_are_refused() {
     let told = pair.device.progress().expect_err("it is not short").to_string();
     assert!(told.starts_with("rank 1 broke the protocol: "), "{told}");
     let pair = Pair::without_credit();
-    pair.say_with(EAGER_SYNC, &[0; 8], Vec::new());
-    assert_eq!(pair.complaint(), PeerError::Envelope { len: 8, needed: 16 });
+    pair.say_with(EAGER, &[0; 24], Vec::new());
+    assert_eq!(pair.complaint(), PeerError::Envelope { len: 24, needed: 8 });
 }
 
 /// The next call that makes progress reports a violation that the look for credit found.

@@ -107,10 +107,10 @@ impl Device {
     /// complete at once.
     #[inline(never)]
     pub fn try_send(&self, data: SendRegion, dest: usize, tag: i32, context: u32) -> bool {
-        if tag < 0 || data.len() >= self.eager_below {
+        let Ok(mut session) = self.context.session() else { return false };
+        if tag < 0 || data.len() >= session.state.eager_below {
             return false;
         }
-        let Ok(mut session) = self.context.session() else { return false };
         // Fails for a rank that does not exist, too.
         if !session.state.credits.spend(dest, data.len()) {
             return false;

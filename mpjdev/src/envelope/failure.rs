@@ -6,7 +6,7 @@
 
 use transport_lapi::ForeignBytes;
 
-use crate::envelope::{Fields, PeerError};
+use crate::envelope::PeerError;
 
 /// Why a rank cannot send the message that its peer waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +47,8 @@ impl Failure {
             return Err(PeerError::Envelope { len, needed: NUMBERS });
         };
         packed.copy_to(bytes);
-        let mut numbers = Fields::of(&bytes[..NUMBERS], NUMBERS)?;
-        let (rank, lost, class) = (numbers.u32(), numbers.u32(), numbers.u32());
+        let numbers = bytemuck::pod_read_unaligned::<[u32; 3]>(&bytes[..NUMBERS]);
+        let [rank, lost, class] = numbers.map(u32::from_le);
         let lost = (lost != NOBODY).then_some(lost);
         match [Some(rank), lost].into_iter().flatten().find(|rank| *rank as usize >= size) {
             Some(rank) => Err(PeerError::FailedRank { rank }),

@@ -7,11 +7,7 @@
 //! goes by rendezvous, which needs only memory for the envelope at the receiver, if it costs more than half the limit,
 //! or if there is not enough credit even after a look at new arrivals. No message is lost, and none overtakes another.
 //!
-//! Once a rank is lost, all credit is *reserved*: the fast path of sends, which does not check for losses, finds none,
-//! and the general path checks which ranks are lost before it spends reserved credit.
-//!
-//! - CR1: at the sender, `available + reserved <= limit`; the difference is credit that was spent and has not come
-//!   back.
+//! - CR1: at the sender, `available <= limit`; the difference is credit that was spent and has not come back.
 //! - CR2: at the receiver, for each origin that keeps to its credit, the credit of arrived messages that was not yet
 //!   returned is at most the limit: `room` does not become negative. A message beyond that is refused as a violation.
 //! - CR3: at most a quarter of the limit waits at the receiver to be returned. So a sender with nothing under way has
@@ -37,16 +33,12 @@ pub(crate) struct Credits {
     /// A quarter of the limit: the most credit that may wait to be returned.
     quarter: usize,
     accounts: Vec<Account>,
-    /// Whether a rank has been lost.
-    reserves: bool,
 }
 
 #[derive(Debug, Clone)]
 struct Account {
     /// Credit that may be spent there.
     available: usize,
-    /// Credit that may be spent there only after a check which ranks are lost.
-    reserved: usize,
     /// How much credit that rank may still use here before some is returned to it.
     room: usize,
     /// Credit that is to be returned to that rank.
@@ -59,11 +51,10 @@ impl Credits {
     /// Makes accounts with `limit` bytes of credit for each of `size` ranks.
     pub fn new(size: usize, limit: usize) -> Self {
         let limit = limit.max(LEAST);
-        let account =
-            Account { available: limit, reserved: 0, room: limit, owed: 0, keeps_up: true };
+        let account = Account { available: limit, room: limit, owed: 0, keeps_up: true };
         let accounts = vec![account; size];
         let longest = limit / 2 - OVERHEAD;
-        Self { limit, longest, quarter: limit / 4, accounts, reserves: false }
+        Self { limit, longest, quarter: limit / 4, accounts }
     }
 
     /// Returns what a message costs, or `None` if it is too long to go eagerly.
@@ -82,20 +73,6 @@ impl Credits {
             return false;
         }
         account.available -= price;
-        true
-    }
-
-    /// Like [`Self::spend`], for a sender that has checked that no rank that the message needs is lost.
-    pub fn spend_checked(&mut self, dest: u32, len: usize) -> bool {
-        if !self.reserves {
-            return self.spend(dest as usize, len);
-        }
-        let Some(price) = self.price(len) else { return false };
-        let account = &mut self.accounts[dest as usize];
-        if price > account.reserved {
-            return false;
-        }
-        account.reserved -= price;
         true
     }
 
@@ -168,23 +145,13 @@ impl Credits {
         owed as u64
     }
 
-    /// Closes the account of `dest`, which is lost, and reserves the credit of all others.
-    pub fn close(&mut self, dest: u32) {
-        self.reserves = true;
-        for account in &mut self.accounts {
-            account.reserved += std::mem::take(&mut account.available);
-        }
-        self.accounts[dest as usize].reserved = 0;
-    }
-
     /// Adds credit that came back from `dest`.
     pub fn refund(&mut self, dest: u32, bytes: u64) -> Result<(), PeerError> {
         let account = &mut self.accounts[dest as usize];
-        let missing = self.limit - account.available - account.reserved;
+        let missing = self.limit - account.available;
         match usize::try_from(bytes) {
             Ok(bytes) if bytes <= missing => {
-                *(if self.reserves { &mut account.reserved } else { &mut account.available }) +=
-                    bytes;
+                account.available += bytes;
                 account.keeps_up = true;
             }
             _ => return Err(PeerError::CreditReturn { bytes }),
@@ -207,20 +174,6 @@ mod tests {
         assert_eq!(credits.charge(0, 2048 - OVERHEAD), Ok(()));
         assert_eq!(credits.charge(0, 0), refused);
         assert_eq!(credits.refund(0, 1), Err(PeerError::CreditReturn { bytes: 1 }));
-    }
-
-    #[test]
-    fn from_a_loss_on_credit_is_for_those_who_look_first() {
-        let mut credits = Credits::new(3, 4096);
-        assert!(credits.spend(1, 0) && credits.spend_checked(1, 0));
-        credits.close(2);
-        assert!(!credits.spend(1, 0) && !credits.spend_checked(2, 0));
-        assert_eq!(credits.refund(1, 2 * OVERHEAD as u64), Ok(()));
-        assert_eq!(credits.refund(1, 1), Err(PeerError::CreditReturn { bytes: 1 }));
-        assert!(!credits.spend(1, 0));
-        assert!(credits.spend_checked(1, 2048 - OVERHEAD));
-        assert!(credits.spend_checked(1, 2048 - OVERHEAD));
-        assert!(!credits.spend_checked(1, 0));
     }
 
     proptest! {
