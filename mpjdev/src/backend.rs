@@ -164,7 +164,7 @@ fn revoked(state: &mut State, _: &mut Outbox<State>, info: u64) {
     end_send(state, info);
 }
 
-/// The data of a send have left the user's buffer, or its rendezvous envelope has left.
+/// The data of an eager send have left the user's buffer.
 fn send_complete(state: &mut State, _: &mut Outbox<State>, info: u64) {
     if let Some(sending) = state.requests.sending(info) {
         sending.in_flight = false;

@@ -101,8 +101,6 @@ impl Default for Options {
 pub struct Device {
     pub(crate) context: Context<State>,
     pub(crate) options: Options,
-    /// From this length on the facts of a message matter ([`Table::facts_from`]).
-    pub(crate) facts_from: usize,
     /// Why the device became unusable, if it did.
     failure: OnceLock<Error>,
     losses: Arc<dyn Losses>,
@@ -135,11 +133,9 @@ impl Device {
         session.on_loss(loss::lost);
         drop(session);
         let number = NonZeroU32::MIN.saturating_add(DEVICES.fetch_add(1, Ordering::Relaxed));
-        let facts_from = options.table.facts_from();
         Ok(Self {
             context,
             options,
-            facts_from,
             failure: OnceLock::new(),
             losses,
             launcher: OnceLock::new(),

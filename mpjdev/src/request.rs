@@ -139,7 +139,7 @@ pub(crate) struct Sending {
     pub tag: i32,
     pub context: u32,
     pub len: usize,
-    /// Whether the message still has to leave: its data, or in a rendezvous its envelope.
+    /// Whether the data of an eager message still have to leave.
     pub in_flight: bool,
     /// Whether the receiver still has to answer.
     pub unanswered: bool,

@@ -8,10 +8,10 @@
 use std::num::NonZeroU64;
 
 use transport_lapi::{
-    Amsend, ForeignBytes, HeaderHandler, LapiError, Next, Outbox, Session, ShortHandler, Sink,
+    ForeignBytes, HeaderHandler, LapiError, Next, Outbox, Session, ShortHandler, Sink,
 };
 
-use super::{Backend, NextHandler, Outbound, length, send_complete};
+use super::{Backend, NextHandler, Outbound, length};
 use crate::envelope::{self, Offer, PeerError, RENDEZVOUS};
 use crate::error::Error;
 use crate::matching::Envelope;
@@ -46,7 +46,8 @@ impl Backend for Rendezvous {
         let word = envelope::eager(context, tag);
         let offer = Offer { request: key, data: registered }.pack();
         if !session.try_amsend_bytes(dest, RENDEZVOUS, word, &offer) {
-            queue(session, dest, word, &offer, key).inspect_err(|_| {
+            let sent = session.amsend_bytes(dest, RENDEZVOUS, &word.to_le_bytes(), &offer);
+            sent.inspect_err(|_| {
                 session.state.requests.forget(key);
                 session.deregister(registered, Next::Nothing);
             })?;
@@ -74,24 +75,6 @@ impl Backend for Rendezvous {
         state.begin_receiving(key, into, matched);
         fetch(state, outbox, key);
     }
-}
-
-/// Sends an envelope that could not go at once.
-#[cold]
-fn queue(
-    session: &mut Session<State>,
-    dest: u32,
-    word: u64,
-    offer: &[u8],
-    key: u64,
-) -> Result<(), LapiError> {
-    if let Some(sending) = session.state.requests.sending(key) {
-        sending.in_flight = true;
-    }
-    let word = word.to_le_bytes();
-    let mut amsend = Amsend::new(dest, RENDEZVOUS, &word, offer.to_vec());
-    amsend.on_origin = Next::Inline(send_complete, key);
-    session.amsend(amsend).map(drop)
 }
 
 /// RENDEZVOUS: an envelope has come.

@@ -158,7 +158,7 @@ impl Device {
     /// Chooses the protocol of a message, and spends the credit for one that goes eagerly.
     fn choose(&self, session: &mut Session<State>, dest: u32, data: &Source) -> Protocol {
         let len = data.len();
-        let facts = match len < self.facts_from {
+        let facts = match len < self.table().facts_from() {
             true => Facts::default(),
             false => self.facts(session, dest, data),
         };
