@@ -24,20 +24,9 @@ impl Device {
         tag: Option<i32>,
         context: u32,
     ) -> Result<Request, Error> {
-        let posted = self.post(into.into(), source, tag, context);
-        posted.map(|key| Request::pending(key, self.number())).map_err(|error| *error)
-    }
-
-    #[inline(never)]
-    fn post(
-        &self,
-        into: Sink,
-        source: Option<usize>,
-        tag: Option<i32>,
-        context: u32,
-    ) -> Result<u64, Box<Error>> {
         let pattern = self.pattern(source, tag, context)?;
-        post(&mut *self.session()?, into, pattern)
+        let posted = post(&mut *self.session()?, into.into(), pattern);
+        posted.map(|key| Request::pending(key, self.number())).map_err(|error| *error)
     }
 
     /// Receives into `into` and waits until the message has arrived (MPI_Recv).
