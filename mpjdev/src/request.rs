@@ -23,8 +23,9 @@ use crate::request::slab::Slab;
 #[must_use = "the buffer is in use until the request was waited for"]
 pub struct Request(Handle);
 
+/// What a request refers to.
 #[derive(Debug, Clone, Copy)]
-enum Handle {
+pub(crate) enum Handle {
     /// A send that was complete when it was made: its destination, tag and length. They are plain numbers, since lists
     /// of requests are written and read on the path of messages.
     Complete { dest: u32, tag: i32, bytes: usize },
@@ -50,6 +51,12 @@ impl Request {
             COMPLETE => Self(Handle::Complete { dest, tag, bytes }),
             _ => Self::pending(key, device),
         }
+    }
+
+    /// Returns what the request refers to.
+    #[inline(always)]
+    pub(crate) fn handle(&self) -> Handle {
+        self.0
     }
 
     /// Returns the outcome if the operation was complete when it was started. Then there is nothing to wait for, and

@@ -9,7 +9,7 @@ use transport_lapi::{Awaited, LapiError, Session, SessionGuard};
 use crate::calls::Call;
 use crate::device::{Device, diagnostics};
 use crate::error::Error;
-use crate::request::{Request, Requests, SourceTag, Status};
+use crate::request::{Handle, Request, Requests, SourceTag, Status};
 use crate::state::State;
 
 /// A completed request of a list: its place and its outcome.
@@ -23,9 +23,12 @@ impl Device {
     /// request of another device; what made the device unusable.
     #[inline]
     pub fn iwait(&self, request: Request) -> Result<Status, Error> {
-        match request.pending_on(self.number()) {
-            Some(key) => self.wait_ended(self.session()?, key, Call::Wait, None),
-            None => request.completed().ok_or_else(|| Error::Request),
+        match request.handle() {
+            Handle::Complete { dest, tag, bytes } => Ok(Status::new(dest, tag, bytes)),
+            Handle::Pending { key, device } if device == self.number() => {
+                self.wait_ended(self.session()?, key, Call::Wait, None)
+            }
+            Handle::Pending { .. } => Err(Error::Request),
         }
     }
 
@@ -278,11 +281,12 @@ impl Device {
         state: &mut State,
         request: &mut Option<Request>,
     ) -> Option<Result<Status, Error>> {
-        let ended = request.as_ref()?;
-        let outcome = match (ended.completed(), ended.pending_on(self.number())) {
-            (Some(status), _) => Ok(status),
-            (None, Some(key)) => state.requests.take_ended(key)?,
-            (None, None) => Err(Error::Request),
+        let outcome = match request.as_ref()?.handle() {
+            Handle::Complete { dest, tag, bytes } => Ok(Status::new(dest, tag, bytes)),
+            Handle::Pending { key, device } if device == self.number() => {
+                state.requests.take_ended(key)?
+            }
+            Handle::Pending { .. } => Err(Error::Request),
         };
         *request = None;
         Some(outcome)
