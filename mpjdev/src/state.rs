@@ -45,8 +45,6 @@ pub struct State {
     /// Number of ranks.
     pub(crate) size: usize,
     pub(crate) losses: Losses,
-    /// How many losses have been reported to probes for any source (LO1).
-    pub(crate) reported_losses: usize,
     pub(crate) first_error: Option<Error>,
     /// Polls in vain since the last one that found something, or that yielded the processor.
     vain_polls: u32,
@@ -68,7 +66,6 @@ impl State {
             stats: Stats::default(),
             size,
             losses: Losses::default(),
-            reported_losses: 0,
             first_error: None,
             vain_polls: 0,
         }

@@ -125,9 +125,9 @@ impl Device {
             if let Some(found) = look(state, pattern) {
                 return Some(Ok(found));
             }
-            let known = state.reported_losses;
+            let known = state.losses.reported;
             if pattern.source.is_none() {
-                state.reported_losses = state.losses.len();
+                state.losses.reported = state.losses.len();
             }
             state.losses.of_probe(pattern, known).map(Err)
         })?;

@@ -13,6 +13,8 @@ pub(crate) struct Losses {
     pub ranks: Vec<u32>,
     /// The rank whose loss ended an operation first, or else was noticed first.
     pub first_loss: Option<u32>,
+    /// How many losses have been reported to probes for any source (LO1).
+    pub reported: usize,
     /// Which contexts need which ranks.
     pub members: Registry,
 }
