@@ -1,7 +1,8 @@
 //! Messages and what moves them.
 //!
 //! - `context.rs`, `session.rs`: the calls. A context is a lock around a session; `lock.rs`, `wait.rs`, `awaited.rs`
-//!   are how threads take the lock, spend a wait and describe it.
+//!   are how threads take the lock, spend a wait and describe it. `round.rs`: one round of progress.
+//! - `connection.rs`: which tasks are lost, and which the program has given up.
 //! - `amsend.rs`, `lent.rs`: how messages start. `outbox.rs`, `slots.rs`, `access.rs`: operations that have
 //!   not ended.
 //! - `engine.rs`, `places.rs`: what happens to a frame that arrives. `handler.rs`, `completion.rs`, `counter.rs`:

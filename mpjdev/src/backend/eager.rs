@@ -1,7 +1,7 @@
 //! The eager backend: one Amsend carries envelope and data (the *Amsend only* implementation).
 //!
 //! A sender spends credit for unexpected-message memory at the receiver, whether the message will need it or not
-//! ([`spend`]), and sends. Most messages leave at once (`Device::send_span`); the others wait in the transport
+//! ([`spend`]), and sends. Most messages leave at once (`Device::try_send`); the others wait in the transport
 //! ([`start`]). The send is complete when its data have left the user's buffer and, in synchronous mode, the receiver
 //! has answered.
 //!

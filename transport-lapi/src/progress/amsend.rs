@@ -1,8 +1,8 @@
-//! LAPI_Amsend: checks, the fast path of one frame, and the pieces of long messages.
+//! LAPI_Amsend: checks, frames, and the pieces of long messages.
 //!
-//! A message whose frame the adapter takes at once costs one encode and one `try_send`. Any other message becomes an
-//! [`Outgoing`] in the send queue of its target. A send queue is a FIFO, and frames are offered only from its front, so
-//! header handlers run in the order of sending.
+//! A message is offered to the adapter frame by frame ([`Session::start`]). If a frame is not taken, the message becomes
+//! an [`Outgoing`] in the send queue of its target. A send queue is a FIFO, frames are offered only from its front, and
+//! no message is offered while others wait there, so header handlers run in the order of sending.
 //!
 //! Data in the origin's shared area can stay in place: one frame says where it is, and the target copies it from there
 //! and answers that it has.
