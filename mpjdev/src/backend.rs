@@ -2,8 +2,8 @@
 //! of either protocol, so every rank serves both, whichever it uses for its own sends. Here are also the checks of what
 //! peers' envelopes claim that both protocols need: lengths, answers, data where there must be none.
 
+mod collective_failure;
 pub(crate) mod eager;
-mod failure;
 pub(crate) mod loss;
 pub(crate) mod rendezvous;
 pub(crate) mod withdrawal;
@@ -62,7 +62,9 @@ pub(crate) fn register(session: &mut Session<State>) -> Result<(), LapiError> {
     let shared: [(u8, ShortHandler<State>); 2] =
         [(envelope::DONE, done), (envelope::CREDIT, credit)];
     let own = Eager::SHORT.iter().chain(Rendezvous::SHORT);
-    for &(index, handler) in own.chain(&shared).chain(&withdrawal::SHORT).chain(&failure::SHORT) {
+    for &(index, handler) in
+        own.chain(&shared).chain(&withdrawal::SHORT).chain(&collective_failure::SHORT)
+    {
         session.addr_set_short(usize::from(index), handler)?;
     }
     Ok(())
@@ -82,7 +84,7 @@ pub(crate) fn receive(
         Some(UnexpectedBody::Rendezvous { .. }) => {
             Rendezvous::receive(state, outbox, unexpected, key, into)
         }
-        Some(UnexpectedBody::Failure(_)) => failure::receive(state, unexpected, key),
+        Some(UnexpectedBody::Failure(_)) => collective_failure::receive(state, unexpected, key),
         None => {}
     }
     key

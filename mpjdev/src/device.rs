@@ -4,9 +4,9 @@
 //! credit ([`State`]). Posting a receive and handling an arrival both happen under the context's lock, so neither can
 //! miss the other. This file contains what all calls share, and the end of a device.
 //!
-//! The files of this room hold the calls: `send`, `receive`, `wait` (and test), `probe`; `completion` (cancel,
-//! withdraw, continue, detach); `client_request` (operations that a client ends); `group` (the ranks that a context
-//! needs) and `failure` (what a rank sends in a collective that has failed on it); `quiescence` (whether a context is
+//! The files of this room hold the calls: `send`, `receive`, `wait` (and test), `probe`; `cancel` (and
+//! withdraw, continue, detach); `client_request` (operations that a client ends); `members` (the ranks that a context
+//! needs) and `collective_failure` (what a rank sends in a collective that has failed on it); `quiescence` (whether a context is
 //! idle); `diagnostics` and `dump` (what reports say of waits and queues).
 //!
 //! - V1: the device reads or writes the region of an operation only until the wait that reports the operation's end,
@@ -15,12 +15,12 @@
 //!   settled (`Context::settle`). So once a call has returned an error that ended the device, no buffer is in use. A
 //!   wait that unwinds ends the device for the same reason.
 
+mod cancel;
 mod client_request;
-mod completion;
+mod collective_failure;
 mod diagnostics;
 mod dump;
-mod failure;
-mod group;
+mod members;
 mod probe;
 mod quiescence;
 mod receive;
@@ -28,7 +28,7 @@ mod send;
 mod wait;
 
 pub use client_request::Ending;
-pub use group::CallMembers;
+pub use members::CallMembers;
 pub use probe::Message;
 pub use send::Mode;
 
@@ -44,7 +44,7 @@ use transport_lapi::config::{BackendChoice, Settings, WaitMode};
 use transport_lapi::{AnyAdapter, Context, LapiError, Processor, Session, SessionGuard, Step};
 
 use crate::backend::{self, loss};
-use crate::calls::Call;
+use crate::call_names::Call;
 use crate::envelope;
 use crate::error::Error;
 use crate::matching::Pattern;
@@ -369,8 +369,8 @@ impl Device {
             (Ok(_), Some(first_error)) => Err(first_error),
             (Ok(_), None) => Ok(look(&mut session)),
         };
-        let gives_way =
-            self.shares_processors() && session.state.gives_way(matches!(outcome, Ok(None)));
+        let gives_way = self.shares_processors()
+            && session.state.vain_polls.gives_way(matches!(outcome, Ok(None)));
         self.context.attend(session);
         if gives_way {
             std::thread::yield_now();

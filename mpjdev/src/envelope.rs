@@ -17,10 +17,10 @@
 
 use transport_lapi::{RemoteKey, RemoteRegion};
 
-mod failure;
+mod collective_failure;
 mod violation;
 
-pub use failure::Failure;
+pub use collective_failure::Failure;
 pub use violation::PeerError;
 
 /// An eager message. In synchronous mode it asks for an answer.

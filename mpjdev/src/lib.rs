@@ -26,7 +26,7 @@
 
 mod backend;
 pub mod buffer;
-mod calls;
+mod call_names;
 mod device;
 mod envelope;
 mod error;
@@ -37,7 +37,7 @@ mod state;
 pub mod wireup;
 
 pub use buffer::Buffer;
-pub use calls::{CONTEXT_IDS, Call};
+pub use call_names::{CONTEXT_IDS, Call};
 pub use device::{CallMembers, Device, Ending, Message, Mode, Options};
 pub use envelope::{Failure, PeerError};
 pub use error::{Error, ErrorClass};

@@ -11,7 +11,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use rustc_hash::FxBuildHasher;
 use transport_lapi::{ForeignBytes, RemoteRegion, Sink};
 
-use crate::calls::Call;
+use crate::call_names::Call;
 use crate::error::Error;
 use crate::request::slab::Slab;
 

@@ -1,4 +1,4 @@
-//! The state that the handlers of the device change: queues, requests, credits, counters.
+//! The state of a device under its lock, which calls and handlers change: queues, requests, credit, losses, statistics.
 //!
 //! - DS1: a number in the posted-receive queue is the slot of a posted receive in [`Requests`], and each posted receive
 //!   is in the queue. Both change in one handler or call, under the session's lock.
@@ -13,6 +13,7 @@ pub(crate) mod members;
 mod stats;
 pub(crate) mod unexpected;
 pub(crate) mod unexpected_buffer;
+mod vain_polls;
 mod withdrawable;
 
 pub use members::Members;
@@ -28,6 +29,7 @@ use crate::request::{Matched, Operation, Receiving, Requests, received};
 use crate::state::credit::Credits;
 use crate::state::losses::Losses;
 use crate::state::unexpected::{Unexpected, UnexpectedBody};
+use crate::state::vain_polls::VainPolls;
 use crate::state::withdrawable::Withdrawable;
 
 /// The state of one rank's device in its transport context; opaque to other crates.
@@ -46,13 +48,9 @@ pub struct State {
     pub(crate) size: usize,
     pub(crate) losses: Losses,
     pub(crate) first_error: Option<Error>,
-    /// Polls in vain since the last one that found something, or that yielded the processor.
-    vain_polls: u32,
+    /// Of tests and probes.
+    pub(crate) vain_polls: VainPolls,
 }
-
-/// Polls in vain from one yield to the next. They take about as long as a short message and its answer, as the spins of
-/// a wait between two yields do.
-const POLLS_PER_YIELD: u32 = 15;
 
 impl State {
     pub(crate) fn new(size: usize, early_limit: usize) -> Self {
@@ -67,18 +65,8 @@ impl State {
             size,
             losses: Losses::default(),
             first_error: None,
-            vain_polls: 0,
+            vain_polls: VainPolls::default(),
         }
-    }
-
-    /// Counts a poll, and returns whether the caller should yield the processor to the rank that it waits for.
-    pub(crate) fn gives_way(&mut self, in_vain: bool) -> bool {
-        self.vain_polls = if in_vain { self.vain_polls + 1 } else { 0 };
-        let gives_way = self.vain_polls == POLLS_PER_YIELD;
-        if gives_way {
-            self.vain_polls = 0;
-        }
-        gives_way
     }
 
     /// Notes a violation (DS3).
@@ -203,26 +191,5 @@ impl State {
         if let Err(error) = outbox.amsend(rank, handler, &value.to_le_bytes(), Vec::new()) {
             self.note_error(error.into());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{POLLS_PER_YIELD, State};
-
-    #[test]
-    fn polls_in_vain_give_way_now_and_then() {
-        let mut state = State::new(2, 0);
-        let mut polls = |count, in_vain| (0..count).filter(|_| state.gives_way(in_vain)).count();
-        assert_eq!(polls(10 * POLLS_PER_YIELD, true), 10);
-        assert_eq!(polls(10 * POLLS_PER_YIELD, false), 0, "what was found needs no other rank");
-        assert_eq!(polls(POLLS_PER_YIELD - 1, true), 0);
-        assert_eq!(polls(1, false), 0);
-        assert_eq!(
-            polls(POLLS_PER_YIELD - 1, true),
-            0,
-            "counted from the last one that found something"
-        );
-        assert_eq!(polls(1, true), 1);
     }
 }

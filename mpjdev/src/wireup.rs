@@ -7,7 +7,7 @@
 use transport_lapi::config::{self, Settings};
 use transport_lapi::wireup::{self, Joined, WireupError};
 
-use crate::calls::Call;
+use crate::call_names::Call;
 use crate::device::{Device, Options};
 use crate::error::Error;
 

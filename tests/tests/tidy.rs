@@ -133,7 +133,7 @@ fn comments_stand_by_themselves() {
 /// The transport publishes codes, and the launcher's reports take names from the ranks.
 #[test]
 fn only_the_device_and_what_is_above_it_names_calls_of_mpi() {
-    let list = CODE.iter().find(|source| source.path == "mpjdev/src/calls.rs");
+    let list = CODE.iter().find(|source| source.path == "mpjdev/src/call_names.rs");
     let names = rules::names_of_calls(list.expect("the device lists its calls"));
     assert!(names.len() > 15, "{names:?}");
     none_in_the_tree(|source| rules::calls_of_mpi(source, &names));

@@ -12,7 +12,7 @@ use transport_lapi::{ForeignBytes, Pack, RecvPart, Sink, Source, Unpack};
 use super::Buffer;
 use super::error::{BufferError, ParseError, TransferError};
 use super::wire::Parts;
-use crate::calls::Call;
+use crate::call_names::Call;
 use crate::device::{Device, Mode};
 use crate::error::Error;
 use crate::request::{Request, Status};

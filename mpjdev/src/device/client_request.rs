@@ -6,7 +6,7 @@
 
 use std::num::NonZeroU32;
 
-use crate::calls::Call;
+use crate::call_names::Call;
 use crate::device::Device;
 use crate::error::Error;
 use crate::request::{Operation, Request, SourceTag, Status};

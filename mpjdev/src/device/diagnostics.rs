@@ -10,7 +10,7 @@ use transport_lapi::bootstrap::Control;
 use transport_lapi::bootstrap::control::{PostedReceive, Queues, SpaceMembers, UnexpectedMessage};
 use transport_lapi::bootstrap::waits::{Phase, Wait};
 
-use crate::calls::{Call, space};
+use crate::call_names::{Call, space};
 use crate::device::{Device, quiescence};
 use crate::matching::Pattern;
 use crate::request::{self, Matched, Operation, Receiving, Request, Sending};

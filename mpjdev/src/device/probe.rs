@@ -6,7 +6,7 @@ use transport_lapi::bootstrap::waits::{Phase, Wait};
 use transport_lapi::{Awaited, Session, Sink};
 
 use crate::backend;
-use crate::calls::Call;
+use crate::call_names::Call;
 use crate::device::{Device, diagnostics};
 use crate::error::Error;
 use crate::matching::Pattern;

@@ -3,7 +3,7 @@
 use transport_lapi::{Session, Sink};
 
 use crate::backend;
-use crate::calls::Call;
+use crate::call_names::Call;
 use crate::device::Device;
 use crate::error::Error;
 use crate::matching::Pattern;

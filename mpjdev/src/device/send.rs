@@ -10,7 +10,7 @@ use transport_lapi::{LapiError, SendRegion, Session, Source};
 
 use crate::backend::eager::{self, Eager};
 use crate::backend::{Backend, Outbound, rendezvous::Rendezvous};
-use crate::calls::Call;
+use crate::call_names::Call;
 use crate::device::{Device, check_tag};
 use crate::envelope::{self, EAGER};
 use crate::error::Error;

@@ -6,7 +6,7 @@
 use transport_lapi::bootstrap::waits::Wait;
 use transport_lapi::{Awaited, LapiError, Session, SessionGuard};
 
-use crate::calls::Call;
+use crate::call_names::Call;
 use crate::device::{Device, diagnostics};
 use crate::error::Error;
 use crate::request::{Handle, Request, Requests, SourceTag, Status};

@@ -1,4 +1,4 @@
-//! The registry of members: all ranks that the operations of a context, or of one call in it, need. `device/group.rs`
+//! The registry of members: all ranks that the operations of a context, or of one call in it, need. `device/members.rs`
 //! has the calls that fill it, `backend/loss.rs` what the loss of a member ends.
 
 use std::collections::HashMap;

@@ -8,7 +8,7 @@
 //! 2. *Yield*: the same, but now and then yield the processor to another thread, and act on lost tasks.
 //! 3. *Sleep*: announce the sleep on the bell, poll once more, and sleep until the bell rings.
 //!
-//! In each turn the thread passes the lock to any other thread that wants it. [`crate::progress::wait`] defines how
+//! In each turn the thread passes the lock to any other thread that wants it. [`crate::progress::spin`] defines how
 //! many turns each phase has. [`crate::progress::awaited`] publishes a wait that lasts, so that an observer can see why
 //! nothing moves.
 //!
@@ -48,7 +48,7 @@ use crate::progress::hooks::{Hooks, Paused, Waiting};
 use crate::progress::lock::{Guard, Lock, Refusal};
 use crate::progress::report::ErrorHandler;
 use crate::progress::session::{BETWEEN_LOOKS, Session};
-use crate::progress::wait::{AdaptiveSpin, SpinBudget, SpinPolicy, Turn};
+use crate::progress::spin::{AdaptiveSpin, SpinBudget, SpinPolicy, Turn};
 
 /// Polls of a spin between two pauses. A message that arrives during a pause is seen only after it, so pauses are rare;
 /// the polls themselves touch several cache lines, which slows the loop enough.

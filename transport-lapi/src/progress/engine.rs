@@ -1,4 +1,5 @@
-//! The dispatcher, which handles the frames that arrive.
+//! What happens to a frame that arrives: its packet is decoded and acted on by kind, and long messages are
+//! reassembled. `round.rs` passes the frames on (E1, E3).
 //!
 //! - E2: at most one message per origin is being reassembled, since a send queue sends one message after another. Until
 //!   its completion nobody else writes to its destination region.

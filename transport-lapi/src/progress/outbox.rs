@@ -1,6 +1,6 @@
 //! The unfinished operations of a task: a send queue of outgoing operations for each target, gets, registered sources,
 //! counters, and what follows operations that have ended. Handlers start communication through it; the session sends
-//! from it.
+//! from it. It also registers memory, here (`registry.rs`) and with the adapter, and ends both.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Where the long messages of each task went. If one goes to the same place as the one before it, that place is
+//! Whether a long message goes to the same place as the one before it from the same task. If one goes to the same place as the one before it, that place is
 //! probably in this processor's caches, and [`crate::memory::body::Sink::store_piece`] is worth a call. Into other
 //! memory, the C library's copy may take no longer than another one, and still delay the program that reads the bytes.
 

@@ -1,4 +1,4 @@
-//! Conditions that no call of the program has caused, and what gets them.
+//! Asynchronous errors: an error handler gets them, or else the next call of progress returns them.
 //!
 //! Such a condition is found while progress is made. Without a handler the next call of progress returns it. With one,
 //! the handler gets it instead: as a continuation (H4 of [`crate::progress::handler`]), that is, when the lock is free,

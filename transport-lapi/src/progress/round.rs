@@ -13,7 +13,7 @@ use crate::progress::engine::Engine;
 use crate::progress::handler::Next;
 use crate::progress::outbox::Outbox;
 use crate::progress::session::Session;
-use crate::progress::wait::ALONE;
+use crate::progress::spin::ALONE;
 use crate::wire::{self, RemoteCounters};
 
 /// Frames that one call of progress dispatches at most, so that a flood of frames does not hold up the caller. Data

@@ -15,7 +15,7 @@ use crate::progress::handler::{HeaderHandler, Next, ShortHandler};
 use crate::progress::hooks::Hooks;
 use crate::progress::outbox::Outbox;
 use crate::progress::report::ErrorHandler;
-use crate::progress::wait::AdaptiveSpin;
+use crate::progress::spin::AdaptiveSpin;
 use crate::wire::{self, MAX_HANDLERS};
 
 /// Pause between two checks of whether a peer has finished its last write into this task's memory.

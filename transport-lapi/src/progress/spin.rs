@@ -1,4 +1,5 @@
-//! How a waiting thread spends its time: it spins, then yields, then sleeps. Pure: clocks are read by callers.
+//! How long a waiting thread spins and yields before it sleeps. Pure: clocks are read by callers. `context.rs` sleeps,
+//! and says how often a sleeper looks again.
 //!
 //! - [`SpinPolicy`]: how many turns a wait polls before it first yields the processor, and when it sleeps.
 //! - [`AdaptiveSpin`]: how long a task with a processor of its own polls before it sleeps. A wake-up across processors

@@ -1,6 +1,7 @@
 //! MPI's names for the calls in which ranks block and for contexts, for the launcher's reports.
 //!
-//! The transport publishes codes and numbers. A rank that joins a job tells the launcher what they mean.
+//! The transport publishes codes and numbers. A rank that joins a job tells the launcher what they mean. Here is also
+//! which context ids belong to which communicator.
 
 use transport_lapi::bootstrap::control::Vocabulary;
 use transport_lapi::bootstrap::waits::{CallCode, Space};

@@ -2,7 +2,7 @@
 //!
 //! In a collective operation ranks pass on what they have received. A rank whose receive has failed does not have what the
 //! next rank waits for, so it sends a [`Failure`] in the place of that message. It matches the receive as the message would
-//! have, and the receive fails with it. `Device::send_failure` sends it, `backend/failure.rs` receives it.
+//! have, and the receive fails with it. `Device::send_failure` sends it, `backend/collective_failure.rs` receives it.
 
 use transport_lapi::ForeignBytes;
 
