@@ -53,7 +53,8 @@ fn names_of_calls_are_found_below_the_device() {
     let found = |path| lines(&rules::calls_of_mpi(&Source::new(path, text), &names));
     assert_eq!(found("launcher/src/report.rs"), [1, 2]);
     assert_eq!(found("transport-lapi/src/wire.rs"), [1, 2]);
-    for path in ["launcher/src/report/tests.rs", "launcher/tests/a.rs", "mpjdev/src/call_names.rs"] {
+    for path in ["launcher/src/report/tests.rs", "launcher/tests/a.rs", "mpjdev/src/call_names.rs"]
+    {
         assert_eq!(found(path), [0_usize; 0]);
     }
 }
