@@ -30,10 +30,7 @@ fn faulty(
     seed: u64,
     plan: FaultPlan,
 ) -> Vec<FaultAdapter<AnyAdapter>> {
-    let adapters = kind.adapters(num_tasks).into_iter().enumerate();
-    adapters
-        .map(|(task, adapter)| FaultAdapter::new(adapter, seed << 8 | task as u64, plan))
-        .collect()
+    FaultAdapter::job(kind.adapters(num_tasks), seed, plan)
 }
 
 /// The received messages, in the order of the header handlers.
