@@ -68,14 +68,14 @@ impl Reached {
     }
 }
 
-/// A run in which frames are refused and held back, and gets end late, but none is damaged: MPI's rules must hold exactly.
+/// A run in which frames and gets are refused or come late, but none is damaged: MPI's rules must hold exactly.
 ///
 /// # Errors
 /// What went wrong, in words.
 pub fn orderly(seed: u64) -> Result<Reached, String> {
     let mut dice = Numbers(seed);
     let (full, delay) = ([0, 100, 600][dice.below(3)], [0, 100, 400][dice.below(3)]);
-    let plan = FaultPlan { full, delay, late: delay, ..FaultPlan::NONE };
+    let plan = FaultPlan { full, delay, refused: full, late: delay, ..FaultPlan::NONE };
     Run::new(dice, faulty(|_| plan)).complete()
 }
 
@@ -96,7 +96,7 @@ pub fn hostile(seed: u64) -> Result<Reached, String> {
     let lost = (dice.below(2) as u32, dice.below(60) as u64);
     let kind = dice.below(4);
     let often = [5, 30, 150][dice.below(3)];
-    let harmless = FaultPlan { full: 50, delay: 50, late: 50, ..FaultPlan::NONE };
+    let harmless = FaultPlan { full: 50, delay: 50, refused: 50, late: 50, ..FaultPlan::NONE };
     let plan = FaultPlan {
         truncate: if kind == 0 || kind == 2 { often } else { 0 },
         corrupt: if kind == 1 || kind == 2 { often } else { 0 },

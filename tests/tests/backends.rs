@@ -49,10 +49,10 @@ fn channels(ranks: usize) -> Vec<ChannelAdapter> {
     channels::job(ranks, Cards::Frames).expect("a job of threads")
 }
 
-/// The same, whose network cards read memory without its rank. They refuse a lot, and ends come late and out of order.
+/// The same, whose network cards read memory without its rank; operations are often refused, and end out of order.
 fn one_sided(ranks: usize) -> Vec<FaultAdapter<ChannelAdapter>> {
     let ranks = channels::job(ranks, Cards::OneSided).expect("a job of threads");
-    FaultAdapter::job(ranks, 9, FaultPlan::FULL_AND_LATE)
+    FaultAdapter::job(ranks, 9, FaultPlan::ONE_SIDED)
 }
 
 fn attach(ranks: usize, get: GetMode) -> Vec<ShmAdapter> {

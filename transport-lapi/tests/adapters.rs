@@ -98,17 +98,17 @@ fn faulty<A: Adapter>(tasks: Vec<A>, plan: FaultPlan) -> Vec<FaultAdapter<A>> {
 
 /// Frames are refused at random. The checks of A4 and A5 need offers that are taken at once.
 fn often_full(num_tasks: usize) -> Vec<FaultAdapter<ThreadsAdapter>> {
-    faulty(threads(num_tasks), FaultPlan { full: 400, ..FaultPlan::NONE })
+    faulty(threads(num_tasks), FaultPlan { full: 400, refused: 400, ..FaultPlan::NONE })
 }
 
-/// Frames and ends are held back at random, in any number; so some are refused too.
+/// Frames and ends are held back at random, in any number; so some frames are refused too.
 fn often_delayed(num_tasks: usize) -> Vec<FaultAdapter<ShmAdapter>> {
     faulty(shm(num_tasks), FaultPlan { delay: 400, late: 400, full: 20, ..FaultPlan::NONE })
 }
 
 /// Frames and one-sided operations are refused, and ends come late and out of order.
 fn channels_that_are_fuller_still(num_tasks: usize) -> Vec<FaultAdapter<ChannelAdapter>> {
-    faulty(one_sided_channels(num_tasks), FaultPlan::FULL_AND_LATE)
+    faulty(one_sided_channels(num_tasks), FaultPlan { full: 300, ..FaultPlan::ONE_SIDED })
 }
 
 fn faultless(num_tasks: usize) -> Vec<FaultAdapter<ThreadsAdapter>> {

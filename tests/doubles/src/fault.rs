@@ -30,10 +30,12 @@ use crate::numbers::Numbers;
 /// The frequency of each fault, per thousand frames or one-sided operations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultPlan {
-    /// A frame or a one-sided operation is refused as full.
+    /// A frame is refused as full.
     pub full: u16,
     /// A frame is held back for some polls. Later frames of the same pair wait behind it.
     pub delay: u16,
+    /// A one-sided operation is refused as full.
+    pub refused: u16,
     /// The end of a one-sided operation is held back for some polls.
     pub late: u16,
     /// A flush fails although its target is there.
@@ -48,10 +50,18 @@ pub struct FaultPlan {
 
 impl FaultPlan {
     /// A plan without faults.
-    pub const NONE: Self =
-        Self { full: 0, delay: 0, late: 0, unflushed: 0, truncate: 0, corrupt: 0, lose: None };
-    /// Frames and one-sided operations are refused, and ends come late. The contract is kept.
-    pub const FULL_AND_LATE: Self = Self { full: 300, late: 300, ..Self::NONE };
+    pub const NONE: Self = Self {
+        full: 0,
+        delay: 0,
+        refused: 0,
+        late: 0,
+        unflushed: 0,
+        truncate: 0,
+        corrupt: 0,
+        lose: None,
+    };
+    /// Faults of one-sided operations only, within the contract.
+    pub const ONE_SIDED: Self = Self { refused: 300, late: 300, ..Self::NONE };
 }
 
 /// Whether a fault of this frequency happens.
@@ -233,8 +243,8 @@ impl<A: Adapter> FaultAdapter<A> {
     }
 
     /// Whether something is refused as full; if so, the caller is woken to try again (A6).
-    fn refuses(&mut self) -> bool {
-        let refuses = falls(&mut self.dice, self.plan.full);
+    fn refuses(&mut self, per_mille: u16) -> bool {
+        let refuses = falls(&mut self.dice, per_mille);
         if refuses {
             self.count.lock().full += 1;
             self.bell.ring();
@@ -296,7 +306,7 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         if self.gone() == Some(target) {
             return Ok(Post::Full);
         }
-        if self.refuses() {
+        if self.refuses(self.plan.full) {
             return Ok(Post::Full);
         }
         let behind = !self.held[target as usize].is_empty();
@@ -351,7 +361,7 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         if self.gone() == Some(target) {
             return Err(AdapterError::PeerLost { task: target });
         }
-        if self.refuses() {
+        if self.refuses(self.plan.refused) {
             return Ok(Transfer::Full);
         }
         let kind = match &operation {

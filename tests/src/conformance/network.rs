@@ -13,8 +13,8 @@ pub enum Network {
     Segment,
     /// By channels, which stand for a network: ranks share no memory, bodies are read later, and there is seldom room.
     Channels,
-    /// Likewise, and the network accesses registered memory without its rank. It refuses a lot, and ends come late and
-    /// out of order.
+    /// Likewise, and the network accesses registered memory without its rank; operations are often refused,
+    /// and end out of order.
     OneSided,
 }
 
@@ -28,7 +28,7 @@ impl Network {
             Self::Segment => wireup::in_process(ranks, contexts),
             Self::Channels => Self::channels(ranks, contexts, Cards::Frames, FaultPlan::NONE),
             Self::OneSided => {
-                Self::channels(ranks, contexts, Cards::OneSided, FaultPlan::FULL_AND_LATE)
+                Self::channels(ranks, contexts, Cards::OneSided, FaultPlan::ONE_SIDED)
             }
         };
         made.expect("a job of threads")

@@ -448,7 +448,7 @@ fn a_put_to_a_task_that_has_left_fails() {
 #[test]
 fn a_flush_that_fails_is_reported() {
     watch(|| {
-        let plan = FaultPlan { unflushed: 1000, ..FaultPlan::FULL_AND_LATE };
+        let plan = FaultPlan { unflushed: 1000, ..FaultPlan::ONE_SIDED };
         let tasks = channels::job(2, Cards::OneSided).expect("memory suffices");
         let mut adapters = FaultAdapter::job(tasks, 3, plan);
         let owner = Context::init(adapters.remove(1), (), Default::default());

@@ -22,7 +22,7 @@ pub enum Kind {
     Shm,
     /// Rings in a memfd, gets built from active messages.
     ShmAm,
-    /// Channels, whose network cards access memory. They refuse a lot, and ends come late and out of order.
+    /// Channels, whose network cards access memory. They often refuse, and operations end out of order.
     OneSided,
 }
 
@@ -44,7 +44,8 @@ impl Kind {
             Self::ShmAm => attach(num_tasks, GetMode::Am),
             Self::OneSided => {
                 let tasks = channels::job(num_tasks, Cards::OneSided).expect("memory suffices");
-                let tasks = FaultAdapter::job(tasks, 5, FaultPlan::FULL_AND_LATE);
+                let plan = FaultPlan { full: 300, ..FaultPlan::ONE_SIDED };
+                let tasks = FaultAdapter::job(tasks, 5, plan);
                 tasks.into_iter().map(AnyAdapter::from).collect()
             }
         }
