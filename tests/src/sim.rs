@@ -68,17 +68,14 @@ impl Reached {
     }
 }
 
-/// A run in which frames are refused and held back, but none is damaged: MPI's rules must hold exactly.
+/// A run in which frames and gets are refused or come late, but none is damaged: MPI's rules must hold exactly.
 ///
 /// # Errors
 /// What went wrong, in words.
 pub fn orderly(seed: u64) -> Result<Reached, String> {
     let mut dice = Numbers(seed);
-    let plan = FaultPlan {
-        full: [0, 100, 600][dice.below(3)],
-        delay: [0, 100, 400][dice.below(3)],
-        ..FaultPlan::default()
-    };
+    let (full, delay) = ([0, 100, 600][dice.below(3)], [0, 100, 400][dice.below(3)]);
+    let plan = FaultPlan { full, delay, refused: full, late: delay, ..FaultPlan::NONE };
     Run::new(dice, faulty(|_| plan)).complete()
 }
 
@@ -99,16 +96,15 @@ pub fn hostile(seed: u64) -> Result<Reached, String> {
     let lost = (dice.below(2) as u32, dice.below(60) as u64);
     let kind = dice.below(4);
     let often = [5, 30, 150][dice.below(3)];
+    let harmless = FaultPlan { full: 50, delay: 50, refused: 50, late: 50, ..FaultPlan::NONE };
     let plan = FaultPlan {
-        full: 50,
-        delay: 50,
         truncate: if kind == 0 || kind == 2 { often } else { 0 },
         corrupt: if kind == 1 || kind == 2 { often } else { 0 },
         lose: (kind == 3).then_some(lost),
+        ..harmless
     };
     // Sometimes the harmful faults concern only one rank.
     let everyone = dice.below(2) == 0;
-    let harmless = FaultPlan { full: 50, delay: 50, ..FaultPlan::default() };
     let plan_of = |task| if everyone || task == 0 { plan } else { harmless };
     let mut run = Run::new(dice, faulty(plan_of));
     run.hostile = true;

@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::thread;
 
 use mpj_doubles::channels::{self, Cards, ChannelAdapter};
+use mpj_doubles::fault::{FaultAdapter, FaultPlan};
 use mpj_tests::conformance::device::job::Setup;
 use mpj_tests::device_conformance;
 use mpjdev::{BackendChoice, GetMode, Options, Processor, Protocol, Settings, Table, WaitMode};
@@ -48,9 +49,10 @@ fn channels(ranks: usize) -> Vec<ChannelAdapter> {
     channels::job(ranks, Cards::Frames).expect("a job of threads")
 }
 
-/// The same, whose network cards read memory without its rank.
-fn one_sided(ranks: usize) -> Vec<ChannelAdapter> {
-    channels::job(ranks, Cards::OneSided).expect("a job of threads")
+/// The same, whose network cards read memory without its rank; operations are often refused, and end out of order.
+fn one_sided(ranks: usize) -> Vec<FaultAdapter<ChannelAdapter>> {
+    let ranks = channels::job(ranks, Cards::OneSided).expect("a job of threads");
+    FaultAdapter::job(ranks, 9, FaultPlan::ONE_SIDED)
 }
 
 fn attach(ranks: usize, get: GetMode) -> Vec<ShmAdapter> {

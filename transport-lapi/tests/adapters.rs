@@ -93,30 +93,26 @@ fn second<A>(tasks: Vec<Vec<A>>) -> Vec<A> {
 }
 
 fn faulty<A: Adapter>(tasks: Vec<A>, plan: FaultPlan) -> Vec<FaultAdapter<A>> {
-    let seeds = 77..;
-    tasks.into_iter().zip(seeds).map(|(task, seed)| FaultAdapter::new(task, seed, plan)).collect()
+    FaultAdapter::job(tasks, 77, plan)
 }
 
 /// Frames are refused at random. The checks of A4 and A5 need offers that are taken at once.
 fn often_full(num_tasks: usize) -> Vec<FaultAdapter<ThreadsAdapter>> {
-    faulty(threads(num_tasks), FaultPlan { full: 400, ..FaultPlan::default() })
+    faulty(threads(num_tasks), FaultPlan { full: 400, refused: 400, ..FaultPlan::NONE })
 }
 
-/// Frames are held back at random, in any number; so some are refused too.
-fn often_delayed(num_tasks: usize) -> Vec<FaultAdapter<ThreadsAdapter>> {
-    faulty(threads(num_tasks), FaultPlan { delay: 400, full: 20, ..FaultPlan::default() })
+/// Frames and ends are held back at random, in any number; so some frames are refused too.
+fn often_delayed(num_tasks: usize) -> Vec<FaultAdapter<ShmAdapter>> {
+    faulty(shm(num_tasks), FaultPlan { delay: 400, late: 400, full: 20, ..FaultPlan::NONE })
 }
 
-fn full_and_delayed(num_tasks: usize) -> Vec<FaultAdapter<ShmAdapter>> {
-    faulty(shm(num_tasks), FaultPlan { full: 300, delay: 300, ..FaultPlan::default() })
-}
-
+/// Frames and one-sided operations are refused, and ends come late and out of order.
 fn channels_that_are_fuller_still(num_tasks: usize) -> Vec<FaultAdapter<ChannelAdapter>> {
-    faulty(one_sided_channels(num_tasks), FaultPlan { full: 300, ..FaultPlan::default() })
+    faulty(one_sided_channels(num_tasks), FaultPlan { full: 300, ..FaultPlan::ONE_SIDED })
 }
 
 fn faultless(num_tasks: usize) -> Vec<FaultAdapter<ThreadsAdapter>> {
-    faulty(threads(num_tasks), FaultPlan::default())
+    faulty(threads(num_tasks), FaultPlan::NONE)
 }
 
 adapter_conformance!(of_threads, super::threads);
@@ -147,7 +143,6 @@ adapter_conformance!(of_native_channels, super::native_channels);
 adapter_conformance!(of_faultless, super::faultless);
 adapter_conformance!(of_often_full, super::often_full, while sender polls);
 adapter_conformance!(of_often_delayed, super::often_delayed, while sender polls);
-adapter_conformance!(of_full_and_delayed, super::full_and_delayed, while sender polls);
 adapter_conformance!(
     of_fuller_channels,
     super::channels_that_are_fuller_still,

@@ -18,8 +18,8 @@ use mpj_doubles::numbers::Numbers;
 use support::buffers::{Landing, pattern, source};
 use support::job::{Kind, run_with, waiting};
 
-/// Frames are refused and held back, but nothing is damaged.
-const SLOW: FaultPlan = FaultPlan { full: 300, delay: 200, ..FaultPlan::NONE };
+/// Frames and gets are refused and held back, but nothing is damaged.
+const SLOW: FaultPlan = FaultPlan { full: 300, delay: 200, ..FaultPlan::ONE_SIDED };
 /// Frames are damaged.
 const DAMAGED: FaultPlan = FaultPlan { truncate: 120, corrupt: 120, ..FaultPlan::NONE };
 
@@ -30,10 +30,7 @@ fn faulty(
     seed: u64,
     plan: FaultPlan,
 ) -> Vec<FaultAdapter<AnyAdapter>> {
-    let adapters = kind.adapters(num_tasks).into_iter().enumerate();
-    adapters
-        .map(|(task, adapter)| FaultAdapter::new(adapter, seed << 8 | task as u64, plan))
-        .collect()
+    FaultAdapter::job(kind.adapters(num_tasks), seed, plan)
 }
 
 /// The received messages, in the order of the header handlers.

@@ -1,22 +1,25 @@
 //! An adapter around another one that injects faults, from a seed.
 //!
 //! Frames can be refused as if there were no room, held back (in order per pair), truncated, or have a bit flipped; a
-//! task can be declared lost. These faults stay within what the transport copes with, or reports.
+//! task can be declared lost. One-sided operations can be refused in the same way, and the ends of those that were
+//! started can be held back, so that they come in another order than the operations; but a flush ends after the puts
+//! and atomic operations before it (A12). These faults stay within what the transport copes with, or reports.
 //!
 //! The same seed, plan and sequence of calls give the same faults. Held-back frames are sent when the sender polls, so
-//! contract A4 holds only for senders that poll. One-sided reads are held back in the same way: a later poll carries
-//! them out and reports that they are over. Shared areas are those of the adapter inside, where nothing goes wrong.
+//! contract A4 holds only for senders that poll. As long as anything is held back, each poll rings the task's own bell,
+//! so that a thread that sleeps polls again. Shared areas are those of the adapter inside, where nothing goes wrong.
 
 #![expect(unsafe_code, reason = "an adapter is made of another one")]
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use transport_lapi::adapter::{
-    Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Endpoint, Events, Frame, Losses,
-    OneSided, Parts, Post, Registered, Stats, TaskId, Ticket, Transfer,
+    Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Doorbell, Endpoint, Events,
+    Frame, Losses, OneSided, Parts, Post, Registered, Stats, TaskId, Ticket, Transfer,
 };
 use transport_lapi::{
     AnyAdapter, ForeignBytes, Piece, RecvRegion, RemoteKey, RemoteRegion, SendRegion, Source,
@@ -24,13 +27,19 @@ use transport_lapi::{
 
 use crate::numbers::Numbers;
 
-/// The frequency of each fault, per thousand frames or gets.
+/// The frequency of each fault, per thousand frames or one-sided operations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultPlan {
-    /// `try_send` or a get is refused as full.
+    /// A frame is refused as full.
     pub full: u16,
-    /// A frame or get is held back for some polls. Later frames of the same pair wait behind the frame.
+    /// A frame is held back for some polls. Later frames of the same pair wait behind it.
     pub delay: u16,
+    /// A one-sided operation is refused as full.
+    pub refused: u16,
+    /// The end of a one-sided operation is held back for some polls.
+    pub late: u16,
+    /// A flush fails although its target is there.
+    pub unflushed: u16,
     /// The head or the body of an arriving frame is truncated.
     pub truncate: u16,
     /// A bit of an arriving frame's head or body is flipped.
@@ -41,7 +50,18 @@ pub struct FaultPlan {
 
 impl FaultPlan {
     /// A plan without faults.
-    pub const NONE: Self = Self { full: 0, delay: 0, truncate: 0, corrupt: 0, lose: None };
+    pub const NONE: Self = Self {
+        full: 0,
+        delay: 0,
+        refused: 0,
+        late: 0,
+        unflushed: 0,
+        truncate: 0,
+        corrupt: 0,
+        lose: None,
+    };
+    /// Faults of one-sided operations only, within the contract.
+    pub const ONE_SIDED: Self = Self { refused: 300, late: 300, ..Self::NONE };
 }
 
 /// Whether a fault of this frequency happens.
@@ -52,9 +72,9 @@ fn falls(dice: &mut Numbers, per_mille: u16) -> bool {
 /// The number of injected faults, to compare with those that were noticed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultCount {
-    /// Frames and gets refused.
+    /// Frames and one-sided operations refused.
     pub full: u64,
-    /// Frames and gets held back.
+    /// Frames held back.
     pub delayed: u64,
     /// Frames truncated.
     pub truncated: u64,
@@ -70,8 +90,9 @@ pub struct FaultAdapter<A> {
     losses: Arc<FaultyLosses>,
     /// Held-back frames by target, in order.
     held: Vec<VecDeque<Held>>,
-    /// Held-back one-sided reads.
-    gets: Vec<HeldGet>,
+    /// The one-sided operations whose ends have not been reported, in the order of their starts.
+    started: Vec<Started>,
+    bell: Arc<dyn Doorbell>,
     count: Arc<Mutex<FaultCount>>,
 }
 
@@ -83,15 +104,38 @@ struct FaultyLosses {
     offered: AtomicU64,
 }
 
-/// A one-sided read that is held back.
-struct HeldGet {
-    /// Polls until it is released.
-    wait: u64,
+/// A one-sided operation whose end has not been reported.
+struct Started {
+    kind: Kind,
     target: TaskId,
-    remote: RemoteRegion,
-    offset: u64,
-    into: RecvRegion,
     ticket: Ticket,
+    /// How it has ended in the adapter inside.
+    outcome: Option<Result<i64, AdapterError>>,
+    /// Polls after its end until that is reported.
+    wait: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Get,
+    /// A put or an atomic operation.
+    Change,
+    Flush,
+}
+
+impl Started {
+    /// Whether its end may be reported although these operations, started before it, have not ended (A12).
+    fn may_overtake(&self, earlier: &[Self]) -> bool {
+        let holds_up = |one: &Self| one.kind == Kind::Change && one.target == self.target;
+        self.kind != Kind::Flush || !earlier.iter().any(holds_up)
+    }
+
+    fn report(self, outcome: Result<i64, AdapterError>, events: &mut dyn Events) {
+        match self.kind {
+            Kind::Get => events.got(self.ticket, outcome.map(drop)),
+            Kind::Change | Kind::Flush => events.ended(self.ticket, outcome),
+        }
+    }
 }
 
 /// The ticket of held-back bodies: they are copies, so nobody waits for them to leave.
@@ -153,14 +197,21 @@ impl<A: Adapter> From<FaultAdapter<A>> for AnyAdapter {
 }
 
 impl<A: Adapter> FaultAdapter<A> {
+    /// Wraps the adapters of a job, each with a seed of its own.
+    pub fn job(tasks: Vec<A>, seed: u64, plan: FaultPlan) -> Vec<Self> {
+        let seeds = seed << 8..;
+        tasks.into_iter().zip(seeds).map(|(task, seed)| Self::new(task, seed, plan)).collect()
+    }
+
     /// Wraps `inner`.
     pub fn new(inner: A, seed: u64, plan: FaultPlan) -> Self {
         let num_tasks = inner.endpoint().num_tasks;
         let held = std::iter::repeat_with(VecDeque::new).take(num_tasks).collect();
         let (dice, count) = (Numbers(seed), Arc::default());
         let lose = plan.lose.filter(|(task, _)| (*task as usize) < num_tasks);
-        let losses = FaultyLosses { inner: inner.parts().losses, lose, offered: AtomicU64::new(0) };
-        Self { inner, plan, dice, losses: Arc::new(losses), held, gets: Vec::new(), count }
+        let Parts { losses, bell, .. } = inner.parts();
+        let losses = Arc::new(FaultyLosses { inner: losses, lose, offered: AtomicU64::new(0) });
+        Self { inner, plan, dice, losses, held, started: Vec::new(), bell, count }
     }
 
     /// Returns where the number of faults is counted.
@@ -186,14 +237,51 @@ impl<A: Adapter> FaultAdapter<A> {
         Ok(())
     }
 
-    /// Decides how many polls a frame is held back.
+    /// Decides how many polls something is held back.
     fn wait(&mut self) -> u64 {
         1 + self.dice.next_number() % 8
     }
+
+    /// Whether something is refused as full; if so, the caller is woken to try again (A6).
+    fn refuses(&mut self, per_mille: u16) -> bool {
+        let refuses = falls(&mut self.dice, per_mille);
+        if refuses {
+            self.count.lock().full += 1;
+            self.bell.ring();
+        }
+        refuses
+    }
+
+    /// Reports the ends that are due; returns how many.
+    fn report(&mut self, events: &mut dyn Events) -> usize {
+        let (mut kept, mut reported) = (Vec::new(), 0);
+        for mut one in self.started.drain(..) {
+            match one.outcome.take() {
+                Some(outcome) if one.wait == 0 && one.may_overtake(&kept) => {
+                    let fails =
+                        one.kind == Kind::Flush && falls(&mut self.dice, self.plan.unflushed);
+                    let outcome = if fails { Err(made_up(one.target)) } else { outcome };
+                    one.report(outcome, events);
+                    reported += 1;
+                }
+                outcome => {
+                    one.wait = one.wait.saturating_sub(u64::from(outcome.is_some()));
+                    kept.push(Started { outcome, ..one });
+                }
+            }
+        }
+        self.started = kept;
+        reported
+    }
 }
 
-// SAFETY: frames are copied when they are held back, and gets are carried out before their end is reported (A9); every
-// other access to regions is passed to the inner adapter, or refused.
+/// The error of a flush that fails.
+fn made_up(target: TaskId) -> AdapterError {
+    AdapterError::AccessFailed { target, len: 0, reason: io::Error::other("made up by the plan") }
+}
+
+// SAFETY: frames are copied when they are held back, and ends are reported later than by the inner adapter (A9), to
+// which every access to regions is passed.
 unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
     fn endpoint(&self) -> Endpoint {
         self.inner.endpoint()
@@ -218,8 +306,7 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         if self.gone() == Some(target) {
             return Ok(Post::Full);
         }
-        if falls(&mut self.dice, self.plan.full) {
-            self.count.lock().full += 1;
+        if self.refuses(self.plan.full) {
             return Ok(Post::Full);
         }
         let behind = !self.held[target as usize].is_empty();
@@ -239,12 +326,18 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         events: &mut dyn Events,
     ) -> Result<usize, AdapterError> {
         self.release()?;
-        let over = self.release_gets(events);
-        let Self { inner, plan, dice, count, .. } = self;
+        let Self { inner, plan, dice, count, started, .. } = self;
         let mut count = count.lock();
-        let count = &mut *count;
-        let arrived = inner.poll(origin, budget, &mut Harm { plan, dice, count, events })?;
-        Ok(arrived + over)
+        let mut harm = Harm { plan, dice, count: &mut count, started, ended: 0, events };
+        let polled = inner.poll(origin, budget, &mut harm);
+        let ended = harm.ended;
+        drop(count);
+        let reported = self.report(events);
+        let is_held = |one: &Started| one.outcome.is_some();
+        if self.started.iter().any(is_held) || self.held.iter().any(|held| !held.is_empty()) {
+            self.bell.ring();
+        }
+        Ok(polled? - ended + reported)
     }
 
     fn while_waiting(&mut self) {
@@ -268,21 +361,23 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         if self.gone() == Some(target) {
             return Err(AdapterError::PeerLost { task: target });
         }
-        if falls(&mut self.dice, self.plan.full) {
-            self.count.lock().full += 1;
+        if self.refuses(self.plan.refused) {
             return Ok(Transfer::Full);
         }
-        match operation {
-            OneSided::Get { remote, offset, into } if falls(&mut self.dice, self.plan.delay) => {
-                let wait = self.wait();
-                self.count.lock().delayed += 1;
-                // SAFETY: A9: written by the poll that reports the end, or never, if `detach` comes first.
-                let into = unsafe { into.hold() };
-                self.gets.push(HeldGet { wait, target, remote: *remote, offset, into, ticket });
-                Ok(Transfer::Started)
-            }
-            operation => self.inner.start(target, operation, ticket),
-        }
+        let kind = match &operation {
+            OneSided::Get { .. } => Kind::Get,
+            OneSided::Put { .. } | OneSided::Atomic { .. } => Kind::Change,
+            OneSided::Flush => Kind::Flush,
+        };
+        let is_late = falls(&mut self.dice, self.plan.late);
+        let outcome = match self.inner.start(target, operation, ticket)? {
+            Transfer::Started => None,
+            Transfer::Done(result) if is_late || kind == Kind::Flush => Some(Ok(result)),
+            over => return Ok(over),
+        };
+        let wait = if is_late { self.wait() } else { 0 };
+        self.started.push(Started { kind, target, ticket, outcome, wait });
+        Ok(Transfer::Started)
     }
 
     fn cooperative_copy(&mut self) -> Option<&mut dyn CooperativeCopy> {
@@ -291,7 +386,6 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
 
     fn detach(&mut self) -> bool {
         self.held.iter_mut().for_each(VecDeque::clear);
-        self.gets.clear();
         self.inner.detach()
     }
 
@@ -303,39 +397,6 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
 impl<A: Adapter> FaultAdapter<A> {
     fn copies(&mut self) -> &mut dyn CooperativeCopy {
         self.inner.cooperative_copy().expect("given out only where the adapter inside has it")
-    }
-
-    /// Carries out the held-back gets that are due; returns how many ended.
-    fn release_gets(&mut self, events: &mut dyn Events) -> usize {
-        self.gets.iter_mut().for_each(|get| get.wait = get.wait.saturating_sub(1));
-        let (due, held): (Vec<_>, Vec<_>) = self.gets.drain(..).partition(|get| get.wait == 0);
-        self.gets = held;
-        let mut over = due.len();
-        for HeldGet { target, remote, offset, mut into, ticket, .. } in due {
-            let len = into.len();
-            let outcome = match self.gone() == Some(target) {
-                true => Err(AdapterError::PeerLost { task: target }),
-                false => {
-                    let into = into.part(0, len);
-                    self.inner.start(
-                        target,
-                        OneSided::Get { remote: &remote, offset, into },
-                        ticket,
-                    )
-                }
-            };
-            match outcome {
-                Ok(Transfer::Done(_)) => events.got(ticket, Ok(())),
-                // The inner adapter reports the end.
-                Ok(Transfer::Started) => over -= 1,
-                Ok(Transfer::Full) => {
-                    over -= 1;
-                    self.gets.push(HeldGet { wait: 1, target, remote, offset, into, ticket });
-                }
-                Err(error) => events.got(ticket, Err(error)),
-            }
-        }
-        over
     }
 }
 
@@ -374,12 +435,27 @@ struct Harm<'a> {
     plan: &'a FaultPlan,
     dice: &'a mut Numbers,
     count: &'a mut FaultCount,
+    started: &'a mut Vec<Started>,
+    /// How many of these have ended in this poll.
+    ended: usize,
     events: &'a mut dyn Events,
+}
+
+impl Harm<'_> {
+    /// Keeps the end of an operation.
+    fn end(&mut self, is_get: bool, ticket: Ticket, outcome: Result<i64, AdapterError>) {
+        self.ended += 1;
+        let is_its = |one: &&mut Started| {
+            (one.kind == Kind::Get) == is_get && one.ticket == ticket && one.outcome.is_none()
+        };
+        let one = self.started.iter_mut().find(is_its).expect("it was started, and ends once");
+        one.outcome = Some(outcome);
+    }
 }
 
 impl Events for Harm<'_> {
     fn frame(&mut self, frame: Frame<'_>) {
-        let Self { plan, dice, count, events } = self;
+        let Self { plan, dice, count, events, .. } = self;
         let mut head = frame.head.to_vec();
         let mut body = frame.body;
         let mut damaged = Vec::new();
@@ -418,10 +494,10 @@ impl Events for Harm<'_> {
     }
 
     fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
-        self.events.got(ticket, outcome);
+        self.end(true, ticket, outcome.map(|()| 0));
     }
 
     fn ended(&mut self, ticket: Ticket, outcome: Result<i64, AdapterError>) {
-        self.events.ended(ticket, outcome);
+        self.end(false, ticket, outcome);
     }
 }

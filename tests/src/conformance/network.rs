@@ -1,6 +1,7 @@
 //! How ranks that are threads are connected.
 
 use mpj_doubles::channels::{self, Cards};
+use mpj_doubles::fault::{FaultAdapter, FaultPlan};
 use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::wireup;
@@ -12,7 +13,8 @@ pub enum Network {
     Segment,
     /// By channels, which stand for a network: ranks share no memory, bodies are read later, and there is seldom room.
     Channels,
-    /// Likewise, and the network accesses registered memory without its rank.
+    /// Likewise, and the network accesses registered memory without its rank; operations are often refused,
+    /// and end out of order.
     OneSided,
 }
 
@@ -24,8 +26,10 @@ impl Network {
     pub fn adapters(self, ranks: usize, contexts: usize) -> Vec<Vec<AnyAdapter>> {
         let made = match self {
             Self::Segment => wireup::in_process(ranks, contexts),
-            Self::Channels => Self::channels(ranks, contexts, Cards::Frames),
-            Self::OneSided => Self::channels(ranks, contexts, Cards::OneSided),
+            Self::Channels => Self::channels(ranks, contexts, Cards::Frames, FaultPlan::NONE),
+            Self::OneSided => {
+                Self::channels(ranks, contexts, Cards::OneSided, FaultPlan::ONE_SIDED)
+            }
         };
         made.expect("a job of threads")
     }
@@ -34,9 +38,10 @@ impl Network {
         ranks: usize,
         contexts: usize,
         cards: Cards,
+        plan: FaultPlan,
     ) -> Result<Vec<Vec<AnyAdapter>>, AdapterError> {
-        let brought = |rank: Vec<_>| rank.into_iter().map(AnyAdapter::brought).collect();
-        let ranks = channels::job_with_contexts(ranks, contexts, cards)?;
-        Ok(ranks.into_iter().map(brought).collect())
+        let faulty = |(rank, seed)| FaultAdapter::job(rank, seed, plan).into_iter();
+        let ranks = channels::job_with_contexts(ranks, contexts, cards)?.into_iter().zip(1..);
+        Ok(ranks.map(|rank| faulty(rank).map(AnyAdapter::brought).collect()).collect())
     }
 }

@@ -363,11 +363,17 @@ impl<S> Engine<S> {
     }
 
     /// Runs all due follow-up actions and returns their number.
-    pub fn run_ready(&mut self, state: &mut S) -> Result<usize, LapiError> {
+    pub fn run_ready(
+        &mut self,
+        state: &mut S,
+        adapter: &mut AnyAdapter,
+    ) -> Result<usize, LapiError> {
         let (mut done, mut first_error) = (0, None);
         let due = Due { origin: self.task, counters: RemoteCounters::default() };
         while let Some(ready) = self.outbox.ready.pop_front() {
             done += 1;
+            // What follows the end of a registration may release its memory.
+            self.outbox.deregister_directly(adapter);
             let outcome = match ready {
                 (next, Ok(())) => self.complete(state, next, due),
                 (Next::Outcome(handler, info), Err(error)) => {

@@ -127,13 +127,10 @@ impl<S> Session<S> {
             Err(error) => keep_first(first_error, error),
         };
         count(engine.collect());
-        // What follows the end of a registration may release its memory.
-        engine.outbox.deregister_directly(adapter);
         // Frames queued here are sent in this round.
-        count(engine.run_ready(state));
+        count(engine.run_ready(state, adapter));
         count(engine.outbox.flush(adapter));
-        engine.outbox.deregister_directly(adapter);
-        count(engine.run_ready(state));
+        count(engine.run_ready(state, adapter));
         engine.rest += done as u64;
         if self.hooks.is_some() {
             self.round_ended(false);
@@ -150,7 +147,7 @@ impl<S> Session<S> {
             step.unwrap_or_else(|error| keep_first(first_error, error));
         };
         note(engine.complete(state, next, due));
-        note(engine.run_ready(state).map(drop));
+        note(engine.run_ready(state, adapter).map(drop));
         note(engine.outbox.flush(adapter).map(drop));
         self.end_round();
     }

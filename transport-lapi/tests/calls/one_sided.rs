@@ -1,5 +1,9 @@
 //! Puts, transfers as values, and which counter is incremented when.
 
+use std::sync::mpsc;
+
+use mpj_doubles::channels::{self, Cards};
+use mpj_doubles::fault::{FaultAdapter, FaultPlan};
 use mpj_harness::watch;
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::{
@@ -436,5 +440,132 @@ fn a_put_to_a_task_that_has_left_fails() {
         assert_eq!(origin.waitcntr(counter, 1).unwrap(), 0, "the source is reusable");
         origin.fence().unwrap();
         assert!(landing.holds(&[]), "nothing is stored");
+    });
+}
+
+/// Whoever needs a flush that fails is told: a fence, and the wait for a counter, which is not incremented. The context
+/// lives on.
+#[test]
+fn a_flush_that_fails_is_reported() {
+    watch(|| {
+        let plan = FaultPlan { unflushed: 1000, ..FaultPlan::ONE_SIDED };
+        let tasks = channels::job(2, Cards::OneSided).expect("memory suffices");
+        let mut adapters = FaultAdapter::job(tasks, 3, plan);
+        let owner = Context::init(adapters.remove(1), (), Default::default());
+        let origin = Context::init(adapters.remove(0), (), Default::default());
+        let landing = Landing::new(REGION);
+        let region = owner.session().unwrap().register_writable(landing.region(REGION)).unwrap();
+        let counter = origin.session().unwrap().counter();
+        let put = |cmpl_cntr| {
+            let put = Put::new(1, region, 0, source(pattern(1, 100)));
+            origin.session().unwrap().put(Put { cmpl_cntr, ..put }).unwrap()
+        };
+        let failed = |error| {
+            matches!(
+                error,
+                LapiError::Adapter(AdapterError::AccessFailed { target: 1, len: 0, .. })
+            )
+        };
+        for round in 0..20 {
+            let _ = put(None);
+            assert!(failed(origin.fence().unwrap_err()), "round {round}");
+            origin.fence().expect("the failure was reported");
+            let _ = put(Some(counter));
+            assert!(failed(origin.waitcntr(counter, 1).unwrap_err()), "round {round}");
+            let (copy, next) = (Landing::new(100), Next::Counter(counter));
+            origin.session().unwrap().get(1, region, 0, copy.region(100), next).unwrap();
+            assert_eq!(origin.waitcntr(counter, 1).unwrap(), 0, "the put was not counted");
+            assert!(failed(origin.fence().unwrap_err()), "round {round}");
+        }
+    });
+}
+
+/// What follows an operation on a thread has the memory of the operation for itself, whatever else is under way.
+#[test]
+fn a_thread_has_the_memory_of_an_operation_that_has_ended() {
+    const LEN: usize = 900;
+    for kind in Kind::ALL {
+        let board = Board::new(2);
+        run(
+            kind,
+            2,
+            |_| (),
+            move |context| {
+                let (landing, other) = (register(context, &board), 1 - context.task());
+                landing.fill(7);
+                context.gfence().unwrap();
+                let (remote, (tell, told)) = (board.of(other), mpsc::channel());
+                for nth in 0..40_u8 {
+                    let (from, into, tell) = (Landing::new(LEN), Landing::new(LEN), tell.clone());
+                    from.fill(nth);
+                    let put = Put::new(other, remote, u64::from(nth) * 900, from.source(LEN));
+                    let on_origin = Next::Thread(Box::new(move || from.wipe()));
+                    let mut session = context.session().unwrap();
+                    let _ = session.put(Put { on_origin, ..put }).unwrap();
+                    let look = move || tell.send(into.holds(&[7; LEN])).expect("the test listens");
+                    let next = Next::Thread(Box::new(look));
+                    session.get(other, remote, 500_000, into.region(LEN), next).unwrap();
+                }
+                for nth in 0..40 {
+                    assert!(context.wait(|_| told.try_recv().ok()).unwrap(), "{kind:?}: get {nth}");
+                }
+                context.gfence().unwrap();
+                for (nth, bytes) in (0..40).zip(landing.contents(REGION).0.chunks(LEN)) {
+                    assert!(*bytes == [nth; LEN], "{kind:?}: put {nth}");
+                }
+                end(context, &board);
+            },
+        );
+    }
+}
+
+/// The owner of memory that a handler gives back on a thread.
+struct Owner {
+    memory: Option<(RemoteRegion, Box<dyn FnOnce() + Send>)>,
+    /// Tells whether the memory stayed as the thread has left it.
+    stayed: mpsc::Receiver<bool>,
+    answer: Option<bool>,
+}
+
+fn give_back(owner: &mut Owner, outbox: &mut Outbox<Owner>, _: u64) {
+    let (region, run) = owner.memory.take().expect("it is given back once");
+    assert!(outbox.deregister(region, Next::Thread(run)).is_none());
+}
+
+/// Keeps the round from its end until the thread has done its work.
+fn await_thread(owner: &mut Owner, _: &mut Outbox<Owner>) {
+    if owner.memory.is_none() && owner.answer.is_none() {
+        owner.answer = owner.stayed.recv().ok();
+    }
+}
+
+/// Nothing is stored any more in memory that a thread releases, although bytes are on their way to it, and although the
+/// handler that ended the registration runs in the same round.
+#[test]
+fn memory_that_is_released_on_a_thread_is_not_written() {
+    watch(|| {
+        let mut adapters = Kind::OneSided.adapters(2);
+        let (tell, stayed) = mpsc::channel();
+        let state = Owner { memory: None, stayed, answer: None };
+        let owner = Context::init(adapters.remove(1), state, Default::default());
+        let origin = Context::init(adapters.remove(0), (), Default::default());
+        let landing = Landing::new(REGION);
+        let mut session = owner.session().unwrap();
+        let region = session.register_writable(landing.region(REGION)).unwrap();
+        let trigger = session.register(SendRegion::EMPTY).unwrap();
+        let counter = origin.session().unwrap().counter();
+        let put = Put::new(1, region, 0, source(pattern(1, 100)));
+        let put = Put { on_origin: Next::Counter(counter), ..put };
+        let _ = origin.session().unwrap().put(put).unwrap();
+        assert_eq!(origin.waitcntr(counter, 1).unwrap(), 0, "the bytes are on their way");
+        let release = move || {
+            landing.wipe();
+            origin.fence().expect("the owner need not help");
+            tell.send(landing.holds(&[])).expect("the owner waits");
+        };
+        session.after_rounds(await_thread);
+        session.state.memory = Some((region, Box::new(release)));
+        session.deregister(trigger, Next::Inline(give_back, 0));
+        assert_eq!(session.state.answer, Some(true), "the memory is as it was released");
     });
 }

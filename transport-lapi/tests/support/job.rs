@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use mpj_doubles::channels::{self, Cards};
+use mpj_doubles::fault::{FaultAdapter, FaultPlan};
 use mpj_harness::watch;
 use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::{Adapter, Losses};
@@ -21,7 +22,7 @@ pub enum Kind {
     Shm,
     /// Rings in a memfd, gets built from active messages.
     ShmAm,
-    /// Channels, whose network cards access memory.
+    /// Channels, whose network cards access memory. They often refuse, and operations end out of order.
     OneSided,
 }
 
@@ -43,6 +44,8 @@ impl Kind {
             Self::ShmAm => attach(num_tasks, GetMode::Am),
             Self::OneSided => {
                 let tasks = channels::job(num_tasks, Cards::OneSided).expect("memory suffices");
+                let plan = FaultPlan { full: 300, ..FaultPlan::ONE_SIDED };
+                let tasks = FaultAdapter::job(tasks, 5, plan);
                 tasks.into_iter().map(AnyAdapter::from).collect()
             }
         }

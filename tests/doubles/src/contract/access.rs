@@ -69,6 +69,8 @@ impl Buffer {
 struct Ends {
     left: Vec<Ticket>,
     ended: BTreeMap<u32, Result<i64, AdapterError>>,
+    /// The operations that have ended, in the order of their ends.
+    order: Vec<u32>,
     frames: Vec<Vec<u8>>,
 }
 
@@ -81,12 +83,12 @@ impl Events for Ends {
         self.left.push(ticket);
     }
 
-    fn got(&mut self, Ticket(number): Ticket, outcome: Result<(), AdapterError>) {
-        let earlier = self.ended.insert(number, outcome.map(|()| 0));
-        assert!(earlier.is_none(), "operation {number} has ended twice");
+    fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
+        self.ended(ticket, outcome.map(|()| 0));
     }
 
     fn ended(&mut self, Ticket(number): Ticket, outcome: Result<i64, AdapterError>) {
+        self.order.push(number);
         let earlier = self.ended.insert(number, outcome);
         assert!(earlier.is_none(), "operation {number} has ended twice");
     }
@@ -119,15 +121,14 @@ impl Ends {
         ticket: u32,
         answer: Result<Transfer, AdapterError>,
     ) -> bool {
+        let is_full = matches!(answer, Ok(Transfer::Full));
         match answer {
-            Ok(Transfer::Full) => {
-                self.poll(task);
-                false
-            }
-            Ok(Transfer::Started) => true,
-            Ok(Transfer::Done(result)) => self.ended.insert(ticket, Ok(result)).is_none(),
-            Err(error) => self.ended.insert(ticket, Err(error)).is_none(),
+            Ok(Transfer::Full) => self.poll(task),
+            Ok(Transfer::Started) => {}
+            Ok(Transfer::Done(result)) => self.ended(Ticket(ticket), Ok(result)),
+            Err(error) => self.ended(Ticket(ticket), Err(error)),
         }
+        !is_full
     }
 
     /// How an operation ends that was started.
@@ -207,7 +208,8 @@ pub fn gets_deliver_what_is_registered<A: Adapter>(make: Maker<A>) {
     }
 }
 
-/// A9, A12: the source of a put may change once the put has ended; a flush says that the bytes are in place.
+/// A9, A12: the source of a put may change once the put has ended; a flush ends after the puts, and says that the bytes
+/// are in place.
 pub fn puts_are_in_place_after_a_flush<A: Adapter>(make: Maker<A>) {
     let mut job = make(2);
     if !job[0].caps(1).puts {
@@ -215,8 +217,9 @@ pub fn puts_are_in_place_after_a_flush<A: Adapter>(make: Maker<A>) {
     }
     let memory = Buffer::new(vec![BLANK; 60_000]);
     let remote = register(&mut job[1], Registered::Writable(memory.to_receive()));
-    let (mut numbers, mut ends) = (Numbers(11), Ends::default());
-    for _ in 0..5 {
+    let mut numbers = Numbers(11);
+    for round in 0..6 {
+        let mut ends = Ends::default();
         let mut expected = Vec::new();
         let mut sources = Vec::new();
         while expected.len() < 50_000 {
@@ -227,11 +230,20 @@ pub fn puts_are_in_place_after_a_flush<A: Adapter>(make: Maker<A>) {
             ends.start(&mut job[0], 1, ticket, || put(&remote, offset, source.to_send()));
             sources.push((ticket, source));
         }
+        let (flush, flushes_at_once) = (1 + sources.len() as u32, round % 2 == 0);
+        if flushes_at_once {
+            ends.start(&mut job[0], 1, flush, || OneSided::Flush);
+            ends.of(&mut job[0], flush).expect("the target is there");
+            let before = ends.order.iter().take_while(|ticket| **ticket != flush);
+            assert_eq!(before.count(), sources.len(), "puts that ended before the flush");
+        }
         for (ticket, source) in sources {
             ends.of(&mut job[0], ticket).expect("the memory is writable");
             source.fill(BLANK);
         }
-        carry_out(&mut job[0], 1, || OneSided::Flush).expect("the target is there");
+        if !flushes_at_once {
+            carry_out(&mut job[0], 1, || OneSided::Flush).expect("the target is there");
+        }
         assert!(memory.bytes()[..expected.len()] == expected, "after the flush");
         memory.fill(BLANK);
     }
