@@ -57,7 +57,13 @@ fn build(selection: &[&str]) {
     let mut command = Command::new(env!("CARGO"));
     // Of the whole workspace, since the features of its dependencies follow from what is selected: so
     // `cargo test --workspace` has compiled them already.
-    command.current_dir(workspace()).args(["build", "--workspace", "--quiet", "--profile", profile]);
+    command.current_dir(workspace()).args([
+        "build",
+        "--workspace",
+        "--quiet",
+        "--profile",
+        profile,
+    ]);
     command.arg("--target-dir").arg(target).args(selection);
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let messages = String::from_utf8_lossy(&output.stderr);
