@@ -315,6 +315,8 @@ fn walk(grid: &Cartesian, rank: u32, dimension: usize, displacement: i32) -> Opt
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
     #[test]
     fn kept_dims_stay_and_free_ones_are_the_best(
         nodes in 1..200_u32,
