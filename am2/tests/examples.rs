@@ -1,12 +1,6 @@
 //! The example programs run, as two threads and as processes under the launcher.
 
-use std::path::PathBuf;
-
-use mpj_harness::{command, launch};
-
-fn example(name: &str) -> PathBuf {
-    mpj_harness::example_of_package("am2", name)
-}
+use mpj_harness::{command, example, launch};
 
 #[test]
 fn ping_between_threads_and_between_processes() {

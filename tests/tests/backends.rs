@@ -1,4 +1,4 @@
-//! The device's conformance suite over every adapter, with every choice of protocols.
+//! The device's conformance suite over every adapter, and each with protocols that show something of it: those that depend on no adapter, over one.
 
 use std::os::fd::OwnedFd;
 use std::thread;
@@ -135,9 +135,7 @@ fn ranks_that_first_send_to_each_other_never_wait() {
     }
 }
 
-device_conformance!(threads_eager, threads, Options::with_backend(BackendChoice::Eager));
 device_conformance!(threads_rendezvous, threads, Options::with_backend(BackendChoice::Rendezvous));
-device_conformance!(threads_auto, threads, auto());
 device_conformance!(threads_mixed_asleep, threads, asleep(mixed()));
 device_conformance!(shm_eager, shm, Options::with_backend(BackendChoice::Eager));
 device_conformance!(shm_rendezvous, shm, Options::with_backend(BackendChoice::Rendezvous));
@@ -150,8 +148,6 @@ device_conformance!(
     shm_reference_get,
     crowded(Options::with_backend(BackendChoice::Rendezvous))
 );
-device_conformance!(shm_reference_get_mixed, shm_reference_get, mixed());
-device_conformance!(channels_eager, channels, crowded(Options::with_backend(BackendChoice::Eager)));
 device_conformance!(
     channels_rendezvous,
     channels,

@@ -25,6 +25,8 @@ use mpjdev::BackendChoice;
 
 const COLLECTIVES: &str = env!("CARGO_BIN_EXE_collectives");
 
+/// How the ranks of random cases and programs are connected.
+const NETWORKS: [Network; 3] = [Network::Segment, Network::Channels, Network::OneSided];
 /// Steps of a random program.
 const STEPS: usize = 150;
 /// Cases of one job of processes.
@@ -87,20 +89,15 @@ fn each_two_values_together_over_channels() {
     BACKENDS.iter().for_each(|&backend| all_pairs(network(backend), backend));
 }
 
+/// Over each network in turn.
 #[test]
 fn cases_of_chance() {
-    play_chance(Network::Segment);
-}
-
-#[test]
-fn cases_of_chance_over_channels() {
-    play_chance(Network::Channels);
-}
-
-fn play_chance(network: Network) {
     let (count, seed) = (asked("MPJ_TEST_CASES", 200), asked("MPJ_TEST_SEED", 1));
     let mut numbers = Numbers(seed);
-    play_all(network, (0..count).map(|_| Case::random(&mut numbers)));
+    let cases: Vec<_> = (0..count).map(|_| Case::random(&mut numbers)).collect();
+    for (place, network) in NETWORKS.into_iter().enumerate() {
+        play_all(network, cases.iter().copied().skip(place).step_by(NETWORKS.len()));
+    }
 }
 
 /// All combinations of the values of these parameters, one of `MPJ_TEST_PARTS` parts of them. The others are chosen by
@@ -176,22 +173,13 @@ fn cases_of_chance_by_processes() {
     }
 }
 
-/// Random programs, with two threads on each rank that play different ones.
+/// Random programs, with two threads on each rank that play different ones, over each network in turn.
 #[test]
 fn random_programs() {
-    play_programs(&[Network::Segment]);
-}
-
-#[test]
-fn random_programs_over_channels() {
-    play_programs(&[Network::Channels, Network::OneSided]);
-}
-
-fn play_programs(networks: &[Network]) {
     let (count, first) = (asked("MPJ_TEST_PROGRAMS", 60), asked("MPJ_TEST_SEED", 1));
     for seed in first..first + count {
         let (ranks, backend) = ([2, 3, 5, 8, 4, 1][seed as usize % 6], backend_of(seed));
-        let network = networks[seed as usize / BACKENDS.len() % networks.len()];
+        let network = NETWORKS[seed as usize / BACKENDS.len() % NETWORKS.len()];
         job::run_over(network, ranks, backend, move |world| {
             let threads = [seed, !seed].map(|seed| (seed, world.dup()));
             thread::scope(|scope| {

@@ -1,7 +1,7 @@
 //! Deadlocks are found and explained, and programs without one are left alone.
 //!
 //! `MPJ_PROGRAMS=100000 MPJ_PROGRAMS_SEED=2 cargo test -p mpj-tests --test deadlocks` runs more programs than the usual
-//! 2,000, and others. A quarter as many run with pools.
+//! 1,000, and others. A quarter as many run with pools.
 
 use std::iter;
 use std::process::Stdio;
@@ -18,7 +18,7 @@ const DEADLOCK: &str = env!("CARGO_BIN_EXE_deadlock");
 const NOTIFIED: &str = env!("CARGO_BIN_EXE_notified");
 
 /// Number of programs in one job.
-const EACH: u64 = 250;
+const EACH: u64 = 125;
 
 /// Ranks and protocols of the jobs that play the programs, in turn.
 const JOBS: [(&str, &str); 8] = [
@@ -34,13 +34,13 @@ const JOBS: [(&str, &str); 8] = [
 
 #[test]
 fn correct_programs_are_left_alone() {
-    play("correct", asked("MPJ_PROGRAMS", 2_000));
+    play("correct", asked("MPJ_PROGRAMS", 1_000));
 }
 
 /// Threads of a pool do a part of the work; they compute, nap and wait for each other.
 #[test]
 fn correct_programs_with_pools_are_left_alone() {
-    play("pooled", asked("MPJ_PROGRAMS", 2_000) / 4);
+    play("pooled", asked("MPJ_PROGRAMS", 1_000) / 4);
 }
 
 /// Ranks in interrupt mode whose own threads make no call: messages go on from handler to handler.
@@ -209,8 +209,8 @@ fn an_error_that_main_returns_is_the_cause() {
 
 #[test]
 fn an_error_that_main_returns_is_seen_before_a_timeout() {
-    let words = ["-n", "2", "--deadlock", "ignore", "--timeout", "10", DEADLOCK, "error"];
-    let says = ["no input file\n", "mpjrun: the job still ran after 10 s", "recv", "rank 1"];
+    let words = ["-n", "2", "--deadlock", "ignore", "--timeout", "5", DEADLOCK, "error"];
+    let says = ["no input file\n", "mpjrun: the job still ran after 5 s", "recv", "rank 1"];
     hang(&words, 124, &says);
 }
 

@@ -63,7 +63,7 @@ fn check(fault: &Fault, outcome: &Outcome) -> Result<(), String> {
 fn garbage_in_the_shared_memory_is_an_error_at_worst() {
     let scene = Scene::new(SCRIBBLER);
     let first = asked("MPJ_FAULT_SEED", 815);
-    for seed in (0..asked("MPJ_GARBAGE_ROUNDS", 30)).map(|round| first.wrapping_add(round)) {
+    for seed in (0..asked("MPJ_GARBAGE_ROUNDS", 15)).map(|round| first.wrapping_add(round)) {
         let (ranks, backend) = (2 + seed % 3, ["auto", "rendezvous", "eager"][seed as usize % 3]);
         let words = [seed % ranks, seed].map(|number| number.to_string());
         let job = launch(SCRIBBLER).ranks(ranks as usize).args(words).at(&scene);

@@ -274,7 +274,7 @@ fn a_rank_that_has_left_is_told_when_the_others_do_not() {
 
 #[test]
 fn a_job_that_is_stuck_ends_by_its_timeout_and_tells_who_had_joined() {
-    let options = ["--deadlock", "ignore", "--timeout", "10"];
+    let options = ["--deadlock", "ignore", "--timeout", "5"];
     let outcome = job(2, &["idle"]).options(options).expect(124);
     let both = "cycle: 0 waits for 1 (recv any tag) -> 1 waits for 0 (recv any tag) -> 0\n";
     outcome.says(both);

@@ -19,24 +19,15 @@ fn campaign(simulation: fn(u64) -> Result<Reached, String>, seeds: Range<u64>) -
 }
 
 /// The campaign keeps the rules, and reaches every case that the rules are about.
-fn keeps_the_rules(simulation: fn(u64) -> Result<Reached, String>, seeds: Range<u64>) {
-    let reached = campaign(simulation, seeds);
+#[test]
+fn rules_hold_over_adapters_that_delay() {
+    let reached = campaign(sim::orderly, 0..400);
     let Reached { unexpected, fallbacks, cancelled, cancelled_late, truncated, probed, failed } =
         reached;
     for case in [unexpected, fallbacks, cancelled, cancelled_late, truncated, probed] {
         assert!(case > 0, "{reached:?}");
     }
     assert_eq!(failed, 0);
-}
-
-#[test]
-fn rules_hold_over_adapters_that_delay() {
-    keeps_the_rules(sim::orderly, 0..400);
-}
-
-#[test]
-fn rules_hold_over_adapters_that_delay_other_seeds() {
-    keeps_the_rules(sim::orderly, 1_000..1_400);
 }
 
 #[test]
@@ -49,6 +40,6 @@ fn a_seed_gives_the_same_run_again() {
 
 #[test]
 fn harmed_frames_and_lost_ranks_end_in_errors() {
-    let reached = campaign(sim::hostile, 0..600);
-    assert!(reached.failed > 300, "{reached:?}");
+    let reached = campaign(sim::hostile, 0..300);
+    assert!(reached.failed > 150, "{reached:?}");
 }

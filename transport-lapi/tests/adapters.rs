@@ -20,22 +20,21 @@ fn threads(num_tasks: usize) -> Vec<ThreadsAdapter> {
 
 /// Ranks over a segment that each rank maps for itself, as processes do.
 fn shm(num_tasks: usize) -> Vec<ShmAdapter> {
-    let segment = create_segment("test", num_tasks, 1).expect("memory suffices");
+    attached(num_tasks, 1).into_iter().flatten().collect()
+}
+
+/// The same with so many contexts for each rank.
+fn attached(num_tasks: usize, contexts: usize) -> Vec<Vec<ShmAdapter>> {
+    let segment = create_segment("test", num_tasks, contexts).expect("memory suffices");
     let attach = |task| {
         let segment = segment.try_clone().expect("descriptors suffice");
-        thread::spawn(move || ShmAdapter::attach(segment, task, num_tasks, GetMode::Auto))
+        thread::spawn(move || {
+            ShmAdapter::attach_contexts(segment, task, num_tasks, contexts, GetMode::Auto)
+        })
     };
     let attaching: Vec<_> = (0..num_tasks as TaskId).map(attach).collect();
     let attached = attaching.into_iter().map(|task| task.join().expect("attaching ends"));
     attached.collect::<Result<_, _>>().expect("all tasks attach")
-}
-
-fn native_threads(num_tasks: usize) -> Vec<AnyAdapter> {
-    wireup::in_process(num_tasks, 1).expect("memory suffices").into_iter().flatten().collect()
-}
-
-fn native_shm(num_tasks: usize) -> Vec<AnyAdapter> {
-    shm(num_tasks).into_iter().map(AnyAdapter::from).collect()
 }
 
 /// The first ranks of so many that receivers look for the marks of senders.
@@ -65,26 +64,17 @@ fn one_sided_channels(num_tasks: usize) -> Vec<ChannelAdapter> {
 
 /// The same as the adapter of a job, which knows nothing of their type.
 fn native_channels(num_tasks: usize) -> Vec<AnyAdapter> {
-    channels(num_tasks).into_iter().map(AnyAdapter::brought).collect()
+    one_sided_channels(num_tasks).into_iter().map(AnyAdapter::brought).collect()
 }
 
-/// Ranks in the second of two contexts, over a segment of this process.
-fn threads_in_a_further_context(num_tasks: usize) -> Vec<ThreadsAdapter> {
-    second(threads::job_with_contexts(num_tasks, 2).expect("memory suffices"))
+/// Ranks in the second of two contexts, over a segment of this process, as the adapters of a job.
+fn threads_in_a_further_context(num_tasks: usize) -> Vec<AnyAdapter> {
+    second(wireup::in_process(num_tasks, 2).expect("memory suffices"))
 }
 
 /// The same over a segment that each rank maps for itself.
-fn shm_in_a_further_context(num_tasks: usize) -> Vec<ShmAdapter> {
-    let segment = create_segment("test", num_tasks, 2).expect("memory suffices");
-    let attach = |task| {
-        let segment = segment.try_clone().expect("descriptors suffice");
-        thread::spawn(move || {
-            ShmAdapter::attach_contexts(segment, task, num_tasks, 2, GetMode::Auto)
-        })
-    };
-    let attaching: Vec<_> = (0..num_tasks as TaskId).map(attach).collect();
-    let attached = attaching.into_iter().map(|task| task.join().expect("attaching ends"));
-    second(attached.collect::<Result<_, _>>().expect("all tasks attach"))
+fn shm_in_a_further_context(num_tasks: usize) -> Vec<AnyAdapter> {
+    second(attached(num_tasks, 2)).into_iter().map(AnyAdapter::from).collect()
 }
 
 /// The second context of each task.
@@ -117,8 +107,6 @@ fn faultless(num_tasks: usize) -> Vec<FaultAdapter<ThreadsAdapter>> {
 
 adapter_conformance!(of_threads, super::threads);
 adapter_conformance!(of_shm, super::shm);
-adapter_conformance!(of_native_threads, super::native_threads);
-adapter_conformance!(of_native_shm, super::native_shm);
 adapter_conformance!(of_threads_in_a_further_context, super::threads_in_a_further_context);
 adapter_conformance!(of_shm_in_a_further_context, super::shm_in_a_further_context);
 mod of_many {
@@ -138,9 +126,10 @@ mod of_many_by_shm {
     }
 }
 adapter_conformance!(of_channels, super::channels);
-adapter_conformance!(of_one_sided_channels, super::one_sided_channels);
-adapter_conformance!(of_native_channels, super::native_channels);
-adapter_conformance!(of_faultless, super::faultless);
+adapter_conformance!(of_one_sided_channels, super::native_channels);
+mod of_faultless {
+    mpj_doubles::adapter_conformance!(@alone super::faultless);
+}
 adapter_conformance!(of_often_full, super::often_full, while sender polls);
 adapter_conformance!(of_often_delayed, super::often_delayed, while sender polls);
 adapter_conformance!(

@@ -278,8 +278,8 @@ fn unread(run: &str, limit: &str, code: i32) {
 
 #[test]
 fn a_launcher_that_nobody_reads_ends_by_its_timeout() {
-    unread("exec yes", "3", 124);
-    unread("head -c 500000 /dev/zero", "3", 124);
+    unread("exec yes", "1", 124);
+    unread("head -c 500000 /dev/zero", "1", 124);
 }
 
 /// Rank 1 fails once rank 0 has printed more than the pipe holds.
@@ -287,7 +287,7 @@ fn a_launcher_that_nobody_reads_ends_by_its_timeout() {
 fn a_launcher_that_nobody_reads_after_a_failure_ends_by_its_timeout() {
     let fails = "if [ $MPJ_RANK = 1 ]; then until [ -e \"$0\" ]; do sleep 0.01; done; exit 9; fi
         head -c 500000 /dev/zero; : > \"$0\"; exec yes";
-    unread(fails, "10", 9);
+    unread(fails, "5", 9);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Builds the programs under test on first use, once per test process, with the profile and into the target folder of
 //! the running test. Cargo does not hold its lock while tests run.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 /// The path of the launcher, which is built if need be.
 ///
@@ -11,33 +12,21 @@ use std::sync::OnceLock;
 /// When it cannot be built.
 pub fn mpjrun_path() -> PathBuf {
     static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| build(&["--package", "mpj-launcher", "--bins"]));
+    BUILT.get_or_init(|| build(&["--bin", "mpjrun", "--bin", "cargo-mpj"]));
     profile_folder().join("mpjrun")
 }
 
-/// The path of an example program of `mpj`, which is built if need be.
+/// The path of an example program of any package, which is built if need be.
 ///
 /// # Panics
-/// When the examples cannot be built, or there is none of this name.
+/// When it cannot be built, or there is none of this name.
 pub fn example(name: &str) -> PathBuf {
-    // With the features of mpj that the tests use, so that nothing is compiled twice.
-    example_of(&["--package", "mpj", "--features", "ndarray,test", "--examples"], name)
-}
-
-/// [`example`] of a package that has no features. A test process asks for the examples of one package only.
-///
-/// # Panics
-/// As there.
-pub fn example_of_package(package: &str, name: &str) -> PathBuf {
-    example_of(&["--package", package, "--examples"], name)
-}
-
-fn example_of(selection: &[&str], name: &str) -> PathBuf {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| build(selection));
-    let path = profile_folder().join("examples").join(name);
-    assert!(path.is_file(), "there is no example {name}: {} is missing", path.display());
-    path
+    static BUILT: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut built = BUILT.lock().expect("the examples before it could be built");
+    if built.insert(name.to_owned()) {
+        build(&["--example", name]);
+    }
+    profile_folder().join("examples").join(name)
 }
 
 /// The path of the C face's shared library, which is built if need be.
@@ -46,7 +35,8 @@ fn example_of(selection: &[&str], name: &str) -> PathBuf {
 /// When it cannot be built.
 pub fn libmpi() -> PathBuf {
     static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| build(&["--package", "mpj-libmpi"]));
+    // A macro package that is built for itself, and not for a library, differs in what it has for debuggers.
+    BUILT.get_or_init(|| build(&["--exclude", "mpj-macros", "--lib"]));
     profile_folder().join("libmpi_abi.so")
 }
 
@@ -65,7 +55,15 @@ fn build(selection: &[&str]) {
         Some(name) => name,
     };
     let mut command = Command::new(env!("CARGO"));
-    command.current_dir(workspace()).args(["build", "--quiet", "--profile", profile]);
+    // Of the whole workspace, since the features of its dependencies follow from what is selected: so
+    // `cargo test --workspace` has compiled them already.
+    command.current_dir(workspace()).args([
+        "build",
+        "--workspace",
+        "--quiet",
+        "--profile",
+        profile,
+    ]);
     command.arg("--target-dir").arg(target).args(selection);
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let messages = String::from_utf8_lossy(&output.stderr);

@@ -27,7 +27,7 @@ mod watch;
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub use built::{example, example_of_package, libmpi, mpjrun_path, workspace};
+pub use built::{example, libmpi, mpjrun_path, workspace};
 pub use launch::{Launch, command, launch, mpjrun, shell};
 pub use outcome::Outcome;
 pub use running::{MOST_OUTPUT, Running};

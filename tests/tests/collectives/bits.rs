@@ -45,7 +45,7 @@ fn sums(world: &Communicator, len: usize, in_place: bool) -> Result<Vec<u8>, Str
 
 #[test]
 fn all_ranks_get_the_same_bits() {
-    for (number, ranks) in [2, 3, 5, 6, 7, 8, 9, 16, 17].into_iter().enumerate() {
+    for (number, ranks) in [2, 3, 5, 6, 8, 9, 17].into_iter().enumerate() {
         let backend = BACKENDS[number % BACKENDS.len()];
         let all = job::run(ranks, backend, |world| {
             let in_place = [false, world.rank() % 2 == 0];

@@ -1,10 +1,11 @@
-//! The jobs of `mpj/tests/job`, over channels: those of `NETWORK`, which the test that includes this names.
+//! The jobs of `mpj/tests/job`, over channels. In jobs of an odd number of ranks the network accesses memory.
 
 #[path = "../../../mpj/tests/job/mod.rs"]
 mod threads;
 
 use mpj::local::{self, LocalError};
 use mpj::{Options, World};
+use mpj_tests::conformance::network::Network;
 
 /// Runs a job that has to end well, and returns the answers of its ranks.
 #[track_caller]
@@ -31,5 +32,6 @@ fn over_channels<R: Send>(
     ranks: usize,
     body: &(dyn Fn(World) -> R + Sync),
 ) -> Result<Vec<R>, LocalError> {
-    local::run_over(options, crate::NETWORK.adapters(ranks, options.contexts), body)
+    let network = if ranks % 2 == 1 { Network::OneSided } else { Network::Channels };
+    local::run_over(options, network.adapters(ranks, options.contexts), body)
 }

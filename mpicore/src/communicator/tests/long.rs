@@ -6,7 +6,7 @@ use crate::Elements;
 use crate::datatype::Datatype;
 
 /// Number of words of a rank: more than one piece.
-const LEN: u64 = 135_000;
+const LEN: u64 = 99_000;
 /// Words in an element on ranks with odd numbers.
 const WIDTH: u64 = 3;
 

@@ -36,6 +36,8 @@ fn two_ends<'m>(there: &'m Memory, back: &'m Memory, policy: CachePolicy) -> [En
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
     /// Compares two rings with common buffers with two queues. Bodies of up to 40 KiB occupy up to two buffers or the
     /// data ring, and fewer buffers than slots are used up by bodies that nobody takes.
     #[test]
