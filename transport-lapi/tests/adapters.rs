@@ -6,12 +6,10 @@ use mpj_doubles::adapter_conformance;
 use mpj_doubles::channels::{self, Cards, ChannelAdapter};
 use mpj_doubles::contract::MANY;
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
-use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::{Adapter, TaskId};
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 use transport_lapi::config::GetMode;
-use transport_lapi::wireup;
 
 /// Ranks over a segment of this process.
 fn threads(num_tasks: usize) -> Vec<ThreadsAdapter> {
@@ -28,14 +26,6 @@ fn shm(num_tasks: usize) -> Vec<ShmAdapter> {
     let attaching: Vec<_> = (0..num_tasks as TaskId).map(attach).collect();
     let attached = attaching.into_iter().map(|task| task.join().expect("attaching ends"));
     attached.collect::<Result<_, _>>().expect("all tasks attach")
-}
-
-fn native_threads(num_tasks: usize) -> Vec<AnyAdapter> {
-    wireup::in_process(num_tasks, 1).expect("memory suffices").into_iter().flatten().collect()
-}
-
-fn native_shm(num_tasks: usize) -> Vec<AnyAdapter> {
-    shm(num_tasks).into_iter().map(AnyAdapter::from).collect()
 }
 
 /// The first ranks of so many that receivers look for the marks of senders.
@@ -61,11 +51,6 @@ fn channels(num_tasks: usize) -> Vec<ChannelAdapter> {
 /// Ranks over channels whose network cards access memory.
 fn one_sided_channels(num_tasks: usize) -> Vec<ChannelAdapter> {
     channels::job(num_tasks, Cards::OneSided).expect("memory suffices")
-}
-
-/// The same as the adapter of a job, which knows nothing of their type.
-fn native_channels(num_tasks: usize) -> Vec<AnyAdapter> {
-    channels(num_tasks).into_iter().map(AnyAdapter::brought).collect()
 }
 
 /// Ranks in the second of two contexts, over a segment of this process.
@@ -121,8 +106,6 @@ fn faultless(num_tasks: usize) -> Vec<FaultAdapter<ThreadsAdapter>> {
 
 adapter_conformance!(of_threads, super::threads);
 adapter_conformance!(of_shm, super::shm);
-adapter_conformance!(of_native_threads, super::native_threads);
-adapter_conformance!(of_native_shm, super::native_shm);
 adapter_conformance!(of_threads_in_a_further_context, super::threads_in_a_further_context);
 adapter_conformance!(of_shm_in_a_further_context, super::shm_in_a_further_context);
 mod of_many {
@@ -143,7 +126,6 @@ mod of_many_by_shm {
 }
 adapter_conformance!(of_channels, super::channels);
 adapter_conformance!(of_one_sided_channels, super::one_sided_channels);
-adapter_conformance!(of_native_channels, super::native_channels);
 adapter_conformance!(of_faultless, super::faultless);
 adapter_conformance!(of_often_full, super::often_full, while sender polls);
 adapter_conformance!(of_often_delayed, super::often_delayed, while sender polls);

@@ -152,7 +152,7 @@ impl<R: Reach> LocalAdapter<R> {
     /// [`Adapter::poll`] for events of one type, so that what handles frames is inlined. The error is in a box, so that
     /// the result is in registers.
     #[inline(always)]
-    pub(crate) fn poll_into<E: Events>(
+    pub(crate) fn poll_into<E: Events + ?Sized>(
         &mut self,
         origin: Option<TaskId>,
         budget: usize,
@@ -216,9 +216,9 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         &mut self,
         origin: Option<TaskId>,
         budget: usize,
-        mut events: &mut dyn Events,
+        events: &mut dyn Events,
     ) -> Result<usize, AdapterError> {
-        self.poll_into(origin, budget, &mut events).map_err(|error| *error)
+        self.port.poll(origin, budget, events)
     }
 
     #[inline]

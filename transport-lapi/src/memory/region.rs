@@ -272,22 +272,6 @@ impl<'a> RecvPart<'a> {
         unsafe { copy_past_caches(from.ptr, self.ptr, len) };
     }
 
-    /// Copies the `len` bytes of `from` at `from_at` to `at`; does nothing if either range is out of bounds.
-    #[inline(always)]
-    pub(crate) fn store_at(
-        &mut self,
-        at: usize,
-        from: ForeignBytes<'_>,
-        from_at: usize,
-        len: usize,
-    ) {
-        let has = |whole: usize, at: usize| whole.checked_sub(len).is_some_and(|last| at <= last);
-        if has(self.len, at) && has(from.len, from_at) {
-            // SAFETY: as in `store`: `has` has checked that both ranges are in bounds.
-            unsafe { copy_short(from.ptr.add(from_at), self.ptr.add(at), len) };
-        }
-    }
-
     /// Copies the `len` bytes at each of `places` in `from` to the start, one block behind the other. Blocks that do
     /// not fit on both sides are left out.
     #[inline(always)]

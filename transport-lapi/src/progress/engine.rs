@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::adapter::{
-    Adapter, AdapterError, Doorbell, Endpoint, Events, Frame, Parts, SHORT_HEAD, TaskId, Ticket,
+    AdapterError, Doorbell, Endpoint, Events, Frame, Parts, SHORT_HEAD, TaskId, Ticket,
 };
 use crate::adapters::AnyAdapter;
 use crate::error::{LapiError, Violation};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::adapter::{
-    Adapter, AdapterError, Caps, Doorbell, GetKind, Losses, Post, TaskId, Ticket, WaitRecords,
+    AdapterError, Caps, Doorbell, GetKind, Losses, Post, TaskId, Ticket, WaitRecords,
 };
 use crate::adapters::AnyAdapter;
 use crate::error::LapiError;

@@ -132,14 +132,10 @@ impl Bell {
     #[cold]
     fn wake_sleepers(&self) {
         if self.sleepers.load(Ordering::Relaxed) & !MARKED != 0 {
-            self.wake();
+            self.rung.value().fetch_add(1, Ordering::Release); // SYNC: bell
+            self.rung.wake_all();
+            WOKE.set(true);
         }
-    }
-
-    fn wake(&self) {
-        self.rung.value().fetch_add(1, Ordering::Release); // SYNC: bell
-        self.rung.wake_all();
-        WOKE.set(true);
     }
 }
 

@@ -135,7 +135,7 @@ impl Port {
 
     /// See [`crate::adapter::Adapter::poll`].
     #[inline(always)]
-    pub(crate) fn poll<E: Events>(
+    pub(crate) fn poll<E: Events + ?Sized>(
         &mut self,
         origin: Option<TaskId>,
         budget: usize,
@@ -169,7 +169,7 @@ impl Port {
     /// [`Port::poll`] in jobs where marks tell which rings to poll.
     #[cold]
     #[inline(never)]
-    fn poll_marked<E: Events>(
+    fn poll_marked<E: Events + ?Sized>(
         &mut self,
         budget: usize,
         events: &mut E,
@@ -196,7 +196,7 @@ impl Port {
 
     /// Delivers at most `budget` frames of one origin.
     #[inline(always)]
-    fn poll_origin<E: Events>(
+    fn poll_origin<E: Events + ?Sized>(
         &mut self,
         from: usize,
         budget: usize,
