@@ -132,10 +132,14 @@ impl Bell {
     #[cold]
     fn wake_sleepers(&self) {
         if self.sleepers.load(Ordering::Relaxed) & !MARKED != 0 {
-            self.rung.value().fetch_add(1, Ordering::Release); // SYNC: bell
-            self.rung.wake_all();
-            WOKE.set(true);
+            self.wake();
         }
+    }
+
+    fn wake(&self) {
+        self.rung.value().fetch_add(1, Ordering::Release); // SYNC: bell
+        self.rung.wake_all();
+        WOKE.set(true);
     }
 }
 
