@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use transport_lapi::AnyAdapter;
-use transport_lapi::adapter::{Adapter, AdapterError, Endpoint};
+use transport_lapi::adapter::{AdapterError, Endpoint};
 use transport_lapi::bootstrap::control::{Control, MessageCounts};
 use transport_lapi::config::{ConfigError, Settings};
 use transport_lapi::wireup::{self, Joined, WireupError};

@@ -23,7 +23,10 @@ fn delays_and_full_rings_lose_and_repeat_nothing() {
     const ROUNDS: u32 = 60;
     for seed in [1, 2, 3, 4] {
         let plan = FaultPlan { full: 200, delay: 200, ..FaultPlan::default() };
-        let wrap = |(task, adapter)| FaultAdapter::new(adapter, seed * 100 + task as u64, plan);
+        let wrap = |(task, adapter)| {
+            let AnyAdapter::Local(adapter) = adapter else { panic!("threads share a segment") };
+            FaultAdapter::new(adapter, seed * 100 + task as u64, plan)
+        };
         let adapters = adapters(TASKS).into_iter().enumerate().map(wrap).map(Into::into).collect();
         let gone = Arc::new(AtomicUsize::new(0));
         run_over(adapters, move |am, _| {

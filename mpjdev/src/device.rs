@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use transport_lapi::adapter::{Adapter, GetKind, Losses};
+use transport_lapi::adapter::{GetKind, Losses};
 use transport_lapi::bootstrap::Control;
 use transport_lapi::bootstrap::waits::Within;
 use transport_lapi::config::{BackendChoice, Settings, WaitMode};

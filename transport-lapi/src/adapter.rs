@@ -261,28 +261,6 @@ pub trait Events {
     }
 }
 
-impl Events for &mut dyn Events {
-    fn frame(&mut self, frame: Frame<'_>) {
-        (**self).frame(frame);
-    }
-
-    fn short(&mut self, origin: TaskId, head: [u8; SHORT_HEAD], body: ForeignBytes<'_>) {
-        (**self).short(origin, head, body);
-    }
-
-    fn send_complete(&mut self, ticket: Ticket) {
-        (**self).send_complete(ticket);
-    }
-
-    fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
-        (**self).got(ticket, outcome);
-    }
-
-    fn ended(&mut self, ticket: Ticket, outcome: Result<i64, AdapterError>) {
-        (**self).ended(ticket, outcome);
-    }
-}
-
 impl<F: FnMut(Frame<'_>)> Events for F {
     #[inline]
     fn frame(&mut self, frame: Frame<'_>) {

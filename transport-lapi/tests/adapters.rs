@@ -6,12 +6,10 @@ use mpj_doubles::adapter_conformance;
 use mpj_doubles::channels::{self, Cards, ChannelAdapter};
 use mpj_doubles::contract::MANY;
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
-use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::{Adapter, TaskId};
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 use transport_lapi::config::GetMode;
-use transport_lapi::wireup;
 
 /// Ranks over a segment of this process.
 fn threads(num_tasks: usize) -> Vec<ThreadsAdapter> {
@@ -62,19 +60,14 @@ fn one_sided_channels(num_tasks: usize) -> Vec<ChannelAdapter> {
     channels::job(num_tasks, Cards::OneSided).expect("memory suffices")
 }
 
-/// The same as the adapter of a job, which knows nothing of their type.
-fn native_channels(num_tasks: usize) -> Vec<AnyAdapter> {
-    one_sided_channels(num_tasks).into_iter().map(AnyAdapter::brought).collect()
-}
-
-/// Ranks in the second of two contexts, over a segment of this process, as the adapters of a job.
-fn threads_in_a_further_context(num_tasks: usize) -> Vec<AnyAdapter> {
-    second(wireup::in_process(num_tasks, 2).expect("memory suffices"))
+/// Ranks in the second of two contexts, over a segment of this process.
+fn threads_in_a_further_context(num_tasks: usize) -> Vec<ThreadsAdapter> {
+    second(threads::job_with_contexts(num_tasks, 2).expect("memory suffices"))
 }
 
 /// The same over a segment that each rank maps for itself.
-fn shm_in_a_further_context(num_tasks: usize) -> Vec<AnyAdapter> {
-    second(attached(num_tasks, 2)).into_iter().map(AnyAdapter::from).collect()
+fn shm_in_a_further_context(num_tasks: usize) -> Vec<ShmAdapter> {
+    second(attached(num_tasks, 2))
 }
 
 /// The second context of each task.
@@ -126,7 +119,7 @@ mod of_many_by_shm {
     }
 }
 adapter_conformance!(of_channels, super::channels);
-adapter_conformance!(of_one_sided_channels, super::native_channels);
+adapter_conformance!(of_one_sided_channels, super::one_sided_channels);
 mod of_faultless {
     mpj_doubles::adapter_conformance!(@alone super::faultless);
 }

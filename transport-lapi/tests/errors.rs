@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier, OnceLock, Weak};
 use std::thread;
 
 use mpj_harness::{Sleepers, watch};
-use transport_lapi::adapter::{Adapter, AdapterError};
+use transport_lapi::adapter::AdapterError;
 use transport_lapi::config::WaitMode;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, HeaderAction, LapiError, MAX_HANDLERS, MAX_UHDR, Next,
@@ -397,7 +397,7 @@ fn abandoned_operations_touch_no_buffer() {
     }
     session.progress().unwrap();
     session.abandon();
-    let frames = support::frames::received(&mut peer);
+    let frames = support::frames::received(&mut *peer);
     let ticket = support::frames::number(&frames[0].0);
     let head = support::frames::Head::new(support::frames::GET_DATA, 0, ticket).field(0);
     head.send(&mut peer, 0, pattern(3, 1000));
@@ -405,7 +405,7 @@ fn abandoned_operations_touch_no_buffer() {
     assert!(matches!(error, LapiError::HndlInvalid), "{error:?}");
     assert!(landing.holds(&[]), "the landing is blank");
     assert_eq!(state.get(), None);
-    assert_eq!(support::frames::received(&mut peer).len(), 0, "nothing more is sent");
+    assert_eq!(support::frames::received(&mut *peer).len(), 0, "nothing more is sent");
 }
 
 /// State that holds its own context, like that of a careless client.

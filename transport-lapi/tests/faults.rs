@@ -8,6 +8,7 @@ use mpj_doubles::fault::{FaultAdapter, FaultCount, FaultPlan};
 use mpj_harness::watch;
 use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::{Adapter, AdapterError, Frame, Post, Ticket};
+use transport_lapi::adapters::{LocalAdapter, Reach};
 use transport_lapi::config::WaitMode;
 use transport_lapi::{
     Amsend, Arrival, Context, HeaderAction, LapiError, Next, Options, Outbox, Piece, RemoteRegion,
@@ -23,14 +24,15 @@ const SLOW: FaultPlan = FaultPlan { full: 300, delay: 200, ..FaultPlan::ONE_SIDE
 /// Frames are damaged.
 const DAMAGED: FaultPlan = FaultPlan { truncate: 120, corrupt: 120, ..FaultPlan::NONE };
 
-/// A job whose adapters misbehave, each with its own seed.
-fn faulty(
-    kind: Kind,
-    num_tasks: usize,
-    seed: u64,
-    plan: FaultPlan,
-) -> Vec<FaultAdapter<AnyAdapter>> {
-    FaultAdapter::job(kind.adapters(num_tasks), seed, plan)
+type Faulty = FaultAdapter<LocalAdapter<Box<dyn Reach>>>;
+
+/// A job over a segment whose adapters misbehave, each with its own seed.
+fn faulty(kind: Kind, num_tasks: usize, seed: u64, plan: FaultPlan) -> Vec<Faulty> {
+    let local = |adapter| match adapter {
+        AnyAdapter::Local(adapter) => adapter,
+        _ => panic!("{kind:?} has no segment"),
+    };
+    FaultAdapter::job(kind.adapters(num_tasks).into_iter().map(local).collect(), seed, plan)
 }
 
 /// The received messages, in the order of the header handlers.
@@ -64,7 +66,7 @@ fn got(inbox: &mut Inbox, _: &mut Outbox<Inbox>, _: u64) {
 }
 
 /// Every task sends to every other one and reads from itself; everything arrives, in order.
-fn everything_arrives(adapters: Vec<FaultAdapter<AnyAdapter>>, seed: u64) {
+fn everything_arrives(adapters: Vec<Faulty>, seed: u64) {
     const MESSAGES: usize = 40;
     let (inbox, num_tasks) = (|_| Inbox::default(), adapters.len());
     let through = AtomicUsize::new(0);
@@ -197,7 +199,8 @@ fn tells_of_a_break(error: &LapiError) -> bool {
 /// the next message of several packets begins.
 fn damage_is_noticed(seed: u64) -> (usize, usize) {
     let mut adapters = Kind::Threads.adapters(2);
-    let receiver = FaultAdapter::new(adapters.remove(1), seed, DAMAGED);
+    let AnyAdapter::Local(receiver) = adapters.remove(1) else { panic!("threads have a segment") };
+    let receiver = FaultAdapter::new(receiver, seed, DAMAGED);
     let receiver = Context::init(receiver, Witness::default(), Options::default());
     let sender = Context::init(adapters.remove(0), Witness::default(), Options::default());
     receiver.session().unwrap().addr_set(1, witness).unwrap();

@@ -295,7 +295,7 @@ fn start_get(scene: &mut Scene, target: u32, into: RecvRegion) -> u32 {
     if target != 1 {
         return 0;
     }
-    let frames = received(&mut scene.peer);
+    let frames = received(&mut *scene.peer);
     let [(head, body)] = &frames[..] else { panic!("one request instead of {frames:?}") };
     assert!(body.is_empty());
     let fields = [77_u64, 5, len as u64].map(u64::to_le_bytes).concat();
@@ -377,14 +377,14 @@ fn gets_of_unregistered_memory() {
         let request = Head::new(GET_REQUEST, 0, 31).field(key).field(offset).field(len);
         scene.expect(&request, &[], Violation::UnregisteredGet { offset, len });
         scene.progress();
-        let answers = received(&mut scene.peer);
+        let answers = received(&mut *scene.peer);
         assert_eq!(answers, [(Head::new(GET_REFUSED, 0, 31).0, Vec::new())], "key {key:#x}");
     }
     let request = Head::new(GET_REQUEST, 0, 32).field(region.key).field(40).field(60);
     scene.packet(&request, &[]);
     scene.progress();
     let data = pattern(1, 100)[40..].to_vec();
-    assert_eq!(received(&mut scene.peer), [(Head::new(GET_DATA, 0, 32).field(0).0, data)]);
+    assert_eq!(received(&mut *scene.peer), [(Head::new(GET_DATA, 0, 32).field(0).0, data)]);
     scene.expect_service();
 }
 
@@ -426,7 +426,7 @@ fn a_registration_that_ends_during_a_get() {
         scene.context.session().unwrap().deregister(region, Next::Nothing);
         let mut got = Vec::new();
         loop {
-            let frames = received(&mut scene.peer);
+            let frames = received(&mut *scene.peer);
             scene.progress();
             let Some((last, _)) = frames.last() else { panic!("the get was never refused") };
             let refused = last[0] == GET_REFUSED;
@@ -454,7 +454,7 @@ fn stray_fence_answers() {
             let fence = scope.spawn(|| scene.context.fence());
             let mut seen = Vec::new();
             while seen.last() != Some(&FENCE) {
-                seen.extend(received(&mut scene.peer).iter().map(|(head, _)| head[0]));
+                seen.extend(received(&mut *scene.peer).iter().map(|(head, _)| head[0]));
             }
             Head::new(FENCE_ACK, 0, 0).send(&mut scene.peer, 0, &[]);
             fence.join().expect("fencing does not panic").unwrap();

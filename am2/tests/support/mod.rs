@@ -8,7 +8,7 @@ use std::thread;
 
 use am2::{Am, Bundle, BundleKind, Endpoint, EndpointName, Error, Returned, Tag};
 use mpj_harness::watch;
-use transport_lapi::adapter::{Adapter, Losses};
+use transport_lapi::adapter::Losses;
 use transport_lapi::wireup::{self};
 use transport_lapi::{AnyAdapter, Options};
 

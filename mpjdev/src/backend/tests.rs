@@ -2,7 +2,6 @@
 //! withdrawals end; and how much of the memory that credit stands for unexpected messages take.
 
 use transport_lapi::AnyAdapter;
-use transport_lapi::adapter::Adapter;
 use transport_lapi::wireup::{self};
 use transport_lapi::{Amsend, Context, ForeignBytes, RecvRegion, RemoteRegion, SendRegion, Sent};
 

@@ -119,10 +119,10 @@ impl Pack for Parts {
 
     fn pack(&self, offset: usize, mut into: RecvPart<'_>) {
         let primary = self.primary.get(offset..).unwrap_or_default();
-        let done = into.store(ForeignBytes::from_slice(primary));
+        let done = into.store(0, ForeignBytes::from_slice(primary));
         if done < into.len() {
             let secondary = &self.secondary[offset + done - self.primary.len()..];
-            into.part(done, usize::MAX).store(ForeignBytes::from_slice(secondary));
+            into.store(done, ForeignBytes::from_slice(secondary));
         }
     }
 }

@@ -8,7 +8,7 @@
 use std::error::Error;
 use std::sync::{Arc, mpsc};
 
-use transport_lapi::adapter::{Adapter, Endpoint};
+use transport_lapi::adapter::Endpoint;
 use transport_lapi::config::Settings;
 use transport_lapi::wireup::connect;
 use transport_lapi::{

@@ -3,17 +3,12 @@
 //! A message over the local adapter costs one branch more than over [`LocalAdapter`] itself: what the two adapters
 //! return on its path fits into registers, so that it need not go through memory where the branches join.
 
-#![expect(unsafe_code, reason = "an adapter is made of others")]
-
 use std::ops::{Deref, DerefMut};
 
-use crate::adapter::{
-    Adapter, AdapterError, Caps, CooperativeCopy, Endpoint, Events, OneSided, Parts, Post,
-    Registered, SHORT_HEAD, Stats, TaskId, Ticket, Transfer,
-};
+use crate::adapter::{Adapter, AdapterError, Events, Post, SHORT_HEAD, TaskId, Ticket};
 use crate::adapters::{LocalAdapter, Reach};
 use crate::memory::body::Piece;
-use crate::memory::region::{RemoteKey, SendRegion};
+use crate::memory::region::SendRegion;
 
 /// The adapter of a job.
 // With a tag of its own, which takes one instruction less than a value that no adapter has.
@@ -41,17 +36,24 @@ impl<R: Reach> From<LocalAdapter<R>> for AnyAdapter {
     }
 }
 
-impl Deref for Brought {
+/// All calls but the two on the path of a short message.
+impl Deref for AnyAdapter {
     type Target = dyn Adapter;
 
     fn deref(&self) -> &Self::Target {
-        &*self.0
+        match self {
+            Self::Local(adapter) => adapter,
+            Self::Brought(Brought(adapter)) => &**adapter,
+        }
     }
 }
 
-impl DerefMut for Brought {
+impl DerefMut for AnyAdapter {
     fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut *self.0
+        match self {
+            Self::Local(adapter) => adapter,
+            Self::Brought(Brought(adapter)) => &mut **adapter,
+        }
     }
 }
 
@@ -112,74 +114,5 @@ impl AnyAdapter {
         body: SendRegion,
     ) -> bool {
         each!(self, adapter => adapter.takes(target, head, body))
-    }
-}
-
-// SAFETY: every call is passed on to an adapter that keeps the contract.
-unsafe impl Adapter for AnyAdapter {
-    fn endpoint(&self) -> Endpoint {
-        each!(self, adapter => adapter.endpoint())
-    }
-
-    fn caps(&self, target: TaskId) -> Caps {
-        each!(self, adapter => adapter.caps(target))
-    }
-
-    fn parts(&self) -> Parts {
-        each!(self, adapter => adapter.parts())
-    }
-
-    #[inline(always)]
-    fn try_send(
-        &mut self,
-        target: TaskId,
-        head: &[u8],
-        body: Piece<'_>,
-        ticket: Ticket,
-    ) -> Result<Post, AdapterError> {
-        each!(self, adapter => adapter.try_send(target, head, body, ticket))
-    }
-
-    fn poll(
-        &mut self,
-        origin: Option<TaskId>,
-        budget: usize,
-        events: &mut dyn Events,
-    ) -> Result<usize, AdapterError> {
-        each!(self, adapter => adapter.poll(origin, budget, events))
-    }
-
-    #[inline]
-    fn while_waiting(&mut self) {
-        each!(self, adapter => adapter.while_waiting());
-    }
-
-    fn register(&mut self, memory: Registered) -> Result<Option<RemoteKey>, AdapterError> {
-        each!(self, adapter => adapter.register(memory))
-    }
-
-    fn deregister(&mut self, key: RemoteKey) {
-        each!(self, adapter => adapter.deregister(key));
-    }
-
-    fn start(
-        &mut self,
-        target: TaskId,
-        operation: OneSided<'_>,
-        ticket: Ticket,
-    ) -> Result<Transfer, AdapterError> {
-        each!(self, adapter => adapter.start(target, operation, ticket))
-    }
-
-    fn cooperative_copy(&mut self) -> Option<&mut dyn CooperativeCopy> {
-        each!(self, adapter => adapter.cooperative_copy())
-    }
-
-    fn detach(&mut self) -> bool {
-        each!(self, adapter => adapter.detach())
-    }
-
-    fn stats(&self) -> Option<Stats> {
-        each!(self, adapter => adapter.stats())
     }
 }

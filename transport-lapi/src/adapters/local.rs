@@ -152,7 +152,7 @@ impl<R: Reach> LocalAdapter<R> {
     /// [`Adapter::poll`] for events of one type, so that what handles frames is inlined. The error is in a box, so that
     /// the result is in registers.
     #[inline(always)]
-    pub(crate) fn poll_into<E: Events>(
+    pub(crate) fn poll_into<E: Events + ?Sized>(
         &mut self,
         origin: Option<TaskId>,
         budget: usize,
@@ -185,19 +185,17 @@ pub(crate) fn caps(name: &'static str, max_body: usize, gets: Option<GetKind>) -
 // inside its calls. A8: the word of WI1 is checked after each read.
 unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
     fn endpoint(&self) -> Endpoint {
-        let (task, num_tasks) = (self.port.task(), self.port.num_tasks());
-        Endpoint { task, num_tasks, context: self.port.context() }
+        self.port.endpoint()
     }
 
     fn caps(&self, _: TaskId) -> Caps {
-        caps(self.reach.name(), self.port.max_body(), self.reach.kind())
+        caps(self.reach.name(), self.port.segment().layout().max_body(), self.reach.kind())
     }
 
     fn parts(&self) -> Parts {
         let handle = self.port.handle();
-        let areas =
-            || Arc::new(Areas::new(self.port.segment(), self.port.task())) as Arc<dyn SharedArea>;
-        let area = self.reach.has_areas().then(areas);
+        let areas = || Areas::new(Arc::clone(self.port.segment()), self.port.endpoint().task);
+        let area = self.reach.has_areas().then(|| Arc::new(areas()) as Arc<dyn SharedArea>);
         Parts { bell: handle.clone(), losses: handle.clone(), area, wait_records: Some(handle) }
     }
 
@@ -216,9 +214,9 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         &mut self,
         origin: Option<TaskId>,
         budget: usize,
-        mut events: &mut dyn Events,
+        events: &mut dyn Events,
     ) -> Result<usize, AdapterError> {
-        self.poll_into(origin, budget, &mut events).map_err(|error| *error)
+        self.port.poll(origin, budget, events)
     }
 
     #[inline]
@@ -257,12 +255,11 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         let Self { shares, reach, port } = self;
         let end = |target| shares.end(target, || reach.is_gone(target));
         // Not short-circuited: every get is ended, even after one that is not over.
-        (0..port.num_tasks() as TaskId).map(end).fold(true, |all, one| all & one)
+        (0..port.endpoint().num_tasks as TaskId).map(end).fold(true, |all, one| all & one)
     }
 
     fn stats(&self) -> Option<Stats> {
-        let (frames_sent, frames_received) = self.port.packets();
-        Some(Stats { frames_sent, frames_received })
+        Some(self.port.stats())
     }
 }
 

@@ -54,7 +54,8 @@ pub struct Processes {
     peers: Arc<[Peer]>,
     /// Whether another process may get this task's process number while the job goes on (PE2).
     may_be_reaped: bool,
-    /// The other tasks identify this process by the value of this cell, and read it as long as the task lives (PE1).
+    /// The other tasks identify this process by the value of this cell, and read it as long as the task lives (PE1,
+    /// W1).
     #[expect(dead_code, reason = "others read it")]
     cell: Arc<AtomicU64>,
     /// Why one-sided reads are not used, if they are not.
@@ -101,15 +102,9 @@ impl LocalAdapter<Processes> {
         mapping::populate(&segment, task as usize);
         wireup::claim(&segment, task)?;
         segment.set_up(task as usize);
-        let agreed =
+        let (reach, fences) =
             wireup::agree(&segment, task, get).inspect_err(|_| declare_lost(&segment, task))?;
-        let reach = Processes {
-            may_be_reaped: agreed.peers[task as usize].may_be_reaped,
-            peers: agreed.peers,
-            cell: agreed.cell,
-            without_get: agreed.without_get,
-        };
-        let adapter = |context| Self::new(Arc::new(context), task, agreed.fences, reach.clone());
+        let adapter = |context| Self::new(Arc::new(context), task, fences, reach.clone());
         Ok(segment.contexts().map(adapter).collect())
     }
 

@@ -155,7 +155,7 @@ impl Reach for Tables {
         if region.is_null() || end.is_none_or(|end| end > region.len() as u64) {
             return Err(refused("the range does not lie inside the registered region"));
         }
-        into.store(region.part(offset as usize, len).foreign());
+        into.store(0, region.part(offset as usize, len).foreign());
         Ok(())
     }
 

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::adapter::{Adapter, Stats, TaskId};
+use crate::adapter::{Stats, TaskId};
 use crate::error::LapiError;
 use crate::progress::outbox::SendQueue;
 use crate::progress::session::Session;

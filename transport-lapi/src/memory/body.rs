@@ -138,7 +138,7 @@ impl Pack for Vec<u8> {
     }
 
     fn pack(&self, offset: usize, mut into: RecvPart<'_>) {
-        into.store(ForeignBytes::from_slice(&self[offset..]));
+        into.store(0, ForeignBytes::from_slice(&self[offset..]));
     }
 }
 
@@ -196,7 +196,7 @@ impl Piece<'_> {
     #[inline(always)]
     pub(crate) fn copy_to(&self, mut into: RecvPart<'_>) {
         match self {
-            Self::Span(region) => drop(into.store(region.foreign())),
+            Self::Span(region) => drop(into.store(0, region.foreign())),
             Self::Layout { layout, offset, len } => layout.pack(*offset, into.part(0, *len)),
         }
     }
@@ -384,7 +384,7 @@ impl Pack for Spans<SendRegion> {
                 break;
             }
             let from = span.foreign().part((offset + done).saturating_sub(*begin), usize::MAX);
-            done += into.part(done, usize::MAX).store(from);
+            done += into.store(done, from);
         }
     }
 }

@@ -37,19 +37,20 @@ pub(crate) const LONG: usize = 1024;
 /// The longest copy whose both sides fit into the first-level cache of any processor.
 const CACHED: usize = 16 << 10;
 
-/// Copies like [`copy_long`], for memory that may lie in this processor's caches already: there the prefetches only
+/// Copies like [`copy_short`], for memory that may lie in this processor's caches already: there the prefetches only
 /// cost time. Where the processor can push lines out, the C library's copy is as fast from and to other caches.
 ///
 /// # Safety
 /// As [`std::ptr::copy_nonoverlapping`], for `len` bytes.
 #[expect(unsafe_code, reason = "chooses between two copies")]
+#[inline(always)]
 pub(crate) unsafe fn copy_direct(from: *const u8, to: *mut u8, len: usize) {
     static IS_AS_FAST: LazyLock<bool> = LazyLock::new(sys::can_push_out);
     // SAFETY: the caller's promise.
     unsafe {
-        match len <= CACHED && *IS_AS_FAST {
-            true => std::ptr::copy_nonoverlapping(from, to, len),
-            false => copy_long(from, to, len),
+        match len {
+            LONG..=CACHED if *IS_AS_FAST => std::ptr::copy_nonoverlapping(from, to, len),
+            _ => copy_short(from, to, len),
         }
     }
 }

@@ -118,28 +118,46 @@ impl SendRegion {
 ///     [into, into]
 /// }
 /// ```
+pub type RecvRegion = RecvPart<'static>;
+
+/// A part of a [`RecvRegion`], borrowed for one call; or a whole region, which lasts as long as its operation.
 #[derive(Debug, PartialEq, Eq)]
-pub struct RecvRegion {
+pub struct RecvPart<'a> {
     ptr: *mut u8,
     len: usize,
+    life: PhantomData<&'a mut u8>,
 }
 
-// SAFETY: G2 gives the operation exclusive use of the memory, from whatever thread runs it.
-unsafe impl Send for RecvRegion {}
-// SAFETY: as above; `&RecvRegion` gives no access, and writing needs exclusive access to the region.
-unsafe impl Sync for RecvRegion {}
+// SAFETY: G2 gives the holder exclusive use of the memory, from whatever thread.
+unsafe impl Send for RecvPart<'_> {}
+// SAFETY: as above; a shared reference gives no access, and writing needs exclusive access to the part.
+unsafe impl Sync for RecvPart<'_> {}
 
-impl RecvRegion {
+impl<'a> RecvPart<'a> {
     /// No bytes.
-    pub const EMPTY: Self = Self { ptr: std::ptr::null_mut(), len: 0 };
+    pub const EMPTY: Self = Self { ptr: std::ptr::null_mut(), len: 0, life: PhantomData };
 
     /// Describes `len` writable bytes at `ptr`.
     ///
     /// # Safety
-    /// The caller keeps G2.
-    #[inline]
+    /// The caller keeps G2; for a part that is no region, during `'a`.
+    #[inline(always)]
     pub const unsafe fn new(ptr: *mut u8, len: usize) -> Self {
-        Self { ptr, len }
+        Self { ptr, len, life: PhantomData }
+    }
+
+    /// Describes the bytes of a slice.
+    #[inline(always)]
+    pub(crate) fn of_slice(bytes: &'a mut [u8]) -> Self {
+        Self { ptr: bytes.as_mut_ptr(), len: bytes.len(), life: PhantomData }
+    }
+
+    /// Makes a region of the part that outlives the call which was given the part.
+    ///
+    /// # Safety
+    /// The holder writes there only until it has reported the end of its operation (A9 of [`crate::adapter`]).
+    pub unsafe fn hold(self) -> RecvRegion {
+        RecvPart { ptr: self.ptr, len: self.len, life: PhantomData }
     }
 
     /// Length in bytes.
@@ -160,14 +178,14 @@ impl RecvRegion {
         self.ptr.is_null() && self.len > 0
     }
 
+    /// Pointer to the first byte. Only the holder may write through it (G2).
+    pub fn as_mut_ptr(&self) -> *mut u8 {
+        self.ptr
+    }
+
     /// Address of the first byte in this task.
     pub(crate) fn addr(&self) -> u64 {
         self.ptr as u64
-    }
-
-    /// Describes the same memory for a read by its holder.
-    pub(crate) fn to_read(&self) -> SendRegion {
-        SendRegion { ptr: self.ptr, len: self.len }
     }
 
     /// Returns the variable of 64 bits at `offset`; `None` unless it lies inside and is aligned.
@@ -192,32 +210,27 @@ impl RecvRegion {
         (offset.checked_add(size)? <= self.len && at.addr() % size == 0).then_some(at)
     }
 
-    /// Pointer to the first byte. Only the holder of the region may write through it (G2).
-    pub fn as_mut_ptr(&self) -> *mut u8 {
-        self.ptr
-    }
-
     /// Replaces the region by an empty one and returns it.
     #[inline]
     pub fn take(&mut self) -> Self {
         std::mem::replace(self, Self::EMPTY)
     }
 
-    /// Returns the first `len` bytes, or all if the region is shorter.
+    /// Returns the first `len` bytes, or all if there are fewer.
     #[inline]
     pub fn truncated(self, len: usize) -> Self {
         Self { len: len.min(self.len), ..self }
     }
 
-    /// Returns all but the first `len` bytes; nothing if the region is shorter.
+    /// Returns all but the first `len` bytes; nothing if there are fewer.
     #[inline]
     pub(crate) fn behind(self, len: usize) -> Self {
         let len = len.min(self.len);
-        Self { ptr: self.ptr.wrapping_add(len), len: self.len - len }
+        Self { ptr: self.ptr.wrapping_add(len), len: self.len - len, life: PhantomData }
     }
 
-    /// Returns the part `offset..offset + len`, clipped to the region.
-    #[inline]
+    /// Returns the part `offset..offset + len`, clipped to these bytes.
+    #[inline(always)]
     pub fn part(&mut self, offset: usize, len: usize) -> RecvPart<'_> {
         let offset = offset.min(self.len);
         let (ptr, len) = (self.ptr.wrapping_add(offset), len.min(self.len - offset));
@@ -227,84 +240,11 @@ impl RecvRegion {
     /// Copies as much of `from` to `offset` as fits, and returns how many bytes that was.
     #[inline(always)]
     pub fn store(&mut self, offset: usize, from: ForeignBytes<'_>) -> usize {
-        self.part(offset, from.len()).store(from)
-    }
-
-    /// Makes a second region of the same memory, for the other end of a get that both ends carry out, or for an
-    /// operation on registered memory.
-    ///
-    /// # Safety
-    /// The holders never write the same byte at the same time, unless atomically, and the second one stops writing when
-    /// its operation ends (A7 of [`crate::adapter`], RG2 of [`crate::progress::registry`]).
-    pub(crate) unsafe fn second_hold(&self) -> Self {
-        Self { ..*self }
-    }
-}
-
-/// A part of a [`RecvRegion`], borrowed for one call.
-#[derive(Debug)]
-pub struct RecvPart<'a> {
-    ptr: *mut u8,
-    len: usize,
-    life: PhantomData<&'a mut RecvRegion>,
-}
-
-impl<'a> RecvPart<'a> {
-    /// Describes `len` bytes at `ptr`.
-    ///
-    /// # Safety
-    /// For the whole of `'a` they may be written, and nobody else accesses them.
-    #[inline(always)]
-    pub(crate) unsafe fn new(ptr: *mut u8, len: usize) -> Self {
-        Self { ptr, len, life: PhantomData }
-    }
-
-    /// Describes the bytes of a slice.
-    #[inline(always)]
-    pub(crate) fn of_slice(bytes: &'a mut [u8]) -> Self {
-        Self { ptr: bytes.as_mut_ptr(), len: bytes.len(), life: PhantomData }
-    }
-
-    /// Makes a region of the part that outlives the call which was given the part.
-    ///
-    /// # Safety
-    /// The holder writes there only until it has reported the end of its operation (A9 of [`crate::adapter`]).
-    pub unsafe fn hold(self) -> RecvRegion {
-        RecvRegion { ptr: self.ptr, len: self.len }
-    }
-
-    /// Length in bytes.
-    #[inline]
-    pub const fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether the length is 0.
-    #[inline]
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Pointer to the first byte.
-    pub(crate) fn as_mut_ptr(&self) -> *mut u8 {
-        self.ptr
-    }
-
-    /// Returns the part `offset..offset + len`, clipped to this part.
-    #[inline(always)]
-    pub fn part(&mut self, offset: usize, len: usize) -> RecvPart<'_> {
         let offset = offset.min(self.len);
-        let (ptr, len) = (self.ptr.wrapping_add(offset), len.min(self.len - offset));
-        RecvPart { ptr, len, life: PhantomData }
-    }
-
-    /// Copies as much of `from` to the start as fits, and returns how many bytes that was.
-    #[inline(always)]
-    pub fn store(&mut self, from: ForeignBytes<'_>) -> usize {
-        let len = from.len.min(self.len);
-        // SAFETY: G2 makes the part writable by us alone; G3 keeps `from` mapped; `len` is within
-        // both, and a peer's memory never overlaps a user's buffer.
-        unsafe { copy_short(from.ptr, self.ptr, len) };
+        let len = from.len.min(self.len - offset);
+        // SAFETY: G2 makes the memory writable by us alone; G3 keeps `from` mapped; the ranges lie within both, and a
+        // peer's memory never overlaps a user's buffer.
+        unsafe { copy_short(from.ptr, self.ptr.add(offset), len) };
         len
     }
 
@@ -312,7 +252,7 @@ impl<'a> RecvPart<'a> {
     #[inline(always)]
     pub(crate) fn store_directly(&mut self, from: ForeignBytes<'_>) {
         // SAFETY: as in `store`.
-        unsafe { copy_with(from.ptr, self.ptr, from.len.min(self.len), copy_direct) };
+        unsafe { copy_direct(from.ptr, self.ptr, from.len.min(self.len)) };
     }
 
     /// Like [`RecvPart::store`], for a piece of a long message, by the copy that is faster for such places.
@@ -330,22 +270,6 @@ impl<'a> RecvPart<'a> {
         let len = from.len.min(self.len);
         // SAFETY: as in `store`; the last line ends inside the part.
         unsafe { copy_past_caches(from.ptr, self.ptr, len) };
-    }
-
-    /// Copies the `len` bytes of `from` at `from_at` to `at`; does nothing if either range is out of bounds.
-    #[inline(always)]
-    pub(crate) fn store_at(
-        &mut self,
-        at: usize,
-        from: ForeignBytes<'_>,
-        from_at: usize,
-        len: usize,
-    ) {
-        let has = |whole: usize, at: usize| whole.checked_sub(len).is_some_and(|last| at <= last);
-        if has(self.len, at) && has(from.len, from_at) {
-            // SAFETY: as in `store`: `has` has checked that both ranges are in bounds.
-            unsafe { copy_short(from.ptr.add(from_at), self.ptr.add(at), len) };
-        }
     }
 
     /// Copies the `len` bytes at each of `places` in `from` to the start, one block behind the other. Blocks that do
@@ -399,6 +323,23 @@ impl<'a> RecvPart<'a> {
         // SAFETY: as in `store`: `blocks` returns how many lie inside both, and blocks of one message do not overlap.
         unsafe { copy_blocks(from.ptr, from_step, self.ptr, step, block, count) };
         block * count
+    }
+}
+
+impl RecvRegion {
+    /// Describes the same memory for a read by its holder.
+    pub(crate) fn to_read(&self) -> SendRegion {
+        SendRegion { ptr: self.ptr, len: self.len }
+    }
+
+    /// Makes a second region of the same memory, for the other end of a get that both ends carry out, or for an
+    /// operation on registered memory.
+    ///
+    /// # Safety
+    /// The holders never write the same byte at the same time, unless atomically, and the second one stops writing when
+    /// its operation ends (A7 of [`crate::adapter`], RG2 of [`crate::progress::registry`]).
+    pub(crate) unsafe fn second_hold(&self) -> Self {
+        Self { ..*self }
     }
 }
 
@@ -465,11 +406,7 @@ impl<'a> ForeignBytes<'a> {
 
     /// Copies as many of the bytes into `into` as fit, and returns how many those were.
     pub fn copy_to(&self, into: &mut [u8]) -> usize {
-        let len = self.len.min(into.len());
-        // SAFETY: G3 keeps the source mapped; `into` is exclusively borrowed and at least `len`
-        // long; a peer's memory never overlaps a slice of ours.
-        unsafe { copy_short(self.ptr, into.as_mut_ptr(), len) };
-        len
+        RecvPart::of_slice(into).store(0, *self)
     }
 
     /// Returns a copy of the bytes.
@@ -486,28 +423,14 @@ impl<'a> ForeignBytes<'a> {
 /// As [`copy_nonoverlapping`] over `len` bytes.
 #[inline(always)]
 pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { copy_with(from, to, len, copy_long) };
-}
-
-/// [`copy_short`], with `long` for copies of at least [`LONG`] bytes.
-///
-/// # Safety
-/// As there, and `long` copies like [`copy_nonoverlapping`].
-#[inline(always)]
-unsafe fn copy_with(
-    from: *const u8,
-    to: *mut u8,
-    len: usize,
-    long: unsafe fn(*const u8, *mut u8, usize),
-) {
     // SAFETY: the caller's promise covers `len` bytes; CO1 keeps every move inside them.
     unsafe {
         match len {
             // Single numbers and the heads of messages have this length, so it is tested first.
             8..=16 => both_ends::<u64>(from, to, len),
             0 => {}
-            1..4 => ends::<u8, u16>(from, to, len),
+            1 => both_ends::<u8>(from, to, len),
+            2..4 => both_ends::<u16>(from, to, len),
             4..8 => both_ends::<u32>(from, to, len),
             17..=32 => both_ends::<u128>(from, to, len),
             33..=64 => {
@@ -517,12 +440,13 @@ unsafe fn copy_with(
                 both_ends::<u128>(from.add(back), to.add(back), 32);
             }
             65..LONG => copy_nonoverlapping(from, to, len),
-            _ => long(from, to, len),
+            _ => copy_long(from, to, len),
         }
     }
 }
 
-/// Copies the first and the last `T` of `len` bytes (CO1); `len` is between one and two times the size of `T`.
+/// Copies the first and the last `T` of `len` bytes (CO1); `len` is between one and two times the size of `T`. Both are
+/// read before any is written, so that blocks of a known length take as few moves as they can.
 ///
 /// # Safety
 /// As [`copy_short`], and `size_of::<T>() <= len`.
@@ -535,23 +459,6 @@ unsafe fn both_ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
         let last = from.add(back).cast::<T>().read_unaligned();
         to.cast::<T>().write_unaligned(first);
         to.add(back).cast::<T>().write_unaligned(last);
-    }
-}
-
-/// Copies 1 to 3 bytes: the first one and, if there are two or more, the last two.
-///
-/// # Safety
-/// As [`copy_short`], and `1 <= len < 4`.
-#[inline(always)]
-unsafe fn ends<One: Copy, Two: Copy>(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: both moves lie inside `len` bytes.
-    unsafe {
-        to.cast::<One>().write_unaligned(from.cast::<One>().read_unaligned());
-        if len >= size_of::<Two>() {
-            let back = len - size_of::<Two>();
-            let last = from.add(back).cast::<Two>().read_unaligned();
-            to.add(back).cast::<Two>().write_unaligned(last);
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::adapter::atomic::Operation;
-use crate::adapter::{Adapter, AdapterError, OneSided, TaskId, Ticket, Transfer};
+use crate::adapter::{AdapterError, OneSided, TaskId, Ticket, Transfer};
 use crate::adapters::AnyAdapter;
 use crate::error::{LapiError, Violation};
 use crate::memory::body::Source;

@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::adapter::{Adapter, Doorbell, Endpoint, TaskId, ThreadState};
+use crate::adapter::{Doorbell, Endpoint, TaskId, ThreadState};
 use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::job::config::{Settings, WaitMode};

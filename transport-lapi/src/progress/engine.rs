@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, Doorbell, Endpoint, Frame, Parts, TaskId};
+use crate::adapter::{Doorbell, Endpoint, Frame, Parts, TaskId};
 use crate::adapters::AnyAdapter;
 use crate::error::{LapiError, Violation};
 use crate::memory::body::Sink;

@@ -17,7 +17,7 @@
 use std::collections::VecDeque;
 
 use crate::adapter::{
-    Adapter, AdapterError, Advance, Begun, CooperativeCopy, OneSided, TaskId, Ticket, Transfer,
+    AdapterError, Advance, Begun, CooperativeCopy, OneSided, TaskId, Ticket, Transfer,
 };
 use crate::adapters::AnyAdapter;
 use crate::error::{LapiError, Violation};

@@ -28,7 +28,7 @@ impl Pack for Rest {
     }
 
     fn pack(&self, offset: usize, mut into: RecvPart<'_>) {
-        into.store(ForeignBytes::from_slice(&self.bytes[offset - self.before..]));
+        into.store(0, ForeignBytes::from_slice(&self.bytes[offset - self.before..]));
     }
 }
 

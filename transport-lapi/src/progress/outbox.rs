@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, Endpoint, Registered, SharedArea, TaskId};
+use crate::adapter::{Endpoint, Registered, SharedArea, TaskId};
 use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::job::config::Pieces;

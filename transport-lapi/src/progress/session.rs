@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::adapter::{Adapter, Caps, Doorbell, GetKind, Losses, TaskId, WaitRecords};
+use crate::adapter::{Caps, Doorbell, GetKind, Losses, TaskId, WaitRecords};
 use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::memory::body::{Sink, Source};

@@ -483,13 +483,13 @@ fn a_failed_send_is_taken_back_and_no_other() {
         sent
     };
     let filled = (0..).find(|&uhdr| send(uhdr).unwrap() == Sent::Later).expect("rings are finite");
-    let mut seen: Vec<u64> = received(&mut peer).iter().map(|(head, _)| uhdr_of(head)).collect();
+    let mut seen: Vec<u64> = received(&mut *peer).iter().map(|(head, _)| uhdr_of(head)).collect();
     // There is room again. The queued message is sent, its handler queues another one, and then the new one fails.
     passes.store(1, Ordering::Relaxed);
     let error = send(FAILS).unwrap_err();
     assert!(matches!(error, LapiError::Adapter(AdapterError::Corrupt { .. })), "{error}");
     session.progress().unwrap();
-    seen.extend(received(&mut peer).iter().map(|(head, _)| uhdr_of(head)));
+    seen.extend(received(&mut *peer).iter().map(|(head, _)| uhdr_of(head)));
     let expected: Vec<u64> = (0..=filled).chain([FOLLOWS]).collect();
     assert_eq!(seen, expected, "a send that failed was sent, or another one was not");
 }

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex};
 
 use mpj_harness::{eventually, watch};
 use transport_lapi::AnyAdapter;
-use transport_lapi::adapter::Adapter;
 use transport_lapi::{
     Amsend, AsyncError, Code, Context, ErrorHandler, ErrorKind, LapiError, Next, Options, Query,
     RemoteRegion, Sent,

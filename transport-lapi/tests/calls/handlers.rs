@@ -387,6 +387,6 @@ fn the_news_of_a_completion_goes_behind_the_reply_of_its_handler() {
     message.send(&mut peer, 0, &[1; 40]);
     context.session().unwrap().progress().unwrap();
     let sent = [Head::new(SINGLE, 9, 0), Head::new(COMPLETE, 0, 7)].map(|head| head.0);
-    let heads: Vec<_> = received(&mut peer).into_iter().map(|(head, _)| head).collect();
+    let heads: Vec<_> = received(&mut *peer).into_iter().map(|(head, _)| head).collect();
     assert_eq!(heads, sent);
 }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use mpj_harness::watch;
-use transport_lapi::adapter::{Adapter, AdapterError};
+use transport_lapi::adapter::AdapterError;
 use transport_lapi::config::WaitMode;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, HeaderAction, IN_PLACE_FROM, LapiError, Next, Options,

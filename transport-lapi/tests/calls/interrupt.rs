@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{self, ThreadId};
 
 use mpj_harness::{Sleepers, eventually, watch};
-use transport_lapi::adapter::{Adapter, AdapterError};
+use transport_lapi::adapter::AdapterError;
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::bootstrap::waits::JobView;
 use transport_lapi::config::{GetMode, WaitMode};

@@ -2,7 +2,7 @@
 //! the order of events is fixed.
 
 use mpj_harness::watch;
-use transport_lapi::adapter::{Adapter, AdapterError};
+use transport_lapi::adapter::AdapterError;
 use transport_lapi::config::WaitMode;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, DestStatus, HeaderAction, LapiError, Next, Options,

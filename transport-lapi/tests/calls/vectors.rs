@@ -1,6 +1,6 @@
 //! Puts and gets by vectors, and vectors as the data and the destination of active messages.
 
-use transport_lapi::adapter::{Adapter, AdapterError};
+use transport_lapi::adapter::AdapterError;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, Dgsp, DgspOp, End, Getv, HeaderAction, LapiError, Next,
     Options, Outbox, Putv, RemoteRegion, Vector,

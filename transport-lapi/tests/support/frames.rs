@@ -101,7 +101,7 @@ impl Head {
 }
 
 /// Everything that has arrived at `at`: heads and bodies.
-pub fn received(at: &mut impl Adapter) -> Vec<(Vec<u8>, Vec<u8>)> {
+pub fn received(at: &mut (impl Adapter + ?Sized)) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut frames = Vec::new();
     at.poll(None, usize::MAX, &mut |frame: Frame<'_>| {
         frames.push((frame.head.to_vec(), frame.body.to_vec()))

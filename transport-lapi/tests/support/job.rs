@@ -7,7 +7,7 @@ use mpj_doubles::channels::{self, Cards};
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
 use mpj_harness::watch;
 use transport_lapi::AnyAdapter;
-use transport_lapi::adapter::{Adapter, Losses};
+use transport_lapi::adapter::Losses;
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::config::{GetMode, WaitMode};
 use transport_lapi::wireup;

@@ -19,7 +19,7 @@ fn data_outside_of_the_shared_area() {
             let head = Head::new(PLACED, STORE, 3).field(place).field(len);
             scene.expect(&head, &[], Violation::OutsideArea { place, len });
         }
-        assert_eq!(received(&mut scene.peer), [], "nothing was copied");
+        assert_eq!(received(&mut *scene.peer), [], "nothing was copied");
         scene.expect_service();
     }
     let mut scene = Scene::new();
@@ -32,7 +32,7 @@ fn data_outside_of_the_shared_area() {
     }
     scene.packet(&Head::new(PLACED, STORE, 3).field(end - 8).field(8), &[]);
     scene.progress();
-    assert_eq!(received(&mut scene.peer).len(), 1, "the last bytes were copied");
+    assert_eq!(received(&mut *scene.peer).len(), 1, "the last bytes were copied");
     assert_eq!(scene.context.session().unwrap().state.complete, [8]);
 }
 

@@ -127,7 +127,7 @@ fn answers_of_other_tasks_cannot_be_named() {
     scene.expect(&share, &[], Violation::UnregisteredGet { offset: 0, len: 4 });
     let mut data = 0;
     while data < LEN {
-        let frames = received(&mut scene.peer);
+        let frames = received(&mut *scene.peer);
         let answers = frames.iter().filter(|(head, _)| head[0] == GET_DATA);
         data += answers.map(|(_, body)| body.len() as u64).sum::<u64>();
         scene.progress();

@@ -101,7 +101,7 @@ impl SharedArea for Areas {
             unsafe { load_atomically(place, into) };
         } else {
             // SAFETY: G3: the bytes lie in the mapping, which `self` holds.
-            into.store(unsafe { ForeignBytes::new(place, len) });
+            into.store(0, unsafe { ForeignBytes::new(place, len) });
         }
         fence(Ordering::Acquire);
         true
@@ -162,11 +162,11 @@ unsafe fn load_atomically(place: *mut u8, mut into: RecvPart<'_>) {
     unsafe {
         for at in (0..head).chain(tail..into.len()) {
             let byte = AtomicU8::from_ptr(place.add(at)).load(Ordering::Relaxed);
-            into.part(at, 1).store(ForeignBytes::from_slice(&[byte]));
+            into.store(at, ForeignBytes::from_slice(&[byte]));
         }
         for at in (head..tail).step_by(WORD) {
             let word = AtomicU64::from_ptr(place.add(at).cast()).load(Ordering::Relaxed);
-            into.part(at, WORD).store(ForeignBytes::from_slice(&word.to_ne_bytes()));
+            into.store(at, ForeignBytes::from_slice(&word.to_ne_bytes()));
         }
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::adapter::waits::Wait;
 use crate::adapter::{
-    AdapterError, Doorbell, Events, Losses, Post, TaskId, ThreadState, WaitRecords,
+    AdapterError, Doorbell, Endpoint, Events, Losses, Post, Stats, TaskId, ThreadState, WaitRecords,
 };
 use crate::adapters::local::arrivals::{MOST_POLLED, Visits};
 use crate::adapters::local::doorbell::{Bell, Fences, has_woken};
@@ -95,25 +95,14 @@ impl Port {
     }
 
     /// The segment of this context.
-    pub(crate) fn segment(&self) -> Arc<Segment> {
-        Arc::clone(&self.segment)
+    pub(crate) fn segment(&self) -> &Arc<Segment> {
+        &self.segment
     }
 
-    pub(crate) const fn task(&self) -> TaskId {
-        self.task
-    }
-
-    pub(crate) fn context(&self) -> usize {
-        self.segment.context()
-    }
-
-    pub(crate) fn num_tasks(&self) -> usize {
-        self.peers.len()
-    }
-
-    /// Largest body of one frame.
-    pub(crate) fn max_body(&self) -> usize {
-        self.segment.layout().max_body()
+    /// See [`crate::adapter::Adapter::endpoint`].
+    pub(crate) fn endpoint(&self) -> Endpoint {
+        let (num_tasks, context) = (self.peers.len(), self.segment.context());
+        Endpoint { task: self.task, num_tasks, context }
     }
 
     /// See [`crate::adapter::Adapter::try_send`].
@@ -135,7 +124,7 @@ impl Port {
 
     /// See [`crate::adapter::Adapter::poll`].
     #[inline(always)]
-    pub(crate) fn poll<E: Events>(
+    pub(crate) fn poll<E: Events + ?Sized>(
         &mut self,
         origin: Option<TaskId>,
         budget: usize,
@@ -169,7 +158,7 @@ impl Port {
     /// [`Port::poll`] in jobs where marks tell which rings to poll.
     #[cold]
     #[inline(never)]
-    fn poll_marked<E: Events>(
+    fn poll_marked<E: Events + ?Sized>(
         &mut self,
         budget: usize,
         events: &mut E,
@@ -196,7 +185,7 @@ impl Port {
 
     /// Delivers at most `budget` frames of one origin.
     #[inline(always)]
-    fn poll_origin<E: Events>(
+    fn poll_origin<E: Events + ?Sized>(
         &mut self,
         from: usize,
         budget: usize,
@@ -243,10 +232,10 @@ impl Port {
     }
 
     /// See [`crate::adapter::Adapter::stats`]. The positions of the rings are these counts.
-    pub(crate) fn packets(&self) -> (u64, u64) {
+    pub(crate) fn stats(&self) -> Stats {
         let sent = self.peers.iter().map(|peer| u64::from(peer.to.position()));
         let received = self.peers.iter().map(|peer| u64::from(peer.from.position()));
-        (sent.sum(), received.sum())
+        Stats { frames_sent: sent.sum(), frames_received: received.sum() }
     }
 
     /// Counts a piece of a long message that this task has copied itself: that is progress, too.
@@ -269,15 +258,10 @@ impl Port {
     ) -> Result<(), AdapterError> {
         let has_detached = self.segment.task(target as usize).wireup.detachment.is_set();
         let gone = if has_detached { target } else { self.task };
-        match has_detached || self.is_lost(self.task) {
+        match has_detached || is_lost(&self.segment, self.task) {
             true => Err(AdapterError::PeerLost { task: gone }),
             false => read,
         }
-    }
-
-    /// See [`Losses::is_lost`].
-    pub(crate) fn is_lost(&self, task: TaskId) -> bool {
-        is_lost(&self.segment, task)
     }
 
     /// Returns a handle on this task's bell and wait table.

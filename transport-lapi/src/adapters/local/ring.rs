@@ -36,7 +36,6 @@ mod damage;
 mod placement;
 pub(crate) use crate::adapters::local::ring::damage::RingDamage;
 pub(crate) use crate::adapters::local::ring::placement::CachePolicy;
-use crate::adapters::local::ring::placement::{Facts, Placement};
 
 /// Bytes of a slot after its two words.
 pub(crate) const SLOT_DATA: usize = SLOT_BYTES - WORDS;
@@ -180,27 +179,21 @@ impl<'m> Producer<'m> {
             return Ok(Post::Full);
         }
         let len = body.len();
-        let facts = Facts {
-            room: SLOT_DATA - head.len(),
-            is_span: matches!(body, Piece::Span(_)),
-            is_prefetched: self.data_ring.has_prefetched(len),
-            is_distant: self.distance.is_far(),
-        };
-        match self.policy.placement(len, facts) {
-            Placement::Slot => {
-                let mut packed = [0; SLOT_DATA];
-                body.copy_to(RecvPart::of_slice(&mut packed[..len]));
-                let packed = ForeignBytes::from_slice(&packed[..len]);
-                self.publish(head, packed, INLINE, len as u64);
-                Ok(Post::Taken)
-            }
-            Placement::Outside { recycled_first, past_caches } => {
-                let is_sent = recycled_first && self.offer_recycled(head, body)
-                    || self.offer_in_data_ring(head, body, past_caches)?
-                    || !recycled_first && self.offer_recycled(head, body);
-                Ok(if is_sent { Post::Taken } else { Post::Full })
-            }
+        if len <= SLOT_DATA - head.len() {
+            let mut packed = [0; SLOT_DATA];
+            body.copy_to(RecvPart::of_slice(&mut packed[..len]));
+            let packed = ForeignBytes::from_slice(&packed[..len]);
+            self.publish(head, packed, INLINE, len as u64);
+            return Ok(Post::Taken);
         }
+        let is_span = matches!(body, Piece::Span(_));
+        let past_caches = is_span && self.distance.is_far() && self.policy.is_past_caches(len);
+        let in_ring_first =
+            self.policy.prefers_prefetched(len) && self.data_ring.has_prefetched(len);
+        let is_sent = !in_ring_first && self.offer_recycled(head, body)
+            || self.offer_in_data_ring(head, body, past_caches)?
+            || in_ring_first && self.offer_recycled(head, body);
+        Ok(if is_sent { Post::Taken } else { Post::Full })
     }
 
     /// Sends a frame with its body in the data ring. Returns whether there was room.
@@ -284,7 +277,14 @@ impl<'m> Producer<'m> {
                 CachePolicy::Pull => {}
             }
         }
-        slot.prefetch_next_write(len);
+        // The lines of the next slot are in the consumer's cache since the previous lap; requested now, they are here
+        // when the next frame is written. After the last slot, once in a lap, this prefetches something else, and in a
+        // full ring the consumer still needs the lines: both cost a little, and do no harm.
+        let next = std::ptr::from_ref(slot).wrapping_add(1);
+        sys::prefetch_to_write(next);
+        if len > LINE {
+            prefetch_lines_behind(next, len);
+        }
     }
 
     /// Prefetches some more of the lines where the next bodies are expected. If the lines are pushed, a waiting
@@ -373,7 +373,7 @@ impl<'m> Consumer<'m> {
     /// means that the next frame was damaged and is skipped. `recycled` are this task's for `origin`; a body
     /// that comes in one adds it to them.
     #[inline(always)]
-    pub(crate) fn take<E: Events>(
+    pub(crate) fn take<E: Events + ?Sized>(
         &mut self,
         origin: TaskId,
         recycled: &mut RecycledBuffers<'_>,
@@ -385,14 +385,24 @@ impl<'m> Consumer<'m> {
             return Ok(false);
         }
         self.position = self.position.wrapping_add(1);
-        let length_word = slot.length_word.load(Ordering::Relaxed);
+        let (shape, length_word) =
+            ((header_word >> 32) as u32, slot.length_word.load(Ordering::Relaxed));
         let body_len = length_word as u32 as usize;
-        if (header_word >> 32) as u32 == SHORT_INLINE && body_len <= SLOT_DATA - SHORT_HEAD {
+        if shape == SHORT_INLINE && body_len <= SLOT_DATA - SHORT_HEAD {
             self.behind = (WORDS + SHORT_HEAD + body_len - 1) / LINE;
-            slot.deliver_short(body_len, origin, events);
+            if self.behind > 0 {
+                // The lines of the body arrive while the head is handled.
+                slot.fetch(1, LINES_BEHIND);
+            }
+            let head = slot.short_head();
+            slot.data.with(|data| {
+                // SAFETY: the body lies in the slot behind the head, and the slot stays mapped (G3).
+                let body =
+                    unsafe { ForeignBytes::new(data.cast::<u8>().add(SHORT_HEAD), body_len) };
+                events.short(origin, head, body);
+            });
         } else {
             self.behind = 0;
-            let shape = (header_word >> 32) as u32;
             if let Err(damage) = self.deliver(slot, shape, length_word, origin, recycled, events) {
                 self.give_back();
                 return Err(damage);
@@ -417,7 +427,7 @@ impl<'m> Consumer<'m> {
     /// header word. It is cold so that the compiler lays [`Consumer::take`] out for short frames.
     #[cold]
     #[inline(never)]
-    fn deliver<E: Events>(
+    fn deliver<E: Events + ?Sized>(
         &mut self,
         slot: &Slot,
         shape: u32,
@@ -511,22 +521,6 @@ impl Slot {
         });
     }
 
-    /// Passes the frame of a slot to `events`: a short head, and a body of `body_len` bytes, which was checked to lie
-    /// in the slot.
-    #[inline(always)]
-    fn deliver_short<E: Events>(&self, body_len: usize, origin: TaskId, events: &mut E) {
-        if body_len > LINE - WORDS - SHORT_HEAD {
-            // The lines of the body arrive while the head is handled.
-            self.fetch(1, LINES_BEHIND);
-        }
-        let head = self.short_head();
-        self.data.with(|data| {
-            // SAFETY: the body lies in the slot behind the head, and the slot stays mapped (G3).
-            let body = unsafe { ForeignBytes::new(data.cast::<u8>().add(SHORT_HEAD), body_len) };
-            events.short(origin, head, body);
-        });
-    }
-
     /// Copies a short head.
     #[inline(always)]
     fn short_head(&self) -> [u8; SHORT_HEAD] {
@@ -555,21 +549,9 @@ impl Slot {
             sys::prefetch(slot.wrapping_byte_add(line * LINE));
         }
     }
-
-    /// Prefetches the lines of the next slot that `len` bytes occupy. They are in the consumer's cache since the
-    /// previous lap; requested now, they are here when the next frame is written. After the last slot, once in a lap,
-    /// this prefetches something else, and in a full ring the consumer still needs the lines: both cost a little, and
-    /// do no harm.
-    #[inline(always)]
-    fn prefetch_next_write(&self, len: usize) {
-        let next = std::ptr::from_ref(self).wrapping_add(1);
-        sys::prefetch_to_write(next);
-        if len > LINE {
-            prefetch_lines_behind(next, len);
-        }
-    }
 }
 
+/// Prefetches the lines that `len` bytes of this slot occupy for writing, except the first one.
 #[inline(never)]
 fn prefetch_lines_behind(slot: *const Slot, len: usize) {
     for start in (LINE..len).step_by(LINE) {

@@ -22,23 +22,13 @@ use crate::adapter::{AdapterError, TaskId};
 use crate::adapters::local::doorbell::Fences;
 use crate::adapters::local::port::{is_lost, losses};
 use crate::adapters::local::segment::{Segment, TaskBlock, WireupLine};
-use crate::adapters::shm::GetMode;
 use crate::adapters::shm::peer::{Peer, ProbeCell};
 use crate::adapters::shm::placement;
+use crate::adapters::shm::{GetMode, Processes};
 use crate::platform::sync::{FutexWord, register_light_fences};
 
 /// How often a task that waits for the others checks whether one gave up.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
-
-/// The result of wireup.
-pub(super) struct Agreement {
-    pub(super) peers: Arc<[Peer]>,
-    /// This task's own cell (W1).
-    pub(super) cell: Arc<AtomicU64>,
-    pub(super) fences: Fences,
-    /// Why one-sided reads are not used, if they are not.
-    pub(super) without_get: Option<String>,
-}
 
 /// The result of a task's probe of its successor's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,12 +88,12 @@ pub(super) fn claim(segment: &Segment, task: TaskId) -> Result<(), AdapterError>
         .map_err(|pid| AdapterError::AlreadyAttached { task, pid })
 }
 
-/// Meets the other tasks and agrees with them.
+/// Meets the other tasks and agrees with them how to access each other's memory, and on the fences of the bells.
 pub(super) fn agree(
     segment: &Segment,
     task: TaskId,
     mode: GetMode,
-) -> Result<Agreement, AdapterError> {
+) -> Result<(Processes, Fences), AdapterError> {
     let me = task as usize;
     let mine = &segment.task(me).wireup;
     let keeper = segment.job().keeper.load(Ordering::Relaxed);
@@ -118,7 +108,7 @@ pub(super) fn agree(
 
     let began = |block: &TaskBlock| block.wireup.processor.load(Ordering::Relaxed);
     placement::spread(me, &segment.tasks().map(began).collect::<Vec<_>>());
-    conclude(segment, mode, cell)
+    conclude(segment, me, mode, cell)
 }
 
 /// Publishes this process, and a cell for its predecessor to read. The next meeting makes them visible.
@@ -190,9 +180,10 @@ fn meet(word: &FutexWord, segment: &Segment) -> Result<(), AdapterError> {
 /// Reads what all tasks published; each comes to the same conclusion (W2).
 fn conclude(
     segment: &Segment,
+    me: usize,
     mode: GetMode,
     cell: Arc<AtomicU64>,
-) -> Result<Agreement, AdapterError> {
+) -> Result<(Processes, Fences), AdapterError> {
     let tasks = segment.layout().tasks();
     let lines = || segment.tasks().map(|block| &block.wireup);
     let goes_on = segment.job().keeper.load(Ordering::Relaxed) != 0;
@@ -201,7 +192,7 @@ fn conclude(
         let is_reaped_late = !goes_on || line.keeps_pid.load(Ordering::Relaxed) != 0;
         Ok(Peer { pid, cell: cell_of(line), may_be_reaped: !is_reaped_late })
     };
-    let peers = lines().enumerate().map(peer).collect::<Result<_, _>>()?;
+    let peers = lines().enumerate().map(peer).collect::<Result<Arc<[Peer]>, _>>()?;
     let all_light = lines().all(|line| line.light_fences.load(Ordering::Relaxed) == 1);
     let without_get = lines()
         .map(|line| Verdict::decode(line.verdict.load(Ordering::Relaxed)))
@@ -209,12 +200,11 @@ fn conclude(
         .find_map(|(task, verdict)| verdict.objection(task, tasks));
     match without_get {
         Some(reason) if mode == GetMode::Cma => Err(AdapterError::GetRefused { reason }),
-        without_get => Ok(Agreement {
-            peers,
-            cell,
-            fences: if all_light { Fences::Asymmetric } else { Fences::Symmetric },
-            without_get,
-        }),
+        without_get => {
+            let fences = if all_light { Fences::Asymmetric } else { Fences::Symmetric };
+            let may_be_reaped = peers[me].may_be_reaped;
+            Ok((Processes { peers, may_be_reaped, cell, without_get }, fences))
+        }
     }
 }
 

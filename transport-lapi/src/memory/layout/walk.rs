@@ -116,7 +116,7 @@ struct Packing<'a> {
 impl Copies for Packing<'_> {
     #[inline(always)]
     fn block(&mut self, at: usize, done: usize, len: usize) {
-        self.into.store_at(done, self.memory, at, len);
+        self.into.store(done, self.memory.part(at, len));
     }
 
     #[inline(always)]
@@ -139,7 +139,7 @@ struct Unpacking<'a> {
 impl Copies for Unpacking<'_> {
     #[inline(always)]
     fn block(&mut self, at: usize, done: usize, len: usize) {
-        self.memory.store_at(at, self.from, done, len);
+        self.memory.store(at, self.from.part(done, len));
     }
 
     #[inline(always)]

@@ -4,6 +4,7 @@ use std::process::Command;
 use std::thread;
 
 use super::*;
+use crate::adapter::Adapter;
 use crate::adapters::shm::GetMode;
 use crate::adapters::shm::{ShmAdapter, create_segment};
 use crate::memory::region::{RecvRegion, RemoteKey, RemoteRegion};

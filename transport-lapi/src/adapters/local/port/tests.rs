@@ -161,7 +161,8 @@ fn a_damaged_credit_is_refused_at_the_sender() {
 fn a_count_of_losses_that_names_no_task_loses_none() {
     let (segment, ports) = ports(2);
     segment.job().losses.store(u32::MAX, Ordering::Relaxed);
-    assert!(ports[0].handle().count() > 0 && !ports[0].is_lost(0) && !ports[0].is_lost(1));
+    let losses = ports[0].handle();
+    assert!(losses.count() > 0 && !losses.is_lost(0) && !losses.is_lost(1));
 }
 
 /// D4 on the real processor: each frame is sent at about the moment of the announcement, sometimes before and sometimes
