@@ -511,12 +511,12 @@ impl<S> Engine<S> {
             }
             Packet::Copied { ticket } => self.outbox.copied(ticket, origin)?,
             Packet::GetRequest { ticket, key, offset, len } => {
-                if len == 0 || self.outbox.regions.to_get(key, offset, len).is_none() {
+                if len == 0 || self.outbox.regions.part(key, offset, len).is_none() {
                     let refusal = Packet::GetRefused { ticket };
                     self.outbox.push(origin, Outgoing::Control(refusal));
                     return Err(Violation::UnregisteredGet { offset, len });
                 }
-                let reply = Outgoing::GetReply { ticket, key, offset, len, sent: 0 };
+                let reply = Outgoing::GetReply { ticket, key, offset, len, sent: 0, blocks: None };
                 self.outbox.push(origin, reply);
             }
             Packet::GetData { ticket, offset } => {

@@ -277,7 +277,7 @@ impl<S> Outbox<S> {
             // registered are over.
             let is_busy = self.gets.helped.iter().any(|shared| {
                 let SharedGet { origin, key, offset, len, .. } = *shared;
-                origin == target && self.regions.to_get(key, offset, len).is_some()
+                origin == target && self.regions.part(key, offset, len).is_some()
             });
             let share = |shared: &mut dyn CooperativeCopy| {
                 shared.begin(target, get.remote, get.offset, into.take())
@@ -403,7 +403,7 @@ impl<S> Outbox<S> {
     fn help(&mut self, adapter: &mut AnyAdapter, shared: &SharedGet) -> bool {
         let SharedGet { origin, number, key, offset, len } = *shared;
         // The registration may have ended since the last turn.
-        match (self.regions.to_get(key, offset, len), adapter.cooperative_copy()) {
+        match (self.regions.part(key, offset, len), adapter.cooperative_copy()) {
             (Some(Piece::Span(region)), Some(shared)) => shared.assist(origin, number, region),
             _ => false,
         }
@@ -412,7 +412,7 @@ impl<S> Outbox<S> {
     /// Accepts another task's offer to help with a get. A task offers one get at a time, so an older offer is over.
     pub(crate) fn shared_by(&mut self, shared: SharedGet) -> Result<(), Violation> {
         let SharedGet { origin, key, offset, len, .. } = shared;
-        if len == 0 || self.regions.to_get(key, offset, len).is_none() {
+        if len == 0 || self.regions.part(key, offset, len).is_none() {
             return Err(Violation::UnregisteredGet { offset, len });
         }
         match self.gets.helped.iter_mut().find(|older| older.origin == origin) {

@@ -352,11 +352,6 @@ impl<S> Outbox<S> {
         match operation {
             Outgoing::Message(number) => self.close(number),
             Outgoing::Access(number) => self.give_up_access(number),
-            Outgoing::GetReply { key, .. } if self.regions.is_part(key) => {
-                if let Some(next) = self.regions.remove(key, Next::Nothing) {
-                    self.follow(next);
-                }
-            }
             Outgoing::GetReply { .. } | Outgoing::Short(_) | Outgoing::Control(_) => {}
         }
     }
