@@ -154,7 +154,8 @@ impl<S> Session<S> {
         Ok(memory)
     }
 
-    /// A put of `from` to blocks of the target's area, each with its offset there and its length.
+    /// A put of `from` to blocks of the target's area, each with its offset there and its length. The caller has checked
+    /// the target and `on_origin`.
     pub(super) fn put_shared(
         &mut self,
         target: TaskId,
@@ -164,8 +165,6 @@ impl<S> Session<S> {
         counters: [Option<CounterId>; 2],
     ) -> Result<Sent, LapiError> {
         let outbox = &mut self.engine.outbox;
-        on_origin.check(&mut outbox.counters)?;
-        outbox.check_lost(target)?;
         if from.is_null() {
             return Err(LapiError::OrgAddrNull { len: from.len() });
         }

@@ -283,6 +283,17 @@ impl<S> Outbox<S> {
         }
     }
 
+    /// Checks what is the same for all one-sided operations: the target, and what follows at the origin.
+    pub(crate) fn check_operation(
+        &mut self,
+        target: TaskId,
+        next: &Next<S>,
+    ) -> Result<(), LapiError> {
+        check_target(target, self.send_queues.len())?;
+        self.check_lost(target)?;
+        next.check(&mut self.counters)
+    }
+
     /// Ends the operations to and from `lost`, a task that is lost or was purged. A message whose body the adapter
     /// still reads ends when that body has left.
     #[cold]
