@@ -34,7 +34,6 @@ use crate::adapter::{
     Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Endpoint, Events, GetKind,
     OneSided, Parts, Post, Registered, SHORT_HEAD, SharedArea, Stats, TaskId, Ticket, Transfer,
 };
-use crate::adapters::local::area::Areas;
 use crate::adapters::local::doorbell::Fences;
 use crate::adapters::local::port::Port;
 use crate::adapters::local::ring::{MAX_HEAD, SLOT_DATA};
@@ -195,9 +194,7 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
 
     fn parts(&self) -> Parts {
         let handle = self.port.handle();
-        let areas =
-            || Arc::new(Areas::new(self.port.segment(), self.port.task())) as Arc<dyn SharedArea>;
-        let area = self.reach.has_areas().then(areas);
+        let area = self.reach.has_areas().then(|| self.port.segment() as Arc<dyn SharedArea>);
         Parts { bell: handle.clone(), losses: handle.clone(), area, wait_records: Some(handle) }
     }
 

@@ -172,9 +172,12 @@ impl<S> Engine<S> {
                 self.single(state, handler, uhdr, body, Due { origin, counters })
             }
             Packet::Placed { handler, counters, ticket, place, total, uhdr } => {
-                let area = self.outbox.shared.as_ref().map(|shared| Arc::clone(&shared.area));
-                let len = usize::try_from(total).unwrap_or(usize::MAX);
-                let body = area.as_ref().and_then(|area| area.foreign(origin, place, len));
+                let shared = self.outbox.shared.as_ref();
+                // Kept for the body, while handlers change the outbox.
+                let area = shared.map(|shared| Arc::clone(&shared.area));
+                let body = shared
+                    .zip(area.as_deref())
+                    .and_then(|(shared, area)| shared.direct.foreign(area, origin, place, total));
                 let body = body.ok_or(peer(Violation::OutsideArea { place, len: total }))?;
                 // Sent after this round, so when the bytes have been copied, also if a handler fails or panics.
                 self.outbox.push(origin, Outgoing::Control(Packet::Copied { ticket }));
