@@ -294,39 +294,35 @@ impl ExitLog {
         &self.records
     }
 
-    /// Enters a message that came at `now` over `rank`'s line. Returns whether it names that rank, as it must: what
-    /// messages say is not trusted.
-    pub(crate) fn note(&mut self, rank: usize, message: ControlMessage, now: u64) -> bool {
-        if message.task() as usize != rank {
-            return false;
-        }
+    /// Enters a message that came at `now` over `rank`'s line. What messages say is not trusted.
+    pub(crate) fn note(&mut self, rank: usize, message: ControlMessage, now: u64) {
         let record = &mut self.records[rank];
         match message {
             // A second program of a script cannot join.
             ControlMessage::Joined { .. } if record.joined => {}
-            ControlMessage::Joined { pid, .. } => {
+            ControlMessage::Joined { pid } => {
                 record.joined = true;
                 record.pid = Some(pid).filter(|pid| *pid != 0).or(record.pid);
             }
-            ControlMessage::Leaving { counters, .. } => {
+            ControlMessage::Leaving { counters } => {
                 record.leaving = true;
                 record.counters = Some(counters);
             }
-            ControlMessage::Finished { .. } => record.finished = true,
-            ControlMessage::Vocabulary { vocabulary, .. } => record.vocabulary = vocabulary,
+            ControlMessage::Finished => record.finished = true,
+            ControlMessage::Vocabulary { vocabulary } => record.vocabulary = vocabulary,
             // The number may be anything.
-            ControlMessage::Queues { context, queues, .. } if (context as usize) < MAX_CONTEXTS => {
+            ControlMessage::Queues { context, queues } if (context as usize) < MAX_CONTEXTS => {
                 record.queues.insert(context, queues);
             }
             ControlMessage::Queues { .. } => {}
-            ControlMessage::Aborted { at_nanos, code, .. } => {
+            ControlMessage::Aborted { at_nanos, code } => {
                 record.aborted.get_or_insert((at_nanos.clamp(self.start, now), code));
             }
-            ControlMessage::GaveUp { at_nanos, .. } => {
+            ControlMessage::GaveUp { at_nanos } => {
                 record.gave_up.get_or_insert(at_nanos.clamp(self.start, now));
             }
             // The number may be anything.
-            ControlMessage::MetLoss { at_nanos, lost, .. } if lost as usize != rank => {
+            ControlMessage::MetLoss { at_nanos, lost } if lost as usize != rank => {
                 let at = at_nanos.clamp(self.start, now);
                 if let Some(lost) = self.records.get_mut(lost as usize) {
                     // An older one had another cause.
@@ -335,7 +331,7 @@ impl ExitLog {
                 }
             }
             ControlMessage::MetLoss { .. } => {}
-            ControlMessage::Failed { at_nanos, message, location, thread, .. } => {
+            ControlMessage::Failed { at_nanos, message, location, thread } => {
                 if record.complaints.len() == KEPT_COMPLAINTS {
                     record.complaints.remove(1);
                 }
@@ -343,7 +339,6 @@ impl ExitLog {
                 record.complaints.push(Complaint { at, message, location, thread });
             }
         }
-        true
     }
 
     /// Notes that the program that `rank`'s script started had ended at `at`.

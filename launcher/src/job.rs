@@ -448,15 +448,12 @@ impl Job {
                     self.exit_log.line_closed(rank, monotonic_nanos());
                     return false;
                 }
-                Ok(Incoming::Message(message)) if message.task() as usize == rank => {
+                Ok(Incoming::Message(message)) => {
                     self.act_on(rank, &message);
                     self.exit_log.note(rank, message, monotonic_nanos());
                     continue;
                 }
-                Ok(Incoming::Message(message)) => {
-                    format!("it claims to be rank {}", message.task())
-                }
-                Err(error) => error.to_string(),
+                Err(damage) => damage,
             };
             if self.ranks[rank].is_first_damage() {
                 self.printer.say(&format!(
@@ -471,7 +468,7 @@ impl Job {
     fn act_on(&mut self, rank: usize, message: &ControlMessage) {
         match message {
             ControlMessage::Queues { .. } => self.watcher.answered(rank),
-            ControlMessage::Joined { pid, .. } => {
+            ControlMessage::Joined { pid } => {
                 let is_there = self.ranks[rank].watch_program(*pid);
                 if !is_there {
                     self.exit_log.program_ended(rank, monotonic_nanos());

@@ -51,7 +51,6 @@ pub(crate) mod waits;
 pub use error::AdapterError;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;
 
 use crate::adapter::atomic::Operation;
@@ -453,33 +452,14 @@ pub trait SharedArea: Send + Sync {
     /// Returns how many bytes each task has.
     fn bytes(&self) -> usize;
 
-    /// Returns a pointer to the byte at `offset` in the area of `task`; null if there is none.
-    fn start(&self, task: TaskId, offset: u64) -> *mut u8;
+    /// Returns a pointer to the first byte of the area of `task`. The area stays mapped as long as this value lives.
+    fn start(&self, task: TaskId) -> *mut u8;
 
     /// Makes sure that there is memory for a part of the area of `task`.
     ///
     /// # Errors
     /// [`AdapterError::System`] if there is not.
     fn reserve(&self, task: TaskId, offset: usize, len: usize) -> Result<(), AdapterError>;
-
-    /// Copies a body into the area of `task`, beginning at `offset`. Returns whether it fits there; if not, nothing is
-    /// copied.
-    fn store(&self, task: TaskId, offset: u64, body: Piece<'_>) -> bool;
-
-    /// Like [`SharedArea::store`], for bytes.
-    fn fill(&self, task: TaskId, offset: u64, from: &[u8]) -> bool;
-
-    /// Fills `into` from the area of `task`, beginning at `offset`. Returns whether there are so many bytes.
-    fn load(&self, task: TaskId, offset: u64, into: RecvPart<'_>) -> bool;
-
-    /// Returns bytes of the area of another task, beginning at `offset`; `None` unless they lie in it.
-    fn foreign(&self, task: TaskId, offset: u64, len: usize) -> Option<ForeignBytes<'_>>;
-
-    /// Returns the variable of 64 bits at `offset` in the area of `task`; `None` unless it lies inside and is aligned.
-    fn word(&self, task: TaskId, offset: u64) -> Option<&AtomicU64>;
-
-    /// Returns the variable of 32 bits at `offset` in the area of `task`; `None` unless it lies inside and is aligned.
-    fn half_word(&self, task: TaskId, offset: u64) -> Option<&AtomicU32>;
 }
 
 /// The bell on which threads of one task sleep until a frame arrives, or until another thread of the task completes

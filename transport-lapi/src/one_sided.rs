@@ -168,7 +168,7 @@ impl<S> Session<S> {
     #[inline(never)]
     fn put_any(&mut self, call: Put<S>) -> Result<Sent, LapiError> {
         let Put { target, remote, offset, from, on_origin, tgt_cntr, cmpl_cntr } = call;
-        check_target(target, self.engine.outbox.send_queues.len())?;
+        self.engine.outbox.check_operation(target, &on_origin)?;
         let len = from.len() as u64;
         remote.check(offset, len)?;
         if let Some(place) = remote.area_place(offset) {
@@ -185,8 +185,6 @@ impl<S> Session<S> {
             return self.send(call);
         }
         call.check(self.engine.outbox.send_queues.len())?;
-        call.on_origin.check(&mut self.engine.outbox.counters)?;
-        self.engine.outbox.check_lost(target)?;
         let counters = call.counters();
         let Amsend { udata: from, on_origin: next, .. } = call;
         let put = PutAccess { remote, offset, from, next, counters };
@@ -205,16 +203,14 @@ impl<S> Session<S> {
     pub fn putv(&mut self, call: Putv<'_, S>) -> Result<Sent, LapiError> {
         let Putv { target, remote, tgt_vec, memory, org_vec, on_origin, tgt_cntr, cmpl_cntr } =
             call;
-        check_target(target, self.engine.outbox.send_queues.len())?;
+        // Before a vector is sent, which the target would keep.
+        self.engine.outbox.check_operation(target, &on_origin)?;
         let from = org_vec.gather_at(End::Origin, memory)?;
         check_vectors(org_vec, tgt_vec, remote)?;
         if let Some(place) = remote.area_place(0) {
             let blocks = tgt_vec.blocks().map(|(at, len)| (place + at, len));
             return self.put_shared(target, blocks, &from, on_origin, [tgt_cntr, cmpl_cntr]);
         }
-        // Before the vector is sent, which the target would keep.
-        on_origin.check(&mut self.engine.outbox.counters)?;
-        self.engine.outbox.check_lost(target)?;
         let vector = self.send_vector(target, tgt_vec)?;
         let header = Request::Putv { key: remote.key, vector }.encode();
         let call = Amsend::new(target, OWN, header.bytes(), from);

@@ -4,11 +4,14 @@
 //! positions fixed:
 //!
 //! ```text
-//!  0      kind (low 7 bits), bit 7: counters follow 1      handler index (0: the transport's own), barrier round, or
-//!  operation and size of a read-modify-write 2..4   uhdr length in bytes 4..8   number of a message or shared get,
-//!  ticket of a get, read-modify-write or in-flight send, or completion counter + 1 8..16  counters, if announced:
-//!  target counter + 1, completion counter + 1 (0: none) ...    u64 fields of the kind: place, total length, offset,
-//!  key, length ...    uhdr
+//!  0      kind (low 7 bits), bit 7: counters follow
+//!  1      handler index (0: the transport's own), barrier round, or operation and size of a read-modify-write
+//!  2..4   uhdr length in bytes
+//!  4..8   number of a message or shared get, ticket of a get, read-modify-write or in-flight send, or completion
+//!         counter + 1
+//!  8..16  counters, if announced: target counter + 1, completion counter + 1 (0: none)
+//!  ...    u64 fields of the kind: place, total length, offset, key, length
+//!  ...    uhdr
 //! ```
 //!
 //! Everything decoded is untrusted: this file checks lengths, the engine checks meanings.
@@ -21,7 +24,7 @@ pub const MAX_HANDLERS: usize = 256;
 /// Largest user header in bytes: LAPI's MAX_UHDR_SZ.
 pub const MAX_UHDR: usize = 128;
 
-/// Largest head that [`Head`] can hold: base, counters, three fields, user header. A read-modify-write has four fields,
+/// Largest head that [`Encoded`] can hold: base, counters, three fields, user header. A read-modify-write has four fields,
 /// but neither counters nor a user header.
 pub(crate) const MAX_HEAD: usize = 8 + 8 + 24 + MAX_UHDR;
 
@@ -184,115 +187,98 @@ fn base(kind: u8, handler: u8, uhdr_len: usize, number: u32) -> u64 {
     u64::from(kind) | u64::from(handler) << 8 | (uhdr_len as u64) << 16 | u64::from(number) << 32
 }
 
-/// An encoded head, on the stack.
-pub(crate) struct Head {
+/// Encoded bytes on the stack: the head of a packet, or the user header of a request.
+pub(crate) struct Encoded {
     bytes: [u8; MAX_HEAD],
     len: usize,
 }
 
-impl Head {
+impl Encoded {
+    /// No bytes.
+    pub const EMPTY: Self = Self { bytes: [0; MAX_HEAD], len: 0 };
+
     /// The encoded bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
+    /// Appends words.
     #[inline]
-    fn base(&mut self, kind: u8, handler: u8, uhdr_len: usize, number: u32) {
-        self.bytes[..BASE].copy_from_slice(&base(kind, handler, uhdr_len, number).to_le_bytes());
-        self.len = BASE;
-    }
-
-    #[inline]
-    fn counters(&mut self, counters: RemoteCounters) {
-        if !counters.is_none() {
-            self.bytes[0] |= COUNTERS;
-            self.field(u64::from(counters.target) | u64::from(counters.completion) << 32);
+    pub fn push(&mut self, words: &[u64]) {
+        for word in words {
+            self.bytes[self.len..self.len + 8].copy_from_slice(&word.to_le_bytes());
+            self.len += 8;
         }
     }
 
+    /// The head of a message.
     #[inline]
-    fn field(&mut self, value: u64) {
-        self.bytes[self.len..self.len + 8].copy_from_slice(&value.to_le_bytes());
-        self.len += 8;
+    fn message(
+        kind: u8,
+        handler: u8,
+        counters: RemoteCounters,
+        number: u32,
+        fields: &[u64],
+        uhdr: &[u8],
+    ) -> Self {
+        let mut head = Self::EMPTY;
+        head.push(&[base(kind, handler, uhdr.len(), number)]);
+        if !counters.is_none() {
+            head.bytes[0] |= COUNTERS;
+            head.push(&[u64::from(counters.target) | u64::from(counters.completion) << 32]);
+        }
+        head.push(fields);
+        head.bytes[head.len..head.len + uhdr.len()].copy_from_slice(uhdr);
+        head.len += uhdr.len();
+        head
     }
 
+    /// The head of any other packet.
     #[inline]
-    fn uhdr(&mut self, uhdr: &[u8]) {
-        self.bytes[self.len..self.len + uhdr.len()].copy_from_slice(uhdr);
-        self.len += uhdr.len();
+    fn control(kind: u8, second: u8, number: u32, fields: &[u64]) -> Self {
+        Self::message(kind, second, RemoteCounters::default(), number, fields, &[])
     }
 }
 
 impl Packet<'_> {
     /// Encodes the packet. The caller has refused user headers that are longer than [`MAX_UHDR`] or not a multiple of
     /// 8.
-    pub fn encode(&self) -> Head {
-        let mut head = Head { bytes: [0; MAX_HEAD], len: 0 };
+    pub fn encode(&self) -> Encoded {
+        let (message, control) = (Encoded::message, Encoded::control);
         match *self {
             Packet::Single { handler, counters, uhdr } => {
-                head.base(SINGLE, handler, uhdr.len(), 0);
-                head.counters(counters);
-                head.uhdr(uhdr);
+                message(SINGLE, handler, counters, 0, &[], uhdr)
             }
             Packet::First { handler, counters, msg, total, uhdr } => {
-                head.base(FIRST, handler, uhdr.len(), msg);
-                head.counters(counters);
-                head.field(total);
-                head.uhdr(uhdr);
+                message(FIRST, handler, counters, msg, &[total], uhdr)
             }
             Packet::Placed { handler, counters, ticket, place, total, uhdr } => {
-                head.base(PLACED, handler, uhdr.len(), ticket);
-                head.counters(counters);
-                head.field(place);
-                head.field(total);
-                head.uhdr(uhdr);
+                message(PLACED, handler, counters, ticket, &[place, total], uhdr)
             }
-            Packet::Copied { ticket } => head.base(COPIED, 0, 0, ticket),
-            Packet::Body { msg, offset } => {
-                head.base(BODY, 0, 0, msg);
-                head.field(offset);
-            }
-            Packet::Complete { counter } => head.base(COMPLETE, 0, 0, counter),
+            Packet::Copied { ticket } => control(COPIED, 0, ticket, &[]),
+            Packet::Body { msg, offset } => control(BODY, 0, msg, &[offset]),
+            Packet::Complete { counter } => control(COMPLETE, 0, counter, &[]),
             Packet::GetRequest { ticket, key, offset, len } => {
-                head.base(GET_REQUEST, 0, 0, ticket);
-                head.field(key);
-                head.field(offset);
-                head.field(len);
+                control(GET_REQUEST, 0, ticket, &[key, offset, len])
             }
-            Packet::GetData { ticket, offset } => {
-                head.base(GET_DATA, 0, 0, ticket);
-                head.field(offset);
-            }
-            Packet::GetRefused { ticket } => head.base(GET_REFUSED, 0, 0, ticket),
+            Packet::GetData { ticket, offset } => control(GET_DATA, 0, ticket, &[offset]),
+            Packet::GetRefused { ticket } => control(GET_REFUSED, 0, ticket, &[]),
             Packet::GetShare { number, key, offset, len } => {
-                head.base(GET_SHARE, 0, 0, number);
-                head.field(key);
-                head.field(offset);
-                head.field(len);
+                control(GET_SHARE, 0, number, &[key, offset, len])
             }
-            Packet::PutRefused => head.base(PUT_REFUSED, 0, 0, 0),
-            Packet::Rmw { ticket, operation, key, offset, operands } => {
-                head.base(RMW, operation, 0, ticket);
-                for field in [key, offset, operands[0], operands[1]] {
-                    head.field(field);
-                }
+            Packet::PutRefused => control(PUT_REFUSED, 0, 0, &[]),
+            Packet::Rmw { ticket, operation, key, offset, operands: [first, second] } => {
+                control(RMW, operation, ticket, &[key, offset, first, second])
             }
-            Packet::RmwDone { ticket, value } => {
-                head.base(RMW_DONE, 0, 0, ticket);
-                head.field(value);
-            }
-            Packet::RmwRefused { ticket } => head.base(RMW_REFUSED, 0, 0, ticket),
-            Packet::Fence => head.base(FENCE, 0, 0, 0),
-            Packet::FenceAck => head.base(FENCE_ACK, 0, 0, 0),
-            Packet::Barrier { round } => head.base(BARRIER, round, 0, 0),
-            Packet::Address { value } => {
-                head.base(ADDRESS, 0, 0, 0);
-                head.field(value);
-            }
-            Packet::Resume => head.base(RESUME, 0, 0, 0),
+            Packet::RmwDone { ticket, value } => control(RMW_DONE, 0, ticket, &[value]),
+            Packet::RmwRefused { ticket } => control(RMW_REFUSED, 0, ticket, &[]),
+            Packet::Fence => control(FENCE, 0, 0, &[]),
+            Packet::FenceAck => control(FENCE_ACK, 0, 0, &[]),
+            Packet::Barrier { round } => control(BARRIER, round, 0, &[]),
+            Packet::Address { value } => control(ADDRESS, 0, 0, &[value]),
+            Packet::Resume => control(RESUME, 0, 0, &[]),
         }
-        head
     }
 }
 
@@ -346,28 +332,25 @@ pub(crate) fn decode(head: &[u8], body: usize) -> Result<Packet<'_>, WireError> 
     let (kind, announced) = (first & !COUNTERS, first & COUNTERS != 0);
     let uhdr_len = usize::from(u16::from_le_bytes([len0, len1]));
     let number = u32::from_le_bytes([n0, n1, n2, n3]);
+    let is_message = matches!(kind, SINGLE | FIRST | PLACED);
+    if announced && !is_message {
+        return Err(WireError::UnknownKind(first));
+    }
+    let counters = reader.counters(announced)?;
     let packet = match kind {
-        SINGLE => {
-            let counters = reader.counters(announced)?;
-            return Ok(Packet::Single { handler, counters, uhdr: reader.uhdr(uhdr_len)? });
-        }
+        SINGLE => Packet::Single { handler, counters, uhdr: reader.uhdr(uhdr_len)? },
         FIRST => {
-            let counters = reader.counters(announced)?;
             let total = reader.u64()?;
             if body as u64 > total {
                 return Err(WireError::Overlong { carried: body, total });
             }
             let uhdr = reader.uhdr(uhdr_len)?;
-            return Ok(Packet::First { handler, counters, msg: number, total, uhdr });
+            Packet::First { handler, counters, msg: number, total, uhdr }
         }
         PLACED => {
-            let counters = reader.counters(announced)?;
             let (place, total) = (reader.u64()?, reader.u64()?);
-            if body > 0 {
-                return Err(WireError::UnexpectedBody { kind, len: body });
-            }
             let uhdr = reader.uhdr(uhdr_len)?;
-            return Ok(Packet::Placed { handler, counters, ticket: number, place, total, uhdr });
+            Packet::Placed { handler, counters, ticket: number, place, total, uhdr }
         }
         COPIED => Packet::Copied { ticket: number },
         BODY => Packet::Body { msg: number, offset: reader.u64()? },
@@ -397,16 +380,15 @@ pub(crate) fn decode(head: &[u8], body: usize) -> Result<Packet<'_>, WireError> 
         RESUME => Packet::Resume,
         _ => return Err(WireError::UnknownKind(first)),
     };
-    if announced {
-        return Err(WireError::UnknownKind(first));
-    }
-    if body > 0 && !matches!(packet, Packet::Body { .. } | Packet::GetData { .. }) {
+    if body > 0 && !matches!(kind, SINGLE | FIRST | BODY | GET_DATA) {
         return Err(WireError::UnexpectedBody { kind, len: body });
     }
-    match reader.uhdr(uhdr_len)? {
-        [] => Ok(packet),
-        uhdr => Err(WireError::UhdrLength { claimed: 0, carried: uhdr.len() }),
+    if !is_message {
+        if let uhdr @ [_, ..] = reader.uhdr(uhdr_len)? {
+            return Err(WireError::UhdrLength { claimed: 0, carried: uhdr.len() });
+        }
     }
+    Ok(packet)
 }
 
 #[cfg(test)]

@@ -12,12 +12,12 @@ fn join(exit_log: &mut ExitLog, rank: u32) {
 }
 
 fn join_as(exit_log: &mut ExitLog, rank: u32, pid: u32) {
-    assert!(exit_log.note(rank as usize, ControlMessage::Joined { task: rank, pid }, ms(1)));
+    exit_log.note(rank as usize, ControlMessage::Joined { pid }, ms(1));
 }
 
 fn miss(exit_log: &mut ExitLog, rank: u32, lost: u32, at: u64) {
-    let met = ControlMessage::MetLoss { task: rank, at_nanos: at, lost };
-    assert!(exit_log.note(rank as usize, met, ms(100_000)));
+    let met = ControlMessage::MetLoss { at_nanos: at, lost };
+    exit_log.note(rank as usize, met, ms(100_000));
 }
 
 /// The one that decides when nothing more comes.
@@ -77,8 +77,8 @@ fn exit_code_0_without_finishing_is_a_failure_if_others_wait_in_vain() {
     };
     let unfinished = Some((0, Fault::Unfinished));
     let mut at_its_end = started();
-    let leaving = ControlMessage::Leaving { task: 1, counters: MessageCounts::default() };
-    assert!(at_its_end.note(1, leaving, ms(7)));
+    let leaving = ControlMessage::Leaving { counters: MessageCounts::default() };
+    at_its_end.note(1, leaving, ms(7));
     assert_eq!((fault(&at_its_end), at_its_end.ended_early(ms(9))), (unfinished, vec![]));
     let mut stuck = started();
     assert!(stuck.stuck());
@@ -141,8 +141,8 @@ fn a_rank_that_has_recovered_is_neither_awaited_nor_failed_before() {
 }
 
 fn give_up(exit_log: &mut ExitLog, rank: u32, at: u64) {
-    let gave_up = ControlMessage::GaveUp { task: rank, at_nanos: at };
-    assert!(exit_log.note(rank as usize, gave_up, ms(1_000)));
+    let gave_up = ControlMessage::GaveUp { at_nanos: at };
+    exit_log.note(rank as usize, gave_up, ms(1_000));
 }
 
 #[test]
@@ -288,7 +288,6 @@ fn a_line_that_ends_alone_decides_nothing() {
 #[test]
 fn claims_are_bounded() {
     let mut job = exit_log(2);
-    assert!(!job.note(0, ControlMessage::Finished { task: 1 }, ms(1)), "another rank's words");
     panic(&mut job, 0, u64::MAX, "from the future");
     panic(&mut job, 1, 0, "from before the start");
     assert_eq!(job.records[0].complaints[0].at, ms(1_000));
@@ -321,8 +320,8 @@ fn exit_codes() {
 }
 
 fn abort(exit_log: &mut ExitLog, rank: u32, at: u64, code: i32) {
-    let aborted = ControlMessage::Aborted { task: rank, at_nanos: at, code };
-    assert!(exit_log.note(rank as usize, aborted, ms(1_000)));
+    let aborted = ControlMessage::Aborted { at_nanos: at, code };
+    exit_log.note(rank as usize, aborted, ms(1_000));
 }
 
 #[test]
@@ -421,7 +420,7 @@ fn queues_are_those_of_the_last_answer_of_each_context() {
     let mut job = exit_log(1);
     for (context, count) in [(0, 5), (2, 7), (0, 6), (4, 9), (u32::MAX, 9)] {
         let queues = Queues { all_unexpected: count, ..Queues::default() };
-        assert!(job.note(0, ControlMessage::Queues { task: 0, context, queues }, ms(1)));
+        job.note(0, ControlMessage::Queues { context, queues }, ms(1));
     }
     let told = |job: &ExitLog| {
         let queues = job.records()[0].queues.iter();
@@ -459,8 +458,8 @@ fn a_job_that_went_on_for_long_has_dealt_with_a_lost_thread() {
 fn a_second_program_of_a_script_is_not_the_rank() {
     let mut job = exit_log(1);
     join(&mut job, 0);
-    let second = ControlMessage::Joined { task: 0, pid: 999 };
-    assert!(job.note(0, second, ms(2)));
+    let second = ControlMessage::Joined { pid: 999 };
+    job.note(0, second, ms(2));
     assert_eq!(job.records()[0].pid, Some(200));
 }
 

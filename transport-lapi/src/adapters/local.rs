@@ -34,7 +34,6 @@ use crate::adapter::{
     Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Endpoint, Events, GetKind,
     OneSided, Parts, Post, Registered, SHORT_HEAD, SharedArea, Stats, TaskId, Ticket, Transfer,
 };
-use crate::adapters::local::area::Areas;
 use crate::adapters::local::doorbell::Fences;
 use crate::adapters::local::port::Port;
 use crate::adapters::local::ring::{MAX_HEAD, SLOT_DATA};
@@ -194,8 +193,8 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
 
     fn parts(&self) -> Parts {
         let handle = self.port.handle();
-        let areas = || Areas::new(Arc::clone(self.port.segment()), self.port.endpoint().task);
-        let area = self.reach.has_areas().then(|| Arc::new(areas()) as Arc<dyn SharedArea>);
+        let segment = || Arc::clone(self.port.segment()) as Arc<dyn SharedArea>;
+        let area = self.reach.has_areas().then(segment);
         Parts { bell: handle.clone(), losses: handle.clone(), area, wait_records: Some(handle) }
     }
 

@@ -19,7 +19,6 @@ use crate::adapters::local::segment::Segment;
 use crate::adapters::local::{LocalAdapter, Reach};
 use crate::memory::region::{RecvPart, RecvRegion, RemoteKey, SendRegion};
 use crate::platform::fork::ProcessMark;
-use crate::platform::sync::register_light_fences_in_process;
 
 /// One context of a task of a job whose tasks are threads.
 pub type ThreadsAdapter = LocalAdapter<Tables>;
@@ -72,7 +71,7 @@ pub fn job_with_contexts(
     // AR1.
     let layout = if num_tasks == 1 { layout } else { layout.without_areas() };
     let segment = Segment::in_process(layout)?;
-    let fences = match register_light_fences_in_process() {
+    let fences = match Fences::InProcess.register() {
         Ok(()) => Fences::InProcess,
         Err(_) => Fences::Symmetric,
     };

@@ -27,23 +27,15 @@ pub mod spawn;
 
 mod inherit;
 
+use std::ops::RangeInclusive;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::adapter::TaskId;
 use crate::adapters::{MAX_CONTEXTS, MAX_TASKS};
-use crate::job::config::{self, ForeignLauncher, JobVariables, Settings};
+use crate::job::config::{self, ForeignLauncher, Lookup, Settings};
 
 pub use control::Control;
-
-/// The job that this process belongs to. Jobs of threads are made by [`crate::wireup::in_process`].
-#[derive(Debug)]
-pub enum Job {
-    /// The process was started alone, and is a job of one rank.
-    Alone,
-    /// `mpjrun` started the process on this host, as one rank.
-    Host(Box<Membership>),
-}
 
 /// A rank's place in its job, with the descriptors that the launcher gave it.
 #[derive(Debug)]
@@ -54,8 +46,6 @@ pub struct Membership {
     pub num_tasks: usize,
     /// Number of contexts of each task, at most [`MAX_CONTEXTS`].
     pub contexts: usize,
-    /// Opaque name of the job.
-    pub job: String,
     /// The segment that all tasks of the job map.
     pub segment: OwnedFd,
     /// The connection to the launcher.
@@ -126,27 +116,27 @@ const FRESH_START: &str = "start the program with mpjrun, or, for a program that
 /// Whether the descriptors have been taken (BS2).
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Finds out how this process was started, and takes the inherited descriptors if it was launched.
+/// Finds out how this process was started, and takes the inherited descriptors if it was launched. Returns `None` for a
+/// process that was started alone, which is a job of one rank. Jobs of threads are made by
+/// [`crate::wireup::in_process`].
 ///
 /// # Errors
 /// [`BootstrapError`]: a foreign launcher, damaged variables, or a second call.
-pub fn detect(settings: &Settings) -> Result<Job, BootstrapError> {
-    let variables = JobVariables::from_env();
-    if variables.control.is_none() {
+pub fn detect(settings: &Settings) -> Result<Option<Membership>, BootstrapError> {
+    if !config::is_rank() {
         return match ForeignLauncher::from_env() {
             Some(ForeignLauncher { launcher, variable }) if !settings.singleton => {
                 Err(BootstrapError::ForeignLauncher { launcher, variable })
             }
-            _ => Ok(Job::Alone),
+            _ => Ok(None),
         };
     }
-    let place = RankPlace::parse(&variables)?;
+    let place = RankPlace::parse(&config::environment)?;
     let (segment, control) = take_once(&TAKEN, &place)?;
-    let control = Control::new(place.task, control);
+    let RankPlace { task, num_tasks, contexts, .. } = place;
+    let control = Control::new(task, control);
     control.end_with_launcher().map_err(|source| BootstrapError::Watch { source })?;
-    let RankPlace { task, num_tasks, contexts, job, .. } = place;
-    let place = Membership { task, num_tasks, contexts, job, segment, control };
-    Ok(Job::Host(Box::new(place)))
+    Ok(Some(Membership { task, num_tasks, contexts, segment, control }))
 }
 
 /// Takes the descriptors of `place`, unless they have been `taken` (BS2). A refusal leaves them open, so that another
@@ -163,7 +153,7 @@ fn take_once(taken: &AtomicBool, place: &RankPlace) -> Result<(OwnedFd, OwnedFd)
 /// Makes the job's descriptors close-on-exec if this process is a rank that has not taken them. For a process that is
 /// about to start a program which may belong to another job.
 pub fn withhold_descriptors() {
-    if let Ok(place) = RankPlace::parse(&JobVariables::from_env()) {
+    if let Ok(place) = RankPlace::parse(&config::environment) {
         inherit::withhold(place.segment, place.control);
     }
 }
@@ -205,56 +195,32 @@ struct RankPlace {
     task: TaskId,
     num_tasks: usize,
     contexts: usize,
-    job: String,
     segment: i32,
     control: i32,
 }
 
 impl RankPlace {
-    fn parse(variables: &JobVariables) -> Result<Self, BootstrapError> {
-        let expected = "a number of ranks from 1 to 256";
-        let num_tasks = number(config::SIZE, &variables.size, 1..=MAX_TASKS, expected)?;
-        let expected = "a rank below MPJ_SIZE";
-        let task = number(config::RANK, &variables.rank, 0..=num_tasks - 1, expected)?;
-        let contexts = match variables.contexts {
+    fn parse(lookup: Lookup<'_>) -> Result<Self, BootstrapError> {
+        let number = |variable, legal: RangeInclusive<usize>, expected| {
+            let value = lookup(variable).ok_or(BootstrapError::Missing { variable })?;
+            let number = value.parse().ok().filter(|number| legal.contains(number));
+            number.ok_or(BootstrapError::Malformed { variable, value, expected })
+        };
+        let num_tasks = number(config::SIZE, 1..=MAX_TASKS, "a number of ranks from 1 to 256")?;
+        let task = number(config::RANK, 0..=num_tasks - 1, "a rank below MPJ_SIZE")?;
+        let contexts = match lookup(config::CONTEXTS) {
             None => 1,
             Some(_) => {
-                let expected = "a number of contexts from 1 to 4";
-                number(config::CONTEXTS, &variables.contexts, 1..=MAX_CONTEXTS, expected)?
+                number(config::CONTEXTS, 1..=MAX_CONTEXTS, "a number of contexts from 1 to 4")?
             }
         };
-        let expected = "the number of an inherited descriptor";
-        let descriptors = 3..=i32::MAX as usize;
-        let segment = number(config::SHM_FD, &variables.segment, descriptors.clone(), expected)?;
-        let control = number(config::CTRL_FD, &variables.control, descriptors, expected)?;
-        let job = given(config::JOB, &variables.job)?.clone();
-        Ok(Self {
-            task: task as TaskId,
-            num_tasks,
-            contexts,
-            job,
-            segment: segment as i32,
-            control: control as i32,
-        })
+        let descriptor = |variable| {
+            let expected = "the number of an inherited descriptor";
+            number(variable, 3..=i32::MAX as usize, expected).map(|number| number as i32)
+        };
+        let (segment, control) = (descriptor(config::SHM_FD)?, descriptor(config::CTRL_FD)?);
+        Ok(Self { task: task as TaskId, num_tasks, contexts, segment, control })
     }
-}
-
-fn given<'a>(
-    variable: &'static str,
-    value: &'a Option<String>,
-) -> Result<&'a String, BootstrapError> {
-    value.as_ref().ok_or(BootstrapError::Missing { variable })
-}
-
-fn number(
-    variable: &'static str,
-    value: &Option<String>,
-    legal: std::ops::RangeInclusive<usize>,
-    expected: &'static str,
-) -> Result<usize, BootstrapError> {
-    let value = given(variable, value)?;
-    let number = value.parse().ok().filter(|number| legal.contains(number));
-    number.ok_or_else(|| BootstrapError::Malformed { variable, value: value.clone(), expected })
 }
 
 #[cfg(test)]

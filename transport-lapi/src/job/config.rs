@@ -269,13 +269,13 @@ impl Settings {
     fn from_lookup(lookup: Lookup<'_>) -> Result<Self, ConfigError> {
         let default = Self::default();
         Ok(Self {
-            backend: parse(lookup, &BACKEND, Keyword::from_word)?.unwrap_or(default.backend),
-            eager_up_to: parse(lookup, &EAGER_UP_TO, eager_length)?.unwrap_or(default.eager_up_to),
-            get: parse(lookup, &GET, Keyword::from_word)?.unwrap_or(default.get),
-            wait: parse(lookup, &WAIT, Keyword::from_word)?.unwrap_or(default.wait),
-            spin: parse(lookup, &SPIN, microseconds)?.unwrap_or(default.spin),
-            early_limit: parse(lookup, &EARLY_LIMIT, byte_count)?.unwrap_or(default.early_limit),
-            singleton: parse(lookup, &SINGLETON, flag)?.unwrap_or(default.singleton),
+            backend: parse(lookup, &BACKEND, Keyword::from_word, default.backend)?,
+            eager_up_to: parse(lookup, &EAGER_UP_TO, eager_length, default.eager_up_to)?,
+            get: parse(lookup, &GET, Keyword::from_word, default.get)?,
+            wait: parse(lookup, &WAIT, Keyword::from_word, default.wait)?,
+            spin: parse(lookup, &SPIN, microseconds, default.spin)?,
+            early_limit: parse(lookup, &EARLY_LIMIT, byte_count, default.early_limit)?,
+            singleton: parse(lookup, &SINGLETON, flag, default.singleton)?,
         })
     }
 }
@@ -327,34 +327,6 @@ pub fn size() -> Option<u32> {
     environment(SIZE).filter(|_| is_rank())?.parse().ok()
 }
 
-/// The variables by which the launcher describes the job to this process; unparsed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct JobVariables {
-    pub(crate) rank: Option<String>,
-    pub(crate) size: Option<String>,
-    pub(crate) contexts: Option<String>,
-    pub(crate) job: Option<String>,
-    pub(crate) segment: Option<String>,
-    pub(crate) control: Option<String>,
-}
-
-impl JobVariables {
-    pub(crate) fn from_env() -> Self {
-        Self::from_lookup(&environment)
-    }
-
-    fn from_lookup(lookup: Lookup<'_>) -> Self {
-        Self {
-            rank: lookup(RANK),
-            size: lookup(SIZE),
-            contexts: lookup(CONTEXTS),
-            job: lookup(JOB),
-            segment: lookup(SHM_FD),
-            control: lookup(CTRL_FD),
-        }
-    }
-}
-
 /// Another MPI's launcher, recognised by a variable that it sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ForeignLauncher {
@@ -389,11 +361,11 @@ impl ForeignLauncher {
 }
 
 /// How a parser reads the environment: the value, or `None` if it is unset or empty (CF2).
-type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// A variable of the environment as a string. What is not Unicode becomes replacement characters, which errors can show
 /// and no legal value contains.
-fn environment(name: &str) -> Option<String> {
+pub(crate) fn environment(name: &str) -> Option<String> {
     inherited(name).map(|value| value.to_string_lossy().into_owned())
 }
 
@@ -401,13 +373,11 @@ fn parse<T>(
     lookup: Lookup<'_>,
     setting: &Setting,
     parser: fn(&str) -> Option<T>,
-) -> Result<Option<T>, ConfigError> {
-    let Some(value) = lookup(setting.name) else {
-        return Ok(None);
-    };
-    let unknown =
-        ConfigError::Unknown { name: setting.name, value: value.clone(), legal: setting.legal };
-    parser(value.trim()).map(Some).ok_or(unknown)
+    default: T,
+) -> Result<T, ConfigError> {
+    let Setting { name, legal, .. } = *setting;
+    let Some(value) = lookup(name) else { return Ok(default) };
+    parser(value.trim()).ok_or(ConfigError::Unknown { name, value, legal })
 }
 
 fn flag(text: &str) -> Option<bool> {

@@ -6,7 +6,7 @@
 use crate::adapter::AdapterError;
 use crate::adapters::shm::ShmAdapter;
 use crate::adapters::threads;
-use crate::job::bootstrap::{self, BootstrapError, Control, Job, Membership};
+use crate::job::bootstrap::{self, BootstrapError, Control, Membership};
 use crate::job::config::{self, ConfigError, Settings};
 use crate::platform::home;
 
@@ -45,24 +45,23 @@ pub struct Joined {
 /// # Errors
 /// [`WireupError`]; in that case nothing is left to clean up.
 pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
-    match bootstrap::detect(settings)? {
-        Job::Alone => {
-            let contexts = in_process(1, 1)?.remove(0);
-            let one_sided_path = "memory copy".to_owned();
-            Ok(Joined { contexts, control: None, one_sided_path, processors: None })
-        }
-        Job::Host(membership) => {
-            let Membership { task, num_tasks, contexts, segment, control, .. } = *membership;
-            control.joined();
-            let attached =
-                ShmAdapter::attach_contexts(segment, task, num_tasks, contexts, settings.get)?;
-            let one_sided_path = attached[0].one_sided_path();
-            let contexts = attached.into_iter().map(AnyAdapter::from).collect();
-            config::place().into_iter().for_each(home::settle);
-            let (control, processors) = (Some(control), config::processors());
-            Ok(Joined { contexts, control, one_sided_path, processors })
-        }
-    }
+    let Some(membership) = bootstrap::detect(settings)? else {
+        let contexts = in_process(1, 1)?.remove(0);
+        let one_sided_path = "memory copy".to_owned();
+        return Ok(Joined { contexts, control: None, one_sided_path, processors: None });
+    };
+    let Membership { task, num_tasks, contexts, segment, control } = membership;
+    control.joined();
+    let attached = ShmAdapter::attach_contexts(segment, task, num_tasks, contexts, settings.get)?;
+    let one_sided_path = attached[0].one_sided_path();
+    let contexts = attached.into_iter().map(AnyAdapter::from).collect();
+    config::place().into_iter().for_each(home::settle);
+    Ok(Joined {
+        contexts,
+        control: Some(control),
+        one_sided_path,
+        processors: config::processors(),
+    })
 }
 
 /// Makes a job whose ranks are threads of this process. Returns the `contexts` adapters of each task, in order.

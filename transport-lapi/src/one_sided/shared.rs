@@ -5,8 +5,10 @@
 //!
 //! Such operations may overtake messages that were started before; LAPI guarantees no order.
 
+#![expect(unsafe_code, reason = "the areas are memory shared with peers")]
+
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use parking_lot::Mutex;
 
@@ -18,6 +20,7 @@ use crate::platform::fork::ProcessMark;
 use crate::progress::amsend::Sent;
 use crate::progress::area::{Free, rounded};
 use crate::progress::counter::CounterId;
+use crate::progress::direct::{load_atomically, store_atomically};
 use crate::progress::handler::Next;
 use crate::progress::session::Session;
 use crate::wire::RemoteCounters;
@@ -52,16 +55,16 @@ impl SharedMemory {
     /// Returns a pointer to the first byte, for programs that know when no task writes there. Forks do not have the
     /// memory.
     pub fn as_mut_ptr(&self) -> *mut u8 {
-        self.area.start(self.task, self.offset as u64)
+        self.area.start(self.task).wrapping_add(self.offset)
     }
 
-    /// Offset in the area of `len` bytes at `offset` of this memory.
-    fn place(&self, offset: usize, len: usize) -> Result<u64, LapiError> {
+    /// Pointer to `len` bytes at `offset` of this memory.
+    fn place(&self, offset: usize, len: usize) -> Result<*mut u8, LapiError> {
         if self.process.is_fork() {
             return Err(LapiError::Forked { task: self.task });
         }
         match offset.checked_add(len) {
-            Some(end) if end <= self.len => Ok((self.offset + offset) as u64),
+            Some(end) if end <= self.len => Ok(self.as_mut_ptr().wrapping_add(offset)),
             _ => {
                 let (offset, len, limit) = (offset as u64, len as u64, self.len as u64);
                 Err(LapiError::DataLen { offset, len, limit })
@@ -75,7 +78,9 @@ impl SharedMemory {
     /// [`LapiError::DataLen`] if the memory has not so many; [`LapiError::Forked`].
     pub fn read(&self, offset: usize, into: &mut [u8]) -> Result<(), LapiError> {
         let place = self.place(offset, into.len())?;
-        self.area.load(self.task, place, RecvPart::of_slice(into));
+        // SAFETY: inside the mapping, which `area` holds; AR1 of `crate::adapters::local::area`.
+        unsafe { load_atomically(place, RecvPart::of_slice(into)) };
+        fence(Ordering::Acquire);
         Ok(())
     }
 
@@ -85,7 +90,8 @@ impl SharedMemory {
     /// [`LapiError::DataLen`] if the memory has not so many; [`LapiError::Forked`].
     pub fn write(&self, offset: usize, from: &[u8]) -> Result<(), LapiError> {
         let place = self.place(offset, from.len())?;
-        self.area.fill(self.task, place, from);
+        // SAFETY: as in `read`.
+        unsafe { store_atomically(from, place) };
         Ok(())
     }
 
@@ -95,10 +101,7 @@ impl SharedMemory {
     /// [`LapiError::DataLen`]; [`LapiError::Unaligned`] unless the offset is a multiple of 8; [`LapiError::Forked`].
     #[inline]
     pub fn load(&self, offset: usize) -> Result<i64, LapiError> {
-        let place = self.place(offset, size_of::<u64>())?;
-        let unaligned = LapiError::Unaligned { offset: offset as u64, size: 8 };
-        let variable = self.area.word(self.task, place).ok_or(unaligned)?;
-        Ok(variable.load(Ordering::Acquire) as i64) // SYNC: shared variable
+        Ok(self.variable(offset)?.load(Ordering::Acquire) as i64) // SYNC: shared variable
     }
 
     /// Stores to the variable of 64 bits at `offset` atomically.
@@ -106,11 +109,17 @@ impl SharedMemory {
     /// # Errors
     /// As [`SharedMemory::load`].
     pub fn store(&self, offset: usize, value: i64) -> Result<(), LapiError> {
-        let place = self.place(offset, size_of::<u64>())?;
-        let unaligned = LapiError::Unaligned { offset: offset as u64, size: 8 };
-        let variable = self.area.word(self.task, place).ok_or(unaligned)?;
-        variable.store(value as u64, Ordering::Release); // SYNC: shared variable
+        self.variable(offset)?.store(value as u64, Ordering::Release); // SYNC: shared variable
         Ok(())
+    }
+
+    fn variable(&self, offset: usize) -> Result<&AtomicU64, LapiError> {
+        let place = self.place(offset, size_of::<u64>())?;
+        if place.addr() % size_of::<u64>() != 0 {
+            return Err(LapiError::Unaligned { offset: offset as u64, size: 8 });
+        }
+        // SAFETY: as in `read`, and aligned.
+        Ok(unsafe { AtomicU64::from_ptr(place.cast()) })
     }
 }
 
@@ -154,7 +163,8 @@ impl<S> Session<S> {
         Ok(memory)
     }
 
-    /// A put of `from` to blocks of the target's area, each with its offset there and its length.
+    /// A put of `from` to blocks of the target's area, each with its offset there and its length. The caller has checked
+    /// the target and `on_origin`.
     pub(super) fn put_shared(
         &mut self,
         target: TaskId,
@@ -164,8 +174,6 @@ impl<S> Session<S> {
         counters: [Option<CounterId>; 2],
     ) -> Result<Sent, LapiError> {
         let outbox = &mut self.engine.outbox;
-        on_origin.check(&mut outbox.counters)?;
-        outbox.check_lost(target)?;
         if from.is_null() {
             return Err(LapiError::OrgAddrNull { len: from.len() });
         }
@@ -173,7 +181,7 @@ impl<S> Session<S> {
         let mut at = 0;
         for (offset, len) in blocks {
             let body = from.piece(at, len as usize);
-            if !shared.area.store(target, offset, body) {
+            if !shared.direct.put(target, offset, body) {
                 let limit = shared.area.bytes() as u64;
                 return Err(LapiError::DataLen { offset, len, limit });
             }

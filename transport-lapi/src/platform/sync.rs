@@ -7,20 +7,23 @@
 //! - Y1: an [`UnsafeCell`] lends its address only to a closure, so that loom can see each read and write.
 //! - Y2: a [`FutexWord`] compares and falls asleep in one step, as the kernel's futex does: a wake after the value has
 //!   changed is never lost.
-//! - Y3: between the start and the end of a [`heavy_fence`], every running thread of a registered process executes a
-//!   full barrier (membarrier(2), MEMBARRIER_CMD_GLOBAL_EXPEDITED); a thread that is not running executed one when it
-//!   was switched out. So if a [`light_fence`] precedes that moment in program order, the accesses before it are
-//!   visible after the heavy fence; if it follows that moment, the accesses after it see what preceded the heavy fence.
-//! - Y4: the same for the threads of one process and a [`heavy_fence_in_process`] (MEMBARRIER_CMD_PRIVATE_EXPEDITED).
-//!   For this the kernel asks each processor which process it runs. For Y3 it reads a note per processor instead, which
-//!   was seen to be out of date for a processor that was idle while the process registered (Linux 6.18). So if all
-//!   threads belong to one process, rely on Y4.
+//! - Y3: between the start and the end of the heavy fence of [`Fences::Asymmetric`], every running thread of a
+//!   registered process executes a full barrier (membarrier(2), MEMBARRIER_CMD_GLOBAL_EXPEDITED); a thread that is not
+//!   running executed one when it was switched out. So if a light fence precedes that moment in program order, the
+//!   accesses before it are visible after the heavy fence; if it follows that moment, the accesses after it see what
+//!   preceded the heavy fence.
+//! - Y4: the same for the threads of one process and [`Fences::InProcess`] (MEMBARRIER_CMD_PRIVATE_EXPEDITED). For this
+//!   the kernel asks each processor which process it runs. For Y3 it reads a note per processor instead, which was seen
+//!   to be out of date for a processor that was idle while the process registered (Linux 6.18). So if all threads
+//!   belong to one process, rely on Y4.
+
+use rustix::thread::MembarrierCommand;
 
 pub(crate) use self::imp::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, FutexWord, Mutex, MutexGuard, Ordering,
-    UnsafeCell, fence, heavy_fence, heavy_fence_in_process, light_fence, register_light_fences,
-    register_light_fences_in_process, thread_mark, yield_now,
+    UnsafeCell, fence, thread_mark, yield_now,
 };
+use self::imp::{light_fence, membarrier};
 
 /// A pair of full fences, of which one is executed often and the other rarely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +46,23 @@ impl Fences {
     /// The fence that is executed rarely. An error means that nothing was ordered.
     pub(crate) fn heavy(self) -> std::io::Result<()> {
         match self {
-            Self::Asymmetric => heavy_fence(),
-            Self::InProcess => heavy_fence_in_process(),
+            Self::Asymmetric => membarrier(MembarrierCommand::GlobalExpedited),
+            Self::InProcess => membarrier(MembarrierCommand::PrivateExpedited),
             Self::Symmetric => {
                 fence(Ordering::SeqCst);
                 Ok(())
             }
+        }
+    }
+
+    /// Registers this process; before that, the light fences order nothing. Kernels before 4.16, or before 4.14 for
+    /// [`Fences::InProcess`], refuse. A process may register repeatedly; only the first time may take milliseconds, if
+    /// there are several threads.
+    pub(crate) fn register(self) -> std::io::Result<()> {
+        match self {
+            Self::Asymmetric => membarrier(MembarrierCommand::RegisterGlobalExpedited),
+            Self::InProcess => membarrier(MembarrierCommand::RegisterPrivateExpedited),
+            Self::Symmetric => Ok(()),
         }
     }
 }
@@ -60,7 +74,7 @@ pub(crate) use self::imp::BiasWord;
 mod imp {
     use std::time::Duration;
 
-    use rustix::thread::{MembarrierCommand, futex, membarrier};
+    use rustix::thread::{MembarrierCommand, futex};
 
     pub(crate) use parking_lot::{Mutex, MutexGuard};
     pub(crate) use std::sync::atomic::{
@@ -78,32 +92,12 @@ mod imp {
         std::sync::atomic::compiler_fence(Ordering::SeqCst);
     }
 
-    /// The expensive half of an asymmetric fence (Y3). An error means that nothing was ordered.
-    pub(crate) fn heavy_fence() -> std::io::Result<()> {
-        Ok(membarrier(MembarrierCommand::GlobalExpedited)?)
-    }
-
-    /// The expensive half between threads of this process (Y4). An error means that nothing was ordered.
-    pub(crate) fn heavy_fence_in_process() -> std::io::Result<()> {
-        Ok(membarrier(MembarrierCommand::PrivateExpedited)?)
-    }
-
-    /// Registers this process for asymmetric fences; before that, [`light_fence`] orders nothing. Kernels before 4.16
-    /// refuse. A process may register repeatedly; only the first time may take milliseconds, if there are several
-    /// threads.
-    pub(crate) fn register_light_fences() -> std::io::Result<()> {
+    /// The expensive half (Y3, Y4), or the registration for it. An error means that nothing was ordered.
+    pub(crate) fn membarrier(command: MembarrierCommand) -> std::io::Result<()> {
         if cfg!(miri) {
             return Err(std::io::ErrorKind::Unsupported.into());
         }
-        Ok(membarrier(MembarrierCommand::RegisterGlobalExpedited)?)
-    }
-
-    /// Like [`register_light_fences`], for [`heavy_fence_in_process`]. Kernels before 4.14 refuse.
-    pub(crate) fn register_light_fences_in_process() -> std::io::Result<()> {
-        if cfg!(miri) {
-            return Err(std::io::ErrorKind::Unsupported.into());
-        }
-        Ok(membarrier(MembarrierCommand::RegisterPrivateExpedited)?)
+        Ok(rustix::thread::membarrier(command)?)
     }
 
     /// A cell with loom's interface.
@@ -250,22 +244,7 @@ mod imp {
     pub(crate) fn light_fence() {}
 
     /// See [`light_fence`].
-    pub(crate) fn heavy_fence() -> std::io::Result<()> {
-        Ok(())
-    }
-
-    /// See [`light_fence`].
-    pub(crate) fn heavy_fence_in_process() -> std::io::Result<()> {
-        Ok(())
-    }
-
-    /// See [`light_fence`].
-    pub(crate) fn register_light_fences() -> std::io::Result<()> {
-        Ok(())
-    }
-
-    /// See [`light_fence`].
-    pub(crate) fn register_light_fences_in_process() -> std::io::Result<()> {
+    pub(crate) fn membarrier(_: rustix::thread::MembarrierCommand) -> std::io::Result<()> {
         Ok(())
     }
 

@@ -157,7 +157,7 @@ impl<S> Outbox<S> {
         let send_queue = &mut self.send_queues[target as usize];
         if closed != send_queue.closed {
             // What began before the connection was closed has no effect after it was opened again (PU1).
-            return self.give_up(kind, LapiError::TgtPurged { target });
+            return self.give_up(target, kind, LapiError::TgtPurged { target }, true);
         }
         match (kind, outcome) {
             (Kind::Put(PutAccess { next, counters, .. }), Ok(_)) => {
@@ -177,9 +177,8 @@ impl<S> Outbox<S> {
                 self.request_put(target, put);
             }
             (kind, Err(error)) => match self.check_lost(target) {
-                Err(lost) => self.give_up(kind, lost),
-                // Nothing else says that these bytes are not in place.
-                Ok(()) => self.fail_access(target, kind, error.into()),
+                Err(lost) => self.give_up(target, kind, lost, true),
+                Ok(()) => self.give_up(target, kind, error.into(), false),
             },
         }
     }
@@ -190,7 +189,7 @@ impl<S> Outbox<S> {
         if let Some(Access { target, kind, .. }) = self.accesses.remove(number) {
             let lost = self.check_lost(target).err();
             let lost = lost.unwrap_or(AdapterError::PeerLost { task: target }.into());
-            self.give_up(kind, lost);
+            self.give_up(target, kind, lost, true);
         }
     }
 
@@ -202,29 +201,21 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// Ends an access to a task whose loss is known, or that was purged. As after a message to such a task, the source
-    /// of a put is reusable, and a fence that needs the flush fails.
-    fn give_up(&mut self, kind: Kind<S>, lost: LapiError) {
+    /// Ends an access without its effect. As after a message, the source of a put is reusable. If the target `is_gone`,
+    /// as is known, or was purged, a fence that needs the flush fails; otherwise nothing else says that bytes are not in
+    /// place, so the error is reported.
+    fn give_up(&mut self, target: TaskId, kind: Kind<S>, error: LapiError, is_gone: bool) {
         match kind {
+            Kind::Atomic(AtomicAccess { next, .. }) => return self.fail(next, error),
             Kind::Put(PutAccess { next, .. }) => self.follow(next),
-            Kind::Atomic(AtomicAccess { next, .. }) => self.fail(next, lost),
+            Kind::Flush(None) if !is_gone => {
+                let flushes = &mut self.send_queues[target as usize].flushes;
+                *flushes = flushes.saturating_sub(1);
+            }
             Kind::Flush(_) => {}
         }
-    }
-
-    /// Ends an access that has failed although its target is there.
-    fn fail_access(&mut self, target: TaskId, kind: Kind<S>, error: LapiError) {
-        match kind {
-            Kind::Put(PutAccess { next, .. }) => {
-                self.follow(next);
-                self.fail(Next::Nothing, error);
-            }
-            Kind::Atomic(AtomicAccess { next, .. }) => self.fail(next, error),
-            Kind::Flush(counters) => {
-                let flushes = &mut self.send_queues[target as usize].flushes;
-                *flushes = flushes.saturating_sub(u32::from(counters.is_none()));
-                self.fail(Next::Nothing, error);
-            }
+        if !is_gone {
+            self.fail(Next::Nothing, error);
         }
     }
 

@@ -126,8 +126,15 @@ pub(crate) enum Outgoing {
     Control(Packet<'static>),
     /// An operation for the adapter: its number in [`Outbox::accesses`].
     Access(u32),
-    /// The answer to a get over messages.
-    GetReply { ticket: u32, key: u64, offset: u64, len: u64, sent: u64 },
+    /// The answer to a get over messages: bytes of the registered source with this key, or `blocks` of its memory.
+    GetReply {
+        ticket: u32,
+        key: u64,
+        offset: u64,
+        len: u64,
+        sent: u64,
+        blocks: Option<Box<Source>>,
+    },
 }
 
 /// A message that is being sent: one that has to wait is in [`Outbox::messages`].
@@ -341,10 +348,16 @@ impl<S> Outbox<S> {
                 Ok(self.start_access(adapter, target, number))
             }
             Outgoing::Control(packet) => send_head(adapter, target, packet.encode().bytes()),
-            Outgoing::GetReply { ticket, key, offset, len, sent } => {
+            Outgoing::GetReply { ticket, key, offset, len, sent, blocks } => {
                 let whole = usize::try_from(*len).unwrap_or(usize::MAX);
                 let part = (pieces.size(whole) as u64).min(*len - *sent);
-                let Some(piece) = regions.part(*key, *offset + *sent, part) else {
+                let piece = match blocks {
+                    None => regions.part(*key, *offset + *sent, part),
+                    Some(blocks) => {
+                        regions.contains(*key).then(|| blocks.piece(*sent as usize, part as usize))
+                    }
+                };
+                let Some(piece) = piece else {
                     *front = Outgoing::Control(Packet::GetRefused { ticket: *ticket });
                     return self.send_frame(adapter, target);
                 };

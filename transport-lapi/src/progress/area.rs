@@ -98,12 +98,12 @@ impl<S> Outbox<S> {
             let (limit, whole) = (shared.area.bytes() as u64, len as usize);
             let outside = LapiError::DataLen { offset, len, limit };
             let fits = match &mut *into {
-                Sink::Span(region) => shared.area.load(target, offset, region.part(at, whole)),
+                Sink::Span(region) => shared.direct.get(target, offset, region.part(at, whole)),
                 layout => (0..whole).step_by(COPIED_AT_ONCE).all(|done| {
                     let mut piece = [0; COPIED_AT_ONCE];
                     let piece = &mut piece[..COPIED_AT_ONCE.min(whole - done)];
                     let part = RecvPart::of_slice(piece);
-                    let has = shared.area.load(target, offset + done as u64, part);
+                    let has = shared.direct.get(target, offset + done as u64, part);
                     layout.store(at + done, ForeignBytes::from_slice(piece));
                     has
                 }),
@@ -123,15 +123,12 @@ impl<S> Outbox<S> {
         offset: u64,
         operation: Operation,
     ) -> Result<i64, LapiError> {
-        let area = &self.shared.as_ref().ok_or(LapiError::NoSharedArea)?.area;
-        let (size, limit) = (operation.size(), area.bytes() as u64);
+        let shared = self.shared.as_ref().ok_or(LapiError::NoSharedArea)?;
+        let (size, limit) = (operation.size(), shared.area.bytes() as u64);
         if offset.checked_add(size).is_none_or(|end| end > limit) {
             return Err(LapiError::DataLen { offset, len: size, limit });
         }
-        let result = match operation {
-            Operation::Bits32(op) => area.half_word(target, offset).map(|it| op.apply_to(it)),
-            Operation::Bits64(op) => area.word(target, offset).map(|it| op.apply_to(it)),
-        };
+        let result = shared.direct.modify(target, offset, operation);
         result.ok_or(LapiError::Unaligned { offset, size })
     }
 }

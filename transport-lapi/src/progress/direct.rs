@@ -1,16 +1,19 @@
-//! The short path of puts, gets and read-modify-writes of shared areas. It is inlined into the caller: no send queue,
-//! no counter, no virtual call. It does nothing where the path of `one_sided/` has to decide: for this task's own area,
-//! and for wrong arguments, which that path reports.
+//! Puts, gets and read-modify-writes of shared areas, which a task carries out by itself.
+//!
+//! The short path of others' areas is inlined into the caller: no send queue, no counter, no virtual call. It does
+//! nothing where the path of `one_sided/` has to decide: for this task's own area, and for wrong arguments, which that
+//! path reports.
 //!
 //! - DP1: the pointers are the starts of the areas in the mapping. They lie beside the capability that holds the
 //!   mapping ([`super::area::Shared`]), and are used only while a session is held, which a fork never is.
 
 #![expect(unsafe_code, reason = "the areas are memory shared with peers")]
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::adapter::atomic::Operation;
 use crate::adapter::{SharedArea, TaskId};
+use crate::memory::body::Piece;
 use crate::memory::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
 /// The areas of all tasks, as this task has them mapped.
@@ -28,7 +31,7 @@ unsafe impl Send for Direct {}
 impl Direct {
     /// The areas of a job of `num_tasks` tasks, for the task `own`.
     pub fn new(area: &dyn SharedArea, own: TaskId, num_tasks: usize) -> Self {
-        let starts = (0..num_tasks as TaskId).map(|task| area.start(task, 0)).collect();
+        let starts = (0..num_tasks as TaskId).map(|task| area.start(task)).collect();
         Self { starts, bytes: area.bytes() as u64, own }
     }
 
@@ -54,12 +57,68 @@ impl Direct {
         offset: u64,
         len: u64,
     ) -> Option<*mut u8> {
-        let start = *self.starts.get(target as usize)?;
         let place =
             remote.area_place(offset).filter(|_| remote.addr == RemoteRegion::NO_ADDRESS)?;
-        let is_inside = |at: u64, whole: u64| at.checked_add(len).is_some_and(|end| end <= whole);
-        let fits = is_inside(offset, remote.len) && is_inside(place, self.bytes);
+        let fits = offset.checked_add(len).is_some_and(|end| end <= remote.len);
+        self.at(target, place, len).filter(|_| fits)
+    }
+
+    /// Pointer to `len` bytes at `place` of the target's area; `None` unless they lie in it.
+    #[inline(always)]
+    fn at(&self, target: TaskId, place: u64, len: u64) -> Option<*mut u8> {
+        let start = *self.starts.get(target as usize)?;
+        let fits = place.checked_add(len).is_some_and(|end| end <= self.bytes);
         fits.then(|| start.wrapping_add(place as usize))
+    }
+
+    /// Copies a body to `place` of the target's area, also of this task's own. Returns whether it fits there.
+    pub fn put(&self, target: TaskId, place: u64, body: Piece<'_>) -> bool {
+        let Some(at) = self.at(target, place, body.len() as u64) else { return false };
+        // As in `store`.
+        fence(Ordering::Release);
+        if target == self.own {
+            // SAFETY: DP1; AR1 of `crate::adapters::local::area`.
+            unsafe { store_atomically(&body.to_vec(), at) };
+        } else {
+            // SAFETY: DP1; the bytes are only copied (AR1).
+            body.copy_to(unsafe { RecvPart::new(at, body.len()) });
+        }
+        true
+    }
+
+    /// Fills `into` from `place` of the target's area, also of this task's own. Returns whether there are so many bytes.
+    pub fn get(&self, target: TaskId, place: u64, mut into: RecvPart<'_>) -> bool {
+        let Some(at) = self.at(target, place, into.len() as u64) else { return false };
+        if target == self.own {
+            // SAFETY: DP1; AR1.
+            unsafe { load_atomically(at, into) };
+        } else {
+            // SAFETY: DP1; the bytes are only copied (AR1).
+            into.store(0, unsafe { ForeignBytes::new(at, into.len()) });
+        }
+        fence(Ordering::Acquire);
+        true
+    }
+
+    /// Carries out a read-modify-write of the variable at `place` of the target's area, also of this task's own, and
+    /// returns its result; `None` if the variable is not inside or not aligned.
+    pub fn modify(&self, target: TaskId, place: u64, operation: Operation) -> Option<i64> {
+        let at = self.at(target, place, operation.size())?;
+        // SAFETY: DP1; AR1.
+        unsafe { apply(operation, at) }
+    }
+
+    /// Bytes at `place` of another task's area, one of those that `area` keeps mapped; `None` unless they lie in it.
+    pub fn foreign<'a>(
+        &self,
+        _area: &'a dyn SharedArea,
+        task: TaskId,
+        place: u64,
+        len: u64,
+    ) -> Option<ForeignBytes<'a>> {
+        let at = self.at(task, place, len).filter(|_| task != self.own)?;
+        // SAFETY: G3: the bytes lie in the mapping; AR1.
+        Some(unsafe { ForeignBytes::new(at, len as usize) })
     }
 
     /// Stores a span in the memory of another task. Returns whether it did.
@@ -113,17 +172,71 @@ impl Direct {
         offset: u64,
         operation: Operation,
     ) -> Option<i64> {
-        let size = operation.size();
-        let place = self.place(target, remote, offset, size)?;
-        if place.addr() as u64 % size != 0 {
-            return None;
+        let at = self.place(target, remote, offset, operation.size())?;
+        // SAFETY: DP1; AR1.
+        unsafe { apply(operation, at) }
+    }
+}
+
+/// Carries out a read-modify-write of the variable at `at`; `None` if it is not aligned.
+///
+/// # Safety
+/// `at` is valid for the variable, and others access it by atomic operations only.
+#[inline(always)]
+unsafe fn apply(operation: Operation, at: *mut u8) -> Option<i64> {
+    if at.addr() as u64 % operation.size() != 0 {
+        return None;
+    }
+    // SAFETY: the caller's promise, and aligned.
+    Some(unsafe {
+        match operation {
+            Operation::Bits32(op) => op.apply_to(AtomicU32::from_ptr(at.cast())),
+            Operation::Bits64(op) => op.apply_to(AtomicU64::from_ptr(at.cast())),
         }
-        // SAFETY: DP1; aligned, and accessed atomically, as AR1 of `crate::adapters::local::area` asks for.
-        Some(unsafe {
-            match operation {
-                Operation::Bits32(op) => op.apply_to(AtomicU32::from_ptr(place.cast())),
-                Operation::Bits64(op) => op.apply_to(AtomicU64::from_ptr(place.cast())),
-            }
-        })
+    })
+}
+
+/// Where the whole words of `len` bytes at `place` begin and end.
+fn words(place: *mut u8, len: usize) -> (usize, usize) {
+    let head = place.align_offset(size_of::<u64>()).min(len);
+    (head, len - (len - head) % size_of::<u64>())
+}
+
+/// Stores bytes by atomic operations: whole words where they are aligned, single bytes around them.
+///
+/// # Safety
+/// `place` is valid for the bytes, and others access them by atomic operations only.
+pub(crate) unsafe fn store_atomically(from: &[u8], place: *mut u8) {
+    let (head, tail) = words(place, from.len());
+    // SAFETY: the caller's promise; words are aligned.
+    unsafe {
+        for at in (0..head).chain(tail..from.len()) {
+            AtomicU8::from_ptr(place.add(at)).store(from[at], Ordering::Relaxed);
+        }
+        for (nth, word) in from[head..tail].chunks_exact(size_of::<u64>()).enumerate() {
+            let word = u64::from_ne_bytes(word.try_into().unwrap_or_default());
+            let at = place.add(head + nth * size_of::<u64>());
+            AtomicU64::from_ptr(at.cast()).store(word, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Fills `into` by loads like the stores of [`store_atomically`].
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn load_atomically(place: *mut u8, mut into: RecvPart<'_>) {
+    const WORD: usize = size_of::<u64>();
+    let (head, tail) = words(place, into.len());
+    // SAFETY: the caller's promise; words are aligned.
+    unsafe {
+        for at in (0..head).chain(tail..into.len()) {
+            let byte = AtomicU8::from_ptr(place.add(at)).load(Ordering::Relaxed);
+            into.store(at, ForeignBytes::from_slice(&[byte]));
+        }
+        for at in (head..tail).step_by(WORD) {
+            let word = AtomicU64::from_ptr(place.add(at).cast()).load(Ordering::Relaxed);
+            into.store(at, ForeignBytes::from_slice(&word.to_ne_bytes()));
+        }
     }
 }

@@ -101,9 +101,12 @@ impl<S> Engine<S> {
                 self.single(state, handler, uhdr, body, Due { origin, counters })
             }
             Packet::Placed { handler, counters, ticket, place, total, uhdr } => {
-                let area = self.outbox.shared.as_ref().map(|shared| Arc::clone(&shared.area));
-                let len = usize::try_from(total).unwrap_or(usize::MAX);
-                let body = area.as_ref().and_then(|area| area.foreign(origin, place, len));
+                let shared = self.outbox.shared.as_ref();
+                // Kept for the body, while handlers change the outbox.
+                let area = shared.map(|shared| Arc::clone(&shared.area));
+                let body = shared
+                    .zip(area.as_deref())
+                    .and_then(|(shared, area)| shared.direct.foreign(area, origin, place, total));
                 let body = body.ok_or(peer(Violation::OutsideArea { place, len: total }))?;
                 // Sent after this round, so when the bytes have been copied, also if a handler fails or panics.
                 self.outbox.push(origin, Outgoing::Control(Packet::Copied { ticket }));
@@ -428,12 +431,12 @@ impl<S> Engine<S> {
             }
             Packet::Copied { ticket } => self.outbox.copied(ticket, origin)?,
             Packet::GetRequest { ticket, key, offset, len } => {
-                if len == 0 || self.outbox.regions.to_get(key, offset, len).is_none() {
+                if len == 0 || self.outbox.regions.part(key, offset, len).is_none() {
                     let refusal = Packet::GetRefused { ticket };
                     self.outbox.push(origin, Outgoing::Control(refusal));
                     return Err(Violation::UnregisteredGet { offset, len });
                 }
-                let reply = Outgoing::GetReply { ticket, key, offset, len, sent: 0 };
+                let reply = Outgoing::GetReply { ticket, key, offset, len, sent: 0, blocks: None };
                 self.outbox.push(origin, reply);
             }
             Packet::GetData { ticket, offset } => {

@@ -23,7 +23,7 @@ use crate::adapters::AnyAdapter;
 use crate::error::{LapiError, Violation};
 use crate::memory::body::{Piece, Sink};
 use crate::memory::region::{ForeignBytes, RecvPart, RemoteRegion};
-use crate::progress::amsend::{Outgoing, check_target};
+use crate::progress::amsend::Outgoing;
 use crate::progress::counter::CounterId;
 use crate::progress::handler::Next;
 use crate::progress::outbox::Outbox;
@@ -112,9 +112,16 @@ impl<S> Gets<S> {
 }
 
 impl<S> Get<S> {
-    fn new(target: TaskId, remote: RemoteRegion, into: Sink, way: Way, next: Next<S>) -> Self {
-        let (len, offset, stored, reading) = (into.len(), 0, 0, 0);
-        let (buffer, tgt_cntr) = (Vec::new(), None);
+    fn new(
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: Sink,
+        next: Next<S>,
+        tgt_cntr: Option<CounterId>,
+    ) -> Self {
+        let (len, stored, reading) = (into.len(), 0, 0);
+        let (way, buffer) = (Way::Messages, Vec::new());
         Self { target, remote, offset, len, into, stored, reading, buffer, way, next, tgt_cntr }
     }
 
@@ -191,11 +198,12 @@ impl<S> Outbox<S> {
             return Ok(());
         }
         let reads = self.send_queues[target as usize].reads;
-        let get = Get::new(target, remote, into, Way::Direct, next);
-        let ticket = self.gets.own.insert(Get { offset, tgt_cntr, ..get });
+        let get = Get::new(target, remote, offset, into, next, tgt_cntr);
         if len == 0 || (reads && !remote.direct.is_none()) {
+            let ticket = self.gets.own.insert(Get { way: Way::Direct, ..get });
             self.gets.turns.push_back(ticket);
         } else {
+            let ticket = self.gets.own.insert(get);
             self.request(ticket);
         }
         Ok(())
@@ -217,9 +225,7 @@ impl<S> Outbox<S> {
         into: &Sink,
         next: &Next<S>,
     ) -> Result<(), LapiError> {
-        check_target(target, self.send_queues.len())?;
-        self.check_lost(target)?;
-        next.check(&mut self.counters)?;
+        self.check_operation(target, next)?;
         match into.is_null() {
             true => Err(LapiError::OrgAddrNull { len: into.len() }),
             false => Ok(()),
@@ -237,13 +243,12 @@ impl<S> Outbox<S> {
         tgt_cntr: Option<CounterId>,
     ) -> Result<u32, LapiError> {
         self.check_get(target, &into, &next)?;
-        let get = Get::new(target, remote, into, Way::Messages, next);
-        Ok(self.gets.own.insert(Get { tgt_cntr, ..get }))
+        Ok(self.gets.own.insert(Get::new(target, remote, 0, into, next, tgt_cntr)))
     }
 
     /// Forgets a get whose request was not sent; nothing follows.
     pub(crate) fn take_back_get(&mut self, ticket: u32) {
-        self.gets.own.clear(ticket);
+        self.gets.own.remove(ticket);
     }
 
     /// Copies one slice of every get of this task that it carries out; if that did nothing, one slice of each get that
@@ -277,7 +282,7 @@ impl<S> Outbox<S> {
             // registered are over.
             let is_busy = self.gets.helped.iter().any(|shared| {
                 let SharedGet { origin, key, offset, len, .. } = *shared;
-                origin == target && self.regions.to_get(key, offset, len).is_some()
+                origin == target && self.regions.part(key, offset, len).is_some()
             });
             let share = |shared: &mut dyn CooperativeCopy| {
                 shared.begin(target, get.remote, get.offset, into.take())
@@ -326,9 +331,9 @@ impl<S> Outbox<S> {
             Ok(Advance::Complete) => self.end_get(ticket, Ok(())),
             Ok(Advance::Refused(region)) => {
                 get.into = region.into();
-                self.get_refused_by_kernel(ticket, target);
+                self.get_failed(ticket, target, None);
             }
-            Err(error) => self.get_failed(ticket, target, error),
+            Err(error) => self.get_failed(ticket, target, Some(error)),
             Ok(advance) => {
                 self.gets.turns.push_back(ticket);
                 return advance == Advance::Copied;
@@ -337,25 +342,17 @@ impl<S> Outbox<S> {
         true
     }
 
-    /// Ends a get that could not be read; the target sends the bytes if only the kernel refused the read.
+    /// Ends a get that could not be read, because of an error or because the kernel refused it. In the latter case it
+    /// begins again over frames, and all later ones from `target` take that way.
     #[cold]
-    fn get_failed(&mut self, ticket: u32, target: TaskId, error: AdapterError) {
-        if error.is_refusal() {
-            self.get_refused_by_kernel(ticket, target);
-        } else {
-            self.end_get(ticket, self.check_lost(target).and(Err(error.into())));
-        }
-    }
-
-    /// Begins a get again over frames, and has all later ones from `target` take that way.
-    #[cold]
-    fn get_refused_by_kernel(&mut self, ticket: u32, target: TaskId) {
-        match self.check_lost(target) {
-            Ok(()) => {
+    fn get_failed(&mut self, ticket: u32, target: TaskId, error: Option<AdapterError>) {
+        match (self.check_lost(target), error.filter(|error| !error.is_refusal())) {
+            (Ok(()), None) => {
                 self.send_queues[target as usize].reads = false;
                 self.request(ticket);
             }
-            lost => self.end_get(ticket, lost),
+            (Ok(()), Some(error)) => self.end_get(ticket, Err(error.into())),
+            (lost, _) => self.end_get(ticket, lost),
         }
     }
 
@@ -366,7 +363,7 @@ impl<S> Outbox<S> {
         let target = get.target;
         if let Err(error) = outcome {
             get.reading = 0;
-            return self.get_failed(ticket, target, error);
+            return self.get_failed(ticket, target, Some(error));
         }
         get.has_read();
         let is_complete = get.is_complete();
@@ -403,7 +400,7 @@ impl<S> Outbox<S> {
     fn help(&mut self, adapter: &mut AnyAdapter, shared: &SharedGet) -> bool {
         let SharedGet { origin, number, key, offset, len } = *shared;
         // The registration may have ended since the last turn.
-        match (self.regions.to_get(key, offset, len), adapter.cooperative_copy()) {
+        match (self.regions.part(key, offset, len), adapter.cooperative_copy()) {
             (Some(Piece::Span(region)), Some(shared)) => shared.assist(origin, number, region),
             _ => false,
         }
@@ -412,7 +409,7 @@ impl<S> Outbox<S> {
     /// Accepts another task's offer to help with a get. A task offers one get at a time, so an older offer is over.
     pub(crate) fn shared_by(&mut self, shared: SharedGet) -> Result<(), Violation> {
         let SharedGet { origin, key, offset, len, .. } = shared;
-        if len == 0 || self.regions.to_get(key, offset, len).is_none() {
+        if len == 0 || self.regions.part(key, offset, len).is_none() {
             return Err(Violation::UnregisteredGet { offset, len });
         }
         match self.gets.helped.iter_mut().find(|older| older.origin == origin) {
@@ -452,10 +449,7 @@ impl<S> Outbox<S> {
     }
 
     fn end_get(&mut self, ticket: u32, outcome: Result<(), LapiError>) {
-        let Some(get) = self.gets.own.get_mut(ticket) else { return };
-        let next = std::mem::replace(&mut get.next, Next::Nothing);
-        let (target, tgt_cntr) = (get.target, get.tgt_cntr);
-        self.gets.own.clear(ticket);
+        let Some(Get { target, next, tgt_cntr, .. }) = self.gets.own.remove(ticket) else { return };
         match outcome {
             Ok(()) => self.has_got(target, next, tgt_cntr),
             Err(error) => self.fail(next, error),

@@ -50,7 +50,7 @@ use crate::platform::fork::WipedWord as BiasWord;
 use crate::platform::sync::BiasWord;
 use crate::platform::sync::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Fences, Mutex, MutexGuard, Ordering,
-    register_light_fences_in_process, thread_mark, yield_now,
+    thread_mark, yield_now,
 };
 
 /// The mark of no thread.
@@ -116,7 +116,7 @@ impl Turns {
 impl<T> Lock<T> {
     pub(crate) fn new(value: T) -> Self {
         let lock = Self::with_bias(value, REVOKED);
-        if lock.bias.is_wiped() && register_light_fences_in_process().is_ok() {
+        if lock.bias.is_wiped() && FENCES.register().is_ok() {
             lock.bias.store(NOBODY, Ordering::Relaxed);
         }
         lock

@@ -274,6 +274,17 @@ impl<S> Outbox<S> {
         Some((send_queue.gone, sent))
     }
 
+    /// Checks what is the same for all one-sided operations: the target, and what follows at the origin.
+    pub(crate) fn check_operation(
+        &mut self,
+        target: TaskId,
+        next: &Next<S>,
+    ) -> Result<(), LapiError> {
+        check_target(target, self.send_queues.len())?;
+        self.check_lost(target)?;
+        next.check(&mut self.counters)
+    }
+
     /// Runs `continuation` as soon as the lock is free, in a thread that is in a call of the context (H4 of [`Next`]).
     pub fn when_unlocked(&mut self, continuation: Continuation) {
         self.continuations.push_back(continuation);
@@ -330,11 +341,6 @@ impl<S> Outbox<S> {
                 next.into_iter().for_each(|next| self.follow(next));
             }
             Outgoing::Access(number) => self.give_up_access(number),
-            Outgoing::GetReply { key, .. } if self.regions.is_part(key) => {
-                if let Some(next) = self.regions.remove(key, Next::Nothing) {
-                    self.follow(next);
-                }
-            }
             Outgoing::GetReply { .. } | Outgoing::Short(_) | Outgoing::Control(_) => {}
         }
     }

@@ -35,8 +35,6 @@ struct Place<S> {
     users: u32,
     /// The action for the moment when nobody uses the memory any more, once its registration has ended.
     next: Option<Next<S>>,
-    /// The registration whose memory this one describes in another way, for one operation.
-    parent: Option<u64>,
 }
 
 enum Memory {
@@ -60,7 +58,7 @@ impl<S> Regions<S> {
     /// Registers a source for reading and returns its key.
     pub fn add(&mut self, source: Source, direct: RemoteKey) -> u64 {
         let len = source.len() as u64;
-        self.insert(Memory::ReadOnly(source), len, direct, None)
+        self.insert(Memory::ReadOnly(source), len, direct)
     }
 
     /// Registers memory for reading and writing, here and with the adapter by `register`, and returns both keys.
@@ -72,26 +70,17 @@ impl<S> Regions<S> {
         let len = memory.len() as u64;
         // SAFETY: RG1; the adapter stops writing when its registration ends (A11), before the owner gets the memory back.
         let direct = register(unsafe { memory.second_hold() });
-        (self.insert(Memory::Writable(memory), len, direct, None), direct)
+        (self.insert(Memory::Writable(memory), len, direct), direct)
     }
 
-    /// Registers a source in the memory of another registration, for one operation. The parent's memory is held until
-    /// this registration has ended.
-    pub fn add_part(&mut self, parent: u64, source: Source) -> u64 {
-        self.begin_use(parent);
-        let len = source.len() as u64;
-        self.insert(Memory::ReadOnly(source), len, RemoteKey::NONE, Some(parent))
-    }
-
-    fn insert(&mut self, memory: Memory, len: u64, direct: RemoteKey, parent: Option<u64>) -> u64 {
+    fn insert(&mut self, memory: Memory, len: u64, direct: RemoteKey) -> u64 {
         let number = self.free.pop().unwrap_or_else(|| {
             let (memory, next) = (None, None);
-            self.places.push(Place { generation: 0, memory, len, direct, users: 0, next, parent });
+            self.places.push(Place { generation: 0, memory, len, direct, users: 0, next });
             self.places.len() as u32 - 1
         });
         let place = &mut self.places[number as usize];
-        (place.memory, place.len, place.parent) = (Some(memory), len, parent);
-        place.direct = direct;
+        (place.memory, place.len, place.direct) = (Some(memory), len, direct);
         u64::from(place.generation) << 32 | u64::from(number)
     }
 
@@ -124,11 +113,7 @@ impl<S> Regions<S> {
         // The highest bit of a key is set for memory in shared areas only.
         place.generation = place.generation.wrapping_add(1) & (u32::MAX >> 1);
         self.free.push(number);
-        let next = place.next.take();
-        match place.parent.take() {
-            Some(parent) => self.end_use(parent),
-            None => next,
-        }
+        place.next.take()
     }
 
     /// Counts an operation that holds this memory from now on.
@@ -149,24 +134,14 @@ impl<S> Regions<S> {
         self.release(key)
     }
 
-    /// Whether the key is that of a registration for one operation.
-    pub fn is_part(&self, key: u64) -> bool {
-        self.place(key).is_some_and(|place| place.parent.is_some())
+    /// Whether the registration has not ended.
+    pub fn contains(&self, key: u64) -> bool {
+        self.place(key).is_some_and(|place| place.memory.is_some())
     }
 
     /// Whether operations of other tasks may change this memory.
     pub fn may_change(&self, key: u64) -> bool {
-        self.place(key).is_some_and(|place| match (&place.memory, place.parent) {
-            (Some(Memory::Writable(_)), _) => true,
-            (_, Some(parent)) => self.may_change(parent),
-            _ => false,
-        })
-    }
-
-    /// The bytes `offset..offset + len` for another task's get, if they are registered. Parts are not: no task may name
-    /// them.
-    pub fn to_get(&self, key: u64, offset: u64, len: u64) -> Option<Piece<'_>> {
-        self.part(key, offset, len).filter(|_| !self.is_part(key))
+        self.place(key).is_some_and(|place| matches!(place.memory, Some(Memory::Writable(_))))
     }
 
     /// The adapter's key of a registration that has not ended, if it has one.
@@ -193,11 +168,8 @@ impl<S> Regions<S> {
         })
     }
 
-    /// The whole memory of a registration for another task's get, if it is one span.
+    /// The whole memory of a registration, to be read, if it is one span.
     pub fn span(&self, key: u64) -> Option<SendRegion> {
-        if self.is_part(key) {
-            return None;
-        }
         match self.place(key)?.memory.as_ref()? {
             Memory::ReadOnly(source) => source.span(),
             Memory::Writable(region) => Some(region.to_read()),
@@ -247,24 +219,13 @@ mod tests {
         regions.begin_use(key);
         regions.begin_use(key);
         assert!(regions.remove(key, Next::Nothing).is_none());
-        assert!(regions.part(key, 0, 1).is_none(), "nothing more is read");
+        assert!(
+            regions.part(key, 0, 1).is_none() && !regions.contains(key),
+            "nothing more is read"
+        );
         assert!(regions.end_use(key).is_none());
         assert!(matches!(regions.end_use(key), Some(Next::Nothing)));
         assert_ne!(regions.add(SendRegion::EMPTY.into(), RemoteKey::NONE), key);
-    }
-
-    #[test]
-    fn a_part_holds_its_parent() {
-        let mut regions = Regions::<()>::default();
-        let bytes = SendRegion::of_test(&[7; 16]);
-        let parent = regions.add(bytes.into(), RemoteKey::NONE);
-        let part = regions.add_part(parent, bytes.part(4, 4).into());
-        assert!(regions.is_part(part) && !regions.is_part(parent));
-        regions.begin_use(part);
-        assert!(regions.remove(parent, Next::Counter(crate::CounterId(3))).is_none());
-        assert!(regions.remove(part, Next::Nothing).is_none(), "a frame still reads it");
-        let due = regions.end_use(part);
-        assert!(matches!(due, Some(Next::Counter(crate::CounterId(3)))), "what follows the parent");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::adapter::atomic::{Operation, RmwOp};
 use crate::error::{LapiError, Violation};
 use crate::memory::region::RemoteRegion;
 use crate::progress::access::AtomicAccess;
-use crate::progress::amsend::{Outgoing, check_target};
+use crate::progress::amsend::Outgoing;
 use crate::progress::handler::Next;
 use crate::progress::outbox::Outbox;
 use crate::wire::Packet;
@@ -91,9 +91,7 @@ impl<S> Outbox<S> {
     /// queues it.
     pub(crate) fn begin_rmw(&mut self, call: Rmw<S>) -> Result<Option<(i64, Next<S>)>, LapiError> {
         let Rmw { target, remote, offset, operation, prev, next } = call;
-        check_target(target, self.send_queues.len())?;
-        self.check_lost(target)?;
-        next.check(&mut self.counters)?;
+        self.check_operation(target, &next)?;
         let size = operation.size();
         if remote.addr == 0 {
             return Err(LapiError::TgtVarNull);

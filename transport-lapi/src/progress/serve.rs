@@ -104,8 +104,8 @@ impl<S> Engine<S> {
                     return Err(peer(Violation::UnregisteredGetv));
                 };
                 let len = source.len() as u64;
-                let key = self.outbox.regions.add_part(key, source);
-                let reply = Outgoing::GetReply { ticket, key, offset: 0, len, sent: 0 };
+                let blocks = Some(Box::new(source));
+                let reply = Outgoing::GetReply { ticket, key, offset: 0, len, sent: 0, blocks };
                 self.outbox.push(origin, reply);
                 Ok(None)
             }

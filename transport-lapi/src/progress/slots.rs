@@ -33,14 +33,6 @@ impl<T> Slots<T> {
         self.places.get_mut(number as usize)?.as_mut()
     }
 
-    /// Drops an item in place, without moving it.
-    pub fn clear(&mut self, number: u32) {
-        if let Some(place @ Some(_)) = self.places.get_mut(number as usize) {
-            *place = None;
-            self.free.push(number);
-        }
-    }
-
     /// Takes an item out of its slot.
     pub fn remove(&mut self, number: u32) -> Option<T> {
         let item = self.places.get_mut(number as usize)?.take()?;

@@ -3,7 +3,7 @@
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, Dgsp, DgspOp, End, Getv, HeaderAction, LapiError, Next,
-    Options, Outbox, Putv, RemoteRegion, Vector,
+    Options, Outbox, Putv, RemoteRegion, Vector, Violation,
 };
 
 use crate::support::board::Board;
@@ -448,4 +448,35 @@ fn a_get_that_fails_at_once_has_no_second_end() {
         let _ = context.session().unwrap().progress();
     }
     assert_eq!(context.session().unwrap().state, 0);
+}
+
+/// A get whose answer does not fit into the ring is refused when the registration ends meanwhile.
+#[test]
+fn a_get_ends_with_the_registration() {
+    const LEN: usize = 8 << 20;
+    let contexts = Kind::Threads.adapters(2).into_iter();
+    let contexts: Vec<_> =
+        contexts.map(|adapter| Context::init(adapter, (), Options::default())).collect();
+    let (memory, landing) = (Landing::new(LEN), Landing::new(LEN));
+    let mut target = contexts[1].session().unwrap();
+    let remote = target.register_writable(memory.region(LEN)).unwrap();
+    let half = LEN as u64 / 2;
+    let blocks = &Vector::Blocks(vec![(0, half - 8), (half, half)]);
+    let (tgt_vec, org_vec, memory) = (blocks, blocks, landing.region(LEN));
+    let (next, tgt_cntr) = (Next::Nothing, None);
+    let call = Getv { target: 1, remote, tgt_vec, memory, org_vec, next, tgt_cntr };
+    contexts[0].session().unwrap().getv(call).unwrap();
+    target.progress().unwrap();
+    let released = target.counter();
+    target.deregister(remote, Next::Counter(released));
+    let error = loop {
+        target.progress().unwrap();
+        if let Err(error) = contexts[0].session().unwrap().progress() {
+            break error;
+        }
+    };
+    let LapiError::Peer { origin: 1, violation: Violation::GetRefused { .. } } = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(target.getcntr(released).unwrap(), 1);
 }

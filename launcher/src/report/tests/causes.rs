@@ -91,8 +91,8 @@ fn unfinished(before: impl FnOnce(&mut ExitLog)) -> String {
 
 #[test]
 fn a_script_whose_code_hides_that_of_its_program() {
-    let joined = ControlMessage::Joined { task: 0, pid: 300 };
-    let text = unfinished(|job| assert!(job.note(0, joined, ms(2))));
+    let joined = ControlMessage::Joined { pid: 300 };
+    let text = unfinished(|job| job.note(0, joined, ms(2)));
     assert!(text.contains("rank 0 (pid 300, host box) exited with code 0 without"), "{text}");
     assert!(text.contains("that is the script's code"), "{text}");
 }
@@ -101,7 +101,7 @@ fn a_script_whose_code_hides_that_of_its_program() {
 fn an_error_that_was_dealt_with_and_not_said_so() {
     let text = unfinished(|job| {
         complain(job, 0, ms(10), "too long", "");
-        assert!(job.note(0, ControlMessage::GaveUp { task: 0, at_nanos: ms(10) }, ms(11)));
+        job.note(0, ControlMessage::GaveUp { at_nanos: ms(10) }, ms(11));
     });
     assert!(text.contains("ends with World::finish\nmpjrun:   it said: too long\n"), "{text}");
 }
@@ -221,11 +221,7 @@ fn complaints_of_many_ranks_are_counted_rather_than_told() {
 fn a_rank_that_waits_for_the_others_is_told_as_such() {
     let mut job = exit_log(3);
     (0..2).for_each(|rank| join(&mut job, rank));
-    assert!(job.note(
-        1,
-        ControlMessage::Leaving { task: 1, counters: MessageCounts::default() },
-        ms(2)
-    ));
+    job.note(1, ControlMessage::Leaving { counters: MessageCounts::default() }, ms(2));
     let said = report(&job, Verdict::TimedOut(Duration::from_secs(1)), ms(1_000));
     let waits = "rank 1: leaving the job, waiting for the others, still running, ";
     assert!(said.contains(waits), "{said}");
@@ -284,8 +280,8 @@ fn a_success_without_finishing_is_noted_in_one_line() {
 fn an_abort_explains_the_end_of_its_rank() {
     let mut job = exit_log(2);
     (0..2).for_each(|rank| join(&mut job, rank));
-    let aborted = ControlMessage::Aborted { task: 1, at_nanos: ms(20), code: 7 };
-    assert!(job.note(1, aborted, ms(21)));
+    let aborted = ControlMessage::Aborted { at_nanos: ms(20), code: 7 };
+    job.note(1, aborted, ms(21));
     job.ended(1, Ending::Signal(libc::SIGABRT), ms(30));
     job.ended(0, Ending::Signal(libc::SIGTERM), ms(40));
     let failure = failure_of(&job);

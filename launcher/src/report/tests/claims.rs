@@ -91,11 +91,7 @@ fn the_largest_report_is_readable() {
                 50
             ],
         };
-        assert!(job.note(
-            rank as usize,
-            ControlMessage::Queues { task: rank, context: 0, queues },
-            ms(1)
-        ));
+        job.note(rank as usize, ControlMessage::Queues { context: 0, queues }, ms(1));
     }
     let report = of_verdict(&job, Verdict::Deadlock, ms(1_000), &snapshot(states));
     assert!(report.lines().count() < 200, "{report}");

@@ -123,7 +123,7 @@ fn calls_on_two_communicators_in_opposite_order_are_a_cycle() {
     let both = [(5, "left"), (7, "right")]
         .map(|(context, name)| SpaceMembers::new(on(context), name, vec![0, 1]));
     let queues = Queues { spaces: both.to_vec(), ..Queues::default() };
-    assert!(job.note(0, ControlMessage::Queues { task: 0, context: 0, queues }, ms(900)));
+    job.note(0, ControlMessage::Queues { context: 0, queues }, ms(900));
     let told = report(&job, &[begun(Call::Allreduce, 5, 8), within(Call::Alltoallv, 7, 2, 0)]);
     let cycle = "mpjrun:   cycle: 0 waits for 1 (wait: allreduce on communicator 2) -> \
                  1 waits for 0 (alltoallv on communicator 3) -> 0\n";

@@ -179,7 +179,7 @@ fn misses(posted: Wait, unexpected: &[(u32, i32, u32)]) -> Vec<String> {
         .collect();
     let queues =
         Queues { all_unexpected: unexpected.len() as u64, unexpected, ..Queues::default() };
-    assert!(job.note(1, ControlMessage::Queues { task: 1, context: 0, queues }, ms(900)));
+    job.note(1, ControlMessage::Queues { context: 0, queues }, ms(900));
     let found = found_in(&job, &snapshot([state(&[]), state(&[posted])]));
     let lines = found.lines().filter_map(|line| line.strip_prefix("mpjrun:   rank 1 waits for "));
     lines.map(str::to_owned).collect()
@@ -257,10 +257,10 @@ fn queues_are_told_with_counts() {
         all_unexpected: 1_000,
         spaces: Vec::new(),
     };
-    assert!(job.note(1, ControlMessage::Queues { task: 1, context: 0, queues }, ms(900)));
+    job.note(1, ControlMessage::Queues { context: 0, queues }, ms(900));
     let collective = PostedReceive { source: Some(1), tag: Some(-4), space: on(1), bytes: 0 };
     let queues = Queues { posted: vec![collective], all_posted: 1, ..Queues::default() };
-    assert!(job.note(0, ControlMessage::Queues { task: 0, context: 0, queues }, ms(900)));
+    job.note(0, ControlMessage::Queues { context: 0, queues }, ms(900));
     let expected = "\
 mpjrun:   rank 0: posted receive from rank 1, of a collective call, 0 bytes
 mpjrun:   rank 1: posted receive from rank 0, tag 8, 16 bytes
@@ -284,7 +284,7 @@ fn the_queues_leave_out_what_the_table_has() {
         |tag, bytes| PostedReceive { source: Some(0), tag: Some(tag), space: on(0), bytes };
     let listed = vec![posted(7, 8), posted(7, 8), posted(7, 16), posted(9, 8)];
     let queues = Queues { posted: listed, all_posted: 70, ..Queues::default() };
-    assert!(job.note(1, ControlMessage::Queues { task: 1, context: 0, queues }, ms(900)));
+    job.note(1, ControlMessage::Queues { context: 0, queues }, ms(900));
     let told = |waits: &[Wait]| {
         let told = found_in(&job, &snapshot([state(&[]), state(waits)]));
         let lines = told.lines().filter_map(|line| line.strip_prefix("mpjrun:   rank 1: "));

@@ -8,8 +8,8 @@ use super::*;
 fn shown(vocabulary: Vocabulary, waits: [Wait; 2]) -> String {
     let mut job = joined(2);
     for task in 0..2 {
-        let told = ControlMessage::Vocabulary { task, vocabulary: vocabulary.clone() };
-        assert!(job.note(task as usize, told, ms(2)));
+        let told = ControlMessage::Vocabulary { vocabulary: vocabulary.clone() };
+        job.note(task as usize, told, ms(2));
     }
     on_request(&job, &waiting(waits))
 }

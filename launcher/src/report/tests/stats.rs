@@ -13,15 +13,15 @@ fn the_numbers_of_ranks_are_added_up() {
         "mpjrun: --stats: no rank has come to its end, where it sends its numbers\n"
     );
     let eager = |messages| ProtocolCounts { messages, bytes: 80, unexpected: 1 };
-    for (task, messages) in [(0, 10), (2, u64::MAX)] {
+    for (rank, messages) in [(0, 10), (2, u64::MAX)] {
         let counters = MessageCounts {
             eager: eager(messages),
             received: 5,
             fallbacks: 2,
-            unexpected_bytes: 64 * u64::from(task),
+            unexpected_bytes: 64 * rank as u64,
             ..MessageCounts::default()
         };
-        assert!(job.note(task as usize, ControlMessage::Leaving { task, counters }, ms(1)));
+        job.note(rank, ControlMessage::Leaving { counters }, ms(1));
     }
     let expected = "\
 mpjrun: messages sent, by protocol; unexpected ones came before their receive

@@ -25,7 +25,7 @@ use crate::adapters::local::segment::{Segment, TaskBlock, WireupLine};
 use crate::adapters::shm::peer::{Peer, ProbeCell};
 use crate::adapters::shm::placement;
 use crate::adapters::shm::{GetMode, Processes};
-use crate::platform::sync::{FutexWord, register_light_fences};
+use crate::platform::sync::FutexWord;
 
 /// How often a task that waits for the others checks whether one gave up.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -118,7 +118,7 @@ fn publish(mine: &WireupLine, mode: GetMode, keeper: u32) -> Arc<AtomicU64> {
         // refuses the call. In either case the probe shows what is possible.
         let _ = rustix::process::set_ptracer(PTracer::Any);
     }
-    let light_fences = register_light_fences().is_ok();
+    let light_fences = Fences::Asymmetric.register().is_ok();
     let value = RandomState::new().hash_one(std::process::id()) | 1;
     let cell = Arc::new(AtomicU64::new(value));
     // The launcher sets a death signal for its own children. A child of a script may have become the launcher's child,

@@ -56,25 +56,18 @@ const MAX_TEXT: usize = 32 * 1024;
 /// Longest location of a failure, in bytes.
 const MAX_LOCATION: usize = 4 * 1024;
 
-/// A message of a rank to the launcher.
+/// A message of a rank to the launcher, which knows the rank by the line.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub enum ControlMessage {
     /// The rank has found its job, and is about to connect to the others.
     Joined {
-        /// The rank.
-        task: TaskId,
         /// Its process, which a wrapper script may have started. The receiver gets it from the kernel (L5).
         pid: u32,
     },
     /// The rank has done its part of the job, and may exit with code 0.
-    Finished {
-        /// The rank.
-        task: TaskId,
-    },
+    Finished,
     /// The rank panicked, or could not do its part. It may still recover, as its exit will show.
     Failed {
-        /// The rank.
-        task: TaskId,
         /// When, by [`monotonic_nanos`].
         at_nanos: u64,
         /// The text of the panic or of the error.
@@ -86,15 +79,11 @@ pub enum ControlMessage {
     },
     /// The rank has stopped communicating, and is about to wait until the others have finished too.
     Leaving {
-        /// The rank.
-        task: TaskId,
         /// What it has sent and received.
         counters: MessageCounts,
     },
     /// The program asked for the end of the job. The rank ends at once.
     Aborted {
-        /// The rank.
-        task: TaskId,
         /// When, by [`monotonic_nanos`].
         at_nanos: u64,
         /// The exit code that the program wants for the job.
@@ -102,8 +91,6 @@ pub enum ControlMessage {
     },
     /// The answer to an inquiry.
     Queues {
-        /// The rank.
-        task: TaskId,
         /// The number of its context.
         context: u32,
         /// The queues of that context.
@@ -112,16 +99,12 @@ pub enum ControlMessage {
     /// The rank has stopped communicating and will never finish, because of a panic, an error of the program, or a
     /// failure of the library. Usually it is about to end.
     GaveUp {
-        /// The rank.
-        task: TaskId,
         /// When, by [`monotonic_nanos`].
         at_nanos: u64,
     },
     /// The rank has noticed that another one is gone, usually because a call failed. The launcher may not know of it
     /// yet; what the rank does next is not the cause of the failure.
     MetLoss {
-        /// The rank.
-        task: TaskId,
         /// When, by [`monotonic_nanos`].
         at_nanos: u64,
         /// The task that is gone.
@@ -129,28 +112,9 @@ pub enum ControlMessage {
     },
     /// What the numbers mean that the rank publishes of its waits. Sent once, after it has joined.
     Vocabulary {
-        /// The rank.
-        task: TaskId,
         /// The names.
         vocabulary: Vocabulary,
     },
-}
-
-impl ControlMessage {
-    /// Returns the rank that the message claims to come from.
-    pub fn task(&self) -> TaskId {
-        match self {
-            Self::Joined { task, .. }
-            | Self::Finished { task }
-            | Self::Failed { task, .. }
-            | Self::Leaving { task, .. }
-            | Self::Aborted { task, .. }
-            | Self::GaveUp { task, .. }
-            | Self::MetLoss { task, .. }
-            | Self::Queues { task, .. }
-            | Self::Vocabulary { task, .. } => *task,
-        }
-    }
 }
 
 /// Why a packet was refused.
@@ -208,7 +172,7 @@ fn decode(packet: &[u8]) -> Result<ControlMessage, ControlError> {
     if let extra @ 1.. = packet.len() - used {
         return Err(ControlError::TrailingBytes { extra });
     }
-    if let ControlMessage::Vocabulary { vocabulary, .. } = &message {
+    if let ControlMessage::Vocabulary { vocabulary } = &message {
         vocabulary.check()?;
     }
     Ok(message)
@@ -250,37 +214,37 @@ impl Control {
     /// Reports that this rank has joined. Call it before waiting for the other ranks, so that the launcher knows about
     /// the wait if one of them never joins.
     pub fn joined(&self) {
-        self.send(&ControlMessage::Joined { task: self.task, pid: std::process::id() });
+        self.send(&ControlMessage::Joined { pid: std::process::id() });
     }
 
     /// Tells the launcher what the numbers mean that this rank publishes of its waits. Call it once, before the first
     /// wait.
     pub fn vocabulary(&self, vocabulary: Vocabulary) {
-        self.send(&ControlMessage::Vocabulary { task: self.task, vocabulary });
+        self.send(&ControlMessage::Vocabulary { vocabulary });
     }
 
     /// Reports that this rank has stopped communicating and now waits for the others. Call it when the program leaves
     /// the job, before it waits, so that the launcher knows about the wait if another rank never gets there. `counters`
     /// states what the rank has sent and received.
     pub fn leaving(&self, counters: MessageCounts) {
-        self.send(&ControlMessage::Leaving { task: self.task, counters });
+        self.send(&ControlMessage::Leaving { counters });
     }
 
     /// Reports that this rank has done its part: from now on, exit code 0 means success.
     pub fn finished(&self) {
-        self.send(&ControlMessage::Finished { task: self.task });
+        self.send(&ControlMessage::Finished);
     }
 
     /// Reports that the program asks for the end of the job, with `code`.
     pub fn aborted(&self, code: i32) {
-        self.send(&ControlMessage::Aborted { task: self.task, at_nanos: monotonic_nanos(), code });
+        self.send(&ControlMessage::Aborted { at_nanos: monotonic_nanos(), code });
     }
 
     /// Reports that this rank has stopped communicating and will never finish. Call it instead of letting the other
     /// ranks fail: the launcher then ends the job, and knows the cause. Returns whether the report was sent; it cannot
     /// be if the program has closed descriptors that it does not own.
     pub fn gave_up(&self) -> bool {
-        self.send(&ControlMessage::GaveUp { task: self.task, at_nanos: monotonic_nanos() })
+        self.send(&ControlMessage::GaveUp { at_nanos: monotonic_nanos() })
     }
 
     /// Reports that this rank has noticed the loss of `lost`, unless it has reported a loss before (L7). Call it before
@@ -291,7 +255,7 @@ impl Control {
         if lost != task && !self.line.process.is_fork() {
             self.line.first_loss.call_once(|| {
                 let at_nanos = monotonic_nanos();
-                self.send(&ControlMessage::MetLoss { task, at_nanos, lost });
+                self.send(&ControlMessage::MetLoss { at_nanos, lost });
             });
         }
     }
@@ -299,14 +263,13 @@ impl Control {
     /// Answers an inquiry, for one of the rank's contexts.
     pub fn queues(&self, context: usize, queues: Queues) {
         let context = context as u32;
-        self.send(&ControlMessage::Queues { task: self.task, context, queues });
+        self.send(&ControlMessage::Queues { context, queues });
     }
 
     /// Reports that this rank panicked in this thread with `message` at `location`. If `location` is empty, it reports
     /// the error `message`. Overlong texts are cut.
     pub fn failed(&self, message: &str, location: &str) {
         self.send(&ControlMessage::Failed {
-            task: self.task,
             at_nanos: monotonic_nanos(),
             message: cut(message, MAX_TEXT).to_owned(),
             location: cut(location, MAX_LOCATION).to_owned(),
@@ -428,7 +391,7 @@ impl ControlReceiver {
             return Err(ControlError::TooLong { len });
         }
         let mut message = decode(&packet[..len])?;
-        if let ControlMessage::Joined { pid, .. } = &mut message {
+        if let ControlMessage::Joined { pid } = &mut message {
             *pid = sender.unwrap_or(0);
         }
         Ok(Incoming::Message(message))

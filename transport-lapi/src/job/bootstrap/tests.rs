@@ -4,40 +4,32 @@ use std::os::fd::AsFd;
 
 use super::*;
 
-fn variables() -> JobVariables {
-    let text = |text: &str| Some(text.to_owned());
-    JobVariables {
-        rank: text("2"),
-        size: text("3"),
-        contexts: None,
-        job: text("j-1"),
-        segment: text("4"),
-        control: text("9"),
-    }
+const COMPLETE: [(&str, &str); 4] =
+    [("MPJ_RANK", "2"), ("MPJ_SIZE", "3"), ("MPJ_SHM_FD", "4"), ("MPJ_CTRL_FD", "9")];
+
+/// Parses the complete set with one variable changed or, if `value` is `None`, left out.
+fn parse_with(name: &str, value: Option<&str>) -> Result<RankPlace, BootstrapError> {
+    RankPlace::parse(&|variable| {
+        let complete = COMPLETE.iter().find(|(known, _)| *known == variable);
+        let value = if variable == name { value } else { complete.map(|(_, value)| *value) };
+        value.map(str::to_owned)
+    })
 }
 
 fn place() -> RankPlace {
-    RankPlace::parse(&variables()).expect("complete")
+    parse_with("MPJ_CONTEXTS", None).expect("complete")
 }
 
 #[test]
 fn a_complete_set_is_a_seat() {
-    let place = place();
-    let job = "j-1".to_owned();
-    let expected = RankPlace { task: 2, num_tasks: 3, contexts: 1, job, segment: 4, control: 9 };
-    assert_eq!(place, expected);
+    let expected = RankPlace { task: 2, num_tasks: 3, contexts: 1, segment: 4, control: 9 };
+    assert_eq!(place(), expected);
 }
 
 #[test]
 fn a_missing_variable_is_named() {
-    let incomplete = [
-        ("MPJ_RANK", JobVariables { rank: None, ..variables() }),
-        ("MPJ_SIZE", JobVariables { size: None, ..variables() }),
-        ("MPJ_JOB", JobVariables { job: None, ..variables() }),
-        ("MPJ_SHM_FD", JobVariables { segment: None, ..variables() }),
-    ];
-    for (name, set) in incomplete {
-        let error = RankPlace::parse(&set).expect_err("incomplete");
+    for (name, _) in COMPLETE {
+        let error = parse_with(name, None).expect_err("incomplete");
         assert!(matches!(error, BootstrapError::Missing { variable } if variable == name));
         assert!(error.to_string().starts_with(name));
     }
@@ -50,25 +42,21 @@ fn a_rank_that_is_told_nothing_of_contexts_has_one() {
 
 #[test]
 fn a_malformed_variable_is_named_with_its_value() {
-    let rank = |value: &str| JobVariables { rank: Some(value.to_owned()), ..variables() };
-    let size = |value: &str| JobVariables { size: Some(value.to_owned()), ..variables() };
-    let control = |value: &str| JobVariables { control: Some(value.to_owned()), ..variables() };
-    let contexts = |value: &str| JobVariables { contexts: Some(value.to_owned()), ..variables() };
     let malformed = [
-        ("MPJ_CONTEXTS", "0", contexts("0")),
-        ("MPJ_CONTEXTS", "5", contexts("5")),
-        ("MPJ_CONTEXTS", "two", contexts("two")),
-        ("MPJ_RANK", "3", rank("3")),
-        ("MPJ_RANK", "-1", rank("-1")),
-        ("MPJ_RANK", "one", rank("one")),
-        ("MPJ_SIZE", "0", size("0")),
-        ("MPJ_SIZE", "257", size("257")),
-        ("MPJ_SIZE", "99999999999999999999", size("99999999999999999999")),
-        ("MPJ_CTRL_FD", "2", control("2")),
-        ("MPJ_CTRL_FD", "2147483648", control("2147483648")),
+        ("MPJ_CONTEXTS", "0"),
+        ("MPJ_CONTEXTS", "5"),
+        ("MPJ_CONTEXTS", "two"),
+        ("MPJ_RANK", "3"),
+        ("MPJ_RANK", "-1"),
+        ("MPJ_RANK", "one"),
+        ("MPJ_SIZE", "0"),
+        ("MPJ_SIZE", "257"),
+        ("MPJ_SIZE", "99999999999999999999"),
+        ("MPJ_CTRL_FD", "2"),
+        ("MPJ_CTRL_FD", "2147483648"),
     ];
-    for (name, text, set) in malformed {
-        let error = RankPlace::parse(&set).expect_err("malformed");
+    for (name, text) in malformed {
+        let error = parse_with(name, Some(text)).expect_err("malformed");
         let BootstrapError::Malformed { variable, value, .. } = error else {
             panic!("{name}={text}: {error}");
         };
@@ -83,16 +71,8 @@ fn what_the_launcher_writes_is_what_a_rank_parses() {
     let get = |name: &str| {
         entries.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
     };
-    let set = JobVariables {
-        rank: get("MPJ_RANK"),
-        size: get("MPJ_SIZE"),
-        contexts: get("MPJ_CONTEXTS"),
-        job: get("MPJ_JOB"),
-        segment: get("MPJ_SHM_FD"),
-        control: get("MPJ_CTRL_FD"),
-    };
-    let place = RankPlace::parse(&set).expect("the launcher's own words");
-    assert_eq!((place.task, place.num_tasks, place.job.as_str()), (1, 2, "j"));
+    let place = RankPlace::parse(&get).expect("the launcher's own words");
+    assert_eq!((place.task, place.num_tasks), (1, 2));
     assert_eq!(place.contexts, 3);
     assert_eq!(place.control, rank.as_raw_fd());
     assert_eq!(get("MPJ_LOCAL_RANK").as_deref(), Some("1"));

@@ -111,17 +111,6 @@ fn the_longest_eager_message_has_a_limit() {
 }
 
 #[test]
-fn job_variables_are_handed_on_as_they_are() {
-    let entries = [("MPJ_RANK", "1"), ("MPJ_SIZE", "2"), ("MPJ_JOB", "j"), ("MPJ_CTRL_FD", "9")];
-    let job = JobVariables::from_lookup(&variables(&entries));
-    assert_eq!(job.rank.as_deref(), Some("1"));
-    assert_eq!(job.size.as_deref(), Some("2"));
-    assert_eq!(job.job.as_deref(), Some("j"));
-    assert_eq!(job.control.as_deref(), Some("9"));
-    assert_eq!(job.segment, None);
-}
-
-#[test]
 fn a_foreign_launcher_is_named_by_its_variable() {
     let cases = [
         ("OMPI_COMM_WORLD_SIZE", "2", "Open MPI's launcher"),

@@ -21,7 +21,7 @@ fn bias<T>(lock: &Lock<T>) -> usize {
 }
 
 fn can_be_biased() -> bool {
-    BiasWord::new().is_wiped() && register_light_fences_in_process().is_ok()
+    BiasWord::new().is_wiped() && FENCES.register().is_ok()
 }
 
 fn is_told<T>(lock: &Lock<T>) -> bool {

@@ -6,7 +6,7 @@
 //! messages of its own.
 
 use super::vector::Vector;
-use crate::wire::MAX_UHDR;
+use crate::wire::{Encoded, MAX_UHDR};
 
 /// Index of the handler that clients cannot set.
 pub(crate) const OWN: u8 = 0;
@@ -32,31 +32,6 @@ pub(crate) enum Request {
     Vector { is_first: bool },
 }
 
-/// An encoded user header, on the stack.
-pub(crate) struct UserHeader {
-    bytes: [u8; MAX_UHDR],
-    len: usize,
-}
-
-impl UserHeader {
-    fn new(words: &[u64]) -> Self {
-        let mut header = Self { bytes: [0; MAX_UHDR], len: 0 };
-        header.push(words);
-        header
-    }
-
-    fn push(&mut self, words: &[u64]) {
-        for word in words {
-            self.bytes[self.len..self.len + 8].copy_from_slice(&word.to_le_bytes());
-            self.len += 8;
-        }
-    }
-
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-}
-
 impl Request {
     /// Whether a vector of so many words fits into the user header.
     pub fn takes(words: usize) -> bool {
@@ -64,20 +39,20 @@ impl Request {
     }
 
     /// Encodes the request. The caller has checked that the vector fits.
-    pub fn encode(&self) -> UserHeader {
-        let with = |words: &[u64], vector: &Option<Vector>| {
-            let mut header = UserHeader::new(words);
-            if let Some(vector) = vector {
-                header.push(&vector.words());
-            }
-            header
-        };
+    pub fn encode(&self) -> Encoded {
+        let mut header = Encoded::EMPTY;
         match self {
-            Self::Put { key, offset } => UserHeader::new(&[PUT, *key, *offset]),
-            Self::Putv { key, vector } => with(&[PUTV, *key, 0], vector),
-            Self::Getv { key, ticket, vector } => with(&[GETV, *key, u64::from(*ticket)], vector),
-            Self::Vector { is_first } => UserHeader::new(&[VECTOR, u64::from(*is_first)]),
+            Self::Put { key, offset } => header.push(&[PUT, *key, *offset]),
+            Self::Putv { key, .. } => header.push(&[PUTV, *key, 0]),
+            Self::Getv { key, ticket, .. } => header.push(&[GETV, *key, u64::from(*ticket)]),
+            Self::Vector { is_first } => header.push(&[VECTOR, u64::from(*is_first)]),
         }
+        if let Self::Putv { vector: Some(vector), .. } | Self::Getv { vector: Some(vector), .. } =
+            self
+        {
+            header.push(&vector.words());
+        }
+        header
     }
 
     /// Decodes a peer's user header; `None` if it is no request.

@@ -173,7 +173,7 @@ fn asymmetric_fences_lose_no_wake_up() {
     const ROUNDS: u32 = 100_000;
     const GIVEN_UP: u32 = u32::MAX;
     const NEVER: Duration = Duration::from_secs(10);
-    if crate::platform::sync::register_light_fences_in_process().is_err() {
+    if Fences::InProcess.register().is_err() {
         return;
     }
     let segment = Arc::new(Segment::in_process(Layout::new(2, 1).unwrap()).unwrap());

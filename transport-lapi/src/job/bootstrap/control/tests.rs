@@ -13,7 +13,7 @@ fn line(task: TaskId) -> (ControlReceiver, Control) {
 
 fn failed(message: &str, location: &str) -> ControlMessage {
     let (message, location) = (message.to_owned(), location.to_owned());
-    ControlMessage::Failed { task: 2, at_nanos: 0x0102, message, location, thread: 9 }
+    ControlMessage::Failed { at_nanos: 0x0102, message, location, thread: 9 }
 }
 
 /// These bytes are the contract: another encoder may be used if it writes the same.
@@ -34,22 +34,22 @@ fn golden_bytes() {
     let numbers = |numbers: std::ops::RangeInclusive<u64>| -> Vec<u8> {
         numbers.flat_map(u64::to_le_bytes).collect()
     };
-    let leaving = [&[3, 0, 0, 0, 4, 0, 0, 0][..], &numbers(1..=9)].concat();
+    let leaving = [&[3, 0, 0, 0][..], &numbers(1..=9)].concat();
     let golden: [(ControlMessage, &[u8]); 8] = [
-        (ControlMessage::Joined { task: 3, pid: 0x1_0203 }, &[0, 0, 0, 0, 3, 0, 0, 0, 3, 2, 1, 0]),
-        (ControlMessage::Finished { task: 255 }, &[1, 0, 0, 0, 255, 0, 0, 0]),
+        (ControlMessage::Joined { pid: 0x1_0203 }, &[0, 0, 0, 0, 3, 2, 1, 0]),
+        (ControlMessage::Finished, &[1, 0, 0, 0]),
         (
             failed("no", "a.rs:1"),
-            b"\x02\0\0\0\x02\0\0\0\x02\x01\0\0\0\0\0\0\x02\0\0\0\0\0\0\0no\x06\0\0\0\0\0\0\0a.rs:1\x09\0\0\0",
+            b"\x02\0\0\0\x02\x01\0\0\0\0\0\0\x02\0\0\0\0\0\0\0no\x06\0\0\0\0\0\0\0a.rs:1\x09\0\0\0",
         ),
-        (ControlMessage::Leaving { task: 4, counters }, &leaving),
+        (ControlMessage::Leaving { counters }, &leaving),
         (
-            ControlMessage::Aborted { task: 1, at_nanos: 2, code: -1 },
-            b"\x04\0\0\0\x01\0\0\0\x02\0\0\0\0\0\0\0\xff\xff\xff\xff",
+            ControlMessage::Aborted { at_nanos: 2, code: -1 },
+            b"\x04\0\0\0\x02\0\0\0\0\0\0\0\xff\xff\xff\xff",
         ),
         (
-            ControlMessage::Queues { task: 9, context: 3, queues },
-            b"\x05\0\0\0\x09\0\0\0\x03\0\0\0\
+            ControlMessage::Queues { context: 3, queues },
+            b"\x05\0\0\0\x03\0\0\0\
               \x01\0\0\0\0\0\0\0\x01\x01\0\0\0\0\x02\0\0\0\x07\0\0\0\0\x01\
               \x03\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\
               \x01\0\0\0\0\0\0\0\x04\0\0\0\xff\xff\xff\xff\x02\0\0\0\x07\0\0\0\x01\x05\0\0\0\0\
@@ -58,12 +58,12 @@ fn golden_bytes() {
               \x02\0\0\0\0\0\0\0\x02\0\0\0\x02\0\0\0\x04\0\0\0\x06\0\0\0",
         ),
         (
-            ControlMessage::MetLoss { task: 5, at_nanos: 6, lost: 2 },
-            b"\x07\0\0\0\x05\0\0\0\x06\0\0\0\0\0\0\0\x02\0\0\0",
+            ControlMessage::MetLoss { at_nanos: 6, lost: 2 },
+            b"\x07\0\0\0\x06\0\0\0\0\0\0\0\x02\0\0\0",
         ),
         (
-            ControlMessage::Vocabulary { task: 3, vocabulary },
-            b"\x08\0\0\0\x03\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0no\x01\
+            ControlMessage::Vocabulary { vocabulary },
+            b"\x08\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0no\x01\
               \x01\0\0\0\0\0\0\0s\x01\0\0\0\0\0\0\0w",
         ),
     ];
@@ -87,7 +87,7 @@ fn damaged_packets_are_refused_each_for_its_reason() {
     unknown[0] = 99;
     assert!(matches!(decode(&unknown), Err(ControlError::Undecodable(_))));
     let mut huge = whole;
-    huge[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
+    huge[12..20].copy_from_slice(&u64::MAX.to_le_bytes());
     assert!(matches!(decode(&huge), Err(ControlError::Undecodable(_))));
     let long = vec![0; MAX_MESSAGE + 1];
     assert!(matches!(decode(&long), Err(ControlError::TooLong { len }) if len == MAX_MESSAGE + 1));
@@ -111,7 +111,7 @@ fn the_largest_queues_fit_a_packet() {
         all_unexpected: u64::MAX,
         spaces: vec![members; Queues::SPACES],
     };
-    let message = ControlMessage::Queues { task: 9, context: 3, queues };
+    let message = ControlMessage::Queues { context: 3, queues };
     let packet = encode(&message);
     assert!(packet.len() < MAX_MESSAGE / 2, "{}", packet.len());
     assert_eq!(decode(&packet).expect("round trip"), message);
@@ -119,7 +119,7 @@ fn the_largest_queues_fit_a_packet() {
 
 /// A vocabulary as a hostile rank may send it, without the checks of [`Vocabulary::new`].
 fn packet_with(calls: &[&str], space: &str) -> Vec<u8> {
-    let mut packet = [8, 5].map(u32::to_le_bytes).concat();
+    let mut packet = 8_u32.to_le_bytes().to_vec();
     let text = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
     packet.extend((calls.len() as u64).to_le_bytes());
     calls.iter().for_each(|name| packet.extend([text(name), vec![0]].concat()));
@@ -143,7 +143,7 @@ fn vocabularies_that_are_not_fit_to_be_shown_are_refused() {
     let words = "vocabulary of 257 calls, the limit is 256";
     assert_eq!(refused(&vec!["x"; number], "space"), words);
     let mut endless = packet_with(&["good"], "space");
-    endless[8..16].copy_from_slice(&u64::MAX.to_le_bytes());
+    endless[4..12].copy_from_slice(&u64::MAX.to_le_bytes());
     assert!(matches!(decode(&endless), Err(ControlError::Undecodable(_))));
 }
 
@@ -153,7 +153,7 @@ fn the_largest_vocabulary_fits_a_packet_and_names_its_calls() {
         (1..=Vocabulary::MAX_CALLS).map(|code| format!("{code:032}")).collect();
     let calls = names.iter().map(|name| (name.as_str(), name.ends_with('7')));
     let vocabulary = Vocabulary::new(calls, &names[0], &names[1]);
-    let message = ControlMessage::Vocabulary { task: 1, vocabulary: vocabulary.clone() };
+    let message = ControlMessage::Vocabulary { vocabulary: vocabulary.clone() };
     assert_eq!(decode(&encode(&message)).expect("round trip"), message);
     for (code, name) in [(1, names[0].as_str()), (256, &names[255])] {
         assert_eq!(vocabulary.name(CallCode(code)), name);
@@ -176,8 +176,8 @@ fn messages_arrive_in_order_and_then_the_end() {
     drop(rank);
     let pid = std::process::id();
     let first = launcher.try_recv().expect("joined");
-    assert_eq!(first, Incoming::Message(ControlMessage::Joined { task: 7, pid }));
-    let Incoming::Message(ControlMessage::Failed { task: 7, at_nanos, message, location, thread }) =
+    assert_eq!(first, Incoming::Message(ControlMessage::Joined { pid }));
+    let Incoming::Message(ControlMessage::Failed { at_nanos, message, location, thread }) =
         launcher.try_recv().expect("failed")
     else {
         panic!("the second message is the failure");
@@ -187,9 +187,9 @@ fn messages_arrive_in_order_and_then_the_end() {
     assert_eq!(thread, gettid().as_raw_nonzero().get());
     let third = launcher.try_recv().expect("leaving");
     let counters = MessageCounts { received: 3, ..MessageCounts::default() };
-    assert_eq!(third, Incoming::Message(ControlMessage::Leaving { task: 7, counters }));
+    assert_eq!(third, Incoming::Message(ControlMessage::Leaving { counters }));
     let fourth = launcher.try_recv().expect("finished");
-    assert_eq!(fourth, Incoming::Message(ControlMessage::Finished { task: 7 }));
+    assert_eq!(fourth, Incoming::Message(ControlMessage::Finished));
     assert_eq!(launcher.try_recv().expect("end"), Incoming::End);
 }
 
@@ -202,7 +202,7 @@ fn the_first_loss_is_told_and_no_other() {
     rank.met_loss(1);
     drop(rank);
     let told = launcher.try_recv().expect("a loss");
-    assert!(matches!(told, Incoming::Message(ControlMessage::MetLoss { task: 3, lost: 1, .. })));
+    assert!(matches!(told, Incoming::Message(ControlMessage::MetLoss { lost: 1, .. })));
     assert_eq!(launcher.try_recv().expect("end"), Incoming::End);
 }
 
@@ -238,13 +238,13 @@ fn a_packet_above_the_limit_is_refused_and_the_next_one_arrives() {
     let error = launcher.try_recv().expect_err("too long");
     assert!(matches!(error, ControlError::TooLong { len } if len == MAX_MESSAGE + 5));
     let next = launcher.try_recv().expect("the line is still usable");
-    assert_eq!(next, Incoming::Message(ControlMessage::Finished { task: 1 }));
+    assert_eq!(next, Incoming::Message(ControlMessage::Finished));
 }
 
 #[test]
 fn a_full_line_gives_up_after_its_patience() {
     let (launcher, rank) = line(1);
-    let noise = encode(&ControlMessage::Finished { task: 1 });
+    let noise = encode(&ControlMessage::Finished);
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     while send(&rank.line.socket, &noise, flags).is_ok() {}
     let start = std::time::Instant::now();
@@ -288,7 +288,7 @@ proptest! {
         let other = Space { id: 3, label: Some(1), ..Space::default() };
         let spaces = vec![SpaceMembers::new(Space::default(), &name, ranks), SpaceMembers::new(other, "", vec![])];
         let queues = Queues { spaces, ..Queues::default() };
-        let mut packet = encode(&ControlMessage::Queues { task: 1, context: 0, queues });
+        let mut packet = encode(&ControlMessage::Queues { context: 0, queues });
         let at = at % packet.len();
         packet[at] = byte;
         if let Ok(message) = decode(&packet) {
@@ -298,14 +298,12 @@ proptest! {
 
     #[test]
     fn every_message_comes_back(
-        task in any::<u32>(),
         at_nanos in any::<u64>(),
         text in ".*",
         thread in any::<i32>(),
     ) {
         let (message, location) = (text.clone(), text);
-        let message = ControlMessage::Failed { task, at_nanos, message, location, thread };
-        prop_assert_eq!(message.task(), task);
+        let message = ControlMessage::Failed { at_nanos, message, location, thread };
         prop_assert_eq!(decode(&encode(&message)).expect("round trip"), message);
     }
 }
