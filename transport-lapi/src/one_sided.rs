@@ -3,9 +3,9 @@
 //! The caller names memory that the target has registered ([`Session::register_writable`]) and an offset in it. If the
 //! adapter can do without the target, it carries puts and read-modify-writes out (`progress/access.rs`). Otherwise the
 //! target's dispatcher does, without any handler of the client. A put is then an active message for handler 0, which
-//! belongs to the transport: `request.rs` has its user header, `serve.rs` the target's part. So puts use the same
-//! packets, counters and buffers as other messages, and a fence waits for them too. A read-modify-write (`rmw.rs`) has
-//! packets of its own.
+//! belongs to the transport: `progress/serve/request.rs` has its user header, `progress/serve.rs` the target's part. So
+//! puts use the same packets, counters and buffers as other messages, and a fence waits for them too. A
+//! read-modify-write (`progress/rmw.rs`) has packets of its own.
 //!
 //! If the adapter has shared areas, memory can be allocated there (`shared.rs`); then the origin carries operations out
 //! by itself.

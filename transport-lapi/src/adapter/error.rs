@@ -1,4 +1,4 @@
-//! Why an adapter fails.
+//! Why an adapter fails: a task is lost, memory is damaged, the system refuses something.
 
 use rustix::io::Errno;
 

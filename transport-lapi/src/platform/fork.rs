@@ -1,7 +1,7 @@
 //! Whether this process is a fork of the one that joined the job.
 //!
 //! A fork inherits the objects of a rank, but it is not the rank: the job's memory is not mapped in it (MM2 of
-//! [`crate::adapters::shm`]), and the threads that the objects rely on do not exist there. So code that would touch
+//! `adapters/shm/mapping.rs`), and the threads that the objects rely on do not exist there. So code that would touch
 //! memory of the job, wait for a thread, or talk to the launcher checks a [`ProcessMark`] first. The path of messages
 //! need not: it takes the lock of the session, which detects a fork at no cost by a [`WipedWord`] (X8 of
 //! [`crate::progress::lock`]).

@@ -2,6 +2,7 @@
 //!
 //! A key consists of an index and a generation, so that the key of an ended registration does not name a later one. A
 //! source that is not one span, or that the adapter has not registered, is read over frames: its owner packs it.
+//! `outbox.rs` registers memory here and with the adapter.
 //!
 //! - RG1: memory registered for writing is written by its owner's dispatcher, under the context's lock, and by the
 //!   adapter for other tasks (A11 of [`crate::adapter`]). So the operations of several origins may each hold a part of

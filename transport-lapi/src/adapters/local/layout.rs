@@ -56,7 +56,7 @@ const MAX_BODY: usize = 64 << 10;
 
 /// Slots of all pairs of a job together, within the limits per pair. Few for Miri, whose work per borrow grows with the
 /// size of the memory.
-const JOB_CELLS: usize = if cfg!(miri) { 1 << 6 } else { 1 << 16 };
+const JOB_SLOTS: usize = if cfg!(miri) { 1 << 6 } else { 1 << 16 };
 
 /// Bytes of the data rings of all pairs of a job together, within the limits per pair; likewise.
 const JOB_DATA: usize = if cfg!(miri) { 32 << 10 } else { 32 << 20 };
@@ -118,7 +118,7 @@ impl Layout {
             return Err(AdapterError::ContextCount { asked: contexts, max: MAX_CONTEXTS });
         }
         let pairs = tasks * tasks;
-        let slots = floor_power_of_two(JOB_CELLS / pairs).clamp(16, 256);
+        let slots = floor_power_of_two(JOB_SLOTS / pairs).clamp(16, 256);
         let limit = if tasks == 2 { of_two() } else { TASK_DATA / (tasks - 1).max(1) };
         let data_ring = floor_power_of_two(limit.min(JOB_DATA / pairs)).max(32 << 10);
         let area = floor_power_of_two(JOB_AREAS / tasks).clamp(*AREA.start(), *AREA.end());

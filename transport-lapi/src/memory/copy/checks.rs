@@ -1,5 +1,5 @@
 //! How often an estimate that may become wrong without notice is checked, and when it changes. Copies depend on two:
-//! which of two ways is faster (`trial.rs`), and whether the other processor is distant (`adapters/distance.rs`).
+//! which of two ways is faster (`trial.rs`), and whether the other processor is distant (`adapters/local/distance.rs`).
 
 /// How many checks in a row must contradict an estimate before it changes: one may have been interrupted.
 const CONTRADICTIONS: u32 = 2;
