@@ -104,8 +104,8 @@ choices! {
 }
 
 /// Numbers of ranks.
-pub const RANKS: &[usize] = &[1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17];
-const RANK_WORDS: &[&str] = &["1", "2", "3", "4", "5", "6", "7", "8", "9", "16", "17"];
+pub const RANKS: &[usize] = &[1, 2, 3, 4, 5, 6, 7, 8, 9, 17];
+const RANK_WORDS: &[&str] = &["1", "2", "3", "4", "5", "6", "7", "8", "9", "17"];
 /// Choices of protocols.
 pub const BACKENDS: &[BackendChoice] =
     &[BackendChoice::Auto, BackendChoice::Eager, BackendChoice::Rendezvous];
@@ -127,8 +127,8 @@ pub const WORDS: [(&str, &[&str]); PARAMETERS] = [
     ("mode", Mode::WORDS),
     ("backend", BACKEND_WORDS),
 ];
-/// Jobs of more ranks do not get the longest messages, since plain loops compute all of them again.
-const MOST_RANKS_OF_LONGEST: usize = 5;
+/// Jobs of more ranks do not get the longest messages, which are one piece there; plain loops compute all of them again.
+const MOST_RANKS_OF_LONGEST: usize = 3;
 
 /// The numbers of the parameters, as they stand in [`WORDS`].
 pub mod parameter {
