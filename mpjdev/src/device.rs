@@ -123,7 +123,7 @@ impl Device {
     pub fn new(adapter: impl Into<AnyAdapter>, options: Options) -> Result<Self, Error> {
         let adapter = adapter.into();
         let mut state = State::new(adapter.endpoint().num_tasks, options.early_limit);
-        state.eager_below = options.table.eager_below();
+        state.credits.call_short(options.table.eager_below());
         let losses = adapter.parts().losses;
         let Options { wait, spin, processors, .. } = options;
         let transport = transport_lapi::Options { wait, spin, processors, ..Default::default() };

@@ -40,9 +40,6 @@ pub struct State {
     /// The unexpected messages that their senders may withdraw.
     pub(crate) withdrawable: Withdrawable,
     pub(crate) credits: Credits,
-    /// Messages shorter than this go eagerly whatever the facts are ([`crate::protocol::Table::eager_below`]). 0 once a
-    /// rank is lost, so that every send looks at the losses (LO3).
-    pub(crate) eager_below: usize,
     pub(crate) stats: Stats,
     /// Number of ranks.
     pub(crate) size: usize,
@@ -60,7 +57,6 @@ impl State {
             unexpected: Slab::default(),
             withdrawable: Withdrawable::default(),
             credits: Credits::new(size, early_limit),
-            eager_below: 0,
             stats: Stats::default(),
             size,
             losses: Losses::default(),

@@ -81,7 +81,7 @@ const BUSY_LOOKS: u32 = 4;
 /// arrived, since a rank that only sends makes no other progress. An error found by that look concerns other messages;
 /// the next call that makes progress reports it (DS3).
 pub(crate) fn spend(session: &mut Session<State>, dest: u32, len: usize) -> bool {
-    if session.state.credits.spend(dest as usize, len) {
+    if session.state.credits.spend(dest, len) {
         return true;
     }
     let looks = session.state.credits.looks(dest, len);
@@ -90,7 +90,7 @@ pub(crate) fn spend(session: &mut Session<State>, dest: u32, len: usize) -> bool
         if session.round() == 0 {
             continue;
         }
-        if session.state.credits.spend(dest as usize, len) {
+        if session.state.credits.spend(dest, len) {
             return true;
         }
         busy += 1;

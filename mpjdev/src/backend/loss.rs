@@ -14,7 +14,7 @@
 //!   (`backend/withdrawal.rs`): it ends when the receiver has answered, and succeeds if the receiver has taken the
 //!   message. A receive whose message is coming from a rank that lives ends by itself.
 //! - LO3: afterwards no operation starts that needs the rank. From the first loss on, no message is short enough for the
-//!   fast path of sends ([`State::eager_below`]), so every send and receive checks [`Losses`] first.
+//!   fast path of sends ([`Credits::spend_short`]), so every send and receive checks [`Losses`] first.
 
 use transport_lapi::Outbox;
 
@@ -29,7 +29,7 @@ use crate::state::unexpected::{Unexpected, UnexpectedBody};
 pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
     state.losses.ranks.push(lost);
     state.losses.first_loss.get_or_insert(lost);
-    state.eager_below = 0;
+    state.credits.call_short(0);
     let keys: Vec<u64> = state.requests.iter().map(|(key, _)| key).collect();
     for key in keys {
         let State { requests, matcher, losses, .. } = state;

@@ -108,16 +108,12 @@ impl Device {
     #[inline(never)]
     pub fn try_send(&self, data: SendRegion, dest: usize, tag: i32, context: u32) -> bool {
         let Ok(mut session) = self.context.session() else { return false };
-        if tag < 0 || data.len() >= session.state.eager_below {
+        // There is no credit for a rank that does not exist, either.
+        if tag < 0 || !session.state.credits.spend_short(dest, data.len()) {
             return false;
         }
-        // Fails for a rank that does not exist, too.
-        if !session.state.credits.spend(dest, data.len()) {
-            return false;
-        }
-        let target = dest as u32;
-        if !session.try_amsend(target, EAGER, envelope::eager(context, tag), data) {
-            session.state.credits.unspend(target, data.len());
+        if !session.try_amsend(dest as u32, EAGER, envelope::eager(context, tag), data) {
+            session.state.credits.unspend(dest, data.len());
             return false;
         }
         session.state.stats.eager.messages += 1;

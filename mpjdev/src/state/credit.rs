@@ -30,6 +30,8 @@ pub(crate) struct Credits {
     limit: usize,
     /// Length of the longest eager message. Such a message costs half the limit.
     longest: usize,
+    /// Shorter messages are short, see [`Self::spend_short`].
+    short: usize,
     /// A quarter of the limit: the most credit that may wait to be returned.
     quarter: usize,
     accounts: Vec<Account>,
@@ -54,7 +56,13 @@ impl Credits {
         let account = Account { available: limit, room: limit, owed: 0, keeps_up: true };
         let accounts = vec![account; size];
         let longest = limit / 2 - OVERHEAD;
-        Self { limit, longest, quarter: limit / 4, accounts }
+        Self { limit, longest, short: 0, quarter: limit / 4, accounts }
+    }
+
+    /// Calls messages short that have fewer bytes than `below`, and are short enough to go eagerly at all. Until the first
+    /// call no message is short.
+    pub fn call_short(&mut self, below: usize) {
+        self.short = below.min(self.longest + 1);
     }
 
     /// Returns what a message costs, or `None` if it is too long to go eagerly.
@@ -63,17 +71,34 @@ impl Credits {
         (len <= self.longest).then(|| len + OVERHEAD)
     }
 
-    /// Spends the credit for a message of `len` bytes to `dest`. Returns `false` if there is not enough, or if there is
-    /// no such rank.
+    /// Spends the credit for a short message of `len` bytes to `dest`. Returns `false` if the message is not short, if
+    /// there is not enough credit, or if there is no such rank.
     #[inline]
-    pub fn spend(&mut self, dest: usize, len: usize) -> bool {
-        let Some(price) = self.price(len) else { return false };
-        let Some(account) = self.accounts.get_mut(dest) else { return false };
-        if price > account.available {
+    pub fn spend_short(&mut self, dest: usize, len: usize) -> bool {
+        let Some(account) = self.accounts.get_mut(dest).filter(|_| len < self.short) else {
             return false;
+        };
+        let is_covered = len + OVERHEAD <= account.available;
+        if is_covered {
+            account.available -= len + OVERHEAD;
         }
-        account.available -= price;
-        true
+        is_covered
+    }
+
+    /// Takes [`Self::spend_short`] back: the message of `len` bytes to `dest` was not sent.
+    #[cold]
+    #[inline(never)]
+    pub fn unspend(&mut self, dest: usize, len: usize) {
+        self.accounts[dest].available += len + OVERHEAD;
+    }
+
+    /// Spends the credit for any message of `len` bytes to `dest`. Returns `false` if there is not enough.
+    pub fn spend(&mut self, dest: u32, len: usize) -> bool {
+        let price = self.price(len);
+        let available = &mut self.accounts[dest as usize].available;
+        let left = price.and_then(|price| available.checked_sub(price));
+        *available = left.unwrap_or(*available);
+        left.is_some()
     }
 
     /// Returns how often a sender without credit for a message of `len` bytes to `dest` looks for new credit before it
@@ -89,12 +114,6 @@ impl Credits {
     /// Notes that the sender has looked for credit and did not get enough.
     pub fn looked_in_vain(&mut self, dest: u32) {
         self.accounts[dest as usize].keeps_up = false;
-    }
-
-    /// Takes [`Self::spend`] back: the message of `len` bytes to `dest` was not sent.
-    #[inline]
-    pub fn unspend(&mut self, dest: u32, len: usize) {
-        self.accounts[dest as usize].available += len + OVERHEAD;
     }
 
     /// Accounts for a message of `len` bytes that came from `source`.
