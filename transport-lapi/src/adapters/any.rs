@@ -36,7 +36,7 @@ impl<R: Reach> From<LocalAdapter<R>> for AnyAdapter {
     }
 }
 
-/// All calls but the two on the path of a short message.
+/// All calls but those on the path of a short message.
 impl Deref for AnyAdapter {
     type Target = dyn Adapter;
 
@@ -71,6 +71,11 @@ impl Brought {
     }
 
     #[cold]
+    fn while_waiting(&mut self) {
+        self.0.while_waiting();
+    }
+
+    #[cold]
     fn poll_into(
         &mut self,
         origin: Option<TaskId>,
@@ -102,6 +107,12 @@ impl AnyAdapter {
         events: &mut E,
     ) -> Result<usize, Box<AdapterError>> {
         each!(self, adapter => adapter.poll_into(origin, budget, events))
+    }
+
+    /// [`Adapter::while_waiting`]: many turns of a spin call it.
+    #[inline(always)]
+    pub(crate) fn while_waiting(&mut self) {
+        each!(self, adapter => adapter.while_waiting());
     }
 
     /// [`Adapter::try_send`] of a frame with a short head and a body of one span. Returns whether it was

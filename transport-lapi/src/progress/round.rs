@@ -43,7 +43,7 @@ impl<S> Session<S> {
 
     /// [`Session::progress`] with at most `frames` frames. If `origin` is given, only its frames are taken, but after
     /// [`ALONE`] such turns one turn takes all.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn progress_within(
         &mut self,
         frames: usize,

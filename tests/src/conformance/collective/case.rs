@@ -127,7 +127,7 @@ pub const WORDS: [(&str, &[&str]); PARAMETERS] = [
     ("mode", Mode::WORDS),
     ("backend", BACKEND_WORDS),
 ];
-/// Jobs of more ranks do not get the longest messages, which are one piece there; plain loops compute all of them again.
+/// Jobs of more ranks do not get the longest messages, which are one piece there and which plain loops compute again.
 const MOST_RANKS_OF_LONGEST: usize = 3;
 
 /// The numbers of the parameters, as they stand in [`WORDS`].
