@@ -286,6 +286,7 @@ impl<'a, T> Guard<'a, T> {
     }
 
     /// Runs `body` with the lock free (X2), and takes the lock again even if `body` panics.
+    #[inline]
     pub(crate) fn unlocked(&mut self, body: impl FnOnce()) {
         let away = self.leave(drop);
         body();

@@ -45,9 +45,10 @@ impl<S> Session<S> {
     /// Reports the error that was kept, if there is one.
     #[inline(always)]
     pub(crate) fn report_first_error(&mut self) -> Result<(), LapiError> {
-        match self.first_error.take() {
-            None => Ok(()),
-            Some(first_error) => self.report(*first_error),
+        // Nothing is stored where there is none, as in most turns of a spin.
+        if self.first_error.is_none() {
+            return Ok(());
         }
+        self.first_error.take().map_or(Ok(()), |first_error| self.report(*first_error))
     }
 }
