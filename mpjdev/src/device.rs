@@ -4,9 +4,9 @@
 //! credit ([`State`]). Posting a receive and handling an arrival both happen under the context's lock, so neither can
 //! miss the other. This file contains what all calls share, and the end of a device.
 //!
-//! The files of this room hold the calls: `send`, `receive`, `wait` (and test), `probe`; `cancel` (and
-//! withdraw, continue, detach); `client_request` (operations that a client ends); `members` (the ranks that a context
-//! needs) and `collective_failure` (what a rank sends in a collective that has failed on it); `quiescence` (whether a context is
+//! The files of this room hold the calls: `send`, `receive`, `wait` (and test), `probe`; `cancel` (and withdraw,
+//! continue, detach); `client_request` (operations that a client ends); `members` (the ranks that a context needs) and
+//! `collective_failure` (what a rank sends in a collective that has failed on it); `quiescence` (whether a context is
 //! idle); `diagnostics` and `dump` (what reports say of waits and queues).
 //!
 //! - V1: the device reads or writes the region of an operation only until the wait that reports the operation's end,

@@ -1,14 +1,14 @@
 //! Encodes and decodes the user headers of the device's active messages, whose fields are fixed and little endian.
 //!
-//! | handler        | index | bytes | fields                                              |
-//! |----------------|-------|-------|-----------------------------------------------------|
-//! | EAGER          | 1     | 8, 16 | context, tag; in synchronous mode the sender's request |
-//! | RENDEZVOUS     | 2     | 8     | context, tag                                        |
-//! | DONE           | 3     | 8     | the sender's request                                |
-//! | CREDIT         | 4     | 8     | bytes                                               |
-//! | WITHDRAW       | 5     | 8     | the sender's request                                |
-//! | WITHDRAWN      | 6     | 8     | the sender's request                                |
-//! | FAILED         | 7     | 8     | context, tag                                        |
+//! | handler    | index | bytes | fields                                                 |
+//! |------------|-------|-------|--------------------------------------------------------|
+//! | EAGER      | 1     | 8, 16 | context, tag; in synchronous mode the sender's request |
+//! | RENDEZVOUS | 2     | 8     | context, tag                                           |
+//! | DONE       | 3     | 8     | the sender's request                                   |
+//! | CREDIT     | 4     | 8     | bytes                                                  |
+//! | WITHDRAW   | 5     | 8     | the sender's request                                   |
+//! | WITHDRAWN  | 6     | 8     | the sender's request                                   |
+//! | FAILED     | 7     | 8     | context, tag                                           |
 //!
 //! The source is not in the envelope, since the transport knows the origin. RENDEZVOUS carries an [`Offer`] as its
 //! data, on one host 32 bytes, so that it fits into one cache line of a ring, and FAILED a

@@ -13,8 +13,8 @@
 //!   The data of a send to the rank are withdrawn first. A send to a rank that lives is withdrawn as if by its client
 //!   (`backend/withdrawal.rs`): it ends when the receiver has answered, and succeeds if the receiver has taken the
 //!   message. A receive whose message is coming from a rank that lives ends by itself.
-//! - LO3: afterwards no operation starts that needs the rank. From the first loss on, no message is short enough for the
-//!   fast path of sends ([`Credits::spend_short`]), so every send and receive checks [`Losses`] first.
+//! - LO3: afterwards no operation starts that needs the rank. From the first loss on, no message is short enough for
+//!   the fast path of sends ([`Credits::spend_short`]), so every send and receive checks [`Losses`] first.
 
 use transport_lapi::Outbox;
 

@@ -1,8 +1,8 @@
 //! Sending (MPI-4 sections 3.2.1, 3.4 and 3.7.2).
 //!
 //! [`Device::try_send`] sends the most frequent messages: short ones, for which no fact but credit matters, and which
-//! leave at once. [`Device::start_send`] starts all others: it asks the table for the protocol (`protocol.rs`), which is
-//! in `backend/`. Who sends eagerly has spent the credit.
+//! leave at once. [`Device::start_send`] starts all others: it asks the table for the protocol (`protocol.rs`), which
+//! is in `backend/`. Who sends eagerly has spent the credit.
 
 use std::mem;
 

@@ -1,6 +1,6 @@
 //! Jobs whose ranks are threads of one process, and how these access each other's memory (their [`Reach`]).
 //!
-//! The rings are those of [`crate::adapters::local`], in memory of this process, so that doc tests, unit tests and Miri
+//! The rings are those of `adapters/local.rs`, in memory of this process, so that doc tests, unit tests and Miri
 //! run the same code as a job of processes. One-sided reads copy from regions that their owners have registered in a
 //! table. A task that helps with a get finds the destination in another table.
 

@@ -35,7 +35,7 @@ impl<S> Session<S> {
     /// The first asynchronous error since the last call: [`LapiError::Peer`], [`LapiError::HdrHndlrNull`],
     /// [`LapiError::CompletionPanicked`], [`LapiError::Timeout`], or an error of the adapter. The packet concerned is
     /// dropped; later calls continue with the packets behind it. With an error handler there is no error: the handler
-    /// gets it ([`ErrorHandler`]).
+    /// gets it ([`crate::ErrorHandler`]).
     #[inline(always)]
     pub fn progress(&mut self) -> Result<usize, LapiError> {
         self.progress_within(BUDGET, None)
