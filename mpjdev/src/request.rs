@@ -30,7 +30,6 @@ pub(crate) enum Handle {
     /// of requests are written and read on the path of messages.
     Complete { dest: u32, tag: i32, bytes: usize },
     /// The operation `key` in the [`Requests`] of the device with this number; a key has no meaning for another device.
-    /// The number is never 0, so an `Option<Request>` is no larger than a request.
     Pending { key: u64, device: NonZeroU32 },
 }
 

@@ -448,14 +448,19 @@ pub trait CooperativeCopy {
 /// Memory of each task that every task of the job accesses by itself, for puts and read-modify-writes without the
 /// target's help. It contains zeros at first. Any task may write it at any moment, so it is copied, or accessed by
 /// atomic operations, but never borrowed.
-pub trait SharedArea: Send + Sync {
+///
+/// # Safety
+/// For every task of the job, `bytes` bytes from `start` on may be read and written, from any thread, as long as this
+/// value lives, and both answers stay the same.
+#[expect(unsafe_code, reason = "areas are accessed by the pointers that it returns")]
+pub unsafe trait SharedArea: Send + Sync {
     /// Returns how many bytes each task has.
     fn bytes(&self) -> usize;
 
     /// Returns a pointer to the first byte of the area of `task`. The area stays mapped as long as this value lives.
     fn start(&self, task: TaskId) -> *mut u8;
 
-    /// Makes sure that there is memory for a part of the area of `task`.
+    /// Makes sure that there is memory for a part of the area of `task`, which lies inside it.
     ///
     /// # Errors
     /// [`AdapterError::System`] if there is not.

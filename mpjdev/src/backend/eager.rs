@@ -162,7 +162,7 @@ fn arrived_whole(
 #[inline(never)]
 fn arrived_unexpected(state: &mut State, origin: u32, uhdr: u64, data: ForeignBytes<'_>) {
     let (len, data) = (data.len() as u64, Some(data));
-    // All of it is in the packet and is copied, so the transport has nothing left to store.
+    // No receive fits, and all of the message is in its packet and is copied: the transport has nothing left to store.
     let _ = accept(state, &Arrival { origin, uhdr: &[], len, data }, uhdr, None);
 }
 

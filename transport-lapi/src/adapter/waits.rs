@@ -54,7 +54,7 @@ pub enum Phase {
     Fetching,
     /// A send whose data wait for room at the receiver.
     Leaving,
-    /// A send by rendezvous whose data the receiver has not fetched yet.
+    /// A send by rendezvous whose data the receiver has not fetched yet; its envelope may still wait for room.
     Offered,
     /// A synchronous send whose message has not been matched by a receive.
     Unanswered,

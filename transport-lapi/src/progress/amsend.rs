@@ -252,7 +252,8 @@ impl<S> Session<S> {
     }
 
     /// Sends as many frames of a message as the adapter takes now. If more are left, the message waits in the send queue
-    /// of its target, after `keep` has changed it. An error means that nothing of it was sent.
+    /// of its target, after `keep` has changed it. An error means that nothing of it was sent. Errors of messages that
+    /// wait before it are kept for the next call that makes progress.
     pub(crate) fn start(
         &mut self,
         target: TaskId,
@@ -285,7 +286,7 @@ impl<S> Session<S> {
                 (Ok(Sent::Later), Next::Nothing)
             }
         };
-        if flushed > 0 || !matches!(next, Next::Nothing) {
+        if flushed > 0 || first_error.is_some() || !matches!(next, Next::Nothing) {
             self.end_call(next);
         }
         outcome
@@ -302,7 +303,7 @@ pub(crate) enum FrameSent {
     Last,
 }
 
-/// [`Adapter::try_send`], not inlined: only the path of most messages has an inlined copy.
+/// [`crate::adapter::Adapter::try_send`], not inlined: only the path of most messages has an inlined copy.
 #[inline(never)]
 pub(crate) fn post(
     adapter: &mut AnyAdapter,

@@ -33,7 +33,7 @@ pub struct Outbox<S> {
     pub(crate) queued: usize,
     /// The messages that wait in send queues.
     pub(crate) messages: Slots<Message<S>>,
-    /// How many messages have been sent, or given up.
+    /// How many messages that were no short ones have been sent, or given up.
     pub(crate) closed: u64,
     /// Messages and answers with frames on their way whose bodies are still read, by the adapter or the target.
     pub(crate) in_flight: Slots<InFlight<S>>,
@@ -305,11 +305,9 @@ impl<S> Outbox<S> {
         self.deregister_directly(adapter);
     }
 
-    /// Appends an operation to the send queue of its target, unless the target is lost or purged. Returns the
-    /// operation's number in the send queue, which is unique until an operation before it is taken back.
-    pub(crate) fn push(&mut self, target: TaskId, operation: Outgoing) -> u64 {
+    /// Appends an operation to the send queue of its target, unless the target is lost or purged.
+    pub(crate) fn push(&mut self, target: TaskId, operation: Outgoing) {
         let send_queue = &mut self.send_queues[target as usize];
-        let number = send_queue.gone + send_queue.waiting.len() as u64;
         if !matches!(operation, Outgoing::Access(_)) {
             send_queue.dirty = !send_queue.is_closed();
         }
@@ -320,7 +318,6 @@ impl<S> Outbox<S> {
         } else {
             self.end_outgoing(operation);
         }
-        number
     }
 
     /// Ends an operation's use of registered memory, and performs what follows if it was the last one of an ended

@@ -89,7 +89,8 @@ impl<S> Session<S> {
     /// [`LapiError::DataLen`], [`LapiError::AddrHndlRange`] for handler 0, [`LapiError::OrgAddrNull`],
     /// [`LapiError::Tgt`], [`LapiError::UhdrLen`], [`LapiError::CntrNull`] for an origin counter that does not exist;
     /// the adapter's error if the target is lost. After an error the buffer belongs to the caller again. Nothing was
-    /// sent, unless the adapter failed in the middle of a long message.
+    /// sent, unless the adapter failed in the middle of a long message. Errors of messages that were queued before are
+    /// reported by the next call that makes progress.
     pub fn amsend(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
         check_handler(call.handler)?;
         self.send(call)

@@ -15,7 +15,8 @@ use crate::adapter::{AdapterError, SharedArea, TaskId};
 use crate::adapters::local::layout::PAGE;
 use crate::adapters::local::segment::Segment;
 
-impl SharedArea for Segment {
+// SAFETY: the layout gives each task an area of this length in the mapping, which lasts as long as the segment.
+unsafe impl SharedArea for Segment {
     fn bytes(&self) -> usize {
         self.layout().area_bytes()
     }
