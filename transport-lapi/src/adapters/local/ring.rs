@@ -36,6 +36,7 @@ mod damage;
 mod placement;
 pub(crate) use crate::adapters::local::ring::damage::RingDamage;
 pub(crate) use crate::adapters::local::ring::placement::CachePolicy;
+use crate::adapters::local::ring::placement::{Facts, Placement};
 
 /// Bytes of a slot after its two words.
 pub(crate) const SLOT_DATA: usize = SLOT_BYTES - WORDS;
@@ -179,21 +180,27 @@ impl<'m> Producer<'m> {
             return Ok(Post::Full);
         }
         let len = body.len();
-        if len <= SLOT_DATA - head.len() {
-            let mut packed = [0; SLOT_DATA];
-            body.copy_to(RecvPart::of_slice(&mut packed[..len]));
-            let packed = ForeignBytes::from_slice(&packed[..len]);
-            self.publish(head, packed, INLINE, len as u64);
-            return Ok(Post::Taken);
+        let facts = Facts {
+            room: SLOT_DATA - head.len(),
+            is_span: matches!(body, Piece::Span(_)),
+            is_prefetched: self.data_ring.has_prefetched(len),
+            is_distant: self.distance.is_far(),
+        };
+        match self.policy.placement(len, facts) {
+            Placement::Slot => {
+                let mut packed = [0; SLOT_DATA];
+                body.copy_to(RecvPart::of_slice(&mut packed[..len]));
+                let packed = ForeignBytes::from_slice(&packed[..len]);
+                self.publish(head, packed, INLINE, len as u64);
+                Ok(Post::Taken)
+            }
+            Placement::Outside { recycled_first, past_caches } => {
+                let is_sent = recycled_first && self.offer_recycled(head, body)
+                    || self.offer_in_data_ring(head, body, past_caches)?
+                    || !recycled_first && self.offer_recycled(head, body);
+                Ok(if is_sent { Post::Taken } else { Post::Full })
+            }
         }
-        let is_span = matches!(body, Piece::Span(_));
-        let past_caches = is_span && self.distance.is_far() && self.policy.is_past_caches(len);
-        let in_ring_first =
-            self.policy.prefers_prefetched(len) && self.data_ring.has_prefetched(len);
-        let is_sent = !in_ring_first && self.offer_recycled(head, body)
-            || self.offer_in_data_ring(head, body, past_caches)?
-            || in_ring_first && self.offer_recycled(head, body);
-        Ok(if is_sent { Post::Taken } else { Post::Full })
     }
 
     /// Sends a frame with its body in the data ring. Returns whether there was room.

@@ -1,6 +1,7 @@
-//! What is done for the caches, and where a body goes that does not fit into the slot.
+//! Where a body goes, and what is done for the caches: one function for the place, and one table of constants for each
+//! policy.
 //!
-//! Such a body has two places. Recycled buffers change hands with each body, so few lines
+//! A body that does not fit into the slot has two places. Recycled buffers change hands with each body, so few lines
 //! are in use, and these stay in the caches. The data ring is larger, and its next place is known in advance, so that
 //! it can be prefetched.
 
@@ -24,6 +25,36 @@ pub(crate) enum CachePolicy {
     Demote,
 }
 
+/// The constants of a policy. Lengths are those of bodies, in bytes.
+struct Constants {
+    /// After so many frames in a row, without one from the consumer in between, the producer assumes a stream.
+    stream: u32,
+    /// The longest lone body whose lines are pushed out. The reader of a longer one is already copying its beginning.
+    pushed_up_to: usize,
+    /// The shortest body for which a place that was prefetched during a wait is better than a recycled buffer.
+    prefetched_from: usize,
+    /// If the consumer is distant, the shortest body that is stored past the caches into the data ring. A shorter one
+    /// arrives sooner from the producer's cache.
+    past_caches_from: usize,
+}
+
+/// Of [`CachePolicy::Pull`]. A dialogue in which each side answers and then asks must not be taken for a stream: both
+/// ends would compete for the next slot.
+const PULL: Constants = Constants {
+    stream: 3,
+    pushed_up_to: 0,
+    prefetched_from: usize::MAX,
+    past_caches_from: if PASSES_CACHES { 768 } else { usize::MAX },
+};
+
+/// Of [`CachePolicy::Demote`].
+const DEMOTE: Constants = Constants {
+    stream: 1,
+    pushed_up_to: 8 << 10,
+    prefetched_from: (8 << 10) + 1,
+    past_caches_from: usize::MAX,
+};
+
 /// [`CachePolicy::Pull`]: after a body of at least this length in the data ring, so much of the next one's place is
 /// prefetched, which is roughly what a processor can have under way at once. For shorter bodies that takes longer than
 /// it saves.
@@ -33,13 +64,34 @@ const PULL_NEXT: usize = 4 << 10;
 /// [`CachePolicy::Demote`]: as much of the next body's place is prefetched as this body has, at most so much.
 const DEMOTE_NEXT: usize = 16 << 10;
 
-/// The longest lone body whose lines are pushed out. The reader of a longer one is already copying its beginning. For
-/// longer ones a place that was prefetched during a wait is better than a recycled buffer.
-const PUSHED_UP_TO: usize = 8 << 10;
+/// What is known of a body, besides its length, when its place is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Facts {
+    /// How many bytes are left in the slot.
+    pub room: usize,
+    /// The body is one span of memory.
+    pub is_span: bool,
+    /// Its place in the data ring has been prefetched during a wait.
+    pub is_prefetched: bool,
+    /// The consumer's processor is distant.
+    pub is_distant: bool,
+}
 
-/// If the consumer is distant, the shortest body that is stored past the caches into the data ring. A shorter one
-/// arrives sooner from the producer's cache.
-const PAST_CACHES_FROM: usize = 768;
+/// Where a body goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Placement {
+    /// Into the slot, behind the head.
+    Slot,
+    /// Into recycled buffers or into the data ring: first where `recycled_first` says, and if there is no room into the
+    /// other.
+    Outside {
+        /// Recycled buffers are better.
+        recycled_first: bool,
+        /// In the data ring it is stored past the caches. Ordinary stores would fetch the lines from a distant
+        /// processor, which would then fetch them back.
+        past_caches: bool,
+    },
+}
 
 impl CachePolicy {
     /// The policy that suits this machine's processors: that for which they have the instructions.
@@ -47,36 +99,38 @@ impl CachePolicy {
         if sys::can_push_out() { Self::Demote } else { Self::Pull }
     }
 
-    /// After so many frames in a row, without one from the consumer in between, the producer assumes a stream. A
-    /// dialogue in which each side answers and then asks must not be taken for one if lines are fetched: both ends
-    /// would compete for the next slot.
-    pub(super) const fn stream(self) -> u32 {
+    const fn constants(self) -> &'static Constants {
         match self {
-            Self::Pull => 3,
-            Self::Demote => 1,
+            Self::Pull => &PULL,
+            Self::Demote => &DEMOTE,
         }
     }
 
-    /// Whether a body of `len` bytes whose place in the data ring was prefetched during a wait goes there, and not into
-    /// recycled buffers.
-    pub(super) const fn prefers_prefetched(self, len: usize) -> bool {
-        matches!(self, Self::Demote) && len > PUSHED_UP_TO
+    /// After so many frames in a row, without one from the consumer in between, the producer assumes a stream.
+    pub(super) const fn stream(self) -> u32 {
+        self.constants().stream
+    }
+
+    /// Where a body of `len` bytes goes.
+    pub(super) const fn placement(self, len: usize, facts: Facts) -> Placement {
+        if len <= facts.room {
+            return Placement::Slot;
+        }
+        let constants = self.constants();
+        Placement::Outside {
+            recycled_first: !(facts.is_prefetched && len >= constants.prefetched_from),
+            past_caches: facts.is_distant && facts.is_span && len >= constants.past_caches_from,
+        }
     }
 
     /// Whether any body is stored past the caches, so that the distance of the consumer matters.
     pub(super) const fn passes_caches(self) -> bool {
-        matches!(self, Self::Pull) && PASSES_CACHES
-    }
-
-    /// Whether a span of `len` bytes for a distant consumer is stored past the caches into the data ring. Ordinary
-    /// stores would fetch the lines from a distant processor, which would then fetch them back.
-    pub(super) const fn is_past_caches(self, len: usize) -> bool {
-        self.passes_caches() && len >= PAST_CACHES_FROM
+        self.constants().past_caches_from != usize::MAX
     }
 
     /// Whether the lines of a body of `len` bytes outside of the slot are pushed out, if it is lone.
     pub(super) const fn is_pushed_out(self, len: usize) -> bool {
-        matches!(self, Self::Demote) && len <= PUSHED_UP_TO
+        len <= self.constants().pushed_up_to
     }
 
     /// How much of the next body's place is prefetched after a body of `len` bytes in the data ring.
@@ -97,18 +151,41 @@ mod tests {
     use super::CachePolicy::{Demote, Pull};
     use super::*;
 
+    const PLAIN: Facts =
+        Facts { room: 272, is_span: true, is_prefetched: false, is_distant: false };
+
+    const fn outside(recycled_first: bool, past_caches: bool) -> Placement {
+        Placement::Outside { recycled_first, past_caches }
+    }
+
     #[test]
-    fn only_long_bodies_go_where_a_wait_has_prefetched() {
+    fn what_fits_goes_into_the_cell() {
+        for policy in [Pull, Demote] {
+            for facts in [PLAIN, Facts { is_distant: true, is_prefetched: true, ..PLAIN }] {
+                assert_eq!(policy.placement(272, facts), Placement::Slot);
+                assert_ne!(policy.placement(273, facts), Placement::Slot);
+            }
+        }
+    }
+
+    #[test]
+    fn longer_bodies_go_into_recycled_buffers_unless_a_wait_has_prefetched_their_place() {
+        let prefetched = Facts { is_prefetched: true, ..PLAIN };
         for len in [273, 4096, 8192, 8193, 1 << 20] {
-            assert!(!Pull.prefers_prefetched(len));
-            assert_eq!(Demote.prefers_prefetched(len), len > 8192, "{len}");
+            assert_eq!(Pull.placement(len, prefetched), outside(true, false), "{len}");
+            assert_eq!(Demote.placement(len, PLAIN), outside(true, false), "{len}");
+            assert_eq!(Demote.placement(len, prefetched), outside(len <= 8192, false), "{len}");
         }
     }
 
     #[test]
     fn the_caches_are_bypassed_towards_a_distant_processor_that_fetches() {
-        assert!(!Pull.is_past_caches(767) && !Demote.is_past_caches(1 << 20));
-        assert_eq!(Pull.is_past_caches(768), PASSES_CACHES);
+        let distant = Facts { is_distant: true, ..PLAIN };
+        assert_eq!(Pull.placement(767, distant), outside(true, false));
+        assert_eq!(Pull.placement(768, distant), outside(true, PASSES_CACHES));
+        assert_eq!(Pull.placement(768, PLAIN), outside(true, false));
+        assert_eq!(Pull.placement(768, Facts { is_span: false, ..distant }), outside(true, false));
+        assert_eq!(Demote.placement(1 << 20, distant), outside(true, false));
     }
 
     #[test]
