@@ -1,5 +1,6 @@
 //! The adapters' conformance suite over every adapter, and over adapters that misbehave within the contract.
 
+use std::sync::Arc;
 use std::thread;
 
 use mpj_doubles::adapter_conformance;
@@ -7,8 +8,10 @@ use mpj_doubles::channels::{self, Cards, ChannelAdapter};
 use mpj_doubles::contract::MANY;
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
 use transport_lapi::adapter::{Adapter, TaskId};
+use transport_lapi::adapters::hosts::HostsAdapter;
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
+use transport_lapi::bootstrap::hosts::{HostPlan, TableWriter};
 use transport_lapi::config::GetMode;
 
 /// Ranks over a segment of this process.
@@ -58,6 +61,43 @@ fn channels(num_tasks: usize) -> Vec<ChannelAdapter> {
 /// Ranks over channels whose network cards access memory.
 fn one_sided_channels(num_tasks: usize) -> Vec<ChannelAdapter> {
     channels::job(num_tasks, Cards::OneSided).expect("memory suffices")
+}
+
+/// Hosts of two ranks each, and one more if a rank is left, with channels between them.
+fn hosts(num_tasks: usize) -> Vec<HostsAdapter> {
+    over_channels(num_tasks, |task| task / 2)
+}
+
+/// Each rank on a host of its own.
+fn hosts_of_one(num_tasks: usize) -> Vec<HostsAdapter> {
+    over_channels(num_tasks, |task| task)
+}
+
+/// Two hosts, whose ranks take turns.
+fn hosts_in_turn(num_tasks: usize) -> Vec<HostsAdapter> {
+    over_channels(num_tasks, |task| task % 2)
+}
+
+fn over_channels(num_tasks: usize, host_of: fn(u32) -> u32) -> Vec<HostsAdapter> {
+    let host_of: Vec<u32> = (0..num_tasks as TaskId).map(host_of).collect();
+    let hosts = 1 + host_of.iter().copied().max().unwrap_or_default();
+    let plan = HostPlan { names: (0..hosts).map(|host| format!("host {host}")).collect(), host_of };
+    let mut here: Vec<_> = (0..hosts as usize)
+        .flat_map(|host| {
+            let tasks = plan.tasks_of(host);
+            let table = TableWriter::in_process(&plan, host, 1, [7; 32]).expect("a plan");
+            let table = Arc::new(table.into_table());
+            let adapters = threads::job(tasks.len()).expect("memory suffices");
+            tasks.into_iter().zip(adapters).map(move |(task, local)| (task, local, table.clone()))
+        })
+        .collect();
+    here.sort_by_key(|&(task, ..)| task);
+    let bells = here.iter().map(|(_, local, _)| local.parts().bell).collect();
+    let network = channels::job_with_bells(bells, Cards::Frames).expect("memory suffices");
+    let joined = here.into_iter().zip(network).map(|((_, local, table), network)| {
+        HostsAdapter::new(local, network, table).expect("the table describes the job")
+    });
+    joined.collect()
 }
 
 /// Ranks in the second of two contexts, over a segment of this process.
@@ -120,6 +160,9 @@ mod of_many_by_shm {
 }
 adapter_conformance!(of_channels, super::channels);
 adapter_conformance!(of_one_sided_channels, super::one_sided_channels);
+adapter_conformance!(of_hosts, super::hosts);
+adapter_conformance!(of_hosts_of_one, super::hosts_of_one);
+adapter_conformance!(of_hosts_in_turn, super::hosts_in_turn);
 mod of_faultless {
     mpj_doubles::adapter_conformance!(@alone super::faultless);
 }

@@ -50,8 +50,9 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
         let one_sided_path = "memory copy".to_owned();
         return Ok(Joined { contexts, control: None, one_sided_path, processors: None });
     };
-    let Membership { task, num_tasks, contexts, segment, control } = membership;
+    let Membership { task, num_tasks, contexts, segment, table, control } = membership;
     control.joined();
+    assert!(table.is_none(), "no network yet");
     let attached = ShmAdapter::attach_contexts(segment, task, num_tasks, contexts, settings.get)?;
     let one_sided_path = attached[0].one_sided_path();
     let contexts = attached.into_iter().map(AnyAdapter::from).collect();

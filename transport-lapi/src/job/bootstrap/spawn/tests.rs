@@ -30,7 +30,9 @@ fn ask_bound(limit: &DescriptorLimit, processors: Option<CpuSet>, script: &str) 
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script, "sh"]).args(numbers).stdin(Stdio::null());
     let mask = signals.mask_before();
-    prepare(&mut command, segment.as_fd(), control.as_fd(), limit, mask, processors);
+    let (segment, control) = (segment.as_fd(), control.as_fd());
+    let descriptors = Descriptors { segment, control, table: None };
+    prepare(&mut command, descriptors, limit, mask, processors);
     let output = command.output().expect("the shell runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for descriptor in descriptors {
@@ -91,7 +93,9 @@ fn the_child_dies_with_the_thread_that_spawned_it() {
         let limit = DescriptorLimit::raise();
         let mut command = Command::new("sleep");
         let mask = signals.mask_before();
-        prepare(command.arg("600"), segment.as_fd(), control.as_fd(), &limit, mask, None);
+        let (segment, control) = (segment.as_fd(), control.as_fd());
+        let descriptors = Descriptors { segment, control, table: None };
+        prepare(command.arg("600"), descriptors, &limit, mask, None);
         command.spawn().expect("sleep runs")
     })
     .join()
