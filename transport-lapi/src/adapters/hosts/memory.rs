@@ -1,7 +1,7 @@
 //! The memory of a job table: a sealed memfd that its maker writes and all others map for reading, or memory of this
 //! process.
 //!
-//! - TM1: a table is mapped only if its file is sealed against shrinking, and only as far as it is long, so no access
+//! - TW1: a table is mapped only if its file is sealed against shrinking, and only as far as it is long, so no access
 //!   goes past the end of the file. The mapping lasts as long as the value that holds it, and nobody else unmaps it. A
 //!   fork inherits it, which is harmless: words are only loaded there.
 
@@ -26,7 +26,7 @@ pub(super) enum Words {
     InProcess(Box<[AtomicU32]>),
 }
 
-/// The mapping of a file (TM1).
+/// The mapping of a file (TW1).
 pub(super) struct Mapping {
     start: NonNull<AtomicU32>,
     words: usize,
@@ -85,7 +85,7 @@ impl Words {
     /// The words. Those of a table that is mapped for reading are not to be stored to.
     pub(super) fn all(&self) -> &[AtomicU32] {
         match self {
-            // SAFETY: TM1; the start of a mapping is aligned, and all bytes are valid words.
+            // SAFETY: TW1; the start of a mapping is aligned, and all bytes are valid words.
             Self::Mapped(Mapping { start, words }) => unsafe {
                 std::slice::from_raw_parts(start.as_ptr(), *words)
             },
@@ -108,7 +108,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: TM1.
+        // SAFETY: TW1.
         let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.words * 4) };
         debug_assert!(unmapped.is_ok(), "a mapping of our own can be unmapped");
     }

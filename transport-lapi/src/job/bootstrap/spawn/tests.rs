@@ -22,20 +22,21 @@ fn ask_within(limit: &DescriptorLimit, script: &str) -> String {
 }
 
 fn ask_bound(limit: &DescriptorLimit, processors: Option<CpuSet>, script: &str) -> String {
-    let segment = memfd_create("test", MemfdFlags::CLOEXEC).expect("memfd");
+    let memory = || memfd_create("test", MemfdFlags::CLOEXEC).expect("memfd");
+    let (segment, table) = (memory(), memory());
     let (receiver, control) = control_pair().expect("a socket pair");
     let signals = Signals::block(&[Signal::TERM, Signal::INT], &[]).expect("signalfd");
-    let descriptors = [segment.as_fd(), control.as_fd(), receiver.as_fd()];
-    let numbers = descriptors.map(|descriptor| descriptor.as_raw_fd().to_string());
+    let all = [segment.as_fd(), control.as_fd(), table.as_fd(), receiver.as_fd()];
+    let numbers = all.map(|descriptor| descriptor.as_raw_fd().to_string());
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script, "sh"]).args(numbers).stdin(Stdio::null());
     let mask = signals.mask_before();
-    let (segment, control) = (segment.as_fd(), control.as_fd());
-    let descriptors = Descriptors { segment, control, table: None };
+    let [segment, control, table, _] = all;
+    let descriptors = Descriptors { segment, control, table: Some(table) };
     prepare(&mut command, descriptors, limit, mask, processors);
     let output = command.output().expect("the shell runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    for descriptor in descriptors {
+    for descriptor in all {
         assert_eq!(
             fcntl_getfd(descriptor),
             Ok(FdFlags::CLOEXEC),
@@ -46,10 +47,10 @@ fn ask_bound(limit: &DescriptorLimit, processors: Option<CpuSet>, script: &str) 
 }
 
 #[test]
-fn the_two_descriptors_are_inherited_and_the_launchers_end_is_not() {
+fn the_descriptors_are_inherited_and_the_launchers_end_is_not() {
     let open =
-        ask("for fd in $1 $2 $3; do [ -e /proc/$$/fd/$fd ] && echo open || echo closed; done");
-    assert_eq!(open, "open\nopen\nclosed\n");
+        ask("for fd in $1 $2 $3 $4; do [ -e /proc/$$/fd/$fd ] && echo open || echo closed; done");
+    assert_eq!(open, "open\nopen\nopen\nclosed\n");
 }
 
 #[test]
