@@ -1,17 +1,16 @@
 //! The adapters' conformance suite over every adapter, and over adapters that misbehave within the contract.
 
-use std::sync::Arc;
 use std::thread;
 
 use mpj_doubles::adapter_conformance;
 use mpj_doubles::channels::{self, Cards, ChannelAdapter};
 use mpj_doubles::contract::MANY;
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
+use mpj_doubles::hosts;
 use transport_lapi::adapter::{Adapter, TaskId};
 use transport_lapi::adapters::hosts::HostsAdapter;
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
-use transport_lapi::bootstrap::hosts::{HostPlan, TableWriter};
 use transport_lapi::config::GetMode;
 
 /// Ranks over a segment of this process.
@@ -64,7 +63,7 @@ fn one_sided_channels(num_tasks: usize) -> Vec<ChannelAdapter> {
 }
 
 /// Hosts of two ranks each, and one more if a rank is left, with channels between them.
-fn hosts(num_tasks: usize) -> Vec<HostsAdapter> {
+fn hosts_of_two(num_tasks: usize) -> Vec<HostsAdapter> {
     over_channels(num_tasks, |task| task / 2)
 }
 
@@ -78,26 +77,10 @@ fn hosts_in_turn(num_tasks: usize) -> Vec<HostsAdapter> {
     over_channels(num_tasks, |task| task % 2)
 }
 
-fn over_channels(num_tasks: usize, host_of: fn(u32) -> u32) -> Vec<HostsAdapter> {
-    let host_of: Vec<u32> = (0..num_tasks as TaskId).map(host_of).collect();
-    let hosts = 1 + host_of.iter().copied().max().unwrap_or_default();
-    let plan = HostPlan { names: (0..hosts).map(|host| format!("host {host}")).collect(), host_of };
-    let mut here: Vec<_> = (0..hosts as usize)
-        .flat_map(|host| {
-            let tasks = plan.tasks_of(host);
-            let table = TableWriter::in_process(&plan, host, 1, [7; 32]).expect("a plan");
-            let table = Arc::new(table.into_table());
-            let adapters = threads::job(tasks.len()).expect("memory suffices");
-            tasks.into_iter().zip(adapters).map(move |(task, local)| (task, local, table.clone()))
-        })
-        .collect();
-    here.sort_by_key(|&(task, ..)| task);
-    let bells = here.iter().map(|(_, local, _)| local.parts().bell).collect();
-    let network = channels::job_with_bells(bells, Cards::Frames).expect("memory suffices");
-    let joined = here.into_iter().zip(network).map(|((_, local, table), network)| {
-        HostsAdapter::new(local, network, table).expect("the table describes the job")
-    });
-    joined.collect()
+fn over_channels(num_tasks: usize, host_of: fn(TaskId) -> u32) -> Vec<HostsAdapter> {
+    let network = |context, bells| channels::in_context(context, bells, Cards::Frames);
+    let tasks = hosts::job(&hosts::plan(num_tasks, host_of), 1, network).expect("memory suffices");
+    tasks.into_iter().flatten().collect()
 }
 
 /// Ranks in the second of two contexts, over a segment of this process.
@@ -160,7 +143,7 @@ mod of_many_by_shm {
 }
 adapter_conformance!(of_channels, super::channels);
 adapter_conformance!(of_one_sided_channels, super::one_sided_channels);
-adapter_conformance!(of_hosts, super::hosts);
+adapter_conformance!(of_hosts_of_two, super::hosts_of_two);
 adapter_conformance!(of_hosts_of_one, super::hosts_of_one);
 adapter_conformance!(of_hosts_in_turn, super::hosts_in_turn);
 mod of_faultless {

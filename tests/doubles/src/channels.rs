@@ -157,17 +157,6 @@ pub fn job(num_tasks: usize, cards: Cards) -> Result<Vec<ChannelAdapter>, Adapte
     in_context(0, own_bells(num_tasks), cards)
 }
 
-/// Likewise for tasks that have a bell already.
-///
-/// # Errors
-/// As [`job`].
-pub fn job_with_bells(
-    bells: Vec<Arc<dyn Doorbell>>,
-    cards: Cards,
-) -> Result<Vec<ChannelAdapter>, AdapterError> {
-    in_context(0, bells, cards)
-}
-
 fn own_bells(num_tasks: usize) -> Vec<Arc<dyn Doorbell>> {
     (0..num_tasks).map(|_| Arc::new(EventCount::default()) as _).collect()
 }
@@ -191,8 +180,11 @@ pub fn job_with_contexts(
     Ok(tasks)
 }
 
-/// Makes the adapters of one context.
-fn in_context(
+/// Makes the adapters of one context, for tasks that have a bell already.
+///
+/// # Errors
+/// As [`job`].
+pub fn in_context(
     context: usize,
     bells: Vec<Arc<dyn Doorbell>>,
     cards: Cards,

@@ -110,15 +110,15 @@ pub enum ControlMessage {
         /// The task that is gone.
         lost: TaskId,
     },
-    /// Where the other hosts find the rank, in a job of several hosts. Sent once, after it has joined.
-    Endpoints {
-        /// The network address of each context, in order.
-        addresses: Vec<Vec<u8>>,
-    },
     /// What the numbers mean that the rank publishes of its waits. Sent once, after it has joined.
     Vocabulary {
         /// The names.
         vocabulary: Vocabulary,
+    },
+    /// Where the other hosts find the rank, in a job of several hosts. Sent once, after it has joined.
+    Endpoints {
+        /// The network address of each context, in order.
+        addresses: Vec<Vec<u8>>,
     },
 }
 

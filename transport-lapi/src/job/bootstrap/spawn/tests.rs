@@ -11,7 +11,7 @@ use super::*;
 use crate::job::bootstrap::control::control_pair;
 use crate::job::bootstrap::signals::Signals;
 
-/// Runs `script` in a prepared shell. `$1` and `$2` are the numbers of the two descriptors, `$3` that of the launcher's
+/// Runs `script` in a prepared shell. `$1` to `$3` are the numbers of a rank's descriptors, `$4` that of the launcher's
 /// end.
 fn ask(script: &str) -> String {
     ask_within(&DescriptorLimit::raise(), script)
