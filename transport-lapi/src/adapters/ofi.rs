@@ -18,7 +18,7 @@
 //!   stranger can neither add a frame nor end the job.
 //! - OA3: bodies are copied into packets inside the call, and no memory of the program is known to the provider (A9).
 //! - OA4: what was taken is sent by the service thread if its owner does not poll (A4); if the adapter is dropped, by
-//!   the dropping thread, for at most [`LINGER`].
+//!   the dropping thread, for at most [`LINGER`], and afterwards by a thread of its own.
 //! - OA5: nothing more is taken for a lost task ([`Post::Full`], so that the caller learns of the loss), and what waits
 //!   for it is dropped (A10). A peer whose connection fails counts as lost.
 
@@ -61,7 +61,11 @@ const MAX_BODY: usize = PACKET - 1024;
 /// Most packets that wait for one peer.
 const MOST_WAITING: usize = 4;
 /// How long a dropped adapter tries to send what was taken.
-const LINGER: Duration = Duration::from_secs(2);
+const LINGER: Duration = Duration::from_secs(1);
+/// How long a thread of its own tries that afterwards, while the process goes on.
+const LINGER_ON: Duration = Duration::from_secs(20);
+/// Sleeps that ended although nothing had come, after which the descriptor is not trusted (SV3 of [`service`]).
+const MOST_VAIN: u32 = 3;
 /// Room for a packet that is injected.
 const INJECTED: usize = 512;
 
@@ -112,6 +116,8 @@ struct State {
     has_refused: bool,
     losses: Arc<OfiLosses>,
     losses_seen: usize,
+    /// Sleeps that were prepared since something was completed.
+    vain: u32,
     stats: Stats,
     /// Packets that were dropped (OA2).
     dropped: u64,
@@ -166,6 +172,7 @@ impl OfiAdapter {
             has_refused: false,
             losses: Arc::clone(&losses),
             losses_seen: 0,
+            vain: 0,
             stats: Stats::default(),
             dropped: 0,
         };
@@ -292,9 +299,12 @@ impl Drop for OfiAdapter {
     /// OA4.
     fn drop(&mut self) {
         self.service = None;
-        let mut state = self.shared.state.lock();
         let until = Instant::now() + LINGER;
-        while state.finish() && Instant::now() < until {
+        while self.shared.state.lock().finish() {
+            if Instant::now() > until {
+                let shared = Arc::clone(&self.shared);
+                return service::finish_later(LINGER_ON, move || shared.state.lock().finish());
+            }
             std::thread::yield_now();
         }
     }
@@ -498,6 +508,9 @@ impl State {
                 Completion::NotReceived => {}
             });
             some = count > 0;
+            if some {
+                self.vain = 0;
+            }
         }
     }
 
@@ -548,11 +561,8 @@ impl State {
     fn prepare_sleep(&mut self, signals: &Signals, bell: &Arc<dyn Doorbell>) {
         for _ in 0..3 {
             if self.endpoint.may_sleep() {
-                if !signals.watch() {
-                    // Nothing tells of arrivals, so the thread looks for them.
-                    signals.set_busy(true);
-                }
-                return;
+                self.vain = self.vain.saturating_add(1);
+                return signals.watch(self.vain <= MOST_VAIN);
             }
             self.progress();
             if !self.inbox.is_empty() {

@@ -81,7 +81,7 @@ pub fn a_frame_wakes_whoever_was_about_to_sleep<A: Adapter>(make: Maker<A>) {
         assert_eq!(look(receiver), 0);
         send(sender, 1, &body);
         sleep(&*bell, ticket);
-        assert_eq!(look(receiver), 1);
+        assert_eq!(look_until(receiver), 1);
     }
 }
 
@@ -107,9 +107,11 @@ pub fn a_frame_wakes_a_sleeper<A: Adapter>(make: Maker<A>) {
 pub fn a_frame_wakes_every_sleeping_thread<A: Adapter>(make: Maker<A>) {
     let mut tasks = make(2);
     let (bell, sleepers) = (tasks[1].parts().bell, Sleepers::default());
+    let tickets = [(); 4].map(|()| bell.announce());
+    assert_eq!(look(&mut tasks[1]), 0);
     thread::scope(|scope| {
-        for _ in 0..4 {
-            let (bell, ticket, sleepers) = (&*bell, bell.announce(), &sleepers);
+        for ticket in tickets {
+            let (bell, sleepers) = (&*bell, &sleepers);
             scope.spawn(move || sleep_as(sleepers, bell, ticket));
         }
         sleepers.wait_until_asleep(4);

@@ -12,12 +12,14 @@
 //! - SV2: a thread that is about to sleep has announced that on the bell, has polled, and the provider has said that the
 //!   descriptor becomes readable for whatever comes later (fi_trywait). Then this thread is told to watch the descriptor,
 //!   and rings the bell once it is readable. If this thread polls meanwhile itself, it rings for all that has come.
+//! - SV3: some providers have no such descriptor, or one that is readable always (libfabric 1.17 over TCP). Then this
+//!   thread looks once a millisecond while threads sleep.
 
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
@@ -25,6 +27,8 @@ use crate::adapter::{AdapterError, Doorbell};
 
 /// Time between two polls of this thread, and how long an owner may not poll before this thread does.
 const PERIOD: Duration = Duration::from_micros(50);
+/// Time between two looks for what has come, where no descriptor tells it. A look takes a few microseconds.
+const LOOK: Duration = Duration::from_millis(1);
 /// Rounds without work before this thread sleeps until it is woken. Waking it costs a system call.
 const AWAKE: u32 = 200;
 
@@ -47,6 +51,8 @@ pub(super) struct Signals {
     sleeps: AtomicBool,
     /// Whether the descriptor is to be watched.
     watches: AtomicBool,
+    /// Whether to look at times for what has come (SV3).
+    looks: AtomicBool,
     /// Polls of the owner.
     polls: AtomicU64,
     ends: AtomicBool,
@@ -69,6 +75,7 @@ impl Signals {
             busy: AtomicBool::new(false),
             sleeps: AtomicBool::new(false),
             watches: AtomicBool::new(false),
+            looks: AtomicBool::new(false),
             polls: AtomicU64::new(0),
             ends: AtomicBool::new(false),
         }))
@@ -96,13 +103,14 @@ impl Signals {
         self.polls.store(polls, Ordering::Relaxed);
     }
 
-    /// Has the descriptor watched (SV2). Returns whether there is one.
-    pub(super) fn watch(&self) -> bool {
-        if self.descriptor.is_some() {
-            self.watches.store(true, Ordering::SeqCst); // SYNC: SV2
-            self.wake();
-        }
-        self.descriptor.is_some()
+    /// Prepares for a sleep of the task: has the descriptor watched (SV2) if it `is_trusted`, otherwise looks at times.
+    pub(super) fn watch(&self, is_trusted: bool) {
+        let flag = match is_trusted && self.descriptor.is_some() {
+            true => &self.watches,
+            false => &self.looks,
+        };
+        flag.store(true, Ordering::SeqCst); // SYNC: SV2
+        self.wake();
     }
 
     fn wake(&self) {
@@ -139,23 +147,36 @@ impl Drop for Service {
     }
 }
 
+/// Calls `finish` in a thread of its own until it returns `false`, or the time is over.
+pub(super) fn finish_later(time: Duration, mut finish: impl FnMut() -> bool + Send + 'static) {
+    let until = Instant::now() + time;
+    let work = move || {
+        while finish() && Instant::now() < until {
+            std::thread::sleep(PERIOD);
+        }
+    };
+    // Without a thread, what is left does not go.
+    let _ = std::thread::Builder::new().spawn(work);
+}
+
 fn run(signals: &Signals, served: &impl Served) {
     let (mut idle, mut seen) = (AWAKE, 0);
     while !signals.ends.load(Ordering::Acquire) {
         // SYNC: end of a service thread
+        let looks = signals.looks.load(Ordering::SeqCst); // SYNC: SV2
         signals.sleeps.store(idle >= AWAKE, Ordering::SeqCst); // SYNC: SV1
         let busy = signals.busy.load(Ordering::SeqCst); // SYNC: SV1
         if busy {
             idle = 0;
         }
-        wait(signals, (idle < AWAKE).then_some(PERIOD));
+        let time = if idle < AWAKE { Some(PERIOD) } else { looks.then_some(LOOK) };
+        wait(signals, time);
         idle = idle.saturating_add(1);
         let polls = signals.polls.load(Ordering::Relaxed);
         let is_left_alone = std::mem::replace(&mut seen, polls) == polls;
-        if busy && is_left_alone {
-            if served.serve() {
-                signals.bell.ring();
-            }
+        if (busy || looks) && is_left_alone && served.serve() {
+            signals.looks.store(false, Ordering::SeqCst); // SYNC: SV2
+            signals.bell.ring();
         }
     }
 }
