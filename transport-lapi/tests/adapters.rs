@@ -105,6 +105,7 @@ fn over_fabric(num_tasks: usize, host_of: fn(TaskId) -> u32) -> Vec<HostsAdapter
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "says what is not shown")]
 fn the_fabric_is_tested() {
     if let Err(reason) = mpj_doubles::fabric::fabric() {
         eprintln!("not shown: the adapter of libfabric: {reason}");

@@ -10,12 +10,11 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-mod fabric;
 mod pieces;
 
+pub use crate::adapters::ofi::FabricChoice;
 pub use crate::adapters::shm::GetMode;
 
-pub use fabric::FabricChoice;
 pub use pieces::Pieces;
 
 /// One setting: a row of the manual.

@@ -2,7 +2,38 @@
 //!
 //! Fast networks come first, then TCP. A provider named by `MPJ_FABRIC` is taken whatever it is.
 
-use crate::job::config::FabricChoice;
+/// `MPJ_FABRIC`: which provider of libfabric is used, and which of its domains.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum FabricChoice {
+    /// The best that is there, never one that reaches this host only.
+    #[default]
+    Auto,
+    /// This one.
+    Named {
+        /// The provider, as `fi_info` names it.
+        provider: String,
+        /// The domain, mostly that of an interface; `None` for the provider's first that reaches other hosts.
+        domain: Option<String>,
+    },
+}
+
+impl FabricChoice {
+    /// Parses `auto`, `PROVIDER` or `PROVIDER:DOMAIN`.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text == "auto" {
+            return Some(Self::Auto);
+        }
+        let (provider, domain) = match text.split_once(':') {
+            Some((provider, domain)) => (provider, Some(domain)),
+            None => (text, None),
+        };
+        // Names of providers have no capital letters.
+        let is_name = |name: &str| !name.bytes().any(|byte| byte.is_ascii_uppercase());
+        let is_whole = !provider.is_empty() && is_name(provider) && domain != Some("");
+        let domain = domain.map(str::to_owned);
+        is_whole.then(|| Self::Named { provider: provider.to_owned(), domain })
+    }
+}
 
 /// Providers that are taken by themselves, the best first. From 1.18 on `tcp` has the kind of endpoint that is needed;
 /// before, `net` has it.
@@ -124,5 +155,20 @@ mod tests {
         assert_eq!(taken(named("tcp", None)).expect("it is there").0, 0);
         let refused = taken(named("tcp", Some("ib0"))).expect_err("it is not there");
         assert!(refused.starts_with("MPJ_FABRIC=tcp:ib0 is not there: "), "{refused}");
+    }
+
+    #[test]
+    fn a_domain_follows_its_provider() {
+        let named = |provider: &str, domain: Option<&str>| {
+            let (provider, domain) = (provider.to_owned(), domain.map(str::to_owned));
+            Some(FabricChoice::Named { provider, domain })
+        };
+        assert_eq!(FabricChoice::parse("auto"), Some(FabricChoice::Auto));
+        assert_eq!(FabricChoice::parse("verbs;ofi_rxm"), named("verbs;ofi_rxm", None));
+        assert_eq!(FabricChoice::parse("tcp:eth0"), named("tcp", Some("eth0")));
+        assert_eq!(
+            [":eth0", "tcp:", ":", "TCP"].map(FabricChoice::parse),
+            [None, None, None, None]
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Objects of libfabric: the fabric of a process, and for each context a domain with one endpoint, its addresses, its
-//! queue of completions and its packet buffers.
+//! Objects of libfabric, one each for a context: a domain with an endpoint, its addresses, its queue of completions and
+//! its packet buffers.
 //!
 //! - OE1: an object is closed once, after all that were made from it, and its pointers are used only before that. The
 //!   tables behind an object are valid as long as it is. Entries that the provider lacks answer -FI_ENOSYS themselves.
@@ -11,17 +11,15 @@
 #![expect(unsafe_code, reason = "a library of C is called")]
 
 use std::cell::UnsafeCell;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::Arc;
 
 use super::bindings::*;
-use super::choice::{self, Offer};
-use super::library::Library;
+use super::fabric::Fabric;
 use crate::adapter::AdapterError;
 use crate::adapters::hosts::table::MAX_ADDRESS;
-use crate::job::config::FabricChoice;
 
 /// Length of a packet buffer, in bytes.
 pub(super) const PACKET: usize = 64 << 10;
@@ -29,185 +27,22 @@ pub(super) const PACKET: usize = 64 << 10;
 const RECEIVES: usize = 32;
 /// Buffers for packets to all peers.
 const SENDS: usize = 32;
-/// Version of the interface that the structures are of.
-const VERSION: u32 = 1 << 16 | 17;
 /// Completions that are read at once.
 const BATCH: usize = 16;
 
 // Of rdma/fabric.h and rdma/fi_errno.h.
 const GETWAIT: c_int = 5;
 const ENABLE: c_int = 6;
-const SOCKADDR_IN: u32 = 2;
-const SOCKADDR_IN6: u32 = 3;
 const EAGAIN: isize = -(libc::EAGAIN as isize);
 const EAVAIL: isize = -259;
 /// No such address: what is unspecified, and from where a receive takes messages.
 const ADDR_UNSPEC: fi_addr_t = u64::MAX;
 
-/// A copy of a description of libfabric.
-struct Info(*mut fi_info);
-
-impl Drop for Info {
-    fn drop(&mut self) {
-        if let Ok(library) = Library::get() {
-            // SAFETY: OE1; the description was made by the library.
-            unsafe { (library.freeinfo)(self.0) };
-        }
-    }
-}
-
-/// The access of a process to a network (fi_fabric).
-pub struct Fabric {
-    library: &'static Library,
-    info: Info,
-    fabric: *mut fid_fabric,
-    provider: &'static str,
-    explanation: String,
-}
-
-// SAFETY: OE1; opening domains is safe from any thread, and the description is only read.
-unsafe impl Send for Fabric {}
-// SAFETY: as above.
-unsafe impl Sync for Fabric {}
-
-impl Fabric {
-    /// Loads libfabric, chooses a provider and a domain, and opens the fabric.
-    ///
-    /// # Errors
-    /// [`AdapterError::NoFabric`] with the cause and what to change.
-    pub fn open(choice: &FabricChoice) -> Result<Arc<Self>, AdapterError> {
-        let no_fabric = |reason| AdapterError::NoFabric { reason };
-        let library = Library::get().map_err(no_fabric)?;
-        let all = offers(library).map_err(no_fabric)?;
-        // SAFETY: OE1: `all` lives until the end of this function.
-        let list: Vec<*mut fi_info> = unsafe { chain(&all) }.collect();
-        // SAFETY: OE1.
-        let offers: Vec<Offer> = list.iter().map(|info| unsafe { describe(*info) }).collect();
-        let (index, why) = choice::choose(&offers, choice).map_err(no_fabric)?;
-        // SAFETY: OE1; a copy is independent of the list.
-        let info = Info(unsafe { (library.dupinfo)(list[index]) });
-        let mut fabric = ptr::null_mut();
-        // SAFETY: OE1; the attributes belong to `info`.
-        let opened =
-            unsafe { (library.fabric)((*info.0).fabric_attr, &mut fabric, ptr::null_mut()) };
-        let (major, minor) = library.version();
-        let explanation = format!("libfabric {major}.{minor}, {why}");
-        if opened != 0 {
-            let words = library.words(opened as isize);
-            return Err(no_fabric(format!("{explanation}: it cannot be opened: {words}")));
-        }
-        // One for each process, and it is used as a constant.
-        let provider = Box::leak(offers[index].provider.clone().into_boxed_str());
-        Ok(Arc::new(Self { library, info, fabric, provider, explanation }))
-    }
-
-    /// Returns the name of the provider.
-    pub fn name(&self) -> &'static str {
-        self.provider
-    }
-
-    /// Returns which library, provider and domain are used, and why.
-    pub fn explanation(&self) -> &str {
-        &self.explanation
-    }
-
-    /// Opens the endpoint of one context.
-    ///
-    /// # Errors
-    /// [`AdapterError::NoFabric`].
-    pub fn endpoint(self: &Arc<Self>) -> Result<OfiEndpoint, AdapterError> {
-        OfiEndpoint::open(self)
-    }
-
-    fn failed(&self, action: &str, error: isize) -> AdapterError {
-        let words = self.library.words(error);
-        AdapterError::NoFabric { reason: format!("{}: cannot {action}: {words}", self.explanation) }
-    }
-}
-
-impl Drop for Fabric {
-    fn drop(&mut self) {
-        // SAFETY: OE1.
-        unsafe { close((&raw mut (*self.fabric).fid).cast()) };
-    }
-}
-
-/// What the library offers for reliable messages that arrive in the order of sending.
-fn offers(library: &Library) -> Result<Info, String> {
-    // SAFETY: OE1; the library makes the description, and its parts with it.
-    let hints = Info(unsafe { (library.dupinfo)(ptr::null()) });
-    if hints.0.is_null() {
-        return Err("libfabric has no memory".to_owned());
-    }
-    let mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-    // SAFETY: OE1: nobody else has the description.
-    unsafe {
-        let hints = &mut *hints.0;
-        hints.caps = u64::from(FI_MSG | FI_SEND | FI_RECV);
-        hints.mode = FI_CONTEXT | FI_CONTEXT2;
-        (*hints.ep_attr).type_ = FI_EP_RDM;
-        (*hints.domain_attr).mr_mode = mr_mode as c_int;
-        (*hints.domain_attr).threading = FI_THREAD_DOMAIN;
-        (*hints.tx_attr).msg_order = u64::from(FI_ORDER_SAS);
-        (*hints.rx_attr).msg_order = u64::from(FI_ORDER_SAS);
-    }
-    let mut found = ptr::null_mut();
-    // SAFETY: OE1.
-    let answer =
-        unsafe { (library.getinfo)(VERSION, ptr::null(), ptr::null(), 0, hints.0, &mut found) };
-    match answer {
-        0 => Ok(Info(found)),
-        // Nothing is offered: the list is empty.
-        error if error == -libc::ENODATA => Ok(Info(ptr::null_mut())),
-        error => {
-            let words = library.words(error as isize);
-            Err(format!("libfabric cannot list its networks: {words}"))
-        }
-    }
-}
-
-/// The descriptions of a list.
+/// Closes an object.
 ///
 /// # Safety
-/// OE1 for the list, as long as the answer is used.
-unsafe fn chain(list: &Info) -> impl Iterator<Item = *mut fi_info> {
-    let some = |info: *mut fi_info| (!info.is_null()).then_some(info);
-    // SAFETY: as the caller promises.
-    std::iter::successors(some(list.0), move |info| some(unsafe { (**info).next }))
-}
-
-/// # Safety
-/// OE1 for the description.
-unsafe fn describe(info: *const fi_info) -> Offer {
-    // SAFETY: as the caller promises; texts end with a zero byte.
-    let text = |text: *const c_char| match text.is_null() {
-        true => String::new(),
-        false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
-    };
-    // SAFETY: as the caller promises.
-    let (info, provider, domain) = unsafe {
-        let info = &*info;
-        (info, text((*info.fabric_attr).prov_name), text((*info.domain_attr).name))
-    };
-    let byte = |at: usize| {
-        let is_there = !info.src_addr.is_null() && at < info.src_addrlen;
-        // SAFETY: inside of the address.
-        is_there.then(|| unsafe { *info.src_addr.cast::<u8>().add(at) })
-    };
-    let is_loopback = match info.addr_format {
-        // 127.0.0.0/8 at the place of the address in sockaddr_in.
-        SOCKADDR_IN => byte(4) == Some(127),
-        // ::1 in sockaddr_in6.
-        SOCKADDR_IN6 => (8..23).all(|at| byte(at) == Some(0)) && byte(23) == Some(1),
-        _ => false,
-    };
-    let is_ipv6 = info.addr_format == SOCKADDR_IN6;
-    Offer { provider, domain, is_loopback, is_ipv6 }
-}
-
-/// # Safety
 /// OE1: `object` is open, and not used afterwards.
-unsafe fn close(object: *mut fid) {
+pub(super) unsafe fn close(object: *mut fid) {
     // SAFETY: as the caller promises.
     unsafe {
         if let Some(close) = (*(*object).ops).close {
@@ -234,6 +69,16 @@ impl<T> Drop for Object<T> {
     }
 }
 
+/// Calls an entry of a table of an object.
+macro_rules! call {
+    ($object:expr, $table:ident . $entry:ident ( $($argument:expr),* )) => {
+        match (*(*$object).$table).$entry {
+            Some(entry) => entry($($argument),*) as isize,
+            None => -(libc::ENOSYS as isize),
+        }
+    };
+}
+
 /// Packet buffers (OE3).
 struct Buffers {
     memory: Box<[UnsafeCell<[u8; PACKET]>]>,
@@ -250,6 +95,36 @@ impl Buffers {
             contexts: std::iter::repeat_with(empty).take(count).collect(),
             registration: None,
         }
+    }
+
+    /// So many buffers, known to the provider under `key` if it wants to know them.
+    ///
+    /// # Safety
+    /// OE1 and OE2 for the domain.
+    unsafe fn registered(
+        count: usize,
+        fabric: &Fabric,
+        domain: &Object<fid_domain>,
+        access: u32,
+        key: u64,
+    ) -> Result<Self, AdapterError> {
+        let mut buffers = Self::new(count);
+        // SAFETY: as the caller promises; the memory stays where it is (OE3).
+        unsafe {
+            if (*(*fabric.info()).domain_attr).mr_mode & FI_MR_LOCAL as c_int == 0 {
+                return Ok(buffers);
+            }
+            let (start, len) = (buffers.memory.as_ptr().cast(), count * PACKET);
+            let (owner, access, none) = (domain.fid(), u64::from(access), ptr::null_mut());
+            let mut mr = ptr::null_mut();
+            let answer =
+                call!(domain.0, mr.reg(owner, start, len, access, 0, key, 0, &mut mr, none));
+            if answer != 0 {
+                return Err(fabric.failed("register its buffers", answer));
+            }
+            buffers.registration = Some(Object(mr));
+        }
+        Ok(buffers)
     }
 
     fn descriptor(&self) -> *mut c_void {
@@ -315,23 +190,13 @@ pub struct OfiEndpoint {
 // SAFETY: OE2: the objects are not tied to a thread.
 unsafe impl Send for OfiEndpoint {}
 
-/// Calls an entry of a table of an object.
-macro_rules! call {
-    ($object:expr, $table:ident . $entry:ident ( $($argument:expr),* )) => {
-        match (*(*$object).$table).$entry {
-            Some(entry) => entry($($argument),*) as isize,
-            None => -(libc::ENOSYS as isize),
-        }
-    };
-}
-
 impl OfiEndpoint {
-    fn open(fabric: &Arc<Fabric>) -> Result<Self, AdapterError> {
+    pub(super) fn open(fabric: &Arc<Fabric>) -> Result<Self, AdapterError> {
         let done = |action: &'static str, answer: isize| match answer {
             0 => Ok(()),
             error => Err(fabric.failed(action, error)),
         };
-        let (info, none) = (fabric.info.0, ptr::null_mut());
+        let (info, none) = (fabric.info(), ptr::null_mut());
         // SAFETY: OE1 and OE2: the objects are new, and this is the only thread that knows them.
         unsafe {
             let mut domain = ptr::null_mut();
@@ -359,27 +224,8 @@ impl OfiEndpoint {
             let answer = call!(endpoint.0, cm.getname(ep, own.as_mut_ptr().cast(), &mut len));
             done("tell its address", answer)?;
             own.truncate(len);
-            let needs = (*(*info).domain_attr).mr_mode & FI_MR_LOCAL as c_int != 0;
-            let buffers = |count, access: u32, key| -> Result<Buffers, AdapterError> {
-                let mut buffers = Buffers::new(count);
-                if needs {
-                    let (start, len) = (buffers.memory.as_ptr(), count * PACKET);
-                    let (owner, mut mr) = (domain.fid(), ptr::null_mut());
-                    let access = u64::from(access);
-                    let answer = call!(
-                        domain.0,
-                        mr.reg(owner, start.cast(), len, access, 0, key, 0, &mut mr, none)
-                    );
-                    done("register its buffers", answer)?;
-                    buffers.registration = Some(Object(mr));
-                }
-                Ok(buffers)
-            };
-            let received = buffers(RECEIVES, FI_RECV, 1)?;
-            let sent = buffers(SENDS, FI_SEND, 2)?;
-            let inject_size = (*(*info).tx_attr).inject_size;
-            let free = (0..SENDS).collect();
-            let fabric = Arc::clone(fabric);
+            let received = Buffers::registered(RECEIVES, fabric, &domain, FI_RECV, 1)?;
+            let sent = Buffers::registered(SENDS, fabric, &domain, FI_SEND, 2)?;
             let mut made = Self {
                 endpoint,
                 addresses,
@@ -387,11 +233,11 @@ impl OfiEndpoint {
                 received,
                 sent,
                 domain,
-                fabric,
+                fabric: Arc::clone(fabric),
                 own,
-                inject_size,
+                inject_size: (*(*info).tx_attr).inject_size,
                 descriptor,
-                free,
+                free: (0..SENDS).collect(),
             };
             for index in 0..RECEIVES {
                 let posted = made.post(index);

@@ -1,7 +1,7 @@
 //! What an endpoint keeps of one peer: its address, the numbers of packets in both directions, and the packets that the
 //! provider has not taken.
 //!
-//! - PP1: packets to a peer have consecutive numbers in the order in which they are made, and go in that order. A packet
+//! - PN1: packets to a peer have consecutive numbers in the order in which they are made, and go in that order. A packet
 //!   is numbered when its first frame is put in.
 
 use std::collections::VecDeque;
@@ -82,7 +82,7 @@ impl Peer {
         self.waiting.is_empty() && self.under_way == 0 && self.sent_at != Some(polls)
     }
 
-    /// The header of the next packet from `own` (PP1).
+    /// The header of the next packet from `own` (PN1).
     pub(super) fn next_header(&mut self, own: TaskId) -> Header {
         let header = Header { token: self.token, origin: own, number: self.next_sent };
         self.next_sent = self.next_sent.wrapping_add(1);

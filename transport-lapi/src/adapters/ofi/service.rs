@@ -89,10 +89,9 @@ impl Signals {
             return;
         }
         if !self.busy.load(Ordering::Relaxed) {
-            self.busy.store(true, Ordering::SeqCst); // SYNC: SV1
+            self.busy.store(true, Ordering::SeqCst);
         }
         if self.sleeps.load(Ordering::SeqCst) {
-            // SYNC: SV1
             self.wake();
         }
     }
@@ -109,8 +108,12 @@ impl Signals {
             true => &self.watches,
             false => &self.looks,
         };
-        flag.store(true, Ordering::SeqCst); // SYNC: SV2
+        flag.store(true, Ordering::SeqCst);
         self.wake();
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ends.load(Ordering::Acquire) // SYNC: end of a service thread
     }
 
     fn wake(&self) {
@@ -161,11 +164,10 @@ pub(super) fn finish_later(time: Duration, mut finish: impl FnMut() -> bool + Se
 
 fn run(signals: &Signals, served: &impl Served) {
     let (mut idle, mut seen) = (AWAKE, 0);
-    while !signals.ends.load(Ordering::Acquire) {
-        // SYNC: end of a service thread
-        let looks = signals.looks.load(Ordering::SeqCst); // SYNC: SV2
-        signals.sleeps.store(idle >= AWAKE, Ordering::SeqCst); // SYNC: SV1
-        let busy = signals.busy.load(Ordering::SeqCst); // SYNC: SV1
+    while !signals.has_ended() {
+        let looks = signals.looks.load(Ordering::SeqCst);
+        signals.sleeps.store(idle >= AWAKE, Ordering::SeqCst);
+        let busy = signals.busy.load(Ordering::SeqCst);
         if busy {
             idle = 0;
         }
@@ -175,7 +177,7 @@ fn run(signals: &Signals, served: &impl Served) {
         let polls = signals.polls.load(Ordering::Relaxed);
         let is_left_alone = std::mem::replace(&mut seen, polls) == polls;
         if (busy || looks) && is_left_alone && served.serve() {
-            signals.looks.store(false, Ordering::SeqCst); // SYNC: SV2
+            signals.looks.store(false, Ordering::SeqCst);
             signals.bell.ring();
         }
     }
@@ -183,7 +185,7 @@ fn run(signals: &Signals, served: &impl Served) {
 
 /// Waits until this thread is woken, the descriptor is readable, or the time is over.
 fn wait(signals: &Signals, time: Option<Duration>) {
-    let watches = signals.watches.load(Ordering::SeqCst); // SYNC: SV2
+    let watches = signals.watches.load(Ordering::SeqCst);
     let mut set = vec![PollFd::new(&signals.wake, PollFlags::IN)];
     if let Some(descriptor) = signals.descriptor.filter(|_| watches) {
         set.push(PollFd::from_borrowed_fd(borrowed(descriptor), PollFlags::IN));
@@ -197,7 +199,7 @@ fn wait(signals: &Signals, time: Option<Duration>) {
         let _ = rustix::io::read(&signals.wake, &mut [0; 8]);
     }
     if has_come {
-        signals.watches.store(false, Ordering::SeqCst); // SYNC: SV2
+        signals.watches.store(false, Ordering::SeqCst);
         signals.bell.ring();
     }
 }

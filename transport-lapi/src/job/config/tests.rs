@@ -43,6 +43,7 @@ fn every_setting_is_read() {
         ("MPJ_WAIT", "block"),
         ("MPJ_SPIN", "20"),
         ("MPJ_EARLY_LIMIT", "64K"),
+        ("MPJ_FABRIC", "tcp:eth0"),
         ("MPJ_SINGLETON", "1"),
     ];
     let expected = Settings {
@@ -52,6 +53,7 @@ fn every_setting_is_read() {
         wait: WaitMode::Block,
         spin: Duration::from_micros(20),
         early_limit: 65536,
+        fabric: FabricChoice::Named { provider: "tcp".into(), domain: Some("eth0".into()) },
         singleton: true,
     };
     assert_eq!(settings(&all), Ok(expected));

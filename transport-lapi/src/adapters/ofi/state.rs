@@ -1,0 +1,443 @@
+//! What an endpoint does under its lock: sends frames in packets, takes packets that have come, and delivers their
+//! frames. It keeps OA2 to OA5 of [`super`].
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::Peers;
+use super::endpoint::{Completion, Offered, OfiEndpoint, PACKET};
+use super::losses::OfiLosses;
+use super::packet::{self, HEADER, Header, frame_at, frame_bytes, frame_header};
+use super::peer::{Peer, Waiting};
+use super::service::Signals;
+use crate::adapter::{
+    AdapterError, Doorbell, Endpoint, Events, Frame, Losses, Post, SHORT_HEAD, Stats, TaskId,
+};
+use crate::adapters::hosts::table::SECRET_BYTES;
+use crate::memory::body::Piece;
+use crate::memory::region::{ForeignBytes, RecvPart};
+
+/// Most packets that wait for one peer.
+const MOST_WAITING: usize = 4;
+/// Room for a packet that is injected.
+const INJECTED: usize = 512;
+/// Sleeps that ended although nothing had come, after which the descriptor is not trusted (SV3 of [`super::service`]).
+const MOST_VAIN: u32 = 3;
+
+/// See the head of this file.
+pub(super) struct State {
+    endpoint: OfiEndpoint,
+    me: Endpoint,
+    directory: Arc<dyn Peers>,
+    secret: [u8; SECRET_BYTES],
+    peers: FxHashMap<TaskId, Peer>,
+    /// Polls of the owner.
+    polls: u64,
+    /// Peers for whom packets wait.
+    listed: Vec<TaskId>,
+    /// For each send buffer that the provider has, the peer.
+    targets: FxHashMap<usize, TaskId>,
+    /// Packets that have come, and were not delivered whole.
+    inbox: VecDeque<Arrived>,
+    /// Receive buffers that the provider had no room for.
+    unposted: Vec<usize>,
+    /// Whether a frame was refused for lack of room.
+    has_refused: bool,
+    losses: Arc<OfiLosses>,
+    losses_seen: usize,
+    /// Sleeps that were prepared since something was completed.
+    vain: u32,
+    stats: Stats,
+    /// Packets that were dropped (OA2).
+    dropped: u64,
+}
+
+/// A packet in a receive buffer.
+struct Arrived {
+    buffer: usize,
+    len: usize,
+    origin: TaskId,
+    /// Where the next frame begins.
+    at: usize,
+}
+
+impl State {
+    pub(super) fn new(
+        endpoint: OfiEndpoint,
+        me: Endpoint,
+        directory: Arc<dyn Peers>,
+        losses: Arc<OfiLosses>,
+    ) -> Self {
+        Self {
+            endpoint,
+            me,
+            secret: directory.secret(),
+            directory,
+            peers: FxHashMap::default(),
+            polls: 0,
+            listed: Vec::new(),
+            targets: FxHashMap::default(),
+            inbox: VecDeque::new(),
+            unposted: Vec::new(),
+            has_refused: false,
+            losses,
+            losses_seen: 0,
+            vain: 0,
+            stats: Stats::default(),
+            dropped: 0,
+        }
+    }
+
+    /// Begins a poll of the owner, and returns its number.
+    pub(super) fn begin_poll(&mut self) -> u64 {
+        self.polls = self.polls.wrapping_add(1);
+        self.polls
+    }
+
+    /// What the service thread does for an owner that does not poll. Returns whether sleepers have to be woken.
+    pub(super) fn serve(&mut self) -> bool {
+        self.progress();
+        self.send_waiting();
+        let has_room = self.has_refused && self.has_room();
+        self.has_refused &= !has_room;
+        has_room || !self.inbox.is_empty()
+    }
+
+    /// What was sent and received.
+    pub(super) fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// Packets that were dropped (OA2).
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    fn peer(&mut self, task: TaskId) -> &mut Peer {
+        let Endpoint { task: own, context, .. } = self.me;
+        let secret = &self.secret;
+        self.peers.entry(task).or_insert_with(|| Peer::new(secret, own, task, context))
+    }
+
+    /// The provider's number of the address of `target`.
+    fn address(&mut self, target: TaskId) -> Result<u64, AdapterError> {
+        if let Some(address) = self.peer(target).address {
+            return Ok(address);
+        }
+        let context = self.me.context;
+        let told = self.directory.address(target, context).unwrap_or_default();
+        let bad = AdapterError::BadAddress { task: target, context, len: told.len() };
+        let address = self.endpoint.insert(&told).ok_or(bad)?;
+        self.peer(target).address = Some(address);
+        Ok(address)
+    }
+
+    pub(super) fn send(
+        &mut self,
+        target: TaskId,
+        head: &[u8],
+        body: &Piece<'_>,
+    ) -> Result<Post, AdapterError> {
+        let (to, own, polls) = (self.address(target)?, self.me.task, self.polls);
+        let len = frame_bytes(head.len(), body.len());
+        let at_once = self.peer(target).is_idle(polls);
+        if at_once && HEADER + len <= self.endpoint.inject_size().min(INJECTED) {
+            let mut bytes = [0; INJECTED];
+            let packet = &mut bytes[..HEADER + len];
+            let header = self.peer(target).next_header(own);
+            packet[..HEADER].copy_from_slice(&header.encode());
+            put_frame(&mut packet[HEADER..], head, body);
+            let offered = self.endpoint.inject(to, packet);
+            let peer = self.peer(target);
+            if offered == Offered::Taken {
+                (peer.sent_at, peer.injected) = (Some(polls), true);
+                self.stats.frames_sent += 1;
+                return Ok(Post::Taken);
+            }
+            peer.take_back_header();
+        }
+        let fits = |waiting: &Waiting| waiting.len + len <= PACKET;
+        if !self.peer(target).waiting.back().is_some_and(fits) {
+            self.send_to(target);
+            if !self.begin_packet(target) {
+                self.progress();
+                if !self.begin_packet(target) {
+                    self.has_refused = true;
+                    return Ok(Post::Full);
+                }
+            }
+        }
+        let peer = self.peers.get_mut(&target).expect("it was made");
+        let packet = peer.waiting.back_mut().expect("a packet was begun");
+        let place = packet.len..packet.len + len;
+        packet.len = place.end;
+        put_frame(&mut self.endpoint.buffer(packet.buffer)[place], head, body);
+        self.stats.frames_sent += 1;
+        if at_once {
+            self.send_to(target);
+        }
+        self.list(target);
+        Ok(Post::Taken)
+    }
+
+    /// Begins a packet for `target`, if there is room.
+    fn begin_packet(&mut self, target: TaskId) -> bool {
+        let own = self.me.task;
+        if self.peer(target).waiting.len() >= MOST_WAITING {
+            return false;
+        }
+        let Some(buffer) = self.endpoint.take_buffer() else { return false };
+        let header = self.peer(target).next_header(own);
+        self.endpoint.buffer(buffer)[..HEADER].copy_from_slice(&header.encode());
+        self.peer(target).waiting.push_back(Waiting { buffer, len: HEADER });
+        true
+    }
+
+    /// Offers the provider the packets that wait for `target`, in order, as long as it takes them.
+    fn send_to(&mut self, target: TaskId) {
+        let Self { endpoint, peers, polls, targets, .. } = self;
+        let Some(peer) = peers.get_mut(&target) else { return };
+        let Some(to) = peer.address else { return };
+        while let Some(&Waiting { buffer, len }) = peer.waiting.front() {
+            let is_short = len <= endpoint.inject_size();
+            let offered = match is_short {
+                true => endpoint.inject_buffer(to, buffer, len),
+                false => endpoint.send(to, buffer, len),
+            };
+            if offered != Offered::Taken {
+                return;
+            }
+            peer.waiting.pop_front();
+            peer.sent_at = Some(*polls);
+            if is_short {
+                endpoint.give_back(buffer);
+                peer.injected = true;
+            } else {
+                targets.insert(buffer, target);
+                peer.under_way += 1;
+                peer.injected = false;
+            }
+        }
+    }
+
+    /// Notes that packets wait for `target`, if they do.
+    fn list(&mut self, target: TaskId) {
+        let peer = self.peer(target);
+        if !peer.waiting.is_empty() && !peer.is_listed {
+            peer.is_listed = true;
+            self.listed.push(target);
+        }
+    }
+
+    /// Offers the provider all packets that wait, and drops those for lost tasks (A10).
+    pub(super) fn send_waiting(&mut self) {
+        let losses = self.losses.count();
+        if losses != self.losses_seen {
+            self.losses_seen = losses;
+            self.drop_for_lost();
+        }
+        let mut listed = std::mem::take(&mut self.listed);
+        listed.retain(|&target| {
+            self.send_to(target);
+            let peer = self.peer(target);
+            peer.is_listed = !peer.waiting.is_empty();
+            peer.is_listed
+        });
+        self.listed = listed;
+    }
+
+    #[cold]
+    fn drop_for_lost(&mut self) {
+        let Self { peers, endpoint, losses, .. } = self;
+        for (task, peer) in peers.iter_mut().filter(|(task, _)| losses.is_lost(**task)) {
+            debug_assert!(losses.is_lost(*task));
+            for Waiting { buffer, .. } in peer.waiting.drain(..) {
+                endpoint.give_back(buffer);
+            }
+            peer.injected = false;
+        }
+    }
+
+    /// Takes what the provider has completed.
+    pub(super) fn progress(&mut self) {
+        let Self { endpoint, unposted, .. } = self;
+        unposted.retain(|&buffer| !endpoint.release(buffer));
+        let mut some = true;
+        while some {
+            let Self {
+                endpoint, me, secret, peers, targets, inbox, unposted, losses, dropped, ..
+            } = self;
+            let count = endpoint.complete(|endpoint, completion| match completion {
+                Completion::Sent(buffer) | Completion::NotSent(buffer) => {
+                    endpoint.give_back(buffer);
+                    let target = targets.remove(&buffer);
+                    if let Some(peer) = target.and_then(|target| peers.get_mut(&target)) {
+                        peer.under_way -= 1;
+                    }
+                    if let (Completion::NotSent(_), Some(target)) = (completion, target) {
+                        losses.fail(target);
+                    }
+                }
+                Completion::Received(buffer, len) => {
+                    let header = Header::decode(endpoint.packet(buffer, len));
+                    let origin = header.filter(|header| accepts(*me, secret, peers, *header));
+                    match origin {
+                        Some(Header { origin, .. }) => {
+                            inbox.push_back(Arrived { buffer, len, origin, at: HEADER });
+                        }
+                        None => {
+                            *dropped += 1;
+                            if !endpoint.release(buffer) {
+                                unposted.push(buffer);
+                            }
+                        }
+                    }
+                }
+                Completion::NotReceived => {}
+            });
+            some = count > 0;
+            if some {
+                self.vain = 0;
+            }
+        }
+    }
+
+    /// Delivers frames of packets that have come.
+    pub(super) fn deliver(
+        &mut self,
+        budget: usize,
+        events: &mut dyn Events,
+    ) -> Result<usize, AdapterError> {
+        let mut delivered = 0;
+        while delivered < budget {
+            let Some(arrived) = self.inbox.front_mut() else { break };
+            let packet = self.endpoint.packet(arrived.buffer, arrived.len);
+            if let Some((head, body, next)) = frame_at(packet, arrived.at) {
+                let body = ForeignBytes::from_slice(body);
+                match <[u8; SHORT_HEAD]>::try_from(head) {
+                    Ok(short) => events.short(arrived.origin, short, body),
+                    Err(_) => events.frame(Frame { origin: arrived.origin, head, body }),
+                }
+                arrived.at = next;
+                delivered += 1;
+                if next < arrived.len {
+                    continue;
+                }
+            }
+            let Arrived { buffer, len, origin, at } = *arrived;
+            self.inbox.pop_front();
+            if !self.endpoint.release(buffer) {
+                self.unposted.push(buffer);
+            }
+            if at != len {
+                let what = "a packet holds something that is no frame";
+                return Err(AdapterError::Corrupt { origin, what });
+            }
+        }
+        self.stats.frames_received += delivered as u64;
+        Ok(delivered)
+    }
+
+    /// Whether the service thread has something to do if the owner does not poll.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.listed.is_empty() || !self.targets.is_empty() || self.has_refused
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.endpoint.free_buffers() > 0
+            && self.listed.iter().all(|task| self.peers[task].waiting.len() < MOST_WAITING)
+    }
+
+    /// Prepares the sleep of a thread that has announced it and found nothing (SV2 of [`super::service`]).
+    #[cold]
+    pub(super) fn prepare_sleep(&mut self, signals: &Signals, bell: &Arc<dyn Doorbell>) {
+        for _ in 0..3 {
+            if self.endpoint.may_sleep() {
+                self.vain = self.vain.saturating_add(1);
+                return signals.watch(self.vain <= MOST_VAIN);
+            }
+            self.progress();
+            if !self.inbox.is_empty() {
+                break;
+            }
+        }
+        // There is something to do: the sleep ends at once.
+        bell.ring();
+    }
+
+    /// Goes on with what is left when the adapter is dropped. Returns whether something is.
+    pub(super) fn finish(&mut self) -> bool {
+        self.progress();
+        while let Some(Arrived { buffer, .. }) = self.inbox.pop_front() {
+            if !self.endpoint.release(buffer) {
+                self.unposted.push(buffer);
+            }
+        }
+        self.send_waiting();
+        // Behind injected packets goes one whose completion tells that they have left.
+        let unsure: Vec<TaskId> = (self.peers.iter())
+            .filter(|(_, peer)| peer.injected && peer.waiting.is_empty())
+            .map(|(task, _)| *task)
+            .collect();
+        for target in unsure {
+            self.send_last(target);
+        }
+        self.peers.iter().any(|(task, peer)| {
+            let left = peer.under_way > 0 || peer.injected || !peer.waiting.is_empty();
+            left && !self.losses.is_lost(*task)
+        })
+    }
+
+    /// Sends an empty packet that is not injected.
+    fn send_last(&mut self, target: TaskId) {
+        let own = self.me.task;
+        let Some(buffer) = self.endpoint.take_buffer() else { return };
+        let header = self.peer(target).next_header(own);
+        self.endpoint.buffer(buffer)[..HEADER].copy_from_slice(&header.encode());
+        let to = self.peer(target).address;
+        let offered = to.map(|to| self.endpoint.send(to, buffer, HEADER));
+        if offered == Some(Offered::Taken) {
+            self.targets.insert(buffer, target);
+            let peer = self.peer(target);
+            (peer.under_way, peer.injected) = (peer.under_way + 1, false);
+        } else {
+            self.peer(target).take_back_header();
+            self.endpoint.give_back(buffer);
+        }
+    }
+}
+
+/// Whether a packet with this header is of this job, and the next one of its origin (OA2). A peer is remembered only
+/// once it has proved itself.
+fn accepts(
+    me: Endpoint,
+    secret: &[u8; SECRET_BYTES],
+    peers: &mut FxHashMap<TaskId, Peer>,
+    header: Header,
+) -> bool {
+    let Endpoint { task: own, num_tasks, context } = me;
+    let origin = header.origin;
+    if let Some(peer) = peers.get_mut(&origin) {
+        return peer.accepts(header);
+    }
+    if origin == own || origin as usize >= num_tasks {
+        return false;
+    }
+    let mut peer = Peer::new(secret, own, origin, context);
+    let accepted = peer.accepts(header);
+    if accepted {
+        peers.insert(origin, peer);
+    }
+    accepted
+}
+
+/// Writes a frame, which fills `place`.
+fn put_frame(place: &mut [u8], head: &[u8], body: &Piece<'_>) {
+    let (header, rest) = place.split_at_mut(packet::FRAME_HEADER);
+    header.copy_from_slice(&frame_header(head.len(), body.len()));
+    let (start, rest) = rest.split_at_mut(head.len());
+    start.copy_from_slice(head);
+    body.copy_to(RecvPart::of_slice(rest));
+}
