@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!  spec       the description of a job
+//!  hosts      which ranks run on which host
 //!  spawn      checks it, and starts one process per rank, each leading its own process group
 //!  judge      when and why the job ends
 //!  flush      the output that is left at the end, and the report
@@ -22,6 +23,7 @@
 //!   `host/orphans.rs`).
 
 mod flush;
+pub(crate) mod hosts;
 mod judge;
 pub(crate) mod spawn;
 mod spec;
@@ -55,6 +57,7 @@ pub use crate::host::binding::{BindTo, Binding, MapBy};
 pub use crate::io::output::OutputChoice;
 pub use crate::io::stdin::InputChoice;
 
+pub use hosts::{Deal, HostSlots, Hosts, Starter};
 pub use spec::{App, Export, JobSpec, OnFailure};
 
 use spawn::Started;
@@ -99,6 +102,10 @@ pub struct Outcome {
 /// # Errors
 /// [`LaunchError`] if a rank cannot be started or polling fails; no rank is left then.
 pub fn run(spec: &JobSpec) -> Result<Outcome, LaunchError> {
+    if spec.hosts.is_some() {
+        let source = std::io::ErrorKind::Unsupported.into();
+        return Err(LaunchError::System { action: "start ranks on other hosts", source });
+    }
     let prepared = spawn::check(spec)?;
     // Files are opened before signals are blocked, so that a signal ends an open that hangs.
     let limit = DescriptorLimit::raise();
