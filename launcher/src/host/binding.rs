@@ -41,13 +41,14 @@ pub enum MapBy {
     /// Neighbours on neighbouring cores
     #[value(alias = "slot")]
     Core,
-    /// Neighbours on different hosts, in turn; on one host as `core`
-    Node,
+
     /// Neighbours on different sockets, in turn
     #[value(alias = "package")]
     Socket,
     /// Neighbours on the hardware threads of one core
     Hwthread,
+    /// Neighbours on different hosts, in turn; on one host as `core`
+    Node,
 }
 
 /// How the ranks of a job are bound to processors.
