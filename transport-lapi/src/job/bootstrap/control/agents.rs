@@ -219,6 +219,13 @@ pub enum News {
         /// Whether the rank still reads.
         takes_more: bool,
     },
+    /// The host is out of reach. No agent tells this: `mpjrun` notices it.
+    Lost {
+        /// The place of the host.
+        host: u32,
+        /// Why.
+        reason: String,
+    },
     /// All ranks are gone.
     Over {
         /// Daemons of ranks that were ended.
