@@ -11,6 +11,7 @@ use transport_lapi::TaskId;
 use transport_lapi::bootstrap::control::agents::{News, Order, Stream};
 use transport_lapi::bootstrap::control::{ControlMessage, Incoming};
 use transport_lapi::bootstrap::guard::Guard;
+use transport_lapi::bootstrap::hosts::TableWriter;
 use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::waits::JobView;
 
@@ -39,14 +40,17 @@ pub(crate) struct LocalRanks {
     ranks: Vec<Rank>,
     orphans: Orphans,
     view: JobView,
+    /// The job table, in a job of several hosts.
+    table: Option<TableWriter>,
 }
 
 impl LocalRanks {
-    /// Takes the ranks that were just started, whose waits `view` shows. `orphans` was adopting before. Returns a
+    /// Takes the ranks that were just started, whose waits `view` shows, and the job table if there is one. `orphans` was adopting before. Returns a
     /// note for the user, too, if there is one.
     pub(crate) fn new(
         ranks: Vec<Rank>,
         view: JobView,
+        table: Option<TableWriter>,
         mut orphans: Orphans,
     ) -> (Self, Option<String>) {
         let groups: Vec<Pid> = ranks.iter().map(Rank::group).collect();
@@ -56,7 +60,7 @@ impl LocalRanks {
         });
         let guard = guard.ok();
         orphans.spare(&groups, guard.as_ref().map(Guard::process));
-        (Self { guard, ranks, orphans, view }, note)
+        (Self { guard, ranks, orphans, view, table }, note)
     }
 
     /// The processes of the ranks.
@@ -142,10 +146,33 @@ impl LocalRanks {
                 self.place_of(*task).into_iter().for_each(|place| self.view.dismiss(place));
             }
             Order::DeclareLost { task } => {
-                let place = self.place_of(*task);
-                place.into_iter().for_each(|place| self.view.declare_lost(place as TaskId));
+                self.declare_lost(*task);
             }
+            Order::Addresses { first, addresses } => {
+                let table = self.table.iter();
+                for (table, (task, addresses)) in
+                    table.flat_map(|table| std::iter::repeat(table).zip((*first..).zip(addresses)))
+                {
+                    for (context, address) in addresses.iter().enumerate() {
+                        // One that the table refuses is missed by the ranks, which then say so.
+                        let _ = table.set_address(task, context, address);
+                    }
+                }
+            }
+            Order::AddressesComplete => self.table.iter().for_each(TableWriter::complete),
             _ => {}
+        }
+    }
+
+    /// Declares a rank lost, of this host or of another one.
+    fn declare_lost(&self, task: TaskId) {
+        match (self.place_of(task), &self.table) {
+            (Some(place), _) => self.view.declare_lost(place as TaskId),
+            (None, Some(table)) if (task as usize) < table.table().num_tasks() => {
+                table.declare_lost(task);
+                self.view.ring();
+            }
+            (None, _) => {}
         }
     }
 

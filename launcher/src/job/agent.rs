@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use rustix::stdio::{stdin, stdout};
 use transport_lapi::bootstrap::control::agents::{HostJob, News, Order, Stream};
 use transport_lapi::bootstrap::control::line::{LineReader, LineWriter, Secret, announcement};
+use transport_lapi::bootstrap::hosts::{HostPlan, TableWriter};
 use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
 use transport_lapi::bootstrap::waits::JobView;
@@ -73,6 +74,8 @@ struct Line {
     heard: Instant,
     told: Instant,
     is_suspended: bool,
+    /// The secret that ranks use among themselves.
+    secret_of_ranks: [u8; 32],
 }
 
 impl Line {
@@ -94,6 +97,7 @@ impl Line {
             heard: now,
             told: now,
             is_suspended: false,
+            secret_of_ranks: secret.of_ranks(),
         };
         line.tell(&News::Hello { host: host_name() });
         Some(line)
@@ -225,7 +229,7 @@ fn serve(line: &mut Line) -> Result<(), Lost> {
     line.tell(&News::Ready);
     while line.await_order(&signals)? != Order::Start {}
     let orphans = Orphans::adopt();
-    let started = start(&job, &prepared, &limit, &signals, orphans);
+    let started = start(&job, line.secret_of_ranks, &prepared, (&limit, &signals), orphans);
     let (ranks, input, notes) = match started {
         Ok(started) => started,
         Err(error) => return refuse(line, &signals, &error),
@@ -267,9 +271,9 @@ type Begun = (LocalRanks, Option<InputPipe>, Vec<String>);
 
 fn start(
     job: &HostJob,
+    secret: [u8; 32],
     prepared: &Prepared<'_>,
-    limit: &DescriptorLimit,
-    signals: &Signals,
+    (limit, signals): (&DescriptorLimit, &Signals),
     orphans: Orphans,
 ) -> Result<Begun, LaunchError> {
     let here = ranks_of(job);
@@ -284,9 +288,13 @@ fn start(
             (inputs, Some(pipe))
         }
     };
-    let started = prepared.start(&job.job, limit, signals.mask_before(), inputs)?;
+    let plan = HostPlan { names: job.hosts.clone(), host_of: job.host_of.clone() };
+    let contexts = job.contexts as usize;
+    let (table, fd) = TableWriter::create(&job.job, &plan, job.host as usize, contexts, secret)?;
+    let table_fd = Some(fd.as_fd());
+    let started = prepared.start(&job.job, limit, signals.mask_before(), inputs, table_fd)?;
     let Started { ranks, segment } = started;
-    let (ranks, note) = LocalRanks::new(ranks, JobView::open(&segment)?, orphans);
+    let (ranks, note) = LocalRanks::new(ranks, JobView::open(&segment)?, Some(table), orphans);
     let notes = note.into_iter().chain(prepared.lines(&ranks.pids())).collect();
     Ok((ranks, input, notes))
 }

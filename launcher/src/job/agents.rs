@@ -15,6 +15,7 @@ mod starter;
 use std::time::{Duration, Instant};
 
 use transport_lapi::TaskId;
+use transport_lapi::bootstrap::control::ControlMessage;
 use transport_lapi::bootstrap::control::agents::{Ending, HostJob, News, Order, Stream};
 use transport_lapi::bootstrap::control::line::Secret;
 use transport_lapi::bootstrap::monotonic_nanos;
@@ -29,6 +30,9 @@ use agent_line::{AgentLine, Heard};
 
 /// How many signs of life a host may miss before it counts as lost.
 pub(super) const SIGNS: u32 = 8;
+
+/// Ranks whose addresses are told in one order.
+const BATCH: usize = 1024;
 
 /// How far an agent is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
@@ -58,6 +62,29 @@ struct Agent {
     told: Instant,
 }
 
+/// The addresses of the contexts of ranks.
+struct Addresses {
+    known: Vec<Option<Vec<Vec<u8>>>>,
+    /// Number of ranks whose addresses are not known.
+    missing: usize,
+}
+
+impl Addresses {
+    fn new(ranks: usize) -> Self {
+        Self { known: vec![None; ranks], missing: ranks }
+    }
+
+    /// Takes those of one rank, and returns whether they are the last ones.
+    fn take(&mut self, task: TaskId, addresses: Vec<Vec<u8>>) -> bool {
+        match self.known.get_mut(task as usize) {
+            Some(known @ None) => *known = Some(addresses),
+            _ => return false,
+        }
+        self.missing -= 1;
+        self.missing == 0
+    }
+}
+
 /// The agents of a job.
 pub(super) struct Agents {
     agents: Vec<Agent>,
@@ -75,6 +102,8 @@ pub(super) struct Agents {
     /// Why the job cannot start.
     refusal: Option<LaunchError>,
     daemons: Vec<String>,
+    /// The addresses of the ranks that have told them, until all have.
+    addresses: Addresses,
     /// Number of news that were dropped (AG2).
     dropped: u64,
 }
@@ -113,6 +142,7 @@ impl Agents {
             notes: Vec::new(),
             refusal: None,
             daemons: Vec::new(),
+            addresses: Addresses::new(hosts.of_rank.len()),
             dropped: 0,
         })
     }
@@ -203,6 +233,9 @@ impl Agents {
             self.dropped += 1;
             return;
         }
+        if let News::Message { message: ControlMessage::Endpoints { addresses }, .. } = told {
+            return self.take_addresses(task, addresses);
+        }
         news.push(match told {
             News::Message { message, .. } => match message.check() {
                 Ok(()) => News::Message { task, message: message.dated(now) },
@@ -216,6 +249,19 @@ impl Agents {
             }
             told => told,
         });
+    }
+
+    /// Takes the addresses of a rank, and tells all hosts those of all ranks when they are known.
+    fn take_addresses(&mut self, task: TaskId, addresses: Vec<Vec<u8>>) {
+        if !self.addresses.take(task, addresses) {
+            return;
+        }
+        let all = std::mem::take(&mut self.addresses.known);
+        for (first, batch) in (0..).step_by(BATCH).zip(all.chunks(BATCH)) {
+            let addresses = batch.iter().flatten().cloned().collect();
+            self.send_all(&Order::Addresses { first, addresses });
+        }
+        self.send_all(&Order::AddressesComplete);
     }
 
     fn refuse(&mut self, place: usize, reason: String, code: u8) {

@@ -29,13 +29,14 @@ pub(super) fn start(spec: &JobSpec) -> Result<Job, LaunchError> {
     let start = monotonic_nanos();
     let (inputs, input) = stdin::for_ranks(spec.input, spec.ranks())
         .map_err(|source| LaunchError::System { action: "forward standard input", source })?;
-    let started = prepared.start(&spawn::job_name(), &limit, signals.mask_before(), inputs)?;
+    let started =
+        prepared.start(&spawn::job_name(), &limit, signals.mask_before(), inputs, None)?;
     let Started { ranks, segment } = started;
     let mut printer = Printer::new(spec.output.is_exact(spec.ranks()));
     for note in &spec.notes {
         printer.say(&format!("mpjrun: {note}\n"));
     }
-    let (ranks, note) = LocalRanks::new(ranks, JobView::open(&segment)?, orphans);
+    let (ranks, note) = LocalRanks::new(ranks, JobView::open(&segment)?, None, orphans);
     let pids = ranks.pids();
     let watcher = Watcher::new(Some(&segment), &spec.vigilance, pids.clone(), prepared.spinning())?;
     for line in note.into_iter().chain(prepared.lines(&pids)) {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ use transport_lapi::TaskId;
 use transport_lapi::adapters::shm::create_segment;
 use transport_lapi::bootstrap::control::control_pair;
 use transport_lapi::bootstrap::monotonic_nanos;
-use transport_lapi::bootstrap::rank_environment;
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
 use transport_lapi::bootstrap::waits::JobView;
+use transport_lapi::bootstrap::{Descriptors, rank_environment};
 use transport_lapi::config::{self, Settings, WaitMode};
 
 use crate::LaunchError;
@@ -163,7 +163,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// Starts the ranks of this host as part of the job called `job`, with this `limit` of descriptors, signal `mask`
-    /// and `inputs`. It stops when one has failed, unless the job goes on then. If one cannot be started, those before
+    /// and `inputs`, and the `table` of a job of several hosts. It stops when one has failed, unless the job goes on then. If one cannot be started, those before
     /// it are ended.
     pub(crate) fn start(
         &self,
@@ -171,6 +171,7 @@ impl<'a> Prepared<'a> {
         limit: &DescriptorLimit,
         mask: Mask,
         inputs: Vec<Stdio>,
+        table: Option<BorrowedFd<'_>>,
     ) -> Result<Started, LaunchError> {
         let size = self.spec.ranks();
         let segment = create_segment(job, self.here.len(), self.spec.contexts)?;
@@ -194,11 +195,18 @@ impl<'a> Prepared<'a> {
             command.env(config::PROGRAM, program.number.to_string());
             let task = rank as TaskId;
             let (segment, control) = (segment.as_fd(), control.as_fd());
+            let descriptors = Descriptors { segment, control, table };
             let contexts = self.spec.contexts;
-            command.envs(rank_environment(task, size, contexts, job, segment, control));
-            command.env("MPJ_LOCAL_RANK", place.to_string());
+            let place_here = place as TaskId;
+            let variables = rank_environment(task, size, place_here, contexts, job, descriptors);
+            for (name, value) in variables {
+                match value {
+                    Some(value) => command.env(name, value),
+                    None => command.env_remove(name),
+                };
+            }
             let processors = self.placement.processors(place);
-            prepare(&mut command, segment, control, limit, mask, processors);
+            prepare(&mut command, descriptors, limit, mask, processors);
             let child = command.spawn().map_err(failed)?;
             ranks.push(Rank::new(task, child, receiver).map_err(failed)?);
             if has_failure(&mut ranks) && self.spec.on_failure == OnFailure::Kill {

@@ -10,10 +10,12 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
+mod fabric;
 mod pieces;
 
 pub use crate::adapters::shm::GetMode;
 
+pub use fabric::FabricChoice;
 pub use pieces::Pieces;
 
 /// One setting: a row of the manual.
@@ -75,8 +77,16 @@ const SINGLETON: Setting = Setting {
     meaning: "1: run as a job of one rank even when another MPI's launcher started the process",
 };
 
+const FABRIC: Setting = Setting {
+    name: "MPJ_FABRIC",
+    default: "auto",
+    legal: "auto, PROVIDER, PROVIDER:DOMAIN, as fi_info names them",
+    meaning: "network between hosts: the best that libfabric offers, or this one, such as tcp:eth0",
+};
+
 /// Every setting that a user may give, in the order of the manual.
-pub const SETTINGS: [Setting; 7] = [BACKEND, EAGER_UP_TO, GET, WAIT, SPIN, EARLY_LIMIT, SINGLETON];
+pub const SETTINGS: [Setting; 8] =
+    [BACKEND, EAGER_UP_TO, GET, WAIT, SPIN, EARLY_LIMIT, FABRIC, SINGLETON];
 
 /// Rank of this process, set by the launcher.
 pub(crate) const RANK: &str = "MPJ_RANK";
@@ -90,6 +100,8 @@ pub(crate) const CONTEXTS: &str = "MPJ_CONTEXTS";
 pub(crate) const JOB: &str = "MPJ_JOB";
 /// Number of the inherited descriptor of the job segment, set by the launcher.
 pub(crate) const SHM_FD: &str = "MPJ_SHM_FD";
+/// Number of the inherited descriptor of the job table, set by the launcher in a job of several hosts.
+pub const HOSTS_FD: &str = "MPJ_HOSTS_FD";
 /// Number of the inherited descriptor of the control socket, set by the launcher.
 pub(crate) const CTRL_FD: &str = "MPJ_CTRL_FD";
 
@@ -97,8 +109,8 @@ pub(crate) const CTRL_FD: &str = "MPJ_CTRL_FD";
 pub const PROGRAM: &str = "MPJ_PROGRAM";
 
 /// All variables that the launcher sets for a rank. Programs that a rank starts outside its job do not get them.
-pub const JOB_VARIABLES: [&str; 8] =
-    [RANK, SIZE, LOCAL_RANK, CONTEXTS, JOB, SHM_FD, CTRL_FD, PROGRAM];
+pub const JOB_VARIABLES: [&str; 9] =
+    [RANK, SIZE, LOCAL_RANK, CONTEXTS, JOB, SHM_FD, HOSTS_FD, CTRL_FD, PROGRAM];
 /// Identifies the test of several ranks that a process was started for, and the process that runs it. A test sets it
 /// for its launcher, which passes it to its ranks.
 pub const TEST: &str = "MPJ_TEST";
@@ -212,6 +224,8 @@ pub struct Settings {
     pub spin: Duration,
     /// `MPJ_EARLY_LIMIT`: the most bytes of unexpected messages that one peer may have pending at this rank.
     pub early_limit: usize,
+    /// `MPJ_FABRIC`.
+    pub fabric: FabricChoice,
     /// `MPJ_SINGLETON`: whether the variables of another MPI's launcher are ignored.
     pub singleton: bool,
 }
@@ -225,6 +239,7 @@ impl Default for Settings {
             wait: WaitMode::default(),
             spin: Duration::from_millis(1),
             early_limit: 64 << 20,
+            fabric: FabricChoice::default(),
             singleton: false,
         }
     }
@@ -275,6 +290,7 @@ impl Settings {
             wait: parse(lookup, &WAIT, Keyword::from_word, default.wait)?,
             spin: parse(lookup, &SPIN, microseconds, default.spin)?,
             early_limit: parse(lookup, &EARLY_LIMIT, byte_count, default.early_limit)?,
+            fabric: parse(lookup, &FABRIC, FabricChoice::parse, default.fabric)?,
             singleton: parse(lookup, &SINGLETON, flag, default.singleton)?,
         })
     }

@@ -118,6 +118,11 @@ pub enum ControlMessage {
         /// The names.
         vocabulary: Vocabulary,
     },
+    /// Where the other hosts find the rank, in a job of several hosts. Sent once, after it has joined.
+    Endpoints {
+        /// The network address of each context, in order.
+        addresses: Vec<Vec<u8>>,
+    },
 }
 
 impl ControlMessage {
@@ -242,6 +247,12 @@ impl Control {
     /// the wait if one of them never joins.
     pub fn joined(&self) {
         self.send(&ControlMessage::Joined { pid: std::process::id() });
+    }
+
+    /// Tells the launcher where the other hosts find this rank's contexts. Call it before the wait for the addresses of
+    /// all ranks.
+    pub fn endpoints(&self, addresses: Vec<Vec<u8>>) {
+        self.send(&ControlMessage::Endpoints { addresses });
     }
 
     /// Tells the launcher what the numbers mean that this rank publishes of its waits. Call it once, before the first
