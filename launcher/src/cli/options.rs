@@ -198,7 +198,7 @@ impl WholeJob {
             apps.push(options.app(ranks, program, args));
         }
         total(apps.iter().map(|app| app.ranks))?;
-        Ok(JobSpec { hosts, ..self.spec(apps) })
+        Ok(JobSpec { hosts: hosts.map(Box::new), ..self.spec(apps) })
     }
 
     /// The number of ranks of each program, if its options say so, and the hosts, unless there is only this one.

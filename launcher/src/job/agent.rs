@@ -1,10 +1,10 @@
 //! The agent: `mpjrun` on another host of a job. It is the half of a launcher that has to be where the ranks are
 //! ([`LocalRanks`]), behind a line. `mpjrun` starts it with [`WORD`], by ssh or in another way.
 //!
-//! - AT1: the agent prints nothing but what belongs to the line.
-//! - AT2: an agent whose line ends, is wrong or is silent for too long kills its ranks and ends; so it does after a
+//! - AE1: the agent prints nothing but what belongs to the line.
+//! - AE2: an agent whose line ends, is wrong or is silent for too long kills its ranks and ends; so it does after a
 //!   signal that asks it to end. If it is killed, its guard kills the ranks.
-//! - AT3: ranks' pipes are read only as fast as the line takes their output.
+//! - AE3: ranks' pipes are read only as fast as the line takes their output.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -39,7 +39,7 @@ pub const WORD: &str = "--agent";
 
 /// Bytes per read.
 const READ_SIZE: usize = 64 * 1024;
-/// Bytes that wait for the line from which on ranks are not read (AT3).
+/// Bytes that wait for the line from which on ranks are not read (AE3).
 const CONGESTED: usize = 1 << 20;
 /// How long the first order is waited for.
 const FIRST: Duration = Duration::from_secs(60);
@@ -62,7 +62,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// The line has ended (AT2).
+/// The line has ended (AE2).
 struct Lost;
 
 /// The agent's end of the line.
@@ -145,10 +145,10 @@ impl Line {
 
     /// The next order that has come. A wrong one ends the line.
     fn next(&mut self) -> Result<Option<Order>, Lost> {
-        self.reader.next().map_err(|_| Lost)
+        self.reader.take().map_err(|_| Lost)
     }
 
-    /// Gives a sign of life if it is time, and looks for those of `mpjrun` (AT2).
+    /// Gives a sign of life if it is time, and looks for those of `mpjrun` (AE2).
     fn keep_alive(&mut self) -> Result<(), Lost> {
         let now = Instant::now();
         if now.saturating_duration_since(self.heard) > self.silence && !self.is_suspended {
@@ -380,7 +380,7 @@ impl Agent<'_> {
         }
     }
 
-    /// Ends the ranks of a job that nobody watches any more (AT2).
+    /// Ends the ranks of a job that nobody watches any more (AE2).
     fn abandon(&mut self) {
         self.ranks.kill();
         let until = Instant::now() + GIVE_UP;

@@ -82,7 +82,7 @@ pub struct JobSpec {
     /// Whether to print at the end how many messages each protocol carried.
     pub stats: bool,
     /// Where the ranks run; `None` for this host alone.
-    pub hosts: Option<Hosts>,
+    pub hosts: Option<Box<Hosts>>,
     /// Notes about the command line, for standard error.
     pub notes: Vec<String>,
 }

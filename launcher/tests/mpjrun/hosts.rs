@@ -100,9 +100,9 @@ fn a_killed_agent_is_a_lost_host() {
 
 #[test]
 fn a_silent_agent_is_a_lost_host() {
-    let (job, pids) = with_agent(&["--host-timeout", "1"]);
+    let (job, pids) = with_agent(&["--host-timeout", "4"]);
     signal(pids[4], Signal::STOP).expect("it runs");
-    job.expect(125).says("nothing has come from it for 1 s (--host-timeout)");
+    job.expect(125).says("nothing has come from it for 4 s (--host-timeout)");
     await_end(&pids);
 }
 

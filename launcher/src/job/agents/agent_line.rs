@@ -180,7 +180,7 @@ impl AgentLine {
             self.greeting = None;
             self.reader.push(&rest);
         }
-        self.reader.next().map_err(|error| format!("refused what came from it: {error}"))
+        self.reader.take().map_err(|error| format!("refused what came from it: {error}"))
     }
 
     /// Why the output has ended.
@@ -236,6 +236,10 @@ impl AgentLine {
     /// Ends the agent's input, which ends the agent.
     pub(super) fn hang_up(&mut self) {
         self.input = None;
+        if self.greeting.is_some() {
+            // No agent has answered, and the starting program may wait for something else. It may have ended.
+            let _ = self.child.kill();
+        }
     }
 
     /// Waits for the end of the starting program, and kills it at `until`.

@@ -109,12 +109,12 @@ pub(in crate::job) fn spec_of(job: &HostJob) -> JobSpec {
         input,
         binding: Binding { bind_to, map_by, report: job.reports_bindings },
         on_failure: if job.goes_on { OnFailure::Keep } else { OnFailure::Kill },
-        hosts: Some(Hosts {
+        hosts: Some(Box::new(Hosts {
             names: job.hosts.clone(),
             of_rank: job.host_of.iter().map(|host| *host as usize).collect(),
             starter: Starter::Ssh,
             silence: Duration::from_millis(job.silence),
-        }),
+        })),
         ..JobSpec::new(job.programs.iter().map(app).collect())
     }
 }

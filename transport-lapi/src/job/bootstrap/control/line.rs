@@ -190,7 +190,7 @@ impl<M: Travels> LineReader<M> {
     ///
     /// # Errors
     /// [`LineError`]; the line has ended then (LI1).
-    pub fn next(&mut self) -> Result<Option<M>, LineError> {
+    pub fn take(&mut self) -> Result<Option<M>, LineError> {
         let Some((head, rest)) = self.bytes[self.from..].split_at_checked(HEAD) else {
             return Ok(None);
         };

@@ -43,7 +43,7 @@ fn read(pieces: &[&[u8]]) -> (Vec<News>, Option<LineError>) {
     for piece in pieces {
         reader.push(piece);
         loop {
-            match reader.next() {
+            match reader.take() {
                 Ok(Some(message)) => messages.push(message),
                 Ok(None) => break,
                 Err(error) => return (messages, Some(error)),
@@ -102,10 +102,10 @@ fn each_wrong_frame_has_its_error() {
     assert!(matches!(read(&[&long]).1, Some(LineError::TooLong { .. })));
     let mut other = LineReader::<News>::new(&secret(2));
     other.push(&bytes);
-    assert!(matches!(other.next(), Err(LineError::Unproven { number: 0 })));
+    assert!(matches!(other.take(), Err(LineError::Unproven { number: 0 })));
     let mut back = LineReader::<Order>::new(&secret(1));
     back.push(&bytes);
-    assert!(matches!(back.next(), Err(LineError::Unproven { number: 0 })), "sent back");
+    assert!(matches!(back.take(), Err(LineError::Unproven { number: 0 })), "sent back");
     assert!(matches!(decode::<News>(&[0xff; 9]), Err(LineError::Undecodable(_))));
     let mut body = bytes[HEAD..first].to_vec();
     body.push(0);
