@@ -63,6 +63,10 @@ pub(super) struct ProgramOptions {
 /// The note about options of other launchers that have no effect.
 const NEEDLESS: &str = "--oversubscribe, --allow-run-as-root, --genvall, --genvlist, --usize and --mca change nothing here";
 
+/// The note about `--stall` in a job of several hosts.
+const STALL_ON_HOSTS: &str =
+    "--stall changes nothing here: deadlocks and stalls are looked for in jobs of one host only";
+
 /// Options of the job as a whole.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of the job")]
@@ -153,11 +157,18 @@ impl JobOptions {
 
     /// The part of the options that `--info` shows.
     pub(super) fn asked(self) -> Result<Asked, String> {
-        let (ranks, _) = self.job.distribute(std::slice::from_ref(&self.program))?;
+        let (ranks, hosts) = self.job.distribute(std::slice::from_ref(&self.program))?;
         let exports = self.job.genv.into_iter().chain(self.program.export.iter().cloned());
         let WholeJob { backend, contexts, bind_to, map_by, report_bindings, .. } = self.job;
         let binding = Binding::new(bind_to, map_by, report_bindings);
-        Ok(Asked { ranks: ranks[0], contexts, backend, exports: exports.collect(), binding })
+        Ok(Asked {
+            ranks: ranks[0],
+            contexts,
+            backend,
+            exports: exports.collect(),
+            binding,
+            hosts: hosts.map(Box::new),
+        })
     }
 }
 
@@ -198,7 +209,10 @@ impl WholeJob {
             apps.push(options.app(ranks, program, args));
         }
         total(apps.iter().map(|app| app.ranks))?;
-        Ok(JobSpec { hosts: hosts.map(Box::new), ..self.spec(apps) })
+        let is_unheeded = hosts.is_some() && self.stall.is_some();
+        let mut spec = JobSpec { hosts: hosts.map(Box::new), ..self.spec(apps) };
+        spec.notes.extend(is_unheeded.then(|| STALL_ON_HOSTS.to_owned()));
+        Ok(spec)
     }
 
     /// The number of ranks of each program, if its options say so, and the hosts, unless there is only this one.

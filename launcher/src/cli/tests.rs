@@ -211,7 +211,10 @@ fn info_needs_no_program_and_takes_none() {
     let (ranks, contexts, backend) = (Some(3), Some(4), Some(BackendChoice::Eager));
     let exports = vec![export("A", Some("1")), export("B", Some("2"))];
     let binding = Binding::new(None, None, false);
-    assert_eq!(parsed, Request::Info(Asked { ranks, contexts, backend, exports, binding }));
+    assert_eq!(
+        parsed,
+        Request::Info(Asked { ranks, contexts, backend, exports, binding, hosts: None })
+    );
     assert_eq!(refusal("--info prog").0, ErrorKind::ArgumentConflict);
     assert_eq!(refusal("--info : -n 2 p").0, ErrorKind::InvalidValue);
     assert_eq!(app("prog --info").args, words("--info"));

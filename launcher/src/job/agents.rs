@@ -3,7 +3,7 @@
 //!
 //! - AG1: no clock of another host counts. What an agent tells happened when it was read, so the order in which this
 //!   process learns of failures is their order.
-//! - AG2: an agent speaks for the ranks of its host only. What it tells of others is dropped and counted.
+//! - AG2: an agent speaks for the ranks of its host only. What it tells of others is dropped.
 //! - AG3: a host whose line ends, carries anything that does not prove to come from the job, or is silent for too long
 //!   is lost, with all its ranks. An agent that loses its line kills its ranks.
 //! - AG4: nothing here waits for an agent, except at the end of the job, for [`GIVE_UP`].
@@ -104,8 +104,6 @@ pub(super) struct Agents {
     daemons: Vec<String>,
     /// The addresses of the ranks that have told them, until all have.
     addresses: Addresses,
-    /// Number of news that were dropped (AG2).
-    dropped: u64,
 }
 
 impl Agents {
@@ -143,7 +141,6 @@ impl Agents {
             refusal: None,
             daemons: Vec::new(),
             addresses: Addresses::new(hosts.of_rank.len()),
-            dropped: 0,
         })
     }
 
@@ -230,7 +227,6 @@ impl Agents {
         let Some(task) = task_of(&told) else { return };
         let now = monotonic_nanos();
         if self.of_rank.get(task as usize) != Some(&place) {
-            self.dropped += 1;
             return;
         }
         if let News::Message { message: ControlMessage::Endpoints { addresses }, .. } = told {

@@ -217,6 +217,11 @@ impl<M: Travels> LineReader<M> {
     }
 }
 
+/// Encodes a message.
+pub(crate) fn encode<M: Travels>(message: &M) -> Vec<u8> {
+    bincode::encode_to_vec(message, ENCODING).expect("memory takes any message")
+}
+
 /// Decodes a message whose hash was right.
 pub(crate) fn decode<M: Travels>(body: &[u8]) -> Result<M, LineError> {
     let (message, used) =
