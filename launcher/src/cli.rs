@@ -10,10 +10,12 @@
 //!           Request
 //! ```
 //!
-//! `mpiexec` is what differs when `mpjrun` is called by another launcher's name, `manual` the end of `--help`, and
+//! `allocation` finds the hosts of a batch system, and `distribution` decides which ranks run where. `mpiexec` is what differs when `mpjrun` is called by another launcher's name, `manual` the end of `--help`, and
 //! `variables` notes on misspelt variables. `info`, `dry_run` and `answer` are the commands that run no job.
 
+mod allocation;
 pub(crate) mod answer;
+mod distribution;
 pub(crate) mod dry_run;
 mod hosts;
 pub mod info;
@@ -57,7 +59,7 @@ pub enum Request {
     Completions(String),
 }
 
-/// Runs PROGRAM as the N ranks of one job on this host
+/// Runs PROGRAM as the N ranks of one job, on this host or on several
 #[derive(Debug, Parser)]
 #[command(name = "mpjrun", version, after_long_help = manual::text(), max_term_width = 100)]
 #[command(args_override_self = true)]

@@ -70,6 +70,33 @@ pub enum LaunchError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The job cannot start on one of its hosts.
+    #[error("host {host}: {reason}")]
+    Host {
+        /// The host.
+        host: String,
+        /// Why not.
+        reason: String,
+        /// The exit code that follows.
+        code: u8,
+    },
+    /// A host does not have the folder in which `mpjrun` was started.
+    #[error("cannot enter {}, the folder of mpjrun: {source}", path.display())]
+    CurrentFolder {
+        /// The folder.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A signal came before the ranks of all hosts were started.
+    #[error("ended by signal {signal} before all ranks were started")]
+    Interrupted {
+        /// The kernel's number of the signal.
+        signal: i32,
+    },
+    /// The time limit was over before the ranks of all hosts were started.
+    #[error("the time limit was over before all ranks were started")]
+    StartTimedOut,
     /// A rank cannot be started; those before it have been ended.
     #[error(
         "cannot start rank {rank}: {source}; check the limits on processes and open files \
@@ -90,7 +117,11 @@ impl LaunchError {
         match self {
             Self::NotFound { .. } => 127,
             Self::NotExecutable { .. } => 126,
+            Self::Host { code, .. } => *code,
+            Self::Interrupted { signal } => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+            Self::StartTimedOut => 124,
             Self::WorkingFolder { .. }
+            | Self::CurrentFolder { .. }
             | Self::OutputFile { .. }
             | Self::NoSuchReader { .. }
             | Self::UnsetVariable { .. }

@@ -79,6 +79,8 @@ impl Complaint {
 /// What is known of one rank.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Record {
+    /// The place of its host among those of the job.
+    host: usize,
     /// The process that the launcher started, if it did.
     started: Option<u32>,
     /// The process of the program, which a script may have started.
@@ -115,6 +117,11 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// Whether the launcher has started it.
+    pub(crate) fn was_started(&self) -> bool {
+        self.started.is_some()
+    }
+
     /// Whether a script started the program that joined.
     pub(crate) fn is_script(&self) -> bool {
         self.started.is_some() && self.joined && self.pid != self.started
@@ -160,6 +167,7 @@ impl Record {
             Ending::Code(0) => job.somebody_joined.then_some(Fault::NeverJoined),
             Ending::Code(code) => Some(Fault::Code(code)),
             Ending::Signal(signal) => Some(Fault::Signal(signal)),
+            Ending::Lost => Some(Fault::HostLost),
         }
     }
 
@@ -252,11 +260,19 @@ enum State {
     Failed { fault: Fault, at: u64, since: u64 },
 }
 
+/// A host of a job.
+#[derive(Debug, Clone, Default)]
+struct Host {
+    name: String,
+    /// Why it is out of reach.
+    lost: Option<String>,
+}
+
 /// What is known of the ranks of a job.
 #[derive(Debug)]
 pub(crate) struct ExitLog {
     start: u64,
-    host: String,
+    hosts: Vec<Host>,
     records: Vec<Record>,
     /// When the rank failed that [`ExitLog::take_failed`] returned first.
     lost_at: Option<u64>,
@@ -276,7 +292,32 @@ impl ExitLog {
         let pids = pids.into_iter().map(Some).chain(std::iter::repeat(None));
         let records =
             pids.take(ranks).map(|pid| Record { started: pid, pid, ..Record::default() }).collect();
-        Self { start, host, records, lost_at: None, is_stuck: false }
+        let hosts = vec![Host { name: host, lost: None }];
+        Self { start, hosts, records, lost_at: None, is_stuck: false }
+    }
+
+    /// Returns the exit log of a job of several hosts, with the place among `names` of each rank's host, and its
+    /// process if it was started.
+    pub(crate) fn of_hosts(
+        start: u64,
+        names: &[String],
+        ranks: impl IntoIterator<Item = (usize, Option<u32>)>,
+    ) -> Self {
+        let hosts = names.iter().map(|name| Host { name: name.clone(), lost: None }).collect();
+        let record = |(host, pid)| Record { host, started: pid, pid, ..Record::default() };
+        let records = ranks.into_iter().map(record).collect();
+        Self { start, hosts, records, lost_at: None, is_stuck: false }
+    }
+
+    /// Notes why a host is out of reach.
+    pub(crate) fn host_lost(&mut self, host: usize, reason: String) {
+        self.hosts[host].lost.get_or_insert(reason);
+    }
+
+    /// Why the host of `rank` is out of reach.
+    pub(crate) fn loss_of_host(&self, rank: usize) -> &str {
+        let host = self.records.get(rank).and_then(|record| self.hosts.get(record.host));
+        host.and_then(|host| host.lost.as_deref()).unwrap_or_default()
     }
 
     /// When the job started, in nanoseconds of the monotonic clock.
@@ -284,9 +325,10 @@ impl ExitLog {
         self.start
     }
 
-    /// The name of the host.
-    pub(crate) fn host(&self) -> &str {
-        &self.host
+    /// The name of the host of `rank`.
+    pub(crate) fn host(&self, rank: usize) -> &str {
+        let host = self.records.get(rank).and_then(|record| self.hosts.get(record.host));
+        host.map_or("", |host| &host.name)
     }
 
     /// What is known of each rank.

@@ -1,7 +1,8 @@
-//! The host that the ranks run on: their processes, their processors, and the clean-up behind them. There is one
-//! host.
+//! What a launcher does on the host that ranks run on: their processes, their processors, and the clean-up behind
+//! them.
 //!
 //! ```text
+//!  local           the ranks of this host, as one value
 //!  binding         the processors that each rank may run on
 //!  rank            the process and the descriptors of one rank
 //!  orphans      processes that left their rank's group
@@ -10,6 +11,7 @@
 //! ```
 
 pub(crate) mod binding;
+pub(crate) mod local;
 pub(crate) mod machine;
 pub(crate) mod orphans;
 pub(crate) mod process_table;

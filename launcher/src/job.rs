@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!  spec       the description of a job
+//!  hosts      which ranks run on which host
 //!  spawn      checks it, and starts one process per rank, each leading its own process group
 //!  judge      when and why the job ends
 //!  flush      the output that is left at the end, and the report
@@ -21,8 +22,14 @@
 //!   are reaped (K1 of `host/rank.rs`). Processes that left their group end with the job (ST3 of
 //!   `host/orphans.rs`).
 
+pub mod agent;
+mod agents;
+mod away;
 mod flush;
+mod here;
+pub(crate) mod hosts;
 mod judge;
+pub(crate) mod ranks;
 pub(crate) mod spawn;
 mod spec;
 mod suspend;
@@ -32,22 +39,22 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal};
-use transport_lapi::bootstrap::control::{ControlMessage, Incoming};
-use transport_lapi::bootstrap::guard::Guard;
+use rustix::process::Signal;
+use transport_lapi::TaskId;
+use transport_lapi::bootstrap::control::ControlMessage;
+use transport_lapi::bootstrap::control::agents::{News, Order};
 use transport_lapi::bootstrap::monotonic_nanos;
-use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
-use transport_lapi::bootstrap::spawn::DescriptorLimit;
+use transport_lapi::bootstrap::signals::Signals;
 
 use crate::LaunchError;
 use crate::exits::{ExitLog, Verdict};
 use crate::hang::snapshot::Snapshot;
 use crate::hang::watcher::{Occasion, Watcher};
-use crate::host::machine::host_name;
-use crate::host::orphans::{GIVE_UP, Orphans};
-use crate::host::rank::Rank;
-use crate::io::output::{Printer, Stream};
-use crate::io::stdin::{FOREGROUND_CHECK, Forwarding, Interest};
+use crate::host::local::RankEvent;
+use crate::host::orphans::GIVE_UP;
+use crate::host::rank::Pauses;
+use crate::io::output::{Delivery, Printer, Stream, Transcript};
+use crate::io::stdin::{FOREGROUND_CHECK, Forwarded, Forwarding, Interest};
 use crate::report;
 
 pub use crate::hang::watcher::Vigilance;
@@ -55,9 +62,10 @@ pub use crate::host::binding::{BindTo, Binding, MapBy};
 pub use crate::io::output::OutputChoice;
 pub use crate::io::stdin::InputChoice;
 
+pub use hosts::{Deal, HostSlots, Hosts, Starter};
 pub use spec::{App, Export, JobSpec, OnFailure};
 
-use spawn::Started;
+use ranks::{AgentEvent, Ranks};
 
 /// From SIGTERM to SIGKILL after a failure.
 const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
@@ -68,11 +76,6 @@ const FAREWELL_AFTER_SIGNAL: Duration = Duration::from_millis(500);
 /// Ending signals that come closer together than this are one request: `timeout` signals its child and then its
 /// group, and no user asks twice so soon.
 const ONE_REQUEST: Duration = Duration::from_millis(100);
-/// Control messages taken from one rank in a turn.
-const MESSAGES_PER_TURN: usize = 64;
-/// How many times as many are taken from a rank that has ended; a control line holds fewer.
-const TURNS_AT_THE_END: usize = 64;
-
 /// A launcher that wakes up this late was stopped, or its machine was.
 const STANDSTILL: Duration = Duration::from_secs(1);
 
@@ -99,56 +102,13 @@ pub struct Outcome {
 /// # Errors
 /// [`LaunchError`] if a rank cannot be started or polling fails; no rank is left then.
 pub fn run(spec: &JobSpec) -> Result<Outcome, LaunchError> {
-    let prepared = spawn::check(spec)?;
     // Files are opened before signals are blocked, so that a signal ends an open that hangs.
-    let limit = DescriptorLimit::raise();
-    let deliveries = spec.output.deliveries(spec.ranks())?;
-    keep_children_waitable();
-    let signals = Signals::block(&[ENDING, FORWARDED, OTHERS].concat(), &[Signal::QUIT])
-        .map_err(|source| LaunchError::System { action: "receive signals", source })?;
-    let mut orphans = Orphans::adopt();
-    let start = monotonic_nanos();
-    let Started { ranks, input, segment } =
-        prepared.start(&limit, signals.mask_before(), deliveries)?;
-    let mut printer = Printer::new(spec.output.is_exact(spec.ranks()));
-    for note in &spec.notes {
-        printer.say(&format!("mpjrun: {note}\n"));
-    }
-    let groups: Vec<Pid> = ranks.iter().map(Rank::group).collect();
-    let guard = Guard::over(&groups);
-    if let Err(refused) = &guard {
-        printer.say(&format!(
-            "mpjrun: cannot start the guard, so processes that ranks started may stay if mpjrun is killed: {refused}\n"
-        ));
-    }
-    let guard = guard.ok();
-    orphans.spare(&groups, guard.as_ref().map(Guard::process));
-    let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
-    let watcher = Watcher::new(&segment, &spec.vigilance, pids.clone(), prepared.spinning())?;
-    for line in prepared.lines(&pids) {
-        printer.say(&format!("mpjrun: {line}\n"));
-    }
-    let job = Job {
-        exit_log: ExitLog::new(start, host_name(), spec.ranks(), pids),
-        guard,
-        ranks,
-        orphans,
-        printer,
-        input,
-        signals,
-        watcher,
-        on_failure: spec.on_failure,
-        prints_stats: spec.stats,
-        timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
-        phase: Phase::Running,
-        spared: Vec::new(),
-        noted: Vec::new(),
-        verdict: None,
-        interrupted: None,
-        snapshot: None,
-    };
-    job.run()
-        .map_err(|errno| LaunchError::System { action: "wait for events", source: errno.into() })
+    match &spec.hosts {
+        Some(hosts) => away::start(spec, hosts),
+        None => here::start(spec),
+    }?
+    .run()
+    .map_err(|errno| LaunchError::System { action: "wait for events", source: errno.into() })
 }
 
 /// How far the job is on its way to its end.
@@ -171,23 +131,23 @@ enum Phase {
 }
 
 /// What a ready descriptor means.
-#[derive(Debug, Clone, Copy)]
-enum Event {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
     Signal,
-    Exit(usize),
-    /// The program that a rank's script started has ended.
-    Program(usize),
-    Control(usize),
-    Output(usize, Stream),
+    Rank(RankEvent),
+    Agent(AgentEvent),
     Printable(Stream),
     Input,
 }
 
 /// A descriptor of the poll set.
-type Interesting<'a> = (Event, BorrowedFd<'a>, PollFlags);
+pub(crate) type Interesting<'a> = (Event, BorrowedFd<'a>, PollFlags);
 
 /// Waits for descriptors of `set` until `deadline`, and returns the events of those that are ready.
-fn events(set: &[Interesting<'_>], deadline: Option<Instant>) -> Result<Vec<Event>, Errno> {
+pub(crate) fn events(
+    set: &[Interesting<'_>],
+    deadline: Option<Instant>,
+) -> Result<Vec<Event>, Errno> {
     let mut entries: Vec<PollFd<'_>> =
         set.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
     let timeout = deadline.map(|deadline| {
@@ -202,12 +162,17 @@ fn events(set: &[Interesting<'_>], deadline: Option<Instant>) -> Result<Vec<Even
     Ok(ready.map(|((event, ..), _)| *event).collect())
 }
 
+/// What the job keeps of one rank, beside its record in the exit log.
+struct Seat {
+    transcript: Transcript,
+    /// Whether nothing more will come from it.
+    is_gone: bool,
+}
+
 struct Job {
     exit_log: ExitLog,
-    /// Dropped before the ranks are reaped (J4). `None` if the system refused to fork it.
-    guard: Option<Guard>,
-    ranks: Vec<Rank>,
-    orphans: Orphans,
+    ranks: Box<dyn Ranks>,
+    seats: Vec<Seat>,
     printer: Printer,
     input: Option<Forwarding>,
     signals: Signals,
@@ -228,13 +193,50 @@ struct Job {
     snapshot: Option<Snapshot>,
 }
 
+/// What a job that has been started consists of, beside its description.
+struct Parts {
+    exit_log: ExitLog,
+    ranks: Box<dyn Ranks>,
+    printer: Printer,
+    input: Option<Forwarding>,
+    signals: Signals,
+    watcher: Watcher,
+}
+
 impl Job {
+    fn new(spec: &JobSpec, deliveries: Vec<Delivery>, parts: Parts) -> Self {
+        let Parts { exit_log, ranks, printer, input, signals, watcher } = parts;
+        let seat = |(rank, delivery): (usize, Delivery)| {
+            // Ranks that were not started, since one before them had failed, are gone.
+            let is_gone = !exit_log.records()[rank].was_started();
+            Seat { transcript: Transcript::new(rank, delivery), is_gone }
+        };
+        Self {
+            seats: deliveries.into_iter().enumerate().map(seat).collect(),
+            exit_log,
+            ranks,
+            printer,
+            input,
+            signals,
+            watcher,
+            on_failure: spec.on_failure,
+            prints_stats: spec.stats,
+            timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
+            phase: Phase::Running,
+            spared: Vec::new(),
+            noted: Vec::new(),
+            verdict: None,
+            interrupted: None,
+            snapshot: None,
+        }
+    }
+
     fn run(mut self) -> Result<Outcome, Errno> {
-        while !self.ranks.iter().all(Rank::is_gone) && !self.has_given_up() {
+        while !self.seats.iter().all(|seat| seat.is_gone) && !self.has_given_up() {
             self.turn()?;
         }
         self.input = None;
-        let daemons = self.orphans.end();
+        let daemons = self.ranks.end();
         if !daemons.is_empty() {
             let daemons = daemons.join(", ");
             self.printer.say(&format!("mpjrun: ended daemons that ranks had started: {daemons}\n"));
@@ -244,9 +246,7 @@ impl Job {
             self.printer.say(&report::stats(&self.exit_log));
         }
         self.flush()?;
-        drop(self.guard);
-        // Dropping a rank waits for its process, which even SIGKILL may not end.
-        self.ranks.into_iter().filter(|rank| !rank.is_gone()).for_each(std::mem::forget);
+        self.ranks.leave();
         let verdict = self.verdict.map(|(verdict, _)| verdict);
         let code = verdict.map_or(0, Verdict::exit_code);
         Ok(Outcome {
@@ -259,18 +259,23 @@ impl Job {
     fn turn(&mut self) -> Result<(), Errno> {
         let mut events = self.wait()?;
         // A rank's messages and output come before its end.
-        events.sort_by_key(|event| matches!(event, Event::Exit(_)));
+        events.sort_by_key(|event| matches!(event, Event::Rank(RankEvent::Exit(_))));
         for event in events {
             self.handle(event);
         }
         let now = Instant::now();
-        for rank in &mut self.ranks {
-            rank.close_if_done(now, self.verdict.is_none(), &mut self.printer);
-        }
-        self.orphans.reap_at_times(now);
+        let mut news = Vec::new();
+        self.ranks.turn(now, self.verdict.is_none(), self.pauses(), &mut news);
+        self.take(news);
         self.judge(now);
         self.keep_deadlines(now);
         Ok(())
+    }
+
+    /// For which streams the reader of the launcher's own output pauses.
+    fn pauses(&self) -> Pauses {
+        let [out, err] = [Stream::Out, Stream::Err].map(|stream| self.printer.is_congested(stream));
+        Pauses { out, err }
     }
 
     /// The descriptors to wait for while output is written.
@@ -285,22 +290,11 @@ impl Job {
     /// The descriptors to wait for while ranks run.
     fn interests(&self) -> Vec<Interesting<'_>> {
         let mut set = self.writing_interests();
-        for (index, rank) in self.ranks.iter().enumerate().filter(|(_, rank)| !rank.is_gone()) {
-            if !rank.has_ended() {
-                set.push((Event::Exit(index), rank.pidfd(), PollFlags::IN));
-            }
-            set.extend(rank.program().map(|end| (Event::Program(index), end, PollFlags::IN)));
-            set.extend(rank.control().map(|line| (Event::Control(index), line, PollFlags::IN)));
-            for (stream, pipe) in rank.pipes() {
-                if !self.printer.is_congested(stream) {
-                    set.push((Event::Output(index, stream), pipe, PollFlags::IN));
-                }
-            }
-        }
+        self.ranks.interests(self.pauses(), &mut set);
         match self.input.as_ref().map(Forwarding::interest) {
             Some(Interest::Input(input)) => set.push((Event::Input, input, PollFlags::IN)),
             Some(Interest::Pipe(pipe)) => set.push((Event::Input, pipe, PollFlags::OUT)),
-            Some(Interest::Foreground) | None => {}
+            Some(Interest::Foreground | Interest::Nothing) | None => {}
         }
         set
     }
@@ -334,7 +328,7 @@ impl Job {
             matches!(input.interest(), Interest::Foreground)
                 .then(|| Instant::now() + FOREGROUND_CHECK)
         });
-        let lingering = self.ranks.iter().filter_map(Rank::linger_until);
+        let lingering = self.ranks.next_deadline().into_iter();
         let deadlines = lingering.chain(phase).chain(timeout).chain(foreground);
         let watcher = is_overseen.then(|| self.watcher.next_deadline()).flatten();
         deadlines.chain(watcher).chain(decision).min()
@@ -343,13 +337,23 @@ impl Job {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Signal => self.take_signals(),
-            Event::Exit(rank) => self.take_ending(rank),
-            Event::Program(rank) => self.take_program_end(rank),
-            Event::Control(rank) => drop(self.take_messages(rank)),
-            Event::Output(rank, stream) => self.ranks[rank].read(stream, &mut self.printer),
+            Event::Rank(_) | Event::Agent(_) => {
+                let mut news = Vec::new();
+                self.ranks.handle(event, &mut news);
+                self.take(news);
+            }
             Event::Printable(stream) => self.printer.write(stream),
+            Event::Input => self.forward_input(),
+        }
+    }
+
+    fn forward_input(&mut self) {
+        let Some(input) = &mut self.input else { return };
+        match input.forward() {
+            Forwarded::More => {}
+            Forwarded::Line(bytes) => self.ranks.order(Order::Input { bytes }),
             // Dropping the forwarding closes the rank's input.
-            Event::Input => drop(self.input.take_if(|input| !input.forward())),
+            Forwarded::End => self.input = None,
         }
     }
 
@@ -392,7 +396,9 @@ impl Job {
             return self.printer.say("mpjrun: not suspended, since no shell could continue it\n");
         }
         self.signal_all(Signal::STOP);
+        self.ranks.suspended(true);
         let pause = suspend::stop_myself();
+        self.ranks.suspended(false);
         self.signal_all(Signal::CONT);
         self.resumed(pause);
     }
@@ -411,70 +417,63 @@ impl Job {
         }
     }
 
-    fn take_ending(&mut self, rank: usize) {
-        if let Some((ending, at)) = self.ranks[rank].ending() {
-            self.take_last_messages(rank);
-            self.exit_log.printed_last(rank, self.ranks[rank].last_words(&mut self.printer));
-            self.exit_log.ended(rank, ending, at);
-            self.watcher.ended(rank);
-        }
+    /// Takes what ranks have sent and nobody has read yet.
+    fn take_what_has_come(&mut self) {
+        let mut news = Vec::new();
+        self.ranks.take_what_has_come(&mut news);
+        self.take(news);
     }
 
-    fn take_program_end(&mut self, rank: usize) {
-        let at = monotonic_nanos();
-        self.ranks[rank].program_has_ended();
-        self.take_last_messages(rank);
-        self.exit_log.program_ended(rank, at);
-        self.watcher.ended(rank);
-    }
-
-    /// Takes all messages that a rank sent before it ended. The number is limited, since other processes that have
-    /// the line may go on sending.
-    fn take_last_messages(&mut self, rank: usize) {
-        for _ in 0..TURNS_AT_THE_END {
-            if !self.take_messages(rank) {
-                return;
+    /// Takes news of the ranks, wherever they run. News of ranks that the job does not have are none.
+    fn take(&mut self, news: Vec<News>) {
+        for news in news {
+            let rank = task_of(&news).map(|task| task as usize);
+            if rank.is_none_or(|rank| rank < self.seats.len()) {
+                self.take_one(rank.unwrap_or_default(), news);
             }
         }
     }
 
-    /// Takes messages from a rank's line, not more than [`MESSAGES_PER_TURN`]: one that floods its line does not
-    /// delay the others. Returns whether there may be more.
-    fn take_messages(&mut self, rank: usize) -> bool {
-        for _ in 0..MESSAGES_PER_TURN {
-            let damage = match self.ranks[rank].next_message() {
-                Ok(Incoming::Nothing) => return false,
-                Ok(Incoming::End) => {
-                    self.exit_log.line_closed(rank, monotonic_nanos());
-                    return false;
-                }
-                Ok(Incoming::Message(message)) => {
-                    self.act_on(rank, &message);
-                    self.exit_log.note(rank, message, monotonic_nanos());
-                    continue;
-                }
-                Err(damage) => damage,
-            };
-            if self.ranks[rank].is_first_damage() {
-                self.printer.say(&format!(
-                    "mpjrun: ignoring a damaged control message of rank {rank}, and further damaged ones: {damage}\n"
-                ));
+    fn take_one(&mut self, rank: usize, news: News) {
+        match news {
+            News::Output { stream, bytes, .. } => {
+                self.seats[rank].transcript.take(stream, &bytes, &mut self.printer);
             }
-        }
-        true
-    }
-
-    /// Does what a message asks for, beside its entry in the exit log.
-    fn act_on(&mut self, rank: usize, message: &ControlMessage) {
-        match message {
-            ControlMessage::Queues { .. } => self.watcher.answered(rank),
-            ControlMessage::Joined { pid } => {
-                let is_there = self.ranks[rank].watch_program(*pid);
-                if !is_there {
-                    self.exit_log.program_ended(rank, monotonic_nanos());
-                }
+            News::OutputEnded { stream, .. } => {
+                self.seats[rank].transcript.end(stream, &mut self.printer);
             }
-            _ => {}
+            News::Message { message, .. } => {
+                if matches!(message, ControlMessage::Queues { .. }) {
+                    self.watcher.answered(rank);
+                }
+                self.exit_log.note(rank, message, monotonic_nanos());
+            }
+            News::Damaged { damage, .. } => self.printer.say(&format!(
+                "mpjrun: ignoring a damaged control message of rank {rank}, and further damaged ones: {damage}\n"
+            )),
+            News::LineClosed { .. } => self.exit_log.line_closed(rank, monotonic_nanos()),
+            News::ProgramEnded { at_nanos, .. } => {
+                self.exit_log.program_ended(rank, at_nanos);
+                self.watcher.ended(rank);
+            }
+            News::Ended { ending, at_nanos, .. } => {
+                self.exit_log.printed_last(rank, self.seats[rank].transcript.last_words());
+                self.exit_log.ended(rank, ending, at_nanos);
+                self.watcher.ended(rank);
+            }
+            News::Gone { .. } => self.seats[rank].is_gone = true,
+            News::Lost { host, reason } => self.exit_log.host_lost(host as usize, reason),
+            News::InputTaken { takes_more: true } => {
+                self.input.iter_mut().for_each(Forwarding::taken);
+            }
+            News::InputTaken { takes_more: false } => self.input = None,
+            // What comes before the ranks run and after they are gone is for `ranks` alone.
+            News::Hello { .. }
+            | News::Ready
+            | News::Refused { .. }
+            | News::Started { .. }
+            | News::Over { .. }
+            | News::Alive => {}
         }
     }
 
@@ -501,32 +500,32 @@ impl Job {
         self.verdict = Some((verdict, if is_before { snapshot.at } else { monotonic_nanos() }));
         self.phase = Phase::Stopping { kill_at: Instant::now() + grace };
         if matches!(verdict, Verdict::Failed(_)) {
-            for rank in 0..self.ranks.len() {
-                self.take_messages(rank);
-            }
+            self.take_what_has_come();
             self.spared = self.exit_log.about_to_end(monotonic_nanos());
         }
-        let spared = self.spared.clone();
-        self.terminate(|rank| !spared.contains(&rank));
+        let others = (0..self.seats.len()).filter(|rank| !self.spared.contains(rank));
+        let meant = (!self.spared.is_empty()).then(|| others.collect());
+        self.terminate(meant);
     }
 
     /// Stops the ranks that were spared and have not ended. Without such ranks it kills all that are left.
     fn stop_spared(&mut self, now: Instant) {
         let spared = std::mem::take(&mut self.spared);
-        if spared.iter().all(|rank| self.ranks[*rank].has_ended()) {
+        if spared.iter().all(|rank| self.exit_log.records()[*rank].ended.is_some()) {
             return self.kill();
         }
         self.phase = Phase::Stopping { kill_at: now + GRACE_AFTER_FAILURE };
-        self.terminate(|rank| spared.contains(&rank));
+        self.terminate(Some(spared));
     }
 
-    /// Sends SIGTERM to some ranks.
-    fn terminate(&self, is_meant: impl Fn(usize) -> bool) {
-        let meant = || self.ranks.iter().enumerate().filter(|(rank, _)| is_meant(*rank));
+    /// Sends SIGTERM to these ranks, or to all.
+    fn terminate(&mut self, ranks: Option<Vec<usize>>) {
+        let tasks: Option<Vec<TaskId>> =
+            ranks.map(|ranks| ranks.into_iter().map(|rank| rank as TaskId).collect());
         // A suspended process acts on SIGTERM only when it goes on.
         for signal in [Signal::TERM, Signal::CONT] {
-            let to_ranks = || meant().for_each(|(_, rank)| rank.signal(signal));
-            self.orphans.signal(signal, to_ranks);
+            let tasks = tasks.clone();
+            self.ranks.order(Order::Signal { signal: signal.as_raw(), tasks });
         }
     }
 
@@ -538,10 +537,25 @@ impl Job {
     }
 
     fn signal_all(&mut self, signal: Signal) {
-        self.orphans.signal(signal, || self.ranks.iter().for_each(|rank| rank.signal(signal)));
+        self.ranks.order(Order::Signal { signal: signal.as_raw(), tasks: None });
     }
 
     fn has_given_up(&self) -> bool {
         matches!(self.phase, Phase::Killing { give_up_at } if Instant::now() >= give_up_at)
+    }
+}
+
+/// The rank that news are about, if they are about one.
+pub(crate) fn task_of(news: &News) -> Option<TaskId> {
+    match news {
+        News::Output { task, .. }
+        | News::OutputEnded { task, .. }
+        | News::Message { task, .. }
+        | News::Damaged { task, .. }
+        | News::LineClosed { task }
+        | News::ProgramEnded { task, .. }
+        | News::Ended { task, .. }
+        | News::Gone { task } => Some(*task),
+        _ => None,
     }
 }

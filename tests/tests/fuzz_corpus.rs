@@ -19,11 +19,12 @@ const LONGEST: usize = 8 + 8 + 24 + 128;
 type Entry = fn(&[u8]) -> bool;
 
 /// The entries by the names of their targets.
-const ENTRIES: [(&str, Entry); 5] = [
+const ENTRIES: [(&str, Entry); 6] = [
     ("wire", |input| with_body(input, fuzz::packet)),
     ("requests", fuzz::request),
     ("vectors", fuzz::vector),
     ("areas", fuzz::area),
+    ("agents", fuzz::agents),
     ("am2", am2::fuzz::packets),
 ];
 

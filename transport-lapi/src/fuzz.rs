@@ -8,6 +8,8 @@
 #![expect(unsafe_code, reason = "describes arrays as regions")]
 
 use crate::error::End;
+use crate::job::bootstrap::control::agents::{News, Order};
+use crate::job::bootstrap::control::line::{self, Travels};
 use crate::memory::region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
 use crate::progress::direct::Direct;
 use crate::progress::serve::request::Request;
@@ -26,6 +28,21 @@ pub fn packet(head: &[u8], body: usize) -> bool {
 pub fn request(uhdr: &[u8]) -> bool {
     let Some(request) = Request::decode(uhdr) else { return false };
     assert_eq!(request.encode().bytes(), uhdr, "the request encodes differently");
+    true
+}
+
+/// What an agent tells `mpjrun`, behind a byte that is 0, or what it is told. There is one encoding of each message.
+pub fn agents(input: &[u8]) -> bool {
+    match input.split_first() {
+        Some((0, body)) => line_message::<News>(body),
+        Some((_, body)) => line_message::<Order>(body),
+        None => false,
+    }
+}
+
+fn line_message<M: Travels>(body: &[u8]) -> bool {
+    let Ok(message) = line::decode::<M>(body) else { return false };
+    assert_eq!(line::encode(&message), body, "the message encodes differently");
     true
 }
 

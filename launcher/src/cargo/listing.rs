@@ -39,7 +39,7 @@ fn is_test_program(program: &Path, under_cargo: impl Fn() -> bool) -> bool {
 
 /// Becomes the program of `spec`, with its arguments, variables and folder. Returns only if that fails.
 pub fn become_program(spec: &JobSpec) -> LaunchError {
-    let prepared = match spawn::check(spec) {
+    let prepared = match spawn::check(spec, (0..spec.ranks()).collect()) {
         Ok(prepared) => prepared,
         Err(error) => return error,
     };

@@ -15,11 +15,13 @@ use crate::job::spawn::{self, Program};
 /// # Errors
 /// [`LaunchError`], as before the start of the job.
 pub fn text(spec: &JobSpec) -> Result<String, LaunchError> {
-    let prepared = spawn::check(spec)?;
+    let prepared = spawn::check(spec, (0..spec.ranks()).collect())?;
     let note = prepared.placement.note().map(|note| format!("# {note}\n"));
     let lines = prepared.ranks().map(|(rank, program)| {
+        let host = spec.hosts.as_ref().map(|hosts| &hosts.names[hosts.of_rank[rank]]);
+        let host = host.map_or(String::new(), |host| format!("  # on {host}"));
         let place = prepared.place_of(rank).map_or(String::new(), |words| format!("  # {words}"));
-        format!("rank {rank}: {}{place}\n", line(program))
+        format!("rank {rank}: {}{host}{place}\n", line(program))
     });
     Ok(note.into_iter().chain(lines).collect())
 }

@@ -14,7 +14,7 @@ use crate::cli::default_ranks;
 use crate::host::binding::Placement;
 use crate::host::machine;
 use crate::job::spawn;
-use crate::job::{Binding, Export};
+use crate::job::{Binding, Export, Hosts, Starter};
 use crate::report::{aligned, of_ranks};
 
 /// The part of a command line that `--info` shows.
@@ -30,6 +30,8 @@ pub struct Asked {
     pub exports: Vec<Export>,
     /// `--bind-to` and `--map-by`.
     pub binding: Binding,
+    /// Where the ranks would run; `None` for this host alone.
+    pub hosts: Option<Box<Hosts>>,
 }
 
 impl Asked {
@@ -65,6 +67,7 @@ pub fn text(asked: &Asked) -> Result<String, LaunchError> {
     text += &aligned("  ", &rows, |_| false);
     text += &adapter(&caps, ranks, contexts, bytes);
     text += &get(&probe::report(asked));
+    text += &asked.hosts.as_deref().map_or(String::new(), hosts_of);
     text += "\nprocessors\n";
     text += &processors(&spawn::place(asked.binding, ranks)?, ranks);
     let table = Table::of(&settings, Processor::here());
@@ -76,6 +79,27 @@ pub fn text(asked: &Asked) -> Result<String, LaunchError> {
         text += &format!("  {way}\n");
     }
     Ok(text)
+}
+
+/// The hosts of a job that does not run on this one alone.
+fn hosts_of(hosts: &Hosts) -> String {
+    let starter = match &hosts.starter {
+        Starter::Ssh => "ssh".to_owned(),
+        Starter::Srun => "srun".to_owned(),
+        Starter::Command(words) => shell_words::join(words),
+    };
+    let row = |(place, name): (usize, &String)| {
+        let ranks: Vec<usize> = hosts.ranks_of(place).collect();
+        vec![name.clone(), of_ranks(&ranks)]
+    };
+    let rows: Vec<Row> = hosts.names.iter().enumerate().map(row).collect();
+    let silence = hosts.silence.as_secs_f64();
+    format!("\nhosts, where {starter} starts mpjrun\n")
+        + &aligned("  ", &rows, |_| false)
+        + &format!(
+            "  a host that says nothing for {silence} s counts as lost\n  \
+               deadlocks and stalls are looked for in jobs of one host only\n"
+        )
 }
 
 fn row(name: &str, value: String, origin: &str) -> Row {
@@ -234,6 +258,7 @@ mod tests {
             backend: Some(BackendChoice::Eager),
             exports,
             binding: Binding::new(None, None, false),
+            hosts: None,
         };
         let given = setting(&asked, "MPJ_BACKEND", "auto");
         assert_eq!(given, row("MPJ_BACKEND", "eager".to_owned(), "command line (--backend)"));

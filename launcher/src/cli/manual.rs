@@ -6,10 +6,10 @@ use transport_lapi::config::SETTINGS;
 const TEXT: &str = "\
 Several programs: `mpjrun -n 1 A : -n 4 B` is one job with A as rank 0 and B as ranks 1 to 4. Every word \
 `:` ends a program's arguments; to pass one on, use --configfile. Options of the job stand before the \
-first program; -n, -x, --wdir, --path, --host and --hostfile apply to the program that follows them. If an \
-option is given twice, the last one counts; -x, --genv, --output, --host and --hostfile add up.\n\n\
+first program; -n, -x, --wdir, --path, --hosts and --hostfile apply to the program that follows them. If an \
+option is given twice, the last one counts; -x, --genv, --output, --hosts and --hostfile add up.\n\n\
 Options of other launchers: -np, -c, -ppn, -perhost, -N, --npernode and --map-by ppr:N:node (ranks on each \
-host, of which there is one), -H, -hosts, -f, -machinefile, -env and -genv with NAME VALUE, -wdir, -wd, \
+host), -H, -host, -hosts, -f, -machinefile, -env and -genv with NAME VALUE, -wdir, -wd, \
 -prepend-rank, --tag-output, --timestamp-output, --output-filename, --display-map and -s work as there. \
 --oversubscribe, --allow-run-as-root, --mca, -usize, -genvall and -genvlist are accepted and have no effect. Long options may \
 have one dash or two. Called as mpiexec or mpirun, this program prints no \

@@ -8,14 +8,18 @@ use clap::Args;
 use transport_lapi::adapters::MAX_TASKS;
 use transport_lapi::config::{self, BackendChoice};
 
-use super::hosts;
+use super::allocation;
+use super::distribution::{Means, Wish, distribute};
+use super::hosts::{self, HostList};
 use super::values::{
-    backend_parser, context_count, export_parser, input, output_parser, rank_count, seconds, total,
+    Words, backend_parser, command_words, context_count, export_parser, input, output_parser,
+    rank_count, seconds, total,
 };
 use super::variables;
 use crate::cli::info::Asked;
 use crate::job::{
-    App, BindTo, Binding, Export, InputChoice, JobSpec, MapBy, OnFailure, OutputChoice, Vigilance,
+    App, BindTo, Binding, Deal, Export, Hosts, InputChoice, JobSpec, MapBy, OnFailure,
+    OutputChoice, Vigilance,
 };
 
 /// Options of a job with its first program.
@@ -34,7 +38,7 @@ pub(super) struct ProgramOptions {
     /// Number of ranks; as many as there are cores for this process if not given. Also -np
     #[arg(short = 'n', long = "np", value_name = "N", value_parser = rank_count, allow_negative_numbers = true)]
     ranks: Option<usize>,
-    /// Number of ranks on each host, of which there is one. Also -N, -ppn, -perhost
+    /// Number of ranks on each host. Also -N, -ppn, -perhost
     #[arg(long, value_name = "N", value_parser = rank_count, allow_negative_numbers = true)]
     #[arg(aliases = ["ppn", "perhost", "npernode"])]
     per_host: Option<usize>,
@@ -47,16 +51,21 @@ pub(super) struct ProgramOptions {
     /// Folders, with colons between them, where PROGRAM is looked up before PATH
     #[arg(long, value_name = "D")]
     path: Option<OsString>,
-    /// Accepted if every host is this one
-    #[arg(long, value_name = "H", value_parser = hosts::list, alias = "hosts")]
-    host: Vec<String>,
-    /// Accepted if every host in the file is this one
+    /// Hosts that the ranks run on, separated by commas, each with the number of its ranks if that is not to be
+    /// divided evenly: a:4,b:4. Without this option, those that Slurm, PBS or LSF has allocated, or this host
+    #[arg(long, value_name = "LIST", value_parser = hosts::list, alias = "host")]
+    hosts: Vec<HostList>,
+    /// A file with one host per line: `name`, `name:slots` or `name slots=N`
     #[arg(long, value_name = "F", value_parser = hosts::file, alias = "machinefile")]
-    hostfile: Vec<String>,
+    hostfile: Vec<HostList>,
 }
 
 /// The note about options of other launchers that have no effect.
 const NEEDLESS: &str = "--oversubscribe, --allow-run-as-root, --genvall, --genvlist, --usize and --mca change nothing here";
+
+/// The note about `--stall` in a job of several hosts.
+const STALL_ON_HOSTS: &str =
+    "--stall changes nothing here: deadlocks and stalls are looked for in jobs of one host only";
 
 /// Options of the job as a whole.
 #[derive(Debug, Clone, Args)]
@@ -95,7 +104,7 @@ pub(super) struct WholeJob {
     #[arg(long, value_enum, value_name = "PLACE")]
     bind_to: Option<BindTo>,
     /// The order in which ranks are bound: to one core after the other, to the sockets in turn, or to one
-    /// hardware thread after the other
+    /// hardware thread after the other; `node` deals them out to the hosts in turn
     #[arg(long, value_enum, value_name = "ORDER")]
     map_by: Option<MapBy>,
     /// Print where each rank runs
@@ -116,6 +125,13 @@ pub(super) struct WholeJob {
     /// Seconds without any progress before that is noted
     #[arg(long, value_name = "S", value_parser = seconds, hide = true)]
     note_after: Option<Duration>,
+    /// Start the part of mpjrun that runs on each other host by CMD, called as CMD HOST PROGRAM ARGS, instead of ssh, or
+    /// of srun in an allocation of Slurm's
+    #[arg(long, value_name = "CMD", value_parser = command_words)]
+    agent_launcher: Option<Words>,
+    /// After how many seconds a host that says nothing counts as lost
+    #[arg(long, value_name = "S", default_value = "20", value_parser = seconds, allow_negative_numbers = true)]
+    host_timeout: Duration,
     /// Print at the end how many messages each protocol carried
     #[arg(long)]
     stats: bool,
@@ -136,29 +152,31 @@ impl JobOptions {
     /// # Errors
     /// Names those that do not.
     pub(crate) fn check(&self) -> Result<(), String> {
-        self.program.ranks().map(drop)
+        self.job.distribute(std::slice::from_ref(&self.program)).map(drop)
     }
 
     /// The part of the options that `--info` shows.
     pub(super) fn asked(self) -> Result<Asked, String> {
+        let (ranks, hosts) = self.job.distribute(std::slice::from_ref(&self.program))?;
         let exports = self.job.genv.into_iter().chain(self.program.export.iter().cloned());
         let WholeJob { backend, contexts, bind_to, map_by, report_bindings, .. } = self.job;
         let binding = Binding::new(bind_to, map_by, report_bindings);
-        let ranks = self.program.ranks()?;
-        Ok(Asked { ranks, contexts, backend, exports: exports.collect(), binding })
+        Ok(Asked {
+            ranks: ranks[0],
+            contexts,
+            backend,
+            exports: exports.collect(),
+            binding,
+            hosts: hosts.map(Box::new),
+        })
     }
 }
 
 impl ProgramOptions {
-    /// The number of ranks, from `-n` or from the number on each host.
-    fn ranks(&self) -> Result<Option<usize>, String> {
-        match (self.ranks, self.per_host) {
-            (Some(all), Some(each)) if all > each => Err(format!(
-                "-n {all} with {each} ranks on each host needs more hosts than this one, and ranks run on \
-                 this host only"
-            )),
-            (all, each) => Ok(all.or(each)),
-        }
+    fn wish(&self) -> Wish {
+        let lists = self.hosts.iter().chain(&self.hostfile);
+        let hosts = lists.flat_map(|list| list.0.iter().cloned()).collect();
+        Wish { ranks: self.ranks, per_host: self.per_host, hosts }
     }
 
     fn app(self, ranks: usize, program: OsString, args: Vec<OsString>) -> App {
@@ -177,11 +195,13 @@ impl WholeJob {
         programs: Vec<(ProgramOptions, Vec<OsString>)>,
     ) -> Result<JobSpec, String> {
         let is_alone = programs.len() == 1;
+        let options: Vec<_> = programs.iter().map(|(options, _)| options.clone()).collect();
+        let (counts, hosts) = self.distribute(&options)?;
         let mut apps = Vec::new();
-        for (options, mut command) in programs {
+        for ((options, mut command), count) in programs.into_iter().zip(counts) {
             let args = command.split_off(1);
             let program = command.pop().expect("clap requires at least one word");
-            let ranks = options.ranks()?.or_else(|| is_alone.then(default_ranks));
+            let ranks = count.or_else(|| is_alone.then(default_ranks));
             let ranks = ranks.ok_or_else(|| {
                 let name = program.to_string_lossy();
                 format!("of several programs each needs its number of ranks: -n N {name}")
@@ -189,7 +209,27 @@ impl WholeJob {
             apps.push(options.app(ranks, program, args));
         }
         total(apps.iter().map(|app| app.ranks))?;
-        Ok(self.spec(apps))
+        let is_unheeded = hosts.is_some() && self.stall.is_some();
+        let mut spec = JobSpec { hosts: hosts.map(Box::new), ..self.spec(apps) };
+        spec.notes.extend(is_unheeded.then(|| STALL_ON_HOSTS.to_owned()));
+        Ok(spec)
+    }
+
+    /// The number of ranks of each program, if its options say so, and the hosts, unless there is only this one.
+    fn distribute(
+        &self,
+        programs: &[ProgramOptions],
+    ) -> Result<(Vec<Option<usize>>, Option<Hosts>), String> {
+        let wishes: Vec<Wish> = programs.iter().map(ProgramOptions::wish).collect();
+        let lookup = |name: &str| Some(config::inherited(name)?.to_string_lossy().into_owned());
+        let read = |path: &str| std::fs::read_to_string(path).map_err(|error| error.to_string());
+        let allocated = match wishes.iter().all(|wish| wish.hosts.is_empty()) {
+            true => allocation::find(&lookup, &read)?,
+            false => None,
+        };
+        let order = if self.map_by == Some(MapBy::Node) { Deal::Cyclic } else { Deal::Block };
+        let launcher = self.agent_launcher.clone().map(|words| words.0);
+        distribute(&wishes, Means { allocated, order, launcher, silence: self.host_timeout })
     }
 
     /// Where output goes, and in which form.
@@ -231,6 +271,7 @@ impl WholeJob {
             timeout: self.timeout,
             vigilance,
             stats: self.stats,
+            hosts: None,
             notes: Vec::new(),
         };
         let exported = spec.all_exports().map(|export| export.name.clone());

@@ -82,6 +82,16 @@ pub(super) fn output_parser() -> impl TypedValueParser<Value = OutputChoice> {
     OsStringValueParser::new().try_map(output_list)
 }
 
+/// The words of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Words(pub(super) Vec<String>);
+
+/// Parses `--agent-launcher`: words, quoted as in a shell.
+pub(super) fn command_words(text: &str) -> Result<Words, String> {
+    let words = shell_words::split(text).map_err(|_| "a quote is not closed".to_owned())?;
+    if words.is_empty() { Err("it names no program".to_owned()) } else { Ok(Words(words)) }
+}
+
 /// Parses `--stdin`.
 pub(super) fn input(text: &str) -> Result<InputChoice, String> {
     match text {

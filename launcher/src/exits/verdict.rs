@@ -3,14 +3,9 @@
 
 use std::time::Duration;
 
-use crate::io::output::Broken;
+pub(crate) use transport_lapi::bootstrap::control::agents::Ending;
 
-/// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    Code(i32),
-    Signal(i32),
-}
+use crate::io::output::Broken;
 
 /// How a rank failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +14,8 @@ pub(crate) enum Fault {
     Code(i32),
     /// Killed.
     Signal(i32),
+    /// It was lost with its host.
+    HostLost,
     /// Exit code 0 of a rank that joined and did not finish, where that is a failure (EX3).
     Unfinished,
     /// Exit code 0 of a rank that joined and closed its control line long before its end, so that nobody knows
@@ -68,6 +65,8 @@ impl Fault {
     fn exit_code(self) -> u8 {
         match self {
             Self::Code(code) => code as u8,
+            // No rank has failed.
+            Self::HostLost => 125,
             Self::Signal(signal) => after_signal(signal),
             // The end of a job by abort is no success.
             Self::Aborted(code) => (code as u8).max(1),

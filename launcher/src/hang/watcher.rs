@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use transport_lapi::TaskId;
 use transport_lapi::adapter::AdapterError;
+use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::waits::{JobView, TaskState};
 
 use crate::exits::Verdict;
@@ -67,7 +67,8 @@ struct Inquiry {
 
 /// See the module's head.
 pub(crate) struct Watcher {
-    view: JobView,
+    /// `None` in a job of several hosts, which is not judged.
+    view: Option<JobView>,
     watch: Watch,
     /// `None` where deadlocks are ignored.
     standstill: Option<Standstill>,
@@ -82,15 +83,15 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// For the job with this `segment`, whose ranks are these `children` or were started by them; the `spinning` ones
+    /// For the job with this `segment`, if it runs on this host, whose ranks are these `children` or were started by them; the `spinning` ones
     /// never sleep while they wait.
     pub(crate) fn new(
-        segment: &OwnedFd,
+        segment: Option<&OwnedFd>,
         vigilance: &Vigilance,
         children: Vec<u32>,
         spinning: Vec<usize>,
     ) -> Result<Self, AdapterError> {
-        let view = JobView::open(segment)?;
+        let view = segment.map(JobView::open).transpose()?;
         let watch = Watch::new(vigilance.ends_deadlocks, vigilance.stall);
         let standstill = Standstill::new(vigilance.standstill);
         let interval = vigilance.interval;
@@ -109,7 +110,8 @@ impl Watcher {
 
     /// When [`Watcher::look`] or [`Watcher::concluded`] has something to do.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let look = (self.watch.is_on() && self.inquiry.is_none()).then_some(self.next_look);
+        let is_watched = self.watch.is_on() && self.view.is_some();
+        let look = (is_watched && self.inquiry.is_none()).then_some(self.next_look);
         self.inquiry.as_ref().map(|inquiry| inquiry.until).or(look)
     }
 
@@ -120,11 +122,12 @@ impl Watcher {
         stage: impl Fn(usize) -> Stage,
         now: Instant,
     ) -> Option<Occasion> {
+        let view = self.view.as_ref()?;
         if !self.watch.is_on() || self.inquiry.is_some() || now < self.next_look {
             return None;
         }
         let begun = Instant::now();
-        let found = self.watch.look(&self.view, &stage, now);
+        let found = self.watch.look(view, &stage, now);
         // A look at thousands of threads takes a while: looks take a quarter of the time at most.
         let interval =
             if self.watch.has_candidate() { self.interval / SOONER } else { self.interval };
@@ -132,7 +135,7 @@ impl Watcher {
         match found {
             Finding::Nothing => {
                 let standstill = self.standstill.as_mut();
-                let lasted = standstill.and_then(|still| still.look(&self.view, &stage, now));
+                let lasted = standstill.and_then(|still| still.look(view, &stage, now));
                 lasted.map(Occasion::Standstill)
             }
             Finding::Deadlock => Some(Occasion::End(Verdict::Deadlock)),
@@ -145,11 +148,11 @@ impl Watcher {
         if self.inquiry.is_some() {
             return;
         }
-        let look = watch::look(&self.view);
+        let look = self.view.as_ref().map_or(Look::new(), watch::look);
         let open: Vec<usize> = look.iter().map(|state| answers(state.as_ref())).collect();
         self.snapshot = Some(self.observe(look));
         for rank in (0..open.len()).filter(|rank| open[*rank] > 0) {
-            self.view.inquire(rank);
+            self.view.iter().for_each(|view| view.inquire(rank));
         }
         self.inquiry = Some(Inquiry { occasion, until: now + PATIENCE, open });
     }
@@ -189,27 +192,17 @@ impl Watcher {
     /// Returns the snapshot of the last inquiry, or a new one if there is none or `afresh` is set.
     pub(crate) fn snapshot(&mut self, afresh: bool) -> Snapshot {
         let before = self.snapshot.take().filter(|_| !afresh);
-        before.unwrap_or_else(|| self.observe(watch::look(&self.view)))
+        before.unwrap_or_else(|| self.observe(self.view.as_ref().map_or(Look::new(), watch::look)))
     }
 
     fn observe(&self, look: Look) -> Snapshot {
         let ignores_deadlocks = self.standstill.is_none();
         let spinning = self.spinning.clone();
-        Snapshot {
-            ignores_deadlocks,
-            spinning,
-            ..observe::snapshot(&self.view, look, &self.children)
-        }
-    }
-
-    /// Tells the other ranks that rank `rank` is gone, which ends their waits for it.
-    pub(crate) fn declare_lost(&self, rank: usize) {
-        self.view.declare_lost(rank as TaskId);
-    }
-
-    /// Lets rank `rank` end, which waits at its end for ranks that will not come there.
-    pub(crate) fn dismiss(&self, rank: usize) {
-        self.view.dismiss(rank);
+        let seen = match &self.view {
+            Some(view) => observe::snapshot(view, look, &self.children),
+            None => Snapshot::unread(monotonic_nanos()),
+        };
+        Snapshot { ignores_deadlocks, spinning, ..seen }
     }
 
     /// Notes that the job was suspended until now.

@@ -39,13 +39,16 @@ pub enum BindTo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MapBy {
     /// Neighbours on neighbouring cores
-    #[value(aliases = ["slot", "node"])]
+    #[value(alias = "slot")]
     Core,
+
     /// Neighbours on different sockets, in turn
     #[value(alias = "package")]
     Socket,
     /// Neighbours on the hardware threads of one core
     Hwthread,
+    /// Neighbours on different hosts, in turn; on one host as `core`
+    Node,
 }
 
 /// How the ranks of a job are bound to processors.
@@ -63,7 +66,7 @@ impl Binding {
     /// Makes the binding from the options. `--map-by` alone also binds, to a core or a hardware thread.
     pub fn new(bind_to: Option<BindTo>, map_by: Option<MapBy>, report: bool) -> Self {
         let bind_to = bind_to.or(map_by.map(|order| match order {
-            MapBy::Core | MapBy::Socket => BindTo::Core,
+            MapBy::Core | MapBy::Socket | MapBy::Node => BindTo::Core,
             MapBy::Hwthread => BindTo::Hwthread,
         }));
         Self { bind_to, map_by: map_by.unwrap_or(MapBy::Core), report }
@@ -120,7 +123,7 @@ impl Topology {
         // A stable sort keeps equal places in the order of the cores.
         places.sort_by_key(|&(index, turn, _)| match map_by {
             MapBy::Hwthread => (index, turn),
-            MapBy::Core => (turn, index),
+            MapBy::Core | MapBy::Node => (turn, index),
             MapBy::Socket => (turn, place_in_socket(index)),
         });
         places.into_iter().map(|(.., place)| place).collect()

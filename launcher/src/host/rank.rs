@@ -10,7 +10,6 @@
 //!   run; it begins anew when the reader goes on. Then the group is killed, and what is in the pipe is read.
 //! - K4: the control line stays open until the rank is dropped: its end would tell the rank that the launcher died.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Child;
@@ -21,38 +20,47 @@ use rustix::io::{Errno, ioctl_fionread};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
 };
+use transport_lapi::TaskId;
+use transport_lapi::bootstrap::control::agents::{Ending, News, Stream};
 use transport_lapi::bootstrap::control::{ControlError, ControlReceiver, Incoming};
 use transport_lapi::bootstrap::monotonic_nanos;
 
-use crate::exits::Ending;
 use crate::host::process_table::numbered;
-use crate::io::output::{Delivery, LineBuffer, Prefix, Printer, Source, Stream, write_file};
 
 /// How long processes that a rank started may go on printing after the rank has ended.
 const LINGER: Duration = Duration::from_millis(100);
 /// Bytes per read: the capacity of a pipe.
 const READ_SIZE: usize = 64 * 1024;
-/// Bytes of standard error that are kept for [`Rank::last_words`].
-const TAIL: usize = 2048;
 
 /// One of a rank's output streams.
 #[derive(Debug)]
 struct Output {
-    source: Source,
+    stream: Stream,
     pipe: Option<OwnedFd>,
-    /// The file of `--output dir=`.
-    file: Option<File>,
-    /// Whether the launcher's own stream gets the output.
-    is_shown: bool,
-    prefix: Prefix,
-    lines: LineBuffer,
-    /// The last bytes, of standard error only.
-    tail: Vec<u8>,
+}
+
+/// For which streams the reader of the ranks' output pauses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Pauses {
+    pub(crate) out: bool,
+    pub(crate) err: bool,
+}
+
+impl Pauses {
+    /// Whether it pauses for `stream`.
+    pub(crate) fn of(self, stream: Stream) -> bool {
+        match stream {
+            Stream::Out => self.out,
+            Stream::Err => self.err,
+        }
+    }
 }
 
 /// A rank.
 #[derive(Debug)]
 pub(crate) struct Rank {
+    /// Its number in the job.
+    task: TaskId,
     child: Child,
     pidfd: OwnedFd,
     control: ControlReceiver,
@@ -71,27 +79,15 @@ pub(crate) struct Rank {
 }
 
 impl Rank {
-    /// Takes the process that was just started as `rank`, leading its own group.
+    /// Takes the process that was just started as rank `task`, leading its own group.
     pub(crate) fn new(
-        rank: usize,
+        task: TaskId,
         mut child: Child,
         control: ControlReceiver,
-        delivery: Delivery,
     ) -> io::Result<Self> {
-        let Delivery { prefix, files, is_shown } = delivery;
-        let [out, err] = files.map_or([None, None], |files| files.map(Some));
-        let output = |stream, pipe: Option<OwnedFd>, file| Output {
-            source: Source { rank, stream },
-            pipe,
-            file,
-            is_shown,
-            prefix: prefix.clone(),
-            lines: LineBuffer::default(),
-            tail: Vec::new(),
-        };
         let outputs = [
-            output(Stream::Out, child.stdout.take().map(OwnedFd::from), out),
-            output(Stream::Err, child.stderr.take().map(OwnedFd::from), err),
+            Output { stream: Stream::Out, pipe: child.stdout.take().map(OwnedFd::from) },
+            Output { stream: Stream::Err, pipe: child.stderr.take().map(OwnedFd::from) },
         ];
         let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
         let pidfd = match (pidfd, outputs.iter().try_for_each(Output::make_nonblocking)) {
@@ -104,6 +100,7 @@ impl Rank {
             }
         };
         Ok(Self {
+            task,
             child,
             pidfd,
             control,
@@ -116,6 +113,11 @@ impl Rank {
             reader_paused: false,
             closed: false,
         })
+    }
+
+    /// Its number in the job.
+    pub(crate) fn task(&self) -> TaskId {
+        self.task
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -181,7 +183,7 @@ impl Rank {
     pub(crate) fn pipes(&self) -> impl Iterator<Item = (Stream, BorrowedFd<'_>)> {
         self.outputs
             .iter()
-            .filter_map(|output| Some((output.source.stream, output.pipe.as_ref()?.as_fd())))
+            .filter_map(|output| Some((output.stream, output.pipe.as_ref()?.as_fd())))
     }
 
     /// When [`Rank::close_if_done`] has to be called at the latest.
@@ -224,18 +226,11 @@ impl Rank {
     }
 
     /// Reads once from the pipe of `stream`, without waiting, and closes it at its end.
-    pub(crate) fn read(&mut self, stream: Stream, printer: &mut Printer) {
-        for output in self.outputs.iter_mut().filter(|output| output.source.stream == stream) {
-            output.read(READ_SIZE, printer);
+    pub(crate) fn read(&mut self, stream: Stream, news: &mut Vec<News>) {
+        let task = self.task;
+        for output in self.outputs.iter_mut().filter(|output| output.stream == stream) {
+            output.read(task, READ_SIZE, news);
         }
-    }
-
-    /// What the rank has printed last on standard error, as [`last_words`] cuts it. Reads what has come.
-    pub(crate) fn last_words(&mut self, printer: &mut Printer) -> String {
-        self.read(Stream::Err, printer);
-        let is_meant = |output: &&Output| output.source.stream == Stream::Err;
-        let tail = self.outputs.iter().find(is_meant).map(|output| &output.tail[..]);
-        last_words(&String::from_utf8_lossy(tail.unwrap_or_default()))
     }
 
     /// Sends `signal` to the process group, unless the rank is gone.
@@ -248,11 +243,17 @@ impl Rank {
 
     /// Kills what is left of the group of a process that has ended, and reads its output: at once if nothing holds
     /// the output open, else when it has lingered. While it `may_linger` it also waits for a reader that pauses (K3).
-    pub(crate) fn close_if_done(&mut self, now: Instant, may_linger: bool, printer: &mut Printer) {
+    pub(crate) fn close_if_done(
+        &mut self,
+        now: Instant,
+        may_linger: bool,
+        pauses: Pauses,
+        news: &mut Vec<News>,
+    ) {
         let Some(mut until) = self.linger_until.filter(|_| !self.closed) else {
             return;
         };
-        let pauses = may_linger && self.pipes().any(|(stream, _)| printer.is_congested(stream));
+        let pauses = may_linger && self.pipes().any(|(stream, _)| pauses.of(stream));
         let has_paused = std::mem::replace(&mut self.reader_paused, pauses);
         if pauses || has_paused {
             until = now + LINGER;
@@ -262,9 +263,10 @@ impl Rank {
         if is_quiet || now >= until {
             self.signal(Signal::KILL);
             for output in &mut self.outputs {
-                output.close(printer);
+                output.close(self.task, news);
             }
             self.closed = true;
+            news.push(News::Gone { task: self.task });
         }
     }
 }
@@ -277,95 +279,42 @@ impl Drop for Rank {
     }
 }
 
-/// The end of a text that tells an error: from the last `Error: ` at the start of a line on, behind which Rust prints
-/// what main returns, or else the last line that is not empty.
-fn last_words(text: &str) -> String {
-    let text = text.trim_end();
-    let from = match text.rfind("\nError: ") {
-        Some(at) => at + 1,
-        None if text.starts_with("Error: ") => 0,
-        None => text.rfind('\n').map_or(0, |at| at + 1),
-    };
-    text[from..].to_owned()
-}
-
 impl Output {
     fn make_nonblocking(&self) -> Result<(), Errno> {
         self.pipe.as_ref().map_or(Ok(()), |pipe| fcntl_setfl(pipe, OFlags::NONBLOCK))
     }
 
     /// Reads at most `limit` bytes, and returns how many came.
-    fn read(&mut self, limit: usize, printer: &mut Printer) -> usize {
+    fn read(&mut self, task: TaskId, limit: usize, news: &mut Vec<News>) -> usize {
         let Some(pipe) = &self.pipe else { return 0 };
         let mut bytes = vec![0; limit.min(READ_SIZE)];
         match rustix::io::read(pipe, &mut bytes) {
             Err(Errno::AGAIN | Errno::INTR) => 0,
             Ok(0) | Err(_) => {
                 self.pipe = None;
-                self.finish(printer);
+                news.push(News::OutputEnded { task, stream: self.stream });
                 0
             }
             Ok(len) => {
-                self.take(&bytes[..len], printer);
+                bytes.truncate(len);
+                news.push(News::Output { task, stream: self.stream, bytes });
                 len
             }
         }
     }
 
-    fn take(&mut self, bytes: &[u8], printer: &mut Printer) {
-        if self.source.stream == Stream::Err {
-            self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
-            self.tail.drain(..self.tail.len().saturating_sub(TAIL));
-        }
-        if let Some(file) = &self.file {
-            write_file(file, bytes).unwrap_or_else(|errno| printer.refused_file(errno));
-        }
-        if !self.is_shown {
-            return;
-        }
-        let lines = self.lines.push(bytes, printer.passes(self.source));
-        printer.push(self.source, &self.prefix.text(), &lines);
-    }
-
     /// Reads what is in the pipe now, and closes it (K3).
-    fn close(&mut self, printer: &mut Printer) {
+    fn close(&mut self, task: TaskId, news: &mut Vec<News>) {
         let pipe = self.pipe.as_ref();
         let mut left = pipe.and_then(|pipe| ioctl_fionread(pipe).ok()).unwrap_or(0) as usize;
         while left > 0 {
-            match self.read(left, printer) {
+            match self.read(task, left, news) {
                 0 => break,
                 len => left -= len,
             }
         }
         if self.pipe.take().is_some() {
-            self.finish(printer);
-        }
-    }
-
-    fn finish(&mut self, printer: &mut Printer) {
-        printer.push(self.source, &self.prefix.text(), &self.lines.finish());
-        printer.ended(self.source);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::last_words;
-
-    #[test]
-    fn the_last_words_are_an_error_or_a_line() {
-        for (text, expected) in [
-            ("", ""),
-            ("\n\n", ""),
-            ("one\ntwo\n", "two"),
-            ("Error: Os { code: 2 }\n", "Error: Os { code: 2 }"),
-            (
-                "step 1\nError: no input\n\nCaused by:\n    no file\n",
-                "Error: no input\n\nCaused by:\n    no file",
-            ),
-            ("Traceback:\n  line 1\nValueError: 7\n", "ValueError: 7"),
-        ] {
-            assert_eq!(last_words(text), expected, "{text:?}");
+            news.push(News::OutputEnded { task, stream: self.stream });
         }
     }
 }

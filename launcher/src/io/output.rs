@@ -1,6 +1,6 @@
 //! Forwards the ranks' output to the launcher's own streams, in whole lines. Called by the job's poll loop.
 //!
-//! [`LineBuffer`] cuts the stream of one rank into lines; [`Printer`] holds the queues of output to be written;
+//! [`Transcript`] takes the streams of one rank, [`LineBuffer`] cuts one into lines; [`Printer`] holds the queues of output to be written;
 //! [`folder`] creates the files of `--output dir=`.
 //!
 //! - O1: a line of at most [`lines::LONGEST_LINE`] bytes reaches the launcher's stream in one piece: all output to one
@@ -31,10 +31,13 @@ use crate::LaunchError;
 mod folder;
 mod lines;
 mod sink;
+mod transcript;
 
-pub(crate) use folder::write_file;
-pub(crate) use lines::LineBuffer;
+use folder::write_file;
+use lines::LineBuffer;
 use sink::{Kind, Sink};
+pub(crate) use transcript::Transcript;
+pub(crate) use transport_lapi::bootstrap::control::agents::Stream;
 
 /// Bytes per write, which a writable pipe takes without blocking: PIPE_BUF of Linux.
 const CHUNK: usize = 4096;
@@ -42,13 +45,6 @@ const CHUNK: usize = 4096;
 const CHUNKS_PER_TURN: usize = 16;
 /// Bytes in a queue from which on ranks are not read.
 const CONGESTED: usize = 1 << 20;
-
-/// One of a process's two output streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stream {
-    Out,
-    Err,
-}
 
 /// A stream of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

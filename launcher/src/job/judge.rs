@@ -8,6 +8,8 @@
 
 use std::time::{Duration, Instant};
 
+use transport_lapi::TaskId;
+use transport_lapi::bootstrap::control::agents::Order;
 use transport_lapi::bootstrap::monotonic_nanos;
 
 use super::{Job, OnFailure, Phase};
@@ -60,9 +62,7 @@ impl Job {
             return;
         }
         // Another rank's panic may have been sent before the end that was noticed.
-        for rank in 0..self.ranks.len() {
-            self.take_messages(rank);
-        }
+        self.take_what_has_come();
         if let Decision::Failed(failure) = self.exit_log.decide(monotonic_nanos()) {
             self.stop(Verdict::Failed(failure));
         }
@@ -93,7 +93,7 @@ impl Job {
         // What ranks do that were let go for a deadlock must not end it.
         if matches!(self.phase, Phase::Running) {
             while let Some(rank) = self.exit_log.take_lost() {
-                self.watcher.declare_lost(rank);
+                self.ranks.order(Order::DeclareLost { task: rank as TaskId });
             }
         }
     }
@@ -132,9 +132,9 @@ impl Job {
         self.note_early_ends(monotonic_nanos().saturating_sub(EARLY));
         let expired = self.timeout.filter(|(_, at)| now >= *at);
         let expired = expired.map(|(limit, _)| Occasion::End(Verdict::TimedOut(limit)));
-        let (ranks, exit_log) = (&self.ranks, &self.exit_log);
-        let stage = |rank: usize| match ranks.get(rank) {
-            Some(process) if process.is_gone() => Stage::Ended,
+        let (seats, exit_log) = (&self.seats, &self.exit_log);
+        let stage = |rank: usize| match seats.get(rank) {
+            Some(seat) if seat.is_gone => Stage::Ended,
             Some(_) if exit_log.records()[rank].finished => Stage::Finished,
             _ => Stage::Running,
         };
@@ -199,7 +199,7 @@ impl Job {
         }
         for rank in at_end {
             self.exit_log.dismissed(rank);
-            self.watcher.dismiss(rank);
+            self.ranks.order(Order::Dismiss { task: rank as TaskId });
         }
         self.phase = Phase::Dismissing { until, verdict };
     }

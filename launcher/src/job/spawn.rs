@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -28,17 +28,14 @@ use crate::LaunchError;
 use crate::exits::Ending;
 use crate::host::binding::{BindTo, Binding, Placement, Topology};
 use crate::host::rank::Rank;
-use crate::io::output::Delivery;
-use crate::io::stdin::{self, Forwarding, InputChoice};
+use crate::io::stdin::InputChoice;
 use crate::job::{App, Export, JobSpec, OnFailure};
 
 /// The processes and descriptors of a job that has been started.
 pub(crate) struct Started {
     /// The ranks; only the first ones if one failed meanwhile.
     pub(crate) ranks: Vec<Rank>,
-    /// Forwards the launcher's input, if that is a terminal.
-    pub(crate) input: Option<Forwarding>,
-    /// The job segment.
+    /// The segment of this host.
     pub(crate) segment: OwnedFd,
 }
 
@@ -49,6 +46,9 @@ const DEFAULT_PATH: &str = "/usr/bin:/bin";
 pub(crate) struct Prepared<'a> {
     spec: &'a JobSpec,
     programs: Vec<Program<'a>>,
+    /// The ranks of this host, in order.
+    here: Vec<usize>,
+    /// Where they run, by their places in `here`.
     pub(crate) placement: Placement,
 }
 
@@ -65,18 +65,24 @@ pub(crate) struct Program<'a> {
     spins: bool,
 }
 
-/// Checks the programs, the folders, the exported variables and the settings.
-pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
+/// Checks the programs, the folders, the exported variables and the settings of a job with these ranks on this host.
+pub(crate) fn check(spec: &JobSpec, here: Vec<usize>) -> Result<Prepared<'_>, LaunchError> {
     let apps = spec.apps.iter().enumerate();
     let programs = apps.map(|(number, app)| Program::check(spec, number, app));
     let programs = programs.collect::<Result<Vec<_>, LaunchError>>()?;
-    if let InputChoice::Rank(asked @ 1..) = spec.input {
-        if asked >= spec.ranks() {
-            return Err(LaunchError::NoSuchReader { asked, ranks: spec.ranks() });
+    check_reader(spec)?;
+    let placement = place(spec.binding, here.len())?;
+    Ok(Prepared { spec, programs, here, placement })
+}
+
+/// Checks that the job has the rank that gets the standard input.
+pub(crate) fn check_reader(spec: &JobSpec) -> Result<(), LaunchError> {
+    match spec.input {
+        InputChoice::Rank(asked @ 1..) if asked >= spec.ranks() => {
+            Err(LaunchError::NoSuchReader { asked, ranks: spec.ranks() })
         }
+        _ => Ok(()),
     }
-    let placement = place(spec.binding, spec.ranks())?;
-    Ok(Prepared { spec, programs, placement })
 }
 
 /// Decides where `ranks` ranks run.
@@ -93,21 +99,30 @@ pub(crate) fn place(binding: Binding, ranks: usize) -> Result<Placement, LaunchE
     Ok(topology.place(binding, ranks))
 }
 
+/// The variables that the ranks of `app` get beside the launcher's environment, and the settings that follow.
+pub(crate) fn environment(
+    spec: &JobSpec,
+    app: &App,
+) -> Result<(BTreeMap<OsString, OsString>, Settings), LaunchError> {
+    let exports = spec.exports.iter().chain(&app.exports).map(exported);
+    let mut environment = exports.collect::<Result<BTreeMap<_, _>, LaunchError>>()?;
+    if let Some(backend) = spec.backend {
+        let (name, value) = config::backend_entry(backend);
+        environment.insert(name.into(), value.into());
+    }
+    let settings = Settings::from_env_after(&|name| {
+        Some(environment.get(OsStr::new(name))?.to_string_lossy().into_owned())
+    })?;
+    Ok((environment, settings))
+}
+
 impl<'a> Program<'a> {
     fn check(spec: &JobSpec, number: usize, app: &'a App) -> Result<Self, LaunchError> {
         let path = find_program(&app.program, search_path(app.path.as_deref()))?;
         if let Some(folder) = &app.wdir {
             check_folder(folder)?;
         }
-        let exports = spec.exports.iter().chain(&app.exports).map(exported);
-        let mut environment = exports.collect::<Result<BTreeMap<_, _>, LaunchError>>()?;
-        if let Some(backend) = spec.backend {
-            let (name, value) = config::backend_entry(backend);
-            environment.insert(name.into(), value.into());
-        }
-        let settings = Settings::from_env_after(&|name| {
-            Some(environment.get(OsStr::new(name))?.to_string_lossy().into_owned())
-        })?;
+        let (environment, settings) = environment(spec, app)?;
         let spins = settings.wait == WaitMode::Spin;
         Ok(Self { app, number, path, environment, spins })
     }
@@ -134,10 +149,12 @@ impl<'a> Program<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Every rank with its program, in order.
+    /// Every rank of this host with its program, in order.
     pub(crate) fn ranks(&self) -> impl Iterator<Item = (usize, &Program<'a>)> {
         let programs = self.programs.iter();
-        programs.flat_map(|program| std::iter::repeat_n(program, program.app.ranks)).enumerate()
+        let all = programs.flat_map(|program| std::iter::repeat_n(program, program.app.ranks));
+        let mut here = self.here.iter().copied().peekable();
+        all.enumerate().filter(move |(rank, _)| here.next_if_eq(rank).is_some())
     }
 
     /// The ranks that never sleep while they wait.
@@ -145,25 +162,24 @@ impl<'a> Prepared<'a> {
         self.ranks().filter(|(_, program)| program.spins).map(|(rank, _)| rank).collect()
     }
 
-    /// Starts the ranks, with this `limit` of descriptors, signal `mask` and `deliveries` of output. It stops when one
-    /// has failed, unless the job goes on then. If one cannot be started, those before it are ended.
+    /// Starts the ranks of this host as part of the job called `job`, with this `limit` of descriptors, signal `mask`
+    /// and `inputs`, and the `table` of a job of several hosts. It stops when one has failed, unless the job goes on then. If one cannot be started, those before
+    /// it are ended.
     pub(crate) fn start(
         &self,
+        job: &str,
         limit: &DescriptorLimit,
         mask: Mask,
-        deliveries: Vec<Delivery>,
+        inputs: Vec<Stdio>,
+        table: Option<BorrowedFd<'_>>,
     ) -> Result<Started, LaunchError> {
         let size = self.spec.ranks();
-        let job = format!("{}-{:x}", std::process::id(), monotonic_nanos());
-        let segment = create_segment(&job, size, self.spec.contexts)?;
+        let segment = create_segment(job, self.here.len(), self.spec.contexts)?;
         if self.spec.on_failure == OnFailure::Keep {
             JobView::open(&segment)?.goes_on();
         }
-        let (inputs, forwarding) = stdin::for_ranks(self.spec.input, size)
-            .map_err(|source| LaunchError::System { action: "forward standard input", source })?;
-        let mut ranks = Vec::with_capacity(size);
-        let streams = inputs.into_iter().zip(deliveries);
-        for ((rank, program), (input, delivery)) in self.ranks().zip(streams) {
+        let mut ranks = Vec::with_capacity(inputs.len());
+        for (place, ((rank, program), input)) in self.ranks().zip(inputs).enumerate() {
             let failed = |source: io::Error| program.spawn_failed(rank, source);
             let (receiver, control) = control_pair().map_err(failed)?;
             let mut command = program.command();
@@ -172,37 +188,40 @@ impl<'a> Prepared<'a> {
                 Some(processors) => command.env(config::PROCESSORS, processors.to_string()),
                 None => command.env_remove(config::PROCESSORS),
             };
-            match self.placement.home(rank) {
+            match self.placement.home(place) {
                 Some(processor) => command.env(config::PLACE, processor.to_string()),
                 None => command.env_remove(config::PLACE),
             };
             command.env(config::PROGRAM, program.number.to_string());
             let task = rank as TaskId;
             let (segment, control) = (segment.as_fd(), control.as_fd());
-            let descriptors = Descriptors { segment, control, table: None };
+            let descriptors = Descriptors { segment, control, table };
             let contexts = self.spec.contexts;
-            for (name, value) in rank_environment(task, size, task, contexts, &job, descriptors) {
+            let place_here = place as TaskId;
+            let variables = rank_environment(task, size, place_here, contexts, job, descriptors);
+            for (name, value) in variables {
                 match value {
                     Some(value) => command.env(name, value),
                     None => command.env_remove(name),
                 };
             }
-            let processors = self.placement.processors(rank);
+            let processors = self.placement.processors(place);
             prepare(&mut command, descriptors, limit, mask, processors);
             let child = command.spawn().map_err(failed)?;
-            ranks.push(Rank::new(rank, child, receiver, delivery).map_err(failed)?);
+            ranks.push(Rank::new(task, child, receiver).map_err(failed)?);
             if has_failure(&mut ranks) && self.spec.on_failure == OnFailure::Kill {
                 break;
             }
         }
-        Ok(Started { ranks, input: forwarding, segment })
+        Ok(Started { ranks, segment })
     }
 
     /// Notes for standard error, and with `--report-bindings` where each rank runs.
     pub(crate) fn lines(&self, pids: &[u32]) -> Vec<String> {
-        let asked = pids.iter().enumerate().filter(|_| self.spec.binding.report);
-        let report = asked.map(|(rank, pid)| {
-            format!("rank {rank} (pid {pid}) is {}", self.placement.words(rank))
+        let ranks = self.here.iter().zip(pids).enumerate();
+        let asked = ranks.filter(|_| self.spec.binding.report);
+        let report = asked.map(|(place, (rank, pid))| {
+            format!("rank {rank} (pid {pid}) is {}", self.placement.words(place))
         });
         self.placement.note().into_iter().chain(report).collect()
     }
@@ -212,6 +231,11 @@ impl<'a> Prepared<'a> {
         let Binding { bind_to, report, .. } = self.spec.binding;
         (report || bind_to.is_some_and(|it| it != BindTo::None)).then(|| self.placement.words(rank))
     }
+}
+
+/// A name for a job that no other job of this host has.
+pub(crate) fn job_name() -> String {
+    format!("{}-{:x}", std::process::id(), monotonic_nanos())
 }
 
 /// Whether one of the ranks has failed. Ranks that have ended get the time of their end, so that the first failure is

@@ -11,6 +11,7 @@ use crate::hang::watcher::Vigilance;
 use crate::host::binding::Binding;
 use crate::io::output::OutputChoice;
 use crate::io::stdin::InputChoice;
+use crate::job::hosts::Hosts;
 
 /// A variable to set in the ranks' environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +81,8 @@ pub struct JobSpec {
     pub vigilance: Vigilance,
     /// Whether to print at the end how many messages each protocol carried.
     pub stats: bool,
+    /// Where the ranks run; `None` for this host alone.
+    pub hosts: Option<Box<Hosts>>,
     /// Notes about the command line, for standard error.
     pub notes: Vec<String>,
 }
@@ -99,6 +102,7 @@ impl JobSpec {
             timeout: None,
             vigilance: Vigilance::default(),
             stats: false,
+            hosts: None,
             notes: Vec::new(),
         }
     }

@@ -84,6 +84,9 @@ fn failure_words(exit_log: &ExitLog, failure: &Failure) -> String {
             format!("{}, {when}{before}", ended_how(Ending::Code(code)))
         }
         Fault::Signal(signal) => format!("{}, {when}", ended_how(Ending::Signal(signal))),
+        Fault::HostLost => {
+            format!("was lost with its host, {when}: {}", exit_log.loss_of_host(rank))
+        }
         Fault::Aborted(code) => format!("called abort with code {code}, {when}"),
         Fault::Unfinished => unfinished_words(record, &when),
         Fault::LineClosed => format!(
@@ -112,7 +115,7 @@ fn failure_words(exit_log: &ExitLog, failure: &Failure) -> String {
         ),
     };
     let pid = record.pid.map_or("unknown".to_owned(), |pid| pid.to_string());
-    format!("rank {rank} (pid {pid}, host {}) {what}", exit_log.host())
+    format!("rank {rank} (pid {pid}, host {}) {what}", exit_log.host(rank))
 }
 
 /// Exit code 0 without finishing, and the remedy.

@@ -19,6 +19,7 @@ pub(super) fn ended_how(ending: Ending) -> String {
     match ending {
         Ending::Code(code) => format!("exited with code {code}"),
         Ending::Signal(signal) => format!("was killed by {}", signal_words(signal)),
+        Ending::Lost => "was lost with its host".to_owned(),
     }
 }
 

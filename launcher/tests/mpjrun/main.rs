@@ -11,6 +11,7 @@ mod cargo;
 mod cleanup;
 mod descriptors;
 mod exits;
+mod hosts;
 mod info;
 mod mpiexec;
 mod output;

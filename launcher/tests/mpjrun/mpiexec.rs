@@ -47,9 +47,9 @@ fn options_of_test_suites_are_taken() {
     let said = |rank| format!("[{rank}] a b in {}", home.display());
     assert_eq!(job.expect_quiet().sorted_lines(), [said(0), said(1)]);
     command(mpirun)
-        .args(["-hosts", "elsewhere", "true"])
+        .args(["-hosts", "else where", "true"])
         .expect(2)
-        .says("\"elsewhere\" is not this host");
+        .says("\"else where\" is no name of a host");
 }
 
 #[test]

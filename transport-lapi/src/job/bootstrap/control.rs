@@ -2,6 +2,7 @@
 //!
 //! A rank has a [`Control`], the launcher a [`ControlReceiver`] per rank; [`control_pair`] makes both. The line is
 //! one-way. It carries a handful of messages during a rank's life, never data. Only this file knows the encoding.
+//! [`line`] and [`agents`] are the other control line, between launchers of several hosts.
 //!
 //! - L1: a packet contains one message of at most [`MAX_MESSAGE`] bytes, and nothing else.
 //! - L2: the receiver treats every packet as untrusted: a damaged one, whatever its bytes, is an error value, and
@@ -14,7 +15,9 @@
 //! - L6: a fork of the rank sends nothing, since what it does is not done by the rank.
 //! - L7: a rank reports only the first loss that it notices, once, so that failing calls do not fill the line.
 
+pub mod agents;
 mod counters;
+pub mod line;
 mod queues;
 mod vocabulary;
 
@@ -122,6 +125,32 @@ pub enum ControlMessage {
     },
 }
 
+impl ControlMessage {
+    /// Returns the message with the time `at` in place of its own, which is that of another host's clock.
+    #[must_use]
+    pub fn dated(mut self, at: u64) -> Self {
+        match &mut self {
+            Self::Failed { at_nanos, .. }
+            | Self::Aborted { at_nanos, .. }
+            | Self::GaveUp { at_nanos }
+            | Self::MetLoss { at_nanos, .. } => *at_nanos = at,
+            _ => {}
+        }
+        self
+    }
+
+    /// Checks what another host has passed on, as [`ControlReceiver::try_recv`] checks a packet (L2).
+    ///
+    /// # Errors
+    /// [`ControlError`] for texts that are not fit to be shown.
+    pub fn check(&self) -> Result<(), ControlError> {
+        match self {
+            Self::Vocabulary { vocabulary } => vocabulary.check(),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Why a packet was refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -177,9 +206,7 @@ fn decode(packet: &[u8]) -> Result<ControlMessage, ControlError> {
     if let extra @ 1.. = packet.len() - used {
         return Err(ControlError::TrailingBytes { extra });
     }
-    if let ControlMessage::Vocabulary { vocabulary } = &message {
-        vocabulary.check()?;
-    }
+    ControlMessage::check(&message)?;
     Ok(message)
 }
 

@@ -1,0 +1,280 @@
+//! The line to one agent: the standard streams of the program that has started it. Nothing here waits.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+use rustix::fs::{OFlags, fcntl_setfl};
+use transport_lapi::bootstrap::control::agents::{News, Order};
+use transport_lapi::bootstrap::control::line::{LineReader, LineWriter, Secret, announced};
+
+use crate::job::ranks::AgentEvent;
+
+/// Bytes per read.
+const READ_SIZE: usize = 64 * 1024;
+/// Most bytes of what the starting program says that are kept, and of what comes before the announcement.
+const KEPT: usize = 4096;
+/// How long the end of the starting program is waited for once its output has ended, to tell how it ended.
+const END: Duration = Duration::from_millis(200);
+/// The version that agents must have.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What one look at a line has come to.
+pub(super) enum Heard {
+    Nothing,
+    News(News),
+    /// The line has ended, for this reason.
+    End(String),
+}
+
+/// See the module's head.
+pub(super) struct AgentLine {
+    /// The name of the program that starts the agent.
+    starter: String,
+    child: Child,
+    input: Option<ChildStdin>,
+    output: Option<ChildStdout>,
+    errors: Option<ChildStderr>,
+    /// The last bytes that the starting program has said on standard error.
+    said: Vec<u8>,
+    /// What came before the announcement; `None` once that has come.
+    greeting: Option<Vec<u8>>,
+    reader: LineReader<News>,
+    writer: LineWriter<Order>,
+    /// Bytes that the line has not taken.
+    waiting: Vec<u8>,
+}
+
+impl AgentLine {
+    /// Starts the program, and gives the agent its secret.
+    ///
+    /// # Errors
+    /// Says why it cannot be started.
+    pub(super) fn start(mut command: Command, secret: &Secret) -> Result<Self, String> {
+        let starter = command.get_program().to_string_lossy().into_owned();
+        let failed = |error: io::Error| format!("cannot start {starter}: {error}");
+        // The signals of a terminal are for mpjrun, which passes them on.
+        command.process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(failed)?;
+        let (input, output, errors) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let descriptors = [
+            input.as_ref().map(AsFd::as_fd),
+            output.as_ref().map(AsFd::as_fd),
+            errors.as_ref().map(AsFd::as_fd),
+        ];
+        for descriptor in descriptors.into_iter().flatten() {
+            fcntl_setfl(descriptor, OFlags::NONBLOCK).map_err(|errno| failed(errno.into()))?;
+        }
+        let mut line = Self {
+            starter,
+            child,
+            input,
+            output,
+            errors,
+            said: Vec::new(),
+            greeting: Some(Vec::new()),
+            reader: LineReader::new(secret),
+            writer: LineWriter::new(secret),
+            waiting: secret.to_line().into_bytes(),
+        };
+        line.write();
+        Ok(line)
+    }
+
+    /// The descriptors to wait for.
+    pub(super) fn interests(
+        &self,
+    ) -> impl Iterator<Item = (fn(usize) -> AgentEvent, BorrowedFd<'_>, PollFlags)> {
+        type Make = fn(usize) -> AgentEvent;
+        let output = self.output.as_ref().map(AsFd::as_fd);
+        let errors = self.errors.as_ref().map(AsFd::as_fd);
+        let input = self.input.as_ref().filter(|_| self.is_full()).map(AsFd::as_fd);
+        let read = output.map(|fd| (AgentEvent::Line as Make, fd, PollFlags::IN));
+        let said = errors.map(|fd| (AgentEvent::Said as Make, fd, PollFlags::IN));
+        let room = input.map(|fd| (AgentEvent::Room as Make, fd, PollFlags::OUT));
+        read.into_iter().chain(said).chain(room)
+    }
+
+    /// Whether bytes wait for room.
+    pub(super) fn is_full(&self) -> bool {
+        !self.waiting.is_empty() && self.input.is_some()
+    }
+
+    /// Sends an order, as soon as there is room.
+    pub(super) fn send(&mut self, order: &Order) {
+        // Orders are short, except for the first one, whose length is checked when it is made.
+        if self.input.is_some() && self.writer.write(order, &mut self.waiting).is_ok() {
+            self.write();
+        }
+    }
+
+    /// Writes as much as there is room for.
+    pub(super) fn write(&mut self) {
+        let Some(input) = &mut self.input else { return };
+        while !self.waiting.is_empty() {
+            match input.write(&self.waiting) {
+                Ok(written) => drop(self.waiting.drain(..written)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // The end of the output tells that the agent is gone.
+                Err(_) => self.waiting.clear(),
+            }
+        }
+    }
+
+    /// Reads what the starting program has said on standard error.
+    pub(super) fn listen(&mut self) {
+        let Some(errors) = &mut self.errors else { return };
+        let mut bytes = [0; KEPT];
+        match errors.read(&mut bytes) {
+            Ok(len @ 1..) => {
+                self.said.extend_from_slice(&bytes[..len]);
+                self.said.drain(..self.said.len().saturating_sub(KEPT));
+            }
+            Err(error) if is_passing(&error) => {}
+            _ => self.errors = None,
+        }
+    }
+
+    /// Takes the next news.
+    pub(super) fn receive(&mut self) -> Heard {
+        loop {
+            match self.next() {
+                Ok(Some(news)) => return Heard::News(news),
+                Ok(None) => {}
+                Err(reason) => return Heard::End(reason),
+            }
+            let Some(output) = &mut self.output else { return Heard::Nothing };
+            let mut bytes = vec![0; READ_SIZE];
+            match output.read(&mut bytes) {
+                Ok(len @ 1..) => self.push(&bytes[..len]),
+                Err(error) if is_passing(&error) => return Heard::Nothing,
+                _ => return Heard::End(self.why_ended()),
+            }
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        match &mut self.greeting {
+            None => self.reader.push(bytes),
+            Some(greeting) => greeting.extend_from_slice(bytes),
+        }
+    }
+
+    /// The next news among the bytes that have come; an error ends the line.
+    fn next(&mut self) -> Result<Option<News>, String> {
+        if let Some(greeting) = &self.greeting {
+            let Some(announced) = announced(greeting) else { return Ok(None) };
+            if announced.version != VERSION {
+                return Err(format!(
+                    "mpjrun {} is installed there, and this is {VERSION}: install the same version on all hosts",
+                    printable(announced.version.as_bytes())
+                ));
+            }
+            let rest = greeting[announced.end..].to_vec();
+            self.greeting = None;
+            self.reader.push(&rest);
+        }
+        self.reader.take().map_err(|error| format!("refused what came from it: {error}"))
+    }
+
+    /// Why the output has ended.
+    fn why_ended(&mut self) -> String {
+        let until = Instant::now() + END;
+        let mut status = self.child.try_wait();
+        while matches!(status, Ok(None)) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+            status = self.child.try_wait();
+        }
+        self.listen();
+        let starter = &self.starter;
+        let end = match status {
+            Ok(Some(status)) => format!("{starter} ended ({status})"),
+            _ => format!("{starter} closed its output"),
+        };
+        match &self.greeting {
+            Some(_) => format!("no mpjrun has answered there: {end}{}", self.words()),
+            None => format!("the line to it ended: {end}{}", self.words()),
+        }
+    }
+
+    /// Why a host counts as lost that has said nothing for this long.
+    pub(super) fn why_silent(&self, silent: Duration) -> String {
+        let silent = silent.as_secs_f64();
+        match &self.greeting {
+            Some(_) => format!(
+                "no mpjrun has answered there for {silent:.0} s (--host-timeout){}",
+                self.words()
+            ),
+            None => format!("nothing has come from it for {silent:.0} s (--host-timeout)"),
+        }
+    }
+
+    /// What the starting program has said last, and a login shell before it.
+    fn words(&self) -> String {
+        let greeting = self.greeting.as_deref().unwrap_or_default();
+        let greeting = &greeting[greeting.len().saturating_sub(KEPT)..];
+        let said = [greeting, &self.said].map(printable);
+        let said: Vec<String> = said.into_iter().filter(|text| !text.is_empty()).collect();
+        if said.is_empty() { String::new() } else { format!("; it said: {}", said.join("; ")) }
+    }
+
+    /// Closes the line, and ends the starting program.
+    pub(super) fn close(&mut self) {
+        self.hang_up();
+        self.output = None;
+        self.errors = None;
+        // It may have ended.
+        let _ = self.child.kill();
+    }
+
+    /// Ends the agent's input, which ends the agent.
+    pub(super) fn hang_up(&mut self) {
+        self.input = None;
+        if self.greeting.is_some() {
+            // No agent has answered, and the starting program may wait for something else. It may have ended.
+            let _ = self.child.kill();
+        }
+    }
+
+    /// Waits for the end of the starting program, and kills it at `until`.
+    pub(super) fn await_end(&mut self, until: Instant) {
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() >= until {
+                // It may have ended.
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            self.discard();
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Reads and drops what still comes, so that the agent need not wait for room.
+    fn discard(&mut self) {
+        let mut bytes = vec![0; READ_SIZE];
+        if let Some(output) = &mut self.output {
+            while matches!(output.read(&mut bytes), Ok(1..)) {}
+        }
+        self.listen();
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
+}
+
+/// The lines of a text, as one line that can be printed.
+fn printable(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines: Vec<String> =
+        lines.map(|line| line.chars().filter(|it| !it.is_control()).collect()).collect();
+    lines.join(" / ")
+}

@@ -1,0 +1,142 @@
+//! A job as it is told to agents: [`JobSpec`] to [`HostJob`] and back. The ranks on all hosts get the variables of
+//! `mpjrun`'s environment, except those that belong to a host or a session.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use transport_lapi::TaskId;
+use transport_lapi::bootstrap::control::agents::{HostJob, HostProgram};
+use transport_lapi::config::{self, BackendChoice, Keyword};
+
+use crate::LaunchError;
+use crate::host::binding::{BindTo, Binding, MapBy};
+use crate::io::stdin::InputChoice;
+use crate::job::hosts::{Hosts, Starter};
+use crate::job::spawn;
+use crate::job::spec::{App, Export, JobSpec, OnFailure};
+
+/// Variables that are not passed on to other hosts.
+const OF_HOST: &[&str] = &[
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "HOSTNAME",
+    "OLDPWD",
+    "PWD",
+    "SHLVL",
+    "TERM",
+    "TMPDIR",
+    "TTY",
+    "XAUTHORITY",
+    "_",
+];
+/// Prefixes of such variables.
+const OF_SESSION: &[&str] =
+    &["SSH_", "XDG_", "SLURM_NODEID", "SLURM_PROCID", "SLURM_LOCALID", "SLURMD_"];
+
+/// Returns what to tell the agent of each host.
+///
+/// # Errors
+/// [`LaunchError`] for variables and settings that ranks cannot have.
+pub(in crate::job) fn of_hosts(spec: &JobSpec, hosts: &Hosts) -> Result<Vec<HostJob>, LaunchError> {
+    let action = "find the current folder";
+    let folder =
+        std::env::current_dir().map_err(|source| LaunchError::System { action, source })?;
+    let path = config::inherited("PATH").unwrap_or_default();
+    let program = |app: &App| {
+        // The agent would look for variables without a value, and for programs, in its own environment.
+        let (variables, _) = spawn::environment(spec, app)?;
+        let search = app
+            .path
+            .clone()
+            .map(|first| [first.as_os_str(), ":".as_ref(), path.as_os_str()].join(OsStr::new("")));
+        Ok(HostProgram {
+            ranks: app.ranks as u64,
+            program: bytes(&app.program),
+            args: app.args.iter().map(|arg| bytes(arg)).collect(),
+            exports: variables.iter().map(|(name, value)| (bytes(name), bytes(value))).collect(),
+            wdir: app.wdir.as_ref().map(|folder| bytes(folder.as_os_str())),
+            path: bytes(search.as_ref().unwrap_or(&path)),
+        })
+    };
+    let programs = spec.apps.iter().map(program).collect::<Result<_, LaunchError>>()?;
+    let exports = config::inherited_names().filter(|name| is_passed_on(name));
+    let exports = exports.filter_map(|name| Some((bytes(&name), bytes(&config::given(&name)?))));
+    let Binding { bind_to, map_by, report } = spec.binding;
+    let common = HostJob {
+        job: spawn::job_name(),
+        folder: bytes(folder.as_os_str()),
+        programs,
+        exports: exports.collect(),
+        contexts: spec.contexts as u64,
+        backend: spec.backend.map(|backend| backend.word().to_owned()),
+        bind_to: bind_to.as_ref().and_then(word),
+        map_by: word(&map_by).unwrap_or_default(),
+        reports_bindings: report,
+        goes_on: spec.on_failure == OnFailure::Keep,
+        reader: match spec.input {
+            InputChoice::Rank(rank) => Some(rank as TaskId),
+            InputChoice::None => None,
+        },
+        hosts: hosts.names.clone(),
+        host_of: hosts.of_rank.iter().map(|host| *host as u32).collect(),
+        host: 0,
+        silence: hosts.silence.as_millis() as u64,
+    };
+    let of_host = |host| HostJob { host: host as u32, ..common.clone() };
+    Ok((0..hosts.names.len()).map(of_host).collect())
+}
+
+/// Returns the job that an agent was told. What does not fit its limits is left out.
+pub(in crate::job) fn spec_of(job: &HostJob) -> JobSpec {
+    let app = |program: &HostProgram| App {
+        ranks: program.ranks as usize,
+        program: text(&program.program),
+        args: program.args.iter().map(|arg| text(arg)).collect(),
+        exports: program.exports.iter().map(export).collect(),
+        wdir: program.wdir.as_ref().map(|folder| PathBuf::from(text(folder))),
+        path: Some(text(&program.path)).filter(|path| !path.is_empty()),
+    };
+    let bind_to = job.bind_to.as_ref().and_then(|word| BindTo::from_str(word, false).ok());
+    let map_by = MapBy::from_str(&job.map_by, false).unwrap_or(MapBy::Core);
+    let input = job.reader.map_or(InputChoice::None, |rank| InputChoice::Rank(rank as usize));
+    JobSpec {
+        exports: job.exports.iter().map(export).collect(),
+        contexts: job.contexts as usize,
+        backend: job.backend.as_ref().and_then(|word| BackendChoice::from_word(word)),
+        input,
+        binding: Binding { bind_to, map_by, report: job.reports_bindings },
+        on_failure: if job.goes_on { OnFailure::Keep } else { OnFailure::Kill },
+        hosts: Some(Box::new(Hosts {
+            names: job.hosts.clone(),
+            of_rank: job.host_of.iter().map(|host| *host as usize).collect(),
+            starter: Starter::Ssh,
+            silence: Duration::from_millis(job.silence),
+        })),
+        ..JobSpec::new(job.programs.iter().map(app).collect())
+    }
+}
+
+fn is_passed_on(name: &OsStr) -> bool {
+    let is_known =
+        |name: &str| OF_HOST.contains(&name) || OF_SESSION.iter().any(|it| name.starts_with(it));
+    !name.to_str().is_some_and(|name| is_known(name) || config::JOB_VARIABLES.contains(&name))
+}
+
+fn word<T: ValueEnum>(value: &T) -> Option<String> {
+    Some(value.to_possible_value()?.get_name().to_owned())
+}
+
+fn export((name, value): &(Vec<u8>, Vec<u8>)) -> Export {
+    Export { name: text(name), value: Some(text(value)) }
+}
+
+fn bytes(text: &OsStr) -> Vec<u8> {
+    text.as_bytes().to_vec()
+}
+
+fn text(bytes: &[u8]) -> OsString {
+    OsString::from_vec(bytes.to_vec())
+}

@@ -1,0 +1,90 @@
+//! Starts a job whose ranks run on several hosts, by their agents. All hosts have checked the job before the first rank
+//! starts.
+
+use std::time::Instant;
+
+use transport_lapi::bootstrap::control::agents::News;
+use transport_lapi::bootstrap::monotonic_nanos;
+use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
+use transport_lapi::bootstrap::spawn::DescriptorLimit;
+
+use super::agents::{Agents, host_job};
+use super::here::block_signals;
+use super::hosts::Hosts;
+use super::ranks::Ranks;
+use super::{ENDING, Event, Job, JobSpec, Parts, events, spawn};
+use crate::LaunchError;
+use crate::exits::ExitLog;
+use crate::hang::watcher::Watcher;
+use crate::host::rank::Pauses;
+use crate::io::output::Printer;
+use crate::io::stdin::{Forwarding, InputChoice};
+
+/// Starts the job, and returns it running.
+pub(super) fn start(spec: &JobSpec, hosts: &Hosts) -> Result<Job, LaunchError> {
+    spawn::check_reader(spec)?;
+    let jobs = host_job::of_hosts(spec, hosts)?;
+    DescriptorLimit::raise();
+    let deliveries = spec.output.deliveries(spec.ranks())?;
+    keep_children_waitable();
+    let signals = block_signals()?;
+    let start = monotonic_nanos();
+    let timeout = spec.timeout.map(|limit| Instant::now() + limit);
+    let mut agents = Agents::call(hosts, jobs)?;
+    let news = await_start(&mut agents, &signals, timeout)?;
+    let mut printer = Printer::new(spec.output.is_exact(spec.ranks()));
+    for note in spec.notes.iter().chain(&agents.notes) {
+        printer.say(&format!("mpjrun: {note}\n"));
+    }
+    let exit_log = ExitLog::of_hosts(start, &hosts.names, agents.processes());
+    let is_read = matches!(spec.input, InputChoice::Rank(_));
+    let mut job = Job::new(
+        spec,
+        deliveries,
+        Parts {
+            exit_log,
+            ranks: Box::new(agents),
+            printer,
+            input: is_read.then(Forwarding::to_agent),
+            signals,
+            watcher: Watcher::new(None, &spec.vigilance, Vec::new(), Vec::new())?,
+        },
+    );
+    job.take(news);
+    Ok(job)
+}
+
+/// Waits until all ranks have been started. Returns the news of those that were started first.
+fn await_start(
+    agents: &mut Agents,
+    signals: &Signals,
+    timeout: Option<Instant>,
+) -> Result<Vec<News>, LaunchError> {
+    let mut news = Vec::new();
+    while !agents.have_started() {
+        let mut set =
+            vec![(Event::Signal, std::os::fd::AsFd::as_fd(signals), rustix::event::PollFlags::IN)];
+        agents.interests(Pauses::default(), &mut set);
+        let deadline = agents.next_deadline().into_iter().chain(timeout).min();
+        let ready = events(&set, deadline).map_err(|errno| LaunchError::System {
+            action: "wait for events",
+            source: errno.into(),
+        })?;
+        for event in ready {
+            agents.handle(event, &mut news);
+        }
+        agents.turn(Instant::now(), true, Pauses::default(), &mut news);
+        if let Some(refusal) = agents.take_refusal() {
+            return Err(refusal);
+        }
+        while let Some(signal) = signals.next_pending() {
+            if ENDING.contains(&signal) {
+                return Err(LaunchError::Interrupted { signal: signal.as_raw() });
+            }
+        }
+        if timeout.is_some_and(|at| Instant::now() >= at) {
+            return Err(LaunchError::StartTimedOut);
+        }
+    }
+    Ok(news)
+}

@@ -1,0 +1,254 @@
+//! Jobs on several hosts. Their agents all run on this one, since `--agent-launcher` is a shell that ignores the name of
+//! the host; what they do is the same.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+use std::time::Duration;
+
+use mpj_harness::process::{await_end, find, signal};
+use mpj_harness::{Launch, Running, Scene, eventually, launch, mpjrun};
+use rustix::process::Signal;
+
+use crate::Mark;
+
+/// Runs the agent here: `$1` is the host.
+const HERE: &str = "shift; exec \"$@\"";
+
+/// A job on these hosts whose ranks run `run`, and whose agents are started by the shell script `start`.
+fn started_by(start: &str, hosts: &str, run: &str) -> Launch {
+    let starter = format!("sh -c '{start}' starter");
+    launch("sh").options(["--agent-launcher", &starter, "--hosts", hosts]).args(["-c", run])
+}
+
+fn on(hosts: &str, run: &str) -> Launch {
+    started_by(HERE, hosts, run)
+}
+
+#[test]
+fn ranks_are_numbered_through_the_hosts() {
+    let run = "echo $MPJ_RANK of $MPJ_SIZE, $MPJ_LOCAL_RANK here";
+    let done = on("a:2,b:1", run).expect_quiet();
+    assert_eq!(done.sorted_lines(), ["0 of 3, 0 here", "1 of 3, 1 here", "2 of 3, 0 here"]);
+    let done = on("a,b", run).options(["-n", "3", "--map-by", "node", "-l"]).expect_quiet();
+    let lines = ["[0] 0 of 3, 0 here", "[1] 1 of 3, 0 here", "[2] 2 of 3, 1 here"];
+    assert_eq!(done.sorted_lines(), lines);
+}
+
+#[test]
+fn ranks_have_the_folder_and_the_variables_of_mpjrun() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let home = folder.path().canonicalize().expect("it is there");
+    let job = on("a,b", "echo $A $B in $PWD").env("A", "from here");
+    let done = job.options(["-x", "B=given"]).set(|it| it.current_dir(&home)).expect_quiet();
+    let line = format!("from here given in {}", home.display());
+    assert_eq!(done.sorted_lines(), [&line, &line]);
+}
+
+#[test]
+fn the_first_failure_ends_the_job_and_names_its_host() {
+    let run = "[ $MPJ_RANK = 2 ] && exit 7; exec sleep 600";
+    let done = on("a:2,b:2", run).expect(7);
+    assert!(done.stderr.contains("mpjrun: rank 2 (pid "), "{done:?}");
+    assert!(done.stderr.contains(", host b) exited with code 7, "), "{done:?}");
+}
+
+#[test]
+fn a_job_that_goes_on_reports_failures() {
+    let mark = Mark::new();
+    let run = format!(
+        "[ $MPJ_RANK = 1 ] && exit 5; until [ -e {} ]; do sleep 0.01; done; echo done",
+        mark.path().display()
+    );
+    let job = on("a,b,c", &run).options(["--on-failure", "keep"]).start();
+    eventually("the failure is told", || job.stderr().contains("the other ranks go on"));
+    mark.set();
+    let done = job.expect(5);
+    assert_eq!(done.stdout, "done\ndone\n");
+    assert!(done.stderr.contains(", host b) exited with code 5, "), "{done:?}");
+}
+
+/// A job on two hosts whose processes are these, with the agent of rank 1 last.
+#[track_caller]
+fn with_agent(more: &[&str]) -> (Running, Vec<u32>) {
+    let run = "sleep 600 & echo $!; echo $$; [ $MPJ_RANK = 1 ] && echo $PPID; wait";
+    let job = on("a,b", run).options(more).start();
+    let pids = job.numbers(5);
+    let is_agent = |pid: &&u32| {
+        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&command).contains("--agent")
+    };
+    let agent = *pids.iter().find(is_agent).expect("it is the parent of a rank");
+    let others = pids.iter().filter(|pid| **pid != agent);
+    let pids = others.copied().chain([agent]).collect();
+    (job, pids)
+}
+
+#[test]
+fn a_killed_agent_is_a_lost_host() {
+    let (job, pids) = with_agent(&[]);
+    signal(pids[4], Signal::KILL).expect("it runs");
+    let done = job.expect(125);
+    for words in [
+        ", host b) was lost with its host, ",
+        "the line to it ended: sh ended (signal: 9 (SIGKILL))",
+    ] {
+        assert!(done.stderr.contains(words), "no {words:?} in {}", done.stderr);
+    }
+    await_end(&pids);
+}
+
+#[test]
+fn a_silent_agent_is_a_lost_host() {
+    let (job, pids) = with_agent(&["--host-timeout", "4"]);
+    signal(pids[4], Signal::STOP).expect("it runs");
+    job.expect(125).says("nothing has come from it for 4 s (--host-timeout)");
+    await_end(&pids);
+}
+
+#[test]
+fn an_agent_that_is_asked_to_end_ends_its_ranks() {
+    let (job, pids) = with_agent(&[]);
+    signal(pids[4], Signal::TERM).expect("it runs");
+    job.expect(125).says("was lost with its host");
+    await_end(&pids);
+}
+
+#[test]
+fn nothing_is_left_when_mpjrun_is_killed() {
+    let (job, pids) = with_agent(&[]);
+    job.signal(Signal::KILL);
+    job.finish();
+    await_end(&pids);
+}
+
+#[test]
+fn signals_reach_the_ranks_of_all_hosts() {
+    let (job, pids) = with_agent(&[]);
+    job.signal(Signal::TERM);
+    job.expect(143).says("mpjrun: ended by signal 15 (SIGTERM)");
+    await_end(&pids);
+    let run = "trap \"echo got it; exit 0\" USR1; echo $$; while :; do sleep 0.01; done";
+    let job = on("a,b", run).start();
+    job.numbers(2);
+    job.signal(Signal::USR1);
+    assert_eq!(job.expect(0).stdout.matches("got it").count(), 2);
+}
+
+#[test]
+fn a_killed_rank_is_the_cause() {
+    let run = "echo $$; [ $MPJ_RANK = 1 ] && kill -9 $$; exec sleep 600";
+    let done = on("a,b", run).expect(137);
+    assert!(done.stderr.contains(", host b) was killed by signal 9 (SIGKILL), "), "{done:?}");
+}
+
+#[test]
+fn the_time_limit_holds_for_all_hosts() {
+    let job = on("a,b", "exec sleep 600").options(["--timeout", "1"]);
+    job.expect(124).says("the job still ran after 1 s");
+    let job = started_by("sleep 600", "a", "true").options(["--timeout", "0.5"]);
+    job.expect(124).says("the time limit was over before all ranks were started");
+}
+
+#[test]
+fn input_goes_to_the_rank_that_asks_for_it() {
+    let run = "[ $MPJ_RANK = 1 ] && wc -c";
+    let mut job =
+        on("a,b", &format!("{run}; true")).options(["--stdin", "1"]).stdin(Stdio::piped()).start();
+    let mut input = job.stdin();
+    input.write_all(&vec![b'x'; 300_000]).expect("it is read");
+    drop(input);
+    assert_eq!(job.expect(0).stdout.trim(), "300000");
+    let job = on("a,b", "cat; echo end").stdin(Stdio::null());
+    assert_eq!(job.expect_quiet().stdout, "end\nend\n");
+}
+
+#[test]
+fn much_output_arrives_whole() {
+    let run = "i=0; while [ $i -lt 40 ]; do head -c 100000 /dev/zero | tr \"\\0\" $MPJ_RANK; echo; i=$((i+1)); done";
+    let done = on("a,b", run).expect(0);
+    let of = |rank: &str| done.stdout.matches(rank).count();
+    assert_eq!((of("0"), of("1")), (4_000_000, 4_000_000));
+}
+
+#[test]
+fn daemons_of_hosts_are_ended() {
+    let run = "setsid sleep 600 & echo $!; \
+        until [ $(cat /proc/$!/comm) = sleep ]; do sleep 0.01; done";
+    let job = on("a", run).start();
+    let pids = job.numbers(1);
+    job.expect(0).says("mpjrun: ended daemons that ranks had started: sleep (process ");
+    assert!(find(pids[0]).is_none());
+}
+
+#[test]
+fn what_a_login_shell_prints_is_skipped() {
+    let done = started_by(&format!("echo Welcome to $1; {HERE}"), "a,b", "echo hi").expect_quiet();
+    assert_eq!(done.stdout, "hi\nhi\n");
+}
+
+/// A start that fails, and what is said.
+#[track_caller]
+fn assert_no_start(start: &str, said: &[&str]) {
+    let scene = Scene::new("");
+    let job = started_by(start, "a,b", "echo started").at(&scene);
+    let done = job.limit(Duration::from_secs(30)).options(["--host-timeout", "5"]).expect(125);
+    for words in said {
+        assert!(done.stderr.contains(words), "no {words:?} in {}", done.stderr);
+    }
+    assert_eq!(done.stdout, "");
+    scene.assert_clean();
+}
+
+#[test]
+fn a_start_that_fails_names_host_and_cause() {
+    assert_no_start(
+        "[ $1 = b ] && { echo Welcome; echo no such account >&2; exit 3; }; shift; exec \"$@\"",
+        &[
+            "mpjrun: host b: no mpjrun has answered there: sh ended (exit status: 3)",
+            "it said: Welcome; no such account",
+        ],
+    );
+    assert_no_start(
+        "printf \"\\0mpj-agent 9.9\\0\"; exec cat >/dev/null",
+        &["mpjrun: host ", "mpjrun 9.9 is installed there, and this is 0.1.0"],
+    );
+    let no_starter = launch("true").options(["--agent-launcher", "/absent", "--hosts", "a"]);
+    no_starter.expect(125).says("mpjrun: host a: cannot start /absent: ");
+}
+
+#[test]
+fn a_wrong_secret_is_refused() {
+    assert_no_start(
+        "shift; { read secret; printf \"%064d\\n\" 0; exec cat; } | \"$@\"",
+        &[
+            "mpjrun: host ",
+            "refused what came from it: message 0 does not prove to come from this job",
+        ],
+    );
+}
+
+#[test]
+fn an_agent_that_never_answers_is_given_up() {
+    let job = started_by("exec sleep 600", "a", "true").options(["--host-timeout", "1"]);
+    job.expect(125).says("host a: no mpjrun has answered there for 1 s (--host-timeout)");
+}
+
+#[test]
+fn a_program_that_is_missing_is_found_before_the_start() {
+    let starter = ["--agent-launcher", "sh -c 'shift; exec \"$@\"' starter", "--hosts", "a,b"];
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = mpjrun(starter).args(["./absent"]).set(|it| it.current_dir(folder.path()));
+    job.expect(127).says(": program not found: ./absent");
+    // The folder of mpjrun goes before the agent of the second host enters it.
+    let gone = folder.path().join("gone");
+    fs::create_dir(&gone).expect("a folder");
+    let start = format!("rm -rf {}; {HERE}", gone.display());
+    let job = started_by(&start, "a", "true").set(|it| it.current_dir(&gone));
+    job.expect(2).says("host a: cannot enter ");
+}
+
+#[test]
+fn an_agent_is_for_mpjrun_only() {
+    mpjrun(["--agent"]).expect(2).says("mpjrun: --agent is for agents");
+}
