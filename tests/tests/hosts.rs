@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use mpj_harness::{Hosts, Running, command, eventually, process, workspace};
+use mpj_harness::{Hosts, REFUSED, Running, command, eventually, process, skip, workspace};
 use rustix::process::Signal;
 
 const GREETER: &str = env!("CARGO_BIN_EXE_greeter");
@@ -175,6 +175,35 @@ fn hosts_end_with_the_process_that_opened_them_and_with_their_script() {
     script.expect(137);
     process::await_end(&keepers);
     fs::remove_dir_all(folder).expect("our own folder");
+}
+
+/// What Slurm and hydra give to the programs that they start on two hosts.
+const PLACE: &str = "echo $(hostname) $PMI_RANK of $PMI_SIZE ${PMI_FD:+line}";
+const PLACES: [&str; 4] =
+    ["node1 0 of 4 line", "node1 1 of 4 line", "node2 2 of 4 line", "node2 3 of 4 line"];
+
+#[test]
+fn slurm_starts_programs_on_all_hosts() {
+    let script = workspace().join("tests/slurm");
+    let srun = ["srun", "--mpi=pmi2", "-N2", "-n4", "sh", "-c", PLACE];
+    let outcome = command(script).args(srun).run();
+    if outcome.code == REFUSED {
+        skip(&outcome.stderr);
+    } else {
+        assert_eq!(outcome.expect(0).sorted_lines(), PLACES);
+    }
+}
+
+#[test]
+fn hydra_starts_programs_on_all_hosts() {
+    let Some(hosts) = Hosts::open(2) else { return };
+    let on = ["-hosts", "node1,node2", "-ppn", "2", "-n", "4", "sh", "-c", PLACE];
+    let outcome = hosts.on("node1", "mpiexec.hydra").args(on).run();
+    if outcome.code == 127 {
+        skip(&outcome.stderr);
+    } else {
+        assert_eq!(outcome.expect(0).sorted_lines(), PLACES);
+    }
 }
 
 /// A user who may have no more namespaces of networks stands for a system that has none.

@@ -22,8 +22,8 @@ use rustix::process::Signal;
 use crate::process::{self, Process};
 use crate::{Launch, built, command, eventually, workspace};
 
-/// The exit code of the script where there can be no hosts.
-const REFUSED: i32 = 77;
+/// The exit code of scripts where there cannot be what they open.
+pub const REFUSED: i32 = 77;
 
 /// Hosts that reach each other, but not the machine that they are on; removed when dropped (HB1). They are called
 /// `node1`, `node2` and so on. Programs and files are the same on all of them, except in `/tmp` and `/dev/shm`.
@@ -244,9 +244,9 @@ impl Drop for Hosts {
     }
 }
 
-/// Says on standard error that a test shows nothing.
+/// Says on standard error that a test shows nothing, and why.
 #[expect(clippy::print_stderr, reason = "a test that shows nothing says so")]
-fn skip(why: &str) {
+pub fn skip(why: &str) {
     eprintln!("skipped: {}", why.trim_end());
 }
 
