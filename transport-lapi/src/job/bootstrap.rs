@@ -21,35 +21,47 @@ pub mod waits {
 }
 
 pub mod control;
+pub mod exchange;
 pub mod guard;
 pub mod signals;
 pub mod spawn;
 
 mod inherit;
+mod managed;
 
 use std::ops::RangeInclusive;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::adapter::TaskId;
+use crate::adapter::{AdapterError, TaskId};
 use crate::adapters::{MAX_CONTEXTS, MAX_TASKS};
-use crate::job::config::{self, ForeignLauncher, Lookup, Settings};
+use crate::job::config::{self, ForeignLauncher, Lookup, Settings, Start};
 
 pub use control::Control;
+pub use exchange::{Exchange, ExchangeError};
 
-/// A rank's place in its job, with the descriptors that the launcher gave it.
+/// A rank's place in its job, with what connects it.
 #[derive(Debug)]
 pub struct Membership {
-    /// Number of this task.
+    /// Number of this task in the segment: among the tasks of this host.
     pub task: TaskId,
-    /// Number of tasks of the job, at most [`MAX_TASKS`].
+    /// Number of tasks of the segment, at most [`MAX_TASKS`].
     pub num_tasks: usize,
     /// Number of contexts of each task, at most [`MAX_CONTEXTS`].
     pub contexts: usize,
-    /// The segment that all tasks of the job map.
+    /// The segment that all tasks of this host map.
     pub segment: OwnedFd,
-    /// The connection to the launcher.
-    pub control: Control,
+    /// The connection to whoever started this rank.
+    pub starter: Starter,
+}
+
+/// Who has started a rank, and the connection to it.
+#[derive(Debug, Clone)]
+pub enum Starter {
+    /// `mpjrun`.
+    Launcher(Control),
+    /// A process manager.
+    Manager(Exchange),
 }
 
 /// Why a process could not find its job.
@@ -58,15 +70,36 @@ pub struct Membership {
 pub enum BootstrapError {
     /// Another MPI's launcher started this process (BS3).
     #[error(
-        "this program was started by {launcher} ({variable} is set), whose ranks cannot talk to \
-         it; use mpjrun -n N PROGRAM instead, or set MPJ_SINGLETON=1 to run as a job of one rank"
+        "this program was started by {launcher} ({variable} is set), whose ranks cannot find each other; use mpjrun -n \
+         N PROGRAM{instead} instead, or set MPJ_SINGLETON=1 to run as a job of one rank"
     )]
     ForeignLauncher {
         /// The launcher's name.
         launcher: &'static str,
         /// The variable that reveals it.
         variable: &'static str,
+        /// A further way to start the program.
+        instead: &'static str,
     },
+    /// The descriptor of a process manager is not there.
+    #[error(
+        "descriptor {number} of {variable} is not {expected}, so this process is no rank of its job; start the program \
+         under mpiexec or srun itself, or set MPJ_SINGLETON=1 to run as a job of one rank"
+    )]
+    NoManager {
+        /// The variable that names it.
+        variable: &'static str,
+        /// Its number.
+        number: i32,
+        /// What the descriptor should be.
+        expected: &'static str,
+    },
+    /// The process manager that has started this process failed.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// The segment of this host's ranks could not be made.
+    #[error(transparent)]
+    Segment(#[from] AdapterError),
     /// A job variable is missing although others are set.
     #[error(
         "{variable} is not set, though mpjrun sets it together with MPJ_CTRL_FD; {FRESH_START}"
@@ -107,6 +140,12 @@ pub enum BootstrapError {
         /// The error of the system.
         source: std::io::Error,
     },
+    /// The system has no random bytes for the name of the segment.
+    #[error("cannot read /dev/urandom: {source}; the ranks of a job need it to find each other")]
+    Random {
+        /// The error of the system.
+        source: std::io::Error,
+    },
 }
 
 /// Advice for variables that outlived their launcher.
@@ -124,28 +163,34 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// [`BootstrapError`]: a foreign launcher, damaged variables, or a second call.
 pub fn detect(settings: &Settings) -> Result<Option<Membership>, BootstrapError> {
     if !config::is_rank() {
-        return match ForeignLauncher::from_env() {
-            Some(ForeignLauncher { launcher, variable }) if !settings.singleton => {
-                Err(BootstrapError::ForeignLauncher { launcher, variable })
+        return match config::start() {
+            Start::Alone => Ok(None),
+            _ if settings.singleton => Ok(None),
+            Start::Foreign(ForeignLauncher { launcher, variable, instead }) => {
+                Err(BootstrapError::ForeignLauncher { launcher, variable, instead })
             }
-            _ => Ok(None),
+            start => managed::join(start).map(Some),
         };
     }
     let place = RankPlace::parse(&config::environment)?;
-    let (segment, control) = take_once(&TAKEN, &place)?;
+    let (segment, control) = take_once(&TAKEN, || inherit::take(place.segment, place.control))?;
     let RankPlace { task, num_tasks, contexts, .. } = place;
     let control = Control::new(task, control);
     control.end_with_launcher().map_err(|source| BootstrapError::Watch { source })?;
-    Ok(Some(Membership { task, num_tasks, contexts, segment, control }))
+    let starter = Starter::Launcher(control);
+    Ok(Some(Membership { task, num_tasks, contexts, segment, starter }))
 }
 
-/// Takes the descriptors of `place`, unless they have been `taken` (BS2). A refusal leaves them open, so that another
-/// call fails for the same reason.
-fn take_once(taken: &AtomicBool, place: &RankPlace) -> Result<(OwnedFd, OwnedFd), BootstrapError> {
+/// Takes what connects this process to its job, unless it has been `taken` (BS2). A refusal leaves the descriptors
+/// open, so that another call fails for the same reason.
+fn take_once<T>(
+    taken: &AtomicBool,
+    take: impl FnOnce() -> Result<T, BootstrapError>,
+) -> Result<T, BootstrapError> {
     if taken.swap(true, Ordering::SeqCst) {
         return Err(BootstrapError::AlreadyTaken);
     }
-    let descriptors = inherit::take(place.segment, place.control);
+    let descriptors = take();
     taken.store(descriptors.is_ok(), Ordering::SeqCst);
     descriptors
 }
@@ -201,19 +246,10 @@ struct RankPlace {
 
 impl RankPlace {
     fn parse(lookup: Lookup<'_>) -> Result<Self, BootstrapError> {
-        let number = |variable, legal: RangeInclusive<usize>, expected| {
-            let value = lookup(variable).ok_or(BootstrapError::Missing { variable })?;
-            let number = value.parse().ok().filter(|number| legal.contains(number));
-            number.ok_or(BootstrapError::Malformed { variable, value, expected })
-        };
+        let number = |variable, legal, expected| number(lookup, variable, legal, expected);
         let num_tasks = number(config::SIZE, 1..=MAX_TASKS, "a number of ranks from 1 to 256")?;
         let task = number(config::RANK, 0..=num_tasks - 1, "a rank below MPJ_SIZE")?;
-        let contexts = match lookup(config::CONTEXTS) {
-            None => 1,
-            Some(_) => {
-                number(config::CONTEXTS, 1..=MAX_CONTEXTS, "a number of contexts from 1 to 4")?
-            }
-        };
+        let contexts = contexts(lookup)?;
         let descriptor = |variable| {
             let expected = "the number of an inherited descriptor";
             number(variable, 3..=i32::MAX as usize, expected).map(|number| number as i32)
@@ -221,6 +257,25 @@ impl RankPlace {
         let (segment, control) = (descriptor(config::SHM_FD)?, descriptor(config::CTRL_FD)?);
         Ok(Self { task: task as TaskId, num_tasks, contexts, segment, control })
     }
+}
+
+/// The number of contexts of each task.
+fn contexts(lookup: Lookup<'_>) -> Result<usize, BootstrapError> {
+    if lookup(config::CONTEXTS).is_none() {
+        return Ok(1);
+    }
+    number(lookup, config::CONTEXTS, 1..=MAX_CONTEXTS, "a number of contexts from 1 to 4")
+}
+
+fn number(
+    lookup: Lookup<'_>,
+    variable: &'static str,
+    legal: RangeInclusive<usize>,
+    expected: &'static str,
+) -> Result<usize, BootstrapError> {
+    let value = lookup(variable).ok_or(BootstrapError::Missing { variable })?;
+    let number = value.parse().ok().filter(|number| legal.contains(number));
+    number.ok_or(BootstrapError::Malformed { variable, value, expected })
 }
 
 #[cfg(test)]

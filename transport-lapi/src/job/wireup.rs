@@ -1,12 +1,12 @@
 //! Set-up of connections: makes a connected adapter from the environment.
 //!
-//! A process that `mpjrun` started attaches to the job's segment. A process that was started alone is a job of one task
+//! A process that `mpjrun` or a process manager started attaches to the segment of its host. A process that was started alone is a job of one task
 //! in memory of its own. Threads of one process share a segment there.
 
 use crate::adapter::AdapterError;
 use crate::adapters::shm::ShmAdapter;
 use crate::adapters::threads;
-use crate::job::bootstrap::{self, BootstrapError, Control, Membership};
+use crate::job::bootstrap::{self, BootstrapError, Control, Exchange, Membership, Starter};
 use crate::job::config::{self, ConfigError, Settings};
 use crate::platform::home;
 
@@ -33,6 +33,8 @@ pub struct Joined {
     pub contexts: Vec<AnyAdapter>,
     /// The connection to the launcher, if the process was started by one.
     pub control: Option<Control>,
+    /// The connection to the process manager, if the process was started by one.
+    pub manager: Option<Exchange>,
     /// Describes how gets are done, for reports.
     pub one_sided_path: String,
     /// Number of processors that the tasks of the job share, if the launcher has set it.
@@ -48,20 +50,25 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
     let Some(membership) = bootstrap::detect(settings)? else {
         let contexts = in_process(1, 1)?.remove(0);
         let one_sided_path = "memory copy".to_owned();
-        return Ok(Joined { contexts, control: None, one_sided_path, processors: None });
+        let (control, manager, processors) = (None, None, None);
+        return Ok(Joined { contexts, control, manager, one_sided_path, processors });
     };
-    let Membership { task, num_tasks, contexts, segment, control } = membership;
-    control.joined();
-    let attached = ShmAdapter::attach_contexts(segment, task, num_tasks, contexts, settings.get)?;
+    let Membership { task, num_tasks, contexts, segment, starter } = membership;
+    let (control, manager) = match starter {
+        Starter::Launcher(control) => (Some(control), None),
+        Starter::Manager(exchange) => (None, Some(exchange)),
+    };
+    control.iter().for_each(Control::joined);
+    let attached = ShmAdapter::attach_contexts(segment, task, num_tasks, contexts, settings.get)
+        .inspect_err(|error| {
+            // If this fails, too, the first error is the one to report.
+            let _ = manager.as_ref().map(|manager| manager.abort(1, &error.to_string()));
+        })?;
     let one_sided_path = attached[0].one_sided_path();
     let contexts = attached.into_iter().map(AnyAdapter::from).collect();
     config::place().into_iter().for_each(home::settle);
-    Ok(Joined {
-        contexts,
-        control: Some(control),
-        one_sided_path,
-        processors: config::processors(),
-    })
+    let processors = config::processors();
+    Ok(Joined { contexts, control, manager, one_sided_path, processors })
 }
 
 /// Makes a job whose ranks are threads of this process. Returns the `contexts` adapters of each task, in order.

@@ -109,31 +109,3 @@ fn the_longest_eager_message_has_a_limit() {
     assert_eq!([eager_length("auto"), eager_length("0")], [Some(None), Some(Some(0))]);
     assert_eq!([eager_length("1G"), eager_length("1073741825")], [Some(Some(1 << 30)), None]);
 }
-
-#[test]
-fn a_foreign_launcher_is_named_by_its_variable() {
-    let cases = [
-        ("OMPI_COMM_WORLD_SIZE", "2", "Open MPI's launcher"),
-        ("PMI_SIZE", "4", "MPICH's launcher"),
-        ("SLURM_NTASKS", "2", "Slurm's srun"),
-        ("PMIX_RANK", "0", "a PMIx launcher"),
-    ];
-    for (variable, value, launcher) in cases {
-        let found = ForeignLauncher::from_lookup(&variables(&[(variable, value)]));
-        assert_eq!(found, Some(ForeignLauncher { launcher, variable }));
-    }
-}
-
-#[test]
-fn a_foreign_job_of_one_rank_is_a_singleton() {
-    let alone: [&[(&str, &str)]; 5] = [
-        &[],
-        &[("OMPI_COMM_WORLD_SIZE", "1"), ("PMIX_RANK", "0")],
-        &[("PMI_SIZE", "1")],
-        &[("SLURM_NTASKS", "1"), ("PMIX_RANK", "0")],
-        &[("SLURM_NTASKS", "many")],
-    ];
-    for entries in alone {
-        assert_eq!(ForeignLauncher::from_lookup(&variables(entries)), None, "{entries:?}");
-    }
-}

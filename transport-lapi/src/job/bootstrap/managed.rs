@@ -1,0 +1,66 @@
+//! Joins a job that a process manager has started, and makes the segment of this host's ranks among themselves. Called
+//! only by [`super`].
+//!
+//! The first rank of each host makes the segment and offers it (`exchange/handover.rs`); the others open it. The segment
+//! says that the job goes on without lost tasks, since process managers reap a rank while others still run, so that its
+//! process number may be used again.
+
+use super::exchange::{self, Exchange};
+use super::waits::JobView;
+use super::{BootstrapError, Membership, Starter, TAKEN, contexts, inherit, take_once};
+use crate::adapter::TaskId;
+use crate::adapters::shm::create_segment;
+use crate::job::config::{self, Start};
+
+/// What the segment of a host is called in the key-value space.
+const SEGMENT: &str = "segment";
+
+/// Joins the job of the process manager that `start` describes. If the ranks of this host do not find each other, the
+/// manager ends the job, so that no rank of another host waits for them.
+pub(super) fn join(start: Start) -> Result<Membership, BootstrapError> {
+    let contexts = contexts(&config::environment)?;
+    let exchange = connect(start)?;
+    meet(&exchange, contexts).inspect_err(|error| {
+        // If this fails, too, the first error is the one to report.
+        let _ = exchange.abort(1, &error.to_string());
+    })
+}
+
+fn connect(start: Start) -> Result<Exchange, BootstrapError> {
+    let take = |descriptor| take_once(&TAKEN, || inherit::take_manager(descriptor));
+    Ok(match start {
+        Start::Pmi1 { descriptor, rank, size } => {
+            Exchange::pmi1(take(descriptor)?, rank, size as usize)?
+        }
+        Start::Pmi2 { descriptor, job, rank, size } => {
+            Exchange::pmi2(take(descriptor)?, &job, rank, size as usize)?
+        }
+        Start::Pmi1Port { address, id } => {
+            take_once(&TAKEN, || Ok(()))?;
+            Exchange::pmi1_by_port(&address, &id)?
+        }
+        Start::Pmix => unreachable!("not yet"),
+        Start::Alone | Start::Foreign(_) => unreachable!("these are no process managers"),
+    })
+}
+
+/// Makes the segment of this host, or gets it from the rank that makes it.
+fn meet(exchange: &Exchange, contexts: usize) -> Result<Membership, BootstrapError> {
+    let here: Vec<TaskId> = exchange.ranks_of(exchange.host()).collect();
+    let (num_tasks, rank) = (here.len(), exchange.rank());
+    let segment = if rank == exchange.first_of_host() {
+        let name = exchange::random_name();
+        let name = name.map_err(|source| BootstrapError::Random { source })?;
+        let segment = create_segment(&name, num_tasks, contexts)?;
+        JobView::open(&segment)?.goes_on();
+        exchange.offer(SEGMENT, &segment)?;
+        exchange.fence()?;
+        segment
+    } else {
+        exchange.fence()?;
+        exchange.take(SEGMENT)?
+    };
+    let place = here.iter().position(|of| *of == rank).expect("this rank is one of its host");
+    let starter = Starter::Manager(exchange.clone());
+    Ok(Membership { task: place as TaskId, num_tasks, contexts, segment, starter })
+}
