@@ -52,16 +52,9 @@ pub struct Membership {
     /// The segment that all tasks of this host map.
     pub segment: OwnedFd,
     /// The connection to whoever started this rank.
-    pub starter: Starter,
-}
-
-/// Who has started a rank, and the connection to it.
-#[derive(Debug, Clone)]
-pub enum Starter {
-    /// `mpjrun`.
-    Launcher(Control),
-    /// A process manager.
-    Manager(Exchange),
+    pub control: Control,
+    /// The key-value space of the process manager, if one started this rank.
+    pub exchange: Option<Exchange>,
 }
 
 /// Why a process could not find its job.
@@ -177,8 +170,7 @@ pub fn detect(settings: &Settings) -> Result<Option<Membership>, BootstrapError>
     let RankPlace { task, num_tasks, contexts, .. } = place;
     let control = Control::new(task, control);
     control.end_with_launcher().map_err(|source| BootstrapError::Watch { source })?;
-    let starter = Starter::Launcher(control);
-    Ok(Some(Membership { task, num_tasks, contexts, segment, starter }))
+    Ok(Some(Membership { task, num_tasks, contexts, segment, control, exchange: None }))
 }
 
 /// Takes what connects this process to its job, unless it has been `taken` (BS2). A refusal leaves the descriptors

@@ -6,7 +6,7 @@
 use crate::adapter::AdapterError;
 use crate::adapters::shm::ShmAdapter;
 use crate::adapters::threads;
-use crate::job::bootstrap::{self, BootstrapError, Control, Exchange, Membership, Starter};
+use crate::job::bootstrap::{self, BootstrapError, Control, Exchange, Membership};
 use crate::job::config::{self, ConfigError, Settings};
 use crate::platform::home;
 
@@ -25,16 +25,22 @@ pub enum WireupError {
     /// The segment could not be attached.
     #[error(transparent)]
     Adapter(#[from] AdapterError),
+    /// The process manager has started ranks on several hosts.
+    #[error(
+        "the ranks of this job run on {hosts} hosts, which only mpjrun --hosts connects; start all of them on one host"
+    )]
+    SeveralHosts {
+        /// The number of hosts.
+        hosts: usize,
+    },
 }
 
 /// A task connected to its job.
 pub struct Joined {
     /// The connections: one for each of the task's contexts, in order.
     pub contexts: Vec<AnyAdapter>,
-    /// The connection to the launcher, if the process was started by one.
+    /// The connection to the launcher or the process manager, if one has started this process.
     pub control: Option<Control>,
-    /// The connection to the process manager, if the process was started by one.
-    pub manager: Option<Exchange>,
     /// Describes how gets are done, for reports.
     pub one_sided_path: String,
     /// Number of processors that the tasks of the job share, if the launcher has set it.
@@ -50,25 +56,24 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
     let Some(membership) = bootstrap::detect(settings)? else {
         let contexts = in_process(1, 1)?.remove(0);
         let one_sided_path = "memory copy".to_owned();
-        let (control, manager, processors) = (None, None, None);
-        return Ok(Joined { contexts, control, manager, one_sided_path, processors });
+        return Ok(Joined { contexts, control: None, one_sided_path, processors: None });
     };
-    let Membership { task, num_tasks, contexts, segment, starter } = membership;
-    let (control, manager) = match starter {
-        Starter::Launcher(control) => (Some(control), None),
-        Starter::Manager(exchange) => (None, Some(exchange)),
-    };
-    control.iter().for_each(Control::joined);
-    let attached = ShmAdapter::attach_contexts(segment, task, num_tasks, contexts, settings.get)
-        .inspect_err(|error| {
-            // If this fails, too, the first error is the one to report.
-            let _ = manager.as_ref().map(|manager| manager.abort(1, &error.to_string()));
-        })?;
+    let Membership { task, num_tasks, contexts, segment, control, exchange } = membership;
+    let hosts = exchange.as_ref().map_or(1, Exchange::hosts);
+    if hosts > 1 {
+        return Err(WireupError::SeveralHosts { hosts });
+    }
+    control.joined();
+    let attached = ShmAdapter::attach_contexts(segment, task, num_tasks, contexts, settings.get)?;
     let one_sided_path = attached[0].one_sided_path();
     let contexts = attached.into_iter().map(AnyAdapter::from).collect();
     config::place().into_iter().for_each(home::settle);
-    let processors = config::processors();
-    Ok(Joined { contexts, control, manager, one_sided_path, processors })
+    Ok(Joined {
+        contexts,
+        control: Some(control),
+        one_sided_path,
+        processors: config::processors(),
+    })
 }
 
 /// Makes a job whose ranks are threads of this process. Returns the `contexts` adapters of each task, in order.

@@ -13,6 +13,8 @@
 //!   receiver's PID namespace.
 //! - L6: a fork of the rank sends nothing, since what it does is not done by the rank.
 //! - L7: a rank reports only the first loss that it notices, once, so that failing calls do not fill the line.
+//! - L8: if a process manager has started the rank, it takes the launcher's place: it learns that the rank has left the
+//!   job or ends it, and can be told nothing else.
 
 mod counters;
 mod queues;
@@ -38,6 +40,7 @@ use rustix::net::{
 use rustix::process::{Signal, getpid, kill_process, parent_process_death_signal};
 use rustix::thread::{gettid, set_name};
 
+use super::exchange::Exchange;
 use super::monotonic_nanos;
 use crate::adapter::TaskId;
 use crate::adapter::waits::bystander_name;
@@ -193,7 +196,15 @@ pub fn control_pair() -> io::Result<(ControlReceiver, OwnedFd)> {
 #[derive(Debug, Clone)]
 pub struct Control {
     task: TaskId,
-    line: Arc<ControlSocket>,
+    line: Line,
+}
+
+/// What a rank's messages go through.
+#[derive(Debug, Clone)]
+enum Line {
+    Launcher(Arc<ControlSocket>),
+    /// L8.
+    Manager(Exchange),
 }
 
 #[derive(Debug)]
@@ -208,7 +219,13 @@ struct ControlSocket {
 impl Control {
     pub(crate) fn new(task: TaskId, socket: OwnedFd) -> Self {
         let (process, first_loss) = (ProcessMark::new(), Once::new());
-        Self { task, line: Arc::new(ControlSocket { socket, process, first_loss }) }
+        let line = Line::Launcher(Arc::new(ControlSocket { socket, process, first_loss }));
+        Self { task, line }
+    }
+
+    /// The line of a rank that a process manager has started (L8).
+    pub(crate) fn to_manager(task: TaskId, manager: Exchange) -> Self {
+        Self { task, line: Line::Manager(manager) }
     }
 
     /// Reports that this rank has joined. Call it before waiting for the other ranks, so that the launcher knows about
@@ -251,9 +268,9 @@ impl Control {
     /// the program learns of the loss, so that the launcher does not take the program's reaction for the cause. When it
     /// returns, the loss has been reported, possibly by another thread. The loss of this rank itself is not reported.
     pub fn met_loss(&self, lost: TaskId) {
-        let task = self.task;
-        if lost != task && !self.line.process.is_fork() {
-            self.line.first_loss.call_once(|| {
+        let Line::Launcher(line) = &self.line else { return };
+        if lost != self.task && !line.process.is_fork() {
+            line.first_loss.call_once(|| {
                 let at_nanos = monotonic_nanos();
                 self.send(&ControlMessage::MetLoss { at_nanos, lost });
             });
@@ -267,19 +284,23 @@ impl Control {
     }
 
     /// Reports that this rank panicked in this thread with `message` at `location`. If `location` is empty, it reports
-    /// the error `message`. Overlong texts are cut.
-    pub fn failed(&self, message: &str, location: &str) {
+    /// the error `message`. Overlong texts are cut. Returns whether the report was sent.
+    pub fn failed(&self, message: &str, location: &str) -> bool {
         self.send(&ControlMessage::Failed {
             at_nanos: monotonic_nanos(),
             message: cut(message, MAX_TEXT).to_owned(),
             location: cut(location, MAX_LOCATION).to_owned(),
             thread: gettid().as_raw_nonzero().get(),
-        });
+        })
     }
 
     /// Sends a message. Returns whether it was sent (L6).
     fn send(&self, message: &ControlMessage) -> bool {
-        let ControlSocket { socket, process, .. } = &*self.line;
+        let line = match &self.line {
+            Line::Launcher(line) => line,
+            Line::Manager(manager) => return tell(manager, message),
+        };
+        let ControlSocket { socket, process, .. } = &**line;
         if process.is_fork() {
             return false;
         }
@@ -298,10 +319,11 @@ impl Control {
     /// (SP2 of [`super::spawn`]), and the kernel remembers that across exec. A process behind a wrapper script is not,
     /// so a thread waits for end-of-file (L4) and then kills the process as the kernel would.
     pub(super) fn end_with_launcher(&self) -> io::Result<()> {
+        let Line::Launcher(line) = &self.line else { return Ok(()) };
         if parent_process_death_signal()?.is_some() {
             return Ok(());
         }
-        let line = Arc::clone(&self.line);
+        let line = Arc::clone(line);
         std::thread::Builder::new().spawn(move || {
             become_bystander();
             wait_for_hangup(line.socket.as_fd());
@@ -309,6 +331,17 @@ impl Control {
             let _ = kill_process(getpid(), Signal::KILL);
         })?;
         Ok(())
+    }
+}
+
+/// Tells a process manager what it can be told (L8). Returns whether it was.
+fn tell(manager: &Exchange, message: &ControlMessage) -> bool {
+    match message {
+        ControlMessage::Finished => manager.finalize().is_ok(),
+        ControlMessage::Aborted { code, .. } => {
+            manager.abort(*code, "the program asked for the end of the job").is_ok()
+        }
+        _ => false,
     }
 }
 

@@ -29,6 +29,7 @@ mod pmi2;
 use std::fmt::{self, Display, Formatter, Write};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::adapter::TaskId;
@@ -193,6 +194,8 @@ struct Job {
 pub struct Exchange {
     place: Arc<Place>,
     space: Arc<Mutex<Box<dyn KeyValueSpace>>>,
+    /// Whether this rank has left the job, or has had it ended.
+    has_left: Arc<AtomicBool>,
     process: ProcessMark,
 }
 
@@ -255,8 +258,9 @@ impl Exchange {
         let is_known = !host_of.is_empty();
         let place = Place { manager, rank, name, piece, host_of };
         let space: Box<dyn KeyValueSpace> = Box::new(space);
-        let space = Arc::new(Mutex::new(space));
-        let mut exchange = Self { place: Arc::new(place), space, process: ProcessMark::new() };
+        let (place, space) = (Arc::new(place), Arc::new(Mutex::new(space)));
+        let has_left = Arc::new(AtomicBool::new(false));
+        let mut exchange = Self { place, space, has_left, process: ProcessMark::new() };
         if !is_known {
             let host_of = exchange.hosts_by_name(size)?;
             let place = Arc::get_mut(&mut exchange.place).expect("there is no clone yet");
@@ -370,7 +374,20 @@ impl Exchange {
     /// # Errors
     /// As [`Exchange::put`].
     pub fn abort(&self, code: i32, why: &str) -> Result<(), ExchangeError> {
+        self.has_left.store(true, Ordering::Relaxed);
         self.with_space((), |space| space.abort(code, why))
+    }
+
+    /// Has the manager end the job, unless this rank has left it. It never waits for another thread, and reports
+    /// nothing: for a process that exits.
+    pub(super) fn abandon(&self) {
+        if self.process.is_fork() || self.has_left.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if let Ok(mut space) = self.space.try_lock() {
+            let why = format!("rank {} has ended without leaving the job", self.rank());
+            let _ = space.abort(1, &why);
+        }
     }
 
     /// Leaves the job: from now on, exit code 0 means success. Call it once, when all communication is over.
@@ -378,6 +395,7 @@ impl Exchange {
     /// # Errors
     /// As [`Exchange::put`].
     pub fn finalize(&self) -> Result<(), ExchangeError> {
+        self.has_left.store(true, Ordering::Relaxed);
         self.with_space((), |space| space.finalize())
     }
 

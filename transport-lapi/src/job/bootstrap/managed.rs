@@ -4,10 +4,19 @@
 //! The first rank of each host makes the segment and offers it (`exchange/handover.rs`); the others open it. The segment
 //! says that the job goes on without lost tasks, since process managers reap a rank while others still run, so that its
 //! process number may be used again.
+//!
+//! A rank that exits without having left its job has failed. Not every manager then ends the others, which may wait for
+//! it, so it asks for that at its exit, when the program has said why.
+//!
+//! - MG1: the function that runs at exit never panics and waits for no lock, since other threads may still run.
+
+#![expect(unsafe_code, reason = "a function that runs at exit")]
+
+use std::sync::OnceLock;
 
 use super::exchange::{self, Exchange};
 use super::waits::JobView;
-use super::{BootstrapError, Membership, Starter, TAKEN, contexts, inherit, take_once};
+use super::{BootstrapError, Control, Membership, TAKEN, contexts, inherit, take_once};
 use crate::adapter::TaskId;
 use crate::adapters::shm::create_segment;
 use crate::job::config::{self, Start};
@@ -15,15 +24,23 @@ use crate::job::config::{self, Start};
 /// What the segment of a host is called in the key-value space.
 const SEGMENT: &str = "segment";
 
+/// The job that this process has joined.
+static JOINED: OnceLock<Exchange> = OnceLock::new();
+
 /// Joins the job of the process manager that `start` describes. If the ranks of this host do not find each other, the
-/// manager ends the job, so that no rank of another host waits for them.
+/// manager ends the job when this process exits, so that no rank of another host waits for them.
 pub(super) fn join(start: Start) -> Result<Membership, BootstrapError> {
     let contexts = contexts(&config::environment)?;
     let exchange = connect(start)?;
-    meet(&exchange, contexts).inspect_err(|error| {
-        // If this fails, too, the first error is the one to report.
-        let _ = exchange.abort(1, &error.to_string());
-    })
+    let exchange = JOINED.get_or_init(|| exchange);
+    // SAFETY: MG1. If there is no room for another function, a rank that fails leaves it to the manager to notice.
+    let _ = unsafe { libc::atexit(at_exit) };
+    meet(exchange, contexts)
+}
+
+/// Has the manager end the job if this process exits without having left it (MG1).
+extern "C" fn at_exit() {
+    JOINED.get().into_iter().for_each(Exchange::abandon);
 }
 
 fn connect(start: Start) -> Result<Exchange, BootstrapError> {
@@ -61,6 +78,7 @@ fn meet(exchange: &Exchange, contexts: usize) -> Result<Membership, BootstrapErr
         exchange.take(SEGMENT)?
     };
     let place = here.iter().position(|of| *of == rank).expect("this rank is one of its host");
-    let starter = Starter::Manager(exchange.clone());
-    Ok(Membership { task: place as TaskId, num_tasks, contexts, segment, starter })
+    let control = Control::to_manager(rank, exchange.clone());
+    let (task, exchange) = (place as TaskId, Some(exchange.clone()));
+    Ok(Membership { task, num_tasks, contexts, segment, control, exchange })
 }
