@@ -25,6 +25,7 @@ mod handover;
 mod line;
 mod pmi1;
 mod pmi2;
+mod pmix;
 
 use std::fmt::{self, Display, Formatter, Write};
 use std::io;
@@ -140,6 +141,15 @@ pub enum ExchangeError {
         /// The name of the value.
         name: String,
     },
+    /// The library of PMIx is missing.
+    #[error(
+        "the process manager that has started this program speaks PMIx, whose library cannot be loaded: {source}; install \
+         it (Debian: libpmix2), add its folder to LD_LIBRARY_PATH, or use srun --mpi=pmi2 or mpjrun -n N PROGRAM"
+    )]
+    Library {
+        /// The error of the loader.
+        source: libloading::Error,
+    },
     /// The first rank of this host has memory for all of them, which could not be passed on.
     #[error(
         "the {name} that rank {owner} has made for the ranks of this host cannot be opened: {source}; they must run as          one user, see the same /proc and be in one PID namespace: start all ranks of a host in one container"
@@ -236,6 +246,12 @@ impl Exchange {
     ) -> Result<Self, ExchangeError> {
         let (space, job) = pmi2::Pmi2::join(socket, job, rank, size)?;
         Self::new(Manager::Pmi2, space, job)
+    }
+
+    /// Joins through the library of PMIx, which may lie in the installation at `prefix`.
+    pub(super) fn pmix(prefix: Option<&str>) -> Result<Self, ExchangeError> {
+        let (space, job) = pmix::Pmix::join(prefix)?;
+        Self::new(Manager::Pmix, space, job)
     }
 
     fn new(
@@ -378,15 +394,15 @@ impl Exchange {
         self.with_space((), |space| space.abort(code, why))
     }
 
-    /// Has the manager end the job, unless this rank has left it. It never waits for another thread, and reports
-    /// nothing: for a process that exits.
-    pub(super) fn abandon(&self) {
+    /// Has the manager end the job, unless this rank has left it. For a process that exits with `code`: it never waits
+    /// for another thread, and reports nothing.
+    pub(super) fn abandon(&self, code: i32) {
         if self.process.is_fork() || self.has_left.swap(true, Ordering::Relaxed) {
             return;
         }
         if let Ok(mut space) = self.space.try_lock() {
             let why = format!("rank {} has ended without leaving the job", self.rank());
-            let _ = space.abort(1, &why);
+            let _ = space.abort(if code == 0 { 1 } else { code }, &why);
         }
     }
 

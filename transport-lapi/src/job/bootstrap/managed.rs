@@ -12,6 +12,8 @@
 
 #![expect(unsafe_code, reason = "a function that runs at exit")]
 
+use std::ffi::{c_int, c_void};
+use std::ptr;
 use std::sync::OnceLock;
 
 use super::exchange::{self, Exchange};
@@ -34,13 +36,18 @@ pub(super) fn join(start: Start) -> Result<Membership, BootstrapError> {
     let exchange = connect(start)?;
     let exchange = JOINED.get_or_init(|| exchange);
     // SAFETY: MG1. If there is no room for another function, a rank that fails leaves it to the manager to notice.
-    let _ = unsafe { libc::atexit(at_exit) };
+    let _ = unsafe { on_exit(at_exit, ptr::null_mut()) };
     meet(exchange, contexts)
 }
 
-/// Has the manager end the job if this process exits without having left it (MG1).
-extern "C" fn at_exit() {
-    JOINED.get().into_iter().for_each(Exchange::abandon);
+/// Has the manager end the job if this process exits with `code` without having left it (MG1).
+extern "C" fn at_exit(code: c_int, _: *mut c_void) {
+    JOINED.get().into_iter().for_each(|exchange| exchange.abandon(code));
+}
+
+unsafe extern "C" {
+    /// Like `atexit`, for a function that wants to know the exit code.
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
 fn connect(start: Start) -> Result<Exchange, BootstrapError> {
@@ -56,7 +63,10 @@ fn connect(start: Start) -> Result<Exchange, BootstrapError> {
             take_once(&TAKEN, || Ok(()))?;
             Exchange::pmi1_by_port(&address, &id)?
         }
-        Start::Pmix => unreachable!("not yet"),
+        Start::Pmix { prefix } => {
+            take_once(&TAKEN, || Ok(()))?;
+            Exchange::pmix(prefix.as_deref())?
+        }
         Start::Alone | Start::Foreign(_) => unreachable!("these are no process managers"),
     })
 }

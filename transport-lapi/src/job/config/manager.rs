@@ -17,8 +17,8 @@ pub(crate) enum Start {
     Pmi1Port { address: String, id: String },
     /// By one that passes a descriptor, on which it speaks PMI-2.
     Pmi2 { descriptor: i32, job: String, rank: u32, size: u32 },
-    /// By one that is reached through the library of PMIx.
-    Pmix,
+    /// By one that is reached through the library of PMIx, which may lie in the installation at `prefix`.
+    Pmix { prefix: Option<String> },
     /// By a launcher whose ranks cannot find each other here.
     Foreign(ForeignLauncher),
 }
@@ -66,7 +66,7 @@ impl Start {
         match of_pmi {
             Some(Self::Pmi1 { size: 1, .. } | Self::Pmi2 { size: 1, .. }) => Self::Alone,
             Some(start) => start,
-            None if of_pmix && !alone => Self::Pmix,
+            None if of_pmix && !alone => Self::Pmix { prefix: lookup("PMIX_PREFIX") },
             None => Self::foreign(lookup, alone),
         }
     }
@@ -106,7 +106,9 @@ impl Start {
     pub(super) fn size(&self, lookup: Lookup<'_>) -> Option<u32> {
         match self {
             Self::Pmi1 { size, .. } | Self::Pmi2 { size, .. } => Some(*size),
-            Self::Pmi1Port { .. } | Self::Pmix => SIZES.iter().find_map(|row| size(lookup, row)),
+            Self::Pmi1Port { .. } | Self::Pmix { .. } => {
+                SIZES.iter().find_map(|row| size(lookup, row))
+            }
             Self::Alone | Self::Foreign(_) => None,
         }
     }
@@ -144,7 +146,7 @@ mod tests {
         assert_eq!(start(&HYDRA), Start::Pmi1 { descriptor: 9, rank: 1, size: 2 });
         let job = "7.0".to_owned();
         assert_eq!(start(&SLURM), Start::Pmi2 { descriptor: 11, job, rank: 0, size: 4 });
-        assert_eq!(start(&PMIX), Start::Pmix);
+        assert_eq!(start(&PMIX), Start::Pmix { prefix: None });
         let (address, id) = ("h:4".to_owned(), "3".to_owned());
         let port = start(&[("PMI_PORT", "h:4"), ("PMI_ID", "3")]);
         assert_eq!(port, Start::Pmi1Port { address, id });
@@ -156,7 +158,7 @@ mod tests {
         let hydra = start(&HYDRA);
         assert_eq!(start(&[&HYDRA[..], &SLURM[3..]].concat()), hydra, "hydra under Slurm's PMI-2");
         assert_eq!(start(&[&HYDRA[..], &PMIX[..2]].concat()), hydra, "hydra under Slurm's PMIx");
-        assert_eq!(start(&[&SLURM[..], &PMIX[..]].concat()), Start::Pmix, "mpirun under PMI-2");
+        assert_eq!(start(&[&SLURM[..], &PMIX[..]].concat()), start(&PMIX), "mpirun under PMI-2");
     }
 
     #[test]
