@@ -314,7 +314,7 @@ impl ExitLog {
             ControlMessage::Queues { context, queues } if (context as usize) < MAX_CONTEXTS => {
                 record.queues.insert(context, queues);
             }
-            ControlMessage::Queues { .. } => {}
+            ControlMessage::Queues { .. } | ControlMessage::Endpoints { .. } => {}
             ControlMessage::Aborted { at_nanos, code } => {
                 record.aborted.get_or_insert((at_nanos.clamp(self.start, now), code));
             }

@@ -5,9 +5,11 @@ use std::thread;
 
 use mpj_doubles::channels::{self, Cards, ChannelAdapter};
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
+use mpj_doubles::hosts;
 use mpj_tests::conformance::device::job::Setup;
 use mpj_tests::device_conformance;
 use mpjdev::{BackendChoice, GetMode, Options, Processor, Protocol, Settings, Table, WaitMode};
+use transport_lapi::adapters::hosts::HostsAdapter;
 use transport_lapi::adapters::shm::{self, ShmAdapter};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 
@@ -53,6 +55,13 @@ fn channels(ranks: usize) -> Vec<ChannelAdapter> {
 fn one_sided(ranks: usize) -> Vec<FaultAdapter<ChannelAdapter>> {
     let ranks = channels::job(ranks, Cards::OneSided).expect("a job of threads");
     FaultAdapter::job(ranks, 9, FaultPlan::ONE_SIDED)
+}
+
+/// Two ranks each share memory, with channels between the pairs.
+fn hosts_of_two(ranks: usize) -> Vec<HostsAdapter> {
+    let network = |context, bells| channels::in_context(context, bells, Cards::Frames);
+    let ranks = hosts::job(&hosts::plan(ranks, |rank| rank / 2), 1, network);
+    ranks.expect("a job of threads").into_iter().flatten().collect()
 }
 
 fn attach(ranks: usize, get: GetMode) -> Vec<ShmAdapter> {
@@ -155,6 +164,7 @@ device_conformance!(
 );
 device_conformance!(channels_auto, channels, crowded(auto()));
 device_conformance!(channels_mixed_asleep, channels, asleep(mixed()));
+device_conformance!(hosts_mixed, hosts_of_two, mixed());
 device_conformance!(
     one_sided_rendezvous,
     one_sided,

@@ -26,7 +26,8 @@ use mpjdev::BackendChoice;
 const COLLECTIVES: &str = env!("CARGO_BIN_EXE_collectives");
 
 /// How the ranks of random cases and programs are connected.
-const NETWORKS: [Network; 3] = [Network::Segment, Network::Channels, Network::OneSided];
+const NETWORKS: [Network; 4] =
+    [Network::Segment, Network::Channels, Network::OneSided, Network::Hosts];
 /// Steps of a random program.
 const STEPS: usize = 100;
 /// Cases of one job of processes.
@@ -79,11 +80,13 @@ fn each_two_values_together_by_rendezvous() {
     all_pairs(Network::Segment, BackendChoice::Rendezvous, 1);
 }
 
-/// Over channels ranks share no memory, as over a network. Rendezvous has the network read it.
+/// Over channels ranks share no memory, or only those of one host, as over a network. Rendezvous has the network read
+/// it.
 #[test]
 fn some_of_them_over_channels() {
     let network = |backend| match backend {
         BackendChoice::Rendezvous => Network::OneSided,
+        BackendChoice::Auto => Network::Hosts,
         _ => Network::Channels,
     };
     BACKENDS.iter().for_each(|&backend| all_pairs(network(backend), backend, 3));

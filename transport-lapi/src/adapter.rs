@@ -281,6 +281,8 @@ pub struct Parts {
     pub area: Option<Arc<dyn SharedArea>>,
     /// Where waits are published, if they are.
     pub wait_records: Option<Arc<dyn WaitRecords>>,
+    /// Number of tasks that share the processors of this host, with this one.
+    pub neighbours: usize,
 }
 
 /// What a context has sent and received: each frame once, and for each peer modulo 2^32 at least.

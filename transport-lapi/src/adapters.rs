@@ -5,10 +5,12 @@
 //! | [`threads`] | threads of one process | one private mapping | memory copy |
 //! | [`shm`] | processes of one host | one sealed memfd | `process_vm_readv`, where allowed |
 //!
-//! Both are one adapter, `local`, and differ in how tasks access each other's memory. `any` is the adapter for which
-//! programs are compiled. Adapters do not know each other, and know nothing above [`crate::adapter`].
+//! Both are one adapter, `local`, and differ in how tasks access each other's memory. [`hosts`] joins such an adapter
+//! with that of a network. `any` is the adapter for which programs are compiled. Adapters do not know each other, and
+//! know nothing above [`crate::adapter`].
 
 mod any;
+pub mod hosts;
 pub(crate) mod local;
 pub mod shm;
 pub mod threads;

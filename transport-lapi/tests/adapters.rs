@@ -6,7 +6,9 @@ use mpj_doubles::adapter_conformance;
 use mpj_doubles::channels::{self, Cards, ChannelAdapter};
 use mpj_doubles::contract::MANY;
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
+use mpj_doubles::hosts;
 use transport_lapi::adapter::{Adapter, TaskId};
+use transport_lapi::adapters::hosts::HostsAdapter;
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 use transport_lapi::config::GetMode;
@@ -58,6 +60,27 @@ fn channels(num_tasks: usize) -> Vec<ChannelAdapter> {
 /// Ranks over channels whose network cards access memory.
 fn one_sided_channels(num_tasks: usize) -> Vec<ChannelAdapter> {
     channels::job(num_tasks, Cards::OneSided).expect("memory suffices")
+}
+
+/// Hosts of two ranks each, and one more if a rank is left, with channels between them.
+fn hosts_of_two(num_tasks: usize) -> Vec<HostsAdapter> {
+    over_channels(num_tasks, |task| task / 2)
+}
+
+/// Each rank on a host of its own.
+fn hosts_of_one(num_tasks: usize) -> Vec<HostsAdapter> {
+    over_channels(num_tasks, |task| task)
+}
+
+/// Two hosts, whose ranks take turns.
+fn hosts_in_turn(num_tasks: usize) -> Vec<HostsAdapter> {
+    over_channels(num_tasks, |task| task % 2)
+}
+
+fn over_channels(num_tasks: usize, host_of: fn(TaskId) -> u32) -> Vec<HostsAdapter> {
+    let network = |context, bells| channels::in_context(context, bells, Cards::Frames);
+    let tasks = hosts::job(&hosts::plan(num_tasks, host_of), 1, network).expect("memory suffices");
+    tasks.into_iter().flatten().collect()
 }
 
 /// Ranks in the second of two contexts, over a segment of this process.
@@ -120,6 +143,9 @@ mod of_many_by_shm {
 }
 adapter_conformance!(of_channels, super::channels);
 adapter_conformance!(of_one_sided_channels, super::one_sided_channels);
+adapter_conformance!(of_hosts_of_two, super::hosts_of_two);
+adapter_conformance!(of_hosts_of_one, super::hosts_of_one);
+adapter_conformance!(of_hosts_in_turn, super::hosts_in_turn);
 mod of_faultless {
     mpj_doubles::adapter_conformance!(@alone super::faultless);
 }

@@ -18,10 +18,10 @@ use transport_lapi::TaskId;
 use transport_lapi::adapters::shm::create_segment;
 use transport_lapi::bootstrap::control::control_pair;
 use transport_lapi::bootstrap::monotonic_nanos;
-use transport_lapi::bootstrap::rank_environment;
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
 use transport_lapi::bootstrap::waits::JobView;
+use transport_lapi::bootstrap::{Descriptors, rank_environment};
 use transport_lapi::config::{self, Settings, WaitMode};
 
 use crate::LaunchError;
@@ -179,10 +179,16 @@ impl<'a> Prepared<'a> {
             command.env(config::PROGRAM, program.number.to_string());
             let task = rank as TaskId;
             let (segment, control) = (segment.as_fd(), control.as_fd());
+            let descriptors = Descriptors { segment, control, table: None };
             let contexts = self.spec.contexts;
-            command.envs(rank_environment(task, size, contexts, &job, segment, control));
+            for (name, value) in rank_environment(task, size, task, contexts, &job, descriptors) {
+                match value {
+                    Some(value) => command.env(name, value),
+                    None => command.env_remove(name),
+                };
+            }
             let processors = self.placement.processors(rank);
-            prepare(&mut command, segment, control, limit, mask, processors);
+            prepare(&mut command, descriptors, limit, mask, processors);
             let child = command.spawn().map_err(failed)?;
             ranks.push(Rank::new(rank, child, receiver, delivery).map_err(failed)?);
             if has_failure(&mut ranks) && self.spec.on_failure == OnFailure::Kill {

@@ -113,7 +113,7 @@ struct Frames {
 
 /// The state that all tasks of a job share.
 struct Network {
-    bells: Vec<EventCount>,
+    bells: Vec<Arc<dyn Doorbell>>,
     desks: Vec<Desk>,
     cards: Cards,
     memory: Mutex<Memory>,
@@ -133,7 +133,7 @@ impl Network {
         self.losses.fetch_add(1, Ordering::Release); // SYNC: losses of channels
         // Couriers discard the frames that they have for the task (A10).
         self.desks.iter().for_each(Desk::has_changed);
-        self.bells.iter().for_each(EventCount::ring);
+        self.bells.iter().for_each(|bell| bell.ring());
     }
 }
 
@@ -154,7 +154,11 @@ pub struct ChannelAdapter {
 /// # Errors
 /// [`AdapterError::TaskCount`]; [`AdapterError::System`] if the system provides no thread.
 pub fn job(num_tasks: usize, cards: Cards) -> Result<Vec<ChannelAdapter>, AdapterError> {
-    in_context(0, num_tasks, cards)
+    in_context(0, own_bells(num_tasks), cards)
+}
+
+fn own_bells(num_tasks: usize) -> Vec<Arc<dyn Doorbell>> {
+    (0..num_tasks).map(|_| Arc::new(EventCount::default()) as _).collect()
 }
 
 /// Likewise for tasks with `contexts` contexts each. Returns, for each task in order, the adapters of its contexts in
@@ -170,18 +174,22 @@ pub fn job_with_contexts(
     let mut tasks: Vec<Vec<_>> = Vec::new();
     for context in 0..contexts {
         tasks.resize_with(num_tasks, Vec::new);
-        let adapters = in_context(context, num_tasks, cards)?;
+        let adapters = in_context(context, own_bells(num_tasks), cards)?;
         tasks.iter_mut().zip(adapters).for_each(|(task, adapter)| task.push(adapter));
     }
     Ok(tasks)
 }
 
-/// Makes the adapters of one context.
-fn in_context(
+/// Makes the adapters of one context, for tasks that have a bell already.
+///
+/// # Errors
+/// As [`job`].
+pub fn in_context(
     context: usize,
-    num_tasks: usize,
+    bells: Vec<Arc<dyn Doorbell>>,
     cards: Cards,
 ) -> Result<Vec<ChannelAdapter>, AdapterError> {
+    let num_tasks = bells.len();
     if !(1..=MAX_TASKS).contains(&num_tasks) {
         return Err(AdapterError::TaskCount { asked: num_tasks, max: MAX_TASKS });
     }
@@ -191,7 +199,6 @@ fn in_context(
         let leaving = Mutex::new(Frames { queues, accesses, ..Frames::default() });
         Desk { leaving, ..Desk::default() }
     };
-    let bells = std::iter::repeat_with(EventCount::default).take(num_tasks).collect();
     let desks = std::iter::repeat_with(desk).take(num_tasks).collect();
     let lost = std::iter::repeat_with(AtomicBool::default).take(num_tasks).collect();
     let (memory, losses) = (Mutex::new(Memory::new(num_tasks)), AtomicUsize::new(0));
@@ -382,8 +389,10 @@ unsafe impl Adapter for ChannelAdapter {
     }
 
     fn parts(&self) -> Parts {
-        let handle = Arc::new(Handle { network: self.network.clone(), task: self.task });
-        Parts { bell: handle.clone(), losses: handle, area: None, wait_records: None }
+        let bell = self.network.bells[self.task as usize].clone();
+        let losses = Arc::new(Handle { network: self.network.clone(), task: self.task });
+        let neighbours = self.incoming.len();
+        Parts { bell, losses, area: None, wait_records: None, neighbours }
     }
 
     fn try_send(
@@ -502,40 +511,26 @@ impl Drop for ChannelAdapter {
     }
 }
 
-/// An event count.
+/// The bell of a task: an event count.
 #[derive(Default)]
 struct EventCount {
     rung: Mutex<u32>,
     sleepers: Condvar,
 }
 
-impl EventCount {
-    fn ring(&self) {
-        let mut rung = self.rung.lock();
-        *rung = rung.wrapping_add(1);
-        self.sleepers.notify_all();
-    }
-}
-
-/// The bell of one task, and which tasks are lost.
+/// The losses of a job, for one task.
 struct Handle {
     network: Arc<Network>,
     task: TaskId,
 }
 
-impl Handle {
-    fn bell(&self) -> &EventCount {
-        &self.network.bells[self.task as usize]
-    }
-}
-
-impl Doorbell for Handle {
+impl Doorbell for EventCount {
     fn announce(&self) -> u32 {
-        *self.bell().rung.lock()
+        *self.rung.lock()
     }
 
     fn sleep(&self, ticket: u32, timeout: Option<Duration>) -> bool {
-        let EventCount { rung, sleepers } = self.bell();
+        let Self { rung, sleepers } = self;
         let mut rung = rung.lock();
         match timeout {
             Some(timeout) => {
@@ -549,7 +544,9 @@ impl Doorbell for Handle {
     fn retract(&self) {}
 
     fn ring(&self) {
-        self.bell().ring();
+        let mut rung = self.rung.lock();
+        *rung = rung.wrapping_add(1);
+        self.sleepers.notify_all();
     }
 }
 

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use transport_lapi::Source;
-use transport_lapi::adapter::{Adapter, AdapterError, Events, Frame, Post, TaskId, Ticket};
+use transport_lapi::adapter::{Adapter, AdapterError, Caps, Events, Frame, Post, TaskId, Ticket};
 
 use crate::numbers::Numbers;
 
@@ -153,6 +153,18 @@ impl<F: FnMut(Frame<'_>)> Events for Taker<F> {
     fn got(&mut self, _: Ticket, _: Result<(), AdapterError>) {
         panic!("nobody has begun a get");
     }
+}
+
+/// The sizes of frames that this task can send to any other one.
+fn least<A: Adapter>(task: &A) -> Caps {
+    let caps = (0..task.endpoint().num_tasks as TaskId).map(|target| task.caps(target));
+    let least = |one: Caps, other: Caps| Caps {
+        max_head: one.max_head.min(other.max_head),
+        max_inline: one.max_inline.min(other.max_inline),
+        max_body: one.max_body.min(other.max_body),
+        ..one
+    };
+    caps.reduce(least).expect("a job has a task")
 }
 
 /// Polls, and returns how many frames came.

@@ -2,6 +2,7 @@
 
 use mpj_doubles::channels::{self, Cards};
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
+use mpj_doubles::hosts;
 use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::wireup;
@@ -16,6 +17,8 @@ pub enum Network {
     /// Likewise, and the network accesses registered memory without its rank; operations are often refused,
     /// and end out of order.
     OneSided,
+    /// Hosts of two ranks each, that share a segment, with channels between the hosts.
+    Hosts,
 }
 
 impl Network {
@@ -30,8 +33,15 @@ impl Network {
             Self::OneSided => {
                 Self::channels(ranks, contexts, Cards::OneSided, FaultPlan::ONE_SIDED)
             }
+            Self::Hosts => Self::hosts(ranks, contexts),
         };
         made.expect("a job of threads")
+    }
+
+    fn hosts(ranks: usize, contexts: usize) -> Result<Vec<Vec<AnyAdapter>>, AdapterError> {
+        let channels = |context, bells| channels::in_context(context, bells, Cards::Frames);
+        let ranks = hosts::job(&hosts::plan(ranks, |rank| rank / 2), contexts, channels)?;
+        Ok(ranks.into_iter().map(|rank| rank.into_iter().map(AnyAdapter::from).collect()).collect())
     }
 
     fn channels(

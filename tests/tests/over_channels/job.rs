@@ -1,4 +1,5 @@
-//! The jobs of `mpj/tests/job`, over channels. In jobs of an odd number of ranks the network accesses memory.
+//! The jobs of `mpj/tests/job`, over channels. In jobs of an odd number of ranks the network accesses memory; in jobs of
+//! four or eight, two ranks each share a host.
 
 #[path = "../../../mpj/tests/job/mod.rs"]
 mod threads;
@@ -32,6 +33,10 @@ fn over_channels<R: Send>(
     ranks: usize,
     body: &(dyn Fn(World) -> R + Sync),
 ) -> Result<Vec<R>, LocalError> {
-    let network = if ranks % 2 == 1 { Network::OneSided } else { Network::Channels };
+    let network = match ranks % 4 {
+        0 => Network::Hosts,
+        2 => Network::Channels,
+        _ => Network::OneSided,
+    };
     local::run_over(options, network.adapters(ranks, options.contexts), body)
 }

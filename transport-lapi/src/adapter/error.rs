@@ -66,6 +66,18 @@ pub enum AdapterError {
         /// How the probe failed.
         reason: String,
     },
+    /// An endpoint cannot have this address.
+    #[error(
+        "context {context} of rank {task} gave a network address of {len} bytes, which is not usable"
+    )]
+    BadAddress {
+        /// The task.
+        task: TaskId,
+        /// Its context.
+        context: usize,
+        /// Length of the address.
+        len: usize,
+    },
     /// A task cannot have this many contexts.
     #[error("a rank has 1 to {max} contexts, not {asked}")]
     ContextCount {

@@ -1,4 +1,5 @@
-//! The adapter that programs are compiled for: the one of jobs on this host, or one that the caller brings.
+//! The adapter that programs are compiled for: that of jobs on this host, that of jobs on several, or one that the
+//! caller brings.
 //!
 //! A message over the local adapter costs one branch more than over [`LocalAdapter`] itself: what the two adapters
 //! return on its path fits into registers, so that it need not go through memory where the branches join.
@@ -6,6 +7,7 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::adapter::{Adapter, AdapterError, Events, Post, SHORT_HEAD, TaskId, Ticket};
+use crate::adapters::hosts::HostsAdapter;
 use crate::adapters::{LocalAdapter, Reach};
 use crate::memory::body::Piece;
 use crate::memory::region::SendRegion;
@@ -16,6 +18,8 @@ use crate::memory::region::SendRegion;
 pub enum AnyAdapter {
     /// The tasks share a segment, as threads or as processes.
     Local(LocalAdapter<Box<dyn Reach>>),
+    /// Tasks of this host share a segment, and reach others over a network.
+    Hosts(Box<HostsAdapter>),
     /// The tasks communicate as the caller chose.
     Brought(Brought),
 }
@@ -36,6 +40,12 @@ impl<R: Reach> From<LocalAdapter<R>> for AnyAdapter {
     }
 }
 
+impl From<HostsAdapter> for AnyAdapter {
+    fn from(adapter: HostsAdapter) -> Self {
+        Self::Hosts(Box::new(adapter))
+    }
+}
+
 /// All calls but those on the path of a short message.
 impl Deref for AnyAdapter {
     type Target = dyn Adapter;
@@ -43,6 +53,7 @@ impl Deref for AnyAdapter {
     fn deref(&self) -> &Self::Target {
         match self {
             Self::Local(adapter) => adapter,
+            Self::Hosts(adapter) => &**adapter,
             Self::Brought(Brought(adapter)) => &**adapter,
         }
     }
@@ -52,6 +63,7 @@ impl DerefMut for AnyAdapter {
     fn deref_mut(&mut self) -> &mut Self::Target {
         match self {
             Self::Local(adapter) => adapter,
+            Self::Hosts(adapter) => &mut **adapter,
             Self::Brought(Brought(adapter)) => &mut **adapter,
         }
     }
@@ -91,6 +103,7 @@ macro_rules! each {
     ($native:expr, $adapter:ident => $call:expr) => {
         match $native {
             AnyAdapter::Local($adapter) => $call,
+            AnyAdapter::Hosts($adapter) => $call,
             AnyAdapter::Brought($adapter) => $call,
         }
     };

@@ -195,7 +195,13 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         let handle = self.port.handle();
         let segment = || Arc::clone(self.port.segment()) as Arc<dyn SharedArea>;
         let area = self.reach.has_areas().then(segment);
-        Parts { bell: handle.clone(), losses: handle.clone(), area, wait_records: Some(handle) }
+        Parts {
+            bell: handle.clone(),
+            losses: handle.clone(),
+            area,
+            wait_records: Some(handle),
+            neighbours: self.port.endpoint().num_tasks,
+        }
     }
 
     #[inline(always)]

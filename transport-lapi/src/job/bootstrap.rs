@@ -5,9 +5,9 @@
 //! [`control::control_pair`], [`spawn`] and [`signals`]. The two need nothing else to find each other: no socket
 //! listens, no name is resolved, no file is made.
 //!
-//! - BS1: a launched process inherits exactly two descriptors besides the standard streams: the job segment (a sealed
-//!   memfd) and its end of the control socket. Their numbers are in the environment. Both are close-on-exec from the
-//!   moment the rank takes them.
+//! - BS1: a launched process inherits exactly these descriptors besides the standard streams: the job segment (a sealed
+//!   memfd), its end of the control socket and, in a job of several hosts, the job table (another one). Their numbers are
+//!   in the environment. All are close-on-exec from the moment the rank takes them.
 //! - BS2: the descriptors are taken once per process. After that, the environment is stale.
 //! - BS3: a process started by another MPI's launcher is refused; it would otherwise run as rank 0 of 1.
 
@@ -18,6 +18,14 @@ pub mod waits {
         goes_before,
     };
     pub use crate::adapters::local::job_view::JobView;
+}
+
+/// What the tasks of a job of several hosts know of each other.
+pub mod hosts {
+    pub use crate::adapters::hosts::table::{
+        HostPlan, JobTable, MAX_ADDRESS, MAX_HOST_NAME, MAX_JOB, SECRET_BYTES, TableWriter,
+        table_bytes,
+    };
 }
 
 pub mod control;
@@ -43,18 +51,29 @@ pub use exchange::{Exchange, ExchangeError};
 /// A rank's place in its job, with what connects it.
 #[derive(Debug)]
 pub struct Membership {
-    /// Number of this task in the segment: among the tasks of this host.
+    /// Number of this task.
     pub task: TaskId,
-    /// Number of tasks of the segment, at most [`MAX_TASKS`].
+    /// Number of tasks of the job, at most [`MAX_TASKS`] on one host, and [`hosts::MAX_JOB`] on several.
     pub num_tasks: usize,
     /// Number of contexts of each task, at most [`MAX_CONTEXTS`].
     pub contexts: usize,
     /// The segment that all tasks of this host map.
     pub segment: OwnedFd,
+    /// What the tasks of several hosts know of each other; `None` in a job of one host.
+    pub table: Option<OwnedFd>,
     /// The connection to whoever started this rank.
     pub control: Control,
-    /// The key-value space of the process manager, if one started this rank.
-    pub exchange: Option<Exchange>,
+}
+
+/// What a rank inherits (BS1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Descriptors<D> {
+    /// The segment of this host.
+    pub segment: D,
+    /// The rank's end of the control line.
+    pub control: D,
+    /// The job table, in a job of several hosts.
+    pub table: Option<D>,
 }
 
 /// Why a process could not find its job.
@@ -90,9 +109,18 @@ pub enum BootstrapError {
     /// The process manager that has started this process failed.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
-    /// The segment of this host's ranks could not be made.
+    /// The memory of this host's ranks could not be made.
     #[error(transparent)]
-    Segment(#[from] AdapterError),
+    Memory(#[from] AdapterError),
+    /// The descriptor of the job table could not be copied.
+    #[error(
+        "cannot copy the descriptor of the job table: {source}{}",
+        AdapterError::remedy(source)
+    )]
+    Table {
+        /// The error of the system.
+        source: std::io::Error,
+    },
     /// A job variable is missing although others are set.
     #[error(
         "{variable} is not set, though mpjrun sets it together with MPJ_CTRL_FD; {FRESH_START}"
@@ -143,7 +171,8 @@ pub enum BootstrapError {
 
 /// Advice for variables that outlived their launcher.
 const FRESH_START: &str = "start the program with mpjrun, or, for a program that is no rank of the \
-                           job, remove the variables MPJ_RANK, MPJ_SIZE, MPJ_SHM_FD and MPJ_CTRL_FD";
+                           job, remove the variables MPJ_RANK, MPJ_SIZE, MPJ_SHM_FD, MPJ_HOSTS_FD and \
+                           MPJ_CTRL_FD";
 
 /// Whether the descriptors have been taken (BS2).
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -166,11 +195,12 @@ pub fn detect(settings: &Settings) -> Result<Option<Membership>, BootstrapError>
         };
     }
     let place = RankPlace::parse(&config::environment)?;
-    let (segment, control) = take_once(&TAKEN, || inherit::take(place.segment, place.control))?;
+    let taken = take_once(&TAKEN, || inherit::take(place.descriptors))?;
+    let Descriptors { segment, control, table } = taken;
     let RankPlace { task, num_tasks, contexts, .. } = place;
     let control = Control::new(task, control);
     control.end_with_launcher().map_err(|source| BootstrapError::Watch { source })?;
-    Ok(Some(Membership { task, num_tasks, contexts, segment, control, exchange: None }))
+    Ok(Some(Membership { task, num_tasks, contexts, segment, table, control }))
 }
 
 /// Takes what connects this process to its job, unless it has been `taken` (BS2). A refusal leaves the descriptors
@@ -191,29 +221,31 @@ fn take_once<T>(
 /// about to start a program which may belong to another job.
 pub fn withhold_descriptors() {
     if let Ok(place) = RankPlace::parse(&config::environment) {
-        inherit::withhold(place.segment, place.control);
+        inherit::withhold(place.descriptors);
     }
 }
 
-/// Returns the environment of rank `task` of the job called `job`. The job's tasks have `contexts` contexts, and
-/// inherit the descriptors `segment` and `control`. [`spawn::prepare`] passes
-/// the descriptors themselves.
+/// Returns the environment of rank `task` of the job called `job`, which is number `place` on its host. The job's tasks
+/// have `contexts` contexts, and inherit `descriptors`, which [`spawn::prepare`] passes. A variable without a value is
+/// not to be set.
 pub fn rank_environment(
     task: TaskId,
     num_tasks: usize,
+    place: TaskId,
     contexts: usize,
     job: &str,
-    segment: BorrowedFd<'_>,
-    control: BorrowedFd<'_>,
-) -> [(&'static str, String); 7] {
+    descriptors: Descriptors<BorrowedFd<'_>>,
+) -> [(&'static str, Option<String>); 8] {
+    let Descriptors { segment, control, table } = descriptors;
     [
-        (config::RANK, task.to_string()),
-        (config::SIZE, num_tasks.to_string()),
-        (config::LOCAL_RANK, task.to_string()),
-        (config::CONTEXTS, contexts.to_string()),
-        (config::JOB, job.to_owned()),
-        (config::SHM_FD, segment.as_raw_fd().to_string()),
-        (config::CTRL_FD, control.as_raw_fd().to_string()),
+        (config::RANK, Some(task.to_string())),
+        (config::SIZE, Some(num_tasks.to_string())),
+        (config::LOCAL_RANK, Some(place.to_string())),
+        (config::CONTEXTS, Some(contexts.to_string())),
+        (config::JOB, Some(job.to_owned())),
+        (config::SHM_FD, Some(segment.as_raw_fd().to_string())),
+        (config::HOSTS_FD, table.map(|table| table.as_raw_fd().to_string())),
+        (config::CTRL_FD, Some(control.as_raw_fd().to_string())),
     ]
 }
 
@@ -232,14 +264,17 @@ struct RankPlace {
     task: TaskId,
     num_tasks: usize,
     contexts: usize,
-    segment: i32,
-    control: i32,
+    descriptors: Descriptors<i32>,
 }
 
 impl RankPlace {
     fn parse(lookup: Lookup<'_>) -> Result<Self, BootstrapError> {
         let number = |variable, legal, expected| number(lookup, variable, legal, expected);
-        let num_tasks = number(config::SIZE, 1..=MAX_TASKS, "a number of ranks from 1 to 256")?;
+        let has_table = lookup(config::HOSTS_FD).is_some();
+        let num_tasks = match has_table {
+            false => number(config::SIZE, 1..=MAX_TASKS, "a number of ranks from 1 to 256")?,
+            true => number(config::SIZE, 1..=hosts::MAX_JOB, "a number of ranks up to 1048576")?,
+        };
         let task = number(config::RANK, 0..=num_tasks - 1, "a rank below MPJ_SIZE")?;
         let contexts = contexts(lookup)?;
         let descriptor = |variable| {
@@ -247,7 +282,9 @@ impl RankPlace {
             number(variable, 3..=i32::MAX as usize, expected).map(|number| number as i32)
         };
         let (segment, control) = (descriptor(config::SHM_FD)?, descriptor(config::CTRL_FD)?);
-        Ok(Self { task: task as TaskId, num_tasks, contexts, segment, control })
+        let table = has_table.then(|| descriptor(config::HOSTS_FD)).transpose()?;
+        let descriptors = Descriptors { segment, control, table };
+        Ok(Self { task: task as TaskId, num_tasks, contexts, descriptors })
     }
 }
 

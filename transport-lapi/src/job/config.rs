@@ -92,6 +92,8 @@ pub(crate) const CONTEXTS: &str = "MPJ_CONTEXTS";
 pub(crate) const JOB: &str = "MPJ_JOB";
 /// Number of the inherited descriptor of the job segment, set by the launcher.
 pub(crate) const SHM_FD: &str = "MPJ_SHM_FD";
+/// Number of the inherited descriptor of the job table, set by the launcher in a job of several hosts.
+pub const HOSTS_FD: &str = "MPJ_HOSTS_FD";
 /// Number of the inherited descriptor of the control socket, set by the launcher.
 pub(crate) const CTRL_FD: &str = "MPJ_CTRL_FD";
 
@@ -99,8 +101,8 @@ pub(crate) const CTRL_FD: &str = "MPJ_CTRL_FD";
 pub const PROGRAM: &str = "MPJ_PROGRAM";
 
 /// All variables that the launcher sets for a rank. Programs that a rank starts outside its job do not get them.
-pub const JOB_VARIABLES: [&str; 8] =
-    [RANK, SIZE, LOCAL_RANK, CONTEXTS, JOB, SHM_FD, CTRL_FD, PROGRAM];
+pub const JOB_VARIABLES: [&str; 9] =
+    [RANK, SIZE, LOCAL_RANK, CONTEXTS, JOB, SHM_FD, HOSTS_FD, CTRL_FD, PROGRAM];
 /// Identifies the test of several ranks that a process was started for, and the process that runs it. A test sets it
 /// for its launcher, which passes it to its ranks.
 pub const TEST: &str = "MPJ_TEST";

@@ -6,7 +6,7 @@
 use crate::adapter::AdapterError;
 use crate::adapters::shm::ShmAdapter;
 use crate::adapters::threads;
-use crate::job::bootstrap::{self, BootstrapError, Control, Exchange, Membership};
+use crate::job::bootstrap::{self, BootstrapError, Control, Membership};
 use crate::job::config::{self, ConfigError, Settings};
 use crate::platform::home;
 
@@ -25,14 +25,6 @@ pub enum WireupError {
     /// The segment could not be attached.
     #[error(transparent)]
     Adapter(#[from] AdapterError),
-    /// The process manager has started ranks on several hosts.
-    #[error(
-        "the ranks of this job run on {hosts} hosts, which only mpjrun --hosts connects; start all of them on one host"
-    )]
-    SeveralHosts {
-        /// The number of hosts.
-        hosts: usize,
-    },
 }
 
 /// A task connected to its job.
@@ -58,12 +50,9 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
         let one_sided_path = "memory copy".to_owned();
         return Ok(Joined { contexts, control: None, one_sided_path, processors: None });
     };
-    let Membership { task, num_tasks, contexts, segment, control, exchange } = membership;
-    let hosts = exchange.as_ref().map_or(1, Exchange::hosts);
-    if hosts > 1 {
-        return Err(WireupError::SeveralHosts { hosts });
-    }
+    let Membership { task, num_tasks, contexts, segment, table, control } = membership;
     control.joined();
+    assert!(table.is_none(), "no network yet");
     let attached = ShmAdapter::attach_contexts(segment, task, num_tasks, contexts, settings.get)?;
     let one_sided_path = attached[0].one_sided_path();
     let contexts = attached.into_iter().map(AnyAdapter::from).collect();

@@ -266,7 +266,9 @@ fn code_of(error: &AdapterError) -> Code {
             Code::AllHndlInUse
         }
         AdapterError::TaskCount { .. } => Code::TaskNum,
-        AdapterError::Corrupt { .. } | AdapterError::AccessFailed { .. } => Code::Unknown,
+        AdapterError::Corrupt { .. }
+        | AdapterError::AccessFailed { .. }
+        | AdapterError::BadAddress { .. } => Code::Unknown,
     }
 }
 

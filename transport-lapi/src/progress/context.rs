@@ -195,7 +195,7 @@ impl<S> Context<S> {
         };
         let own = || std::thread::available_parallelism().map_or(1, usize::from);
         let cores = options.processors.unwrap_or_else(own);
-        let pace = SpinPolicy::new(options.wait, num_tasks, cores);
+        let pace = SpinPolicy::new(options.wait, parts.neighbours, cores);
         let (session, inquiry) = (Lock::new(session), OnceLock::new());
         let quick_spins = AtomicU32::new(pace.spins());
         Self { session, bell: parts.bell, pace, quick_spins, task, number, num_tasks, inquiry }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use mpj_harness::Sleepers;
 use transport_lapi::adapter::{Adapter, Doorbell, Frame, Post, TaskId};
 
-use super::{Maker, Sent, comes_soon, poll};
+use super::{Maker, Sent, comes_soon, least, poll};
 
 /// Length of a sleep that nobody ends.
 const FOR_EVER: Duration = Duration::from_secs(120);
@@ -134,7 +134,7 @@ pub fn room_wakes_a_sleeping_sender<A: Adapter>(make: Maker<A>) {
     let mut tasks = make(2);
     let (mut target, mut origin) = (tasks.remove(1), tasks.remove(0));
     let bell = origin.parts().bell;
-    for len in [0, origin.caps(0).max_body] {
+    for len in [0, least(&origin).max_body] {
         let frame = Sent { head: vec![1; 8], body: vec![1; len] };
         let mut ticket_if_full = || {
             let ticket = bell.announce();

@@ -6,13 +6,13 @@ use std::thread;
 use transport_lapi::MAX_UHDR;
 use transport_lapi::adapter::{Adapter, Endpoint, Frame, Post, TaskId};
 
-use super::{Job, Maker, PATIENCE, Sent, comes_soon, frame, poll, poll_for};
+use super::{Job, Maker, PATIENCE, Sent, comes_soon, frame, least, poll, poll_for};
 use crate::numbers::Numbers;
 
 /// So many tasks that receivers over a segment look for the marks of senders instead of at each ring.
 pub const MANY: usize = 18;
 
-/// Tasks are numbered in order, know how many they are, and agree on what they can do.
+/// Tasks are numbered in order, know how many they are, and both ends of a pair agree on what they can do.
 pub fn tasks_are_numbered_and_alike<A: Adapter>(make: Maker<A>) {
     for num_tasks in [1, 2, 5, 16] {
         let tasks = make(num_tasks);
@@ -20,10 +20,12 @@ pub fn tasks_are_numbered_and_alike<A: Adapter>(make: Maker<A>) {
         for (number, task) in tasks.iter().enumerate() {
             let Endpoint { task: own, num_tasks: all, .. } = task.endpoint();
             assert_eq!((own, all), (number as TaskId, num_tasks));
-            assert_eq!(task.caps(0), tasks[0].caps(0));
+            for (other, peer) in (0..).zip(&tasks) {
+                assert_eq!(task.caps(other), peer.caps(own), "what {own} and {other} can do");
+            }
             assert_eq!(task.parts().losses.count(), 0);
         }
-        let caps = tasks[0].caps(0);
+        let caps = least(&tasks[0]);
         assert!(caps.max_head >= 40 + MAX_UHDR, "the longest head of the transport fits");
         assert!(caps.max_inline > 0 && caps.max_body >= caps.max_inline);
     }
@@ -33,7 +35,7 @@ pub fn tasks_are_numbered_and_alike<A: Adapter>(make: Maker<A>) {
 pub fn frames_of_every_length_arrive_whole<A: Adapter>(make: Maker<A>) {
     for num_tasks in [1, 2] {
         let mut job = Job::new(make(num_tasks));
-        let caps = job.tasks[0].caps(0);
+        let caps = least(&job.tasks[0]);
         let mut numbers = Numbers(1);
         let to = num_tasks - 1;
         for head in 0..=caps.max_head {
@@ -71,7 +73,7 @@ pub fn every_pair_keeps_its_own_order<A: Adapter>(make: Maker<A>) {
 /// Offers and polls at random.
 fn mix<A: Adapter>(job: &mut Job<A>, seed: u64, steps: usize) {
     let mut numbers = Numbers(seed);
-    let caps = job.tasks[0].caps(0);
+    let caps = least(&job.tasks[0]);
     let tasks = job.tasks.len();
     for _ in 0..steps {
         if numbers.below(3) == 0 {
@@ -142,7 +144,7 @@ fn numbered(task: TaskId, number: u64, max_body: usize) -> Sent {
 }
 
 fn offer_to_all<A: Adapter>(task: &mut A, next: &mut [u64], frames: u64) -> usize {
-    let (me, max_body) = (task.endpoint().task, task.caps(0).max_body);
+    let (me, max_body) = (task.endpoint().task, least(task).max_body);
     let mut taken = 0;
     for (target, next) in next.iter_mut().enumerate().filter(|(_, next)| **next < frames) {
         let frame = numbered(me, *next, max_body);
@@ -157,7 +159,7 @@ fn offer_to_all<A: Adapter>(task: &mut A, next: &mut [u64], frames: u64) -> usiz
 
 /// Takes frames, of `origin` only if it is given.
 fn take_from<A: Adapter>(task: &mut A, origin: Option<TaskId>, come: &mut [u64]) -> usize {
-    let max_body = task.caps(0).max_body;
+    let max_body = least(task).max_body;
     poll_for(task, origin, 10, |frame: Frame<'_>| {
         let number = &mut come[frame.origin as usize];
         let expected = numbered(frame.origin, *number, max_body);
@@ -170,7 +172,7 @@ fn take_from<A: Adapter>(task: &mut A, origin: Option<TaskId>, come: &mut [u64])
 /// A2: offers to a task that never polls return, and so do polls of nothing.
 pub fn no_call_blocks<A: Adapter>(make: Maker<A>) {
     let mut tasks = make(2);
-    let max_body = tasks[0].caps(0).max_body;
+    let max_body = least(&tasks[0]).max_body;
     let mut refused = 0;
     for body in [vec![], vec![1; max_body]] {
         let frame = Sent { head: vec![7; 8], body };
@@ -210,7 +212,7 @@ pub fn a_poll_keeps_to_its_budget<A: Adapter>(make: Maker<A>) {
 /// taken does.
 pub fn a_full_ring_took_nothing<A: Adapter>(make: Maker<A>) {
     let mut job = Job::new(make(2));
-    let caps = job.tasks[0].caps(0);
+    let caps = least(&job.tasks[0]);
     let mut numbers = Numbers(4);
     for lap in 0..2 {
         for body in [0, caps.max_inline - 8, caps.max_inline, 5_000, caps.max_body] {
@@ -229,7 +231,7 @@ pub fn a_full_ring_took_nothing<A: Adapter>(make: Maker<A>) {
 /// frame that was taken is overwritten by a later one.
 pub fn a_ring_filled_to_the_last_line_keeps_its_frames<A: Adapter>(make: Maker<A>) {
     let mut job = Job::new(make(2));
-    let caps = job.tasks[0].caps(0);
+    let caps = least(&job.tasks[0]);
     let mut numbers = Numbers(8);
     for _ in 0..4 {
         for _ in 0..2_000 {
@@ -244,7 +246,7 @@ pub fn a_ring_filled_to_the_last_line_keeps_its_frames<A: Adapter>(make: Maker<A
 /// A3: once everything has been polled there is room again, for a frame of any length.
 pub fn a_full_ring_takes_the_frame_when_it_was_polled<A: Adapter>(make: Maker<A>) {
     let mut job = Job::new(make(2));
-    let max_body = job.tasks[0].caps(0).max_body;
+    let max_body = least(&job.tasks[0]).max_body;
     let mut numbers = Numbers(5);
     for round in 0..36 {
         let filling = [0, 300, 1_000, max_body][round % 4];
@@ -289,7 +291,7 @@ pub fn a_full_ring_holds_up_nobody_else<A: Adapter>(make: Maker<A>) {
 /// Offers frames of a few lengths until the ring is full.
 fn fill<A: Adapter>(job: &mut Job<A>) {
     let mut numbers = Numbers(7);
-    let max_body = job.tasks[0].caps(0).max_body;
+    let max_body = least(&job.tasks[0]).max_body;
     for body in [0, 100, 1_000, 8_000].into_iter().cycle().take(2_000) {
         let frame = frame(&mut numbers, 16, body.min(max_body));
         // Some adapters need a moment to make room of their own.

@@ -115,6 +115,12 @@ impl JobView {
         }
     }
 
+    /// Wakes every task, because something has changed outside of the segment, such as the job table.
+    pub fn ring(&self) {
+        let tasks = self.segments.iter().flat_map(Segment::tasks);
+        tasks.for_each(|block| block.bell.0.ring(Fences::Symmetric));
+    }
+
     /// Declares task `task` lost and wakes every task: operations of the others that need it end with an error.
     pub fn declare_lost(&self, task: TaskId) {
         port::declare_lost(self.first(), task);

@@ -13,14 +13,15 @@
 //!   receiver's PID namespace.
 //! - L6: a fork of the rank sends nothing, since what it does is not done by the rank.
 //! - L7: a rank reports only the first loss that it notices, once, so that failing calls do not fill the line.
-//! - L8: if a process manager has started the rank, it takes the launcher's place: it learns that the rank has left the
-//!   job or ends it, and can be told nothing else.
+//! - L8: if a process manager has started the rank, it takes the launcher's place. It can be told that the rank has left
+//!   the job or ends it, and the addresses of its endpoints; nothing else.
 
 mod counters;
 mod queues;
 mod vocabulary;
 
 use std::ffi::CString;
+use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -40,8 +41,8 @@ use rustix::net::{
 use rustix::process::{Signal, getpid, kill_process, parent_process_death_signal};
 use rustix::thread::{gettid, set_name};
 
-use super::exchange::Exchange;
-use super::monotonic_nanos;
+use super::managed::ManagedJob;
+use super::{BootstrapError, monotonic_nanos};
 use crate::adapter::TaskId;
 use crate::adapter::waits::bystander_name;
 use crate::platform::fork::ProcessMark;
@@ -118,6 +119,11 @@ pub enum ControlMessage {
         /// The names.
         vocabulary: Vocabulary,
     },
+    /// Where the other hosts find the rank, in a job of several hosts. Sent once, after it has joined.
+    Endpoints {
+        /// The network address of each context, in order.
+        addresses: Vec<Vec<u8>>,
+    },
 }
 
 /// Why a packet was refused.
@@ -193,18 +199,24 @@ pub fn control_pair() -> io::Result<(ControlReceiver, OwnedFd)> {
 }
 
 /// A rank's end of the control line. Clones share the line.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Control {
     task: TaskId,
     line: Line,
 }
 
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control").field("task", &self.task).finish_non_exhaustive()
+    }
+}
+
 /// What a rank's messages go through.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 enum Line {
     Launcher(Arc<ControlSocket>),
     /// L8.
-    Manager(Exchange),
+    Manager(Arc<ManagedJob>),
 }
 
 #[derive(Debug)]
@@ -224,14 +236,30 @@ impl Control {
     }
 
     /// The line of a rank that a process manager has started (L8).
-    pub(crate) fn to_manager(task: TaskId, manager: Exchange) -> Self {
-        Self { task, line: Line::Manager(manager) }
+    pub(super) fn to_manager(task: TaskId, job: ManagedJob) -> Self {
+        Self { task, line: Line::Manager(Arc::new(job)) }
     }
 
     /// Reports that this rank has joined. Call it before waiting for the other ranks, so that the launcher knows about
     /// the wait if one of them never joins.
     pub fn joined(&self) {
         self.send(&ControlMessage::Joined { pid: std::process::id() });
+    }
+
+    /// Tells the launcher where the other hosts find this rank's contexts. Call it before the wait for the addresses of
+    /// all ranks. Under a process manager it waits until all ranks have called it.
+    ///
+    /// # Errors
+    /// [`BootstrapError::Exchange`] if the process manager failed; [`BootstrapError::Memory`] for an address that is
+    /// too long.
+    pub fn endpoints(&self, addresses: Vec<Vec<u8>>) -> Result<(), BootstrapError> {
+        match &self.line {
+            Line::Manager(job) => job.endpoints(&addresses),
+            Line::Launcher(_) => {
+                self.send(&ControlMessage::Endpoints { addresses });
+                Ok(())
+            }
+        }
     }
 
     /// Tells the launcher what the numbers mean that this rank publishes of its waits. Call it once, before the first
@@ -298,7 +326,7 @@ impl Control {
     fn send(&self, message: &ControlMessage) -> bool {
         let line = match &self.line {
             Line::Launcher(line) => line,
-            Line::Manager(manager) => return tell(manager, message),
+            Line::Manager(job) => return job.tell(message),
         };
         let ControlSocket { socket, process, .. } = &**line;
         if process.is_fork() {
@@ -331,17 +359,6 @@ impl Control {
             let _ = kill_process(getpid(), Signal::KILL);
         })?;
         Ok(())
-    }
-}
-
-/// Tells a process manager what it can be told (L8). Returns whether it was.
-fn tell(manager: &Exchange, message: &ControlMessage) -> bool {
-    match message {
-        ControlMessage::Finished => manager.finalize().is_ok(),
-        ControlMessage::Aborted { code, .. } => {
-            manager.abort(*code, "the program asked for the end of the job").is_ok()
-        }
-        _ => false,
     }
 }
 

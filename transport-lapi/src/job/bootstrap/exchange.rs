@@ -36,8 +36,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::adapter::TaskId;
 use crate::platform::fork::ProcessMark;
 
-pub use handover::random_name;
-
 /// The key of the process mapping in PMI.
 const MAPPING: &str = "PMI_process_mapping";
 /// Most hexadecimal digits of one piece of a value. Some managers take lines of 1024 bytes, in which a value comes with
@@ -430,10 +428,11 @@ impl Exchange {
 
 /// The key of a piece of a value. It is the same for all managers, though some would not need the owner in it.
 fn key(owner: TaskId, name: &str, piece: usize) -> String {
-    format!("mpj-{owner}-{name}-{piece}")
+    format!("mpj-{owner}-{}-{piece}", name.replace(' ', "_"))
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+/// Writes bytes as hexadecimal digits.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     let mut digits = String::with_capacity(2 * bytes.len());
     for byte in bytes {
         write!(digits, "{byte:02x}").expect("a string takes any text");
@@ -457,4 +456,4 @@ fn this_host() -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -7,26 +7,38 @@
 
 #![expect(unsafe_code, reason = "descriptors arrive as numbers")]
 
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::fs::{SealFlags, fcntl_get_seals};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-use super::BootstrapError;
+use super::{BootstrapError, Descriptors};
 use crate::job::config;
 
-/// Takes the job segment and the control socket, and makes both close-on-exec.
-pub(super) fn take(segment: RawFd, control: RawFd) -> Result<(OwnedFd, OwnedFd), BootstrapError> {
-    check(segment, is_segment, config::SHM_FD, "the sealed memory of a job")?;
+/// What is expected of the memory of a job.
+const MEMORY: &str = "the sealed memory of a job";
+
+/// Takes the descriptors, and makes all close-on-exec.
+pub(super) fn take(numbers: Descriptors<RawFd>) -> Result<Descriptors<OwnedFd>, BootstrapError> {
+    let Descriptors { segment, control, table } = numbers;
+    check(segment, is_segment, config::SHM_FD, MEMORY)?;
     check(control, is_control_socket, config::CTRL_FD, "the control socket of mpjrun")?;
-    // SAFETY: I1 and I2. The two kinds differ, so the numbers do too.
-    let (segment, control) =
-        unsafe { (OwnedFd::from_raw_fd(segment), OwnedFd::from_raw_fd(control)) };
-    for descriptor in [&segment, &control] {
-        fcntl_setfd(descriptor, FdFlags::CLOEXEC).expect("an open descriptor takes flags");
+    if let Some(table) = table {
+        check(
+            table,
+            |table| is_segment(table) && table.as_raw_fd() != segment,
+            config::HOSTS_FD,
+            MEMORY,
+        )?;
     }
-    Ok((segment, control))
+    let own = |number| {
+        // SAFETY: I1 and I2. The numbers differ: the first two are of different kinds, and the third was compared.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
+        fcntl_setfd(&descriptor, FdFlags::CLOEXEC).expect("an open descriptor takes flags");
+        descriptor
+    };
+    Ok(Descriptors { segment: own(segment), control: own(control), table: table.map(own) })
 }
 
 /// Takes the socket on which a process manager speaks, and makes it close-on-exec.
@@ -44,10 +56,11 @@ pub(super) fn take_manager(number: RawFd) -> Result<OwnedFd, BootstrapError> {
     Ok(socket)
 }
 
-/// Makes both descriptors close-on-exec without taking them. A number of another kind of descriptor is left alone.
-pub(super) fn withhold(segment: RawFd, control: RawFd) {
+/// Makes the descriptors close-on-exec without taking them. A number of another kind of descriptor is left alone.
+pub(super) fn withhold(Descriptors { segment, control, table }: Descriptors<RawFd>) {
     withhold_one(segment, is_segment);
     withhold_one(control, is_control_socket);
+    table.into_iter().for_each(|table| withhold_one(table, is_segment));
 }
 
 fn withhold_one(number: RawFd, is_kind: fn(BorrowedFd<'_>) -> bool) {
@@ -62,7 +75,7 @@ fn withhold_one(number: RawFd, is_kind: fn(BorrowedFd<'_>) -> bool) {
 
 fn check(
     number: RawFd,
-    is_kind: fn(BorrowedFd<'_>) -> bool,
+    is_kind: impl FnOnce(BorrowedFd<'_>) -> bool,
     variable: &'static str,
     expected: &'static str,
 ) -> Result<(), BootstrapError> {
@@ -95,6 +108,10 @@ mod tests {
     use super::*;
     use crate::job::bootstrap::control::control_pair;
 
+    fn pair([segment, control]: [RawFd; 2]) -> Descriptors<RawFd> {
+        Descriptors { segment, control, table: None }
+    }
+
     fn sealed() -> OwnedFd {
         let memory = memfd_create("test", MemfdFlags::ALLOW_SEALING).expect("memfd");
         fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW).expect("seal");
@@ -105,24 +122,31 @@ mod tests {
     fn the_real_pair_is_taken_and_closed_on_exec() {
         let (_launcher, rank) = control_pair().expect("a socket pair");
         fcntl_setfd(&rank, FdFlags::empty()).expect("clear close-on-exec");
-        let (segment, control) =
-            take(sealed().into_raw_fd(), rank.into_raw_fd()).expect("both are of the right kind");
-        assert_eq!(fcntl_getfd(&segment), Ok(FdFlags::CLOEXEC));
-        assert_eq!(fcntl_getfd(&control), Ok(FdFlags::CLOEXEC));
+        let numbers = [sealed().into_raw_fd(), rank.into_raw_fd()];
+        let Descriptors { segment, control, table } =
+            take(Descriptors { table: Some(sealed().into_raw_fd()), ..pair(numbers) })
+                .expect("all are of the right kind");
+        for descriptor in [segment, control, table.expect("it was passed")] {
+            assert_eq!(fcntl_getfd(&descriptor), Ok(FdFlags::CLOEXEC));
+        }
     }
 
     #[test]
     fn other_descriptors_are_refused_and_stay_open() {
         let (_launcher, rank) = control_pair().expect("a socket pair");
         let memory = sealed();
-        let swapped = take(rank.as_raw_fd(), memory.as_raw_fd()).expect_err("kinds are swapped");
+        let (segment, control) = (memory.as_raw_fd(), rank.as_raw_fd());
+        let swapped = take(pair([control, segment])).expect_err("kinds are swapped");
         assert!(matches!(
             swapped,
             BootstrapError::NotInherited { variable: "MPJ_SHM_FD", number, .. }
                 if number == rank.as_raw_fd()
         ));
-        let twice = take(memory.as_raw_fd(), memory.as_raw_fd()).expect_err("one is no socket");
+        let twice = take(pair([segment, segment])).expect_err("one is no socket");
         assert!(matches!(twice, BootstrapError::NotInherited { variable: "MPJ_CTRL_FD", .. }));
+        let table = Some(segment);
+        let twice = take(Descriptors { segment, control, table }).expect_err("one is no table");
+        assert!(matches!(twice, BootstrapError::NotInherited { variable: "MPJ_HOSTS_FD", .. }));
         assert!(fcntl_getfd(rank.as_fd()).is_ok() && fcntl_getfd(memory.as_fd()).is_ok());
     }
 
@@ -132,16 +156,16 @@ mod tests {
         let memory = sealed();
         let flags = || [fcntl_getfd(&memory), fcntl_getfd(&rank)];
         fcntl_setfd(&rank, FdFlags::empty()).expect("clear close-on-exec");
-        withhold(rank.as_raw_fd(), memory.as_raw_fd());
-        withhold(1_000_000, 1_000_001);
+        withhold(pair([rank.as_raw_fd(), memory.as_raw_fd()]));
+        withhold(pair([1_000_000, 1_000_001]));
         assert_eq!(flags(), [Ok(FdFlags::empty()); 2], "the kinds are swapped");
-        withhold(memory.as_raw_fd(), rank.as_raw_fd());
+        withhold(pair([memory.as_raw_fd(), rank.as_raw_fd()]));
         assert_eq!(flags(), [Ok(FdFlags::CLOEXEC); 2]);
     }
 
     #[test]
     fn a_closed_number_is_refused() {
-        let error = take(1_000_000, 1_000_001).expect_err("nothing is open there");
+        let error = take(pair([1_000_000, 1_000_001])).expect_err("nothing is open there");
         assert!(matches!(error, BootstrapError::NotInherited { number: 1_000_000, .. }));
     }
 }

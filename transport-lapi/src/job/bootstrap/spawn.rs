@@ -19,6 +19,7 @@ use std::process::Command;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
+use super::Descriptors;
 use super::signals::Mask;
 
 /// The limit of open descriptors: raised for the launcher, restored for the ranks.
@@ -47,26 +48,27 @@ impl DescriptorLimit {
 /// The child's settings, as plain numbers (SP1).
 struct ChildSetup {
     launcher: libc::pid_t,
-    inherit: [RawFd; 2],
+    inherit: [Option<RawFd>; 3],
     limit: libc::rlimit,
     mask: Mask,
     processors: Option<CpuSet>,
 }
 
-/// Prepares `command` to run a rank. The rank leads its own process group, ends with this thread, inherits `segment`
-/// and `control`, has the signal mask and limits that the launcher itself was started with, and is bound to
+/// Prepares `command` to run a rank. The rank leads its own process group, ends with this thread, inherits the
+/// descriptors, has the signal mask and limits that the launcher itself was started with, and is bound to
 /// `processors` if given. The descriptors must stay open until the command is spawned.
 pub fn prepare(
     command: &mut Command,
-    segment: BorrowedFd<'_>,
-    control: BorrowedFd<'_>,
+    descriptors: Descriptors<BorrowedFd<'_>>,
     limit: &DescriptorLimit,
     mask: Mask,
     processors: Option<CpuSet>,
 ) {
+    let Descriptors { segment, control, table } = descriptors;
+    let inherited = [Some(segment), Some(control), table];
     let setup = ChildSetup {
         launcher: rustix::process::getpid().as_raw_nonzero().get(),
-        inherit: [segment.as_raw_fd(), control.as_raw_fd()],
+        inherit: inherited.map(|descriptor| Some(descriptor?.as_raw_fd())),
         limit: limit.for_child(),
         mask,
         processors,
@@ -84,7 +86,7 @@ impl ChildSetup {
         if unsafe { libc::getppid() } != self.launcher {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
-        for descriptor in self.inherit {
+        for descriptor in self.inherit.into_iter().flatten() {
             // SAFETY: SP3; a number that is not open only causes an error.
             checked(unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) })?;
         }

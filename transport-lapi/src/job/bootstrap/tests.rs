@@ -22,7 +22,12 @@ fn place() -> RankPlace {
 
 #[test]
 fn a_complete_set_is_a_seat() {
-    let expected = RankPlace { task: 2, num_tasks: 3, contexts: 1, segment: 4, control: 9 };
+    let expected = RankPlace {
+        task: 2,
+        num_tasks: 3,
+        contexts: 1,
+        descriptors: Descriptors { segment: 4, control: 9, table: None },
+    };
     assert_eq!(place(), expected);
 }
 
@@ -67,23 +72,27 @@ fn a_malformed_variable_is_named_with_its_value() {
 #[test]
 fn what_the_launcher_writes_is_what_a_rank_parses() {
     let (receiver, rank) = control::control_pair().expect("a socket pair");
-    let entries = rank_environment(1, 2, 3, "j", receiver.as_fd(), rank.as_fd());
+    let (segment, control) = (receiver.as_fd(), rank.as_fd());
+    let descriptors = Descriptors { segment, control, table: None };
+    let entries = rank_environment(1, 2, 1, 3, "j", descriptors);
     let get = |name: &str| {
-        entries.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
+        entries.iter().find(|(known, _)| *known == name).and_then(|(_, value)| value.clone())
     };
     let place = RankPlace::parse(&get).expect("the launcher's own words");
     assert_eq!((place.task, place.num_tasks), (1, 2));
     assert_eq!(place.contexts, 3);
-    assert_eq!(place.control, rank.as_raw_fd());
+    assert_eq!(place.descriptors.control, rank.as_raw_fd());
+    assert_eq!(place.descriptors.table, None);
     assert_eq!(get("MPJ_LOCAL_RANK").as_deref(), Some("1"));
 }
 
 #[test]
 fn a_refused_descriptor_is_refused_for_its_own_reason_every_time() {
     let taken = AtomicBool::new(false);
-    let place = RankPlace { segment: 1_000_000, control: 1_000_001, ..place() };
+    let place = Descriptors { segment: 1_000_000, control: 1_000_001, table: None };
+    let place = RankPlace { descriptors: place, ..self::place() };
     for _ in 0..2 {
-        let take = || inherit::take(place.segment, place.control);
+        let take = || inherit::take(place.descriptors);
         let error = take_once(&taken, take).expect_err("nothing is open there");
         assert!(matches!(error, BootstrapError::NotInherited { number: 1_000_000, .. }), "{error}");
     }

@@ -40,7 +40,8 @@ fn golden_bytes() {
         numbers.flat_map(u64::to_le_bytes).collect()
     };
     let leaving = [&[3, 0, 0, 0][..], &numbers(1..=9)].concat();
-    let golden: [(ControlMessage, &[u8]); 8] = [
+    let addresses = vec![b"ab".to_vec(), vec![7]];
+    let golden: [(ControlMessage, &[u8]); 9] = [
         (ControlMessage::Joined { pid: 0x1_0203 }, &[0, 0, 0, 0, 3, 2, 1, 0]),
         (ControlMessage::Finished, &[1, 0, 0, 0]),
         (
@@ -70,6 +71,10 @@ fn golden_bytes() {
             ControlMessage::Vocabulary { vocabulary },
             b"\x08\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0no\x01\
               \x01\0\0\0\0\0\0\0s\x01\0\0\0\0\0\0\0w",
+        ),
+        (
+            ControlMessage::Endpoints { addresses },
+            b"\x09\0\0\0\x02\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0\x07",
         ),
     ];
     for (message, bytes) in golden {

@@ -206,20 +206,27 @@ fn a_mapping_that_is_none_is_refused() {
 
 /// A key-value space in memory, for ranks that are threads.
 #[derive(Clone)]
-struct InMemory {
+pub(in crate::job::bootstrap) struct InMemory {
     values: Arc<Mutex<HashMap<String, String>>>,
     fence: Arc<Barrier>,
     longest: usize,
+    hosts: Option<Vec<u32>>,
 }
 
 impl InMemory {
     fn new(ranks: usize, longest: usize) -> Self {
-        Self { values: Arc::default(), fence: Arc::new(Barrier::new(ranks)), longest }
+        let fence = Arc::new(Barrier::new(ranks));
+        Self { values: Arc::default(), fence, longest, hosts: None }
     }
 
-    fn join(&self, rank: TaskId, size: usize) -> Exchange {
-        let (name, longest_value) = (String::new(), self.longest);
-        let job = Job { rank, size, name, longest_value, mapping: None, hosts: None };
+    /// A space for ranks on these hosts.
+    pub(in crate::job::bootstrap) fn on(hosts: &[u32]) -> Self {
+        Self { hosts: Some(hosts.to_vec()), ..Self::new(hosts.len(), LONGEST_VALUE) }
+    }
+
+    pub(in crate::job::bootstrap) fn join(&self, rank: TaskId, size: usize) -> Exchange {
+        let (name, longest_value, hosts) = (String::new(), self.longest, self.hosts.clone());
+        let job = Job { rank, size, name, longest_value, mapping: None, hosts };
         Exchange::new(Manager::Pmi1, self.clone(), job).expect("a place")
     }
 }

@@ -11,7 +11,7 @@ use super::*;
 use crate::job::bootstrap::control::control_pair;
 use crate::job::bootstrap::signals::Signals;
 
-/// Runs `script` in a prepared shell. `$1` and `$2` are the numbers of the two descriptors, `$3` that of the launcher's
+/// Runs `script` in a prepared shell. `$1` to `$3` are the numbers of a rank's descriptors, `$4` that of the launcher's
 /// end.
 fn ask(script: &str) -> String {
     ask_within(&DescriptorLimit::raise(), script)
@@ -22,18 +22,21 @@ fn ask_within(limit: &DescriptorLimit, script: &str) -> String {
 }
 
 fn ask_bound(limit: &DescriptorLimit, processors: Option<CpuSet>, script: &str) -> String {
-    let segment = memfd_create("test", MemfdFlags::CLOEXEC).expect("memfd");
+    let memory = || memfd_create("test", MemfdFlags::CLOEXEC).expect("memfd");
+    let (segment, table) = (memory(), memory());
     let (receiver, control) = control_pair().expect("a socket pair");
     let signals = Signals::block(&[Signal::TERM, Signal::INT], &[]).expect("signalfd");
-    let descriptors = [segment.as_fd(), control.as_fd(), receiver.as_fd()];
-    let numbers = descriptors.map(|descriptor| descriptor.as_raw_fd().to_string());
+    let all = [segment.as_fd(), control.as_fd(), table.as_fd(), receiver.as_fd()];
+    let numbers = all.map(|descriptor| descriptor.as_raw_fd().to_string());
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script, "sh"]).args(numbers).stdin(Stdio::null());
     let mask = signals.mask_before();
-    prepare(&mut command, segment.as_fd(), control.as_fd(), limit, mask, processors);
+    let [segment, control, table, _] = all;
+    let descriptors = Descriptors { segment, control, table: Some(table) };
+    prepare(&mut command, descriptors, limit, mask, processors);
     let output = command.output().expect("the shell runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    for descriptor in descriptors {
+    for descriptor in all {
         assert_eq!(
             fcntl_getfd(descriptor),
             Ok(FdFlags::CLOEXEC),
@@ -44,10 +47,10 @@ fn ask_bound(limit: &DescriptorLimit, processors: Option<CpuSet>, script: &str) 
 }
 
 #[test]
-fn the_two_descriptors_are_inherited_and_the_launchers_end_is_not() {
+fn the_descriptors_are_inherited_and_the_launchers_end_is_not() {
     let open =
-        ask("for fd in $1 $2 $3; do [ -e /proc/$$/fd/$fd ] && echo open || echo closed; done");
-    assert_eq!(open, "open\nopen\nclosed\n");
+        ask("for fd in $1 $2 $3 $4; do [ -e /proc/$$/fd/$fd ] && echo open || echo closed; done");
+    assert_eq!(open, "open\nopen\nopen\nclosed\n");
 }
 
 #[test]
@@ -91,7 +94,9 @@ fn the_child_dies_with_the_thread_that_spawned_it() {
         let limit = DescriptorLimit::raise();
         let mut command = Command::new("sleep");
         let mask = signals.mask_before();
-        prepare(command.arg("600"), segment.as_fd(), control.as_fd(), &limit, mask, None);
+        let (segment, control) = (segment.as_fd(), control.as_fd());
+        let descriptors = Descriptors { segment, control, table: None };
+        prepare(command.arg("600"), descriptors, &limit, mask, None);
         command.spawn().expect("sleep runs")
     })
     .join()

@@ -1,0 +1,428 @@
+//! The adapter of a job on several hosts: shared memory between tasks of one host, a network between all others.
+//!
+//! Each host has a segment, in which its tasks are numbered by their *places*; the [`table`] says which task has which
+//! place. The network's adapter numbers tasks as the job does. Both share one bell.
+//!
+//! - HA1: a task of this host is reached through the segment only, and any other one through the network only, so the
+//!   order of frames between two tasks is that of one adapter (A1).
+//! - HA2: numbers of the local adapter do not leave this file: origins of frames and tasks of errors are replaced.
+//! - HA3: a poll for all origins looks into the segment each time, and into the network at least each
+//!   [`NETWORK_EVERY`]th time, and before and after each sleep. So neither starves the other, and a wait for a
+//!   task of this host costs little more than it does in a job of one host.
+
+#![expect(unsafe_code, reason = "an adapter promises its contract")]
+
+mod memory;
+pub mod table;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::adapter::{
+    Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Doorbell, Endpoint, Events,
+    Frame, Losses, OneSided, Parts, Post, Registered, SHORT_HEAD, Stats, TaskId, Ticket, Transfer,
+};
+use crate::adapters::local::{LocalAdapter, Reach};
+use crate::memory::body::Piece;
+use crate::memory::region::{ForeignBytes, RecvRegion, RemoteKey, RemoteRegion, SendRegion};
+
+use table::JobTable;
+
+/// A poll of all origins that finds nothing in the segment looks into the network if the polls before it, one less than
+/// this, did not. A poll of a network takes about ten times as long as one of a segment.
+pub const NETWORK_EVERY: u32 = 8;
+
+/// One context of a task of a job on several hosts.
+pub struct HostsAdapter {
+    me: Endpoint,
+    local: LocalAdapter<Box<dyn Reach>>,
+    network: Box<dyn Adapter>,
+    table: Arc<JobTable>,
+    /// The tasks of this host, by place.
+    here: Box<[TaskId]>,
+    /// Polls since the last one of the network.
+    skipped: u32,
+    bell: Arc<SharedBell>,
+}
+
+impl HostsAdapter {
+    /// Joins the adapter of the tasks of this host with that of a network. The network's bell is the local one, or wraps
+    /// it.
+    ///
+    /// # Errors
+    /// [`AdapterError::BadSegment`] if `table` does not describe the tasks of `local`.
+    pub fn new<R: Reach>(
+        local: LocalAdapter<R>,
+        network: impl Adapter,
+        table: Arc<JobTable>,
+    ) -> Result<Self, AdapterError> {
+        let Endpoint { task: place, num_tasks, context } = local.endpoint();
+        let here: Box<[TaskId]> = table.local_tasks().into();
+        let me = here.get(place as usize).filter(|_| here.len() == num_tasks);
+        let me = *me.ok_or_else(|| AdapterError::BadSegment {
+            what: format!("it is for {num_tasks} ranks, and its job table for {}", here.len()),
+        })?;
+        let bell = network.parts().bell;
+        Ok(Self {
+            me: Endpoint { task: me, num_tasks: table.num_tasks(), context },
+            local: local.into_any(),
+            network: Box::new(network),
+            table,
+            here,
+            skipped: 0,
+            bell: Arc::new(SharedBell { bell, is_due: AtomicBool::new(true) }),
+        })
+    }
+
+    /// [`Adapter::poll`] for events of one type. The error is in a box, so that the result is in registers.
+    #[inline]
+    pub(crate) fn poll_into<E: Events + ?Sized>(
+        &mut self,
+        origin: Option<TaskId>,
+        budget: usize,
+        events: &mut E,
+    ) -> Result<usize, Box<AdapterError>> {
+        match origin.map(|origin| self.table.local_place(origin)) {
+            Some(Some(place)) => self.poll_here(Some(place), budget, events),
+            Some(None) => self.poll_network(origin, budget, events),
+            None => {
+                let done = self.poll_here(None, budget, events)?;
+                self.skipped += 1;
+                let is_due = done == 0 && self.skipped >= NETWORK_EVERY;
+                if (is_due || self.skipped >= MOST_SKIPPED || self.bell.takes_due())
+                    && done < budget
+                {
+                    return Ok(done + self.poll_network(None, budget - done, events)?);
+                }
+                Ok(done)
+            }
+        }
+    }
+
+    #[inline]
+    fn poll_here<E: Events + ?Sized>(
+        &mut self,
+        place: Option<TaskId>,
+        budget: usize,
+        events: &mut E,
+    ) -> Result<usize, Box<AdapterError>> {
+        let mut renumbered = Renumbered { events, here: &self.here };
+        let polled = self.local.poll_into(place, budget, &mut renumbered);
+        polled.map_err(|error| Box::new(self.globally(*error)))
+    }
+
+    #[cold]
+    fn poll_network<E: Events + ?Sized>(
+        &mut self,
+        origin: Option<TaskId>,
+        budget: usize,
+        events: &mut E,
+    ) -> Result<usize, Box<AdapterError>> {
+        self.skipped = 0;
+        Ok(self.network.poll(origin, budget, &mut Unsized(events))?)
+    }
+
+    /// [`Adapter::try_send`] of a frame with a short head and a body of one span. Returns whether it was
+    /// [`Post::Taken`].
+    #[inline(always)]
+    pub(crate) fn takes(
+        &mut self,
+        target: TaskId,
+        head: &[u8; SHORT_HEAD],
+        body: SendRegion,
+    ) -> bool {
+        match self.table.local_place(target) {
+            Some(place) => self.local.takes(place, head, body),
+            None => {
+                let post = self.network.try_send(target, head, Piece::Span(body), Ticket(0));
+                matches!(post, Ok(Post::Taken))
+            }
+        }
+    }
+
+    /// An error of the local adapter, with the numbers of the job (HA2).
+    #[cold]
+    fn globally(&self, error: AdapterError) -> AdapterError {
+        let global = |place: TaskId| self.here.get(place as usize).copied().unwrap_or(place);
+        match error {
+            AdapterError::PeerLost { task } => AdapterError::PeerLost { task: global(task) },
+            AdapterError::Corrupt { origin, what } => {
+                AdapterError::Corrupt { origin: global(origin), what }
+            }
+            AdapterError::AccessFailed { target, len, reason } => {
+                AdapterError::AccessFailed { target: global(target), len, reason }
+            }
+            other => other,
+        }
+    }
+}
+
+/// Polls of all origins after which the network is looked at, whatever comes from the segment (HA3).
+const MOST_SKIPPED: u32 = 4 * NETWORK_EVERY;
+
+// SAFETY: A7 to A9 and A11: each operation is one of the adapter that reaches its target (HA1), which keeps them, and
+// memory is registered with the local one only. `detach` asks both.
+unsafe impl Adapter for HostsAdapter {
+    fn endpoint(&self) -> Endpoint {
+        self.me
+    }
+
+    fn caps(&self, target: TaskId) -> Caps {
+        match self.table.local_place(target) {
+            Some(place) => self.local.caps(place),
+            None => self.network.caps(target),
+        }
+    }
+
+    fn parts(&self) -> Parts {
+        let (local, network) = (self.local.parts(), self.network.parts());
+        let table = Arc::clone(&self.table);
+        let losses = AllLosses { here: local.losses, elsewhere: network.losses, table };
+        Parts {
+            bell: Arc::clone(&self.bell) as _,
+            losses: Arc::new(losses),
+            // It would have to be of all tasks.
+            area: None,
+            wait_records: local.wait_records,
+            neighbours: local.neighbours,
+        }
+    }
+
+    #[inline]
+    fn try_send(
+        &mut self,
+        target: TaskId,
+        head: &[u8],
+        body: Piece<'_>,
+        ticket: Ticket,
+    ) -> Result<Post, AdapterError> {
+        match self.table.local_place(target) {
+            Some(place) => {
+                let post = self.local.try_send(place, head, body, ticket);
+                post.map_err(|error| self.globally(error))
+            }
+            None => self.network.try_send(target, head, body, ticket),
+        }
+    }
+
+    fn poll(
+        &mut self,
+        origin: Option<TaskId>,
+        budget: usize,
+        events: &mut dyn Events,
+    ) -> Result<usize, AdapterError> {
+        self.poll_into(origin, budget, events).map_err(|error| *error)
+    }
+
+    #[inline]
+    fn while_waiting(&mut self) {
+        self.local.while_waiting();
+    }
+
+    fn register(&mut self, memory: Registered) -> Result<Option<RemoteKey>, AdapterError> {
+        self.local.register(memory)
+    }
+
+    fn deregister(&mut self, key: RemoteKey) {
+        self.local.deregister(key);
+    }
+
+    fn start(
+        &mut self,
+        target: TaskId,
+        operation: OneSided<'_>,
+        ticket: Ticket,
+    ) -> Result<Transfer, AdapterError> {
+        match self.table.local_place(target) {
+            Some(place) => {
+                let started = self.local.start(place, operation, ticket);
+                started.map_err(|error| self.globally(error))
+            }
+            None => self.network.start(target, operation, ticket),
+        }
+    }
+
+    fn cooperative_copy(&mut self) -> Option<&mut dyn CooperativeCopy> {
+        if self.local.cooperative_copy().is_some() { Some(self) } else { None }
+    }
+
+    fn detach(&mut self) -> bool {
+        // Both, even if the first is not over.
+        self.local.detach() & self.network.detach()
+    }
+
+    fn stats(&self) -> Option<Stats> {
+        let (here, elsewhere) = (self.local.stats()?, self.network.stats().unwrap_or_default());
+        Some(Stats {
+            frames_sent: here.frames_sent + elsewhere.frames_sent,
+            frames_received: here.frames_received + elsewhere.frames_received,
+        })
+    }
+}
+
+impl CooperativeCopy for HostsAdapter {
+    fn begin(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvRegion,
+    ) -> Begun {
+        match self.table.local_place(target) {
+            Some(place) => self.local.begin(place, remote, offset, into),
+            None => Begun::Alone(into),
+        }
+    }
+
+    fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
+        let place =
+            self.table.local_place(target).ok_or(AdapterError::PeerLost { task: target })?;
+        self.local.advance(place).map_err(|error| self.globally(error))
+    }
+
+    fn end(&mut self, target: TaskId) -> bool {
+        self.table.local_place(target).is_none_or(|place| self.local.end(place))
+    }
+
+    fn assist(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
+        let place = self.table.local_place(origin);
+        place.is_some_and(|place| self.local.assist(place, number, from))
+    }
+}
+
+/// Passes on the events of the local adapter with the numbers of the job (HA2).
+struct Renumbered<'a, E: ?Sized> {
+    events: &'a mut E,
+    here: &'a [TaskId],
+}
+
+impl<E: Events + ?Sized> Events for Renumbered<'_, E> {
+    #[inline]
+    fn frame(&mut self, Frame { origin, head, body }: Frame<'_>) {
+        self.events.frame(Frame { origin: self.here[origin as usize], head, body });
+    }
+
+    #[inline]
+    fn short(&mut self, origin: TaskId, head: [u8; SHORT_HEAD], body: ForeignBytes<'_>) {
+        self.events.short(self.here[origin as usize], head, body);
+    }
+
+    fn send_complete(&mut self, ticket: Ticket) {
+        self.events.send_complete(ticket);
+    }
+
+    fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
+        self.events.got(ticket, outcome);
+    }
+
+    fn ended(&mut self, ticket: Ticket, outcome: Result<i64, AdapterError>) {
+        self.events.ended(ticket, outcome);
+    }
+}
+
+/// Events of any type for a method that takes a trait object.
+struct Unsized<'a, E: ?Sized>(&'a mut E);
+
+impl<E: Events + ?Sized> Events for Unsized<'_, E> {
+    fn frame(&mut self, frame: Frame<'_>) {
+        self.0.frame(frame);
+    }
+
+    fn short(&mut self, origin: TaskId, head: [u8; SHORT_HEAD], body: ForeignBytes<'_>) {
+        self.0.short(origin, head, body);
+    }
+
+    fn send_complete(&mut self, ticket: Ticket) {
+        self.0.send_complete(ticket);
+    }
+
+    fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
+        self.0.got(ticket, outcome);
+    }
+
+    fn ended(&mut self, ticket: Ticket, outcome: Result<i64, AdapterError>) {
+        self.0.ended(ticket, outcome);
+    }
+}
+
+/// The bell of a task. It notes that a thread is about to sleep or has slept: the polls before and after a sleep look
+/// everywhere (HA3).
+struct SharedBell {
+    bell: Arc<dyn Doorbell>,
+    is_due: AtomicBool,
+}
+
+impl SharedBell {
+    /// Whether the next poll is to look everywhere. True once for each announcement and each sleep.
+    #[inline]
+    fn takes_due(&self) -> bool {
+        // Relaxed: the thread that polls for its own sleep has noted it itself.
+        self.is_due.load(Ordering::Relaxed) && self.is_due.swap(false, Ordering::Relaxed)
+    }
+}
+
+impl Doorbell for SharedBell {
+    fn announce(&self) -> u32 {
+        let ticket = self.bell.announce();
+        self.is_due.store(true, Ordering::Relaxed);
+        ticket
+    }
+
+    fn sleep(&self, ticket: u32, timeout: Option<Duration>) -> bool {
+        let has_rung = self.bell.sleep(ticket, timeout);
+        self.is_due.store(true, Ordering::Relaxed);
+        has_rung
+    }
+
+    fn retract(&self) {
+        self.bell.retract();
+    }
+
+    fn ring(&self) {
+        self.bell.ring();
+    }
+
+    fn has_woken(&self) -> bool {
+        self.bell.has_woken()
+    }
+}
+
+/// Losses on this host, by place, and elsewhere, by task.
+struct AllLosses {
+    here: Arc<dyn Losses>,
+    elsewhere: Arc<dyn Losses>,
+    table: Arc<JobTable>,
+}
+
+impl Losses for AllLosses {
+    fn count(&self) -> usize {
+        self.here.count() + self.elsewhere.count()
+    }
+
+    fn is_lost(&self, task: TaskId) -> bool {
+        let here = self.table.local_place(task);
+        here.is_some_and(|place| self.here.is_lost(place)) || self.elsewhere.is_lost(task)
+    }
+
+    fn declare(&self) {
+        self.here.declare();
+        self.elsewhere.declare();
+    }
+}
+
+/// The losses that the launcher enters into the job table.
+pub(crate) struct TableLosses(pub(crate) Arc<JobTable>);
+
+impl Losses for TableLosses {
+    fn count(&self) -> usize {
+        self.0.losses()
+    }
+
+    fn is_lost(&self, task: TaskId) -> bool {
+        self.0.is_lost(task)
+    }
+
+    /// The tasks of this host see it in their segment, and the launcher, which the task has told, tells other hosts.
+    fn declare(&self) {}
+}
