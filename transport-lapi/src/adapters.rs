@@ -6,12 +6,13 @@
 //! | [`shm`] | processes of one host | one sealed memfd | `process_vm_readv`, where allowed |
 //!
 //! Both are one adapter, `local`, and differ in how tasks access each other's memory. [`hosts`] joins such an adapter
-//! with that of a network. `any` is the adapter for which programs are compiled. Adapters do not know each other, and
+//! with that of a network, which is [`ofi`]. `any` is the adapter for which programs are compiled. Adapters do not know each other, and
 //! know nothing above [`crate::adapter`].
 
 mod any;
 pub mod hosts;
 pub(crate) mod local;
+pub mod ofi;
 pub mod shm;
 pub mod threads;
 

@@ -83,6 +83,34 @@ fn over_channels(num_tasks: usize, host_of: fn(TaskId) -> u32) -> Vec<HostsAdapt
     tasks.into_iter().flatten().collect()
 }
 
+/// Each rank on a host of its own, with libfabric over the loopback interface between them.
+fn fabric(num_tasks: usize) -> Vec<HostsAdapter> {
+    over_fabric(num_tasks, |task| task)
+}
+
+/// Hosts of two ranks each, likewise.
+fn fabric_of_two(num_tasks: usize) -> Vec<HostsAdapter> {
+    over_fabric(num_tasks, |task| task / 2)
+}
+
+fn over_fabric(num_tasks: usize, host_of: fn(TaskId) -> u32) -> Vec<HostsAdapter> {
+    let plan = hosts::plan(num_tasks, host_of);
+    let tasks = match mpj_doubles::fabric::fabric() {
+        Ok(_) => hosts::job(&plan, 1, mpj_doubles::fabric::in_context),
+        Err(_) => hosts::job(&plan, 1, |context, bells| {
+            channels::in_context(context, bells, Cards::Frames)
+        }),
+    };
+    tasks.expect("resources suffice").into_iter().flatten().collect()
+}
+
+#[test]
+fn the_fabric_is_tested() {
+    if let Err(reason) = mpj_doubles::fabric::fabric() {
+        eprintln!("not shown: the adapter of libfabric: {reason}");
+    }
+}
+
 /// Ranks in the second of two contexts, over a segment of this process.
 fn threads_in_a_further_context(num_tasks: usize) -> Vec<ThreadsAdapter> {
     second(threads::job_with_contexts(num_tasks, 2).expect("memory suffices"))
@@ -146,6 +174,8 @@ adapter_conformance!(of_one_sided_channels, super::one_sided_channels);
 adapter_conformance!(of_hosts_of_two, super::hosts_of_two);
 adapter_conformance!(of_hosts_of_one, super::hosts_of_one);
 adapter_conformance!(of_hosts_in_turn, super::hosts_in_turn);
+adapter_conformance!(of_fabric, super::fabric);
+adapter_conformance!(of_fabric_of_two, super::fabric_of_two);
 mod of_faultless {
     mpj_doubles::adapter_conformance!(@alone super::faultless);
 }

@@ -402,6 +402,10 @@ unsafe impl Adapter for ChannelAdapter {
         body: Piece<'_>,
         ticket: Ticket,
     ) -> Result<Post, AdapterError> {
+        if self.network.is_lost(target as usize) {
+            // Nothing more is taken: the caller learns of the loss before the rest of a message seems to have left.
+            return Ok(Post::Full);
+        }
         let Desk { leaving, changed } = &self.network.desks[self.task as usize];
         let queue = &mut leaving.lock().queues[target as usize];
         if queue.len() == LEAVING {

@@ -8,6 +8,7 @@
 pub mod bytes;
 pub mod channels;
 pub mod contract;
+pub mod fabric;
 pub mod fault;
 pub mod hosts;
 pub mod numbers;

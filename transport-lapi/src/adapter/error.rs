@@ -66,6 +66,12 @@ pub enum AdapterError {
         /// How the probe failed.
         reason: String,
     },
+    /// No network reaches the other hosts.
+    #[error("cannot reach the other hosts of the job: {reason}")]
+    NoFabric {
+        /// The cause, and what to change.
+        reason: String,
+    },
     /// An endpoint cannot have this address.
     #[error(
         "context {context} of rank {task} gave a network address of {len} bytes, which is not usable"

@@ -10,11 +10,13 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
+mod fabric;
 mod manager;
 mod pieces;
 
 pub use crate::adapters::shm::GetMode;
 
+pub use fabric::FabricChoice;
 pub(crate) use manager::{ForeignLauncher, PMI_FD, Start};
 pub use pieces::Pieces;
 
@@ -77,8 +79,16 @@ const SINGLETON: Setting = Setting {
     meaning: "1: run as a job of one rank even when another MPI's launcher started the process",
 };
 
+const FABRIC: Setting = Setting {
+    name: "MPJ_FABRIC",
+    default: "auto",
+    legal: "auto, PROVIDER, PROVIDER:DOMAIN, as fi_info names them",
+    meaning: "network between hosts: the best that libfabric offers, or this one, such as tcp:eth0",
+};
+
 /// Every setting that a user may give, in the order of the manual.
-pub const SETTINGS: [Setting; 7] = [BACKEND, EAGER_UP_TO, GET, WAIT, SPIN, EARLY_LIMIT, SINGLETON];
+pub const SETTINGS: [Setting; 8] =
+    [BACKEND, EAGER_UP_TO, GET, WAIT, SPIN, EARLY_LIMIT, FABRIC, SINGLETON];
 
 /// Rank of this process, set by the launcher.
 pub(crate) const RANK: &str = "MPJ_RANK";
@@ -216,6 +226,8 @@ pub struct Settings {
     pub spin: Duration,
     /// `MPJ_EARLY_LIMIT`: the most bytes of unexpected messages that one peer may have pending at this rank.
     pub early_limit: usize,
+    /// `MPJ_FABRIC`.
+    pub fabric: FabricChoice,
     /// `MPJ_SINGLETON`: whether the variables of another MPI's launcher are ignored.
     pub singleton: bool,
 }
@@ -229,6 +241,7 @@ impl Default for Settings {
             wait: WaitMode::default(),
             spin: Duration::from_millis(1),
             early_limit: 64 << 20,
+            fabric: FabricChoice::default(),
             singleton: false,
         }
     }
@@ -279,6 +292,7 @@ impl Settings {
             wait: parse(lookup, &WAIT, Keyword::from_word, default.wait)?,
             spin: parse(lookup, &SPIN, microseconds, default.spin)?,
             early_limit: parse(lookup, &EARLY_LIMIT, byte_count, default.early_limit)?,
+            fabric: parse(lookup, &FABRIC, FabricChoice::parse, default.fabric)?,
             singleton: parse(lookup, &SINGLETON, flag, default.singleton)?,
         })
     }

@@ -1,9 +1,14 @@
 //! Set-up of connections: makes a connected adapter from the environment.
 //!
-//! A process that `mpjrun` or a process manager started attaches to the segment of its host. A process that was started alone is a job of one task
-//! in memory of its own. Threads of one process share a segment there.
+//! A process that `mpjrun` or a process manager started attaches to the segment of its host. A process that was started
+//! alone is a job of one task in memory of its own. Threads of one process share a segment there.
 
-use crate::adapter::AdapterError;
+use std::sync::Arc;
+
+use crate::adapter::{AdapterError, TaskId};
+use crate::adapters::hosts::HostsAdapter;
+use crate::adapters::hosts::table::JobTable;
+use crate::adapters::ofi::{self, Fabric, OfiEndpoint};
 use crate::adapters::shm::ShmAdapter;
 use crate::adapters::threads;
 use crate::job::bootstrap::{self, BootstrapError, Control, Membership};
@@ -52,17 +57,65 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
     };
     let Membership { task, num_tasks, contexts, segment, table, control } = membership;
     control.joined();
-    assert!(table.is_none(), "no network yet");
-    let attached = ShmAdapter::attach_contexts(segment, task, num_tasks, contexts, settings.get)?;
-    let one_sided_path = attached[0].one_sided_path();
-    let contexts = attached.into_iter().map(AnyAdapter::from).collect();
+    let attach =
+        |place, here| ShmAdapter::attach_contexts(segment, place, here, contexts, settings.get);
+    let (contexts, one_sided_path) = match table {
+        None => {
+            let attached = attach(task, num_tasks)?;
+            let one_sided_path = attached[0].one_sided_path();
+            (attached.into_iter().map(AnyAdapter::from).collect(), one_sided_path)
+        }
+        Some(table) => {
+            let table = Arc::new(JobTable::open(table)?);
+            let (place, here) = check_place(&table, task, num_tasks, contexts)?;
+            let fabric = Fabric::open(&settings.fabric)?;
+            let endpoints = (0..contexts).map(|_| fabric.endpoint());
+            let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;
+            control.endpoints(endpoints.iter().map(|end| end.address().to_vec()).collect())?;
+            let attached = attach(place, here)?;
+            let local = attached[0].one_sided_path();
+            let one_sided_path = format!("{local} on this host, active messages to others");
+            table.wait_for_addresses()?;
+            (over_network(attached, endpoints, &table)?, one_sided_path)
+        }
+    };
     config::place().into_iter().for_each(home::settle);
-    Ok(Joined {
-        contexts,
-        control: Some(control),
-        one_sided_path,
-        processors: config::processors(),
-    })
+    let processors = config::processors();
+    Ok(Joined { contexts, control: Some(control), one_sided_path, processors })
+}
+
+/// The place of `task` on this host, and the number of tasks here.
+fn check_place(
+    table: &JobTable,
+    task: TaskId,
+    num_tasks: usize,
+    contexts: usize,
+) -> Result<(TaskId, usize), AdapterError> {
+    let (all, each) = (table.num_tasks(), table.contexts());
+    let bad = || AdapterError::BadSegment {
+        what: format!(
+            "its job table is for {all} ranks with {each} contexts each, of which rank {task} of \
+             {num_tasks} with {contexts} is none on this host"
+        ),
+    };
+    if (all, each) != (num_tasks, contexts) {
+        return Err(bad());
+    }
+    let place = table.local_place(task).ok_or_else(bad)?;
+    Ok((place, table.local_tasks().len()))
+}
+
+/// Joins the adapters of this host with endpoints of a network.
+fn over_network(
+    local: Vec<ShmAdapter>,
+    endpoints: Vec<OfiEndpoint>,
+    table: &Arc<JobTable>,
+) -> Result<Vec<AnyAdapter>, AdapterError> {
+    let joined = local.into_iter().zip(endpoints).map(|(local, endpoint)| {
+        let network = ofi::between_hosts(endpoint, &local, table)?;
+        Ok(HostsAdapter::new(local, network, Arc::clone(table))?.into())
+    });
+    joined.collect()
 }
 
 /// Makes a job whose ranks are threads of this process. Returns the `contexts` adapters of each task, in order.

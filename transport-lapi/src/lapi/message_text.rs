@@ -259,7 +259,7 @@ impl Violation {
 /// The code of an error of the adapter.
 fn code_of(error: &AdapterError) -> Code {
     match error {
-        AdapterError::PeerLost { .. } => Code::NoConnectivity,
+        AdapterError::PeerLost { .. } | AdapterError::NoFabric { .. } => Code::NoConnectivity,
         AdapterError::System { .. } => Code::MemoryExhausted,
         AdapterError::BadSegment { .. } | AdapterError::GetRefused { .. } => Code::ShmSetup,
         AdapterError::AlreadyAttached { .. } | AdapterError::ContextCount { .. } => {

@@ -146,7 +146,7 @@ pub enum ExchangeError {
     )]
     Library {
         /// The error of the loader.
-        source: libloading::Error,
+        source: io::Error,
     },
     /// The first rank of this host has memory for all of them, which could not be passed on.
     #[error(

@@ -40,6 +40,7 @@ fn every_setting_is_read() {
         ("MPJ_BACKEND", "rendezvous"),
         ("MPJ_EAGER_UP_TO", "8K"),
         ("MPJ_GET", "am"),
+        ("MPJ_FABRIC", "tcp"),
         ("MPJ_WAIT", "block"),
         ("MPJ_SPIN", "20"),
         ("MPJ_EARLY_LIMIT", "64K"),
@@ -49,6 +50,7 @@ fn every_setting_is_read() {
         backend: BackendChoice::Rendezvous,
         eager_up_to: Some(8192),
         get: GetMode::Am,
+        fabric: FabricChoice::Named { provider: "tcp".to_owned(), domain: None },
         wait: WaitMode::Block,
         spin: Duration::from_micros(20),
         early_limit: 65536,
@@ -60,9 +62,9 @@ fn every_setting_is_read() {
 #[test]
 fn an_unknown_value_names_the_variable_the_value_and_the_legal_ones() {
     for row in SETTINGS {
-        let error = settings(&[(row.name, "Bogus")]).expect_err("no setting knows this word");
+        let error = settings(&[(row.name, ":Bogus")]).expect_err("no setting knows this word");
         let expected =
-            ConfigError::Unknown { name: row.name, value: "Bogus".to_owned(), legal: row.legal };
+            ConfigError::Unknown { name: row.name, value: ":Bogus".to_owned(), legal: row.legal };
         assert_eq!(error, expected);
     }
     let text = settings(&[("MPJ_BACKEND", "fast")]).expect_err("unknown").to_string();

@@ -10,8 +10,10 @@
 
 #![expect(unsafe_code, reason = "calls a library in C")]
 
+use std::error::Error;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::mem::MaybeUninit;
+use std::io;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr;
 
 use libloading::Library;
@@ -110,33 +112,51 @@ pub(super) struct Client {
 }
 
 /// Loads the library from the first of these places that has it. An error is about the last one.
-fn load(places: &[String]) -> Result<Functions, libloading::Error> {
+fn load(places: &[String]) -> io::Result<Functions> {
     let library = |place: &String| {
         // SAFETY: PX2. Its initializers do nothing that depends on the state of this program.
-        unsafe { Library::new(place) }
+        unsafe { Library::new(place) }.map_err(with_reason)
     };
     let (last, others) = places.split_last().expect("there is a place");
     let library =
         others.iter().find_map(|place| library(place).ok()).map_or_else(|| library(last), Ok)?;
-    let library = std::mem::ManuallyDrop::new(library);
+    let library = ManuallyDrop::new(library);
     // SAFETY: PX1: these are the types of the functions; PX2.
-    unsafe {
-        Ok(Functions {
-            init: *library.get(b"PMIx_Init\0")?,
-            put: *library.get(b"PMIx_Put\0")?,
-            commit: *library.get(b"PMIx_Commit\0")?,
-            fence: *library.get(b"PMIx_Fence\0")?,
-            get: *library.get(b"PMIx_Get\0")?,
-            abort: *library.get(b"PMIx_Abort\0")?,
-            finalize: *library.get(b"PMIx_Finalize\0")?,
-            error_string: *library.get(b"PMIx_Error_string\0")?,
-        })
+    let functions = unsafe { Functions::of(&library) };
+    functions.map_err(with_reason)
+}
+
+/// The loader's own words, which its error keeps apart.
+fn with_reason(error: libloading::Error) -> io::Error {
+    let reason = error.source().map(ToString::to_string);
+    io::Error::other(reason.unwrap_or_else(|| error.to_string()))
+}
+
+impl Functions {
+    /// Finds the functions.
+    ///
+    /// # Safety
+    /// PX1, PX2.
+    unsafe fn of(library: &Library) -> Result<Self, libloading::Error> {
+        // SAFETY: PX1, PX2, as the caller states.
+        unsafe {
+            Ok(Self {
+                init: *library.get(c"PMIx_Init")?,
+                put: *library.get(c"PMIx_Put")?,
+                commit: *library.get(c"PMIx_Commit")?,
+                fence: *library.get(c"PMIx_Fence")?,
+                get: *library.get(c"PMIx_Get")?,
+                abort: *library.get(c"PMIx_Abort")?,
+                finalize: *library.get(c"PMIx_Finalize")?,
+                error_string: *library.get(c"PMIx_Error_string")?,
+            })
+        }
     }
 }
 
 impl Client {
     /// Loads the library from one of `places`, and makes this process known to its server.
-    pub(super) fn init(places: &[String]) -> Result<Result<Self, Failure>, libloading::Error> {
+    pub(super) fn init(places: &[String]) -> io::Result<Result<Self, Failure>> {
         let functions = load(places)?;
         let mut client = Self { functions, own: Proc { namespace: [0; NAMESPACE], rank: 0 } };
         // SAFETY: PX1, PX3: there is room for the process, and no directive.

@@ -1,0 +1,128 @@
+//! Which provider of libfabric a job uses, and which of its domains: a pure function of what the library offers.
+//!
+//! Fast networks come first, then TCP. A provider named by `MPJ_FABRIC` is taken whatever it is.
+
+use crate::job::config::FabricChoice;
+
+/// Providers that are taken by themselves, the best first. From 1.18 on `tcp` has the kind of endpoint that is needed;
+/// before, `net` has it.
+const PREFERRED: [&str; 8] = ["cxi", "efa", "psm3", "psm2", "opx", "verbs;ofi_rxm", "tcp", "net"];
+
+/// One way to a network that the library offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Offer {
+    /// Name of the provider.
+    pub(super) provider: String,
+    /// Name of the domain, mostly that of an interface.
+    pub(super) domain: String,
+    /// Whether only this host is reached that way.
+    pub(super) is_loopback: bool,
+    /// Whether the address is one of IPv6.
+    pub(super) is_ipv6: bool,
+}
+
+/// The offer that is taken, with the reason.
+///
+/// # Errors
+/// A sentence that says why none is taken, and what to change.
+pub(super) fn choose(offers: &[Offer], choice: &FabricChoice) -> Result<(usize, String), String> {
+    let usable: Vec<(usize, &Offer)> =
+        offers.iter().enumerate().filter(|(_, offer)| fits(offer, choice)).collect();
+    let rank = |offer: &Offer| {
+        let place = PREFERRED.iter().position(|name| *name == offer.provider);
+        (place.unwrap_or(PREFERRED.len()), offer.is_loopback, offer.is_ipv6)
+    };
+    // The first of equals: providers list their fastest interface first.
+    let Some((index, taken)) = usable.into_iter().min_by_key(|(_, offer)| rank(offer)) else {
+        return Err(refusal(offers, choice));
+    };
+    let why = match choice {
+        FabricChoice::Auto => "the first of the preferred providers that is offered here",
+        FabricChoice::Named { .. } => "named by MPJ_FABRIC",
+    };
+    let mut others: Vec<&str> = offers.iter().map(|offer| &*offer.provider).collect();
+    others.sort_unstable();
+    others.dedup();
+    others.retain(|name| *name != taken.provider);
+    let others = match others.is_empty() {
+        true => String::new(),
+        false => format!("; also offered: {}", others.join(", ")),
+    };
+    Ok((index, format!("{}:{}, {why}{others}", taken.provider, taken.domain)))
+}
+
+fn fits(offer: &Offer, choice: &FabricChoice) -> bool {
+    match choice {
+        FabricChoice::Auto => PREFERRED.contains(&&*offer.provider) && !offer.is_loopback,
+        FabricChoice::Named { provider, domain } => {
+            offer.provider == *provider
+                && domain.as_ref().map_or(!offer.is_loopback, |domain| offer.domain == *domain)
+        }
+    }
+}
+
+fn refusal(offers: &[Offer], choice: &FabricChoice) -> String {
+    let mut ways: Vec<String> =
+        offers.iter().map(|offer| format!("{}:{}", offer.provider, offer.domain)).collect();
+    ways.sort_unstable();
+    ways.dedup();
+    let ways = match ways.is_empty() {
+        true => "libfabric offers nothing here".to_owned(),
+        false => format!("libfabric offers {}", ways.join(", ")),
+    };
+    match choice {
+        FabricChoice::Auto => {
+            format!(
+                "no network to other hosts was found: {ways}; name one by MPJ_FABRIC=provider:domain"
+            )
+        }
+        FabricChoice::Named { provider, domain } => {
+            let domain = domain.as_ref().map_or(String::new(), |domain| format!(":{domain}"));
+            format!("MPJ_FABRIC={provider}{domain} is not there: {ways}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer(provider: &str, domain: &str) -> Offer {
+        let (provider, domain) = (provider.to_owned(), domain.to_owned());
+        Offer { is_loopback: domain == "lo", is_ipv6: domain.ends_with('6'), provider, domain }
+    }
+
+    fn named(provider: &str, domain: Option<&str>) -> FabricChoice {
+        FabricChoice::Named { provider: provider.to_owned(), domain: domain.map(str::to_owned) }
+    }
+
+    #[test]
+    fn fast_networks_come_first_and_loopback_never_by_itself() {
+        let offers = [
+            offer("sockets", "eth0"),
+            offer("tcp", "lo"),
+            offer("tcp", "eth0-6"),
+            offer("tcp", "eth0"),
+            offer("verbs;ofi_rxm", "mlx5_0"),
+        ];
+        let taken = |offers: &[Offer]| choose(offers, &FabricChoice::Auto).map(|(index, _)| index);
+        assert_eq!(taken(&offers), Ok(4));
+        assert_eq!(taken(&offers[..4]), Ok(3), "IPv4 before IPv6");
+        assert_eq!(taken(&offers[..3]), Ok(2));
+        let refused = taken(&offers[..2]).expect_err("only this host");
+        assert!(refused.contains("libfabric offers sockets:eth0, tcp:lo;"), "{refused}");
+        assert!(taken(&[]).expect_err("nothing").contains("offers nothing here"));
+    }
+
+    #[test]
+    fn what_is_named_is_taken() {
+        let offers = [offer("tcp", "eth0"), offer("tcp", "lo"), offer("sockets", "eth0")];
+        let taken = |choice| choose(&offers, &choice);
+        let (index, why) = taken(named("sockets", None)).expect("it is there");
+        assert_eq!((index, &*why), (2, "sockets:eth0, named by MPJ_FABRIC; also offered: tcp"));
+        assert_eq!(taken(named("tcp", Some("lo"))).expect("it is there").0, 1);
+        assert_eq!(taken(named("tcp", None)).expect("it is there").0, 0);
+        let refused = taken(named("tcp", Some("ib0"))).expect_err("it is not there");
+        assert!(refused.starts_with("MPJ_FABRIC=tcp:ib0 is not there: "), "{refused}");
+    }
+}

@@ -1,0 +1,615 @@
+//! Objects of libfabric: the fabric of a process, and for each context a domain with one endpoint, its addresses, its
+//! queue of completions and its packet buffers.
+//!
+//! - OE1: an object is closed once, after all that were made from it, and its pointers are used only before that. The
+//!   tables behind an object are valid as long as it is. Entries that the provider lacks answer -FI_ENOSYS themselves.
+//! - OE2: one thread at a time uses a domain and what belongs to it: an [`OfiEndpoint`] is used through `&mut`.
+//! - OE3: a buffer belongs to the provider from the call that posts it until its completion is read, or the endpoint is
+//!   closed; meanwhile nobody else touches it. The buffers and their contexts stay where they are, and are freed after
+//!   the endpoint was closed.
+
+#![expect(unsafe_code, reason = "a library of C is called")]
+
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::os::fd::RawFd;
+use std::ptr;
+use std::sync::Arc;
+
+use super::bindings::*;
+use super::choice::{self, Offer};
+use super::library::Library;
+use crate::adapter::AdapterError;
+use crate::adapters::hosts::table::MAX_ADDRESS;
+use crate::job::config::FabricChoice;
+
+/// Length of a packet buffer, in bytes.
+pub(super) const PACKET: usize = 64 << 10;
+/// Receives that are posted.
+const RECEIVES: usize = 32;
+/// Buffers for packets to all peers.
+const SENDS: usize = 32;
+/// Version of the interface that the structures are of.
+const VERSION: u32 = 1 << 16 | 17;
+/// Completions that are read at once.
+const BATCH: usize = 16;
+
+// Of rdma/fabric.h and rdma/fi_errno.h.
+const GETWAIT: c_int = 5;
+const ENABLE: c_int = 6;
+const SOCKADDR_IN: u32 = 2;
+const SOCKADDR_IN6: u32 = 3;
+const EAGAIN: isize = -(libc::EAGAIN as isize);
+const EAVAIL: isize = -259;
+/// No such address: what is unspecified, and from where a receive takes messages.
+const ADDR_UNSPEC: fi_addr_t = u64::MAX;
+
+/// A copy of a description of libfabric.
+struct Info(*mut fi_info);
+
+impl Drop for Info {
+    fn drop(&mut self) {
+        if let Ok(library) = Library::get() {
+            // SAFETY: OE1; the description was made by the library.
+            unsafe { (library.freeinfo)(self.0) };
+        }
+    }
+}
+
+/// The access of a process to a network (fi_fabric).
+pub struct Fabric {
+    library: &'static Library,
+    info: Info,
+    fabric: *mut fid_fabric,
+    provider: &'static str,
+    explanation: String,
+}
+
+// SAFETY: OE1; opening domains is safe from any thread, and the description is only read.
+unsafe impl Send for Fabric {}
+// SAFETY: as above.
+unsafe impl Sync for Fabric {}
+
+impl Fabric {
+    /// Loads libfabric, chooses a provider and a domain, and opens the fabric.
+    ///
+    /// # Errors
+    /// [`AdapterError::NoFabric`] with the cause and what to change.
+    pub fn open(choice: &FabricChoice) -> Result<Arc<Self>, AdapterError> {
+        let no_fabric = |reason| AdapterError::NoFabric { reason };
+        let library = Library::get().map_err(no_fabric)?;
+        let all = offers(library).map_err(no_fabric)?;
+        // SAFETY: OE1: `all` lives until the end of this function.
+        let list: Vec<*mut fi_info> = unsafe { chain(&all) }.collect();
+        // SAFETY: OE1.
+        let offers: Vec<Offer> = list.iter().map(|info| unsafe { describe(*info) }).collect();
+        let (index, why) = choice::choose(&offers, choice).map_err(no_fabric)?;
+        // SAFETY: OE1; a copy is independent of the list.
+        let info = Info(unsafe { (library.dupinfo)(list[index]) });
+        let mut fabric = ptr::null_mut();
+        // SAFETY: OE1; the attributes belong to `info`.
+        let opened =
+            unsafe { (library.fabric)((*info.0).fabric_attr, &mut fabric, ptr::null_mut()) };
+        let (major, minor) = library.version();
+        let explanation = format!("libfabric {major}.{minor}, {why}");
+        if opened != 0 {
+            let words = library.words(opened as isize);
+            return Err(no_fabric(format!("{explanation}: it cannot be opened: {words}")));
+        }
+        // One for each process, and it is used as a constant.
+        let provider = Box::leak(offers[index].provider.clone().into_boxed_str());
+        Ok(Arc::new(Self { library, info, fabric, provider, explanation }))
+    }
+
+    /// Returns the name of the provider.
+    pub fn name(&self) -> &'static str {
+        self.provider
+    }
+
+    /// Returns which library, provider and domain are used, and why.
+    pub fn explanation(&self) -> &str {
+        &self.explanation
+    }
+
+    /// Opens the endpoint of one context.
+    ///
+    /// # Errors
+    /// [`AdapterError::NoFabric`].
+    pub fn endpoint(self: &Arc<Self>) -> Result<OfiEndpoint, AdapterError> {
+        OfiEndpoint::open(self)
+    }
+
+    fn failed(&self, action: &str, error: isize) -> AdapterError {
+        let words = self.library.words(error);
+        AdapterError::NoFabric { reason: format!("{}: cannot {action}: {words}", self.explanation) }
+    }
+}
+
+impl Drop for Fabric {
+    fn drop(&mut self) {
+        // SAFETY: OE1.
+        unsafe { close((&raw mut (*self.fabric).fid).cast()) };
+    }
+}
+
+/// What the library offers for reliable messages that arrive in the order of sending.
+fn offers(library: &Library) -> Result<Info, String> {
+    // SAFETY: OE1; the library makes the description, and its parts with it.
+    let hints = Info(unsafe { (library.dupinfo)(ptr::null()) });
+    if hints.0.is_null() {
+        return Err("libfabric has no memory".to_owned());
+    }
+    let mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+    // SAFETY: OE1: nobody else has the description.
+    unsafe {
+        let hints = &mut *hints.0;
+        hints.caps = u64::from(FI_MSG | FI_SEND | FI_RECV);
+        hints.mode = FI_CONTEXT | FI_CONTEXT2;
+        (*hints.ep_attr).type_ = FI_EP_RDM;
+        (*hints.domain_attr).mr_mode = mr_mode as c_int;
+        (*hints.domain_attr).threading = FI_THREAD_DOMAIN;
+        (*hints.tx_attr).msg_order = u64::from(FI_ORDER_SAS);
+        (*hints.rx_attr).msg_order = u64::from(FI_ORDER_SAS);
+    }
+    let mut found = ptr::null_mut();
+    // SAFETY: OE1.
+    let answer =
+        unsafe { (library.getinfo)(VERSION, ptr::null(), ptr::null(), 0, hints.0, &mut found) };
+    match answer {
+        0 => Ok(Info(found)),
+        // Nothing is offered: the list is empty.
+        error if error == -libc::ENODATA => Ok(Info(ptr::null_mut())),
+        error => {
+            let words = library.words(error as isize);
+            Err(format!("libfabric cannot list its networks: {words}"))
+        }
+    }
+}
+
+/// The descriptions of a list.
+///
+/// # Safety
+/// OE1 for the list, as long as the answer is used.
+unsafe fn chain(list: &Info) -> impl Iterator<Item = *mut fi_info> {
+    let some = |info: *mut fi_info| (!info.is_null()).then_some(info);
+    // SAFETY: as the caller promises.
+    std::iter::successors(some(list.0), move |info| some(unsafe { (**info).next }))
+}
+
+/// # Safety
+/// OE1 for the description.
+unsafe fn describe(info: *const fi_info) -> Offer {
+    // SAFETY: as the caller promises; texts end with a zero byte.
+    let text = |text: *const c_char| match text.is_null() {
+        true => String::new(),
+        false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
+    };
+    // SAFETY: as the caller promises.
+    let (info, provider, domain) = unsafe {
+        let info = &*info;
+        (info, text((*info.fabric_attr).prov_name), text((*info.domain_attr).name))
+    };
+    let byte = |at: usize| {
+        let is_there = !info.src_addr.is_null() && at < info.src_addrlen;
+        // SAFETY: inside of the address.
+        is_there.then(|| unsafe { *info.src_addr.cast::<u8>().add(at) })
+    };
+    let is_loopback = match info.addr_format {
+        // 127.0.0.0/8 at the place of the address in sockaddr_in.
+        SOCKADDR_IN => byte(4) == Some(127),
+        // ::1 in sockaddr_in6.
+        SOCKADDR_IN6 => (8..23).all(|at| byte(at) == Some(0)) && byte(23) == Some(1),
+        _ => false,
+    };
+    let is_ipv6 = info.addr_format == SOCKADDR_IN6;
+    Offer { provider, domain, is_loopback, is_ipv6 }
+}
+
+/// # Safety
+/// OE1: `object` is open, and not used afterwards.
+unsafe fn close(object: *mut fid) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if let Some(close) = (*(*object).ops).close {
+            // It fails only if something is still open that was made from it.
+            let _ = close(object);
+        }
+    }
+}
+
+/// An object that is closed when it is dropped (OE1).
+struct Object<T>(*mut T);
+
+impl<T> Object<T> {
+    /// Each object begins with its `fid`.
+    fn fid(&self) -> *mut fid {
+        self.0.cast()
+    }
+}
+
+impl<T> Drop for Object<T> {
+    fn drop(&mut self) {
+        // SAFETY: OE1.
+        unsafe { close(self.fid()) };
+    }
+}
+
+/// Packet buffers (OE3).
+struct Buffers {
+    memory: Box<[UnsafeCell<[u8; PACKET]>]>,
+    /// By which completions name a buffer.
+    contexts: Box<[UnsafeCell<fi_context2>]>,
+    registration: Option<Object<fid_mr>>,
+}
+
+impl Buffers {
+    fn new(count: usize) -> Self {
+        let empty = || UnsafeCell::new(fi_context2 { internal: [ptr::null_mut(); 8] });
+        Self {
+            memory: (0..count).map(|_| UnsafeCell::new([0; PACKET])).collect(),
+            contexts: std::iter::repeat_with(empty).take(count).collect(),
+            registration: None,
+        }
+    }
+
+    fn descriptor(&self) -> *mut c_void {
+        // SAFETY: OE1.
+        self.registration.as_ref().map_or(ptr::null_mut(), |mr| unsafe { (*mr.0).mem_desc })
+    }
+
+    fn context(&self, index: usize) -> *mut c_void {
+        self.contexts[index].get().cast()
+    }
+
+    /// The buffer that a completion names.
+    fn index(&self, context: *mut c_void) -> Option<usize> {
+        let offset = context.addr().checked_sub(self.contexts.as_ptr().addr())?;
+        let index = offset / size_of::<fi_context2>();
+        (index < self.contexts.len()).then_some(index)
+    }
+}
+
+/// What a completion tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Completion {
+    /// The packet in this buffer has left.
+    Sent(usize),
+    /// A packet of this length has come into this buffer.
+    Received(usize, usize),
+    /// The packet in this buffer was not sent.
+    NotSent(usize),
+    /// Nothing has come into this buffer, which is posted again.
+    NotReceived,
+}
+
+/// Result of [`OfiEndpoint::send`] and [`OfiEndpoint::inject`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offered {
+    /// The provider has taken it.
+    Taken,
+    /// No room, or no connection yet.
+    Again,
+    /// The provider refuses this peer.
+    Refused,
+}
+
+/// One context's endpoint of a network (fi_endpoint), with all that belongs to it.
+pub struct OfiEndpoint {
+    // In the order of their ends (OE1, OE3).
+    endpoint: Object<fid_ep>,
+    addresses: Object<fid_av>,
+    completions: Object<fid_cq>,
+    received: Buffers,
+    sent: Buffers,
+    #[expect(dead_code, reason = "it ends after all that was made from it")]
+    domain: Object<fid_domain>,
+    fabric: Arc<Fabric>,
+    own: Vec<u8>,
+    inject_size: usize,
+    /// Readable when a completion may have come; `None` if the provider has no such descriptor.
+    descriptor: Option<RawFd>,
+    /// Send buffers that nobody uses.
+    free: Vec<usize>,
+}
+
+// SAFETY: OE2: the objects are not tied to a thread.
+unsafe impl Send for OfiEndpoint {}
+
+/// Calls an entry of a table of an object.
+macro_rules! call {
+    ($object:expr, $table:ident . $entry:ident ( $($argument:expr),* )) => {
+        match (*(*$object).$table).$entry {
+            Some(entry) => entry($($argument),*) as isize,
+            None => -(libc::ENOSYS as isize),
+        }
+    };
+}
+
+impl OfiEndpoint {
+    fn open(fabric: &Arc<Fabric>) -> Result<Self, AdapterError> {
+        let done = |action: &'static str, answer: isize| match answer {
+            0 => Ok(()),
+            error => Err(fabric.failed(action, error)),
+        };
+        let (info, none) = (fabric.info.0, ptr::null_mut());
+        // SAFETY: OE1 and OE2: the objects are new, and this is the only thread that knows them.
+        unsafe {
+            let mut domain = ptr::null_mut();
+            let answer = call!(fabric.fabric, ops.domain(fabric.fabric, info, &mut domain, none));
+            done("open its domain", answer)?;
+            let domain = Object(domain);
+            let (completions, descriptor) = queue(fabric, &domain)?;
+            let mut attributes: fi_av_attr = std::mem::zeroed();
+            attributes.type_ = FI_AV_UNSPEC;
+            let mut addresses = ptr::null_mut();
+            let answer =
+                call!(domain.0, ops.av_open(domain.0, &mut attributes, &mut addresses, none));
+            done("make a table of addresses", answer)?;
+            let addresses = Object(addresses);
+            let mut endpoint = ptr::null_mut();
+            let answer = call!(domain.0, ops.endpoint(domain.0, info, &mut endpoint, none));
+            done("make an endpoint", answer)?;
+            let endpoint = Object(endpoint);
+            let (ep, both) = (endpoint.fid(), u64::from(FI_SEND | FI_RECV));
+            done("join its parts", call!(ep, ops.bind(ep, completions.fid(), both)))?;
+            done("join its parts", call!(ep, ops.bind(ep, addresses.fid(), 0)))?;
+            done("start its endpoint", call!(ep, ops.control(ep, ENABLE, none)))?;
+            let mut own = vec![0; MAX_ADDRESS];
+            let mut len = own.len();
+            let answer = call!(endpoint.0, cm.getname(ep, own.as_mut_ptr().cast(), &mut len));
+            done("tell its address", answer)?;
+            own.truncate(len);
+            let needs = (*(*info).domain_attr).mr_mode & FI_MR_LOCAL as c_int != 0;
+            let buffers = |count, access: u32, key| -> Result<Buffers, AdapterError> {
+                let mut buffers = Buffers::new(count);
+                if needs {
+                    let (start, len) = (buffers.memory.as_ptr(), count * PACKET);
+                    let (owner, mut mr) = (domain.fid(), ptr::null_mut());
+                    let access = u64::from(access);
+                    let answer = call!(
+                        domain.0,
+                        mr.reg(owner, start.cast(), len, access, 0, key, 0, &mut mr, none)
+                    );
+                    done("register its buffers", answer)?;
+                    buffers.registration = Some(Object(mr));
+                }
+                Ok(buffers)
+            };
+            let received = buffers(RECEIVES, FI_RECV, 1)?;
+            let sent = buffers(SENDS, FI_SEND, 2)?;
+            let inject_size = (*(*info).tx_attr).inject_size;
+            let free = (0..SENDS).collect();
+            let fabric = Arc::clone(fabric);
+            let mut made = Self {
+                endpoint,
+                addresses,
+                completions,
+                received,
+                sent,
+                domain,
+                fabric,
+                own,
+                inject_size,
+                descriptor,
+                free,
+            };
+            for index in 0..RECEIVES {
+                let posted = made.post(index);
+                if posted != 0 {
+                    return Err(made.fabric.failed("post its receives", posted));
+                }
+            }
+            Ok(made)
+        }
+    }
+
+    /// Returns the address by which other endpoints find this one.
+    pub fn address(&self) -> &[u8] {
+        &self.own
+    }
+
+    /// Returns the name of the provider.
+    pub(super) fn provider(&self) -> &'static str {
+        self.fabric.provider
+    }
+
+    /// Length up to which packets need no buffer.
+    pub(super) fn inject_size(&self) -> usize {
+        self.inject_size
+    }
+
+    pub(super) fn descriptor(&self) -> Option<RawFd> {
+        self.descriptor
+    }
+
+    /// The number by which the provider knows a peer's address; `None` if the address is none of this network.
+    pub(super) fn insert(&mut self, address: &[u8]) -> Option<u64> {
+        let mut number = ADDR_UNSPEC;
+        // Addresses of one network have one length.
+        if address.len() != self.own.len() {
+            return None;
+        }
+        // SAFETY: OE1, OE2; the address has the length that the provider expects.
+        let inserted = unsafe {
+            let (av, address, none) = (self.addresses.0, address.as_ptr().cast(), ptr::null_mut());
+            call!(av, ops.insert(av, address, 1, &mut number, 0, none))
+        };
+        (inserted == 1).then_some(number)
+    }
+
+    /// Takes a free send buffer.
+    pub(super) fn take_buffer(&mut self) -> Option<usize> {
+        self.free.pop()
+    }
+
+    /// Gives back a send buffer that is not the provider's.
+    pub(super) fn give_back(&mut self, buffer: usize) {
+        self.free.push(buffer);
+    }
+
+    /// Number of free send buffers.
+    pub(super) fn free_buffers(&self) -> usize {
+        self.free.len()
+    }
+
+    /// The bytes of a send buffer that was taken, and is not the provider's.
+    pub(super) fn buffer(&mut self, index: usize) -> &mut [u8] {
+        // SAFETY: OE3.
+        unsafe { &mut *self.sent.memory[index].get() }
+    }
+
+    /// The packet that has come into a buffer.
+    pub(super) fn packet(&self, index: usize, len: usize) -> &[u8] {
+        // SAFETY: OE3: its completion was read, and it was not posted again.
+        let packet: &[u8; PACKET] = unsafe { &*self.received.memory[index].get() };
+        &packet[..len.min(PACKET)]
+    }
+
+    /// Offers bytes that are copied (fi_inject).
+    pub(super) fn inject(&mut self, to: u64, bytes: &[u8]) -> Offered {
+        // SAFETY: OE1, OE2; the provider reads the bytes inside the call.
+        let answer = unsafe {
+            let ep = self.endpoint.0;
+            call!(ep, msg.inject(ep, bytes.as_ptr().cast(), bytes.len(), to))
+        };
+        offered(answer)
+    }
+
+    /// [`OfiEndpoint::inject`] of the first `len` bytes of a send buffer.
+    pub(super) fn inject_buffer(&mut self, to: u64, buffer: usize, len: usize) -> Offered {
+        // SAFETY: OE3; the bytes are only read.
+        let packet: &[u8; PACKET] = unsafe { &*self.sent.memory[buffer].get() };
+        let packet: *const [u8] = &packet[..len];
+        // SAFETY: as above: `inject` touches no buffer.
+        self.inject(to, unsafe { &*packet })
+    }
+
+    /// Offers the first `len` bytes of a send buffer (fi_send), which is the provider's if it was taken (OE3).
+    pub(super) fn send(&mut self, to: u64, buffer: usize, len: usize) -> Offered {
+        let start: *const u8 = self.sent.memory[buffer].get().cast();
+        // SAFETY: OE1 to OE3.
+        let answer = unsafe {
+            let (ep, context) = (self.endpoint.0, self.sent.context(buffer));
+            call!(ep, msg.send(ep, start.cast(), len, self.sent.descriptor(), to, context))
+        };
+        offered(answer)
+    }
+
+    /// Posts a receive buffer again, after its packet was used. A provider that has no room is asked again later.
+    pub(super) fn release(&mut self, buffer: usize) -> bool {
+        self.post(buffer) != EAGAIN
+    }
+
+    fn post(&mut self, buffer: usize) -> isize {
+        let start: *mut u8 = self.received.memory[buffer].get().cast();
+        // SAFETY: OE1 to OE3.
+        unsafe {
+            let (ep, context) = (self.endpoint.0, self.received.context(buffer));
+            let descriptor = self.received.descriptor();
+            call!(ep, msg.recv(ep, start.cast(), PACKET, descriptor, ADDR_UNSPEC, context))
+        }
+    }
+
+    /// Lets the provider make progress, and passes on some completions. Returns how many.
+    pub(super) fn complete(&mut self, mut done: impl FnMut(&mut Self, Completion)) -> usize {
+        let none = fi_cq_msg_entry { op_context: ptr::null_mut(), flags: 0, len: 0 };
+        let mut entries = [none; BATCH];
+        // SAFETY: OE1, OE2; there is room for so many entries of the format that the queue has.
+        let answer = unsafe {
+            let cq = self.completions.0;
+            call!(cq, ops.read(cq, entries.as_mut_ptr().cast(), BATCH))
+        };
+        if answer == EAVAIL {
+            let failed = self.failure();
+            if let Some(failed) = failed {
+                done(self, failed);
+            }
+            return 1;
+        }
+        let count = usize::try_from(answer).unwrap_or(0).min(BATCH);
+        for entry in &entries[..count] {
+            if let Some(buffer) = self.sent.index(entry.op_context) {
+                done(self, Completion::Sent(buffer));
+            } else if let Some(buffer) = self.received.index(entry.op_context) {
+                done(self, Completion::Received(buffer, entry.len));
+            }
+        }
+        count
+    }
+
+    /// The operation that has failed.
+    #[cold]
+    fn failure(&mut self) -> Option<Completion> {
+        // SAFETY: zeros are a valid entry; OE1, OE2.
+        let failed = unsafe {
+            let mut failed: fi_cq_err_entry = std::mem::zeroed();
+            let cq = self.completions.0;
+            let read = call!(cq, ops.readerr(cq, &mut failed, 0));
+            (read > 0).then_some(failed)
+        }?;
+        if let Some(buffer) = self.sent.index(failed.op_context) {
+            return Some(Completion::NotSent(buffer));
+        }
+        let buffer = self.received.index(failed.op_context)?;
+        // Too long a message, of a stranger, or one whose connection broke.
+        self.post(buffer);
+        Some(Completion::NotReceived)
+    }
+
+    /// Whether a thread may sleep until the descriptor is readable (fi_trywait): otherwise there is something to do.
+    pub(super) fn may_sleep(&mut self) -> bool {
+        let mut objects = [self.completions.fid()];
+        // SAFETY: OE1, OE2.
+        let answer = unsafe {
+            let fabric = self.fabric.fabric;
+            call!(fabric, ops.trywait(fabric, objects.as_mut_ptr(), 1))
+        };
+        answer == 0
+    }
+}
+
+fn offered(answer: isize) -> Offered {
+    match answer {
+        0 => Offered::Taken,
+        EAGAIN => Offered::Again,
+        _ => Offered::Refused,
+    }
+}
+
+/// Opens a queue of completions, with a descriptor if the provider has one.
+///
+/// # Safety
+/// OE1 and OE2 for the domain.
+unsafe fn queue(
+    fabric: &Fabric,
+    domain: &Object<fid_domain>,
+) -> Result<(Object<fid_cq>, Option<RawFd>), AdapterError> {
+    let mut refused = 0;
+    for wait_obj in [FI_WAIT_FD, FI_WAIT_NONE] {
+        // SAFETY: zeros are valid attributes; as the caller promises.
+        unsafe {
+            let mut attributes: fi_cq_attr = std::mem::zeroed();
+            attributes.size = 4 * (RECEIVES + SENDS);
+            attributes.format = FI_CQ_FORMAT_MSG;
+            attributes.wait_obj = wait_obj;
+            let (mut completions, none) = (ptr::null_mut(), ptr::null_mut());
+            refused =
+                call!(domain.0, ops.cq_open(domain.0, &mut attributes, &mut completions, none));
+            if refused != 0 {
+                continue;
+            }
+            let completions = Object(completions);
+            let mut descriptor: RawFd = -1;
+            let found = match wait_obj {
+                FI_WAIT_FD => {
+                    let cq = completions.fid();
+                    call!(cq, ops.control(cq, GETWAIT, (&raw mut descriptor).cast()))
+                }
+                _ => refused,
+            };
+            let descriptor = (found == 0 && descriptor >= 0).then_some(descriptor);
+            return Ok((completions, descriptor));
+        }
+    }
+    Err(fabric.failed("make a queue of completions", refused))
+}

@@ -1,0 +1,189 @@
+//! The thread of an endpoint. It keeps packets going while no thread of the program is in the transport, and wakes
+//! threads that sleep.
+//!
+//! Providers make progress only when they are polled. So this thread polls for the owner of the endpoint while packets
+//! wait that were taken (A4), or a sender waits for room (A6), and the owner has not polled for a while. And it waits for
+//! the descriptor of the queue of completions while threads of the task sleep (A5). Otherwise it is blocked in the
+//! kernel.
+//!
+//! - SV1: whoever leaves something to do stores `busy`, then loads `sleeps`; this thread stores `sleeps`, then loads
+//!   `busy`, all sequentially consistent. So one of them sees the other: either this thread does not fall asleep, or it
+//!   is woken.
+//! - SV2: a thread that is about to sleep has announced that on the bell, has polled, and the provider has said that the
+//!   descriptor becomes readable for whatever comes later (fi_trywait). Then this thread is told to watch the descriptor,
+//!   and rings the bell once it is readable. If this thread polls meanwhile itself, it rings for all that has come.
+
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+use crate::adapter::{AdapterError, Doorbell};
+
+/// Time between two polls of this thread, and how long an owner may not poll before this thread does.
+const PERIOD: Duration = Duration::from_micros(50);
+/// Rounds without work before this thread sleeps until it is woken. Waking it costs a system call.
+const AWAKE: u32 = 200;
+
+/// What the thread does for an endpoint, under its lock.
+pub(super) trait Served: Send + Sync + 'static {
+    /// Polls the provider, sends what waits, and says whether there is more to do ([`Signals::set_busy`]). Returns
+    /// whether sleepers have to be woken.
+    fn serve(&self) -> bool;
+}
+
+/// What owner and thread share.
+pub(super) struct Signals {
+    wake: OwnedFd,
+    /// The descriptor of the queue of completions.
+    descriptor: Option<RawFd>,
+    bell: Arc<dyn Doorbell>,
+    /// Whether something is left to do.
+    busy: AtomicBool,
+    /// Whether the thread sleeps until it is woken.
+    sleeps: AtomicBool,
+    /// Whether the descriptor is to be watched.
+    watches: AtomicBool,
+    /// Polls of the owner.
+    polls: AtomicU64,
+    ends: AtomicBool,
+}
+
+impl Signals {
+    pub(super) fn new(
+        descriptor: Option<RawFd>,
+        bell: Arc<dyn Doorbell>,
+    ) -> Result<Arc<Self>, AdapterError> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let wake = eventfd(0, flags).map_err(|errno| AdapterError::System {
+            action: "make a descriptor for the network's thread",
+            source: errno.into(),
+        })?;
+        Ok(Arc::new(Self {
+            wake,
+            descriptor,
+            bell,
+            busy: AtomicBool::new(false),
+            sleeps: AtomicBool::new(false),
+            watches: AtomicBool::new(false),
+            polls: AtomicU64::new(0),
+            ends: AtomicBool::new(false),
+        }))
+    }
+
+    /// Says whether something is left to do. Called under the lock of the endpoint, so that no answer is overtaken.
+    pub(super) fn set_busy(&self, busy: bool) {
+        if !busy {
+            // Seen late, it costs one round.
+            self.busy.store(false, Ordering::Relaxed);
+            return;
+        }
+        if !self.busy.load(Ordering::Relaxed) {
+            self.busy.store(true, Ordering::SeqCst); // SYNC: SV1
+        }
+        if self.sleeps.load(Ordering::SeqCst) {
+            // SYNC: SV1
+            self.wake();
+        }
+    }
+
+    /// Notes a poll of the owner.
+    pub(super) fn polled(&self, polls: u64) {
+        // Relaxed: a clock.
+        self.polls.store(polls, Ordering::Relaxed);
+    }
+
+    /// Has the descriptor watched (SV2). Returns whether there is one.
+    pub(super) fn watch(&self) -> bool {
+        if self.descriptor.is_some() {
+            self.watches.store(true, Ordering::SeqCst); // SYNC: SV2
+            self.wake();
+        }
+        self.descriptor.is_some()
+    }
+
+    fn wake(&self) {
+        // It fails only if nobody has read for 2^64 times.
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+    }
+}
+
+/// The thread, which ends with this value.
+pub(super) struct Service {
+    signals: Arc<Signals>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Service {
+    pub(super) fn start(
+        signals: Arc<Signals>,
+        served: Arc<impl Served>,
+    ) -> Result<Self, AdapterError> {
+        let shared = Arc::clone(&signals);
+        let thread = std::thread::Builder::new().spawn(move || run(&shared, &*served)).map_err(
+            |source| AdapterError::System { action: "start the network's thread", source },
+        )?;
+        Ok(Self { signals, thread: Some(thread) })
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.signals.ends.store(true, Ordering::Release); // SYNC: end of a service thread
+        self.signals.wake();
+        // It returns soon, and has not panicked.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn run(signals: &Signals, served: &impl Served) {
+    let (mut idle, mut seen) = (AWAKE, 0);
+    while !signals.ends.load(Ordering::Acquire) {
+        // SYNC: end of a service thread
+        signals.sleeps.store(idle >= AWAKE, Ordering::SeqCst); // SYNC: SV1
+        let busy = signals.busy.load(Ordering::SeqCst); // SYNC: SV1
+        if busy {
+            idle = 0;
+        }
+        wait(signals, (idle < AWAKE).then_some(PERIOD));
+        idle = idle.saturating_add(1);
+        let polls = signals.polls.load(Ordering::Relaxed);
+        let is_left_alone = std::mem::replace(&mut seen, polls) == polls;
+        if busy && is_left_alone {
+            if served.serve() {
+                signals.bell.ring();
+            }
+        }
+    }
+}
+
+/// Waits until this thread is woken, the descriptor is readable, or the time is over.
+fn wait(signals: &Signals, time: Option<Duration>) {
+    let watches = signals.watches.load(Ordering::SeqCst); // SYNC: SV2
+    let mut set = vec![PollFd::new(&signals.wake, PollFlags::IN)];
+    if let Some(descriptor) = signals.descriptor.filter(|_| watches) {
+        set.push(PollFd::from_borrowed_fd(borrowed(descriptor), PollFlags::IN));
+    }
+    let time = time.map(|time| Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() });
+    // Interrupted or not, what is readable is looked at in the next round.
+    let _ = poll(&mut set, time.as_ref());
+    let is_ready = |entry: &PollFd<'_>| !entry.revents().is_empty();
+    let (is_woken, has_come) = (is_ready(&set[0]), set.get(1).is_some_and(is_ready));
+    if is_woken {
+        let _ = rustix::io::read(&signals.wake, &mut [0; 8]);
+    }
+    if has_come {
+        signals.watches.store(false, Ordering::SeqCst); // SYNC: SV2
+        signals.bell.ring();
+    }
+}
+
+#[expect(unsafe_code, reason = "the provider tells its descriptor as a number")]
+fn borrowed<'a>(descriptor: RawFd) -> BorrowedFd<'a> {
+    // SAFETY: the endpoint, which owns the descriptor, is closed after this thread has ended (OA1 of
+    // `crate::adapters::ofi`).
+    unsafe { BorrowedFd::borrow_raw(descriptor) }
+}
