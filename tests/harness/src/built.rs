@@ -71,7 +71,7 @@ fn build(selection: &[&str]) {
 }
 
 /// The folder of the running test's profile: tests are built into its `deps`.
-fn profile_folder() -> PathBuf {
+pub(crate) fn profile_folder() -> PathBuf {
     let test = std::env::current_exe().expect("a running test knows its own path");
     let deps = test.parent().expect("a program lies in a folder");
     deps.parent().expect("deps lies in the folder of the profile").to_owned()

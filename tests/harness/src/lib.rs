@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod built;
+mod hosts;
 mod launch;
 mod outcome;
 pub mod process;
@@ -28,6 +29,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use built::{example, libmpi, mpjrun_path, workspace};
+pub use hosts::Hosts;
 pub use launch::{Launch, command, launch, mpjrun, shell};
 pub use outcome::Outcome;
 pub use running::{MOST_OUTPUT, Running};

@@ -28,7 +28,7 @@ pub struct Process {
 
 impl Process {
     /// Whether it runs; a process that has ended and waits to be reaped does not.
-    fn runs(&self) -> bool {
+    pub(crate) fn runs(&self) -> bool {
         !matches!(self.state, 'Z' | 'X')
     }
 }
