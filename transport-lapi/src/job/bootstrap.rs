@@ -3,13 +3,15 @@
 //! The rank's half is [`detect`], called once per process by [`crate::job::wireup`]: it finds out whether a launcher
 //! started this process, and takes the inherited descriptors. The launcher's half is [`rank_environment`],
 //! [`control::control_pair`], [`spawn`] and [`signals`]. The two need nothing else to find each other: no socket
-//! listens, no name is resolved, no file is made.
+//! listens, no name is resolved, no file is made. Where a process manager has started the ranks, they make among
+//! themselves what a launcher would pass to them (`managed.rs`, `exchange.rs`).
 //!
 //! - BS1: a launched process inherits exactly these descriptors besides the standard streams: the job segment (a sealed
 //!   memfd), its end of the control socket and, in a job of several hosts, the job table (another one). Their numbers are
 //!   in the environment. All are close-on-exec from the moment the rank takes them.
 //! - BS2: the descriptors are taken once per process. After that, the environment is stale.
-//! - BS3: a process started by another MPI's launcher is refused; it would otherwise run as rank 0 of 1.
+//! - BS3: a process that was started by a launcher which offers no process manager interface is refused; it would
+//!   otherwise run as rank 0 of 1.
 
 /// What blocked ranks wait for, and how the launcher reads it.
 pub mod waits {
@@ -29,11 +31,11 @@ pub mod hosts {
 }
 
 pub mod control;
-pub mod exchange;
 pub mod guard;
 pub mod signals;
 pub mod spawn;
 
+pub(crate) mod exchange;
 mod inherit;
 mod managed;
 
@@ -46,7 +48,7 @@ use crate::adapters::{MAX_CONTEXTS, MAX_TASKS};
 use crate::job::config::{self, ForeignLauncher, Lookup, Settings, Start};
 
 pub use control::Control;
-pub use exchange::{Exchange, ExchangeError};
+pub use exchange::{ExchangeError, Manager};
 
 /// A rank's place in its job, with what connects it.
 #[derive(Debug)]
@@ -177,8 +179,8 @@ const FRESH_START: &str = "start the program with mpjrun, or, for a program that
 /// Whether the descriptors have been taken (BS2).
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Finds out how this process was started, and takes the inherited descriptors if it was launched. Returns `None` for a
-/// process that was started alone, which is a job of one rank. Jobs of threads are made by
+/// Finds out how this process was started, and takes the inherited descriptors if it was launched, or meets the ranks of
+/// its host if a process manager has started them. Returns `None` for a process that was started alone, which is a job of one rank. Jobs of threads are made by
 /// [`crate::wireup::in_process`].
 ///
 /// # Errors

@@ -76,7 +76,7 @@ const SINGLETON: Setting = Setting {
     name: "MPJ_SINGLETON",
     default: "0",
     legal: "0, 1",
-    meaning: "1: run as a job of one rank even when another MPI's launcher started the process",
+    meaning: "1: run as a job of one rank even when another launcher or a process manager started the process",
 };
 
 const FABRIC: Setting = Setting {

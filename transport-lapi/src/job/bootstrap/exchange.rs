@@ -188,7 +188,6 @@ trait KeyValueSpace: Send {
 struct Job {
     rank: TaskId,
     size: usize,
-    name: String,
     /// Most bytes of a value, with a terminating zero.
     longest_value: usize,
     /// The process mapping of PMI, if there is one.
@@ -211,7 +210,6 @@ pub struct Exchange {
 struct Place {
     manager: Manager,
     rank: TaskId,
-    name: String,
     piece: usize,
     host_of: Vec<u32>,
 }
@@ -257,7 +255,7 @@ impl Exchange {
         space: impl KeyValueSpace + 'static,
         job: Job,
     ) -> Result<Self, ExchangeError> {
-        let Job { rank, size, name, longest_value, mapping, hosts } = job;
+        let Job { rank, size, longest_value, mapping, hosts } = job;
         if rank as usize >= size {
             let (rank, size) = (rank.into(), size as u64);
             return Err(ExchangeError::Place { manager, rank, size });
@@ -270,7 +268,7 @@ impl Exchange {
         };
         let piece = longest_value.saturating_sub(2).clamp(LEAST_PIECE, PIECE);
         let is_known = !host_of.is_empty();
-        let place = Place { manager, rank, name, piece, host_of };
+        let place = Place { manager, rank, piece, host_of };
         let space: Box<dyn KeyValueSpace> = Box::new(space);
         let (place, space) = (Arc::new(place), Arc::new(Mutex::new(space)));
         let has_left = Arc::new(AtomicBool::new(false));
@@ -305,11 +303,6 @@ impl Exchange {
     /// Returns the number of ranks of the job.
     pub fn size(&self) -> usize {
         self.place.host_of.len()
-    }
-
-    /// Returns the manager's name of the job, which is not secret.
-    pub fn name(&self) -> &str {
-        &self.place.name
     }
 
     /// Returns the host of each rank. Hosts are numbered from 0 in the order of their first ranks.

@@ -44,7 +44,7 @@ impl Offer {
         let number = descriptor.as_fd().as_raw_fd();
         let link = link(&descriptor)?;
         let (namespace, pid) = (pid_namespace(), std::process::id());
-        Ok(Self { namespace, pid, number: number.cast_unsigned(), link })
+        Ok(Self { namespace, pid, number: number as u32, link })
     }
 
     fn encode(&self) -> Vec<u8> {

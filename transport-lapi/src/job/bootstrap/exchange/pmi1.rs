@@ -38,8 +38,7 @@ impl Pmi1 {
         let named = client.ask(&Record::new("get_my_kvsname"), "my_kvsname", to)?;
         client.space = named.get("kvsname").unwrap_or_default().to_owned();
         let mapping = client.get(rank, MAPPING)?;
-        let name = client.space.clone();
-        Ok((client, Job { rank, size, name, longest_value, mapping, hosts: None }))
+        Ok((client, Job { rank, size, longest_value, mapping, hosts: None }))
     }
 
     /// Joins through the port of a manager that passes no descriptor: hydra's option `-pmi-port`.

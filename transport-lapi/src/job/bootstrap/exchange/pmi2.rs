@@ -33,8 +33,7 @@ impl Pmi2 {
         client.ask(&hello.with("threaded", "FALSE"), "fullinit-response", to)?;
         let question = Record::new("info-getjobattr").with("key", MAPPING);
         let mapping = client.find(&question, "info-getjobattr-response")?;
-        let (name, longest_value) = (job.to_owned(), LONGEST_VALUE);
-        Ok((client, Job { rank, size, name, longest_value, mapping, hosts: None }))
+        Ok((client, Job { rank, size, longest_value: LONGEST_VALUE, mapping, hosts: None }))
     }
 
     fn ask(

@@ -37,8 +37,8 @@ impl Pmix {
         let hosts: Result<Option<Vec<u32>>, _> = (0..size as TaskId).map(host).collect();
         let hosts = hosts.map_err(refused("tell the hosts of the ranks"))?;
         let hosts = hosts.map(|hosts| super::mapping::numbered(&hosts));
-        let (rank, name, longest_value) = (client.rank(), client.namespace(), LONGEST_VALUE);
-        Ok((Self { client }, Job { rank, size, name, longest_value, mapping: None, hosts }))
+        let (rank, longest_value) = (client.rank(), LONGEST_VALUE);
+        Ok((Self { client }, Job { rank, size, longest_value, mapping: None, hosts }))
     }
 }
 

@@ -76,7 +76,7 @@ impl Info {
             value: Value { kind: BOOL, data: Data { longest: [0; 3] } },
         };
         for (place, byte) in info.key.iter_mut().zip(key.to_bytes()) {
-            *place = byte.cast_signed();
+            *place = *byte as c_char;
         }
         info.value.data.flag = true;
         info
@@ -169,13 +169,6 @@ impl Client {
         self.own.rank
     }
 
-    /// Returns the name of the job.
-    pub(super) fn namespace(&self) -> String {
-        let bytes = self.own.namespace.iter().take_while(|byte| **byte != 0);
-        let bytes: Vec<u8> = bytes.map(|byte| byte.cast_unsigned()).collect();
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-
     /// Puts a text.
     pub(super) fn put(&self, key: &str, text: &str) -> Result<(), Failure> {
         let (key, text) = (c_string(key), c_string(text));
@@ -199,9 +192,9 @@ impl Client {
     pub(super) fn text(&self, rank: TaskId, key: &str) -> Result<Option<String>, Failure> {
         let text = |value: &Value| {
             let is_text = value.kind == STRING;
-            // SAFETY: PX1: a value of this type has a text or a null pointer.
+            // SAFETY: PX1: all bits are a pointer, and those of a value of this type are a text's or null.
             let text =
-                is_text.then(|| unsafe { value.data.text }).filter(|text| !text.is_null())?;
+                is_text.then_some(unsafe { value.data.text }).filter(|text| !text.is_null())?;
             // SAFETY: PX1, and PX4: it has not been freed.
             let owned = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
             // SAFETY: PX4; nothing uses it any more.
@@ -213,8 +206,8 @@ impl Client {
 
     /// Gets a number that the server knows of `rank`, or, if that is `None`, of the job.
     pub(super) fn number(&self, rank: Option<TaskId>, key: &CStr) -> Result<Option<u32>, Failure> {
-        // SAFETY: PX1: a value of this type has a number.
-        let number = |value: &Value| (value.kind == UINT32).then(|| unsafe { value.data.number });
+        // SAFETY: PX1: all bits are a number.
+        let number = |value: &Value| (value.kind == UINT32).then_some(unsafe { value.data.number });
         self.get(rank.unwrap_or(WILDCARD), key, number)
     }
 
