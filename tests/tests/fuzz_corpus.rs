@@ -19,13 +19,14 @@ const LONGEST: usize = 8 + 8 + 24 + 128;
 type Entry = fn(&[u8]) -> bool;
 
 /// The entries by the names of their targets.
-const ENTRIES: [(&str, Entry); 6] = [
+const ENTRIES: [(&str, Entry); 7] = [
     ("wire", |input| with_body(input, fuzz::packet)),
     ("requests", fuzz::request),
     ("vectors", fuzz::vector),
     ("areas", fuzz::area),
     ("agents", fuzz::agents),
     ("am2", am2::fuzz::packets),
+    ("managers", fuzz::manager),
 ];
 
 /// An input that begins with two bytes for the length of the body.

@@ -7,6 +7,8 @@
 
 #![expect(unsafe_code, reason = "describes arrays as regions")]
 
+use crate::bootstrap::exchange::mapping;
+use crate::bootstrap::exchange::record::{Form, LENGTH, Record};
 use crate::error::End;
 use crate::job::bootstrap::control::agents::{News, Order};
 use crate::job::bootstrap::control::line::{self, Travels};
@@ -80,6 +82,34 @@ pub fn vector(bytes: &[u8]) -> bool {
         rest -= len as usize;
     }
     assert_eq!(rest, 0, "the blocks have other lengths");
+    true
+}
+
+/// What a process manager says: a line of PMI-1 behind `L`, a record of PMI-2 behind `C`, the places of five ranks behind
+/// `M`. What was read is read again when it is written.
+pub fn manager(bytes: &[u8]) -> bool {
+    let Some((kind, text)) = bytes.split_first() else { return false };
+    let form = match kind {
+        b'L' => Form::Line,
+        b'C' => Form::Counted,
+        b'M' => {
+            let hosts = std::str::from_utf8(text).ok().and_then(|text| mapping::hosts(text, 5));
+            assert!(hosts.iter().flatten().all(|host| *host < 5), "five ranks have five hosts");
+            return hosts.is_some_and(|hosts| hosts.len() == 5);
+        }
+        _ => return false,
+    };
+    let words = match form {
+        Form::Line => Some(text),
+        Form::Counted => text.split_at_checked(LENGTH).and_then(|(length, words)| {
+            (Record::length(length) == Some(words.len())).then_some(words)
+        }),
+    };
+    let Some(record) = words.and_then(|words| Record::decode(form, words)) else { return false };
+    let written = record.encode(form);
+    let start = if form == Form::Counted { LENGTH } else { 0 };
+    let again = Record::decode(form, &written.as_bytes()[start..]);
+    assert_eq!(again, Some(record), "the record reads differently");
     true
 }
 

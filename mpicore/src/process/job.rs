@@ -12,7 +12,7 @@ use transport_lapi::config;
 
 pub use mpjdev::wireup::Job;
 
-/// The connection to the launcher of the job that this process has joined.
+/// The connection to the launcher, or to the process manager, of the job that this process has joined.
 static LAUNCHER: OnceLock<Control> = OnceLock::new();
 
 /// Joins the job of this process, and waits until all ranks have joined: the first half of MPI_Init. A process without
@@ -88,10 +88,9 @@ fn end_all(
     })
 }
 
-/// Tells the launcher why this rank is about to fail. Returns whether there is a launcher.
+/// Tells the launcher why this rank is about to fail. Returns whether there is a launcher that reports it.
 pub fn complain(why: &str) -> bool {
-    let launcher = LAUNCHER.get();
-    launcher.inspect(|launcher| launcher.failed(why, "")).is_some()
+    LAUNCHER.get().is_some_and(|launcher| launcher.failed(why, ""))
 }
 
 /// Ends the whole job at once with exit code `code`: MPI_Abort. The launcher reports which rank called it, and exits

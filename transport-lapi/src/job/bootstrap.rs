@@ -3,13 +3,15 @@
 //! The rank's half is [`detect`], called once per process by [`crate::job::wireup`]: it finds out whether a launcher
 //! started this process, and takes the inherited descriptors. The launcher's half is [`rank_environment`],
 //! [`control::control_pair`], [`spawn`] and [`signals`]. The two need nothing else to find each other: no socket
-//! listens, no name is resolved, no file is made.
+//! listens, no name is resolved, no file is made. Where a process manager has started the ranks, they make among
+//! themselves what a launcher would pass to them (`managed.rs`, `exchange.rs`).
 //!
 //! - BS1: a launched process inherits exactly these descriptors besides the standard streams: the job segment (a sealed
 //!   memfd), its end of the control socket and, in a job of several hosts, the job table (another one). Their numbers are
 //!   in the environment. All are close-on-exec from the moment the rank takes them.
 //! - BS2: the descriptors are taken once per process. After that, the environment is stale.
-//! - BS3: a process started by another MPI's launcher is refused; it would otherwise run as rank 0 of 1.
+//! - BS3: a process that was started by a launcher which offers no process manager interface is refused; it would
+//!   otherwise run as rank 0 of 1.
 
 /// What blocked ranks wait for, and how the launcher reads it.
 pub mod waits {
@@ -33,19 +35,22 @@ pub mod guard;
 pub mod signals;
 pub mod spawn;
 
+pub(crate) mod exchange;
 mod inherit;
+mod managed;
 
 use std::ops::RangeInclusive;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::adapter::TaskId;
+use crate::adapter::{AdapterError, TaskId};
 use crate::adapters::{MAX_CONTEXTS, MAX_TASKS};
-use crate::job::config::{self, ForeignLauncher, Lookup, Settings};
+use crate::job::config::{self, ForeignLauncher, Lookup, Settings, Start};
 
 pub use control::Control;
+pub use exchange::{ExchangeError, Manager};
 
-/// A rank's place in its job, with the descriptors that the launcher gave it.
+/// A rank's place in its job, with what connects it.
 #[derive(Debug)]
 pub struct Membership {
     /// Number of this task.
@@ -58,7 +63,7 @@ pub struct Membership {
     pub segment: OwnedFd,
     /// What the tasks of several hosts know of each other; `None` in a job of one host.
     pub table: Option<OwnedFd>,
-    /// The connection to the launcher.
+    /// The connection to whoever started this rank.
     pub control: Control,
 }
 
@@ -79,14 +84,44 @@ pub struct Descriptors<D> {
 pub enum BootstrapError {
     /// Another MPI's launcher started this process (BS3).
     #[error(
-        "this program was started by {launcher} ({variable} is set), whose ranks cannot talk to \
-         it; use mpjrun -n N PROGRAM instead, or set MPJ_SINGLETON=1 to run as a job of one rank"
+        "this program was started by {launcher} ({variable} is set), whose ranks cannot find each other; use mpjrun -n \
+         N PROGRAM{instead} instead, or set MPJ_SINGLETON=1 to run as a job of one rank"
     )]
     ForeignLauncher {
         /// The launcher's name.
         launcher: &'static str,
         /// The variable that reveals it.
         variable: &'static str,
+        /// A further way to start the program.
+        instead: &'static str,
+    },
+    /// The descriptor of a process manager is not there.
+    #[error(
+        "descriptor {number} of {variable} is not {expected}, so this process is no rank of its job; start the program \
+         under mpiexec or srun itself, or set MPJ_SINGLETON=1 to run as a job of one rank"
+    )]
+    NoManager {
+        /// The variable that names it.
+        variable: &'static str,
+        /// Its number.
+        number: i32,
+        /// What the descriptor should be.
+        expected: &'static str,
+    },
+    /// The process manager that has started this process failed.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// The memory of this host's ranks could not be made.
+    #[error(transparent)]
+    Memory(#[from] AdapterError),
+    /// The descriptor of the job table could not be copied.
+    #[error(
+        "cannot copy the descriptor of the job table: {source}{}",
+        AdapterError::remedy(source)
+    )]
+    Table {
+        /// The error of the system.
+        source: std::io::Error,
     },
     /// A job variable is missing although others are set.
     #[error(
@@ -128,6 +163,12 @@ pub enum BootstrapError {
         /// The error of the system.
         source: std::io::Error,
     },
+    /// The system has no random bytes for the name of the segment.
+    #[error("cannot read /dev/urandom: {source}; the ranks of a job need it to find each other")]
+    Random {
+        /// The error of the system.
+        source: std::io::Error,
+    },
 }
 
 /// Advice for variables that outlived their launcher.
@@ -138,39 +179,42 @@ const FRESH_START: &str = "start the program with mpjrun, or, for a program that
 /// Whether the descriptors have been taken (BS2).
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Finds out how this process was started, and takes the inherited descriptors if it was launched. Returns `None` for a
-/// process that was started alone, which is a job of one rank. Jobs of threads are made by
+/// Finds out how this process was started, and takes the inherited descriptors if it was launched, or meets the ranks of
+/// its host if a process manager has started them. Returns `None` for a process that was started alone, which is a job of one rank. Jobs of threads are made by
 /// [`crate::wireup::in_process`].
 ///
 /// # Errors
 /// [`BootstrapError`]: a foreign launcher, damaged variables, or a second call.
 pub fn detect(settings: &Settings) -> Result<Option<Membership>, BootstrapError> {
     if !config::is_rank() {
-        return match ForeignLauncher::from_env() {
-            Some(ForeignLauncher { launcher, variable }) if !settings.singleton => {
-                Err(BootstrapError::ForeignLauncher { launcher, variable })
+        return match config::start() {
+            Start::Alone => Ok(None),
+            _ if settings.singleton => Ok(None),
+            Start::Foreign(ForeignLauncher { launcher, variable, instead }) => {
+                Err(BootstrapError::ForeignLauncher { launcher, variable, instead })
             }
-            _ => Ok(None),
+            start => managed::join(start).map(Some),
         };
     }
     let place = RankPlace::parse(&config::environment)?;
-    let Descriptors { segment, control, table } = take_once(&TAKEN, &place)?;
+    let taken = take_once(&TAKEN, || inherit::take(place.descriptors))?;
+    let Descriptors { segment, control, table } = taken;
     let RankPlace { task, num_tasks, contexts, .. } = place;
     let control = Control::new(task, control);
     control.end_with_launcher().map_err(|source| BootstrapError::Watch { source })?;
     Ok(Some(Membership { task, num_tasks, contexts, segment, table, control }))
 }
 
-/// Takes the descriptors of `place`, unless they have been `taken` (BS2). A refusal leaves them open, so that another
-/// call fails for the same reason.
-fn take_once(
+/// Takes what connects this process to its job, unless it has been `taken` (BS2). A refusal leaves the descriptors
+/// open, so that another call fails for the same reason.
+fn take_once<T>(
     taken: &AtomicBool,
-    place: &RankPlace,
-) -> Result<Descriptors<OwnedFd>, BootstrapError> {
+    take: impl FnOnce() -> Result<T, BootstrapError>,
+) -> Result<T, BootstrapError> {
     if taken.swap(true, Ordering::SeqCst) {
         return Err(BootstrapError::AlreadyTaken);
     }
-    let descriptors = inherit::take(place.descriptors);
+    let descriptors = take();
     taken.store(descriptors.is_ok(), Ordering::SeqCst);
     descriptors
 }
@@ -227,23 +271,14 @@ struct RankPlace {
 
 impl RankPlace {
     fn parse(lookup: Lookup<'_>) -> Result<Self, BootstrapError> {
-        let number = |variable, legal: RangeInclusive<usize>, expected| {
-            let value = lookup(variable).ok_or(BootstrapError::Missing { variable })?;
-            let number = value.parse().ok().filter(|number| legal.contains(number));
-            number.ok_or(BootstrapError::Malformed { variable, value, expected })
-        };
+        let number = |variable, legal, expected| number(lookup, variable, legal, expected);
         let has_table = lookup(config::HOSTS_FD).is_some();
         let num_tasks = match has_table {
             false => number(config::SIZE, 1..=MAX_TASKS, "a number of ranks from 1 to 256")?,
             true => number(config::SIZE, 1..=hosts::MAX_JOB, "a number of ranks up to 1048576")?,
         };
         let task = number(config::RANK, 0..=num_tasks - 1, "a rank below MPJ_SIZE")?;
-        let contexts = match lookup(config::CONTEXTS) {
-            None => 1,
-            Some(_) => {
-                number(config::CONTEXTS, 1..=MAX_CONTEXTS, "a number of contexts from 1 to 4")?
-            }
-        };
+        let contexts = contexts(lookup)?;
         let descriptor = |variable| {
             let expected = "the number of an inherited descriptor";
             number(variable, 3..=i32::MAX as usize, expected).map(|number| number as i32)
@@ -253,6 +288,25 @@ impl RankPlace {
         let descriptors = Descriptors { segment, control, table };
         Ok(Self { task: task as TaskId, num_tasks, contexts, descriptors })
     }
+}
+
+/// The number of contexts of each task.
+fn contexts(lookup: Lookup<'_>) -> Result<usize, BootstrapError> {
+    if lookup(config::CONTEXTS).is_none() {
+        return Ok(1);
+    }
+    number(lookup, config::CONTEXTS, 1..=MAX_CONTEXTS, "a number of contexts from 1 to 4")
+}
+
+fn number(
+    lookup: Lookup<'_>,
+    variable: &'static str,
+    legal: RangeInclusive<usize>,
+    expected: &'static str,
+) -> Result<usize, BootstrapError> {
+    let value = lookup(variable).ok_or(BootstrapError::Missing { variable })?;
+    let number = value.parse().ok().filter(|number| legal.contains(number));
+    number.ok_or(BootstrapError::Malformed { variable, value, expected })
 }
 
 #[cfg(test)]

@@ -10,11 +10,13 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
+mod manager;
 mod pieces;
 
 pub use crate::adapters::ofi::FabricChoice;
 pub use crate::adapters::shm::GetMode;
 
+pub(crate) use manager::{ForeignLauncher, PMI_FD, Start};
 pub use pieces::Pieces;
 
 /// One setting: a row of the manual.
@@ -73,7 +75,7 @@ const SINGLETON: Setting = Setting {
     name: "MPJ_SINGLETON",
     default: "0",
     legal: "0, 1",
-    meaning: "1: run as a job of one rank even when another MPI's launcher started the process",
+    meaning: "1: run as a job of one rank even when another launcher or a process manager started the process",
 };
 
 const FABRIC: Setting = Setting {
@@ -337,42 +339,22 @@ pub fn program() -> Option<u32> {
     environment(PROGRAM)?.parse().ok()
 }
 
-/// The number of ranks of this process's job, if a launcher has set it; known before the process joins the job.
+/// The number of ranks of this process's job, if a launcher or a process manager has set it; known before the process joins the job.
 pub fn size() -> Option<u32> {
-    environment(SIZE).filter(|_| is_rank())?.parse().ok()
+    if is_rank() {
+        return environment(SIZE)?.parse().ok();
+    }
+    start().size(&environment).filter(|_| !is_singleton())
 }
 
-/// Another MPI's launcher, recognised by a variable that it sets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ForeignLauncher {
-    pub(crate) launcher: &'static str,
-    pub(crate) variable: &'static str,
+/// Whether `MPJ_SINGLETON` is set, for questions asked before the settings are read.
+fn is_singleton() -> bool {
+    environment(SINGLETON.name).as_deref() == Some("1")
 }
 
-impl ForeignLauncher {
-    pub(crate) fn from_env() -> Option<Self> {
-        Self::from_lookup(&environment)
-    }
-
-    /// A size above one is proof. `PMIX_RANK` has no size; it counts only if no size variable says that the job has a
-    /// single rank, since that is a singleton under any launcher.
-    fn from_lookup(lookup: Lookup<'_>) -> Option<Self> {
-        const SIZES: [(&str, &str); 3] = [
-            ("OMPI_COMM_WORLD_SIZE", "Open MPI's launcher"),
-            ("PMI_SIZE", "MPICH's launcher"),
-            ("SLURM_NTASKS", "Slurm's srun"),
-        ];
-        let size = |variable| lookup(variable)?.trim().parse::<usize>().ok();
-        for (variable, launcher) in SIZES {
-            if size(variable).is_some_and(|size| size > 1) {
-                return Some(Self { launcher, variable });
-            }
-        }
-        let alone = SIZES.iter().any(|(variable, _)| size(variable) == Some(1));
-        let variable = "PMIX_RANK";
-        (!alone && lookup(variable).is_some())
-            .then_some(Self { launcher: "a PMIx launcher", variable })
-    }
+/// Returns how this process was started, if not by `mpjrun`.
+pub(crate) fn start() -> Start {
+    Start::from_lookup(&environment)
 }
 
 /// How a parser reads the environment: the value, or `None` if it is unset or empty (CF2).

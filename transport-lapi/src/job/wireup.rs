@@ -1,7 +1,7 @@
 //! Set-up of connections: makes a connected adapter from the environment.
 //!
-//! A process that `mpjrun` started attaches to the job's segment. A process that was started alone is a job of one task
-//! in memory of its own. Threads of one process share a segment there.
+//! A process that `mpjrun` or a process manager started attaches to the segment of its host. A process that was started
+//! alone is a job of one task in memory of its own. Threads of one process share a segment there.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub enum WireupError {
 pub struct Joined {
     /// The connections: one for each of the task's contexts, in order.
     pub contexts: Vec<AnyAdapter>,
-    /// The connection to the launcher, if the process was started by one.
+    /// The connection to the launcher or the process manager, if one has started this process.
     pub control: Option<Control>,
     /// Describes how gets are done, for reports.
     pub one_sided_path: String,
@@ -71,7 +71,7 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
             let fabric = Fabric::open(&settings.fabric)?;
             let endpoints = (0..contexts).map(|_| fabric.endpoint());
             let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;
-            control.endpoints(endpoints.iter().map(|end| end.address().to_vec()).collect());
+            control.endpoints(endpoints.iter().map(|end| end.address().to_vec()).collect())?;
             let attached = attach(place, here)?;
             let local = attached[0].one_sided_path();
             let one_sided_path = format!("{local} on this host, active messages to others");

@@ -14,6 +14,8 @@
 //!   receiver's PID namespace.
 //! - L6: a fork of the rank sends nothing, since what it does is not done by the rank.
 //! - L7: a rank reports only the first loss that it notices, once, so that failing calls do not fill the line.
+//! - L8: if a process manager has started the rank, it takes the launcher's place. It can be told that the rank has left
+//!   the job or ends it, and the addresses of its endpoints; nothing else.
 
 pub mod agents;
 mod counters;
@@ -22,6 +24,7 @@ mod queues;
 mod vocabulary;
 
 use std::ffi::CString;
+use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -41,7 +44,8 @@ use rustix::net::{
 use rustix::process::{Signal, getpid, kill_process, parent_process_death_signal};
 use rustix::thread::{gettid, set_name};
 
-use super::monotonic_nanos;
+use super::managed::ManagedJob;
+use super::{BootstrapError, monotonic_nanos};
 use crate::adapter::TaskId;
 use crate::adapter::waits::bystander_name;
 use crate::platform::fork::ProcessMark;
@@ -222,10 +226,24 @@ pub fn control_pair() -> io::Result<(ControlReceiver, OwnedFd)> {
 }
 
 /// A rank's end of the control line. Clones share the line.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Control {
     task: TaskId,
-    line: Arc<ControlSocket>,
+    line: Line,
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control").field("task", &self.task).finish_non_exhaustive()
+    }
+}
+
+/// What a rank's messages go through.
+#[derive(Clone)]
+enum Line {
+    Launcher(Arc<ControlSocket>),
+    /// L8.
+    Manager(Arc<ManagedJob>),
 }
 
 #[derive(Debug)]
@@ -240,7 +258,13 @@ struct ControlSocket {
 impl Control {
     pub(crate) fn new(task: TaskId, socket: OwnedFd) -> Self {
         let (process, first_loss) = (ProcessMark::new(), Once::new());
-        Self { task, line: Arc::new(ControlSocket { socket, process, first_loss }) }
+        let line = Line::Launcher(Arc::new(ControlSocket { socket, process, first_loss }));
+        Self { task, line }
+    }
+
+    /// The line of a rank that a process manager has started (L8).
+    pub(super) fn to_manager(task: TaskId, job: ManagedJob) -> Self {
+        Self { task, line: Line::Manager(Arc::new(job)) }
     }
 
     /// Reports that this rank has joined. Call it before waiting for the other ranks, so that the launcher knows about
@@ -250,9 +274,19 @@ impl Control {
     }
 
     /// Tells the launcher where the other hosts find this rank's contexts. Call it before the wait for the addresses of
-    /// all ranks.
-    pub fn endpoints(&self, addresses: Vec<Vec<u8>>) {
-        self.send(&ControlMessage::Endpoints { addresses });
+    /// all ranks. Under a process manager it waits until all ranks have called it.
+    ///
+    /// # Errors
+    /// [`BootstrapError::Exchange`] if the process manager failed; [`BootstrapError::Memory`] for an address that is
+    /// too long.
+    pub fn endpoints(&self, addresses: Vec<Vec<u8>>) -> Result<(), BootstrapError> {
+        match &self.line {
+            Line::Manager(job) => job.endpoints(&addresses),
+            Line::Launcher(_) => {
+                self.send(&ControlMessage::Endpoints { addresses });
+                Ok(())
+            }
+        }
     }
 
     /// Tells the launcher what the numbers mean that this rank publishes of its waits. Call it once, before the first
@@ -289,9 +323,9 @@ impl Control {
     /// the program learns of the loss, so that the launcher does not take the program's reaction for the cause. When it
     /// returns, the loss has been reported, possibly by another thread. The loss of this rank itself is not reported.
     pub fn met_loss(&self, lost: TaskId) {
-        let task = self.task;
-        if lost != task && !self.line.process.is_fork() {
-            self.line.first_loss.call_once(|| {
+        let Line::Launcher(line) = &self.line else { return };
+        if lost != self.task && !line.process.is_fork() {
+            line.first_loss.call_once(|| {
                 let at_nanos = monotonic_nanos();
                 self.send(&ControlMessage::MetLoss { at_nanos, lost });
             });
@@ -305,19 +339,23 @@ impl Control {
     }
 
     /// Reports that this rank panicked in this thread with `message` at `location`. If `location` is empty, it reports
-    /// the error `message`. Overlong texts are cut.
-    pub fn failed(&self, message: &str, location: &str) {
+    /// the error `message`. Overlong texts are cut. Returns whether the report was sent.
+    pub fn failed(&self, message: &str, location: &str) -> bool {
         self.send(&ControlMessage::Failed {
             at_nanos: monotonic_nanos(),
             message: cut(message, MAX_TEXT).to_owned(),
             location: cut(location, MAX_LOCATION).to_owned(),
             thread: gettid().as_raw_nonzero().get(),
-        });
+        })
     }
 
     /// Sends a message. Returns whether it was sent (L6).
     fn send(&self, message: &ControlMessage) -> bool {
-        let ControlSocket { socket, process, .. } = &*self.line;
+        let line = match &self.line {
+            Line::Launcher(line) => line,
+            Line::Manager(job) => return job.tell(message),
+        };
+        let ControlSocket { socket, process, .. } = &**line;
         if process.is_fork() {
             return false;
         }
@@ -336,10 +374,11 @@ impl Control {
     /// (SP2 of [`super::spawn`]), and the kernel remembers that across exec. A process behind a wrapper script is not,
     /// so a thread waits for end-of-file (L4) and then kills the process as the kernel would.
     pub(super) fn end_with_launcher(&self) -> io::Result<()> {
+        let Line::Launcher(line) = &self.line else { return Ok(()) };
         if parent_process_death_signal()?.is_some() {
             return Ok(());
         }
-        let line = Arc::clone(&self.line);
+        let line = Arc::clone(line);
         std::thread::Builder::new().spawn(move || {
             become_bystander();
             wait_for_hangup(line.socket.as_fd());

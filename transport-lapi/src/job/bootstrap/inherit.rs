@@ -41,6 +41,21 @@ pub(super) fn take(numbers: Descriptors<RawFd>) -> Result<Descriptors<OwnedFd>, 
     Ok(Descriptors { segment: own(segment), control: own(control), table: table.map(own) })
 }
 
+/// Takes the socket on which a process manager speaks, and makes it close-on-exec.
+pub(super) fn take_manager(number: RawFd) -> Result<OwnedFd, BootstrapError> {
+    let (variable, expected) = (config::PMI_FD, "the socket of a process manager");
+    // SAFETY: `number` is not negative, since the caller parsed it so. If it is not open, the check of its kind gets
+    // EBADF; nothing is closed.
+    let is_socket = number > 2 && is_manager_socket(unsafe { BorrowedFd::borrow_raw(number) });
+    if !is_socket {
+        return Err(BootstrapError::NoManager { variable, number, expected });
+    }
+    // SAFETY: I1 and I2.
+    let socket = unsafe { OwnedFd::from_raw_fd(number) };
+    fcntl_setfd(&socket, FdFlags::CLOEXEC).expect("an open descriptor takes flags");
+    Ok(socket)
+}
+
 /// Makes the descriptors close-on-exec without taking them. A number of another kind of descriptor is left alone.
 pub(super) fn withhold(Descriptors { segment, control, table }: Descriptors<RawFd>) {
     withhold_one(segment, is_segment);
@@ -77,6 +92,10 @@ fn is_segment(descriptor: BorrowedFd<'_>) -> bool {
 fn is_control_socket(descriptor: BorrowedFd<'_>) -> bool {
     let kind = (sockopt::socket_domain(descriptor), sockopt::socket_type(descriptor));
     kind == (Ok(AddressFamily::UNIX), Ok(SocketType::SEQPACKET))
+}
+
+fn is_manager_socket(descriptor: BorrowedFd<'_>) -> bool {
+    sockopt::socket_type(descriptor) == Ok(SocketType::STREAM)
 }
 
 #[cfg(test)]

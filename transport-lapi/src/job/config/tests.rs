@@ -40,6 +40,7 @@ fn every_setting_is_read() {
         ("MPJ_BACKEND", "rendezvous"),
         ("MPJ_EAGER_UP_TO", "8K"),
         ("MPJ_GET", "am"),
+        ("MPJ_FABRIC", "tcp"),
         ("MPJ_WAIT", "block"),
         ("MPJ_SPIN", "20"),
         ("MPJ_EARLY_LIMIT", "64K"),
@@ -50,6 +51,7 @@ fn every_setting_is_read() {
         backend: BackendChoice::Rendezvous,
         eager_up_to: Some(8192),
         get: GetMode::Am,
+        fabric: FabricChoice::Named { provider: "tcp".to_owned(), domain: None },
         wait: WaitMode::Block,
         spin: Duration::from_micros(20),
         early_limit: 65536,
@@ -62,9 +64,9 @@ fn every_setting_is_read() {
 #[test]
 fn an_unknown_value_names_the_variable_the_value_and_the_legal_ones() {
     for row in SETTINGS {
-        let error = settings(&[(row.name, "Bogus")]).expect_err("no setting knows this word");
+        let error = settings(&[(row.name, ":Bogus")]).expect_err("no setting knows this word");
         let expected =
-            ConfigError::Unknown { name: row.name, value: "Bogus".to_owned(), legal: row.legal };
+            ConfigError::Unknown { name: row.name, value: ":Bogus".to_owned(), legal: row.legal };
         assert_eq!(error, expected);
     }
     let text = settings(&[("MPJ_BACKEND", "fast")]).expect_err("unknown").to_string();
@@ -110,32 +112,4 @@ fn byte_counts_take_binary_suffixes_and_refuse_everything_else() {
 fn the_longest_eager_message_has_a_limit() {
     assert_eq!([eager_length("auto"), eager_length("0")], [Some(None), Some(Some(0))]);
     assert_eq!([eager_length("1G"), eager_length("1073741825")], [Some(Some(1 << 30)), None]);
-}
-
-#[test]
-fn a_foreign_launcher_is_named_by_its_variable() {
-    let cases = [
-        ("OMPI_COMM_WORLD_SIZE", "2", "Open MPI's launcher"),
-        ("PMI_SIZE", "4", "MPICH's launcher"),
-        ("SLURM_NTASKS", "2", "Slurm's srun"),
-        ("PMIX_RANK", "0", "a PMIx launcher"),
-    ];
-    for (variable, value, launcher) in cases {
-        let found = ForeignLauncher::from_lookup(&variables(&[(variable, value)]));
-        assert_eq!(found, Some(ForeignLauncher { launcher, variable }));
-    }
-}
-
-#[test]
-fn a_foreign_job_of_one_rank_is_a_singleton() {
-    let alone: [&[(&str, &str)]; 5] = [
-        &[],
-        &[("OMPI_COMM_WORLD_SIZE", "1"), ("PMIX_RANK", "0")],
-        &[("PMI_SIZE", "1")],
-        &[("SLURM_NTASKS", "1"), ("PMIX_RANK", "0")],
-        &[("SLURM_NTASKS", "many")],
-    ];
-    for entries in alone {
-        assert_eq!(ForeignLauncher::from_lookup(&variables(entries)), None, "{entries:?}");
-    }
 }

@@ -11,6 +11,11 @@ fn line(task: TaskId) -> (ControlReceiver, Control) {
     (launcher, Control::new(task, rank))
 }
 
+fn socket_of(rank: &Control) -> &OwnedFd {
+    let Line::Launcher(line) = &rank.line else { panic!("a line to a launcher") };
+    &line.socket
+}
+
 fn failed(message: &str, location: &str) -> ControlMessage {
     let (message, location) = (message.to_owned(), location.to_owned());
     ControlMessage::Failed { at_nanos: 0x0102, message, location, thread: 9 }
@@ -237,7 +242,7 @@ fn overlong_texts_are_cut_between_characters() {
 #[test]
 fn a_packet_above_the_limit_is_refused_and_the_next_one_arrives() {
     let (launcher, rank) = line(1);
-    send(&rank.line.socket, &vec![0; MAX_MESSAGE + 5], SendFlags::empty())
+    send(socket_of(&rank), &vec![0; MAX_MESSAGE + 5], SendFlags::empty())
         .expect("the socket takes it");
     rank.finished();
     let error = launcher.try_recv().expect_err("too long");
@@ -251,7 +256,7 @@ fn a_full_line_gives_up_after_its_patience() {
     let (launcher, rank) = line(1);
     let noise = encode(&ControlMessage::Finished);
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    while send(&rank.line.socket, &noise, flags).is_ok() {}
+    while send(socket_of(&rank), &noise, flags).is_ok() {}
     let start = std::time::Instant::now();
     rank.joined();
     assert!(start.elapsed() >= PATIENCE);
