@@ -10,14 +10,14 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-mod manager;
 mod pieces;
+mod start;
 
 pub use crate::adapters::ofi::FabricChoice;
 pub use crate::adapters::shm::GetMode;
 
-pub(crate) use manager::{ForeignLauncher, PMI_FD, Start};
 pub use pieces::Pieces;
+pub(crate) use start::{ForeignLauncher, PMI_FD, Start};
 
 /// One setting: a row of the manual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
