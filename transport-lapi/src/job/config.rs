@@ -11,14 +11,14 @@ use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
 mod fabric;
-mod manager;
 mod pieces;
+mod start;
 
 pub use crate::adapters::shm::GetMode;
 
 pub use fabric::FabricChoice;
-pub(crate) use manager::{ForeignLauncher, PMI_FD, Start};
 pub use pieces::Pieces;
+pub(crate) use start::{ForeignLauncher, PMI_FD, Start};
 
 /// One setting: a row of the manual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

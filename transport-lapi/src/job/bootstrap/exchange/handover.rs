@@ -52,7 +52,7 @@ impl Offer {
         format!("{namespace} {pid} {number} {link}").into_bytes()
     }
 
-    /// Reads an offer (EX2).
+    /// Reads an offer (KV2).
     fn decode(bytes: &[u8]) -> Option<Self> {
         let mut words = std::str::from_utf8(bytes).ok()?.splitn(4, ' ');
         let offer = Self {
