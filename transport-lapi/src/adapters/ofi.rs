@@ -2,7 +2,7 @@
 //!
 //! Frames travel in packets. A frame to a peer to whom nothing is on its way goes at once, in a packet of its own. A frame
 //! that finds a packet on its way, or one that was sent since the last poll, is added to a packet that waits: it goes when
-//! the owner polls, when it is full, or when the thread of [`service`] finds it, after 50 to 100 µs. So a burst costs
+//! the owner polls, when it is full, or when its service thread finds it, after 50 to 100 µs. So a burst costs
 //! two system calls instead of one for each frame, and no frame waits for a later call of the program.
 //!
 //! ```text
@@ -19,7 +19,7 @@
 //!   stranger can neither add a frame nor end the job.
 //! - OA3: bodies are copied into packets inside the call, and no memory of the program is known to the provider (A9).
 //! - OA4: what was taken is sent by the service thread if its owner does not poll (A4); if the adapter is dropped, by
-//!   the dropping thread, for at most [`LINGER`], and afterwards by a thread of its own.
+//!   the dropping thread, for at most a second, and afterwards by a thread of its own.
 //! - OA5: nothing more is taken for a lost task ([`Post::Full`], so that the caller learns of the loss), and what waits
 //!   for it is dropped (A10). A peer whose connection fails counts as lost.
 

@@ -2,7 +2,7 @@
 //!
 //! A rank has a [`Control`], the launcher a [`ControlReceiver`] per rank; [`control_pair`] makes both. The line is
 //! one-way. It carries a handful of messages during a rank's life, never data. Only this file knows the encoding.
-//! [`line`] and [`agents`] are the other control line, between launchers of several hosts.
+//! [`mod@line`] and [`agents`] are the other control line, between launchers of several hosts.
 //!
 //! - L1: a packet contains one message of at most [`MAX_MESSAGE`] bytes, and nothing else.
 //! - L2: the receiver treats every packet as untrusted: a damaged one, whatever its bytes, is an error value, and

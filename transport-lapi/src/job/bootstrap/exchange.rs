@@ -6,10 +6,10 @@
 //! addresses of their endpoints. There is no launcher of ours then, and so no control line: a rank that fails has the
 //! process manager end the job.
 //!
-//! - EX1: a value is written in hexadecimal, in pieces that fit the limits of the manager. Each piece says whether
+//! - KV1: a value is written in hexadecimal, in pieces that fit the limits of the manager. Each piece says whether
 //!   another one follows. So a value may have any bytes, and none that a manager would take for a separator.
-//! - EX2: what other ranks have put is a claim: it is checked before it is used.
-//! - EX3: a fork of the rank says nothing: the manager would take it for the rank.
+//! - KV2: what other ranks have put is a claim: it is checked before it is used.
+//! - KV3: a fork of the rank says nothing: the manager would take it for the rank.
 //!
 //! | file | contents |
 //! |---|---|
@@ -406,7 +406,7 @@ impl Exchange {
         self.with_space((), |space| space.finalize())
     }
 
-    /// Calls the manager, unless this process is a fork, which gets `nothing` (EX3).
+    /// Calls the manager, unless this process is a fork, which gets `nothing` (KV3).
     fn with_space<T>(
         &self,
         nothing: T,

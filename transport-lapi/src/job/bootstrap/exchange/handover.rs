@@ -3,15 +3,15 @@
 //! The first rank of a host makes a memfd and puts where it is found: `/proc/PID/fd/NUMBER`. The others open it there.
 //! Nothing listens, nothing has a name in a file system, and nothing is left when the ranks have ended.
 //!
-//! - HO1: other users cannot open it. The kernel lets a process follow such a link only if it may read the memory of
+//! - HV1: other users cannot open it. The kernel lets a process follow such a link only if it may read the memory of
 //!   that process: the same user, or root. Such a process needs no link to do harm.
-//! - HO2: nobody can pass another descriptor off as the one that was offered. When the link is followed, the process may
+//! - HV2: nobody can pass another descriptor off as the one that was offered. When the link is followed, the process may
 //!   have ended, and its number may belong to another one. So the link is followed without opening what is behind it;
 //!   that must be a memfd with the very name that was put, which contains 128 random bits and is visible only to those
 //!   who could open it anyway. Only then it is opened. As secret as the key-value space is kept, as secret is the name;
 //!   hosts that trust a process manager to start their programs trust it that far.
-//! - HO3: a number of a process means something only in its PID namespace, so that is put, too.
-//! - HO4: whoever maps the descriptor checks what is behind it, its seals above all, as if it were inherited.
+//! - HV3: a number of a process means something only in its PID namespace, so that is put, too.
+//! - HV4: whoever maps the descriptor checks what is behind it, its seals above all, as if it were inherited.
 //!
 //! The first rank keeps its descriptor open under the same number until the others have it; they meet in the segment
 //! afterwards, which shows that.
@@ -52,7 +52,7 @@ impl Offer {
         format!("{namespace} {pid} {number} {link}").into_bytes()
     }
 
-    /// Reads an offer (EX2).
+    /// Reads an offer (KV2).
     fn decode(bytes: &[u8]) -> Option<Self> {
         let mut words = std::str::from_utf8(bytes).ok()?.splitn(4, ' ');
         let offer = Self {
@@ -65,7 +65,7 @@ impl Offer {
         (is_memfd && offer.pid > 0).then_some(offer)
     }
 
-    /// Opens what is offered (HO2, HO3).
+    /// Opens what is offered (HV2, HV3).
     fn open(&self) -> io::Result<OwnedFd> {
         if self.namespace != pid_namespace() {
             return Err(io::Error::other("it runs in another PID namespace"));
@@ -94,7 +94,7 @@ impl Exchange {
     }
 
     /// Offers a memfd to the other ranks of this host, which can open it after a fence. It must be open, under this
-    /// number, until they have, and its name must be a random one (HO2).
+    /// number, until they have, and its name must be a random one (HV2).
     ///
     /// # Errors
     /// [`ExchangeError::Handover`] if `/proc` does not show the descriptor; those of [`Exchange::put`].
