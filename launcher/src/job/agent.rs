@@ -1,5 +1,5 @@
 //! The agent: `mpjrun` on another host of a job. It is the half of a launcher that has to be where the ranks are
-//! ([`LocalRanks`]), behind a line. `mpjrun` starts it with [`WORD`], by ssh or in another way.
+//! (`LocalRanks`), behind a line. `mpjrun` starts it with [`WORD`], by ssh or in another way.
 //!
 //! - AE1: the agent prints nothing but what belongs to the line.
 //! - AE2: an agent whose line ends, is wrong or is silent for too long kills its ranks and ends; so it does after a
