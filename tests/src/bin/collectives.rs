@@ -1,7 +1,7 @@
 //! A rank that plays cases of the conformance suite of collectives, one after the other: `collectives CASE...`, each
-//! in the form in which failures print it. The job decides the number of ranks and the protocols.
+//! in the form in which failures print it. Rank 0 says when it begins. The job decides the number of ranks and the protocols.
 
-#![allow(clippy::print_stderr, reason = "a program talks to its user")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -26,6 +26,9 @@ fn take_part() -> Result<(), String> {
     let mut job = wireup::join().map_err(|error| error.to_string())?;
     let process = Arc::new(Process::new(job.devices.remove(0), ()));
     let world = Communicator::world(process.clone()).map_err(|error| error.to_string())?;
+    if world.rank() == 0 {
+        println!("playing");
+    }
     for text in std::env::args().skip(1) {
         let case: Case = text.parse()?;
         if case.ranks() != world.size() as usize {

@@ -26,11 +26,11 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use crate::adapter::{AdapterError, Doorbell};
 
 /// Time between two polls of this thread, and how long an owner may not poll before this thread does.
-const PERIOD: Duration = Duration::from_micros(50);
+const PERIOD: Duration = Duration::from_micros(200);
 /// Time between two looks for what has come, where no descriptor tells it. A look takes a few microseconds.
 const LOOK: Duration = Duration::from_millis(1);
 /// Rounds without work before this thread sleeps until it is woken. Waking it costs a system call.
-const AWAKE: u32 = 200;
+const AWAKE: u32 = 50;
 
 /// What the thread does for an endpoint, under its lock.
 pub(super) trait Served: Send + Sync + 'static {

@@ -43,6 +43,8 @@ pub(super) struct State {
     inbox: VecDeque<Arrived>,
     /// Receive buffers that the provider had no room for.
     unposted: Vec<usize>,
+    /// Whether packets were injected since the last poll: the provider may not have written them yet.
+    is_unsure: bool,
     /// Whether a frame was refused for lack of room.
     has_refused: bool,
     losses: Arc<OfiLosses>,
@@ -81,6 +83,7 @@ impl State {
             targets: FxHashMap::default(),
             inbox: VecDeque::new(),
             unposted: Vec::new(),
+            is_unsure: false,
             has_refused: false,
             losses,
             losses_seen: 0,
@@ -153,6 +156,7 @@ impl State {
             let peer = self.peer(target);
             if offered == Offered::Taken {
                 (peer.sent_at, peer.injected) = (Some(polls), true);
+                self.is_unsure = true;
                 self.stats.frames_sent += 1;
                 return Ok(Post::Taken);
             }
@@ -197,7 +201,7 @@ impl State {
 
     /// Offers the provider the packets that wait for `target`, in order, as long as it takes them.
     fn send_to(&mut self, target: TaskId) {
-        let Self { endpoint, peers, polls, targets, .. } = self;
+        let Self { endpoint, peers, polls, targets, is_unsure, .. } = self;
         let Some(peer) = peers.get_mut(&target) else { return };
         let Some(to) = peer.address else { return };
         while let Some(&Waiting { buffer, len }) = peer.waiting.front() {
@@ -214,6 +218,7 @@ impl State {
             if is_short {
                 endpoint.give_back(buffer);
                 peer.injected = true;
+                *is_unsure = true;
             } else {
                 targets.insert(buffer, target);
                 peer.under_way += 1;
@@ -262,6 +267,7 @@ impl State {
 
     /// Takes what the provider has completed.
     pub(super) fn progress(&mut self) {
+        self.is_unsure = false;
         let Self { endpoint, unposted, .. } = self;
         unposted.retain(|&buffer| !endpoint.release(buffer));
         let mut some = true;
@@ -342,7 +348,7 @@ impl State {
 
     /// Whether the service thread has something to do if the owner does not poll.
     pub(super) fn is_busy(&self) -> bool {
-        !self.listed.is_empty() || !self.targets.is_empty() || self.has_refused
+        !self.listed.is_empty() || !self.targets.is_empty() || self.has_refused || self.is_unsure
     }
 
     pub(super) fn has_room(&self) -> bool {

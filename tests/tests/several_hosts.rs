@@ -1,0 +1,117 @@
+//! Jobs whose ranks run on several hosts made out of namespaces and reach each other by libfabric: results are right, and
+//! whatever goes away, the job ends with the cause and leaves nothing.
+//!
+//! Where the system refuses namespaces, or libfabric is not installed, the tests say so and show nothing.
+
+use std::time::Duration;
+
+use mpj_doubles::numbers::Numbers;
+use mpj_harness::{Hosts, Launch, eventually, mpjrun_path, process, skip};
+use mpj_tests::conformance::collective::Case;
+use mpjdev::BackendChoice;
+use rustix::process::Signal;
+
+const RANK: &str = env!("CARGO_BIN_EXE_rank");
+const COLLECTIVES: &str = env!("CARGO_BIN_EXE_collectives");
+
+/// Opens so many hosts with a network between them.
+fn open(count: usize) -> Option<Hosts> {
+    if let Err(reason) = mpj_doubles::fabric::fabric() {
+        skip(reason);
+        return None;
+    }
+    Hosts::open(count)
+}
+
+/// A job of `each` ranks on every host, started on the first.
+fn job(hosts: &Hosts, each: usize, program: &str) -> Launch {
+    let names: Vec<String> = hosts.names().map(|name| format!("{name}:{each}")).collect();
+    hosts.on("node1", mpjrun_path()).options(["--hosts", &names.join(",")]).args([program])
+}
+
+/// Waits until nothing of a job is left on a host.
+#[track_caller]
+fn await_quiet(hosts: &Hosts, host: &str) {
+    eventually("the host is quiet", || hosts.processes(host).next().is_none());
+}
+
+#[test]
+fn ranks_of_two_and_of_three_hosts_meet() {
+    for (count, each) in [(2, 2), (3, 1)] {
+        let Some(hosts) = open(count) else { return };
+        let size = count * each;
+        let told = job(&hosts, each, RANK).args(["well"]).expect_quiet();
+        let expected: Vec<String> =
+            (0..size).map(|rank| format!("rank {rank} of {size}")).collect();
+        assert_eq!(told.sorted_lines(), expected);
+        assert_eq!(hosts.remains(), [""; 0]);
+    }
+}
+
+/// Random cases of the collectives' conformance suite, by each protocol.
+#[test]
+fn collectives_are_right_over_two_and_over_three_hosts() {
+    let mut numbers = Numbers(53);
+    for (count, each) in [(2, 2), (3, 1)] {
+        let Some(hosts) = open(count) else { return };
+        for backend in ["auto", "eager", "rendezvous"] {
+            let case = |_| Case::random(&mut numbers).moved_to(count * each, BackendChoice::Auto);
+            let cases: Vec<String> = (0..15).map(case).map(|case| case.to_string()).collect();
+            let job = job(&hosts, each, COLLECTIVES).options(["--backend", backend]);
+            job.options(["--map-by", "node"]).args(cases).expect_quiet();
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_is_killed_ends_the_job_on_all_hosts() {
+    let Some(hosts) = open(2) else { return };
+    let says = ["mpjrun: rank 3 (pid ", "signal 9 (SIGKILL)", "node2"];
+    job(&hosts, 2, RANK).args(["after", "kill", "3"]).expect(137).says_all(&says);
+    ["node1", "node2"].iter().for_each(|host| await_quiet(&hosts, host));
+}
+
+#[test]
+fn a_host_that_ends_is_the_cause() {
+    let Some(hosts) = open(2) else { return };
+    let job = job(&hosts, 1, RANK).options(["--host-timeout", "2"]).args(["idle"]).start();
+    let _ = job.numbers(2);
+    hosts.end("node2");
+    job.expect(125).says("node2");
+    await_quiet(&hosts, "node1");
+}
+
+#[test]
+fn nothing_is_left_when_mpjrun_is_killed() {
+    let Some(hosts) = open(2) else { return };
+    let job = job(&hosts, 1, RANK).args(["idle"]).start();
+    let ranks = job.numbers(2);
+    // The program that was started is that which enters the host; mpjrun is the parent of the rank there.
+    let launchers = hosts.processes("node1").filter(|process| process.name == "mpjrun");
+    let launchers: Vec<u32> = launchers.map(|process| process.pid).collect();
+    assert!(!launchers.is_empty(), "mpjrun runs on node1");
+    for launcher in launchers {
+        let _ = process::signal(launcher, Signal::KILL);
+    }
+    process::await_end(&ranks);
+    ["node1", "node2"].iter().for_each(|host| await_quiet(&hosts, host));
+    job.expect(137);
+}
+
+/// A cable that is out for a moment costs time and nothing else.
+#[test]
+fn a_cable_that_is_out_for_a_moment_changes_no_result() {
+    let Some(hosts) = open(2) else { return };
+    let mut numbers = Numbers(7);
+    let case = |_| Case::random(&mut numbers).moved_to(2, BackendChoice::Auto).to_string();
+    let cases: Vec<String> = (0..60).map(case).collect();
+    let job = job(&hosts, 1, COLLECTIVES).args(cases).start();
+    eventually("all have joined", || job.stdout().contains("playing"));
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(100));
+        hosts.plug("node2", false);
+        std::thread::sleep(Duration::from_millis(300));
+        hosts.plug("node2", true);
+    }
+    job.expect(0);
+}
