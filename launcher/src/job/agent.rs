@@ -6,7 +6,7 @@
 //!   signal that asks it to end. If it is killed, its guard kills the ranks.
 //! - AE3: ranks' pipes are read only as fast as the line takes their output.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -83,7 +83,9 @@ impl Line {
     fn open() -> Option<Self> {
         let mut first = Vec::new();
         let mut byte = [0];
-        while first.len() < 80 && io::stdin().read(&mut byte).ok()? == 1 && byte[0] != b'\n' {
+        // Byte by byte and without a buffer: what follows is for the line.
+        while first.len() < 80 && rustix::io::read(stdin(), &mut byte) == Ok(1) && byte[0] != b'\n'
+        {
             first.push(byte[0]);
         }
         let secret = Secret::from_line(&first)?;

@@ -6,9 +6,9 @@
 //! - HA1: a task of this host is reached through the segment only, and any other one through the network only, so the
 //!   order of frames between two tasks is that of one adapter (A1).
 //! - HA2: numbers of the local adapter do not leave this file: origins of frames and tasks of errors are replaced.
-//! - HA3: a poll for all origins looks into the segment each time, and into the network at least each
-//!   [`NETWORK_EVERY`]th time, and before and after each sleep. So neither starves the other, and a wait for a
-//!   task of this host costs little more than it does in a job of one host.
+//! - HA3: a poll for all origins looks into the segment each time, and first into the network if the last look there is
+//!   [`NETWORK_PAUSE`] ago, has found something, or if a thread is about to sleep, has slept, or a task was lost. So
+//!   neither starves the other, and a wait for a task of this host costs little more than it does in a job of one host.
 
 #![expect(unsafe_code, reason = "an adapter promises its contract")]
 
@@ -17,7 +17,7 @@ pub mod table;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::adapter::{
     Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Doorbell, Endpoint, Events,
@@ -29,9 +29,8 @@ use crate::memory::region::{ForeignBytes, RecvRegion, RemoteKey, RemoteRegion, S
 
 use table::JobTable;
 
-/// A poll of all origins that finds nothing in the segment looks into the network if the polls before it, one less than
-/// this, did not. A poll of a network takes about ten times as long as one of a segment.
-pub const NETWORK_EVERY: u32 = 8;
+/// Time between two looks into the network that find nothing. A look is a system call of about half a microsecond.
+pub const NETWORK_PAUSE: Duration = Duration::from_micros(2);
 
 /// One context of a task of a job on several hosts.
 pub struct HostsAdapter {
@@ -41,8 +40,10 @@ pub struct HostsAdapter {
     table: Arc<JobTable>,
     /// The tasks of this host, by place.
     here: Box<[TaskId]>,
-    /// Polls since the last one of the network.
-    skipped: u32,
+    /// When the network was looked at last, if it had nothing.
+    looked: Option<Instant>,
+    losses: Arc<AllLosses>,
+    losses_seen: usize,
     bell: Arc<SharedBell>,
 }
 
@@ -63,14 +64,19 @@ impl HostsAdapter {
         let me = *me.ok_or_else(|| AdapterError::BadSegment {
             what: format!("it is for {num_tasks} ranks, and its job table for {}", here.len()),
         })?;
-        let bell = network.parts().bell;
+        let Parts { bell, losses: elsewhere, .. } = network.parts();
+        let here_losses = local.parts().losses;
+        let losses = AllLosses { here: here_losses, elsewhere, table: Arc::clone(&table) };
+        let losses = Arc::new(losses);
         Ok(Self {
             me: Endpoint { task: me, num_tasks: table.num_tasks(), context },
             local: local.into_any(),
             network: Box::new(network),
             table,
             here,
-            skipped: 0,
+            looked: None,
+            losses,
+            losses_seen: 0,
             bell: Arc::new(SharedBell { bell, is_due: AtomicBool::new(true) }),
         })
     }
@@ -87,15 +93,14 @@ impl HostsAdapter {
             Some(Some(place)) => self.poll_here(Some(place), budget, events),
             Some(None) => self.poll_network(origin, budget, events),
             None => {
-                let done = self.poll_here(None, budget, events)?;
-                self.skipped += 1;
-                let is_due = done == 0 && self.skipped >= NETWORK_EVERY;
-                if (is_due || self.skipped >= MOST_SKIPPED || self.bell.takes_due())
-                    && done < budget
-                {
-                    return Ok(done + self.poll_network(None, budget - done, events)?);
+                let found = match self.is_network_due() {
+                    true => self.poll_network(None, budget, events)?,
+                    false => 0,
+                };
+                if found >= budget {
+                    return Ok(found);
                 }
-                Ok(done)
+                Ok(found + self.poll_here(None, budget - found, events)?)
             }
         }
     }
@@ -119,8 +124,18 @@ impl HostsAdapter {
         budget: usize,
         events: &mut E,
     ) -> Result<usize, Box<AdapterError>> {
-        self.skipped = 0;
-        Ok(self.network.poll(origin, budget, &mut Unsized(events))?)
+        let found = self.network.poll(origin, budget, &mut Unsized(events))?;
+        self.looked = (found == 0).then(Instant::now);
+        Ok(found)
+    }
+
+    /// Whether a poll of all origins looks into the network (HA3).
+    #[inline]
+    fn is_network_due(&mut self) -> bool {
+        let losses = self.losses.count();
+        let is_news = std::mem::replace(&mut self.losses_seen, losses) != losses;
+        let is_due = self.looked.is_none_or(|looked| looked.elapsed() >= NETWORK_PAUSE);
+        is_due | is_news | self.bell.takes_due()
     }
 
     /// [`Adapter::try_send`] of a frame with a short head and a body of one span. Returns whether it was
@@ -144,22 +159,27 @@ impl HostsAdapter {
     /// An error of the local adapter, with the numbers of the job (HA2).
     #[cold]
     fn globally(&self, error: AdapterError) -> AdapterError {
-        let global = |place: TaskId| self.here.get(place as usize).copied().unwrap_or(place);
-        match error {
-            AdapterError::PeerLost { task } => AdapterError::PeerLost { task: global(task) },
-            AdapterError::Corrupt { origin, what } => {
-                AdapterError::Corrupt { origin: global(origin), what }
-            }
-            AdapterError::AccessFailed { target, len, reason } => {
-                AdapterError::AccessFailed { target: global(target), len, reason }
-            }
-            other => other,
-        }
+        globally(&self.here, error)
     }
 }
 
-/// Polls of all origins after which the network is looked at, whatever comes from the segment (HA3).
-const MOST_SKIPPED: u32 = 4 * NETWORK_EVERY;
+/// An error of the adapter of a host, whose tasks `here` lists by place, with the numbers of the job (HA2).
+pub(crate) fn globally(here: &[TaskId], error: AdapterError) -> AdapterError {
+    let global = |place: TaskId| here.get(place as usize).copied().unwrap_or(place);
+    match error {
+        AdapterError::AlreadyAttached { task, pid } => {
+            AdapterError::AlreadyAttached { task: global(task), pid }
+        }
+        AdapterError::PeerLost { task } => AdapterError::PeerLost { task: global(task) },
+        AdapterError::Corrupt { origin, what } => {
+            AdapterError::Corrupt { origin: global(origin), what }
+        }
+        AdapterError::AccessFailed { target, len, reason } => {
+            AdapterError::AccessFailed { target: global(target), len, reason }
+        }
+        other => other,
+    }
+}
 
 // SAFETY: A7 to A9 and A11: each operation is one of the adapter that reaches its target (HA1), which keeps them, and
 // memory is registered with the local one only. `detach` asks both.
@@ -176,12 +196,10 @@ unsafe impl Adapter for HostsAdapter {
     }
 
     fn parts(&self) -> Parts {
-        let (local, network) = (self.local.parts(), self.network.parts());
-        let table = Arc::clone(&self.table);
-        let losses = AllLosses { here: local.losses, elsewhere: network.losses, table };
+        let local = self.local.parts();
         Parts {
             bell: Arc::clone(&self.bell) as _,
-            losses: Arc::new(losses),
+            losses: Arc::clone(&self.losses) as _,
             // It would have to be of all tasks.
             area: None,
             wait_records: local.wait_records,

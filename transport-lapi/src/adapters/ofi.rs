@@ -65,6 +65,8 @@ const MAX_HEAD: usize = 512;
 const MAX_BODY: usize = PACKET - 1024;
 /// How long a dropped adapter tries to send what was taken.
 const LINGER: Duration = Duration::from_secs(1);
+/// How long it waits for a peer to take one more packet behind those whose end it does not know.
+const PATIENCE: Duration = Duration::from_millis(50);
 /// How long a thread of its own tries that afterwards, while the process goes on.
 const LINGER_ON: Duration = Duration::from_secs(20);
 
@@ -92,7 +94,7 @@ struct Shared {
     state: Mutex<State>,
     signals: Arc<Signals>,
     /// Whether a thread has announced a sleep since the last poll.
-    announced: AtomicBool,
+    announced: Arc<AtomicBool>,
     losses: Arc<OfiLosses>,
 }
 
@@ -125,12 +127,12 @@ impl OfiAdapter {
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
             signals: Arc::clone(&signals),
-            announced: AtomicBool::new(false),
+            announced: Arc::default(),
             losses,
         });
         let service = Service::start(signals, Arc::clone(&shared))?;
         let parts = Parts {
-            bell: Arc::new(OfiBell { bell, shared: Arc::clone(&shared) }),
+            bell: Arc::new(OfiBell { bell, announced: Arc::clone(&shared.announced) }),
             losses: Arc::clone(&shared.losses) as _,
             area: None,
             wait_records: None,
@@ -220,6 +222,7 @@ unsafe impl Adapter for OfiAdapter {
         state.progress();
         state.send_waiting();
         let delivered = state.deliver(budget, events);
+        state.forgets_refusals();
         signals.set_busy(state.is_busy());
         if announced.load(Ordering::Relaxed) {
             announced.store(false, Ordering::Relaxed);
@@ -249,11 +252,11 @@ impl Drop for OfiAdapter {
             return;
         }
         drop(service);
-        let until = Instant::now() + LINGER;
-        while self.shared.state.lock().finish() {
-            if Instant::now() > until {
+        let begin = Instant::now();
+        while self.shared.state.lock().finish(begin.elapsed() > PATIENCE) {
+            if begin.elapsed() > LINGER {
                 let shared = Arc::clone(&self.shared);
-                return service::finish_later(LINGER_ON, move || shared.state.lock().finish());
+                return service::finish_later(LINGER_ON, move || shared.state.lock().finish(true));
             }
             std::thread::yield_now();
         }
@@ -272,14 +275,14 @@ impl Served for Shared {
 /// The bell of the task, which tells the adapter of announcements.
 struct OfiBell {
     bell: Arc<dyn Doorbell>,
-    shared: Arc<Shared>,
+    announced: Arc<AtomicBool>,
 }
 
 impl Doorbell for OfiBell {
     fn announce(&self) -> u32 {
         let ticket = self.bell.announce();
         // Relaxed: the thread that polls for its own sleep has stored it itself.
-        self.shared.announced.store(true, Ordering::Relaxed);
+        self.announced.store(true, Ordering::Relaxed);
         ticket
     }
 

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use crate::adapter::{AdapterError, TaskId};
-use crate::adapters::hosts::HostsAdapter;
 use crate::adapters::hosts::table::JobTable;
+use crate::adapters::hosts::{self, HostsAdapter};
 use crate::adapters::ofi::{self, Fabric, OfiEndpoint};
 use crate::adapters::shm::ShmAdapter;
 use crate::adapters::threads;
@@ -72,7 +72,8 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
             let endpoints = (0..contexts).map(|_| fabric.endpoint());
             let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;
             control.endpoints(endpoints.iter().map(|end| end.address().to_vec()).collect())?;
-            let attached = attach(place, here)?;
+            let attached = attach(place, here)
+                .map_err(|error| hosts::globally(&table.local_tasks(), error))?;
             let local = attached[0].one_sided_path();
             let one_sided_path = format!("{local} on this host, active messages to others");
             table.wait_for_addresses()?;

@@ -15,6 +15,8 @@ use crate::job::ranks::AgentEvent;
 
 /// Bytes per read.
 const READ_SIZE: usize = 64 * 1024;
+/// Longest greeting of a login shell, in bytes.
+const MOST_GREETING: usize = 256 << 10;
 /// Most bytes of what the starting program says that are kept, and of what comes before the announcement.
 const KEPT: usize = 4096;
 /// How long the end of the starting program is waited for once its output has ended, to tell how it ended.
@@ -169,7 +171,12 @@ impl AgentLine {
     /// The next news among the bytes that have come; an error ends the line.
     fn next(&mut self) -> Result<Option<News>, String> {
         if let Some(greeting) = &self.greeting {
-            let Some(announced) = announced(greeting) else { return Ok(None) };
+            let Some(announced) = announced(greeting) else {
+                return match greeting.len() > MOST_GREETING {
+                    true => Err("it prints without end before mpjrun answers".to_owned()),
+                    false => Ok(None),
+                };
+            };
             if announced.version != VERSION {
                 return Err(format!(
                     "mpjrun {} is installed there, and this is {VERSION}: install the same version on all hosts",

@@ -23,7 +23,7 @@
 
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::Duration;
 
 use rustix::thread::futex;
@@ -281,18 +281,18 @@ impl JobTable {
     }
 
     fn is_complete(&self) -> bool {
-        self.words.all()[COMPLETE].load(Ordering::Acquire) != 0 // SYNC: addresses of a job table
+        acquire(&self.words.all()[COMPLETE]) != 0 // SYNC: addresses of a job table
     }
 
     /// Returns how many times a task was declared lost.
     #[inline]
     pub fn losses(&self) -> usize {
-        self.words.all()[LOSSES].load(Ordering::Acquire) as usize // SYNC: losses of a job table
+        acquire(&self.words.all()[LOSSES]) as usize // SYNC: losses of a job table
     }
 
     /// Returns whether `task` was declared lost.
     pub fn is_lost(&self, task: TaskId) -> bool {
-        self.word(task, Shape::lost).load(Ordering::Acquire) != 0 // SYNC: losses of a job table
+        acquire(self.word(task, Shape::lost)) != 0 // SYNC: losses of a job table
     }
 
     #[inline]
@@ -312,6 +312,14 @@ impl JobTable {
 fn load(word: &AtomicU32) -> u32 {
     // Relaxed: written before the tasks start, or JT2.
     word.load(Ordering::Relaxed)
+}
+
+/// An acquiring load. Memory that is mapped for reading allows relaxed loads only, so a fence follows.
+#[inline]
+fn acquire(word: &AtomicU32) -> u32 {
+    let value = word.load(Ordering::Relaxed);
+    fence(Ordering::Acquire);
+    value
 }
 
 /// The table of one host, as whoever starts its tasks writes it.

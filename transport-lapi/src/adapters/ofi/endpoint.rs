@@ -81,10 +81,11 @@ macro_rules! call {
 
 /// Packet buffers (OE3).
 struct Buffers {
+    // Ends before the memory does.
+    registration: Option<Object<fid_mr>>,
     memory: Box<[UnsafeCell<[u8; PACKET]>]>,
     /// By which completions name a buffer.
     contexts: Box<[UnsafeCell<fi_context2>]>,
-    registration: Option<Object<fid_mr>>,
 }
 
 impl Buffers {
@@ -153,8 +154,8 @@ pub(super) enum Completion {
     Received(usize, usize),
     /// The packet in this buffer was not sent.
     NotSent(usize),
-    /// Nothing has come into this buffer, which is posted again.
-    NotReceived,
+    /// Nothing has come into this buffer.
+    NotReceived(usize),
 }
 
 /// Result of [`OfiEndpoint::send`] and [`OfiEndpoint::inject`].
@@ -341,9 +342,10 @@ impl OfiEndpoint {
         offered(answer)
     }
 
-    /// Posts a receive buffer again, after its packet was used. A provider that has no room is asked again later.
+    /// Posts a receive buffer again, after its packet was used. Returns whether the provider has taken it; otherwise it is
+    /// asked again later.
     pub(super) fn release(&mut self, buffer: usize) -> bool {
-        self.post(buffer) != EAGAIN
+        self.post(buffer) == 0
     }
 
     fn post(&mut self, buffer: usize) -> isize {
@@ -398,8 +400,7 @@ impl OfiEndpoint {
         }
         let buffer = self.received.index(failed.op_context)?;
         // Too long a message, of a stranger, or one whose connection broke.
-        self.post(buffer);
-        Some(Completion::NotReceived)
+        Some(Completion::NotReceived(buffer))
     }
 
     /// Whether a thread may sleep until the descriptor is readable (fi_trywait): otherwise there is something to do.

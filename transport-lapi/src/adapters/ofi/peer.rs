@@ -40,6 +40,17 @@ pub(super) struct Peer {
     pub(super) is_listed: bool,
 }
 
+/// What a packet is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judgement {
+    /// The next one of its origin.
+    Next,
+    /// One of its origin behind others that never came: the connection has lost them.
+    Gap,
+    /// One of a stranger, or one that came before.
+    Foreign,
+}
+
 /// What proves that `origin` sends to `target` in this context, to those who know the secret.
 pub(super) fn token(
     secret: &[u8; SECRET_BYTES],
@@ -94,11 +105,18 @@ impl Peer {
         self.next_sent = self.next_sent.wrapping_sub(1);
     }
 
-    /// Whether a packet with this header is the next one of the peer. If so, it counts as received.
-    pub(super) fn accepts(&mut self, header: Header) -> bool {
-        let is_next = header.token == self.expected && header.number == self.next_received;
-        self.next_received = self.next_received.wrapping_add(is_next.into());
-        is_next
+    /// Judges a packet by its header. The next one of the peer counts as received.
+    pub(super) fn judge(&mut self, header: Header) -> Judgement {
+        let ahead = header.number.wrapping_sub(self.next_received);
+        match ahead {
+            _ if header.token != self.expected => Judgement::Foreign,
+            0 => {
+                self.next_received = self.next_received.wrapping_add(1);
+                Judgement::Next
+            }
+            _ if ahead <= u32::MAX / 2 => Judgement::Gap,
+            _ => Judgement::Foreign,
+        }
     }
 }
 
@@ -112,14 +130,15 @@ mod tests {
         let mut origin = Peer::new(&secret, 1, 2, 0);
         let mut target = Peer::new(&secret, 2, 1, 0);
         let first = origin.next_header(1);
-        assert!(!Peer::new(&secret, 2, 1, 1).accepts(first), "another context");
-        assert!(!Peer::new(&[4; SECRET_BYTES], 2, 1, 0).accepts(first), "another job");
-        assert!(!Peer::new(&secret, 2, 3, 0).accepts(first), "another origin");
-        assert!(target.accepts(first));
-        assert!(!target.accepts(first), "twice");
+        let foreign = |peer: &mut Peer, header| peer.judge(header) == Judgement::Foreign;
+        assert!(foreign(&mut Peer::new(&secret, 2, 1, 1), first), "another context");
+        assert!(foreign(&mut Peer::new(&[4; SECRET_BYTES], 2, 1, 0), first), "another job");
+        assert!(foreign(&mut Peer::new(&secret, 2, 3, 0), first), "another origin");
+        assert_eq!(target.judge(first), Judgement::Next);
+        assert!(foreign(&mut target, first), "twice");
         let (second, third) = (origin.next_header(1), origin.next_header(1));
-        assert!(!target.accepts(third), "out of order");
-        assert!(target.accepts(second) && target.accepts(third));
+        assert_eq!(target.judge(third), Judgement::Gap);
+        assert_eq!([second, third].map(|header| target.judge(header)), [Judgement::Next; 2]);
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub(super) struct Signals {
     watches: AtomicBool,
     /// Whether to look at times for what has come (SV3).
     looks: AtomicBool,
+    /// Whether the bell was rung for the descriptor.
+    rang: AtomicBool,
     /// Polls of the owner.
     polls: AtomicU64,
     ends: AtomicBool,
@@ -76,6 +78,7 @@ impl Signals {
             sleeps: AtomicBool::new(false),
             watches: AtomicBool::new(false),
             looks: AtomicBool::new(false),
+            rang: AtomicBool::new(false),
             polls: AtomicU64::new(0),
             ends: AtomicBool::new(false),
         }))
@@ -100,6 +103,15 @@ impl Signals {
     pub(super) fn polled(&self, polls: u64) {
         // Relaxed: a clock.
         self.polls.store(polls, Ordering::Relaxed);
+        // Whoever sleeps next says so again.
+        if self.looks.load(Ordering::Relaxed) {
+            self.looks.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether the bell was rung for the descriptor since the last call.
+    pub(super) fn takes_ring(&self) -> bool {
+        self.rang.swap(false, Ordering::SeqCst)
     }
 
     /// Prepares for a sleep of the task: has the descriptor watched (SV2) if it `is_trusted`, otherwise looks at times.
@@ -163,6 +175,7 @@ pub(super) fn finish_later(time: Duration, mut finish: impl FnMut() -> bool + Se
 }
 
 fn run(signals: &Signals, served: &impl Served) {
+    take_no_signals();
     let (mut idle, mut seen) = (AWAKE, 0);
     while !signals.has_ended() {
         let looks = signals.looks.load(Ordering::SeqCst);
@@ -200,7 +213,19 @@ fn wait(signals: &Signals, time: Option<Duration>) {
     }
     if has_come {
         signals.watches.store(false, Ordering::SeqCst);
+        signals.rang.store(true, Ordering::SeqCst);
         signals.bell.ring();
+    }
+}
+
+/// Leaves all signals to the threads of the program.
+#[expect(unsafe_code, reason = "a call of the C library")]
+fn take_no_signals() {
+    // SAFETY: the set is local; the call changes only what this thread takes.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
     }
 }
 

@@ -10,7 +10,7 @@ use super::Peers;
 use super::endpoint::{Completion, Offered, OfiEndpoint, PACKET};
 use super::losses::OfiLosses;
 use super::packet::{self, HEADER, Header, frame_at, frame_bytes, frame_header};
-use super::peer::{Peer, Waiting};
+use super::peer::{Judgement, Peer, Waiting};
 use super::service::Signals;
 use crate::adapter::{
     AdapterError, Doorbell, Endpoint, Events, Frame, Losses, Post, SHORT_HEAD, Stats, TaskId,
@@ -21,6 +21,8 @@ use crate::memory::region::{ForeignBytes, RecvPart};
 
 /// Most packets that wait for one peer.
 const MOST_WAITING: usize = 4;
+/// Most packets to one peer that the provider has, so that others find buffers.
+const MOST_UNDER_WAY: usize = 8;
 /// Room for a packet that is injected.
 const INJECTED: usize = 512;
 /// Sleeps that ended although nothing had come, after which the descriptor is not trusted (SV3 of [`super::service`]).
@@ -45,11 +47,11 @@ pub(super) struct State {
     unposted: Vec<usize>,
     /// Whether packets were injected since the last poll: the provider may not have written them yet.
     is_unsure: bool,
-    /// Whether a frame was refused for lack of room.
-    has_refused: bool,
+    /// Peers to whom a frame was refused for lack of room.
+    refused: Vec<TaskId>,
     losses: Arc<OfiLosses>,
     losses_seen: usize,
-    /// Sleeps that were prepared since something was completed.
+    /// Rings for the descriptor, since something was completed, after which nothing had come.
     vain: u32,
     stats: Stats,
     /// Packets that were dropped (OA2).
@@ -84,7 +86,7 @@ impl State {
             inbox: VecDeque::new(),
             unposted: Vec::new(),
             is_unsure: false,
-            has_refused: false,
+            refused: Vec::new(),
             losses,
             losses_seen: 0,
             vain: 0,
@@ -101,11 +103,10 @@ impl State {
 
     /// What the service thread does for an owner that does not poll. Returns whether sleepers have to be woken.
     pub(super) fn serve(&mut self) -> bool {
+        let losses = self.losses.count();
         self.progress();
         self.send_waiting();
-        let has_room = self.has_refused && self.has_room();
-        self.has_refused &= !has_room;
-        has_room || !self.inbox.is_empty()
+        self.forgets_refusals() || !self.inbox.is_empty() || self.losses.count() != losses
     }
 
     /// What was sent and received.
@@ -161,6 +162,10 @@ impl State {
                 return Ok(Post::Taken);
             }
             peer.take_back_header();
+            if offered == Offered::Refused {
+                self.losses.fail(target);
+                return Ok(Post::Full);
+            }
         }
         let fits = |waiting: &Waiting| waiting.len + len <= PACKET;
         if !self.peer(target).waiting.back().is_some_and(fits) {
@@ -168,7 +173,9 @@ impl State {
             if !self.begin_packet(target) {
                 self.progress();
                 if !self.begin_packet(target) {
-                    self.has_refused = true;
+                    if !self.refused.contains(&target) {
+                        self.refused.push(target);
+                    }
                     return Ok(Post::Full);
                 }
             }
@@ -201,17 +208,23 @@ impl State {
 
     /// Offers the provider the packets that wait for `target`, in order, as long as it takes them.
     fn send_to(&mut self, target: TaskId) {
-        let Self { endpoint, peers, polls, targets, is_unsure, .. } = self;
+        let Self { endpoint, peers, polls, targets, is_unsure, losses, .. } = self;
         let Some(peer) = peers.get_mut(&target) else { return };
         let Some(to) = peer.address else { return };
         while let Some(&Waiting { buffer, len }) = peer.waiting.front() {
+            if peer.under_way >= MOST_UNDER_WAY {
+                return;
+            }
             let is_short = len <= endpoint.inject_size();
             let offered = match is_short {
                 true => endpoint.inject_buffer(to, buffer, len),
                 false => endpoint.send(to, buffer, len),
             };
-            if offered != Offered::Taken {
-                return;
+            match offered {
+                Offered::Taken => {}
+                Offered::Again => return,
+                // OA5.
+                Offered::Refused => return losses.fail(target),
             }
             peer.waiting.pop_front();
             peer.sent_at = Some(*polls);
@@ -256,8 +269,7 @@ impl State {
     #[cold]
     fn drop_for_lost(&mut self) {
         let Self { peers, endpoint, losses, .. } = self;
-        for (task, peer) in peers.iter_mut().filter(|(task, _)| losses.is_lost(**task)) {
-            debug_assert!(losses.is_lost(*task));
+        for (_, peer) in peers.iter_mut().filter(|(task, _)| losses.is_lost(**task)) {
             for Waiting { buffer, .. } in peer.waiting.drain(..) {
                 endpoint.give_back(buffer);
             }
@@ -268,8 +280,6 @@ impl State {
     /// Takes what the provider has completed.
     pub(super) fn progress(&mut self) {
         self.is_unsure = false;
-        let Self { endpoint, unposted, .. } = self;
-        unposted.retain(|&buffer| !endpoint.release(buffer));
         let mut some = true;
         while some {
             let Self {
@@ -288,26 +298,26 @@ impl State {
                 }
                 Completion::Received(buffer, len) => {
                     let header = Header::decode(endpoint.packet(buffer, len));
-                    let origin = header.filter(|header| accepts(*me, secret, peers, *header));
-                    match origin {
-                        Some(Header { origin, .. }) => {
-                            inbox.push_back(Arrived { buffer, len, origin, at: HEADER });
-                        }
-                        None => {
-                            *dropped += 1;
-                            if !endpoint.release(buffer) {
-                                unposted.push(buffer);
-                            }
-                        }
+                    let judged = header.map(|header| (judge(*me, secret, peers, header), header));
+                    if let Some((Judgement::Next, Header { origin, .. })) = judged {
+                        inbox.push_back(Arrived { buffer, len, origin, at: HEADER });
+                        return;
                     }
+                    if let Some((Judgement::Gap, Header { origin, .. })) = judged {
+                        losses.fail(origin);
+                    }
+                    *dropped += 1;
+                    unposted.push(buffer);
                 }
-                Completion::NotReceived => {}
+                Completion::NotReceived(buffer) => unposted.push(buffer),
             });
             some = count > 0;
             if some {
                 self.vain = 0;
             }
         }
+        let Self { endpoint, unposted, .. } = self;
+        unposted.retain(|&buffer| !endpoint.release(buffer));
     }
 
     /// Delivers frames of packets that have come.
@@ -334,9 +344,7 @@ impl State {
             }
             let Arrived { buffer, len, origin, at } = *arrived;
             self.inbox.pop_front();
-            if !self.endpoint.release(buffer) {
-                self.unposted.push(buffer);
-            }
+            self.unposted.push(buffer);
             if at != len {
                 let what = "a packet holds something that is no frame";
                 return Err(AdapterError::Corrupt { origin, what });
@@ -348,20 +356,31 @@ impl State {
 
     /// Whether the service thread has something to do if the owner does not poll.
     pub(super) fn is_busy(&self) -> bool {
-        !self.listed.is_empty() || !self.targets.is_empty() || self.has_refused || self.is_unsure
+        !(self.listed.is_empty()
+            && self.targets.is_empty()
+            && self.refused.is_empty()
+            && self.unposted.is_empty())
+            || self.is_unsure
     }
 
-    pub(super) fn has_room(&self) -> bool {
-        self.endpoint.free_buffers() > 0
-            && self.listed.iter().all(|task| self.peers[task].waiting.len() < MOST_WAITING)
+    /// Forgets the refusals of frames that would find room now. Returns whether there were any.
+    pub(super) fn forgets_refusals(&mut self) -> bool {
+        let before = self.refused.len();
+        let Self { refused, peers, endpoint, .. } = self;
+        let has_buffers = endpoint.free_buffers() > 0;
+        let is_full = |task: &TaskId| peers[task].waiting.len() >= MOST_WAITING;
+        refused.retain(|task| !has_buffers || is_full(task));
+        refused.len() < before
     }
 
     /// Prepares the sleep of a thread that has announced it and found nothing (SV2 of [`super::service`]).
     #[cold]
     pub(super) fn prepare_sleep(&mut self, signals: &Signals, bell: &Arc<dyn Doorbell>) {
+        if signals.takes_ring() {
+            self.vain = self.vain.saturating_add(1);
+        }
         for _ in 0..3 {
             if self.endpoint.may_sleep() {
-                self.vain = self.vain.saturating_add(1);
                 return signals.watch(self.vain <= MOST_VAIN);
             }
             self.progress();
@@ -373,13 +392,12 @@ impl State {
         bell.ring();
     }
 
-    /// Goes on with what is left when the adapter is dropped. Returns whether something is.
-    pub(super) fn finish(&mut self) -> bool {
+    /// Goes on with what is left when the adapter is dropped. Returns whether something is. Once it `is_late`, packets
+    /// that were injected count as gone if the peer takes no more: its connection has ended, or never was.
+    pub(super) fn finish(&mut self, is_late: bool) -> bool {
         self.progress();
         while let Some(Arrived { buffer, .. }) = self.inbox.pop_front() {
-            if !self.endpoint.release(buffer) {
-                self.unposted.push(buffer);
-            }
+            self.unposted.push(buffer);
         }
         self.send_waiting();
         // Behind injected packets goes one whose completion tells that they have left.
@@ -389,6 +407,7 @@ impl State {
             .collect();
         for target in unsure {
             self.send_last(target);
+            self.peer(target).injected &= !is_late;
         }
         self.peers.iter().any(|(task, peer)| {
             let left = peer.under_way > 0 || peer.injected || !peer.waiting.is_empty();
@@ -415,28 +434,27 @@ impl State {
     }
 }
 
-/// Whether a packet with this header is of this job, and the next one of its origin (OA2). A peer is remembered only
-/// once it has proved itself.
-fn accepts(
+/// Judges a packet by its header (OA2). A peer is remembered only once it has proved itself.
+fn judge(
     me: Endpoint,
     secret: &[u8; SECRET_BYTES],
     peers: &mut FxHashMap<TaskId, Peer>,
     header: Header,
-) -> bool {
+) -> Judgement {
     let Endpoint { task: own, num_tasks, context } = me;
     let origin = header.origin;
     if let Some(peer) = peers.get_mut(&origin) {
-        return peer.accepts(header);
+        return peer.judge(header);
     }
     if origin == own || origin as usize >= num_tasks {
-        return false;
+        return Judgement::Foreign;
     }
     let mut peer = Peer::new(secret, own, origin, context);
-    let accepted = peer.accepts(header);
-    if accepted {
+    let judged = peer.judge(header);
+    if judged == Judgement::Next {
         peers.insert(origin, peer);
     }
-    accepted
+    judged
 }
 
 /// Writes a frame, which fills `place`.
