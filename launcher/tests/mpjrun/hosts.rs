@@ -187,6 +187,19 @@ fn what_a_login_shell_prints_is_skipped() {
     assert_eq!(done.stdout, "hi\nhi\n");
 }
 
+/// Signs of life wait for an agent that starts late.
+#[test]
+fn a_starter_that_takes_its_time() {
+    let job = started_by(&format!("sleep 1.5; {HERE}"), "a,b", "echo hi");
+    let done = job.options(["--host-timeout", "4"]).expect_quiet();
+    assert_eq!(done.stdout, "hi\nhi\n");
+}
+
+#[test]
+fn a_starter_that_prints_without_end_is_given_up() {
+    assert_no_start("yes", &["it prints without end before mpjrun answers"]);
+}
+
 /// A start that fails, and what is said.
 #[track_caller]
 fn assert_no_start(start: &str, said: &[&str]) {
