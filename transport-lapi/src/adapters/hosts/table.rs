@@ -281,18 +281,20 @@ impl JobTable {
     }
 
     fn is_complete(&self) -> bool {
-        acquire(&self.words.all()[COMPLETE]) != 0 // SYNC: addresses of a job table
+        let complete = load(&self.words.all()[COMPLETE]);
+        fence(Ordering::Acquire); // SYNC: addresses of a job table
+        complete != 0
     }
 
     /// Returns how many times a task was declared lost.
     #[inline]
     pub fn losses(&self) -> usize {
-        acquire(&self.words.all()[LOSSES]) as usize // SYNC: losses of a job table
+        loss(&self.words.all()[LOSSES]) as usize
     }
 
     /// Returns whether `task` was declared lost.
     pub fn is_lost(&self, task: TaskId) -> bool {
-        acquire(self.word(task, Shape::lost)) != 0 // SYNC: losses of a job table
+        loss(self.word(task, Shape::lost)) != 0
     }
 
     #[inline]
@@ -314,11 +316,12 @@ fn load(word: &AtomicU32) -> u32 {
     word.load(Ordering::Relaxed)
 }
 
-/// An acquiring load. Memory that is mapped for reading allows relaxed loads only, so a fence follows.
+/// A word about losses. Memory that is mapped for reading allows relaxed loads only, so fences follow them, here and for
+/// the addresses.
 #[inline]
-fn acquire(word: &AtomicU32) -> u32 {
+fn loss(word: &AtomicU32) -> u32 {
     let value = word.load(Ordering::Relaxed);
-    fence(Ordering::Acquire);
+    fence(Ordering::Acquire); // SYNC: losses of a job table
     value
 }
 
