@@ -9,6 +9,7 @@
 //! - HA3: a poll for all origins looks into the segment each time, and first into the network if the last look there is
 //!   [`NETWORK_PAUSE`] ago, has found something, or if a thread is about to sleep, has slept, or a task was lost. So
 //!   neither starves the other, and a wait for a task of this host costs little more than it does in a job of one host.
+//!   A task that is alone on its host looks there each time.
 
 #![expect(unsafe_code, reason = "an adapter promises its contract")]
 
@@ -134,7 +135,8 @@ impl HostsAdapter {
     fn is_network_due(&mut self) -> bool {
         let losses = self.losses.count();
         let is_news = std::mem::replace(&mut self.losses_seen, losses) != losses;
-        let is_due = self.looked.is_none_or(|looked| looked.elapsed() >= NETWORK_PAUSE);
+        let is_over = |looked: Instant| looked.elapsed() >= NETWORK_PAUSE;
+        let is_due = self.here.len() == 1 || self.looked.is_none_or(is_over);
         is_due | is_news | self.bell.takes_due()
     }
 
