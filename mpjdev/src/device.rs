@@ -169,6 +169,11 @@ impl Device {
         self.context.num_tasks()
     }
 
+    /// Returns the number of this rank's host in the job; 0 in a job of one host.
+    pub fn host(&self) -> u32 {
+        self.context.host()
+    }
+
     /// Returns the number that distinguishes this device from others in the process.
     #[inline(always)]
     pub(crate) fn number(&self) -> NonZeroU32 {

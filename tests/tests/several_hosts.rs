@@ -48,6 +48,14 @@ fn ranks_of_two_and_of_three_hosts_meet() {
     }
 }
 
+#[test]
+fn a_communicator_is_divided_by_hosts() {
+    let Some(hosts) = open(2) else { return };
+    let job = job(&hosts, 2, RANK).options(["--map-by", "node"]).args(["hosts"]).expect_quiet();
+    let lines = ["rank 0 is 0 of 2", "rank 1 is 0 of 2", "rank 2 is 1 of 2", "rank 3 is 1 of 2"];
+    assert_eq!(job.sorted_lines(), lines);
+}
+
 /// Random cases of the collectives' conformance suite, by each protocol.
 #[test]
 fn collectives_are_right_over_two_and_over_three_hosts() {

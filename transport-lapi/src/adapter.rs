@@ -283,6 +283,8 @@ pub struct Parts {
     pub wait_records: Option<Arc<dyn WaitRecords>>,
     /// Number of tasks that share the processors of this host, with this one.
     pub neighbours: usize,
+    /// Number of this host in the job; 0 in a job of one host.
+    pub host: u32,
 }
 
 /// What a context has sent and received: each frame once, and for each peer modulo 2^32 at least.

@@ -137,16 +137,16 @@ fn split_key(color: c_int, key: c_int) -> Outcome<SplitKey> {
     Ok(SplitKey { color, key })
 }
 
-/// Returns the color of this rank in MPI_Comm_split_type. All ranks are on one host, of which no smaller part is known.
+/// Returns the color of this rank in MPI_Comm_split_type. No smaller part of a host is known.
 fn type_color(comm: &Comm, split_type: c_int, info: MPI_Info) -> Outcome<Option<u32>> {
     let hints = info.copied()?;
     Ok(match split_type {
-        MPI_COMM_TYPE_SHARED => Some(0),
+        MPI_COMM_TYPE_SHARED => Some(comm.core.device().host()),
         MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
             let may_be_set = split_type == MPI_COMM_TYPE_RESOURCE_GUIDED;
             let set = hints.get(b"mpi_pset_name").filter(|_| may_be_set);
             match (hints.get(b"mpi_hw_resource_type"), set) {
-                (Some(SHARED), _) => Some(0),
+                (Some(SHARED), _) => Some(comm.core.device().host()),
                 (None, Some(set)) if is_set(set, WORLD) => Some(0),
                 (None, Some(set)) if is_set(set, OWN) => Some(comm.core.rank()),
                 _ => None,

@@ -88,13 +88,13 @@ impl Communicator {
         self.part(Call::Split, group, topology)
     }
 
-    /// Divides a communicator into the ranks of each host: MPI_Comm_split_type with MPI_COMM_TYPE_SHARED. At
-    /// present all ranks of a job are on one host. Collective.
+    /// Divides a communicator into the ranks of each host: MPI_Comm_split_type with MPI_COMM_TYPE_SHARED.
+    /// Collective.
     ///
     /// # Errors
     /// As [`Communicator::split`].
     pub fn split_by_host(&self, key: i32) -> Result<Option<Self>, Error> {
-        self.split(SplitKey { color: Some(0), key })
+        self.split(SplitKey { color: Some(self.device().host()), key })
     }
 
     /// Makes a communicator of the members of `group`: MPI_Comm_create. Collective over this communicator; the groups

@@ -4,6 +4,7 @@
 //!   never comes, so the others wait for it), or `after` all have joined and the others are blocked in a receive from
 //!   WHO. `amid` is for two ranks, which copy long messages meanwhile.
 //! - `rank well` does everything right. `rank idle` blocks for ever in every rank.
+//! - `rank hosts` prints with how many ranks it shares its host.
 //! - `rank forget` does everything right but that it never finishes.
 //! - `rank error-...` meets an error of the library and returns it from main or handles it, also while another thread
 //!   polls, or in a thread that ends.
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
     let outcome = match words[..] {
         ["idle"] => idle(),
         ["well"] => well(),
+        ["hosts"] => hosts(),
         ["forget"] => forget(),
         ["twice"] => twice(),
         ["nested"] => nested(),
@@ -117,6 +119,13 @@ fn idle() -> Result<(), mpj::Error> {
 fn well() -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     println!("rank {} of {}", world.rank(), world.size());
+    world.barrier()
+}
+
+fn hosts() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    let here = world.split_by_host(0)?;
+    println!("rank {} is {} of {}", world.rank(), here.rank(), here.size());
     world.barrier()
 }
 

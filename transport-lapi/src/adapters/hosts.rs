@@ -206,6 +206,7 @@ unsafe impl Adapter for HostsAdapter {
             area: None,
             wait_records: local.wait_records,
             neighbours: local.neighbours,
+            host: self.table.host() as u32,
         }
     }
 

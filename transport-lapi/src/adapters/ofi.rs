@@ -137,6 +137,7 @@ impl OfiAdapter {
             area: None,
             wait_records: None,
             neighbours: 1,
+            host: 0,
         };
         Ok(Self { service: Some(service), shared, me, caps, parts, process: ProcessMark::new() })
     }

@@ -160,6 +160,7 @@ pub struct Context<S> {
     task: TaskId,
     number: usize,
     num_tasks: usize,
+    host: u32,
     inquiry: OnceLock<Answer<S>>,
 }
 
@@ -198,7 +199,8 @@ impl<S> Context<S> {
         let pace = SpinPolicy::new(options.wait, parts.neighbours, cores);
         let (session, inquiry) = (Lock::new(session), OnceLock::new());
         let quick_spins = AtomicU32::new(pace.spins());
-        Self { session, bell: parts.bell, pace, quick_spins, task, number, num_tasks, inquiry }
+        let (bell, host) = (parts.bell, parts.host);
+        Self { session, bell, pace, quick_spins, task, number, num_tasks, host, inquiry }
     }
 
     /// Returns this task's number.
@@ -216,6 +218,11 @@ impl<S> Context<S> {
     #[inline]
     pub fn num_tasks(&self) -> usize {
         self.num_tasks
+    }
+
+    /// Returns the number of this task's host in the job; 0 in a job of one host.
+    pub fn host(&self) -> u32 {
+        self.host
     }
 
     /// Returns whether the job has more tasks than processors and its waits poll, so that a waiting task takes
