@@ -8,6 +8,7 @@
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -256,9 +257,7 @@ fn refuse(line: &mut Line, signals: &Signals, error: &LaunchError) -> Result<(),
 
 /// Enters the folder of `mpjrun`.
 fn enter(job: &HostJob) -> Result<(), LaunchError> {
-    let path = std::path::PathBuf::from(std::ffi::OsString::from(
-        String::from_utf8_lossy(&job.folder).into_owned(),
-    ));
+    let path = PathBuf::from(host_job::text(&job.folder));
     std::env::set_current_dir(&path)
         .map_err(|error| LaunchError::CurrentFolder { path, source: error })
 }

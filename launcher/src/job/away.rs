@@ -1,8 +1,10 @@
 //! Starts a job whose ranks run on several hosts, by their agents. All hosts have checked the job before the first rank
 //! starts.
 
+use std::os::fd::AsFd;
 use std::time::Instant;
 
+use rustix::event::PollFlags;
 use transport_lapi::bootstrap::control::agents::News;
 use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
@@ -62,8 +64,7 @@ fn await_start(
 ) -> Result<Vec<News>, LaunchError> {
     let mut news = Vec::new();
     while !agents.have_started() {
-        let mut set =
-            vec![(Event::Signal, std::os::fd::AsFd::as_fd(signals), rustix::event::PollFlags::IN)];
+        let mut set = vec![(Event::Signal, signals.as_fd(), PollFlags::IN)];
         agents.interests(Pauses::default(), &mut set);
         let deadline = agents.next_deadline().into_iter().chain(timeout).min();
         let ready = events(&set, deadline).map_err(|errno| LaunchError::System {

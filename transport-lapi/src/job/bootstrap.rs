@@ -260,6 +260,13 @@ pub fn monotonic_nanos() -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
+/// Bytes that nobody can guess.
+fn random<const N: usize>() -> std::io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let len = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    if len == N { Ok(bytes) } else { Err(std::io::ErrorKind::UnexpectedEof.into()) }
+}
+
 /// The job variables, parsed and checked against each other.
 #[derive(Debug, PartialEq, Eq)]
 struct RankPlace {

@@ -137,6 +137,7 @@ fn bytes(text: &OsStr) -> Vec<u8> {
     text.as_bytes().to_vec()
 }
 
-fn text(bytes: &[u8]) -> OsString {
+/// A text of an agent's job, whatever its bytes.
+pub(in crate::job) fn text(bytes: &[u8]) -> OsString {
     OsString::from_vec(bytes.to_vec())
 }

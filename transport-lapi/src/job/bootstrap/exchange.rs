@@ -150,7 +150,7 @@ pub enum ExchangeError {
     },
     /// The first rank of this host has memory for all of them, which could not be passed on.
     #[error(
-        "the {name} that rank {owner} has made for the ranks of this host cannot be opened: {source}; they must run as          one user, see the same /proc and be in one PID namespace: start all ranks of a host in one container"
+        "the {name} that rank {owner} has made for the ranks of this host cannot be opened: {source}; they must run as one user, see the same /proc and be in one PID namespace: start all ranks of a host in one container"
     )]
     Handover {
         /// The first rank of the host.

@@ -3,7 +3,8 @@
 //!
 //! The first rank of each host makes the segment and, in a job of several hosts, the table; the others open them
 //! (`exchange/handover.rs`). The table gets the names of the hosts, the secret that rank 0 has made, and, once all ranks
-//! have put them, the addresses of their endpoints. That takes three fences, or one on a single host. The segment says that the job goes on without lost tasks, since process managers reap a rank while others still run, so that its
+//! have put them, the addresses of their endpoints. That takes three fences, or one on a single host. The segment says
+//! that the job goes on without lost tasks, since process managers reap a rank while others still run, so that its
 //! process number may be used again.
 //!
 //! A rank that exits without having left its job has failed. Not every manager then ends the others, which may wait for
@@ -14,8 +15,6 @@
 #![expect(unsafe_code, reason = "a function that runs at exit")]
 
 use std::ffi::{c_int, c_void};
-use std::fs::File;
-use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::ptr;
 use std::sync::OnceLock;
@@ -142,9 +141,7 @@ fn random_name() -> Result<String, BootstrapError> {
 }
 
 fn random<const N: usize>() -> Result<[u8; N], BootstrapError> {
-    let mut bytes = [0; N];
-    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    read.map(|()| bytes).map_err(|source| BootstrapError::Random { source })
+    super::random().map_err(|source| BootstrapError::Random { source })
 }
 
 /// What takes the place of a rank's launcher.

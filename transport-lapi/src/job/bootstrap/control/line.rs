@@ -45,9 +45,7 @@ impl Secret {
     /// # Errors
     /// The error of the system if it has no random bytes.
     pub fn random() -> io::Result<Self> {
-        let mut bytes = [0; 32];
-        let len = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-        if len == bytes.len() { Ok(Self(bytes)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+        crate::job::bootstrap::random().map(Self)
     }
 
     /// Returns the line that passes it on: hexadecimal digits and a newline.

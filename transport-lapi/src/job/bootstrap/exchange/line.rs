@@ -13,55 +13,51 @@ use super::{ExchangeError, Manager};
 #[derive(Debug)]
 pub(super) struct Line {
     manager: Manager,
+    /// How records are written from now on, both ways.
+    pub(super) form: Form,
     socket: OwnedFd,
     /// What has arrived and was not read.
     unread: Vec<u8>,
 }
 
 impl Line {
+    /// A line that begins with lines of text, as both versions of PMI do.
     pub(super) fn new(manager: Manager, socket: OwnedFd) -> Self {
-        Self { manager, socket, unread: Vec::new() }
+        Self { manager, form: Form::Line, socket, unread: Vec::new() }
     }
 
     /// Asks `question`, and returns the answer, which must have the command `answer` and no error in its `rc`. `to` says
     /// what this is for, in errors.
     pub(super) fn ask(
         &mut self,
-        form: Form,
         question: &Record,
         answer: &str,
         to: &'static str,
     ) -> Result<Record, ExchangeError> {
-        let record = self.ask_anything(form, question, answer, to)?;
+        let record = self.ask_anything(question, answer, to)?;
         match record.number("rc") {
             None | Some(0) => Ok(record),
-            Some(_) => Err(self.refused(form, &record, to)),
+            Some(_) => Err(self.refused(&record, to)),
         }
     }
 
     /// Like [`Line::ask`], whatever the answer's `rc`.
     pub(super) fn ask_anything(
         &mut self,
-        form: Form,
         question: &Record,
         answer: &str,
         to: &'static str,
     ) -> Result<Record, ExchangeError> {
-        self.tell(form, question, to)?;
-        self.hear(form, answer, to)
+        self.tell(question, to)?;
+        self.hear(answer, to)
     }
 
     /// Waits for a record of the command `answer`.
-    pub(super) fn hear(
-        &mut self,
-        form: Form,
-        answer: &str,
-        to: &'static str,
-    ) -> Result<Record, ExchangeError> {
+    pub(super) fn hear(&mut self, answer: &str, to: &'static str) -> Result<Record, ExchangeError> {
         let manager = self.manager;
         let failed = |source| ExchangeError::Connection { manager, to, source };
-        let text = self.receive(form).map_err(failed)?;
-        let record = Record::decode(form, &text);
+        let text = self.receive().map_err(failed)?;
+        let record = Record::decode(self.form, &text);
         record.filter(|record| record.command() == answer).ok_or_else(|| {
             let answer = String::from_utf8_lossy(&text).trim().to_owned();
             ExchangeError::Unexpected { manager, to, answer }
@@ -69,14 +65,9 @@ impl Line {
     }
 
     /// Sends a record that has no answer.
-    pub(super) fn tell(
-        &mut self,
-        form: Form,
-        record: &Record,
-        to: &'static str,
-    ) -> Result<(), ExchangeError> {
+    pub(super) fn tell(&mut self, record: &Record, to: &'static str) -> Result<(), ExchangeError> {
         let manager = self.manager;
-        self.send(record.encode(form).as_bytes()).map_err(|source| ExchangeError::Connection {
+        self.send(record.encode(self.form).as_bytes()).map_err(|source| ExchangeError::Connection {
             manager,
             to,
             source,
@@ -84,8 +75,8 @@ impl Line {
     }
 
     /// The error for an answer that says no.
-    pub(super) fn refused(&self, form: Form, answer: &Record, to: &'static str) -> ExchangeError {
-        let answer = answer.encode(form).trim().to_owned();
+    pub(super) fn refused(&self, answer: &Record, to: &'static str) -> ExchangeError {
+        let answer = answer.encode(self.form).trim().to_owned();
         ExchangeError::Refused { manager: self.manager, to, answer }
     }
 
@@ -100,8 +91,8 @@ impl Line {
         Ok(())
     }
 
-    fn receive(&mut self, form: Form) -> io::Result<Vec<u8>> {
-        match form {
+    fn receive(&mut self) -> io::Result<Vec<u8>> {
+        match self.form {
             Form::Line => loop {
                 if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
                     let mut line = self.take(end + 1)?;

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 
 use super::line::Line;
-use super::record::{Form, Record};
+use super::record::Record;
 use super::{ExchangeError, Job, KeyValueSpace, LONGEST_VALUE, MAPPING, Manager};
 use crate::adapter::TaskId;
 
@@ -30,12 +30,12 @@ impl Pmi1 {
     fn join_over(line: Line, rank: TaskId, size: usize) -> Result<(Self, Job), ExchangeError> {
         let mut client = Self { line, space: String::new() };
         let hello = Record::new("init").with("pmi_version", 1).with("pmi_subversion", 1);
-        client.ask(&hello, "response_to_init", "join the job")?;
-        let maxes = client.ask(&Record::new("get_maxes"), "maxes", "tell its limits")?;
+        client.line.ask(&hello, "response_to_init", "join the job")?;
+        let maxes = client.line.ask(&Record::new("get_maxes"), "maxes", "tell its limits")?;
         let longest = maxes.number("vallen_max").and_then(|most| usize::try_from(most).ok());
         let longest_value = longest.unwrap_or(LONGEST_VALUE);
         let to = "name its key-value space";
-        let named = client.ask(&Record::new("get_my_kvsname"), "my_kvsname", to)?;
+        let named = client.line.ask(&Record::new("get_my_kvsname"), "my_kvsname", to)?;
         client.space = named.get("kvsname").unwrap_or_default().to_owned();
         let mapping = client.get(rank, MAPPING)?;
         Ok((client, Job { rank, size, longest_value, mapping, hosts: None }))
@@ -53,25 +53,16 @@ impl Pmi1 {
         let _ = socket.set_nodelay(true);
         let mut line = Line::new(manager, socket.into());
         let hello = Record::new("initack").with("pmiid", id);
-        line.ask(Form::Line, &hello, "initack", to)?;
+        line.ask(&hello, "initack", to)?;
         let mut told = |name: &str| {
-            let record = line.hear(Form::Line, "set", to)?;
+            let record = line.hear("set", to)?;
             let number = record.number(name).and_then(|number| usize::try_from(number).ok());
-            number.ok_or_else(|| line.refused(Form::Line, &record, to))
+            number.ok_or_else(|| line.refused(&record, to))
         };
         let size = told("size")?;
         let rank = told("rank")?;
         told("debug")?;
         Self::join_over(line, rank as TaskId, size)
-    }
-
-    fn ask(
-        &mut self,
-        question: &Record,
-        answer: &str,
-        to: &'static str,
-    ) -> Result<Record, ExchangeError> {
-        self.line.ask(Form::Line, question, answer, to)
     }
 
     fn about(&self, cmd: &str, key: &str) -> Record {
@@ -82,27 +73,29 @@ impl Pmi1 {
 impl KeyValueSpace for Pmi1 {
     fn put(&mut self, key: &str, value: &str) -> Result<(), ExchangeError> {
         let put = self.about("put", key).with("value", value);
-        self.ask(&put, "put_result", "keep a value").map(drop)
+        self.line.ask(&put, "put_result", "keep a value").map(drop)
     }
 
     fn fence(&mut self) -> Result<(), ExchangeError> {
-        self.ask(&Record::new("barrier_in"), "barrier_out", "wait for the other ranks").map(drop)
+        self.line
+            .ask(&Record::new("barrier_in"), "barrier_out", "wait for the other ranks")
+            .map(drop)
     }
 
     /// A missing key is any answer with an error: MPICH answers 1, Intel MPI -1.
     fn get(&mut self, _owner: TaskId, key: &str) -> Result<Option<String>, ExchangeError> {
         let get = self.about("get", key);
-        let found = self.line.ask_anything(Form::Line, &get, "get_result", "find a value")?;
+        let found = self.line.ask_anything(&get, "get_result", "find a value")?;
         let value = found.get("value").filter(|_| found.number("rc").unwrap_or(0) == 0);
         Ok(value.map(str::to_owned))
     }
 
     fn abort(&mut self, code: i32, why: &str) -> Result<(), ExchangeError> {
         let abort = Record::new("abort").with("exitcode", code).with("message", why);
-        self.line.tell(Form::Line, &abort, "end the job")
+        self.line.tell(&abort, "end the job")
     }
 
     fn finalize(&mut self) -> Result<(), ExchangeError> {
-        self.ask(&Record::new("finalize"), "finalize_ack", "let this rank leave").map(drop)
+        self.line.ask(&Record::new("finalize"), "finalize_ack", "let this rank leave").map(drop)
     }
 }

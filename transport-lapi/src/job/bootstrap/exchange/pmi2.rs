@@ -28,26 +28,18 @@ impl Pmi2 {
         let to = "join the job";
         let mut client = Self { line: Line::new(Manager::Pmi2, socket), job: job.to_owned() };
         let hello = Record::new("init").with("pmi_version", 2).with("pmi_subversion", 0);
-        client.line.ask(Form::Line, &hello, "response_to_init", to)?;
+        client.line.ask(&hello, "response_to_init", to)?;
+        client.line.form = Form::Counted;
         let hello = Record::new("fullinit").with("pmijobid", job).with("pmirank", rank);
-        client.ask(&hello.with("threaded", "FALSE"), "fullinit-response", to)?;
+        client.line.ask(&hello.with("threaded", "FALSE"), "fullinit-response", to)?;
         let question = Record::new("info-getjobattr").with("key", MAPPING);
         let mapping = client.find(&question, "info-getjobattr-response")?;
         Ok((client, Job { rank, size, longest_value: LONGEST_VALUE, mapping, hosts: None }))
     }
 
-    fn ask(
-        &mut self,
-        question: &Record,
-        answer: &str,
-        to: &'static str,
-    ) -> Result<Record, ExchangeError> {
-        self.line.ask(Form::Counted, question, answer, to)
-    }
-
     /// Asks for a value. For one that does not exist Slurm answers without an error, and hydra with one.
     fn find(&mut self, question: &Record, answer: &str) -> Result<Option<String>, ExchangeError> {
-        let found = self.line.ask_anything(Form::Counted, question, answer, "find a value")?;
+        let found = self.line.ask_anything(question, answer, "find a value")?;
         let is_there = found.number("rc").unwrap_or(0) == 0 && found.get("found") != Some("FALSE");
         Ok(found.get("value").filter(|_| is_there).map(str::to_owned))
     }
@@ -56,12 +48,12 @@ impl Pmi2 {
 impl KeyValueSpace for Pmi2 {
     fn put(&mut self, key: &str, value: &str) -> Result<(), ExchangeError> {
         let put = Record::new("kvs-put").with("key", key).with("value", value);
-        self.ask(&put, "kvs-put-response", "keep a value").map(drop)
+        self.line.ask(&put, "kvs-put-response", "keep a value").map(drop)
     }
 
     fn fence(&mut self) -> Result<(), ExchangeError> {
         let to = "wait for the other ranks";
-        self.ask(&Record::new("kvs-fence"), "kvs-fence-response", to).map(drop)
+        self.line.ask(&Record::new("kvs-fence"), "kvs-fence-response", to).map(drop)
     }
 
     fn get(&mut self, _owner: TaskId, key: &str) -> Result<Option<String>, ExchangeError> {
@@ -71,11 +63,11 @@ impl KeyValueSpace for Pmi2 {
 
     fn abort(&mut self, code: i32, why: &str) -> Result<(), ExchangeError> {
         let abort = Record::new("abort").with("isworld", "TRUE").with("exitcode", code);
-        self.line.tell(Form::Counted, &abort.with("msg", why), "end the job")
+        self.line.tell(&abort.with("msg", why), "end the job")
     }
 
     fn finalize(&mut self) -> Result<(), ExchangeError> {
         let to = "let this rank leave";
-        self.ask(&Record::new("finalize"), "finalize-response", to).map(drop)
+        self.line.ask(&Record::new("finalize"), "finalize-response", to).map(drop)
     }
 }
