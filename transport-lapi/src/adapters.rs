@@ -12,6 +12,7 @@
 mod any;
 pub mod hosts;
 pub(crate) mod local;
+mod noted_bell;
 pub mod ofi;
 pub mod shm;
 pub mod threads;

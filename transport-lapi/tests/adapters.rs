@@ -7,7 +7,8 @@ use mpj_doubles::channels::{self, Cards, ChannelAdapter};
 use mpj_doubles::contract::MANY;
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
 use mpj_doubles::hosts;
-use transport_lapi::adapter::{Adapter, TaskId};
+use transport_lapi::Source;
+use transport_lapi::adapter::{Adapter, Frame, Post, TaskId, Ticket};
 use transport_lapi::adapters::hosts::HostsAdapter;
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
@@ -110,6 +111,32 @@ fn the_fabric_is_tested() {
     if let Err(reason) = mpj_doubles::fabric::fabric() {
         eprintln!("not shown: the adapter of libfabric: {reason}");
     }
+}
+
+/// Who does not know the secret of the job adds no frame to it, and hinders no one who does.
+#[test]
+fn packets_of_strangers_are_counted_and_dropped() {
+    if mpj_doubles::fabric::fabric().is_err() {
+        return;
+    }
+    mpj_doubles::watch(|| {
+        let bells = threads(3).iter().map(|task| task.parts().bell).collect();
+        let tasks = mpj_doubles::fabric::with_secrets(0, bells, |task| u8::from(task == 2));
+        let mut tasks = tasks.expect("resources suffice");
+        let (mut seen, head) = (Vec::new(), [5; 16]);
+        for origin in [2, 1] {
+            let body = Source::from(vec![origin as u8; 100]);
+            let post = tasks[origin].try_send(0, &head, body.piece(0, 100), Ticket(0));
+            assert_ne!(post.expect("it has an address"), Post::Full);
+        }
+        while seen.is_empty() || tasks[0].dropped_packets() == 0 {
+            for task in &mut tasks {
+                let mut note = |frame: Frame<'_>| seen.push((frame.origin, frame.body.to_vec()));
+                task.poll(None, 10, &mut note).expect("all is sound");
+            }
+        }
+        assert_eq!((seen, tasks[0].dropped_packets()), (vec![(1, vec![1; 100])], 1));
+    });
 }
 
 /// Ranks in the second of two contexts, over a segment of this process.

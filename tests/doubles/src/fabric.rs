@@ -36,24 +36,38 @@ pub fn in_context(
     context: usize,
     bells: Vec<Arc<dyn Doorbell>>,
 ) -> Result<Vec<OfiAdapter>, AdapterError> {
+    with_secrets(context, bells, |_| 7)
+}
+
+/// Likewise for tasks that each take another secret for that of the job, of so many equal bytes.
+///
+/// # Errors
+/// As [`in_context`].
+pub fn with_secrets(
+    context: usize,
+    bells: Vec<Arc<dyn Doorbell>>,
+    secret: fn(TaskId) -> u8,
+) -> Result<Vec<OfiAdapter>, AdapterError> {
     let fabric = fabric().map_err(|reason| AdapterError::NoFabric { reason: reason.to_owned() })?;
     let num_tasks = bells.len();
     let endpoints: Vec<_> = (0..num_tasks).map(|_| fabric.endpoint()).collect::<Result<_, _>>()?;
-    let addresses = endpoints.iter().map(|end| end.address().to_vec()).collect();
-    let directory: Arc<dyn Peers> = Arc::new(Directory { addresses });
+    let addresses: Arc<[_]> = endpoints.iter().map(|end| end.address().to_vec()).collect();
     let lost = std::iter::repeat_with(AtomicBool::default).take(num_tasks).collect();
     let board = Arc::new(Board { lost, count: AtomicUsize::new(0), bells: bells.clone() });
     let adapter = |((endpoint, bell), task)| {
         let losses = Arc::new(OwnLosses { task, board: board.clone() });
         let me = Endpoint { task, num_tasks, context };
-        OfiAdapter::new(endpoint, me, directory.clone(), bell, losses)
+        let secret = [secret(task); 32];
+        let directory = Arc::new(Directory { addresses: addresses.clone(), secret });
+        OfiAdapter::new(endpoint, me, directory, bell, losses)
     };
     endpoints.into_iter().zip(bells).zip(0..).map(adapter).collect()
 }
 
 /// The addresses of the endpoints of one context, by task.
 struct Directory {
-    addresses: Vec<Vec<u8>>,
+    addresses: Arc<[Vec<u8>]>,
+    secret: [u8; 32],
 }
 
 impl Peers for Directory {
@@ -62,7 +76,7 @@ impl Peers for Directory {
     }
 
     fn secret(&self) -> [u8; 32] {
-        [7; 32]
+        self.secret
     }
 }
 

@@ -110,6 +110,11 @@ impl AdapterError {
         matches!(Errno::from_io_error(reason), Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS))
     }
 
+    /// The error for what the system has refused while doing this.
+    pub(crate) fn system(action: &'static str, errno: Errno) -> Self {
+        Self::System { action, source: errno.into() }
+    }
+
     /// Returns advice for a system error that always has the same remedy: either empty, or text that begins with `;`.
     pub fn remedy(refusal: &std::io::Error) -> &'static str {
         match refusal.raw_os_error().map(Errno::from_raw_os_error) {

@@ -7,7 +7,7 @@
 //!   order of frames between two tasks is that of one adapter (A1).
 //! - HA2: numbers of the local adapter do not leave this file: origins of frames and tasks of errors are replaced.
 //! - HA3: a poll for all origins looks into the segment each time, and first into the network if the last look there is
-//!   [`NETWORK_PAUSE`] ago, has found something, or if a thread is about to sleep, has slept, or a task was lost. So
+//!   `NETWORK_PAUSE` ago, has found something, or if a thread is about to sleep, has slept, or a task was lost. So
 //!   neither starves the other, and a wait for a task of this host costs little more than it does in a job of one host.
 //!   A task that is alone on its host looks there each time.
 
@@ -17,21 +17,21 @@ mod memory;
 pub mod table;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::adapter::{
-    Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Doorbell, Endpoint, Events,
-    Frame, Losses, OneSided, Parts, Post, Registered, SHORT_HEAD, Stats, TaskId, Ticket, Transfer,
+    Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Endpoint, Events, Frame, Losses,
+    OneSided, Parts, Post, Registered, SHORT_HEAD, Stats, TaskId, Ticket, Transfer,
 };
 use crate::adapters::local::{LocalAdapter, Reach};
+use crate::adapters::noted_bell::{NotedBell, Notes};
 use crate::memory::body::Piece;
 use crate::memory::region::{ForeignBytes, RecvRegion, RemoteKey, RemoteRegion, SendRegion};
 
 use table::JobTable;
 
 /// Time between two looks into the network that find nothing. A look is a system call of about half a microsecond.
-pub const NETWORK_PAUSE: Duration = Duration::from_micros(2);
+const NETWORK_PAUSE: Duration = Duration::from_micros(2);
 
 /// One context of a task of a job on several hosts.
 pub struct HostsAdapter {
@@ -45,7 +45,8 @@ pub struct HostsAdapter {
     looked: Option<Instant>,
     losses: Arc<AllLosses>,
     losses_seen: usize,
-    bell: Arc<SharedBell>,
+    bell: Arc<NotedBell>,
+    sleeps: Arc<Notes>,
 }
 
 impl HostsAdapter {
@@ -66,9 +67,9 @@ impl HostsAdapter {
             what: format!("it is for {num_tasks} ranks, and its job table for {}", here.len()),
         })?;
         let Parts { bell, losses: elsewhere, .. } = network.parts();
-        let here_losses = local.parts().losses;
-        let losses = AllLosses { here: here_losses, elsewhere, table: Arc::clone(&table) };
-        let losses = Arc::new(losses);
+        let (bell, sleeps) = NotedBell::over(bell);
+        let of_losses = Arc::clone(&table);
+        let losses = AllLosses { here: local.parts().losses, elsewhere, table: of_losses };
         Ok(Self {
             me: Endpoint { task: me, num_tasks: table.num_tasks(), context },
             local: local.into_any(),
@@ -76,9 +77,10 @@ impl HostsAdapter {
             table,
             here,
             looked: None,
-            losses,
+            losses: Arc::new(losses),
             losses_seen: 0,
-            bell: Arc::new(SharedBell { bell, is_due: AtomicBool::new(true) }),
+            bell,
+            sleeps,
         })
     }
 
@@ -137,7 +139,8 @@ impl HostsAdapter {
         let is_news = std::mem::replace(&mut self.losses_seen, losses) != losses;
         let is_over = |looked: Instant| looked.elapsed() >= NETWORK_PAUSE;
         let is_due = self.here.len() == 1 || self.looked.is_none_or(is_over);
-        is_due | is_news | self.bell.takes_due()
+        // All are asked, so that none is left noted.
+        is_due | is_news | self.sleeps.takes_announcement() | self.sleeps.takes_sleep()
     }
 
     /// [`Adapter::try_send`] of a frame with a short head and a body of one span. Returns whether it was
@@ -364,48 +367,6 @@ impl<E: Events + ?Sized> Events for Unsized<'_, E> {
 
     fn ended(&mut self, ticket: Ticket, outcome: Result<i64, AdapterError>) {
         self.0.ended(ticket, outcome);
-    }
-}
-
-/// The bell of a task. It notes that a thread is about to sleep or has slept: the polls before and after a sleep look
-/// everywhere (HA3).
-struct SharedBell {
-    bell: Arc<dyn Doorbell>,
-    is_due: AtomicBool,
-}
-
-impl SharedBell {
-    /// Whether the next poll is to look everywhere. True once for each announcement and each sleep.
-    #[inline]
-    fn takes_due(&self) -> bool {
-        // Relaxed: the thread that polls for its own sleep has noted it itself.
-        self.is_due.load(Ordering::Relaxed) && self.is_due.swap(false, Ordering::Relaxed)
-    }
-}
-
-impl Doorbell for SharedBell {
-    fn announce(&self) -> u32 {
-        let ticket = self.bell.announce();
-        self.is_due.store(true, Ordering::Relaxed);
-        ticket
-    }
-
-    fn sleep(&self, ticket: u32, timeout: Option<Duration>) -> bool {
-        let has_rung = self.bell.sleep(ticket, timeout);
-        self.is_due.store(true, Ordering::Relaxed);
-        has_rung
-    }
-
-    fn retract(&self) {
-        self.bell.retract();
-    }
-
-    fn ring(&self) {
-        self.bell.ring();
-    }
-
-    fn has_woken(&self) -> bool {
-        self.bell.has_woken()
     }
 }
 

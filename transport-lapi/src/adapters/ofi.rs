@@ -36,7 +36,6 @@ mod service;
 mod state;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -45,8 +44,8 @@ use crate::adapter::{
     Adapter, AdapterError, Caps, Doorbell, Endpoint, Events, Losses, Parts, Post, Stats, TaskId,
     Ticket,
 };
-use crate::adapters::hosts::TableLosses;
 use crate::adapters::hosts::table::{JobTable, SECRET_BYTES};
+use crate::adapters::noted_bell::{NotedBell, Notes};
 use crate::memory::body::Piece;
 use crate::platform::fork::ProcessMark;
 
@@ -84,6 +83,7 @@ pub struct OfiAdapter {
     // Ends before the endpoint (OA1).
     service: Option<Service>,
     shared: Arc<Shared>,
+    sleeps: Arc<Notes>,
     me: Endpoint,
     caps: Caps,
     parts: Parts,
@@ -93,8 +93,6 @@ pub struct OfiAdapter {
 struct Shared {
     state: Mutex<State>,
     signals: Arc<Signals>,
-    /// Whether a thread has announced a sleep since the last poll.
-    announced: Arc<AtomicBool>,
     losses: Arc<OfiLosses>,
 }
 
@@ -124,46 +122,26 @@ impl OfiAdapter {
         let signals = Signals::new(endpoint.descriptor(), Arc::clone(&bell))?;
         let losses = Arc::new(OfiLosses::new(losses));
         let state = State::new(endpoint, me, directory, Arc::clone(&losses));
-        let shared = Arc::new(Shared {
-            state: Mutex::new(state),
-            signals: Arc::clone(&signals),
-            announced: Arc::default(),
-            losses,
-        });
+        let shared =
+            Arc::new(Shared { state: Mutex::new(state), signals: Arc::clone(&signals), losses });
         let service = Service::start(signals, Arc::clone(&shared))?;
+        let (bell, sleeps) = NotedBell::over(bell);
         let parts = Parts {
-            bell: Arc::new(OfiBell { bell, announced: Arc::clone(&shared.announced) }),
+            bell,
             losses: Arc::clone(&shared.losses) as _,
             area: None,
             wait_records: None,
             neighbours: 1,
             host: 0,
         };
-        Ok(Self { service: Some(service), shared, me, caps, parts, process: ProcessMark::new() })
+        let (service, process) = (Some(service), ProcessMark::new());
+        Ok(Self { service, shared, sleeps, me, caps, parts, process })
     }
 
     /// Returns how many packets were dropped because they were not of this job, or not the next one of their origin.
     pub fn dropped_packets(&self) -> u64 {
         self.shared.state.lock().dropped()
     }
-}
-
-/// Makes the adapter that reaches the tasks of other hosts, for the task whose adapter on its own host is `local`.
-///
-/// # Errors
-/// As [`OfiAdapter::new`]; [`AdapterError::BadSegment`] if `table` does not know the task.
-pub fn between_hosts(
-    endpoint: OfiEndpoint,
-    local: &impl Adapter,
-    table: &Arc<JobTable>,
-) -> Result<OfiAdapter, AdapterError> {
-    let Endpoint { task: place, context, .. } = local.endpoint();
-    let task = table.local_tasks().get(place as usize).copied();
-    let what = || format!("its job table has no rank {place} of this host");
-    let task = task.ok_or_else(|| AdapterError::BadSegment { what: what() })?;
-    let me = Endpoint { task, num_tasks: table.num_tasks(), context };
-    let losses = Arc::new(TableLosses(Arc::clone(table)));
-    OfiAdapter::new(endpoint, me, Arc::clone(table) as _, local.parts().bell, losses)
 }
 
 impl Peers for JobTable {
@@ -204,8 +182,7 @@ unsafe impl Adapter for OfiAdapter {
         }
         let mut state = self.shared.state.lock();
         let post = state.send(target, head, &body);
-        let busy = state.is_busy();
-        if busy {
+        if state.is_busy() {
             self.shared.signals.set_busy(true);
         }
         post
@@ -217,7 +194,7 @@ unsafe impl Adapter for OfiAdapter {
         budget: usize,
         events: &mut dyn Events,
     ) -> Result<usize, AdapterError> {
-        let Shared { state, signals, announced, .. } = &*self.shared;
+        let Shared { state, signals, .. } = &*self.shared;
         let mut state = state.lock();
         signals.polled(state.begin_poll());
         state.progress();
@@ -225,11 +202,8 @@ unsafe impl Adapter for OfiAdapter {
         let delivered = state.deliver(budget, events);
         state.forgets_refusals();
         signals.set_busy(state.is_busy());
-        if announced.load(Ordering::Relaxed) {
-            announced.store(false, Ordering::Relaxed);
-            if matches!(delivered, Ok(0)) {
-                state.prepare_sleep(signals, &self.parts.bell);
-            }
+        if self.sleeps.takes_announcement() && matches!(delivered, Ok(0)) {
+            state.prepare_sleep(signals, &self.parts.bell);
         }
         delivered
     }
@@ -270,36 +244,5 @@ impl Served for Shared {
         let wakes = state.serve();
         self.signals.set_busy(state.is_busy());
         wakes
-    }
-}
-
-/// The bell of the task, which tells the adapter of announcements.
-struct OfiBell {
-    bell: Arc<dyn Doorbell>,
-    announced: Arc<AtomicBool>,
-}
-
-impl Doorbell for OfiBell {
-    fn announce(&self) -> u32 {
-        let ticket = self.bell.announce();
-        // Relaxed: the thread that polls for its own sleep has stored it itself.
-        self.announced.store(true, Ordering::Relaxed);
-        ticket
-    }
-
-    fn sleep(&self, ticket: u32, timeout: Option<Duration>) -> bool {
-        self.bell.sleep(ticket, timeout)
-    }
-
-    fn retract(&self) {
-        self.bell.retract();
-    }
-
-    fn ring(&self) {
-        self.bell.ring();
-    }
-
-    fn has_woken(&self) -> bool {
-        self.bell.has_woken()
     }
 }

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use crate::adapter::{AdapterError, TaskId};
+use crate::adapter::{Adapter, AdapterError, Endpoint, TaskId};
 use crate::adapters::hosts::table::JobTable;
-use crate::adapters::hosts::{self, HostsAdapter};
-use crate::adapters::ofi::{self, Fabric, OfiEndpoint};
+use crate::adapters::hosts::{self, HostsAdapter, TableLosses};
+use crate::adapters::ofi::{Fabric, OfiAdapter, OfiEndpoint};
 use crate::adapters::shm::ShmAdapter;
 use crate::adapters::threads;
 use crate::job::bootstrap::{self, BootstrapError, Control, Membership};
@@ -77,7 +77,7 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
             let local = attached[0].one_sided_path();
             let one_sided_path = format!("{local} on this host, active messages to others");
             table.wait_for_addresses()?;
-            (over_network(attached, endpoints, &table)?, one_sided_path)
+            (over_network(task, attached, endpoints, &table)?, one_sided_path)
         }
     };
     config::place().into_iter().for_each(home::settle);
@@ -106,16 +106,21 @@ fn check_place(
     Ok((place, table.local_tasks().len()))
 }
 
-/// Joins the adapters of this host with endpoints of a network.
+/// Joins the adapters of `task` on its host with endpoints of a network.
 fn over_network(
+    task: TaskId,
     local: Vec<ShmAdapter>,
     endpoints: Vec<OfiEndpoint>,
     table: &Arc<JobTable>,
 ) -> Result<Vec<AnyAdapter>, AdapterError> {
-    let joined = local.into_iter().zip(endpoints).map(|(local, endpoint)| {
-        let network = ofi::between_hosts(endpoint, &local, table)?;
-        Ok(HostsAdapter::new(local, network, Arc::clone(table))?.into())
-    });
+    let joined =
+        local.into_iter().zip(endpoints).enumerate().map(|(context, (local, endpoint))| {
+            let me = Endpoint { task, num_tasks: table.num_tasks(), context };
+            let (directory, losses) = (Arc::clone(table) as _, TableLosses(Arc::clone(table)));
+            let bell = local.parts().bell;
+            let network = OfiAdapter::new(endpoint, me, directory, bell, Arc::new(losses))?;
+            Ok(HostsAdapter::new(local, network, Arc::clone(table))?.into())
+        });
     joined.collect()
 }
 

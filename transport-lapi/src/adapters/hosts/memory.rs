@@ -48,13 +48,13 @@ impl Words {
     pub(super) fn create(job: &str, words: usize) -> Result<(Self, OwnedFd), AdapterError> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let fd = rustix::fs::memfd_create(format!("{NAME}{job}"), flags)
-            .map_err(|errno| system("make the job table", errno))?;
+            .map_err(|errno| AdapterError::system("make the job table", errno))?;
         let bytes = words as u64 * 4;
         rustix::fs::ftruncate(&fd, bytes)
-            .map_err(|errno| system("give the job table its size", errno))?;
+            .map_err(|errno| AdapterError::system("give the job table its size", errno))?;
         // Taken now, so that a lack of memory is an error and not a signal later.
         rustix::fs::fallocate(&fd, rustix::fs::FallocateFlags::empty(), 0, bytes)
-            .map_err(|errno| system("reserve memory for the job table", errno))?;
+            .map_err(|errno| AdapterError::system("reserve memory for the job table", errno))?;
         let mapping = Mapping::new(&fd, words, ProtFlags::READ | ProtFlags::WRITE)?;
         let length = SealFlags::SHRINK | SealFlags::GROW;
         match rustix::fs::fcntl_add_seals(&fd, length | SealFlags::FUTURE_WRITE) {
@@ -63,7 +63,7 @@ impl Words {
             sealed => sealed,
         }
         .and_then(|()| rustix::fs::fcntl_add_seals(&fd, SealFlags::SEAL))
-        .map_err(|errno| system("seal the job table", errno))?;
+        .map_err(|errno| AdapterError::system("seal the job table", errno))?;
         Ok((Self::Mapped(mapping), fd))
     }
 
@@ -74,7 +74,8 @@ impl Words {
         if !seals.contains(SealFlags::SHRINK) {
             return Err(bad("its job table is not sealed"));
         }
-        let status = rustix::fs::fstat(&fd).map_err(|errno| system("read the job table", errno))?;
+        let status = rustix::fs::fstat(&fd)
+            .map_err(|errno| AdapterError::system("read the job table", errno))?;
         let words = usize::try_from(status.st_size).unwrap_or(0) / 4;
         if words < least {
             return Err(bad("its job table is too short"));
@@ -100,8 +101,9 @@ impl Mapping {
         let start = unsafe {
             rustix::mm::mmap(ptr::null_mut(), words * 4, access, MapFlags::SHARED, fd, 0)
         };
-        let start = start.map_err(|errno| system("map the job table", errno))?;
-        let start = NonNull::new(start.cast()).ok_or(system("map the job table", Errno::INVAL))?;
+        let start = start.map_err(|errno| AdapterError::system("map the job table", errno))?;
+        let start = NonNull::new(start.cast())
+            .ok_or(AdapterError::system("map the job table", Errno::INVAL))?;
         Ok(Self { start, words })
     }
 }
@@ -112,8 +114,4 @@ impl Drop for Mapping {
         let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.words * 4) };
         debug_assert!(unmapped.is_ok(), "a mapping of our own can be unmapped");
     }
-}
-
-fn system(action: &'static str, errno: Errno) -> AdapterError {
-    AdapterError::System { action, source: errno.into() }
 }

@@ -66,10 +66,8 @@ impl Signals {
         bell: Arc<dyn Doorbell>,
     ) -> Result<Arc<Self>, AdapterError> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        let wake = eventfd(0, flags).map_err(|errno| AdapterError::System {
-            action: "make a descriptor for the network's thread",
-            source: errno.into(),
-        })?;
+        let action = "make a descriptor for the network's thread";
+        let wake = eventfd(0, flags).map_err(|errno| AdapterError::system(action, errno))?;
         Ok(Arc::new(Self {
             wake,
             descriptor,

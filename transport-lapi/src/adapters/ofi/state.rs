@@ -25,7 +25,7 @@ const MOST_WAITING: usize = 4;
 const MOST_UNDER_WAY: usize = 8;
 /// Room for a packet that is injected.
 const INJECTED: usize = 512;
-/// Sleeps that ended although nothing had come, after which the descriptor is not trusted (SV3 of [`super::service`]).
+/// Rings for the descriptor after which nothing had come, so that the descriptor is not trusted (SV3 of [`super::service`]).
 const MOST_VAIN: u32 = 3;
 
 /// See the head of this file.
@@ -195,15 +195,21 @@ impl State {
 
     /// Begins a packet for `target`, if there is room.
     fn begin_packet(&mut self, target: TaskId) -> bool {
-        let own = self.me.task;
         if self.peer(target).waiting.len() >= MOST_WAITING {
             return false;
         }
-        let Some(buffer) = self.endpoint.take_buffer() else { return false };
-        let header = self.peer(target).next_header(own);
-        self.endpoint.buffer(buffer)[..HEADER].copy_from_slice(&header.encode());
+        let Some(buffer) = self.empty_packet(target) else { return false };
         self.peer(target).waiting.push_back(Waiting { buffer, len: HEADER });
         true
+    }
+
+    /// A buffer with the next packet for `target`, which has no frames yet.
+    fn empty_packet(&mut self, target: TaskId) -> Option<usize> {
+        let buffer = self.endpoint.take_buffer()?;
+        let own = self.me.task;
+        let header = self.peer(target).next_header(own);
+        self.endpoint.buffer(buffer)[..HEADER].copy_from_slice(&header.encode());
+        Some(buffer)
     }
 
     /// Offers the provider the packets that wait for `target`, in order, as long as it takes them.
@@ -417,10 +423,7 @@ impl State {
 
     /// Sends an empty packet that is not injected.
     fn send_last(&mut self, target: TaskId) {
-        let own = self.me.task;
-        let Some(buffer) = self.endpoint.take_buffer() else { return };
-        let header = self.peer(target).next_header(own);
-        self.endpoint.buffer(buffer)[..HEADER].copy_from_slice(&header.encode());
+        let Some(buffer) = self.empty_packet(target) else { return };
         let to = self.peer(target).address;
         let offered = to.map(|to| self.endpoint.send(to, buffer, HEADER));
         if offered == Some(Offered::Taken) {

@@ -47,7 +47,7 @@ pub fn create_segment(
         format!("{SEGMENT_NAME}{job}"),
         MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
     )
-    .map_err(|errno| system("make the job segment", errno))?;
+    .map_err(|errno| AdapterError::system("make the job segment", errno))?;
     if memory::file_limit().is_some_and(|most| most < bytes) {
         // The kernel would end the process (SIGXFSZ).
         return Err(system_sized("give the job segment its size", bytes, Errno::FBIG));
@@ -60,9 +60,10 @@ pub fn create_segment(
         rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, bytes)
             .map_err(|errno| system_sized("reserve memory for the job segment", bytes, errno))?;
     }
-    write_facts(&fd, &layout).map_err(|errno| system("write to the job segment", errno))?;
+    write_facts(&fd, &layout)
+        .map_err(|errno| AdapterError::system("write to the job segment", errno))?;
     rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
-        .map_err(|errno| system("seal the job segment", errno))?;
+        .map_err(|errno| AdapterError::system("seal the job segment", errno))?;
     Ok(fd)
 }
 
@@ -95,7 +96,8 @@ pub(super) fn map(fd: impl AsFd, layout: Layout) -> Result<Segment, AdapterError
         )
     }
     .map_err(|errno| system_sized("map the job segment", layout.bytes() as u64, errno))?;
-    let base = NonNull::new(base).ok_or_else(|| system("map the job segment", Errno::INVAL))?;
+    let base = NonNull::new(base)
+        .ok_or_else(|| AdapterError::system("map the job segment", Errno::INVAL))?;
     // SAFETY: the mapping is new; it is withheld from forks. A refusal is harmless.
     let _ = unsafe { rustix::mm::madvise(base.as_ptr(), layout.bytes(), Advice::LinuxDontFork) };
     // SAFETY: S1 of `crate::adapters::local::segment`: the mapping is new, readable, writable, as long as the layout
@@ -166,11 +168,7 @@ fn advise(segment: &Segment, at: usize, len: usize) {
     let _ = unsafe { rustix::mm::madvise(page.cast(), len + before, Advice::LinuxPopulateWrite) };
 }
 
-fn system(action: &'static str, errno: Errno) -> AdapterError {
-    AdapterError::System { action, source: errno.into() }
-}
-
-/// Like [`system`], with the size that was wanted and what is available.
+/// Like [`AdapterError::system`], with the size that was wanted and what is available.
 fn system_sized(action: &'static str, bytes: u64, errno: Errno) -> AdapterError {
     let cause = std::io::Error::from(errno);
     let source = std::io::Error::new(cause.kind(), memory::shortage(bytes, &cause.to_string()));
