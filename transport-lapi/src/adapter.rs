@@ -26,7 +26,8 @@
 //!   The copy completes whether or not the target assists. A task that announced while it was [`Advance::Waiting`] is
 //!   woken.
 //! - A8: the bytes that a get delivers are those that the region contained while it was registered. An operation on
-//!   memory of a target that has detached meanwhile ends with [`AdapterError::PeerLost`].
+//!   memory of a target that has detached meanwhile ends with [`AdapterError::PeerLost`]; on a network
+//!   ([`GetKind::RemoteDirect`]) perhaps only when the target is declared lost.
 //! - A9: the memory of an offered body is read only until the call returns or, after [`Post::InFlight`], until
 //!   [`Events::send_complete`] reports its ticket. An adapter whose [`Caps::copies_bodies`] is true for a target never
 //!   returns that, and reads no body after the call. The memory of this task that a one-sided operation reads or fills
@@ -168,7 +169,27 @@ pub enum OneSided<'a> {
     Flush,
 }
 
-impl OneSided<'_> {
+impl<'a> OneSided<'a> {
+    /// The target's memory; `None` for a flush.
+    pub(crate) fn remote(&self) -> Option<&'a RemoteRegion> {
+        match *self {
+            Self::Get { remote, .. } | Self::Put { remote, .. } | Self::Atomic { remote, .. } => {
+                Some(remote)
+            }
+            Self::Flush => None,
+        }
+    }
+
+    /// The same operation on memory that is described in another way.
+    pub(crate) fn of(self, remote: &'a RemoteRegion) -> Self {
+        match self {
+            Self::Get { offset, into, .. } => Self::Get { remote, offset, into },
+            Self::Put { offset, from, .. } => Self::Put { remote, offset, from },
+            Self::Atomic { offset, operation, .. } => Self::Atomic { remote, offset, operation },
+            Self::Flush => Self::Flush,
+        }
+    }
+
     /// Returns the error of an adapter that does not have this operation.
     pub(crate) fn unsupported(&self, target: TaskId) -> AdapterError {
         let len = match self {
@@ -360,13 +381,17 @@ pub unsafe trait Adapter: Send + 'static {
     /// some have found nothing.
     fn while_waiting(&mut self) {}
 
-    /// Makes memory accessible to the one-sided operations of all tasks, under a key that this adapter chooses. `None`
-    /// means that it does not: the caller then has the memory accessed over frames.
+    /// Makes memory accessible to the one-sided operations of `user`, or of all tasks, under a key that this adapter
+    /// chooses. `None` means that it does not: the caller then has the memory accessed over frames.
     ///
     /// # Errors
     /// [`AdapterError::System`] if the system refuses.
-    fn register(&mut self, memory: Registered) -> Result<Option<RemoteKey>, AdapterError> {
-        let _ = memory;
+    fn register(
+        &mut self,
+        memory: Registered,
+        user: Option<TaskId>,
+    ) -> Result<Option<RemoteKey>, AdapterError> {
+        let _ = (memory, user);
         Ok(None)
     }
 

@@ -30,7 +30,7 @@ impl Backend for Rendezvous {
     fn send(session: &mut Session<State>, message: Outbound) -> Result<u64, LapiError> {
         let Outbound { dest, context, tag, data, .. } = message;
         let len = data.len();
-        let registered = session.register(data)?;
+        let registered = session.register_for(dest, data)?;
         let key = session.state.requests.insert(|| {
             Operation::Send(Sending {
                 dest,

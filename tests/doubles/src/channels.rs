@@ -450,7 +450,11 @@ unsafe impl Adapter for ChannelAdapter {
         Ok(done + delivered)
     }
 
-    fn register(&mut self, memory: Registered) -> Result<Option<RemoteKey>, AdapterError> {
+    fn register(
+        &mut self,
+        memory: Registered,
+        _: Option<TaskId>,
+    ) -> Result<Option<RemoteKey>, AdapterError> {
         let Network { cards, memory: registered, .. } = &*self.network;
         let register = || registered.lock().register(self.task, memory);
         Ok((*cards == Cards::OneSided).then(register))

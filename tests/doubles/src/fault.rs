@@ -344,8 +344,12 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.while_waiting();
     }
 
-    fn register(&mut self, memory: Registered) -> Result<Option<RemoteKey>, AdapterError> {
-        self.inner.register(memory)
+    fn register(
+        &mut self,
+        memory: Registered,
+        user: Option<TaskId>,
+    ) -> Result<Option<RemoteKey>, AdapterError> {
+        self.inner.register(memory, user)
     }
 
     fn deregister(&mut self, key: RemoteKey) {

@@ -187,7 +187,7 @@ pub(crate) fn globally(here: &[TaskId], error: AdapterError) -> AdapterError {
 }
 
 // SAFETY: A7 to A9 and A11: each operation is one of the adapter that reaches its target (HA1), which keeps them, and
-// memory is registered with the local one only. `detach` asks both.
+// memory is registered with each adapter by its rules. `detach` asks both.
 unsafe impl Adapter for HostsAdapter {
     fn endpoint(&self) -> Endpoint {
         self.me
@@ -244,12 +244,35 @@ unsafe impl Adapter for HostsAdapter {
         self.local.while_waiting();
     }
 
-    fn register(&mut self, memory: Registered) -> Result<Option<RemoteKey>, AdapterError> {
-        self.local.register(memory)
+    /// With the adapters that reach its users. Memory that is written is registered with the local one only.
+    fn register(
+        &mut self,
+        memory: Registered,
+        user: Option<TaskId>,
+    ) -> Result<Option<RemoteKey>, AdapterError> {
+        let place = user.map(|user| self.table.local_place(user));
+        let for_network = match (&memory, place) {
+            (Registered::Constant(memory), None | Some(None)) => Some(*memory),
+            _ => None,
+        };
+        // What one of them refuses is accessed over frames.
+        let here = match place {
+            Some(None) => None,
+            _ => self.local.register(memory, place.flatten()).ok().flatten(),
+        };
+        let register = |memory| self.network.register(Registered::Constant(memory), user).ok();
+        let there = for_network.and_then(register).flatten();
+        Ok(Keys { here, there }.joined())
     }
 
     fn deregister(&mut self, key: RemoteKey) {
-        self.local.deregister(key);
+        let Keys { here, there } = Keys::of(key);
+        if let Some(key) = here {
+            self.local.deregister(key);
+        }
+        if let Some(key) = there {
+            self.network.deregister(key);
+        }
     }
 
     fn start(
@@ -258,7 +281,13 @@ unsafe impl Adapter for HostsAdapter {
         operation: OneSided<'_>,
         ticket: Ticket,
     ) -> Result<Transfer, AdapterError> {
-        match self.table.local_place(target) {
+        let place = self.table.local_place(target);
+        let remote = operation.remote().map(|remote| Keys::divide(remote, place.is_some()));
+        let operation = match &remote {
+            Some(remote) => operation.of(remote),
+            None => operation,
+        };
+        match place {
             Some(place) => {
                 let started = self.local.start(place, operation, ticket);
                 started.map_err(|error| self.globally(error))
@@ -294,7 +323,7 @@ impl CooperativeCopy for HostsAdapter {
         into: RecvRegion,
     ) -> Begun {
         match self.table.local_place(target) {
-            Some(place) => self.local.begin(place, remote, offset, into),
+            Some(place) => self.local.begin(place, Keys::divide(&remote, true), offset, into),
             None => Begun::Alone(into),
         }
     }
@@ -312,6 +341,43 @@ impl CooperativeCopy for HostsAdapter {
     fn assist(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
         let place = self.table.local_place(origin);
         place.is_some_and(|place| self.local.assist(place, number, from))
+    }
+}
+
+/// The keys of memory that both adapters may have registered, which travel as one: the length of the first, and both.
+struct Keys {
+    here: Option<RemoteKey>,
+    there: Option<RemoteKey>,
+}
+
+impl Keys {
+    /// `None` if the memory is not registered, or the keys are too long.
+    fn joined(&self) -> Option<RemoteKey> {
+        let [here, there] =
+            [&self.here, &self.there].map(|key| key.as_ref().map_or(&[][..], RemoteKey::as_bytes));
+        let middle = 1 + here.len();
+        let mut joined = [0; RemoteKey::MOST];
+        joined[0] = here.len() as u8;
+        joined.get_mut(1..middle)?.copy_from_slice(here);
+        joined.get_mut(middle..middle + there.len())?.copy_from_slice(there);
+        let joined = &joined[..middle + there.len()];
+        (joined.len() > 1).then(|| RemoteKey::new(joined))
+    }
+
+    /// The keys that a task claims.
+    fn of(key: RemoteKey) -> Self {
+        let divided = key.as_bytes().split_first();
+        let divided = divided.and_then(|(len, keys)| keys.split_at_checked((*len).into()));
+        let (here, there) = divided.unwrap_or_default();
+        let one = |bytes: &[u8]| Some(RemoteKey::new(bytes)).filter(|key| !key.is_none());
+        Self { here: one(here), there: one(there) }
+    }
+
+    /// A task's memory as the local adapter knows it, or that of the network.
+    fn divide(remote: &RemoteRegion, is_here: bool) -> RemoteRegion {
+        let Self { here, there } = Self::of(remote.direct);
+        let direct = if is_here { here } else { there }.unwrap_or(RemoteKey::NONE);
+        RemoteRegion { direct, ..*remote }
     }
 }
 

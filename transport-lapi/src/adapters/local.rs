@@ -230,7 +230,11 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         self.port.prefetch_expected();
     }
 
-    fn register(&mut self, memory: Registered) -> Result<Option<RemoteKey>, AdapterError> {
+    fn register(
+        &mut self,
+        memory: Registered,
+        _: Option<TaskId>,
+    ) -> Result<Option<RemoteKey>, AdapterError> {
         Ok(self.reach.register(memory))
     }
 

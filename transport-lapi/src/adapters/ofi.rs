@@ -1,4 +1,5 @@
-//! The adapter of networks between hosts, by libfabric: reliable datagrams (FI_EP_RDM), messages only.
+//! The adapter of networks between hosts, by libfabric: reliable datagrams (FI_EP_RDM) with messages, and reads of other
+//! tasks' memory (fi_read) where the provider has them.
 //!
 //! Frames travel in packets. A frame to a peer to whom nothing is on its way goes at once, in a packet of its own. A frame
 //! that finds a packet on its way, or one that was sent since the last poll, is added to a packet that waits: it goes when
@@ -7,8 +8,9 @@
 //!
 //! ```text
 //!  library    loads libfabric           bindings   its structures         choice   provider and domain
-//!  fabric     a process's access        endpoint   its objects, safe      packet   the codec
-//!  peer       numbers, waiting packets  state      what is done under the lock
+//!  fabric     a process's access        endpoint   its objects, safe      memory   buffers, registrations
+//!  packet     the codec                 peer       numbers, waiting packets
+//!  reads      unfinished reads          state      what is done under the lock
 //!  service    progress while the program computes, and sleep              losses   who is gone
 //! ```
 //!
@@ -17,7 +19,10 @@
 //! - OA2: a packet is delivered only if its token proves that its sender knows the secret of the job, and if its number
 //!   is the next one of its origin. All others are counted and dropped. So frames arrive once and in order (A1), and a
 //!   stranger can neither add a frame nor end the job.
-//! - OA3: bodies are copied into packets inside the call, and no memory of the program is known to the provider (A9).
+//! - OA3: bodies are copied into packets inside the call. Memory of the program is written by the provider while a read
+//!   lasts; if its target is lost, the endpoint that reads is closed, and other reads begin again (A9, A10). Memory that
+//!   is registered is read by the provider, for whoever knows a key that nobody guesses. A read that is on its way when
+//!   the registration ends goes on, as reads by the kernel do on one host; `detach` ends it by closing the endpoint (A8).
 //! - OA4: what was taken is sent by the service thread if its owner does not poll (A4); if the adapter is dropped, by
 //!   the dropping thread, for at most a second, and afterwards by a thread of its own.
 //! - OA5: nothing more is taken for a lost task ([`Post::Full`], so that the caller learns of the loss), and what waits
@@ -30,27 +35,33 @@ mod endpoint;
 mod fabric;
 mod library;
 mod losses;
+mod memory;
+mod object;
 mod packet;
 mod peer;
+mod reads;
 mod service;
 mod state;
 
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use crate::adapter::{
-    Adapter, AdapterError, Caps, Doorbell, Endpoint, Events, Losses, Parts, Post, Stats, TaskId,
-    Ticket,
+    Adapter, AdapterError, Caps, Doorbell, Endpoint, Events, GetKind, Losses, OneSided, Parts,
+    Post, Registered, Stats, TaskId, Ticket, Transfer,
 };
 use crate::adapters::hosts::table::{JobTable, SECRET_BYTES};
 use crate::adapters::noted_bell::{NotedBell, Notes};
 use crate::memory::body::Piece;
+use crate::memory::region::RemoteKey;
 use crate::platform::fork::ProcessMark;
 
 use endpoint::PACKET;
 use losses::OfiLosses;
+use reads::Place;
 use service::{Served, Service, Signals};
 use state::State;
 
@@ -88,6 +99,8 @@ pub struct OfiAdapter {
     caps: Caps,
     parts: Parts,
     process: ProcessMark,
+    /// When it was first asked to detach.
+    detaching: Option<Instant>,
 }
 
 struct Shared {
@@ -115,7 +128,7 @@ impl OfiAdapter {
             max_inline: 1024,
             max_body: MAX_BODY,
             copies_bodies: true,
-            gets: None,
+            gets: endpoint.reads().then_some(GetKind::RemoteDirect),
             puts: false,
             atomics: false,
         };
@@ -135,7 +148,7 @@ impl OfiAdapter {
             host: 0,
         };
         let (service, process) = (Some(service), ProcessMark::new());
-        Ok(Self { service, shared, sleeps, me, caps, parts, process })
+        Ok(Self { service, shared, sleeps, me, caps, parts, process, detaching: None })
     }
 
     /// Returns how many packets were dropped because they were not of this job, or not the next one of their origin.
@@ -154,8 +167,7 @@ impl Peers for JobTable {
     }
 }
 
-// SAFETY: OA3: no memory of the program is known to the provider, nothing is registered, and there are no one-sided
-// operations.
+// SAFETY: OA3.
 #[expect(unsafe_code, reason = "an adapter promises its contract")]
 unsafe impl Adapter for OfiAdapter {
     fn endpoint(&self) -> Endpoint {
@@ -182,9 +194,7 @@ unsafe impl Adapter for OfiAdapter {
         }
         let mut state = self.shared.state.lock();
         let post = state.send(target, head, &body);
-        if state.is_busy() {
-            self.shared.signals.set_busy(true);
-        }
+        self.shared.signals.set_work(state.work());
         post
     }
 
@@ -201,16 +211,65 @@ unsafe impl Adapter for OfiAdapter {
         state.send_waiting();
         let delivered = state.deliver(budget, events);
         state.forgets_refusals();
-        signals.set_busy(state.is_busy());
+        signals.set_work(state.work());
         if self.sleeps.takes_announcement() && matches!(delivered, Ok(0)) {
             state.prepare_sleep(signals, &self.parts.bell);
         }
         delivered
     }
 
-    /// There are no operations on memory of the program.
+    /// Memory that is written is not read by the network: it would not see what the dispatcher stores as a whole.
+    fn register(
+        &mut self,
+        memory: Registered,
+        _: Option<TaskId>,
+    ) -> Result<Option<RemoteKey>, AdapterError> {
+        let Registered::Constant(memory) = memory else { return Ok(None) };
+        if self.caps.gets.is_none() || memory.is_empty() {
+            return Ok(None);
+        }
+        let mut state = self.shared.state.lock();
+        let place = state.expose(memory);
+        self.shared.signals.set_work(state.work());
+        Ok(place.map(Place::to_key))
+    }
+
+    fn deregister(&mut self, key: RemoteKey) {
+        if let Some(place) = Place::of_key(key) {
+            self.shared.state.lock().hide(place);
+        }
+    }
+
+    fn start(
+        &mut self,
+        target: TaskId,
+        operation: OneSided<'_>,
+        ticket: Ticket,
+    ) -> Result<Transfer, AdapterError> {
+        let OneSided::Get { remote, offset, into } = operation else {
+            return Err(operation.unsupported(target));
+        };
+        if self.shared.losses.is_lost(target) {
+            return Err(AdapterError::PeerLost { task: target });
+        }
+        let Some(place) = Place::of_key(remote.direct) else {
+            let reason = io::ErrorKind::InvalidInput.into();
+            return Err(AdapterError::AccessFailed { target, len: into.len(), reason });
+        };
+        // What a peer claims may wrap, and then names none of its memory.
+        let place = Place { start: place.start.wrapping_add(offset), ..place };
+        // SAFETY: OA3: the destination is written only until the event is reported, or no more after `detach`.
+        let into = unsafe { into.hold() };
+        let mut state = self.shared.state.lock();
+        state.read(target, place, into, ticket)?;
+        self.shared.signals.set_work(state.work());
+        Ok(Transfer::Started)
+    }
+
     fn detach(&mut self) -> bool {
-        true
+        let begin = *self.detaching.get_or_insert_with(Instant::now);
+        let mut state = self.shared.state.lock();
+        state.detach(begin.elapsed() > LINGER)
     }
 
     fn stats(&self) -> Option<Stats> {
@@ -242,7 +301,7 @@ impl Served for Shared {
     fn serve(&self) -> bool {
         let mut state = self.state.lock();
         let wakes = state.serve();
-        self.signals.set_busy(state.is_busy());
+        self.signals.set_work(state.work());
         wakes
     }
 }

@@ -17,7 +17,7 @@
 use std::collections::VecDeque;
 
 use crate::adapter::{
-    AdapterError, Advance, Begun, CooperativeCopy, OneSided, TaskId, Ticket, Transfer,
+    AdapterError, Advance, Begun, CooperativeCopy, GetKind, OneSided, TaskId, Ticket, Transfer,
 };
 use crate::adapters::AnyAdapter;
 use crate::error::{LapiError, Violation};
@@ -32,6 +32,8 @@ use crate::wire::Packet;
 
 /// Bytes that one turn of progress reads for one get.
 const SLICE: usize = 256 << 10;
+/// Bytes that a network, which needs no turns, is asked for at once.
+const LONG_SLICE: usize = 256 << 20;
 
 /// Gets of at least this many bytes are shared, unless the target itself copies such gets from this task: below it, the
 /// messages between the ends cost more than the help saves. One get from each target is shared at a time; the others
@@ -85,6 +87,15 @@ enum Way {
     Shared,
 }
 
+/// How many bytes are read at once of the memory of a target that is read in this way.
+pub(crate) fn at_once(kind: Option<GetKind>) -> usize {
+    match kind {
+        None => 0,
+        Some(GetKind::Memcpy | GetKind::CrossMemoryAttach) => SLICE,
+        Some(GetKind::RemoteDirect) => LONG_SLICE,
+    }
+}
+
 impl<S> Default for Gets<S> {
     fn default() -> Self {
         Self { own: Slots::default(), turns: VecDeque::new(), helped: VecDeque::new() }
@@ -125,12 +136,19 @@ impl<S> Get<S> {
         Self { target, remote, offset, len, into, stored, reading, buffer, way, next, tgt_cntr }
     }
 
-    /// Starts to read the next slice. `Full` means that the adapter has no room for it now.
-    fn read(&mut self, ticket: u32, adapter: &mut AnyAdapter) -> Result<Transfer, AdapterError> {
-        let (offset, len) = (self.offset + self.stored as u64, SLICE.min(self.len - self.stored));
+    /// Starts to read the next slice, of at most so many bytes. `Full` means that the adapter has no room for it now.
+    fn read(
+        &mut self,
+        ticket: u32,
+        adapter: &mut AnyAdapter,
+        most: usize,
+    ) -> Result<Transfer, AdapterError> {
+        let (offset, mut len) =
+            (self.offset + self.stored as u64, most.min(self.len - self.stored));
         let into = match &mut self.into {
             Sink::Span(region) => region.part(self.stored, len),
             Sink::Layout { .. } => {
+                len = len.min(SLICE);
                 self.buffer.resize(len, 0);
                 RecvPart::of_slice(&mut self.buffer)
             }
@@ -199,7 +217,7 @@ impl<S> Outbox<S> {
         }
         let reads = self.send_queues[target as usize].reads;
         let get = Get::new(target, remote, offset, into, next, tgt_cntr);
-        if len == 0 || (reads && !remote.direct.is_none()) {
+        if len == 0 || (reads > 0 && !remote.direct.is_none()) {
             let ticket = self.gets.own.insert(Get { way: Way::Direct, ..get });
             self.gets.turns.push_back(ticket);
         } else {
@@ -317,7 +335,8 @@ impl<S> Outbox<S> {
             }
             _ if get.is_complete() => Ok(Advance::Complete),
             _ => {
-                match get.read(ticket, adapter) {
+                let most = self.send_queues[target as usize].reads.max(SLICE);
+                match get.read(ticket, adapter, most) {
                     // The event `got` continues it.
                     Ok(Transfer::Started) => return true,
                     Ok(Transfer::Full) => Ok(Advance::Waiting),
@@ -348,7 +367,7 @@ impl<S> Outbox<S> {
     fn get_failed(&mut self, ticket: u32, target: TaskId, error: Option<AdapterError>) {
         match (self.check_lost(target), error.filter(|error| !error.is_refusal())) {
             (Ok(()), None) => {
-                self.send_queues[target as usize].reads = false;
+                self.send_queues[target as usize].reads = 0;
                 self.request(ticket);
             }
             (Ok(()), Some(error)) => self.end_get(ticket, Err(error.into())),

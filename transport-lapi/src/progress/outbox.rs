@@ -18,7 +18,7 @@ use crate::progress::amsend::{
 use crate::progress::area::Shared;
 use crate::progress::connection::Connection;
 use crate::progress::counter::{CounterId, Counters};
-use crate::progress::get::Gets;
+use crate::progress::get::{self, Gets};
 use crate::progress::handler::{Continuation, Next};
 use crate::progress::hooks::Position;
 use crate::progress::registry::Regions;
@@ -65,9 +65,9 @@ pub(crate) struct SendQueue {
     /// Whether the target has reopened its connection to this task, since it was last opened here (PU2 of
     /// `connection.rs`).
     pub peer_has_reopened: bool,
-    /// Whether the adapter reads its memory; not any more once the kernel has refused that. Otherwise it is read over
-    /// frames.
-    pub reads: bool,
+    /// How many bytes of its memory the adapter reads at once; 0 if it does not, or not any more because the system has
+    /// refused that. Then memory is read over frames.
+    pub reads: usize,
     /// Whether the adapter stores to its memory.
     pub puts: bool,
     /// Whether the adapter carries out atomic operations on its memory.
@@ -120,7 +120,7 @@ impl<S> Outbox<S> {
                 is_free: true,
                 connection: Connection::default(),
                 peer_has_reopened: false,
-                reads: caps.gets.is_some(),
+                reads: get::at_once(caps.gets),
                 puts: caps.puts,
                 atomics: caps.atomics,
                 pieces,
@@ -179,11 +179,16 @@ impl<S> Outbox<S> {
         Ok(())
     }
 
-    /// Makes a source readable by the other tasks' gets, until [`crate::Session::deregister`].
-    pub(crate) fn register(&mut self, adapter: &mut AnyAdapter, source: Source) -> RemoteRegion {
+    /// Makes a source readable by the gets of `user`, or of all tasks, until [`crate::Session::deregister`].
+    pub(crate) fn register(
+        &mut self,
+        adapter: &mut AnyAdapter,
+        source: Source,
+        user: Option<TaskId>,
+    ) -> RemoteRegion {
         let (len, span) = (source.len() as u64, source.span());
         let direct = span.map_or(RemoteKey::NONE, |span| {
-            Self::register_directly(adapter, Registered::Constant(span))
+            Self::register_directly(adapter, Registered::Constant(span), user)
         });
         let key = self.regions.add(source, direct);
         let addr = span.map_or(RemoteRegion::NO_ADDRESS, |span| span.addr());
@@ -191,8 +196,12 @@ impl<S> Outbox<S> {
     }
 
     /// Registers memory with the adapter. What the adapter or the system refuses is read over frames.
-    fn register_directly(adapter: &mut AnyAdapter, memory: Registered) -> RemoteKey {
-        adapter.register(memory).ok().flatten().unwrap_or(RemoteKey::NONE)
+    fn register_directly(
+        adapter: &mut AnyAdapter,
+        memory: Registered,
+        user: Option<TaskId>,
+    ) -> RemoteKey {
+        adapter.register(memory, user).ok().flatten().unwrap_or(RemoteKey::NONE)
     }
 
     /// Makes memory readable and writable by other tasks' operations, until [`crate::Session::deregister`].
@@ -203,7 +212,7 @@ impl<S> Outbox<S> {
         memory: RecvRegion,
     ) -> RemoteRegion {
         let (len, addr) = (memory.len() as u64, memory.addr());
-        let register = |hold| Self::register_directly(adapter, Registered::Writable(hold));
+        let register = |hold| Self::register_directly(adapter, Registered::Writable(hold), None);
         let (key, direct) = self.regions.add_writable(memory, register);
         let addr = if direct.is_none() { RemoteRegion::NO_ADDRESS } else { addr };
         RemoteRegion { addr, len, key, direct }

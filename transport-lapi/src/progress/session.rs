@@ -182,11 +182,24 @@ impl<S> Session<S> {
     /// # Errors
     /// [`LapiError::OrgAddrNull`] for a null address with a length.
     pub fn register(&mut self, source: impl Into<Source>) -> Result<RemoteRegion, LapiError> {
-        let source = source.into();
+        self.register_for(None, source)
+    }
+
+    /// [`Session::register`] of memory that only `reader` reads, if one is given. Where tasks are reached in different
+    /// ways, the memory is then prepared for one of them.
+    ///
+    /// # Errors
+    /// [`LapiError::OrgAddrNull`] for a null address with a length.
+    pub fn register_for(
+        &mut self,
+        reader: impl Into<Option<TaskId>>,
+        source: impl Into<Source>,
+    ) -> Result<RemoteRegion, LapiError> {
+        let (reader, source) = (reader.into(), source.into());
         if source.is_null() {
             return Err(LapiError::OrgAddrNull { len: source.len() });
         }
-        Ok(self.engine.outbox.register(&mut self.adapter, source))
+        Ok(self.engine.outbox.register(&mut self.adapter, source, reader))
     }
 
     /// Makes memory of this task readable and writable by the other tasks' puts, gets and read-modify-writes, until
@@ -247,7 +260,7 @@ impl<S> Session<S> {
             .outbox
             .send_queues
             .get(target as usize)
-            .is_some_and(|send_queue| send_queue.reads)
+            .is_some_and(|send_queue| send_queue.reads > 0)
     }
 
     /// Returns what the adapter can do with `target`; `None` if there is no such task.

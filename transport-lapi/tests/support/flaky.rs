@@ -69,8 +69,12 @@ unsafe impl Adapter for Flaky {
         self.inner.detach()
     }
 
-    fn register(&mut self, memory: Registered) -> Result<Option<RemoteKey>, AdapterError> {
-        self.inner.register(memory)
+    fn register(
+        &mut self,
+        memory: Registered,
+        user: Option<TaskId>,
+    ) -> Result<Option<RemoteKey>, AdapterError> {
+        self.inner.register(memory, user)
     }
 
     fn deregister(&mut self, key: RemoteKey) {

@@ -7,6 +7,7 @@
 #![expect(unsafe_code, reason = "makes the regions that adapters access")]
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -158,7 +159,8 @@ fn register<A: Adapter>(task: &mut A, memory: Registered) -> RemoteRegion {
         Registered::Constant(region) => region.len(),
         Registered::Writable(region) => region.len(),
     };
-    let direct = task.register(memory).expect("the system has memory").unwrap_or(RemoteKey::NONE);
+    let direct =
+        task.register(memory, None).expect("the system has memory").unwrap_or(RemoteKey::NONE);
     RemoteRegion { addr: RemoteRegion::NO_ADDRESS, len: len as u64, key: 9, direct }
 }
 
@@ -183,6 +185,22 @@ fn get<A: Adapter>(
     assert!(started, "there is never room");
     ends.of(task, 3)?;
     Ok(landing.bytes().to_vec())
+}
+
+/// Runs `work` while another thread polls `task`.
+fn while_polled<A: Adapter, T>(task: &mut A, work: impl FnOnce() -> T) -> T {
+    let ends = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ends.load(Ordering::Relaxed) {
+                Ends::default().poll(task);
+                thread::yield_now();
+            }
+        });
+        let outcome = work();
+        ends.store(true, Ordering::Relaxed);
+        outcome
+    })
 }
 
 fn is_refused<T>(outcome: &Result<T, AdapterError>) -> bool {
@@ -297,7 +315,9 @@ pub fn memory_is_accessed_only_as_it_is_registered<A: Adapter>(make: Maker<A>) {
         }
         job[1].deregister(remote.direct);
         if caps.gets != Some(GetKind::CrossMemoryAttach) {
-            assert!(is_refused(&get(&mut job[0], &remote, 0, 8)), "the registration has ended");
+            let [origin, target] = &mut job[..] else { unreachable!("there are two") };
+            let outcome = while_polled(target, || get(origin, &remote, 0, 8));
+            assert!(is_refused(&outcome), "the registration has ended");
         }
     }
     if caps.puts {
@@ -366,6 +386,9 @@ pub fn memory_of_a_task_that_has_detached_is_not_accessed<A: Adapter>(make: Make
     let constant = register(&mut job[1], Registered::Constant(memory.to_send()));
     let writable = register(&mut job[1], Registered::Writable(memory.to_receive()));
     assert!(comes_soon(|| job[1].detach()), "nothing is under way");
+    if caps.gets == Some(GetKind::RemoteDirect) {
+        job[1].parts().losses.declare();
+    }
     assert!(is_lost(&get(&mut job[0], &constant, 0, 8)));
     if caps.puts {
         let source = Buffer::new(vec![1; 8]);
@@ -447,6 +470,47 @@ pub fn a_task_that_has_detached_gets_its_memory_back<A: Adapter>(make: Maker<A>)
         }
         assert!(are_all(landing.bytes(), BLANK), "round {round}: written after the detachment");
         assert!(arrived.frames.len() <= taken, "round {round}: no frame that was not taken");
+    }
+}
+
+/// A9 and A10: the loss of a task ends the gets of its memory, and hinders no other.
+pub fn a_loss_ends_no_get_of_other_memory<A: Adapter>(make: Maker<A>) {
+    // A network takes longer for it than the loss does.
+    const LEN: usize = 8 << 20;
+    let mut job = make(3);
+    if job[0].caps(1).gets.is_none() || job[0].caps(2).gets.is_none() {
+        return;
+    }
+    let bytes = [1, 2].map(|seed| payload(seed, LEN));
+    let remotes = [1, 2].map(|task| {
+        let source = Buffer::new(bytes[task - 1].clone());
+        register(&mut job[task], Registered::Constant(source.to_send()))
+    });
+    let [lost, kept] = [(); 2].map(|()| Buffer::new(vec![BLANK; LEN]));
+    let mut ends = Ends::default();
+    // The short ones make the connections.
+    for len in [9, LEN] {
+        for (task, landing) in [(1, lost), (2, kept)] {
+            let mut into = landing.to_receive();
+            let started = comes_soon(|| {
+                let (remote, into) = (&remotes[task as usize - 1], into.part(0, len));
+                let get = OneSided::Get { remote, offset: 0, into };
+                let answer = job[0].start(task, get, Ticket(task));
+                ends.has_started(&mut job[0], task, answer)
+            });
+            assert!(started, "there is never room");
+        }
+        if len == LEN {
+            job[1].parts().losses.declare();
+        }
+        match ends.of(&mut job[0], 1) {
+            Ok(_) => assert!(lost.bytes()[..len] == bytes[0][..len]),
+            outcome => assert!(len == LEN && is_lost(&outcome), "{outcome:?}"),
+        }
+        lost.fill(BLANK);
+        ends.of(&mut job[0], 2).expect("the task is there");
+        assert!(kept.bytes()[..len] == bytes[1][..len]);
+        assert!(are_all(lost.bytes(), BLANK), "nothing is written after the end");
     }
 }
 

@@ -41,7 +41,7 @@ impl<A: Adapter> Scene<A> {
         let source: &'static [u8] = Box::leak(Numbers(len as u64).bytes(len).into_boxed_slice());
         let start = Box::leak(vec![BLANK; len].into_boxed_slice()).as_mut_ptr();
         let mut target = job.remove(1);
-        let registered = target.register(Registered::Constant(send_region(source)));
+        let registered = target.register(Registered::Constant(send_region(source)), None);
         let direct = registered.expect("memory can be registered").unwrap_or(RemoteKey::NONE);
         let (addr, len) = (send_region(source).addr(), len as u64);
         let remote = RemoteRegion { addr, len, key: 9, direct };

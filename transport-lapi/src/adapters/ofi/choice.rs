@@ -50,6 +50,8 @@ pub(super) struct Offer {
     pub(super) is_loopback: bool,
     /// Whether the address is one of IPv6.
     pub(super) is_ipv6: bool,
+    /// Whether it reads and writes memory of other tasks (FI_RMA).
+    pub(super) has_rma: bool,
 }
 
 /// The offer that is taken, with the reason.
@@ -61,7 +63,7 @@ pub(super) fn choose(offers: &[Offer], choice: &FabricChoice) -> Result<(usize, 
         offers.iter().enumerate().filter(|(_, offer)| fits(offer, choice)).collect();
     let rank = |offer: &Offer| {
         let place = PREFERRED.iter().position(|name| *name == offer.provider);
-        (place.unwrap_or(PREFERRED.len()), offer.is_loopback, offer.is_ipv6)
+        (place.unwrap_or(PREFERRED.len()), offer.is_loopback, offer.is_ipv6, !offer.has_rma)
     };
     // The first of equals: providers list their fastest interface first.
     let Some((index, taken)) = usable.into_iter().min_by_key(|(_, offer)| rank(offer)) else {
@@ -120,7 +122,8 @@ mod tests {
 
     fn offer(provider: &str, domain: &str) -> Offer {
         let (provider, domain) = (provider.to_owned(), domain.to_owned());
-        Offer { is_loopback: domain == "lo", is_ipv6: domain.ends_with('6'), provider, domain }
+        let (is_loopback, is_ipv6) = (domain == "lo", domain.ends_with('6'));
+        Offer { is_loopback, is_ipv6, has_rma: false, provider, domain }
     }
 
     fn named(provider: &str, domain: Option<&str>) -> FabricChoice {

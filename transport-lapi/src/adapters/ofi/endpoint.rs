@@ -1,5 +1,5 @@
-//! Objects of libfabric, one each for a context: a domain with an endpoint, its addresses, its queue of completions and
-//! its packet buffers.
+//! What a context has of libfabric: a domain with an endpoint, its addresses, its queue of completions and its packet
+//! buffers. A second endpoint, which is opened when something is to be read from another task's memory, does that alone.
 //!
 //! - OE1: an object is closed once, after all that were made from it, and its pointers are used only before that. The
 //!   tables behind an object are valid as long as it is. Entries that the provider lacks answer -FI_ENOSYS themselves.
@@ -7,19 +7,24 @@
 //! - OE3: a buffer belongs to the provider from the call that posts it until its completion is read, or the endpoint is
 //!   closed; meanwhile nobody else touches it. The buffers and their contexts stay where they are, and are freed after
 //!   the endpoint was closed.
+//! - OE4: memory of the program that is registered is read until the registration is closed. The destination of a read
+//!   is written until its completion is read or the second endpoint is closed, which ends all reads, also those from
+//!   peers that are gone.
 
 #![expect(unsafe_code, reason = "a library of C is called")]
 
-use std::cell::UnsafeCell;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::Arc;
 
 use super::bindings::*;
 use super::fabric::Fabric;
+use super::memory::{Buffers, Exposed, Landings};
+use super::object::{Object, call};
 use crate::adapter::AdapterError;
 use crate::adapters::hosts::table::MAX_ADDRESS;
+use crate::memory::region::{RecvPart, SendRegion};
 
 /// Length of a packet buffer, in bytes.
 pub(super) const PACKET: usize = 64 << 10;
@@ -27,8 +32,10 @@ pub(super) const PACKET: usize = 64 << 10;
 const RECEIVES: usize = 32;
 /// Buffers for packets to all peers.
 const SENDS: usize = 32;
+/// Reads of other tasks' memory that the provider has at a time.
+pub(super) const READS: usize = 64;
 /// Completions that are read at once.
-const BATCH: usize = 16;
+pub(super) const BATCH: usize = 16;
 
 // Of rdma/fabric.h and rdma/fi_errno.h.
 const GETWAIT: c_int = 5;
@@ -37,113 +44,6 @@ const EAGAIN: isize = -(libc::EAGAIN as isize);
 const EAVAIL: isize = -259;
 /// No such address: what is unspecified, and from where a receive takes messages.
 const ADDR_UNSPEC: fi_addr_t = u64::MAX;
-
-/// Closes an object.
-///
-/// # Safety
-/// OE1: `object` is open, and not used afterwards.
-pub(super) unsafe fn close(object: *mut fid) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        if let Some(close) = (*(*object).ops).close {
-            // It fails only if something is still open that was made from it.
-            let _ = close(object);
-        }
-    }
-}
-
-/// An object that is closed when it is dropped (OE1).
-struct Object<T>(*mut T);
-
-impl<T> Object<T> {
-    /// Each object begins with its `fid`.
-    fn fid(&self) -> *mut fid {
-        self.0.cast()
-    }
-}
-
-impl<T> Drop for Object<T> {
-    fn drop(&mut self) {
-        // SAFETY: OE1.
-        unsafe { close(self.fid()) };
-    }
-}
-
-/// Calls an entry of a table of an object.
-macro_rules! call {
-    ($object:expr, $table:ident . $entry:ident ( $($argument:expr),* )) => {
-        match (*(*$object).$table).$entry {
-            Some(entry) => entry($($argument),*) as isize,
-            None => -(libc::ENOSYS as isize),
-        }
-    };
-}
-
-/// Packet buffers (OE3).
-struct Buffers {
-    // Ends before the memory does.
-    registration: Option<Object<fid_mr>>,
-    memory: Box<[UnsafeCell<[u8; PACKET]>]>,
-    /// By which completions name a buffer.
-    contexts: Box<[UnsafeCell<fi_context2>]>,
-}
-
-impl Buffers {
-    fn new(count: usize) -> Self {
-        let empty = || UnsafeCell::new(fi_context2 { internal: [ptr::null_mut(); 8] });
-        Self {
-            memory: (0..count).map(|_| UnsafeCell::new([0; PACKET])).collect(),
-            contexts: std::iter::repeat_with(empty).take(count).collect(),
-            registration: None,
-        }
-    }
-
-    /// So many buffers, known to the provider under `key` if it wants to know them.
-    ///
-    /// # Safety
-    /// OE1 and OE2 for the domain.
-    unsafe fn registered(
-        count: usize,
-        fabric: &Fabric,
-        domain: &Object<fid_domain>,
-        access: u32,
-        key: u64,
-    ) -> Result<Self, AdapterError> {
-        let mut buffers = Self::new(count);
-        // SAFETY: as the caller promises; the memory stays where it is (OE3).
-        unsafe {
-            if (*(*fabric.info()).domain_attr).mr_mode & FI_MR_LOCAL as c_int == 0 {
-                return Ok(buffers);
-            }
-            let (start, len) = (buffers.memory.as_ptr().cast(), count * PACKET);
-            let (owner, access, none) = (domain.fid(), u64::from(access), ptr::null_mut());
-            let mut mr = ptr::null_mut();
-            let answer =
-                call!(domain.0, mr.reg(owner, start, len, access, 0, key, 0, &mut mr, none));
-            if answer != 0 {
-                return Err(fabric.failed("register its buffers", answer));
-            }
-            buffers.registration = Some(Object(mr));
-        }
-        Ok(buffers)
-    }
-
-    fn descriptor(&self) -> *mut c_void {
-        // SAFETY: OE1.
-        self.registration.as_ref().map_or(ptr::null_mut(), |mr| unsafe { (*mr.0).mem_desc })
-    }
-
-    fn context(&self, index: usize) -> *mut c_void {
-        self.contexts[index].get().cast()
-    }
-
-    /// The buffer that a completion names.
-    fn index(&self, context: *mut c_void) -> Option<usize> {
-        let offset = context.addr().checked_sub(self.contexts.as_ptr().addr())?;
-        let index = offset / size_of::<fi_context2>();
-        (index < self.contexts.len()).then_some(index)
-    }
-}
 
 /// What a completion tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,9 +56,13 @@ pub(super) enum Completion {
     NotSent(usize),
     /// Nothing has come into this buffer.
     NotReceived(usize),
+    /// The read with this number has ended.
+    Read(usize),
+    /// It has failed.
+    NotRead(usize),
 }
 
-/// Result of [`OfiEndpoint::send`] and [`OfiEndpoint::inject`].
+/// Result of [`OfiEndpoint::send`], [`OfiEndpoint::inject`] and [`OfiEndpoint::read`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Offered {
     /// The provider has taken it.
@@ -172,12 +76,15 @@ pub(super) enum Offered {
 /// One context's endpoint of a network (fi_endpoint), with all that belongs to it.
 pub struct OfiEndpoint {
     // In the order of their ends (OE1, OE3).
-    endpoint: Object<fid_ep>,
+    /// `None` once it was closed.
+    endpoint: Option<Object<fid_ep>>,
+    reader: Option<Object<fid_ep>>,
     addresses: Object<fid_av>,
     completions: Object<fid_cq>,
     received: Buffers,
     sent: Buffers,
-    #[expect(dead_code, reason = "it ends after all that was made from it")]
+    exposed: Exposed,
+    landings: Landings,
     domain: Object<fid_domain>,
     fabric: Arc<Fabric>,
     own: Vec<u8>,
@@ -212,14 +119,8 @@ impl OfiEndpoint {
                 call!(domain.0, ops.av_open(domain.0, &mut attributes, &mut addresses, none));
             done("make a table of addresses", answer)?;
             let addresses = Object(addresses);
-            let mut endpoint = ptr::null_mut();
-            let answer = call!(domain.0, ops.endpoint(domain.0, info, &mut endpoint, none));
-            done("make an endpoint", answer)?;
-            let endpoint = Object(endpoint);
-            let (ep, both) = (endpoint.fid(), u64::from(FI_SEND | FI_RECV));
-            done("join its parts", call!(ep, ops.bind(ep, completions.fid(), both)))?;
-            done("join its parts", call!(ep, ops.bind(ep, addresses.fid(), 0)))?;
-            done("start its endpoint", call!(ep, ops.control(ep, ENABLE, none)))?;
+            let endpoint = connected(fabric, &domain, &completions, &addresses)?;
+            let ep = endpoint.fid();
             let mut own = vec![0; MAX_ADDRESS];
             let mut len = own.len();
             let answer = call!(endpoint.0, cm.getname(ep, own.as_mut_ptr().cast(), &mut len));
@@ -228,11 +129,14 @@ impl OfiEndpoint {
             let received = Buffers::registered(RECEIVES, fabric, &domain, FI_RECV, 1)?;
             let sent = Buffers::registered(SENDS, fabric, &domain, FI_SEND, 2)?;
             let mut made = Self {
-                endpoint,
+                endpoint: Some(endpoint),
+                reader: None,
                 addresses,
                 completions,
                 received,
                 sent,
+                exposed: Exposed::new(),
+                landings: Landings::new(READS),
                 domain,
                 fabric: Arc::clone(fabric),
                 own,
@@ -314,11 +218,9 @@ impl OfiEndpoint {
 
     /// Offers bytes that are copied (fi_inject).
     pub(super) fn inject(&mut self, to: u64, bytes: &[u8]) -> Offered {
+        let Some(Object(ep)) = self.endpoint else { return Offered::Refused };
         // SAFETY: OE1, OE2; the provider reads the bytes inside the call.
-        let answer = unsafe {
-            let ep = self.endpoint.0;
-            call!(ep, msg.inject(ep, bytes.as_ptr().cast(), bytes.len(), to))
-        };
+        let answer = unsafe { call!(ep, msg.inject(ep, bytes.as_ptr().cast(), bytes.len(), to)) };
         offered(answer)
     }
 
@@ -333,10 +235,11 @@ impl OfiEndpoint {
 
     /// Offers the first `len` bytes of a send buffer (fi_send), which is the provider's if it was taken (OE3).
     pub(super) fn send(&mut self, to: u64, buffer: usize, len: usize) -> Offered {
+        let Some(Object(ep)) = self.endpoint else { return Offered::Refused };
         let start: *const u8 = self.sent.memory[buffer].get().cast();
         // SAFETY: OE1 to OE3.
         let answer = unsafe {
-            let (ep, context) = (self.endpoint.0, self.sent.context(buffer));
+            let context = self.sent.contexts.of(buffer);
             call!(ep, msg.send(ep, start.cast(), len, self.sent.descriptor(), to, context))
         };
         offered(answer)
@@ -349,16 +252,18 @@ impl OfiEndpoint {
     }
 
     fn post(&mut self, buffer: usize) -> isize {
+        let Some(Object(ep)) = self.endpoint else { return 0 };
         let start: *mut u8 = self.received.memory[buffer].get().cast();
         // SAFETY: OE1 to OE3.
         unsafe {
-            let (ep, context) = (self.endpoint.0, self.received.context(buffer));
+            let context = self.received.contexts.of(buffer);
             let descriptor = self.received.descriptor();
             call!(ep, msg.recv(ep, start.cast(), PACKET, descriptor, ADDR_UNSPEC, context))
         }
     }
 
-    /// Lets the provider make progress, and passes on some completions. Returns how many.
+    /// Lets the provider make progress, and passes on some completions. Returns how many, or [`BATCH`] if there may be
+    /// more.
     pub(super) fn complete(&mut self, mut done: impl FnMut(&mut Self, Completion)) -> usize {
         let none = fi_cq_msg_entry { op_context: ptr::null_mut(), flags: 0, len: 0 };
         let mut entries = [none; BATCH];
@@ -372,14 +277,17 @@ impl OfiEndpoint {
             if let Some(failed) = failed {
                 done(self, failed);
             }
-            return 1;
+            return BATCH;
         }
         let count = usize::try_from(answer).unwrap_or(0).min(BATCH);
         for entry in &entries[..count] {
-            if let Some(buffer) = self.sent.index(entry.op_context) {
+            let context = entry.op_context;
+            if let Some(buffer) = self.sent.contexts.number(context) {
                 done(self, Completion::Sent(buffer));
-            } else if let Some(buffer) = self.received.index(entry.op_context) {
+            } else if let Some(buffer) = self.received.contexts.number(context) {
                 done(self, Completion::Received(buffer, entry.len));
+            } else if let Some(number) = self.landings.contexts.number(context) {
+                done(self, Completion::Read(number));
             }
         }
         count
@@ -395,12 +303,83 @@ impl OfiEndpoint {
             let read = call!(cq, ops.readerr(cq, &mut failed, 0));
             (read > 0).then_some(failed)
         }?;
-        if let Some(buffer) = self.sent.index(failed.op_context) {
+        let context = failed.op_context;
+        if let Some(buffer) = self.sent.contexts.number(context) {
             return Some(Completion::NotSent(buffer));
         }
-        let buffer = self.received.index(failed.op_context)?;
+        if let Some(number) = self.landings.contexts.number(context) {
+            return Some(Completion::NotRead(number));
+        }
+        let buffer = self.received.contexts.number(context)?;
         // Too long a message, of a stranger, or one whose connection broke.
         Some(Completion::NotReceived(buffer))
+    }
+
+    /// Whether reads of other tasks' memory can be offered.
+    pub(super) fn reads(&self) -> bool {
+        self.fabric.reads
+    }
+
+    /// Lets other tasks read memory of the program, until [`OfiEndpoint::hide`]: see [`Exposed::add`].
+    pub(super) fn expose(&mut self, memory: SendRegion, wanted: u64) -> Option<(u64, u64)> {
+        // SAFETY: OE1, OE2; OE4: the owner of the memory keeps it until then.
+        unsafe { self.exposed.add(&self.fabric, &self.domain, memory, wanted) }
+    }
+
+    pub(super) fn hide(&mut self, key: u64) {
+        self.exposed.remove(key);
+    }
+
+    /// Whether other tasks may read memory of the program.
+    pub(super) fn exposes(&self) -> bool {
+        !self.exposed.is_empty()
+    }
+
+    /// Offers to read memory of a task, `place` of its provider's key (fi_read). Its completion has this number, which
+    /// no other read has meanwhile; the caller keeps `into` until [`OfiEndpoint::has_read`].
+    pub(super) fn read(
+        &mut self,
+        number: usize,
+        to: u64,
+        (key, place): (u64, u64),
+        into: &RecvPart<'_>,
+    ) -> Offered {
+        let Self { fabric, domain, completions, addresses, reader, landings, .. } = self;
+        if reader.is_none() {
+            // SAFETY: OE1, OE2.
+            *reader = unsafe { connected(fabric, domain, completions, addresses) }.ok();
+        }
+        let &mut Some(Object(ep)) = reader else { return Offered::Refused };
+        // SAFETY: OE1, OE2; OE4: the caller keeps the destination.
+        let answer = unsafe {
+            let Some(descriptor) = landings.open(number, fabric, domain, into) else {
+                return Offered::Refused;
+            };
+            let (start, len) = (into.as_mut_ptr().cast(), into.len());
+            let context = landings.contexts.of(number);
+            call!(ep, rma.read(ep, start, len, descriptor, to, place, key, context))
+        };
+        let offered = offered(answer);
+        if offered != Offered::Taken {
+            landings.close(number);
+        }
+        offered
+    }
+
+    /// Its destination is written no more.
+    pub(super) fn has_read(&mut self, number: usize) {
+        self.landings.close(number);
+    }
+
+    /// Ends all reads of other tasks' memory (OE4). Completions of theirs may still be read.
+    pub(super) fn end_reads(&mut self) {
+        self.reader = None;
+    }
+
+    /// Ends all that other tasks do with memory of the program (OE4). Nothing is sent or received any more.
+    pub(super) fn close(&mut self) {
+        self.endpoint = None;
+        self.reader = None;
     }
 
     /// Whether a thread may sleep until the descriptor is readable (fi_trywait): otherwise there is something to do.
@@ -420,6 +399,34 @@ fn offered(answer: isize) -> Offered {
         0 => Offered::Taken,
         EAGAIN => Offered::Again,
         _ => Offered::Refused,
+    }
+}
+
+/// Opens an endpoint of a domain.
+///
+/// # Safety
+/// OE1 and OE2 for all of them.
+unsafe fn connected(
+    fabric: &Fabric,
+    domain: &Object<fid_domain>,
+    completions: &Object<fid_cq>,
+    addresses: &Object<fid_av>,
+) -> Result<Object<fid_ep>, AdapterError> {
+    let done = |action: &'static str, answer: isize| match answer {
+        0 => Ok(()),
+        error => Err(fabric.failed(action, error)),
+    };
+    let (mut endpoint, none) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: as the caller promises.
+    unsafe {
+        let answer = call!(domain.0, ops.endpoint(domain.0, fabric.info(), &mut endpoint, none));
+        done("make an endpoint", answer)?;
+        let endpoint = Object(endpoint);
+        let (ep, both) = (endpoint.fid(), u64::from(FI_SEND | FI_RECV));
+        done("join its parts", call!(ep, ops.bind(ep, completions.fid(), both)))?;
+        done("join its parts", call!(ep, ops.bind(ep, addresses.fid(), 0)))?;
+        done("start its endpoint", call!(ep, ops.control(ep, ENABLE, none)))?;
+        Ok(endpoint)
     }
 }
 

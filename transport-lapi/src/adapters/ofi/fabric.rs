@@ -10,12 +10,16 @@ use std::sync::Arc;
 
 use super::bindings::*;
 use super::choice::{self, FabricChoice, Offer};
-use super::endpoint::{OfiEndpoint, close};
+use super::endpoint::OfiEndpoint;
 use super::library::Library;
+use super::object::close;
 use crate::adapter::AdapterError;
 
 /// Version of the interface that the structures are of.
 const VERSION: u32 = 1 << 16 | 17;
+
+/// Bytes that a network which reads must be able to read at once.
+const LONGEST_READ: usize = 256 << 20;
 
 // Of rdma/fabric.h.
 const SOCKADDR_IN: u32 = 2;
@@ -39,6 +43,8 @@ pub struct Fabric {
     info: Info,
     pub(super) fabric: *mut fid_fabric,
     pub(super) provider: &'static str,
+    /// Whether endpoints read memory of other tasks.
+    pub(super) reads: bool,
     explanation: String,
 }
 
@@ -55,9 +61,12 @@ impl Fabric {
     pub fn open(choice: &FabricChoice) -> Result<Arc<Self>, AdapterError> {
         let no_fabric = |reason| AdapterError::NoFabric { reason };
         let library = Library::get().map_err(no_fabric)?;
-        let all = offers(library).map_err(no_fabric)?;
-        // SAFETY: OE1: `all` lives until the end of this function.
-        let list: Vec<*mut fi_info> = unsafe { chain(&all) }.collect();
+        let lists = [FI_MSG | FI_RMA | FI_READ | FI_REMOTE_READ, FI_MSG]
+            .map(|caps| offers(library, caps | FI_SEND | FI_RECV));
+        let [with_rma, without] = lists.map(|list| list.map_err(no_fabric));
+        let (with_rma, without) = (with_rma?, without?);
+        // SAFETY: OE1: both lists live until the end of this function.
+        let list: Vec<*mut fi_info> = unsafe { chain(&with_rma).chain(chain(&without)) }.collect();
         // SAFETY: OE1.
         let offers: Vec<Offer> = list.iter().map(|info| unsafe { describe(*info) }).collect();
         let (index, why) = choice::choose(&offers, choice).map_err(no_fabric)?;
@@ -75,7 +84,8 @@ impl Fabric {
         }
         // One for each process, and it is used as a constant.
         let provider = Box::leak(offers[index].provider.clone().into_boxed_str());
-        Ok(Arc::new(Self { library, info, fabric, provider, explanation }))
+        let reads = offers[index].has_rma;
+        Ok(Arc::new(Self { library, info, fabric, provider, reads, explanation }))
     }
 
     /// Returns the name of the provider.
@@ -94,6 +104,19 @@ impl Fabric {
     /// [`AdapterError::NoFabric`].
     pub fn endpoint(self: &Arc<Self>) -> Result<OfiEndpoint, AdapterError> {
         OfiEndpoint::open(self)
+    }
+
+    /// Whether the network wants this of registered memory (FI_MR_LOCAL and others).
+    pub(super) fn has_mode(&self, mode: u32) -> bool {
+        // SAFETY: OE1.
+        unsafe { (*(*self.info.0).domain_attr).mr_mode & mode as c_int != 0 }
+    }
+
+    /// The greatest key of registered memory.
+    pub(super) fn most_key(&self) -> u64 {
+        // SAFETY: OE1.
+        let bytes = unsafe { (*(*self.info.0).domain_attr).mr_key_size };
+        if bytes < 8 { (1 << (8 * bytes)) - 1 } else { u64::MAX }
     }
 
     /// The description of the network.
@@ -115,8 +138,8 @@ impl Drop for Fabric {
     }
 }
 
-/// What the library offers for reliable messages that arrive in the order of sending.
-fn offers(library: &Library) -> Result<Info, String> {
+/// What the library offers, with these capabilities, for reliable messages that arrive in the order of sending.
+fn offers(library: &Library, caps: u32) -> Result<Info, String> {
     // SAFETY: OE1; the library makes the description, and its parts with it.
     let hints = Info(unsafe { (library.dupinfo)(ptr::null()) });
     if hints.0.is_null() {
@@ -126,7 +149,7 @@ fn offers(library: &Library) -> Result<Info, String> {
     // SAFETY: OE1: nobody else has the description.
     unsafe {
         let hints = &mut *hints.0;
-        hints.caps = u64::from(FI_MSG | FI_SEND | FI_RECV);
+        hints.caps = u64::from(caps);
         hints.mode = FI_CONTEXT | FI_CONTEXT2;
         (*hints.ep_attr).type_ = FI_EP_RDM;
         (*hints.domain_attr).mr_mode = mr_mode as c_int;
@@ -185,5 +208,8 @@ unsafe fn describe(info: *const fi_info) -> Offer {
         _ => false,
     };
     let is_ipv6 = info.addr_format == SOCKADDR_IN6;
-    Offer { provider, domain, is_loopback, is_ipv6 }
+    // SAFETY: as the caller promises.
+    let max_msg_size = unsafe { (*info.ep_attr).max_msg_size };
+    let has_rma = info.caps & u64::from(FI_RMA) != 0 && max_msg_size >= LONGEST_READ;
+    Offer { provider, domain, is_loopback, is_ipv6, has_rma }
 }

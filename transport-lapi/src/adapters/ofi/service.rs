@@ -6,8 +6,8 @@
 //! the descriptor of the queue of completions while threads of the task sleep (A5). Otherwise it is blocked in the
 //! kernel.
 //!
-//! - SV1: whoever leaves something to do stores `busy`, then loads `sleeps`; this thread stores `sleeps`, then loads
-//!   `busy`, all sequentially consistent. So one of them sees the other: either this thread does not fall asleep, or it
+//! - SV1: whoever leaves something to do stores `work`, then loads `sleeps`; this thread stores `sleeps`, then loads
+//!   `work`, all sequentially consistent. So one of them sees the other: either this thread does not fall asleep, or it
 //!   is woken.
 //! - SV2: a thread that is about to sleep has announced that on the bell, has polled, and the provider has said that the
 //!   descriptor becomes readable for whatever comes later (fi_trywait). Then this thread is told to watch the descriptor,
@@ -17,7 +17,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -32,9 +32,20 @@ const LOOK: Duration = Duration::from_millis(1);
 /// Rounds without work before this thread sleeps until it is woken. Waking it costs a system call.
 const AWAKE: u32 = 50;
 
+/// What the thread has to do for an owner that does not poll.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(super) enum Work {
+    None,
+    /// What other tasks ask for, whose requests the descriptor tells.
+    Others,
+    /// What the owner has begun.
+    Own,
+}
+
 /// What the thread does for an endpoint, under its lock.
 pub(super) trait Served: Send + Sync + 'static {
-    /// Polls the provider, sends what waits, and says whether there is more to do ([`Signals::set_busy`]). Returns
+    /// Polls the provider, sends what waits, and says what is left to do ([`Signals::set_work`]). Returns
     /// whether sleepers have to be woken.
     fn serve(&self) -> bool;
 }
@@ -45,8 +56,8 @@ pub(super) struct Signals {
     /// The descriptor of the queue of completions.
     descriptor: Option<RawFd>,
     bell: Arc<dyn Doorbell>,
-    /// Whether something is left to do.
-    busy: AtomicBool,
+    /// What is left to do, a [`Work`].
+    work: AtomicU8,
     /// Whether the thread sleeps until it is woken.
     sleeps: AtomicBool,
     /// Whether the descriptor is to be watched.
@@ -72,7 +83,7 @@ impl Signals {
             wake,
             descriptor,
             bell,
-            busy: AtomicBool::new(false),
+            work: AtomicU8::new(Work::None as u8),
             sleeps: AtomicBool::new(false),
             watches: AtomicBool::new(false),
             looks: AtomicBool::new(false),
@@ -82,15 +93,18 @@ impl Signals {
         }))
     }
 
-    /// Says whether something is left to do. Called under the lock of the endpoint, so that no answer is overtaken.
-    pub(super) fn set_busy(&self, busy: bool) {
-        if !busy {
+    /// Says what is left to do. Called under the lock of the endpoint, so that no answer is overtaken.
+    pub(super) fn set_work(&self, work: Work) {
+        let work = work as u8;
+        let before = self.work.load(Ordering::Relaxed);
+        if work <= before {
             // Seen late, it costs one round.
-            self.busy.store(false, Ordering::Relaxed);
-            return;
+            self.work.store(work, Ordering::Relaxed);
+        } else {
+            self.work.store(work, Ordering::SeqCst);
         }
-        if !self.busy.load(Ordering::Relaxed) {
-            self.busy.store(true, Ordering::SeqCst);
+        if work == Work::None as u8 {
+            return;
         }
         if self.sleeps.load(Ordering::SeqCst) {
             self.wake();
@@ -178,7 +192,9 @@ fn run(signals: &Signals, served: &impl Served) {
     while !signals.has_ended() {
         let looks = signals.looks.load(Ordering::SeqCst);
         signals.sleeps.store(idle >= AWAKE, Ordering::SeqCst);
-        let busy = signals.busy.load(Ordering::SeqCst);
+        let work = signals.work.load(Ordering::SeqCst);
+        let waits_for_others = work == Work::Others as u8 && signals.watches.load(Ordering::SeqCst);
+        let busy = work != Work::None as u8 && !waits_for_others;
         if busy {
             idle = 0;
         }

@@ -7,17 +7,19 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::Peers;
-use super::endpoint::{Completion, Offered, OfiEndpoint, PACKET};
+use super::endpoint::{BATCH, Completion, Offered, OfiEndpoint, PACKET};
 use super::losses::OfiLosses;
 use super::packet::{self, HEADER, Header, frame_at, frame_bytes, frame_header};
 use super::peer::{Judgement, Peer, Waiting};
-use super::service::Signals;
+use super::reads::{Place, Read, Reads};
+use super::service::{Signals, Work};
 use crate::adapter::{
     AdapterError, Doorbell, Endpoint, Events, Frame, Losses, Post, SHORT_HEAD, Stats, TaskId,
+    Ticket,
 };
 use crate::adapters::hosts::table::SECRET_BYTES;
 use crate::memory::body::Piece;
-use crate::memory::region::{ForeignBytes, RecvPart};
+use crate::memory::region::{ForeignBytes, RecvPart, RecvRegion, SendRegion};
 
 /// Most packets that wait for one peer.
 const MOST_WAITING: usize = 4;
@@ -56,6 +58,11 @@ pub(super) struct State {
     stats: Stats,
     /// Packets that were dropped (OA2).
     dropped: u64,
+    reads: Reads,
+    /// Number of memory that was registered.
+    exposed: u64,
+    /// Polls of the owner when a registration ended last.
+    hidden: Option<u64>,
 }
 
 /// A packet in a receive buffer.
@@ -92,6 +99,9 @@ impl State {
             vain: 0,
             stats: Stats::default(),
             dropped: 0,
+            reads: Reads::default(),
+            exposed: 0,
+            hidden: None,
         }
     }
 
@@ -106,7 +116,8 @@ impl State {
         let losses = self.losses.count();
         self.progress();
         self.send_waiting();
-        self.forgets_refusals() || !self.inbox.is_empty() || self.losses.count() != losses
+        let has_come = !self.inbox.is_empty() || self.reads.has_ended();
+        self.forgets_refusals() || has_come || self.losses.count() != losses
     }
 
     /// What was sent and received.
@@ -274,24 +285,43 @@ impl State {
 
     #[cold]
     fn drop_for_lost(&mut self) {
-        let Self { peers, endpoint, losses, .. } = self;
+        let Self { peers, endpoint, losses, reads, .. } = self;
         for (_, peer) in peers.iter_mut().filter(|(task, _)| losses.is_lost(**task)) {
             for Waiting { buffer, .. } in peer.waiting.drain(..) {
                 endpoint.give_back(buffer);
             }
             peer.injected = false;
         }
+        if reads.lose(endpoint, |task| losses.is_lost(task)) {
+            self.take_completions();
+        }
     }
 
-    /// Takes what the provider has completed.
+    /// Takes what the provider has completed, and goes on with reads.
     pub(super) fn progress(&mut self) {
+        self.take_completions();
+        self.reads.offer(&mut self.endpoint);
+    }
+
+    fn take_completions(&mut self) {
         self.is_unsure = false;
-        let mut some = true;
-        while some {
+        let mut count = BATCH;
+        // A look that finds nothing costs a system call, so there is none after one that has found some.
+        while count == BATCH {
             let Self {
-                endpoint, me, secret, peers, targets, inbox, unposted, losses, dropped, ..
+                endpoint,
+                me,
+                secret,
+                peers,
+                targets,
+                inbox,
+                unposted,
+                losses,
+                dropped,
+                reads,
+                ..
             } = self;
-            let count = endpoint.complete(|endpoint, completion| match completion {
+            count = endpoint.complete(|endpoint, completion| match completion {
                 Completion::Sent(buffer) | Completion::NotSent(buffer) => {
                     endpoint.give_back(buffer);
                     let target = targets.remove(&buffer);
@@ -316,9 +346,10 @@ impl State {
                     unposted.push(buffer);
                 }
                 Completion::NotReceived(buffer) => unposted.push(buffer),
+                Completion::Read(number) => reads.end(endpoint, number, true),
+                Completion::NotRead(number) => reads.end(endpoint, number, false),
             });
-            some = count > 0;
-            if some {
+            if count > 0 {
                 self.vain = 0;
             }
         }
@@ -326,13 +357,58 @@ impl State {
         unposted.retain(|&buffer| !endpoint.release(buffer));
     }
 
-    /// Delivers frames of packets that have come.
+    /// Starts to read memory of a task.
+    pub(super) fn read(
+        &mut self,
+        target: TaskId,
+        place: Place,
+        into: RecvRegion,
+        ticket: Ticket,
+    ) -> Result<(), AdapterError> {
+        let to = self.address(target)?;
+        self.reads.add(Read { target, to, ticket, place, into });
+        self.reads.offer(&mut self.endpoint);
+        Ok(())
+    }
+
+    /// Lets other tasks read memory of the program. Nobody guesses its key, unless the provider chooses it.
+    pub(super) fn expose(&mut self, memory: SendRegion) -> Option<Place> {
+        let Endpoint { task, context, .. } = self.me;
+        self.exposed += 1;
+        let what = [u64::from(task), context as u64, self.exposed].map(u64::to_le_bytes);
+        let hash = blake3::keyed_hash(&self.secret, what.as_flattened());
+        let wanted = hash.as_bytes().first_chunk().expect("a hash is longer");
+        let (key, start) = self.endpoint.expose(memory, u64::from_le_bytes(*wanted))?;
+        Some(Place { key, start })
+    }
+
+    pub(super) fn hide(&mut self, place: Place) {
+        self.endpoint.hide(place.key);
+        self.hidden = Some(self.polls);
+    }
+
+    /// Ends reads in both directions. Returns whether memory of the program is accessed no more. Peers may be reading what
+    /// was registered until just now: then the endpoint is closed, once what was taken has left or it `is_late`.
+    pub(super) fn detach(&mut self, is_late: bool) -> bool {
+        self.reads.forget(&mut self.endpoint);
+        let is_read = self.endpoint.exposes() || self.hidden == Some(self.polls);
+        if is_read && self.finish(is_late) && !is_late {
+            return false;
+        }
+        if is_read {
+            self.endpoint.close();
+        }
+        true
+    }
+
+    /// Delivers frames of packets that have come, and reports reads that have ended.
     pub(super) fn deliver(
         &mut self,
         budget: usize,
         events: &mut dyn Events,
     ) -> Result<usize, AdapterError> {
         let mut delivered = 0;
+        let ended = if self.reads.has_ended() { self.reads.report(events) } else { 0 };
         while delivered < budget {
             let Some(arrived) = self.inbox.front_mut() else { break };
             let packet = self.endpoint.packet(arrived.buffer, arrived.len);
@@ -357,16 +433,18 @@ impl State {
             }
         }
         self.stats.frames_received += delivered as u64;
-        Ok(delivered)
+        Ok(delivered + ended)
     }
 
-    /// Whether the service thread has something to do if the owner does not poll.
-    pub(super) fn is_busy(&self) -> bool {
-        !(self.listed.is_empty()
-            && self.targets.is_empty()
-            && self.refused.is_empty()
-            && self.unposted.is_empty())
-            || self.is_unsure
+    /// What the service thread has to do if the owner does not poll.
+    pub(super) fn work(&self) -> Work {
+        let has_sent = !self.listed.is_empty() || !self.targets.is_empty() || self.is_unsure;
+        let is_full = !self.refused.is_empty() || !self.unposted.is_empty();
+        match has_sent || is_full || !self.reads.is_idle() {
+            true => Work::Own,
+            false if self.endpoint.exposes() => Work::Others,
+            false => Work::None,
+        }
     }
 
     /// Forgets the refusals of frames that would find room now. Returns whether there were any.
@@ -390,7 +468,7 @@ impl State {
                 return signals.watch(self.vain <= MOST_VAIN);
             }
             self.progress();
-            if !self.inbox.is_empty() {
+            if !self.inbox.is_empty() || self.reads.has_ended() {
                 break;
             }
         }

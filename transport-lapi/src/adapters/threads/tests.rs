@@ -15,7 +15,10 @@ fn region(bytes: &[u8]) -> SendRegion {
 }
 
 fn register(adapter: &mut ThreadsAdapter, bytes: &[u8]) -> RemoteKey {
-    adapter.register(Registered::Constant(region(bytes))).unwrap().expect("threads have tables")
+    adapter
+        .register(Registered::Constant(region(bytes)), None)
+        .unwrap()
+        .expect("threads have tables")
 }
 
 fn get(
