@@ -128,7 +128,9 @@ impl HostsAdapter {
         events: &mut E,
     ) -> Result<usize, Box<AdapterError>> {
         let found = self.network.poll(origin, budget, &mut Unsized(events))?;
-        self.looked = (found == 0).then(Instant::now);
+        if self.here.len() > 1 {
+            self.looked = (found == 0).then(Instant::now);
+        }
         Ok(found)
     }
 

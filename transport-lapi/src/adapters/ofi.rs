@@ -3,7 +3,7 @@
 //!
 //! Frames travel in packets. A frame to a peer to whom nothing is on its way goes at once, in a packet of its own. A frame
 //! that finds a packet on its way, or one that was sent since the last poll, is added to a packet that waits: it goes when
-//! the owner polls, when it is full, or when its service thread finds it, after 0.2 to 0.4 ms. So a burst costs
+//! the owner polls, when it is full, or when its service thread finds it, after 0.2 to 1.2 ms. So a burst costs
 //! two system calls instead of one for each frame, and no frame waits for a later call of the program.
 //!
 //! ```text

@@ -27,10 +27,12 @@ use crate::adapter::{AdapterError, Doorbell};
 
 /// Time between two polls of this thread, and how long an owner may not poll before this thread does.
 const PERIOD: Duration = Duration::from_micros(200);
+/// The same while the owner polls: each round takes the processor from somebody for some microseconds.
+const LONG_PERIOD: Duration = Duration::from_millis(1);
 /// Time between two looks for what has come, where no descriptor tells it. A look takes a few microseconds.
 const LOOK: Duration = Duration::from_millis(1);
 /// Rounds without work before this thread sleeps until it is woken. Waking it costs a system call.
-const AWAKE: u32 = 50;
+const AWAKE: u32 = 20;
 
 /// What the thread has to do for an owner that does not poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -188,7 +190,7 @@ pub(super) fn finish_later(time: Duration, mut finish: impl FnMut() -> bool + Se
 
 fn run(signals: &Signals, served: &impl Served) {
     take_no_signals();
-    let (mut idle, mut seen) = (AWAKE, 0);
+    let (mut idle, mut seen, mut period) = (AWAKE, 0, PERIOD);
     while !signals.has_ended() {
         let looks = signals.looks.load(Ordering::SeqCst);
         signals.sleeps.store(idle >= AWAKE, Ordering::SeqCst);
@@ -198,11 +200,12 @@ fn run(signals: &Signals, served: &impl Served) {
         if busy {
             idle = 0;
         }
-        let time = if idle < AWAKE { Some(PERIOD) } else { looks.then_some(LOOK) };
+        let time = if idle < AWAKE { Some(period) } else { looks.then_some(LOOK) };
         wait(signals, time);
         idle = idle.saturating_add(1);
         let polls = signals.polls.load(Ordering::Relaxed);
         let is_left_alone = std::mem::replace(&mut seen, polls) == polls;
+        period = if is_left_alone { PERIOD } else { LONG_PERIOD };
         if (busy || looks) && is_left_alone && served.serve() {
             signals.looks.store(false, Ordering::SeqCst);
             signals.bell.ring();

@@ -155,19 +155,17 @@ impl State {
         head: &[u8],
         body: &Piece<'_>,
     ) -> Result<Post, AdapterError> {
-        let (to, own, polls) = (self.address(target)?, self.me.task, self.polls);
-        let len = frame_bytes(head.len(), body.len());
-        let at_once = self.peer(target).is_idle(polls);
+        let (to, len) = (self.address(target)?, frame_bytes(head.len(), body.len()));
+        let peer = self.peers.get_mut(&target).expect("it was made");
+        let at_once = peer.is_idle(self.polls);
         if at_once && HEADER + len <= self.endpoint.inject_size().min(INJECTED) {
             let mut bytes = [0; INJECTED];
             let packet = &mut bytes[..HEADER + len];
-            let header = self.peer(target).next_header(own);
-            packet[..HEADER].copy_from_slice(&header.encode());
+            packet[..HEADER].copy_from_slice(&peer.next_header(self.me.task).encode());
             put_frame(&mut packet[HEADER..], head, body);
             let offered = self.endpoint.inject(to, packet);
-            let peer = self.peer(target);
             if offered == Offered::Taken {
-                (peer.sent_at, peer.injected) = (Some(polls), true);
+                (peer.sent_at, peer.injected) = (Some(self.polls), true);
                 self.is_unsure = true;
                 self.stats.frames_sent += 1;
                 return Ok(Post::Taken);
@@ -366,7 +364,7 @@ impl State {
         ticket: Ticket,
     ) -> Result<(), AdapterError> {
         let to = self.address(target)?;
-        self.reads.add(Read { target, to, ticket, place, into });
+        self.reads.add(Read::new(target, to, ticket, place, into));
         self.reads.offer(&mut self.endpoint);
         Ok(())
     }
