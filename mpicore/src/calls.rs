@@ -37,6 +37,14 @@ const DIRECTLY_FROM: u64 = 1 << 10;
 /// tree.
 const DIRECTLY_TO: u32 = 8;
 
+/// On several hosts, if each has consecutive ranks, they do so from this many bytes on instead: a message between hosts
+/// takes as long as to copy some thousand bytes.
+const DIRECTLY_BETWEEN_HOSTS_FROM: u64 = 8 << 10;
+
+/// From this many bytes in a block on, an allgather on several hosts goes around a ring: the data then take more time
+/// than the messages.
+const RING_FROM: u64 = 64 << 10;
+
 /// Returns what an allreduce exchanges. It depends only on the kind and the number of the operands, so all ranks get
 /// the same answer, even if the operands lie in a slice on one rank and in a few large elements on another.
 #[inline]
@@ -123,7 +131,11 @@ impl Communicator {
         elsewhere: (u64, usize),
     ) -> bool {
         let (elements, size) = if self.rank() == root { at_root } else { elsewhere };
-        self.size() <= DIRECTLY_TO || elements.saturating_mul(size as u64) >= DIRECTLY_FROM
+        let bytes = elements.saturating_mul(size as u64);
+        match self.hosts() {
+            Some(hosts) if hosts.are_consecutive() => bytes >= DIRECTLY_BETWEEN_HOSTS_FROM,
+            _ => self.size() <= DIRECTLY_TO || bytes >= DIRECTLY_FROM,
+        }
     }
 
     /// Plans a reduction with equal blocks. If there is no input, the operands are in the output.
@@ -248,7 +260,8 @@ impl Communicator {
     #[inline]
     pub fn allgather(&self, send: Sent, output: Output, count: u64) -> Result<Plan<'_>, Error> {
         let (input, sent) = split(send, Input::none);
-        let collective = Collective::Allgather { send: sent, receive: count };
+        let are_long = count.saturating_mul(output.data_size() as u64) >= RING_FROM;
+        let collective = Collective::Allgather { send: sent, receive: count, are_long };
         Ok(self.plan_equal(Call::Allgather, collective, (input, output), None))
     }
 
@@ -311,7 +324,7 @@ impl Communicator {
         reduction: Reduction,
         root: u32,
     ) -> Result<Plan<'_>, Error> {
-        let order = if reduction.op.commutes() { Order::Free } else { Order::Ranks };
+        let order = Order::of(reduction.op.commutes());
         Ok(self.combine(Call::Reduce, (input, output), reduction, |operands| Collective::Reduce {
             root,
             count,
@@ -333,8 +346,9 @@ impl Communicator {
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
         let exchange = exchange_of(&reduction, output.data_size(), count);
+        let order = Order::of(reduction.op.commutes());
         Ok(self.combine(Call::Allreduce, (input, output), reduction, |operands| {
-            Collective::Allreduce { count, operands, exchange }
+            Collective::Allreduce { count, operands, order, exchange }
         }))
     }
 

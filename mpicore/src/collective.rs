@@ -10,11 +10,12 @@
 //!   suffices for a collective. No message needs to be buffered: schedules complete even if no send completes before
 //!   its receive.
 //! - Operands are combined in the order of ranks, unless the caller states that the order is free. Which operands are
-//!   combined first depends only on ranks, never on which message arrives first.
+//!   combined first depends only on ranks and their hosts, never on which message arrives first.
 //!
 //! Each collective has one algorithm, with these exceptions: callers of allreduce choose one of two; callers of gather
 //! and scatter use [`gatherv`] and [`scatterv`] for few ranks or long blocks; allgather and barrier choose by the
-//! number of ranks. Reductions inside of a group combine long operands in pieces, one after the other (`pieces.rs`).
+//! number of ranks. If the ranks are on several [hosts](Hosts), barrier, bcast, gather, scatter, allgather, reduce and
+//! allreduce have algorithms of two levels. Reductions inside of a group combine long operands in pieces, one after the other (`pieces.rs`).
 //! Functions are named as MPI's. Forms for intercommunicators are in [`inter`].
 
 mod allgather;
@@ -25,6 +26,7 @@ mod bcast;
 mod blocks;
 mod error;
 mod gather;
+mod hosts;
 pub mod inter;
 mod neighbour;
 mod partial;
@@ -49,6 +51,7 @@ pub use bcast::bcast;
 pub(crate) use blocks::{Collective, Used};
 pub use error::CollectiveError;
 pub use gather::{gather, gatherv};
+pub use hosts::Hosts;
 pub use neighbour::{Neighbours, neighbour_allgather, neighbour_alltoall};
 pub(crate) use pieces::{Division, Packing};
 pub use place::{Blocks, Buffer, Part, Place};
@@ -63,9 +66,11 @@ pub(crate) use steps::Steps;
 
 /// A rank of an intracommunicator, for which a schedule is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Member {
+pub struct Member<'h> {
     rank: u32,
     size: u32,
+    /// Where the ranks are, unless all are on one host.
+    hosts: Option<&'h Hosts>,
 }
 
 /// The buffer that contains a rank's operands of a reduction.
@@ -77,8 +82,8 @@ pub enum Operands {
     InPlace,
 }
 
-impl Member {
-    /// Makes the member with this rank in a communicator of `size` ranks.
+impl<'h> Member<'h> {
+    /// Makes the member with this rank in a communicator of `size` ranks, all on one host.
     ///
     /// # Errors
     /// [`CollectiveError::Rank`] if there is no such rank.
@@ -86,7 +91,13 @@ impl Member {
         if rank >= size {
             return Err(CollectiveError::Rank { rank: rank.into(), size });
         }
-        Ok(Self { rank, size })
+        Ok(Self { rank, size, hosts: None })
+    }
+
+    /// Returns the member of a communicator whose ranks are on these hosts. All ranks give the same hosts.
+    #[inline]
+    pub fn on(self, hosts: Option<&'h Hosts>) -> Self {
+        Self { hosts, ..self }
     }
 
     /// Returns the rank for which the schedule is built.

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mpjdev::{CALL_NUMBERS, Device, Members};
 
 use crate::attribute::Attributes;
-use crate::collective::Member;
+use crate::collective::{Hosts, Member};
 use crate::error::Error;
 use crate::group::{Comparison, Group};
 use crate::process::buffered::Copies;
@@ -66,6 +66,8 @@ struct Inner {
     rank: u32,
     remote: Option<Group>,
     topology: Option<Topology>,
+    /// Where the ranks of its group are, if not all are on one host.
+    hosts: Option<Hosts>,
     /// Number of collective calls so far, from which the number of the next one follows.
     calls: AtomicU32,
     /// Number of persistent collectives so far.
@@ -135,6 +137,7 @@ impl Communicator {
         let (calls, persistent) = (AtomicU32::new(0), AtomicU32::new(0));
         let name = Arc::new(Mutex::new(name.to_owned()));
         let (workspace, copies) = <(Workspace, Copies)>::default();
+        let hosts = hosts_of(process.device(), &group, rank);
         let inner = Inner {
             process,
             id,
@@ -142,6 +145,7 @@ impl Communicator {
             rank,
             remote,
             topology,
+            hosts,
             calls,
             persistent,
             name,
@@ -265,13 +269,19 @@ impl Communicator {
 
     /// Returns the member for which schedules are built.
     #[inline]
-    pub(crate) fn member(&self) -> Result<Member, Error> {
-        Ok(Member::new(self.0.rank, self.0.group.size())?)
+    pub(crate) fn member(&self) -> Result<Member<'_>, Error> {
+        Ok(Member::new(self.0.rank, self.0.group.size())?.on(self.hosts()))
+    }
+
+    /// Returns the hosts of the ranks of its group; `None` if all are on one.
+    #[inline]
+    pub(crate) fn hosts(&self) -> Option<&Hosts> {
+        self.0.hosts.as_ref()
     }
 
     /// Returns the member for which schedules are built; refuses an intercommunicator.
     #[inline]
-    pub(crate) fn intra(&self, call: &'static str) -> Result<Member, Error> {
+    pub(crate) fn intra(&self, call: &'static str) -> Result<Member<'_>, Error> {
         if self.is_inter() {
             return Err(Error::Kind { call, kind: "intercommunicator" });
         }
@@ -345,6 +355,12 @@ impl Communicator {
         let (group, remote, name) = (group.clone(), remote.clone(), name.clone());
         Arc::new(Gathering { group, remote, name })
     }
+}
+
+/// Returns the hosts of the ranks of a group; `None` if all are on one.
+fn hosts_of(device: &Device, group: &Group, rank: u32) -> Option<Hosts> {
+    let host_of = |rank| device.host_of(group.job_rank(rank).expect("a rank of the group"));
+    device.has_hosts().then(|| Hosts::of(rank, group.size(), host_of))?
 }
 
 /// Returns the members of a call that only a group makes.

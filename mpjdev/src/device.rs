@@ -169,9 +169,22 @@ impl Device {
         self.context.num_tasks()
     }
 
-    /// Returns the number of this rank's host in the job; 0 in a job of one host.
+    /// Returns whether the job has several hosts.
+    pub fn has_hosts(&self) -> bool {
+        self.context.has_hosts()
+    }
+
+    /// Returns the number of the host of a rank in the job; 0 in a job of one host.
+    ///
+    /// # Panics
+    /// In a job of several hosts, if it has no such rank.
+    pub fn host_of(&self, rank: u32) -> u32 {
+        self.context.host_of(rank)
+    }
+
+    /// [`Device::host_of`] for this rank.
     pub fn host(&self) -> u32 {
-        self.context.host()
+        self.host_of(self.rank())
     }
 
     /// Returns the number that distinguishes this device from others in the process.

@@ -26,8 +26,14 @@ use mpjdev::BackendChoice;
 const COLLECTIVES: &str = env!("CARGO_BIN_EXE_collectives");
 
 /// How the ranks of random cases and programs are connected.
-const NETWORKS: [Network; 4] =
-    [Network::Segment, Network::Channels, Network::OneSided, Network::Hosts];
+const NETWORKS: [Network; 6] = [
+    Network::Segment,
+    Network::Channels,
+    Network::OneSided,
+    Network::Hosts,
+    Network::UnevenHosts,
+    Network::DealtHosts,
+];
 /// Steps of a random program.
 const STEPS: usize = 100;
 /// Cases of one job of processes.
@@ -68,6 +74,16 @@ fn all_pairs(network: Network, backend: BackendChoice, one_of: usize) {
 #[test]
 fn each_two_values_together_by_auto() {
     all_pairs(Network::Segment, BackendChoice::Auto, 1);
+}
+
+#[test]
+fn each_two_values_together_on_uneven_hosts() {
+    all_pairs(Network::UnevenHosts, BackendChoice::Auto, 1);
+}
+
+#[test]
+fn each_two_values_together_on_hosts_to_which_ranks_are_dealt() {
+    all_pairs(Network::DealtHosts, BackendChoice::Eager, 1);
 }
 
 #[test]

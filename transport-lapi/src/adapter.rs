@@ -304,8 +304,14 @@ pub struct Parts {
     pub wait_records: Option<Arc<dyn WaitRecords>>,
     /// Number of tasks that share the processors of this host, with this one.
     pub neighbours: usize,
-    /// Number of this host in the job; 0 in a job of one host.
-    pub host: u32,
+    /// Which hosts the tasks run on; `None` if all run on this one.
+    pub hosts: Option<Arc<dyn Hosts>>,
+}
+
+/// The hosts of a job that has several.
+pub trait Hosts: Send + Sync {
+    /// Returns the number of the host of `task`, which the job has.
+    fn host_of(&self, task: TaskId) -> u32;
 }
 
 /// What a context has sent and received: each frame once, and for each peer modulo 2^32 at least.

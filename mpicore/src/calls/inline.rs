@@ -78,7 +78,8 @@ impl Communicator {
     #[inline]
     pub fn short_allgather(&self, send: Block, output: Plain, receive: u64) -> Done {
         let (input, send) = split(send, Plain::none);
-        let collective = Collective::Allgather { send, receive };
+        // What is longer is not short.
+        let collective = Collective::Allgather { send, receive, are_long: false };
         self.run_short(Call::Allgather, collective, [input, output], None)
     }
 
@@ -108,7 +109,7 @@ impl Communicator {
         reduction: (Predefined, ElementKind),
         root: u32,
     ) -> Done {
-        let order = if reduction.0.commutes() { Order::Free } else { Order::Ranks };
+        let order = Order::of(reduction.0.commutes());
         let (input, operands) = operands_in(input, Plain::none);
         let collective = Collective::Reduce { root, count, operands, order };
         self.run_short(Call::Reduce, collective, [input, output], Some(reduction))
@@ -129,7 +130,8 @@ impl Communicator {
     ) -> Done {
         let (input, operands) = operands_in(input, Plain::none);
         // What is longer is not short.
-        let collective = Collective::Allreduce { count, operands, exchange: Exchange::Whole };
+        let (order, exchange) = (Order::of(reduction.0.commutes()), Exchange::Whole);
+        let collective = Collective::Allreduce { count, operands, order, exchange };
         self.run_short(Call::Allreduce, collective, [input, output], Some(reduction))
     }
 }

@@ -1,9 +1,14 @@
 //! Reduces, with the results for all ranks of an intracommunicator.
 
+use super::bcast::down;
+use super::hosts::{HostTree, Hosts};
 use super::partial::{Free, Partial};
 use super::place::check_total;
 use super::steps::Steps;
-use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch, doublings};
+use super::tree::Kin;
+use super::{
+    Buffer, CollectiveError, Member, Operands, Order, Place, Schedule, Scratch, doublings,
+};
 
 /// Which data pairs of ranks exchange in an allreduce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,43 +45,112 @@ pub fn allreduce(
     operands: Operands,
     exchange: Exchange,
 ) -> Result<Schedule, CollectiveError> {
-    Schedule::of(|steps| allreduce_steps(steps, member, (count, operands), exchange))
+    Schedule::of(|steps| allreduce_steps(steps, member, (count, operands, Order::Ranks), exchange))
 }
 
-/// Takes the steps of [`allreduce`].
+/// Takes the steps of [`allreduce`]. If the order is free, those of hosts whose ranks are not consecutive are combined
+/// host by host.
 #[inline]
 pub(super) fn allreduce_steps(
     steps: &mut impl Steps,
     member: Member,
-    (count, operands): (u64, Operands),
+    (count, operands, order): (u64, Operands, Order),
     exchange: Exchange,
 ) -> Result<(), CollectiveError> {
     check_total(count, 1)?;
-    steps.name(match exchange {
-        Exchange::Whole => "allreduce by recursive doubling",
-        Exchange::Halves => "allreduce by recursive halving and doubling",
-    });
     let output = Place::first(Buffer::Output, count);
     let held = Place::first(operands.buffer(), count);
-    let folded = Folded::of(member.size);
-    let Some(position) = folded.position(member.rank) else {
-        steps.send(member.rank + 1, held);
-        steps.end_round();
-        steps.receive(member.rank + 1, output);
-        return Ok(());
-    };
-    steps.needs(Scratch::Elements { count, of: operands.buffer() });
     let scratch = Place::first(Buffer::Scratch, count);
     let free = if held == output { Free::one(scratch) } else { Free::two(output, scratch) };
-    let mut partial = Partial::new(held, free);
-    let handed_over = folded.handed_over(position, member.rank);
+    let partial = Partial::new(held, free);
+    let room = Scratch::Elements { count, of: operands.buffer() };
+    match member.hosts_for(order) {
+        None => {
+            steps.name(match exchange {
+                Exchange::Whole => "allreduce by recursive doubling",
+                Exchange::Halves => "allreduce by recursive halving and doubling",
+            });
+            if Folded::of(member.size).position(member.rank).is_some() {
+                steps.needs(room);
+            }
+            among(steps, member, |rank| rank, partial, (exchange, output));
+        }
+        Some(hosts) => {
+            by_hosts(steps, (member, hosts), (partial, room), (exchange, output));
+        }
+    }
+    Ok(())
+}
+
+/// Takes the steps on several hosts. The first rank of each combines the operands of its host, and these ranks exchange
+/// the results of the hosts. If halves are exchanged, and the numbers of hosts and ranks suit that, the ranks of a host
+/// first divide the results among themselves: then all take part in the exchange between hosts, which is as long.
+#[inline(never)]
+fn by_hosts(
+    steps: &mut impl Steps,
+    (member, hosts): (Member, &Hosts),
+    (mut partial, room): (Partial, Scratch),
+    (exchange, output): (Exchange, Place),
+) {
+    if exchange == Exchange::Halves && hosts.are_equal_powers() {
+        steps.name("allreduce by recursive halving and doubling, hosts last");
+        steps.needs(room);
+        let member = Member { rank: hosts.position(member.rank), ..member };
+        return among(steps, member, |at| hosts.rank_at(at), partial, (exchange, output));
+    }
+    steps.name(match exchange {
+        Exchange::Whole => "allreduce by recursive doubling between hosts",
+        Exchange::Halves => "allreduce by recursive halving and doubling between hosts",
+    });
+    let tree = HostTree::of_host(hosts, member.rank);
+    if tree.num_below() > 0 || tree.above().is_none() {
+        steps.needs(room);
+    }
+    for child in tree.below() {
+        steps.end_round();
+        steps.receive(child, partial.landing());
+        partial.absorb_higher(steps);
+    }
+    steps.end_round();
+    match tree.above() {
+        Some(parent) => {
+            steps.send(parent, partial.held());
+            steps.end_round();
+        }
+        None => {
+            let rank_at = |host| hosts.first_of(host);
+            among(steps, hosts.between(), rank_at, partial, (exchange, output));
+            steps.end_round();
+        }
+    }
+    down(steps, &tree, output.count().unwrap_or(0));
+}
+
+/// Combines what ranks hold, and gives the results to all of them. The algorithm numbers them by `member`.
+#[inline]
+fn among(
+    steps: &mut impl Steps,
+    member: Member,
+    rank_at: impl Fn(u32) -> u32,
+    mut partial: Partial,
+    (exchange, output): (Exchange, Place),
+) {
+    let folded = Folded::of(member.size);
+    let Some(position) = folded.position(member.rank) else {
+        let next = rank_at(member.rank + 1);
+        steps.send(next, partial.held());
+        steps.end_round();
+        steps.receive(next, output);
+        return;
+    };
+    let handed_over = folded.handed_over(position, member.rank).map(&rank_at);
     if let Some(lower) = handed_over {
         steps.receive(lower, partial.landing());
         partial.absorb_lower(steps);
     }
     let partners = doublings(folded.positions).map(|distance| {
         let partner = position ^ distance;
-        Partner { rank: folded.rank_at(partner), is_lower: partner < position }
+        Partner { rank: rank_at(folded.rank_at(partner)), is_lower: partner < position }
     });
     match exchange {
         Exchange::Whole => exchange_whole(steps, partial, partners, output),
@@ -86,7 +160,6 @@ pub(super) fn allreduce_steps(
         steps.end_round();
         steps.send(lower, output);
     }
-    Ok(())
 }
 
 /// A rank to exchange data with.

@@ -33,7 +33,7 @@ pub(super) fn alltoall_steps(
     receive: Blocks<'_>,
 ) -> Result<(), CollectiveError> {
     steps.name("alltoall by exchange in pairs");
-    let Member { rank, size } = member;
+    let Member { rank, size, .. } = member;
     receive.check(size)?;
     send.map_or(Ok(()), |blocks| blocks.check(size))?;
     if let Some(send) = send {

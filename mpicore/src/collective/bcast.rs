@@ -1,13 +1,14 @@
 //! The broadcast of an intracommunicator.
 
+use super::hosts::HostTree;
 use super::place::check_total;
 use super::steps::Steps;
-use super::tree::Tree;
+use super::tree::{Kin, Tree};
 use super::{Buffer, CollectiveError, Member, Place, Schedule};
 
 /// Copies `count` elements of the root's output to the output of all ranks: MPI_Bcast (MPI-4.1 section 6.4), by a
-/// binomial tree. The only buffer is the output. `count` is in elements of the caller's datatype, and may differ
-/// between ranks whose datatypes differ.
+/// binomial tree; on several hosts by one of hosts, and one on each host. The only buffer is the output. `count` is in
+/// elements of the caller's datatype, and may differ between ranks whose datatypes differ.
 ///
 /// # Errors
 /// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::Count`] if `count` is more than
@@ -24,17 +25,29 @@ pub(super) fn bcast_steps(
     root: u32,
     count: u64,
 ) -> Result<(), CollectiveError> {
-    steps.name("bcast by a binomial tree");
     member.check_root(root)?;
     check_total(count, 1)?;
-    let (tree, all) = (Tree::new(member, root), Place::first(Buffer::Output, count));
-    if let Some(parent) = tree.parent() {
-        steps.receive(tree.rank_at(parent), all);
-        steps.end_round();
-    }
-    // The child with the most ranks below it comes first.
-    for child in tree.children().rev() {
-        steps.send(tree.rank_at(child.position), all);
+    match member.hosts {
+        None => {
+            steps.name("bcast by a binomial tree");
+            down(steps, &Tree::new(member, root), count);
+        }
+        Some(hosts) => {
+            steps.name("bcast by a tree of hosts");
+            down(steps, &HostTree::new(hosts, member.rank, root), count);
+        }
     }
     Ok(())
+}
+
+/// Passes `count` elements of the output down a tree.
+#[inline]
+pub(super) fn down(steps: &mut impl Steps, tree: &impl Kin, count: u64) {
+    let all = Place::first(Buffer::Output, count);
+    if let Some(parent) = tree.above() {
+        steps.receive(parent, all);
+        steps.end_round();
+    }
+    // The child with the most ranks below it comes first, or with the hosts.
+    tree.below().rev().for_each(|child| steps.send(child, all));
 }

@@ -16,17 +16,17 @@ use super::steps::Steps;
 use super::{Blocks, CollectiveError, Member, Operands, Schedule};
 
 /// A collective with equal blocks. Its arguments are those of the function of that name in this module. `directly` says
-/// that each block moves directly between the root and its rank.
+/// that each block moves directly between the root and its rank, `are_long` that blocks go around a ring of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Collective {
     Barrier,
     Bcast { root: u32, count: u64 },
     Gather { root: u32, send: Option<u64>, receive: u64, directly: bool },
     Scatter { root: u32, send: u64, receive: Option<u64>, directly: bool },
-    Allgather { send: Option<u64>, receive: u64 },
+    Allgather { send: Option<u64>, receive: u64, are_long: bool },
     Alltoall { send: Option<u64>, receive: u64 },
     Reduce { root: u32, count: u64, operands: Operands, order: Order },
-    Allreduce { count: u64, operands: Operands, exchange: Exchange },
+    Allreduce { count: u64, operands: Operands, order: Order, exchange: Exchange },
     ReduceScatterBlock { count: u64, operands: Operands },
     Scan { count: u64, operands: Operands },
     Exscan { count: u64, operands: Operands },
@@ -67,15 +67,17 @@ impl Collective {
             Self::Scatter { root, send, receive, directly: false } => {
                 scatter_steps(steps, member, root, (send, receive))
             }
-            Self::Allgather { send, receive } => allgather_steps(steps, member, send, receive),
+            Self::Allgather { send, receive, are_long } => {
+                allgather_steps(steps, member, (send, receive), are_long)
+            }
             Self::Alltoall { send, receive } => {
                 alltoall_steps(steps, member, send.map(equal), equal(receive))
             }
             Self::Reduce { root, count, operands, order } => {
                 reduce_steps(steps, member, root, (count, operands, order))
             }
-            Self::Allreduce { count, operands, exchange } => {
-                allreduce_steps(steps, member, (count, operands), exchange)
+            Self::Allreduce { count, operands, order, exchange } => {
+                allreduce_steps(steps, member, (count, operands, order), exchange)
             }
             Self::ReduceScatterBlock { count, operands } => {
                 reduce_scatter_block_steps(steps, member, (count, operands), u64::MAX)
@@ -123,7 +125,7 @@ impl Collective {
                 Some(receive) => Some(used(0, receive)),
                 None => None,
             },
-            Self::Allgather { send, receive } => {
+            Self::Allgather { send, receive, .. } => {
                 let all = receive.saturating_mul(ranks);
                 Some(send.map_or(used(0, all), |send| of_blocks(send, all, [send, receive])))
             }

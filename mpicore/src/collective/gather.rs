@@ -1,12 +1,14 @@
 //! Gathers blocks at a root, in an intracommunicator.
 
+use super::hosts::Hosts;
 use super::place::check_total;
 use super::steps::Steps;
 use super::tree::{Branch, Tree};
 use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, Scratch};
 
 /// Collects one block of each rank at the root, in the order of ranks: MPI_Gather (MPI-4.1 section 6.5), by a
-/// binomial tree. Inner ranks of the tree collect blocks in the scratch area.
+/// binomial tree. Inner ranks of the tree collect blocks in the scratch area. On several hosts, if each has consecutive
+/// ranks, the first rank of each host collects the blocks of its host, and sends them to the root.
 ///
 /// `send` is the number of elements of the input. `None` is MPI_IN_PLACE: the root's own block is already in its place.
 /// `receive` is the number of elements in each block of the output, and is used only at the root.
@@ -39,9 +41,12 @@ pub(super) fn gather_steps(
     root: u32,
     (send, receive): (Option<u64>, u64),
 ) -> Result<(), CollectiveError> {
-    steps.name("gather by a binomial tree");
     member.check_root(root)?;
     member.check_in_place(root, send.is_none())?;
+    if let Some(hosts) = member.hosts_of_blocks() {
+        return by_hosts(steps, (member, hosts), root, (send, receive));
+    }
+    steps.name("gather by a binomial tree");
     let tree = Tree::new(member, root);
     match (tree.parent(), send) {
         (Some(parent), Some(count)) => {
@@ -63,6 +68,45 @@ pub(super) fn gather_steps(
             }
         }
     }
+    Ok(())
+}
+
+/// Takes the steps on several hosts, each of which has consecutive ranks.
+fn by_hosts(
+    steps: &mut impl Steps,
+    (member, hosts): (Member, &Hosts),
+    root: u32,
+    (send, receive): (Option<u64>, u64),
+) -> Result<(), CollectiveError> {
+    steps.name("gather by hosts");
+    let Some(count) = send.filter(|_| member.rank != root) else {
+        check_total(receive, member.size)?;
+        check_total(send.unwrap_or(0), 1)?;
+        for (peer, blocks) in hosts.below_root(root) {
+            let blocks = Place::blocks(Buffer::Output, blocks.start, blocks.len() as u32, receive);
+            steps.receive(peer, blocks);
+        }
+        if let Some(count) = send {
+            let own = Place::blocks(Buffer::Output, root, 1, receive);
+            steps.copy(Place::first(Buffer::Input, count), own);
+        }
+        return Ok(());
+    };
+    check_total(count, member.size)?;
+    let (input, (above, blocks)) =
+        (Place::first(Buffer::Input, count), hosts.toward(root, member.rank));
+    if blocks.len() == 1 {
+        steps.send(above, input);
+        return Ok(());
+    }
+    let all = blocks.len() as u64 * count;
+    steps.needs(Scratch::Elements { count: all, of: Buffer::Input });
+    for (peer, block) in blocks.zip(0..).skip(1) {
+        steps.receive(peer, Place::blocks(Buffer::Scratch, block, 1, count));
+    }
+    steps.copy(input, Place::first(Buffer::Scratch, count));
+    steps.end_round();
+    steps.send(above, Place::first(Buffer::Scratch, all));
     Ok(())
 }
 

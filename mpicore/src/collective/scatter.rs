@@ -1,13 +1,15 @@
 //! Scatters blocks from a root, in an intracommunicator: the reverse of gather.
 
 use super::gather::in_scratch;
+use super::hosts::Hosts;
 use super::place::check_total;
 use super::steps::Steps;
 use super::tree::Tree;
 use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, Scratch};
 
 /// Sends one block of the root's input to each rank, in the order of ranks: MPI_Scatter (MPI-4.1 section 6.6), by a
-/// binomial tree. Inner ranks of the tree keep blocks in the scratch area.
+/// binomial tree. Inner ranks of the tree keep blocks in the scratch area. On several hosts, if each has consecutive
+/// ranks, the first rank of each host gets the blocks of its host from the root.
 ///
 /// `send` is the number of elements in each block of the input, and is used only at the root. `receive` is the number
 /// of elements of the output. `None` is MPI_IN_PLACE: the root's own block stays in its input, and the schedule names
@@ -32,9 +34,12 @@ pub(super) fn scatter_steps(
     root: u32,
     (send, receive): (u64, Option<u64>),
 ) -> Result<(), CollectiveError> {
-    steps.name("scatter by a binomial tree");
     member.check_root(root)?;
     member.check_in_place(root, receive.is_none())?;
+    if let Some(hosts) = member.hosts_of_blocks() {
+        return by_hosts(steps, (member, hosts), root, (send, receive));
+    }
+    steps.name("scatter by a binomial tree");
     let tree = Tree::new(member, root);
     match (tree.parent(), receive) {
         (Some(parent), Some(count)) => {
@@ -56,6 +61,46 @@ pub(super) fn scatter_steps(
             }
         }
     }
+    Ok(())
+}
+
+/// Takes the steps on several hosts, each of which has consecutive ranks.
+fn by_hosts(
+    steps: &mut impl Steps,
+    (member, hosts): (Member, &Hosts),
+    root: u32,
+    (send, receive): (u64, Option<u64>),
+) -> Result<(), CollectiveError> {
+    steps.name("scatter by hosts");
+    let Some(count) = receive.filter(|_| member.rank != root) else {
+        check_total(send, member.size)?;
+        check_total(receive.unwrap_or(0), 1)?;
+        // Those for other hosts come first.
+        for (peer, blocks) in hosts.below_root(root).rev() {
+            let blocks = Place::blocks(Buffer::Input, blocks.start, blocks.len() as u32, send);
+            steps.send(peer, blocks);
+        }
+        if let Some(count) = receive {
+            let own = Place::blocks(Buffer::Input, root, 1, send);
+            steps.copy(own, Place::first(Buffer::Output, count));
+        }
+        return Ok(());
+    };
+    check_total(count, member.size)?;
+    let (output, (above, blocks)) =
+        (Place::first(Buffer::Output, count), hosts.toward(root, member.rank));
+    if blocks.len() == 1 {
+        steps.receive(above, output);
+        return Ok(());
+    }
+    let all = blocks.len() as u64 * count;
+    steps.needs(Scratch::Elements { count: all, of: Buffer::Output });
+    steps.receive(above, Place::first(Buffer::Scratch, all));
+    steps.end_round();
+    for (peer, block) in blocks.zip(0..).skip(1) {
+        steps.send(peer, Place::blocks(Buffer::Scratch, block, 1, count));
+    }
+    steps.copy(Place::first(Buffer::Scratch, count), output);
     Ok(())
 }
 

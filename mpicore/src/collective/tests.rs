@@ -1,6 +1,7 @@
 //! Tests of schedules: each collective against a plain reference, on a simulator; the shape of schedules;
 //! what is refused.
 
+mod hosts;
 mod inter;
 mod movement;
 mod pieces;
@@ -22,7 +23,7 @@ const SIZES: [u32; 11] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17];
 /// Numbers of elements.
 const COUNTS: [u64; 4] = [0, 1, 2, 7];
 
-fn member(rank: u32, size: u32) -> Member {
+fn member(rank: u32, size: u32) -> Member<'static> {
     Member::new(rank, size).unwrap()
 }
 

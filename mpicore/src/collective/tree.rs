@@ -6,6 +6,19 @@
 
 use super::{Member, wrapped};
 
+/// The neighbours of a rank in a tree.
+pub(super) trait Kin {
+    /// Returns the parent; the root has none.
+    fn above(&self) -> Option<u32>;
+
+    /// Iterates over the children. For the root of a tree whose root is rank 0, and for all ranks below it, all ranks
+    /// below one child come before those below the next.
+    fn below(&self) -> impl DoubleEndedIterator<Item = u32>;
+
+    /// Returns the number of children.
+    fn num_below(&self) -> usize;
+}
+
 /// A rank's view of the tree with a given root.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tree {
@@ -75,5 +88,23 @@ impl Tree {
         let first = Run { offset: 0, rank, ranks: before_end };
         let rest = Run { offset: before_end, rank: 0, ranks: after };
         [Some(first), (after > 0).then_some(rest)].into_iter().flatten()
+    }
+}
+
+impl Kin for Tree {
+    #[inline]
+    fn above(&self) -> Option<u32> {
+        self.parent().map(|parent| self.rank_at(parent))
+    }
+
+    /// The nearest first.
+    #[inline]
+    fn below(&self) -> impl DoubleEndedIterator<Item = u32> {
+        self.children().map(|child| self.rank_at(child.position))
+    }
+
+    #[inline]
+    fn num_below(&self) -> usize {
+        self.children().len()
     }
 }

@@ -84,6 +84,7 @@ impl Inner {
             rank: self.rank,
             remote: self.remote.take(),
             topology: self.topology.take(),
+            hosts: self.hosts.take(),
             calls: AtomicU32::new(*self.calls.get_mut()),
             persistent: AtomicU32::new(*self.persistent.get_mut()),
             name: self.name.clone(),

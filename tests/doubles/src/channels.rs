@@ -392,7 +392,7 @@ unsafe impl Adapter for ChannelAdapter {
         let bell = self.network.bells[self.task as usize].clone();
         let losses = Arc::new(Handle { network: self.network.clone(), task: self.task });
         let neighbours = self.incoming.len();
-        Parts { bell, losses, area: None, wait_records: None, neighbours, host: 0 }
+        Parts { bell, losses, area: None, wait_records: None, neighbours, hosts: None }
     }
 
     fn try_send(

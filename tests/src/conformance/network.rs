@@ -19,6 +19,10 @@ pub enum Network {
     OneSided,
     /// Hosts of two ranks each, that share a segment, with channels between the hosts.
     Hosts,
+    /// Likewise, with three ranks on one host and the others on a second one.
+    UnevenHosts,
+    /// Likewise, with ranks that are dealt out to three hosts in turn.
+    DealtHosts,
 }
 
 impl Network {
@@ -33,14 +37,20 @@ impl Network {
             Self::OneSided => {
                 Self::channels(ranks, contexts, Cards::OneSided, FaultPlan::ONE_SIDED)
             }
-            Self::Hosts => Self::hosts(ranks, contexts),
+            Self::Hosts => Self::hosts(ranks, contexts, |rank| rank / 2),
+            Self::UnevenHosts => Self::hosts(ranks, contexts, |rank| u32::from(rank >= 3)),
+            Self::DealtHosts => Self::hosts(ranks, contexts, |rank| rank % 3),
         };
         made.expect("a job of threads")
     }
 
-    fn hosts(ranks: usize, contexts: usize) -> Result<Vec<Vec<AnyAdapter>>, AdapterError> {
+    fn hosts(
+        ranks: usize,
+        contexts: usize,
+        host_of: fn(u32) -> u32,
+    ) -> Result<Vec<Vec<AnyAdapter>>, AdapterError> {
         let channels = |context, bells| channels::in_context(context, bells, Cards::Frames);
-        let ranks = hosts::job(&hosts::plan(ranks, |rank| rank / 2), contexts, channels)?;
+        let ranks = hosts::job(&hosts::plan(ranks, host_of), contexts, channels)?;
         Ok(ranks.into_iter().map(|rank| rank.into_iter().map(AnyAdapter::from).collect()).collect())
     }
 

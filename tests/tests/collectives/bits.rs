@@ -7,6 +7,7 @@ use mpj_tests::conformance::collective::area::Area;
 use mpj_tests::conformance::collective::element::Kind;
 use mpj_tests::conformance::collective::job;
 use mpj_tests::conformance::collective::shape::{Form, Shape, Side};
+use mpj_tests::conformance::network::Network;
 
 use super::BACKENDS;
 
@@ -24,10 +25,12 @@ fn numbers(rank: u32, len: usize) -> Vec<u8> {
     std::iter::repeat_with(number).take(len).flat_map(f64::to_le_bytes).collect()
 }
 
-fn sums(world: &Communicator, len: usize, in_place: bool) -> Result<Vec<u8>, String> {
+/// The sums of the numbers of all ranks.
+fn sums(world: &Communicator, numbers: &[u8], in_place: bool) -> Result<Vec<u8>, String> {
+    let len = numbers.len() / size_of::<f64>();
     let area = || {
         let mut area = Area::new(Side::consecutive(&Form::new(Shape::Plain, Kind::F64), &[len]));
-        area.fill(&[Some(numbers(world.rank(), len))]);
+        area.fill(&[Some(numbers.to_vec())]);
         area
     };
     let (mut input, mut output) = (area(), area());
@@ -40,16 +43,28 @@ fn sums(world: &Communicator, len: usize, in_place: bool) -> Result<Vec<u8>, Str
         area.set_lent(false);
     }
     let from = output.side().start();
-    Ok(output.memory()[from..from + len * size_of::<f64>()].to_vec())
+    Ok(output.memory()[from..from + numbers.len()].to_vec())
 }
 
 #[test]
 fn all_ranks_get_the_same_bits() {
-    for (number, ranks) in [2, 3, 5, 6, 8, 9, 17].into_iter().enumerate() {
+    same_bits(Network::Segment, &[2, 3, 5, 6, 8, 9, 17]);
+}
+
+#[test]
+fn all_ranks_of_several_hosts_get_the_same_bits() {
+    same_bits(Network::Hosts, &[4, 5, 6]);
+    same_bits(Network::UnevenHosts, &[4, 7]);
+    same_bits(Network::DealtHosts, &[4, 6]);
+}
+
+fn same_bits(network: Network, ranks: &[usize]) {
+    for (number, &ranks) in ranks.iter().enumerate() {
         let backend = BACKENDS[number % BACKENDS.len()];
-        let all = job::run(ranks, backend, |world| {
+        let all = job::run_over(network, ranks, backend, |world| {
             let in_place = [false, world.rank() % 2 == 0];
-            let of_all = LENS.map(|len| in_place.map(|in_place| sums(world, len, in_place)));
+            let sum = |len, in_place| sums(world, &numbers(world.rank(), len), in_place);
+            let of_all = LENS.map(|len| in_place.map(|in_place| sum(len, in_place)));
             of_all.into_iter().flatten().collect::<Result<Vec<_>, _>>()
         });
         // All ways associate the numbers alike: the long sums begin with the short ones.
@@ -59,5 +74,18 @@ fn all_ranks_get_the_same_bits() {
                 assert!(longest.starts_with(bits), "sum {sum} of rank {rank} of {ranks}");
             }
         }
+    }
+}
+
+/// The second number is lost beside the first one, and the last one beside the third, unless the first and the third
+/// come together before the last.
+#[test]
+fn a_host_combines_its_own_operands_first() {
+    for (network, expected) in [(Network::Segment, 0.0), (Network::UnevenHosts, 1.0)] {
+        let all = job::run_over(network, 4, BACKENDS[0], |world| {
+            let number: f64 = [1e16, 1.0, -1e16, 1.0][world.rank() as usize];
+            sums(world, &number.to_le_bytes(), false)
+        });
+        assert!(all.iter().all(|sum| *sum == f64::to_le_bytes(expected)), "{network:?}: {all:?}");
     }
 }

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::adapter::{
-    Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Endpoint, Events, Frame, Losses,
-    OneSided, Parts, Post, Registered, SHORT_HEAD, Stats, TaskId, Ticket, Transfer,
+    Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Endpoint, Events, Frame, Hosts,
+    Losses, OneSided, Parts, Post, Registered, SHORT_HEAD, Stats, TaskId, Ticket, Transfer,
 };
 use crate::adapters::local::{LocalAdapter, Reach};
 use crate::adapters::noted_bell::{NotedBell, Notes};
@@ -211,7 +211,7 @@ unsafe impl Adapter for HostsAdapter {
             area: None,
             wait_records: local.wait_records,
             neighbours: local.neighbours,
-            host: self.table.host() as u32,
+            hosts: Some(Arc::clone(&self.table) as _),
         }
     }
 
@@ -458,6 +458,12 @@ impl Losses for AllLosses {
     fn declare(&self) {
         self.here.declare();
         self.elsewhere.declare();
+    }
+}
+
+impl Hosts for JobTable {
+    fn host_of(&self, task: TaskId) -> u32 {
+        JobTable::host_of(self, task) as u32
     }
 }
 

@@ -201,7 +201,7 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
             area,
             wait_records: Some(handle),
             neighbours: self.port.endpoint().num_tasks,
-            host: 0,
+            hosts: None,
         }
     }
 

@@ -145,7 +145,7 @@ impl OfiAdapter {
             area: None,
             wait_records: None,
             neighbours: 1,
-            host: 0,
+            hosts: None,
         };
         let (service, process) = (Some(service), ProcessMark::new());
         Ok(Self { service, shared, sleeps, me, caps, parts, process, detaching: None })

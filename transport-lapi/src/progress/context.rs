@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::adapter::{Doorbell, Endpoint, TaskId, ThreadState};
+use crate::adapter::{Doorbell, Endpoint, Hosts, TaskId, ThreadState};
 use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::job::config::{Settings, WaitMode};
@@ -160,7 +160,7 @@ pub struct Context<S> {
     task: TaskId,
     number: usize,
     num_tasks: usize,
-    host: u32,
+    hosts: Option<Arc<dyn Hosts>>,
     inquiry: OnceLock<Answer<S>>,
 }
 
@@ -199,8 +199,8 @@ impl<S> Context<S> {
         let pace = SpinPolicy::new(options.wait, parts.neighbours, cores);
         let (session, inquiry) = (Lock::new(session), OnceLock::new());
         let quick_spins = AtomicU32::new(pace.spins());
-        let (bell, host) = (parts.bell, parts.host);
-        Self { session, bell, pace, quick_spins, task, number, num_tasks, host, inquiry }
+        let (bell, hosts) = (parts.bell, parts.hosts);
+        Self { session, bell, pace, quick_spins, task, number, num_tasks, hosts, inquiry }
     }
 
     /// Returns this task's number.
@@ -220,9 +220,17 @@ impl<S> Context<S> {
         self.num_tasks
     }
 
-    /// Returns the number of this task's host in the job; 0 in a job of one host.
-    pub fn host(&self) -> u32 {
-        self.host
+    /// Returns whether the job has several hosts.
+    pub fn has_hosts(&self) -> bool {
+        self.hosts.is_some()
+    }
+
+    /// Returns the number of the host of `task` in the job; 0 in a job of one host.
+    ///
+    /// # Panics
+    /// In a job of several hosts, if it has no such task.
+    pub fn host_of(&self, task: TaskId) -> u32 {
+        self.hosts.as_ref().map_or(0, |hosts| hosts.host_of(task))
     }
 
     /// Returns whether the job has more tasks than processors and its waits poll, so that a waiting task takes

@@ -47,11 +47,21 @@ fn cases() -> Vec<Case> {
     let blocks = |member: Member, count| [u64::from(member.size()) * count, count];
     vec![
         equal(
-            |count, operands| Collective::Allreduce { count, operands, exchange: Exchange::Whole },
+            |count, operands| Collective::Allreduce {
+                count,
+                operands,
+                order: Order::Ranks,
+                exchange: Exchange::Whole,
+            },
             same,
         ),
         equal(
-            |count, operands| Collective::Allreduce { count, operands, exchange: Exchange::Halves },
+            |count, operands| Collective::Allreduce {
+                count,
+                operands,
+                order: Order::Ranks,
+                exchange: Exchange::Halves,
+            },
             same,
         ),
         equal(|count, operands| Collective::Scan { count, operands }, same),

@@ -8,12 +8,12 @@ use crate::collective::{
 };
 
 /// Records how operands were associated.
-fn tree(left: &str, right: &str) -> String {
+pub(super) fn tree(left: &str, right: &str) -> String {
     format!("({left} {right})")
 }
 
 /// A commutative operation: the operands, sorted.
-fn merged(left: &str, right: &str) -> String {
+pub(super) fn merged(left: &str, right: &str) -> String {
     let mut operands: Vec<_> =
         left.split_inclusive('>').chain(right.split_inclusive('>')).collect();
     operands.sort_unstable();
@@ -21,7 +21,7 @@ fn merged(left: &str, right: &str) -> String {
 }
 
 /// Returns the operands of ranks `0..size`, from element `first` on, joined in the order of ranks.
-fn in_order(size: u32, first: u64, count: u64) -> Vec<String> {
+pub(super) fn in_order(size: u32, first: u64, count: u64) -> Vec<String> {
     let element = |index| (0..size).map(|rank| format!("<{rank}.{index}>")).collect();
     (first..first + count).map(element).collect()
 }
