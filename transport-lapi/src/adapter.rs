@@ -64,6 +64,9 @@ use crate::memory::region::{
 /// Number of a task in its job: `0..num_tasks`. MPI calls it the rank.
 pub type TaskId = u32;
 
+/// Most tasks of a job. One host has room for fewer: [`crate::adapters::MAX_TASKS_PER_HOST`].
+pub const MAX_TASKS: usize = 1 << 20;
+
 /// Which context of which task an adapter belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoint {

@@ -6,8 +6,11 @@
 
 use std::time::Duration;
 
+use transport_lapi::adapters::MAX_TASKS_PER_HOST;
+
 use super::allocation::System;
-use super::hosts::are_here;
+use super::hosts::{are_here, canonical};
+use super::values::total;
 use crate::job::hosts::{deal, merged, room};
 use crate::job::{Deal, HostSlots, Hosts, Starter};
 
@@ -36,7 +39,8 @@ pub(super) struct Means {
 /// The number of ranks of each program, if the options say so, and the hosts, unless there is only this one (DI2).
 ///
 /// # Errors
-/// If a program wants more ranks than `--per-host` allows on its hosts.
+/// If a program wants more ranks than `--per-host` allows on its hosts, or if there are too many ranks for one job or on
+/// one host.
 pub(super) fn distribute(
     wishes: &[Wish],
     means: Means,
@@ -47,6 +51,10 @@ pub(super) fn distribute(
     let counts = pairs.map(|(wish, list)| count(wish, list, is_here, wishes.len() == 1));
     let counts = counts.collect::<Result<Vec<_>, String>>()?;
     let known: Option<Vec<usize>> = counts.iter().copied().collect();
+    let all = total(counts.iter().flatten().copied())?;
+    if is_here && all > MAX_TASKS_PER_HOST {
+        return Err(crowded(&canonical("localhost"), all));
+    }
     let hosts = known.filter(|_| !is_here).map(|counts| {
         let system = means.allocated.as_ref().map(|(system, _)| *system);
         let is_allocated = wishes.iter().all(|wish| wish.hosts.is_empty());
@@ -56,9 +64,21 @@ pub(super) fn distribute(
             None => Starter::Ssh,
         };
         let (names, of_rank) = places(&lists, &counts, means.order);
-        Hosts { names, of_rank, starter, silence: means.silence }
+        let hosts = Hosts { names, of_rank, starter, silence: means.silence };
+        match hosts.fullest() {
+            (_, ..=MAX_TASKS_PER_HOST) => Ok(hosts),
+            (host, ranks) => Err(crowded(&hosts.names[host], ranks)),
+        }
     });
-    Ok((counts, hosts))
+    Ok((counts, hosts.transpose()?))
+}
+
+/// The error about a host with more ranks than one can run.
+fn crowded(host: &str, ranks: usize) -> String {
+    format!(
+        "host {host} would run {ranks} ranks, but at most {MAX_TASKS_PER_HOST} ranks run on one host; name more hosts with \
+         --hosts"
+    )
 }
 
 /// The hosts of each program (DI1); none for a program that runs on this one.
@@ -101,7 +121,7 @@ fn count(
 
 /// The names of all hosts, and the place of each rank among them. Programs with the same list share its slots.
 fn places(lists: &[Vec<HostSlots>], counts: &[usize], order: Deal) -> (Vec<String>, Vec<usize>) {
-    let own = [HostSlots { name: super::hosts::canonical("localhost"), slots: None }];
+    let own = [HostSlots { name: canonical("localhost"), slots: None }];
     let list_of = |program: usize| match &lists[program][..] {
         [] => &own[..],
         list => list,
@@ -161,6 +181,22 @@ mod tests {
         assert_eq!(counts, [Some(3)]);
         let error = distribute(&[wish(Some(4), Some(2), "")], means()).expect_err("too many");
         assert!(error.starts_with("-n 4 with 2 ranks on each host needs more hosts"), "{error}");
+    }
+
+    #[test]
+    fn the_limits_are_those_of_the_job_and_of_each_host() {
+        let refused = |wish| distribute(&[wish], means()).expect_err("too many");
+        for (ranks, hosts, host) in [(257, "", &canonical("localhost")[..]), (514, "a,b", "a")] {
+            let words =
+                format!("host {host} would run 257 ranks, but at most 256 ranks run on one host");
+            let error = refused(wish(Some(ranks), None, hosts));
+            assert!(error.starts_with(&words), "{error}");
+        }
+        let error = refused(wish(None, None, "a:18446744073709551615,b:4"));
+        assert!(error.ends_with("but a job has 1 to 1048576 ranks"), "{error}");
+        let most = (0..4096).map(|host| format!("n{host}:256")).collect::<Vec<_>>().join(",");
+        let (counts, places) = placed(&[wish(None, None, &most)], means());
+        assert_eq!((counts, &places[(1 << 20) - 1][..]), (vec![Some(1 << 20)], "n4095"));
     }
 
     #[test]

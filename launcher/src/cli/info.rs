@@ -60,16 +60,18 @@ pub fn text(asked: &Asked) -> Result<String, LaunchError> {
         row_of("contexts", contexts, asked.contexts, "--contexts"),
     ];
     rows.extend(SETTINGS.iter().map(|row| setting(asked, row.name, row.default)));
-    let (caps, bytes) = (caps_of(ranks)?, segment_bytes(ranks, contexts)?);
+    // Of the fullest host.
+    let here = asked.hosts.as_ref().map_or(ranks, |hosts| hosts.fullest().1);
+    let (caps, bytes) = (caps_of(here)?, segment_bytes(here, contexts)?);
     let mut text =
         format!("mpjrun {}\nmachine: {}\n", env!("CARGO_PKG_VERSION"), machine::description());
     text += "\nsettings\n";
     text += &aligned("  ", &rows, |_| false);
-    text += &adapter(&caps, ranks, contexts, bytes);
+    text += &adapter(&caps, here, contexts, bytes);
     text += &get(&probe::report(asked));
     text += &asked.hosts.as_deref().map_or(String::new(), hosts_of);
     text += "\nprocessors\n";
-    text += &processors(&spawn::place(asked.binding, ranks)?, ranks);
+    text += &processors(&spawn::place(asked.binding, here)?, here);
     let table = Table::of(&settings, Processor::here());
     text += "\nprotocols of messages; the first row that applies decides\n";
     let rows: Vec<Row> = table.rows().iter().map(rule).collect();

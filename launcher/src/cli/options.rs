@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use transport_lapi::adapters::MAX_TASKS;
+use transport_lapi::adapters::MAX_TASKS_PER_HOST;
 use transport_lapi::config::{self, BackendChoice};
 
 use super::allocation;
 use super::distribution::{Means, Wish, distribute};
 use super::hosts::{self, HostList};
 use super::values::{
-    Words, backend_parser, command_words, context_count, export_parser, input, output_parser,
-    rank_count, seconds, total,
+    Words, backend_parser, command_words, context_count, count_per_host, export_parser, input,
+    output_parser, rank_count, seconds,
 };
 use super::variables;
 use crate::cli::info::Asked;
@@ -39,7 +39,7 @@ pub(super) struct ProgramOptions {
     #[arg(short = 'n', long = "np", value_name = "N", value_parser = rank_count, allow_negative_numbers = true)]
     ranks: Option<usize>,
     /// Number of ranks on each host. Also -N, -ppn, -perhost
-    #[arg(long, value_name = "N", value_parser = rank_count, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = count_per_host, allow_negative_numbers = true)]
     #[arg(aliases = ["ppn", "perhost", "npernode"])]
     per_host: Option<usize>,
     /// Set a variable in the ranks' environment; without a value, require that it is set here
@@ -189,7 +189,7 @@ impl WholeJob {
     /// The job of these programs, each with its options and its words.
     ///
     /// # Errors
-    /// If one of several has no `-n`, or if they have too many ranks together.
+    /// If one of several has no `-n`, or if they have too many ranks together or on one host.
     pub(super) fn programs(
         self,
         programs: Vec<(ProgramOptions, Vec<OsString>)>,
@@ -208,7 +208,6 @@ impl WholeJob {
             })?;
             apps.push(options.app(ranks, program, args));
         }
-        total(apps.iter().map(|app| app.ranks))?;
         let is_unheeded = hosts.is_some() && self.stall.is_some();
         let mut spec = JobSpec { hosts: hosts.map(Box::new), ..self.spec(apps) };
         spec.notes.extend(is_unheeded.then(|| STALL_ON_HOSTS.to_owned()));
@@ -283,5 +282,5 @@ impl WholeJob {
 
 /// The number of ranks without `-n`: that of the processors for this process.
 pub(crate) fn default_ranks() -> usize {
-    std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_TASKS))
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_TASKS_PER_HOST))
 }

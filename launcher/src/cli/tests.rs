@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use std::time::Duration;
-use transport_lapi::adapters::MAX_TASKS;
+use transport_lapi::adapters::MAX_TASKS_PER_HOST;
 use transport_lapi::config::{BackendChoice, SETTINGS};
 
 use super::*;
@@ -93,9 +93,12 @@ fn what_is_wrong_with_several_programs_is_said() {
     let (_, text) = refusal("-n 2 a : b");
     assert!(text.contains("-n N b"), "{text}");
     let (_, text) = refusal("-n 200 a : -n 57 b");
-    let said = "the programs have 257 ranks together, but a job has 1 to 256 ranks";
+    let said = "would run 257 ranks, but at most 256 ranks run on one host; name more hosts";
     assert!(text.contains(said), "{text}");
     assert_eq!(parse("-n 200 a : -n 56 b").expect("they fit").ranks(), 256);
+    let (_, text) = refusal("-n 1048575 a : -n 2 b");
+    let said = "the programs have 1048577 ranks together, but a job has 1 to 1048576 ranks";
+    assert!(text.contains(said), "{text}");
     for line in ["-n 1 a :", "-n 1 a : : -n 1 b", ": -n 1 a", "-n 1 a : -n 1"] {
         let (kind, text) = refusal(line);
         assert_eq!(kind, ErrorKind::MissingRequiredArgument, "{line}: {text}");
@@ -267,16 +270,18 @@ fn options_of_other_launchers_that_are_not_needed_are_noted() {
 #[test]
 fn without_n_there_are_as_many_ranks_as_cores() {
     let cores = std::thread::available_parallelism().expect("a number").get();
-    assert_eq!(app("prog").ranks, cores.min(MAX_TASKS));
+    assert_eq!(app("prog").ranks, cores.min(MAX_TASKS_PER_HOST));
 }
 
 #[test]
 fn impossible_numbers_of_ranks_are_refused_with_the_limit() {
-    for number in ["0", "-1", "257", "100000", "two", "1.5", "99999999999999999999999"] {
+    for number in ["0", "-1", "1048577", "two", "1.5", "99999999999999999999999"] {
         let (kind, text) = refusal(&format!("-n {number} prog"));
         assert_eq!(kind, ErrorKind::ValueValidation, "{number}");
-        assert!(text.contains(number) && text.contains("a job has 1 to 256 ranks"), "{text}");
+        assert!(text.contains(number) && text.contains("a job has 1 to 1048576 ranks"), "{text}");
     }
+    assert!(refusal("-n 257 prog").1.contains("at most 256 ranks run on one host"));
+    assert!(refusal("-n 257 --info").1.contains("at most 256 ranks run on one host"));
     assert_eq!(app("-n 256 prog").ranks, 256);
 }
 
@@ -317,7 +322,9 @@ fn ranks_per_host_are_ranks() {
     assert!(text.contains("-n 4 with 2 ranks on each host needs more hosts"), "{text}");
     assert!(refusal("-n 4 -N 2 --info").1.contains("needs more hosts"));
     assert!(refusal("--map-by ppr:2:socket p").1.contains("core, socket, hwthread"));
-    assert!(refusal("-ppn 0 p").1.contains("a job has 1 to 256 ranks"));
+    for number in [0, 257] {
+        assert!(refusal(&format!("-ppn {number} p")).1.contains("1 to 256 ranks run on one host"));
+    }
 }
 
 #[test]

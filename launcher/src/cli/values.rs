@@ -5,7 +5,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
-use transport_lapi::adapters::{MAX_CONTEXTS, MAX_TASKS};
+use transport_lapi::adapter::MAX_TASKS;
+use transport_lapi::adapters::{MAX_CONTEXTS, MAX_TASKS_PER_HOST};
 use transport_lapi::config::{BackendChoice, Keyword};
 
 use crate::job::{Export, InputChoice, OutputChoice};
@@ -20,6 +21,11 @@ pub(super) fn rank_count(text: &str) -> Result<usize, String> {
     count.ok_or_else(limit_on_ranks)
 }
 
+pub(super) fn count_per_host(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| (1..=MAX_TASKS_PER_HOST).contains(count));
+    count.ok_or_else(|| format!("1 to {MAX_TASKS_PER_HOST} ranks run on one host"))
+}
+
 pub(super) fn context_count(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|count| (1..=MAX_CONTEXTS).contains(count));
     count.ok_or_else(|| format!("a rank has 1 to {MAX_CONTEXTS} contexts"))
@@ -30,7 +36,7 @@ pub(super) fn context_count(text: &str) -> Result<usize, String> {
 /// # Errors
 /// If they are too many for one job.
 pub(super) fn total(counts: impl Iterator<Item = usize>) -> Result<usize, String> {
-    let total = counts.sum();
+    let total = counts.fold(0, usize::saturating_add);
     let too_many = || format!("the programs have {total} ranks together, but {}", limit_on_ranks());
     (total <= MAX_TASKS).then_some(total).ok_or_else(too_many)
 }

@@ -53,6 +53,14 @@ impl Hosts {
         let ranks = self.of_rank.iter().enumerate();
         ranks.filter(move |(_, host)| **host == place).map(|(rank, _)| rank)
     }
+
+    /// Returns the place of the first host of those with most ranks, and their number.
+    pub(crate) fn fullest(&self) -> (usize, usize) {
+        let mut ranks = vec![0; self.names.len()];
+        self.of_rank.iter().for_each(|host| ranks[*host] += 1);
+        let most = ranks.iter().copied().max().unwrap_or(0);
+        (ranks.iter().position(|ranks| *ranks == most).unwrap_or(0), most)
+    }
 }
 
 /// Joins the entries of each host, whose slots add up; an entry that repeats a host and states no number is one slot.
@@ -60,7 +68,10 @@ pub(crate) fn merged(entries: impl IntoIterator<Item = HostSlots>) -> Vec<HostSl
     let mut hosts: Vec<HostSlots> = Vec::new();
     for entry in entries {
         match hosts.iter_mut().find(|host| host.name == entry.name) {
-            Some(host) => host.slots = Some(host.slots.unwrap_or(1) + entry.slots.unwrap_or(1)),
+            Some(host) => {
+                let more = entry.slots.unwrap_or(1);
+                host.slots = Some(host.slots.unwrap_or(1).saturating_add(more));
+            }
             None => hosts.push(entry),
         }
     }
@@ -69,7 +80,7 @@ pub(crate) fn merged(entries: impl IntoIterator<Item = HostSlots>) -> Vec<HostSl
 
 /// The number of ranks for which hosts have room: one for each that does not say.
 pub(crate) fn room(hosts: &[HostSlots]) -> usize {
-    hosts.iter().map(|host| host.slots.unwrap_or(1)).sum()
+    hosts.iter().map(|host| host.slots.unwrap_or(1)).fold(0, usize::saturating_add)
 }
 
 /// Deals `ranks` ranks out to hosts. Returns the place of each rank's host (HO1).

@@ -112,7 +112,7 @@ fn a_job_within_its_time_is_left_alone() {
 fn bad_command_lines_are_one_clear_message() {
     let cases: [(&[&str], i32, &str); 7] = [
         (&[], 2, "<PROGRAM>"),
-        (&["-n", "0", "true"], 2, "a job has 1 to 256 ranks"),
+        (&["-n", "0", "true"], 2, "a job has 1 to 1048576 ranks"),
         (&["-n", "2", "no-such-program"], 127, "mpjrun: program not found: no-such-program"),
         (&["-n", "2", "./no-such-program"], 127, "mpjrun: program not found: ./no-such-program"),
         (&["-n", "2", "./Cargo.toml"], 126, "mpjrun: cannot execute ./Cargo.toml: permission"),

@@ -22,10 +22,9 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use transport_lapi::adapter::{
-    Adapter, AdapterError, Caps, Doorbell, Endpoint, Events, Frame, GetKind, Losses, OneSided,
-    Parts, Post, Registered, SHORT_HEAD, TaskId, Ticket, Transfer,
+    Adapter, AdapterError, Caps, Doorbell, Endpoint, Events, Frame, GetKind, Losses, MAX_TASKS,
+    OneSided, Parts, Post, Registered, SHORT_HEAD, TaskId, Ticket, Transfer,
 };
-use transport_lapi::adapters::MAX_TASKS;
 use transport_lapi::{
     AnyAdapter, ForeignBytes, Operation, Piece, RecvRegion, RemoteKey, RemoteRegion, Source,
 };
@@ -191,7 +190,7 @@ pub fn in_context(
 ) -> Result<Vec<ChannelAdapter>, AdapterError> {
     let num_tasks = bells.len();
     if !(1..=MAX_TASKS).contains(&num_tasks) {
-        return Err(AdapterError::TaskCount { asked: num_tasks, max: MAX_TASKS });
+        return Err(AdapterError::TaskCount { asked: num_tasks });
     }
     let desk = || {
         let queues = std::iter::repeat_with(VecDeque::new).take(num_tasks).collect();

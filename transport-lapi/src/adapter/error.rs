@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-use crate::adapter::TaskId;
+use crate::adapter::{MAX_TASKS, TaskId};
 
 /// The reason why an adapter failed.
 #[derive(Debug, thiserror::Error)]
@@ -93,8 +93,14 @@ pub enum AdapterError {
         max: usize,
     },
     /// A job cannot have this many tasks.
-    #[error("a job has 1 to {max} ranks, not {asked}")]
+    #[error("a job has 1 to {MAX_TASKS} ranks, not {asked}")]
     TaskCount {
+        /// The number asked for.
+        asked: usize,
+    },
+    /// One host cannot run this many tasks of a job.
+    #[error("1 to {max} ranks of a job run on one host, not {asked}: use more hosts")]
+    HostTaskCount {
         /// The number asked for.
         asked: usize,
         /// The limit.

@@ -82,7 +82,7 @@ impl LocalAdapter<Processes> {
     /// adapter for each of the task's `contexts`, in order.
     ///
     /// # Errors
-    /// [`AdapterError::ContextCount`]; [`AdapterError::TaskCount`]; [`AdapterError::BadSegment`] if `fd` is not a
+    /// [`AdapterError::ContextCount`]; [`AdapterError::HostTaskCount`]; [`AdapterError::BadSegment`] if `fd` is not a
     /// segment for this job; [`AdapterError::AlreadyAttached`]; [`AdapterError::System`] if it cannot be mapped;
     /// [`AdapterError::PeerLost`] if another task gave up meanwhile; [`AdapterError::GetRefused`] if `get` demands what
     /// the kernel refuses.
@@ -120,7 +120,7 @@ impl LocalAdapter<Processes> {
 /// Returns the capabilities of the adapter of a job of `num_tasks` tasks.
 ///
 /// # Errors
-/// [`AdapterError::TaskCount`].
+/// [`AdapterError::HostTaskCount`].
 pub fn caps_of(num_tasks: usize) -> Result<Caps, AdapterError> {
     Ok(local::caps("shm", Layout::new(num_tasks, 1)?.max_body(), None))
 }

@@ -53,7 +53,7 @@ pub struct Tables {
 /// numbers.
 ///
 /// # Errors
-/// [`AdapterError::TaskCount`], or [`AdapterError::System`] if there is not enough memory.
+/// [`AdapterError::HostTaskCount`], or [`AdapterError::System`] if there is not enough memory.
 pub fn job(num_tasks: usize) -> Result<Vec<ThreadsAdapter>, AdapterError> {
     Ok(job_with_contexts(num_tasks, 1)?.into_iter().flatten().collect())
 }

@@ -25,8 +25,7 @@ pub mod waits {
 /// What the tasks of a job of several hosts know of each other.
 pub mod hosts {
     pub use crate::adapters::hosts::table::{
-        HostPlan, JobTable, MAX_ADDRESS, MAX_HOST_NAME, MAX_JOB, SECRET_BYTES, TableWriter,
-        table_bytes,
+        HostPlan, JobTable, MAX_ADDRESS, MAX_HOST_NAME, SECRET_BYTES, TableWriter, table_bytes,
     };
 }
 
@@ -43,8 +42,8 @@ use std::ops::RangeInclusive;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::adapter::{AdapterError, TaskId};
-use crate::adapters::{MAX_CONTEXTS, MAX_TASKS};
+use crate::adapter::{AdapterError, MAX_TASKS, TaskId};
+use crate::adapters::{MAX_CONTEXTS, MAX_TASKS_PER_HOST};
 use crate::job::config::{self, ForeignLauncher, Lookup, Settings, Start};
 
 pub use control::Control;
@@ -55,7 +54,7 @@ pub use exchange::{ExchangeError, Manager};
 pub struct Membership {
     /// Number of this task.
     pub task: TaskId,
-    /// Number of tasks of the job, at most [`MAX_TASKS`] on one host, and [`hosts::MAX_JOB`] on several.
+    /// Number of tasks of the job, at most [`MAX_TASKS`], and [`MAX_TASKS_PER_HOST`] on each host.
     pub num_tasks: usize,
     /// Number of contexts of each task, at most [`MAX_CONTEXTS`].
     pub contexts: usize,
@@ -281,8 +280,11 @@ impl RankPlace {
         let number = |variable, legal, expected| number(lookup, variable, legal, expected);
         let has_table = lookup(config::HOSTS_FD).is_some();
         let num_tasks = match has_table {
-            false => number(config::SIZE, 1..=MAX_TASKS, "a number of ranks from 1 to 256")?,
-            true => number(config::SIZE, 1..=hosts::MAX_JOB, "a number of ranks up to 1048576")?,
+            false => {
+                let expected = "a number of ranks from 1 to 256, as on one host";
+                number(config::SIZE, 1..=MAX_TASKS_PER_HOST, expected)?
+            }
+            true => number(config::SIZE, 1..=MAX_TASKS, "a number of ranks from 1 to 1048576")?,
         };
         let task = number(config::RANK, 0..=num_tasks - 1, "a rank below MPJ_SIZE")?;
         let contexts = contexts(lookup)?;

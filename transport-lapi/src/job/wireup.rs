@@ -127,7 +127,7 @@ fn over_network(
 /// Makes a job whose ranks are threads of this process. Returns the `contexts` adapters of each task, in order.
 ///
 /// # Errors
-/// [`AdapterError::TaskCount`]; [`AdapterError::ContextCount`]; [`AdapterError::System`] if there is not enough memory.
+/// [`AdapterError::HostTaskCount`]; [`AdapterError::ContextCount`]; [`AdapterError::System`] if there is not enough memory.
 pub fn in_process(num_tasks: usize, contexts: usize) -> Result<Vec<Vec<AnyAdapter>>, AdapterError> {
     let tasks = threads::job_with_contexts(num_tasks, contexts)?.into_iter();
     Ok(tasks.map(|contexts| contexts.into_iter().map(AnyAdapter::from).collect()).collect())

@@ -265,7 +265,7 @@ fn code_of(error: &AdapterError) -> Code {
         AdapterError::AlreadyAttached { .. } | AdapterError::ContextCount { .. } => {
             Code::AllHndlInUse
         }
-        AdapterError::TaskCount { .. } => Code::TaskNum,
+        AdapterError::TaskCount { .. } | AdapterError::HostTaskCount { .. } => Code::TaskNum,
         AdapterError::Corrupt { .. }
         | AdapterError::AccessFailed { .. }
         | AdapterError::BadAddress { .. } => Code::Unknown,

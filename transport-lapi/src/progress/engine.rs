@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::adapter::{Doorbell, Endpoint, Frame, Parts, TaskId};
+use crate::adapter::{Doorbell, Endpoint, Frame, MAX_TASKS, Parts, TaskId};
 use crate::adapters::AnyAdapter;
 use crate::error::{LapiError, Violation};
 use crate::memory::body::Sink;
@@ -23,8 +23,8 @@ use crate::progress::serve::request::OWN;
 use crate::progress::serve::{Ahead, Destination};
 use crate::wire::{self, MAX_HANDLERS, Packet, RemoteCounters};
 
-/// Rounds of the dissemination barrier: enough for 2^16 tasks.
-pub(crate) const BARRIER_ROUNDS: usize = 16;
+/// Rounds of the dissemination barrier in the largest job.
+pub(crate) const BARRIER_ROUNDS: usize = MAX_TASKS.ilog2() as usize;
 
 /// The state of a task apart from its adapter and its client's state.
 pub(crate) struct Engine<S> {

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use rustix::thread::futex;
 
-use crate::adapter::{AdapterError, TaskId};
+use crate::adapter::{AdapterError, MAX_TASKS, TaskId};
 use crate::adapters::MAX_CONTEXTS;
 use crate::adapters::hosts::memory::Words;
 
@@ -36,8 +36,6 @@ use crate::adapters::hosts::memory::Words;
 pub const MAX_ADDRESS: usize = 64;
 /// Greatest length of the name of a host, in bytes; longer ones are cut.
 pub const MAX_HOST_NAME: usize = 64;
-/// Most tasks of a job of several hosts.
-pub const MAX_JOB: usize = 1 << 20;
 /// Length of a job's secret, in bytes.
 pub const SECRET_BYTES: usize = 32;
 
@@ -83,8 +81,8 @@ const NAMES: usize = SECRET + SECRET_BYTES / 4;
 
 impl Shape {
     fn new(tasks: usize, hosts: usize, contexts: usize) -> Result<Self, AdapterError> {
-        if !(1..=MAX_JOB).contains(&tasks) {
-            return Err(AdapterError::TaskCount { asked: tasks, max: MAX_JOB });
+        if !(1..=MAX_TASKS).contains(&tasks) {
+            return Err(AdapterError::TaskCount { asked: tasks });
         }
         if !(1..=MAX_CONTEXTS).contains(&contexts) {
             return Err(AdapterError::ContextCount { asked: contexts, max: MAX_CONTEXTS });

@@ -15,7 +15,7 @@
 //! - AV4: marks are untrusted hints: a wrong one costs a poll of an empty ring, and one for a task that does not exist
 //!   is ignored.
 
-use crate::adapters::local::layout::MAX_TASKS;
+use crate::adapters::local::layout::MAX_TASKS_PER_HOST;
 use crate::platform::sync::{AtomicU64, Ordering};
 
 /// Largest number of tasks for which all rings are polled in turn; up to it, that is cheaper than marks.
@@ -25,7 +25,7 @@ pub(crate) const MOST_POLLED: usize = 16;
 const BITS: usize = 64;
 
 /// Words that contain a bit for every task.
-const WORDS: usize = MAX_TASKS / BITS;
+const WORDS: usize = MAX_TASKS_PER_HOST / BITS;
 
 /// The marks of one task. Every bit pattern is valid, and zeros mean no marks.
 #[repr(C)]

@@ -27,8 +27,8 @@ use crate::platform::sys::{self, LINE};
 /// Distance between the writes of two tasks: processors fetch lines in pairs.
 pub(crate) const SEPARATION: usize = 128;
 
-/// Most tasks that one segment can serve.
-pub const MAX_TASKS: usize = 256;
+/// Most tasks of a job that one host has room for, since they share one segment.
+pub const MAX_TASKS_PER_HOST: usize = 256;
 
 /// Most contexts that a task can have.
 pub const MAX_CONTEXTS: usize = 4;
@@ -111,8 +111,8 @@ impl Layout {
         contexts: usize,
         of_two: impl FnOnce() -> usize,
     ) -> Result<Self, AdapterError> {
-        if !(1..=MAX_TASKS).contains(&tasks) {
-            return Err(AdapterError::TaskCount { asked: tasks, max: MAX_TASKS });
+        if !(1..=MAX_TASKS_PER_HOST).contains(&tasks) {
+            return Err(AdapterError::HostTaskCount { asked: tasks, max: MAX_TASKS_PER_HOST });
         }
         if !(1..=MAX_CONTEXTS).contains(&contexts) {
             return Err(AdapterError::ContextCount { asked: contexts, max: MAX_CONTEXTS });
@@ -246,7 +246,7 @@ impl Layout {
 /// occupies memory only where a job touches it.
 ///
 /// # Errors
-/// [`AdapterError::TaskCount`], [`AdapterError::ContextCount`].
+/// [`AdapterError::HostTaskCount`], [`AdapterError::ContextCount`].
 pub fn segment_bytes(num_tasks: usize, contexts: usize) -> Result<usize, AdapterError> {
     Layout::new(num_tasks, contexts).map(|layout| layout.bytes())
 }
@@ -294,7 +294,7 @@ mod tests {
         /// LY1 to LY4.
         #[test]
         fn parts_tile_their_plane_and_planes_the_segment(
-            tasks in 1..=MAX_TASKS,
+            tasks in 1..=MAX_TASKS_PER_HOST,
             contexts in 1..=MAX_CONTEXTS,
             of_two in TWO_TASKS,
         ) {
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(sizes(4), (256, 256 << 10, 64 << 10, 64 << 10));
         assert_eq!(sizes(8), (256, 128 << 10, 32 << 10, 32 << 10));
         assert_eq!(sizes(16), (256, 64 << 10, 16 << 10, 0));
-        assert_eq!(sizes(MAX_TASKS), (16, 32 << 10, 8 << 10, 0));
+        assert_eq!(sizes(MAX_TASKS_PER_HOST), (16, 32 << 10, 8 << 10, 0));
     }
 
     #[test]
@@ -356,10 +356,10 @@ mod tests {
 
     #[test]
     fn refuses_impossible_task_counts() {
-        for asked in [0, MAX_TASKS + 1, usize::MAX] {
+        for asked in [0, MAX_TASKS_PER_HOST + 1, usize::MAX] {
             let refused = segment_bytes(asked, 1).unwrap_err();
             assert!(
-                matches!(refused, AdapterError::TaskCount { asked: a, max: 256 } if a == asked)
+                matches!(refused, AdapterError::HostTaskCount { asked: a, max: 256 } if a == asked)
             );
         }
     }
@@ -396,7 +396,7 @@ mod tests {
             [0, 7_936, 15_872, 18_304, 79_872, 20_971_520, 36_782_080, 37_830_656]
         );
         assert_eq!(
-            places(MAX_TASKS),
+            places(MAX_TASKS_PER_HOST),
             [0, 69_376, 200_192, 233_344, 16_945_152, 352_517_120, 2_491_617_280, 2_500_005_888]
         );
     }

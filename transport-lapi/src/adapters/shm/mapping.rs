@@ -34,7 +34,7 @@ const SEGMENT_NAME: &str = "mpj-job-";
 /// only in `/proc`, after `mpj-job-`.
 ///
 /// # Errors
-/// [`AdapterError::TaskCount`], [`AdapterError::ContextCount`], or [`AdapterError::System`] if the memory is not
+/// [`AdapterError::HostTaskCount`], [`AdapterError::ContextCount`], or [`AdapterError::System`] if the memory is not
 /// available.
 pub fn create_segment(
     job: &str,

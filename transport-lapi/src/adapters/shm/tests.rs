@@ -237,7 +237,7 @@ fn refuses_the_segment_of_a_job_of_another_size() {
     assert_eq!(refused, "its number of ranks is 0x2 and should be 0x3");
     let fd = create_segment("test", 2, 1).unwrap();
     let refused = ShmAdapter::attach(fd, 0, 0, GetMode::Auto).err().expect("no such job");
-    assert!(matches!(refused, AdapterError::TaskCount { asked: 0, max: 256 }));
+    assert!(matches!(refused, AdapterError::HostTaskCount { asked: 0, max: 256 }));
 }
 
 #[test]

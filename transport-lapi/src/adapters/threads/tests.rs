@@ -130,8 +130,8 @@ fn what_a_task_registered_ends_with_it() {
 
 #[test]
 fn refuses_impossible_task_counts() {
-    assert!(matches!(job(0), Err(AdapterError::TaskCount { asked: 0, .. })));
-    assert!(matches!(job(257), Err(AdapterError::TaskCount { asked: 257, max: 256 })));
+    assert!(matches!(job(0), Err(AdapterError::HostTaskCount { asked: 0, .. })));
+    assert!(matches!(job(257), Err(AdapterError::HostTaskCount { asked: 257, max: 256 })));
 }
 
 #[test]

@@ -33,7 +33,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::adapter::TaskId;
+use crate::adapter::{MAX_TASKS, TaskId};
 use crate::platform::fork::ProcessMark;
 
 /// The key of the process mapping in PMI.
@@ -110,7 +110,9 @@ pub enum ExchangeError {
         answer: String,
     },
     /// The manager gives this process a place that does not exist.
-    #[error("{manager} says that this is rank {rank} of {size}; {OTHER_WAYS}")]
+    #[error(
+        "{manager} says that this is rank {rank} of {size}, and a job has 1 to {MAX_TASKS} ranks; {OTHER_WAYS}"
+    )]
     Place {
         /// The process manager.
         manager: Manager,
@@ -256,7 +258,7 @@ impl Exchange {
         job: Job,
     ) -> Result<Self, ExchangeError> {
         let Job { rank, size, longest_value, mapping, hosts } = job;
-        if rank as usize >= size {
+        if rank as usize >= size || size > MAX_TASKS {
             let (rank, size) = (rank.into(), size as u64);
             return Err(ExchangeError::Place { manager, rank, size });
         }

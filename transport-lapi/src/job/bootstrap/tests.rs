@@ -87,6 +87,24 @@ fn what_the_launcher_writes_is_what_a_rank_parses() {
 }
 
 #[test]
+fn the_last_rank_of_the_largest_job_has_a_place() {
+    let (receiver, rank) = control::control_pair().expect("a socket pair");
+    let (segment, control) = (receiver.as_fd(), rank.as_fd());
+    let (size, last) = (MAX_TASKS, MAX_TASKS as TaskId - 1);
+    let parsed = |size: usize, table| {
+        let descriptors = Descriptors { segment, control, table };
+        let entries = rank_environment(last, size, 255, 4, "j", descriptors);
+        RankPlace::parse(&|name| entries.iter().find(|(known, _)| *known == name)?.1.clone())
+    };
+    let place = parsed(size, Some(segment)).expect("legal");
+    assert_eq!((place.task, place.num_tasks), (last, size));
+    for (size, table) in [(size + 1, Some(segment)), (size, None)] {
+        let error = parsed(size, table).expect_err("more than the job, or one host, can have");
+        assert!(matches!(error, BootstrapError::Malformed { variable: "MPJ_SIZE", .. }), "{error}");
+    }
+}
+
+#[test]
 fn a_refused_descriptor_is_refused_for_its_own_reason_every_time() {
     let taken = AtomicBool::new(false);
     let place = Descriptors { segment: 1_000_000, control: 1_000_001, table: None };
@@ -102,5 +120,5 @@ fn a_refused_descriptor_is_refused_for_its_own_reason_every_time() {
 
 #[test]
 fn the_limit_in_the_messages_is_the_limit() {
-    assert_eq!((MAX_TASKS, MAX_CONTEXTS), (256, 4));
+    assert_eq!((MAX_TASKS, MAX_TASKS_PER_HOST, MAX_CONTEXTS), (1_048_576, 256, 4));
 }

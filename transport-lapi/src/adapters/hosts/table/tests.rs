@@ -54,6 +54,27 @@ fn addresses_are_known_once_they_are_complete() {
 }
 
 #[test]
+fn the_largest_job_has_a_table() {
+    let host_of: Vec<u32> = (0..MAX_TASKS as u32).map(|task| task / 256).collect();
+    let names = (0..MAX_TASKS / 256).map(|host| format!("node{host}")).collect();
+    let plan = HostPlan { names, host_of };
+    let (host, contexts) = (MAX_TASKS / 256 - 1, MAX_CONTEXTS);
+    let (writer, fd) =
+        TableWriter::create("t", &plan, host, contexts, SECRET_OF_TEST).expect("memory");
+    let last = MAX_TASKS as TaskId - 1;
+    writer.set_address(last, contexts - 1, b"there").expect("it has this endpoint");
+    writer.declare_lost(last);
+    writer.complete();
+    let table = JobTable::open(fd).expect("a table");
+    assert_eq!(table.address(last, contexts - 1).as_deref(), Some(&b"there"[..]));
+    assert_eq!((table.local_place(last), table.is_lost(last)), (Some(255), true));
+    assert_eq!(table.local_tasks().len(), 256);
+    let more = HostPlan { host_of: vec![0; MAX_TASKS + 1], names: vec!["a".to_owned()] };
+    let error = TableWriter::in_process(&more, 0, 1, SECRET_OF_TEST).err().expect("too many");
+    assert!(matches!(error, AdapterError::TaskCount { asked: 1_048_577 }), "{error}");
+}
+
+#[test]
 fn addresses_that_do_not_fit_are_refused() {
     let (writer, _) = table_of(0);
     let refused = |task, context, len| {

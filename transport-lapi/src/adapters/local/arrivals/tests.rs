@@ -15,7 +15,7 @@ fn visited(visits: &mut Visits<'_>) -> Vec<usize> {
 #[test]
 fn the_marked_are_visited_in_order_and_stay_due_until_they_are_done() {
     let arrivals = none();
-    let mut visits = Visits::new(&arrivals, MAX_TASKS);
+    let mut visits = Visits::new(&arrivals, MAX_TASKS_PER_HOST);
     assert_eq!(visited(&mut visits), []);
     for origin in [255, 0, 64, 63, 128, 64] {
         arrivals.mark(origin);

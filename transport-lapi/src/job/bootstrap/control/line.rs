@@ -18,8 +18,8 @@ use bincode::{Decode, Encode};
 
 use super::agents::{News, Order};
 
-/// Largest message, in bytes: the orders of a job with many variables and ranks.
-pub const MAX_FRAME: usize = 16 << 20;
+/// Largest message, in bytes: the first order of the largest job, with a host for each rank.
+pub const MAX_FRAME: usize = 64 << 20;
 /// Bytes of a hash.
 const HASH: usize = blake3::OUT_LEN;
 /// Bytes before the message: length, number and hash.

@@ -7,7 +7,7 @@ use bincode::{Decode, Encode};
 
 use super::cut;
 use crate::adapter::waits::Space;
-use crate::adapters::MAX_TASKS;
+use crate::adapters::MAX_TASKS_PER_HOST;
 
 /// A posted receive that has not matched a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
@@ -53,25 +53,29 @@ pub struct SpaceMembers {
     pub space: Space,
     /// Its name, at most [`SpaceMembers::MAX_NAME`] bytes; empty if the program has not named it.
     pub name: String,
-    /// The ranks of the job, ascending, at most [`SpaceMembers::MAX_RANGES`] ranges.
+    /// The ranks of the job, ascending; none if they form more than [`SpaceMembers::MAX_RANGES`] ranges, so that they are
+    /// not known.
     pub members: Vec<RankRange>,
 }
 
 impl SpaceMembers {
     /// Longest name in bytes.
     pub const MAX_NAME: usize = 64;
-    /// Most ranges: as many as the ranks of the largest job can form.
-    pub const MAX_RANGES: usize = MAX_TASKS / 2;
+    /// Most ranges: as many as the ranks of one host can form. A message has no room for those of the largest job.
+    pub const MAX_RANGES: usize = MAX_TASKS_PER_HOST / 2;
 
     /// States that these ranks of the job, in any order, belong to a space. An overlong name is cut between two
-    /// characters. If there are more ranges than the largest job can have, the first ones are kept.
+    /// characters.
     pub fn new(space: Space, name: &str, mut ranks: Vec<u32>) -> Self {
         ranks.sort_unstable();
         ranks.dedup();
         let runs = ranks.chunk_by(|one, next| one.checked_add(1) == Some(*next));
         let ranges = runs.map(|run| RankRange { first: run[0], last: run[run.len() - 1] });
-        let name = cut(name, Self::MAX_NAME).to_owned();
-        Self { space, name, members: ranges.take(Self::MAX_RANGES).collect() }
+        let mut members: Vec<_> = ranges.take(Self::MAX_RANGES + 1).collect();
+        if members.len() > Self::MAX_RANGES {
+            members.clear();
+        }
+        Self { space, name: cut(name, Self::MAX_NAME).to_owned(), members }
     }
 }
 

@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::adapter::MAX_TASKS;
 use crate::adapter::waits::{CallCode, Space};
-use crate::adapters::MAX_TASKS;
+use crate::adapters::MAX_TASKS_PER_HOST;
 
 fn line(task: TaskId) -> (ControlReceiver, Control) {
     let (launcher, rank) = control_pair().expect("a socket pair");
@@ -106,14 +107,19 @@ fn damaged_packets_are_refused_each_for_its_reason() {
 /// The largest queues that a rank can report fit into one message (L1).
 #[test]
 fn the_largest_queues_fit_a_packet() {
-    let even: Vec<u32> = (0..MAX_TASKS as u32).step_by(2).collect();
+    let last = MAX_TASKS as u32 - 1;
+    let even: Vec<u32> = (0..=last).rev().step_by(2).take(MAX_TASKS_PER_HOST / 2).collect();
     let name = format!("x{}", "é".repeat(100));
     let space = Space { context: 3, id: u32::MAX, label: Some(u32::MAX), is_collective: true };
     let members = SpaceMembers::new(space, &name, even);
     assert_eq!(members.members.len(), SpaceMembers::MAX_RANGES, "none is left out");
+    let all = SpaceMembers::new(space, &name, (0..=last).collect());
+    assert_eq!(all.members, [RankRange { first: 0, last }]);
+    let more = (0..=last).step_by(2).collect();
+    assert_eq!(SpaceMembers::new(space, &name, more).members, [], "too many to be told");
     assert_eq!(members.name.len(), SpaceMembers::MAX_NAME - 1, "cut between characters");
-    let posted = PostedReceive { source: Some(1), tag: Some(2), space, bytes: 4 };
-    let unexpected = UnexpectedMessage { source: 4, tag: -1, space, bytes: 6, eager: true };
+    let posted = PostedReceive { source: Some(last), tag: Some(2), space, bytes: 4 };
+    let unexpected = UnexpectedMessage { source: last, tag: -1, space, bytes: 6, eager: true };
     let queues = Queues {
         posted: vec![posted; Queues::LISTED],
         all_posted: u64::MAX,

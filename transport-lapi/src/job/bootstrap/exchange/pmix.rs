@@ -8,7 +8,7 @@ mod library;
 use library::{Client, Failure};
 
 use super::{ExchangeError, Job, KeyValueSpace, LONGEST_VALUE, Manager};
-use crate::adapter::TaskId;
+use crate::adapter::{MAX_TASKS, TaskId};
 
 /// The library's name in every version from 2 on.
 const LIBRARY: &str = "libpmix.so.2";
@@ -34,7 +34,8 @@ impl Pmix {
         let size = client.number(None, c"pmix.job.size").map_err(refused(to))?;
         let size = size.ok_or_else(|| refused(to)(Failure("no answer".to_owned())))? as usize;
         let host = |rank| client.number(Some(rank), c"pmix.nodeid");
-        let hosts: Result<Option<Vec<u32>>, _> = (0..size as TaskId).map(host).collect();
+        let hosts: Result<Option<Vec<u32>>, _> =
+            (0..size.min(MAX_TASKS) as TaskId).map(host).collect();
         let hosts = hosts.map_err(refused("tell the hosts of the ranks"))?;
         let hosts = hosts.map(|hosts| super::mapping::numbered(&hosts));
         let (rank, longest_value) = (client.rank(), LONGEST_VALUE);

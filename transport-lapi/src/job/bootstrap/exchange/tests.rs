@@ -193,6 +193,9 @@ fn a_place_that_does_not_exist_is_refused() {
     let (socket, _manager) = scripted(MPICH);
     let error = Exchange::pmi1(socket, 4, 4).expect_err("ranks 0 to 3 exist");
     assert!(matches!(error, ExchangeError::Place { rank: 4, size: 4, .. }), "{error}");
+    let (socket, _manager) = scripted(MPICH);
+    let error = Exchange::pmi1(socket, 3, MAX_TASKS + 1).expect_err("more than a job can have");
+    assert!(error.to_string().contains("rank 3 of 1048577, and a job has 1 to 1048576"), "{error}");
 }
 
 #[test]

@@ -4,8 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::adapter::MAX_TASKS;
 use crate::job::bootstrap::control::ControlMessage;
-use crate::job::bootstrap::control::agents::{Ending, Stream};
+use crate::job::bootstrap::control::agents::{Ending, HostJob, HostProgram, Stream};
 
 fn secret(byte: u8) -> Secret {
     Secret([byte; 32])
@@ -118,6 +119,23 @@ fn a_message_that_is_too_long_is_not_sent() {
     let output = News::Output { task: 0, stream: Stream::Out, bytes: vec![0; MAX_FRAME] };
     assert!(matches!(writer.write(&output, &mut bytes), Err(LineError::TooLong { .. })));
     assert_eq!(bytes, [7]);
+}
+
+#[test]
+fn the_largest_job_fits_an_order() {
+    let hosts = (0..MAX_TASKS).map(|host| format!("node{host:07}.cluster.example")).collect();
+    let program = HostProgram { ranks: MAX_TASKS as u64, ..HostProgram::default() };
+    let job = HostJob {
+        hosts,
+        host_of: (0..MAX_TASKS as u32).collect(),
+        programs: vec![program],
+        host: MAX_TASKS as u32 - 1,
+        ..HostJob::default()
+    };
+    let (mut writer, mut bytes) = (LineWriter::new(&secret(1)), Vec::new());
+    let prepare = Order::Prepare(Box::new(job));
+    writer.write(&prepare, &mut bytes).expect("not too long");
+    assert!(decode::<Order>(&bytes[HEAD..]).expect("round trip") == prepare);
 }
 
 #[test]
