@@ -176,3 +176,12 @@ fn a_host_that_does_not_answer_is_named() {
     let words = "rank 1 on node2: joined; its host has not answered, still running";
     eventually("the host is named", || job.stderr().contains(words));
 }
+
+#[test]
+fn stats_are_of_all_ranks() {
+    let Some(hosts) = open(2) else { return };
+    let job = job(&hosts, 2, RANK).options(["--stats"]).args(["well"]).expect(0);
+    let is_row = |line: &&str| line.starts_with("mpjrun: ") && line.ends_with(" 0");
+    let rows = job.stderr.lines().filter(is_row).filter_map(|line| line.split_whitespace().nth(1));
+    assert_eq!(rows.collect::<Vec<_>>(), ["0", "1", "2", "3", "all"], "{job:?}");
+}
