@@ -325,6 +325,11 @@ impl ExitLog {
         self.start
     }
 
+    /// Whether the ranks run on several hosts.
+    pub(crate) fn has_several_hosts(&self) -> bool {
+        self.hosts.len() > 1
+    }
+
     /// The name of the host of `rank`.
     pub(crate) fn host(&self, rank: usize) -> &str {
         let host = self.records.get(rank).and_then(|record| self.hosts.get(record.host));

@@ -7,8 +7,10 @@
 //!  standstill      notes on jobs that may hang
 //!  observe         what the ranks and their processes do
 //!  snapshot        the state of all ranks at one moment, for a report
+//!  gathering       that of ranks of several hosts, as their agents tell it
 //! ```
 
+mod gathering;
 mod idle;
 pub(crate) mod observe;
 pub(crate) mod snapshot;

@@ -383,10 +383,10 @@ impl Job {
                 self.stop(verdict);
                 self.kill();
             }
-            _ => {
-                let snapshot = self.watcher.snapshot(true);
-                self.dismiss(snapshot, verdict, now + FAREWELL_AFTER_SIGNAL);
-            }
+            _ => match self.watcher.snapshot(true) {
+                Some(snapshot) => self.dismiss(snapshot, verdict, now + FAREWELL_AFTER_SIGNAL),
+                None => self.stop(verdict),
+            },
         }
     }
 
@@ -462,6 +462,7 @@ impl Job {
                 self.watcher.ended(rank);
             }
             News::Gone { .. } => self.seats[rank].is_gone = true,
+            News::Seen { number, seen, .. } => self.watcher.seen(rank, number, *seen),
             News::Lost { host, reason } => self.exit_log.host_lost(host as usize, reason),
             News::InputTaken { takes_more: true } => {
                 self.input.iter_mut().for_each(Forwarding::taken);
@@ -494,10 +495,17 @@ impl Job {
             _ => GRACE_AFTER_FAILURE,
         };
         let afresh = matches!(verdict, Verdict::Failed(_));
-        let snapshot = self.snapshot.get_or_insert_with(|| self.watcher.snapshot(afresh));
+        self.snapshot = self.snapshot.take().or_else(|| self.watcher.snapshot(afresh));
+        if self.snapshot.is_none() {
+            // Agents obey this before the signals that follow.
+            let seats = &self.seats;
+            let order = self.watcher.look_before_the_end(|rank| seats[rank].is_gone);
+            order.into_iter().for_each(|order| self.ranks.order(order));
+        }
         // A rank that was let go is reported as it was before.
         let is_before = matches!(self.phase, Phase::Dismissing { .. });
-        self.verdict = Some((verdict, if is_before { snapshot.at } else { monotonic_nanos() }));
+        let before = self.snapshot.as_ref().filter(|_| is_before).map(|snapshot| snapshot.at);
+        self.verdict = Some((verdict, before.unwrap_or_else(monotonic_nanos)));
         self.phase = Phase::Stopping { kill_at: Instant::now() + grace };
         if matches!(verdict, Verdict::Failed(_)) {
             self.take_what_has_come();
@@ -555,7 +563,8 @@ pub(crate) fn task_of(news: &News) -> Option<TaskId> {
         | News::LineClosed { task }
         | News::ProgramEnded { task, .. }
         | News::Ended { task, .. }
-        | News::Gone { task } => Some(*task),
+        | News::Gone { task }
+        | News::Seen { task, .. } => Some(*task),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! Where the system refuses namespaces, or libfabric is not installed, the tests say so and show nothing.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use mpj_doubles::numbers::Numbers;
@@ -12,6 +13,7 @@ use mpjdev::BackendChoice;
 use rustix::process::Signal;
 
 const RANK: &str = env!("CARGO_BIN_EXE_rank");
+const DEADLOCK: &str = env!("CARGO_BIN_EXE_deadlock");
 const COLLECTIVES: &str = env!("CARGO_BIN_EXE_collectives");
 
 /// Opens so many hosts with a network between them.
@@ -122,4 +124,64 @@ fn a_cable_that_is_out_for_a_moment_changes_no_result() {
         hosts.plug("node2", true);
     }
     job.expect(0);
+}
+
+/// Asks `mpjrun` on node1 for the state of the job.
+fn inquire(hosts: &Hosts) {
+    for launcher in hosts.processes("node1").filter(|process| process.name == "mpjrun") {
+        // An agent takes no notice.
+        let _ = process::signal(launcher.pid, Signal::QUIT);
+    }
+}
+
+#[test]
+fn what_all_ranks_do_is_told_on_request() {
+    let Some(hosts) = open(2) else { return };
+    let job = job(&hosts, 1, DEADLOCK).args(["asleep"]).stdin(Stdio::null()).start();
+    let row =
+        "mpjrun:   0      node1  recv        rank 1    6  world             1  no message has come";
+    let is_rank = |process: process::Process| process.name == "deadlock";
+    eventually("rank 1 runs", || hosts.processes("node2").any(is_rank));
+    eventually("rank 0 waits", || {
+        inquire(&hosts);
+        job.stderr().contains(row)
+    });
+    let rest = "mpjrun:   rank 1 on node2: joined, asleep outside of MPI: in a lock, a pipe or a timer, still running";
+    let chain = "mpjrun:   chain: 0 on node1 waits for 1 (recv tag 6) -> 1 on node2 (asleep outside of MPI)";
+    for words in [rest, chain] {
+        assert!(job.stderr().contains(words), "no {words:?} in {}", job.stderr());
+    }
+}
+
+#[test]
+fn a_failure_shows_what_ranks_of_all_hosts_were_doing() {
+    let Some(hosts) = open(2) else { return };
+    let job = job(&hosts, 2, RANK).args(["after", "kill", "3"]).expect(137);
+    for host in ["node1", "node2"] {
+        assert!(
+            job.stderr.lines().any(|line| line.contains(host) && line.contains("recv  ")),
+            "{job:?}"
+        );
+    }
+}
+
+/// A host that does not answer in time is said not to have done so, and the others are shown.
+#[test]
+fn a_host_that_does_not_answer_is_named() {
+    let Some(hosts) = open(2) else { return };
+    let job = job(&hosts, 1, RANK).options(["--host-timeout", "60"]).args(["idle"]).start();
+    let _ = job.numbers(2);
+    hosts.freeze("node2");
+    inquire(&hosts);
+    let words = "rank 1 on node2: joined; its host has not answered, still running";
+    eventually("the host is named", || job.stderr().contains(words));
+}
+
+#[test]
+fn stats_are_of_all_ranks() {
+    let Some(hosts) = open(2) else { return };
+    let job = job(&hosts, 2, RANK).options(["--stats"]).args(["well"]).expect(0);
+    let is_row = |line: &&str| line.starts_with("mpjrun: ") && line.ends_with(" 0");
+    let rows = job.stderr.lines().filter(is_row).filter_map(|line| line.split_whitespace().nth(1));
+    assert_eq!(rows.collect::<Vec<_>>(), ["0", "1", "2", "3", "all"], "{job:?}");
 }

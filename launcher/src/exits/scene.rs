@@ -15,6 +15,13 @@ pub(crate) fn exit_log(ranks: u32) -> ExitLog {
     ExitLog::new(START, "box".to_owned(), ranks as usize, (0..ranks).map(|rank| 100 + rank))
 }
 
+/// The same on hosts of these names, one rank on each.
+pub(crate) fn exit_log_of_hosts(names: &[&str]) -> ExitLog {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let ranks = (100..).take(names.len()).map(Some).enumerate();
+    ExitLog::of_hosts(START, &names, ranks)
+}
+
 pub(crate) fn finish(exit_log: &mut ExitLog, rank: u32) {
     exit_log.note(rank as usize, ControlMessage::Finished, ms(1));
 }

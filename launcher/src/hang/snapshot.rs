@@ -4,11 +4,15 @@ use transport_lapi::bootstrap::waits::{TaskState, Wait};
 
 use crate::hang::watch::Doubt;
 
+pub(crate) use transport_lapi::bootstrap::control::Activity;
+
 /// The state of one rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Seen {
     /// It was not read.
     Unread,
+    /// Its host has not answered.
+    Unanswered,
     /// It changed during every attempt to read it.
     Unsteady,
     /// It was read.
@@ -27,24 +31,9 @@ impl Seen {
     pub(crate) fn state(&self) -> Option<&TaskState> {
         match self {
             Self::State(state) => Some(state),
-            Self::Unread | Self::Unsteady => None,
+            Self::Unread | Self::Unanswered | Self::Unsteady => None,
         }
     }
-}
-
-/// What the threads of a rank's process did, as the kernel reports it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Activity {
-    /// It was stopped by a signal.
-    Stopped,
-    /// It was stopped by a debugger.
-    Traced,
-    /// A thread ran, or could have.
-    Computing,
-    /// A thread was in a system call that cannot be interrupted.
-    InKernel,
-    /// All threads slept.
-    Sleeping,
 }
 
 /// The state of the ranks of a job.

@@ -67,6 +67,8 @@ use transport_lapi::bootstrap::waits::{Blocked, JobView, TaskState};
 use crate::hang::idle::{self, Idle, Stacks};
 use crate::host::process_table;
 
+pub(crate) use transport_lapi::bootstrap::control::Doubt;
+
 /// Time from one look to the next.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(250);
 
@@ -90,19 +92,6 @@ pub(crate) enum Stage {
     Finished,
     /// Its process has ended.
     Ended,
-}
-
-/// Why a rank may go on although its threads that are in calls wait (WD1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Doubt {
-    /// A thread polls while it waits, or has been woken.
-    Awake,
-    /// More threads are in calls than are listed.
-    Crowded,
-    /// Its threads cannot be listed: it is in another PID namespace.
-    Elsewhere,
-    /// It has threads that are in no call, and not idle.
-    OtherThread,
 }
 
 /// The state of each rank at one look; `None` for a rank whose wait table changed during every attempt to read it.

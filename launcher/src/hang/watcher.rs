@@ -2,7 +2,7 @@
 //! show. Owned by the job's poll loop, which passes it the time.
 //!
 //! - OV1: a look never blocks and takes microseconds. An inquiry waits for answers in the poll loop, for no longer than
-//!   [`PATIENCE`]: a rank that computes does not answer.
+//!   [`PATIENCE`]: a rank that computes does not answer. Agents have [`PATIENCE_FOR_HOSTS`] before that.
 //! - OV2: the snapshot of an inquiry is taken before the ranks are asked, since asking wakes them.
 
 use std::collections::BTreeSet;
@@ -10,17 +10,22 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use transport_lapi::adapter::AdapterError;
-use transport_lapi::bootstrap::monotonic_nanos;
+use transport_lapi::bootstrap::control::Observed;
+use transport_lapi::bootstrap::control::agents::Order;
 use transport_lapi::bootstrap::waits::{JobView, TaskState};
 
 use crate::exits::Verdict;
+use crate::hang::gathering::Gathering;
 use crate::hang::observe;
 use crate::hang::snapshot::Snapshot;
 use crate::hang::standstill::{self, Standstill};
-use crate::hang::watch::{self, Finding, Look, Stage, Watch};
+use crate::hang::watch::{self, Finding, Stage, Watch};
 
 /// How long ranks have to send their queues. Those that wait or poll answer at once.
 const PATIENCE: Duration = Duration::from_millis(250);
+
+/// How long agents have to tell what they see of their ranks.
+const PATIENCE_FOR_HOSTS: Duration = Duration::from_secs(2);
 
 /// By how much sooner the next look follows where all ranks are blocked. A rank whose main returns an error waits at
 /// its end until the deadlock that it causes is found, and prints the error then.
@@ -65,15 +70,20 @@ struct Inquiry {
     open: Vec<usize>,
 }
 
+/// Where the ranks are.
+enum Place {
+    /// All are on this host: the segment, and the process that was started for each.
+    Here { view: JobView, children: Vec<u32> },
+    /// Agents look at them. Such a job is not judged.
+    Elsewhere(Gathering),
+}
+
 /// See the module's head.
 pub(crate) struct Watcher {
-    /// `None` in a job of several hosts, which is not judged.
-    view: Option<JobView>,
+    place: Place,
     watch: Watch,
     /// `None` where deadlocks are ignored.
     standstill: Option<Standstill>,
-    /// The process that was started for each rank.
-    children: Vec<u32>,
     /// The ranks that never sleep while they wait.
     spinning: Vec<usize>,
     interval: Duration,
@@ -83,34 +93,42 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// For the job with this `segment`, if it runs on this host, whose ranks are these `children` or were started by them; the `spinning` ones
+    /// For the job with this `segment`, whose ranks are these `children` or were started by them; the `spinning` ones
     /// never sleep while they wait.
     pub(crate) fn new(
-        segment: Option<&OwnedFd>,
+        segment: &OwnedFd,
         vigilance: &Vigilance,
         children: Vec<u32>,
         spinning: Vec<usize>,
     ) -> Result<Self, AdapterError> {
-        let view = segment.map(JobView::open).transpose()?;
+        let place = Place::Here { view: JobView::open(segment)?, children };
+        Ok(Self::at(place, vigilance, spinning))
+    }
+
+    /// For a job of so many ranks on several hosts, of which the `spinning` ones never sleep while they wait.
+    pub(crate) fn of_hosts(ranks: usize, vigilance: &Vigilance, spinning: Vec<usize>) -> Self {
+        Self::at(Place::Elsewhere(Gathering::new(ranks)), vigilance, spinning)
+    }
+
+    fn at(place: Place, vigilance: &Vigilance, spinning: Vec<usize>) -> Self {
         let watch = Watch::new(vigilance.ends_deadlocks, vigilance.stall);
         let standstill = Standstill::new(vigilance.standstill);
         let interval = vigilance.interval;
-        Ok(Self {
-            view,
+        Self {
+            place,
             watch,
             standstill: vigilance.ends_deadlocks.then_some(standstill),
-            children,
             spinning,
             interval,
             next_look: Instant::now() + interval,
             inquiry: None,
             snapshot: None,
-        })
+        }
     }
 
     /// When [`Watcher::look`] or [`Watcher::concluded`] has something to do.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let is_watched = self.watch.is_on() && self.view.is_some();
+        let is_watched = self.watch.is_on() && matches!(self.place, Place::Here { .. });
         let look = (is_watched && self.inquiry.is_none()).then_some(self.next_look);
         self.inquiry.as_ref().map(|inquiry| inquiry.until).or(look)
     }
@@ -122,7 +140,7 @@ impl Watcher {
         stage: impl Fn(usize) -> Stage,
         now: Instant,
     ) -> Option<Occasion> {
-        let view = self.view.as_ref()?;
+        let Place::Here { view, .. } = &self.place else { return None };
         if !self.watch.is_on() || self.inquiry.is_some() || now < self.next_look {
             return None;
         }
@@ -143,18 +161,56 @@ impl Watcher {
         }
     }
 
-    /// Takes a snapshot and asks all ranks for their queues, unless an inquiry is under way.
-    pub(crate) fn inquire(&mut self, occasion: Occasion, now: Instant) {
+    /// Takes a snapshot and asks all ranks for their queues, unless an inquiry is under way. Returns the order for
+    /// agents that does so, if there are agents; `is_gone` tells of which ranks nothing more will come.
+    pub(crate) fn inquire(
+        &mut self,
+        occasion: Occasion,
+        is_gone: impl Fn(usize) -> bool,
+        now: Instant,
+    ) -> Option<Order> {
         if self.inquiry.is_some() {
-            return;
+            return None;
         }
-        let look = self.view.as_ref().map_or(Look::new(), watch::look);
+        let (view, children) = match &mut self.place {
+            Place::Here { view, children } => (view, children),
+            Place::Elsewhere(gathering) => {
+                let until = now + PATIENCE_FOR_HOSTS;
+                self.inquiry = Some(Inquiry { occasion, until, open: Vec::new() });
+                return Some(gathering.begin(is_gone, true));
+            }
+        };
+        let look = watch::look(view);
         let open: Vec<usize> = look.iter().map(|state| answers(state.as_ref())).collect();
-        self.snapshot = Some(self.observe(look));
+        let snapshot = observe::snapshot(view, look, children);
         for rank in (0..open.len()).filter(|rank| open[*rank] > 0) {
-            self.view.iter().for_each(|view| view.inquire(rank));
+            view.inquire(rank);
         }
+        self.snapshot = Some(self.completed(snapshot));
         self.inquiry = Some(Inquiry { occasion, until: now + PATIENCE, open });
+        None
+    }
+
+    /// The order for agents to look at the ranks once more, before the job is stopped; `None` if there are no agents.
+    /// [`Watcher::gathered`] returns what they have told.
+    pub(crate) fn look_before_the_end(&mut self, is_gone: impl Fn(usize) -> bool) -> Option<Order> {
+        match &mut self.place {
+            Place::Here { .. } => None,
+            Place::Elsewhere(gathering) => Some(gathering.begin(is_gone, false)),
+        }
+    }
+
+    /// Takes what an agent has seen of a rank at the look of this number.
+    pub(crate) fn seen(&mut self, rank: usize, number: u64, seen: Observed) {
+        let Place::Elsewhere(gathering) = &mut self.place else { return };
+        let contexts = answers(seen.state.as_ref());
+        let is_complete = gathering.take(rank, number, seen);
+        let Some(inquiry) = &mut self.inquiry else { return };
+        inquiry.open.resize(inquiry.open.len().max(rank + 1), 0);
+        inquiry.open[rank] = contexts;
+        if is_complete {
+            inquiry.until = Instant::now() + PATIENCE;
+        }
     }
 
     /// Whether an inquiry is under way.
@@ -170,6 +226,9 @@ impl Watcher {
     /// Notes that rank `rank` has ended and will not answer.
     pub(crate) fn ended(&mut self, rank: usize) {
         self.open(rank).into_iter().for_each(|open| *open = 0);
+        if let Place::Elsewhere(gathering) = &mut self.place {
+            gathering.ended(rank);
+        }
     }
 
     fn open(&mut self, rank: usize) -> Option<&mut usize> {
@@ -179,9 +238,15 @@ impl Watcher {
     /// Ends an inquiry that has all its answers or has waited long enough, and returns its occasion.
     pub(crate) fn concluded(&mut self, now: Instant) -> Option<Occasion> {
         let inquiry = self.inquiry.as_ref()?;
-        if now < inquiry.until && inquiry.open.iter().any(|contexts| *contexts > 0) {
+        let is_seen = match &self.place {
+            Place::Here { .. } => true,
+            Place::Elsewhere(gathering) => gathering.is_complete(),
+        };
+        let is_told = is_seen && inquiry.open.iter().all(|contexts| *contexts == 0);
+        if now < inquiry.until && !is_told {
             return None;
         }
+        self.snapshot = self.gathered().or(self.snapshot.take());
         // The inquiry has woken the ranks.
         self.watch.wake();
         self.standstill.iter_mut().for_each(|standstill| standstill.wake(now));
@@ -189,20 +254,29 @@ impl Watcher {
         self.inquiry.take().map(|inquiry| inquiry.occasion)
     }
 
-    /// Returns the snapshot of the last inquiry, or a new one if there is none or `afresh` is set.
-    pub(crate) fn snapshot(&mut self, afresh: bool) -> Snapshot {
+    /// Returns the snapshot of the last inquiry, or a new one if there is none or `afresh` is set. `None` if agents would
+    /// have to be asked.
+    pub(crate) fn snapshot(&mut self, afresh: bool) -> Option<Snapshot> {
         let before = self.snapshot.take().filter(|_| !afresh);
-        before.unwrap_or_else(|| self.observe(self.view.as_ref().map_or(Look::new(), watch::look)))
+        before.or_else(|| match &self.place {
+            Place::Here { view, children } => {
+                Some(self.completed(observe::snapshot(view, watch::look(view), children)))
+            }
+            Place::Elsewhere(_) => None,
+        })
     }
 
-    fn observe(&self, look: Look) -> Snapshot {
+    /// What agents have told since they were asked last, if nobody has taken it.
+    pub(crate) fn gathered(&mut self) -> Option<Snapshot> {
+        let Place::Elsewhere(gathering) = &mut self.place else { return None };
+        let seen = gathering.snapshot();
+        seen.map(|seen| self.completed(seen))
+    }
+
+    /// A snapshot with what is known without a look.
+    fn completed(&self, seen: Snapshot) -> Snapshot {
         let ignores_deadlocks = self.standstill.is_none();
-        let spinning = self.spinning.clone();
-        let seen = match &self.view {
-            Some(view) => observe::snapshot(view, look, &self.children),
-            None => Snapshot::unread(monotonic_nanos()),
-        };
-        Snapshot { ignores_deadlocks, spinning, ..seen }
+        Snapshot { ignores_deadlocks, spinning: self.spinning.clone(), ..seen }
     }
 
     /// Notes that the job was suspended until now.

@@ -68,6 +68,16 @@ impl LocalRanks {
         self.ranks.iter().map(Rank::pid).collect()
     }
 
+    /// The ranks' numbers in the job.
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = TaskId> {
+        self.ranks.iter().map(Rank::task)
+    }
+
+    /// The ranks' published waits, by place.
+    pub(crate) fn view(&self) -> &JobView {
+        &self.view
+    }
+
     /// Whether all ranks are gone.
     pub(crate) fn are_gone(&self) -> bool {
         self.ranks.iter().all(Rank::is_gone)

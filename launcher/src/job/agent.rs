@@ -16,6 +16,7 @@ use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::stdio::{stdin, stdout};
+use transport_lapi::bootstrap::control::Observed;
 use transport_lapi::bootstrap::control::agents::{HostJob, News, Order, Stream};
 use transport_lapi::bootstrap::control::line::{LineReader, LineWriter, Secret, announcement};
 use transport_lapi::bootstrap::hosts::{HostPlan, TableWriter};
@@ -29,6 +30,7 @@ use super::ranks::AgentEvent;
 use super::spawn::{self, Prepared, Started};
 use super::{ENDING, Event, Interesting, events};
 use crate::LaunchError;
+use crate::hang::{observe, watch};
 use crate::host::local::{LocalRanks, RankEvent};
 use crate::host::machine::host_name;
 use crate::host::orphans::{GIVE_UP, Orphans};
@@ -365,7 +367,23 @@ impl Agent<'_> {
             Order::Congested { stream: Stream::Out, pauses } => self.pauses.out = pauses,
             Order::Congested { stream: Stream::Err, pauses } => self.pauses.err = pauses,
             Order::Suspended { suspended } => self.line.is_suspended = suspended,
+            Order::Look { number, asks } => self.look(number, asks),
             order => self.ranks.obey(&order),
+        }
+    }
+
+    /// Tells what the ranks do, and asks them for their queues if it `asks`.
+    fn look(&mut self, number: u64, asks: bool) {
+        let view = self.ranks.view();
+        let seen = observe::snapshot(view, watch::look(view), &self.ranks.pids());
+        for (place, task) in self.ranks.tasks().enumerate() {
+            let state = seen.rank(place).state().cloned();
+            let (activity, doubt) = (seen.activity(place), seen.doubt(place));
+            let rank = Box::new(Observed { state, activity, doubt });
+            self.line.tell(&News::Seen { task, number, at_nanos: seen.at, seen: rank });
+            if asks {
+                view.inquire(place);
+            }
         }
     }
 

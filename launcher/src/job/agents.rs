@@ -243,6 +243,10 @@ impl Agents {
                 self.agents[place].left.retain(|left| *left != task);
                 News::Gone { task }
             }
+            News::Seen { number, at_nanos, seen, .. } => {
+                let seen = Box::new(seen.dated(at_nanos, now));
+                News::Seen { task, number, at_nanos: now, seen }
+            }
             told => told,
         });
     }

@@ -49,7 +49,7 @@ pub(super) fn start(spec: &JobSpec, hosts: &Hosts) -> Result<Job, LaunchError> {
             printer,
             input: is_read.then(Forwarding::to_agent),
             signals,
-            watcher: Watcher::new(None, &spec.vigilance, Vec::new(), Vec::new())?,
+            watcher: Watcher::of_hosts(spec.ranks(), &spec.vigilance, spawn::spinning(spec)?),
         },
     );
     job.take(news);

@@ -49,7 +49,8 @@ impl Job {
 
     fn print_report(&mut self, verdict: Verdict, stopped_at: u64) {
         let unread = || Snapshot::unread(stopped_at);
-        let snapshot = self.snapshot.take().unwrap_or_else(unread);
+        let snapshot = self.snapshot.take().or_else(|| self.watcher.gathered());
+        let snapshot = snapshot.unwrap_or_else(unread);
         self.printer.say(&report::of_verdict(&self.exit_log, verdict, stopped_at, &snapshot));
     }
 

@@ -38,7 +38,7 @@ pub(super) fn start(spec: &JobSpec) -> Result<Job, LaunchError> {
     }
     let (ranks, note) = LocalRanks::new(ranks, JobView::open(&segment)?, None, orphans);
     let pids = ranks.pids();
-    let watcher = Watcher::new(Some(&segment), &spec.vigilance, pids.clone(), prepared.spinning())?;
+    let watcher = Watcher::new(&segment, &spec.vigilance, pids.clone(), spawn::spinning(spec)?)?;
     for line in note.into_iter().chain(prepared.lines(&pids)) {
         printer.say(&format!("mpjrun: {line}\n"));
     }

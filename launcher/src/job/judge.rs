@@ -145,11 +145,11 @@ impl Job {
         }
         match self.watcher.concluded(now) {
             Some(Occasion::Request) => {
-                let snapshot = self.watcher.snapshot(false);
+                let snapshot = self.inquired();
                 self.printer.say(&report::on_request(&self.exit_log, &snapshot));
             }
             Some(Occasion::Standstill(lasted)) => {
-                let snapshot = self.watcher.snapshot(false);
+                let snapshot = self.inquired();
                 self.printer.say(&report::on_standstill(
                     &self.exit_log,
                     &snapshot,
@@ -165,13 +165,21 @@ impl Job {
     pub(super) fn inquire(&mut self, occasion: Occasion) {
         if self.is_overseen() && !self.watcher.is_inquiring() {
             self.exit_log.forget_queues();
-            self.watcher.inquire(occasion, Instant::now());
+            let seats = &self.seats;
+            let is_gone = |rank: usize| seats[rank].is_gone;
+            let order = self.watcher.inquire(occasion, is_gone, Instant::now());
+            order.into_iter().for_each(|order| self.ranks.order(order));
         }
+    }
+
+    /// The snapshot of the inquiry that has just been concluded.
+    fn inquired(&mut self) -> Snapshot {
+        self.watcher.snapshot(false).unwrap_or_else(|| Snapshot::unread(monotonic_nanos()))
     }
 
     /// Acts on a hang after the ranks have sent their queues.
     fn conclude(&mut self, verdict: Verdict, now: Instant) {
-        let snapshot = self.watcher.snapshot(false);
+        let snapshot = self.inquired();
         let deserted = self.exit_log.desertion(snapshot.last_wait(), has_thread);
         let unwinding = snapshot.unwinding().filter_map(|rank| self.exit_log.unwinding(rank));
         let panic = unwinding.chain(deserted).min_by_key(|failure| failure.at);

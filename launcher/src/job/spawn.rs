@@ -61,8 +61,6 @@ pub(crate) struct Program<'a> {
     pub(crate) path: PathBuf,
     /// Variables that the ranks get beside the launcher's environment.
     pub(crate) environment: BTreeMap<OsString, OsString>,
-    /// Whether the ranks poll while they wait, and never sleep.
-    spins: bool,
 }
 
 /// Checks the programs, the folders, the exported variables and the settings of a job with these ranks on this host.
@@ -116,15 +114,23 @@ pub(crate) fn environment(
     Ok((environment, settings))
 }
 
+/// The ranks that poll while they wait, and never sleep.
+pub(crate) fn spinning(spec: &JobSpec) -> Result<Vec<usize>, LaunchError> {
+    let spins = |app: &App| Ok(environment(spec, app)?.1.wait == WaitMode::Spin);
+    let spins = spec.apps.iter().map(spins).collect::<Result<Vec<_>, LaunchError>>()?;
+    let of_ranks = spec.apps.iter().zip(spins);
+    let of_ranks = of_ranks.flat_map(|(app, spins)| std::iter::repeat_n(spins, app.ranks));
+    Ok(of_ranks.enumerate().filter(|(_, spins)| *spins).map(|(rank, _)| rank).collect())
+}
+
 impl<'a> Program<'a> {
     fn check(spec: &JobSpec, number: usize, app: &'a App) -> Result<Self, LaunchError> {
         let path = find_program(&app.program, search_path(app.path.as_deref()))?;
         if let Some(folder) = &app.wdir {
             check_folder(folder)?;
         }
-        let (environment, settings) = environment(spec, app)?;
-        let spins = settings.wait == WaitMode::Spin;
-        Ok(Self { app, number, path, environment, spins })
+        let (environment, _) = environment(spec, app)?;
+        Ok(Self { app, number, path, environment })
     }
 
     /// The command that starts the program, without the streams and variables of a rank.
@@ -155,11 +161,6 @@ impl<'a> Prepared<'a> {
         let all = programs.flat_map(|program| std::iter::repeat_n(program, program.app.ranks));
         let mut here = self.here.iter().copied().peekable();
         all.enumerate().filter(move |(rank, _)| here.next_if_eq(rank).is_some())
-    }
-
-    /// The ranks that never sleep while they wait.
-    pub(crate) fn spinning(&self) -> Vec<usize> {
-        self.ranks().filter(|(_, program)| program.spins).map(|(rank, _)| rank).collect()
     }
 
     /// Starts the ranks of this host as part of the job called `job`, with this `limit` of descriptors, signal `mask`

@@ -29,6 +29,8 @@ impl Stage {
 pub(super) struct Standing<'a> {
     /// The calls that its threads are, or were, blocked in.
     pub(super) waits: Vec<Blocked>,
+    /// Its host, in a job of several.
+    pub(super) host: Option<&'a str>,
     /// Its names for them.
     pub(super) words: &'a Vocabulary,
     /// The number of blocked threads beyond those.
@@ -84,7 +86,8 @@ impl<'a> Standing<'a> {
     fn halt(&self, pid: Option<u32>) -> Option<String> {
         match (self.activity?, pid) {
             (Activity::Stopped, Some(pid)) => {
-                Some(format!("stopped by a signal; kill -CONT {pid} lets it go on"))
+                let host = self.host.map_or(String::new(), |host| format!(" on {host}"));
+                Some(format!("stopped by a signal; kill -CONT {pid}{host} lets it go on"))
             }
             (Activity::Stopped, None) => Some("stopped by a signal".to_owned()),
             (Activity::Traced, _) => Some("stopped by a debugger".to_owned()),
@@ -143,12 +146,13 @@ pub(super) fn of_all<'a>(
     stopped_at: Option<u64>,
 ) -> Vec<Standing<'a>> {
     let ranks = exit_log.records().iter().enumerate();
-    ranks.map(|(rank, record)| one(rank, record, snapshot, stopped_at)).collect()
+    let host = |rank| exit_log.has_several_hosts().then(|| exit_log.host(rank));
+    ranks.map(|(rank, record)| one(rank, (record, host(rank)), snapshot, stopped_at)).collect()
 }
 
 fn one<'a>(
     rank: usize,
-    record: &'a Record,
+    (record, host): (&'a Record, Option<&'a str>),
     snapshot: &Snapshot,
     stopped_at: Option<u64>,
 ) -> Standing<'a> {
@@ -164,6 +168,7 @@ fn one<'a>(
         is_alive,
         activity: snapshot.activity(rank).filter(|_| is_alive),
         queues: all_contexts(&record.queues),
+        host,
         words: &record.vocabulary,
         waits: Vec::new(),
         unlisted: 0,
@@ -228,6 +233,7 @@ fn outside(rank: usize, snapshot: &Snapshot) -> Stage {
         Seen::Unsteady => {
             ("joined, in a state that cannot be read", "in a state that cannot be read")
         }
+        Seen::Unanswered => ("joined; its host has not answered", "its host has not answered"),
         Seen::Unread => return Stage::brief("joined"),
     };
     Stage { words, brief }

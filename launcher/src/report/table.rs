@@ -14,8 +14,11 @@ use super::{INDENT, aligned};
 /// Most rows of the table, and most lines behind it.
 const MAX_ROWS: usize = 32;
 
+/// Most hosts that are named in one row or line.
+const MAX_HOSTS: usize = 3;
+
 /// Columns of numbers.
-const RIGHT: [usize; 2] = [3, 5];
+const RIGHT: [&str; 2] = ["tag", "bytes"];
 
 /// Returns the table and the lines for the state at `at` of a job that was started at `start`.
 pub(super) fn text(standings: &[Standing<'_>], start: u64, at: u64) -> String {
@@ -32,9 +35,29 @@ pub(super) fn text(standings: &[Standing<'_>], start: u64, at: u64) -> String {
     }
     for (line, of) in lines.iter().take(MAX_ROWS) {
         // Writing to a string does not fail.
-        let _ = writeln!(text, "{INDENT}{}: {line}", ranks(of));
+        let _ = writeln!(text, "{INDENT}{}: {line}", on_hosts(of, standings));
     }
     text + &rest(lines.iter().map(|(_, ranks)| ranks))
+}
+
+/// `ranks 0-1`, and in a job of several hosts `ranks 0-1 on node1`.
+fn on_hosts(of: &[usize], standings: &[Standing<'_>]) -> String {
+    let hosts = hosts(of, standings);
+    if hosts.is_empty() { ranks(of) } else { format!("{} on {hosts}", ranks(of)) }
+}
+
+/// The hosts of these ranks; empty in a job of one host.
+fn hosts(of: &[usize], standings: &[Standing<'_>]) -> String {
+    let mut hosts: Vec<&str> = Vec::new();
+    for host in of.iter().filter_map(|rank| standings[*rank].host) {
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
+    match hosts.len() {
+        0..=MAX_HOSTS => hosts.join(", "),
+        many => format!("{many} hosts"),
+    }
 }
 
 fn listed<'s, 'a>(
@@ -124,9 +147,15 @@ fn rows(standings: &[Standing<'_>], start: u64, at: u64) -> String {
     let head = ["ranks", "blocked in", "peer", "tag", space, "bytes", "phase", "seconds"];
     let head = head.map(str::to_owned).to_vec();
     let shown = groups.iter().zip(&rank_lists).take(MAX_ROWS);
-    let rows: Vec<_> =
+    let mut rows: Vec<_> =
         std::iter::once(head).chain(shown.map(|(group, of)| row(group, of, start, at))).collect();
-    aligned(INDENT, &rows, |column| RIGHT.contains(&column)) + &rest(rank_lists.iter())
+    if standings.iter().any(|standing| standing.host.is_some()) {
+        let of_rows = rank_lists.iter().map(|of| hosts(of, standings));
+        let column = std::iter::once("hosts".to_owned()).chain(of_rows);
+        rows.iter_mut().zip(column).for_each(|(row, cell)| row.insert(1, cell));
+    }
+    let right: Vec<bool> = rows[0].iter().map(|head| RIGHT.contains(&head.as_str())).collect();
+    aligned(INDENT, &rows, |column| right[column]) + &rest(rank_lists.iter())
 }
 
 fn row(group: &Group<'_>, ranks: &[usize], start: u64, at: u64) -> Vec<String> {

@@ -18,7 +18,7 @@ use transport_lapi::bootstrap::control::{
 use transport_lapi::bootstrap::waits::{Blocked, CallCode, Phase, Space, TaskState, Wait};
 
 use super::*;
-use crate::exits::scene::{START, complain, exit_log, finish, ms, panic};
+use crate::exits::scene::{START, complain, exit_log, exit_log_of_hosts, finish, ms, panic};
 use crate::exits::{Decision, Ending, Failure, Fault};
 use crate::hang::snapshot::{Activity, Seen};
 
@@ -48,6 +48,13 @@ fn failure_of(exit_log: &ExitLog) -> Failure {
 fn joined(ranks: u32) -> ExitLog {
     let mut job = exit_log(ranks);
     (0..ranks).for_each(|rank| join(&mut job, rank));
+    job
+}
+
+/// The same on hosts of these names, one rank on each.
+fn joined_on(hosts: &[&str]) -> ExitLog {
+    let mut job = exit_log_of_hosts(hosts);
+    (0..hosts.len() as u32).for_each(|rank| join(&mut job, rank));
     job
 }
 

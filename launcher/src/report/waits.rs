@@ -35,7 +35,10 @@ pub(super) fn text(standings: &[Standing<'_>]) -> String {
     }
     let edges: Vec<Vec<usize>> = targets.iter().map(|to| to.keys().copied().collect()).collect();
     let (text, mut paths) = match shortest_cycle(&edges) {
-        Some(cycle) => (cycle_line(&cycle, &targets), vec![[&cycle[..], &cycle[..1]].concat()]),
+        Some(cycle) => {
+            let line = cycle_line(&cycle, &targets, standings);
+            (line, vec![[&cycle[..], &cycle[..1]].concat()])
+        }
         None => {
             let mut chains = longest_chains(&edges);
             chains.retain(|chain| !is_gathering_alone(chain, &targets));
@@ -91,10 +94,11 @@ fn anybody(rank: usize, wait: &Waiting<'_>, standings: &[Standing<'_>]) -> Vec<u
     }
 }
 
-fn cycle_line(cycle: &[usize], targets: &Targets<'_>) -> String {
+fn cycle_line(cycle: &[usize], targets: &Targets<'_>, standings: &[Standing<'_>]) -> String {
     let pairs = || cycle.iter().zip(cycle.iter().cycle().skip(1));
-    let mut steps: Vec<String> = pairs().map(|(&rank, &next)| step(rank, next, targets)).collect();
-    steps.push(cycle[0].to_string());
+    let mut steps: Vec<String> =
+        pairs().map(|(&rank, &next)| step(rank, next, targets, standings)).collect();
+    steps.push(name(cycle[0], standings));
     let sends = |(&rank, next): (&usize, &usize)| {
         let wait = targets[rank].get(next);
         wait.is_some_and(|wait| wait.sends && !wait.space.is_collective)
@@ -107,7 +111,8 @@ fn chain_lines(chains: &[Vec<usize>], targets: &Targets<'_>, standings: &[Standi
     let mut text = String::new();
     for chain in chains.iter().take(MAX_CHAINS) {
         let pairs = chain.windows(2);
-        let mut steps: Vec<String> = pairs.map(|pair| step(pair[0], pair[1], targets)).collect();
+        let mut steps: Vec<String> =
+            pairs.map(|pair| step(pair[0], pair[1], targets, standings)).collect();
         steps.extend(chain.last().map(|&end| chain_end(end, standings)));
         // Writing to a string does not fail.
         let _ = writeln!(text, "{INDENT}chain: {}", joined(steps));
@@ -115,19 +120,25 @@ fn chain_lines(chains: &[Vec<usize>], targets: &Targets<'_>, standings: &[Standi
     text + &and_more(chains.len(), MAX_CHAINS, "chains")
 }
 
+/// A rank, with its host in a job of several: `0 on node1`.
+fn name(rank: usize, standings: &[Standing<'_>]) -> String {
+    standings[rank].host.map_or(rank.to_string(), |host| format!("{rank} on {host}"))
+}
+
 /// `0 waits for 1 (recv tag 7)`.
-fn step(rank: usize, next: usize, targets: &Targets<'_>) -> String {
+fn step(rank: usize, next: usize, targets: &Targets<'_>, standings: &[Standing<'_>]) -> String {
+    let name = name(rank, standings);
     match targets[rank].get(&next) {
         Some(wait) if wait.peer.is_none() && !wait.is_for_others() => {
-            format!("{rank} waits for {} ({})", source(wait.peer), operation(wait))
+            format!("{name} waits for {} ({})", source(wait.peer), operation(wait))
         }
-        Some(wait) => format!("{rank} waits for {next} ({})", operation(wait)),
-        None => rank.to_string(),
+        Some(wait) => format!("{name} waits for {next} ({})", operation(wait)),
+        None => name,
     }
 }
 
 fn chain_end(rank: usize, standings: &[Standing<'_>]) -> String {
-    let standing = &standings[rank];
+    let (standing, rank) = (&standings[rank], name(rank, standings));
     match standing.holding().next().filter(|_| !standing.is_halted()) {
         Some(wait) if wait.peer.is_none() && wait.is_for_others() => {
             format!("{rank} waits for others ({})", operation(&wait))

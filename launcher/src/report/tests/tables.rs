@@ -171,3 +171,23 @@ fn a_wait_that_has_failed_is_marked_where_no_failure_is_told() {
     let shown = on_request(&joined(2), &snapshot([failed, state(&[])]));
     assert!(shown.contains("  no message has come, then an error  0.50\n"), "{shown}");
 }
+
+#[test]
+fn a_job_of_several_hosts_has_a_column_for_them() {
+    let mut snapshot = waiting([recv(1, 7), recv(0, 9), recv(0, 9), recv(0, 9), recv(0, 9)]);
+    snapshot.ranks.push(Seen::Unanswered);
+    snapshot.ranks.push(Seen::from(Some(state(&[]))));
+    snapshot.activities = vec![None; 6];
+    snapshot.activities.push(Some(Activity::Stopped));
+    let expected = "\
+mpjrun: state of the job 1.00 s after start
+mpjrun:   ranks  hosts    blocked in  peer    tag  communicator  bytes  phase                seconds
+mpjrun:   0      a        recv        rank 1    7  world             8  no message has come  0.50
+mpjrun:   1-4    4 hosts  recv        rank 0    9  world             8  no message has come  0.50
+mpjrun:   rank 5 on f: joined; its host has not answered, still running
+mpjrun:   rank 6 on g: joined, stopped by a signal; kill -CONT 200 on g lets it go on
+mpjrun:   cycle: 0 on a waits for 1 (recv tag 7) -> 1 on b waits for 0 (recv tag 9) -> 0 on a
+";
+    let job = joined_on(&["a", "b", "c", "d", "e", "f", "g"]);
+    assert_eq!(on_request(&job, &snapshot), expected);
+}

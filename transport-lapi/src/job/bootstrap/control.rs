@@ -20,6 +20,7 @@
 pub mod agents;
 mod counters;
 pub mod line;
+mod observed;
 mod queues;
 mod vocabulary;
 
@@ -51,6 +52,7 @@ use crate::adapter::waits::bystander_name;
 use crate::platform::fork::ProcessMark;
 
 pub use counters::{MessageCounts, ProtocolCounts};
+pub use observed::{Activity, Doubt, Observed};
 pub use queues::{PostedReceive, Queues, RankRange, SpaceMembers, UnexpectedMessage};
 pub use vocabulary::Vocabulary;
 

@@ -5,7 +5,7 @@
 
 use bincode::{Decode, Encode};
 
-use super::ControlMessage;
+use super::{ControlMessage, Observed};
 use crate::adapter::TaskId;
 
 /// One of a rank's two output streams.
@@ -132,6 +132,13 @@ pub enum Order {
     },
     /// A sign of life.
     Alive,
+    /// Look at the ranks, and tell what was [`News::Seen`].
+    Look {
+        /// The number of the look.
+        number: u64,
+        /// Whether the ranks are asked for their queues after that.
+        asks: bool,
+    },
 }
 
 /// What an agent tells `mpjrun`.
@@ -233,4 +240,15 @@ pub enum News {
     },
     /// A sign of life.
     Alive,
+    /// What a rank did at a look.
+    Seen {
+        /// The rank.
+        task: TaskId,
+        /// The number of the look.
+        number: u64,
+        /// When, by the clock of its host.
+        at_nanos: u64,
+        /// What was seen.
+        seen: Box<Observed>,
+    },
 }
