@@ -26,7 +26,7 @@ pub(super) const PACKET: usize = 64 << 10;
 /// Receives that are posted.
 const RECEIVES: usize = 32;
 /// Buffers for packets to all peers.
-const SENDS: usize = 32;
+pub(super) const SENDS: usize = 32;
 /// Completions that are read at once.
 const BATCH: usize = 16;
 
