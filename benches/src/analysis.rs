@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use mpj_bench_programs::series::SERIES;
 use mpj_bench_programs::{Better, Series, X};
 
-use crate::model::{Distance, Header, Run, RuntimeInfo, SELF, Sight};
+use crate::model::{Distance, FABRIC, Header, Run, RuntimeInfo, SELF, Sight};
 use crate::stats;
 use pairing::Moment;
 
@@ -52,6 +52,8 @@ pub struct Row {
     pub cells: Vec<Option<Estimate>>,
     /// The comparison of the principal runtime with the best of the others.
     pub ratio: Option<Ratio>,
+    /// The comparison of the principal runtime with libfabric alone.
+    pub above_fabric: Option<Ratio>,
 }
 
 /// A figure with its uncertainty.
@@ -186,7 +188,10 @@ fn row(place: Place, point: &Point, header: &Header) -> Row {
         let peer = best_peer(&cells, series.better, header)?;
         point.ratio(series.better, ours, peer)
     });
-    Row { x: place.x, oversubscribed: point.oversubscribed, cells, ratio }
+    let fabric = header.runtimes.iter().position(|it| it.id == FABRIC);
+    let fabric = contest.zip(fabric);
+    let above_fabric = fabric.and_then(|(ours, it)| point.ratio(series.better, ours, it));
+    Row { x: place.x, oversubscribed: point.oversubscribed, cells, ratio, above_fabric }
 }
 
 fn estimate(figures: &[Figure]) -> Option<Estimate> {
@@ -202,7 +207,7 @@ pub fn principal(header: &Header) -> Option<usize> {
 }
 
 /// Returns the runtimes that the principal is compared with: the system MPIs; without any, the
-/// principal measured again; otherwise the other backends.
+/// principal measured again and libfabric alone; otherwise the other backends.
 pub fn others(header: &Header) -> Vec<usize> {
     let places = |is: &dyn Fn(usize, &RuntimeInfo) -> bool| {
         let all = header.runtimes.iter().enumerate();
@@ -210,7 +215,7 @@ pub fn others(header: &Header) -> Vec<usize> {
     };
     let principal = principal(header);
     let sets = [
-        places(&|_, it| !it.ours && it.id != SELF),
+        places(&|_, it| !it.ours && it.id != SELF && it.id != FABRIC),
         places(&|_, it| !it.ours),
         places(&|place, _| Some(place) != principal),
     ];
@@ -295,6 +300,24 @@ impl Row {
 }
 
 impl Table {
+    /// Returns whether it has times of single messages over their lengths.
+    pub fn is_latency(&self) -> bool {
+        self.series.id.split('-').next() == Some("latency")
+    }
+
+    /// Returns the point from which on the runtime `one` has the better median than `other` to the last point; `None` if
+    /// it has not at the last one.
+    pub fn better_from(&self, one: usize, other: usize) -> Option<u64> {
+        let better = |row: &&Row| {
+            let (one, other) = (row.cells[one].as_ref(), row.cells[other].as_ref());
+            let medians = one.zip(other).map(|(one, other)| (one.median, other.median));
+            let ratio =
+                medians.and_then(|(one, other)| ratio_of_times(self.series.better, one, other));
+            ratio.is_some_and(|ratio| ratio < 1.0)
+        };
+        self.rows.iter().rev().take_while(better).last().map(|row| row.x)
+    }
+
     fn figures(&self) -> usize {
         let cells = self.rows.iter().flat_map(|row| &row.cells).flatten();
         cells.map(|cell| cell.launches).sum()

@@ -22,6 +22,7 @@ use crate::bundle::Bundle;
 use crate::cache_line::{self, LineFile};
 use crate::catalogue::{Benchmark, Configuration};
 use crate::contender::Contender;
+use crate::hosts::Hosts;
 use crate::launch::{self, Outcome};
 use crate::model::{Header, Launch, Run};
 use crate::{analysis, stats};
@@ -42,8 +43,8 @@ pub trait Watcher {
 /// The settings of all launches.
 #[derive(Debug, Clone)]
 pub struct Conduct {
-    /// The processors that ranks are pinned to.
-    pub processors: Vec<usize>,
+    /// Where ranks run.
+    pub hosts: Hosts,
     /// Set when the user stops the run.
     pub stop: Arc<AtomicBool>,
 }
@@ -56,10 +57,10 @@ impl Conduct {
 
     /// Launches `contender` once.
     pub fn launch(&self, contender: &Contender, bundle: &Bundle) -> Outcome {
-        // Without the file, the raw times around the launch are used.
-        let line = LineFile::new().ok();
+        // Without the file, the raw times around the launch are used. Hosts do not share it.
+        let line = LineFile::new().ok().filter(|_| !self.hosts.are_several());
         let path = line.as_ref().map(LineFile::path);
-        let command = contender.command(bundle, &self.processors, path);
+        let command = contender.command(bundle, &self.hosts, path);
         let mut outcome = launch::run(command, PATIENCE, &self.stop);
         let ranks = outcome.library.as_ref().map(|library| library.ranks);
         if ranks.is_some_and(|ranks| ranks != bundle.ranks()) {
@@ -72,9 +73,9 @@ impl Conduct {
         outcome
     }
 
-    /// The raw cache-line time between the first two processors, in nanoseconds.
+    /// The raw cache-line time between the first two processors, in nanoseconds. It says little about a network.
     fn raw(&self) -> Option<f64> {
-        let pair = self.processors.first_chunk()?;
+        let pair = self.hosts.processors.first_chunk().filter(|_| !self.hosts.are_several())?;
         Some(cache_line::one_way(*pair))
     }
 
@@ -133,7 +134,7 @@ pub fn run(
                     *failures.entry(attempt).or_default() += 1;
                 }
                 let mut launch = described(outcome, round, bundle, contender);
-                launch.oversubscribed = bundle.ranks() > conduct.processors.len();
+                launch.oversubscribed = conduct.hosts.is_oversubscribed(bundle.ranks());
                 launch.raw = before.zip(raw);
                 watcher.ended(&launch);
                 launches.push(launch);

@@ -64,6 +64,9 @@ pub struct Extent {
     /// Largest message sizes (inclusive) of each protocol or algorithm.
     #[arg(skip)]
     pub thresholds: Vec<usize>,
+    /// Number of hosts that share the ranks; 0 for this machine alone.
+    #[arg(skip)]
+    pub hosts: usize,
 }
 
 /// Parses numbers, and ranges of numbers that double: `8..1M,100`. Returns them in ascending order.
@@ -132,14 +135,26 @@ impl Benchmark {
             Self::Lapi | Self::Am2 => (2..=2, &[2]),
             _ => (2..=256, &[2]),
         };
-        let asked = if extent.ranks.is_empty() { own } else { &extent.ranks };
+        let own = self.over_hosts(own, extent.hosts);
+        let asked = if extent.ranks.is_empty() { &own } else { &extent.ranks };
         let (name, (least, most)) = (self.name(), (legal.start(), legal.end()));
-        let wrong = asked.iter().filter(|ranks| !legal.contains(*ranks));
-        let refuse = |ranks| format!("{name} has {least} to {most} ranks, not --np {ranks}");
-        let mut refused: Vec<_> = wrong.map(refuse).collect();
+        let mut refused = Vec::new();
+        let mut fits = |ranks: usize| {
+            let refusal = if !legal.contains(&ranks) {
+                format!("{name} has {least} to {most} ranks, not --np {ranks}")
+            } else {
+                match self.refusal(ranks, extent.hosts) {
+                    Some(refusal) => refusal,
+                    None => return true,
+                }
+            };
+            refused.push(refusal);
+            false
+        };
+        let numbers: Vec<usize> = asked.iter().copied().filter(|ranks| fits(*ranks)).collect();
         let treatments = self.treatments(extent, &mut refused);
         let mut configurations = Vec::new();
-        for &ranks in asked.iter().filter(|ranks| legal.contains(*ranks)) {
+        for ranks in numbers {
             let programs = self.programs(ranks, extent);
             for (buffers, programs) in by_buffers(&programs, &treatments) {
                 let order = Order { buffers, ..self.order(programs, ranks, extent) };
@@ -147,6 +162,35 @@ impl Benchmark {
             }
         }
         (configurations, refused)
+    }
+
+    /// Its own numbers of ranks over so many hosts, of those on one: two ranks on each host in collectives, and one where
+    /// ranks 0 and 1 measure what is between them.
+    fn over_hosts(self, own: &[usize], hosts: usize) -> Vec<usize> {
+        match self {
+            _ if hosts == 0 => own.to_vec(),
+            Self::Collectives => vec![2 * hosts],
+            Self::Startup | Self::Matrix => {
+                own.iter().copied().filter(|ranks| ranks % hosts == 0).collect()
+            }
+            _ => vec![hosts],
+        }
+    }
+
+    /// Why so many ranks do not suit so many hosts.
+    fn refusal(self, ranks: usize, hosts: usize) -> Option<String> {
+        let name = self.name();
+        let is_of_pair = !matches!(self, Self::Collectives | Self::Startup | Self::Matrix);
+        match hosts {
+            0 => None,
+            _ if ranks % hosts > 0 => {
+                Some(format!("{name}: --np {ranks} is no multiple of the {hosts} hosts"))
+            }
+            _ if is_of_pair && ranks != hosts => {
+                Some(format!("{name} has one rank on each host, so --np {hosts}, not {ranks}"))
+            }
+            _ => None,
+        }
     }
 
     /// The programs that run on `ranks` ranks.

@@ -31,6 +31,10 @@ pub struct Options {
     /// for mpj once more; beside lapi and am2: ucx or self. Repeatable
     #[arg(long, value_name = "P")]
     pub peer: Vec<String>,
+    /// Hosts that ssh reaches; each gets an equal share of the ranks, rank 0 on the first. A peer is also
+    /// fabric: libfabric without an MPI, to 64 KiB
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub hosts: Vec<String>,
     /// Launches of each runtime per configuration [default: 6, with --quick 3]
     #[arg(long, value_name = "K", value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000))]
     launches: Option<usize>,
@@ -48,7 +52,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
     /// Measure nothing; show this earlier run, a file of --json
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "peer", "json", "backend", "launches", "Extent"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "peer", "hosts", "json", "backend", "launches", "Extent"])]
     pub from: Option<PathBuf>,
 }
 
@@ -65,11 +69,14 @@ impl Options {
     /// Returns the one benchmark of the transport that is measured; `None` if MPI is.
     ///
     /// # Errors
-    /// Such a benchmark is to be measured together with others.
+    /// Such a benchmark is to be measured together with others, or over several hosts.
     pub fn of_transport(&self) -> Result<Option<Benchmark>, String> {
         let what = self.what();
         let found = what.iter().copied().find(|benchmark| benchmark.is_of_transport());
         match found {
+            Some(one) if !self.hosts.is_empty() => {
+                Err(format!("{} is measured on one host: leave out --hosts", one.name()))
+            }
             Some(one) if what.iter().any(|other| *other != one) => {
                 let name = one.name();
                 Err(format!("{name} has runtimes of its own: measure it in a run of its own"))
@@ -137,6 +144,13 @@ mod tests {
         for mixed in ["lapi rate", "rate am2", "lapi am2"] {
             assert!(of(mixed).is_err_and(|error| error.contains("run of its own")), "{mixed}");
         }
+    }
+
+    #[test]
+    fn the_transport_is_measured_on_one_host() {
+        let error = parse("lapi --hosts a,b").expect("legal").of_transport().expect_err("refused");
+        assert!(error.contains("leave out --hosts"), "{error}");
+        assert_eq!(parse("rate --hosts a,b").expect("legal").hosts, ["a", "b"]);
     }
 
     #[test]

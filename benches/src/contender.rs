@@ -8,7 +8,8 @@ use std::process::Command;
 use mpj_bench_programs::Order;
 
 use crate::bundle::Bundle;
-use crate::model::{RuntimeInfo, SELF};
+use crate::hosts::Hosts;
+use crate::model::{FABRIC, RuntimeInfo, SELF};
 use crate::peers::{Flavour, Peer};
 
 /// The name of UCX on the command line.
@@ -26,7 +27,7 @@ pub struct Contender {
 enum Kind {
     Mpj {
         programs: Programs,
-        /// `None` for the transport and AM-2.
+        /// `None` for the transport, AM-2, and the network alone.
         backend: Option<String>,
     },
     Peer {
@@ -62,6 +63,14 @@ impl Contender {
         Self { info, kind: Kind::Mpj { programs, backend: None } }
     }
 
+    /// Creates the contender for libfabric without an MPI. `programs` are `mpjrun`, which starts it, and
+    /// `mpj-bench-fabric`.
+    pub fn fabric(programs: Programs) -> Self {
+        let info =
+            RuntimeInfo { id: FABRIC.to_owned(), label: "libfabric alone".to_owned(), ours: false };
+        Self { info, kind: Kind::Mpj { programs, backend: None } }
+    }
+
     /// Creates this contender as its own peer, to show the differences due to chance.
     pub fn again(&self) -> Self {
         let label = format!("{} again", self.info.label);
@@ -83,20 +92,21 @@ impl Contender {
         Self { info, kind: Kind::Peer { peer, worker } }
     }
 
-    /// Returns the command of one launch. If there are enough `processors`, each rank is pinned to
+    /// Returns the command of one launch on `hosts`. If there are enough processors, each rank is pinned to
     /// one, and the ranks measure the raw cache line through the file at `line`.
-    pub fn command(&self, bundle: &Bundle, processors: &[usize], line: Option<PathBuf>) -> Command {
+    pub fn command(&self, bundle: &Bundle, hosts: &Hosts, line: Option<PathBuf>) -> Command {
         let ranks = bundle.ranks();
-        let oversubscribed = ranks > processors.len();
         let mut orders: Vec<Order> = bundle.orders().cloned().collect();
-        if !oversubscribed {
-            (orders[0].pin, orders[0].line) = (processors[..ranks].to_vec(), line);
-        }
+        orders[0].pin = hosts.pins(ranks);
+        orders[0].line = line.filter(|_| !hosts.is_oversubscribed(ranks));
         let mut command = match &self.kind {
-            Kind::Peer { peer, worker } => peer.command(ranks, oversubscribed, worker),
+            Kind::Peer { peer, worker } => peer.command(ranks, hosts, worker),
             Kind::Mpj { programs, backend } => {
                 let mut command = Command::new(&programs.launcher);
                 command.args(["-n", &ranks.to_string()]);
+                if hosts.are_several() {
+                    command.args(["--hosts", &hosts.with_slots(ranks)]);
+                }
                 command.args(backend.iter().flat_map(|backend| ["--backend", backend]));
                 command.arg(&programs.worker);
                 command

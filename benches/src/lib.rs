@@ -9,7 +9,7 @@
 //!   │                                                 │
 //!  computation  how long overlap computes             │
 //!   │                                                 │
-//!  campaign     rounds of launches in random order ── contender
+//!  campaign     rounds of launches in random order ── contender ── hosts    names and processors
 //!   │   └─ launch, cache_line                        machine  facts for the header
 //!  model        the results ◄────────────► store      one line of JSON per launch
 //!   │
@@ -32,6 +32,7 @@ pub mod catalogue;
 pub mod cli;
 pub mod computation;
 pub mod contender;
+pub mod hosts;
 pub mod launch;
 pub mod machine;
 pub mod model;

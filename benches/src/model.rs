@@ -10,6 +10,8 @@ pub const FORMAT: u32 = 2;
 pub const PROCESSOR: &str = "processor";
 /// The [`RuntimeInfo::id`] of mpj as its own peer.
 pub const SELF: &str = "self";
+/// The [`RuntimeInfo::id`] of libfabric without an MPI.
+pub const FABRIC: &str = "fabric";
 /// Two processors share a cache if the raw cache-line time is below this many nanoseconds.
 pub const NEAR_BELOW: f64 = 120.0;
 

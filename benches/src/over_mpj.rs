@@ -16,6 +16,18 @@ impl OverMpj {
     }
 }
 
+impl OverMpj {
+    /// Returns the bytes of all ranks, in rank order, each with as many.
+    ///
+    /// # Errors
+    /// An error of mpj.
+    pub fn exchange_bytes(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, Failure> {
+        let mut all = vec![0; bytes.len() * self.size()];
+        self.0.all_gather(bytes, &mut all).map_err(Failure::new)?;
+        Ok(all.chunks(bytes.len()).map(<[u8]>::to_vec).collect())
+    }
+}
+
 impl Job for OverMpj {
     fn thresholds(&self) -> Vec<(usize, String)> {
         let steps = self.0.thresholds().unwrap_or_default();

@@ -5,6 +5,7 @@
 //! ranks. The worker pins itself to its processor, the same way for every library.
 
 mod build;
+mod several;
 
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,9 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{self, Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use crate::hosts::Hosts;
+pub use several::Network;
 
 /// An MPI installed on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +33,8 @@ pub struct Peer {
     pub version: String,
     /// Its name for readers: `Open MPI 4.1.4`.
     pub label: String,
+    /// How its ranks reach other hosts.
+    pub network: Network,
 }
 
 /// The MPIs that the harness supports.
@@ -176,7 +182,15 @@ fn of_compiler(mpicc: PathBuf) -> Result<Peer, PeerError> {
     };
     let id = format!("{}-{version}", flavour.id());
     let label = format!("{} {version}", flavour.title());
-    Ok(Peer { id, mpicc, mpiexec, flavour, version: version.to_owned(), label })
+    Ok(Peer {
+        id,
+        mpicc,
+        mpiexec,
+        flavour,
+        version: version.to_owned(),
+        label,
+        network: Network::Libfabric,
+    })
 }
 
 /// The possible launchers of `mpicc`: `mpiexec.mpich` for `mpicc.mpich`.
@@ -203,11 +217,15 @@ fn identify(said: &str) -> Option<(Flavour, &str)> {
 }
 
 impl Peer {
-    /// Returns the command that starts `ranks` ranks of `worker`; the caller adds the worker's
-    /// arguments. `oversubscribed` means that there are fewer processors than ranks.
-    pub fn command(&self, ranks: usize, oversubscribed: bool, worker: &Path) -> Command {
+    /// Returns the command that starts `ranks` ranks of `worker` on `hosts`; the caller adds the worker's
+    /// arguments.
+    pub fn command(&self, ranks: usize, hosts: &Hosts, worker: &Path) -> Command {
+        let oversubscribed = hosts.is_oversubscribed(ranks);
         let mut command = Command::new(&self.mpiexec);
         command.envs(self.settings()).args(["-n", &ranks.to_string()]);
+        if hosts.are_several() {
+            self.over(ranks, hosts, &mut command);
+        }
         match self.flavour {
             // By default, Open MPI requires one core per rank; with the second option, one
             // processor is enough.

@@ -4,15 +4,19 @@ use std::fs;
 use std::path::Path;
 
 use mpj_bench::store::{self, Writer};
-use mpj_harness::{Launch, command, eventually, mpjrun_path};
+use mpj_harness::{Hosts, Launch, command, eventually, mpjrun_path, skip};
 use rustix::process::Signal;
 
 /// The benchmark program. What it starts is beside it: cargo builds the worker with this test, and
 /// the launcher is built here if need be.
 fn bench(folder: &Path) -> Launch {
+    command(program()).set(|command| command.current_dir(folder))
+}
+
+fn program() -> &'static str {
     let program = env!("CARGO_BIN_EXE_mpj-bench");
     assert_eq!(mpjrun_path().parent(), Path::new(program).parent());
-    command(program).set(|command| command.current_dir(folder))
+    program
 }
 
 /// The least that measures something, and its record.
@@ -147,4 +151,33 @@ fn an_interrupt_ends_the_measurement_and_shows_what_there_is() {
     assert!(tables.contains("\n8 "), "{tables}");
     assert!(outcome.stdout.starts_with("# cargo mpj bench latency"), "{outcome:?}");
     assert!(folder.path().join("page.html").is_file());
+}
+
+/// Over two hosts made out of namespaces, beside libfabric without an MPI.
+#[test]
+fn hosts_share_the_ranks() {
+    let Some(hosts) = Hosts::open(2) else { return };
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let bench = |what: &[&str]| {
+        let bench = hosts.on("node1", program()).set(|command| command.current_dir(folder.path()));
+        bench.args(what).args(["--hosts", "node1,node2"]).args(SHORT).run()
+    };
+    let outcome = bench(&["latency", "--sizes", "8", "--peer", "fabric"]);
+    if outcome.stderr.contains("libfabric.so.1 cannot be loaded") {
+        return skip(&outcome.stderr);
+    }
+    let outcome = outcome.expect(0);
+    for expected in [
+        "namespaces of one machine",
+        "libfabric alone",
+        "Latency, rewritten, 2 ranks (us)",
+        "divided by that of libfabric alone: ",
+    ] {
+        assert!(outcome.stdout.contains(expected), "{expected} in {}", outcome.stdout);
+    }
+    let outcome = bench(&["startup", "--np", "4", "--backend", "auto"]).expect(0);
+    assert!(outcome.stdout.contains("\n4*  "), "{}", outcome.stdout);
+    assert_eq!(hosts.remains(), [""; 0]);
+    let refused = hosts.on("node1", program());
+    refused.args(["rate", "--hosts", "node1,node3"]).expect(2).says("host node3: no answer by ssh");
 }

@@ -58,6 +58,7 @@ const BENCH: Tool = Tool {
         "-pmpj-launcher",
         "--bin=mpjrun",
         "--bin=mpj-bench-rank",
+        "--bin=mpj-bench-fabric",
         "--bin=mpj-bench-lapi",
         "--bin=mpj-bench-am2",
         "--bin=mpj-bench-ucx",

@@ -42,6 +42,23 @@ fn too_few_ranks_are_refused_by_name() {
 }
 
 #[test]
+fn ranks_are_shared_out_among_hosts() {
+    let over = |hosts, ranks: &[usize], benchmark: Benchmark| {
+        let extent = Extent { hosts, ranks: ranks.to_vec(), ..Extent::default() };
+        let (configurations, refused) = benchmark.configurations(&extent);
+        (configurations.iter().map(|it| it.ranks).collect::<Vec<_>>(), refused)
+    };
+    assert_eq!(over(2, &[], Benchmark::Latency), (vec![2], vec![]));
+    assert_eq!(over(2, &[], Benchmark::Collectives), (vec![4], vec![]));
+    assert_eq!(over(2, &[], Benchmark::Matrix), (vec![2, 4], vec![]));
+    assert_eq!(over(3, &[3, 6], Benchmark::Collectives), (vec![3, 6], vec![]));
+    let (configurations, refused) = over(2, &[2, 3, 4], Benchmark::Rate);
+    assert_eq!(configurations, [2]);
+    assert_eq!(refused.len(), 2);
+    assert!(refused[0].contains("no multiple") && refused[1].contains("so --np 2"), "{refused:?}");
+}
+
+#[test]
 fn every_kind_of_buffers_is_a_configuration_of_what_has_messages() {
     let buffers = vec![Buffers::Cold, Buffers::Rewritten];
     let extent = Extent { ranks: vec![2], buffers, ..Extent::default() };

@@ -13,6 +13,7 @@ fn peer(flavour: Flavour) -> Peer {
         flavour,
         version: "1.2".to_owned(),
         label: format!("{} 1.2", flavour.title()),
+        network: Network::Libfabric,
     }
 }
 
@@ -74,21 +75,43 @@ fn a_place_has_a_compiler_and_a_launcher_that_says_who_it_is() {
     }
 }
 
+fn hosts(names: &[&str], processors: usize) -> Hosts {
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    Hosts { processors: (0..processors).collect(), names, one_machine: true }
+}
+
 #[test]
 fn launchers_bind_nothing_and_start_as_many_as_wanted() {
-    let words_of = |flavour, ranks, oversubscribed| {
-        let command = peer(flavour).command(ranks, oversubscribed, Path::new("worker"));
+    let words_of = |flavour, ranks, processors| {
+        let command = peer(flavour).command(ranks, &hosts(&[], processors), Path::new("worker"));
         words(&command).join(" ")
     };
-    let open = |oversubscribed| words_of(Flavour::OpenMpi, 4, oversubscribed);
-    assert_eq!(open(true), "-n 4 --bind-to none --oversubscribe worker");
-    assert_eq!(open(false), "-n 4 --bind-to none --use-hwthread-cpus worker");
-    assert_eq!(words_of(Flavour::Mpich, 8, true), "-n 8 -bind-to none worker");
-    assert_eq!(words_of(Flavour::Intel, 2, false), "-n 2 worker");
-    assert_eq!(words_of(Flavour::Libmpi, 4, true), "-n 4 worker");
+    let open = |processors| words_of(Flavour::OpenMpi, 4, processors);
+    assert_eq!(open(2), "-n 4 --bind-to none --oversubscribe worker");
+    assert_eq!(open(4), "-n 4 --bind-to none --use-hwthread-cpus worker");
+    assert_eq!(words_of(Flavour::Mpich, 8, 2), "-n 8 -bind-to none worker");
+    assert_eq!(words_of(Flavour::Intel, 2, 2), "-n 2 worker");
+    assert_eq!(words_of(Flavour::Libmpi, 4, 2), "-n 4 worker");
     let settings = peer(Flavour::Intel).settings();
     assert!(settings.contains(&("I_MPI_PIN", "off".into())), "{settings:?}");
     assert!(settings.contains(&("I_MPI_ROOT", "/opt/some".into())), "{settings:?}");
+}
+
+#[test]
+fn launchers_are_told_hosts_and_networks() {
+    let of = |flavour| {
+        let place = hosts(&["a", "b"], 2);
+        let peers = peer(flavour).networks().into_iter();
+        let commands = peers.map(|peer| peer.command(4, &place, Path::new("worker")));
+        let words = commands.map(|command| words(&command).join(" "));
+        words.collect::<Vec<_>>()
+    };
+    let open = of(Flavour::OpenMpi);
+    assert!(open[0].starts_with("-n 4 --host a:2,b:2 --mca pml cm --mca mtl ofi "), "{open:?}");
+    assert!(open[1].contains("--mca btl tcp,self,sm --mca mpi_yield_when_idle 1 "), "{open:?}");
+    assert_eq!(of(Flavour::Mpich), ["-n 4 -launcher ssh -hosts a:2,b:2 -bind-to none worker"]);
+    assert_eq!(of(Flavour::Intel), ["-n 4 -bootstrap ssh -hosts a,b -ppn 2 worker"]);
+    assert_eq!(of(Flavour::Libmpi), ["-n 4 --hosts a:2,b:2 worker"]);
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::words;
+use super::summary::POINTS;
+use super::{table, words};
+use crate::analysis::{self, Table};
 use crate::model::{Distance, Header, NEAR_BELOW, Run, Sight};
 
 /// The method of measurement, in paragraphs.
@@ -58,6 +60,44 @@ pub fn distances(run: &Run) -> Option<String> {
         }
         said
     })
+}
+
+/// Returns what the tables show besides the comparison with peers, a line each: the length of messages from which on
+/// the rendezvous protocol is the faster one, and what mpj takes above libfabric alone.
+pub fn findings(header: &Header, tables: &[Table]) -> Vec<String> {
+    let place = |id: &str| header.runtimes.iter().position(|it| it.id == id && it.ours);
+    let protocols = place("rendezvous").zip(place("eager"));
+    let mut lines = Vec::new();
+    for table in tables {
+        let name = table::name(table);
+        if let Some((rendezvous, eager)) = protocols.filter(|_| table.is_latency()) {
+            lines.push(match table.better_from(rendezvous, eager) {
+                Some(x) => {
+                    format!("{name}: rendezvous is faster than eager from {} on", words::size(x))
+                }
+                None => format!("{name}: eager is the faster protocol up to the longest message"),
+            });
+        }
+        let rows = table.rows.iter().filter(|row| POINTS.contains(&row.x));
+        let above = rows.filter_map(|row| {
+            let ratio = row.above_fabric.as_ref()?;
+            let interval = words::interval(ratio.interval, words::ratio);
+            let at = table::point(table, row);
+            Some(format!(
+                "{} at {at}",
+                format!("{} {interval}", words::ratio(ratio.median)).trim_end()
+            ))
+        });
+        let above: Vec<_> = above.collect();
+        if let Some(ours) = analysis::principal(header).filter(|_| !above.is_empty()) {
+            let ours = &header.runtimes[ours].label;
+            lines.push(format!(
+                "{name}: time of {ours} divided by that of libfabric alone: {}",
+                above.join(", ")
+            ));
+        }
+    }
+    lines
 }
 
 /// Returns one line for each failed launch, and one for each point without figures.

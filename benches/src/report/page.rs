@@ -48,7 +48,7 @@ pub fn html(run: &Run, tables: &[Table]) -> String {
                 (legend(header))
                 main {
                     @for tables in &series { (section(tables, header)) }
-                    (explanations(run))
+                    (explanations(run, tables))
                 }
             }
         }
@@ -174,7 +174,7 @@ fn listing(grid: &Grid) -> Markup {
     }
 }
 
-fn explanations(run: &Run) -> Markup {
+fn explanations(run: &Run, tables: &[Table]) -> Markup {
     let failures = about::failures(run);
     html! {
         section {
@@ -186,6 +186,7 @@ fn explanations(run: &Run) -> Markup {
             }
             details { summary { "How figures are made" }
                 @for text in about::METHOD { p { (text) } }
+                @for line in about::findings(&run.header, tables) { p { (line) } }
                 @if let Some(distances) = about::distances(run) { p { (distances) } }
             }
             details { summary { "Command" } pre { (run.header.command) } }

@@ -4,7 +4,7 @@ use mpj_bench_programs::X;
 
 use super::plot::{LOOKS, Line, Plot};
 use super::table::{self, Cell};
-use super::words;
+use super::{about, words};
 use crate::analysis::{Row, Table};
 use crate::model::{Header, Run};
 
@@ -14,7 +14,7 @@ const SERIES: &str = "latency bandwidth bibw rate wakeup startup barrier bcast r
                       put-stream-unchanged get add";
 
 /// The points of a summary: telling sizes, numbers of ranks, and times of being blocked.
-const POINTS: [u64; 9] = [2, 4, 8, 30, 4000, 4 << 10, 64 << 10, 1_000_000, 1 << 20];
+pub const POINTS: [u64; 9] = [2, 4, 8, 30, 4000, 4 << 10, 64 << 10, 1_000_000, 1 << 20];
 
 /// Returns the summary in Markdown, with a link to the file `picture` if there is one: the figures of all runtimes at
 /// the telling points, and the ratio of the principal one to the best of the others.
@@ -33,7 +33,12 @@ pub fn text(run: &Run, tables: &[Table], picture: Option<&str>) -> String {
             row(std::iter::once(what(table, of)).chain(cells).chain([ratio]))
         })
     });
-    let mut out = about(header) + &row(heads) + &ruler + &lines.collect::<String>();
+    let mut out = heading(header) + &row(heads) + &ruler + &lines.collect::<String>();
+    let findings = about::findings(header, tables);
+    if !findings.is_empty() {
+        let items = findings.iter().map(|line| format!("\n* {}", escaped(line)));
+        out += &format!("{}\n", items.collect::<String>());
+    }
     if let Some(picture) = picture {
         out += &format!("\n![{}]({picture})\n", escaped(table::ratio_caption(header)));
     }
@@ -65,7 +70,7 @@ pub fn picture(run: &Run, tables: &[Table]) -> Option<String> {
 }
 
 /// Processor model, commit, date and command.
-fn about(header: &Header) -> String {
+fn heading(header: &Header) -> String {
     let fact = |name: &str| {
         let fact = header.machine.iter().find(|fact| fact.0 == name);
         fact.map_or("unknown", |fact| &fact.1)

@@ -293,3 +293,33 @@ fn write_a_page() {
     std::fs::write(folder.join("mpj-bench.html"), run.page()).expect("written");
     std::fs::write(folder.join("mpj-bench.svg"), picture).expect("written");
 }
+
+#[test]
+fn the_crossover_and_the_time_above_libfabric_are_said() {
+    let runtimes = [
+        ("auto", "mpj auto"),
+        ("eager", "mpj eager"),
+        ("rendezvous", "mpj rendezvous"),
+        ("fabric", "libfabric alone"),
+        ("mpich", "MPICH 5"),
+    ];
+    let times = [[1.1, 2.2], [1.1, 3.0], [1.5, 2.0], [1.0, 2.0], [0.5, 0.5]];
+    let mut run = latency(&runtimes, &times);
+    let found = |run: &Run| about::findings(&run.header, &analysis::tables(run));
+    let name = "Latency, rewritten, 2 ranks, near";
+    let expected = [
+        format!("{name}: rendezvous is faster than eager from 4K on"),
+        format!(
+            "{name}: time of mpj auto divided by that of libfabric alone: 1.100 [1.100, 1.100] at 4K"
+        ),
+    ];
+    assert_eq!(found(&run), expected);
+    let tables = analysis::tables(&run);
+    // Libfabric is no MPI, so the ratio of the tables is that to MPICH.
+    assert_eq!(table::ratio_head(&run.header), "auto/mpich");
+    assert!(summary::text(&run, &tables, None).contains(&format!("\n* {}\n", expected[0])));
+    assert!(text::all(&run, &tables).contains(&format!("# {}\n", expected[1])));
+    run = latency(&runtimes[1..3], &[[1.0, 1.0], [1.5, 1.5]]);
+    let none = format!("{name}: eager is the faster protocol up to the longest message");
+    assert_eq!(found(&run), [none]);
+}

@@ -26,7 +26,8 @@ pub fn all(run: &Run, tables: &[Table]) -> String {
         out += "\n# * more ranks than processors: not to be compared with other rows\n";
     }
     let failures = about::failures(run).into_iter().map(|failure| format!("failed: {failure}"));
-    let foot: Vec<String> = about::distances(run).into_iter().chain(failures).collect();
+    let foot = about::findings(header, tables).into_iter().chain(about::distances(run));
+    let foot: Vec<String> = foot.chain(failures).collect();
     out + "\n" + &remarks(&foot)
 }
 

@@ -12,6 +12,7 @@
 //!  packet     the codec                 peer       numbers, waiting packets
 //!  reads      unfinished reads          state      what is done under the lock
 //!  service    progress while the program computes, and sleep              losses   who is gone
+//!  bare       a provider without the adapter, for measurements
 //! ```
 //!
 //! - OA1: the parts of an endpoint are used under one lock, by the owner's calls and by the service thread, which ends
@@ -28,6 +29,7 @@
 //! - OA5: nothing more is taken for a lost task ([`Post::Full`], so that the caller learns of the loss), and what waits
 //!   for it is dropped (A10). A peer whose connection fails counts as lost.
 
+mod bare;
 #[expect(non_camel_case_types, dead_code, reason = "generated from headers of C")]
 mod bindings;
 mod choice;
@@ -65,6 +67,7 @@ use reads::Place;
 use service::{Served, Service, Signals};
 use state::State;
 
+pub use bare::Bare;
 pub use choice::FabricChoice;
 pub use endpoint::OfiEndpoint;
 pub use fabric::Fabric;

@@ -12,7 +12,8 @@ use mpj_bench::campaign::{self, Conduct};
 use mpj_bench::catalogue::{Benchmark, Configuration, Extent};
 use mpj_bench::cli::Options;
 use mpj_bench::contender::{self, Contender, Programs, UCX};
-use mpj_bench::model::{FORMAT, Header, Run, SELF, Threshold};
+use mpj_bench::hosts::Hosts;
+use mpj_bench::model::{FABRIC, FORMAT, Header, Run, SELF, Threshold};
 use mpj_bench::peers::{self, Peer};
 use mpj_bench::report::{baseline, page, summary, text};
 use mpj_bench::store::Writer;
@@ -70,8 +71,7 @@ fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), String> {
 
 /// Runs the benchmarks. Also returns the number of problems, all of which have been printed.
 fn measure(options: &Options, stop: &Arc<AtomicBool>) -> Result<(Run, usize), String> {
-    let processors = machine::processors();
-    let conduct = Conduct { processors, stop: stop.clone() };
+    let conduct = Conduct { hosts: Hosts::of(&options.hosts)?, stop: stop.clone() };
     let mut troubles = 0;
     let mut tell = |line: String| {
         troubles += 1;
@@ -104,8 +104,10 @@ fn introduce(
     tell: &mut impl FnMut(String),
 ) -> Result<(Vec<Contender>, Header), String> {
     let ranks = options.extent.ranks.iter().copied().max().unwrap_or(2).min(2);
+    let ranks = ranks.max(conduct.hosts.count());
     let (mut contenders, mut thresholds, mut facts) = (Vec::new(), Vec::new(), machine::facts());
-    let candidates = candidates(options, &conduct.stop, tell)?;
+    facts.extend(conduct.hosts.facts());
+    let candidates = candidates(options, conduct, tell)?;
     // After the builds: processes that cargo leaves behind must not be adopted.
     launch::adopt_orphans().map_err(|error| error.to_string())?;
     for contender in candidates {
@@ -126,7 +128,12 @@ fn introduce(
     contender::number(labels, |label, nth| format!("{label} ({nth})"));
     let mut seen = std::collections::HashSet::new();
     facts.retain(|fact| seen.insert(fact.clone()));
-    let pinning = "rank r on usable processor r; none if there are more ranks than those";
+    let pinning = match conduct.hosts.one_machine {
+        true => "rank r on usable processor r; none if there are more ranks than those",
+        false => {
+            "as above on each machine, its first rank on the first; the others' are taken to be alike"
+        }
+    };
     facts.push(("pinning".to_owned(), pinning.to_owned()));
     thresholds.sort_by_key(|threshold| threshold.bytes);
     let header = Header {
@@ -155,10 +162,11 @@ fn command_line() -> String {
 /// The requested runtimes that can be built.
 fn candidates(
     options: &Options,
-    stop: &AtomicBool,
+    conduct: &Conduct,
     tell: &mut impl FnMut(String),
 ) -> Result<Vec<Contender>, String> {
     let transport = options.of_transport()?;
+    let over_network = conduct.hosts.are_several();
     let mpj = programs("mpj-bench-rank")?;
     let mut all = match transport {
         None => options.backend.iter().map(|backend| Contender::mpj(&mpj, backend)).collect(),
@@ -186,12 +194,21 @@ fn candidates(
             (UCX, None) => {
                 tell("ucx is a peer of lapi and am2, not of MPI's benchmarks".to_owned())
             }
+            (FABRIC, None) if over_network => {
+                all.push(Contender::fabric(programs("mpj-bench-fabric")?));
+            }
+            (FABRIC, _) => {
+                tell("fabric is a peer of MPI's benchmarks over several --hosts".to_owned())
+            }
             (other, Some(what)) => {
                 tell(format!("{other} does not measure {what}: give --peer {UCX} or {SELF}"));
             }
             (other, None) => match built(other, &mpj) {
-                Ok((peer, worker)) => all.push(Contender::peer(peer, worker)),
-                Err(_) if stop.load(Ordering::Relaxed) => return Err("interrupted".to_owned()),
+                Ok((peer, worker)) => {
+                    let peers = if over_network { peer.networks() } else { vec![peer] };
+                    all.extend(peers.into_iter().map(|it| Contender::peer(it, worker.clone())));
+                }
+                Err(_) if conduct.is_stopped() => return Err("interrupted".to_owned()),
                 Err(error) => tell(error.to_string()),
             },
         }
@@ -227,7 +244,8 @@ fn configurations(
     thresholds: Vec<usize>,
     tell: &mut impl FnMut(String),
 ) -> Vec<Configuration> {
-    let extent = Extent { thresholds, ..options.extent.clone() };
+    let hosts = options.hosts.len();
+    let extent = Extent { thresholds, hosts, ..options.extent.clone() };
     let mut all = Vec::new();
     for benchmark in options.what() {
         let (configurations, refused) = benchmark.configurations(&extent);

@@ -31,7 +31,7 @@ pub(super) const PACKET: usize = 64 << 10;
 /// Receives that are posted.
 const RECEIVES: usize = 32;
 /// Buffers for packets to all peers.
-const SENDS: usize = 32;
+pub(super) const SENDS: usize = 32;
 /// Reads of other tasks' memory that the provider has at a time.
 pub(super) const READS: usize = 64;
 /// Completions that are read at once.
