@@ -463,7 +463,7 @@ impl Job {
             }
             News::Gone { .. } => self.seats[rank].is_gone = true,
             News::Seen { number, seen, .. } => self.watcher.seen(rank, number, *seen),
-            News::Lost { host, reason } => self.exit_log.host_lost(host as usize, reason),
+            News::Lost { host, reason, .. } => self.exit_log.host_lost(host as usize, reason),
             News::InputTaken { takes_more: true } => {
                 self.input.iter_mut().for_each(Forwarding::taken);
             }
@@ -474,6 +474,7 @@ impl Job {
             | News::Refused { .. }
             | News::Started { .. }
             | News::Over { .. }
+            | News::Addresses { .. }
             | News::Alive => {}
         }
     }

@@ -39,10 +39,12 @@ fn await_quiet(hosts: &Hosts, host: &str) {
 
 #[test]
 fn ranks_of_two_and_of_three_hosts_meet() {
-    for (count, each) in [(2, 2), (3, 1)] {
+    // With a fan-out of 1 the agents are a chain.
+    for (count, each, fanout) in [(2, 2, "16"), (3, 1, "1")] {
         let Some(hosts) = open(count) else { return };
         let size = count * each;
-        let told = job(&hosts, each, RANK).args(["well"]).expect_quiet();
+        let job = job(&hosts, each, RANK).options(["--agent-fanout", fanout]);
+        let told = job.args(["well"]).expect_quiet();
         let expected: Vec<String> =
             (0..size).map(|rank| format!("rank {rank} of {size}")).collect();
         assert_eq!(told.sorted_lines(), expected);

@@ -33,6 +33,7 @@ pub(super) struct Means {
     pub(super) order: Deal,
     /// The words of `--agent-launcher`.
     pub(super) launcher: Option<Vec<String>>,
+    pub(super) fanout: usize,
     pub(super) silence: Duration,
 }
 
@@ -64,7 +65,8 @@ pub(super) fn distribute(
             None => Starter::Ssh,
         };
         let (names, of_rank) = places(&lists, &counts, means.order);
-        let hosts = Hosts { names, of_rank, starter, silence: means.silence };
+        let (fanout, silence) = (means.fanout, means.silence);
+        let hosts = Hosts { names, of_rank, starter, fanout, silence };
         match hosts.fullest() {
             (_, ..=MAX_TASKS_PER_HOST) => Ok(hosts),
             (host, ranks) => Err(crowded(&hosts.names[host], ranks)),
@@ -157,7 +159,7 @@ mod tests {
 
     fn means() -> Means {
         let silence = Duration::from_secs(20);
-        Means { allocated: None, order: Deal::Block, launcher: None, silence }
+        Means { allocated: None, order: Deal::Block, launcher: None, fanout: 16, silence }
     }
 
     fn wish(ranks: Option<usize>, per_host: Option<usize>, hosts: &str) -> Wish {

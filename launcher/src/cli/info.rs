@@ -13,6 +13,7 @@ use crate::LaunchError;
 use crate::cli::default_ranks;
 use crate::host::binding::Placement;
 use crate::host::machine;
+use crate::job::hosts::parents;
 use crate::job::spawn;
 use crate::job::{Binding, Export, Hosts, Starter};
 use crate::report::{aligned, of_ranks};
@@ -90,9 +91,11 @@ fn hosts_of(hosts: &Hosts) -> String {
         Starter::Srun => "srun".to_owned(),
         Starter::Command(words) => shell_words::join(words),
     };
+    let parents = parents(hosts.names.len(), hosts.fanout);
     let row = |(place, name): (usize, &String)| {
         let ranks: Vec<usize> = hosts.ranks_of(place).collect();
-        vec![name.clone(), of_ranks(&ranks)]
+        let from = parents[place].map(|parent| format!("started from {}", hosts.names[parent]));
+        vec![name.clone(), of_ranks(&ranks), from.unwrap_or_default()]
     };
     let rows: Vec<Row> = hosts.names.iter().enumerate().map(row).collect();
     let silence = hosts.silence.as_secs_f64();

@@ -12,8 +12,8 @@ use super::allocation;
 use super::distribution::{Means, Wish, distribute};
 use super::hosts::{self, HostList};
 use super::values::{
-    Words, backend_parser, command_words, context_count, count_per_host, export_parser, input,
-    output_parser, rank_count, seconds,
+    Words, backend_parser, command_words, context_count, count_per_host, export_parser, fanout,
+    input, output_parser, rank_count, seconds,
 };
 use super::variables;
 use crate::cli::info::Asked;
@@ -129,6 +129,9 @@ pub(super) struct WholeJob {
     /// of srun in an allocation of Slurm's
     #[arg(long, value_name = "CMD", value_parser = command_words)]
     agent_launcher: Option<Words>,
+    /// The most such parts that mpjrun, and each of them, starts. With more hosts they start each other, as a tree
+    #[arg(long, value_name = "N", default_value = "16", value_parser = fanout, allow_negative_numbers = true)]
+    agent_fanout: usize,
     /// After how many seconds a host that says nothing counts as lost
     #[arg(long, value_name = "S", default_value = "20", value_parser = seconds, allow_negative_numbers = true)]
     host_timeout: Duration,
@@ -228,7 +231,8 @@ impl WholeJob {
         };
         let order = if self.map_by == Some(MapBy::Node) { Deal::Cyclic } else { Deal::Block };
         let launcher = self.agent_launcher.clone().map(|words| words.0);
-        distribute(&wishes, Means { allocated, order, launcher, silence: self.host_timeout })
+        let (fanout, silence) = (self.agent_fanout, self.host_timeout);
+        distribute(&wishes, Means { allocated, order, launcher, fanout, silence })
     }
 
     /// Where output goes, and in which form.

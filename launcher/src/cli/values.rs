@@ -31,6 +31,11 @@ pub(super) fn context_count(text: &str) -> Result<usize, String> {
     count.ok_or_else(|| format!("a rank has 1 to {MAX_CONTEXTS} contexts"))
 }
 
+pub(super) fn fanout(text: &str) -> Result<usize, String> {
+    let legal = text.parse().ok().filter(|fanout| (1..=1 << 16).contains(fanout));
+    legal.ok_or_else(|| "1 to 65536 agents".to_owned())
+}
+
 /// Adds up the ranks of all programs.
 ///
 /// # Errors

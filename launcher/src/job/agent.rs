@@ -1,57 +1,50 @@
 //! The agent: `mpjrun` on another host of a job. It is the half of a launcher that has to be where the ranks are
-//! (`LocalRanks`), behind a line. `mpjrun` starts it with [`WORD`], by ssh or in another way.
+//! (`LocalRanks`), behind a line. `mpjrun` starts it with [`WORD`], by ssh or in another way. In a job of many hosts it
+//! starts agents itself (`Branches`), passes orders on to them, and their news upwards.
 //!
 //! - AE1: the agent prints nothing but what belongs to the line.
-//! - AE2: an agent whose line ends, is wrong or is silent for too long kills its ranks and ends; so it does after a
-//!   signal that asks it to end. If it is killed, its guard kills the ranks.
-//! - AE3: ranks' pipes are read only as fast as the line takes their output.
+//! - AE2: an agent whose line ends, is wrong or is silent for too long kills its ranks, ends the lines to the agents
+//!   below it, and ends; so it does after a signal that asks it to end. If it is killed, its guard kills the ranks, and
+//!   the lines end by themselves.
+//! - AE3: ranks' pipes, and the lines from below, are read only as fast as the line takes their output.
+//! - AE4: what every host tells once is told once for the whole branch: that it is ready, that its ranks were started,
+//!   their addresses, and that they are gone. So an agent takes as many such messages as it has started agents.
+
+mod line;
 
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
-use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::io::Errno;
-use rustix::stdio::{stdin, stdout};
-use transport_lapi::bootstrap::control::Observed;
-use transport_lapi::bootstrap::control::agents::{HostJob, News, Order, Stream};
-use transport_lapi::bootstrap::control::line::{LineReader, LineWriter, Secret, announcement};
+use transport_lapi::bootstrap::control::agents::{HostJob, HostStart, News, Order, Stream};
+use transport_lapi::bootstrap::control::{ControlMessage, Observed};
 use transport_lapi::bootstrap::hosts::{HostPlan, TableWriter};
 use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
 use transport_lapi::bootstrap::waits::JobView;
 
-use super::agents::{SIGNS, host_job};
+use super::agents::branches::{Branches, Stage};
+use super::agents::{Addresses, BATCH, host_job};
 use super::here::block_signals;
-use super::ranks::AgentEvent;
 use super::spawn::{self, Prepared, Started};
 use super::{ENDING, Event, Interesting, events};
 use crate::LaunchError;
 use crate::hang::{observe, watch};
 use crate::host::local::{LocalRanks, RankEvent};
-use crate::host::machine::host_name;
 use crate::host::orphans::{GIVE_UP, Orphans};
 use crate::host::rank::Pauses;
 use crate::io::stdin::{InputPipe, empty, with_pipe};
+use line::{Line, Lost};
 
 /// The argument that makes `mpjrun` an agent.
 pub const WORD: &str = "--agent";
 
-/// Bytes per read.
-const READ_SIZE: usize = 64 * 1024;
-/// Bytes that wait for the line from which on ranks are not read (AE3).
-const CONGESTED: usize = 1 << 20;
-/// How long the first order is waited for.
-const FIRST: Duration = Duration::from_secs(60);
-/// An agent that wakes up this late was stopped, or its machine was.
-const STANDSTILL: Duration = Duration::from_secs(1);
-
 /// Runs an agent, and returns its exit code.
 pub fn run() -> ExitCode {
-    let Some(mut line) = Line::open() else {
+    let Some(line) = Line::open() else {
         // Nobody is left to tell if this fails.
         let _ = writeln!(
             io::stderr(),
@@ -59,153 +52,46 @@ pub fn run() -> ExitCode {
         );
         return ExitCode::from(2);
     };
-    match serve(&mut line) {
+    match serve(line) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Lost) => ExitCode::FAILURE,
     }
 }
 
-/// The line has ended (AE2).
-struct Lost;
-
-/// The agent's end of the line.
-struct Line {
-    reader: LineReader<Order>,
-    writer: LineWriter<News>,
-    waiting: Vec<u8>,
-    silence: Duration,
-    heard: Instant,
-    told: Instant,
-    is_suspended: bool,
-    /// The secret that ranks use among themselves.
-    secret_of_ranks: [u8; 32],
+/// Serves one job.
+fn serve(mut line: Line) -> Result<(), Lost> {
+    let limit = DescriptorLimit::raise();
+    keep_children_waitable();
+    let Ok(signals) = block_signals() else { return Err(Lost) };
+    let job = await_job(&mut line, &signals)?;
+    line.expect_signs(Duration::from_millis(job.silence).max(Duration::from_millis(100)));
+    let entered = enter(&job);
+    let below = if entered.is_ok() { job.below } else { 0 };
+    let mut agent = Agent::call(line, signals, &job, below);
+    let served = match entered {
+        Ok(()) => agent.serve(&job, &limit),
+        Err(error) => agent.refuse(&error),
+    };
+    if served.is_err() {
+        agent.abandon();
+    }
+    if let Some(here) = agent.here {
+        here.ranks.leave();
+    }
+    served
 }
 
-impl Line {
-    /// Reads the secret, and announces this agent. `None` if there is no secret.
-    fn open() -> Option<Self> {
-        let mut first = Vec::new();
-        let mut byte = [0];
-        // Byte by byte and without a buffer: what follows is for the line.
-        while first.len() < 80 && rustix::io::read(stdin(), &mut byte) == Ok(1) && byte[0] != b'\n'
-        {
-            first.push(byte[0]);
-        }
-        let secret = Secret::from_line(&first)?;
-        fcntl_setfl(stdout(), OFlags::NONBLOCK).ok()?;
-        let now = Instant::now();
-        let mut line = Self {
-            reader: LineReader::new(&secret),
-            writer: LineWriter::new(&secret),
-            waiting: announcement(env!("CARGO_PKG_VERSION")),
-            silence: FIRST,
-            heard: now,
-            told: now,
-            is_suspended: false,
-            secret_of_ranks: secret.of_ranks(),
-        };
-        line.tell(&News::Hello { host: host_name() });
-        Some(line)
-    }
-
-    fn tell(&mut self, news: &News) {
-        self.told = Instant::now();
-        // News are short: the longest is one read of a pipe.
-        let _ = self.writer.write(news, &mut self.waiting);
-    }
-
-    fn interests(&self, set: &mut Vec<Interesting<'_>>) {
-        set.push((Event::Agent(AgentEvent::Line(0)), stdin(), PollFlags::IN));
-        if !self.waiting.is_empty() {
-            set.push((Event::Agent(AgentEvent::Room(0)), stdout(), PollFlags::OUT));
-        }
-    }
-
-    /// Writes what the line takes.
-    fn write(&mut self) -> Result<(), Lost> {
-        while !self.waiting.is_empty() {
-            match rustix::io::write(stdout(), &self.waiting) {
-                Ok(written) => drop(self.waiting.drain(..written)),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(()),
-                Err(_) => return Err(Lost),
+/// Waits for the job.
+fn await_job(line: &mut Line, signals: &Signals) -> Result<Box<HostJob>, Lost> {
+    loop {
+        while let Some(order) = line.next()? {
+            if let Order::Prepare(job) = order {
+                return Ok(job);
             }
         }
-        Ok(())
-    }
-
-    /// Reads once, after poll said that this does not block.
-    fn read(&mut self) -> Result<(), Lost> {
-        let mut bytes = vec![0; READ_SIZE];
-        match rustix::io::read(stdin(), &mut bytes) {
-            Err(Errno::INTR | Errno::AGAIN) => Ok(()),
-            Ok(0) | Err(_) => Err(Lost),
-            Ok(len) => {
-                self.reader.push(&bytes[..len]);
-                self.heard = Instant::now();
-                Ok(())
-            }
-        }
-    }
-
-    /// The next order that has come. A wrong one ends the line.
-    fn next(&mut self) -> Result<Option<Order>, Lost> {
-        self.reader.take().map_err(|_| Lost)
-    }
-
-    /// Gives a sign of life if it is time, and looks for those of `mpjrun` (AE2).
-    fn keep_alive(&mut self) -> Result<(), Lost> {
-        let now = Instant::now();
-        if now.saturating_duration_since(self.heard) > self.silence && !self.is_suspended {
+        line.wait(&[(Event::Signal, signals.as_fd(), PollFlags::IN)], None)?;
+        if asks_to_end(signals) {
             return Err(Lost);
-        }
-        if now.saturating_duration_since(self.told) >= self.silence / SIGNS {
-            self.tell(&News::Alive);
-        }
-        Ok(())
-    }
-
-    fn next_deadline(&self) -> Instant {
-        let sign = self.told + self.silence / SIGNS;
-        if self.is_suspended { sign } else { sign.min(self.heard + self.silence) }
-    }
-
-    /// Waits for descriptors, those of the line among them.
-    fn wait(
-        &mut self,
-        others: &[Interesting<'_>],
-        until: Option<Instant>,
-    ) -> Result<Vec<Event>, Lost> {
-        let deadline = until.into_iter().chain([self.next_deadline()]).min();
-        let mut set = others.to_vec();
-        self.interests(&mut set);
-        let ready = events(&set, deadline).map_err(|_| Lost)?;
-        let late =
-            deadline.map_or(Duration::ZERO, |at| Instant::now().saturating_duration_since(at));
-        if late > STANDSTILL {
-            self.heard = Instant::now();
-        }
-        for event in &ready {
-            match event {
-                Event::Agent(AgentEvent::Line(_)) => self.read()?,
-                Event::Agent(AgentEvent::Room(_)) => self.write()?,
-                _ => {}
-            }
-        }
-        self.keep_alive()?;
-        Ok(ready)
-    }
-
-    /// Waits for the next order, before the ranks run and after they are gone.
-    fn await_order(&mut self, signals: &Signals) -> Result<Order, Lost> {
-        loop {
-            if let Some(order) = self.next()? {
-                return Ok(order);
-            }
-            self.wait(&[(Event::Signal, signals.as_fd(), PollFlags::IN)], None)?;
-            if asks_to_end(signals) {
-                return Err(Lost);
-            }
         }
     }
 }
@@ -213,48 +99,6 @@ impl Line {
 /// Whether a signal has come that asks to end. Others mean nothing to an agent.
 fn asks_to_end(signals: &Signals) -> bool {
     std::iter::from_fn(|| signals.next_pending()).any(|signal| ENDING.contains(&signal))
-}
-
-/// Serves one job.
-fn serve(line: &mut Line) -> Result<(), Lost> {
-    let limit = DescriptorLimit::raise();
-    keep_children_waitable();
-    let Ok(signals) = block_signals() else { return Err(Lost) };
-    let job = loop {
-        if let Order::Prepare(job) = line.await_order(&signals)? {
-            break job;
-        }
-    };
-    line.silence = Duration::from_millis(job.silence).max(Duration::from_millis(100));
-    let spec = host_job::spec_of(&job);
-    let prepared = match enter(&job).and_then(|()| spawn::check(&spec, ranks_of(&job))) {
-        Ok(prepared) => prepared,
-        Err(error) => return refuse(line, &signals, &error),
-    };
-    line.tell(&News::Ready);
-    while line.await_order(&signals)? != Order::Start {}
-    let orphans = Orphans::adopt();
-    let started = start(&job, line.secret_of_ranks, &prepared, (&limit, &signals), orphans);
-    let (ranks, input, notes) = match started {
-        Ok(started) => started,
-        Err(error) => return refuse(line, &signals, &error),
-    };
-    line.tell(&News::Started { pids: ranks.pids(), notes });
-    let mut agent = Agent { line, ranks, input, pauses: Pauses::default() };
-    let served = agent.serve(&signals);
-    if served.is_err() {
-        agent.abandon();
-    }
-    agent.ranks.leave();
-    served
-}
-
-/// Tells why the job cannot start here, and waits for the end of the line.
-fn refuse(line: &mut Line, signals: &Signals, error: &LaunchError) -> Result<(), Lost> {
-    line.tell(&News::Refused { reason: error.to_string(), code: error.exit_code() });
-    loop {
-        line.await_order(signals)?;
-    }
 }
 
 /// Enters the folder of `mpjrun`.
@@ -270,15 +114,13 @@ fn ranks_of(job: &HostJob) -> Vec<usize> {
     ranks.filter(|(_, host)| **host == job.host).map(|(rank, _)| rank).collect()
 }
 
-type Begun = (LocalRanks, Option<InputPipe>, Vec<String>);
-
+/// Starts the ranks of this host. Returns notes for the user, too.
 fn start(
     job: &HostJob,
-    secret: [u8; 32],
     prepared: &Prepared<'_>,
     (limit, signals): (&DescriptorLimit, &Signals),
-    orphans: Orphans,
-) -> Result<Begun, LaunchError> {
+) -> Result<(Here, Vec<String>), LaunchError> {
+    let orphans = Orphans::adopt();
     let here = ranks_of(job);
     let reader =
         job.reader.and_then(|reader| here.iter().position(|rank| *rank == reader as usize));
@@ -293,94 +135,245 @@ fn start(
     };
     let plan = HostPlan { names: job.hosts.clone(), host_of: job.host_of.clone() };
     let contexts = job.contexts as usize;
-    let (table, fd) = TableWriter::create(&job.job, &plan, job.host as usize, contexts, secret)?;
+    let (table, fd) =
+        TableWriter::create(&job.job, &plan, job.host as usize, contexts, job.secret_of_ranks)?;
     let table_fd = Some(fd.as_fd());
     let started = prepared.start(&job.job, limit, signals.mask_before(), inputs, table_fd)?;
     let Started { ranks, segment } = started;
     let (ranks, note) = LocalRanks::new(ranks, JobView::open(&segment)?, Some(table), orphans);
     let notes = note.into_iter().chain(prepared.lines(&ranks.pids())).collect();
-    Ok((ranks, input, notes))
+    Ok((Here { ranks, input, pauses: Pauses::default() }, notes))
 }
 
-/// An agent whose ranks run.
-struct Agent<'a> {
-    line: &'a mut Line,
+/// The ranks of this host, once they run.
+struct Here {
     ranks: LocalRanks,
     /// The input of the rank that gets the standard input.
     input: Option<InputPipe>,
     pauses: Pauses,
 }
 
-impl Agent<'_> {
-    fn serve(&mut self, signals: &Signals) -> Result<(), Lost> {
-        while !self.ranks.are_gone() {
-            self.turn(signals)?;
-        }
-        let daemons = self.ranks.end();
-        self.line.tell(&News::Over { daemons });
+/// An agent that knows its job.
+struct Agent {
+    line: Line,
+    signals: Signals,
+    here: Option<Here>,
+    /// The agents that it has started.
+    branches: Branches,
+    /// Whether the ranks may start.
+    may_start: bool,
+    /// The host of the rank that gets the standard input.
+    reader: Option<u32>,
+    /// The name and the place of this host.
+    own: (String, u32),
+    /// What has been told by this host and those below, and not yet told upwards (AE4).
+    started: Vec<HostStart>,
+    addresses: Addresses,
+    daemons: Vec<String>,
+}
+
+impl Agent {
+    /// Calls the agents for so many hosts `below`. They start while this host looks at the job.
+    fn call(line: Line, signals: Signals, job: &HostJob, below: u32) -> Self {
+        let branch = job.host..=job.host + job.below;
+        let name = job.hosts.get(job.host as usize).cloned().unwrap_or_default();
+        let mut news = Vec::new();
+        let host = job.host as usize;
+        let branches =
+            Branches::call(job, host + 1..host + 1 + below as usize, Some(host), &mut news);
+        let mut agent = Self {
+            line,
+            signals,
+            here: None,
+            branches,
+            may_start: false,
+            reader: job.reader.and_then(|rank| job.host_of.get(rank as usize).copied()),
+            own: (name, job.host),
+            started: Vec::new(),
+            addresses: Addresses::of(job.host_of.iter().filter(|it| branch.contains(it)).count()),
+            daemons: Vec::new(),
+        };
+        agent.pass_all_on(news);
+        agent
+    }
+
+    /// Serves the job until all ranks of the branch are gone and the line has ended.
+    fn serve(&mut self, job: &HostJob, limit: &DescriptorLimit) -> Result<(), Lost> {
+        let spec = host_job::spec_of(job);
+        let prepared = match spawn::check(&spec, ranks_of(job)) {
+            Ok(prepared) => prepared,
+            Err(error) => return self.refuse(&error),
+        };
+        self.turn_until(|agent| agent.branches.have_reached(Stage::Ready))?;
+        self.line.tell(&News::Ready);
+        self.turn_until(|agent| agent.may_start)?;
+        let (here, notes) = match start(job, &prepared, (limit, &self.signals)) {
+            Ok(started) => started,
+            Err(error) => return self.refuse(&error),
+        };
+        self.started.push(HostStart { host: job.host, pids: here.ranks.pids(), notes });
+        self.here = Some(here);
+        let hosts = 1 + job.below as usize;
+        self.turn_until(|agent| agent.started.len() >= hosts)?;
+        self.line.tell(&News::Started { hosts: std::mem::take(&mut self.started) });
+        self.turn_until(|agent| agent.here.as_ref().is_none_or(|here| here.ranks.are_gone()))?;
+        let daemons = self.here.as_mut().map(|here| here.ranks.end()).unwrap_or_default();
+        let daemons = daemons.iter().map(|daemon| format!("{daemon} on host {}", self.own.0));
+        self.daemons.extend(daemons);
+        self.turn_until(|agent| agent.branches.have_reached(Stage::Over))?;
+        self.line.tell(&News::Over { daemons: std::mem::take(&mut self.daemons) });
         // The line ends when all hosts have got here.
-        while self.line.await_order(signals).is_ok() {}
+        while self.turn().is_ok() {}
         Ok(())
     }
 
-    fn turn(&mut self, signals: &Signals) -> Result<(), Lost> {
-        let pauses = match self.line.waiting.len() > CONGESTED {
-            true => Pauses { out: true, err: true },
-            false => self.pauses,
-        };
-        let mut set: Vec<Interesting<'_>> = vec![(Event::Signal, signals.as_fd(), PollFlags::IN)];
-        let interests = self.ranks.interests(pauses);
-        set.extend(interests.map(|(event, fd, flags)| (Event::Rank(event), fd, flags)));
-        let room: Option<BorrowedFd<'_>> = self.input.as_ref().and_then(InputPipe::interest);
-        set.extend(room.map(|pipe| (Event::Input, pipe, PollFlags::OUT)));
-        let mut ready = self.line.wait(&set, self.ranks.next_deadline())?;
+    /// Tells why the job cannot start here, and waits for the end of the line.
+    fn refuse(&mut self, error: &LaunchError) -> Result<(), Lost> {
+        let (reason, code) = (error.to_string(), error.exit_code());
+        self.line.tell(&News::Refused { host: self.own.1, reason, code });
+        self.turn_until(|_| false)
+    }
+
+    fn turn_until(&mut self, is_reached: impl Fn(&Self) -> bool) -> Result<(), Lost> {
+        while !is_reached(self) {
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for events, and handles them.
+    fn turn(&mut self) -> Result<(), Lost> {
+        self.line.write()?;
+        let is_congested = self.line.is_congested();
+        let all = Pauses { out: true, err: true };
+        let pauses = |here: &Here| if is_congested { all } else { here.pauses };
+        let mut set: Vec<Interesting<'_>> =
+            vec![(Event::Signal, self.signals.as_fd(), PollFlags::IN)];
+        self.branches.interests(!is_congested, &mut set);
+        let mut deadline = self.branches.next_deadline();
+        if let Some(here) = &self.here {
+            let interests = here.ranks.interests(pauses(here));
+            set.extend(interests.map(|(event, fd, flags)| (Event::Rank(event), fd, flags)));
+            let room = here.input.as_ref().and_then(InputPipe::interest);
+            set.extend(room.map(|pipe| (Event::Input, pipe, PollFlags::OUT)));
+            deadline = deadline.into_iter().chain(here.ranks.next_deadline()).min();
+        }
+        let mut ready = self.line.wait(&set, deadline)?;
         drop(set);
         ready.sort_by_key(|event| matches!(event, Event::Rank(RankEvent::Exit(_))));
         let mut news = Vec::new();
         for event in ready {
-            match event {
-                Event::Signal if asks_to_end(signals) => return Err(Lost),
-                Event::Rank(event) => self.ranks.handle(event, &mut news),
-                Event::Input => self.pass_input_on(),
+            match (event, &mut self.here) {
+                (Event::Signal, _) if asks_to_end(&self.signals) => return Err(Lost),
+                (Event::Agent(event), _) => self.branches.handle(event, &mut news),
+                (Event::Rank(event), Some(here)) => here.ranks.handle(event, &mut news),
+                (Event::Input, Some(here)) => here.pass_input_on(&mut news),
                 _ => {}
             }
         }
         while let Some(order) = self.line.next()? {
-            self.obey(order);
+            self.obey(order, &mut news);
         }
-        self.ranks.turn(Instant::now(), true, pauses, &mut news);
-        for news in &news {
-            self.line.tell(news);
+        let now = Instant::now();
+        self.branches.turn(now, !is_congested, &mut news);
+        if let Some(here) = &mut self.here {
+            let pauses = pauses(here);
+            here.ranks.turn(now, true, pauses, &mut news);
         }
-        self.line.write()
+        self.pass_all_on(news);
+        Ok(())
     }
 
-    fn obey(&mut self, order: Order) {
-        match order {
-            Order::Input { bytes } if bytes.is_empty() => self.input = None,
-            Order::Input { bytes } => {
-                self.input.iter_mut().for_each(|input| input.push(bytes.clone()));
-                if self.input.is_none() {
-                    self.line.tell(&News::InputTaken { takes_more: false });
+    /// Tells news upwards; those of AE4 when all hosts of the branch have told them.
+    fn pass_all_on(&mut self, news: Vec<News>) {
+        for told in news {
+            match told {
+                News::Message { task, message: ControlMessage::Endpoints { addresses } } => {
+                    self.addresses.take(task, addresses);
+                }
+                News::Addresses { addresses } => {
+                    addresses.into_iter().for_each(|(task, its)| self.addresses.take(task, its));
+                }
+                News::Started { hosts } => self.started.extend(hosts),
+                News::Over { daemons } => self.daemons.extend(daemons),
+                News::Ready => {}
+                told => self.line.tell(&told),
+            }
+        }
+        for batch in self.addresses.complete().unwrap_or_default().chunks(BATCH) {
+            self.line.tell(&News::Addresses { addresses: batch.to_vec() });
+        }
+    }
+
+    /// Passes an order on to the agents below, and obeys it.
+    fn obey(&mut self, order: Order, news: &mut Vec<News>) {
+        match (&order, self.reader) {
+            (Order::Prepare(_) | Order::Alive, _) => return,
+            (Order::Suspended { suspended }, _) => return self.line.suspended(*suspended),
+            (Order::Input { .. }, Some(host)) if host != self.own.1 => {
+                return self.branches.send_towards(host, &order);
+            }
+            (Order::Input { .. }, _) => {}
+            (order, _) => self.branches.send_all(order),
+        }
+        match (order, &mut self.here) {
+            (Order::Start, _) => self.may_start = true,
+            (order, Some(here)) => here.obey(order, news),
+            (_, None) => {}
+        }
+    }
+
+    /// Ends the ranks of a job that nobody watches any more (AE2).
+    fn abandon(&mut self) {
+        self.branches.hang_up();
+        let Some(Here { ranks, .. }) = &mut self.here else { return };
+        ranks.kill();
+        let until = Instant::now() + GIVE_UP;
+        let mut unheard = Vec::new();
+        while !ranks.are_gone() && Instant::now() < until {
+            let set: Vec<Interesting<'_>> = ranks
+                .interests(Pauses::default())
+                .map(|(event, fd, flags)| (Event::Rank(event), fd, flags))
+                .collect();
+            let deadline = ranks.next_deadline().map_or(until, |at| at.min(until));
+            let ready = events(&set, Some(deadline)).unwrap_or_default();
+            drop(set);
+            for event in ready {
+                if let Event::Rank(event) = event {
+                    ranks.handle(event, &mut unheard);
                 }
             }
+            ranks.turn(Instant::now(), false, Pauses::default(), &mut unheard);
+            unheard.clear();
+        }
+        ranks.end();
+    }
+}
+
+impl Here {
+    fn obey(&mut self, order: Order, news: &mut Vec<News>) {
+        match order {
+            Order::Input { bytes } if bytes.is_empty() => self.input = None,
+            Order::Input { bytes } => match &mut self.input {
+                Some(input) => input.push(bytes),
+                None => news.push(News::InputTaken { takes_more: false }),
+            },
             Order::Congested { stream: Stream::Out, pauses } => self.pauses.out = pauses,
             Order::Congested { stream: Stream::Err, pauses } => self.pauses.err = pauses,
-            Order::Suspended { suspended } => self.line.is_suspended = suspended,
-            Order::Look { number, asks } => self.look(number, asks),
+            Order::Look { number, asks } => self.look(number, asks, news),
             order => self.ranks.obey(&order),
         }
     }
 
     /// Tells what the ranks do, and asks them for their queues if it `asks`.
-    fn look(&mut self, number: u64, asks: bool) {
+    fn look(&mut self, number: u64, asks: bool, news: &mut Vec<News>) {
         let view = self.ranks.view();
         let seen = observe::snapshot(view, watch::look(view), &self.ranks.pids());
         for (place, task) in self.ranks.tasks().enumerate() {
             let state = seen.rank(place).state().cloned();
             let (activity, doubt) = (seen.activity(place), seen.doubt(place));
             let rank = Box::new(Observed { state, activity, doubt });
-            self.line.tell(&News::Seen { task, number, at_nanos: seen.at, seen: rank });
+            news.push(News::Seen { task, number, at_nanos: seen.at, seen: rank });
             if asks {
                 view.inquire(place);
             }
@@ -388,39 +381,14 @@ impl Agent<'_> {
     }
 
     /// Writes input into the rank's pipe.
-    fn pass_input_on(&mut self) {
+    fn pass_input_on(&mut self, news: &mut Vec<News>) {
         let Some(input) = &mut self.input else { return };
         let takes_more = input.write();
         if !takes_more {
             self.input = None;
         }
         if self.input.as_ref().is_none_or(|input| input.interest().is_none()) {
-            self.line.tell(&News::InputTaken { takes_more });
+            news.push(News::InputTaken { takes_more });
         }
-    }
-
-    /// Ends the ranks of a job that nobody watches any more (AE2).
-    fn abandon(&mut self) {
-        self.ranks.kill();
-        let until = Instant::now() + GIVE_UP;
-        let mut unheard = Vec::new();
-        while !self.ranks.are_gone() && Instant::now() < until {
-            let set: Vec<Interesting<'_>> = self
-                .ranks
-                .interests(Pauses::default())
-                .map(|(event, fd, flags)| (Event::Rank(event), fd, flags))
-                .collect();
-            let deadline = self.ranks.next_deadline().map_or(until, |at| at.min(until));
-            let ready = events(&set, Some(deadline)).unwrap_or_default();
-            drop(set);
-            for event in ready {
-                if let Event::Rank(event) = event {
-                    self.ranks.handle(event, &mut unheard);
-                }
-            }
-            self.ranks.turn(Instant::now(), false, Pauses::default(), &mut unheard);
-            unheard.clear();
-        }
-        self.ranks.end();
     }
 }

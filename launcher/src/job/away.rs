@@ -25,14 +25,14 @@ use crate::io::stdin::{Forwarding, InputChoice};
 /// Starts the job, and returns it running.
 pub(super) fn start(spec: &JobSpec, hosts: &Hosts) -> Result<Job, LaunchError> {
     spawn::check_reader(spec)?;
-    let jobs = host_job::of_hosts(spec, hosts)?;
+    let job = host_job::of_hosts(spec, hosts)?;
     DescriptorLimit::raise();
     let deliveries = spec.output.deliveries(spec.ranks())?;
     keep_children_waitable();
     let signals = block_signals()?;
     let start = monotonic_nanos();
     let timeout = spec.timeout.map(|limit| Instant::now() + limit);
-    let mut agents = Agents::call(hosts, jobs)?;
+    let mut agents = Agents::call(hosts, &job);
     let news = await_start(&mut agents, &signals, timeout)?;
     let mut printer = Printer::new(spec.output.is_exact(spec.ranks()));
     for note in spec.notes.iter().chain(&agents.notes) {
@@ -63,7 +63,13 @@ fn await_start(
     timeout: Option<Instant>,
 ) -> Result<Vec<News>, LaunchError> {
     let mut news = Vec::new();
-    while !agents.have_started() {
+    loop {
+        if let Some(refusal) = agents.take_refusal() {
+            return Err(refusal);
+        }
+        if agents.have_started() {
+            return Ok(news);
+        }
         let mut set = vec![(Event::Signal, signals.as_fd(), PollFlags::IN)];
         agents.interests(Pauses::default(), &mut set);
         let deadline = agents.next_deadline().into_iter().chain(timeout).min();
@@ -75,9 +81,6 @@ fn await_start(
             agents.handle(event, &mut news);
         }
         agents.turn(Instant::now(), true, Pauses::default(), &mut news);
-        if let Some(refusal) = agents.take_refusal() {
-            return Err(refusal);
-        }
         while let Some(signal) = signals.next_pending() {
             if ENDING.contains(&signal) {
                 return Err(LaunchError::Interrupted { signal: signal.as_raw() });
@@ -87,5 +90,4 @@ fn await_start(
             return Err(LaunchError::StartTimedOut);
         }
     }
-    Ok(news)
 }

@@ -1,9 +1,15 @@
-//! The hosts of a job, and which ranks run on which of them. Pure.
+//! The hosts of a job, which ranks run on which of them, and which agents start which. Pure.
 //!
 //! - HO1: ranks fill the slots of one host after the other, or go round the hosts in turn. More ranks than slots fill
 //!   them again. Where no host states its slots, ranks divide evenly.
+//! - HO2: agents are a tree. `mpjrun` divides all hosts into at most as many branches as the fan-out, each of
+//!   neighbours in the list, and starts an agent on the first host of each. That agent does the same with the rest of its
+//!   branch. So a tree with a fan-out of 16 has one level up to 16 hosts, two up to 272, and three up to 4,368.
 
+use std::ops::Range;
 use std::time::Duration;
+
+pub use transport_lapi::bootstrap::control::agents::Starter;
 
 /// A host that may run ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,17 +29,6 @@ pub enum Deal {
     Cyclic,
 }
 
-/// The program that starts an agent on another host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Starter {
-    /// OpenSSH's client.
-    Ssh,
-    /// Slurm's `srun`, inside an allocation.
-    Srun,
-    /// These words, behind which follow the host, the program and its arguments.
-    Command(Vec<String>),
-}
-
 /// The hosts of a job that does not run on this host alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hosts {
@@ -43,6 +38,8 @@ pub struct Hosts {
     pub of_rank: Vec<usize>,
     /// How agents are started.
     pub starter: Starter,
+    /// The most agents that one process starts (HO2).
+    pub fanout: usize,
     /// After how long a host that says nothing counts as lost.
     pub silence: Duration,
 }
@@ -61,6 +58,26 @@ impl Hosts {
         let most = ranks.iter().copied().max().unwrap_or(0);
         (ranks.iter().position(|ranks| *ranks == most).unwrap_or(0), most)
     }
+}
+
+/// Divides hosts that one process looks after into branches (HO2).
+pub(crate) fn branches(hosts: Range<usize>, fanout: usize) -> impl Iterator<Item = Range<usize>> {
+    let count = hosts.len().min(fanout);
+    let bound = move |at: usize| hosts.start + at * hosts.len() / count;
+    (0..count).map(move |at| bound(at)..bound(at + 1))
+}
+
+/// The host whose agent starts that of each host among `hosts`; `None` where `mpjrun` does (HO2).
+pub(crate) fn parents(hosts: usize, fanout: usize) -> Vec<Option<usize>> {
+    let mut parents = vec![None; hosts];
+    let mut open = vec![(None, 0..hosts)];
+    while let Some((parent, below)) = open.pop() {
+        for branch in branches(below, fanout) {
+            parents[branch.start] = parent;
+            open.push((Some(branch.start), branch.start + 1..branch.end));
+        }
+    }
+    parents
 }
 
 /// Joins the entries of each host, whose slots add up; an entry that repeats a host and states no number is one slot.
@@ -159,7 +176,32 @@ mod tests {
         assert_eq!(merged(given), [entry("a", Some(2)), entry("b", Some(5))]);
     }
 
+    /// The length of the longest way from `mpjrun` to an agent.
+    fn depth(hosts: usize, fanout: usize) -> usize {
+        let parents = parents(hosts, fanout);
+        let way = |host: usize| std::iter::successors(Some(host), |at| parents[*at]).count();
+        (0..hosts).map(way).max().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_tree_is_as_deep_as_it_says() {
+        let depths = [(1, 1), (16, 1), (17, 2), (200, 2), (272, 2), (273, 3), (4368, 3), (4369, 4)];
+        assert_eq!(depths.map(|(hosts, _)| (hosts, depth(hosts, 16))), depths);
+        assert_eq!(depth(5, 1), 5);
+        assert_eq!(parents(4, 2), [None, Some(0), None, Some(2)]);
+    }
+
     proptest! {
+        #[test]
+        fn nobody_starts_more_agents_than_the_fanout(hosts in 1_usize..400, fanout in 1_usize..20) {
+            let parents = parents(hosts, fanout);
+            for parent in std::iter::once(None).chain((0..hosts).map(Some)) {
+                prop_assert!(parents.iter().filter(|it| **it == parent).count() <= fanout);
+            }
+            let is_upwards = |(host, parent): (usize, &Option<usize>)| parent.is_none_or(|it| it < host);
+            prop_assert!(parents.iter().enumerate().all(is_upwards));
+        }
+
         #[test]
         fn every_rank_has_a_host_and_none_is_overfull(
             slots in prop::collection::vec(prop::option::of(1_usize..5), 1..6),

@@ -9,7 +9,8 @@ use super::{Event, Interesting};
 use crate::host::local::LocalRanks;
 use crate::host::rank::Pauses;
 
-/// What a ready descriptor of an agent means. The number is the place of its host.
+/// What a ready descriptor of a line means. The number is the place of the agent among those that this process has
+/// started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AgentEvent {
     /// It has told something.
@@ -18,6 +19,10 @@ pub(crate) enum AgentEvent {
     Room(usize),
     /// The program that started it has printed something.
     Said(usize),
+    /// In an agent: something has come from above.
+    Above,
+    /// In an agent: its own line takes news.
+    RoomAbove,
 }
 
 /// See the module's head.

@@ -68,12 +68,12 @@ fn a_job_that_goes_on_reports_failures() {
     assert!(done.stderr.contains(", host b) exited with code 5, "), "{done:?}");
 }
 
-/// A job on two hosts whose processes are these, with the agent of rank 1 last.
+/// A job on these hosts whose processes are these, with the agent of rank 1 last.
 #[track_caller]
-fn with_agent(more: &[&str]) -> (Running, Vec<u32>) {
+fn with_agent_on(hosts: &str, more: &[&str]) -> (Running, Vec<u32>) {
     let run = "sleep 600 & echo $!; echo $$; [ $MPJ_RANK = 1 ] && echo $PPID; wait";
-    let job = on("a,b", run).options(more).start();
-    let pids = job.numbers(5);
+    let job = on(hosts, run).options(more).start();
+    let pids = job.numbers(2 * hosts.split(',').count() + 1);
     let is_agent = |pid: &&u32| {
         let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&command).contains("--agent")
@@ -82,6 +82,83 @@ fn with_agent(more: &[&str]) -> (Running, Vec<u32>) {
     let others = pids.iter().filter(|pid| **pid != agent);
     let pids = others.copied().chain([agent]).collect();
     (job, pids)
+}
+
+#[track_caller]
+fn with_agent(more: &[&str]) -> (Running, Vec<u32>) {
+    with_agent_on("a,b", more)
+}
+
+/// Each agent with the process that has started it.
+#[track_caller]
+fn agents_of(hosts: &str, more: &[&str]) -> Vec<(u32, u32)> {
+    let run = "read -r _ _ _ parent _ </proc/$PPID/stat; echo $PPID $parent";
+    let done = on(hosts, run).options(more).expect_quiet();
+    let number = |word: Option<&str>| word.and_then(|it| it.parse().ok()).expect("a process");
+    let pair = |line: &str| {
+        let mut words = line.split(' ');
+        (number(words.next()), number(words.next()))
+    };
+    done.stdout.lines().map(pair).collect()
+}
+
+#[test]
+fn many_agents_start_each_other() {
+    let hosts: Vec<String> = (0..20).map(|number| format!("h{number}")).collect();
+    for (more, depth) in [(&[][..], 2), (&["--agent-fanout", "3"], 3)] {
+        let agents = agents_of(&hosts.join(","), more);
+        let parent = |agent: u32| agents.iter().find(|it| it.0 == agent).map(|it| it.1);
+        let level = |agent| std::iter::successors(Some(agent), |at| parent(*at)).count() - 1;
+        let levels = agents.iter().map(|(agent, _)| level(*agent));
+        assert_eq!((agents.len(), levels.max()), (20, Some(depth)), "{agents:?}");
+        let most = if depth == 2 { 16 } else { 3 };
+        for (_, parent) in &agents {
+            assert!(agents.iter().filter(|it| it.1 == *parent).count() <= most, "{agents:?}");
+        }
+    }
+}
+
+/// The options of a job whose agents are a chain.
+const CHAIN: &[&str] = &["--agent-fanout", "1"];
+
+#[test]
+fn a_killed_agent_takes_those_below_with_it() {
+    let (job, pids) = with_agent_on("a,b,c", CHAIN);
+    signal(pids[6], Signal::KILL).expect("it runs");
+    job.expect(125).says("the line to it ended: sh ended (signal: 9 (SIGKILL))");
+    await_end(&pids);
+}
+
+#[test]
+fn a_silent_agent_takes_those_below_with_it() {
+    let more = [CHAIN, &["--host-timeout", "4", "--on-failure", "keep"]].concat();
+    let (job, pids) = with_agent_on("a,b,c", &more);
+    signal(pids[6], Signal::STOP).expect("it runs");
+    eventually("both hosts are lost", || {
+        let said = job.stderr();
+        said.contains("nothing has come from it for 4 s (--host-timeout)")
+            && said.contains("its line went by host b, which was lost")
+    });
+    let is_left = |pid: &&u32| find(**pid).is_some_and(|it| it.state != 'Z');
+    eventually("only the ranks of the first host are left", || {
+        pids.iter().filter(is_left).count() == 2
+    });
+    job.signal(Signal::TERM);
+    job.expect(143);
+    await_end(&pids);
+}
+
+#[test]
+fn an_agent_below_that_cannot_start_is_named() {
+    let start = "[ $1 = c ] && { echo no such account >&2; exit 3; }; shift; exec \"$@\"";
+    let done = started_by(start, "a,b,c", "echo started").options(CHAIN).expect(125);
+    for words in [
+        "mpjrun: host c: as seen from host b (--agent-fanout): ",
+        "no mpjrun has answered there: sh ended (exit status: 3); it said: no such account",
+    ] {
+        assert!(done.stderr.contains(words), "no {words:?} in {}", done.stderr);
+    }
+    assert_eq!(done.stdout, "");
 }
 
 #[test]
@@ -152,13 +229,15 @@ fn the_time_limit_holds_for_all_hosts() {
 
 #[test]
 fn input_goes_to_the_rank_that_asks_for_it() {
-    let run = "[ $MPJ_RANK = 1 ] && wc -c";
-    let mut job =
-        on("a,b", &format!("{run}; true")).options(["--stdin", "1"]).stdin(Stdio::piped()).start();
-    let mut input = job.stdin();
-    input.write_all(&vec![b'x'; 300_000]).expect("it is read");
-    drop(input);
-    assert_eq!(job.expect(0).stdout.trim(), "300000");
+    let run = "[ $MPJ_RANK = 1 ] && wc -c; true";
+    for more in [&[][..], CHAIN] {
+        let job = on("a,b", run).options(["--stdin", "1"]).options(more);
+        let mut job = job.stdin(Stdio::piped()).start();
+        let mut input = job.stdin();
+        input.write_all(&vec![b'x'; 300_000]).expect("it is read");
+        drop(input);
+        assert_eq!(job.expect(0).stdout.trim(), "300000");
+    }
     let job = on("a,b", "cat; echo end").stdin(Stdio::null());
     assert_eq!(job.expect_quiet().stdout, "end\nend\n");
 }
@@ -166,19 +245,22 @@ fn input_goes_to_the_rank_that_asks_for_it() {
 #[test]
 fn much_output_arrives_whole() {
     let run = "i=0; while [ $i -lt 40 ]; do head -c 100000 /dev/zero | tr \"\\0\" $MPJ_RANK; echo; i=$((i+1)); done";
-    let done = on("a,b", run).expect(0);
-    let of = |rank: &str| done.stdout.matches(rank).count();
-    assert_eq!((of("0"), of("1")), (4_000_000, 4_000_000));
+    for more in [&[][..], CHAIN] {
+        let done = on("a,b", run).options(more).expect(0);
+        let of = |rank: &str| done.stdout.matches(rank).count();
+        assert_eq!((of("0"), of("1")), (4_000_000, 4_000_000));
+    }
 }
 
 #[test]
 fn daemons_of_hosts_are_ended() {
     let run = "setsid sleep 600 & echo $!; \
         until [ $(cat /proc/$!/comm) = sleep ]; do sleep 0.01; done";
-    let job = on("a", run).start();
-    let pids = job.numbers(1);
-    job.expect(0).says("mpjrun: ended daemons that ranks had started: sleep (process ");
-    assert!(find(pids[0]).is_none());
+    let job = on("a,b", run).options(CHAIN).start();
+    let pids = job.numbers(2);
+    let says = ["mpjrun: ended daemons that ranks had started: ", " on host a", " on host b"];
+    job.expect(0).says_all(&says);
+    assert!(pids.iter().all(|pid| find(*pid).is_none()));
 }
 
 #[test]

@@ -29,6 +29,16 @@ fn info_says_every_value_and_where_it_is_from() {
 }
 
 #[test]
+fn info_says_which_agents_start_which() {
+    let words = ["--info", "--hosts", "a,b,c,d", "-n", "4", "--agent-fanout", "2"];
+    let text = mpjrun(words).expect(0).stdout;
+    let from = |line: &str| line.split("started from ").nth(1).map(str::to_owned);
+    let hosts = text.lines().skip_while(|line| !line.starts_with("hosts, where ssh starts"));
+    let from: Vec<_> = hosts.skip(1).take(4).map(from).collect();
+    assert_eq!(from, [None, Some("a".to_owned()), None, Some("c".to_owned())]);
+}
+
+#[test]
 fn a_longest_eager_message_that_is_not_legal_starts_no_rank() {
     for words in [&["-n", "2", "sh", "-c", "echo started"][..], &["--info"]] {
         let refused = mpjrun(words).env("MPJ_EAGER_UP_TO", "2G").expect(2);

@@ -1,13 +1,15 @@
-//! The line to one agent: the standard streams of the program that has started it. Nothing here waits.
+//! The line to one agent: the standard streams of the program that has started it. Nothing here waits, except
+//! [`AgentLine::await_end`].
 
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use transport_lapi::bootstrap::control::agents::{News, Order};
 use transport_lapi::bootstrap::control::line::{LineReader, LineWriter, Secret, announced};
 
@@ -24,14 +26,6 @@ const END: Duration = Duration::from_millis(200);
 /// The version that agents must have.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What one look at a line has come to.
-pub(super) enum Heard {
-    Nothing,
-    News(News),
-    /// The line has ended, for this reason.
-    End(String),
-}
-
 /// See the module's head.
 pub(super) struct AgentLine {
     /// The name of the program that starts the agent.
@@ -40,6 +34,8 @@ pub(super) struct AgentLine {
     input: Option<ChildStdin>,
     output: Option<ChildStdout>,
     errors: Option<ChildStderr>,
+    /// When the output ended, and a descriptor that shows the end of the program.
+    ended: Option<(Instant, Option<OwnedFd>)>,
     /// The last bytes that the starting program has said on standard error.
     said: Vec<u8>,
     /// What came before the announcement; `None` once that has come.
@@ -51,13 +47,14 @@ pub(super) struct AgentLine {
 }
 
 impl AgentLine {
-    /// Starts the program, and gives the agent its secret.
+    /// Starts the program, and gives the agent a secret.
     ///
     /// # Errors
     /// Says why it cannot be started.
-    pub(super) fn start(mut command: Command, secret: &Secret) -> Result<Self, String> {
+    pub(super) fn start(mut command: Command) -> Result<Self, String> {
         let starter = command.get_program().to_string_lossy().into_owned();
         let failed = |error: io::Error| format!("cannot start {starter}: {error}");
+        let secret = Secret::random().map_err(|error| format!("cannot make a secret: {error}"))?;
         // The signals of a terminal are for mpjrun, which passes them on.
         command.process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -78,25 +75,28 @@ impl AgentLine {
             input,
             output,
             errors,
+            ended: None,
             said: Vec::new(),
             greeting: Some(Vec::new()),
-            reader: LineReader::new(secret),
-            writer: LineWriter::new(secret),
+            reader: LineReader::new(&secret),
+            writer: LineWriter::new(&secret),
             waiting: secret.to_line().into_bytes(),
         };
         line.write();
         Ok(line)
     }
 
-    /// The descriptors to wait for.
+    /// The descriptors to wait for; not the agent's output unless it `reads`.
     pub(super) fn interests(
         &self,
+        reads: bool,
     ) -> impl Iterator<Item = (fn(usize) -> AgentEvent, BorrowedFd<'_>, PollFlags)> {
         type Make = fn(usize) -> AgentEvent;
-        let output = self.output.as_ref().map(AsFd::as_fd);
+        let output = self.output.as_ref().filter(|_| reads).map(AsFd::as_fd);
+        let exit = self.ended.as_ref().and_then(|(_, exit)| exit.as_ref()).map(AsFd::as_fd);
         let errors = self.errors.as_ref().map(AsFd::as_fd);
         let input = self.input.as_ref().filter(|_| self.is_full()).map(AsFd::as_fd);
-        let read = output.map(|fd| (AgentEvent::Line as Make, fd, PollFlags::IN));
+        let read = output.or(exit).map(|fd| (AgentEvent::Line as Make, fd, PollFlags::IN));
         let said = errors.map(|fd| (AgentEvent::Said as Make, fd, PollFlags::IN));
         let room = input.map(|fd| (AgentEvent::Room as Make, fd, PollFlags::OUT));
         read.into_iter().chain(said).chain(room)
@@ -143,22 +143,23 @@ impl AgentLine {
         }
     }
 
-    /// Takes the next news.
-    pub(super) fn receive(&mut self) -> Heard {
-        loop {
-            match self.next() {
-                Ok(Some(news)) => return Heard::News(news),
-                Ok(None) => {}
-                Err(reason) => return Heard::End(reason),
+    /// Reads once, and returns whether there may be more.
+    pub(super) fn read(&mut self) -> bool {
+        let Some(output) = &mut self.output else { return false };
+        let mut bytes = vec![0; READ_SIZE];
+        match output.read(&mut bytes) {
+            Ok(len @ 1..) => {
+                self.push(&bytes[..len]);
+                return true;
             }
-            let Some(output) = &mut self.output else { return Heard::Nothing };
-            let mut bytes = vec![0; READ_SIZE];
-            match output.read(&mut bytes) {
-                Ok(len @ 1..) => self.push(&bytes[..len]),
-                Err(error) if is_passing(&error) => return Heard::Nothing,
-                _ => return Heard::End(self.why_ended()),
+            Err(error) if is_passing(&error) => {}
+            _ => {
+                self.output = None;
+                let exit = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()).ok();
+                self.ended = Some((Instant::now(), exit));
             }
         }
+        false
     }
 
     fn push(&mut self, bytes: &[u8]) {
@@ -168,8 +169,8 @@ impl AgentLine {
         }
     }
 
-    /// The next news among the bytes that have come; an error ends the line.
-    fn next(&mut self) -> Result<Option<News>, String> {
+    /// The next news among the bytes that have been read; an error ends the line.
+    pub(super) fn next(&mut self) -> Result<Option<News>, String> {
         if let Some(greeting) = &self.greeting {
             let Some(announced) = announced(greeting) else {
                 return match greeting.len() > MOST_GREETING {
@@ -190,24 +191,29 @@ impl AgentLine {
         self.reader.take().map_err(|error| format!("refused what came from it: {error}"))
     }
 
-    /// Why the output has ended.
-    fn why_ended(&mut self) -> String {
-        let until = Instant::now() + END;
-        let mut status = self.child.try_wait();
-        while matches!(status, Ok(None)) && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(5));
-            status = self.child.try_wait();
+    /// Why the output has ended, if it has. The starting program has some time to end as well, since that tells more.
+    pub(super) fn end(&mut self, now: Instant) -> Option<String> {
+        let until = self.end_deadline()?;
+        let status = self.child.try_wait();
+        if matches!(status, Ok(None)) && now < until {
+            return None;
         }
+        self.ended = None;
         self.listen();
         let starter = &self.starter;
         let end = match status {
             Ok(Some(status)) => format!("{starter} ended ({status})"),
             _ => format!("{starter} closed its output"),
         };
-        match &self.greeting {
+        Some(match &self.greeting {
             Some(_) => format!("no mpjrun has answered there: {end}{}", self.words()),
             None => format!("the line to it ended: {end}{}", self.words()),
-        }
+        })
+    }
+
+    /// When [`AgentLine::end`] knows enough.
+    pub(super) fn end_deadline(&self) -> Option<Instant> {
+        self.ended.as_ref().map(|(at, _)| *at + END)
     }
 
     /// Why a host counts as lost that has said nothing for this long.
@@ -234,8 +240,7 @@ impl AgentLine {
     /// Closes the line, and ends the starting program.
     pub(super) fn close(&mut self) {
         self.hang_up();
-        self.output = None;
-        self.errors = None;
+        (self.output, self.errors, self.ended) = (None, None, None);
         // It may have ended.
         let _ = self.child.kill();
     }

@@ -9,12 +9,13 @@ use std::time::Duration;
 use clap::ValueEnum;
 use transport_lapi::TaskId;
 use transport_lapi::bootstrap::control::agents::{HostJob, HostProgram};
+use transport_lapi::bootstrap::control::line::Secret;
 use transport_lapi::config::{self, BackendChoice, Keyword};
 
 use crate::LaunchError;
 use crate::host::binding::{BindTo, Binding, MapBy};
 use crate::io::stdin::InputChoice;
-use crate::job::hosts::{Hosts, Starter};
+use crate::job::hosts::Hosts;
 use crate::job::spawn;
 use crate::job::spec::{App, Export, JobSpec, OnFailure};
 
@@ -36,14 +37,14 @@ const OF_HOST: &[&str] = &[
 const OF_SESSION: &[&str] =
     &["SSH_", "XDG_", "SLURM_NODEID", "SLURM_PROCID", "SLURM_LOCALID", "SLURMD_"];
 
-/// Returns what to tell the agent of each host.
+/// Returns what to tell agents. Which host each is on is left open.
 ///
 /// # Errors
 /// [`LaunchError`] for variables and settings that ranks cannot have.
-pub(in crate::job) fn of_hosts(spec: &JobSpec, hosts: &Hosts) -> Result<Vec<HostJob>, LaunchError> {
-    let action = "find the current folder";
-    let folder =
-        std::env::current_dir().map_err(|source| LaunchError::System { action, source })?;
+pub(in crate::job) fn of_hosts(spec: &JobSpec, hosts: &Hosts) -> Result<HostJob, LaunchError> {
+    let system = |action| move |source| LaunchError::System { action, source };
+    let folder = std::env::current_dir().map_err(system("find the current folder"))?;
+    let secret = Secret::random().map_err(system("make a secret for the job"))?;
     let path = config::inherited("PATH").unwrap_or_default();
     let program = |app: &App| {
         // The agent would look for variables without a value, and for programs, in its own environment.
@@ -65,7 +66,7 @@ pub(in crate::job) fn of_hosts(spec: &JobSpec, hosts: &Hosts) -> Result<Vec<Host
     let exports = config::inherited_names().filter(|name| is_passed_on(name));
     let exports = exports.filter_map(|name| Some((bytes(&name), bytes(&config::given(&name)?))));
     let Binding { bind_to, map_by, report } = spec.binding;
-    let common = HostJob {
+    Ok(HostJob {
         job: spawn::job_name(),
         folder: bytes(folder.as_os_str()),
         programs,
@@ -83,10 +84,12 @@ pub(in crate::job) fn of_hosts(spec: &JobSpec, hosts: &Hosts) -> Result<Vec<Host
         hosts: hosts.names.clone(),
         host_of: hosts.of_rank.iter().map(|host| *host as u32).collect(),
         host: 0,
+        below: 0,
+        fanout: hosts.fanout as u32,
+        starter: hosts.starter.clone(),
+        secret_of_ranks: secret.of_ranks(),
         silence: hosts.silence.as_millis() as u64,
-    };
-    let of_host = |host| HostJob { host: host as u32, ..common.clone() };
-    Ok((0..hosts.names.len()).map(of_host).collect())
+    })
 }
 
 /// Returns the job that an agent was told. What does not fit its limits is left out.
@@ -112,7 +115,8 @@ pub(in crate::job) fn spec_of(job: &HostJob) -> JobSpec {
         hosts: Some(Box::new(Hosts {
             names: job.hosts.clone(),
             of_rank: job.host_of.iter().map(|host| *host as usize).collect(),
-            starter: Starter::Ssh,
+            starter: job.starter.clone(),
+            fanout: job.fanout as usize,
             silence: Duration::from_millis(job.silence),
         })),
         ..JobSpec::new(job.programs.iter().map(app).collect())

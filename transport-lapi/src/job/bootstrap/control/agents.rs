@@ -2,6 +2,9 @@
 //!
 //! An agent does on its host what `mpjrun` does on its own: it starts ranks, reads their pipes and control lines,
 //! notices their ends, and ends them. It tells all that as [`News`]. `mpjrun` prints, judges, and sends [`Order`]s.
+//!
+//! In a job of many hosts, agents start others. Such an agent passes orders on to all agents below it, and their news to
+//! the one above. What concerns every host once it tells once for all hosts below it.
 
 use bincode::{Decode, Encode};
 
@@ -45,8 +48,20 @@ pub struct HostProgram {
     pub path: Vec<u8>,
 }
 
-/// A job, as the agent of one host needs to know it.
+/// The program that starts an agent on another host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
+pub enum Starter {
+    /// OpenSSH's client.
+    #[default]
+    Ssh,
+    /// Slurm's `srun`, inside an allocation.
+    Srun,
+    /// These words, behind which follow the host, the program and its arguments.
+    Command(Vec<String>),
+}
+
+/// A job, as the agent of one host needs to know it.
+#[derive(Clone, Default, PartialEq, Eq, Encode, Decode)]
 pub struct HostJob {
     /// The name of the job.
     pub job: String,
@@ -76,11 +91,37 @@ pub struct HostJob {
     pub host_of: Vec<u32>,
     /// This host.
     pub host: u32,
-    /// After how many milliseconds without a sign of life `mpjrun` counts as lost.
+    /// Number of hosts that follow this one and whose agents its agent starts, directly or by others.
+    pub below: u32,
+    /// The most agents that one process starts.
+    pub fanout: u32,
+    /// How agents are started.
+    pub starter: Starter,
+    /// The secret that ranks use among themselves.
+    pub secret_of_ranks: [u8; 32],
+    /// After how many milliseconds without a sign of life the other end of a line counts as lost.
     pub silence: u64,
 }
 
-/// What `mpjrun` tells an agent.
+impl std::fmt::Debug for HostJob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Not the secret.
+        f.debug_struct("HostJob").field("job", &self.job).field("host", &self.host).finish()
+    }
+}
+
+/// The ranks of a host that have been started.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct HostStart {
+    /// The place of the host.
+    pub host: u32,
+    /// Their processes; only those of the first ranks, if one has failed meanwhile.
+    pub pids: Vec<u32>,
+    /// Notes for the user.
+    pub notes: Vec<String>,
+}
+
+/// What an agent is told, by `mpjrun` or by the agent that has started it.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub enum Order {
     /// Check this job, and answer [`News::Ready`] or [`News::Refused`].
@@ -125,7 +166,7 @@ pub enum Order {
         /// Whether it does.
         pauses: bool,
     },
-    /// `mpjrun` is about to be suspended, or goes on: meanwhile it gives no sign of life.
+    /// `mpjrun` is about to be suspended, or goes on: meanwhile it gives no sign of life. Not passed on.
     Suspended {
         /// Whether it is.
         suspended: bool,
@@ -141,7 +182,7 @@ pub enum Order {
     },
 }
 
-/// What an agent tells `mpjrun`.
+/// What an agent tells.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub enum News {
     /// The agent is there, on a host that calls itself so.
@@ -149,21 +190,21 @@ pub enum News {
         /// The name.
         host: String,
     },
-    /// The job can start here.
+    /// The job can start here, and on all hosts below.
     Ready,
-    /// The job cannot start, or not go on, here.
+    /// The job cannot start, or not go on, on a host.
     Refused {
+        /// The place of the host.
+        host: u32,
         /// Why not.
         reason: String,
         /// The exit code that follows.
         code: u8,
     },
-    /// The ranks of this host have been started; only the first ones, if one has failed meanwhile.
+    /// The ranks of this host and of all hosts below have been started.
     Started {
-        /// Their processes.
-        pids: Vec<u32>,
-        /// Notes for the user.
-        notes: Vec<String>,
+        /// Those of each host.
+        hosts: Vec<HostStart>,
     },
     /// A rank has printed something.
     Output {
@@ -226,16 +267,18 @@ pub enum News {
         /// Whether the rank still reads.
         takes_more: bool,
     },
-    /// The host is out of reach. No agent tells this: `mpjrun` notices it.
+    /// A host is out of reach, with those below it. The agent above it notices that, or `mpjrun`.
     Lost {
         /// The place of the host.
         host: u32,
+        /// Number of hosts below it, which follow it.
+        below: u32,
         /// Why.
         reason: String,
     },
-    /// All ranks are gone.
+    /// All ranks of this host and of all hosts below are gone.
     Over {
-        /// Daemons of ranks that were ended.
+        /// Daemons of ranks that were ended, with their hosts.
         daemons: Vec<String>,
     },
     /// A sign of life.
@@ -250,5 +293,10 @@ pub enum News {
         at_nanos: u64,
         /// What was seen.
         seen: Box<Observed>,
+    },
+    /// Where ranks of this host and of hosts below are found. Told when all of them have said it.
+    Addresses {
+        /// Each rank, with the addresses of its contexts.
+        addresses: Vec<(TaskId, Vec<Vec<u8>>)>,
     },
 }

@@ -1,7 +1,8 @@
-//! The line between `mpjrun` and its agent on another host: bytes to messages and back. Pure.
+//! The line to an agent on another host, from `mpjrun` or from the agent that has started it: bytes to messages and
+//! back. Pure.
 //!
-//! The line is the standard input and output of the program that starts the agent, so nothing listens. The job's secret
-//! is the first line of the agent's input; it is in no argument, no variable and no file.
+//! The line is the standard input and output of the program that starts the agent, so nothing listens. Each line has a
+//! secret, the first line of the agent's input; it is in no argument, no variable and no file.
 //!
 //! - LI1: a frame is its length, its number, a hash and a message. Frames are numbered from 0 in each direction. The
 //!   hash is keyed by the secret and the direction, and covers the number and the message: no frame can be invented,
@@ -29,7 +30,7 @@ const ANNOUNCEMENT: &[u8] = b"\0mpj-agent ";
 /// Longest version in an announcement.
 const LONGEST_VERSION: usize = 64;
 
-/// The secret of a job.
+/// The secret of a line.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; 32]);
 
@@ -58,7 +59,7 @@ impl Secret {
         blake3::Hash::from_hex(line).ok().map(|hash| Self(*hash.as_bytes()))
     }
 
-    /// Returns the secret that ranks use among themselves. It does not reveal this one.
+    /// Returns a secret that ranks use among themselves. It does not reveal this one.
     pub fn of_ranks(&self) -> [u8; 32] {
         self.derived("mpj 2026 messages between ranks")
     }
@@ -75,11 +76,11 @@ pub trait Travels: Encode + Decode<()> {
 }
 
 impl Travels for Order {
-    const DIRECTION: &'static str = "mpj 2026 line from mpjrun to an agent";
+    const DIRECTION: &'static str = "mpj 2026 line to an agent";
 }
 
 impl Travels for News {
-    const DIRECTION: &'static str = "mpj 2026 line from an agent to mpjrun";
+    const DIRECTION: &'static str = "mpj 2026 line from an agent";
 }
 
 /// Why a line has ended.

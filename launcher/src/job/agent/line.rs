@@ -1,0 +1,169 @@
+//! The agent's end of its line: its own standard input and output.
+
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::stdio::{stdin, stdout};
+use transport_lapi::bootstrap::control::agents::{News, Order};
+use transport_lapi::bootstrap::control::line::{LineReader, LineWriter, Secret, announcement};
+
+use crate::host::machine::host_name;
+use crate::job::agents::branches::SIGNS;
+use crate::job::ranks::AgentEvent;
+use crate::job::{Event, Interesting, events};
+
+/// Bytes per read.
+const READ_SIZE: usize = 64 * 1024;
+/// Bytes that wait for the line from which on it is congested.
+const CONGESTED: usize = 1 << 20;
+/// How long the first order is waited for.
+const FIRST: Duration = Duration::from_secs(60);
+/// An agent that wakes up this late was stopped, or its machine was.
+const STANDSTILL: Duration = Duration::from_secs(1);
+
+/// The line has ended, or the agent was asked to end (AE2 of [`super`]).
+pub(super) struct Lost;
+
+/// See the module's head.
+pub(super) struct Line {
+    reader: LineReader<Order>,
+    writer: LineWriter<News>,
+    waiting: Vec<u8>,
+    silence: Duration,
+    heard: Instant,
+    told: Instant,
+    is_suspended: bool,
+}
+
+impl Line {
+    /// Reads the secret, and announces this agent. `None` if there is no secret.
+    pub(super) fn open() -> Option<Self> {
+        let mut first = Vec::new();
+        let mut byte = [0];
+        // Byte by byte and without a buffer: what follows is for the line.
+        while first.len() < 80 && rustix::io::read(stdin(), &mut byte) == Ok(1) && byte[0] != b'\n'
+        {
+            first.push(byte[0]);
+        }
+        let secret = Secret::from_line(&first)?;
+        fcntl_setfl(stdout(), OFlags::NONBLOCK).ok()?;
+        let now = Instant::now();
+        let mut line = Self {
+            reader: LineReader::new(&secret),
+            writer: LineWriter::new(&secret),
+            waiting: announcement(env!("CARGO_PKG_VERSION")),
+            silence: FIRST,
+            heard: now,
+            told: now,
+            is_suspended: false,
+        };
+        line.tell(&News::Hello { host: host_name() });
+        Some(line)
+    }
+
+    /// Sets after how long without a sign of life the line counts as lost.
+    pub(super) fn expect_signs(&mut self, silence: Duration) {
+        self.silence = silence;
+    }
+
+    /// Notes that no sign of life will come for a while, or that they come again.
+    pub(super) fn suspended(&mut self, is_suspended: bool) {
+        self.is_suspended = is_suspended;
+    }
+
+    /// Tells news, as soon as there is room.
+    pub(super) fn tell(&mut self, news: &News) {
+        self.told = Instant::now();
+        // News are short: the longest is one read of a pipe.
+        let _ = self.writer.write(news, &mut self.waiting);
+    }
+
+    /// Whether so much waits for room that nothing should be added.
+    pub(super) fn is_congested(&self) -> bool {
+        self.waiting.len() > CONGESTED
+    }
+
+    fn interests(&self, set: &mut Vec<Interesting<'_>>) {
+        set.push((Event::Agent(AgentEvent::Above), stdin(), PollFlags::IN));
+        if !self.waiting.is_empty() {
+            set.push((Event::Agent(AgentEvent::RoomAbove), stdout(), PollFlags::OUT));
+        }
+    }
+
+    /// Writes what the line takes.
+    pub(super) fn write(&mut self) -> Result<(), Lost> {
+        while !self.waiting.is_empty() {
+            match rustix::io::write(stdout(), &self.waiting) {
+                Ok(written) => drop(self.waiting.drain(..written)),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(_) => return Err(Lost),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads once, after poll said that this does not block.
+    fn read(&mut self) -> Result<(), Lost> {
+        let mut bytes = vec![0; READ_SIZE];
+        match rustix::io::read(stdin(), &mut bytes) {
+            Err(Errno::INTR | Errno::AGAIN) => Ok(()),
+            Ok(0) | Err(_) => Err(Lost),
+            Ok(len) => {
+                self.reader.push(&bytes[..len]);
+                self.heard = Instant::now();
+                Ok(())
+            }
+        }
+    }
+
+    /// The next order that has come. A wrong one ends the line.
+    pub(super) fn next(&mut self) -> Result<Option<Order>, Lost> {
+        self.reader.take().map_err(|_| Lost)
+    }
+
+    /// Gives a sign of life if it is time, and looks for those from above.
+    fn keep_alive(&mut self) -> Result<(), Lost> {
+        let now = Instant::now();
+        if now.saturating_duration_since(self.heard) > self.silence && !self.is_suspended {
+            return Err(Lost);
+        }
+        if now.saturating_duration_since(self.told) >= self.silence / SIGNS {
+            self.tell(&News::Alive);
+        }
+        Ok(())
+    }
+
+    fn next_deadline(&self) -> Instant {
+        let sign = self.told + self.silence / SIGNS;
+        if self.is_suspended { sign } else { sign.min(self.heard + self.silence) }
+    }
+
+    /// Waits for descriptors, those of the line among them.
+    pub(super) fn wait(
+        &mut self,
+        others: &[Interesting<'_>],
+        until: Option<Instant>,
+    ) -> Result<Vec<Event>, Lost> {
+        let deadline = until.into_iter().chain([self.next_deadline()]).min();
+        let mut set = others.to_vec();
+        self.interests(&mut set);
+        let ready = events(&set, deadline).map_err(|_| Lost)?;
+        let late =
+            deadline.map_or(Duration::ZERO, |at| Instant::now().saturating_duration_since(at));
+        if late > STANDSTILL {
+            self.heard = Instant::now();
+        }
+        for event in &ready {
+            match event {
+                Event::Agent(AgentEvent::Above) => self.read()?,
+                Event::Agent(AgentEvent::RoomAbove) => self.write()?,
+                _ => {}
+            }
+        }
+        self.keep_alive()?;
+        Ok(ready)
+    }
+}
