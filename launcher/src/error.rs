@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use transport_lapi::adapter::AdapterError;
+use transport_lapi::bootstrap::control::line::MAX_FRAME;
 use transport_lapi::config::ConfigError;
 
 /// Why the ranks were not started, or not all of them.
@@ -88,6 +89,15 @@ pub enum LaunchError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The job is too long to be told to agents.
+    #[error(
+        "the arguments and variables of all programs have {len} bytes, and the agents of hosts take {MAX_FRAME}: \
+         pass long data in files"
+    )]
+    TooLong {
+        /// Its length in bytes.
+        len: usize,
+    },
     /// A signal came before the ranks of all hosts were started.
     #[error("ended by signal {signal} before all ranks were started")]
     Interrupted {
@@ -125,6 +135,7 @@ impl LaunchError {
             | Self::OutputFile { .. }
             | Self::NoSuchReader { .. }
             | Self::UnsetVariable { .. }
+            | Self::TooLong { .. }
             | Self::Setting(_) => 2,
             Self::Segment(_) | Self::System { .. } | Self::Spawn { .. } => 125,
         }

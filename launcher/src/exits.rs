@@ -25,6 +25,7 @@
 //! - EX8: when a job goes on without a lost rank, other ranks may have to give up too. They fail by their exit code.
 //!   Whatever that is, they are lost to the others from then on, and so is a rank that was let go and has ended.
 
+mod lost_hosts;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -32,6 +33,7 @@ use std::collections::BTreeMap;
 use transport_lapi::adapters::MAX_CONTEXTS;
 use transport_lapi::bootstrap::control::{ControlMessage, MessageCounts, Queues, Vocabulary};
 
+use lost_hosts::Host;
 pub(crate) use verdict::{Ending, Failure, Fault, Verdict};
 
 /// Complaints kept per rank: the first one, which may have caused the others, and the latest ones.
@@ -260,14 +262,6 @@ enum State {
     Failed { fault: Fault, at: u64, since: u64 },
 }
 
-/// A host of a job.
-#[derive(Debug, Clone, Default)]
-struct Host {
-    name: String,
-    /// Why it is out of reach.
-    lost: Option<String>,
-}
-
 /// What is known of the ranks of a job.
 #[derive(Debug)]
 pub(crate) struct ExitLog {
@@ -309,31 +303,9 @@ impl ExitLog {
         Self { start, hosts, records, lost_at: None, is_stuck: false }
     }
 
-    /// Notes why a host is out of reach.
-    pub(crate) fn host_lost(&mut self, host: usize, reason: String) {
-        self.hosts[host].lost.get_or_insert(reason);
-    }
-
-    /// Why the host of `rank` is out of reach.
-    pub(crate) fn loss_of_host(&self, rank: usize) -> &str {
-        let host = self.records.get(rank).and_then(|record| self.hosts.get(record.host));
-        host.and_then(|host| host.lost.as_deref()).unwrap_or_default()
-    }
-
     /// When the job started, in nanoseconds of the monotonic clock.
     pub(crate) fn start(&self) -> u64 {
         self.start
-    }
-
-    /// Whether the ranks run on several hosts.
-    pub(crate) fn has_several_hosts(&self) -> bool {
-        self.hosts.len() > 1
-    }
-
-    /// The name of the host of `rank`.
-    pub(crate) fn host(&self, rank: usize) -> &str {
-        let host = self.records.get(rank).and_then(|record| self.hosts.get(record.host));
-        host.map_or("", |host| &host.name)
     }
 
     /// What is known of each rank.
@@ -557,6 +529,11 @@ impl ExitLog {
         let (failure, _) =
             self.not_taken(now).filter(is_settled).min_by_key(|(failure, _)| failure.at)?;
         self.records[failure.rank].is_taken = true;
+        if failure.fault == Fault::HostLost {
+            // The failure is that of the host.
+            let lost = self.lost_with(failure.rank);
+            lost.into_iter().for_each(|rank| self.records[rank].is_taken = true);
+        }
         let is_first = self.lost_at.is_none();
         self.lost_at.get_or_insert(failure.at.min(now));
         Some((failure, is_first))

@@ -67,7 +67,7 @@ fn serve(mut line: Line) -> Result<(), Lost> {
     line.expect_signs(Duration::from_millis(job.silence).max(Duration::from_millis(100)));
     let entered = enter(&job);
     let below = if entered.is_ok() { job.below } else { 0 };
-    let mut agent = Agent::call(line, signals, &job, below);
+    let mut agent = Agent::call(line, signals, &limit, &job, below);
     let served = match entered {
         Ok(()) => agent.serve(&job, &limit),
         Err(error) => agent.refuse(&error),
@@ -174,13 +174,19 @@ struct Agent {
 
 impl Agent {
     /// Calls the agents for so many hosts `below`. They start while this host looks at the job.
-    fn call(line: Line, signals: Signals, job: &HostJob, below: u32) -> Self {
+    fn call(
+        line: Line,
+        signals: Signals,
+        limit: &DescriptorLimit,
+        job: &HostJob,
+        below: u32,
+    ) -> Self {
         let branch = job.host..=job.host + job.below;
         let name = job.hosts.get(job.host as usize).cloned().unwrap_or_default();
         let mut news = Vec::new();
-        let host = job.host as usize;
-        let branches =
-            Branches::call(job, host + 1..host + 1 + below as usize, Some(host), &mut news);
+        let first = job.host as usize + 1;
+        let (below, before) = (first..first + below as usize, (limit, signals.mask_before()));
+        let branches = Branches::call(job, below, Some(job.host as usize), before, &mut news);
         let mut agent = Self {
             line,
             signals,

@@ -17,6 +17,8 @@ use std::time::Instant;
 use transport_lapi::TaskId;
 use transport_lapi::bootstrap::control::agents::{Ending, HostJob, News, Order, Stream};
 use transport_lapi::bootstrap::monotonic_nanos;
+use transport_lapi::bootstrap::signals::Mask;
+use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
 use super::hosts::Hosts;
 use super::ranks::Ranks;
@@ -57,9 +59,9 @@ pub(super) struct Agents {
 
 impl Agents {
     /// Calls the agents for this `job`. Why they cannot be started, [`Agents::take_refusal`] tells.
-    pub(super) fn call(hosts: &Hosts, job: &HostJob) -> Self {
+    pub(super) fn call(hosts: &Hosts, job: &HostJob, before: (&DescriptorLimit, Mask)) -> Self {
         let mut told = Vec::new();
-        let branches = Branches::call(job, 0..hosts.names.len(), None, &mut told);
+        let branches = Branches::call(job, 0..hosts.names.len(), None, before, &mut told);
         let ranks_of = |place| hosts.ranks_of(place).map(|rank| rank as TaskId).collect();
         let host = |place| Host { left: ranks_of(place), pids: Vec::new() };
         let mut agents = Self {

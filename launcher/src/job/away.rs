@@ -26,13 +26,13 @@ use crate::io::stdin::{Forwarding, InputChoice};
 pub(super) fn start(spec: &JobSpec, hosts: &Hosts) -> Result<Job, LaunchError> {
     spawn::check_reader(spec)?;
     let job = host_job::of_hosts(spec, hosts)?;
-    DescriptorLimit::raise();
+    let limit = DescriptorLimit::raise();
     let deliveries = spec.output.deliveries(spec.ranks())?;
     keep_children_waitable();
     let signals = block_signals()?;
     let start = monotonic_nanos();
     let timeout = spec.timeout.map(|limit| Instant::now() + limit);
-    let mut agents = Agents::call(hosts, &job);
+    let mut agents = Agents::call(hosts, &job, (&limit, signals.mask_before()));
     let news = await_start(&mut agents, &signals, timeout)?;
     let mut printer = Printer::new(spec.output.is_exact(spec.ranks()));
     for note in spec.notes.iter().chain(&agents.notes) {

@@ -85,7 +85,9 @@ fn failure_words(exit_log: &ExitLog, failure: &Failure) -> String {
         }
         Fault::Signal(signal) => format!("{}, {when}", ended_how(Ending::Signal(signal))),
         Fault::HostLost => {
-            format!("was lost with its host, {when}: {}", exit_log.loss_of_host(rank))
+            let (host, lost) = (exit_log.host(rank), ranks(&exit_log.lost_with(rank)));
+            let reason = exit_log.loss_of_host(rank);
+            return format!("host {host} was lost with {lost}, {when}: {reason}");
         }
         Fault::Aborted(code) => format!("called abort with code {code}, {when}"),
         Fault::Unfinished => unfinished_words(record, &when),

@@ -46,6 +46,15 @@ fn ranks_have_the_folder_and_the_variables_of_mpjrun() {
 }
 
 #[test]
+fn ranks_have_the_limits_and_the_signal_mask_of_mpjrun() {
+    let run = "ulimit -n; grep SigBlk /proc/self/status";
+    let here = launch("sh").ranks(1).args(["-c", run]).expect_quiet().stdout;
+    for line in on("a,b,c", run).options(CHAIN).expect_quiet().stdout.lines() {
+        assert!(here.lines().any(|it| it == line), "{line} is not of {here}");
+    }
+}
+
+#[test]
 fn the_first_failure_ends_the_job_and_names_its_host() {
     let run = "[ $MPJ_RANK = 2 ] && exit 7; exec sleep 600";
     let done = on("a:2,b:2", run).expect(7);
@@ -70,9 +79,9 @@ fn a_job_that_goes_on_reports_failures() {
 
 /// A job on these hosts whose processes are these, with the agent of rank 1 last.
 #[track_caller]
-fn with_agent_on(hosts: &str, more: &[&str]) -> (Running, Vec<u32>) {
+fn with_agent_by(start: &str, hosts: &str, more: &[&str]) -> (Running, Vec<u32>) {
     let run = "sleep 600 & echo $!; echo $$; [ $MPJ_RANK = 1 ] && echo $PPID; wait";
-    let job = on(hosts, run).options(more).start();
+    let job = started_by(start, hosts, run).options(more).start();
     let pids = job.numbers(2 * hosts.split(',').count() + 1);
     let is_agent = |pid: &&u32| {
         let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -82,6 +91,11 @@ fn with_agent_on(hosts: &str, more: &[&str]) -> (Running, Vec<u32>) {
     let others = pids.iter().filter(|pid| **pid != agent);
     let pids = others.copied().chain([agent]).collect();
     (job, pids)
+}
+
+#[track_caller]
+fn with_agent_on(hosts: &str, more: &[&str]) -> (Running, Vec<u32>) {
+    with_agent_by(HERE, hosts, more)
 }
 
 #[track_caller]
@@ -130,6 +144,20 @@ fn a_killed_agent_takes_those_below_with_it() {
 }
 
 #[test]
+fn a_lost_host_is_told_once() {
+    let run = "echo $PPID; exec sleep 600";
+    let job = on("a,b:4", run).options(["--on-failure", "keep"]).start();
+    let agents = job.numbers(5);
+    let is_second = |agent: &&u32| agents.iter().filter(|it| it == agent).count() == 4;
+    let second = *agents.iter().find(is_second).expect("four ranks have one parent");
+    signal(second, Signal::KILL).expect("it runs");
+    eventually("the loss is told", || job.stderr().contains("the other ranks go on"));
+    job.signal(Signal::TERM);
+    let done = job.expect(143).says("mpjrun: host b was lost with ranks 1-4, ");
+    assert_eq!(done.stderr.matches("the line to it ended").count(), 1, "{done:?}");
+}
+
+#[test]
 fn a_silent_agent_takes_those_below_with_it() {
     let more = [CHAIN, &["--host-timeout", "4", "--on-failure", "keep"]].concat();
     let (job, pids) = with_agent_on("a,b,c", &more);
@@ -167,7 +195,7 @@ fn a_killed_agent_is_a_lost_host() {
     signal(pids[4], Signal::KILL).expect("it runs");
     let done = job.expect(125);
     for words in [
-        ", host b) was lost with its host, ",
+        "mpjrun: host b was lost with rank 1, ",
         "the line to it ended: sh ended (signal: 9 (SIGKILL))",
     ] {
         assert!(done.stderr.contains(words), "no {words:?} in {}", done.stderr);
@@ -183,11 +211,34 @@ fn a_silent_agent_is_a_lost_host() {
     await_end(&pids);
 }
 
+/// The program that starts the agent stays in between, as ssh does, and is all that mpjrun can end.
+#[test]
+fn a_suspended_agent_that_goes_on_sees_that_its_line_has_ended() {
+    let (job, pids) = with_agent_by("shift; \"$@\"; exit 3", "a,b", &["--host-timeout", "4"]);
+    signal(pids[4], Signal::STOP).expect("it runs");
+    job.expect(125).says("nothing has come from it for 4 s (--host-timeout)");
+    assert!(find(pids[4]).is_some_and(|agent| agent.state == 'T'));
+    signal(pids[4], Signal::CONT).expect("it is there");
+    await_end(&pids);
+}
+
+/// Nothing ends the line of the agent here when mpjrun has ended.
+#[test]
+fn a_suspended_agent_that_goes_on_sees_that_its_line_is_silent() {
+    let start = "shift; { cat; exec sleep 15; } | \"$@\"";
+    let (job, pids) = with_agent_by(start, "a,b", &["--host-timeout", "2"]);
+    signal(pids[4], Signal::STOP).expect("it runs");
+    job.signal(Signal::KILL);
+    job.finish();
+    signal(pids[4], Signal::CONT).expect("it is there");
+    await_end(&pids);
+}
+
 #[test]
 fn an_agent_that_is_asked_to_end_ends_its_ranks() {
     let (job, pids) = with_agent(&[]);
     signal(pids[4], Signal::TERM).expect("it runs");
-    job.expect(125).says("was lost with its host");
+    job.expect(125).says("mpjrun: host b was lost with rank 1, ");
     await_end(&pids);
 }
 

@@ -13,6 +13,9 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use transport_lapi::bootstrap::control::agents::{News, Order};
 use transport_lapi::bootstrap::control::line::{LineReader, LineWriter, Secret, announced};
 
+use transport_lapi::bootstrap::signals::Mask;
+use transport_lapi::bootstrap::spawn::{DescriptorLimit, restore};
+
 use crate::job::ranks::AgentEvent;
 
 /// Bytes per read.
@@ -47,16 +50,20 @@ pub(super) struct AgentLine {
 }
 
 impl AgentLine {
-    /// Starts the program, and gives the agent a secret.
+    /// Starts the program with the limit and the signal mask from before, and gives the agent a secret.
     ///
     /// # Errors
     /// Says why it cannot be started.
-    pub(super) fn start(mut command: Command) -> Result<Self, String> {
+    pub(super) fn start(
+        mut command: Command,
+        (limit, mask): (&DescriptorLimit, Mask),
+    ) -> Result<Self, String> {
         let starter = command.get_program().to_string_lossy().into_owned();
         let failed = |error: io::Error| format!("cannot start {starter}: {error}");
         let secret = Secret::random().map_err(|error| format!("cannot make a secret: {error}"))?;
         // The signals of a terminal are for mpjrun, which passes them on.
         command.process_group(0);
+        restore(&mut command, limit, mask);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(failed)?;
         let (input, output, errors) =

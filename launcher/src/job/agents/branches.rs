@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use transport_lapi::TaskId;
 use transport_lapi::bootstrap::control::agents::{HostJob, News, Order};
+use transport_lapi::bootstrap::signals::Mask;
+use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
 use super::agent_line::AgentLine;
 use super::starter;
@@ -62,12 +64,13 @@ pub(in crate::job) struct Branches {
 }
 
 impl Branches {
-    /// Calls the agents for these `hosts` of `job`, which follow the host `own`; `None` for `mpjrun`. A failure is told
-    /// as [`News::Refused`].
+    /// Calls the agents for these `hosts` of `job`, which follow the host `own`; `None` for `mpjrun`. What starts them
+    /// has the limit and the signal mask from `before`. A failure is told as [`News::Refused`].
     pub(in crate::job) fn call(
         job: &HostJob,
         hosts: Range<usize>,
         own: Option<usize>,
+        before: (&DescriptorLimit, Mask),
         news: &mut Vec<News>,
     ) -> Self {
         let own = own.and_then(|own| job.hosts.get(own).cloned());
@@ -81,7 +84,7 @@ impl Branches {
                 starter::command(&job.starter, name)
                     .map_err(|error| format!("cannot find the path of mpjrun: {error}"))
             });
-            let line = match command.and_then(AgentLine::start) {
+            let line = match command.and_then(|it| AgentLine::start(it, before)) {
                 Ok(line) => line,
                 Err(reason) => {
                     let reason = called.seen_from_here(reason);

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use transport_lapi::TaskId;
-use transport_lapi::bootstrap::control::agents::{HostJob, HostProgram};
-use transport_lapi::bootstrap::control::line::Secret;
+use transport_lapi::bootstrap::control::agents::{HostJob, HostProgram, Order};
+use transport_lapi::bootstrap::control::line::{LineError, LineWriter, Secret};
 use transport_lapi::config::{self, BackendChoice, Keyword};
 
 use crate::LaunchError;
@@ -40,7 +40,7 @@ const OF_SESSION: &[&str] =
 /// Returns what to tell agents. Which host each is on is left open.
 ///
 /// # Errors
-/// [`LaunchError`] for variables and settings that ranks cannot have.
+/// [`LaunchError`] for variables and settings that ranks cannot have, and for a job that is too long to be told.
 pub(in crate::job) fn of_hosts(spec: &JobSpec, hosts: &Hosts) -> Result<HostJob, LaunchError> {
     let system = |action| move |source| LaunchError::System { action, source };
     let folder = std::env::current_dir().map_err(system("find the current folder"))?;
@@ -66,7 +66,7 @@ pub(in crate::job) fn of_hosts(spec: &JobSpec, hosts: &Hosts) -> Result<HostJob,
     let exports = config::inherited_names().filter(|name| is_passed_on(name));
     let exports = exports.filter_map(|name| Some((bytes(&name), bytes(&config::given(&name)?))));
     let Binding { bind_to, map_by, report } = spec.binding;
-    Ok(HostJob {
+    let job = HostJob {
         job: spawn::job_name(),
         folder: bytes(folder.as_os_str()),
         programs,
@@ -89,7 +89,11 @@ pub(in crate::job) fn of_hosts(spec: &JobSpec, hosts: &Hosts) -> Result<HostJob,
         starter: hosts.starter.clone(),
         secret_of_ranks: secret.of_ranks(),
         silence: hosts.silence.as_millis() as u64,
-    })
+    };
+    match LineWriter::new(&secret).write(&Order::Prepare(Box::new(job.clone())), &mut Vec::new()) {
+        Err(LineError::TooLong { len }) => Err(LaunchError::TooLong { len }),
+        _ => Ok(job),
+    }
 }
 
 /// Returns the job that an agent was told. What does not fit its limits is left out.
@@ -144,4 +148,29 @@ fn bytes(text: &OsStr) -> Vec<u8> {
 /// A text of an agent's job, whatever its bytes.
 pub(in crate::job) fn text(bytes: &[u8]) -> OsString {
     OsString::from_vec(bytes.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use transport_lapi::bootstrap::control::agents::Starter;
+    use transport_lapi::bootstrap::control::line::MAX_FRAME;
+
+    use super::*;
+
+    #[test]
+    fn a_job_that_is_too_long_to_be_told_is_refused() {
+        let mut app = App::new(1, "true");
+        let (starter, silence) = (Starter::Ssh, Duration::from_secs(20));
+        let names = vec!["a".to_owned()];
+        let hosts = Hosts { names, of_rank: vec![0], starter, fanout: 16, silence };
+        of_hosts(&JobSpec::new(vec![app.clone()]), &hosts).expect("it is short");
+        app.args = vec!["x".repeat(MAX_FRAME).into()];
+        let error = of_hosts(&JobSpec::new(vec![app]), &hosts).expect_err("too long");
+        let said = error.to_string();
+        assert!(
+            said.ends_with("the agents of hosts take 67108864: pass long data in files"),
+            "{said}"
+        );
+        assert_eq!(error.exit_code(), 2);
+    }
 }

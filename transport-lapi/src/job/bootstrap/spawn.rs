@@ -1,4 +1,4 @@
-//! What a rank's process does between fork and exec. Called only by the launcher, which thus needs no unsafe code of
+//! What the process of a rank or of another program does between fork and exec. Called only by the launcher, which thus needs no unsafe code of
 //! its own.
 //!
 //! - SP1: between fork and exec only async-signal-safe calls are made, and nothing is allocated: the launcher may have
@@ -78,6 +78,21 @@ pub fn prepare(
     unsafe { command.pre_exec(move || setup.apply()) };
 }
 
+/// Prepares `command` to run a program that is no rank: it has the signal mask and the limit that this process was
+/// started with.
+pub fn restore(command: &mut Command, limit: &DescriptorLimit, mask: Mask) {
+    let limit = limit.for_child();
+    // SAFETY: SP1: two system calls on plain values.
+    unsafe { command.pre_exec(move || restored(&limit, &mask)) };
+}
+
+/// Gives this process a limit and a signal mask (SP1).
+fn restored(limit: &libc::rlimit, mask: &Mask) -> io::Result<()> {
+    // SAFETY: reads `limit`, which is a reference.
+    checked(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, limit) })?;
+    mask.restore()
+}
+
 impl ChildSetup {
     fn apply(&self) -> io::Result<()> {
         // SAFETY: SP1 and SP2; the arguments are plain numbers.
@@ -90,13 +105,11 @@ impl ChildSetup {
             // SAFETY: SP3; a number that is not open only causes an error.
             checked(unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) })?;
         }
-        // SAFETY: reads `limit`, which lives in the closure.
-        checked(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &self.limit) })?;
         if let Some(processors) = &self.processors {
             // One system call on a set of fixed size (SP1).
             sched_setaffinity(None, processors)?;
         }
-        self.mask.restore()
+        restored(&self.limit, &self.mask)
     }
 }
 
