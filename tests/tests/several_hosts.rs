@@ -7,7 +7,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use mpj_doubles::numbers::Numbers;
-use mpj_harness::{Hosts, Launch, eventually, mpjrun_path, process, skip};
+use mpj_harness::{
+    Hosts, Launch, REFUSED, command, eventually, mpjrun_path, process, skip, workspace,
+};
 use mpj_tests::conformance::collective::Case;
 use mpjdev::BackendChoice;
 use rustix::process::Signal;
@@ -50,6 +52,23 @@ fn ranks_of_two_and_of_three_hosts_meet() {
         assert_eq!(told.sorted_lines(), expected);
         assert_eq!(hosts.remains(), [""; 0]);
     }
+}
+
+/// Agents that Slurm starts, the second by the first.
+#[test]
+fn ranks_meet_in_an_allocation_of_slurm() {
+    if let Err(reason) = mpj_doubles::fabric::fabric() {
+        return skip(reason);
+    }
+    let mpjrun = mpjrun_path();
+    let job = command(workspace().join("tests/slurm")).args(["salloc", "--quiet", "-N2"]);
+    let job = job.args([mpjrun.as_os_str(), "--agent-fanout".as_ref(), "1".as_ref()]);
+    let told = job.args(["-n", "4", "--per-host", "2", RANK, "well"]).run();
+    if told.code == REFUSED {
+        return skip(&told.stderr);
+    }
+    let expected = [0, 1, 2, 3].map(|rank| format!("rank {rank} of 4"));
+    assert_eq!(told.expect(0).sorted_lines(), expected);
 }
 
 #[test]

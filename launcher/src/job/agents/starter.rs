@@ -34,7 +34,9 @@ pub(super) fn command(starter: &Starter, name: &str) -> io::Result<Command> {
         Starter::Srun => {
             let mut command = Command::new("srun");
             command.args(["--nodes=1", "--ntasks=1", "--overlap", "--mem=0", "--mpi=none"]);
-            command.args(["--cpu-bind=none", "--quiet", "--nodelist", name]).arg(program);
+            command
+                .args(["--cpu-bind=none", "--quiet", "--unbuffered", "--nodelist", name])
+                .arg(program);
             command
         }
     };
