@@ -89,6 +89,14 @@ pub enum LaunchError {
         /// The error of the system.
         source: io::Error,
     },
+    /// A program cannot be copied to other hosts.
+    #[error("--copy: cannot copy {}: {source}{}", path.display(), AdapterError::remedy(source))]
+    Copy {
+        /// The program.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// The job is too long to be told to agents.
     #[error(
         "the arguments and variables of all programs have {len} bytes, and the agents of hosts take {MAX_FRAME}: \
@@ -137,7 +145,7 @@ impl LaunchError {
             | Self::UnsetVariable { .. }
             | Self::TooLong { .. }
             | Self::Setting(_) => 2,
-            Self::Segment(_) | Self::System { .. } | Self::Spawn { .. } => 125,
+            Self::Segment(_) | Self::System { .. } | Self::Spawn { .. } | Self::Copy { .. } => 125,
         }
     }
 }

@@ -54,6 +54,27 @@ fn ranks_of_two_and_of_three_hosts_meet() {
     }
 }
 
+/// A program in the `/tmp` of the first host, which the other one does not see, is sent there, and nothing is left of it
+/// even if the agent is killed.
+#[test]
+fn a_program_is_copied() {
+    let Some(hosts) = open(2) else { return };
+    let program = "/tmp/program";
+    hosts.on("node1", "cp").args([RANK, program]).expect_quiet();
+    let missing = job(&hosts, 1, program).args(["well"]).expect(127);
+    missing.says("host node2: program not found: /tmp/program; install it there, or let mpjrun --copy send it");
+    let told = job(&hosts, 1, program).options(["--copy"]).args(["well"]).expect_quiet();
+    assert_eq!(told.sorted_lines(), ["rank 0 of 2", "rank 1 of 2"]);
+    let job = job(&hosts, 1, program).options(["--copy"]).args(["idle"]).start();
+    let _ = job.numbers(2);
+    let is_agent = |process: &process::Process| process.name == "mpjrun";
+    let agent = hosts.processes("node2").find(is_agent).expect("it runs");
+    process::signal(agent.pid, Signal::KILL).expect("it runs");
+    job.expect(125).says("host node2 was lost");
+    ["node1", "node2"].iter().for_each(|host| await_quiet(&hosts, host));
+    assert_eq!(hosts.remains(), ["node1:/tmp/program"]);
+}
+
 /// Agents that Slurm starts, the second by the first.
 #[test]
 fn ranks_meet_in_an_allocation_of_slurm() {

@@ -135,6 +135,9 @@ pub(super) struct WholeJob {
     /// After how many seconds a host that says nothing counts as lost
     #[arg(long, value_name = "S", default_value = "20", value_parser = seconds, allow_negative_numbers = true)]
     host_timeout: Duration,
+    /// Send the programs to the hosts, where they run from memory; not the libraries that they load
+    #[arg(long)]
+    copy: bool,
     /// Print at the end how many messages each protocol carried
     #[arg(long)]
     stats: bool,
@@ -184,7 +187,7 @@ impl ProgramOptions {
 
     fn app(self, ranks: usize, program: OsString, args: Vec<OsString>) -> App {
         let Self { export: exports, wdir, path, .. } = self;
-        App { ranks, program, args, exports, wdir, path }
+        App { ranks, program, args, exports, wdir, path, copy: None }
     }
 }
 
@@ -275,6 +278,7 @@ impl WholeJob {
             vigilance,
             stats: self.stats,
             hosts: None,
+            copies: self.copy,
             notes: Vec::new(),
         };
         let exported = spec.all_exports().map(|export| export.name.clone());

@@ -6,10 +6,12 @@
 //! - AE2: an agent whose line ends, is wrong or is silent for too long kills its ranks, ends the lines to the agents
 //!   below it, and ends; so it does after a signal that asks it to end. If it is killed, its guard kills the ranks, and
 //!   the lines end by themselves.
-//! - AE3: ranks' pipes, and the lines from below, are read only as fast as the line takes their output.
+//! - AE3: ranks' pipes, and the lines from below, are read only as fast as the line takes their output, and the line only
+//!   as fast as those below take orders.
 //! - AE4: what every host tells once is told once for the whole branch: that it is ready, that its ranks were started,
 //!   their addresses, and that they are gone. So an agent takes as many such messages as it has started agents.
 
+mod copies;
 mod line;
 
 use std::io::{self, Write};
@@ -37,6 +39,7 @@ use crate::host::local::{LocalRanks, RankEvent};
 use crate::host::orphans::{GIVE_UP, Orphans};
 use crate::host::rank::Pauses;
 use crate::io::stdin::{InputPipe, empty, with_pipe};
+use copies::Copies;
 use line::{Line, Lost};
 
 /// The argument that makes `mpjrun` an agent.
@@ -89,7 +92,7 @@ fn await_job(line: &mut Line, signals: &Signals) -> Result<Box<HostJob>, Lost> {
                 return Ok(job);
             }
         }
-        line.wait(&[(Event::Signal, signals.as_fd(), PollFlags::IN)], None)?;
+        line.wait(true, &[(Event::Signal, signals.as_fd(), PollFlags::IN)], None)?;
         if asks_to_end(signals) {
             return Err(Lost);
         }
@@ -112,6 +115,15 @@ fn enter(job: &HostJob) -> Result<(), LaunchError> {
 fn ranks_of(job: &HostJob) -> Vec<usize> {
     let ranks = job.host_of.iter().enumerate();
     ranks.filter(|(_, host)| **host == job.host).map(|(rank, _)| rank).collect()
+}
+
+/// Why the job cannot start on this host.
+fn refusal(host: u32, error: &LaunchError) -> News {
+    let remedy = match error {
+        LaunchError::NotFound { .. } => "; install it there, or let mpjrun --copy send it",
+        _ => "",
+    };
+    News::Refused { host, reason: format!("{error}{remedy}"), code: error.exit_code() }
 }
 
 /// Starts the ranks of this host. Returns notes for the user, too.
@@ -160,6 +172,8 @@ struct Agent {
     here: Option<Here>,
     /// The agents that it has started.
     branches: Branches,
+    /// The programs that are sent to this host.
+    copies: Copies,
     /// Whether the ranks may start.
     may_start: bool,
     /// The host of the rank that gets the standard input.
@@ -192,6 +206,7 @@ impl Agent {
             signals,
             here: None,
             branches,
+            copies: Copies::default(),
             may_start: false,
             reader: job.reader.and_then(|rank| job.host_of.get(rank as usize).copied()),
             own: (name, job.host),
@@ -205,7 +220,12 @@ impl Agent {
 
     /// Serves the job until all ranks of the branch are gone and the line has ended.
     fn serve(&mut self, job: &HostJob, limit: &DescriptorLimit) -> Result<(), Lost> {
-        let spec = host_job::spec_of(job);
+        self.copies = match Copies::of(job) {
+            Ok(copies) => copies,
+            Err(error) => return self.refuse(&error),
+        };
+        self.turn_until(|agent| agent.copies.are_complete())?;
+        let spec = host_job::spec_of(job, &self.copies.paths());
         let prepared = match spawn::check(&spec, ranks_of(job)) {
             Ok(prepared) => prepared,
             Err(error) => return self.refuse(&error),
@@ -235,8 +255,7 @@ impl Agent {
 
     /// Tells why the job cannot start here, and waits for the end of the line.
     fn refuse(&mut self, error: &LaunchError) -> Result<(), Lost> {
-        let (reason, code) = (error.to_string(), error.exit_code());
-        self.line.tell(&News::Refused { host: self.own.1, reason, code });
+        self.line.tell(&refusal(self.own.1, error));
         self.turn_until(|_| false)
     }
 
@@ -264,7 +283,8 @@ impl Agent {
             set.extend(room.map(|pipe| (Event::Input, pipe, PollFlags::OUT)));
             deadline = deadline.into_iter().chain(here.ranks.next_deadline()).min();
         }
-        let mut ready = self.line.wait(&set, deadline)?;
+        let reads = self.branches.take_orders();
+        let mut ready = self.line.wait(reads, &set, deadline)?;
         drop(set);
         ready.sort_by_key(|event| matches!(event, Event::Rank(RankEvent::Exit(_))));
         let mut news = Vec::new();
@@ -277,7 +297,8 @@ impl Agent {
                 _ => {}
             }
         }
-        while let Some(order) = self.line.next()? {
+        while self.branches.take_orders() {
+            let Some(order) = self.line.next()? else { break };
             self.obey(order, &mut news);
         }
         let now = Instant::now();
@@ -324,6 +345,10 @@ impl Agent {
         }
         match (order, &mut self.here) {
             (Order::Start, _) => self.may_start = true,
+            (Order::Copy { copy, bytes }, _) => {
+                let taken = self.copies.take(copy, &bytes);
+                news.extend(taken.err().map(|error| refusal(self.own.1, &error)));
+            }
             (order, Some(here)) => here.obey(order, news),
             (_, None) => {}
         }

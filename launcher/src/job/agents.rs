@@ -9,6 +9,7 @@
 mod addresses;
 mod agent_line;
 pub(super) mod branches;
+mod copies;
 pub(super) mod host_job;
 mod starter;
 
@@ -28,6 +29,7 @@ use crate::host::orphans::GIVE_UP;
 use crate::host::rank::Pauses;
 pub(super) use addresses::{Addresses, BATCH};
 use branches::{Branches, Stage};
+use copies::Copies;
 
 /// What is known of a host.
 #[derive(Default)]
@@ -41,6 +43,8 @@ struct Host {
 /// The agents of a job.
 pub(super) struct Agents {
     branches: Branches,
+    /// What agents still have to get before the start.
+    copies: Copies,
     hosts: Vec<Host>,
     names: Vec<String>,
     /// The host of each rank.
@@ -58,14 +62,20 @@ pub(super) struct Agents {
 }
 
 impl Agents {
-    /// Calls the agents for this `job`. Why they cannot be started, [`Agents::take_refusal`] tells.
-    pub(super) fn call(hosts: &Hosts, job: &HostJob, before: (&DescriptorLimit, Mask)) -> Self {
+    /// Calls the agents for this `job`, which get these `copies`. Why they cannot be started, [`Agents::take_refusal`] tells.
+    pub(super) fn call(
+        hosts: &Hosts,
+        job: &HostJob,
+        copies: Copies,
+        before: (&DescriptorLimit, Mask),
+    ) -> Self {
         let mut told = Vec::new();
         let branches = Branches::call(job, 0..hosts.names.len(), None, before, &mut told);
         let ranks_of = |place| hosts.ranks_of(place).map(|rank| rank as TaskId).collect();
         let host = |place| Host { left: ranks_of(place), pids: Vec::new() };
         let mut agents = Self {
             branches,
+            copies,
             hosts: (0..hosts.names.len()).map(host).collect(),
             names: hosts.names.clone(),
             of_rank: hosts.of_rank.clone(),
@@ -224,6 +234,9 @@ impl Ranks for Agents {
         }
         self.pauses = pauses;
         self.hear_branches(news, |branches, told| branches.turn(now, true, told));
+        if let Err(error) = self.copies.send(&mut self.branches) {
+            self.refusal.get_or_insert(error);
+        }
     }
 
     fn next_deadline(&self) -> Option<Instant> {

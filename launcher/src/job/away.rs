@@ -25,14 +25,14 @@ use crate::io::stdin::{Forwarding, InputChoice};
 /// Starts the job, and returns it running.
 pub(super) fn start(spec: &JobSpec, hosts: &Hosts) -> Result<Job, LaunchError> {
     spawn::check_reader(spec)?;
-    let job = host_job::of_hosts(spec, hosts)?;
+    let (job, copies) = host_job::of_hosts(spec, hosts)?;
     let limit = DescriptorLimit::raise();
     let deliveries = spec.output.deliveries(spec.ranks())?;
     keep_children_waitable();
     let signals = block_signals()?;
     let start = monotonic_nanos();
     let timeout = spec.timeout.map(|limit| Instant::now() + limit);
-    let mut agents = Agents::call(hosts, &job, (&limit, signals.mask_before()));
+    let mut agents = Agents::call(hosts, &job, copies, (&limit, signals.mask_before()));
     let news = await_start(&mut agents, &signals, timeout)?;
     let mut printer = Printer::new(spec.output.is_exact(spec.ranks()));
     for note in spec.notes.iter().chain(&agents.notes) {

@@ -125,7 +125,10 @@ pub(crate) fn spinning(spec: &JobSpec) -> Result<Vec<usize>, LaunchError> {
 
 impl<'a> Program<'a> {
     fn check(spec: &JobSpec, number: usize, app: &'a App) -> Result<Self, LaunchError> {
-        let path = find_program(&app.program, search_path(app.path.as_deref()))?;
+        let path = match &app.copy {
+            Some(copy) => absolute_program(copy)?,
+            None => find(app)?,
+        };
         if let Some(folder) = &app.wdir {
             check_folder(folder)?;
         }
@@ -256,6 +259,14 @@ fn exported(export: &Export) -> Result<(OsString, OsString), LaunchError> {
 fn search_path(first: Option<&OsStr>) -> OsString {
     let path = config::inherited("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
     first.map_or(path.clone(), |first| [first, ":".as_ref(), &path].join("".as_ref()))
+}
+
+/// The absolute path of a program.
+///
+/// # Errors
+/// [`LaunchError`] if it is not there, or cannot be executed.
+pub(crate) fn find(app: &App) -> Result<PathBuf, LaunchError> {
+    find_program(&app.program, search_path(app.path.as_deref()))
 }
 
 /// The absolute path of `program`: of that file if it has a slash, else of the first executable file of that name in

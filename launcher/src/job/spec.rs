@@ -37,13 +37,22 @@ pub struct App {
     pub wdir: Option<PathBuf>,
     /// Folders, separated by colons, where the program is looked up before those of `PATH`.
     pub path: Option<OsString>,
+    /// The file that is run in place of the one that is looked up by the program's name.
+    pub copy: Option<PathBuf>,
 }
 
 impl App {
     /// Returns `ranks` ranks of `program`, without arguments, in the launcher's folder and environment.
     pub fn new(ranks: usize, program: impl Into<OsString>) -> Self {
-        let program = program.into();
-        Self { ranks, program, args: Vec::new(), exports: Vec::new(), wdir: None, path: None }
+        Self {
+            ranks,
+            program: program.into(),
+            args: Vec::new(),
+            exports: Vec::new(),
+            wdir: None,
+            path: None,
+            copy: None,
+        }
     }
 }
 
@@ -83,6 +92,8 @@ pub struct JobSpec {
     pub stats: bool,
     /// Where the ranks run; `None` for this host alone.
     pub hosts: Option<Box<Hosts>>,
+    /// Whether the programs are sent to the hosts of a job on several.
+    pub copies: bool,
     /// Notes about the command line, for standard error.
     pub notes: Vec<String>,
 }
@@ -103,6 +114,7 @@ impl JobSpec {
             vigilance: Vigilance::default(),
             stats: false,
             hosts: None,
+            copies: false,
             notes: Vec::new(),
         }
     }

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -392,6 +393,34 @@ fn a_program_that_is_missing_is_found_before_the_start() {
     let start = format!("rm -rf {}; {HERE}", gone.display());
     let job = started_by(&start, "a", "true").set(|it| it.current_dir(&gone));
     job.expect(2).says("host a: cannot enter ");
+}
+
+#[test]
+fn copies_of_programs_are_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // A program of several pieces: what follows a shell does not matter to it.
+    let shell = fs::read("/bin/sh").expect("there is a shell");
+    let paths = [
+        ("program", [&shell[..], &vec![1; 1 << 20]].concat()),
+        ("script", b"#!/bin/sh\nreadlink -m $0; echo $1\n".to_vec()),
+    ];
+    let [program, script] = paths.map(|(name, bytes)| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).expect("our own folder");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("our own file");
+        path.into_os_string()
+    });
+    let starter = format!("sh -c '{HERE}' starter");
+    let job = mpjrun(["--agent-launcher", &starter, "--hosts", "a,b,c", "--copy", "-n", "3"]);
+    let job = job.args(CHAIN).args([&program]).args(["-c", "readlink /proc/$$/exe; exit 3"]);
+    let done = job.args([":", "-n", "2"]).args([&script]).args(["x y"]).expect(3);
+    let lines = done.sorted_lines();
+    assert!(lines.contains(&"/memfd:program (deleted)"), "{lines:?}");
+    let job = mpjrun(["--agent-launcher", &starter, "--hosts", "a,b", "--copy"]);
+    let done = job.args([&script]).args(["x y"]).expect_quiet();
+    let lines = done.sorted_lines();
+    assert_eq!(lines[2..], ["x y", "x y"]);
+    assert!(lines[..2].iter().all(|line| line.contains("/memfd:script")), "{lines:?}");
 }
 
 #[test]

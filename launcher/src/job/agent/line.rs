@@ -85,8 +85,10 @@ impl Line {
         self.waiting.len() > CONGESTED
     }
 
-    fn interests(&self, set: &mut Vec<Interesting<'_>>) {
-        set.push((Event::Agent(AgentEvent::Above), stdin(), PollFlags::IN));
+    fn interests(&self, reads: bool, set: &mut Vec<Interesting<'_>>) {
+        // The end of the line is noticed in any case.
+        let flags = if reads { PollFlags::IN } else { PollFlags::empty() };
+        set.push((Event::Agent(AgentEvent::Above), stdin(), flags));
         if !self.waiting.is_empty() {
             set.push((Event::Agent(AgentEvent::RoomAbove), stdout(), PollFlags::OUT));
         }
@@ -141,19 +143,21 @@ impl Line {
         if self.is_suspended { sign } else { sign.min(self.heard + self.silence) }
     }
 
-    /// Waits for descriptors, those of the line among them.
+    /// Waits for descriptors, those of the line among them. Unless it `reads`, orders stay in the line, which does not
+    /// count as silent.
     pub(super) fn wait(
         &mut self,
+        reads: bool,
         others: &[Interesting<'_>],
         until: Option<Instant>,
     ) -> Result<Vec<Event>, Lost> {
         let deadline = until.into_iter().chain([self.next_deadline()]).min();
         let mut set = others.to_vec();
-        self.interests(&mut set);
+        self.interests(reads, &mut set);
         let ready = events(&set, deadline).map_err(|_| Lost)?;
         let late =
             deadline.map_or(Duration::ZERO, |at| Instant::now().saturating_duration_since(at));
-        if late > STANDSTILL {
+        if late > STANDSTILL || !reads {
             self.heard = Instant::now();
         }
         for event in &ready {

@@ -119,6 +119,12 @@ impl Branches {
         self.branches.iter().all(|branch| branch.stage >= stage)
     }
 
+    /// Whether all agents know the job, and no line is behind with what was sent to it.
+    pub(in crate::job) fn take_orders(&self) -> bool {
+        let is_ready = |branch: &Branch| branch.stage >= Stage::Told && !branch.line.is_full();
+        self.branches.iter().all(is_ready)
+    }
+
     fn send(&mut self, at: usize, order: &Order) {
         let branch = &mut self.branches[at];
         branch.told = Instant::now();
@@ -299,5 +305,48 @@ fn may_tell(job: &HostJob, hosts: &Range<u32>, told: &News) -> bool {
         News::Addresses { addresses } => addresses.iter().all(|(task, _)| has_rank(*task)),
         News::InputTaken { .. } => job.reader.is_some_and(has_rank),
         told => task_of(told).is_none_or(has_rank),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use transport_lapi::bootstrap::control::agents::{HostStart, Stream};
+
+    use super::*;
+
+    /// A job with a rank on each of four hosts, whose standard input rank 3 gets.
+    fn job() -> HostJob {
+        HostJob { reader: Some(3), host_of: vec![0, 1, 2, 3], ..HostJob::default() }
+    }
+
+    #[test]
+    fn an_agent_speaks_for_its_branch_only() {
+        let started = |host| {
+            let (pids, notes) = (Vec::new(), Vec::new());
+            News::Started { hosts: vec![HostStart { host, pids, notes }] }
+        };
+        let of_host = |host| {
+            let reason = String::new();
+            [News::Refused { host, reason, code: 1 }, started(host)]
+        };
+        let of_rank = |task| {
+            let addresses = vec![(task, Vec::new())];
+            let ended = News::OutputEnded { task, stream: Stream::Out };
+            [ended, News::Gone { task }, News::Addresses { addresses }]
+        };
+        let lost = |host, below| News::Lost { host, below, reason: String::new() };
+        let may = |told: &News| may_tell(&job(), &(1..3), told);
+        for place in [1, 2] {
+            assert!(of_host(place).iter().chain(&of_rank(place)).all(may), "{place}");
+        }
+        for place in [0, 3, 4, u32::MAX] {
+            assert!(!of_host(place).iter().chain(&of_rank(place)).any(may), "{place}");
+        }
+        assert!(may(&lost(2, 0)));
+        for (host, below) in [(0, 1), (1, 0), (1, 1), (2, 1), (2, u32::MAX), (3, 0)] {
+            assert!(!may(&lost(host, below)), "{host} and {below}");
+        }
+        assert!(!may(&News::InputTaken { takes_more: true }));
+        assert!(may_tell(&job(), &(2..4), &News::InputTaken { takes_more: true }));
     }
 }

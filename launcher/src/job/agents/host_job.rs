@@ -12,6 +12,7 @@ use transport_lapi::bootstrap::control::agents::{HostJob, HostProgram, Order};
 use transport_lapi::bootstrap::control::line::{LineError, LineWriter, Secret};
 use transport_lapi::config::{self, BackendChoice, Keyword};
 
+use super::copies::Copies;
 use crate::LaunchError;
 use crate::host::binding::{BindTo, Binding, MapBy};
 use crate::io::stdin::InputChoice;
@@ -37,11 +38,15 @@ const OF_HOST: &[&str] = &[
 const OF_SESSION: &[&str] =
     &["SSH_", "XDG_", "SLURM_NODEID", "SLURM_PROCID", "SLURM_LOCALID", "SLURMD_"];
 
-/// Returns what to tell agents. Which host each is on is left open.
+/// Returns what to tell agents, and the files to send them. Which host each is on is left open.
 ///
 /// # Errors
-/// [`LaunchError`] for variables and settings that ranks cannot have, and for a job that is too long to be told.
-pub(in crate::job) fn of_hosts(spec: &JobSpec, hosts: &Hosts) -> Result<HostJob, LaunchError> {
+/// [`LaunchError`] for variables and settings that ranks cannot have, for programs that cannot be copied, and for a job
+/// that is too long to be told.
+pub(in crate::job) fn of_hosts(
+    spec: &JobSpec,
+    hosts: &Hosts,
+) -> Result<(HostJob, Copies), LaunchError> {
     let system = |action| move |source| LaunchError::System { action, source };
     let folder = std::env::current_dir().map_err(system("find the current folder"))?;
     let secret = Secret::random().map_err(system("make a secret for the job"))?;
@@ -60,16 +65,18 @@ pub(in crate::job) fn of_hosts(spec: &JobSpec, hosts: &Hosts) -> Result<HostJob,
             exports: variables.iter().map(|(name, value)| (bytes(name), bytes(value))).collect(),
             wdir: app.wdir.as_ref().map(|folder| bytes(folder.as_os_str())),
             path: bytes(search.as_ref().unwrap_or(&path)),
+            copy: None,
         })
     };
     let programs = spec.apps.iter().map(program).collect::<Result<_, LaunchError>>()?;
     let exports = config::inherited_names().filter(|name| is_passed_on(name));
     let exports = exports.filter_map(|name| Some((bytes(&name), bytes(&config::given(&name)?))));
     let Binding { bind_to, map_by, report } = spec.binding;
-    let job = HostJob {
+    let mut job = HostJob {
         job: spawn::job_name(),
         folder: bytes(folder.as_os_str()),
         programs,
+        copies: Vec::new(),
         exports: exports.collect(),
         contexts: spec.contexts as u64,
         backend: spec.backend.map(|backend| backend.word().to_owned()),
@@ -90,14 +97,15 @@ pub(in crate::job) fn of_hosts(spec: &JobSpec, hosts: &Hosts) -> Result<HostJob,
         secret_of_ranks: secret.of_ranks(),
         silence: hosts.silence.as_millis() as u64,
     };
+    let copies = if spec.copies { Copies::of(spec, &mut job)? } else { Copies::default() };
     match LineWriter::new(&secret).write(&Order::Prepare(Box::new(job.clone())), &mut Vec::new()) {
         Err(LineError::TooLong { len }) => Err(LaunchError::TooLong { len }),
-        _ => Ok(job),
+        _ => Ok((job, copies)),
     }
 }
 
-/// Returns the job that an agent was told. What does not fit its limits is left out.
-pub(in crate::job) fn spec_of(job: &HostJob) -> JobSpec {
+/// Returns the job that an agent was told, whose copies are at these paths. What does not fit its limits is left out.
+pub(in crate::job) fn spec_of(job: &HostJob, copies: &[PathBuf]) -> JobSpec {
     let app = |program: &HostProgram| App {
         ranks: program.ranks as usize,
         program: text(&program.program),
@@ -105,6 +113,7 @@ pub(in crate::job) fn spec_of(job: &HostJob) -> JobSpec {
         exports: program.exports.iter().map(export).collect(),
         wdir: program.wdir.as_ref().map(|folder| PathBuf::from(text(folder))),
         path: Some(text(&program.path)).filter(|path| !path.is_empty()),
+        copy: program.copy.and_then(|copy| copies.get(copy as usize).cloned()),
     };
     let bind_to = job.bind_to.as_ref().and_then(|word| BindTo::from_str(word, false).ok());
     let map_by = MapBy::from_str(&job.map_by, false).unwrap_or(MapBy::Core);
@@ -141,7 +150,7 @@ fn export((name, value): &(Vec<u8>, Vec<u8>)) -> Export {
     Export { name: text(name), value: Some(text(value)) }
 }
 
-fn bytes(text: &OsStr) -> Vec<u8> {
+pub(super) fn bytes(text: &OsStr) -> Vec<u8> {
     text.as_bytes().to_vec()
 }
 

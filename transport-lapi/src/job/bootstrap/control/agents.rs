@@ -46,6 +46,19 @@ pub struct HostProgram {
     pub wdir: Option<Vec<u8>>,
     /// Folders, separated by colons, where the program is looked up first.
     pub path: Vec<u8>,
+    /// The copy to run, by its place among those of the job; `None` for the file on the host.
+    pub copy: Option<u32>,
+}
+
+/// A file whose bytes agents get by [`Order::Copy`].
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct HostCopy {
+    /// Its name, for people.
+    pub name: Vec<u8>,
+    /// Number of bytes.
+    pub len: u64,
+    /// Their BLAKE3 hash.
+    pub hash: [u8; 32],
 }
 
 /// The program that starts an agent on another host.
@@ -69,6 +82,8 @@ pub struct HostJob {
     pub folder: Vec<u8>,
     /// The programs.
     pub programs: Vec<HostProgram>,
+    /// The files that follow the job.
+    pub copies: Vec<HostCopy>,
     /// Variables for all ranks, with their values.
     pub exports: Vec<(Vec<u8>, Vec<u8>)>,
     /// Number of contexts of each rank.
@@ -179,6 +194,13 @@ pub enum Order {
         number: u64,
         /// Whether the ranks are asked for their queues after that.
         asks: bool,
+    },
+    /// The next bytes of a file that follows the job.
+    Copy {
+        /// Its place among those of the job.
+        copy: u32,
+        /// The bytes.
+        bytes: Vec<u8>,
     },
 }
 
