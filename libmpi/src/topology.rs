@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use mpicore::topology::{Cartesian, Topology, TopologyError, dims_create};
+use mpicore::topology::{Cartesian, Topology, dims_create};
 
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, mpi_anytime, negative, out};
@@ -74,15 +74,6 @@ unsafe fn grid(ndims: c_int, dims: *const c_int, periods: *const c_int) -> Outco
     Cartesian::new(&dims, &periods).map_err(|error| Fault::from(error).about("dims"))
 }
 
-/// Returns the rank of a process in a topology with this many nodes, in which ranks keep their order.
-fn mapped(comm: &Comm, nodes: u32) -> Outcome<c_int> {
-    let (rank, ranks) = (comm.core.rank(), comm.core.size());
-    match nodes <= ranks {
-        true => Ok(if rank < nodes { rank as c_int } else { MPI_UNDEFINED }),
-        false => Err(TopologyError::Ranks { nodes, ranks }.into()),
-    }
-}
-
 mpi! {
     fn MPI_Topo_test(comm: MPI_Comm, status: *mut c_int) -> c_int {
         out::write(status, "status", match comm.find()?.core.topology() {
@@ -93,16 +84,14 @@ mpi! {
         })
     }
 
-    // Ranks keep their order, since on one host no order is better than another.
     fn MPI_Cart_create(
         comm_old: MPI_Comm, ndims: c_int, dims: *const c_int, periods: *const c_int, reorder: c_int,
         comm_cart: *mut MPI_Comm
     ) -> c_int {
-        let _ = reorder;
         let place = place_of_new(comm_cart, "comm_cart")?;
         let comm = comm_old.find()?;
         let grid = grid(ndims, dims, periods)?;
-        *place = comm.child_or_null(comm.core.create_cartesian(grid)?)?;
+        *place = comm.child_or_null(comm.core.create_cartesian(grid, reorder != 0)?)?;
         Ok(())
     }
 
@@ -161,7 +150,8 @@ mpi! {
     ) -> c_int {
         let comm = comm.find()?;
         let grid = grid(ndims, dims, periods)?;
-        out::write(newrank, "newrank", mapped(&comm, grid.size())?)
+        let rank = comm.core.cartesian_rank(&grid)?;
+        out::write(newrank, "newrank", rank.map_or(MPI_UNDEFINED, |rank| rank as c_int))
     }
 }
 

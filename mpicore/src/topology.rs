@@ -8,6 +8,7 @@
 mod dims;
 mod error;
 mod graph;
+mod placement;
 #[cfg(test)]
 mod tests;
 

@@ -8,7 +8,9 @@ use mpj_doubles::fault::{FaultAdapter, FaultPlan};
 use mpj_doubles::hosts;
 use mpj_tests::conformance::device::job::Setup;
 use mpj_tests::device_conformance;
-use mpjdev::{BackendChoice, GetMode, Options, Processor, Protocol, Settings, Table, WaitMode};
+use mpjdev::{
+    BackendChoice, GetMode, Options, Processor, Protocol, Row, Settings, Table, WaitMode, When,
+};
 use transport_lapi::adapters::hosts::HostsAdapter;
 use transport_lapi::adapters::shm::{self, ShmAdapter};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
@@ -59,7 +61,11 @@ fn one_sided(ranks: usize) -> Vec<FaultAdapter<ChannelAdapter>> {
 
 /// Two ranks each share memory, with channels between the pairs.
 fn hosts_of_two(ranks: usize) -> Vec<HostsAdapter> {
-    let network = |context, bells| channels::in_context(context, bells, Cards::Frames);
+    hosts_over(Cards::Frames, ranks)
+}
+
+fn hosts_over(cards: Cards, ranks: usize) -> Vec<HostsAdapter> {
+    let network = |context, bells| channels::in_context(context, bells, cards);
     let ranks = hosts::job(&hosts::plan(ranks, |rank| rank / 2), 1, network);
     ranks.expect("a job of threads").into_iter().flatten().collect()
 }
@@ -125,6 +131,26 @@ fn long_messages_are_fetched_where_each_rank_has_a_processor() {
             assert_eq!(counts, expected, "{processors} processors");
         }
     }
+}
+
+/// Rank 0 reaches rank 1 through memory, and ranks 2 and 3 over a network that reads.
+#[test]
+fn long_messages_are_fetched_where_a_network_reads_them() {
+    let network = |ranks| hosts_over(Cards::OneSided, ranks);
+    let options = crowded(auto());
+    let by_network = |row: &&Row| row.when == When::ByNetwork;
+    let from = options.table.rows().iter().find(by_network).expect("there is a row").from;
+    let stats = Setup::new(network, options).run(4, move |rank| {
+        for (to, len) in [(1, from), (2, from - 1), (3, from)] {
+            if rank.me() == 0 {
+                rank.send(&vec![1; len], to, 0).expect("sent");
+            } else if rank.me() == to {
+                rank.wait(rank.irecv(len, 0, 0).expect("posted")).0.expect("received");
+            }
+        }
+        rank.stats().expect("the device works")
+    });
+    assert_eq!((stats[0].eager.messages, stats[0].rendezvous.messages), (2, 1));
 }
 
 /// As programs do that rely on the memory for unexpected messages.

@@ -47,6 +47,8 @@ const EACH: usize = 40;
 mod bits;
 #[path = "collectives/errors.rs"]
 mod errors;
+#[path = "collectives/grids.rs"]
+mod grids;
 
 /// Plays cases; those with the same number of ranks and the same protocols in one job.
 fn play_all(network: Network, cases: impl IntoIterator<Item = Case>) {

@@ -100,17 +100,29 @@ fn a_communicator_is_divided_by_hosts() {
     assert_eq!(job.sorted_lines(), lines);
 }
 
-/// Random cases of the collectives' conformance suite, by each protocol.
+#[test]
+fn info_says_how_messages_travel_inside_of_hosts_and_between_them() {
+    let Some(hosts) = open(2) else { return };
+    let info = hosts.on("node1", mpjrun_path()).options(["--hosts", "node1,node2", "--info"]);
+    let told = info.expect(0).stdout;
+    for kind in ["inside of a host", "between hosts"] {
+        assert!(told.contains(&format!("\nmessages {kind}\n  up to ")), "{told}");
+    }
+    assert!(told.contains("the first of the preferred providers that is offered here"), "{told}");
+}
+
+/// Random cases of the collectives' conformance suite, by each protocol, with consecutive ranks on each host and with
+/// others.
 #[test]
 fn collectives_are_right_over_two_and_over_three_hosts() {
     let mut numbers = Numbers(53);
     for (count, each) in [(2, 2), (3, 1)] {
         let Some(hosts) = open(count) else { return };
-        for backend in ["auto", "eager", "rendezvous"] {
+        for (backend, map) in [("auto", "core"), ("eager", "node"), ("rendezvous", "node")] {
             let case = |_| Case::random(&mut numbers).moved_to(count * each, BackendChoice::Auto);
             let cases: Vec<String> = (0..15).map(case).map(|case| case.to_string()).collect();
             let job = job(&hosts, each, COLLECTIVES).options(["--backend", backend]);
-            job.options(["--map-by", "node"]).args(cases).expect_quiet();
+            job.options(["--map-by", map]).args(cases).expect_quiet();
         }
     }
 }

@@ -3,8 +3,9 @@
 
 pub mod probe;
 
-use mpjdev::protocol::{Processor, Protocol, Row as Rule, Table, When};
-use transport_lapi::adapter::Caps;
+use mpjdev::protocol::{Facts, Processor, Protocol, Row as Rule, Table, When};
+use transport_lapi::adapter::{Caps, GetKind};
+use transport_lapi::adapters::ofi::Fabric;
 use transport_lapi::adapters::segment_bytes;
 use transport_lapi::adapters::shm::caps_of;
 use transport_lapi::config::{self, BACKEND, BackendChoice, Keyword, Pieces, SETTINGS, Settings};
@@ -70,18 +71,36 @@ pub fn text(asked: &Asked) -> Result<String, LaunchError> {
     text += &aligned("  ", &rows, |_| false);
     text += &adapter(&caps, here, contexts, bytes);
     text += &get(&probe::report(asked));
-    text += &asked.hosts.as_deref().map_or(String::new(), hosts_of);
+    let network = asked.hosts.as_deref().map(|hosts| (hosts, Fabric::open(&settings.fabric)));
+    if let Some((hosts, network)) = &network {
+        text += &hosts_of(hosts);
+        text += "\nnetwork between hosts, as this one has it\n  ";
+        text += &match network {
+            Ok(network) => network.explanation().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        text += "\n";
+    }
     text += "\nprocessors\n";
     text += &processors(&spawn::place(asked.binding, here)?, here);
     let table = Table::of(&settings, Processor::here());
-    text += "\nprotocols of messages; the first row that applies decides\n";
-    let rows: Vec<Row> = table.rows().iter().map(rule).collect();
-    text += &aligned("  ", &rows, |_| false);
-    text += "\nmessages\n";
-    for way in ways(&table, caps.max_body) {
-        text += &format!("  {way}\n");
-    }
+    let others = network.and_then(|(_, network)| Some(network.ok()?.caps()));
+    let inside = if others.is_some() { " inside of a host" } else { "" };
+    // Whether it does so here, stands above.
+    let reading = Caps { gets: Some(GetKind::CrossMemoryAttach), ..caps };
+    text += &messages(&table, inside, &reading);
+    text += &others.map_or(String::new(), |caps| messages(&table, " between hosts", &caps));
     Ok(text)
+}
+
+/// How messages travel to targets with which the adapter can do this.
+fn messages(table: &Table, whose: &str, caps: &Caps) -> String {
+    let mut text = format!("\nprotocols of messages{whose}; the first row that applies decides\n");
+    let rows: Vec<Row> = table.rows_for(caps).map(rule).collect();
+    text += &aligned("  ", &rows, |_| false);
+    text += &format!("\nmessages{whose}\n");
+    ways(table, caps).iter().for_each(|way| text += &format!("  {way}\n"));
+    text
 }
 
 /// The hosts of a job that does not run on this one alone.
@@ -171,6 +190,7 @@ fn rule(&Rule { from, when, protocol, because }: &Rule) -> Row {
     let when = match when {
         When::Always => "",
         When::NoCredit => "that find no room or cost more than half of it",
+        When::ByNetwork => "in one span",
         When::HugePages => "in huge pages, if get reads memory",
         When::OwnProcessor => "where each rank has a processor, if get reads memory",
     };
@@ -185,17 +205,17 @@ fn word(protocol: Protocol) -> &'static str {
     }
 }
 
-/// How messages travel, one line for each range of sizes, by this table where no fact holds, with the adapter's longest
-/// frame.
-fn ways(table: &Table, max_body: usize) -> Vec<String> {
-    let pieces = Pieces::within(max_body);
+/// How messages in one span travel to targets with which the adapter can do this, one line for each range of sizes, by
+/// this table where no other fact holds.
+fn ways(table: &Table, caps: &Caps) -> Vec<String> {
+    let pieces = Pieces::within(caps.max_body);
     let whole = pieces.whole();
-    let way = |len: usize| match table.protocol(len) {
+    let way = |len: usize| match table.choose(len, Facts::of_target(caps), true) {
         Protocol::Rendezvous => word(Protocol::Rendezvous).to_owned(),
         Protocol::Eager if len <= whole => "eager, as one frame".to_owned(),
         Protocol::Eager => format!("eager, in pieces of {}", pieces.size(len)),
     };
-    let steps: Vec<usize> = table.steps().map(|from| from - 1).collect();
+    let steps: Vec<usize> = table.rows().iter().filter_map(|row| row.from.checked_sub(1)).collect();
     let mut bounds = [&steps[..], &Pieces::BOUNDS, &[whole]].concat();
     bounds.sort_unstable();
     bounds.retain(|&bound| way(bound) != way(bound + 1));
@@ -220,7 +240,17 @@ mod tests {
             let settings = Settings { backend, eager_up_to, ..Settings::default() };
             Table::of(&settings, Processor::Other)
         };
-        let lines = ways(&protocols(BackendChoice::Auto, None), 64 << 10);
+        let caps = |gets, max_body| Caps {
+            name: "",
+            max_head: 64,
+            max_inline: 64,
+            max_body,
+            copies_bodies: true,
+            gets,
+            puts: false,
+            atomics: false,
+        };
+        let lines = ways(&protocols(BackendChoice::Auto, None), &caps(None, 64 << 10));
         let expected = [
             "up to 16384 bytes       eager, as one frame",
             "up to 131072 bytes      eager, in pieces of 16384",
@@ -229,13 +259,21 @@ mod tests {
             "longer                  rendezvous",
         ];
         assert_eq!(lines, expected);
-        let named = ways(&protocols(BackendChoice::Auto, Some(1000)), 64 << 10);
+        let network = caps(Some(GetKind::RemoteDirect), 63 << 10);
+        let expected = [
+            "up to 16384 bytes       eager, as one frame",
+            "up to 131072 bytes      eager, in pieces of 16384",
+            "up to 262143 bytes      eager, in pieces of 32768",
+            "longer                  rendezvous",
+        ];
+        assert_eq!(ways(&protocols(BackendChoice::Auto, None), &network), expected);
+        let named = ways(&protocols(BackendChoice::Auto, Some(1000)), &network);
         let expected =
             ["up to 1000 bytes        eager, as one frame", "longer                  rendezvous"];
         assert_eq!(named, expected);
-        let rendezvous = ways(&protocols(BackendChoice::Rendezvous, None), 64 << 10);
+        let rendezvous = ways(&protocols(BackendChoice::Rendezvous, None), &network);
         assert_eq!(rendezvous, ["any length              rendezvous"]);
-        let short = ways(&protocols(BackendChoice::Eager, None), 8 << 10);
+        let short = ways(&protocols(BackendChoice::Eager, None), &caps(None, 8 << 10));
         let expected = [
             "up to 8192 bytes        eager, as one frame",
             "longer                  eager, in pieces of 8192",

@@ -2,9 +2,9 @@
 
 use std::ffi::c_int;
 
-use mpicore::topology::{Adjacency, Edge, Graph, Topology};
+use mpicore::topology::{Adjacency, Edge, Graph, Topology, TopologyError};
 
-use super::{copy_out, mapped, natural};
+use super::{copy_out, natural};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, negative, out};
 use crate::comm::Comm;
@@ -97,6 +97,15 @@ unsafe fn copy_first(
     // SAFETY: FC1.
     unsafe { out::list_mut(place, len as i64, name) }?.copy_from_slice(&list[..len]);
     Ok(())
+}
+
+/// Returns the rank of a process in a topology with this many nodes, in which ranks keep their order.
+fn mapped(comm: &Comm, nodes: u32) -> Outcome<c_int> {
+    let (rank, ranks) = (comm.core.rank(), comm.core.size());
+    match nodes <= ranks {
+        true => Ok(if rank < nodes { rank as c_int } else { MPI_UNDEFINED }),
+        false => Err(TopologyError::Ranks { nodes, ranks }.into()),
+    }
 }
 
 mpi! {

@@ -53,7 +53,9 @@ impl Communicator {
     /// ranks fill the places of the grid. The other ranks make the call too, and get `None`. A grid without dimensions
     /// has one place. Collective; all ranks give the same grid.
     ///
-    /// `reorder` allows a new order of the ranks, chosen by where they run. At present they always keep their order.
+    /// `reorder` allows a new order of the ranks, chosen by where they run: on several hosts each gets a block of the
+    /// grid, if all have as many ranks, blocks of one shape fill the grid, and fewer neighbours are on different hosts
+    /// then. Otherwise ranks keep their order.
     ///
     /// # Errors
     /// As [`Communicator::split`]. [`ErrorClass::Dims`](crate::ErrorClass::Dims): a length is 0, or the grid has more
@@ -74,11 +76,9 @@ impl Communicator {
         periods: &[bool],
         reorder: bool,
     ) -> Result<Option<CartesianCommunicator>, Error> {
-        // All ranks are on one host, where no order is better than another.
-        let _ = reorder;
         let lengths: Vec<u32> = dims.iter().copied().map(narrowed).collect();
         let grid = Cartesian::new(&lengths, periods).map_err(mpicore::Error::from);
-        let made = grid.and_then(|grid| self.core.create_cartesian(grid));
+        let made = grid.and_then(|grid| self.core.create_cartesian(grid, reorder));
         Ok(self.made_some(made)?.map(CartesianCommunicator))
     }
 }

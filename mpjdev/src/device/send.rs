@@ -170,11 +170,15 @@ impl Device {
         let Some(span) = data.span() else { return Facts::default() };
         // Without a get of its own the adapter builds it from active messages, which copies as often as eager does.
         // A rank that sends to itself has no second end that could share the work.
-        let readable = dest != self.rank() && session.reads(dest);
-        Facts {
-            readable,
-            huge_pages: readable && huge::holds(span.addr(), span.len()),
-            own_processor: !self.shares_processors(),
+        let caps = session.caps(dest).filter(|_| dest != self.rank() && session.reads(dest));
+        let Some(caps) = caps else { return Facts::default() };
+        match Facts::of_target(&caps) {
+            facts @ Facts { by_network: true, .. } => facts,
+            facts => Facts {
+                huge_pages: huge::holds(span.addr(), span.len()),
+                own_processor: !self.shares_processors(),
+                ..facts
+            },
         }
     }
 

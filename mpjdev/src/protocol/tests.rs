@@ -9,17 +9,20 @@ use Processor::{Intel, IntelWithDemote, Other};
 use Protocol::{Eager, Rendezvous};
 
 const KINDS: [Processor; 3] = [Other, Intel, IntelWithDemote];
-const COPIED: Facts = Facts { readable: false, huge_pages: false, own_processor: false };
+const COPIED: Facts =
+    Facts { readable: false, by_network: false, huge_pages: false, own_processor: false };
 const CROWDED: Facts = Facts { readable: true, ..COPIED };
 const READ: Facts = Facts { own_processor: true, ..CROWDED };
+const NETWORK: Facts = Facts { by_network: true, ..CROWDED };
 const HUGE: Facts = Facts { huge_pages: true, ..CROWDED };
 
 /// All combinations of facts.
 fn all_facts() -> impl Iterator<Item = Facts> {
-    (0..8_u8).map(|bits| Facts {
+    (0..16_u8).map(|bits| Facts {
         readable: bits & 1 != 0,
         huge_pages: bits & 2 != 0,
         own_processor: bits & 4 != 0,
+        by_network: bits & 8 != 0,
     })
 }
 
@@ -33,6 +36,33 @@ fn auto(processor: Processor) -> Table {
     Table::of(&Settings::default(), processor)
 }
 
+/// The capabilities of a network that reads, or does not.
+fn network(gets: Option<GetKind>) -> Caps {
+    Caps {
+        name: "net",
+        max_head: 512,
+        max_inline: 1024,
+        max_body: 64 << 10,
+        copies_bodies: true,
+        gets,
+        puts: false,
+        atomics: false,
+    }
+}
+
+#[test]
+fn each_kind_of_target_has_its_rows() {
+    let whens = |gets| {
+        let table = auto(Intel);
+        table.rows_for(&network(gets)).map(|row| row.when).collect::<Vec<_>>()
+    };
+    use When::{Always, ByNetwork, HugePages, NoCredit, OwnProcessor};
+    let in_memory = [NoCredit, HugePages, OwnProcessor, Always, Always];
+    assert_eq!(whens(Some(GetKind::CrossMemoryAttach)), in_memory);
+    assert_eq!(whens(Some(GetKind::RemoteDirect)), [NoCredit, ByNetwork, Always, Always]);
+    assert_eq!(whens(None), [NoCredit, Always, Always]);
+}
+
 /// `cargo test -p mpjdev the_decision -- --nocapture` prints the table.
 #[test]
 #[expect(clippy::print_stdout, reason = "shows the decision about every message")]
@@ -43,6 +73,7 @@ cannot be read     16777217   16777217   16777217
 ranks share        16777217   16777217   16777217
 can be read        16777217   262144     1048576
 in huge pages      131072     131072     131072
+read by a network  262144     262144     262144
 no credit          0          0          0
 ";
     let lines = [
@@ -50,6 +81,7 @@ no credit          0          0          0
         ("ranks share", CROWDED, true),
         ("can be read", READ, true),
         ("in huge pages", HUGE, true),
+        ("read by a network", NETWORK, true),
         ("no credit", COPIED, false),
     ];
     let line = |cells: &[String]| {
@@ -122,7 +154,7 @@ proptest! {
     /// rendezvous is said of every longer one, and of one of which more facts hold, or for which there is no credit.
     #[test]
     fn ranges_are_total_and_monotonic(
-        table in any_table(), lens in [any_len(), any_len()], bits in [0..8_usize, 0..8],
+        table in any_table(), lens in [any_len(), any_len()], bits in [0..16_usize, 0..16],
     ) {
         let [short, long] = { let mut lens = lens; lens.sort_unstable(); lens };
         let facts = |bits| all_facts().nth(bits).unwrap();

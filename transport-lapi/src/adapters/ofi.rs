@@ -52,8 +52,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::adapter::{
-    Adapter, AdapterError, Caps, Doorbell, Endpoint, Events, GetKind, Losses, OneSided, Parts,
-    Post, Registered, Stats, TaskId, Ticket, Transfer,
+    Adapter, AdapterError, Caps, Doorbell, Endpoint, Events, Losses, OneSided, Parts, Post,
+    Registered, Stats, TaskId, Ticket, Transfer,
 };
 use crate::adapters::hosts::table::{JobTable, SECRET_BYTES};
 use crate::adapters::noted_bell::{NotedBell, Notes};
@@ -125,16 +125,7 @@ impl OfiAdapter {
         bell: Arc<dyn Doorbell>,
         losses: Arc<dyn Losses>,
     ) -> Result<Self, AdapterError> {
-        let caps = Caps {
-            name: endpoint.provider(),
-            max_head: MAX_HEAD,
-            max_inline: 1024,
-            max_body: MAX_BODY,
-            copies_bodies: true,
-            gets: endpoint.reads().then_some(GetKind::RemoteDirect),
-            puts: false,
-            atomics: false,
-        };
+        let caps = endpoint.caps();
         let signals = Signals::new(endpoint.descriptor(), Arc::clone(&bell))?;
         let losses = Arc::new(OfiLosses::new(losses));
         let state = State::new(endpoint, me, directory, Arc::clone(&losses));

@@ -75,7 +75,11 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
             let attached = attach(place, here)
                 .map_err(|error| hosts::globally(&table.local_tasks(), error))?;
             let local = attached[0].one_sided_path();
-            let one_sided_path = format!("{local} on this host, active messages to others");
+            let others = match fabric.caps().gets {
+                Some(_) => "the network",
+                None => "active messages",
+            };
+            let one_sided_path = format!("{local} on this host, {others} to others");
             table.wait_for_addresses()?;
             (over_network(task, attached, endpoints, &table)?, one_sided_path)
         }

@@ -14,7 +14,7 @@ impl Communicator {
     /// [`TopologyError::Ranks`] if the graph has more nodes than this communicator has ranks; as
     /// [`Communicator::split`].
     pub fn create_graph(&self, graph: Graph) -> Result<Option<Self>, Error> {
-        self.create_of_first(graph.size(), Topology::Graph(graph))
+        self.create_of_first(graph.size(), None, Topology::Graph(graph))
     }
 
     /// Makes a communicator of the same ranks in the same order, each of which gives its own edges:
@@ -69,20 +69,25 @@ impl Communicator {
         self.create_adjacent(own)
     }
 
-    /// Makes a communicator of the first ranks, as many as a topology has nodes.
+    /// Makes a communicator of the first ranks, as many as a topology has nodes, in this order if there is one.
     pub(super) fn create_of_first(
         &self,
         nodes: u32,
+        order: Option<Vec<u32>>,
         topology: Topology,
     ) -> Result<Option<Self>, Error> {
         self.intra("a topology")?;
-        let ranks = self.size();
-        if nodes > ranks {
-            return Err(TopologyError::Ranks { nodes, ranks }.into());
-        }
-        let first: Vec<u32> = (0..nodes).collect();
+        self.check_nodes(nodes)?;
+        let order = order.unwrap_or_else(|| (0..nodes).collect());
         let has_place = self.rank() < nodes;
-        let group = has_place.then(|| self.group().incl(&first)).transpose()?;
+        let group = has_place.then(|| self.group().incl(&order)).transpose()?;
         self.part(Call::Create, group, Some(topology))
+    }
+
+    /// Refuses a topology with more nodes than there are ranks.
+    pub(super) fn check_nodes(&self, nodes: u32) -> Result<(), Error> {
+        let ranks = self.size();
+        let fits = nodes <= ranks;
+        fits.then_some(()).ok_or(TopologyError::Ranks { nodes, ranks }.into())
     }
 }

@@ -253,7 +253,7 @@ fn error_handlers_are_inherited_and_called() {
             one.split(key).unwrap().unwrap(),
             one.create(one.group()).unwrap().unwrap(),
             one.create_group(one.group(), 1).unwrap(),
-            one.create_cartesian(grid).unwrap().unwrap(),
+            one.create_cartesian(grid, true).unwrap().unwrap(),
         ];
         for (number, child) in (1..).zip(&made) {
             let before = child.handle(&Error::Overlap { rank: 0 });
@@ -270,7 +270,7 @@ fn error_handlers_are_inherited_and_called() {
 fn ranks_are_arranged_in_grids() {
     run(5, |world| {
         let grid = Cartesian::new(&[2, 2], &[false, true]).unwrap();
-        let placed = world.create_cartesian(grid.clone()).unwrap();
+        let placed = world.create_cartesian(grid.clone(), true).unwrap();
         assert_eq!(placed.is_some(), world.rank() < 4);
         if let Some(placed) = placed {
             assert_eq!(placed.dup().unwrap().grid(), Some(&grid));
@@ -280,9 +280,9 @@ fn ranks_are_arranged_in_grids() {
             assert_eq!(sum(&row, world.rank().into()), u64::from(world.rank() / 2) * 4 + 1);
         }
         let point = Cartesian::new(&[], &[]).unwrap();
-        assert_eq!(world.create_cartesian(point).unwrap().is_some(), world.rank() == 0);
+        assert_eq!(world.create_cartesian(point, true).unwrap().is_some(), world.rank() == 0);
         let large = Cartesian::new(&[3, 2], &[false; 2]).unwrap();
-        let refused = world.create_cartesian(large).unwrap_err();
+        let refused = world.create_cartesian(large, true).unwrap_err();
         assert_eq!(refused.class(), ErrorClass::Dims);
         assert!(matches!(refused, Error::Topology(TopologyError::Ranks { nodes: 6, ranks: 5 })));
         assert_eq!(world.cartesian_sub(&[]).unwrap_err().class(), ErrorClass::Topology);

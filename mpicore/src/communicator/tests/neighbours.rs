@@ -27,7 +27,7 @@ fn neighbours_in_grids_exchange_blocks_along_each_dimension() {
     for (dims, periods) in [([1, 2, 3], [true, true, false]), ([3, 2, 1], [true, false, true])] {
         run(6, move |world| {
             let grid = Cartesian::new(&dims, &periods).unwrap();
-            let placed = world.create_cartesian(grid.clone()).unwrap().unwrap();
+            let placed = world.create_cartesian(grid.clone(), true).unwrap().unwrap();
             let expected: Vec<_> = (0..6)
                 .map(|block| {
                     let neighbours = grid.neighbours(placed.rank()).unwrap();
@@ -54,7 +54,7 @@ fn neighbours_in_grids_exchange_blocks_along_each_dimension() {
 fn blocks_can_be_listed_or_have_datatypes() {
     run(3, |world| {
         let ring = Cartesian::new(&[3], &[true]).unwrap();
-        let ring = world.create_cartesian(ring).unwrap().unwrap();
+        let ring = world.create_cartesian(ring, true).unwrap().unwrap();
         let (rank, last, next) = (ring.rank(), (ring.rank() + 2) % 3, (ring.rank() + 1) % 3);
         // One word backwards, two words forwards; so two come from behind, and one from ahead.
         let own = || Input::keeping(vec![word(rank, 0), word(rank, 1), word(rank, 2)]);

@@ -77,11 +77,26 @@ pub(super) fn choose(offers: &[Offer], choice: &FabricChoice) -> Result<(usize, 
     others.sort_unstable();
     others.dedup();
     others.retain(|name| *name != taken.provider);
+    let others: Vec<String> = others
+        .into_iter()
+        .map(|other| format!("{other}{}", why_not(offers, choice, other)))
+        .collect();
     let others = match others.is_empty() {
         true => String::new(),
         false => format!("; also offered: {}", others.join(", ")),
     };
     Ok((index, format!("{}:{}, {why}{others}", taken.provider, taken.domain)))
+}
+
+/// Why a provider that is offered is not taken, in parentheses.
+fn why_not(offers: &[Offer], choice: &FabricChoice, provider: &str) -> &'static str {
+    let mut of_provider = offers.iter().filter(|offer| offer.provider == provider);
+    match choice {
+        FabricChoice::Named { .. } => "",
+        _ if !PREFERRED.contains(&provider) => " (only if named)",
+        _ if of_provider.all(|offer| offer.is_loopback) => " (reaches only this host)",
+        _ => " (comes later)",
+    }
 }
 
 fn fits(offer: &Offer, choice: &FabricChoice) -> bool {
@@ -145,6 +160,16 @@ mod tests {
         assert_eq!(taken(&offers[..3]), Ok(2));
         let refused = taken(&offers[..2]).expect_err("only this host");
         assert!(refused.contains("libfabric offers sockets:eth0, tcp:lo;"), "{refused}");
+        let (_, why) = choose(
+            &[&offers[..], &[offer("net", "eth0"), offer("efa", "lo")]].concat(),
+            &FabricChoice::Auto,
+        )
+        .expect("there is one");
+        let expected = "also offered: efa (reaches only this host), net (comes later), sockets (only if named), tcp (comes later)";
+        assert!(
+            why.starts_with("verbs;ofi_rxm:mlx5_0, the first") && why.ends_with(expected),
+            "{why}"
+        );
         assert!(taken(&[]).expect_err("nothing").contains("offers nothing here"));
     }
 

@@ -22,7 +22,7 @@ use super::bindings::*;
 use super::fabric::Fabric;
 use super::memory::{Buffers, Exposed, Landings};
 use super::object::{Object, call};
-use crate::adapter::AdapterError;
+use crate::adapter::{AdapterError, Caps};
 use crate::adapters::hosts::table::MAX_ADDRESS;
 use crate::memory::region::{RecvPart, SendRegion};
 
@@ -159,9 +159,9 @@ impl OfiEndpoint {
         &self.own
     }
 
-    /// Returns the name of the provider.
-    pub(super) fn provider(&self) -> &'static str {
-        self.fabric.provider
+    /// What the adapter can do.
+    pub(super) fn caps(&self) -> Caps {
+        self.fabric.caps()
     }
 
     /// Length up to which packets need no buffer.
@@ -313,11 +313,6 @@ impl OfiEndpoint {
         let buffer = self.received.contexts.number(context)?;
         // Too long a message, of a stranger, or one whose connection broke.
         Some(Completion::NotReceived(buffer))
-    }
-
-    /// Whether reads of other tasks' memory can be offered.
-    pub(super) fn reads(&self) -> bool {
-        self.fabric.reads
     }
 
     /// Lets other tasks read memory of the program, until [`OfiEndpoint::hide`]: see [`Exposed::add`].

@@ -13,7 +13,8 @@ use super::choice::{self, FabricChoice, Offer};
 use super::endpoint::OfiEndpoint;
 use super::library::Library;
 use super::object::close;
-use crate::adapter::AdapterError;
+use super::{MAX_BODY, MAX_HEAD};
+use crate::adapter::{AdapterError, Caps, GetKind};
 
 /// Version of the interface that the structures are of.
 const VERSION: u32 = 1 << 16 | 17;
@@ -42,9 +43,7 @@ pub struct Fabric {
     library: &'static Library,
     info: Info,
     pub(super) fabric: *mut fid_fabric,
-    pub(super) provider: &'static str,
-    /// Whether endpoints read memory of other tasks.
-    pub(super) reads: bool,
+    caps: Caps,
     explanation: String,
 }
 
@@ -84,13 +83,22 @@ impl Fabric {
         }
         // One for each process, and it is used as a constant.
         let provider = Box::leak(offers[index].provider.clone().into_boxed_str());
-        let reads = offers[index].has_rma;
-        Ok(Arc::new(Self { library, info, fabric, provider, reads, explanation }))
+        let caps = Caps {
+            name: provider,
+            max_head: MAX_HEAD,
+            max_inline: 1024,
+            max_body: MAX_BODY,
+            copies_bodies: true,
+            gets: offers[index].has_rma.then_some(GetKind::RemoteDirect),
+            puts: false,
+            atomics: false,
+        };
+        Ok(Arc::new(Self { library, info, fabric, caps, explanation }))
     }
 
-    /// Returns the name of the provider.
-    pub fn name(&self) -> &'static str {
-        self.provider
+    /// Returns what adapters can do over this network.
+    pub fn caps(&self) -> Caps {
+        self.caps
     }
 
     /// Returns which library, provider and domain are used, and why.

@@ -1,11 +1,11 @@
 //! Reads of other tasks' memory that have not ended.
 //!
-//! - OR1: a read is divided into pieces, of which the provider has a few at a time. So both ends copy at the same time,
+//! - NR1: a read is divided into pieces, of which the provider has a few at a time. So both ends copy at the same time,
 //!   and what the kernel stores between them stays in the caches: 1 MiB at once takes twice as long over TCP. The
 //!   provider has at most [`READS`] pieces of all reads, each under a number.
-//! - OR2: a read changes nothing at its target, so it may be carried out twice. When a task is lost, the endpoint that
+//! - NR2: a read changes nothing at its target, so it may be carried out twice. When a task is lost, the endpoint that
 //!   reads is closed, which ends the reads of that task's memory (A10); those of others begin again.
-//! - OR3: what the provider refuses, or fails to read, ends as if the system had refused it: the transport then reads
+//! - NR3: what the provider refuses, or fails to read, ends as if the system had refused it: the transport then reads
 //!   over frames, and the target says what is wrong if the memory is not there.
 
 use std::collections::VecDeque;
@@ -15,9 +15,9 @@ use super::endpoint::{Offered, OfiEndpoint, READS};
 use crate::adapter::{AdapterError, Events, TaskId, Ticket};
 use crate::memory::region::{RecvRegion, RemoteKey};
 
-/// Bytes of a piece (OR1).
+/// Bytes of a piece (NR1).
 const PIECE: usize = 128 << 10;
-/// Pieces of a read that the provider has at a time (OR1).
+/// Pieces of a read that the provider has at a time (NR1).
 const AHEAD: usize = 2;
 
 /// How a network finds memory: the provider's key, and the address from which it counts.
@@ -137,7 +137,7 @@ impl Reads {
         !self.ended.is_empty()
     }
 
-    /// Offers pieces to the provider (OR1).
+    /// Offers pieces to the provider (NR1).
     pub(super) fn offer(&mut self, endpoint: &mut OfiEndpoint) {
         let Self { all, pieces, free, ended } = self;
         all.retain_mut(|read| {
@@ -157,7 +157,7 @@ impl Reads {
         });
     }
 
-    /// The provider has ended a piece, successfully or not. It may be one that was begun again (OR2).
+    /// The provider has ended a piece, successfully or not. It may be one that was begun again (NR2).
     pub(super) fn end(&mut self, endpoint: &mut OfiEndpoint, number: usize, is_done: bool) {
         let Some(ticket) = self.pieces[number].take() else { return };
         endpoint.has_read(number);
@@ -168,7 +168,7 @@ impl Reads {
         }
     }
 
-    /// Ends the reads of lost tasks (OR2). Returns whether the endpoint that reads was closed: the caller takes all
+    /// Ends the reads of lost tasks (NR2). Returns whether the endpoint that reads was closed: the caller takes all
     /// completions before it offers again.
     pub(super) fn lose(
         &mut self,
