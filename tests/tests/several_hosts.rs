@@ -16,6 +16,8 @@ use rustix::process::Signal;
 mod network;
 #[path = "several_hosts/programs.rs"]
 mod programs;
+#[path = "several_hosts/slurm.rs"]
+mod slurm;
 
 const RANK: &str = env!("CARGO_BIN_EXE_rank");
 const DEADLOCK: &str = env!("CARGO_BIN_EXE_deadlock");
