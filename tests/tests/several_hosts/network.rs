@@ -88,6 +88,16 @@ fn a_cable_that_is_out_for_ever_ends_the_job() {
     assert_eq!(hosts.remains(), [""; 0]);
 }
 
+/// What the system says of it is told on every host.
+#[test]
+fn a_damaged_libfabric_is_named_with_its_fault() {
+    let Some(hosts) = open(2) else { return };
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    fs::write(folder.path().join("libfabric.so.1"), "").expect("written");
+    let job = job(&hosts, 1, RANK).args(["well"]).env("LD_LIBRARY_PATH", folder.path());
+    job.expect(1).says_all(&["libfabric.so.1 cannot be loaded", "file too short"]);
+}
+
 /// Whether a process has loaded libfabric, and whether it has a socket that reaches beyond this machine.
 fn uses_network(pid: u32) -> (bool, bool) {
     let read = |file| fs::read_to_string(format!("/proc/{pid}/{file}")).expect("the process runs");
