@@ -14,9 +14,18 @@ use mpj_tests::conformance::collective::Case;
 use mpjdev::BackendChoice;
 use rustix::process::Signal;
 
+#[path = "several_hosts/network.rs"]
+mod network;
+#[path = "several_hosts/programs.rs"]
+mod programs;
+#[path = "several_hosts/slurm.rs"]
+mod slurm;
+
 const RANK: &str = env!("CARGO_BIN_EXE_rank");
 const DEADLOCK: &str = env!("CARGO_BIN_EXE_deadlock");
 const COLLECTIVES: &str = env!("CARGO_BIN_EXE_collectives");
+/// Starts agents with a line that goes over the network of their hosts.
+const LINE: &str = env!("CARGO_BIN_EXE_line");
 
 /// Opens so many hosts with a network between them.
 fn open(count: usize) -> Option<Hosts> {

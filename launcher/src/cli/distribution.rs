@@ -4,6 +4,7 @@
 //! - DI1: a program without hosts of its own runs on those of the first program, or else on the allocated ones.
 //! - DI2: a job whose hosts are all this one has no list of hosts, and runs as if none had been named.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use transport_lapi::adapters::MAX_TASKS_PER_HOST;
@@ -131,6 +132,7 @@ fn places(lists: &[Vec<HostSlots>], counts: &[usize], order: Deal) -> (Vec<Strin
     let programs: Vec<usize> =
         counts.iter().enumerate().flat_map(|(at, count)| std::iter::repeat_n(at, *count)).collect();
     let mut names: Vec<String> = Vec::new();
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut places = vec![0; programs.len()];
     let mut dealt: Vec<usize> = Vec::new();
     for program in 0..counts.len() {
@@ -139,11 +141,12 @@ fn places(lists: &[Vec<HostSlots>], counts: &[usize], order: Deal) -> (Vec<Strin
             continue;
         }
         dealt.push(program);
+        let shares: Vec<bool> = (0..counts.len()).map(|other| list_of(other) == list).collect();
         let sharing: Vec<usize> =
-            (0..programs.len()).filter(|rank| list_of(programs[*rank]) == list).collect();
+            (0..programs.len()).filter(|rank| shares[programs[*rank]]).collect();
         for (rank, host) in sharing.iter().zip(deal(list, sharing.len(), order)) {
             let name = &list[host].name;
-            places[*rank] = names.iter().position(|known| known == name).unwrap_or_else(|| {
+            places[*rank] = *numbers.entry(name).or_insert_with(|| {
                 names.push(name.clone());
                 names.len() - 1
             });

@@ -34,9 +34,9 @@ pub(super) fn command(starter: &Starter, name: &str) -> io::Result<Command> {
         Starter::Srun => {
             let mut command = Command::new("srun");
             command.args(["--nodes=1", "--ntasks=1", "--overlap", "--mem=0", "--mpi=none"]);
-            command
-                .args(["--cpu-bind=none", "--quiet", "--unbuffered", "--nodelist", name])
-                .arg(program);
+            // Otherwise Slurm keeps output until a line of text ends, and the agent's messages have no lines.
+            command.args(["--unbuffered", "--cpu-bind=none", "--quiet"]);
+            command.args(["--nodelist", name]).arg(program);
             command
         }
     };
@@ -66,7 +66,9 @@ mod tests {
         assert!(own.ends_with("/mpjrun"), "{own}");
         let ssh = words(Starter::Ssh, "elsewhere.invalid");
         assert_eq!(ssh, format!("ssh -T -o BatchMode=yes elsewhere.invalid exec {own} --agent"));
-        assert!(words(Starter::Srun, "n7").ends_with(&format!("--nodelist n7 {own} --agent")));
+        let srun = words(Starter::Srun, "n7");
+        assert!(srun.contains(" --unbuffered "), "{srun}");
+        assert!(srun.ends_with(&format!("--nodelist n7 {own} --agent")), "{srun}");
         let own_words = Starter::Command(vec!["sh".into(), "start.sh".into()]);
         assert_eq!(words(own_words, "a"), format!("sh start.sh a {own} --agent"));
         assert_eq!(words(Starter::Ssh, &host_name()), format!("{own} --agent"));

@@ -5,6 +5,7 @@
 
 #![expect(unsafe_code, reason = "a library of C is loaded and called")]
 
+use std::error::Error as _;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
@@ -52,8 +53,11 @@ impl Library {
     fn load() -> Result<Self, String> {
         // SAFETY: LF1; what the library does when it is loaded is the system's concern.
         let loaded = unsafe { Loaded::open(Some(NAME), RTLD_NOW | RTLD_LOCAL) };
-        let loaded =
-            loaded.map_err(|error| format!("{NAME} cannot be loaded ({error}); {REMEDY}"))?;
+        let loaded = loaded.map_err(|error| {
+            // What the system says: the library, or one that it needs, is missing or damaged.
+            let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            format!("{NAME} cannot be loaded ({cause}); {REMEDY}")
+        })?;
         let handle = loaded.into_raw();
         let entry = |name: &CStr, version: &CStr| {
             // SAFETY: the handle is open, and the names end with a zero byte.
