@@ -3,7 +3,8 @@
 //!
 //! In a job of at most [`SMALL`] tasks, as every job of one host is, the values lie in an array by task. In a larger job
 //! only those of the own host do; another task has a value once somebody asks for it in order to change it, and a hash
-//! table tells where. Until then it reads as unused.
+//! table tells where. Until then it reads as unused. If the numbers of the tasks of the own host do not follow one another,
+//! they count as others.
 //!
 //! So `PerTask<T>` takes, in bytes and without the spare room of growing arrays:
 //!
