@@ -1,6 +1,6 @@
 //! The entry of the fuzz target in `tests/fuzz`: packets of a peer, one after the other. It is no part of the interface.
 
-use transport_lapi::{Arrival, ForeignBytes, HeaderAction, Next};
+use transport_lapi::{Arrival, ForeignBytes, HeaderAction, Next, Tasks};
 
 use crate::arrival::{arrive, arrive_packed};
 use crate::memory::Segment;
@@ -18,7 +18,7 @@ const SEGMENT: usize = 100;
 /// if bit 1 of the first byte is set, otherwise with the payload apart, which is there already if bit 0 is set. Returns
 /// whether a message was accepted.
 pub fn packets(input: &[u8]) -> bool {
-    let mut state = State::new(0, 2);
+    let mut state = State::new(0, &Tasks::all_near(2));
     for _ in 0..2 {
         state.add_port().expect("there is room for two endpoints");
     }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use transport_lapi::{Outbox, TaskId};
+use transport_lapi::{Outbox, TaskId, Tasks};
 
 use crate::PACKETS;
 use crate::error::{Error, Violation};
@@ -60,7 +60,7 @@ pub(crate) enum Replied {
 }
 
 impl State {
-    pub fn new(task: TaskId, num_tasks: usize) -> Self {
+    pub fn new(task: TaskId, tasks: &Tasks) -> Self {
         Self {
             task,
             ports: Vec::new(),
@@ -68,7 +68,7 @@ impl State {
             first_error: None,
             spares: Spares::default(),
             bundles: 0,
-            exchange: Exchange::new(num_tasks),
+            exchange: Exchange::new(tasks),
         }
     }
 

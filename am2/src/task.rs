@@ -11,11 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use transport_lapi::AnyAdapter;
-use transport_lapi::adapter::{AdapterError, Endpoint};
+use transport_lapi::adapter::AdapterError;
 use transport_lapi::bootstrap::control::{Control, MessageCounts};
 use transport_lapi::config::{ConfigError, Settings};
 use transport_lapi::wireup::{self, Joined, WireupError};
-use transport_lapi::{Amsend, Context, LapiError, Options, SessionGuard, Source, Step, TaskId};
+use transport_lapi::{
+    Amsend, Context, LapiError, Options, SessionGuard, Source, Step, TaskId, Tasks,
+};
 
 use crate::PACKETS;
 use crate::arrival::{arrive, arrive_packed};
@@ -264,9 +266,9 @@ impl Am {
         options: Options,
     ) -> Result<Self, Error> {
         static CORES: AtomicU64 = AtomicU64::new(0);
-        let Endpoint { task, num_tasks, .. } = adapter.endpoint();
+        let state = State::new(adapter.endpoint().task, &Tasks::of(&*adapter));
         let core = Core {
-            context: Context::init(adapter, State::new(task, num_tasks), options),
+            context: Context::init(adapter, state, options),
             id: CORES.fetch_add(1, Ordering::Relaxed),
             terminated: AtomicBool::new(false),
             control,

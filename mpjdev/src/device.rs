@@ -41,7 +41,9 @@ use transport_lapi::adapter::{GetKind, Losses};
 use transport_lapi::bootstrap::Control;
 use transport_lapi::bootstrap::waits::Within;
 use transport_lapi::config::{BackendChoice, Settings, WaitMode};
-use transport_lapi::{AnyAdapter, Context, LapiError, Processor, Session, SessionGuard, Step};
+use transport_lapi::{
+    AnyAdapter, Context, LapiError, Processor, Session, SessionGuard, Step, Tasks,
+};
 
 use crate::backend::{self, loss};
 use crate::call_names::Call;
@@ -122,7 +124,7 @@ impl Device {
     /// [`Error::Transport`] if the transport refuses the device's handlers. No error depends on the arguments.
     pub fn new(adapter: impl Into<AnyAdapter>, options: Options) -> Result<Self, Error> {
         let adapter = adapter.into();
-        let mut state = State::new(adapter.endpoint().num_tasks, options.early_limit);
+        let mut state = State::new(&Tasks::of(&*adapter), options.early_limit);
         state.credits.call_short(options.table.eager_below());
         let losses = adapter.parts().losses;
         let Options { wait, spin, processors, .. } = options;

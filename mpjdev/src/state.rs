@@ -19,7 +19,7 @@ mod withdrawable;
 pub use members::Members;
 pub use stats::{ProtocolStats, Stats};
 
-use transport_lapi::{Outbox, Sink};
+use transport_lapi::{Outbox, Sink, Tasks};
 
 use crate::envelope::{CREDIT, DONE, PeerError};
 use crate::error::Error;
@@ -50,15 +50,15 @@ pub struct State {
 }
 
 impl State {
-    pub(crate) fn new(size: usize, early_limit: usize) -> Self {
+    pub(crate) fn new(ranks: &Tasks, early_limit: usize) -> Self {
         Self {
             matcher: Matcher::new(),
             requests: Requests::default(),
             unexpected: Slab::default(),
             withdrawable: Withdrawable::default(),
-            credits: Credits::new(size, early_limit),
+            credits: Credits::new(ranks, early_limit),
             stats: Stats::default(),
-            size,
+            size: ranks.number(),
             losses: Losses::default(),
             first_error: None,
             vain_polls: VainPolls::default(),

@@ -51,6 +51,7 @@ pub(crate) mod waits;
 
 pub use error::AdapterError;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -305,6 +306,9 @@ pub struct Parts {
     pub area: Option<Arc<dyn SharedArea>>,
     /// Where waits are published, if they are.
     pub wait_records: Option<Arc<dyn WaitRecords>>,
+    /// The tasks of this host, if their numbers follow one another; none otherwise. [`Caps`] are the same for all other
+    /// tasks.
+    pub near: Range<TaskId>,
     /// Number of tasks that share the processors of this host, with this one.
     pub neighbours: usize,
     /// Which hosts the tasks run on; `None` if all run on this one.

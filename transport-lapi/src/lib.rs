@@ -103,6 +103,7 @@ pub use progress::handler::{
     Arrival, Continuation, HeaderAction, HeaderHandler, InlineHandler, Next, ShortHandler,
 };
 pub use progress::outbox::Outbox;
+pub use progress::per_task::{PerTask, Tasks};
 pub use progress::report::ErrorHandler;
 pub use progress::rmw::Rmw;
 pub use progress::serve::vector::Vector;

@@ -178,13 +178,10 @@ impl<S> Session<S> {
         let header = Request::Put { key: remote.key, offset }.encode();
         let call = Amsend::new(target, OWN, header.bytes(), from);
         let call = Amsend { on_origin, tgt_cntr, cmpl_cntr, ..call };
-        if len == 0
-            || remote.direct.is_none()
-            || !self.engine.outbox.send_queues[target as usize].puts
-        {
+        if len == 0 || remote.direct.is_none() || !self.engine.outbox.send_queues[target].puts {
             return self.send(call);
         }
-        call.check(self.engine.outbox.send_queues.len())?;
+        call.check(self.engine.outbox.send_queues.num_tasks())?;
         let counters = call.counters();
         let Amsend { udata: from, on_origin: next, .. } = call;
         let put = PutAccess { remote, offset, from, next, counters };
@@ -224,7 +221,7 @@ impl<S> Session<S> {
     /// Those of [`Session::putv`]. If the target has not registered the memory, the get ends with an error.
     pub fn getv(&mut self, call: Getv<'_, S>) -> Result<(), LapiError> {
         let Getv { target, remote, tgt_vec, memory, org_vec, next, tgt_cntr } = call;
-        check_target(target, self.engine.outbox.send_queues.len())?;
+        check_target(target, self.engine.outbox.send_queues.num_tasks())?;
         let mut into = org_vec.scatter_at(End::Origin, memory)?;
         check_vectors(org_vec, tgt_vec, remote)?;
         let outbox = &mut self.engine.outbox;
@@ -261,9 +258,8 @@ impl<S> Session<S> {
             return Ok(Some(vector.clone()));
         }
         // Each part is one packet.
-        let at_once = WORDS_AHEAD
-            .min(self.engine.outbox.send_queues[target as usize].pieces.whole() / 8)
-            .max(1);
+        let at_once =
+            WORDS_AHEAD.min(self.engine.outbox.send_queues[target].pieces.whole() / 8).max(1);
         for (nth, part) in vector.words().chunks(at_once).enumerate() {
             let header = Request::Vector { is_first: nth == 0 }.encode();
             let bytes: Vec<u8> = part.iter().flat_map(|word| word.to_le_bytes()).collect();

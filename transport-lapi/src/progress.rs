@@ -4,6 +4,7 @@
 //!   are how threads take the lock, spend a wait and describe it.
 //! - `round.rs`: one round of progress. `engine.rs`, `places.rs`: what happens to a frame that arrives.
 //! - `amsend.rs`, `lent.rs`: how messages start. `outbox.rs`, `slots.rs`: operations that have not ended.
+//! - `per_task.rs`: values by task, for jobs of any size.
 //! - `handler.rs`, `completion.rs`, `counter.rs`: handlers and what follows them.
 //! - `get.rs`, `rmw.rs`, `access.rs`, `area.rs`, `direct.rs`: one-sided operations at their origin; `serve.rs`: those of
 //!   other tasks. `registry.rs`: memory that other tasks may access.
@@ -27,6 +28,7 @@ pub(crate) mod hooks;
 mod lent;
 mod lock;
 pub(crate) mod outbox;
+pub(crate) mod per_task;
 mod places;
 mod registry;
 pub(crate) mod report;

@@ -106,6 +106,15 @@ fn over_fabric(num_tasks: usize, host_of: fn(TaskId) -> u32) -> Vec<HostsAdapter
 }
 
 #[test]
+fn tasks_of_one_host_are_near_if_their_numbers_follow_one_another() {
+    let near = |tasks: Vec<HostsAdapter>, task: usize| tasks[task].parts().near;
+    assert_eq!(near(hosts_of_two(4), 2), 2..4);
+    assert_eq!(near(hosts_of_one(3), 1), 1..2);
+    assert_eq!(near(hosts_in_turn(4), 1), 0..0);
+    assert_eq!(threads(3)[1].parts().near, 0..3);
+}
+
+#[test]
 #[expect(clippy::print_stderr, reason = "says what is not shown")]
 fn the_fabric_is_tested() {
     if let Err(reason) = mpj_doubles::fabric::fabric() {

@@ -24,6 +24,8 @@ mod handlers;
 mod in_place;
 #[path = "calls/interrupt.rs"]
 mod interrupt;
+#[path = "calls/large.rs"]
+mod large;
 #[path = "calls/lent.rs"]
 mod lent;
 #[path = "calls/msgpoll.rs"]

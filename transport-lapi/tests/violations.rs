@@ -467,7 +467,7 @@ fn stray_fence_answers() {
 #[test]
 fn barrier_rounds_that_do_not_exist() {
     let mut scene = Scene::new();
-    for round in [16, 17, 255] {
+    for round in [20, 21, 255] {
         scene.expect(&Head::new(BARRIER, round, 0), &[], Violation::BarrierRound { round });
     }
     scene.expect_service();

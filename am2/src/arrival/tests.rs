@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use transport_lapi::{ForeignBytes, TaskId};
+use transport_lapi::{ForeignBytes, TaskId, Tasks};
 
 use super::*;
 use crate::memory::Segment;
@@ -14,7 +14,7 @@ const SEGMENT: usize = 100;
 
 /// Task 0 with endpoint 0, which maps endpoint 5 of task 1 at index 3; endpoint 1 was freed.
 fn state() -> State {
-    let mut state = State::new(0, 2);
+    let mut state = State::new(0, &Tasks::all_near(2));
     state.add_port().unwrap();
     state.add_port().unwrap();
     state.free_port(1);

@@ -1,13 +1,14 @@
 //! What a task keeps of exchanges of words; `exchange.rs` of the crate has the calls.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
-use transport_lapi::TaskId;
+use transport_lapi::{PerTask, TaskId, Tasks};
 
 /// The words that have arrived and belong to exchanges that this task has not ended.
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    words: Vec<VecDeque<u64>>,
+    words: PerTask<VecDeque<u64>>,
     /// Whether a bundle of this task is in an exchange.
     pub busy: bool,
     /// Whether this task has sent its word for an exchange that it has not ended.
@@ -15,13 +16,14 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    pub fn new(num_tasks: usize) -> Self {
-        Self { words: vec![VecDeque::new(); num_tasks], busy: false, begun: false }
+    pub fn new(tasks: &Tasks) -> Self {
+        let words = PerTask::new(tasks, VecDeque::new(), Clone::clone);
+        Self { words, busy: false, begun: false }
     }
 
     /// Keeps the word of a task. Returns whether that task may have sent it already.
     pub fn arrived(&mut self, origin: TaskId, word: u64) -> bool {
-        let words = &mut self.words[origin as usize];
+        let words = &mut self.words[origin];
         let is_right = words.len() < 2;
         if is_right {
             words.push_back(word);
@@ -30,7 +32,7 @@ impl Exchange {
     }
 
     pub fn is_complete(&self) -> bool {
-        self.words.iter().all(|words| !words.is_empty())
+        self.tasks().all(|task| !self.words[task].is_empty())
     }
 
     /// Takes the words of the earliest exchange, if all have arrived.
@@ -39,7 +41,11 @@ impl Exchange {
             return None;
         }
         self.begun = false;
-        Some(self.words.iter_mut().filter_map(VecDeque::pop_front).collect())
+        self.tasks().map(|task| self.words[task].pop_front()).collect()
+    }
+
+    fn tasks(&self) -> Range<TaskId> {
+        0..self.words.num_tasks() as TaskId
     }
 }
 
@@ -49,7 +55,7 @@ mod tests {
 
     #[test]
     fn an_exchange_needs_a_word_of_each_task() {
-        let mut exchange = Exchange::new(2);
+        let mut exchange = Exchange::new(&Tasks::all_near(2));
         assert!(exchange.arrived(1, 10) && exchange.arrived(1, 11));
         assert!(!exchange.arrived(1, 12), "task 1 cannot have ended the first exchange");
         assert_eq!(exchange.take(), None);

@@ -146,8 +146,8 @@ fn spaces(state: &State, of_task: usize) -> Vec<SpaceMembers> {
 mod tests {
     use std::sync::Arc;
 
-    use transport_lapi::Sink;
     use transport_lapi::bootstrap::control::RankRange;
+    use transport_lapi::{Sink, Tasks};
 
     use super::*;
     use crate::request::Posted;
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn who_belongs_to_the_contexts_in_use_is_told() {
-        let mut state = State::new(8, 1 << 16);
+        let mut state = State::new(&Tasks::all_near(8), 1 << 16);
         for (context, apart) in [(5, 1), (7, 3), (9, 2)] {
             state.losses.members.set(context, Some(Arc::new(Apart(apart))));
         }
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn of_many_contexts_some_are_told() {
-        let mut state = State::new(8, 1 << 16);
+        let mut state = State::new(&Tasks::all_near(8), 1 << 16);
         for context in 0..2 * Queues::SPACES as u32 {
             state.losses.members.set(context, Some(Arc::new(Apart(1))));
             post(&mut state, context);

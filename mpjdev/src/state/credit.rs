@@ -13,6 +13,8 @@
 //! - CR3: at most a quarter of the limit waits at the receiver to be returned. So a sender with nothing under way has
 //!   at least three quarters, which is more than any eager message costs.
 
+use transport_lapi::{PerTask, Tasks};
+
 use crate::envelope::PeerError;
 use crate::state::unexpected;
 
@@ -34,7 +36,7 @@ pub(crate) struct Credits {
     short: usize,
     /// A quarter of the limit: the most credit that may wait to be returned.
     quarter: usize,
-    accounts: Vec<Account>,
+    accounts: PerTask<Account>,
 }
 
 #[derive(Debug, Clone)]
@@ -50,11 +52,11 @@ struct Account {
 }
 
 impl Credits {
-    /// Makes accounts with `limit` bytes of credit for each of `size` ranks.
-    pub fn new(size: usize, limit: usize) -> Self {
+    /// Makes accounts with `limit` bytes of credit for each of these ranks.
+    pub fn new(ranks: &Tasks, limit: usize) -> Self {
         let limit = limit.max(LEAST);
         let account = Account { available: limit, room: limit, owed: 0, keeps_up: true };
-        let accounts = vec![account; size];
+        let accounts = PerTask::new(ranks, account, Clone::clone);
         let longest = limit / 2 - OVERHEAD;
         Self { limit, longest, short: 0, quarter: limit / 4, accounts }
     }
@@ -75,9 +77,10 @@ impl Credits {
     /// there is not enough credit, or if there is no such rank.
     #[inline]
     pub fn spend_short(&mut self, dest: usize, len: usize) -> bool {
-        let Some(account) = self.accounts.get_mut(dest).filter(|_| len < self.short) else {
+        if len >= self.short {
             return false;
-        };
+        }
+        let Some(account) = self.accounts.get_mut(dest) else { return false };
         let is_covered = len + OVERHEAD <= account.available;
         if is_covered {
             account.available -= len + OVERHEAD;
@@ -89,13 +92,13 @@ impl Credits {
     #[cold]
     #[inline(never)]
     pub fn unspend(&mut self, dest: usize, len: usize) {
-        self.accounts[dest].available += len + OVERHEAD;
+        self.accounts[dest as u32].available += len + OVERHEAD;
     }
 
     /// Spends the credit for any message of `len` bytes to `dest`. Returns `false` if there is not enough.
     pub fn spend(&mut self, dest: u32, len: usize) -> bool {
         let price = self.price(len);
-        let available = &mut self.accounts[dest as usize].available;
+        let available = &mut self.accounts[dest].available;
         let left = price.and_then(|price| available.checked_sub(price));
         *available = left.unwrap_or(*available);
         left.is_some()
@@ -104,7 +107,7 @@ impl Credits {
     /// Returns how often a sender without credit for a message of `len` bytes to `dest` looks for new credit before it
     /// uses rendezvous.
     pub fn looks(&self, dest: u32, len: usize) -> u32 {
-        match self.accounts[dest as usize].keeps_up {
+        match self.accounts[dest].keeps_up {
             _ if self.price(len).is_none() => 0,
             true => LOOKS,
             false => 1,
@@ -113,14 +116,14 @@ impl Credits {
 
     /// Notes that the sender has looked for credit and did not get enough.
     pub fn looked_in_vain(&mut self, dest: u32) {
-        self.accounts[dest as usize].keeps_up = false;
+        self.accounts[dest].keeps_up = false;
     }
 
     /// Accounts for a message of `len` bytes that came from `source`.
     #[inline]
     pub fn charge(&mut self, source: u32, len: usize) -> Result<(), PeerError> {
         let price = self.price(len);
-        let account = &mut self.accounts[source as usize];
+        let account = &mut self.accounts[source];
         match price {
             Some(price) if price <= account.room => {
                 account.room -= price;
@@ -136,7 +139,7 @@ impl Credits {
     #[inline]
     pub fn pass(&mut self, source: u32, len: usize) -> Result<bool, PeerError> {
         let price = self.price(len);
-        let account = &mut self.accounts[source as usize];
+        let account = &mut self.accounts[source];
         match price {
             Some(price) if price <= account.room => {
                 account.room -= price;
@@ -151,14 +154,14 @@ impl Credits {
     /// whether it is time for [`Self::settle`].
     #[inline]
     pub fn release(&mut self, source: u32, len: usize) -> bool {
-        let account = &mut self.accounts[source as usize];
+        let account = &mut self.accounts[source];
         account.owed += len + OVERHEAD;
         account.owed >= self.quarter
     }
 
     /// Returns how much credit, in bytes, to return to `source` now.
     pub fn settle(&mut self, source: u32) -> u64 {
-        let account = &mut self.accounts[source as usize];
+        let account = &mut self.accounts[source];
         let owed = std::mem::take(&mut account.owed);
         account.room = account.room.saturating_add(owed).min(self.limit);
         owed as u64
@@ -166,7 +169,7 @@ impl Credits {
 
     /// Adds credit that came back from `dest`.
     pub fn refund(&mut self, dest: u32, bytes: u64) -> Result<(), PeerError> {
-        let account = &mut self.accounts[dest as usize];
+        let account = &mut self.accounts[dest];
         let missing = self.limit - account.available;
         match usize::try_from(bytes) {
             Ok(bytes) if bytes <= missing => {
@@ -186,7 +189,7 @@ mod tests {
 
     #[test]
     fn too_much_either_way_is_a_violation() {
-        let mut credits = Credits::new(1, 4096);
+        let mut credits = Credits::new(&Tasks::all_near(1), 4096);
         let refused = Err(PeerError::Credit { limit: 4096 });
         assert_eq!(credits.charge(0, 1 << 40), refused, "no message may cost more than half");
         assert_eq!(credits.charge(0, 2048 - OVERHEAD), Ok(()));
@@ -202,7 +205,7 @@ mod tests {
         fn credit_is_neither_lost_nor_made(
             limit in 0usize..100_000, steps in prop::collection::vec((any::<bool>(), 0usize..200_000), 0..200),
         ) {
-            let (mut sender, mut receiver) = (Credits::new(1, limit), Credits::new(1, limit));
+            let (mut sender, mut receiver) = (Credits::new(&Tasks::all_near(1), limit), Credits::new(&Tasks::all_near(1), limit));
             let mut unexpected = std::collections::VecDeque::new();
             let release = |sender: &mut Credits, receiver: &mut Credits, len| {
                 if receiver.release(0, len) {

@@ -156,7 +156,8 @@ pub fn job(num_tasks: usize, cards: Cards) -> Result<Vec<ChannelAdapter>, Adapte
     in_context(0, own_bells(num_tasks), cards)
 }
 
-fn own_bells(num_tasks: usize) -> Vec<Arc<dyn Doorbell>> {
+/// Makes a bell for each of `num_tasks` tasks.
+pub fn own_bells(num_tasks: usize) -> Vec<Arc<dyn Doorbell>> {
     (0..num_tasks).map(|_| Arc::new(EventCount::default()) as _).collect()
 }
 
@@ -391,7 +392,7 @@ unsafe impl Adapter for ChannelAdapter {
         let bell = self.network.bells[self.task as usize].clone();
         let losses = Arc::new(Handle { network: self.network.clone(), task: self.task });
         let neighbours = self.incoming.len();
-        Parts { bell, losses, area: None, wait_records: None, neighbours, hosts: None }
+        Parts { bell, losses, area: None, wait_records: None, near: 0..0, neighbours, hosts: None }
     }
 
     fn try_send(

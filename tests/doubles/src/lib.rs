@@ -11,6 +11,7 @@ pub mod contract;
 pub mod fabric;
 pub mod fault;
 pub mod hosts;
+pub mod mailboxes;
 pub mod numbers;
 
 pub use mpj_harness::watch;

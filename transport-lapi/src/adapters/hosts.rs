@@ -16,6 +16,7 @@
 mod memory;
 pub mod table;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -170,6 +171,15 @@ impl HostsAdapter {
     }
 }
 
+/// These tasks, if their numbers follow one another; none otherwise.
+fn consecutive(tasks: &[TaskId]) -> Range<TaskId> {
+    let follow = tasks.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
+    match tasks.first() {
+        Some(first) if follow => *first..first + tasks.len() as TaskId,
+        _ => 0..0,
+    }
+}
+
 /// An error of the adapter of a host, whose tasks `here` lists by place, with the numbers of the job (HA2).
 pub(crate) fn globally(here: &[TaskId], error: AdapterError) -> AdapterError {
     let global = |place: TaskId| here.get(place as usize).copied().unwrap_or(place);
@@ -210,6 +220,7 @@ unsafe impl Adapter for HostsAdapter {
             // It would have to be of all tasks.
             area: None,
             wait_records: local.wait_records,
+            near: consecutive(&self.here),
             neighbours: local.neighbours,
             hosts: Some(Arc::clone(&self.table) as _),
         }

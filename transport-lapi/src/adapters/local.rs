@@ -200,6 +200,7 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
             losses: handle.clone(),
             area,
             wait_records: Some(handle),
+            near: 0..self.port.endpoint().num_tasks as TaskId,
             neighbours: self.port.endpoint().num_tasks,
             hosts: None,
         }

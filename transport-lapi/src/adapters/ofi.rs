@@ -138,6 +138,7 @@ impl OfiAdapter {
             losses: Arc::clone(&shared.losses) as _,
             area: None,
             wait_records: None,
+            near: 0..0,
             neighbours: 1,
             hosts: None,
         };

@@ -17,7 +17,7 @@ impl<S> Session<S> {
     /// [`LapiError::Tgt`].
     pub fn purge_totask(&mut self, target: TaskId) -> Result<(), LapiError> {
         let Self { state, engine, .. } = self;
-        check_target(target, engine.outbox.send_queues.len())?;
+        check_target(target, engine.outbox.send_queues.num_tasks())?;
         engine.close(state, target);
         self.end_call(Next::Nothing);
         Ok(())
@@ -30,7 +30,7 @@ impl<S> Session<S> {
     /// # Errors
     /// [`LapiError::Tgt`].
     pub fn resume_totask(&mut self, target: TaskId) -> Result<(), LapiError> {
-        check_target(target, self.engine.outbox.send_queues.len())?;
+        check_target(target, self.engine.outbox.send_queues.num_tasks())?;
         self.engine.reopen(target);
         self.end_call(Next::Nothing);
         Ok(())
@@ -43,7 +43,7 @@ impl<S> Session<S> {
     /// [`LapiError::Tgt`].
     pub fn is_purged(&self, task: TaskId) -> Result<bool, LapiError> {
         let send_queues = &self.engine.outbox.send_queues;
-        check_target(task, send_queues.len())?;
-        Ok(send_queues[task as usize].is_closed())
+        check_target(task, send_queues.num_tasks())?;
+        Ok(send_queues[task].is_closed())
     }
 }

@@ -201,7 +201,7 @@ impl<S> Session<S> {
         let Environment { checks, ack_threshold, timeout } = set.unwrap_or_default();
         Ok(match query {
             Query::TaskId => u64::from(own),
-            Query::NumTasks => self.engine.outbox.send_queues.len() as u64,
+            Query::NumTasks => self.engine.outbox.send_queues.num_tasks() as u64,
             Query::MaxUhdrSz => MAX_UHDR as u64,
             Query::MaxDataSz => isize::MAX as u64,
             Query::ErrorChk => u64::from(checks),
@@ -241,12 +241,12 @@ impl<S> Session<S> {
 
     /// Returns the tasks whose memory this task reads directly (LAPI_Qenv of QUERY_SHM_TASKS).
     pub fn shm_tasks(&self) -> Vec<TaskId> {
-        let tasks = 0..self.engine.outbox.send_queues.len() as TaskId;
+        let tasks = 0..self.engine.outbox.send_queues.num_tasks() as TaskId;
         tasks.filter(|task| self.adapter.caps(*task).gets.is_some()).collect()
     }
 
     fn own_send_queue(&self) -> &SendQueue {
-        &self.engine.outbox.send_queues[self.engine.task as usize]
+        &self.engine.outbox.send_queues[self.engine.task]
     }
 
     /// Returns what this context has sent and received (LAPI_Qenv of QUERY_STATISTICS); `None` if the adapter does not

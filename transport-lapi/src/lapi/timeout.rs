@@ -7,14 +7,13 @@
 
 use std::time::{Duration, Instant};
 
-use crate::adapter::TaskId;
 use crate::error::LapiError;
 use crate::progress::hooks::{Position, Positions};
 
 /// Rounds with unfinished work between two looks at the clock.
 const ROUNDS: u32 = 256;
 
-/// What is known about the send queues, by target.
+/// What is known about the send queues, in the order of their positions.
 #[derive(Debug, Default)]
 pub(super) struct Timer {
     /// Where a send queue with queued operations stood, and since when.
@@ -39,9 +38,9 @@ impl Timer {
         limit: Duration,
     ) -> Result<(), LapiError> {
         let (now, mut late) = (Instant::now(), Ok(()));
-        for (target, position) in send_queues.enumerate() {
-            if let (Some(lasted), Ok(())) = (self.stands(target, position, now, limit), &late) {
-                let (target, seconds) = (target as TaskId, lasted.as_secs());
+        for (place, (target, position)) in send_queues.enumerate() {
+            if let (Some(lasted), Ok(())) = (self.stands(place, position, now, limit), &late) {
+                let seconds = lasted.as_secs();
                 late = Err(LapiError::Timeout { target, seconds });
             }
         }

@@ -6,13 +6,12 @@
 //! when that is in place ([`crate::adapter::OneSided::Flush`]). The barrier of the global fence is a dissemination: in
 //! round `k`, a task signals the task `2^k` places above, and waits for the one `2^k` places below.
 
+use crate::adapter::WaitRecords;
 use crate::adapter::waits::{Phase, Wait};
-use crate::adapter::{TaskId, WaitRecords};
 use crate::error::LapiError;
 use crate::progress::amsend::Outgoing;
 use crate::progress::awaited::Awaited;
 use crate::progress::context::Context;
-use crate::progress::outbox::SendQueue;
 use crate::progress::session::Session;
 use crate::wire::Packet;
 
@@ -112,9 +111,8 @@ impl<S, F: FnMut(&mut Session<S>) -> Option<bool>> Awaited<S> for Others<F> {
             return session.check_lost().and_then(|()| session.check_closed()).err();
         }
         let outbox = &session.engine.outbox;
-        let is_needed = |task: &TaskId| outbox.send_queues[*task as usize].has_fences();
-        let mut needed = (0..outbox.send_queues.len() as TaskId).filter(is_needed);
-        needed.find_map(|task| outbox.check_lost(task).err())
+        let mut needed = outbox.send_queues.iter().filter(|(_, queue)| queue.has_fences());
+        needed.find_map(|(task, _)| outbox.check_lost(task).err())
     }
 
     fn describe(&self, _: &Session<S>) -> Wait {
@@ -125,7 +123,8 @@ impl<S, F: FnMut(&mut Session<S>) -> Option<bool>> Awaited<S> for Others<F> {
 impl<S> Session<S> {
     fn start_fence(&mut self) {
         let outbox = &mut self.engine.outbox;
-        for target in 0..outbox.send_queues.len() {
+        for place in 0.. {
+            let Some(target) = outbox.send_queues.task_at(place) else { break };
             let send_queue = &mut outbox.send_queues[target];
             let (dirty, unflushed) = (send_queue.dirty, send_queue.unflushed);
             if !send_queue.is_open() && !dirty && !unflushed {
@@ -135,10 +134,10 @@ impl<S> Session<S> {
             send_queue.fences += u32::from(dirty);
             send_queue.flushes += u32::from(unflushed);
             if dirty {
-                outbox.push(target as TaskId, Outgoing::Control(Packet::Fence));
+                outbox.push(target, Outgoing::Control(Packet::Fence));
             }
             if unflushed {
-                outbox.queue_flush(target as TaskId, None);
+                outbox.queue_flush(target, None);
             }
             let send_queue = &mut outbox.send_queues[target];
             (send_queue.dirty, send_queue.unflushed) = (false, false);
@@ -147,6 +146,7 @@ impl<S> Session<S> {
 
     fn fence_done(&self) -> bool {
         let outbox = &self.engine.outbox;
-        outbox.gets.under_way() == 0 && !outbox.send_queues.iter().any(SendQueue::has_fences)
+        outbox.gets.under_way() == 0
+            && !outbox.send_queues.iter().any(|(_, queue)| queue.has_fences())
     }
 }

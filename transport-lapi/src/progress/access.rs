@@ -78,15 +78,15 @@ impl<S> Kind<S> {
 impl<S> Outbox<S> {
     /// Queues a put for the adapter. The caller has checked the arguments.
     pub(crate) fn queue_put(&mut self, target: TaskId, put: PutAccess<S>) {
-        self.send_queues[target as usize].unflushed = true;
+        self.send_queues[target].unflushed = true;
         self.queue_access(target, Kind::Put(put));
     }
 
     /// Queues an atomic operation: for the adapter if it can carry it out, otherwise for the target. The caller has
     /// checked the arguments.
     pub(crate) fn queue_atomic(&mut self, target: TaskId, atomic: AtomicAccess<S>) {
-        if self.send_queues[target as usize].atomics && !atomic.remote.direct.is_none() {
-            self.send_queues[target as usize].unflushed = true;
+        if self.send_queues[target].atomics && !atomic.remote.direct.is_none() {
+            self.send_queues[target].unflushed = true;
             self.queue_access(target, Kind::Atomic(atomic));
         } else {
             self.request_atomic(target, atomic);
@@ -104,7 +104,7 @@ impl<S> Outbox<S> {
     }
 
     fn insert_access(&mut self, target: TaskId, is_requested: bool, kind: Kind<S>) -> u32 {
-        let closed = self.send_queues[target as usize].closed;
+        let closed = self.send_queues[target].closed;
         self.accesses.insert(Access { target, is_requested, closed, kind })
     }
 
@@ -115,10 +115,10 @@ impl<S> Outbox<S> {
         let message = Message::new(OWN, header.bytes(), from);
         let number = self.messages.insert(Message { next, counters, ..message });
         self.push(target, Outgoing::Message(number));
-        if self.send_queues[target as usize].flushes > 0 {
+        if self.send_queues[target].flushes > 0 {
             // The flush of a fence that has begun says nothing about the message.
             self.push(target, Outgoing::Control(Packet::Fence));
-            self.send_queues[target as usize].fences += 1;
+            self.send_queues[target].fences += 1;
         }
     }
 
@@ -154,7 +154,7 @@ impl<S> Outbox<S> {
         let is_started = self.accesses.get_mut(number).is_some_and(|access| !access.is_requested);
         let access = if is_started { self.accesses.remove(number) } else { None };
         let Some(Access { target, closed, kind, .. }) = access else { return };
-        let send_queue = &mut self.send_queues[target as usize];
+        let send_queue = &mut self.send_queues[target];
         if closed != send_queue.closed {
             // What began before the connection was closed has no effect after it was opened again (PU1).
             return self.give_up(target, kind, LapiError::TgtPurged { target }, true);
@@ -209,7 +209,7 @@ impl<S> Outbox<S> {
             Kind::Atomic(AtomicAccess { next, .. }) => return self.fail(next, error),
             Kind::Put(PutAccess { next, .. }) => self.follow(next),
             Kind::Flush(None) if !is_gone => {
-                let flushes = &mut self.send_queues[target as usize].flushes;
+                let flushes = &mut self.send_queues[target].flushes;
                 *flushes = flushes.saturating_sub(1);
             }
             Kind::Flush(_) => {}

@@ -13,6 +13,7 @@ use crate::progress::amsend::Outgoing;
 use crate::progress::context::Context;
 use crate::progress::engine::Engine;
 use crate::progress::handler::HeaderHandler;
+use crate::progress::per_task::{PerTask, Tasks};
 use crate::progress::session::{Session, check_index};
 use crate::wire::Packet;
 
@@ -23,19 +24,19 @@ const MOST_EARLY: usize = 2;
 #[derive(Debug)]
 pub(crate) struct Addresses {
     /// By origin.
-    values: Vec<VecDeque<u64>>,
+    values: PerTask<VecDeque<u64>>,
     /// Whether this task has sent its value for an exchange that it has not ended.
     has_begun: bool,
 }
 
 impl Addresses {
-    pub fn new(num_tasks: usize) -> Self {
-        Self { values: vec![VecDeque::new(); num_tasks], has_begun: false }
+    pub fn new(tasks: &Tasks) -> Self {
+        Self { values: PerTask::new(tasks, VecDeque::new(), Clone::clone), has_begun: false }
     }
 
     /// Keeps a value that has arrived.
     pub fn arrived(&mut self, origin: TaskId, value: u64) -> Result<(), Violation> {
-        let values = &mut self.values[origin as usize];
+        let values = &mut self.values[origin];
         if values.len() == MOST_EARLY {
             return Err(Violation::EarlyAddress);
         }
@@ -45,11 +46,12 @@ impl Addresses {
 
     /// Takes one value of each task, once all have arrived, which ends an exchange.
     fn take(&mut self) -> Option<Vec<u64>> {
-        if self.values.iter().any(VecDeque::is_empty) {
+        let tasks = 0..self.values.num_tasks() as TaskId;
+        if tasks.clone().any(|task| self.values[task].is_empty()) {
             return None;
         }
         self.has_begun = false;
-        self.values.iter_mut().map(VecDeque::pop_front).collect()
+        tasks.map(|task| self.values[task].pop_front()).collect()
     }
 }
 
@@ -79,10 +81,12 @@ impl<S> Engine<S> {
     fn begin_addresses(&mut self, mine: u64) {
         let Self { task, outbox, addresses, .. } = self;
         if !std::mem::replace(&mut addresses.has_begun, true) {
-            for target in (0..outbox.send_queues.len() as TaskId).filter(|target| target != task) {
+            for target in
+                (0..outbox.send_queues.num_tasks() as TaskId).filter(|target| target != task)
+            {
                 outbox.push(target, Outgoing::Control(Packet::Address { value: mine }));
             }
-            addresses.values[*task as usize].push_back(mine);
+            addresses.values[*task].push_back(mine);
         }
     }
 }

@@ -234,7 +234,7 @@ impl<S> Session<S> {
     /// [`Session::amsend`] for any handler, also the transport's own.
     pub(crate) fn send(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
         call.on_origin.check(&mut self.engine.outbox.counters)?;
-        call.check(self.engine.outbox.send_queues.len())?;
+        call.check(self.engine.outbox.send_queues.num_tasks())?;
         let (target, counters, place) = (call.target, call.counters(), self.place_in_area(&call));
         let mut message = Message::new(call.handler, call.uhdr, call.udata);
         (message.counters, message.next, message.place) = (counters, call.on_origin, place);
@@ -334,7 +334,7 @@ impl<S> Outbox<S> {
         target: TaskId,
     ) -> Result<FrameSent, LapiError> {
         let Self { send_queues, messages, regions, in_flight, .. } = self;
-        let send_queue = &mut send_queues[target as usize];
+        let send_queue = &mut send_queues[target];
         let copies_bodies = send_queue.copies_bodies();
         let SendQueue { waiting: queue, next_msg, pieces, .. } = send_queue;
         let front = queue.front_mut().expect("the caller has seen it");
@@ -390,8 +390,7 @@ impl<S> Outbox<S> {
         target: TaskId,
         message: &mut Message<S>,
     ) -> Result<FrameSent, LapiError> {
-        let SendQueue { is_free, dirty, next_msg, pieces, .. } =
-            &mut self.send_queues[target as usize];
+        let SendQueue { is_free, dirty, next_msg, pieces, .. } = &mut self.send_queues[target];
         if !*is_free {
             return Ok(FrameSent::Full);
         }

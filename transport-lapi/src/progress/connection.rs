@@ -90,12 +90,12 @@ impl<S> Session<S> {
     #[cold]
     fn lose(&mut self, losses: usize) -> Result<bool, LapiError> {
         self.check_own()?;
-        let send_queues = (0..).zip(&self.engine.outbox.send_queues);
-        let is_news =
-            |&(task, queue): &(TaskId, &SendQueue)| self.losses.is_lost(task) && queue.is_open();
+        let send_queues = &self.engine.outbox.send_queues;
+        let is_news = |task: &TaskId| self.losses.is_lost(*task) && send_queues[*task].is_open();
         // Collected before the round: a task that is lost during the round may have sent frames that the round does not
         // reach.
-        let lost: Vec<TaskId> = send_queues.filter(is_news).map(|(task, _)| task).collect();
+        let tasks = 0..send_queues.num_tasks() as TaskId;
+        let lost: Vec<TaskId> = tasks.filter(is_news).collect();
         if self.round() > 0 {
             return Ok(true);
         }
@@ -139,8 +139,9 @@ impl<S> Session<S> {
 
     /// Fails if the program has closed a connection.
     pub(crate) fn check_closed(&self) -> Result<(), LapiError> {
-        match self.engine.outbox.send_queues.iter().position(SendQueue::is_closed) {
-            Some(task) => Err(LapiError::TgtPurged { target: task as TaskId }),
+        let mut send_queues = self.engine.outbox.send_queues.iter();
+        match send_queues.find(|(_, send_queue)| send_queue.is_closed()) {
+            Some((target, _)) => Err(LapiError::TgtPurged { target }),
             None => Ok(()),
         }
     }
@@ -150,12 +151,12 @@ impl<S> Engine<S> {
     /// Whether frames of `origin` are discarded, since the operations to and from it have ended already.
     #[inline(always)]
     pub fn comes_too_late(&self, origin: TaskId) -> bool {
-        self.connections.some_not_open && !self.outbox.send_queues[origin as usize].is_open()
+        self.connections.some_not_open && !self.outbox.send_queues[origin].is_open()
     }
 
     /// Closes the connection to `target` for the program.
     pub fn close(&mut self, state: &mut S, target: TaskId) {
-        let send_queue = &mut self.outbox.send_queues[target as usize];
+        let send_queue = &mut self.outbox.send_queues[target];
         (send_queue.dirty, send_queue.unflushed) = (false, false);
         (send_queue.fences, send_queue.flushes) = (0, 0);
         send_queue.closed = send_queue.closed.wrapping_add(1);
@@ -177,7 +178,7 @@ impl<S> Engine<S> {
 
     /// Reopens a connection that the program has closed (PU2).
     pub fn reopen(&mut self, target: TaskId) {
-        let send_queue = &mut self.outbox.send_queues[target as usize];
+        let send_queue = &mut self.outbox.send_queues[target];
         if send_queue.connection == (Connection::Closed { has_reopened: false }) {
             send_queue.connection = Connection::Closed { has_reopened: true };
             send_queue.waiting.push_back(Outgoing::Control(Packet::Resume));
@@ -188,13 +189,13 @@ impl<S> Engine<S> {
 
     /// Takes note that `origin` has reopened its connection to this task.
     pub fn reopened_by(&mut self, origin: TaskId) {
-        self.outbox.send_queues[origin as usize].peer_has_reopened = true;
+        self.outbox.send_queues[origin].peer_has_reopened = true;
         self.open_if_both(origin);
     }
 
     /// Opens a closed connection if both ends have reopened theirs (PU2).
     fn open_if_both(&mut self, task: TaskId) {
-        let send_queue = &mut self.outbox.send_queues[task as usize];
+        let send_queue = &mut self.outbox.send_queues[task];
         let has_reopened = send_queue.connection == Connection::Closed { has_reopened: true };
         if has_reopened && send_queue.peer_has_reopened {
             (send_queue.connection, send_queue.peer_has_reopened) = (Connection::Open, false);
@@ -208,18 +209,18 @@ impl<S> Engine<S> {
     fn look_at_all(&mut self) {
         let Self { connections, outbox, .. } = self;
         let send_queues = &outbox.send_queues;
-        let is_lost = |task: &usize| send_queues[*task].connection == Connection::Lost;
-        connections.some_not_open = !send_queues.iter().all(SendQueue::is_open);
-        let first = connections.first_lost.map(|task| task as usize).filter(is_lost);
-        let first = first.or_else(|| (0..send_queues.len()).find(is_lost));
-        connections.first_lost = first.map(|task| task as TaskId);
+        let is_lost = |task: &TaskId| send_queues[*task].connection == Connection::Lost;
+        connections.some_not_open = !send_queues.iter().all(|(_, queue)| queue.is_open());
+        let first = connections.first_lost.filter(is_lost);
+        connections.first_lost =
+            first.or_else(|| send_queues.iter().map(|(task, _)| task).find(is_lost));
     }
 }
 
 impl<S> Outbox<S> {
     /// Fails if the loss of `target` has been noticed, or the program has closed the connection to it.
     pub(crate) fn check_lost(&self, target: TaskId) -> Result<(), LapiError> {
-        match self.send_queues[target as usize].connection {
+        match self.send_queues[target].connection {
             Connection::Open => Ok(()),
             Connection::Lost => Err(AdapterError::PeerLost { task: target }.into()),
             Connection::Closed { .. } => Err(LapiError::TgtPurged { target }),
@@ -230,7 +231,7 @@ impl<S> Outbox<S> {
     /// left.
     #[cold]
     fn disconnect(&mut self, task: TaskId, connection: Connection) {
-        let send_queue = &mut self.send_queues[task as usize];
+        let send_queue = &mut self.send_queues[task];
         (send_queue.connection, send_queue.is_free) = (connection, false);
         let queue = std::mem::take(&mut send_queue.waiting);
         self.queued -= queue.len();

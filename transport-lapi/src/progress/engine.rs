@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::adapter::{Doorbell, Endpoint, Frame, MAX_TASKS, Parts, TaskId};
+use crate::adapter::{Doorbell, Frame, MAX_TASKS, Parts, TaskId};
 use crate::adapters::AnyAdapter;
 use crate::error::{LapiError, Violation};
 use crate::memory::body::Sink;
@@ -18,6 +18,7 @@ use crate::progress::connection::Connections;
 use crate::progress::get::SharedGet;
 use crate::progress::handler::{Arrival, HeaderAction, HeaderHandler, Next, ShortHandler};
 use crate::progress::outbox::Outbox;
+use crate::progress::per_task::{PerTask, Tasks};
 use crate::progress::places::Places;
 use crate::progress::serve::request::OWN;
 use crate::progress::serve::{Ahead, Destination};
@@ -43,7 +44,7 @@ pub(crate) struct Engine<S> {
     pub rest: u64,
     /// Vectors that origins have sent ahead of their requests.
     pub ahead: Ahead,
-    open: Vec<Option<Reassembly<S>>>,
+    open: PerTask<Option<Reassembly<S>>>,
     places: Places,
     bell: Arc<dyn Doorbell>,
     thread: Option<CompletionThread>,
@@ -65,8 +66,8 @@ struct Reassembly<S> {
 
 impl<S> Engine<S> {
     pub fn new(adapter: &AnyAdapter, parts: &Parts, max_body: usize) -> Self {
-        let Endpoint { task, num_tasks, .. } = adapter.endpoint();
-        let outbox = Outbox::new(adapter, parts.area.clone(), max_body);
+        let (task, tasks) = (adapter.endpoint().task, Tasks::of(&**adapter));
+        let outbox = Outbox::new(adapter, &tasks, parts.area.clone(), max_body);
         Self {
             task,
             outbox,
@@ -74,12 +75,12 @@ impl<S> Engine<S> {
             short: Box::new([None; MAX_HANDLERS]),
             barrier: [0; BARRIER_ROUNDS],
             connections: Connections::default(),
-            addresses: Addresses::new(num_tasks),
+            addresses: Addresses::new(&tasks),
             partial: 0,
             rest: 0,
             ahead: Ahead::default(),
-            open: std::iter::repeat_with(|| None).take(num_tasks).collect(),
-            places: Places::new(num_tasks),
+            open: PerTask::new(&tasks, None, |_| None),
+            places: Places::new(&tasks),
             bell: parts.bell.clone(),
             thread: None,
         }
@@ -223,7 +224,7 @@ impl<S> Engine<S> {
         let arrival = Arrival { origin, uhdr, len: begin.total, data: None };
         let (into, next) = handler(state, arrival).parts();
         let msg = begin.msg;
-        self.open[origin as usize] = Some(Reassembly { into, next, ..begin });
+        self.open[origin] = Some(Reassembly { into, next, ..begin });
         self.body(state, origin, msg, 0, body)
     }
 
@@ -267,14 +268,14 @@ impl<S> Engine<S> {
             }
         };
         let msg = begin.msg;
-        self.open[origin as usize] = Some(begin);
+        self.open[origin] = Some(begin);
         self.body(state, origin, msg, 0, body)?;
         outcome
     }
 
     /// Gives up the message of `origin` that is being reassembled, if there is one, and returns its number.
     pub fn break_off(&mut self, origin: TaskId) -> Option<u32> {
-        let Reassembly { msg, held, .. } = self.open[origin as usize].take()?;
+        let Reassembly { msg, held, .. } = self.open[origin].take()?;
         held.into_iter().for_each(|key| self.outbox.end_use(key));
         Some(msg)
     }
@@ -287,7 +288,7 @@ impl<S> Engine<S> {
         offset: u64,
         body: ForeignBytes<'_>,
     ) -> Result<(), LapiError> {
-        let slot = &mut self.open[origin as usize];
+        let slot = &mut self.open[origin];
         let peer = |violation| LapiError::Peer { origin, violation };
         let Some(open) = slot.as_mut().filter(|open| open.msg == msg) else {
             return Err(peer(Violation::StrayBody { msg }));
@@ -459,7 +460,7 @@ impl<S> Engine<S> {
                 self.outbox.push(origin, Outgoing::Control(Packet::FenceAck));
             }
             Packet::FenceAck => {
-                let send_queue = &mut self.outbox.send_queues[origin as usize];
+                let send_queue = &mut self.outbox.send_queues[origin];
                 send_queue.fences =
                     send_queue.fences.checked_sub(1).ok_or(Violation::StrayFence)?;
             }

@@ -215,7 +215,7 @@ impl<S> Outbox<S> {
             self.has_got(target, next, tgt_cntr);
             return Ok(());
         }
-        let reads = self.send_queues[target as usize].reads;
+        let reads = self.send_queues[target].reads;
         let get = Get::new(target, remote, offset, into, next, tgt_cntr);
         if len == 0 || (reads > 0 && !remote.direct.is_none()) {
             let ticket = self.gets.own.insert(Get { way: Way::Direct, ..get });
@@ -327,7 +327,7 @@ impl<S> Outbox<S> {
         let advanced = match get.way {
             Way::Shared => {
                 let shared = adapter.cooperative_copy().expect("an adapter keeps its capabilities");
-                match self.send_queues[target as usize].is_open() {
+                match self.send_queues[target].is_open() {
                     true => shared.advance(target),
                     false if shared.end(target) => Err(AdapterError::PeerLost { task: target }),
                     false => Ok(Advance::Waiting),
@@ -335,7 +335,7 @@ impl<S> Outbox<S> {
             }
             _ if get.is_complete() => Ok(Advance::Complete),
             _ => {
-                let most = self.send_queues[target as usize].reads.max(SLICE);
+                let most = self.send_queues[target].reads.max(SLICE);
                 match get.read(ticket, adapter, most) {
                     // The event `got` continues it.
                     Ok(Transfer::Started) => return true,
@@ -367,7 +367,7 @@ impl<S> Outbox<S> {
     fn get_failed(&mut self, ticket: u32, target: TaskId, error: Option<AdapterError>) {
         match (self.check_lost(target), error.filter(|error| !error.is_refusal())) {
             (Ok(()), None) => {
-                self.send_queues[target as usize].reads = 0;
+                self.send_queues[target].reads = 0;
                 self.request(ticket);
             }
             (Ok(()), Some(error)) => self.end_get(ticket, Err(error.into())),

@@ -3,7 +3,7 @@
 
 use std::any::Any;
 
-use crate::adapter::ThreadState;
+use crate::adapter::{TaskId, ThreadState};
 use crate::error::LapiError;
 use crate::progress::context::SessionGuard;
 use crate::progress::round::keep_first;
@@ -12,8 +12,9 @@ use crate::progress::session::Session;
 /// How far a send queue has come: operations that it has sent, and bytes of the next one.
 pub(crate) type Position = (u64, u64);
 
-/// The positions of the send queues; `None` for one in which nothing is queued.
-pub(crate) type Positions<'a> = dyn Iterator<Item = Option<Position>> + 'a;
+/// The targets and the positions of their send queues, always in the same order; `None` for one in which nothing is
+/// queued.
+pub(crate) type Positions<'a> = dyn Iterator<Item = (TaskId, Option<Position>)> + 'a;
 
 /// The state that hangs on a session. All calls except [`Hooks::close`] are made with the lock held.
 pub(crate) trait Hooks: Any + Send {
@@ -25,7 +26,7 @@ pub(crate) trait Hooks: Any + Send {
     fn may_go_on(&self, queued: usize) -> bool;
 
     /// A round left operations unfinished or, if `has_slept`, a thread has slept. `positions` are those of the send
-    /// queues, by target.
+    /// queues.
     ///
     /// # Errors
     /// What is to be reported.
@@ -49,7 +50,10 @@ impl<S> Session<S> {
         let Self { hooks, engine, first_error, .. } = self;
         let Some(hooks) = hooks else { return };
         let outbox = &mut engine.outbox;
-        let mut send_queues = (0..outbox.send_queues.len()).map(|target| outbox.position(target));
+        let mut send_queues = (0..).map_while(|place| {
+            let target = outbox.send_queues.task_at(place)?;
+            Some((target, outbox.position(target)))
+        });
         if let Err(error) = hooks.round_ended(&mut send_queues, has_slept) {
             keep_first(first_error, error);
         }

@@ -46,9 +46,9 @@ impl<S> Session<S> {
         udata: &[u8],
     ) -> Result<(), LapiError> {
         check_handler(handler)?;
-        check_target(target, self.engine.outbox.send_queues.len())?;
+        check_target(target, self.engine.outbox.send_queues.num_tasks())?;
         check_uhdr(uhdr)?;
-        let data = match self.engine.outbox.send_queues[target as usize].copies_bodies() {
+        let data = match self.engine.outbox.send_queues[target].copies_bodies() {
             // SAFETY: LT1.
             true => Source::Span(unsafe { SendRegion::new(udata.as_ptr(), udata.len()) }),
             false => Source::from(udata.to_vec()),

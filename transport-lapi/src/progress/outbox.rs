@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::adapter::{Endpoint, Registered, SharedArea, TaskId};
+use crate::adapter::{Caps, Endpoint, Registered, SharedArea, TaskId};
 use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::job::config::Pieces;
@@ -21,6 +21,7 @@ use crate::progress::counter::{CounterId, Counters};
 use crate::progress::get::{self, Gets};
 use crate::progress::handler::{Continuation, Next};
 use crate::progress::hooks::Position;
+use crate::progress::per_task::{PerTask, Tasks};
 use crate::progress::registry::Regions;
 use crate::progress::slots::Slots;
 use crate::wire;
@@ -28,7 +29,7 @@ use crate::wire;
 /// Communication that has been accepted but not carried out. Calls on it never block: they queue operations, and the
 /// dispatcher sends them.
 pub struct Outbox<S> {
-    pub(crate) send_queues: Vec<SendQueue>,
+    pub(crate) send_queues: PerTask<SendQueue>,
     /// Number of operations in all send queues together.
     pub(crate) queued: usize,
     /// The messages that wait in send queues.
@@ -94,6 +95,34 @@ pub(crate) struct SendQueue {
 }
 
 impl SendQueue {
+    /// That of a target with these capabilities, for frames with bodies of at most `max_body` bytes.
+    fn new(caps: Caps, max_body: usize) -> Self {
+        let pieces = Pieces::within(caps.max_body.min(max_body));
+        Self {
+            waiting: VecDeque::new(),
+            is_free: true,
+            connection: Connection::default(),
+            peer_has_reopened: false,
+            reads: get::at_once(caps.gets),
+            puts: caps.puts,
+            atomics: caps.atomics,
+            pieces,
+            at_once: if caps.copies_bodies { pieces.whole() + 1 } else { 0 },
+            gone: 0,
+            next_msg: 0,
+            dirty: false,
+            unflushed: false,
+            fences: 0,
+            flushes: 0,
+            closed: 0,
+        }
+    }
+
+    /// Another one like this, which is unused.
+    fn unused(&self) -> Self {
+        Self { waiting: VecDeque::new(), ..*self }
+    }
+
     /// Whether a fence waits for it.
     pub fn has_fences(&self) -> bool {
         self.fences > 0 || self.flushes > 0
@@ -108,34 +137,20 @@ impl SendQueue {
 impl<S> Outbox<S> {
     pub(crate) fn new(
         adapter: &AnyAdapter,
+        tasks: &Tasks,
         area: Option<Arc<dyn SharedArea>>,
         max_body: usize,
     ) -> Self {
         let Endpoint { task, num_tasks, .. } = adapter.endpoint();
-        let send_queue = |target| {
-            let caps = adapter.caps(target);
-            let pieces = Pieces::within(caps.max_body.min(max_body));
-            SendQueue {
-                waiting: VecDeque::new(),
-                is_free: true,
-                connection: Connection::default(),
-                peer_has_reopened: false,
-                reads: get::at_once(caps.gets),
-                puts: caps.puts,
-                atomics: caps.atomics,
-                pieces,
-                at_once: if caps.copies_bodies { pieces.whole() + 1 } else { 0 },
-                gone: 0,
-                next_msg: 0,
-                dirty: false,
-                unflushed: false,
-                fences: 0,
-                flushes: 0,
-                closed: 0,
+        let send_queue = |target| SendQueue::new(adapter.caps(target), max_body);
+        let mut send_queues = PerTask::new(tasks, send_queue(tasks.far()), SendQueue::unused);
+        for place in 0..send_queues.in_use() {
+            if let Some(target) = send_queues.task_at(place) {
+                send_queues[target] = send_queue(target);
             }
-        };
+        }
         Self {
-            send_queues: (0..num_tasks as TaskId).map(send_queue).collect(),
+            send_queues,
             queued: 0,
             messages: Slots::default(),
             closed: 0,
@@ -162,7 +177,7 @@ impl<S> Outbox<S> {
         uhdr: &[u8],
         udata: Vec<u8>,
     ) -> Result<(), LapiError> {
-        check_target(target, self.send_queues.len())?;
+        check_target(target, self.send_queues.num_tasks())?;
         check_handler(handler)?;
         check_uhdr(uhdr)?;
         self.check_lost(target)?;
@@ -272,7 +287,7 @@ impl<S> Outbox<S> {
     }
 
     /// How far the send queue has come, if operations are queued there.
-    pub(crate) fn position(&mut self, target: usize) -> Option<Position> {
+    pub(crate) fn position(&mut self, target: TaskId) -> Option<Position> {
         let Self { send_queues, messages, .. } = self;
         let send_queue = &send_queues[target];
         let sent = match send_queue.waiting.front()? {
@@ -289,7 +304,7 @@ impl<S> Outbox<S> {
         target: TaskId,
         next: &Next<S>,
     ) -> Result<(), LapiError> {
-        check_target(target, self.send_queues.len())?;
+        check_target(target, self.send_queues.num_tasks())?;
         self.check_lost(target)?;
         next.check(&mut self.counters)
     }
@@ -316,7 +331,7 @@ impl<S> Outbox<S> {
 
     /// Appends an operation to the send queue of its target, unless the target is lost or purged.
     pub(crate) fn push(&mut self, target: TaskId, operation: Outgoing) {
-        let send_queue = &mut self.send_queues[target as usize];
+        let send_queue = &mut self.send_queues[target];
         if !matches!(operation, Outgoing::Access(_)) {
             send_queue.dirty = !send_queue.is_closed();
         }
@@ -359,14 +374,14 @@ impl<S> Outbox<S> {
         target: TaskId,
     ) -> Result<usize, LapiError> {
         let mut frames = 0;
-        while !self.send_queues[target as usize].waiting.is_empty() {
+        while !self.send_queues[target].waiting.is_empty() {
             match self.send_frame(adapter, target)? {
                 FrameSent::Full => break,
                 FrameSent::Part => frames += 1,
                 FrameSent::Last => {
                     frames += 1;
                     self.queued -= 1;
-                    let send_queue = &mut self.send_queues[target as usize];
+                    let send_queue = &mut self.send_queues[target];
                     send_queue.gone += 1;
                     send_queue.is_free = send_queue.waiting.len() == 1 && send_queue.is_open();
                     match send_queue.waiting.pop_front() {
@@ -384,11 +399,11 @@ impl<S> Outbox<S> {
     /// the others; the first error is returned.
     pub(crate) fn flush(&mut self, adapter: &mut AnyAdapter) -> Result<usize, LapiError> {
         let (mut frames, mut first_error) = (0, None);
-        for target in 0..self.send_queues.len() {
-            if self.queued == 0 {
+        for place in 0.. {
+            let Some(target) = self.send_queues.task_at(place).filter(|_| self.queued > 0) else {
                 break;
-            }
-            match self.flush_send_queue(adapter, target as TaskId) {
+            };
+            match self.flush_send_queue(adapter, target) {
                 Ok(went) => frames += went,
                 Err(error) => {
                     first_error.get_or_insert(error);

@@ -187,15 +187,13 @@ impl<S> Events for Dispatcher<'_, S> {
     fn short(&mut self, origin: TaskId, head: [u8; SHORT_HEAD], body: ForeignBytes<'_>) {
         let words = u128::from_le_bytes(head);
         let (first, uhdr) = (words as u64, (words >> 64) as u64);
-        if !wire::is_short(first) {
+        // Where a connection is not open, `frame` finds out whether it is this one.
+        if !wire::is_short(first) || self.engine.connections.some_not_open {
             return self.frame(Frame { origin, head: &head, body });
         }
         let Some(handler) = self.engine.short[usize::from(wire::handler_of(first))] else {
             return self.frame(Frame { origin, head: &head, body });
         };
-        if self.engine.comes_too_late(origin) {
-            return;
-        }
         if let Some((follow_up, info)) = handler(self.state, origin, uhdr, body) {
             follow_up(self.state, &mut self.engine.outbox, info);
         }

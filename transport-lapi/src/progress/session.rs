@@ -265,7 +265,7 @@ impl<S> Session<S> {
 
     /// Returns what the adapter can do with `target`; `None` if there is no such task.
     pub fn caps(&self, target: TaskId) -> Option<Caps> {
-        let exists = (target as usize) < self.engine.outbox.send_queues.len();
+        let exists = (target as usize) < self.engine.outbox.send_queues.num_tasks();
         exists.then(|| self.adapter.caps(target))
     }
 
