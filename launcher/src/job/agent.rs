@@ -30,6 +30,7 @@ use super::ranks::AgentEvent;
 use super::spawn::{self, Prepared, Started};
 use super::{ENDING, Event, Interesting, events};
 use crate::LaunchError;
+use crate::hang::host_watch::{self, HostWatch};
 use crate::hang::{observe, watch};
 use crate::host::local::{LocalRanks, RankEvent};
 use crate::host::machine::host_name;
@@ -240,7 +241,8 @@ fn serve(line: &mut Line) -> Result<(), Lost> {
         Err(error) => return refuse(line, &signals, &error),
     };
     line.tell(&News::Started { pids: ranks.pids(), notes });
-    let mut agent = Agent { line, ranks, input, pauses: Pauses::default() };
+    let watch = job.looks.map(|looks| HostWatch::new(Duration::from_micros(looks)));
+    let mut agent = Agent { line, ranks, input, pauses: Pauses::default(), watch };
     let served = agent.serve(&signals);
     if served.is_err() {
         agent.abandon();
@@ -309,6 +311,8 @@ struct Agent<'a> {
     /// The input of the rank that gets the standard input.
     input: Option<InputPipe>,
     pauses: Pauses,
+    /// `None` where deadlocks are ignored.
+    watch: Option<HostWatch>,
 }
 
 impl Agent<'_> {
@@ -317,9 +321,15 @@ impl Agent<'_> {
             self.turn(signals)?;
         }
         let daemons = self.ranks.end();
+        let still = host_watch::last_news(self.ranks.view());
+        still.iter().for_each(|still| self.line.tell(still));
         self.line.tell(&News::Over { daemons });
         // The line ends when all hosts have got here.
-        while self.line.await_order(signals).is_ok() {}
+        while let Ok(order) = self.line.await_order(signals) {
+            if let Order::Confirm { round } = order {
+                self.line.tell(&News::HasBeenStill { host: 0, round, still: still.is_some() });
+            }
+        }
         Ok(())
     }
 
@@ -333,7 +343,9 @@ impl Agent<'_> {
         set.extend(interests.map(|(event, fd, flags)| (Event::Rank(event), fd, flags)));
         let room: Option<BorrowedFd<'_>> = self.input.as_ref().and_then(InputPipe::interest);
         set.extend(room.map(|pipe| (Event::Input, pipe, PollFlags::OUT)));
-        let mut ready = self.line.wait(&set, self.ranks.next_deadline())?;
+        let look = self.watch.as_ref().map(HostWatch::next_deadline);
+        let deadline = self.ranks.next_deadline().into_iter().chain(look).min();
+        let mut ready = self.line.wait(&set, deadline)?;
         drop(set);
         ready.sort_by_key(|event| matches!(event, Event::Rank(RankEvent::Exit(_))));
         let mut news = Vec::new();
@@ -348,7 +360,12 @@ impl Agent<'_> {
         while let Some(order) = self.line.next()? {
             self.obey(order);
         }
-        self.ranks.turn(Instant::now(), true, pauses, &mut news);
+        let now = Instant::now();
+        self.ranks.turn(now, true, pauses, &mut news);
+        if let Some(watch) = &mut self.watch {
+            let ranks = &self.ranks;
+            watch.look(ranks.view(), |place| ranks.is_gone(place), now, &mut news);
+        }
         for news in &news {
             self.line.tell(news);
         }
@@ -368,6 +385,7 @@ impl Agent<'_> {
             Order::Congested { stream: Stream::Err, pauses } => self.pauses.err = pauses,
             Order::Suspended { suspended } => self.line.is_suspended = suspended,
             Order::Look { number, asks } => self.look(number, asks),
+            Order::Confirm { round } => self.watch.iter_mut().for_each(|watch| watch.ask(round)),
             order => self.ranks.obey(&order),
         }
     }

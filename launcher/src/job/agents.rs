@@ -217,6 +217,12 @@ impl Agents {
                 self.daemons
                     .extend(daemons.iter().map(|daemon| format!("{daemon} on host {host}")));
             }
+            News::Still { sent, received, .. } => {
+                news.push(News::Still { host: place as u32, sent, received });
+            }
+            News::HasBeenStill { round, still, .. } => {
+                news.push(News::HasBeenStill { host: place as u32, round, still });
+            }
             News::InputTaken { .. } if self.reader == Some(place) => news.push(told),
             told => self.hear_of_rank(place, told, news),
         }

@@ -84,6 +84,7 @@ pub(in crate::job) fn of_hosts(spec: &JobSpec, hosts: &Hosts) -> Result<Vec<Host
         host_of: hosts.of_rank.iter().map(|host| *host as u32).collect(),
         host: 0,
         silence: hosts.silence.as_millis() as u64,
+        looks: spec.vigilance.ends_deadlocks.then_some(spec.vigilance.interval.as_micros() as u64),
     };
     let of_host = |host| HostJob { host: host as u32, ..common.clone() };
     Ok((0..hosts.names.len()).map(of_host).collect())
