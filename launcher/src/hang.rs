@@ -3,6 +3,8 @@
 //! ```text
 //!  watcher       when the launcher looks at the ranks and asks for their queues
 //!  watch           deadlock: the job cannot go on; stall: it has not gone on for a time
+//!  agreement       the same in a job of several hosts, from what agents tell
+//!  host_watch      what an agent tells
 //!  idle            which threads only their own process wakes
 //!  standstill      notes on jobs that may hang
 //!  observe         what the ranks and their processes do
@@ -10,7 +12,9 @@
 //!  gathering       that of ranks of several hosts, as their agents tell it
 //! ```
 
+mod agreement;
 mod gathering;
+pub(crate) mod host_watch;
 mod idle;
 pub(crate) mod observe;
 pub(crate) mod snapshot;

@@ -463,7 +463,16 @@ impl Job {
             }
             News::Gone { .. } => self.seats[rank].is_gone = true,
             News::Seen { number, seen, .. } => self.watcher.seen(rank, number, *seen),
-            News::Lost { host, reason, .. } => self.exit_log.host_lost(host as usize, reason),
+            News::Lost { host, reason, .. } => {
+                self.watcher.lost(host as usize);
+                self.exit_log.host_lost(host as usize, reason);
+            }
+            News::Still { host, sent, received } => {
+                self.watcher.still(host as usize, sent, received);
+            }
+            News::HasBeenStill { host, round, still } => {
+                self.watcher.has_been_still(host as usize, round, still);
+            }
             News::InputTaken { takes_more: true } => {
                 self.input.iter_mut().for_each(Forwarding::taken);
             }

@@ -11,6 +11,7 @@ use mpj_harness::{
     Hosts, Launch, REFUSED, command, eventually, mpjrun_path, process, skip, workspace,
 };
 use mpj_tests::conformance::collective::Case;
+use mpj_tests::faults::asked;
 use mpjdev::BackendChoice;
 use rustix::process::Signal;
 
@@ -22,6 +23,7 @@ mod programs;
 mod slurm;
 
 const RANK: &str = env!("CARGO_BIN_EXE_rank");
+const PROGRAM: &str = env!("CARGO_BIN_EXE_program");
 const DEADLOCK: &str = env!("CARGO_BIN_EXE_deadlock");
 const COLLECTIVES: &str = env!("CARGO_BIN_EXE_collectives");
 /// Starts agents with a line that goes over the network of their hosts.
@@ -147,7 +149,10 @@ fn a_rank_that_is_killed_ends_the_job_on_all_hosts() {
 #[test]
 fn a_host_that_ends_is_the_cause() {
     let Some(hosts) = open(2) else { return };
-    let job = job(&hosts, 1, RANK).options(["--host-timeout", "2"]).args(["idle"]).start();
+    let job = job(&hosts, 1, RANK)
+        .options(["--host-timeout", "2", "--deadlock", "ignore"])
+        .args(["idle"])
+        .start();
     let _ = job.numbers(2);
     hosts.end("node2");
     job.expect(125).says("node2");
@@ -157,7 +162,7 @@ fn a_host_that_ends_is_the_cause() {
 #[test]
 fn nothing_is_left_when_mpjrun_is_killed() {
     let Some(hosts) = open(2) else { return };
-    let job = job(&hosts, 1, RANK).args(["idle"]).start();
+    let job = job(&hosts, 1, RANK).options(["--deadlock", "ignore"]).args(["idle"]).start();
     let ranks = job.numbers(2);
     // The program that was started is that which enters the host; mpjrun is the parent of the rank there.
     let launchers = hosts.processes("node1").filter(|process| process.name == "mpjrun");
@@ -171,19 +176,21 @@ fn nothing_is_left_when_mpjrun_is_killed() {
     job.expect(137);
 }
 
-/// A cable that is out for a moment costs time and nothing else.
+/// A cable that is out for a moment costs time and nothing else. While messages wait for it, all ranks wait for each
+/// other, and that is no deadlock.
 #[test]
 fn a_cable_that_is_out_for_a_moment_changes_no_result() {
     let Some(hosts) = open(2) else { return };
     let mut numbers = Numbers(7);
     let case = |_| Case::random(&mut numbers).moved_to(2, BackendChoice::Auto).to_string();
     let cases: Vec<String> = (0..60).map(case).collect();
-    let job = job(&hosts, 1, COLLECTIVES).args(cases).start();
+    let options = ["--look-every", "0.01"];
+    let job = job(&hosts, 1, COLLECTIVES).options(options).args(cases).start();
     eventually("all have joined", || job.stdout().contains("playing"));
-    for _ in 0..3 {
+    for time in [300, 300, 2_500] {
         std::thread::sleep(Duration::from_millis(100));
         hosts.plug("node2", false);
-        std::thread::sleep(Duration::from_millis(300));
+        std::thread::sleep(Duration::from_millis(time));
         hosts.plug("node2", true);
     }
     job.expect(0);
@@ -219,20 +226,32 @@ fn what_all_ranks_do_is_told_on_request() {
 #[test]
 fn a_failure_shows_what_ranks_of_all_hosts_were_doing() {
     let Some(hosts) = open(2) else { return };
-    let job = job(&hosts, 2, RANK).args(["after", "kill", "3"]).expect(137);
-    for host in ["node1", "node2"] {
-        assert!(
-            job.stderr.lines().any(|line| line.contains(host) && line.contains("recv  ")),
-            "{job:?}"
-        );
-    }
+    let options = ["--deadlock", "ignore"];
+    let job = job(&hosts, 2, RANK).options(options).args(["idle"]).start();
+    let _ = job.numbers(4);
+    eventually("all wait", || {
+        inquire(&hosts);
+        job.stderr().contains("cycle: ")
+    });
+    // The request has woken them.
+    std::thread::sleep(Duration::from_secs(1));
+    let last = hosts.processes("node2").filter(|process| process.name == "rank").last();
+    let _ = process::signal(last.expect("it runs").pid, Signal::KILL);
+    let job = job.expect(137);
+    let (_, report) = job.stderr.split_once("was killed by signal 9").expect("the cause");
+    let rows = report.lines().filter(|line| line.contains("recv  "));
+    let hosts = rows.filter_map(|line| line.split_whitespace().nth(2));
+    assert_eq!(hosts.collect::<Vec<_>>(), ["node1", "node1", "node2"], "{report}");
 }
 
 /// A host that does not answer in time is said not to have done so, and the others are shown.
 #[test]
 fn a_host_that_does_not_answer_is_named() {
     let Some(hosts) = open(2) else { return };
-    let job = job(&hosts, 1, RANK).options(["--host-timeout", "60"]).args(["idle"]).start();
+    let job = job(&hosts, 1, RANK)
+        .options(["--host-timeout", "60", "--deadlock", "ignore"])
+        .args(["idle"])
+        .start();
     let _ = job.numbers(2);
     hosts.freeze("node2");
     inquire(&hosts);
@@ -247,4 +266,76 @@ fn stats_are_of_all_ranks() {
     let is_row = |line: &&str| line.starts_with("mpjrun: ") && line.ends_with(" 0");
     let rows = job.stderr.lines().filter(is_row).filter_map(|line| line.split_whitespace().nth(1));
     assert_eq!(rows.collect::<Vec<_>>(), ["0", "1", "2", "3", "all"], "{job:?}");
+}
+
+/// A job on two hosts that cannot go on: it ends with the code for deadlocks, and says all of `says` in this order.
+#[track_caller]
+fn deadlock(each: usize, how: &str, says: &[&str]) {
+    let Some(hosts) = open(2) else { return };
+    let outcome = job(&hosts, each, DEADLOCK).args([how]).stdin(Stdio::null()).expect(125);
+    let mut rest = outcome.stderr.as_str();
+    for words in says {
+        let at = rest.find(words);
+        let at = at.unwrap_or_else(|| panic!("no {words:?} in order: {outcome:?}"));
+        rest = &rest[at + words.len()..];
+    }
+    assert_eq!(hosts.remains(), [""; 0]);
+}
+
+#[test]
+fn ranks_of_two_hosts_that_receive_first_are_in_deadlock() {
+    let says = [
+        "mpjrun: deadlock",
+        "0      node1  recv",
+        "1      node2  recv",
+        "cycle: 0 on node1 waits for 1 (recv tag 5) -> 1 on node2 waits for 0 (recv tag 5) -> 0 on node1",
+    ];
+    deadlock(1, "ring", &says);
+}
+
+/// Frames within a host and between hosts have been received; idle threads and long messages are no obstacle.
+#[test]
+fn whatever_ranks_of_two_hosts_wait_for_in_vain_is_told() {
+    deadlock(1, "tag", &["tag 8", "tag 7", "the tags differ"]);
+    deadlock(1, "large", &["0 on node1 waits for 1 (send tag 1)"]);
+    deadlock(2, "pool", &["-> 3 on node2 waits for 2 (recv tag 5) -> 2 on node2"]);
+    deadlock(
+        1,
+        "finish",
+        &["0 on node1 waits for 1 (send tag 1) -> 1 on node2 waits for 0 (finish)"],
+    );
+}
+
+/// Rank 1 leaves without sending what rank 0 waits for, which is its failure.
+#[test]
+fn a_rank_of_another_host_that_left_is_the_cause() {
+    let Some(hosts) = open(2) else { return };
+    let job = job(&hosts, 1, DEADLOCK).args(["error"]).stdin(Stdio::null());
+    job.expect(3).says_all(&["mpjrun: rank 1 (pid ", "no input file"]);
+}
+
+/// Some ranks wait for others, which sleep outside of all calls, are stopped or compute.
+#[test]
+fn ranks_that_may_go_on_are_left_alone() {
+    let Some(hosts) = open(2) else { return };
+    for (program, how) in [(DEADLOCK, "asleep"), (RANK, "apart"), (RANK, "waiting")] {
+        let options = ["--look-every", "0.01", "--timeout", "4"];
+        let job = job(&hosts, 2, program).options(options).args([how]).stdin(Stdio::null());
+        job.expect(124).says("the job still ran after 4 s");
+    }
+}
+
+/// Programs that wait a lot and end, while `mpjrun` and its agents look as often as they can.
+#[test]
+fn correct_programs_are_left_alone() {
+    let Some(hosts) = open(2) else { return };
+    let count = asked("MPJ_PROGRAMS", 1_000) / 20;
+    let first = asked("MPJ_PROGRAMS_SEED", 1).to_string();
+    for (how, backend) in [("correct", "auto"), ("pooled", "rendezvous")] {
+        let options = ["--map-by", "node", "--backend", backend, "--look-every", "0.001"];
+        job(&hosts, 2, PROGRAM)
+            .options(options)
+            .args([how, &first, &count.to_string()])
+            .expect_quiet();
+    }
 }

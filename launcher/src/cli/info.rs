@@ -122,7 +122,7 @@ fn hosts_of(hosts: &Hosts) -> String {
         + &aligned("  ", &rows, |_| false)
         + &format!(
             "  a host that says nothing for {silence} s counts as lost\n  \
-               deadlocks and stalls are looked for in jobs of one host only\n"
+               stalls (--stall) are looked for in jobs of one host only\n"
         )
 }
 

@@ -65,7 +65,7 @@ const NEEDLESS: &str = "--oversubscribe, --allow-run-as-root, --genvall, --genvl
 
 /// The note about `--stall` in a job of several hosts.
 const STALL_ON_HOSTS: &str =
-    "--stall changes nothing here: deadlocks and stalls are looked for in jobs of one host only";
+    "--stall changes nothing here: stalls are looked for in jobs of one host only";
 
 /// Options of the job as a whole.
 #[derive(Debug, Clone, Args)]

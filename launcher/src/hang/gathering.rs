@@ -16,12 +16,14 @@ pub(crate) struct Gathering {
     seen: Option<Snapshot>,
     /// Whether the host of a rank has still to tell of it.
     missing: Vec<bool>,
+    /// For how many ranks that is so.
+    left: usize,
 }
 
 impl Gathering {
     /// For a job of so many ranks.
     pub(crate) fn new(ranks: usize) -> Self {
-        Self { number: 0, seen: None, missing: vec![false; ranks] }
+        Self { number: 0, seen: None, missing: vec![false; ranks], left: 0 }
     }
 
     /// The order for a look at the ranks, except those that are gone. Ranks are asked for their queues after it if
@@ -30,6 +32,7 @@ impl Gathering {
         self.number += 1;
         let ranks = self.missing.len();
         self.missing = (0..ranks).map(|rank| !is_gone(rank)).collect();
+        self.left = self.missing.iter().filter(|missing| **missing).count();
         self.seen = Some(Snapshot {
             at: monotonic_nanos(),
             ranks: vec![Seen::Unanswered; ranks],
@@ -46,6 +49,7 @@ impl Gathering {
         if !std::mem::take(&mut self.missing[rank]) {
             return false;
         }
+        self.left -= 1;
         (all.activities[rank], all.doubts[rank]) = (seen.activity, seen.doubt);
         all.ranks[rank] = Seen::from(seen.state);
         all.at = monotonic_nanos();
@@ -54,12 +58,12 @@ impl Gathering {
 
     /// Notes that nothing more will come from a rank.
     pub(crate) fn ended(&mut self, rank: usize) {
-        self.missing[rank] = false;
+        self.left -= usize::from(std::mem::take(&mut self.missing[rank]));
     }
 
     /// Whether nothing is missing.
     pub(crate) fn is_complete(&self) -> bool {
-        !self.missing.contains(&true)
+        self.left == 0
     }
 
     /// Takes what has come, if an order was given since the last call.

@@ -48,6 +48,10 @@
 //!   failure is judged elsewhere, first. A rank that has not joined yet may still do so; it keeps the job from being
 //!   in deadlock, and so does a wait table that cannot be read.
 //!
+//! In a job of several hosts each agent watches the ranks of its host in this way, and what it finds is that they are
+//! still: nothing can happen among them unless something comes from another host. [`crate::hang::agreement`] draws the
+//! conclusion.
+//!
 //! A model (`watch/tests/model.rs`) runs all interleavings of small jobs with these looks, for all programs at once,
 //! and finds a false report wherever one of these rules is left out.
 //!
@@ -71,6 +75,10 @@ pub(crate) use transport_lapi::bootstrap::control::Doubt;
 
 /// Time from one look to the next.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(250);
+
+/// By how much sooner the next look follows where all ranks are blocked. A rank whose main returns an error waits at
+/// its end until the deadlock that it causes is found, and prints the error then.
+const SOONER: u32 = 5;
 
 /// What a look has found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,12 +105,26 @@ pub(crate) enum Stage {
 /// The state of each rank at one look; `None` for a rank whose wait table changed during every attempt to read it.
 pub(crate) type Look = Vec<Option<TaskState>>;
 
+/// Ranks of one host among which nothing can happen any more by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stillness {
+    /// Differs from that of any stillness before. It has lasted since.
+    pub(crate) number: u64,
+    /// Frames that all ranks of the host have sent to other hosts, wrapping.
+    pub(crate) sent: u64,
+    /// Frames that they have received from other hosts, wrapping.
+    pub(crate) received: u64,
+}
+
 /// Epoch and moves of a rank.
 type Progress = Option<(u64, u64)>;
 
 /// A job that may be in deadlock.
 #[derive(Debug, Clone)]
 struct Candidate {
+    number: u64,
+    /// Whether it was found to be in deadlock.
+    is_certain: bool,
     /// The ranks that had not ended before the first look.
     left: Vec<usize>,
     /// The first look at which all of them were blocked as they are now.
@@ -119,6 +141,8 @@ pub(crate) struct Watch {
     deadlocks: bool,
     stall: Option<Duration>,
     candidate: Option<Candidate>,
+    /// The number of candidates so far.
+    candidates: u64,
     /// Epochs and moves of all ranks at the last look that found a change, and the time of that look.
     last_change: Option<(Vec<Progress>, Instant)>,
     /// Whether the launcher has woken the ranks since, which is no progress.
@@ -128,7 +152,8 @@ pub(crate) struct Watch {
 impl Watch {
     /// Looks for deadlocks if `deadlocks` is set, and for stalls of the length `stall`.
     pub(crate) fn new(deadlocks: bool, stall: Option<Duration>) -> Self {
-        Self { deadlocks, stall, candidate: None, last_change: None, were_woken: false }
+        let (candidate, last_change) = (None, None);
+        Self { deadlocks, stall, candidate, candidates: 0, last_change, were_woken: false }
     }
 
     /// Whether looking has a purpose.
@@ -136,9 +161,17 @@ impl Watch {
         self.deadlocks || self.stall.is_some()
     }
 
-    /// Whether all ranks were blocked at the last look, so that further looks may find a deadlock.
-    pub(crate) fn has_candidate(&self) -> bool {
-        self.candidate.is_some()
+    /// The time until the next look, if looks are usually so far apart: less if all ranks were blocked at the last look,
+    /// so that further looks may find a deadlock.
+    pub(crate) fn pause(&self, interval: Duration) -> Duration {
+        if self.candidate.is_some() { interval / SOONER } else { interval }
+    }
+
+    /// The stillness of all ranks that the last look has found or confirmed.
+    pub(crate) fn stillness(&self) -> Option<Stillness> {
+        let candidate = self.candidate.as_ref().filter(|candidate| candidate.is_certain)?;
+        let (sent, received) = traffic(&candidate.first)?;
+        Some(Stillness { number: candidate.number, sent, received })
     }
 
     /// Looks at the ranks at the time `now`. `stage` returns what was known of a rank before this call (WD6).
@@ -172,6 +205,7 @@ impl Watch {
         let stalled = self.stalled(&look, &stage, now);
         let left: Vec<usize> =
             (0..look.len()).filter(|rank| stage(*rank) != Stage::Ended).collect();
+        let mut found = stalled.map_or(Finding::Nothing, Finding::Stall);
         let are_blocked = |rank: &usize| look[*rank].as_ref().is_some_and(is_blocked);
         if self.deadlocks && !left.is_empty() && left.iter().all(are_blocked) {
             let is_same = |before: &Candidate| {
@@ -179,18 +213,23 @@ impl Watch {
                 before.left == left && left.iter().all(same)
             };
             let candidate = match before.filter(is_same) {
-                None => Candidate { left, first: look, then: None, idle: None },
+                None => {
+                    self.candidates += 1;
+                    let (number, is_certain) = (self.candidates, false);
+                    Candidate { number, is_certain, left, first: look, then: None, idle: None }
+                }
                 Some(before) => match before.then {
                     None => Candidate { then: Some(look), ..before },
                     Some(then) if left.iter().all(|&at| have_looked(&then[at], &look[at])) => {
-                        return Finding::Deadlock;
+                        found = Finding::Deadlock;
+                        Candidate { then: Some(look), is_certain: true, ..before }
                     }
                     then => Candidate { then, ..before },
                 },
             };
             self.candidate = Some(candidate);
         }
-        stalled.map_or(Finding::Nothing, Finding::Stall)
+        found
     }
 
     /// How long nothing has changed, if that is too long.
@@ -275,6 +314,14 @@ fn doubt_of_threads(state: &TaskState, stacks: &Stacks) -> Option<Doubt> {
 
 fn epoch(state: &Option<TaskState>) -> Option<u64> {
     state.as_ref().map(|state| state.epoch)
+}
+
+/// How many frames all ranks have sent to other hosts, and received from there; `None` if one could not be read.
+pub(crate) fn traffic(look: &Look) -> Option<(u64, u64)> {
+    look.iter().try_fold((0, 0), |(sent, received): (u64, u64), state| {
+        let state = state.as_ref()?;
+        Some((sent.wrapping_add(state.sent), received.wrapping_add(state.received)))
+    })
 }
 
 /// Whether each thread has looked twice in vain between two looks of the launcher (WD3).

@@ -15,6 +15,7 @@ use transport_lapi::bootstrap::control::agents::Order;
 use transport_lapi::bootstrap::waits::{JobView, TaskState};
 
 use crate::exits::Verdict;
+use crate::hang::agreement::Agreement;
 use crate::hang::gathering::Gathering;
 use crate::hang::observe;
 use crate::hang::snapshot::Snapshot;
@@ -26,10 +27,6 @@ const PATIENCE: Duration = Duration::from_millis(250);
 
 /// How long agents have to tell what they see of their ranks.
 const PATIENCE_FOR_HOSTS: Duration = Duration::from_secs(2);
-
-/// By how much sooner the next look follows where all ranks are blocked. A rank whose main returns an error waits at
-/// its end until the deadlock that it causes is found, and prints the error then.
-const SOONER: u32 = 5;
 
 /// When a job that makes no progress is noted or ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,8 +71,8 @@ struct Inquiry {
 enum Place {
     /// All are on this host: the segment, and the process that was started for each.
     Here { view: JobView, children: Vec<u32> },
-    /// Agents look at them. Such a job is not judged.
-    Elsewhere(Gathering),
+    /// Agents look at them.
+    Elsewhere { gathering: Gathering, agreement: Agreement },
 }
 
 /// See the module's head.
@@ -105,9 +102,15 @@ impl Watcher {
         Ok(Self::at(place, vigilance, spinning))
     }
 
-    /// For a job of so many ranks on several hosts, of which the `spinning` ones never sleep while they wait.
-    pub(crate) fn of_hosts(ranks: usize, vigilance: &Vigilance, spinning: Vec<usize>) -> Self {
-        Self::at(Place::Elsewhere(Gathering::new(ranks)), vigilance, spinning)
+    /// For a job of so many ranks on so many hosts; the `spinning` ones never sleep while they wait.
+    pub(crate) fn of_hosts(
+        ranks: usize,
+        hosts: usize,
+        vigilance: &Vigilance,
+        spinning: Vec<usize>,
+    ) -> Self {
+        let (gathering, agreement) = (Gathering::new(ranks), Agreement::new(hosts));
+        Self::at(Place::Elsewhere { gathering, agreement }, vigilance, spinning)
     }
 
     fn at(place: Place, vigilance: &Vigilance, spinning: Vec<usize>) -> Self {
@@ -126,9 +129,17 @@ impl Watcher {
         }
     }
 
+    /// Whether the processes of the ranks are on this host.
+    pub(crate) fn sees_processes(&self) -> bool {
+        matches!(self.place, Place::Here { .. })
+    }
+
     /// When [`Watcher::look`] or [`Watcher::concluded`] has something to do.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let is_watched = self.watch.is_on() && matches!(self.place, Place::Here { .. });
+        let is_watched = match &self.place {
+            Place::Here { .. } => self.watch.is_on(),
+            Place::Elsewhere { agreement, .. } => agreement.is_due(),
+        };
         let look = (is_watched && self.inquiry.is_none()).then_some(self.next_look);
         self.inquiry.as_ref().map(|inquiry| inquiry.until).or(look)
     }
@@ -140,16 +151,21 @@ impl Watcher {
         stage: impl Fn(usize) -> Stage,
         now: Instant,
     ) -> Option<Occasion> {
-        let Place::Here { view, .. } = &self.place else { return None };
+        let view = match &mut self.place {
+            Place::Here { view, .. } => view,
+            Place::Elsewhere { agreement, .. } => {
+                let is_reached = self.inquiry.is_none() && agreement.is_reached();
+                return is_reached.then_some(Occasion::End(Verdict::Deadlock));
+            }
+        };
         if !self.watch.is_on() || self.inquiry.is_some() || now < self.next_look {
             return None;
         }
         let begun = Instant::now();
         let found = self.watch.look(view, &stage, now);
         // A look at thousands of threads takes a while: looks take a quarter of the time at most.
-        let interval =
-            if self.watch.has_candidate() { self.interval / SOONER } else { self.interval };
-        self.next_look = now + interval.max(4 * begun.elapsed());
+        let pause = self.watch.pause(self.interval);
+        self.next_look = now + pause.max(4 * begun.elapsed());
         match found {
             Finding::Nothing => {
                 let standstill = self.standstill.as_mut();
@@ -158,6 +174,36 @@ impl Watcher {
             }
             Finding::Deadlock => Some(Occasion::End(Verdict::Deadlock)),
             Finding::Stall(lasted) => Some(Occasion::End(Verdict::Stalled(lasted))),
+        }
+    }
+
+    /// The question to agents that is due, if there is one.
+    pub(crate) fn question(&mut self, now: Instant) -> Option<Order> {
+        let Place::Elsewhere { agreement, .. } = &mut self.place else { return None };
+        let is_time = self.inquiry.is_none() && now >= self.next_look;
+        let round = is_time.then(|| agreement.ask()).flatten()?;
+        self.next_look = now + self.interval;
+        Some(Order::Confirm { round })
+    }
+
+    /// Notes that the ranks of a host are still, with what they have sent to other hosts and received from there.
+    pub(crate) fn still(&mut self, host: usize, sent: u64, received: u64) {
+        if let Place::Elsewhere { agreement, .. } = &mut self.place {
+            agreement.still(host, sent, received);
+        }
+    }
+
+    /// Notes whether the ranks of a host have been still, as it answers in this round.
+    pub(crate) fn has_been_still(&mut self, host: usize, round: u64, still: bool) {
+        if let Place::Elsewhere { agreement, .. } = &mut self.place {
+            agreement.answered(host, round, still);
+        }
+    }
+
+    /// Notes that a host is out of reach.
+    pub(crate) fn lost(&mut self, host: usize) {
+        if let Place::Elsewhere { agreement, .. } = &mut self.place {
+            agreement.moved(host);
         }
     }
 
@@ -174,7 +220,7 @@ impl Watcher {
         }
         let (view, children) = match &mut self.place {
             Place::Here { view, children } => (view, children),
-            Place::Elsewhere(gathering) => {
+            Place::Elsewhere { gathering, .. } => {
                 let until = now + PATIENCE_FOR_HOSTS;
                 self.inquiry = Some(Inquiry { occasion, until, open: Vec::new() });
                 return Some(gathering.begin(is_gone, true));
@@ -196,13 +242,13 @@ impl Watcher {
     pub(crate) fn look_before_the_end(&mut self, is_gone: impl Fn(usize) -> bool) -> Option<Order> {
         match &mut self.place {
             Place::Here { .. } => None,
-            Place::Elsewhere(gathering) => Some(gathering.begin(is_gone, false)),
+            Place::Elsewhere { gathering, .. } => Some(gathering.begin(is_gone, false)),
         }
     }
 
     /// Takes what an agent has seen of a rank at the look of this number.
     pub(crate) fn seen(&mut self, rank: usize, number: u64, seen: Observed) {
-        let Place::Elsewhere(gathering) = &mut self.place else { return };
+        let Place::Elsewhere { gathering, .. } = &mut self.place else { return };
         let contexts = answers(seen.state.as_ref());
         let is_complete = gathering.take(rank, number, seen);
         let Some(inquiry) = &mut self.inquiry else { return };
@@ -226,7 +272,7 @@ impl Watcher {
     /// Notes that rank `rank` has ended and will not answer.
     pub(crate) fn ended(&mut self, rank: usize) {
         self.open(rank).into_iter().for_each(|open| *open = 0);
-        if let Place::Elsewhere(gathering) = &mut self.place {
+        if let Place::Elsewhere { gathering, .. } = &mut self.place {
             gathering.ended(rank);
         }
     }
@@ -240,7 +286,7 @@ impl Watcher {
         let inquiry = self.inquiry.as_ref()?;
         let is_seen = match &self.place {
             Place::Here { .. } => true,
-            Place::Elsewhere(gathering) => gathering.is_complete(),
+            Place::Elsewhere { gathering, .. } => gathering.is_complete(),
         };
         let is_told = is_seen && inquiry.open.iter().all(|contexts| *contexts == 0);
         if now < inquiry.until && !is_told {
@@ -262,13 +308,13 @@ impl Watcher {
             Place::Here { view, children } => {
                 Some(self.completed(observe::snapshot(view, watch::look(view), children)))
             }
-            Place::Elsewhere(_) => None,
+            Place::Elsewhere { .. } => None,
         })
     }
 
     /// What agents have told since they were asked last, if nobody has taken it.
     pub(crate) fn gathered(&mut self) -> Option<Snapshot> {
-        let Place::Elsewhere(gathering) = &mut self.place else { return None };
+        let Place::Elsewhere { gathering, .. } = &mut self.place else { return None };
         let seen = gathering.snapshot();
         seen.map(|seen| self.completed(seen))
     }

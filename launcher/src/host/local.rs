@@ -78,6 +78,11 @@ impl LocalRanks {
         &self.view
     }
 
+    /// Whether the rank at this place is gone.
+    pub(crate) fn is_gone(&self, place: usize) -> bool {
+        self.ranks.get(place).is_none_or(Rank::is_gone)
+    }
+
     /// Whether all ranks are gone.
     pub(crate) fn are_gone(&self) -> bool {
         self.ranks.iter().all(Rank::is_gone)

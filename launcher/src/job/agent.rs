@@ -34,6 +34,7 @@ use super::here::block_signals;
 use super::spawn::{self, Prepared, Started};
 use super::{ENDING, Event, Interesting, events};
 use crate::LaunchError;
+use crate::hang::host_watch::{self, HostWatch};
 use crate::hang::{observe, watch};
 use crate::host::local::{LocalRanks, RankEvent};
 use crate::host::orphans::{GIVE_UP, Orphans};
@@ -154,7 +155,8 @@ fn start(
     let Started { ranks, segment } = started;
     let (ranks, note) = LocalRanks::new(ranks, JobView::open(&segment)?, Some(table), orphans);
     let notes = note.into_iter().chain(prepared.lines(&ranks.pids())).collect();
-    Ok((Here { ranks, input, pauses: Pauses::default() }, notes))
+    let watch = job.looks.map(Duration::from_micros).map(|looks| HostWatch::new(job.host, looks));
+    Ok((Here { ranks, input, pauses: Pauses::default(), watch, last: None }, notes))
 }
 
 /// The ranks of this host, once they run.
@@ -163,6 +165,10 @@ struct Here {
     /// The input of the rank that gets the standard input.
     input: Option<InputPipe>,
     pauses: Pauses,
+    /// `None` where deadlocks are ignored, and once all ranks are gone.
+    watch: Option<HostWatch>,
+    /// Once all ranks are gone, whether that was told as a stillness.
+    last: Option<bool>,
 }
 
 /// An agent that knows its job.
@@ -244,6 +250,11 @@ impl Agent {
         self.line.tell(&News::Started { hosts: std::mem::take(&mut self.started) });
         self.turn_until(|agent| agent.here.as_ref().is_none_or(|here| here.ranks.are_gone()))?;
         let daemons = self.here.as_mut().map(|here| here.ranks.end()).unwrap_or_default();
+        if let Some(here) = &mut self.here {
+            let still = host_watch::last_news(here.ranks.view(), self.own.1);
+            still.iter().for_each(|still| self.line.tell(still));
+            (here.watch, here.last) = (None, Some(still.is_some()));
+        }
         let daemons = daemons.iter().map(|daemon| format!("{daemon} on host {}", self.own.0));
         self.daemons.extend(daemons);
         self.turn_until(|agent| agent.branches.have_reached(Stage::Over))?;
@@ -281,7 +292,8 @@ impl Agent {
             set.extend(interests.map(|(event, fd, flags)| (Event::Rank(event), fd, flags)));
             let room = here.input.as_ref().and_then(InputPipe::interest);
             set.extend(room.map(|pipe| (Event::Input, pipe, PollFlags::OUT)));
-            deadline = deadline.into_iter().chain(here.ranks.next_deadline()).min();
+            let look = here.watch.as_ref().map(HostWatch::next_deadline);
+            deadline = deadline.into_iter().chain(here.ranks.next_deadline()).chain(look).min();
         }
         let reads = self.branches.take_orders();
         let mut ready = self.line.wait(reads, &set, deadline)?;
@@ -306,6 +318,10 @@ impl Agent {
         if let Some(here) = &mut self.here {
             let pauses = pauses(here);
             here.ranks.turn(now, true, pauses, &mut news);
+            if let Some(watch) = &mut here.watch {
+                let ranks = &here.ranks;
+                watch.look(ranks.view(), |place| ranks.is_gone(place), now, &mut news);
+            }
         }
         self.pass_all_on(news);
         Ok(())
@@ -348,6 +364,9 @@ impl Agent {
             (Order::Copy { copy, bytes }, _) => {
                 let taken = self.copies.take(copy, &bytes);
                 news.extend(taken.err().map(|error| refusal(self.own.1, &error)));
+            }
+            (Order::Confirm { round }, Some(Here { last: Some(still), .. })) => {
+                news.push(News::HasBeenStill { host: self.own.1, round, still: *still });
             }
             (order, Some(here)) => here.obey(order, news),
             (_, None) => {}
@@ -392,6 +411,7 @@ impl Here {
             Order::Congested { stream: Stream::Out, pauses } => self.pauses.out = pauses,
             Order::Congested { stream: Stream::Err, pauses } => self.pauses.err = pauses,
             Order::Look { number, asks } => self.look(number, asks, news),
+            Order::Confirm { round } => self.watch.iter_mut().for_each(|watch| watch.ask(round)),
             order => self.ranks.obey(&order),
         }
     }

@@ -153,7 +153,9 @@ impl Agents {
                 }
                 self.tell_addresses();
             }
-            News::InputTaken { .. } => news.push(told),
+            News::InputTaken { .. } | News::Still { .. } | News::HasBeenStill { .. } => {
+                news.push(told)
+            }
             told => self.hear_of_rank(told, news),
         }
     }

@@ -49,7 +49,12 @@ pub(super) fn start(spec: &JobSpec, hosts: &Hosts) -> Result<Job, LaunchError> {
             printer,
             input: is_read.then(Forwarding::to_agent),
             signals,
-            watcher: Watcher::of_hosts(spec.ranks(), &spec.vigilance, spawn::spinning(spec)?),
+            watcher: Watcher::of_hosts(
+                spec.ranks(),
+                hosts.names.len(),
+                &spec.vigilance,
+                spawn::spinning(spec)?,
+            ),
         },
     );
     job.take(news);

@@ -139,6 +139,9 @@ impl Job {
             _ => Stage::Running,
         };
         let is_open = matches!(exit_log.decide(monotonic_nanos()), Decision::Open { .. });
+        if let Some(question) = self.watcher.question(now) {
+            self.ranks.order(question);
+        }
         let found = self.watcher.look(stage, now).filter(|_| !is_open);
         if let Some(occasion) = expired.or(found) {
             self.inquire(occasion);
@@ -180,7 +183,10 @@ impl Job {
     /// Acts on a hang after the ranks have sent their queues.
     fn conclude(&mut self, verdict: Verdict, now: Instant) {
         let snapshot = self.inquired();
-        let deserted = self.exit_log.desertion(snapshot.last_wait(), has_thread);
+        let deserted = self.exit_log.desertion(snapshot.last_wait(), |pid, thread| {
+            // Nobody looks at threads of other hosts.
+            !self.watcher.sees_processes() || has_thread(pid, thread)
+        });
         let unwinding = snapshot.unwinding().filter_map(|rank| self.exit_log.unwinding(rank));
         let panic = unwinding.chain(deserted).min_by_key(|failure| failure.at);
         match panic.filter(|_| verdict == Verdict::Deadlock) {

@@ -63,6 +63,11 @@ pub(crate) struct Program<'a> {
     pub(crate) environment: BTreeMap<OsString, OsString>,
 }
 
+/// Set in jobs of several hosts: libfabric may load libinfinipath, which otherwise catches signals that end a process. It
+/// would print a list of calls, and a process that catches signals and has idle threads cannot be judged (ID2 of
+/// [`crate::hang::idle`]).
+const NO_HANDLERS: &str = "IPATH_NO_BACKTRACE";
+
 /// Checks the programs, the folders, the exported variables and the settings of a job with these ranks on this host.
 pub(crate) fn check(spec: &JobSpec, here: Vec<usize>) -> Result<Prepared<'_>, LaunchError> {
     let apps = spec.apps.iter().enumerate();
@@ -210,6 +215,9 @@ impl<'a> Prepared<'a> {
                 };
             }
             let processors = self.placement.processors(place);
+            if table.is_some() {
+                command.env(NO_HANDLERS, "1");
+            }
             prepare(&mut command, descriptors, limit, mask, processors);
             let child = command.spawn().map_err(failed)?;
             ranks.push(Rank::new(task, child, receiver).map_err(failed)?);

@@ -99,6 +99,8 @@ fn state(waits: &[Wait]) -> TaskState {
         moves: 3,
         blocked: waits.iter().map(blocked).collect(),
         unlisted: 0,
+        sent: 0,
+        received: 0,
         contexts: 1,
     }
 }

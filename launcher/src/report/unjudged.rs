@@ -7,7 +7,7 @@ use super::INDENT;
 use super::format::ranks;
 use super::standing::Standing;
 use crate::hang::snapshot::{Activity, Snapshot};
-use crate::hang::watch::Doubt;
+use crate::hang::watch::{self, Doubt};
 
 /// The line, if every rank that is left waits and there is a reason not to judge. If there is none, the detector has
 /// not looked often enough yet.
@@ -44,7 +44,16 @@ fn reasons(left: &[usize], snapshot: &Snapshot) -> Vec<String> {
         let meant: Vec<usize> = left.iter().copied().filter(is_meant).collect();
         (!meant.is_empty()).then(|| words(doubt, &meant, &snapshot.spinning))
     };
-    doubts.into_iter().filter_map(reason).collect()
+    let on_their_way = has_frames_on_their_way(snapshot).then(|| {
+        "messages between hosts are on their way, or went to a rank that has ended".to_owned()
+    });
+    doubts.into_iter().filter_map(reason).chain(on_their_way).collect()
+}
+
+/// Whether ranks have sent more frames to other hosts than were received there, if all could be read.
+fn has_frames_on_their_way(snapshot: &Snapshot) -> bool {
+    let states = snapshot.ranks.iter().map(|seen| seen.state().cloned()).collect();
+    watch::traffic(&states).is_some_and(|(sent, received)| sent != received)
 }
 
 /// The words for a doubt about ranks. `spinning` are those whose setting makes them poll.

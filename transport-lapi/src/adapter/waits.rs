@@ -5,6 +5,9 @@
 //! tells the launcher their names. Everything read from the segment is untrusted.
 
 use std::cell::Cell;
+use std::ffi::CString;
+
+use rustix::thread::{gettid, set_name};
 
 /// Returns the name that marks thread `thread` as one that never communicates: a rank may be in deadlock although such
 /// a thread runs. It must not start threads that communicate either. The name contains the thread's number because new
@@ -12,6 +15,14 @@ use std::cell::Cell;
 /// has such a name.
 pub fn bystander_name(thread: i32) -> String {
     format!("mpj-by-{thread}")
+}
+
+/// Names this thread so ([`bystander_name`]). If the system refuses the name, the thread counts as one that may
+/// communicate.
+pub(crate) fn become_bystander() {
+    let name = bystander_name(gettid().as_raw_nonzero().get());
+    let name = CString::new(name).expect("a number has no zero bytes");
+    let _ = set_name(&name);
 }
 
 /// The call in which a thread is blocked, as a number that the client of the transport chooses. What the numbers mean,
@@ -104,8 +115,9 @@ pub struct TaskState {
     pub pid: u32,
     /// Whether that number denotes the same process here, that is, in the same PID namespace.
     pub is_here: bool,
-    /// Grows whenever a thread of the rank starts or stops sleeping. It is the sum over the rank's contexts, each of
-    /// which only grows: equal sums at two times mean that nothing has changed.
+    /// Grows whenever a thread of the rank starts or stops sleeping, offers something to another host, or takes in an
+    /// event from there. It is the sum of counts in the rank's contexts, each of which only grows: equal sums at two times mean that
+    /// nothing has changed.
     pub epoch: u64,
     /// Usually changes when the rank receives messages. Also a sum over the contexts.
     pub moves: u64,
@@ -113,6 +125,10 @@ pub struct TaskState {
     pub blocked: Vec<Blocked>,
     /// Number of further blocked threads.
     pub unlisted: u32,
+    /// Frames for other hosts and operations there that the network has taken from the rank, wrapping.
+    pub sent: u64,
+    /// Frames from other hosts, and ends of such operations, that the rank has taken in, wrapping.
+    pub received: u64,
     /// Number of contexts of the rank.
     pub contexts: usize,
 }

@@ -10,6 +10,11 @@
 //!   `NETWORK_PAUSE` ago, has found something, or if a thread is about to sleep, has slept, or a task was lost. So
 //!   neither starves the other, and a wait for a task of this host costs little more than it does in a job of one host.
 //!   A task that is alone on its host looks there each time.
+//! - HA4: what is published of the network tells whether any of its events is still to come, for launchers that look for
+//!   deadlocks. The thread that sends or polls counts an offer before it makes it; as sent, when the network has taken it,
+//!   a frame, a body that is still read, or an operation; and as received each event, when it was delivered: a frame or an
+//!   end. It does so under the lock of the context, so before it publishes a wait. What was refused is offered again in
+//!   each look for messages.
 
 #![expect(unsafe_code, reason = "an adapter promises its contract")]
 
@@ -24,7 +29,7 @@ use crate::adapter::{
     Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Endpoint, Events, Frame, Hosts,
     Losses, OneSided, Parts, Post, Registered, SHORT_HEAD, Stats, TaskId, Ticket, Transfer,
 };
-use crate::adapters::local::{LocalAdapter, Reach};
+use crate::adapters::local::{LocalAdapter, Reach, Traffic};
 use crate::adapters::noted_bell::{NotedBell, Notes};
 use crate::memory::body::Piece;
 use crate::memory::region::{ForeignBytes, RecvRegion, RemoteKey, RemoteRegion, SendRegion};
@@ -44,6 +49,7 @@ pub struct HostsAdapter {
     here: Box<[TaskId]>,
     /// When the network was looked at last, if it had nothing.
     looked: Option<Instant>,
+    traffic: Traffic,
     losses: Arc<AllLosses>,
     losses_seen: usize,
     bell: Arc<NotedBell>,
@@ -78,6 +84,7 @@ impl HostsAdapter {
             table,
             here,
             looked: None,
+            traffic: Traffic::default(),
             losses: Arc::new(losses),
             losses_seen: 0,
             bell,
@@ -128,11 +135,46 @@ impl HostsAdapter {
         budget: usize,
         events: &mut E,
     ) -> Result<usize, Box<AdapterError>> {
-        let found = self.network.poll(origin, budget, &mut Unsized(events))?;
+        let mut counted = Counted { events, ended: 0 };
+        let found = self.network.poll(origin, budget, &mut counted);
+        if counted.ended > 0 {
+            self.traffic.received = self.traffic.received.wrapping_add(counted.ended);
+            self.local.count(self.traffic);
+        }
+        let found = found?;
         if self.here.len() > 1 {
             self.looked = (found == 0).then(Instant::now);
         }
         Ok(found)
+    }
+
+    /// Offers a frame to the network (HA4).
+    fn send_over_network(
+        &mut self,
+        target: TaskId,
+        head: &[u8],
+        body: Piece<'_>,
+        ticket: Ticket,
+    ) -> Result<Post, AdapterError> {
+        self.count_offer();
+        let post = self.network.try_send(target, head, body, ticket);
+        match post {
+            Ok(Post::Taken) => self.count_sent(1),
+            Ok(Post::InFlight) => self.count_sent(2),
+            Ok(Post::Full) | Err(_) => {}
+        }
+        post
+    }
+
+    fn count_offer(&mut self) {
+        self.traffic.offered = self.traffic.offered.wrapping_add(1);
+        self.local.count(self.traffic);
+    }
+
+    /// Counts what will cause so many events.
+    fn count_sent(&mut self, events: u64) {
+        self.traffic.sent = self.traffic.sent.wrapping_add(events);
+        self.local.count(self.traffic);
     }
 
     /// Whether a poll of all origins looks into the network (HA3).
@@ -158,7 +200,7 @@ impl HostsAdapter {
         match self.table.local_place(target) {
             Some(place) => self.local.takes(place, head, body),
             None => {
-                let post = self.network.try_send(target, head, Piece::Span(body), Ticket(0));
+                let post = self.send_over_network(target, head, Piece::Span(body), Ticket(0));
                 matches!(post, Ok(Post::Taken))
             }
         }
@@ -239,7 +281,7 @@ unsafe impl Adapter for HostsAdapter {
                 let post = self.local.try_send(place, head, body, ticket);
                 post.map_err(|error| self.globally(error))
             }
-            None => self.network.try_send(target, head, body, ticket),
+            None => self.send_over_network(target, head, body, ticket),
         }
     }
 
@@ -305,7 +347,14 @@ unsafe impl Adapter for HostsAdapter {
                 let started = self.local.start(place, operation, ticket);
                 started.map_err(|error| self.globally(error))
             }
-            None => self.network.start(target, operation, ticket),
+            None => {
+                self.count_offer();
+                let started = self.network.start(target, operation, ticket);
+                if matches!(started, Ok(Transfer::Started)) {
+                    self.count_sent(1);
+                }
+                started
+            }
         }
     }
 
@@ -424,28 +473,36 @@ impl<E: Events + ?Sized> Events for Renumbered<'_, E> {
     }
 }
 
-/// Events of any type for a method that takes a trait object.
-struct Unsized<'a, E: ?Sized>(&'a mut E);
+/// Events of any type for the network. What has ended by them is counted (HA4).
+struct Counted<'a, E: ?Sized> {
+    events: &'a mut E,
+    ended: u64,
+}
 
-impl<E: Events + ?Sized> Events for Unsized<'_, E> {
+impl<E: Events + ?Sized> Events for Counted<'_, E> {
     fn frame(&mut self, frame: Frame<'_>) {
-        self.0.frame(frame);
+        self.events.frame(frame);
+        self.ended += 1;
     }
 
     fn short(&mut self, origin: TaskId, head: [u8; SHORT_HEAD], body: ForeignBytes<'_>) {
-        self.0.short(origin, head, body);
+        self.events.short(origin, head, body);
+        self.ended += 1;
     }
 
     fn send_complete(&mut self, ticket: Ticket) {
-        self.0.send_complete(ticket);
+        self.events.send_complete(ticket);
+        self.ended += 1;
     }
 
     fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
-        self.0.got(ticket, outcome);
+        self.events.got(ticket, outcome);
+        self.ended += 1;
     }
 
     fn ended(&mut self, ticket: Ticket, outcome: Result<i64, AdapterError>) {
-        self.0.ended(ticket, outcome);
+        self.events.ended(ticket, outcome);
+        self.ended += 1;
     }
 }
 

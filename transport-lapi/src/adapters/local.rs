@@ -42,6 +42,8 @@ use crate::adapters::local::share::Shares;
 use crate::memory::body::Piece;
 use crate::memory::region::{RecvPart, RecvRegion, RemoteKey, RemoteRegion, SendRegion};
 
+pub(crate) use wait_table::Traffic;
+
 /// How the tasks of a segment access each other's memory.
 pub trait Reach: Send + Sync + 'static {
     /// Returns the name of the adapter with this reach.
@@ -138,6 +140,12 @@ impl<R: Reach> LocalAdapter<R> {
     /// Erases the type of the reach, so that programs are compiled for one type of adapter.
     pub(crate) fn into_any(self) -> LocalAdapter<Box<dyn Reach>> {
         self.with_reach(|reach| Box::new(reach) as Box<dyn Reach>)
+    }
+
+    /// Publishes, for the launcher, the traffic of this task over another adapter with tasks beyond the segment.
+    pub(crate) fn count(&self, traffic: Traffic) {
+        let task = self.port.endpoint().task;
+        self.port.segment().wait_table(task as usize).count(traffic);
     }
 
     /// Replaces the reach by what `wrap` makes of it.

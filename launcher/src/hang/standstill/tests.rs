@@ -146,7 +146,17 @@ fn a_rank_whose_time_is_not_known_may_compute() {
 
 fn state(threads: &[Blocked]) -> Option<TaskState> {
     let blocked = threads.to_vec();
-    Some(TaskState { pid: 7, is_here: true, epoch: 2, moves: 3, blocked, unlisted: 0, contexts: 1 })
+    Some(TaskState {
+        pid: 7,
+        is_here: true,
+        epoch: 2,
+        moves: 3,
+        blocked,
+        unlisted: 0,
+        sent: 0,
+        received: 0,
+        contexts: 1,
+    })
 }
 
 #[test]

@@ -14,7 +14,19 @@ fn asleep() -> Blocked {
 }
 
 fn state(epoch: u64, blocked: Vec<Blocked>) -> Option<TaskState> {
-    Some(TaskState { pid: 7, is_here: true, epoch, moves: 0, blocked, unlisted: 0, contexts: 1 })
+    let (sent, received) = (0, 0);
+    let (is_here, contexts) = (true, 1);
+    Some(TaskState {
+        pid: 7,
+        is_here,
+        epoch,
+        moves: 0,
+        blocked,
+        unlisted: 0,
+        sent,
+        received,
+        contexts,
+    })
 }
 
 fn slept(looks: u32) -> TaskState {

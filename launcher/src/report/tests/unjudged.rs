@@ -55,6 +55,22 @@ fn where_nothing_is_doubted_nothing_is_said_but_what_the_user_wants() {
 }
 
 #[test]
+fn frames_between_hosts_that_were_not_received_are_a_reason() {
+    let with = |sent, received| {
+        let mut job = doubted([None, None]);
+        let one =
+            |wait, sent, received| Seen::from(Some(TaskState { sent, received, ..state(&[wait]) }));
+        job.ranks = vec![one(recv(1, 7), sent, 0), one(recv(0, 9), 0, received)];
+        said(&job)
+    };
+    assert_eq!(with(3, 3), None);
+    assert_eq!(
+        with(3, 2).as_deref(),
+        Some("messages between hosts are on their way, or went to a rank that has ended")
+    );
+}
+
+#[test]
 fn nothing_is_said_while_a_rank_may_move() {
     let doubts = [Some(Doubt::OtherThread); 2];
     let mut awake = doubted(doubts);

@@ -11,7 +11,7 @@ use crate::adapter::{AdapterError, TaskId, ThreadState};
 use crate::adapters::local::doorbell::Fences;
 use crate::adapters::local::port;
 use crate::adapters::local::segment::Segment;
-use crate::adapters::local::wait_table::{Entry, LISTED};
+use crate::adapters::local::wait_table::{Entry, LISTED, Traffic};
 use crate::adapters::shm::{open_segment, pid_namespace};
 use crate::platform::sync::Ordering;
 
@@ -60,6 +60,8 @@ impl JobView {
             moves: 0,
             blocked: Vec::new(),
             unlisted: 0,
+            sent: 0,
+            received: 0,
             contexts: self.segments.len(),
         };
         for segment in &self.segments {
@@ -80,6 +82,10 @@ impl JobView {
             state.epoch = state.epoch.wrapping_add(reading.epoch);
             state.moves = state.moves.wrapping_add(reading.moves);
             state.unlisted = state.unlisted.saturating_add(reading.unlisted);
+            let Traffic { offered, sent, received } = reading.traffic;
+            state.epoch = state.epoch.wrapping_add(offered).wrapping_add(received);
+            state.sent = state.sent.wrapping_add(sent);
+            state.received = state.received.wrapping_add(received);
         }
         Some(state)
     }

@@ -37,6 +37,10 @@ pub(crate) struct WaitTable {
     dismissed: AtomicU32,
     /// Number of sleeping threads that are not listed.
     unlisted: AtomicU32,
+    /// The task's [`Traffic`], which only the task writes.
+    offered: AtomicU64,
+    sent: AtomicU64,
+    received: AtomicU64,
     lines: [WaitRecord; LISTED],
 }
 
@@ -92,6 +96,18 @@ pub(crate) struct Reading {
     pub(crate) moves: u64,
     pub(crate) entries: Vec<Entry>,
     pub(crate) unlisted: u32,
+    pub(crate) traffic: Traffic,
+}
+
+/// Counts of what goes between a task and other hosts, wrapping (HA4 of [`crate::adapters::hosts`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Traffic {
+    /// How often something was offered to the network.
+    pub(crate) offered: u64,
+    /// Events that will come of what the network has taken, here or at another task.
+    pub(crate) sent: u64,
+    /// Events that have come here.
+    pub(crate) received: u64,
 }
 
 impl WaitTable {
@@ -104,6 +120,9 @@ impl WaitTable {
             asked: AtomicU32::new(0),
             dismissed: AtomicU32::new(0),
             unlisted: AtomicU32::new(0),
+            offered: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            received: AtomicU64::new(0),
             lines: Default::default(),
         }
     }
@@ -139,6 +158,13 @@ impl WaitTable {
         self.moves.store(self.moves.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
+    /// Publishes the task's traffic with other hosts. A wait that is put later publishes these stores with it.
+    pub(crate) fn count(&self, traffic: Traffic) {
+        self.offered.store(traffic.offered, Ordering::Relaxed);
+        self.sent.store(traffic.sent, Ordering::Relaxed);
+        self.received.store(traffic.received, Ordering::Relaxed);
+    }
+
     /// Asks for the task's queues. The caller wakes the task.
     pub(crate) fn ask(&self) {
         self.asked.fetch_add(1, Ordering::Release); // SYNC: inquiry
@@ -170,6 +196,11 @@ impl WaitTable {
             moves: self.moves.load(Ordering::Relaxed),
             entries: self.lines.iter().filter_map(WaitRecord::read).collect(),
             unlisted: self.unlisted.load(Ordering::Relaxed),
+            traffic: Traffic {
+                offered: self.offered.load(Ordering::Relaxed),
+                sent: self.sent.load(Ordering::Relaxed),
+                received: self.received.load(Ordering::Relaxed),
+            },
         })?;
         reading.epoch = epoch;
         Some(reading)

@@ -24,7 +24,6 @@ mod observed;
 mod queues;
 mod vocabulary;
 
-use std::ffi::CString;
 use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -43,12 +42,12 @@ use rustix::net::{
     SocketType, recvmsg, send, socketpair,
 };
 use rustix::process::{Signal, getpid, kill_process, parent_process_death_signal};
-use rustix::thread::{gettid, set_name};
+use rustix::thread::gettid;
 
 use super::managed::ManagedJob;
 use super::{BootstrapError, monotonic_nanos};
 use crate::adapter::TaskId;
-use crate::adapter::waits::bystander_name;
+use crate::adapter::waits::become_bystander;
 use crate::platform::fork::ProcessMark;
 
 pub use counters::{MessageCounts, ProtocolCounts};
@@ -396,14 +395,6 @@ fn wait_for_room(socket: BorrowedFd<'_>) -> bool {
     let patience = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
     let mut waiting = [PollFd::from_borrowed_fd(socket, PollFlags::OUT)];
     matches!(poll(&mut waiting, Some(&patience)), Ok(1) | Err(Errno::INTR))
-}
-
-/// Names this thread as one that never communicates ([`bystander_name`]). If the system refuses the name, the thread
-/// counts as one that may communicate.
-fn become_bystander() {
-    let name = bystander_name(gettid().as_raw_nonzero().get());
-    let name = CString::new(name).expect("a number has no zero bytes");
-    let _ = set_name(&name);
 }
 
 fn wait_for_hangup(socket: BorrowedFd<'_>) {

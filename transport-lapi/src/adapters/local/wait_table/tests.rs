@@ -107,3 +107,13 @@ fn a_damaged_phase_reads_as_unknown() {
     assert_eq!((entry.wait.call, entry.wait.phase), (CallCode(u16::MAX), Phase::Unknown));
     assert_eq!((entry.wait.peer, entry.state), (None, ThreadState::Awake));
 }
+
+#[test]
+fn traffic_is_read_with_the_waits() {
+    let segment = segment();
+    let wait_table = segment.wait_table(0);
+    let traffic = Traffic { offered: u64::MAX, sent: 2, received: 3 };
+    wait_table.count(traffic);
+    wait_table.put(0, &entry(RECV));
+    assert_eq!(wait_table.read().unwrap().traffic, traffic);
+}

@@ -116,6 +116,8 @@ pub struct HostJob {
     pub secret_of_ranks: [u8; 32],
     /// After how many milliseconds without a sign of life the other end of a line counts as lost.
     pub silence: u64,
+    /// Microseconds between two looks at the ranks for deadlocks; `None` if nobody looks for them.
+    pub looks: Option<u64>,
 }
 
 impl std::fmt::Debug for HostJob {
@@ -188,6 +190,11 @@ pub enum Order {
     },
     /// A sign of life.
     Alive,
+    /// Say whether the ranks have been still since [`News::Still`].
+    Confirm {
+        /// The number of the round.
+        round: u64,
+    },
     /// Look at the ranks, and tell what was [`News::Seen`].
     Look {
         /// The number of the look.
@@ -305,6 +312,24 @@ pub enum News {
     },
     /// A sign of life.
     Alive,
+    /// The ranks of this host wait, and none of them can go on unless something comes from another host.
+    Still {
+        /// The place of the host.
+        host: u32,
+        /// Frames that they have sent to other hosts, wrapping.
+        sent: u64,
+        /// Frames that they have received from other hosts, wrapping.
+        received: u64,
+    },
+    /// The answer to [`Order::Confirm`].
+    HasBeenStill {
+        /// The place of the host.
+        host: u32,
+        /// The number of the round.
+        round: u64,
+        /// Whether the ranks have been still since the agent said so last.
+        still: bool,
+    },
     /// What a rank did at a look.
     Seen {
         /// The rank.

@@ -110,17 +110,18 @@ impl<C> Decode<C> for Blocked {
 
 impl Encode for TaskState {
     fn encode<E: Encoder>(&self, encoder: &mut E) -> Result<(), EncodeError> {
-        let Self { pid, is_here, epoch, moves, blocked, unlisted, contexts } = self;
-        (pid, is_here, epoch, moves, blocked, unlisted, *contexts as u64).encode(encoder)
+        let Self { pid, is_here, epoch, moves, blocked, unlisted, sent, received, contexts } = self;
+        (pid, is_here, epoch, moves, blocked, unlisted, sent, received).encode(encoder)?;
+        (*contexts as u64).encode(encoder)
     }
 }
 
 impl<C> Decode<C> for TaskState {
     fn decode<D: Decoder<Context = C>>(decoder: &mut D) -> Result<Self, DecodeError> {
-        let (pid, is_here, epoch, moves, blocked, unlisted, contexts) = Decode::decode(decoder)?;
-        let contexts: u64 = contexts;
-        let contexts = contexts as usize;
-        Ok(Self { pid, is_here, epoch, moves, blocked, unlisted, contexts })
+        let (pid, is_here, epoch, moves, blocked, unlisted, sent, received) =
+            Decode::decode(decoder)?;
+        let contexts = u64::decode(decoder)? as usize;
+        Ok(Self { pid, is_here, epoch, moves, blocked, unlisted, sent, received, contexts })
     }
 }
 
@@ -161,6 +162,8 @@ mod tests {
             moves: 13,
             blocked,
             unlisted: 2,
+            sent: 14,
+            received: 15,
             contexts: 3,
         };
         let (activity, doubt) = (Some(Activity::Sleeping), Some(Doubt::Crowded));
