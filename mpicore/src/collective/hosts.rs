@@ -74,6 +74,7 @@ impl Hosts {
     }
 
     /// Returns whether each host has consecutive ranks, so that positions are ranks.
+    #[inline]
     pub(crate) fn are_consecutive(&self) -> bool {
         self.order.is_none()
     }
@@ -150,11 +151,13 @@ impl Hosts {
 
 impl<'h> Member<'h> {
     /// Returns the hosts, if an algorithm that combines operands host by host keeps the order.
+    #[inline]
     pub(super) fn hosts_for(self, order: Order) -> Option<&'h Hosts> {
         self.hosts.filter(|hosts| order == Order::Free || hosts.are_consecutive())
     }
 
     /// Returns the hosts, if the blocks of each one's ranks are consecutive.
+    #[inline]
     pub(super) fn hosts_of_blocks(self) -> Option<&'h Hosts> {
         self.hosts_for(Order::Ranks)
     }
