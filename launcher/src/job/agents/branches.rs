@@ -296,9 +296,9 @@ fn may_tell(job: &HostJob, hosts: &Range<u32>, told: &News) -> bool {
     let has_rank =
         |task: TaskId| job.host_of.get(task as usize).is_some_and(|host| hosts.contains(host));
     match told {
-        News::Refused { host, .. }
-        | News::Still { host, .. }
-        | News::HasBeenStill { host, .. } => hosts.contains(host),
+        News::Refused { host, .. } | News::Still { host, .. } | News::HasBeenStill { host, .. } => {
+            hosts.contains(host)
+        }
         // It is there itself.
         News::Lost { host, below, .. } => {
             hosts.start < *host && host.saturating_add(*below) < hosts.end
