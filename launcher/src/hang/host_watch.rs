@@ -41,6 +41,12 @@ impl HostWatch {
         self.next_look = Instant::now();
     }
 
+    /// The answer that is due once all ranks are gone, and nobody looks at them any more.
+    pub(crate) fn last_answer(self) -> Option<News> {
+        let answer = |round| News::HasBeenStill { host: self.host, round, still: false };
+        self.asked.map(answer)
+    }
+
     /// Looks at the ranks if it is time, and tells what there is to tell. `is_gone` says of which ranks nothing more will
     /// come.
     pub(crate) fn look(

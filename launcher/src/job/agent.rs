@@ -251,9 +251,10 @@ impl Agent {
         self.turn_until(|agent| agent.here.as_ref().is_none_or(|here| here.ranks.are_gone()))?;
         let daemons = self.here.as_mut().map(|here| here.ranks.end()).unwrap_or_default();
         if let Some(here) = &mut self.here {
+            let answer = here.watch.take().and_then(HostWatch::last_answer);
             let still = host_watch::last_news(here.ranks.view(), self.own.1);
-            still.iter().for_each(|still| self.line.tell(still));
-            (here.watch, here.last) = (None, Some(still.is_some()));
+            here.last = Some(still.is_some());
+            answer.iter().chain(&still).for_each(|news| self.line.tell(news));
         }
         let daemons = daemons.iter().map(|daemon| format!("{daemon} on host {}", self.own.0));
         self.daemons.extend(daemons);

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::adapter::{Caps, Endpoint, Registered, SharedArea, TaskId};
+use crate::adapter::{Caps, Endpoint, Parts, Registered, SharedArea, TaskId};
 use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::job::config::Pieces;
@@ -142,8 +142,20 @@ impl<S> Outbox<S> {
         max_body: usize,
     ) -> Self {
         let Endpoint { task, num_tasks, .. } = adapter.endpoint();
+        let Parts { hosts, .. } = adapter.parts();
         let send_queue = |target| SendQueue::new(adapter.caps(target), max_body);
-        let mut send_queues = PerTask::new(tasks, send_queue(tasks.far()), SendQueue::unused);
+        let is_here = |other| match &hosts {
+            Some(hosts) => hosts.host_of(other) == hosts.host_of(task),
+            None => true,
+        };
+        // Queues that are made later are for tasks of other hosts.
+        let far = (0..num_tasks as TaskId).find(|task| !is_here(*task)).unwrap_or(0);
+        let mut send_queues = PerTask::new(tasks, send_queue(far), SendQueue::unused);
+        if num_tasks > send_queues.in_use() {
+            for target in (0..num_tasks as TaskId).filter(|task| is_here(*task)) {
+                send_queues[target] = send_queue(target);
+            }
+        }
         for place in 0..send_queues.in_use() {
             if let Some(target) = send_queues.task_at(place) {
                 send_queues[target] = send_queue(target);

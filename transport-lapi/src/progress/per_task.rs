@@ -42,12 +42,6 @@ impl Tasks {
     pub fn number(&self) -> usize {
         self.number
     }
-
-    /// Returns a task that is not near, or task 0 if all are.
-    pub(crate) fn far(&self) -> TaskId {
-        let Range { start, end } = self.near;
-        if start == 0 && (end as usize) < self.number { end } else { start.saturating_sub(1) }
-    }
 }
 
 /// See the head of this file.
@@ -193,13 +187,6 @@ mod tests {
 
     fn numbers(number: usize, near: Range<TaskId>) -> PerTask<u64> {
         PerTask::new(&Tasks { number, near }, 7, Clone::clone)
-    }
-
-    #[test]
-    fn a_task_that_is_not_near_is_found() {
-        let far = |number, near| Tasks { number, near }.far();
-        assert_eq!([far(9, 0..0), far(9, 0..3), far(9, 3..9), far(9, 3..5)], [0, 3, 2, 2]);
-        assert_eq!(far(9, 0..9), 0);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! never spoken.
 
 use mpj_doubles::channels::own_bells;
-use mpj_doubles::mailboxes;
+use mpj_doubles::{hosts, mailboxes};
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::{
     Arrival, Context, HeaderAction, LapiError, Next, Options, SendRegion, Session,
@@ -38,6 +38,30 @@ fn come(to: &Task) -> Vec<u32> {
     let mut session = to.session().unwrap();
     while session.progress().unwrap() > 0 {}
     std::mem::take(&mut session.state)
+}
+
+/// The ranks of a host do not follow each other, so none has state from the beginning.
+#[test]
+fn ranks_that_are_dealt_out_to_hosts_send_long_messages() {
+    let network = |context, bells| Ok(mailboxes::in_context(context, bells));
+    let job = hosts::job(&hosts::plan(MANY, |task| task % 10), 1, network).unwrap();
+    let task = |adapter| {
+        let context = Context::init(adapter, Vec::new(), Options::default());
+        context.session().unwrap().addr_set(1, note).unwrap();
+        context
+    };
+    let tasks: Vec<Task> = job.into_iter().flatten().map(task).collect();
+    let body = vec![7; 2 << 20];
+    // 1 and 11 are of one host, 0 of another one.
+    for (from, to) in [(1, 11), (1, 0), (0, 1), (0, 10)] {
+        tasks[from].session().unwrap().amsend_bytes(to as u32, 1, &[], &body).unwrap();
+        let mut came = Vec::new();
+        while came.is_empty() {
+            tasks[from].session().unwrap().progress().unwrap();
+            came = come(&tasks[to]);
+        }
+        assert_eq!(came, [from as u32]);
+    }
 }
 
 #[test]

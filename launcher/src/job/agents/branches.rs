@@ -235,10 +235,11 @@ impl Branches {
                 self.lose(at, reason, news);
                 continue;
             }
-            if branch.stage >= Stage::Over {
+            if branch.stage > Stage::Over {
                 continue;
             }
-            if !reads {
+            // Nothing more is expected of those whose ranks are gone.
+            if !reads || branch.stage == Stage::Over {
                 branch.heard = now;
             }
             let silent = now.saturating_duration_since(branch.heard);
@@ -256,7 +257,7 @@ impl Branches {
         let sign = self.silence / SIGNS;
         let due = |branch: &Branch| {
             let life = (branch.told + sign).min(branch.heard + self.silence);
-            let life = (branch.stage < Stage::Over).then_some(life);
+            let life = (branch.stage <= Stage::Over).then_some(life);
             life.into_iter().chain(branch.line.end_deadline()).min()
         };
         self.branches.iter().filter_map(due).min()

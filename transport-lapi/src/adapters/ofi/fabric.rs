@@ -13,14 +13,12 @@ use super::choice::{self, FabricChoice, Offer};
 use super::endpoint::OfiEndpoint;
 use super::library::Library;
 use super::object::close;
+use super::reads::PIECE;
 use super::{MAX_BODY, MAX_HEAD};
 use crate::adapter::{AdapterError, Caps, GetKind};
 
 /// Version of the interface that the structures are of.
 const VERSION: u32 = 1 << 16 | 17;
-
-/// Bytes that a network which reads must be able to read at once.
-const LONGEST_READ: usize = 256 << 20;
 
 // Of rdma/fabric.h.
 const SOCKADDR_IN: u32 = 2;
@@ -218,6 +216,6 @@ unsafe fn describe(info: *const fi_info) -> Offer {
     let is_ipv6 = info.addr_format == SOCKADDR_IN6;
     // SAFETY: as the caller promises.
     let max_msg_size = unsafe { (*info.ep_attr).max_msg_size };
-    let has_rma = info.caps & u64::from(FI_RMA) != 0 && max_msg_size >= LONGEST_READ;
+    let has_rma = info.caps & u64::from(FI_RMA) != 0 && max_msg_size >= PIECE;
     Offer { provider, domain, is_loopback, is_ipv6, has_rma }
 }

@@ -16,7 +16,7 @@ use crate::adapter::{AdapterError, Events, TaskId, Ticket};
 use crate::memory::region::{RecvRegion, RemoteKey};
 
 /// Bytes of a piece (NR1).
-const PIECE: usize = 128 << 10;
+pub(super) const PIECE: usize = 128 << 10;
 /// Pieces of a read that the provider has at a time (NR1).
 const AHEAD: usize = 2;
 

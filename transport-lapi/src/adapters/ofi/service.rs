@@ -32,6 +32,8 @@ const PERIOD: Duration = Duration::from_micros(200);
 const LONG_PERIOD: Duration = Duration::from_millis(1);
 /// Time between two looks for what has come, where no descriptor tells it. A look takes a few microseconds.
 const LOOK: Duration = Duration::from_millis(1);
+/// The same while the descriptor is watched: some providers do not tell by it that a peer wants a connection.
+const RARE_LOOK: Duration = Duration::from_millis(20);
 /// Rounds without work before this thread sleeps until it is woken. Waking it costs a system call.
 const AWAKE: u32 = 20;
 
@@ -106,7 +108,9 @@ impl Signals {
         } else {
             self.work.store(work, Ordering::SeqCst);
         }
-        if work == Work::None as u8 {
+        // While the descriptor is watched, it tells what others ask for.
+        let is_watched = || self.watches.load(Ordering::SeqCst);
+        if work == Work::None as u8 || (work == Work::Others as u8 && is_watched()) {
             return;
         }
         if self.sleeps.load(Ordering::SeqCst) {
@@ -198,18 +202,23 @@ fn run(signals: &Signals, served: &impl Served) {
         let looks = signals.looks.load(Ordering::SeqCst);
         signals.sleeps.store(idle >= AWAKE, Ordering::SeqCst);
         let work = signals.work.load(Ordering::SeqCst);
-        let waits_for_others = work == Work::Others as u8 && signals.watches.load(Ordering::SeqCst);
+        let watches = signals.watches.load(Ordering::SeqCst);
+        let waits_for_others = work == Work::Others as u8 && watches;
         let busy = work != Work::None as u8 && !waits_for_others;
         if busy {
             idle = 0;
         }
-        let time = if idle < AWAKE { Some(period) } else { looks.then_some(LOOK) };
+        let time = match idle < AWAKE {
+            true => Some(period),
+            false if looks => Some(LOOK),
+            false => watches.then_some(RARE_LOOK),
+        };
         wait(signals, time);
         idle = idle.saturating_add(1);
         let polls = signals.polls.load(Ordering::Relaxed);
         let is_left_alone = std::mem::replace(&mut seen, polls) == polls;
         period = if is_left_alone { PERIOD } else { LONG_PERIOD };
-        if (busy || looks) && is_left_alone && served.serve() {
+        if (busy || looks || watches) && is_left_alone && served.serve() {
             signals.looks.store(false, Ordering::SeqCst);
             signals.bell.ring();
         }

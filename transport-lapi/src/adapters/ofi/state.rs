@@ -291,7 +291,8 @@ impl State {
             peer.injected = false;
         }
         if reads.lose(endpoint, |task| losses.is_lost(task)) {
-            self.take_completions();
+            // All of them: numbers of pieces are given again.
+            while self.take_completions() > 0 {}
         }
     }
 
@@ -301,9 +302,10 @@ impl State {
         self.reads.offer(&mut self.endpoint);
     }
 
-    fn take_completions(&mut self) {
+    /// Returns how many there were. Perhaps there are more.
+    fn take_completions(&mut self) -> usize {
         self.is_unsure = false;
-        let mut count = BATCH;
+        let (mut count, mut all) = (BATCH, 0);
         // A look that finds nothing costs a system call, so there is none after one that has found some.
         while count == BATCH {
             let Self {
@@ -347,12 +349,14 @@ impl State {
                 Completion::Read(number) => reads.end(endpoint, number, true),
                 Completion::NotRead(number) => reads.end(endpoint, number, false),
             });
+            all += count;
             if count > 0 {
                 self.vain = 0;
             }
         }
         let Self { endpoint, unposted, .. } = self;
         unposted.retain(|&buffer| !endpoint.release(buffer));
+        all
     }
 
     /// Starts to read memory of a task.
@@ -385,12 +389,15 @@ impl State {
         self.hidden = Some(self.polls);
     }
 
-    /// Ends reads in both directions. Returns whether memory of the program is accessed no more. Peers may be reading what
-    /// was registered until just now: then the endpoint is closed, once what was taken has left or it `is_late`.
-    pub(super) fn detach(&mut self, is_late: bool) -> bool {
+    /// Ends reads in both directions, and sends what was taken: the process may end afterwards. Returns whether that is
+    /// done, or the time for it `is_over`; see [`State::finish`] for `is_late`. Peers may be reading memory that was
+    /// registered until just now: then the endpoint is closed.
+    pub(super) fn detach(&mut self, is_late: bool, is_over: bool) -> bool {
         self.reads.forget(&mut self.endpoint);
         let is_read = self.endpoint.exposes() || self.hidden == Some(self.polls);
-        if is_read && self.finish(is_late) && !is_late {
+        // The second look finds the end of what the first one has sent.
+        let is_left = self.finish(is_late) && self.finish(is_late);
+        if is_left && !is_over {
             return false;
         }
         if is_read {
