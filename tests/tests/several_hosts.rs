@@ -93,7 +93,8 @@ fn ranks_meet_in_an_allocation_of_slurm() {
         return skip(reason);
     }
     let mpjrun = mpjrun_path();
-    let job = command(workspace().join("tests/slurm")).args(["salloc", "--quiet", "-N2"]);
+    let slurm = command(workspace().join("tests/slurm")).args(["-s".as_ref(), workspace()]);
+    let job = slurm.args(["salloc", "--quiet", "-N2"]);
     let job = job.args([mpjrun.as_os_str(), "--agent-fanout".as_ref(), "1".as_ref()]);
     let told = job.args(["-n", "4", "--per-host", "2", RANK, "well"]).run();
     if told.code == REFUSED {
