@@ -142,11 +142,11 @@ impl<S> Outbox<S> {
         max_body: usize,
     ) -> Self {
         let Endpoint { task, num_tasks, .. } = adapter.endpoint();
-        let Parts { hosts, .. } = adapter.parts();
+        let Parts { hosts, near, .. } = adapter.parts();
         let send_queue = |target| SendQueue::new(adapter.caps(target), max_body);
         let is_here = |other| match &hosts {
             Some(hosts) => hosts.host_of(other) == hosts.host_of(task),
-            None => true,
+            None => near.contains(&other),
         };
         // Queues that are made later are for tasks of other hosts.
         let far = (0..num_tasks as TaskId).find(|task| !is_here(*task)).unwrap_or(0);
