@@ -76,7 +76,7 @@ macro_rules! adapter_conformance {
             a_body_that_has_left_may_change
             a_task_that_has_detached_gets_its_memory_back
             a_loss_holds_up_no_operation
-            a_loss_ends_no_get_of_other_memory
+            a_loss_leaves_no_get_unfinished
             the_end_of_an_operation_wakes_a_sleeper
         }
     };

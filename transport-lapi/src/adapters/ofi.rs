@@ -21,7 +21,7 @@
 //!   is the next one of its origin. All others are counted and dropped. So frames arrive once and in order (A1), and a
 //!   stranger can neither add a frame nor end the job.
 //! - OA3: bodies are copied into packets inside the call. Memory of the program is written by the provider while a read
-//!   lasts; if its target is lost, the endpoint that reads is closed, and other reads begin again (A9, A10). Memory that
+//!   lasts; if its target is lost, the endpoint that reads is closed, and other reads are refused (A9, A10). Memory that
 //!   is registered is read by the provider, for whoever knows a key that nobody guesses. A read that is on its way when
 //!   the registration ends goes on, as reads by the kernel do on one host; `detach` ends it by closing the endpoint (A8).
 //! - OA4: what was taken is sent by the service thread if its owner does not poll (A4), and before `detach` answers

@@ -79,6 +79,8 @@ pub struct OfiEndpoint {
     /// `None` once it was closed.
     endpoint: Option<Object<fid_ep>>,
     reader: Option<Object<fid_ep>>,
+    /// Whether the reader was closed.
+    reads_no_more: bool,
     addresses: Object<fid_av>,
     completions: Object<fid_cq>,
     received: Buffers,
@@ -131,6 +133,7 @@ impl OfiEndpoint {
             let mut made = Self {
                 endpoint: Some(endpoint),
                 reader: None,
+                reads_no_more: false,
                 addresses,
                 completions,
                 received,
@@ -339,6 +342,9 @@ impl OfiEndpoint {
         (key, place): (u64, u64),
         into: &RecvPart<'_>,
     ) -> Offered {
+        if self.reads_no_more {
+            return Offered::Refused;
+        }
         let Self { fabric, domain, completions, addresses, reader, landings, .. } = self;
         if reader.is_none() {
             // SAFETY: OE1, OE2.
@@ -366,9 +372,10 @@ impl OfiEndpoint {
         self.landings.close(number);
     }
 
-    /// Ends all reads of other tasks' memory (OE4). Completions of theirs may still be read.
+    /// Ends all reads of other tasks' memory (OE4), and refuses later ones. Completions of theirs may still be read.
     pub(super) fn end_reads(&mut self) {
         self.reader = None;
+        self.reads_no_more = true;
     }
 
     /// Ends all that other tasks do with memory of the program (OE4). Nothing is sent or received any more.

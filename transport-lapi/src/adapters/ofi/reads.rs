@@ -3,8 +3,8 @@
 //! - NR1: a read is divided into pieces, of which the provider has a few at a time. So both ends copy at the same time,
 //!   and what the kernel stores between them stays in the caches: 1 MiB at once takes twice as long over TCP. The
 //!   provider has at most [`READS`] pieces of all reads, each under a number.
-//! - NR2: a read changes nothing at its target, so it may be carried out twice. When a task is lost, the endpoint that
-//!   reads is closed, which ends the reads of that task's memory (A10); those of others begin again.
+//! - NR2: when a task is lost whose memory is being read, the endpoint that reads is closed, which ends these reads (A10).
+//!   It is not opened again: reads of other tasks' memory, and all later ones, end as NR3 says.
 //! - NR3: what the provider refuses, or fails to read, ends as if the system had refused it: the transport then reads
 //!   over frames, and the target says what is wrong if the memory is not there.
 
@@ -157,7 +157,7 @@ impl Reads {
         });
     }
 
-    /// The provider has ended a piece, successfully or not. It may be one that was begun again (NR2).
+    /// The provider has ended a piece, successfully or not. It may be one that was given up (NR2).
     pub(super) fn end(&mut self, endpoint: &mut OfiEndpoint, number: usize, is_done: bool) {
         let Some(ticket) = self.pieces[number].take() else { return };
         endpoint.has_read(number);
@@ -168,39 +168,33 @@ impl Reads {
         }
     }
 
-    /// Ends the reads of lost tasks (NR2). Returns whether the endpoint that reads was closed: the caller takes all
-    /// completions before it offers again.
-    pub(super) fn lose(
-        &mut self,
-        endpoint: &mut OfiEndpoint,
-        is_lost: impl Fn(TaskId) -> bool,
-    ) -> bool {
+    /// Ends the reads of lost tasks (NR2).
+    pub(super) fn lose(&mut self, endpoint: &mut OfiEndpoint, is_lost: impl Fn(TaskId) -> bool) {
         let is_over = self.all.iter().any(|read| read.under_way > 0 && is_lost(read.target));
         if is_over {
             self.end_all(endpoint);
         }
         let Self { all, ended, .. } = self;
-        all.retain(|&Read { target, ticket, .. }| {
-            let is_lost = is_lost(target);
+        all.retain_mut(|read| {
+            let &mut Read { target: task, ticket, .. } = read;
+            let is_lost = is_lost(task);
             if is_lost {
-                ended.push((ticket, Err(AdapterError::PeerLost { task: target })));
+                ended.push((ticket, Err(AdapterError::PeerLost { task })));
+            } else if is_over {
+                read.has_failed = true;
+                ended.push((ticket, read.outcome()));
             }
-            !is_lost
+            !is_lost && !is_over
         });
-        is_over
     }
 
-    /// Closes the endpoint that reads. Those of which it had pieces begin again.
+    /// Closes the endpoint that reads. Completions of its pieces name none any more.
     fn end_all(&mut self, endpoint: &mut OfiEndpoint) {
         endpoint.end_reads();
         for number in 0..READS {
             if self.pieces[number].take().is_some() {
                 endpoint.has_read(number);
-                self.free.push(number);
             }
-        }
-        for read in self.all.iter_mut().filter(|read| read.under_way > 0) {
-            (read.taken, read.under_way) = (0, 0);
         }
     }
 

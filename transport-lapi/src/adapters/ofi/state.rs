@@ -290,22 +290,13 @@ impl State {
             }
             peer.injected = false;
         }
-        if reads.lose(endpoint, |task| losses.is_lost(task)) {
-            // All of them: numbers of pieces are given again.
-            while self.take_completions() > 0 {}
-        }
+        reads.lose(endpoint, |task| losses.is_lost(task));
     }
 
     /// Takes what the provider has completed, and goes on with reads.
     pub(super) fn progress(&mut self) {
-        self.take_completions();
-        self.reads.offer(&mut self.endpoint);
-    }
-
-    /// Returns how many there were. Perhaps there are more.
-    fn take_completions(&mut self) -> usize {
         self.is_unsure = false;
-        let (mut count, mut all) = (BATCH, 0);
+        let mut count = BATCH;
         // A look that finds nothing costs a system call, so there is none after one that has found some.
         while count == BATCH {
             let Self {
@@ -349,14 +340,13 @@ impl State {
                 Completion::Read(number) => reads.end(endpoint, number, true),
                 Completion::NotRead(number) => reads.end(endpoint, number, false),
             });
-            all += count;
             if count > 0 {
                 self.vain = 0;
             }
         }
         let Self { endpoint, unposted, .. } = self;
         unposted.retain(|&buffer| !endpoint.release(buffer));
-        all
+        self.reads.offer(&mut self.endpoint);
     }
 
     /// Starts to read memory of a task.
