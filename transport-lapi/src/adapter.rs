@@ -306,8 +306,8 @@ pub struct Parts {
     pub area: Option<Arc<dyn SharedArea>>,
     /// Where waits are published, if they are.
     pub wait_records: Option<Arc<dyn WaitRecords>>,
-    /// The tasks of this host, if their numbers follow one another; none otherwise. [`Caps`] are the same for all other
-    /// tasks.
+    /// The tasks of this host, if their numbers follow one another; none otherwise. [`Caps`] are the same for all tasks of
+    /// other hosts.
     pub near: Range<TaskId>,
     /// Number of tasks that share the processors of this host, with this one.
     pub neighbours: usize,

@@ -25,8 +25,8 @@
 //!   is registered is read by the provider, for whoever knows a key that nobody guesses. A read that is on its way when
 //!   the registration ends goes on, as reads by the kernel do on one host; `detach` ends it by closing the endpoint (A8).
 //! - OA4: what was taken is sent by the service thread if its owner does not poll (A4), and before `detach` answers
-//!   `true`, unless that takes longer than five seconds; if the adapter is dropped, by
-//!   the dropping thread, for at most five seconds, and afterwards by a thread of its own.
+//!   `true`, unless that takes longer than five seconds; if the adapter is dropped, by the dropping thread, for at most
+//!   five seconds, and afterwards by a thread of its own.
 //! - OA5: nothing more is taken for a lost task ([`Post::Full`], so that the caller learns of the loss), and what waits
 //!   for it is dropped (A10). A peer whose connection fails counts as lost.
 
@@ -77,7 +77,7 @@ pub use fabric::Fabric;
 const MAX_HEAD: usize = 512;
 /// Largest body of a frame: a whole number of cache lines, such that a frame with the largest head fits into a packet.
 const MAX_BODY: usize = PACKET - 1024;
-/// How long a dropped adapter tries to send what was taken.
+/// How long an adapter that is detached or dropped tries to send what was taken.
 const LINGER: Duration = Duration::from_secs(5);
 /// How long it waits for a peer to take one more packet behind those whose end it does not know.
 const PATIENCE: Duration = Duration::from_millis(50);

@@ -151,15 +151,9 @@ impl<S> Outbox<S> {
         // Queues that are made later are for tasks of other hosts.
         let far = (0..num_tasks as TaskId).find(|task| !is_here(*task)).unwrap_or(0);
         let mut send_queues = PerTask::new(tasks, send_queue(far), SendQueue::unused);
-        if num_tasks > send_queues.in_use() {
-            for target in (0..num_tasks as TaskId).filter(|task| is_here(*task)) {
-                send_queues[target] = send_queue(target);
-            }
-        }
-        for place in 0..send_queues.in_use() {
-            if let Some(target) = send_queues.task_at(place) {
-                send_queues[target] = send_queue(target);
-            }
+        let have_all = send_queues.in_use() == num_tasks;
+        for target in (0..num_tasks as TaskId).filter(|task| have_all || is_here(*task)) {
+            send_queues[target] = send_queue(target);
         }
         Self {
             send_queues,

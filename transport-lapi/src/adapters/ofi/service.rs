@@ -38,7 +38,7 @@ const RARE_LOOK: Duration = Duration::from_millis(20);
 const AWAKE: u32 = 20;
 
 /// What the thread has to do for an owner that does not poll.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Work {
     None,
@@ -101,13 +101,9 @@ impl Signals {
     /// Says what is left to do. Called under the lock of the endpoint, so that no answer is overtaken.
     pub(super) fn set_work(&self, work: Work) {
         let work = work as u8;
-        let before = self.work.load(Ordering::Relaxed);
-        if work <= before {
-            // Seen late, it costs one round.
-            self.work.store(work, Ordering::Relaxed);
-        } else {
-            self.work.store(work, Ordering::SeqCst);
-        }
+        // Less work may be seen late: that costs one round.
+        let is_more = work > self.work.load(Ordering::Relaxed);
+        self.work.store(work, if is_more { Ordering::SeqCst } else { Ordering::Relaxed });
         // While the descriptor is watched, it tells what others ask for.
         let is_watched = || self.watches.load(Ordering::SeqCst);
         if work == Work::None as u8 || (work == Work::Others as u8 && is_watched()) {
