@@ -26,7 +26,7 @@ pub enum Protocol {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The receiver can read the data where they are: they are one span of memory, go to another rank, and a get reads
-    /// memory.
+    /// memory. Reads by software of a network do not count: they copy as often as eager messages.
     pub readable: bool,
     /// It is a network that reads them, and no processor of the receiver. Then the next two do not matter, and are `false`.
     pub by_network: bool,
@@ -40,7 +40,8 @@ impl Facts {
     /// Returns what is known of a message by what the adapter can do with its target, if its data are one span.
     pub fn of_target(caps: &Caps) -> Self {
         let by_network = caps.gets == Some(GetKind::RemoteDirect);
-        Self { readable: caps.gets.is_some(), by_network, ..Self::default() }
+        let readable = caps.gets.is_some_and(|kind| kind != GetKind::RemoteSoftware);
+        Self { readable, by_network, ..Self::default() }
     }
 }
 
@@ -94,8 +95,7 @@ impl Row {
 /// The longest eager message, where nothing else decides.
 const EAGER_UP_TO: usize = 16 << 20;
 
-/// The shortest message that a network reads, where nothing else decides. Over TCP rendezvous takes 0.7 to 0.9 of the
-/// time of eager packets from here on, and 1.2 at half this length.
+/// The shortest message that a network reads, where nothing else decides.
 const BY_NETWORK_FROM: usize = 256 << 10;
 
 const NO_CREDIT: Row = Row::rendezvous(

@@ -90,6 +90,10 @@ pub struct Caps {
     pub max_inline: usize,
     /// Largest body of one frame, in bytes.
     pub max_body: usize,
+    /// Up to which length, in bytes, a message goes as one frame, and the size of the pieces of the next longer ones.
+    /// While one end copies a short piece, the other copies the one before; fewer long pieces cost less where each frame
+    /// is dear.
+    pub piece: usize,
     /// Whether [`Adapter::try_send`] copies every body, and never returns [`Post::InFlight`].
     pub copies_bodies: bool,
     /// How [`OneSided::Get`] reads the target's memory; `None` if it does not.
@@ -110,6 +114,8 @@ pub enum GetKind {
     CrossMemoryAttach,
     /// The network reads it while the target does something else.
     RemoteDirect,
+    /// As above, but it is software of the network that copies it at both ends.
+    RemoteSoftware,
 }
 
 /// Result of [`Adapter::try_send`]. A lack of room is a value, not an error.

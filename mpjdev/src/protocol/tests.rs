@@ -43,6 +43,7 @@ fn network(gets: Option<GetKind>) -> Caps {
         max_head: 512,
         max_inline: 1024,
         max_body: 64 << 10,
+        piece: 64 << 10,
         copies_bodies: true,
         gets,
         puts: false,
@@ -60,6 +61,7 @@ fn each_kind_of_target_has_its_rows() {
     let in_memory = [NoCredit, HugePages, OwnProcessor, Always, Always];
     assert_eq!(whens(Some(GetKind::CrossMemoryAttach)), in_memory);
     assert_eq!(whens(Some(GetKind::RemoteDirect)), [NoCredit, ByNetwork, Always, Always]);
+    assert_eq!(whens(Some(GetKind::RemoteSoftware)), [NoCredit, Always, Always]);
     assert_eq!(whens(None), [NoCredit, Always, Always]);
 }
 

@@ -381,11 +381,11 @@ unsafe impl Adapter for ChannelAdapter {
     }
 
     fn caps(&self, _: TaskId) -> Caps {
-        let (max_head, max_inline, max_body) = (256, 256, MAX_BODY);
+        let (max_head, max_inline, max_body, piece) = (256, 256, MAX_BODY, MAX_BODY);
         let one_sided = self.network.cards == Cards::OneSided;
         let gets = one_sided.then_some(GetKind::RemoteDirect);
         let (name, copies_bodies, puts, atomics) = ("channels", false, one_sided, one_sided);
-        Caps { name, max_head, max_inline, max_body, copies_bodies, gets, puts, atomics }
+        Caps { name, max_head, max_inline, max_body, piece, copies_bodies, gets, puts, atomics }
     }
 
     fn parts(&self) -> Parts {

@@ -89,6 +89,7 @@ unsafe impl Adapter for MailboxAdapter {
             max_head: 256,
             max_inline: 256,
             max_body: 4 << 10,
+            piece: 4 << 10,
             copies_bodies: true,
             gets: None,
             puts: false,

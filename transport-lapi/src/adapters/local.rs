@@ -183,9 +183,9 @@ impl<R: Reach> LocalAdapter<R> {
 
 /// The capabilities of the adapter of a segment.
 pub(crate) fn caps(name: &'static str, max_body: usize, gets: Option<GetKind>) -> Caps {
-    let (max_head, max_inline) = (MAX_HEAD, SLOT_DATA);
+    let (max_head, max_inline, piece) = (MAX_HEAD, SLOT_DATA, 16 << 10);
     let (puts, atomics) = (false, false);
-    Caps { name, max_head, max_inline, max_body, copies_bodies: true, gets, puts, atomics }
+    Caps { name, max_head, max_inline, max_body, piece, copies_bodies: true, gets, puts, atomics }
 }
 
 // SAFETY: bodies are copied inside the call. `crate::adapters::local::share` keeps A7; a reach reads and writes only

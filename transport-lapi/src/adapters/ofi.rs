@@ -62,7 +62,6 @@ use crate::memory::body::Piece;
 use crate::memory::region::RemoteKey;
 use crate::platform::fork::ProcessMark;
 
-use endpoint::PACKET;
 use losses::OfiLosses;
 use reads::Place;
 use service::{Served, Service, Signals};
@@ -75,8 +74,8 @@ pub use fabric::Fabric;
 
 /// Largest head of a frame, in bytes.
 const MAX_HEAD: usize = 512;
-/// Largest body of a frame: a whole number of cache lines, such that a frame with the largest head fits into a packet.
-const MAX_BODY: usize = PACKET - 1024;
+/// Largest body of a frame, in bytes.
+const MAX_BODY: usize = 64 << 10;
 /// How long an adapter that is detached or dropped tries to send what was taken.
 const LINGER: Duration = Duration::from_secs(5);
 /// How long it waits for a peer to take one more packet behind those whose end it does not know.

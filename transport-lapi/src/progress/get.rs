@@ -92,7 +92,7 @@ pub(crate) fn at_once(kind: Option<GetKind>) -> usize {
     match kind {
         None => 0,
         Some(GetKind::Memcpy | GetKind::CrossMemoryAttach) => SLICE,
-        Some(GetKind::RemoteDirect) => LONG_SLICE,
+        Some(GetKind::RemoteDirect | GetKind::RemoteSoftware) => LONG_SLICE,
     }
 }
 

@@ -386,7 +386,7 @@ pub fn memory_of_a_task_that_has_detached_is_not_accessed<A: Adapter>(make: Make
     let constant = register(&mut job[1], Registered::Constant(memory.to_send()));
     let writable = register(&mut job[1], Registered::Writable(memory.to_receive()));
     assert!(comes_soon(|| job[1].detach()), "nothing is under way");
-    if caps.gets == Some(GetKind::RemoteDirect) {
+    if matches!(caps.gets, Some(GetKind::RemoteDirect | GetKind::RemoteSoftware)) {
         job[1].parts().losses.declare();
     }
     assert!(is_lost(&get(&mut job[0], &constant, 0, 8)));

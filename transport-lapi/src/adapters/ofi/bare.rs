@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::endpoint::{Completion, Offered, OfiEndpoint, PACKET, SENDS};
+use super::MAX_BODY;
+use super::endpoint::{Completion, Offered, OfiEndpoint, SENDS};
 
 /// Messages to and from one peer, each by one call of libfabric, in the order of sending. Nothing is packed, numbered or
 /// proved, and calls that wait poll.
@@ -18,7 +19,7 @@ pub struct Bare {
 
 impl Bare {
     /// Length of the longest message, in bytes.
-    pub const LONGEST: usize = PACKET;
+    pub const LONGEST: usize = MAX_BODY;
 
     /// Takes an endpoint for messages to the one with this address; `None` if the address is none of its network.
     pub fn new(mut endpoint: OfiEndpoint, address: &[u8]) -> Option<Self> {

@@ -2,6 +2,8 @@
 //!
 //! Fast networks come first, then TCP. A provider named by `MPJ_FABRIC` is taken whatever it is.
 
+use crate::adapter::GetKind;
+
 /// `MPJ_FABRIC`: which provider of libfabric is used, and which of its domains.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum FabricChoice {
@@ -39,6 +41,9 @@ impl FabricChoice {
 /// before, `net` has it.
 const PREFERRED: [&str; 8] = ["cxi", "efa", "psm3", "psm2", "opx", "verbs;ofi_rxm", "tcp", "net"];
 
+/// Providers whose reads are made of messages of the network below. Names behind a semicolon are layers above one.
+const BY_SOFTWARE: [&str; 4] = ["tcp", "net", "sockets", "udp"];
+
 /// One way to a network that the library offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Offer {
@@ -52,6 +57,15 @@ pub(super) struct Offer {
     pub(super) is_ipv6: bool,
     /// Whether it reads and writes memory of other tasks (FI_RMA).
     pub(super) has_rma: bool,
+}
+
+impl Offer {
+    /// How the provider reads memory of other tasks, if it does.
+    pub(super) fn reads(&self) -> GetKind {
+        let lowest = self.provider.split(';').next().unwrap_or_default();
+        let by_software = BY_SOFTWARE.contains(&lowest);
+        if by_software { GetKind::RemoteSoftware } else { GetKind::RemoteDirect }
+    }
 }
 
 /// The offer that is taken, with the reason.
@@ -171,6 +185,13 @@ mod tests {
             "{why}"
         );
         assert!(taken(&[]).expect_err("nothing").contains("offers nothing here"));
+    }
+
+    #[test]
+    fn over_tcp_it_is_software_that_reads() {
+        let of = |provider| offer(provider, "eth0").reads();
+        assert_eq!(["tcp", "net", "udp;ofi_rxd"].map(of), [GetKind::RemoteSoftware; 3]);
+        assert_eq!(["verbs;ofi_rxm", "cxi"].map(of), [GetKind::RemoteDirect; 2]);
     }
 
     #[test]

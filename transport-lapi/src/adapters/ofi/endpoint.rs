@@ -18,6 +18,7 @@ use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::Arc;
 
+use super::MAX_BODY;
 use super::bindings::*;
 use super::fabric::Fabric;
 use super::memory::{Buffers, Exposed, Landings};
@@ -26,8 +27,8 @@ use crate::adapter::{AdapterError, Caps};
 use crate::adapters::hosts::table::MAX_ADDRESS;
 use crate::memory::region::{RecvPart, SendRegion};
 
-/// Length of a packet buffer, in bytes.
-pub(super) const PACKET: usize = 64 << 10;
+/// Length of a packet buffer, in bytes: a frame with the largest head and body fits, and others behind it do.
+pub(super) const PACKET: usize = MAX_BODY + 1024;
 /// Receives that are posted.
 const RECEIVES: usize = 32;
 /// Buffers for packets to all peers.

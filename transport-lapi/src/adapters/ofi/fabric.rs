@@ -15,7 +15,7 @@ use super::library::Library;
 use super::object::close;
 use super::reads::PIECE;
 use super::{MAX_BODY, MAX_HEAD};
-use crate::adapter::{AdapterError, Caps, GetKind};
+use crate::adapter::{AdapterError, Caps};
 
 /// Version of the interface that the structures are of.
 const VERSION: u32 = 1 << 16 | 17;
@@ -86,8 +86,10 @@ impl Fabric {
             max_head: MAX_HEAD,
             max_inline: 1024,
             max_body: MAX_BODY,
+            // A packet for each frame costs more than both ends' copies one after the other.
+            piece: MAX_BODY,
             copies_bodies: true,
-            gets: offers[index].has_rma.then_some(GetKind::RemoteDirect),
+            gets: offers[index].has_rma.then_some(offers[index].reads()),
             puts: false,
             atomics: false,
         };
