@@ -57,6 +57,7 @@ use std::time::Duration;
 
 use crate::adapter::atomic::Operation;
 use crate::adapter::waits::Wait;
+use crate::job::config::Pieces;
 use crate::memory::body::Piece;
 use crate::memory::region::{
     ForeignBytes, RecvPart, RecvRegion, RemoteKey, RemoteRegion, SendRegion,
@@ -90,10 +91,8 @@ pub struct Caps {
     pub max_inline: usize,
     /// Largest body of one frame, in bytes.
     pub max_body: usize,
-    /// Up to which length, in bytes, a message goes as one frame, and the size of the pieces of the next longer ones.
-    /// While one end copies a short piece, the other copies the one before; fewer long pieces cost less where each frame
-    /// is dear.
-    pub piece: usize,
+    /// How long messages are best cut into frames, of which each is at most as long as `max_body` says.
+    pub pieces: Pieces,
     /// Whether [`Adapter::try_send`] copies every body, and never returns [`Post::InFlight`].
     pub copies_bodies: bool,
     /// How [`OneSided::Get`] reads the target's memory; `None` if it does not.

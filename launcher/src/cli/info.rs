@@ -208,7 +208,7 @@ fn word(protocol: Protocol) -> &'static str {
 /// How messages in one span travel to targets with which the adapter can do this, one line for each range of sizes, by
 /// this table where no other fact holds.
 fn ways(table: &Table, caps: &Caps) -> Vec<String> {
-    let pieces = Pieces::new(caps.piece, caps.max_body);
+    let pieces = caps.pieces.within(caps.max_body);
     let whole = pieces.whole();
     let way = |len: usize| match table.choose(len, Facts::of_target(caps), true) {
         Protocol::Rendezvous => word(Protocol::Rendezvous).to_owned(),
@@ -240,18 +240,19 @@ mod tests {
             let settings = Settings { backend, eager_up_to, ..Settings::default() };
             Table::of(&settings, Processor::Other)
         };
-        let caps = |gets, max_body: usize, piece| Caps {
+        let local = Pieces::new(16 << 10, [16 << 10, 32 << 10, 64 << 10]);
+        let caps = |gets, max_body, pieces| Caps {
             name: "",
             max_head: 64,
             max_inline: 64,
             max_body,
-            piece,
+            pieces,
             copies_bodies: true,
             gets,
             puts: false,
             atomics: false,
         };
-        let lines = ways(&protocols(BackendChoice::Auto, None), &caps(None, 64 << 10, 16 << 10));
+        let lines = ways(&protocols(BackendChoice::Auto, None), &caps(None, 64 << 10, local));
         let expected = [
             "up to 16384 bytes       eager, as one frame",
             "up to 131072 bytes      eager, in pieces of 16384",
@@ -260,10 +261,11 @@ mod tests {
             "longer                  rendezvous",
         ];
         assert_eq!(lines, expected);
-        let network = caps(Some(GetKind::RemoteDirect), 64 << 10, 64 << 10);
+        let network =
+            caps(Some(GetKind::RemoteDirect), 64 << 10, Pieces::new(64 << 10, [21 << 10; 3]));
         let expected = [
             "up to 65536 bytes       eager, as one frame",
-            "up to 262143 bytes      eager, in pieces of 65536",
+            "up to 262143 bytes      eager, in pieces of 21504",
             "longer                  rendezvous",
         ];
         assert_eq!(ways(&protocols(BackendChoice::Auto, None), &network), expected);
@@ -273,7 +275,7 @@ mod tests {
         assert_eq!(named, expected);
         let rendezvous = ways(&protocols(BackendChoice::Rendezvous, None), &network);
         assert_eq!(rendezvous, ["any length              rendezvous"]);
-        let short = ways(&protocols(BackendChoice::Eager, None), &caps(None, 8 << 10, 16 << 10));
+        let short = ways(&protocols(BackendChoice::Eager, None), &caps(None, 8 << 10, local));
         let expected = [
             "up to 8192 bytes        eager, as one frame",
             "longer                  eager, in pieces of 8192",

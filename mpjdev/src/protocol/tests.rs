@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use transport_lapi::config::Pieces;
 
 use super::*;
 use Processor::{Intel, IntelWithDemote, Other};
@@ -43,7 +44,7 @@ fn network(gets: Option<GetKind>) -> Caps {
         max_head: 512,
         max_inline: 1024,
         max_body: 64 << 10,
-        piece: 64 << 10,
+        pieces: Pieces::new(64 << 10, [64 << 10; 3]),
         copies_bodies: true,
         gets,
         puts: false,

@@ -25,6 +25,7 @@ use transport_lapi::adapter::{
     Adapter, AdapterError, Caps, Doorbell, Endpoint, Events, Frame, GetKind, Losses, MAX_TASKS,
     OneSided, Parts, Post, Registered, SHORT_HEAD, TaskId, Ticket, Transfer,
 };
+use transport_lapi::config::Pieces;
 use transport_lapi::{
     AnyAdapter, ForeignBytes, Operation, Piece, RecvRegion, RemoteKey, RemoteRegion, Source,
 };
@@ -381,11 +382,12 @@ unsafe impl Adapter for ChannelAdapter {
     }
 
     fn caps(&self, _: TaskId) -> Caps {
-        let (max_head, max_inline, max_body, piece) = (256, 256, MAX_BODY, MAX_BODY);
+        let (max_head, max_inline, max_body) = (256, 256, MAX_BODY);
         let one_sided = self.network.cards == Cards::OneSided;
+        let pieces = Pieces::new(MAX_BODY, [MAX_BODY; 3]);
         let gets = one_sided.then_some(GetKind::RemoteDirect);
         let (name, copies_bodies, puts, atomics) = ("channels", false, one_sided, one_sided);
-        Caps { name, max_head, max_inline, max_body, piece, copies_bodies, gets, puts, atomics }
+        Caps { name, max_head, max_inline, max_body, pieces, copies_bodies, gets, puts, atomics }
     }
 
     fn parts(&self) -> Parts {

@@ -13,6 +13,7 @@ use transport_lapi::adapter::{
     Adapter, AdapterError, Caps, Doorbell, Endpoint, Events, Frame, Losses, Parts, Post, TaskId,
     Ticket,
 };
+use transport_lapi::config::Pieces;
 use transport_lapi::{AnyAdapter, ForeignBytes, Piece};
 
 /// One task of a job whose tasks have mailboxes.
@@ -89,7 +90,7 @@ unsafe impl Adapter for MailboxAdapter {
             max_head: 256,
             max_inline: 256,
             max_body: 4 << 10,
-            piece: 4 << 10,
+            pieces: Pieces::new(4 << 10, [4 << 10; 3]),
             copies_bodies: true,
             gets: None,
             puts: false,

@@ -39,6 +39,7 @@ use crate::adapters::local::port::Port;
 use crate::adapters::local::ring::{MAX_HEAD, SLOT_DATA};
 use crate::adapters::local::segment::Segment;
 use crate::adapters::local::share::Shares;
+use crate::job::config::Pieces;
 use crate::memory::body::Piece;
 use crate::memory::region::{RecvPart, RecvRegion, RemoteKey, RemoteRegion, SendRegion};
 
@@ -183,9 +184,10 @@ impl<R: Reach> LocalAdapter<R> {
 
 /// The capabilities of the adapter of a segment.
 pub(crate) fn caps(name: &'static str, max_body: usize, gets: Option<GetKind>) -> Caps {
-    let (max_head, max_inline, piece) = (MAX_HEAD, SLOT_DATA, 16 << 10);
+    let (max_head, max_inline) = (MAX_HEAD, SLOT_DATA);
+    let pieces = Pieces::new(16 << 10, [16 << 10, 32 << 10, 64 << 10]);
     let (puts, atomics) = (false, false);
-    Caps { name, max_head, max_inline, max_body, piece, copies_bodies: true, gets, puts, atomics }
+    Caps { name, max_head, max_inline, max_body, pieces, copies_bodies: true, gets, puts, atomics }
 }
 
 // SAFETY: bodies are copied inside the call. `crate::adapters::local::share` keeps A7; a reach reads and writes only

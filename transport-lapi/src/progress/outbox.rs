@@ -97,7 +97,7 @@ pub(crate) struct SendQueue {
 impl SendQueue {
     /// That of a target with these capabilities, for frames with bodies of at most `max_body` bytes.
     fn new(caps: Caps, max_body: usize) -> Self {
-        let pieces = Pieces::new(caps.piece, caps.max_body.min(max_body));
+        let pieces = caps.pieces.within(caps.max_body.min(max_body));
         Self {
             waiting: VecDeque::new(),
             is_free: true,

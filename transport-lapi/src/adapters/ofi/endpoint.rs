@@ -27,8 +27,10 @@ use crate::adapter::{AdapterError, Caps};
 use crate::adapters::hosts::table::MAX_ADDRESS;
 use crate::memory::region::{RecvPart, SendRegion};
 
-/// Length of a packet buffer, in bytes: a frame with the largest head and body fits, and others behind it do.
+/// Length of a packet buffer, in bytes: a frame with the largest head and body fits.
 pub(super) const PACKET: usize = MAX_BODY + 1024;
+/// Length up to which packets are filled with several frames. The kernel takes no more at once from TCP.
+pub(super) const FULL: usize = 64 << 10;
 /// Receives that are posted.
 const RECEIVES: usize = 32;
 /// Buffers for packets to all peers.

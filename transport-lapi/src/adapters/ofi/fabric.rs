@@ -14,8 +14,9 @@ use super::endpoint::OfiEndpoint;
 use super::library::Library;
 use super::object::close;
 use super::reads::PIECE;
-use super::{MAX_BODY, MAX_HEAD};
+use super::{MAX_BODY, MAX_HEAD, THIRD};
 use crate::adapter::{AdapterError, Caps};
+use crate::job::config::Pieces;
 
 /// Version of the interface that the structures are of.
 const VERSION: u32 = 1 << 16 | 17;
@@ -86,8 +87,7 @@ impl Fabric {
             max_head: MAX_HEAD,
             max_inline: 1024,
             max_body: MAX_BODY,
-            // A packet for each frame costs more than both ends' copies one after the other.
-            piece: MAX_BODY,
+            pieces: Pieces::new(MAX_BODY, [THIRD; 3]),
             copies_bodies: true,
             gets: offers[index].has_rma.then_some(offers[index].reads()),
             puts: false,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::Peers;
-use super::endpoint::{BATCH, Completion, Offered, OfiEndpoint, PACKET};
+use super::endpoint::{BATCH, Completion, FULL, Offered, OfiEndpoint};
 use super::losses::OfiLosses;
 use super::packet::{self, HEADER, Header, frame_at, frame_bytes, frame_header};
 use super::peer::{Judgement, Peer, Waiting};
@@ -176,7 +176,7 @@ impl State {
                 return Ok(Post::Full);
             }
         }
-        let fits = |waiting: &Waiting| waiting.len + len <= PACKET;
+        let fits = |waiting: &Waiting| waiting.len + len <= FULL;
         if !self.peer(target).waiting.back().is_some_and(fits) {
             self.send_to(target);
             if !self.begin_packet(target) {
