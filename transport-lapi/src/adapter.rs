@@ -47,9 +47,11 @@
 
 pub(crate) mod atomic;
 mod error;
+mod pieces;
 pub(crate) mod waits;
 
 pub use error::AdapterError;
+pub use pieces::Pieces;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,7 +59,6 @@ use std::time::Duration;
 
 use crate::adapter::atomic::Operation;
 use crate::adapter::waits::Wait;
-use crate::job::config::Pieces;
 use crate::memory::body::Piece;
 use crate::memory::region::{
     ForeignBytes, RecvPart, RecvRegion, RemoteKey, RemoteRegion, SendRegion,

@@ -4,11 +4,11 @@
 pub mod probe;
 
 use mpjdev::protocol::{Facts, Processor, Protocol, Row as Rule, Table, When};
-use transport_lapi::adapter::{Caps, GetKind};
+use transport_lapi::adapter::{Caps, GetKind, Pieces};
 use transport_lapi::adapters::ofi::Fabric;
 use transport_lapi::adapters::segment_bytes;
 use transport_lapi::adapters::shm::caps_of;
-use transport_lapi::config::{self, BACKEND, BackendChoice, Keyword, Pieces, SETTINGS, Settings};
+use transport_lapi::config::{self, BACKEND, BackendChoice, Keyword, SETTINGS, Settings};
 
 use crate::LaunchError;
 use crate::cli::default_ranks;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use transport_lapi::config::Pieces;
+use transport_lapi::adapter::Pieces;
 
 use super::*;
 use Processor::{Intel, IntelWithDemote, Other};

@@ -23,9 +23,8 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use transport_lapi::adapter::{
     Adapter, AdapterError, Caps, Doorbell, Endpoint, Events, Frame, GetKind, Losses, MAX_TASKS,
-    OneSided, Parts, Post, Registered, SHORT_HEAD, TaskId, Ticket, Transfer,
+    OneSided, Parts, Pieces, Post, Registered, SHORT_HEAD, TaskId, Ticket, Transfer,
 };
-use transport_lapi::config::Pieces;
 use transport_lapi::{
     AnyAdapter, ForeignBytes, Operation, Piece, RecvRegion, RemoteKey, RemoteRegion, Source,
 };

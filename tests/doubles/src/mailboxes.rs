@@ -10,10 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use transport_lapi::adapter::{
-    Adapter, AdapterError, Caps, Doorbell, Endpoint, Events, Frame, Losses, Parts, Post, TaskId,
-    Ticket,
+    Adapter, AdapterError, Caps, Doorbell, Endpoint, Events, Frame, Losses, Parts, Pieces, Post,
+    TaskId, Ticket,
 };
-use transport_lapi::config::Pieces;
 use transport_lapi::{AnyAdapter, ForeignBytes, Piece};
 
 /// One task of a job whose tasks have mailboxes.

@@ -27,6 +27,7 @@ const JOB_CONTRACT: &[&str] = &[
     "transport_lapi::adapter::Caps",
     "transport_lapi::adapter::GetKind",
     "transport_lapi::adapter::MAX_TASKS",
+    "transport_lapi::adapter::Pieces",
     "transport_lapi::adapters::MAX_CONTEXTS",
     "transport_lapi::adapters::MAX_TASKS_PER_HOST",
     "transport_lapi::adapters::ofi::Fabric",

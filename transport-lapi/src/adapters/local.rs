@@ -32,14 +32,14 @@ use std::sync::Arc;
 
 use crate::adapter::{
     Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Endpoint, Events, GetKind,
-    OneSided, Parts, Post, Registered, SHORT_HEAD, SharedArea, Stats, TaskId, Ticket, Transfer,
+    OneSided, Parts, Pieces, Post, Registered, SHORT_HEAD, SharedArea, Stats, TaskId, Ticket,
+    Transfer,
 };
 use crate::adapters::local::doorbell::Fences;
 use crate::adapters::local::port::Port;
 use crate::adapters::local::ring::{MAX_HEAD, SLOT_DATA};
 use crate::adapters::local::segment::Segment;
 use crate::adapters::local::share::Shares;
-use crate::job::config::Pieces;
 use crate::memory::body::Piece;
 use crate::memory::region::{RecvPart, RecvRegion, RemoteKey, RemoteRegion, SendRegion};
 

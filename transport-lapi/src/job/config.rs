@@ -10,13 +10,11 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-mod pieces;
 mod start;
 
 pub use crate::adapters::ofi::FabricChoice;
 pub use crate::adapters::shm::GetMode;
 
-pub use pieces::Pieces;
 pub(crate) use start::{ForeignLauncher, PMI_FD, Start};
 
 /// One setting: a row of the manual.

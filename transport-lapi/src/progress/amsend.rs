@@ -7,10 +7,9 @@
 //! Data in the origin's shared area can stay in place: one frame says where it is, and the target copies it from there
 //! and answers that it has.
 
-use crate::adapter::{AdapterError, Post, SHORT_HEAD, TaskId, Ticket};
+use crate::adapter::{AdapterError, Pieces, Post, SHORT_HEAD, TaskId, Ticket};
 use crate::adapters::AnyAdapter;
 use crate::error::{LapiError, Violation};
-use crate::job::config::Pieces;
 use crate::memory::body::{Piece, Source};
 use crate::progress::counter::CounterId;
 use crate::progress::handler::Next;

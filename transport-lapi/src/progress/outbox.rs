@@ -5,10 +5,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::adapter::{Caps, Endpoint, Parts, Registered, SharedArea, TaskId};
+use crate::adapter::{Caps, Endpoint, Parts, Pieces, Registered, SharedArea, TaskId};
 use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
-use crate::job::config::Pieces;
 use crate::memory::body::Source;
 use crate::memory::region::{RecvRegion, RemoteKey, RemoteRegion};
 use crate::progress::access::Access;

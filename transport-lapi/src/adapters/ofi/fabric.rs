@@ -15,8 +15,7 @@ use super::library::Library;
 use super::object::close;
 use super::reads::PIECE;
 use super::{MAX_BODY, MAX_HEAD, THIRD};
-use crate::adapter::{AdapterError, Caps};
-use crate::job::config::Pieces;
+use crate::adapter::{AdapterError, Caps, Pieces};
 
 /// Version of the interface that the structures are of.
 const VERSION: u32 = 1 << 16 | 17;
