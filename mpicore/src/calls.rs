@@ -18,6 +18,7 @@ use crate::communicator::{Communicator, InUse};
 use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Input, Output, Reduction};
+use crate::plan::claim::Claim;
 use crate::plan::division::{division_of, split_elements};
 use crate::plan::{self, BlockCollective, Plan, Route, Tag};
 
@@ -80,6 +81,16 @@ impl Communicator {
         self.plan(call, self.workspace().with(schedule), buffers, reduction)
     }
 
+    /// [`Communicator::plan_once`] for a call that names a root.
+    fn plan_rooted(
+        &self,
+        (call, root): (Call, u32),
+        schedule: Schedule,
+        buffers: (Input, Output),
+    ) -> Result<Plan<'_>, Error> {
+        self.plan_among(None, (call, Some(root)), self.workspace().with(schedule), buffers, None)
+    }
+
     /// Plans the next collective call, with the peers of the communicator.
     pub(crate) fn plan<'c>(
         &'c self,
@@ -88,7 +99,7 @@ impl Communicator {
         buffers: (Input, Output),
         reduction: Option<Reduction>,
     ) -> Result<Plan<'c>, Error> {
-        self.plan_among(None, call, work, buffers, reduction)
+        self.plan_among(None, (call, None), work, buffers, reduction)
     }
 
     /// Plans the next collective call, whose messages may have other peers than the communicator. The number of the
@@ -97,14 +108,20 @@ impl Communicator {
     pub(crate) fn plan_among<'c>(
         &'c self,
         peers: Option<Box<Group>>,
-        call: Call,
+        (call, root): (Call, Option<u32>),
         mut work: InUse<'c>,
         buffers: (Input, Output),
         reduction: Option<Reduction>,
     ) -> Result<Plan<'c>, Error> {
+        let claim = (self.checks_calls() && !self.is_inter())
+            .then(|| Claim::of_call(call, root, reduction.as_ref()));
         work.fill(buffers, reduction)?;
         let (context, tag) = (self.collective_context(), Tag::OfCall(self.next_number()));
-        Ok(Plan::new(self, call, Route { peers, context, tag }, work))
+        let plan = Plan::new(self, call, Route { peers, context, tag }, work);
+        Ok(match claim {
+            Some(claim) => plan.claiming(claim),
+            None => plan,
+        })
     }
 
     /// Plans a collective with equal blocks on an intracommunicator.
@@ -213,7 +230,7 @@ impl Communicator {
     ) -> Result<Plan<'_>, Error> {
         let (input, sent) = split(send, Input::none);
         let schedule = collective::gatherv(self.intra("this gatherv")?, root, sent, blocks)?;
-        self.plan_once(Call::Gatherv, schedule, (input, output), None)
+        self.plan_rooted((Call::Gatherv, root), schedule, (input, output))
     }
 
     /// Sends one block of the root's input to each rank: MPI_Scatter. `count` is that of each block of the input, and
@@ -250,7 +267,7 @@ impl Communicator {
     ) -> Result<Plan<'_>, Error> {
         let (output, received) = split(receive, Output::none);
         let schedule = collective::scatterv(self.intra("this scatterv")?, root, blocks, received)?;
-        self.plan_once(Call::Scatterv, schedule, (input, output), None)
+        self.plan_rooted((Call::Scatterv, root), schedule, (input, output))
     }
 
     /// Collects one block of each rank at all ranks: MPI_Allgather. `count` is that of each block of the output.

@@ -239,6 +239,12 @@ impl Communicator {
         &self.0.process
     }
 
+    /// Returns whether ranks compare their collective calls before they make them (`MPJ_CHECK`).
+    #[inline]
+    pub fn checks_calls(&self) -> bool {
+        self.device().checks_calls()
+    }
+
     /// Compares it with another one: MPI_Comm_compare.
     pub fn compare(&self, other: &Self) -> Relation {
         if Arc::ptr_eq(&self.0, &other.0) {

@@ -1,6 +1,7 @@
 //! The error type of this crate.
 
 pub(crate) mod code;
+mod mistake;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,6 +14,8 @@ use crate::datatype::DatatypeError;
 use crate::group::GroupError;
 use crate::op::{OpError, Predefined};
 use crate::topology::TopologyError;
+
+pub use mistake::{Aspect, Mistake};
 
 /// Why a call failed. [`Error::class`] returns MPI's class.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -89,6 +92,9 @@ pub enum Error {
         /// Expected length, or at least room.
         room: usize,
     },
+    /// The ranks make collective calls that do not fit together, as a check has found (`MPJ_CHECK`). Nothing was sent.
+    #[error(transparent)]
+    Mistake(Box<Mistake>),
     /// There is no memory for the temporary data of a collective. Nothing was sent.
     #[error("no memory for {bytes} bytes that this call needs in addition to its buffers")]
     Memory {
@@ -138,7 +144,7 @@ pub enum Error {
     PartitionTags,
     /// A communicator has no tags left for persistent collectives.
     #[error(
-        "the communicator has had nearly 2^30 persistent collectives, as many as it can have; make a duplicate of it \
+        "the communicator has had nearly 2^29 persistent collectives, as many as it can have; make a duplicate of it \
          for further ones"
     )]
     PersistentTags,
@@ -250,6 +256,7 @@ impl Error {
             }
             Self::Short { .. } | Self::Unequal { .. } => ErrorClass::Count,
             Self::Long { .. } => ErrorClass::Truncate,
+            Self::Mistake(mistake) => mistake.aspect.class(),
             Self::Memory { .. } => ErrorClass::NoMem,
             Self::NotForReductions { .. } | Self::NoKind { .. } => ErrorClass::Op,
             Self::Panicked { .. } | Self::Contexts { .. } => ErrorClass::Other,

@@ -29,12 +29,14 @@ use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Memory, Reduction};
 
+pub(crate) mod claim;
 pub(crate) mod division;
 mod inline;
 mod running;
 #[cfg(test)]
 mod tests;
 
+use claim::Claim;
 pub(crate) use inline::{BlockCollective, InlineRun, run_barrier};
 pub use running::{Persistent, Steps};
 
@@ -42,8 +44,8 @@ pub use running::{Persistent, Steps};
 const BLOCKING: i32 = i32::MAX;
 
 /// How many persistent collectives a communicator can have in its life (PL4): their tags are those between the numbers
-/// of calls and the tag of blocking calls.
-const PERSISTENT: u32 = BLOCKING as u32 - CALL_NUMBERS;
+/// of calls and the tags of claims.
+const PERSISTENT: u32 = claim::CLAIMS - CALL_NUMBERS;
 
 /// If each rank has a processor and a round has several messages, they are received one after another if none has more
 /// than this many bytes.
@@ -99,6 +101,8 @@ struct Scheduled<'c> {
     call: Call,
     route: Route,
     work: InUse<'c>,
+    /// What the ranks compare before they run it, where calls are checked.
+    claim: Option<Box<Claim>>,
 }
 
 impl<'c> Plan<'c> {
@@ -114,7 +118,15 @@ impl<'c> Plan<'c> {
         route: Route,
         work: InUse<'c>,
     ) -> Self {
-        Self(Path::Scheduled(Scheduled { communicator, call, route, work }))
+        Self(Path::Scheduled(Scheduled { communicator, call, route, work, claim: None }))
+    }
+
+    /// The same, with what the ranks compare before they run it.
+    pub(crate) fn claiming(mut self, claim: Claim) -> Self {
+        if let Path::Scheduled(scheduled) = &mut self.0 {
+            scheduled.claim = Some(Box::new(claim));
+        }
+        self
     }
 
     /// Runs the collective to its end.
@@ -126,15 +138,13 @@ impl<'c> Plan<'c> {
     pub fn run(self) -> Result<(), Error> {
         match self.0 {
             Path::Blocks(blocks) => blocks.run(),
-            Path::Scheduled(mut scheduled) => scheduled.run_rounds().map_err(|error| *error),
+            Path::Scheduled(scheduled) => scheduled.run(),
         }
     }
 
     /// Runs the collective to its end, and returns the words that the output kept.
     pub(crate) fn run_and_keep(self) -> Result<Vec<u64>, Error> {
-        let mut scheduled = self.into_scheduled()?;
-        scheduled.run_rounds().map_err(|error| *error)?;
-        Ok(scheduled.work.parts().memory.take_kept())
+        self.into_scheduled()?.run_and_keep()
     }
 
     /// Starts the collective and returns its request: MPI's non-blocking collectives. A caller that may take the
@@ -160,6 +170,7 @@ impl<'c> Plan<'c> {
     /// As [`Plan::once`]; [`Error::PersistentTags`].
     pub fn persistent(self) -> Result<Persistent, Error> {
         let mut scheduled = self.into_scheduled()?;
+        scheduled.check()?;
         if let Tag::OfCall(number) = scheduled.route.tag {
             let nth = scheduled.communicator.next_persistent(PERSISTENT);
             let tag = (CALL_NUMBERS + nth.ok_or(Error::PersistentTags)?) as i32;
@@ -177,8 +188,19 @@ impl<'c> Plan<'c> {
 }
 
 impl Scheduled<'_> {
+    fn run(mut self) -> Result<(), Error> {
+        self.check()?;
+        self.run_rounds().map_err(|error| *error)
+    }
+
+    fn run_and_keep(mut self) -> Result<Vec<u64>, Error> {
+        self.check()?;
+        self.run_rounds().map_err(|error| *error)?;
+        Ok(self.work.parts().memory.take_kept())
+    }
+
     fn run_rounds(&mut self) -> Result<(), Box<Error>> {
-        let Self { communicator, call, route, work } = self;
+        let Self { communicator, call, route, work, .. } = self;
         let Route { peers, context, tag } = route;
         let _within = Within::collective(*call, *context, tag.number());
         let device = communicator.device();

@@ -69,6 +69,8 @@ pub struct Options {
     pub contexts: usize,
     /// Number of processors that the ranks share. The default is the number that this process may use.
     pub processors: Option<usize>,
+    /// Whether ranks compare their collective calls before they make them. The layer above does so.
+    pub checks_calls: bool,
     /// Whether the program was started without a launcher and is therefore a job of one rank.
     pub is_alone: bool,
 }
@@ -83,6 +85,7 @@ impl Options {
             spin: settings.spin,
             contexts: 1,
             processors: None,
+            checks_calls: settings.check,
             is_alone: false,
         }
     }
@@ -157,6 +160,12 @@ impl Device {
     #[inline]
     pub fn shares_processors(&self) -> bool {
         self.context.shares_processors()
+    }
+
+    /// Returns whether the layer above compares the collective calls of ranks (`MPJ_CHECK`).
+    #[inline]
+    pub fn checks_calls(&self) -> bool {
+        self.options.checks_calls
     }
 
     /// Returns whether this process is a fork of the rank. A fork has no part in the job, and every call that

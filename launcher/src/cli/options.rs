@@ -138,6 +138,9 @@ pub(super) struct WholeJob {
     /// Send the programs to the hosts, where they run from memory; not the libraries that they load
     #[arg(long)]
     copy: bool,
+    /// Compare the collective calls of all ranks, and refuse those that do not fit together (MPJ_CHECK=1)
+    #[arg(long)]
+    check: bool,
     /// Print at the end how many messages each protocol carried
     #[arg(long)]
     stats: bool,
@@ -271,6 +274,7 @@ impl WholeJob {
             exports: self.genv,
             contexts: self.contexts.unwrap_or(1),
             backend: self.backend,
+            check: self.check,
             input: self.stdin,
             binding: Binding::new(self.bind_to, self.map_by, self.report_bindings),
             on_failure: self.on_failure,

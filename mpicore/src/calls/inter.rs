@@ -153,7 +153,7 @@ impl Communicator {
         let both = Some(Box::new(self.peers().union(self.group())));
         let (call, buffers) = (Call::ReduceScatter, (input, output));
         let work = self.workspace().with(schedule);
-        self.plan_among(both, call, work, buffers, Some(reduction))
+        self.plan_among(both, (call, None), work, buffers, Some(reduction))
     }
 }
 

@@ -44,7 +44,47 @@ pub(crate) struct Used {
     pub between: Option<[u64; 2]>,
 }
 
+/// The data that all ranks give alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Significant {
+    /// Number of elements; `None` if there are no data.
+    pub count: Option<u64>,
+    /// Whether these are elements of the input.
+    pub of_input: bool,
+}
+
 impl Collective {
+    /// Returns the root, if there is one.
+    pub fn root(&self) -> Option<u32> {
+        match *self {
+            Self::Bcast { root, .. }
+            | Self::Gather { root, .. }
+            | Self::Scatter { root, .. }
+            | Self::Reduce { root, .. } => Some(root),
+            _ => None,
+        }
+    }
+
+    /// Returns the data that all ranks give alike, as this rank gives them: those of a block, where each rank has one.
+    pub fn significant(&self, rank: u32) -> Significant {
+        let of = |count, of_input| Significant { count: Some(count), of_input };
+        match *self {
+            Self::Barrier => Significant { count: None, of_input: false },
+            Self::Gather { root, send: Some(send), .. } if rank != root => of(send, true),
+            Self::Scatter { root, send, .. } if rank == root => of(send, true),
+            Self::Scatter { receive, .. } => of(receive.unwrap_or(0), false),
+            Self::Reduce { root, count, .. } => of(count, rank != root),
+            Self::Bcast { count, .. }
+            | Self::Gather { receive: count, .. }
+            | Self::Allgather { receive: count, .. }
+            | Self::Alltoall { receive: count, .. }
+            | Self::Allreduce { count, .. }
+            | Self::ReduceScatterBlock { count, .. }
+            | Self::Scan { count, .. }
+            | Self::Exscan { count, .. } => of(count, false),
+        }
+    }
+
     /// Takes the steps of a member.
     #[inline]
     pub fn steps(self, steps: &mut impl Steps, member: Member) -> Result<(), CollectiveError> {

@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Basic;
+use crate::op::ElementKind;
 
 /// The modulus of fingerprints, a prime.
 const PRIME: u128 = (1 << 61) - 1;
@@ -124,6 +125,11 @@ impl Signature {
             (Shape::Run(one), Shape::Run(another)) => one == another,
             _ => Arc::ptr_eq(&self.0, &other.0),
         }
+    }
+
+    /// Returns whether it consists of `MPI_BYTE` only.
+    pub(crate) fn are_bytes(&self) -> bool {
+        matches!(self.0.shape, Shape::Run(Basic::Element(ElementKind::Byte)))
     }
 
     /// Returns the number of basic types, with pairs counted as two.

@@ -11,6 +11,7 @@ use std::mem::MaybeUninit;
 
 use mpjdev::{Call, Device, RecvRegion, Request, SendRegion, Status, Within};
 
+use super::claim::Claim;
 use super::{BLOCKING, Endpoint, Route, Scheduled, Tag, division, note};
 use crate::collective::{Collective, Member, Place, Scratch, Steps, Used, barrier_steps};
 use crate::communicator::Communicator;
@@ -39,6 +40,9 @@ impl InlineRun<'_> {
     /// a plan.
     #[inline(never)]
     pub fn run(&self) -> Option<Result<(), Error>> {
+        if self.communicator.checks_calls() {
+            return None;
+        }
         let member = self.communicator.intra("this call").ok()?;
         let kernel = self.kernel(member)?;
         Some(self.run_at_once(member, kernel))
@@ -92,7 +96,7 @@ impl<'c> BlockCollective<'c> {
     pub fn run(self) -> Result<(), Error> {
         match self.short().and_then(|short| short.run()) {
             Some(outcome) => outcome,
-            None => self.into_scheduled()?.run_rounds().map_err(|error| *error),
+            None => self.into_scheduled()?.run(),
         }
     }
 
@@ -102,10 +106,15 @@ impl<'c> BlockCollective<'c> {
         let Self { communicator, call, collective, input, output, reduction } = self;
         reduction.as_ref().map_or(Ok(()), Reduction::check)?;
         communicator.intra("this call")?;
+        let claim = communicator.checks_calls().then(|| {
+            let buffers = (&input, &output);
+            let (rank, reduction) = (communicator.rank(), reduction.as_ref());
+            Box::new(Claim::of_blocks(call, &collective, rank, buffers, reduction))
+        });
         let work = division::begin(communicator, collective, (input, output), reduction)?;
         let tag = Tag::OfCall(communicator.next_number());
         let route = Route { peers: None, context: communicator.collective_context(), tag };
-        Ok(Scheduled { communicator, call, route, work })
+        Ok(Scheduled { communicator, call, route, work, claim })
     }
 
     /// Returns the collective as one that may be short, if its elements are contiguous and MPI defines its operation.
@@ -126,6 +135,9 @@ impl<'c> BlockCollective<'c> {
 /// # Errors
 /// [`Error::Kind`] for an intercommunicator; those of [`Plan::run`](super::Plan::run).
 pub(crate) fn run_barrier(communicator: &Communicator) -> Result<(), Error> {
+    if communicator.checks_calls() {
+        return communicator.barrier()?.run();
+    }
     let member = communicator.intra("this barrier")?;
     let mut signals = Signals(Messages::of(communicator, Call::Barrier));
     barrier_steps(&mut signals, member);

@@ -16,6 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use mpjdev::{Call, Device, Request, Status};
 
+use super::claim::{self, Claim};
 use super::{Endpoint, Route, Scheduled, note, take_steps};
 use crate::collective::{Message, Schedule};
 use crate::communicator::Communicator;
@@ -118,11 +119,13 @@ struct State {
     buffers: Option<Box<dyn Any + Send>>,
     /// The function to call at the end; `None` if the collective is not under way.
     done: Option<Done>,
+    /// What the ranks compare before the first round, where calls are checked.
+    claim: Option<Box<Claim>>,
 }
 
 impl Running {
     pub fn new(plan: Scheduled<'_>) -> Arc<Self> {
-        let Scheduled { communicator, call, route, mut work } = plan;
+        let Scheduled { communicator, call, route, mut work, claim } = plan;
         let (schedule, memory, reduction) = work.take_parts();
         let (communicator, work) = (communicator.clone(), Work { schedule, memory, reduction });
         let Route { peers, context, tag } = route;
@@ -136,6 +139,7 @@ impl Running {
             is_stepping: false,
             buffers: None,
             done: None,
+            claim,
         };
         let (open, state, stepped) = (AtomicUsize::new(0), Mutex::new(state), Condvar::new());
         Arc::new(Self { communicator, call, peers, context, number, tag, open, state, stepped })
@@ -158,8 +162,21 @@ impl Running {
         let mut state = self.lock();
         (state.round, state.failure, state.is_stopped) = (0, None, false);
         state.done = Some(done);
+        let claim = state.claim.take();
         drop(state);
-        self.go_on();
+        let Some(claim) = claim else { return self.go_on() };
+        let this = self.clone();
+        claim::start(&claim, &self.communicator, self.call, self.number, move |fit| match fit {
+            Ok(()) => this.go_on(),
+            Err(error) => this.refuse(error),
+        });
+    }
+
+    /// Ends the collective before it has sent anything. The caller has the schedule for itself (PL1).
+    #[cold]
+    fn refuse(&self, error: Error) {
+        let work = self.lock().work.take().expect("PL1: the schedule is this thread's");
+        self.finish(work, Some(error));
     }
 
     /// Starts rounds until one has to wait for its messages, or the schedule ends. The caller has the schedule for

@@ -1,9 +1,11 @@
 //! The blocking calls of a communicator under their short names. Those that move data are here, the reductions in
 //! `blocking/reduction.rs`. Each has the form in place too, which no description has.
 
+use super::forms::site;
 use super::{Partition, equal_blocks, share};
 use crate::collective;
 use crate::communicator::Communicator;
+use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::group::narrowed;
 use crate::memory::core::{input, output};
@@ -21,7 +23,9 @@ impl Communicator {
     /// mpj::local::run(3, |world| world.barrier().unwrap())?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn barrier(&self) -> Result<(), Error> {
+        let _site = site(self, || None);
         self.answer(self.core.run_barrier())
     }
 
@@ -39,6 +43,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn broadcast<B: RecvBuffer + ?Sized>(
         &self,
         buffer: &mut B,
@@ -62,6 +67,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn gather<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
@@ -92,11 +98,13 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn gather_in_place<R: RecvBuffer + ?Sized>(
         &self,
         all: &mut R,
         root: usize,
     ) -> Result<(), Error> {
+        let _site = site(self, || R::Element::datatype().ok());
         let plan = output(all).and_then(|(all, count)| {
             Ok(self.core.gather(None, all, share(self, count)?, narrowed(root))?)
         });
@@ -119,6 +127,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn gatherv<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
@@ -147,6 +156,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn scatter<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
@@ -177,11 +187,13 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn scatter_in_place<S: SendBuffer + ?Sized>(
         &self,
         data: &S,
         root: usize,
     ) -> Result<(), Error> {
+        let _site = site(self, || S::Element::datatype().ok());
         let plan = input(data).and_then(|(data, count)| {
             Ok(self.core.scatter(data, share(self, count)?, None, narrowed(root))?)
         });
@@ -205,6 +217,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn scatterv<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
@@ -232,6 +245,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn all_gather<S: SendBuffer + ?Sized, R>(&self, data: &S, into: &mut R) -> Result<(), Error>
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
@@ -254,7 +268,9 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn all_gather_in_place<R: RecvBuffer + ?Sized>(&self, all: &mut R) -> Result<(), Error> {
+        let _site = site(self, || R::Element::datatype().ok());
         let plan = output(all)
             .and_then(|(all, count)| Ok(self.core.allgather(None, all, share(self, count)?)?));
         self.answer(plan.and_then(|plan| Ok(plan.run()?)))
@@ -275,6 +291,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn all_gatherv<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
@@ -301,6 +318,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn all_to_all<S: SendBuffer + ?Sized, R>(&self, data: &S, into: &mut R) -> Result<(), Error>
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
@@ -322,7 +340,9 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn all_to_all_in_place<R: RecvBuffer + ?Sized>(&self, data: &mut R) -> Result<(), Error> {
+        let _site = site(self, || R::Element::datatype().ok());
         let plan = output(data).and_then(|(data, units)| {
             Ok(self.core.alltoall(None, data, equal_blocks(self, units)?)?)
         });
@@ -348,6 +368,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn all_to_allv<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
@@ -378,6 +399,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn all_to_allw<S: SendBuffer, R>(&self, data: &[S], into: &mut [R]) -> Result<(), Error>
     where
         R: RecvBuffer<Element = S::Element>,

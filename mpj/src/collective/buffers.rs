@@ -4,7 +4,7 @@
 //! Programs cannot name the traits here, so they can neither implement them nor get regions of memory by their methods.
 
 use super::{RecvArg, SendArg};
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, TypeMap};
 use crate::error::Error;
 use crate::memory::borrowed::{Borrow, Borrowed};
 use crate::memory::core::{input, inputs, output, outputs};
@@ -16,6 +16,11 @@ use crate::memory::{RecvBuffer, SendBuffer};
     note = "`run` and `Scope::start` take references to what is sent"
 )]
 pub trait SendLent {
+    /// The type of the elements, if there are some of one type.
+    fn element() -> Option<TypeMap> {
+        None
+    }
+
     fn input(&self) -> Result<SendArg, Error>;
 }
 
@@ -28,6 +33,11 @@ pub trait SendLent {
 pub trait RecvLent {
     /// The borrow that the call returns when it has ended.
     type Borrow: Borrow;
+
+    /// As [`SendLent::element`].
+    fn element() -> Option<TypeMap> {
+        None
+    }
 
     fn lend(self) -> <Self::Borrow as Borrow>::Held;
 
@@ -66,6 +76,10 @@ impl SendLent for () {
 }
 
 impl<B: SendBuffer + ?Sized> SendLent for &B {
+    fn element() -> Option<TypeMap> {
+        B::Element::datatype().ok()
+    }
+
     #[inline]
     fn input(&self) -> Result<SendArg, Error> {
         input(*self)
@@ -90,6 +104,10 @@ impl RecvLent for () {
 
 impl<'env, B: RecvBuffer + ?Sized> RecvLent for &'env mut B {
     type Borrow = &'env mut B::MemoryMut;
+
+    fn element() -> Option<TypeMap> {
+        B::Element::datatype().ok()
+    }
 
     #[inline]
     fn lend(self) -> Borrowed<'env, B::MemoryMut> {

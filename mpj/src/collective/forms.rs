@@ -1,24 +1,39 @@
 //! The forms of collective calls: blocking, started, persistent, and started in a scope.
 
 use std::ops::Deref;
+use std::panic::Location;
 
-use mpicore::Steps;
+use mpicore::{Entered, Site, Steps};
 
 use super::buffers::{RecvLent, RecvOwned, SendLent, SendOwned};
 use super::{CallOn, Collective, Planned};
 use crate::communicator::{Communicator, InterCommunicator, PointToPoint};
+use crate::datatype::{Datatype, TypeMap};
 use crate::error::Error;
 use crate::memory::borrowed::PersistentBuffer;
 use crate::memory::core::{input, output};
 use crate::request::{PersistentRequest, Request};
 use crate::scope::{Scope, ScopedRequest};
 
+/// Notes the caller's place in the program and the type of its elements, where calls are checked.
+#[inline]
+#[track_caller]
+pub(super) fn site(
+    on: &PointToPoint,
+    element: impl FnOnce() -> Option<TypeMap>,
+) -> Option<Entered> {
+    let place = Location::caller();
+    on.core.checks_calls().then(|| Site::enter(place, element()))
+}
+
 /// Runs a call to its end. The borrows of its buffers outlast this.
 #[inline]
+#[track_caller]
 fn run<C: Deref<Target = PointToPoint>, K: CallOn<C>, D: SendLent, I: RecvLent>(
     on: &C,
     call: Collective<K, D, I>,
 ) -> Result<(), Error> {
+    let _site = site(on, || I::element().or_else(D::element));
     let Collective { kind, data, into } = call;
     let mut results = into.lend();
     let plan = data.input().and_then(|data| kind.plan(on, data, I::output(&mut results)?));
@@ -26,6 +41,7 @@ fn run<C: Deref<Target = PointToPoint>, K: CallOn<C>, D: SendLent, I: RecvLent>(
 }
 
 /// Starts a call. Its request has the buffers (CQ1).
+#[track_caller]
 fn start<C: Deref<Target = PointToPoint>, K: CallOn<C>, D, I: RecvOwned>(
     on: &C,
     call: Collective<K, D, I>,
@@ -33,6 +49,7 @@ fn start<C: Deref<Target = PointToPoint>, K: CallOn<C>, D, I: RecvOwned>(
 where
     D: SendOwned<I::Element>,
 {
+    let _site = site(on, || I::Element::datatype().ok());
     let Collective { kind, data, into } = call;
     let (data, mut into) = (data.into_vec(), into.into_vec());
     let plan = input(&data).and_then(|data| kind.plan(on, data, output(&mut into)?));
@@ -41,6 +58,7 @@ where
 }
 
 /// Keeps the plan of a call with its buffers.
+#[track_caller]
 fn persistent<C: Deref<Target = PointToPoint>, K: CallOn<C>, D, I: RecvOwned>(
     on: &C,
     call: Collective<K, D, I>,
@@ -48,6 +66,7 @@ fn persistent<C: Deref<Target = PointToPoint>, K: CallOn<C>, D, I: RecvOwned>(
 where
     D: SendOwned<I::Element>,
 {
+    let _site = site(on, || I::Element::datatype().ok());
     let Collective { kind, data, into } = call;
     let buffers = [data.into_vec(), into.into_vec()].map(PersistentBuffer::new);
     let [data, into] = buffers;
@@ -79,6 +98,7 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn run<K, D, I>(&self, call: Collective<K, D, I>) -> Result<(), Error>
     where
         K: CallOn<Self>,
@@ -104,6 +124,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn start<K, D, I>(&self, call: Collective<K, D, I>) -> Result<Request<I::Element>, Error>
     where
         K: CallOn<Self>,
@@ -133,6 +154,7 @@ impl Communicator {
     /// assert_eq!(sums, [27.0; 3]);
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn persistent<K, D, I>(
         &self,
         call: Collective<K, D, I>,
@@ -166,6 +188,7 @@ impl InterCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn run<K, D, I>(&self, call: Collective<K, D, I>) -> Result<(), Error>
     where
         K: CallOn<Self>,
@@ -194,6 +217,7 @@ impl InterCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn start<K, D, I>(&self, call: Collective<K, D, I>) -> Result<Request<I::Element>, Error>
     where
         K: CallOn<Self>,
@@ -225,6 +249,7 @@ impl InterCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn persistent<K, D, I>(
         &self,
         call: Collective<K, D, I>,
@@ -261,6 +286,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn start<K, D, I>(
         self,
         call: Collective<K, D, I>,
@@ -271,6 +297,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
         I: RecvLent + 'env,
     {
         let on = self.check()?;
+        let _site = site(on, || I::element().or_else(D::element));
         let Collective { kind, data, into } = call;
         // The sent buffer is borrowed for `'env`, that of the results is lent for as long (LE1).
         let mut results = into.lend();

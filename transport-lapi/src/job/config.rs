@@ -76,6 +76,14 @@ const SINGLETON: Setting = Setting {
     meaning: "1: run as a job of one rank even when another launcher or a process manager started the process",
 };
 
+/// `MPJ_CHECK`.
+pub const CHECK: Setting = Setting {
+    name: "MPJ_CHECK",
+    default: "0",
+    legal: "0, 1",
+    meaning: "1: before a collective call, the ranks compare which call each of them makes, and refuse calls that do not \
+              fit together; the same on all ranks",
+};
 const FABRIC: Setting = Setting {
     name: "MPJ_FABRIC",
     default: "auto",
@@ -84,8 +92,8 @@ const FABRIC: Setting = Setting {
 };
 
 /// Every setting that a user may give, in the order of the manual.
-pub const SETTINGS: [Setting; 8] =
-    [BACKEND, EAGER_UP_TO, GET, WAIT, SPIN, EARLY_LIMIT, FABRIC, SINGLETON];
+pub const SETTINGS: [Setting; 9] =
+    [BACKEND, EAGER_UP_TO, GET, WAIT, SPIN, EARLY_LIMIT, CHECK, FABRIC, SINGLETON];
 
 /// Rank of this process, set by the launcher.
 pub(crate) const RANK: &str = "MPJ_RANK";
@@ -223,6 +231,8 @@ pub struct Settings {
     pub spin: Duration,
     /// `MPJ_EARLY_LIMIT`: the most bytes of unexpected messages that one peer may have pending at this rank.
     pub early_limit: usize,
+    /// `MPJ_CHECK`: whether ranks compare their collective calls.
+    pub check: bool,
     /// `MPJ_FABRIC`.
     pub fabric: FabricChoice,
     /// `MPJ_SINGLETON`: whether the variables of another MPI's launcher are ignored.
@@ -238,6 +248,7 @@ impl Default for Settings {
             wait: WaitMode::default(),
             spin: Duration::from_millis(1),
             early_limit: 64 << 20,
+            check: false,
             fabric: FabricChoice::default(),
             singleton: false,
         }
@@ -289,6 +300,7 @@ impl Settings {
             wait: parse(lookup, &WAIT, Keyword::from_word, default.wait)?,
             spin: parse(lookup, &SPIN, microseconds, default.spin)?,
             early_limit: parse(lookup, &EARLY_LIMIT, byte_count, default.early_limit)?,
+            check: parse(lookup, &CHECK, flag, default.check)?,
             fabric: parse(lookup, &FABRIC, FabricChoice::parse, default.fabric)?,
             singleton: parse(lookup, &SINGLETON, flag, default.singleton)?,
         })

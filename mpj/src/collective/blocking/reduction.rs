@@ -1,7 +1,9 @@
 //! The blocking reductions of a communicator under their short names.
 
+use super::super::forms::site;
 use crate::collective;
 use crate::communicator::Communicator;
+use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::group::narrowed;
 use crate::memory::core::output;
@@ -26,6 +28,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn all_reduce<B: RecvBuffer + ?Sized>(
         &self,
         buffer: &mut B,
@@ -48,6 +51,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn all_reduce_into<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
@@ -75,6 +79,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn reduce<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
@@ -107,12 +112,14 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn reduce_in_place<B: RecvBuffer + ?Sized>(
         &self,
         buffer: &mut B,
         op: impl Operation<B::Element>,
         root: usize,
     ) -> Result<(), Error> {
+        let _site = site(self, || B::Element::datatype().ok());
         let plan = output(buffer).and_then(|(buffer, count)| {
             Ok(self.core.reduce(None, buffer, count, op.reduction(), narrowed(root))?)
         });
@@ -135,6 +142,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn reduce_scatter_block<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
@@ -161,6 +169,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn reduce_scatter<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
@@ -189,6 +198,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn scan<B: RecvBuffer + ?Sized>(
         &self,
         buffer: &mut B,
@@ -212,6 +222,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn exscan<B: RecvBuffer + ?Sized>(
         &self,
         buffer: &mut B,

@@ -43,6 +43,7 @@ fn every_setting_is_read() {
         ("MPJ_WAIT", "block"),
         ("MPJ_SPIN", "20"),
         ("MPJ_EARLY_LIMIT", "64K"),
+        ("MPJ_CHECK", "1"),
         ("MPJ_FABRIC", "tcp:eth0"),
         ("MPJ_SINGLETON", "1"),
     ];
@@ -53,6 +54,7 @@ fn every_setting_is_read() {
         wait: WaitMode::Block,
         spin: Duration::from_micros(20),
         early_limit: 65536,
+        check: true,
         fabric: FabricChoice::Named { provider: "tcp".into(), domain: Some("eth0".into()) },
         singleton: true,
     };
