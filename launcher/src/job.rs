@@ -473,6 +473,7 @@ impl Job {
             News::HasBeenStill { host, round, still } => {
                 self.watcher.has_been_still(host as usize, round, still);
             }
+            News::Paused { host, round, pause } => self.watcher.paused(host as usize, round, pause),
             News::InputTaken { takes_more: true } => {
                 self.input.iter_mut().for_each(Forwarding::taken);
             }

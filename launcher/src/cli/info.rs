@@ -120,10 +120,7 @@ fn hosts_of(hosts: &Hosts) -> String {
     let silence = hosts.silence.as_secs_f64();
     format!("\nhosts, where {starter} starts mpjrun\n")
         + &aligned("  ", &rows, |_| false)
-        + &format!(
-            "  a host that says nothing for {silence} s counts as lost\n  \
-               stalls (--stall) are looked for in jobs of one host only\n"
-        )
+        + &format!("  a host that says nothing for {silence} s counts as lost\n")
 }
 
 fn row(name: &str, value: String, origin: &str) -> Row {

@@ -21,7 +21,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
-use transport_lapi::bootstrap::control::agents::{HostJob, HostStart, News, Order, Stream};
+use rustix::process::Signal;
+use transport_lapi::TaskId;
+use transport_lapi::bootstrap::control::agents::{HostJob, HostStart, News, Order, Pause, Stream};
 use transport_lapi::bootstrap::control::{ControlMessage, Observed};
 use transport_lapi::bootstrap::hosts::{HostPlan, TableWriter};
 use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
@@ -38,6 +40,7 @@ use crate::hang::host_watch::{self, HostWatch};
 use crate::hang::{observe, watch};
 use crate::host::local::{LocalRanks, RankEvent};
 use crate::host::orphans::{GIVE_UP, Orphans};
+use crate::host::process_table::has_thread;
 use crate::host::rank::Pauses;
 use crate::io::stdin::{InputPipe, empty, with_pipe};
 use copies::Copies;
@@ -155,7 +158,7 @@ fn start(
     let Started { ranks, segment } = started;
     let (ranks, note) = LocalRanks::new(ranks, JobView::open(&segment)?, Some(table), orphans);
     let notes = note.into_iter().chain(prepared.lines(&ranks.pids())).collect();
-    let watch = job.looks.map(Duration::from_micros).map(|looks| HostWatch::new(job.host, looks));
+    let watch = HostWatch::of(job);
     Ok((Here { ranks, input, pauses: Pauses::default(), watch, last: None }, notes))
 }
 
@@ -165,7 +168,7 @@ struct Here {
     /// The input of the rank that gets the standard input.
     input: Option<InputPipe>,
     pauses: Pauses,
-    /// `None` where deadlocks are ignored, and once all ranks are gone.
+    /// `None` if nothing is looked for, and once all ranks are gone.
     watch: Option<HostWatch>,
     /// Once all ranks are gone, whether that was told as a stillness.
     last: Option<bool>,
@@ -251,10 +254,10 @@ impl Agent {
         self.turn_until(|agent| agent.here.as_ref().is_none_or(|here| here.ranks.are_gone()))?;
         let daemons = self.here.as_mut().map(|here| here.ranks.end()).unwrap_or_default();
         if let Some(here) = &mut self.here {
-            let answer = here.watch.take().and_then(HostWatch::last_answer);
+            let answers = here.watch.take().map(HostWatch::last_answers).unwrap_or_default();
             let still = host_watch::last_news(here.ranks.view(), self.own.1);
             here.last = Some(still.is_some());
-            answer.iter().chain(&still).for_each(|news| self.line.tell(news));
+            answers.iter().chain(&still).for_each(|news| self.line.tell(news));
         }
         let daemons = daemons.iter().map(|daemon| format!("{daemon} on host {}", self.own.0));
         self.daemons.extend(daemons);
@@ -321,7 +324,12 @@ impl Agent {
             here.ranks.turn(now, true, pauses, &mut news);
             if let Some(watch) = &mut here.watch {
                 let ranks = &here.ranks;
-                watch.look(ranks.view(), |place| ranks.is_gone(place), now, &mut news);
+                let stage = |place| match (ranks.is_gone(place), ranks.has_finished(place)) {
+                    (true, _) => watch::Stage::Ended,
+                    (false, true) => watch::Stage::Finished,
+                    (false, false) => watch::Stage::Running,
+                };
+                watch.look(ranks.view(), stage, now, &mut news);
             }
         }
         self.pass_all_on(news);
@@ -369,6 +377,9 @@ impl Agent {
             (Order::Confirm { round }, Some(Here { last: Some(still), .. })) => {
                 news.push(News::HasBeenStill { host: self.own.1, round, still: *still });
             }
+            (Order::AskPause { round }, Some(Here { last: Some(_), .. })) => {
+                news.push(News::Paused { host: self.own.1, round, pause: Pause::OVER });
+            }
             (order, Some(here)) => here.obey(order, news),
             (_, None) => {}
         }
@@ -411,24 +422,41 @@ impl Here {
             },
             Order::Congested { stream: Stream::Out, pauses } => self.pauses.out = pauses,
             Order::Congested { stream: Stream::Err, pauses } => self.pauses.err = pauses,
-            Order::Look { number, asks } => self.look(number, asks, news),
+            Order::Look { number, asks, threads } => self.look(number, asks, &threads, news),
             Order::Confirm { round } => self.watch.iter_mut().for_each(|watch| watch.ask(round)),
-            order => self.ranks.obey(&order),
+            Order::AskPause { round } => {
+                self.watch.iter_mut().for_each(|watch| watch.ask_pause(round));
+            }
+            order => {
+                self.ranks.obey(&order);
+                if matches!(order, Order::Signal { signal, .. } if signal == Signal::CONT.as_raw())
+                {
+                    // The job was suspended.
+                    self.watch.iter_mut().for_each(HostWatch::start_anew);
+                }
+            }
         }
     }
 
-    /// Tells what the ranks do, and asks them for their queues if it `asks`.
-    fn look(&mut self, number: u64, asks: bool, news: &mut Vec<News>) {
-        let view = self.ranks.view();
-        let seen = observe::snapshot(view, watch::look(view), &self.ranks.pids());
+    /// Tells what the ranks do, and which of these `threads` are gone, and asks them for their queues if it `asks`.
+    fn look(&mut self, number: u64, asks: bool, threads: &[(TaskId, i32)], news: &mut Vec<News>) {
+        let (view, pids) = (self.ranks.view(), self.ranks.pids());
+        let seen = observe::snapshot(view, watch::look(view), &pids);
         for (place, task) in self.ranks.tasks().enumerate() {
             let state = seen.rank(place).state().cloned();
             let (activity, doubt) = (seen.activity(place), seen.doubt(place));
-            let rank = Box::new(Observed { state, activity, doubt });
+            let pid = state.as_ref().filter(|it| it.is_there() && it.is_here).map(|it| it.pid);
+            let pid = pid.unwrap_or(pids[place]);
+            let of_rank = threads.iter().filter(|(of, _)| *of == task).map(|(_, thread)| *thread);
+            let gone = of_rank.filter(|thread| !has_thread(pid, *thread)).collect();
+            let rank = Box::new(Observed { state, activity, doubt, gone });
             news.push(News::Seen { task, number, at_nanos: seen.at, seen: rank });
             if asks {
                 view.inquire(place);
             }
+        }
+        if asks {
+            self.watch.iter_mut().for_each(HostWatch::wake);
         }
     }
 

@@ -153,9 +153,10 @@ impl Agents {
                 }
                 self.tell_addresses();
             }
-            News::InputTaken { .. } | News::Still { .. } | News::HasBeenStill { .. } => {
-                news.push(told)
-            }
+            News::InputTaken { .. }
+            | News::Still { .. }
+            | News::HasBeenStill { .. }
+            | News::Paused { .. } => news.push(told),
             told => self.hear_of_rank(told, news),
         }
     }

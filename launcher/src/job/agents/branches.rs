@@ -297,9 +297,10 @@ fn may_tell(job: &HostJob, hosts: &Range<u32>, told: &News) -> bool {
     let has_rank =
         |task: TaskId| job.host_of.get(task as usize).is_some_and(|host| hosts.contains(host));
     match told {
-        News::Refused { host, .. } | News::Still { host, .. } | News::HasBeenStill { host, .. } => {
-            hosts.contains(host)
-        }
+        News::Refused { host, .. }
+        | News::Still { host, .. }
+        | News::HasBeenStill { host, .. }
+        | News::Paused { host, .. } => hosts.contains(host),
         // It is there itself.
         News::Lost { host, below, .. } => {
             hosts.start < *host && host.saturating_add(*below) < hosts.end
@@ -313,7 +314,7 @@ fn may_tell(job: &HostJob, hosts: &Range<u32>, told: &News) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use transport_lapi::bootstrap::control::agents::{HostStart, Stream};
+    use transport_lapi::bootstrap::control::agents::{HostStart, Pause, Stream};
 
     use super::*;
 
@@ -330,7 +331,8 @@ mod tests {
         };
         let of_host = |host| {
             let reason = String::new();
-            [News::Refused { host, reason, code: 1 }, started(host)]
+            let paused = News::Paused { host, round: 1, pause: Pause::OVER };
+            [News::Refused { host, reason, code: 1 }, started(host), paused]
         };
         let of_rank = |task| {
             let addresses = vec![(task, Vec::new())];

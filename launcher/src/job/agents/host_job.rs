@@ -96,7 +96,9 @@ pub(in crate::job) fn of_hosts(
         starter: hosts.starter.clone(),
         secret_of_ranks: secret.of_ranks(),
         silence: hosts.silence.as_millis() as u64,
-        looks: spec.vigilance.ends_deadlocks.then_some(spec.vigilance.interval.as_micros() as u64),
+        looks: spec.vigilance.interval.as_micros() as u64,
+        finds_deadlocks: spec.vigilance.ends_deadlocks,
+        finds_stalls: spec.vigilance.stall.is_some(),
     };
     let copies = if spec.copies { Copies::of(spec, &mut job)? } else { Copies::default() };
     match LineWriter::new(&secret).write(&Order::Prepare(Box::new(job.clone())), &mut Vec::new()) {

@@ -116,8 +116,12 @@ pub struct HostJob {
     pub secret_of_ranks: [u8; 32],
     /// After how many milliseconds without a sign of life the other end of a line counts as lost.
     pub silence: u64,
-    /// Microseconds between two looks at the ranks for deadlocks; `None` if nobody looks for them.
-    pub looks: Option<u64>,
+    /// Microseconds between two looks at the ranks.
+    pub looks: u64,
+    /// Whether these are for deadlocks, and for jobs that stand still.
+    pub finds_deadlocks: bool,
+    /// Whether they are for stalls.
+    pub finds_stalls: bool,
 }
 
 impl std::fmt::Debug for HostJob {
@@ -136,6 +140,22 @@ pub struct HostStart {
     pub pids: Vec<u32>,
     /// Notes for the user.
     pub notes: Vec<String>,
+}
+
+/// For how long the ranks of a host have paused, until the answer was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct Pause {
+    /// Nanoseconds without progress of any rank; `None` if none of them has any to make.
+    pub stalled: Option<u64>,
+    /// Nanoseconds in which no rank has moved or computed; `None` if one could not be looked at.
+    pub stood: Option<u64>,
+    /// Whether a thread of a rank is asleep in a call.
+    pub is_waited: bool,
+}
+
+impl Pause {
+    /// That of a host whose ranks are all gone.
+    pub const OVER: Self = Self { stalled: None, stood: Some(u64::MAX), is_waited: false };
 }
 
 /// What an agent is told, by `mpjrun` or by the agent that has started it.
@@ -195,12 +215,19 @@ pub enum Order {
         /// The number of the round.
         round: u64,
     },
+    /// Say for how long the ranks have paused, by [`News::Paused`].
+    AskPause {
+        /// The number of the round.
+        round: u64,
+    },
     /// Look at the ranks, and tell what was [`News::Seen`].
     Look {
         /// The number of the look.
         number: u64,
         /// Whether the ranks are asked for their queues after that.
         asks: bool,
+        /// Threads of ranks that have panicked.
+        threads: Vec<(TaskId, i32)>,
     },
     /// The next bytes of a file that follows the job.
     Copy {
@@ -329,6 +356,15 @@ pub enum News {
         round: u64,
         /// Whether the ranks have been still since the agent said so last.
         still: bool,
+    },
+    /// The answer to [`Order::AskPause`].
+    Paused {
+        /// The place of the host.
+        host: u32,
+        /// The number of the round.
+        round: u64,
+        /// For how long.
+        pause: Pause,
     },
     /// What a rank did at a look.
     Seen {
