@@ -6,6 +6,7 @@
 //!  hosts      which ranks run on which host
 //!  spawn      checks it, and starts one process per rank, each leading its own process group
 //!  judge      when and why the job ends
+//!  outgoing   what waits until a line to an agent takes it
 //!  flush      the output that is left at the end, and the report
 //!  suspend    Ctrl-Z
 //! ```
@@ -29,6 +30,7 @@ mod flush;
 mod here;
 pub(crate) mod hosts;
 mod judge;
+mod outgoing;
 pub(crate) mod ranks;
 pub(crate) mod spawn;
 mod spec;

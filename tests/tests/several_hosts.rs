@@ -197,9 +197,12 @@ fn a_cable_that_is_out_for_a_moment_changes_no_result() {
     job.expect(0);
 }
 
-/// Asks `mpjrun` on node1 for the state of the job.
+/// Asks `mpjrun` on node1 for the state of the job, unless it has just been started: then the signal would end it.
 fn inquire(hosts: &Hosts) {
-    for launcher in hosts.processes("node1").filter(|process| process.name == "mpjrun") {
+    let is_meant = |process: &process::Process| {
+        process.name == "mpjrun" && process::heeds(process.pid, Signal::QUIT)
+    };
+    for launcher in hosts.processes("node1").filter(is_meant) {
         // An agent takes no notice.
         let _ = process::signal(launcher.pid, Signal::QUIT);
     }

@@ -111,10 +111,10 @@ fn hosts_of(hosts: &Hosts) -> String {
         Starter::Command(words) => shell_words::join(words),
     };
     let parents = parents(hosts.names.len(), hosts.fanout);
+    let ranks = hosts.ranks();
     let row = |(place, name): (usize, &String)| {
-        let ranks: Vec<usize> = hosts.ranks_of(place).collect();
         let from = parents[place].map(|parent| format!("started from {}", hosts.names[parent]));
-        vec![name.clone(), of_ranks(&ranks), from.unwrap_or_default()]
+        vec![name.clone(), of_ranks(&ranks[place]), from.unwrap_or_default()]
     };
     let rows: Vec<Row> = hosts.names.iter().enumerate().map(row).collect();
     let silence = hosts.silence.as_secs_f64();

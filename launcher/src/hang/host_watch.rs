@@ -34,8 +34,8 @@ pub(crate) struct HostWatch {
 }
 
 impl HostWatch {
-    /// Looks at the ranks of the host that was told this job; `None` if there is nothing to look for.
-    pub(crate) fn of(job: &HostJob) -> Option<Self> {
+    /// Looks at the ranks of this host of the job; `None` if there is nothing to look for.
+    pub(crate) fn of(job: &HostJob, host: u32) -> Option<Self> {
         // The stall is judged elsewhere.
         let stall = job.finds_stalls.then_some(Duration::MAX);
         let standstill = job.finds_deadlocks.then(|| Standstill::new(standstill::SPAN));
@@ -43,7 +43,7 @@ impl HostWatch {
         let interval = Duration::from_micros(job.looks);
         let is_on = watch.is_on();
         is_on.then(|| Self {
-            host: job.host,
+            host,
             watch,
             standstill,
             interval,
@@ -163,7 +163,7 @@ mod tests {
     /// What is told about looks that find this, the second and later ones after a question.
     fn told(finds: &[Option<Stillness>]) -> Vec<News> {
         let job = HostJob { looks: 1_000_000, finds_deadlocks: true, ..HostJob::default() };
-        let mut watch = HostWatch::of(&job).expect("there is something to look for");
+        let mut watch = HostWatch::of(&job, 0).expect("there is something to look for");
         let mut news = Vec::new();
         for (round, found) in (0..).zip(finds) {
             watch.asked = (round > 0).then_some(round);

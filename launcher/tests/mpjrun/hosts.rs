@@ -329,6 +329,15 @@ fn a_starter_that_takes_its_time() {
     assert_eq!(done.stdout, "hi\nhi\n");
 }
 
+/// The job comes to the agent bit by bit. Meanwhile each end hears signs of life of the other.
+#[test]
+fn a_job_that_is_told_slowly_is_no_silence() {
+    let trickle = "{ i=0; while [ $i -lt 16 ]; do head -c 40; sleep 0.25; i=$((i+1)); done; cat; }";
+    let job = started_by(&format!("shift; {trickle} | \"$@\""), "a,b", "echo hi");
+    let done = job.options(["--host-timeout", "2"]).expect_quiet();
+    assert_eq!(done.stdout, "hi\nhi\n");
+}
+
 #[test]
 fn a_starter_that_prints_without_end_is_given_up() {
     assert_no_start("yes", &["it prints without end before mpjrun answers"]);

@@ -9,15 +9,18 @@
 //!   more is read of each than [`READS`] times.
 
 use std::ops::Range;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use transport_lapi::TaskId;
-use transport_lapi::bootstrap::control::agents::{HostJob, News, Order};
+use transport_lapi::bootstrap::control::agents::{HostJob, HostPlace, News, Order};
+use transport_lapi::bootstrap::control::line::Encoded;
+use transport_lapi::bootstrap::hosts::MAX_ADDRESS;
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
 use super::agent_line::AgentLine;
-use super::starter;
+use super::{host_job, starter};
 use crate::host::orphans::GIVE_UP;
 use crate::job::ranks::AgentEvent;
 use crate::job::{Event, Interesting, hosts, task_of};
@@ -54,10 +57,19 @@ struct Branch {
     told: Instant,
 }
 
+impl Branch {
+    fn send(&mut self, order: &Encoded<Order>) {
+        self.told = Instant::now();
+        self.line.send(order);
+    }
+}
+
 /// See the module's head.
 pub(in crate::job) struct Branches {
     branches: Vec<Branch>,
-    job: HostJob,
+    job: Rc<HostJob>,
+    /// The order that tells the job, once it was needed.
+    prepare: Option<Encoded<Order>>,
     /// The host that this process runs on, if it is an agent.
     own: Option<String>,
     silence: Duration,
@@ -67,7 +79,7 @@ impl Branches {
     /// Calls the agents for these `hosts` of `job`, which follow the host `own`; `None` for `mpjrun`. What starts them
     /// has the limit and the signal mask from `before`. A failure is told as [`News::Refused`].
     pub(in crate::job) fn call(
-        job: &HostJob,
+        job: &Rc<HostJob>,
         hosts: Range<usize>,
         own: Option<usize>,
         before: (&DescriptorLimit, Mask),
@@ -75,14 +87,14 @@ impl Branches {
     ) -> Self {
         let own = own.and_then(|own| job.hosts.get(own).cloned());
         let silence = Duration::from_millis(job.silence);
-        let mut called = Self { branches: Vec::new(), job: job.clone(), own, silence };
+        let mut called =
+            Self { branches: Vec::new(), job: Rc::clone(job), prepare: None, own, silence };
         let now = Instant::now();
         for hosts in hosts::branches(hosts, job.fanout as usize) {
             let place = hosts.start as u32;
             let command = job.hosts.get(hosts.start).ok_or("it has no name".to_owned());
             let command = command.and_then(|name| {
-                starter::command(&job.starter, name)
-                    .map_err(|error| format!("cannot find the path of mpjrun: {error}"))
+                Ok(starter::command(&job.starter, name, &host_job::text(&job.mpjrun)))
             });
             let line = match command.and_then(|it| AgentLine::start(it, before)) {
                 Ok(line) => line,
@@ -92,6 +104,7 @@ impl Branches {
                     break;
                 }
             };
+            let below = hosts.len() as u32 - 1;
             let hosts = place..hosts.end as u32;
             called.branches.push(Branch {
                 line,
@@ -100,6 +113,8 @@ impl Branches {
                 heard: now,
                 told: now,
             });
+            let place = HostPlace { host: place, below };
+            called.send(called.branches.len() - 1, &Order::Place { place, silence: job.silence });
         }
         called
     }
@@ -126,14 +141,13 @@ impl Branches {
     }
 
     fn send(&mut self, at: usize, order: &Order) {
-        let branch = &mut self.branches[at];
-        branch.told = Instant::now();
-        branch.line.send(order);
+        self.branches[at].send(&encoded(order));
     }
 
     /// Sends an order to all agents below this process.
     pub(in crate::job) fn send_all(&mut self, order: &Order) {
-        (0..self.branches.len()).for_each(|at| self.send(at, order));
+        let order = encoded(order);
+        self.branches.iter_mut().for_each(|branch| branch.send(&order));
     }
 
     /// Sends an order to the branch of a host.
@@ -198,12 +212,15 @@ impl Branches {
         match (&told, stage) {
             (News::Hello { .. }, Stage::Called) => {
                 branch.stage = Stage::Told;
-                let (host, below) = (hosts.start, hosts.len() as u32 - 1);
-                let job = HostJob { host, below, ..self.job.clone() };
-                self.send(at, &Order::Prepare(Box::new(job)));
+                let prepare = || encoded(&Order::Prepare(Rc::clone(&self.job)));
+                branch.send(self.prepare.get_or_insert_with(prepare));
+                if self.have_reached(Stage::Told) {
+                    self.prepare = None;
+                }
                 return;
             }
             (News::Ready, Stage::Told) => branch.stage = Stage::Ready,
+            (News::Started { more: true, .. }, Stage::Ready) => {}
             (News::Started { .. }, Stage::Ready) => branch.stage = Stage::Started,
             (News::Over { .. }, Stage::Started) => branch.stage = Stage::Over,
             (News::Hello { .. } | News::Ready | News::Started { .. } | News::Over { .. }, _)
@@ -292,6 +309,10 @@ impl Drop for Branches {
     }
 }
 
+fn encoded(order: &Order) -> Encoded<Order> {
+    Encoded::of(order).expect("orders are short, but for the job, whose length was checked")
+}
+
 /// Whether the agent for these hosts may tell this (BR1).
 fn may_tell(job: &HostJob, hosts: &Range<u32>, told: &News) -> bool {
     let has_rank =
@@ -305,8 +326,13 @@ fn may_tell(job: &HostJob, hosts: &Range<u32>, told: &News) -> bool {
         News::Lost { host, below, .. } => {
             hosts.start < *host && host.saturating_add(*below) < hosts.end
         }
-        News::Started { hosts: started } => started.iter().all(|it| hosts.contains(&it.host)),
-        News::Addresses { addresses } => addresses.iter().all(|(task, _)| has_rank(*task)),
+        News::Started { hosts: started, .. } => started.iter().all(|it| hosts.contains(&it.host)),
+        News::Addresses { addresses } => {
+            let is_one = |its: &Vec<Vec<u8>>| {
+                its.len() as u64 <= job.contexts && its.iter().all(|it| it.len() <= MAX_ADDRESS)
+            };
+            addresses.iter().all(|(task, its)| has_rank(*task) && is_one(its))
+        }
         News::InputTaken { .. } => job.reader.is_some_and(has_rank),
         told => task_of(told).is_none_or(has_rank),
     }
@@ -320,14 +346,14 @@ mod tests {
 
     /// A job with a rank on each of four hosts, whose standard input rank 3 gets.
     fn job() -> HostJob {
-        HostJob { reader: Some(3), host_of: vec![0, 1, 2, 3], ..HostJob::default() }
+        HostJob { reader: Some(3), contexts: 1, host_of: vec![0, 1, 2, 3], ..HostJob::default() }
     }
 
     #[test]
     fn an_agent_speaks_for_its_branch_only() {
         let started = |host| {
             let (pids, notes) = (Vec::new(), Vec::new());
-            News::Started { hosts: vec![HostStart { host, pids, notes }] }
+            News::Started { hosts: vec![HostStart { host, pids, notes }], more: false }
         };
         let of_host = |host| {
             let reason = String::new();
@@ -350,6 +376,12 @@ mod tests {
         assert!(may(&lost(2, 0)));
         for (host, below) in [(0, 1), (1, 0), (1, 1), (2, 1), (2, u32::MAX), (3, 0)] {
             assert!(!may(&lost(host, below)), "{host} and {below}");
+        }
+        for (count, len, is_fine) in
+            [(1, MAX_ADDRESS, true), (1, MAX_ADDRESS + 1, false), (2, 1, false)]
+        {
+            let addresses = vec![(1, vec![vec![0; len]; count])];
+            assert_eq!(may(&News::Addresses { addresses }), is_fine, "{count} of {len} bytes");
         }
         assert!(!may(&News::InputTaken { takes_more: true }));
         assert!(may_tell(&job(), &(2..4), &News::InputTaken { takes_more: true }));

@@ -6,6 +6,8 @@
 //! In a job of many hosts, agents start others. Such an agent passes orders on to all agents below it, and their news to
 //! the one above. What concerns every host once it tells once for all hosts below it.
 
+use std::rc::Rc;
+
 use bincode::{Decode, Encode};
 
 use super::{ControlMessage, Observed};
@@ -73,7 +75,7 @@ pub enum Starter {
     Command(Vec<String>),
 }
 
-/// A job, as the agent of one host needs to know it.
+/// A job, as all its agents need to know it.
 #[derive(Clone, Default, PartialEq, Eq, Encode, Decode)]
 pub struct HostJob {
     /// The name of the job.
@@ -104,10 +106,8 @@ pub struct HostJob {
     pub hosts: Vec<String>,
     /// The host of each rank.
     pub host_of: Vec<u32>,
-    /// This host.
-    pub host: u32,
-    /// Number of hosts that follow this one and whose agents its agent starts, directly or by others.
-    pub below: u32,
+    /// The path of `mpjrun` on all hosts.
+    pub mpjrun: Vec<u8>,
     /// The most agents that one process starts.
     pub fanout: u32,
     /// How agents are started.
@@ -127,8 +127,17 @@ pub struct HostJob {
 impl std::fmt::Debug for HostJob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Not the secret.
-        f.debug_struct("HostJob").field("job", &self.job).field("host", &self.host).finish()
+        f.debug_struct("HostJob").field("job", &self.job).finish_non_exhaustive()
     }
+}
+
+/// Which part of a job is an agent's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct HostPlace {
+    /// Its host.
+    pub host: u32,
+    /// Number of hosts that follow this one and whose agents its agent starts, directly or by others.
+    pub below: u32,
 }
 
 /// The ranks of a host that have been started.
@@ -161,8 +170,15 @@ impl Pause {
 /// What an agent is told, by `mpjrun` or by the agent that has started it.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub enum Order {
+    /// The first order.
+    Place {
+        /// What is this agent's.
+        place: HostPlace,
+        /// After how many milliseconds without a sign of life the other end of the line counts as lost.
+        silence: u64,
+    },
     /// Check this job, and answer [`News::Ready`] or [`News::Refused`].
-    Prepare(Box<HostJob>),
+    Prepare(Rc<HostJob>),
     /// Start the ranks.
     Start,
     /// Send a signal to these ranks, or to all, and to what they have started outside of their groups.
@@ -261,6 +277,8 @@ pub enum News {
     Started {
         /// Those of each host.
         hosts: Vec<HostStart>,
+        /// Whether another message tells of more hosts.
+        more: bool,
     },
     /// A rank has printed something.
     Output {
