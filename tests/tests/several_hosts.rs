@@ -276,7 +276,7 @@ fn stats_are_of_all_ranks() {
 #[test]
 fn a_stall_ends_the_job() {
     let Some(hosts) = open(2) else { return };
-    let options = ["--deadlock", "ignore", "--stall", "3"];
+    let options = ["--deadlock", "ignore", "--stall", "3", "--agent-fanout", "1"];
     let job = job(&hosts, 2, DEADLOCK).options(options).args(["ring"]).stdin(Stdio::null()).start();
     let cycle = "0 on node1 waits for 3 (recv tag 5) -> 3 on node2 waits for 2 (recv tag 5)";
     eventually("all wait", || {

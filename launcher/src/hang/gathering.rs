@@ -2,7 +2,7 @@
 //! [`crate::hang::watcher`]. Only answers to the last order count; a rank whose host does not answer in time is shown
 //! as such.
 
-use transport_lapi::adapter::TaskId;
+use transport_lapi::TaskId;
 use transport_lapi::bootstrap::control::Observed;
 use transport_lapi::bootstrap::control::agents::Order;
 use transport_lapi::bootstrap::monotonic_nanos;

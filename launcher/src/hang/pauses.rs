@@ -2,13 +2,13 @@
 //! ([`crate::hang::watch`]), or stands still ([`crate::hang::standstill`]). Pure: times are arguments. Owned by
 //! [`crate::hang::watcher`].
 //!
-//! - PA1: all agents are asked in rounds. Each looks at its ranks then, and tells for how long they have paused until that
+//! - PS1: all agents are asked in rounds. Each looks at its ranks then, and tells for how long they have paused until that
 //!   look, which was after the question and before the answer was read. So at the time of the question the pause of a
 //!   host had lasted for what it tells, less the time that its answer took; that of the job is the shortest of them.
 //!   Clocks of hosts are not compared.
-//! - PA2: the next round begins when a pause that was going on may have lasted long enough. So a job without pauses costs
+//! - PS2: the next round begins when a pause that was going on may have lasted long enough. So a job without pauses costs
 //!   a question to each host, and an answer, in each time that would be too long.
-//! - PA3: hosts whose ranks have no progress to make do not count for a stall, as long as others have. A job stands still
+//! - PS3: hosts whose ranks have no progress to make do not count for a stall, as long as others have. A job stands still
 //!   if all its hosts do, and somebody waits in a call on one of them.
 
 use std::time::{Duration, Instant};
@@ -87,7 +87,7 @@ impl Pauses {
         Some(self.round)
     }
 
-    /// Notes the answer of a host (PA1).
+    /// Notes the answer of a host (PS1).
     pub(crate) fn answered(&mut self, host: usize, round: u64, pause: Pause, now: Instant) {
         let Some(asked) = self.asked.filter(|_| round == self.round) else { return };
         let late = now.saturating_duration_since(asked).as_nanos() as u64;

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use transport_lapi::TaskId;
 use transport_lapi::adapter::AdapterError;
-use transport_lapi::adapter::TaskId;
 use transport_lapi::bootstrap::control::Observed;
 use transport_lapi::bootstrap::control::agents::{Order, Pause};
 use transport_lapi::bootstrap::waits::{JobView, TaskState};
@@ -74,7 +74,7 @@ enum Place {
     /// All are on this host: the segment, and the process that was started for each.
     Here { view: JobView, children: Vec<u32> },
     /// Agents look at them.
-    Elsewhere { gathering: Gathering, agreement: Agreement, pauses: Pauses },
+    Elsewhere { gathering: Box<Gathering>, agreement: Agreement, pauses: Pauses },
 }
 
 /// See the module's head.
@@ -111,7 +111,7 @@ impl Watcher {
         vigilance: &Vigilance,
         spinning: Vec<usize>,
     ) -> Self {
-        let (gathering, agreement) = (Gathering::new(ranks), Agreement::new(hosts));
+        let (gathering, agreement) = (Box::new(Gathering::new(ranks)), Agreement::new(hosts));
         let pauses = Pauses::new(hosts, vigilance, Instant::now());
         Self::at(Place::Elsewhere { gathering, agreement, pauses }, vigilance, spinning)
     }

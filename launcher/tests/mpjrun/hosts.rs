@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use mpj_harness::process::{await_end, find, signal};
-use mpj_harness::{Launch, Running, Scene, eventually, launch, mpjrun};
+use mpj_harness::{Launch, Running, Scene, command, eventually, launch, mpjrun, mpjrun_path, skip};
 use rustix::process::Signal;
 
 use crate::Mark;
@@ -430,6 +430,21 @@ fn copies_of_programs_are_run() {
     let lines = done.sorted_lines();
     assert_eq!(lines[2..], ["x y", "x y"]);
     assert!(lines[..2].iter().all(|line| line.contains("/memfd:script")), "{lines:?}");
+}
+
+/// The system's variable counts for one namespace of processes.
+#[test]
+fn a_system_that_forbids_programs_in_memory_is_named() {
+    let inside = "echo 2 2>/dev/null >/proc/sys/vm/memfd_noexec || exit 77; exec \"$@\"";
+    let user = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "sh", "-c", inside];
+    let starter = format!("sh -c '{HERE}' starter");
+    let job = command("unshare").args(user).args(["sh".as_ref(), mpjrun_path().as_os_str()]);
+    let job = job.args(["--agent-launcher", &starter, "--hosts", "a", "--copy", "true"]).run();
+    if job.code == 77 || job.stderr.contains("unshare: ") {
+        return skip(&job.stderr);
+    }
+    let says = "true: the system forbids programs in memory: set its variable vm.memfd_noexec";
+    assert!(job.code == 125 && job.stderr.contains(says), "{job:?}");
 }
 
 #[test]

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 
 use transport_lapi::TaskId;
+use transport_lapi::adapters::MAX_CONTEXTS;
+use transport_lapi::bootstrap::hosts::MAX_ADDRESS;
 
 /// Ranks whose addresses are told in one message.
 const BATCH: usize = 1024;
@@ -21,10 +23,13 @@ impl Addresses {
         Self { known: BTreeMap::new(), expected: ranks }
     }
 
-    /// Takes those of one rank, unless it has told them before.
+    /// Takes those of one rank, unless it has told them before. One that tells what cannot be addresses has none: others
+    /// then say so when they need it.
     pub(in crate::job) fn take(&mut self, task: TaskId, addresses: Vec<Vec<u8>>) {
+        let are_short = addresses.iter().all(|address| address.len() <= MAX_ADDRESS);
+        let is_fine = addresses.len() <= MAX_CONTEXTS && are_short;
         if self.expected > 0 {
-            self.known.entry(task).or_insert(addresses);
+            self.known.entry(task).or_insert(if is_fine { addresses } else { Vec::new() });
         }
     }
 
@@ -63,5 +68,16 @@ mod tests {
         assert!(told.concat().into_iter().eq(expected));
         addresses.take(0, vec![vec![7]]);
         assert!(addresses.next_batch().is_none() && addresses.are_told());
+    }
+
+    #[test]
+    fn what_is_too_long_for_an_address_is_none() {
+        let mut addresses = Addresses::of(3);
+        addresses.take(0, vec![vec![7; MAX_ADDRESS]; MAX_CONTEXTS]);
+        addresses.take(1, vec![vec![7; MAX_ADDRESS + 1]]);
+        addresses.take(2, vec![vec![7]; MAX_CONTEXTS + 1]);
+        let told = addresses.next_batch().expect("all are known");
+        let counts: Vec<usize> = told.iter().map(|(_, its)| its.len()).collect();
+        assert_eq!(counts, [MAX_CONTEXTS, 0, 0]);
     }
 }

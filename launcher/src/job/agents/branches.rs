@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 use transport_lapi::TaskId;
 use transport_lapi::bootstrap::control::agents::{HostJob, HostPlace, News, Order};
 use transport_lapi::bootstrap::control::line::Encoded;
-use transport_lapi::bootstrap::hosts::MAX_ADDRESS;
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
@@ -93,9 +92,8 @@ impl Branches {
         for hosts in hosts::branches(hosts, job.fanout as usize) {
             let place = hosts.start as u32;
             let command = job.hosts.get(hosts.start).ok_or("it has no name".to_owned());
-            let command = command.and_then(|name| {
-                Ok(starter::command(&job.starter, name, &host_job::text(&job.mpjrun)))
-            });
+            let program = host_job::text(&job.mpjrun);
+            let command = command.map(|name| starter::command(&job.starter, name, &program));
             let line = match command.and_then(|it| AgentLine::start(it, before)) {
                 Ok(line) => line,
                 Err(reason) => {
@@ -327,12 +325,7 @@ fn may_tell(job: &HostJob, hosts: &Range<u32>, told: &News) -> bool {
             hosts.start < *host && host.saturating_add(*below) < hosts.end
         }
         News::Started { hosts: started, .. } => started.iter().all(|it| hosts.contains(&it.host)),
-        News::Addresses { addresses } => {
-            let is_one = |its: &Vec<Vec<u8>>| {
-                its.len() as u64 <= job.contexts && its.iter().all(|it| it.len() <= MAX_ADDRESS)
-            };
-            addresses.iter().all(|(task, its)| has_rank(*task) && is_one(its))
-        }
+        News::Addresses { addresses } => addresses.iter().all(|(task, _)| has_rank(*task)),
         News::InputTaken { .. } => job.reader.is_some_and(has_rank),
         told => task_of(told).is_none_or(has_rank),
     }
@@ -346,7 +339,7 @@ mod tests {
 
     /// A job with a rank on each of four hosts, whose standard input rank 3 gets.
     fn job() -> HostJob {
-        HostJob { reader: Some(3), contexts: 1, host_of: vec![0, 1, 2, 3], ..HostJob::default() }
+        HostJob { reader: Some(3), host_of: vec![0, 1, 2, 3], ..HostJob::default() }
     }
 
     #[test]
@@ -376,12 +369,6 @@ mod tests {
         assert!(may(&lost(2, 0)));
         for (host, below) in [(0, 1), (1, 0), (1, 1), (2, 1), (2, u32::MAX), (3, 0)] {
             assert!(!may(&lost(host, below)), "{host} and {below}");
-        }
-        for (count, len, is_fine) in
-            [(1, MAX_ADDRESS, true), (1, MAX_ADDRESS + 1, false), (2, 1, false)]
-        {
-            let addresses = vec![(1, vec![vec![0; len]; count])];
-            assert_eq!(may(&News::Addresses { addresses }), is_fine, "{count} of {len} bytes");
         }
         assert!(!may(&News::InputTaken { takes_more: true }));
         assert!(may_tell(&job(), &(2..4), &News::InputTaken { takes_more: true }));
