@@ -353,7 +353,8 @@ fn assert_no_start(start: &str, said: &[&str]) {
         assert!(done.stderr.contains(words), "no {words:?} in {}", done.stderr);
     }
     assert_eq!(done.stdout, "");
-    scene.assert_clean();
+    // What a starter has started ends by itself when its pipes are closed.
+    scene.bury_orphans();
 }
 
 #[test]
