@@ -381,19 +381,29 @@ impl ExitLog {
         self.records.iter_mut().for_each(|record| record.queues.clear());
     }
 
-    /// The first failure by a panic that ended a thread but not its rank; `is_there` tells whether a process has a
-    /// thread. A panic long before the `last_wait` of the job began is none: the job went on without that thread.
+    /// The threads that have panicked, each with its rank.
+    pub(crate) fn panicked_threads(&self) -> Vec<(usize, i32)> {
+        let living = self.records.iter().enumerate().filter(|(_, record)| record.is_undecided());
+        let threads = living.flat_map(|(rank, record)| {
+            let panics = record.complaints.iter().filter(|said| said.is_panic());
+            panics.map(move |said| (rank, said.thread))
+        });
+        threads.collect()
+    }
+
+    /// The first failure by a panic that ended a thread but not its rank; `is_there` tells whether the process of a rank
+    /// has a thread. A panic long before the `last_wait` of the job began is none: the job went on without that thread.
     pub(crate) fn desertion(
         &self,
         last_wait: u64,
-        is_there: impl Fn(u32, i32) -> bool,
+        is_there: impl Fn(usize, u32, i32) -> bool,
     ) -> Option<Failure> {
         let living = self.records.iter().enumerate().filter(|(_, record)| record.is_undecided());
         let failures = living.filter_map(|(rank, record)| {
             let has_ended = |said: &&Complaint| {
                 said.is_panic()
                     && said.at.saturating_add(RECENT) >= last_wait
-                    && record.pid.is_some_and(|pid| !is_there(pid, said.thread))
+                    && record.pid.is_some_and(|pid| !is_there(rank, pid, said.thread))
             };
             let panic = record.complaints.iter().find(has_ended)?;
             Some(Failure { rank, fault: Fault::Deserted, at: panic.at })

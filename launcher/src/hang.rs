@@ -4,6 +4,7 @@
 //!  watcher       when the launcher looks at the ranks and asks for their queues
 //!  watch           deadlock: the job cannot go on; stall: it has not gone on for a time
 //!  agreement       the same in a job of several hosts, from what agents tell
+//!  pauses          stalls and standstills of such a job
 //!  host_watch      what an agent tells
 //!  idle            which threads only their own process wakes
 //!  standstill      notes on jobs that may hang
@@ -17,6 +18,7 @@ mod gathering;
 pub(crate) mod host_watch;
 mod idle;
 pub(crate) mod observe;
+mod pauses;
 pub(crate) mod snapshot;
 pub(crate) mod standstill;
 pub(crate) mod watch;

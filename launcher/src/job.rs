@@ -6,6 +6,7 @@
 //!  hosts      which ranks run on which host
 //!  spawn      checks it, and starts one process per rank, each leading its own process group
 //!  judge      when and why the job ends
+//!  outgoing   what waits until a line to an agent takes it
 //!  flush      the output that is left at the end, and the report
 //!  suspend    Ctrl-Z
 //! ```
@@ -29,6 +30,7 @@ mod flush;
 mod here;
 pub(crate) mod hosts;
 mod judge;
+mod outgoing;
 pub(crate) mod ranks;
 pub(crate) mod spawn;
 mod spec;
@@ -473,6 +475,7 @@ impl Job {
             News::HasBeenStill { host, round, still } => {
                 self.watcher.has_been_still(host as usize, round, still);
             }
+            News::Paused { host, round, pause } => self.watcher.paused(host as usize, round, pause),
             News::InputTaken { takes_more: true } => {
                 self.input.iter_mut().for_each(Forwarding::taken);
             }

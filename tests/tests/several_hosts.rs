@@ -197,9 +197,12 @@ fn a_cable_that_is_out_for_a_moment_changes_no_result() {
     job.expect(0);
 }
 
-/// Asks `mpjrun` on node1 for the state of the job.
+/// Asks `mpjrun` on node1 for the state of the job, unless it has just been started: then the signal would end it.
 fn inquire(hosts: &Hosts) {
-    for launcher in hosts.processes("node1").filter(|process| process.name == "mpjrun") {
+    let is_meant = |process: &process::Process| {
+        process.name == "mpjrun" && process::heeds(process.pid, Signal::QUIT)
+    };
+    for launcher in hosts.processes("node1").filter(is_meant) {
         // An agent takes no notice.
         let _ = process::signal(launcher.pid, Signal::QUIT);
     }
@@ -267,6 +270,61 @@ fn stats_are_of_all_ranks() {
     let is_row = |line: &&str| line.starts_with("mpjrun: ") && line.ends_with(" 0");
     let rows = job.stderr.lines().filter(is_row).filter_map(|line| line.split_whitespace().nth(1));
     assert_eq!(rows.collect::<Vec<_>>(), ["0", "1", "2", "3", "all"], "{job:?}");
+}
+
+/// Nobody looks for deadlocks, so the job ends when it has stood still for long enough. A report on request is no progress.
+#[test]
+fn a_stall_ends_the_job() {
+    let Some(hosts) = open(2) else { return };
+    let options = ["--deadlock", "ignore", "--stall", "3", "--agent-fanout", "1"];
+    let job = job(&hosts, 2, DEADLOCK).options(options).args(["ring"]).stdin(Stdio::null()).start();
+    let cycle = "0 on node1 waits for 3 (recv tag 5) -> 3 on node2 waits for 2 (recv tag 5)";
+    eventually("all wait", || {
+        inquire(&hosts);
+        std::thread::sleep(Duration::from_millis(300));
+        job.stderr().contains(cycle)
+    });
+    let job = job.expect(124);
+    let (_, report) =
+        job.stderr.split_once("mpjrun: no rank made progress for 3.").expect("a stall");
+    assert!(report.contains(cycle), "{report}");
+}
+
+/// A job whose ranks make progress, or compute, neither stalls nor stands still.
+#[test]
+fn a_job_of_two_hosts_that_makes_progress_is_no_stall() {
+    let Some(hosts) = open(2) else { return };
+    let options = ["--stall", "1", "--note-after", "1"];
+    job(&hosts, 1, PROGRAM).options(options).args(["correct", "1", "40"]).expect_quiet();
+    let options = ["--note-after", "1", "--timeout", "4"];
+    let job = job(&hosts, 2, RANK).options(options).args(["apart"]).stdin(Stdio::null());
+    let told = job.expect(124);
+    assert!(!told.stderr.contains("no rank has made progress"), "{told:?}");
+}
+
+/// Rank 0 waits for rank 1, which sleeps outside of all calls.
+#[test]
+fn a_standstill_of_two_hosts_is_noted_once() {
+    let Some(hosts) = open(2) else { return };
+    let options = ["--note-after", "1", "--timeout", "8"];
+    let job = job(&hosts, 1, DEADLOCK).options(options).args(["asleep"]).stdin(Stdio::null());
+    let told = job.expect(124);
+    let notes: Vec<&str> = told.stderr.split("mpjrun: no rank has made progress for ").collect();
+    let chain = "chain: 0 on node1 waits for 1 (recv tag 6) -> 1 on node2 (asleep outside of MPI)";
+    assert!(notes.len() == 2 && notes[1].contains(chain), "{told:?}");
+}
+
+#[test]
+fn a_panic_that_takes_a_thread_of_another_host_with_it_is_the_cause() {
+    let Some(hosts) = open(2) else { return };
+    let job = |how| job(&hosts, 1, DEADLOCK).args([how]).stdin(Stdio::null());
+    job("thread").expect(101).says_all(&[
+        "mpjrun: rank 1 (pid ",
+        "lost a thread by a panic",
+        "0 on node1 waits for 1 (recv tag 6)",
+    ]);
+    // A panic that was caught is no cause.
+    job("caught").expect(125).says_all(&["mpjrun: deadlock", "no more data"]);
 }
 
 /// A job on two hosts that cannot go on: it ends with the code for deadlocks, and says all of `says` in this order.

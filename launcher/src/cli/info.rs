@@ -111,19 +111,16 @@ fn hosts_of(hosts: &Hosts) -> String {
         Starter::Command(words) => shell_words::join(words),
     };
     let parents = parents(hosts.names.len(), hosts.fanout);
+    let ranks = hosts.ranks();
     let row = |(place, name): (usize, &String)| {
-        let ranks: Vec<usize> = hosts.ranks_of(place).collect();
         let from = parents[place].map(|parent| format!("started from {}", hosts.names[parent]));
-        vec![name.clone(), of_ranks(&ranks), from.unwrap_or_default()]
+        vec![name.clone(), of_ranks(&ranks[place]), from.unwrap_or_default()]
     };
     let rows: Vec<Row> = hosts.names.iter().enumerate().map(row).collect();
     let silence = hosts.silence.as_secs_f64();
     format!("\nhosts, where {starter} starts mpjrun\n")
         + &aligned("  ", &rows, |_| false)
-        + &format!(
-            "  a host that says nothing for {silence} s counts as lost\n  \
-               stalls (--stall) are looked for in jobs of one host only\n"
-        )
+        + &format!("  a host that says nothing for {silence} s counts as lost\n")
 }
 
 fn row(name: &str, value: String, origin: &str) -> Row {

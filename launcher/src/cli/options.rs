@@ -63,10 +63,6 @@ pub(super) struct ProgramOptions {
 /// The note about options of other launchers that have no effect.
 const NEEDLESS: &str = "--oversubscribe, --allow-run-as-root, --genvall, --genvlist, --usize and --mca change nothing here";
 
-/// The note about `--stall` in a job of several hosts.
-const STALL_ON_HOSTS: &str =
-    "--stall changes nothing here: stalls are looked for in jobs of one host only";
-
 /// Options of the job as a whole.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of the job")]
@@ -217,10 +213,7 @@ impl WholeJob {
             })?;
             apps.push(options.app(ranks, program, args));
         }
-        let is_unheeded = hosts.is_some() && self.stall.is_some();
-        let mut spec = JobSpec { hosts: hosts.map(Box::new), ..self.spec(apps) };
-        spec.notes.extend(is_unheeded.then(|| STALL_ON_HOSTS.to_owned()));
-        Ok(spec)
+        Ok(JobSpec { hosts: hosts.map(Box::new), ..self.spec(apps) })
     }
 
     /// The number of ranks of each program, if its options say so, and the hosts, unless there is only this one.

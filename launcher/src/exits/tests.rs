@@ -400,11 +400,12 @@ fn a_thread_that_is_gone_after_a_panic_has_deserted() {
     panic(&mut job, 1, ms(10), "boom");
     panic(&mut job, 0, ms(5), "of a rank that has ended");
     job.ended(0, Ending::Code(0), ms(6));
-    assert_eq!(job.desertion(ms(1_000), |_, _| true), None);
+    assert_eq!(job.panicked_threads(), [(1, 0), (2, 0)]);
+    assert_eq!(job.desertion(ms(1_000), |_, _, _| true), None);
     let failure = Failure { rank: 1, fault: Fault::Deserted, at: ms(10) };
-    assert_eq!(job.desertion(ms(1_000), |_, thread| thread != 0), Some(failure));
+    assert_eq!(job.desertion(ms(1_000), |_, _, thread| thread != 0), Some(failure));
     let failure = Failure { rank: 2, fault: Fault::Deserted, at: ms(20) };
-    assert_eq!(job.desertion(ms(1_000), |pid, _| pid == 201), Some(failure));
+    assert_eq!(job.desertion(ms(1_000), |_, pid, _| pid == 201), Some(failure));
 }
 
 #[test]
@@ -412,7 +413,7 @@ fn an_error_deserts_nobody() {
     let mut job = exit_log(1);
     join(&mut job, 0);
     complain(&mut job, 0, ms(2), "no luck", "");
-    assert_eq!(job.desertion(ms(1_000), |_, _| false), None);
+    assert_eq!(job.desertion(ms(1_000), |_, _, _| false), None);
 }
 
 #[test]
@@ -450,8 +451,8 @@ fn a_job_that_went_on_for_long_has_dealt_with_a_lost_thread() {
     let mut job = exit_log(1);
     join(&mut job, 0);
     panic(&mut job, 0, ms(10), "handled");
-    assert!(job.desertion(ms(900), |_, _| false).is_some());
-    assert_eq!(job.desertion(ms(3_000), |_, _| false), None);
+    assert!(job.desertion(ms(900), |_, _, _| false).is_some());
+    assert_eq!(job.desertion(ms(3_000), |_, _, _| false), None);
 }
 
 #[test]

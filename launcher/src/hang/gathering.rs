@@ -2,6 +2,7 @@
 //! [`crate::hang::watcher`]. Only answers to the last order count; a rank whose host does not answer in time is shown
 //! as such.
 
+use transport_lapi::TaskId;
 use transport_lapi::bootstrap::control::Observed;
 use transport_lapi::bootstrap::control::agents::Order;
 use transport_lapi::bootstrap::monotonic_nanos;
@@ -26,9 +27,14 @@ impl Gathering {
         Self { number: 0, seen: None, missing: vec![false; ranks], left: 0 }
     }
 
-    /// The order for a look at the ranks, except those that are gone. Ranks are asked for their queues after it if
-    /// it `asks`.
-    pub(crate) fn begin(&mut self, is_gone: impl Fn(usize) -> bool, asks: bool) -> Order {
+    /// The order for a look at the ranks, except those that are gone, and at these `threads`. Ranks are asked for their
+    /// queues after it if it `asks`.
+    pub(crate) fn begin(
+        &mut self,
+        is_gone: impl Fn(usize) -> bool,
+        asks: bool,
+        threads: Vec<(TaskId, i32)>,
+    ) -> Order {
         self.number += 1;
         let ranks = self.missing.len();
         self.missing = (0..ranks).map(|rank| !is_gone(rank)).collect();
@@ -40,7 +46,7 @@ impl Gathering {
             doubts: vec![None; ranks],
             ..Snapshot::default()
         });
-        Order::Look { number: self.number, asks }
+        Order::Look { number: self.number, asks, threads }
     }
 
     /// Takes what was seen of a rank at the look of this number, and returns whether that was the last one.
@@ -52,6 +58,7 @@ impl Gathering {
         self.left -= 1;
         (all.activities[rank], all.doubts[rank]) = (seen.activity, seen.doubt);
         all.ranks[rank] = Seen::from(seen.state);
+        all.gone_threads.extend(seen.gone.into_iter().map(|thread| (rank, thread)));
         all.at = monotonic_nanos();
         self.is_complete()
     }
@@ -78,31 +85,31 @@ mod tests {
     use crate::hang::snapshot::Activity;
 
     fn observed() -> Observed {
-        Observed { state: None, activity: Some(Activity::Computing), doubt: None }
+        Observed { state: None, activity: Some(Activity::Computing), doubt: None, gone: vec![7] }
     }
 
     #[test]
     fn answers_to_the_last_order_are_gathered() {
         let mut gathering = Gathering::new(3);
         assert_eq!(gathering.snapshot(), None);
-        gathering.begin(|_| false, true);
-        assert_eq!(
-            gathering.begin(|rank| rank == 1, false),
-            Order::Look { number: 2, asks: false }
-        );
+        gathering.begin(|_| false, true, Vec::new());
+        let threads = vec![(0, 7), (0, 8)];
+        let order = Order::Look { number: 2, asks: false, threads: threads.clone() };
+        assert_eq!(gathering.begin(|rank| rank == 1, false, threads), order);
         assert!(!gathering.take(0, 1, observed()), "an answer to the first order");
         assert!(!gathering.take(1, 2, observed()), "of a rank that had ended");
         assert!(!gathering.take(0, 2, observed()) && !gathering.is_complete());
         let snapshot = gathering.snapshot().expect("an order was given");
         assert_eq!(snapshot.ranks, [Seen::Unsteady, Seen::Unanswered, Seen::Unanswered]);
         assert_eq!(snapshot.activity(0), Some(Activity::Computing));
+        assert_eq!(snapshot.gone_threads, [(0, 7)]);
         assert_eq!(gathering.snapshot(), None);
     }
 
     #[test]
     fn ranks_that_end_are_not_waited_for() {
         let mut gathering = Gathering::new(2);
-        gathering.begin(|_| false, true);
+        gathering.begin(|_| false, true, Vec::new());
         gathering.ended(1);
         assert!(gathering.take(0, 1, observed()));
     }

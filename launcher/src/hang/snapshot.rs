@@ -47,6 +47,8 @@ pub(crate) struct Snapshot {
     pub(crate) activities: Vec<Option<Activity>>,
     /// Why a waiting rank may still go on; `None` if there is no reason.
     pub(crate) doubts: Vec<Option<Doubt>>,
+    /// Threads of ranks on other hosts that have panicked and are gone.
+    pub(crate) gone_threads: Vec<(usize, i32)>,
     /// The ranks that were started with MPJ_WAIT=spin.
     pub(crate) spinning: Vec<usize>,
     /// Whether the user has asked to ignore deadlocks.

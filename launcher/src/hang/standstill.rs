@@ -17,10 +17,13 @@
 //!   It is that of all threads of the process together. Each thread that is asleep in a call looks for messages now and
 //!   then, so each is allowed a share. A rank without such a thread is allowed one share too, since its other threads
 //!   may have timers. The time of children does not count: the kernel adds it only when they are reaped.
+//!
+//! In a job of several hosts each agent looks at the ranks of its host, and tells for how long they have stood still;
+//! [`crate::hang::pauses`] draws the conclusion.
 
 use std::time::{Duration, Instant};
 
-use transport_lapi::bootstrap::waits::JobView;
+use transport_lapi::bootstrap::waits::{JobView, TaskState};
 
 use crate::hang::watch::{self, Look, Stage};
 use crate::host::process_table::{entry, numbered};
@@ -48,7 +51,10 @@ struct Sleeper {
 /// A job in which nothing has moved since then.
 #[derive(Debug, Clone)]
 struct Still {
+    /// When the span began.
     since: Instant,
+    /// When the first of the spans began in which no rank has computed.
+    begun: Instant,
     sleepers: Vec<Sleeper>,
     /// The ticks that each had used then; `None` before the second look.
     ticks: Option<Vec<u64>>,
@@ -62,6 +68,8 @@ pub(crate) struct Standstill {
     still: Option<Still>,
     /// Whether this standstill has been noted.
     is_reported: bool,
+    /// Whether a thread was asleep in a call at the last look.
+    is_waited: bool,
     /// Until when ranks may be awake because the launcher has woken them, which is no move.
     woken_until: Option<Instant>,
 }
@@ -69,7 +77,8 @@ pub(crate) struct Standstill {
 impl Standstill {
     /// Notes the first standstill that lasts for `span`.
     pub(crate) fn new(span: Duration) -> Self {
-        Self { span, next_look: None, still: None, is_reported: false, woken_until: None }
+        let (next_look, still, woken_until) = (None, None, None);
+        Self { span, next_look, still, is_reported: false, is_waited: false, woken_until }
     }
 
     /// Looks if it is time, and returns how long the job has stood still, if that is to be noted.
@@ -86,6 +95,58 @@ impl Standstill {
         self.judge(sleepers(&watch::look(view), stage), ticks_of_all, now)
     }
 
+    /// Looks at the ranks of a host for its agent.
+    pub(crate) fn look_at_host(
+        &mut self,
+        view: &JobView,
+        stage: impl Fn(usize) -> Stage,
+        now: Instant,
+    ) {
+        let look = watch::look(view);
+        self.is_waited = is_waited(&look, &stage);
+        self.follow_host(left(&look, stage), ticks_of_all, now);
+    }
+
+    /// Follows a look at a host that found these ranks; `None` if one cannot be looked at.
+    fn follow_host(
+        &mut self,
+        left: Option<Vec<Sleeper>>,
+        ticks: impl Fn(&[Sleeper]) -> Option<Vec<u64>>,
+        now: Instant,
+    ) {
+        match self.follow(left, now) {
+            Some(still) if still.ticks.is_none() => drop(self.measure(still, ticks, now)),
+            still => self.still = still.or(self.still.take()),
+        }
+    }
+
+    /// Whether a thread of the host was asleep in a call at the last look.
+    pub(crate) fn is_waited(&self) -> bool {
+        self.is_waited
+    }
+
+    /// For how long the ranks of the host have stood still, as the last look has shown them.
+    pub(crate) fn lasted(&mut self, now: Instant) -> Option<Duration> {
+        self.lasted_by(ticks_of_all, now)
+    }
+
+    fn lasted_by(
+        &mut self,
+        ticks: impl Fn(&[Sleeper]) -> Option<Vec<u64>>,
+        now: Instant,
+    ) -> Option<Duration> {
+        let before = self.still.clone().filter(|still| still.ticks.is_some())?;
+        if !self.measure(before.clone(), ticks, now) {
+            return None;
+        }
+        let lasted = now.saturating_duration_since(before.begun);
+        if now.saturating_duration_since(before.since) < self.span {
+            // The span goes on, so that the same time is allowed however often this is asked.
+            self.still = Some(before);
+        }
+        Some(lasted)
+    }
+
     /// Judges a look that found these `sleepers`; `None` if a rank cannot be one.
     fn judge(
         &mut self,
@@ -93,6 +154,24 @@ impl Standstill {
         ticks: impl Fn(&[Sleeper]) -> Option<Vec<u64>>,
         now: Instant,
     ) -> Option<Duration> {
+        let still = self.follow(sleepers, now)?;
+        let lasted = now.saturating_duration_since(still.since);
+        let is_over = still.ticks.is_some() && lasted >= self.span;
+        if still.ticks.is_some() && !is_over {
+            self.still = Some(still);
+            return None;
+        }
+        let is_idle = self.measure(still, ticks, now);
+        self.is_reported &= is_idle || !is_over;
+        (is_over && is_idle && !self.is_reported).then(|| {
+            self.is_reported = true;
+            self.span *= 2;
+            lasted
+        })
+    }
+
+    /// Takes what stood still before a look that found these `sleepers`, if it still does.
+    fn follow(&mut self, sleepers: Option<Vec<Sleeper>>, now: Instant) -> Option<Still> {
         let before = self.still.take();
         let were_woken = self.woken_until.is_some_and(|until| now <= until);
         let Some(sleepers) = sleepers else {
@@ -100,31 +179,30 @@ impl Standstill {
             self.still = before.filter(|_| were_woken);
             return None;
         };
-        let still = match before {
+        match before {
             Some(before) if were_woken || before.sleepers == sleepers => {
-                Still { sleepers, ..before }
+                Some(Still { sleepers, ..before })
             }
             before => {
                 self.is_reported &= before.is_none();
-                self.still = Some(Still { since: now, sleepers, ticks: None });
-                return None;
+                self.still = Some(Still { since: now, begun: now, sleepers, ticks: None });
+                None
             }
-        };
-        let lasted = now.saturating_duration_since(still.since);
-        let is_over = still.ticks.is_some() && lasted >= self.span;
-        if still.ticks.is_some() && !is_over {
-            self.still = Some(still);
-            return None;
         }
+    }
+
+    /// Begins a span, and returns whether the ranks have used no more processor time in the one before than sleep costs.
+    fn measure(
+        &mut self,
+        still: Still,
+        ticks: impl Fn(&[Sleeper]) -> Option<Vec<u64>>,
+        now: Instant,
+    ) -> bool {
         let used = ticks(&still.sleepers);
         let is_idle = are_idle(&still, used.as_deref());
-        self.still = Some(Still { since: now, ticks: used, ..still });
-        self.is_reported &= is_idle || !is_over;
-        (is_over && is_idle && !self.is_reported).then(|| {
-            self.is_reported = true;
-            self.span *= 2;
-            lasted
-        })
+        let begun = if is_idle { still.begun } else { now };
+        self.still = Some(Still { since: now, begun, ticks: used, ..still });
+        is_idle
     }
 
     /// Notes that the launcher wakes the ranks.
@@ -141,12 +219,14 @@ impl Standstill {
 /// Every rank that has not finished; `None` if no thread of them is asleep in a call, or if one of the ranks cannot be
 /// looked at.
 fn sleepers(look: &Look, stage: impl Fn(usize) -> Stage) -> Option<Vec<Sleeper>> {
-    let left = look.iter().enumerate().filter(|(rank, _)| stage(*rank) == Stage::Running);
-    let mut is_waited = false;
-    let sleepers: Option<Vec<Sleeper>> = left
+    left(look, &stage).filter(|_| is_waited(look, stage))
+}
+
+/// Every rank that has not finished; `None` if one of them cannot be looked at.
+fn left(look: &Look, stage: impl Fn(usize) -> Stage) -> Option<Vec<Sleeper>> {
+    running(look, stage)
         .map(|(rank, state)| {
             let state = state.as_ref().filter(|state| state.is_there() && state.is_here)?;
-            is_waited |= state.blocked.iter().any(|thread| thread.undisturbed && !thread.failed);
             Some(Sleeper {
                 rank,
                 pid: state.pid,
@@ -155,8 +235,21 @@ fn sleepers(look: &Look, stage: impl Fn(usize) -> Stage) -> Option<Vec<Sleeper>>
                 threads: state.blocked.len(),
             })
         })
-        .collect();
-    sleepers.filter(|_| is_waited)
+        .collect()
+}
+
+/// Whether a thread of a rank that has not finished is asleep in a call.
+fn is_waited(look: &Look, stage: impl Fn(usize) -> Stage) -> bool {
+    let mut threads =
+        running(look, stage).filter_map(|(_, state)| state.as_ref()).flat_map(|it| &it.blocked);
+    threads.any(|thread| thread.undisturbed && !thread.failed)
+}
+
+fn running(
+    look: &Look,
+    stage: impl Fn(usize) -> Stage,
+) -> impl Iterator<Item = (usize, &Option<TaskState>)> {
+    look.iter().enumerate().filter(move |(rank, _)| stage(*rank) == Stage::Running)
 }
 
 /// Whether the ranks, whose ticks are now `used`, have used no more since then than sleep costs.

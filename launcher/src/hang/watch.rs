@@ -50,7 +50,7 @@
 //!
 //! In a job of several hosts each agent watches the ranks of its host in this way, and what it finds is that they are
 //! still: nothing can happen among them unless something comes from another host. [`crate::hang::agreement`] draws the
-//! conclusion.
+//! conclusion, and [`crate::hang::pauses`] that on a stall.
 //!
 //! A model (`watch/tests/model.rs`) runs all interleavings of small jobs with these looks, for all programs at once,
 //! and finds a false report wherever one of these rules is left out.
@@ -143,7 +143,8 @@ pub(crate) struct Watch {
     candidate: Option<Candidate>,
     /// The number of candidates so far.
     candidates: u64,
-    /// Epochs and moves of all ranks at the last look that found a change, and the time of that look.
+    /// Epochs and moves of all ranks at the last look that found a change, and the time of that look; `None` if no rank
+    /// has progress to make.
     last_change: Option<(Vec<Progress>, Instant)>,
     /// Whether the launcher has woken the ranks since, which is no progress.
     were_woken: bool,
@@ -202,7 +203,8 @@ impl Watch {
         stage: impl Fn(usize) -> Stage,
         now: Instant,
     ) -> Finding {
-        let stalled = self.stalled(&look, &stage, now);
+        self.note_progress(&look, &stage, now);
+        let stalled = self.paused(now).filter(|lasted| self.stall.is_some_and(|it| *lasted >= it));
         let left: Vec<usize> =
             (0..look.len()).filter(|rank| stage(*rank) != Stage::Ended).collect();
         let mut found = stalled.map_or(Finding::Nothing, Finding::Stall);
@@ -232,14 +234,16 @@ impl Watch {
         found
     }
 
-    /// How long nothing has changed, if that is too long.
-    fn stalled(
-        &mut self,
-        look: &Look,
-        stage: impl Fn(usize) -> Stage,
-        now: Instant,
-    ) -> Option<Duration> {
-        let limit = self.stall?;
+    /// How long no rank has made progress at `now`, if stalls are looked for, and a rank has progress to make.
+    pub(crate) fn paused(&self, now: Instant) -> Option<Duration> {
+        self.last_change.as_ref().map(|(_, since)| now.saturating_duration_since(*since))
+    }
+
+    /// Notes whether anything has changed.
+    fn note_progress(&mut self, look: &Look, stage: impl Fn(usize) -> Stage, now: Instant) {
+        if self.stall.is_none() {
+            return;
+        }
         let seen = look.iter().map(|state| state.as_ref().map(|state| (state.epoch, state.moves)));
         let seen: Vec<_> = seen.collect();
         // A rank that does not use the library, or has finished, has no progress to make.
@@ -248,15 +252,8 @@ impl Watch {
         });
         let were_woken = std::mem::take(&mut self.were_woken);
         match &mut self.last_change {
-            Some((last, since)) if is_expected && (were_woken || *last == seen) => {
-                *last = seen;
-                let lasted = now.saturating_duration_since(*since);
-                (lasted >= limit).then_some(lasted)
-            }
-            _ => {
-                self.last_change = Some((seen, now));
-                None
-            }
+            Some((last, _)) if is_expected && (were_woken || *last == seen) => *last = seen,
+            last_change => *last_change = is_expected.then_some((seen, now)),
         }
     }
 

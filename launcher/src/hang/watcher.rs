@@ -9,15 +9,17 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use transport_lapi::TaskId;
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::bootstrap::control::Observed;
-use transport_lapi::bootstrap::control::agents::Order;
+use transport_lapi::bootstrap::control::agents::{Order, Pause};
 use transport_lapi::bootstrap::waits::{JobView, TaskState};
 
 use crate::exits::Verdict;
 use crate::hang::agreement::Agreement;
 use crate::hang::gathering::Gathering;
 use crate::hang::observe;
+use crate::hang::pauses::Pauses;
 use crate::hang::snapshot::Snapshot;
 use crate::hang::standstill::{self, Standstill};
 use crate::hang::watch::{self, Finding, Stage, Watch};
@@ -72,7 +74,7 @@ enum Place {
     /// All are on this host: the segment, and the process that was started for each.
     Here { view: JobView, children: Vec<u32> },
     /// Agents look at them.
-    Elsewhere { gathering: Gathering, agreement: Agreement },
+    Elsewhere { gathering: Box<Gathering>, agreement: Agreement, pauses: Pauses },
 }
 
 /// See the module's head.
@@ -109,8 +111,9 @@ impl Watcher {
         vigilance: &Vigilance,
         spinning: Vec<usize>,
     ) -> Self {
-        let (gathering, agreement) = (Gathering::new(ranks), Agreement::new(hosts));
-        Self::at(Place::Elsewhere { gathering, agreement }, vigilance, spinning)
+        let (gathering, agreement) = (Box::new(Gathering::new(ranks)), Agreement::new(hosts));
+        let pauses = Pauses::new(hosts, vigilance, Instant::now());
+        Self::at(Place::Elsewhere { gathering, agreement, pauses }, vigilance, spinning)
     }
 
     fn at(place: Place, vigilance: &Vigilance, spinning: Vec<usize>) -> Self {
@@ -136,11 +139,14 @@ impl Watcher {
 
     /// When [`Watcher::look`] or [`Watcher::concluded`] has something to do.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let is_watched = match &self.place {
-            Place::Here { .. } => self.watch.is_on(),
-            Place::Elsewhere { agreement, .. } => agreement.is_due(),
+        let look = match &self.place {
+            Place::Here { .. } => self.watch.is_on().then_some(self.next_look),
+            Place::Elsewhere { agreement, pauses, .. } => {
+                let due = agreement.is_due().then_some(self.next_look);
+                let pause = pauses.next_question().map(|at| at.max(self.next_look));
+                due.into_iter().chain(pause).min()
+            }
         };
-        let look = (is_watched && self.inquiry.is_none()).then_some(self.next_look);
         self.inquiry.as_ref().map(|inquiry| inquiry.until).or(look)
     }
 
@@ -153,9 +159,11 @@ impl Watcher {
     ) -> Option<Occasion> {
         let view = match &mut self.place {
             Place::Here { view, .. } => view,
-            Place::Elsewhere { agreement, .. } => {
-                let is_reached = self.inquiry.is_none() && agreement.is_reached();
-                return is_reached.then_some(Occasion::End(Verdict::Deadlock));
+            Place::Elsewhere { .. } if self.inquiry.is_some() => return None,
+            Place::Elsewhere { agreement, pauses, .. } => {
+                let is_reached = agreement.is_reached();
+                let deadlock = is_reached.then_some(Occasion::End(Verdict::Deadlock));
+                return deadlock.or_else(|| pauses.found(now));
             }
         };
         if !self.watch.is_on() || self.inquiry.is_some() || now < self.next_look {
@@ -177,13 +185,27 @@ impl Watcher {
         }
     }
 
-    /// The question to agents that is due, if there is one.
-    pub(crate) fn question(&mut self, now: Instant) -> Option<Order> {
-        let Place::Elsewhere { agreement, .. } = &mut self.place else { return None };
+    /// The questions to agents that are due.
+    pub(crate) fn questions(&mut self, now: Instant) -> Vec<Order> {
         let is_time = self.inquiry.is_none() && now >= self.next_look;
-        let round = is_time.then(|| agreement.ask()).flatten()?;
-        self.next_look = now + self.interval;
-        Some(Order::Confirm { round })
+        match &mut self.place {
+            Place::Elsewhere { agreement, pauses, .. } if is_time => {
+                let confirm = agreement.ask().map(|round| Order::Confirm { round });
+                if confirm.is_some() {
+                    self.next_look = now + self.interval;
+                }
+                let pause = pauses.ask(now).map(|round| Order::AskPause { round });
+                confirm.into_iter().chain(pause).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Notes for how long the ranks of a host have paused, as it answers in this round.
+    pub(crate) fn paused(&mut self, host: usize, round: u64, pause: Pause) {
+        if let Place::Elsewhere { pauses, .. } = &mut self.place {
+            pauses.answered(host, round, pause, Instant::now());
+        }
     }
 
     /// Notes that the ranks of a host are still, with what they have sent to other hosts and received from there.
@@ -202,17 +224,20 @@ impl Watcher {
 
     /// Notes that a host is out of reach.
     pub(crate) fn lost(&mut self, host: usize) {
-        if let Place::Elsewhere { agreement, .. } = &mut self.place {
+        if let Place::Elsewhere { agreement, pauses, .. } = &mut self.place {
             agreement.moved(host);
+            pauses.lost(host);
         }
     }
 
     /// Takes a snapshot and asks all ranks for their queues, unless an inquiry is under way. Returns the order for
-    /// agents that does so, if there are agents; `is_gone` tells of which ranks nothing more will come.
+    /// agents that does so, if there are agents; `is_gone` tells of which ranks nothing more will come, and these
+    /// `threads` have panicked.
     pub(crate) fn inquire(
         &mut self,
         occasion: Occasion,
         is_gone: impl Fn(usize) -> bool,
+        threads: Vec<(TaskId, i32)>,
         now: Instant,
     ) -> Option<Order> {
         if self.inquiry.is_some() {
@@ -223,7 +248,7 @@ impl Watcher {
             Place::Elsewhere { gathering, .. } => {
                 let until = now + PATIENCE_FOR_HOSTS;
                 self.inquiry = Some(Inquiry { occasion, until, open: Vec::new() });
-                return Some(gathering.begin(is_gone, true));
+                return Some(gathering.begin(is_gone, true, threads));
             }
         };
         let look = watch::look(view);
@@ -242,7 +267,7 @@ impl Watcher {
     pub(crate) fn look_before_the_end(&mut self, is_gone: impl Fn(usize) -> bool) -> Option<Order> {
         match &mut self.place {
             Place::Here { .. } => None,
-            Place::Elsewhere { gathering, .. } => Some(gathering.begin(is_gone, false)),
+            Place::Elsewhere { gathering, .. } => Some(gathering.begin(is_gone, false, Vec::new())),
         }
     }
 
@@ -329,6 +354,9 @@ impl Watcher {
     pub(crate) fn resumed(&mut self) {
         self.watch.start_anew();
         self.standstill.iter_mut().for_each(Standstill::start_anew);
+        if let Place::Elsewhere { pauses, .. } = &mut self.place {
+            pauses.start_anew(Instant::now());
+        }
     }
 }
 

@@ -83,6 +83,11 @@ impl LocalRanks {
         self.ranks.get(place).is_none_or(Rank::is_gone)
     }
 
+    /// Whether the rank at this place has finished its part in the job.
+    pub(crate) fn has_finished(&self, place: usize) -> bool {
+        self.ranks.get(place).is_some_and(Rank::has_finished)
+    }
+
     /// Whether all ranks are gone.
     pub(crate) fn are_gone(&self) -> bool {
         self.ranks.iter().all(Rank::is_gone)

@@ -22,7 +22,7 @@ use rustix::process::{
 };
 use transport_lapi::TaskId;
 use transport_lapi::bootstrap::control::agents::{Ending, News, Stream};
-use transport_lapi::bootstrap::control::{ControlError, ControlReceiver, Incoming};
+use transport_lapi::bootstrap::control::{ControlError, ControlMessage, ControlReceiver, Incoming};
 use transport_lapi::bootstrap::monotonic_nanos;
 
 use crate::host::process_table::numbered;
@@ -65,6 +65,8 @@ pub(crate) struct Rank {
     pidfd: OwnedFd,
     control: ControlReceiver,
     control_ended: bool,
+    /// Whether it has finished its part in the job.
+    has_finished: bool,
     /// Whether a damaged message has come.
     has_damage: bool,
     /// The process that joined, if a script started it.
@@ -105,6 +107,7 @@ impl Rank {
             pidfd,
             control,
             control_ended: false,
+            has_finished: false,
             has_damage: false,
             program: None,
             outputs,
@@ -137,6 +140,11 @@ impl Rank {
     /// Whether the rank is gone: process ended, group killed, output read.
     pub(crate) fn is_gone(&self) -> bool {
         self.closed
+    }
+
+    /// Whether it has told that it has finished its part in the job.
+    pub(crate) fn has_finished(&self) -> bool {
+        self.has_finished
     }
 
     /// Readable when the process has ended.
@@ -221,6 +229,7 @@ impl Rank {
             return Ok(Incoming::Nothing);
         }
         let incoming = self.control.try_recv();
+        self.has_finished |= matches!(incoming, Ok(Incoming::Message(ControlMessage::Finished)));
         self.control_ended = matches!(incoming, Ok(Incoming::End) | Err(ControlError::Receive(_)));
         incoming
     }

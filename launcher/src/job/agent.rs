@@ -18,10 +18,15 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
-use transport_lapi::bootstrap::control::agents::{HostJob, HostStart, News, Order, Stream};
+use rustix::process::Signal;
+use transport_lapi::TaskId;
+use transport_lapi::bootstrap::control::agents::{
+    HostJob, HostPlace, HostStart, News, Order, Pause, Stream,
+};
 use transport_lapi::bootstrap::control::{ControlMessage, Observed};
 use transport_lapi::bootstrap::hosts::{HostPlan, TableWriter};
 use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
@@ -29,7 +34,7 @@ use transport_lapi::bootstrap::spawn::DescriptorLimit;
 use transport_lapi::bootstrap::waits::JobView;
 
 use super::agents::branches::{Branches, Stage};
-use super::agents::{Addresses, BATCH, host_job};
+use super::agents::{Addresses, host_job};
 use super::here::block_signals;
 use super::spawn::{self, Prepared, Started};
 use super::{ENDING, Event, Interesting, events};
@@ -38,6 +43,7 @@ use crate::hang::host_watch::{self, HostWatch};
 use crate::hang::{observe, watch};
 use crate::host::local::{LocalRanks, RankEvent};
 use crate::host::orphans::{GIVE_UP, Orphans};
+use crate::host::process_table::has_thread;
 use crate::host::rank::Pauses;
 use crate::io::stdin::{InputPipe, empty, with_pipe};
 use copies::Copies;
@@ -45,6 +51,9 @@ use line::{Line, Lost};
 
 /// The argument that makes `mpjrun` an agent.
 pub const WORD: &str = "--agent";
+
+/// Hosts whose starts are told in one message. The notes of their ranks stay far from its limit.
+const STARTS: usize = 64;
 
 /// Runs an agent, and returns its exit code.
 pub fn run() -> ExitCode {
@@ -67,11 +76,10 @@ fn serve(mut line: Line) -> Result<(), Lost> {
     let limit = DescriptorLimit::raise();
     keep_children_waitable();
     let Ok(signals) = block_signals() else { return Err(Lost) };
-    let job = await_job(&mut line, &signals)?;
-    line.expect_signs(Duration::from_millis(job.silence).max(Duration::from_millis(100)));
+    let (place, job) = await_job(&mut line, &signals)?;
     let entered = enter(&job);
-    let below = if entered.is_ok() { job.below } else { 0 };
-    let mut agent = Agent::call(line, signals, &limit, &job, below);
+    let below = if entered.is_ok() { place.below } else { 0 };
+    let mut agent = Agent::call(line, signals, &limit, &job, HostPlace { below, ..place });
     let served = match entered {
         Ok(()) => agent.serve(&job, &limit),
         Err(error) => agent.refuse(&error),
@@ -86,11 +94,18 @@ fn serve(mut line: Line) -> Result<(), Lost> {
 }
 
 /// Waits for the job.
-fn await_job(line: &mut Line, signals: &Signals) -> Result<Box<HostJob>, Lost> {
+fn await_job(line: &mut Line, signals: &Signals) -> Result<(HostPlace, Rc<HostJob>), Lost> {
+    let mut own = None;
     loop {
         while let Some(order) = line.next()? {
-            if let Order::Prepare(job) = order {
-                return Ok(job);
+            match (order, own) {
+                (Order::Place { place, silence }, _) => {
+                    own = Some(place);
+                    let silence = Duration::from_millis(silence).max(Duration::from_millis(100));
+                    line.expect_signs(silence);
+                }
+                (Order::Prepare(job), Some(place)) => return Ok((place, job)),
+                _ => {}
             }
         }
         line.wait(true, &[(Event::Signal, signals.as_fd(), PollFlags::IN)], None)?;
@@ -112,10 +127,10 @@ fn enter(job: &HostJob) -> Result<(), LaunchError> {
         .map_err(|error| LaunchError::CurrentFolder { path, source: error })
 }
 
-/// The ranks of this host.
-fn ranks_of(job: &HostJob) -> Vec<usize> {
+/// The ranks of a host.
+fn ranks_of(job: &HostJob, host: u32) -> Vec<usize> {
     let ranks = job.host_of.iter().enumerate();
-    ranks.filter(|(_, host)| **host == job.host).map(|(rank, _)| rank).collect()
+    ranks.filter(|(_, of)| **of == host).map(|(rank, _)| rank).collect()
 }
 
 /// Why the job cannot start on this host.
@@ -127,14 +142,14 @@ fn refusal(host: u32, error: &LaunchError) -> News {
     News::Refused { host, reason: format!("{error}{remedy}"), code: error.exit_code() }
 }
 
-/// Starts the ranks of this host. Returns notes for the user, too.
+/// Starts the ranks of this `host`. Returns notes for the user, too.
 fn start(
-    job: &HostJob,
+    (job, host): (&HostJob, u32),
     prepared: &Prepared<'_>,
     (limit, signals): (&DescriptorLimit, &Signals),
 ) -> Result<(Here, Vec<String>), LaunchError> {
     let orphans = Orphans::adopt();
-    let here = ranks_of(job);
+    let here = ranks_of(job, host);
     let reader =
         job.reader.and_then(|reader| here.iter().position(|rank| *rank == reader as usize));
     let (inputs, input) = match reader {
@@ -149,14 +164,14 @@ fn start(
     let plan = HostPlan { names: job.hosts.clone(), host_of: job.host_of.clone() };
     let contexts = job.contexts as usize;
     let (table, fd) =
-        TableWriter::create(&job.job, &plan, job.host as usize, contexts, job.secret_of_ranks)?;
+        TableWriter::create(&job.job, &plan, host as usize, contexts, job.secret_of_ranks)?;
     let table_fd = Some(fd.as_fd());
     let started = prepared.start(&job.job, limit, signals.mask_before(), inputs, table_fd)?;
     let Started { ranks, segment } = started;
     let (ranks, note) = LocalRanks::new(ranks, JobView::open(&segment)?, Some(table), orphans);
     let notes = note.into_iter().chain(prepared.lines(&ranks.pids())).collect();
-    let watch = job.looks.map(Duration::from_micros).map(|looks| HostWatch::new(job.host, looks));
-    Ok((Here { ranks, input, pauses: Pauses::default(), watch, last: None }, notes))
+    let watch = HostWatch::of(job, host);
+    Ok((Here { ranks, input, watch, last: None }, notes))
 }
 
 /// The ranks of this host, once they run.
@@ -164,8 +179,7 @@ struct Here {
     ranks: LocalRanks,
     /// The input of the rank that gets the standard input.
     input: Option<InputPipe>,
-    pauses: Pauses,
-    /// `None` where deadlocks are ignored, and once all ranks are gone.
+    /// `None` if nothing is looked for, and once all ranks are gone.
     watch: Option<HostWatch>,
     /// Once all ranks are gone, whether that was told as a stillness.
     last: Option<bool>,
@@ -176,6 +190,8 @@ struct Agent {
     line: Line,
     signals: Signals,
     here: Option<Here>,
+    /// For which streams the reader of the output pauses.
+    pauses: Pauses,
     /// The agents that it has started.
     branches: Branches,
     /// The programs that are sent to this host.
@@ -186,6 +202,8 @@ struct Agent {
     reader: Option<u32>,
     /// The name and the place of this host.
     own: (String, u32),
+    /// Number of the hosts of the branch.
+    hosts: usize,
     /// What has been told by this host and those below, and not yet told upwards (AE4).
     started: Vec<HostStart>,
     addresses: Addresses,
@@ -193,29 +211,31 @@ struct Agent {
 }
 
 impl Agent {
-    /// Calls the agents for so many hosts `below`. They start while this host looks at the job.
+    /// Calls the agents for the hosts below this `place`. They start while this host looks at the job.
     fn call(
         line: Line,
         signals: Signals,
         limit: &DescriptorLimit,
-        job: &HostJob,
-        below: u32,
+        job: &Rc<HostJob>,
+        HostPlace { host, below }: HostPlace,
     ) -> Self {
-        let branch = job.host..=job.host + job.below;
-        let name = job.hosts.get(job.host as usize).cloned().unwrap_or_default();
+        let branch = host..=host + below;
+        let name = job.hosts.get(host as usize).cloned().unwrap_or_default();
         let mut news = Vec::new();
-        let first = job.host as usize + 1;
-        let (below, before) = (first..first + below as usize, (limit, signals.mask_before()));
-        let branches = Branches::call(job, below, Some(job.host as usize), before, &mut news);
+        let first = host as usize + 1;
+        let (hosts, before) = (first..first + below as usize, (limit, signals.mask_before()));
+        let branches = Branches::call(job, hosts, Some(host as usize), before, &mut news);
         let mut agent = Self {
             line,
             signals,
             here: None,
+            pauses: Pauses::default(),
             branches,
             copies: Copies::default(),
             may_start: false,
             reader: job.reader.and_then(|rank| job.host_of.get(rank as usize).copied()),
-            own: (name, job.host),
+            own: (name, host),
+            hosts: 1 + below as usize,
             started: Vec::new(),
             addresses: Addresses::of(job.host_of.iter().filter(|it| branch.contains(it)).count()),
             daemons: Vec::new(),
@@ -232,29 +252,32 @@ impl Agent {
         };
         self.turn_until(|agent| agent.copies.are_complete())?;
         let spec = host_job::spec_of(job, &self.copies.paths());
-        let prepared = match spawn::check(&spec, ranks_of(job)) {
+        let prepared = match spawn::check(&spec, ranks_of(job, self.own.1)) {
             Ok(prepared) => prepared,
             Err(error) => return self.refuse(&error),
         };
         self.turn_until(|agent| agent.branches.have_reached(Stage::Ready))?;
         self.line.tell(&News::Ready);
         self.turn_until(|agent| agent.may_start)?;
-        let (here, notes) = match start(job, &prepared, (limit, &self.signals)) {
+        let (here, notes) = match start((job, self.own.1), &prepared, (limit, &self.signals)) {
             Ok(started) => started,
             Err(error) => return self.refuse(&error),
         };
-        self.started.push(HostStart { host: job.host, pids: here.ranks.pids(), notes });
+        self.started.push(HostStart { host: self.own.1, pids: here.ranks.pids(), notes });
         self.here = Some(here);
-        let hosts = 1 + job.below as usize;
-        self.turn_until(|agent| agent.started.len() >= hosts)?;
-        self.line.tell(&News::Started { hosts: std::mem::take(&mut self.started) });
+        self.turn_until(|agent| agent.started.len() >= agent.hosts)?;
+        let started = std::mem::take(&mut self.started);
+        for (at, hosts) in started.chunks(STARTS).enumerate() {
+            let more = (at + 1) * STARTS < started.len();
+            self.line.tell(&News::Started { hosts: hosts.to_vec(), more });
+        }
         self.turn_until(|agent| agent.here.as_ref().is_none_or(|here| here.ranks.are_gone()))?;
         let daemons = self.here.as_mut().map(|here| here.ranks.end()).unwrap_or_default();
         if let Some(here) = &mut self.here {
-            let answer = here.watch.take().and_then(HostWatch::last_answer);
+            let answers = here.watch.take().map(HostWatch::last_answers).unwrap_or_default();
             let still = host_watch::last_news(here.ranks.view(), self.own.1);
             here.last = Some(still.is_some());
-            answer.iter().chain(&still).for_each(|news| self.line.tell(news));
+            answers.iter().chain(&still).for_each(|news| self.line.tell(news));
         }
         let daemons = daemons.iter().map(|daemon| format!("{daemon} on host {}", self.own.0));
         self.daemons.extend(daemons);
@@ -283,13 +306,13 @@ impl Agent {
         self.line.write()?;
         let is_congested = self.line.is_congested();
         let all = Pauses { out: true, err: true };
-        let pauses = |here: &Here| if is_congested { all } else { here.pauses };
+        let pauses = if is_congested { all } else { self.pauses };
         let mut set: Vec<Interesting<'_>> =
             vec![(Event::Signal, self.signals.as_fd(), PollFlags::IN)];
         self.branches.interests(!is_congested, &mut set);
         let mut deadline = self.branches.next_deadline();
         if let Some(here) = &self.here {
-            let interests = here.ranks.interests(pauses(here));
+            let interests = here.ranks.interests(pauses);
             set.extend(interests.map(|(event, fd, flags)| (Event::Rank(event), fd, flags)));
             let room = here.input.as_ref().and_then(InputPipe::interest);
             set.extend(room.map(|pipe| (Event::Input, pipe, PollFlags::OUT)));
@@ -317,11 +340,15 @@ impl Agent {
         let now = Instant::now();
         self.branches.turn(now, !is_congested, &mut news);
         if let Some(here) = &mut self.here {
-            let pauses = pauses(here);
             here.ranks.turn(now, true, pauses, &mut news);
             if let Some(watch) = &mut here.watch {
                 let ranks = &here.ranks;
-                watch.look(ranks.view(), |place| ranks.is_gone(place), now, &mut news);
+                let stage = |place| match (ranks.is_gone(place), ranks.has_finished(place)) {
+                    (true, _) => watch::Stage::Ended,
+                    (false, true) => watch::Stage::Finished,
+                    (false, false) => watch::Stage::Running,
+                };
+                watch.look(ranks.view(), stage, now, &mut news);
             }
         }
         self.pass_all_on(news);
@@ -338,21 +365,22 @@ impl Agent {
                 News::Addresses { addresses } => {
                     addresses.into_iter().for_each(|(task, its)| self.addresses.take(task, its));
                 }
-                News::Started { hosts } => self.started.extend(hosts),
+                News::Started { hosts, .. } => self.started.extend(hosts),
                 News::Over { daemons } => self.daemons.extend(daemons),
                 News::Ready => {}
                 told => self.line.tell(&told),
             }
         }
-        for batch in self.addresses.complete().unwrap_or_default().chunks(BATCH) {
-            self.line.tell(&News::Addresses { addresses: batch.to_vec() });
+        while !self.line.is_congested() {
+            let Some(addresses) = self.addresses.next_batch() else { return };
+            self.line.tell(&News::Addresses { addresses });
         }
     }
 
     /// Passes an order on to the agents below, and obeys it.
     fn obey(&mut self, order: Order, news: &mut Vec<News>) {
         match (&order, self.reader) {
-            (Order::Prepare(_) | Order::Alive, _) => return,
+            (Order::Place { .. } | Order::Prepare(_) | Order::Alive, _) => return,
             (Order::Suspended { suspended }, _) => return self.line.suspended(*suspended),
             (Order::Input { .. }, Some(host)) if host != self.own.1 => {
                 return self.branches.send_towards(host, &order);
@@ -362,12 +390,17 @@ impl Agent {
         }
         match (order, &mut self.here) {
             (Order::Start, _) => self.may_start = true,
+            (Order::Congested { stream: Stream::Out, pauses }, _) => self.pauses.out = pauses,
+            (Order::Congested { stream: Stream::Err, pauses }, _) => self.pauses.err = pauses,
             (Order::Copy { copy, bytes }, _) => {
                 let taken = self.copies.take(copy, &bytes);
                 news.extend(taken.err().map(|error| refusal(self.own.1, &error)));
             }
             (Order::Confirm { round }, Some(Here { last: Some(still), .. })) => {
                 news.push(News::HasBeenStill { host: self.own.1, round, still: *still });
+            }
+            (Order::AskPause { round }, Some(Here { last: Some(_), .. })) => {
+                news.push(News::Paused { host: self.own.1, round, pause: Pause::OVER });
             }
             (order, Some(here)) => here.obey(order, news),
             (_, None) => {}
@@ -409,26 +442,41 @@ impl Here {
                 Some(input) => input.push(bytes),
                 None => news.push(News::InputTaken { takes_more: false }),
             },
-            Order::Congested { stream: Stream::Out, pauses } => self.pauses.out = pauses,
-            Order::Congested { stream: Stream::Err, pauses } => self.pauses.err = pauses,
-            Order::Look { number, asks } => self.look(number, asks, news),
+            Order::Look { number, asks, threads } => self.look(number, asks, &threads, news),
             Order::Confirm { round } => self.watch.iter_mut().for_each(|watch| watch.ask(round)),
-            order => self.ranks.obey(&order),
+            Order::AskPause { round } => {
+                self.watch.iter_mut().for_each(|watch| watch.ask_pause(round));
+            }
+            order => {
+                self.ranks.obey(&order);
+                if matches!(order, Order::Signal { signal, .. } if signal == Signal::CONT.as_raw())
+                {
+                    // The job was suspended.
+                    self.watch.iter_mut().for_each(HostWatch::start_anew);
+                }
+            }
         }
     }
 
-    /// Tells what the ranks do, and asks them for their queues if it `asks`.
-    fn look(&mut self, number: u64, asks: bool, news: &mut Vec<News>) {
-        let view = self.ranks.view();
-        let seen = observe::snapshot(view, watch::look(view), &self.ranks.pids());
+    /// Tells what the ranks do, and which of these `threads` are gone, and asks them for their queues if it `asks`.
+    fn look(&mut self, number: u64, asks: bool, threads: &[(TaskId, i32)], news: &mut Vec<News>) {
+        let (view, pids) = (self.ranks.view(), self.ranks.pids());
+        let seen = observe::snapshot(view, watch::look(view), &pids);
         for (place, task) in self.ranks.tasks().enumerate() {
             let state = seen.rank(place).state().cloned();
             let (activity, doubt) = (seen.activity(place), seen.doubt(place));
-            let rank = Box::new(Observed { state, activity, doubt });
+            let pid = state.as_ref().filter(|it| it.is_there() && it.is_here).map(|it| it.pid);
+            let pid = pid.unwrap_or(pids[place]);
+            let of_rank = threads.iter().filter(|(of, _)| *of == task).map(|(_, thread)| *thread);
+            let gone = of_rank.filter(|thread| !has_thread(pid, *thread)).collect();
+            let rank = Box::new(Observed { state, activity, doubt, gone });
             news.push(News::Seen { task, number, at_nanos: seen.at, seen: rank });
             if asks {
                 view.inquire(place);
             }
+        }
+        if asks {
+            self.watch.iter_mut().for_each(HostWatch::wake);
         }
     }
 

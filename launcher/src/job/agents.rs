@@ -13,6 +13,7 @@ mod copies;
 pub(super) mod host_job;
 mod starter;
 
+use std::rc::Rc;
 use std::time::Instant;
 
 use transport_lapi::TaskId;
@@ -27,17 +28,35 @@ use super::{Event, Interesting, events, task_of};
 use crate::LaunchError;
 use crate::host::orphans::GIVE_UP;
 use crate::host::rank::Pauses;
-pub(super) use addresses::{Addresses, BATCH};
+pub(super) use addresses::Addresses;
 use branches::{Branches, Stage};
 use copies::Copies;
 
 /// What is known of a host.
 #[derive(Default)]
 struct Host {
-    /// Its ranks that are not gone.
+    /// Its ranks.
+    ranks: Vec<TaskId>,
+    /// Those that are not gone.
     left: Vec<TaskId>,
     /// The processes of its ranks, in order.
     pids: Vec<u32>,
+}
+
+impl Host {
+    fn of(ranks: impl Iterator<Item = usize>) -> Self {
+        let ranks: Vec<TaskId> = ranks.map(|rank| rank as TaskId).collect();
+        Self { left: ranks.clone(), ranks, pids: Vec::new() }
+    }
+
+    /// Takes the processes of the first ranks. The others were not started, since one of these had failed: they are gone,
+    /// and returned. Some of the first may be gone, too.
+    fn started(&mut self, pids: Vec<u32>) -> Vec<TaskId> {
+        let others = &self.ranks[pids.len().min(self.ranks.len())..];
+        let (missing, left) = self.left.iter().partition(|task| others.contains(task));
+        (self.left, self.pids) = (left, pids);
+        missing
+    }
 }
 
 /// The agents of a job.
@@ -65,18 +84,16 @@ impl Agents {
     /// Calls the agents for this `job`, which get these `copies`. Why they cannot be started, [`Agents::take_refusal`] tells.
     pub(super) fn call(
         hosts: &Hosts,
-        job: &HostJob,
+        job: &Rc<HostJob>,
         copies: Copies,
         before: (&DescriptorLimit, Mask),
     ) -> Self {
         let mut told = Vec::new();
         let branches = Branches::call(job, 0..hosts.names.len(), None, before, &mut told);
-        let ranks_of = |place| hosts.ranks_of(place).map(|rank| rank as TaskId).collect();
-        let host = |place| Host { left: ranks_of(place), pids: Vec::new() };
         let mut agents = Self {
             branches,
             copies,
-            hosts: (0..hosts.names.len()).map(host).collect(),
+            hosts: hosts.ranks().into_iter().map(|ranks| Host::of(ranks.into_iter())).collect(),
             names: hosts.names.clone(),
             of_rank: hosts.of_rank.clone(),
             pauses: Pauses::default(),
@@ -127,12 +144,9 @@ impl Agents {
                 let host = self.names[host as usize].clone();
                 self.refusal.get_or_insert(LaunchError::Host { host, reason, code });
             }
-            News::Started { hosts } => {
+            News::Started { hosts, .. } => {
                 for start in hosts {
-                    let host = &mut self.hosts[start.host as usize];
-                    // Ranks that were not started, since one before them had failed, are gone.
-                    let missing = host.left.split_off(start.pids.len().min(host.left.len()));
-                    host.pids = start.pids;
+                    let missing = self.hosts[start.host as usize].started(start.pids);
                     news.extend(missing.into_iter().map(|task| News::Gone { task }));
                     let name = &self.names[start.host as usize];
                     let notes = start.notes.iter().map(|note| format!("host {name}: {note}"));
@@ -151,11 +165,11 @@ impl Agents {
                 for (task, addresses) in addresses {
                     self.addresses.take(task, addresses);
                 }
-                self.tell_addresses();
             }
-            News::InputTaken { .. } | News::Still { .. } | News::HasBeenStill { .. } => {
-                news.push(told)
-            }
+            News::InputTaken { .. }
+            | News::Still { .. }
+            | News::HasBeenStill { .. }
+            | News::Paused { .. } => news.push(told),
             told => self.hear_of_rank(told, news),
         }
     }
@@ -184,15 +198,17 @@ impl Agents {
         });
     }
 
-    /// Tells all hosts the addresses of all ranks, when they are known.
+    /// Tells all hosts the addresses of all ranks, when they are known, as fast as the slowest of them takes them.
     fn tell_addresses(&mut self) {
-        let Some(all) = self.addresses.complete() else { return };
-        for batch in all.chunks(BATCH) {
+        while self.branches.take_orders() {
+            let Some(batch) = self.addresses.next_batch() else { return };
             let first = batch[0].0;
-            let addresses = batch.iter().map(|(_, addresses)| addresses.clone()).collect();
+            let addresses = batch.into_iter().map(|(_, addresses)| addresses).collect();
             self.branches.send_all(&Order::Addresses { first, addresses });
+            if self.addresses.are_told() {
+                self.branches.send_all(&Order::AddressesComplete);
+            }
         }
-        self.branches.send_all(&Order::AddressesComplete);
     }
 
     /// Gives up a host (AG2).
@@ -236,6 +252,7 @@ impl Ranks for Agents {
         }
         self.pauses = pauses;
         self.hear_branches(news, |branches, told| branches.turn(now, true, told));
+        self.tell_addresses();
         if let Err(error) = self.copies.send(&mut self.branches) {
             self.refusal.get_or_insert(error);
         }
@@ -278,4 +295,20 @@ impl Ranks for Agents {
     }
 
     fn leave(self: Box<Self>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_that_were_not_started_are_gone_whoever_is_gone_already() {
+        let mut host = Host::of([3, 5, 7, 9].into_iter());
+        host.left.retain(|task| *task != 3);
+        assert_eq!(host.started(vec![100, 101]), [7, 9]);
+        assert_eq!(host.left, [5]);
+        assert_eq!(Host::of([3, 5].into_iter()).started(vec![100; 3]), [0; 0]);
+        let mut lost = Host { left: Vec::new(), ..Host::of([3, 5].into_iter()) };
+        assert_eq!(lost.started(vec![100]), [0; 0]);
+    }
 }

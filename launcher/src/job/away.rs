@@ -22,6 +22,9 @@ use crate::host::rank::Pauses;
 use crate::io::output::Printer;
 use crate::io::stdin::{Forwarding, InputChoice};
 
+/// Most output, in bytes, that is kept until all ranks have been started. Those that print more wait.
+const KEPT: usize = 16 << 20;
+
 /// Starts the job, and returns it running.
 pub(super) fn start(spec: &JobSpec, hosts: &Hosts) -> Result<Job, LaunchError> {
     spawn::check_reader(spec)?;
@@ -68,6 +71,7 @@ fn await_start(
     timeout: Option<Instant>,
 ) -> Result<Vec<News>, LaunchError> {
     let mut news = Vec::new();
+    let (mut counted, mut kept) = (0, 0);
     loop {
         if let Some(refusal) = agents.take_refusal() {
             return Err(refusal);
@@ -85,7 +89,14 @@ fn await_start(
         for event in ready {
             agents.handle(event, &mut news);
         }
-        agents.turn(Instant::now(), true, Pauses::default(), &mut news);
+        let output = news[counted..].iter().map(|told| match told {
+            News::Output { bytes, .. } => bytes.len(),
+            _ => 0,
+        });
+        kept += output.sum::<usize>();
+        counted = news.len();
+        let is_much = kept > KEPT;
+        agents.turn(Instant::now(), true, Pauses { out: is_much, err: is_much }, &mut news);
         while let Some(signal) = signals.next_pending() {
             if ENDING.contains(&signal) {
                 return Err(LaunchError::Interrupted { signal: signal.as_raw() });

@@ -45,10 +45,11 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Returns the ranks of the host at `place`, in order.
-    pub(crate) fn ranks_of(&self, place: usize) -> impl Iterator<Item = usize> {
-        let ranks = self.of_rank.iter().enumerate();
-        ranks.filter(move |(_, host)| **host == place).map(|(rank, _)| rank)
+    /// Returns the ranks of each host, in order.
+    pub(crate) fn ranks(&self) -> Vec<Vec<usize>> {
+        let mut ranks = vec![Vec::new(); self.names.len()];
+        self.of_rank.iter().enumerate().for_each(|(rank, host)| ranks[*host].push(rank));
+        ranks
     }
 
     /// Returns the place of the first host of those with most ranks, and their number.

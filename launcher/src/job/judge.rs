@@ -139,9 +139,7 @@ impl Job {
             _ => Stage::Running,
         };
         let is_open = matches!(exit_log.decide(monotonic_nanos()), Decision::Open { .. });
-        if let Some(question) = self.watcher.question(now) {
-            self.ranks.order(question);
-        }
+        self.watcher.questions(now).into_iter().for_each(|question| self.ranks.order(question));
         let found = self.watcher.look(stage, now).filter(|_| !is_open);
         if let Some(occasion) = expired.or(found) {
             self.inquire(occasion);
@@ -170,7 +168,9 @@ impl Job {
             self.exit_log.forget_queues();
             let seats = &self.seats;
             let is_gone = |rank: usize| seats[rank].is_gone;
-            let order = self.watcher.inquire(occasion, is_gone, Instant::now());
+            let threads = self.exit_log.panicked_threads().into_iter();
+            let threads = threads.map(|(rank, thread)| (rank as TaskId, thread)).collect();
+            let order = self.watcher.inquire(occasion, is_gone, threads, Instant::now());
             order.into_iter().for_each(|order| self.ranks.order(order));
         }
     }
@@ -183,10 +183,11 @@ impl Job {
     /// Acts on a hang after the ranks have sent their queues.
     fn conclude(&mut self, verdict: Verdict, now: Instant) {
         let snapshot = self.inquired();
-        let deserted = self.exit_log.desertion(snapshot.last_wait(), |pid, thread| {
-            // Nobody looks at threads of other hosts.
-            !self.watcher.sees_processes() || has_thread(pid, thread)
-        });
+        let is_there = |rank, pid, thread| match self.watcher.sees_processes() {
+            true => has_thread(pid, thread),
+            false => !snapshot.gone_threads.contains(&(rank, thread)),
+        };
+        let deserted = self.exit_log.desertion(snapshot.last_wait(), is_there);
         let unwinding = snapshot.unwinding().filter_map(|rank| self.exit_log.unwinding(rank));
         let panic = unwinding.chain(deserted).min_by_key(|failure| failure.at);
         match panic.filter(|_| verdict == Verdict::Deadlock) {

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use mpj_harness::process::{await_end, find, signal};
-use mpj_harness::{Launch, Running, Scene, eventually, launch, mpjrun};
+use mpj_harness::{Launch, Running, Scene, command, eventually, launch, mpjrun, mpjrun_path, skip};
 use rustix::process::Signal;
 
 use crate::Mark;
@@ -329,6 +329,15 @@ fn a_starter_that_takes_its_time() {
     assert_eq!(done.stdout, "hi\nhi\n");
 }
 
+/// The job comes to the agent bit by bit. Meanwhile each end hears signs of life of the other.
+#[test]
+fn a_job_that_is_told_slowly_is_no_silence() {
+    let trickle = "{ i=0; while [ $i -lt 16 ]; do head -c 40; sleep 0.25; i=$((i+1)); done; cat; }";
+    let job = started_by(&format!("shift; {trickle} | \"$@\""), "a,b", "echo hi");
+    let done = job.options(["--host-timeout", "2"]).expect_quiet();
+    assert_eq!(done.stdout, "hi\nhi\n");
+}
+
 #[test]
 fn a_starter_that_prints_without_end_is_given_up() {
     assert_no_start("yes", &["it prints without end before mpjrun answers"]);
@@ -344,7 +353,8 @@ fn assert_no_start(start: &str, said: &[&str]) {
         assert!(done.stderr.contains(words), "no {words:?} in {}", done.stderr);
     }
     assert_eq!(done.stdout, "");
-    scene.assert_clean();
+    // What a starter has started ends by itself when its pipes are closed.
+    scene.bury_orphans();
 }
 
 #[test]
@@ -421,6 +431,21 @@ fn copies_of_programs_are_run() {
     let lines = done.sorted_lines();
     assert_eq!(lines[2..], ["x y", "x y"]);
     assert!(lines[..2].iter().all(|line| line.contains("/memfd:script")), "{lines:?}");
+}
+
+/// The system's variable counts for one namespace of processes.
+#[test]
+fn a_system_that_forbids_programs_in_memory_is_named() {
+    let inside = "echo 2 2>/dev/null >/proc/sys/vm/memfd_noexec || exit 77; exec \"$@\"";
+    let user = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "sh", "-c", inside];
+    let starter = format!("sh -c '{HERE}' starter");
+    let job = command("unshare").args(user).args(["sh".as_ref(), mpjrun_path().as_os_str()]);
+    let job = job.args(["--agent-launcher", &starter, "--hosts", "a", "--copy", "true"]).run();
+    if job.code == 77 || job.stderr.contains("unshare: ") {
+        return skip(&job.stderr);
+    }
+    let says = "true: the system forbids programs in memory: set its variable vm.memfd_noexec";
+    assert!(job.code == 125 && job.stderr.contains(says), "{job:?}");
 }
 
 #[test]

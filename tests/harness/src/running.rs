@@ -238,8 +238,10 @@ impl Drop for Running {
         if thread::panicking() {
             #[expect(clippy::print_stderr, reason = "shown beside the failure of the test")]
             {
+                let status = self.child.try_wait().ok().flatten();
+                let how = status.map_or("still running".to_owned(), |it| format!("over ({it})"));
                 let said = self.diagnose();
-                eprintln!("{} was still running\n{said}", self.words);
+                eprintln!("{} was {how}\n{said}", self.words);
             }
         } else {
             self.kill();

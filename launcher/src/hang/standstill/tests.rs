@@ -1,7 +1,7 @@
 //! When a standstill is noted, with made-up ranks and times.
 
 use super::*;
-use transport_lapi::bootstrap::waits::{Blocked, TaskState, Wait};
+use transport_lapi::bootstrap::waits::{Blocked, Wait};
 
 /// Two ranks asleep in calls, the second in its `epoch`.
 fn asleep(epoch: u64) -> Option<Vec<Sleeper>> {
@@ -142,6 +142,33 @@ fn a_rank_whose_time_is_not_known_may_compute() {
         let now = start + Duration::from_secs(second);
         assert_eq!(standstill.judge(asleep(4), |_| None, now), None);
     }
+}
+
+/// What the agent of a host tells, at which nobody may wait.
+#[test]
+fn a_host_tells_how_long_its_ranks_stand_still() {
+    let mut host = Standstill::new(SPAN);
+    let start = Instant::now();
+    let mut used = 5;
+    let mut second = |at: u64, epoch, more: u64| {
+        let now = start + Duration::from_secs(at);
+        used += more;
+        host.follow_host(asleep(epoch), |_| Some(vec![used; 2]), now);
+        let lasted = host.lasted_by(|_| Some(vec![used; 2]), now);
+        lasted.map(|lasted| lasted.as_secs())
+    };
+    assert_eq!(second(0, 4, 0), None, "the first look");
+    // However often it is asked, ten ticks are allowed in 30 s.
+    let told: Vec<_> = (1..80).map(|at| second(at, 4, u64::from(at % 4 == 0))).collect();
+    assert_eq!(told, (0..79).map(Some).collect::<Vec<_>>());
+    assert_eq!(second(80, 4, 20), None, "it computes");
+    assert_eq!(second(90, 4, 0), Some(10));
+    assert_eq!(second(91, 6, 0), None, "it moves");
+    assert_eq!(second(92, 6, 0), Some(0));
+    assert!(
+        (93..120).any(|at| second(at, 6, u64::from(at % 2 == 0)).is_none()),
+        "too much in 30 s"
+    );
 }
 
 fn state(threads: &[Blocked]) -> Option<TaskState> {

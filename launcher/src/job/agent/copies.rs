@@ -33,7 +33,7 @@ impl Copies {
     /// [`LaunchError`] if the system has no room.
     pub(super) fn of(job: &HostJob) -> Result<Self, LaunchError> {
         let copy = |told: &HostCopy| {
-            let file = create(told).map_err(|errno| failed(told, errno.into()))?;
+            let file = create(told).map_err(|errno| failed(told, refused(errno)))?;
             Ok(Copy { told: told.clone(), file, hasher: blake3::Hasher::new() })
         };
         job.copies.iter().map(copy).collect::<Result<_, _>>().map(Self)
@@ -90,6 +90,17 @@ fn create(told: &HostCopy) -> Result<OwnedFd, Errno> {
         // Before Linux 6.3 every such file can be executed.
         Err(Errno::INVAL) => memfd_create(name, flags),
         made => made,
+    }
+}
+
+/// Why there can be no such file.
+fn refused(errno: Errno) -> io::Error {
+    match errno {
+        Errno::ACCESS => io::Error::other(
+            "the system forbids programs in memory: set its variable vm.memfd_noexec to 0 or 1 (sysctl), or install \
+             the program there",
+        ),
+        errno => errno.into(),
     }
 }
 

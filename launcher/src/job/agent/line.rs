@@ -1,5 +1,6 @@
 //! The agent's end of its line: its own standard input and output.
 
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -7,10 +8,13 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::stdio::{stdin, stdout};
 use transport_lapi::bootstrap::control::agents::{News, Order};
-use transport_lapi::bootstrap::control::line::{LineReader, LineWriter, Secret, announcement};
+use transport_lapi::bootstrap::control::line::{
+    Encoded, LineReader, LineWriter, Secret, announcement,
+};
 
 use crate::host::machine::host_name;
 use crate::job::agents::branches::SIGNS;
+use crate::job::outgoing::Outgoing;
 use crate::job::ranks::AgentEvent;
 use crate::job::{Event, Interesting, events};
 
@@ -30,7 +34,9 @@ pub(super) struct Lost;
 pub(super) struct Line {
     reader: LineReader<Order>,
     writer: LineWriter<News>,
-    waiting: Vec<u8>,
+    waiting: Outgoing,
+    /// Whether there were news that cannot be told.
+    is_broken: bool,
     silence: Duration,
     heard: Instant,
     told: Instant,
@@ -53,12 +59,14 @@ impl Line {
         let mut line = Self {
             reader: LineReader::new(&secret),
             writer: LineWriter::new(&secret),
-            waiting: announcement(env!("CARGO_PKG_VERSION")),
+            waiting: Outgoing::default(),
+            is_broken: false,
             silence: FIRST,
             heard: now,
             told: now,
             is_suspended: false,
         };
+        line.waiting.push([announcement(env!("CARGO_PKG_VERSION")).into()]);
         line.tell(&News::Hello { host: host_name() });
         Some(line)
     }
@@ -73,38 +81,38 @@ impl Line {
         self.is_suspended = is_suspended;
     }
 
-    /// Tells news, as soon as there is room.
+    /// Tells news, as soon as there is room. News that are too long end the line, and the starting program says why.
     pub(super) fn tell(&mut self, news: &News) {
         self.told = Instant::now();
-        // News are short: the longest is one read of a pipe.
-        let _ = self.writer.write(news, &mut self.waiting);
+        match Encoded::of(news) {
+            Ok(news) => self.waiting.push(self.writer.frame(&news)),
+            Err(error) => {
+                self.is_broken = true;
+                // The line ends all the same.
+                let _ = writeln!(io::stderr(), "mpjrun: cannot tell what happens here: {error}");
+            }
+        }
     }
 
     /// Whether so much waits for room that nothing should be added.
     pub(super) fn is_congested(&self) -> bool {
-        self.waiting.len() > CONGESTED
+        self.waiting.left() > CONGESTED
     }
 
     fn interests(&self, reads: bool, set: &mut Vec<Interesting<'_>>) {
         // The end of the line is noticed in any case.
         let flags = if reads { PollFlags::IN } else { PollFlags::empty() };
         set.push((Event::Agent(AgentEvent::Above), stdin(), flags));
-        if !self.waiting.is_empty() {
+        if self.waiting.left() > 0 {
             set.push((Event::Agent(AgentEvent::RoomAbove), stdout(), PollFlags::OUT));
         }
     }
 
     /// Writes what the line takes.
     pub(super) fn write(&mut self) -> Result<(), Lost> {
-        while !self.waiting.is_empty() {
-            match rustix::io::write(stdout(), &self.waiting) {
-                Ok(written) => drop(self.waiting.drain(..written)),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(()),
-                Err(_) => return Err(Lost),
-            }
-        }
-        Ok(())
+        let written =
+            self.waiting.write(|pieces| rustix::io::writev(stdout(), pieces).map_err(Into::into));
+        if self.is_broken { Err(Lost) } else { written.map_err(|_| Lost) }
     }
 
     /// Reads once, after poll said that this does not block.

@@ -1,12 +1,14 @@
-//! The addresses of the contexts of ranks, gathered until all are known: in `mpjrun` those of the job, in an agent those
-//! of its branch.
+//! The addresses of the contexts of ranks, gathered until all are known, and then told in batches: in `mpjrun` those of
+//! the job, in an agent those of its branch.
 
 use std::collections::BTreeMap;
 
 use transport_lapi::TaskId;
+use transport_lapi::adapters::MAX_CONTEXTS;
+use transport_lapi::bootstrap::hosts::MAX_ADDRESS;
 
 /// Ranks whose addresses are told in one message.
-pub(in crate::job) const BATCH: usize = 1024;
+const BATCH: usize = 1024;
 
 /// See the module's head.
 pub(in crate::job) struct Addresses {
@@ -21,17 +23,61 @@ impl Addresses {
         Self { known: BTreeMap::new(), expected: ranks }
     }
 
-    /// Takes those of one rank, unless it has told them before.
+    /// Takes those of one rank, unless it has told them before. One that tells what cannot be addresses has none: others
+    /// then say so when they need it.
     pub(in crate::job) fn take(&mut self, task: TaskId, addresses: Vec<Vec<u8>>) {
-        self.known.entry(task).or_insert(addresses);
+        let are_short = addresses.iter().all(|address| address.len() <= MAX_ADDRESS);
+        let is_fine = addresses.len() <= MAX_CONTEXTS && are_short;
+        if self.expected > 0 {
+            self.known.entry(task).or_insert(if is_fine { addresses } else { Vec::new() });
+        }
     }
 
-    /// Returns all of them, once, when they are known.
-    pub(in crate::job) fn complete(&mut self) -> Option<Vec<(TaskId, Vec<Vec<u8>>)>> {
-        let is_complete = self.expected > 0 && self.known.len() == self.expected;
-        is_complete.then(|| {
+    /// Returns the next of them, by rank, once all are known. Each is returned once.
+    pub(in crate::job) fn next_batch(&mut self) -> Option<Vec<(TaskId, Vec<Vec<u8>>)>> {
+        if self.known.len() == self.expected {
+            // Nothing more is taken.
             self.expected = 0;
-            std::mem::take(&mut self.known).into_iter().collect()
-        })
+        }
+        let is_some = self.expected == 0 && !self.known.is_empty();
+        is_some.then(|| std::iter::from_fn(|| self.known.pop_first()).take(BATCH).collect())
+    }
+
+    /// Whether [`Addresses::next_batch`] has returned all.
+    pub(in crate::job) fn are_told(&self) -> bool {
+        self.expected == 0 && self.known.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_told_once_when_the_last_has_come() {
+        let ranks = 2 * BATCH + 1;
+        let mut addresses = Addresses::of(ranks);
+        for task in (0..ranks as TaskId).rev() {
+            assert_eq!(addresses.next_batch(), None);
+            addresses.take(task, vec![vec![task as u8]]);
+            addresses.take(task, vec![vec![7]]);
+        }
+        let told: Vec<_> = std::iter::from_fn(|| addresses.next_batch()).collect();
+        assert_eq!(told.iter().map(Vec::len).collect::<Vec<_>>(), [BATCH, BATCH, 1]);
+        let expected = (0..ranks as TaskId).map(|task| (task, vec![vec![task as u8]]));
+        assert!(told.concat().into_iter().eq(expected));
+        addresses.take(0, vec![vec![7]]);
+        assert!(addresses.next_batch().is_none() && addresses.are_told());
+    }
+
+    #[test]
+    fn what_is_too_long_for_an_address_is_none() {
+        let mut addresses = Addresses::of(3);
+        addresses.take(0, vec![vec![7; MAX_ADDRESS]; MAX_CONTEXTS]);
+        addresses.take(1, vec![vec![7; MAX_ADDRESS + 1]]);
+        addresses.take(2, vec![vec![7]; MAX_CONTEXTS + 1]);
+        let told = addresses.next_batch().expect("all are known");
+        let counts: Vec<usize> = told.iter().map(|(_, its)| its.len()).collect();
+        assert_eq!(counts, [MAX_CONTEXTS, 0, 0]);
     }
 }

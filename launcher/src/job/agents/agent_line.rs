@@ -11,11 +11,13 @@ use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use transport_lapi::bootstrap::control::agents::{News, Order};
-use transport_lapi::bootstrap::control::line::{LineReader, LineWriter, Secret, announced};
-
+use transport_lapi::bootstrap::control::line::{
+    Encoded, LineReader, LineWriter, Secret, announced,
+};
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::{DescriptorLimit, restore};
 
+use crate::job::outgoing::Outgoing;
 use crate::job::ranks::AgentEvent;
 
 /// Bytes per read.
@@ -45,8 +47,8 @@ pub(super) struct AgentLine {
     greeting: Option<Vec<u8>>,
     reader: LineReader<News>,
     writer: LineWriter<Order>,
-    /// Bytes that the line has not taken.
-    waiting: Vec<u8>,
+    /// What the line has not taken.
+    waiting: Outgoing,
 }
 
 impl AgentLine {
@@ -87,8 +89,9 @@ impl AgentLine {
             greeting: Some(Vec::new()),
             reader: LineReader::new(&secret),
             writer: LineWriter::new(&secret),
-            waiting: secret.to_line().into_bytes(),
+            waiting: Outgoing::default(),
         };
+        line.waiting.push([secret.to_line().into_bytes().into()]);
         line.write();
         Ok(line)
     }
@@ -111,13 +114,13 @@ impl AgentLine {
 
     /// Whether bytes wait for room.
     pub(super) fn is_full(&self) -> bool {
-        !self.waiting.is_empty() && self.input.is_some()
+        self.waiting.left() > 0 && self.input.is_some()
     }
 
     /// Sends an order, as soon as there is room.
-    pub(super) fn send(&mut self, order: &Order) {
-        // Orders are short, except for the first one, whose length is checked when it is made.
-        if self.input.is_some() && self.writer.write(order, &mut self.waiting).is_ok() {
+    pub(super) fn send(&mut self, order: &Encoded<Order>) {
+        if self.input.is_some() {
+            self.waiting.push(self.writer.frame(order));
             self.write();
         }
     }
@@ -125,14 +128,9 @@ impl AgentLine {
     /// Writes as much as there is room for.
     pub(super) fn write(&mut self) {
         let Some(input) = &mut self.input else { return };
-        while !self.waiting.is_empty() {
-            match input.write(&self.waiting) {
-                Ok(written) => drop(self.waiting.drain(..written)),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // The end of the output tells that the agent is gone.
-                Err(_) => self.waiting.clear(),
-            }
+        if self.waiting.write(|pieces| input.write_vectored(pieces)).is_err() {
+            // The end of the output tells that the agent is gone.
+            self.waiting.clear();
         }
     }
 

@@ -9,15 +9,17 @@
 //!   more is read of each than [`READS`] times.
 
 use std::ops::Range;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use transport_lapi::TaskId;
-use transport_lapi::bootstrap::control::agents::{HostJob, News, Order};
+use transport_lapi::bootstrap::control::agents::{HostJob, HostPlace, News, Order};
+use transport_lapi::bootstrap::control::line::Encoded;
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
 use super::agent_line::AgentLine;
-use super::starter;
+use super::{host_job, starter};
 use crate::host::orphans::GIVE_UP;
 use crate::job::ranks::AgentEvent;
 use crate::job::{Event, Interesting, hosts, task_of};
@@ -54,10 +56,19 @@ struct Branch {
     told: Instant,
 }
 
+impl Branch {
+    fn send(&mut self, order: &Encoded<Order>) {
+        self.told = Instant::now();
+        self.line.send(order);
+    }
+}
+
 /// See the module's head.
 pub(in crate::job) struct Branches {
     branches: Vec<Branch>,
-    job: HostJob,
+    job: Rc<HostJob>,
+    /// The order that tells the job, once it was needed.
+    prepare: Option<Encoded<Order>>,
     /// The host that this process runs on, if it is an agent.
     own: Option<String>,
     silence: Duration,
@@ -67,7 +78,7 @@ impl Branches {
     /// Calls the agents for these `hosts` of `job`, which follow the host `own`; `None` for `mpjrun`. What starts them
     /// has the limit and the signal mask from `before`. A failure is told as [`News::Refused`].
     pub(in crate::job) fn call(
-        job: &HostJob,
+        job: &Rc<HostJob>,
         hosts: Range<usize>,
         own: Option<usize>,
         before: (&DescriptorLimit, Mask),
@@ -75,15 +86,14 @@ impl Branches {
     ) -> Self {
         let own = own.and_then(|own| job.hosts.get(own).cloned());
         let silence = Duration::from_millis(job.silence);
-        let mut called = Self { branches: Vec::new(), job: job.clone(), own, silence };
+        let mut called =
+            Self { branches: Vec::new(), job: Rc::clone(job), prepare: None, own, silence };
         let now = Instant::now();
         for hosts in hosts::branches(hosts, job.fanout as usize) {
             let place = hosts.start as u32;
             let command = job.hosts.get(hosts.start).ok_or("it has no name".to_owned());
-            let command = command.and_then(|name| {
-                starter::command(&job.starter, name)
-                    .map_err(|error| format!("cannot find the path of mpjrun: {error}"))
-            });
+            let program = host_job::text(&job.mpjrun);
+            let command = command.map(|name| starter::command(&job.starter, name, &program));
             let line = match command.and_then(|it| AgentLine::start(it, before)) {
                 Ok(line) => line,
                 Err(reason) => {
@@ -92,6 +102,7 @@ impl Branches {
                     break;
                 }
             };
+            let below = hosts.len() as u32 - 1;
             let hosts = place..hosts.end as u32;
             called.branches.push(Branch {
                 line,
@@ -100,6 +111,8 @@ impl Branches {
                 heard: now,
                 told: now,
             });
+            let place = HostPlace { host: place, below };
+            called.send(called.branches.len() - 1, &Order::Place { place, silence: job.silence });
         }
         called
     }
@@ -126,14 +139,13 @@ impl Branches {
     }
 
     fn send(&mut self, at: usize, order: &Order) {
-        let branch = &mut self.branches[at];
-        branch.told = Instant::now();
-        branch.line.send(order);
+        self.branches[at].send(&encoded(order));
     }
 
     /// Sends an order to all agents below this process.
     pub(in crate::job) fn send_all(&mut self, order: &Order) {
-        (0..self.branches.len()).for_each(|at| self.send(at, order));
+        let order = encoded(order);
+        self.branches.iter_mut().for_each(|branch| branch.send(&order));
     }
 
     /// Sends an order to the branch of a host.
@@ -198,12 +210,15 @@ impl Branches {
         match (&told, stage) {
             (News::Hello { .. }, Stage::Called) => {
                 branch.stage = Stage::Told;
-                let (host, below) = (hosts.start, hosts.len() as u32 - 1);
-                let job = HostJob { host, below, ..self.job.clone() };
-                self.send(at, &Order::Prepare(Box::new(job)));
+                let prepare = || encoded(&Order::Prepare(Rc::clone(&self.job)));
+                branch.send(self.prepare.get_or_insert_with(prepare));
+                if self.have_reached(Stage::Told) {
+                    self.prepare = None;
+                }
                 return;
             }
             (News::Ready, Stage::Told) => branch.stage = Stage::Ready,
+            (News::Started { more: true, .. }, Stage::Ready) => {}
             (News::Started { .. }, Stage::Ready) => branch.stage = Stage::Started,
             (News::Over { .. }, Stage::Started) => branch.stage = Stage::Over,
             (News::Hello { .. } | News::Ready | News::Started { .. } | News::Over { .. }, _)
@@ -292,19 +307,24 @@ impl Drop for Branches {
     }
 }
 
+fn encoded(order: &Order) -> Encoded<Order> {
+    Encoded::of(order).expect("orders are short, but for the job, whose length was checked")
+}
+
 /// Whether the agent for these hosts may tell this (BR1).
 fn may_tell(job: &HostJob, hosts: &Range<u32>, told: &News) -> bool {
     let has_rank =
         |task: TaskId| job.host_of.get(task as usize).is_some_and(|host| hosts.contains(host));
     match told {
-        News::Refused { host, .. } | News::Still { host, .. } | News::HasBeenStill { host, .. } => {
-            hosts.contains(host)
-        }
+        News::Refused { host, .. }
+        | News::Still { host, .. }
+        | News::HasBeenStill { host, .. }
+        | News::Paused { host, .. } => hosts.contains(host),
         // It is there itself.
         News::Lost { host, below, .. } => {
             hosts.start < *host && host.saturating_add(*below) < hosts.end
         }
-        News::Started { hosts: started } => started.iter().all(|it| hosts.contains(&it.host)),
+        News::Started { hosts: started, .. } => started.iter().all(|it| hosts.contains(&it.host)),
         News::Addresses { addresses } => addresses.iter().all(|(task, _)| has_rank(*task)),
         News::InputTaken { .. } => job.reader.is_some_and(has_rank),
         told => task_of(told).is_none_or(has_rank),
@@ -313,7 +333,7 @@ fn may_tell(job: &HostJob, hosts: &Range<u32>, told: &News) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use transport_lapi::bootstrap::control::agents::{HostStart, Stream};
+    use transport_lapi::bootstrap::control::agents::{HostStart, Pause, Stream};
 
     use super::*;
 
@@ -326,11 +346,12 @@ mod tests {
     fn an_agent_speaks_for_its_branch_only() {
         let started = |host| {
             let (pids, notes) = (Vec::new(), Vec::new());
-            News::Started { hosts: vec![HostStart { host, pids, notes }] }
+            News::Started { hosts: vec![HostStart { host, pids, notes }], more: false }
         };
         let of_host = |host| {
             let reason = String::new();
-            [News::Refused { host, reason, code: 1 }, started(host)]
+            let paused = News::Paused { host, round: 1, pause: Pause::OVER };
+            [News::Refused { host, reason, code: 1 }, started(host), paused]
         };
         let of_rank = |task| {
             let addresses = vec![(task, Vec::new())];

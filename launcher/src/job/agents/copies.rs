@@ -93,13 +93,14 @@ fn digest(path: &Path) -> io::Result<(u64, [u8; 32])> {
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
+    use std::rc::Rc;
     use std::time::Duration;
 
     use super::*;
     use crate::job::{App, Hosts, Starter};
 
     /// A job that runs these programs.
-    fn job(programs: &[&Path]) -> Result<(HostJob, Copies), LaunchError> {
+    fn job(programs: &[&Path]) -> Result<(Rc<HostJob>, Copies), LaunchError> {
         let apps = programs.iter().map(|path| App::new(1, *path)).collect();
         let hosts = Hosts {
             names: vec!["a".to_owned()],

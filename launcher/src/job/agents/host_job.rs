@@ -4,15 +4,17 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 use clap::ValueEnum;
 use transport_lapi::TaskId;
 use transport_lapi::bootstrap::control::agents::{HostJob, HostProgram, Order};
-use transport_lapi::bootstrap::control::line::{LineError, LineWriter, Secret};
+use transport_lapi::bootstrap::control::line::{Encoded, LineError, Secret};
 use transport_lapi::config::{self, BackendChoice, Keyword};
 
 use super::copies::Copies;
+use super::starter;
 use crate::LaunchError;
 use crate::host::binding::{BindTo, Binding, MapBy};
 use crate::io::stdin::InputChoice;
@@ -38,7 +40,7 @@ const OF_HOST: &[&str] = &[
 const OF_SESSION: &[&str] =
     &["SSH_", "XDG_", "SLURM_NODEID", "SLURM_PROCID", "SLURM_LOCALID", "SLURMD_"];
 
-/// Returns what to tell agents, and the files to send them. Which host each is on is left open.
+/// Returns what to tell agents, and the files to send them.
 ///
 /// # Errors
 /// [`LaunchError`] for variables and settings that ranks cannot have, for programs that cannot be copied, and for a job
@@ -46,10 +48,11 @@ const OF_SESSION: &[&str] =
 pub(in crate::job) fn of_hosts(
     spec: &JobSpec,
     hosts: &Hosts,
-) -> Result<(HostJob, Copies), LaunchError> {
+) -> Result<(Rc<HostJob>, Copies), LaunchError> {
     let system = |action| move |source| LaunchError::System { action, source };
     let folder = std::env::current_dir().map_err(system("find the current folder"))?;
     let secret = Secret::random().map_err(system("make a secret for the job"))?;
+    let mpjrun = starter::program().map_err(system("find the path of mpjrun"))?;
     let path = config::inherited("PATH").unwrap_or_default();
     let program = |app: &App| {
         // The agent would look for variables without a value, and for programs, in its own environment.
@@ -90,16 +93,18 @@ pub(in crate::job) fn of_hosts(
         },
         hosts: hosts.names.clone(),
         host_of: hosts.of_rank.iter().map(|host| *host as u32).collect(),
-        host: 0,
-        below: 0,
+        mpjrun: bytes(mpjrun.as_os_str()),
         fanout: hosts.fanout as u32,
         starter: hosts.starter.clone(),
         secret_of_ranks: secret.of_ranks(),
         silence: hosts.silence.as_millis() as u64,
-        looks: spec.vigilance.ends_deadlocks.then_some(spec.vigilance.interval.as_micros() as u64),
+        looks: spec.vigilance.interval.as_micros() as u64,
+        finds_deadlocks: spec.vigilance.ends_deadlocks,
+        finds_stalls: spec.vigilance.stall.is_some(),
     };
     let copies = if spec.copies { Copies::of(spec, &mut job)? } else { Copies::default() };
-    match LineWriter::new(&secret).write(&Order::Prepare(Box::new(job.clone())), &mut Vec::new()) {
+    let job = Rc::new(job);
+    match Encoded::of(&Order::Prepare(Rc::clone(&job))) {
         Err(LineError::TooLong { len }) => Err(LaunchError::TooLong { len }),
         _ => Ok((job, copies)),
     }

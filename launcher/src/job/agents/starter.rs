@@ -1,5 +1,6 @@
 //! The commands that start agents on other hosts.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,11 +12,10 @@ use crate::job::hosts::Starter;
 /// The name of the program that is an agent.
 const PROGRAM: &str = "mpjrun";
 
-/// Returns the command that starts an agent on the host called `name`. This host needs no other program for that, unless
-/// the user has named one.
-pub(super) fn command(starter: &Starter, name: &str) -> io::Result<Command> {
-    let program = program()?;
-    let command = match starter {
+/// Returns the command that starts an agent on the host called `name`, where `mpjrun` is this `program`. This host needs
+/// no other program for that, unless the user has named one.
+pub(super) fn command(starter: &Starter, name: &str, program: &OsStr) -> Command {
+    let mut command = match starter {
         Starter::Command(words) => {
             let mut command = Command::new(&words[0]);
             command.args(&words[1..]).arg(name).arg(program);
@@ -40,13 +40,15 @@ pub(super) fn command(starter: &Starter, name: &str) -> io::Result<Command> {
             command
         }
     };
-    let mut command = command;
     command.arg(agent::WORD);
-    Ok(command)
+    command
 }
 
-/// The path of `mpjrun`, which is the same on all hosts.
-fn program() -> io::Result<PathBuf> {
+/// The path of `mpjrun`, which has to be the same on all hosts.
+///
+/// # Errors
+/// That of the system, if `/proc` does not tell.
+pub(super) fn program() -> io::Result<PathBuf> {
     let own = std::env::current_exe()?;
     let is_it = own.file_name().is_some_and(|name| name == PROGRAM);
     Ok(if is_it { own } else { own.with_file_name(PROGRAM) })
@@ -57,7 +59,8 @@ mod tests {
     use super::*;
 
     fn words(starter: Starter, name: &str) -> String {
-        format!("{:?}", command(&starter, name).expect("it has a path")).replace('"', "")
+        let program = program().expect("it has a path");
+        format!("{:?}", command(&starter, name, program.as_os_str())).replace('"', "")
     }
 
     #[test]

@@ -6,6 +6,8 @@
 //! In a job of many hosts, agents start others. Such an agent passes orders on to all agents below it, and their news to
 //! the one above. What concerns every host once it tells once for all hosts below it.
 
+use std::rc::Rc;
+
 use bincode::{Decode, Encode};
 
 use super::{ControlMessage, Observed};
@@ -73,7 +75,7 @@ pub enum Starter {
     Command(Vec<String>),
 }
 
-/// A job, as the agent of one host needs to know it.
+/// A job, as all its agents need to know it.
 #[derive(Clone, Default, PartialEq, Eq, Encode, Decode)]
 pub struct HostJob {
     /// The name of the job.
@@ -104,10 +106,8 @@ pub struct HostJob {
     pub hosts: Vec<String>,
     /// The host of each rank.
     pub host_of: Vec<u32>,
-    /// This host.
-    pub host: u32,
-    /// Number of hosts that follow this one and whose agents its agent starts, directly or by others.
-    pub below: u32,
+    /// The path of `mpjrun` on all hosts.
+    pub mpjrun: Vec<u8>,
     /// The most agents that one process starts.
     pub fanout: u32,
     /// How agents are started.
@@ -116,15 +116,28 @@ pub struct HostJob {
     pub secret_of_ranks: [u8; 32],
     /// After how many milliseconds without a sign of life the other end of a line counts as lost.
     pub silence: u64,
-    /// Microseconds between two looks at the ranks for deadlocks; `None` if nobody looks for them.
-    pub looks: Option<u64>,
+    /// Microseconds between two looks at the ranks.
+    pub looks: u64,
+    /// Whether these are for deadlocks, and for jobs that stand still.
+    pub finds_deadlocks: bool,
+    /// Whether they are for stalls.
+    pub finds_stalls: bool,
 }
 
 impl std::fmt::Debug for HostJob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Not the secret.
-        f.debug_struct("HostJob").field("job", &self.job).field("host", &self.host).finish()
+        f.debug_struct("HostJob").field("job", &self.job).finish_non_exhaustive()
     }
+}
+
+/// Which part of a job is an agent's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct HostPlace {
+    /// Its host.
+    pub host: u32,
+    /// Number of hosts that follow this one and whose agents its agent starts, directly or by others.
+    pub below: u32,
 }
 
 /// The ranks of a host that have been started.
@@ -138,11 +151,34 @@ pub struct HostStart {
     pub notes: Vec<String>,
 }
 
+/// For how long the ranks of a host have paused, until the answer was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct Pause {
+    /// Nanoseconds without progress of any rank; `None` if none of them has any to make.
+    pub stalled: Option<u64>,
+    /// Nanoseconds in which no rank has moved or computed; `None` if one could not be looked at.
+    pub stood: Option<u64>,
+    /// Whether a thread of a rank is asleep in a call.
+    pub is_waited: bool,
+}
+
+impl Pause {
+    /// That of a host whose ranks are all gone.
+    pub const OVER: Self = Self { stalled: None, stood: Some(u64::MAX), is_waited: false };
+}
+
 /// What an agent is told, by `mpjrun` or by the agent that has started it.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub enum Order {
+    /// The first order.
+    Place {
+        /// What is this agent's.
+        place: HostPlace,
+        /// After how many milliseconds without a sign of life the other end of the line counts as lost.
+        silence: u64,
+    },
     /// Check this job, and answer [`News::Ready`] or [`News::Refused`].
-    Prepare(Box<HostJob>),
+    Prepare(Rc<HostJob>),
     /// Start the ranks.
     Start,
     /// Send a signal to these ranks, or to all, and to what they have started outside of their groups.
@@ -195,12 +231,19 @@ pub enum Order {
         /// The number of the round.
         round: u64,
     },
+    /// Say for how long the ranks have paused, by [`News::Paused`].
+    AskPause {
+        /// The number of the round.
+        round: u64,
+    },
     /// Look at the ranks, and tell what was [`News::Seen`].
     Look {
         /// The number of the look.
         number: u64,
         /// Whether the ranks are asked for their queues after that.
         asks: bool,
+        /// Threads of ranks that have panicked.
+        threads: Vec<(TaskId, i32)>,
     },
     /// The next bytes of a file that follows the job.
     Copy {
@@ -234,6 +277,8 @@ pub enum News {
     Started {
         /// Those of each host.
         hosts: Vec<HostStart>,
+        /// Whether another message tells of more hosts.
+        more: bool,
     },
     /// A rank has printed something.
     Output {
@@ -329,6 +374,15 @@ pub enum News {
         round: u64,
         /// Whether the ranks have been still since the agent said so last.
         still: bool,
+    },
+    /// The answer to [`Order::AskPause`].
+    Paused {
+        /// The place of the host.
+        host: u32,
+        /// The number of the round.
+        round: u64,
+        /// For how long.
+        pause: Pause,
     },
     /// What a rank did at a look.
     Seen {

@@ -13,6 +13,7 @@
 
 use std::io;
 use std::marker::PhantomData;
+use std::rc::Rc;
 
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
 use bincode::{Decode, Encode};
@@ -127,6 +128,27 @@ fn hash(key: &[u8; 32], number: u64, body: &[u8]) -> blake3::Hash {
     blake3::Hasher::new_keyed(key).update(&number.to_le_bytes()).update(body).finalize()
 }
 
+/// A message that can be written to any number of lines.
+#[derive(Debug, Clone)]
+pub struct Encoded<M> {
+    body: Rc<[u8]>,
+    messages: PhantomData<M>,
+}
+
+impl<M: Travels> Encoded<M> {
+    /// Encodes a message.
+    ///
+    /// # Errors
+    /// [`LineError::TooLong`].
+    pub fn of(message: &M) -> Result<Self, LineError> {
+        let body = encode(message);
+        match body.len() {
+            ..=MAX_FRAME => Ok(Self { body: body.into(), messages: PhantomData }),
+            len => Err(LineError::TooLong { len }),
+        }
+    }
+}
+
 /// The sending end of a line.
 pub struct LineWriter<M> {
     key: [u8; 32],
@@ -140,25 +162,13 @@ impl<M: Travels> LineWriter<M> {
         Self { key: secret.derived(M::DIRECTION), next: 0, messages: PhantomData }
     }
 
-    /// Appends the next frame to `bytes`.
-    ///
-    /// # Errors
-    /// [`LineError::TooLong`]; nothing is appended then.
-    pub fn write(&mut self, message: &M, bytes: &mut Vec<u8>) -> Result<(), LineError> {
-        let start = bytes.len();
-        bytes.resize(start + HEAD, 0);
-        let encoded = bincode::encode_into_std_write(message, bytes, ENCODING);
-        let len = bytes.len() - start - HEAD;
-        if encoded.is_err() || len > MAX_FRAME {
-            bytes.truncate(start);
-            return Err(LineError::TooLong { len });
-        }
-        let (head, body) = bytes[start..].split_at_mut(HEAD);
-        head[..4].copy_from_slice(&(len as u32).to_le_bytes());
-        head[4..12].copy_from_slice(&self.next.to_le_bytes());
-        head[12..].copy_from_slice(hash(&self.key, self.next, body).as_bytes());
+    /// Returns the next frame: its head and the message.
+    pub fn frame(&mut self, message: &Encoded<M>) -> [Rc<[u8]>; 2] {
+        let body = Rc::clone(&message.body);
+        let (len, number) = ((body.len() as u32).to_le_bytes(), self.next.to_le_bytes());
+        let hash = hash(&self.key, self.next, &body);
         self.next += 1;
-        Ok(())
+        [[&len[..], &number, hash.as_bytes()].concat().into(), body]
     }
 }
 
@@ -216,7 +226,7 @@ impl<M: Travels> LineReader<M> {
     }
 }
 
-/// Encodes a message.
+/// The bytes of a message.
 pub(crate) fn encode<M: Travels>(message: &M) -> Vec<u8> {
     bincode::encode_to_vec(message, ENCODING).expect("memory takes any message")
 }

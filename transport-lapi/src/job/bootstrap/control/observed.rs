@@ -44,6 +44,8 @@ pub struct Observed {
     pub activity: Option<Activity>,
     /// Why it may go on; `None` if there is no reason.
     pub doubt: Option<Doubt>,
+    /// The threads among those asked for that its process does not have any more.
+    pub gone: Vec<i32>,
 }
 
 impl Observed {
@@ -167,7 +169,7 @@ mod tests {
             contexts: 3,
         };
         let (activity, doubt) = (Some(Activity::Sleeping), Some(Doubt::Crowded));
-        let seen = Box::new(Observed { state: Some(state), activity, doubt });
+        let seen = Box::new(Observed { state: Some(state), activity, doubt, gone: vec![71] });
         News::Seen { task: 2, number: 4, at_nanos: 12_000, seen }
     }
 

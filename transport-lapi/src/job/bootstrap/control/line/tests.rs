@@ -31,11 +31,9 @@ fn news() -> impl Strategy<Value = News> {
 }
 
 fn written(messages: &[News]) -> Vec<u8> {
-    let (mut writer, mut bytes) = (LineWriter::new(&secret(1)), Vec::new());
-    for message in messages {
-        writer.write(message, &mut bytes).expect("short");
-    }
-    bytes
+    let mut writer = LineWriter::new(&secret(1));
+    let frame = |message: &News| writer.frame(&Encoded::of(message).expect("short")).concat();
+    messages.iter().flat_map(frame).collect()
 }
 
 /// What comes out of these bytes, and why the line ended.
@@ -115,10 +113,8 @@ fn each_wrong_frame_has_its_error() {
 
 #[test]
 fn a_message_that_is_too_long_is_not_sent() {
-    let (mut writer, mut bytes) = (LineWriter::new(&secret(1)), vec![7]);
     let output = News::Output { task: 0, stream: Stream::Out, bytes: vec![0; MAX_FRAME] };
-    assert!(matches!(writer.write(&output, &mut bytes), Err(LineError::TooLong { .. })));
-    assert_eq!(bytes, [7]);
+    assert!(matches!(Encoded::of(&output), Err(LineError::TooLong { .. })));
 }
 
 #[test]
@@ -129,13 +125,11 @@ fn the_largest_job_fits_an_order() {
         hosts,
         host_of: (0..MAX_TASKS as u32).collect(),
         programs: vec![program],
-        host: MAX_TASKS as u32 - 1,
         ..HostJob::default()
     };
-    let (mut writer, mut bytes) = (LineWriter::new(&secret(1)), Vec::new());
-    let prepare = Order::Prepare(Box::new(job));
-    writer.write(&prepare, &mut bytes).expect("not too long");
-    assert!(decode::<Order>(&bytes[HEAD..]).expect("round trip") == prepare);
+    let prepare = Order::Prepare(job.into());
+    let encoded = Encoded::of(&prepare).expect("not too long");
+    assert!(decode::<Order>(&encoded.body).expect("round trip") == prepare);
 }
 
 #[test]
