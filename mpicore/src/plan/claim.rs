@@ -104,17 +104,15 @@ impl Claim {
         // What lies in bytes may have any type.
         let element = site.as_ref().and_then(|site| site.element.as_ref());
         let kind = reduction.and_then(Reduction::predefined).map(|(_, kind)| kind);
-        let types = match (data, element, kind) {
-            (None, ..) => None,
-            (Some((count, _)), Some(element), _) => Some(element.signature().repeat(count)),
-            (Some((count, size)), None, Some(kind)) => {
-                let elements = count.saturating_mul(size as u64) / kind.size().max(1) as u64;
-                Some(Datatype::predefined(kind).signature().repeat(elements))
-            }
-            (Some(_), None, None) => None,
-        };
-        let types = types.filter(|types| !types.are_bytes());
+        let kind = kind.map(Datatype::predefined);
         let bytes = data.map(|(count, size)| count.saturating_mul(size as u64));
+        // An element of the buffer may be several of the program's.
+        let types = bytes.zip(element.or(kind.as_ref())).and_then(|(bytes, element)| {
+            let signature = element.signature();
+            let count = bytes.checked_div(signature.size())?;
+            Some(signature.repeat(count))
+        });
+        let types = types.filter(|types| !types.are_bytes());
         let root_text = root.map(|root| format!("root {root}"));
         let data_text = match (&types, bytes) {
             (Some(types), _) => Some(types.to_string()),

@@ -99,7 +99,7 @@ fn a_persistent_collective_keeps_its_messages_when_the_numbers_of_calls_begin_ag
 #[test]
 fn a_communicator_runs_out_of_persistent_collectives() {
     run(2, |world| {
-        world.0.persistent.store((1 << 29) - 2, Ordering::Relaxed);
+        world.0.persistent.store((1 << 29) - 1, Ordering::Relaxed);
         let mut last = world.barrier().unwrap().persistent().unwrap();
         let request = last.start().unwrap();
         assert_eq!(sum(world, 1), 2, "blocking calls run beside it");
