@@ -1,5 +1,5 @@
 //! The jobs of `mpj/tests/job`, whose ranks are threads. In a process that `mpjrun` has started, they are the ranks of its
-//! job instead: see `over_hosts`.
+//! job instead: see `mpj_tests::conformance::over_hosts`.
 
 #[path = "../../../mpj/tests/job/mod.rs"]
 mod threads;
@@ -56,12 +56,12 @@ pub fn try_job<R: Send + 'static>(
     ranks: usize,
     body: impl Fn(World) -> R + Send + Sync + 'static,
 ) -> Result<Vec<R>, LocalError> {
-    assert!(!config::is_rank(), "such a test has to be listed in `over_hosts`");
+    assert!(!config::is_rank(), "such a test has to be left out over hosts");
     threads::try_job(options, ranks, body)
 }
 
 /// Leaves the job of this process, which is a rank. Returns in how many jobs of tests it has taken part.
-pub fn finish() -> usize {
+pub fn leave() -> usize {
     let world = world().and_then(|world| world.lock().expect("no test has failed").take());
     world.expect("this is a rank").finish().expect("all ranks finish");
     PLAYED.load(Ordering::Relaxed)
