@@ -231,7 +231,7 @@ fn an_error_of_the_program_itself_is_told_with_its_text() {
     let says = [
         "mpjrun: rank 1 (pid ",
         "exited with code 1",
-        "mpjrun:   it said: Error: no input\nmpjrun:     \nmpjrun:     Caused by:\nmpjrun:         no such file\n",
+        "mpjrun:   it printed last: Error: no input\nmpjrun:     \nmpjrun:     Caused by:\nmpjrun:         no such file\n",
     ];
     failing_job(2, &["error-other"], 1, &says);
 }

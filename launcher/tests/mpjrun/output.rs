@@ -266,6 +266,36 @@ fn a_file_gets_whole_lines_however_slowly_they_are_written() {
     assert_eq!(text(), "other\none line\n");
 }
 
+/// What a rank had written when it was killed is printed, whole, on this host and on others.
+#[test]
+fn what_a_killed_rank_had_written_is_all_there() {
+    let run = "[ $MPJ_RANK = 0 ] && { until [ -e \"$0\" ]; do sleep 0.01; done; kill -9 $$; }
+        trap '' TERM; head -c 60000 /dev/zero | tr '\\0' x; printf '\\nthe last ' >&2; printf line >&2
+        : > \"$0\"; sleep 600";
+    for hosts in
+        [&["-n", "2"][..], &["--agent-launcher", "sh -c 'shift; exec \"$@\"' -", "--hosts", "a,b"]]
+    {
+        let mark = Mark::new();
+        let job = launch("sh").options(hosts).args(["-c", run]).args([mark.path()]);
+        let done = job.expect(137);
+        assert_eq!(done.stdout, "x".repeat(60_000), "{hosts:?}");
+        assert!(done.stderr.starts_with("\nthe last line\nmpjrun: rank 0 (pid "), "{done:?}");
+    }
+}
+
+/// Ranks often fail together. One whose message comes in parts, as that of a Rust program does, is not ended amid them.
+#[test]
+fn messages_of_ranks_that_fail_together_are_whole() {
+    let run = "printf \"rank $MPJ_RANK: \" >&2; : > \"$0.$MPJ_RANK\"
+        for rank in 0 1 2 3; do until [ -e \"$0.$rank\" ]; do sleep 0.01; done; done
+        [ $MPJ_RANK = 3 ] || sleep 0.02; echo no input >&2; exit 3";
+    let mark = Mark::new();
+    let done = script(4, run).args([mark.path()]).expect(3);
+    let lines = |rank: usize| done.stderr.contains(&format!("rank {rank}: no input\n"));
+    assert!((0..4).all(lines), "{done:?}");
+    done.says("mpjrun: rank 3 (pid ").says("mpjrun:   it printed last: rank 3: no input\n");
+}
+
 /// Runs two ranks whose output nobody reads until a time limit ends the job.
 #[track_caller]
 fn unread(run: &str, limit: &str, code: i32) {
