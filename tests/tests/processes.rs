@@ -78,7 +78,8 @@ fn a_rank_that_fails_while_the_others_wait_for_all_to_come() {
 #[test]
 fn a_rank_that_fails_after_all_have_joined() {
     let other = "mpjrun:   0      recv        rank 1  any  world";
-    failing_job(2, &["after", "exit3", "1"], 3, &["exited with code 3", other]);
+    let said = "mpjrun:   it printed last: no space is left on the disk\n";
+    failing_job(2, &["after", "exit3", "1"], 3, &["exited with code 3", said, other]);
     failing_job(2, &["after", "kill", "1"], 137, &["signal 9 (SIGKILL)", other]);
     failing_job(2, &["after", "abort", "1"], 134, &["signal 6 (SIGABRT)", other]);
 }
