@@ -15,8 +15,9 @@
 //!   calls that do not wait (O3, IN1). Regular files are written directly: they never wait for a reader.
 //! - J2: the verdict is passed once. Then every group gets SIGTERM, and SIGKILL after a grace; what ranks do after
 //!   the verdict does not count. With `--on-failure keep` a failure becomes the verdict when all ranks have ended.
-//!   After a failure, ranks that are about to end by themselves are spared until the grace is over, and then get one of
-//!   their own: they may be printing an error, or what they had not printed before, and a signal would cut that.
+//!   After a failure, ranks that may be about to end by themselves are spared until the grace is over, and then get one
+//!   of their own: they may be printing an error, or what they had not printed before, and a signal would cut that.
+//!   These are all that are not known to wait for others in a call, since ranks often fail together.
 //! - J3: the report comes last, behind all output of the ranks.
 //! - J4: ranks end with the thread that runs the job, even if that is killed. Processes that a rank started end
 //!   with the rank's group; if the launcher is killed, the guard ends the groups. The guard ends before the ranks
@@ -522,7 +523,7 @@ impl Job {
         self.phase = Phase::Stopping { kill_at: Instant::now() + grace };
         if matches!(verdict, Verdict::Failed(_)) {
             self.take_what_has_come();
-            self.spared = self.exit_log.about_to_end(monotonic_nanos());
+            self.spared = self.may_be_ending();
         }
         let others = (0..self.seats.len()).filter(|rank| !self.spared.contains(rank));
         let meant = (!self.spared.is_empty()).then(|| others.collect());

@@ -4,6 +4,7 @@
 pub mod collective;
 pub mod device;
 pub mod network;
+pub mod over_hosts;
 pub mod ranks;
 
 pub use mpj_doubles::numbers::{Numbers, cut, payload};

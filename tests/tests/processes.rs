@@ -78,7 +78,8 @@ fn a_rank_that_fails_while_the_others_wait_for_all_to_come() {
 #[test]
 fn a_rank_that_fails_after_all_have_joined() {
     let other = "mpjrun:   0      recv        rank 1  any  world";
-    failing_job(2, &["after", "exit3", "1"], 3, &["exited with code 3", other]);
+    let said = "mpjrun:   it printed last: no space is left on the disk\n";
+    failing_job(2, &["after", "exit3", "1"], 3, &["exited with code 3", said, other]);
     failing_job(2, &["after", "kill", "1"], 137, &["signal 9 (SIGKILL)", other]);
     failing_job(2, &["after", "abort", "1"], 134, &["signal 6 (SIGABRT)", other]);
 }
@@ -231,7 +232,7 @@ fn an_error_of_the_program_itself_is_told_with_its_text() {
     let says = [
         "mpjrun: rank 1 (pid ",
         "exited with code 1",
-        "mpjrun:   it said: Error: no input\nmpjrun:     \nmpjrun:     Caused by:\nmpjrun:         no such file\n",
+        "mpjrun:   it printed last: Error: no input\nmpjrun:     \nmpjrun:     Caused by:\nmpjrun:         no such file\n",
     ];
     failing_job(2, &["error-other"], 1, &says);
 }

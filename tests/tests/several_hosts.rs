@@ -11,6 +11,8 @@ use mpj_harness::{
     Hosts, Launch, REFUSED, command, eventually, mpjrun_path, process, skip, workspace,
 };
 use mpj_tests::conformance::collective::Case;
+use mpj_tests::conformance::collective::case::PARAMETERS;
+use mpj_tests::conformance::collective::pairwise::pairwise;
 use mpj_tests::faults::asked;
 use mpjdev::BackendChoice;
 use rustix::process::Signal;
@@ -123,16 +125,20 @@ fn info_says_how_messages_travel_inside_of_hosts_and_between_them() {
     assert!(told.contains("the first of the preferred providers that is offered here"), "{told}");
 }
 
-/// Random cases of the collectives' conformance suite, by each protocol, with consecutive ranks on each host and with
-/// others.
+/// Cases of the collectives' conformance suite in which each two values meet, dealt out to jobs of each protocol, with
+/// consecutive ranks on each host and with others.
 #[test]
 fn collectives_are_right_over_two_and_over_three_hosts() {
-    let mut numbers = Numbers(53);
-    for (count, each) in [(2, 2), (3, 1)] {
+    let lists = pairwise(Case::values(), 1, Case::settle);
+    for (kind, (count, each)) in [(2, 2), (3, 1)].into_iter().enumerate() {
         let Some(hosts) = open(count) else { return };
-        for (backend, map) in [("auto", "core"), ("eager", "node"), ("rendezvous", "node")] {
-            let case = |_| Case::random(&mut numbers).moved_to(count * each, BackendChoice::Auto);
-            let cases: Vec<String> = (0..15).map(case).map(|case| case.to_string()).collect();
+        let protocols = [("auto", "core"), ("eager", "node"), ("rendezvous", "node")];
+        for (number, (backend, map)) in protocols.into_iter().enumerate() {
+            let dealt = lists.iter().zip(0..).skip(2 * number + kind).step_by(6);
+            let case = |(list, seed): (&[usize; PARAMETERS], u64)| {
+                Case::new(*list, seed).moved_to(count * each, BackendChoice::Auto).to_string()
+            };
+            let cases: Vec<String> = dealt.map(case).collect();
             let job = job(&hosts, each, COLLECTIVES).options(["--backend", backend]);
             job.options(["--map-by", map]).args(cases).expect_quiet();
         }

@@ -8,3 +8,10 @@ mod all;
 mod job;
 #[path = "typed/over_hosts.rs"]
 mod over_hosts;
+
+/// The last test of a rank, by its name.
+#[test]
+#[ignore = "for ranks on several hosts"]
+fn zz_a_rank_leaves() {
+    assert_ne!(job::leave(), 0, "there are tests for such jobs");
+}

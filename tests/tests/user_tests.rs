@@ -114,7 +114,8 @@ fn ranks_that_exit_or_are_killed() {
 
 #[test]
 fn a_job_that_nobody_joins_fails_by_its_codes() {
-    fails("nobody_joins", &["before anybody joined", " exited with code 101\n\nmpjrun: rank "]);
+    let says = ["before anybody joined", " exited with code 101: ", "\n\nmpjrun: rank "];
+    fails("nobody_joins", &says);
 }
 
 #[test]

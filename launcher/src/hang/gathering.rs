@@ -63,9 +63,12 @@ impl Gathering {
         self.is_complete()
     }
 
-    /// Notes that nothing more will come from a rank.
+    /// Notes that nothing more will come from a rank, whose host need not have told of it.
     pub(crate) fn ended(&mut self, rank: usize) {
-        self.left -= usize::from(std::mem::take(&mut self.missing[rank]));
+        if std::mem::take(&mut self.missing[rank]) {
+            self.left -= 1;
+            self.seen.iter_mut().for_each(|all| all.ranks[rank] = Seen::Unread);
+        }
     }
 
     /// Whether nothing is missing.
@@ -112,5 +115,7 @@ mod tests {
         gathering.begin(|_| false, true, Vec::new());
         gathering.ended(1);
         assert!(gathering.take(0, 1, observed()));
+        let snapshot = gathering.snapshot().expect("an order was given");
+        assert_eq!(snapshot.ranks, [Seen::Unsteady, Seen::Unread]);
     }
 }

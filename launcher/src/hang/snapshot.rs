@@ -66,6 +66,11 @@ impl Snapshot {
         self.waiting(|wait| wait.at_end)
     }
 
+    /// The ranks with a thread that waits for others before its end.
+    pub(crate) fn amid_calls(&self) -> impl Iterator<Item = usize> {
+        self.waiting(|wait| !wait.at_end)
+    }
+
     /// The ranks with a thread that waits while it unwinds from a panic.
     pub(crate) fn unwinding(&self) -> impl Iterator<Item = usize> {
         self.waiting(|wait| wait.unwinding)

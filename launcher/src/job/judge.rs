@@ -121,6 +121,17 @@ impl Job {
         self.noted.extend(news);
     }
 
+    /// The ranks that may be about to end by themselves (J2): those that seem so, and those that do not wait for others in a
+    /// call. One that waits at its end may leave it at any time.
+    pub(super) fn may_be_ending(&self) -> Vec<usize> {
+        let waiting: Vec<usize> = self.snapshot.iter().flat_map(Snapshot::amid_calls).collect();
+        let about_to_end = self.exit_log.about_to_end(monotonic_nanos());
+        let records = self.exit_log.records().iter().enumerate();
+        let running = records.filter(|(_, record)| record.was_started() && record.ended.is_none());
+        let running = running.map(|(rank, _)| rank);
+        running.filter(|rank| about_to_end.contains(rank) || !waiting.contains(rank)).collect()
+    }
+
     /// Whether the job is still watched for hangs.
     pub(super) fn is_overseen(&self) -> bool {
         self.verdict.is_none() && !matches!(self.phase, Phase::Dismissing { .. })

@@ -47,9 +47,9 @@ pub(crate) fn in_brief(exit_log: &ExitLog, verdict: Verdict) -> Option<String> {
     };
     let record = exit_log.records().get(rank)?;
     let panicked = record.complaints.iter().rfind(|said| !said.location.is_empty());
-    let printed = last_words(record);
-    let said = panicked.or(record.complaints.last()).or(printed.as_ref());
-    Some(match (said, fault, record.ended) {
+    let printed = last_words(record).map(|words| printable_lines(words).join("\n"));
+    let printed = printed.map_or(String::new(), |words| format!(": {words}"));
+    Some(match (panicked.or(record.complaints.last()), fault, record.ended) {
         (_, Fault::Aborted(code), _) => format!("rank {rank} called abort with code {code}"),
         (Some(Complaint { message, location, .. }), ..) if location.is_empty() => {
             format!("rank {rank} said: {}", printable_lines(message).join("\n"))
@@ -59,7 +59,7 @@ pub(crate) fn in_brief(exit_log: &ExitLog, verdict: Verdict) -> Option<String> {
             format!("rank {rank} panicked at {}: {message}", printable_line(location))
         }
         (None, _, Some((Ending::Code(0), _))) => format!("rank {rank} ended without finishing"),
-        (None, _, Some((ending, _))) => format!("rank {rank} {}", ended_how(ending)),
+        (None, _, Some((ending, _))) => format!("rank {rank} {}{printed}", ended_how(ending)),
         (None, _, None) => format!("rank {rank} failed"),
     })
 }
@@ -159,21 +159,20 @@ pub(crate) fn early_ends(early: &[usize]) -> Option<String> {
 /// The complaints of the rank that is the cause; if it has none, what it printed last.
 pub(super) fn complaints_of(record: &Record) -> String {
     let mut text = String::new();
-    if let Some(said) = last_words(record) {
-        append(&said, "it", &mut text);
+    if let Some(words) = last_words(record) {
+        text = format!("{INDENT}it printed last: {}\n", indented(words));
     }
     record.complaints.iter().for_each(|complaint| append(complaint, "it", &mut text));
     text
 }
 
-/// What a rank printed last that was let go and then ended with an error of its program, about which it has not
-/// complained. Other ranks print such errors just before the report, which need not repeat them.
-fn last_words(record: &Record) -> Option<Complaint> {
-    let Some((Ending::Code(1..), at)) = record.ended else { return None };
-    let is_meant =
-        record.dismissed && record.complaints.is_empty() && !record.last_words.is_empty();
-    let message = record.last_words.clone();
-    is_meant.then(|| Complaint { at, message, location: String::new(), thread: 0 })
+/// What a rank has printed last that ended with an error of its program, about which it has not complained. The output of
+/// other ranks may stand between that and the report, and its lines need not name the rank.
+fn last_words(record: &Record) -> Option<&str> {
+    let is_error =
+        matches!(record.ended, Some((Ending::Code(1..) | Ending::Signal(libc::SIGABRT), _)));
+    let words = record.last_words.as_str();
+    (is_error && record.complaints.is_empty() && !words.is_empty()).then_some(words)
 }
 
 /// The complaints of all ranks that have not finished.
@@ -189,9 +188,14 @@ pub(super) fn complaints(exit_log: &ExitLog) -> String {
     text + &and_more(said.len(), MAX_COMPLAINTS, "complaints")
 }
 
+/// A text of a rank, whose further lines stand below the first.
+fn indented(text: &str) -> String {
+    printable_lines(text).join("\nmpjrun:     ")
+}
+
 /// Appends a complaint of `who` to the text.
 fn append(complaint: &Complaint, who: &str, text: &mut String) {
-    let message = printable_lines(&complaint.message).join("\nmpjrun:     ");
+    let message = indented(&complaint.message);
     // Writing to a string does not fail.
     let _ = match complaint.location.as_str() {
         "" => writeln!(text, "{INDENT}{who} said: {message}"),

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};
 
-use mpj_harness::process::{find, is_suspended, runs, signal};
+use mpj_harness::process::{await_end, find, is_suspended, runs, signal};
 use mpj_harness::{Launch, Running, command, eventually, launch, mpjrun, mpjrun_path, shell};
 use rustix::process::Signal;
 
@@ -351,6 +351,22 @@ fn a_signal_that_the_caller_ignores_is_ignored() {
     mark.set();
     let done = running.expect(0);
     assert_lines(&done.stdout.replace("got\n", ""), &pids, "went");
+}
+
+/// Shells have the jobs that scripts start in the background ignore SIGINT. SIGTERM ends them.
+#[test]
+fn a_job_in_the_background_of_a_script_ignores_sigint_and_ends_by_sigterm() {
+    let run = "\"$0\" -n 2 sh -c 'echo $$; exec sleep 600' & echo $! >&2; wait $!; echo $? >&2";
+    let running = shell(run).start();
+    let ranks = running.numbers(2);
+    let launcher = running.stderr().trim().parse().expect("the number of mpjrun");
+    // Signals that wait together are taken in the order of their numbers.
+    for one in [Signal::INT, Signal::TERM] {
+        signal(launcher, one).expect("it runs");
+    }
+    let done = running.expect(0).says("mpjrun: ended by signal 15 (SIGTERM)\n");
+    assert!(done.stderr.ends_with("\n143\n"), "{done:?}");
+    await_end(&ranks);
 }
 
 #[test]

@@ -266,6 +266,42 @@ fn a_file_gets_whole_lines_however_slowly_they_are_written() {
     assert_eq!(text(), "other\none line\n");
 }
 
+/// What a rank had written when it was killed is printed, whole, on this host and on others.
+#[test]
+fn what_a_killed_rank_had_written_is_all_there() {
+    let run = "[ $MPJ_RANK = 0 ] && { until [ -e \"$0\" ]; do sleep 0.01; done; kill -9 $$; }
+        trap '' TERM; head -c 60000 /dev/zero | tr '\\0' x; printf '\\nthe last ' >&2; printf line >&2
+        : > \"$0\"; sleep 600";
+    for hosts in
+        [&["-n", "2"][..], &["--agent-launcher", "sh -c 'shift; exec \"$@\"' -", "--hosts", "a,b"]]
+    {
+        let mark = Mark::new();
+        let job = launch("sh").options(hosts).args(["-c", run]).args([mark.path()]);
+        let done = job.expect(137);
+        assert_eq!(done.stdout, "x".repeat(60_000), "{hosts:?}");
+        assert!(done.stderr.starts_with("\nthe last line\nmpjrun: rank 0 (pid "), "{done:?}");
+    }
+}
+
+/// Ranks often fail together. One whose message comes in parts, as that of a Rust program does, is not ended amid them.
+#[test]
+fn messages_of_ranks_that_fail_together_are_whole() {
+    // Rank 3 is the first to fail, or nearly. The others go on as soon as it is about to.
+    let run = "printf \"rank $MPJ_RANK: \" >&2
+        if [ $MPJ_RANK = 3 ]; then
+            for rank in 0 1 2; do until [ -e \"$0.$rank\" ]; do sleep 0.01; done; done
+            echo no input >&2; : > \"$0\"
+        else
+            : > \"$0.$MPJ_RANK\"; until [ -e \"$0\" ]; do :; done
+            turn=0; while [ $turn -lt 5000 ]; do turn=$((turn+1)); done; echo no input >&2
+        fi; exit 3";
+    let mark = Mark::new();
+    let done = script(4, run).args([mark.path()]).expect(3);
+    let lines = |rank: usize| done.stderr.contains(&format!("rank {rank}: no input\n"));
+    assert!((0..4).all(lines), "{done:?}");
+    done.says(" exited with code 3, ").says("mpjrun:   it printed last: rank ");
+}
+
 /// Runs two ranks whose output nobody reads until a time limit ends the job.
 #[track_caller]
 fn unread(run: &str, limit: &str, code: i32) {

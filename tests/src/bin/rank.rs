@@ -556,7 +556,10 @@ fn wait_for(world: &World, rank: usize) -> Result<(), mpj::Error> {
 fn misbehave(how: &str) {
     match how {
         "exit0" => std::process::exit(0),
-        "exit3" => std::process::exit(3),
+        "exit3" => {
+            eprintln!("no space is left on the disk");
+            std::process::exit(3)
+        }
         "panic" => panic!("rank {} goes overboard", future_rank()),
         "hushed" => {
             std::panic::set_hook(Box::new(|_| ()));

@@ -129,8 +129,12 @@ fn one_ended() -> Result<(), mpj::Error> {
     // What was sent before the barrier is there after it.
     world.barrier()?;
     if rank == 0 {
+        // The others have left the barrier.
+        world.recv(&mut got, 1, LEFT)?;
+        world.recv(&mut got, 2, LEFT)?;
         kill_process(getpid(), Signal::KILL).expect("a process may signal itself");
     }
+    world.send(&[1u8], 0, LEFT)?;
     if rank == 1 {
         // It meets the loss and ends its part, as far as it can, with exit code 0.
         assert!(world.recv(&mut got, 0, NEVER).is_err(), "rank 0 is lost");

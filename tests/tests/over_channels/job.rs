@@ -8,14 +8,17 @@ use mpj::local::{self, LocalError};
 use mpj::{Options, World};
 use mpj_tests::conformance::network::Network;
 
-/// Runs a job that has to end well, and returns the answers of its ranks.
+/// Runs a job that has to end well.
 #[track_caller]
-pub fn job<R: Send + 'static>(
-    ranks: usize,
-    body: impl Fn(&World) -> R + Send + Sync + 'static,
-) -> Vec<R> {
-    let outcome = try_job(&Options::default(), ranks, move |world| body(&world));
-    outcome.unwrap_or_else(|error| panic!("{error}"))
+pub fn job(ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) {
+    job_with(&Options::default(), ranks, body);
+}
+
+/// Like [`job`], with options.
+#[track_caller]
+pub fn job_with(options: &Options, ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) {
+    let outcome = try_job(options, ranks, move |world| body(&world));
+    outcome.unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Runs a job whose ranks own their worlds, and returns its outcome.

@@ -1,11 +1,17 @@
 //! The tests of the typed layer, for the jobs of `crate::job`, which the test that includes them names.
 
 mod arrays;
+mod between;
 mod buffers;
 mod collective;
+mod collective_buffers;
+mod collectives;
+mod communicators;
 mod elements;
 mod failures;
+mod forms;
 mod interleaved;
+mod parts;
 mod point_to_point;
 mod requests;
 mod scopes;

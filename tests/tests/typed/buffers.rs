@@ -5,7 +5,7 @@ use std::fs;
 use mpj::{Buffer, Datatype, Error, ErrorClass, Options, Pages, World, alloc_buffer};
 use mpjdev::{BackendChoice, When};
 
-use crate::job::{job, try_job};
+use crate::job::{job, job_with};
 
 const HUGE_PAGE: usize = 2 << 20;
 
@@ -73,12 +73,11 @@ fn dropping_gives_the_memory_back() {
 #[test]
 fn messages_go_through_buffers_by_either_protocol() {
     for backend in [BackendChoice::Eager, BackendChoice::Rendezvous, BackendChoice::Auto] {
-        let exchange = |world: World| {
+        job_with(&Options::with_backend(backend), 2, |world| {
             for len in [1, 1000, 300_000, HUGE_PAGE / 4 + 1] {
-                ping_pong(&world, len);
+                ping_pong(world, len);
             }
-        };
-        try_job(&Options::with_backend(backend), 2, exchange).expect("the job ends well");
+        });
     }
 }
 

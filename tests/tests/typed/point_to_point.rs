@@ -1,13 +1,12 @@
 //! Blocking calls.
 
 use std::thread;
+use std::time::Duration;
 
+use crate::job::{job, job_with};
 use mpj::{
     ANY_SOURCE, ANY_TAG, BackendChoice, Communicator, Error, ErrorClass, Options, Source, Tag,
 };
-use mpj_harness::Sleepers;
-
-use crate::job::{job, try_job};
 
 /// Every call that names a rank and a tag.
 fn errors_of(world: &Communicator, rank: usize, tag: i32) -> Vec<Error> {
@@ -124,19 +123,19 @@ fn selectors_by_value() {
 /// A synchronous send does not end before its receive begins.
 #[test]
 fn a_synchronous_send_is_over_after_the_receive_has_begun() {
-    use std::sync::atomic::{AtomicBool, Ordering};
-    let (begun, sleepers) = (AtomicBool::new(false), Sleepers::default());
-    job(2, move |world| {
+    job(2, |world| {
         if world.rank() == 0 {
-            sleepers.join();
             world.ssend(&[3u8; 40], 1, 0).unwrap();
-            assert!(begun.load(Ordering::SeqCst));
+            world.send(&[4u8], 1, 1).unwrap();
             return;
         }
         world.probe(0, 0).unwrap();
-        sleepers.wait_until_asleep(1);
-        begun.store(true, Ordering::SeqCst);
+        for _ in 0..20 {
+            thread::sleep(Duration::from_millis(1));
+            assert_eq!(world.iprobe(0, 1).unwrap(), None, "the send is not over");
+        }
         world.recv(&mut [0u8; 40], 0, 0).unwrap();
+        world.recv(&mut [0u8], 0, 1).unwrap();
     });
 }
 
@@ -165,17 +164,18 @@ fn threads_of_one_rank() {
 fn every_backend_by_options() {
     let choices = [BackendChoice::Auto, BackendChoice::Eager, BackendChoice::Rendezvous];
     for choice in choices {
-        let stats = try_job(&Options::with_backend(choice), 2, |world| {
+        job_with(&Options::with_backend(choice), 2, move |world| {
             let (other, mut got) = (1 - world.rank(), [0u32; 1_000]);
+            let before = world.stats().unwrap();
             world.sendrecv(&[7; 1_000], other, 0, &mut got, other, 0).unwrap();
             assert_eq!(got, [7; 1_000]);
-            world.stats().unwrap()
-        });
-        for stats in stats.unwrap() {
+            let after = world.stats().unwrap();
+            let eager = after.eager.messages - before.eager.messages;
+            let rendezvous = after.rendezvous.messages - before.rendezvous.messages;
             let expected = if choice == BackendChoice::Rendezvous { (0, 1) } else { (1, 0) };
-            assert_eq!((stats.eager.messages, stats.rendezvous.messages), expected, "{choice:?}");
-            assert_eq!(stats.received, 1);
-        }
+            assert_eq!((eager, rendezvous), expected, "{choice:?}");
+            assert_eq!(after.received - before.received, 1);
+        });
     }
 }
 
@@ -191,7 +191,7 @@ fn time_goes_forward() {
     // In seconds, by comparison with another clock.
     let around = std::time::Instant::now();
     let begin = mpj::wtime();
-    thread::sleep(std::time::Duration::from_millis(20));
+    thread::sleep(Duration::from_millis(20));
     let slept = mpj::wtime() - begin;
     let longest = around.elapsed().as_secs_f64();
     assert!(0.02 <= slept && slept <= longest, "{slept} s of {longest} s");

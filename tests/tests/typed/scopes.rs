@@ -48,7 +48,7 @@ fn parts_of_one_buffer() {
 
 #[test]
 fn waiting_inside_gives_the_borrow_back() {
-    let answers = job(2, |world| {
+    job(2, |world| {
         let other = 1 - world.rank();
         let (data, mut got) = ([world.rank() as u8 + 10; 3], [0; 3]);
         let sum = world.scope(|scope| {
@@ -61,9 +61,8 @@ fn waiting_inside_gives_the_borrow_back() {
             Ok::<_, Error>(u32::from(got[0]) + u32::from(sent[0]))
         });
         assert_eq!(got[0], other as u8 + 110, "written through the borrow that came back");
-        sum.unwrap()
+        assert_eq!(sum.unwrap(), [10 + 111, 11 + 110][world.rank()]);
     });
-    assert_eq!(answers, [10 + 111, 11 + 110]);
 }
 
 #[test]
@@ -137,7 +136,7 @@ fn a_panic_with_nothing_but_posted_receives() {
 /// that it is gone instead of waiting for it.
 #[test]
 fn a_panic_with_an_open_send() {
-    let classes = job(3, |world| {
+    job(3, |world| {
         if world.rank() == 0 {
             let data = vec![1u8; 5_000];
             panic_in_scope(world, |world| {
@@ -150,14 +149,13 @@ fn a_panic_with_an_open_send() {
             drop(data);
             let error = world.send(&[1u8], 1, 0).unwrap_err();
             assert!(matches!(error, Error::Device(mpjdev::Error::Finished)), "{error}");
-            return error.class();
+            return;
         }
         // One rank waits for a message of the failed one, the other for the end of all.
         let outcome = match world.rank() {
             1 => world.recv(&mut [0u8; 8], 0, 5).map(drop),
             _ => world.barrier(),
         };
-        outcome.unwrap_err().class()
+        assert_eq!(outcome.unwrap_err().class(), ErrorClass::ProcFailed);
     });
-    assert_eq!(classes, [ErrorClass::Other, ErrorClass::ProcFailed, ErrorClass::ProcFailed]);
 }

@@ -5,14 +5,12 @@ use mpj::{
     column, column_mut,
 };
 
-use crate::job::{job, try_job};
+use crate::job::{job, job_with};
 
 /// Runs `body` on two ranks with either protocol.
 fn either_protocol(body: impl Fn(&World) + Clone + Send + Sync + 'static) {
     for backend in [BackendChoice::Eager, BackendChoice::Rendezvous] {
-        let body = body.clone();
-        let outcome = try_job(&Options::with_backend(backend), 2, move |world| body(&world));
-        outcome.unwrap_or_else(|error| panic!("{backend:?}: {error}"));
+        job_with(&Options::with_backend(backend), 2, body.clone());
     }
 }
 

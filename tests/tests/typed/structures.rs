@@ -2,9 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use mpj::{Datatype, Options, column, column_mut};
+use mpj::{Datatype, column, column_mut};
 
-use crate::job::{job, try_job};
+use crate::job::job;
 
 /// 5 bytes of fields, and 3 bytes of padding behind the first field.
 #[derive(Debug, Clone, Copy, PartialEq, Datatype)]
@@ -110,7 +110,7 @@ fn bounds_are_those_of_the_type() {
 
 #[test]
 fn columns_of_structures() {
-    let outcome = try_job(&Options::default(), 2, |world| {
+    job(2, |world| {
         let mut matrix: Vec<_> = (0..12).map(padded).collect();
         if world.rank() == 0 {
             return world.send(&column(&matrix, 3, 2).unwrap(), 1, 0).unwrap();
@@ -119,5 +119,4 @@ fn columns_of_structures() {
         let numbers: Vec<_> = matrix.iter().map(|one| one.number).collect();
         assert_eq!(numbers, [2, 1, 2, 5, 4, 5, 8, 7, 8, 11, 10, 11]);
     });
-    outcome.unwrap();
 }

@@ -7,6 +7,8 @@ use super::{Delivery, LineBuffer, Prefix, Printer, Source, Stream, write_file};
 
 /// Bytes of standard error that are kept for [`Transcript::last_words`].
 const TAIL: usize = 2048;
+/// Lines of [`Transcript::last_words`]: messages of C++, Fortran and Python have two or three.
+const LAST_LINES: usize = 3;
 
 /// One of a rank's output streams.
 #[derive(Debug)]
@@ -77,13 +79,13 @@ impl Transcript {
 }
 
 /// The end of a text that tells an error: from the last `Error: ` at the start of a line on, behind which Rust prints
-/// what main returns, or else the last line that is not empty.
+/// what main returns, or else the last [`LAST_LINES`].
 fn last_words(text: &str) -> String {
-    let text = text.trim_end();
+    let text = text.trim();
     let from = match text.rfind("\nError: ") {
         Some(at) => at + 1,
         None if text.starts_with("Error: ") => 0,
-        None => text.rfind('\n').map_or(0, |at| at + 1),
+        None => text.rmatch_indices('\n').nth(LAST_LINES - 1).map_or(0, |(at, _)| at + 1),
     };
     text[from..].to_owned()
 }
@@ -93,17 +95,21 @@ mod tests {
     use super::last_words;
 
     #[test]
-    fn the_last_words_are_an_error_or_a_line() {
+    fn the_last_words_are_an_error_or_some_lines() {
         for (text, expected) in [
             ("", ""),
             ("\n\n", ""),
-            ("one\ntwo\n", "two"),
+            ("one\ntwo\n", "one\ntwo"),
+            ("1\n2\n3\n4\n5", "3\n4\n5"),
             ("Error: Os { code: 2 }\n", "Error: Os { code: 2 }"),
             (
                 "step 1\nError: no input\n\nCaused by:\n    no file\n",
                 "Error: no input\n\nCaused by:\n    no file",
             ),
-            ("Traceback:\n  line 1\nValueError: 7\n", "ValueError: 7"),
+            (
+                "Traceback:\n  f.py, line 1\n    f()\nValueError: 7\n",
+                "  f.py, line 1\n    f()\nValueError: 7",
+            ),
         ] {
             assert_eq!(last_words(text), expected, "{text:?}");
         }

@@ -291,3 +291,35 @@ mpjrun:   rank 0: joined, still running; ended by mpjrun
 ";
     assert_eq!(report(&job, Verdict::Failed(failure), ms(31)), expected);
 }
+
+/// Its lines stand near the report, since those of other ranks may come between, and none need name a rank.
+#[test]
+fn what_a_rank_printed_last_is_told_if_it_has_not_complained() {
+    let told = |ending, words: &str, complains: bool| {
+        let mut job = exit_log(2);
+        if complains {
+            complain(&mut job, 1, ms(10), "too long", "");
+        }
+        job.printed_last(1, words.to_owned());
+        job.ended(1, ending, ms(20));
+        let verdict = Verdict::Failed(failure_of(&job));
+        (report(&job, verdict, ms(21)), in_brief(&job, verdict).expect("it failed"))
+    };
+    let (text, brief) = told(Ending::Code(3), "solver: no input:\nno such file", false);
+    let words = "mpjrun:   it printed last: solver: no input:\nmpjrun:     no such file\n";
+    assert!(text.contains(&format!("exited with code 3, 0.02 s after start\n{words}")), "{text}");
+    assert_eq!(brief, "rank 1 exited with code 3: solver: no input:\nno such file");
+    assert!(
+        told(Ending::Signal(libc::SIGABRT), "a.c:1: main: Assertion", false)
+            .0
+            .contains("Assertion")
+    );
+    for (ending, words, complains) in [
+        (Ending::Signal(libc::SIGKILL), "step 7", false),
+        (Ending::Code(1), "", false),
+        (Ending::Code(1), "Error: TooLong", true),
+    ] {
+        let (text, _) = told(ending, words, complains);
+        assert!(!text.contains("printed last"), "{text}");
+    }
+}

@@ -5,13 +5,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use job::{job, try_job};
 use mpj::{
     AttributeKey, Cause, Communicator, Error, ErrorClass, Group, Options, Relation, RemoteLeader,
     World,
 };
 
-mod job;
+use crate::job::{job, try_job};
 
 /// Returns the class of the error that a call must have.
 #[track_caller]

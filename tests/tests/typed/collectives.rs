@@ -6,19 +6,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use job::job;
 use mpj::{Error, ErrorClass, Op, Partition, Strided, StridedMut, collective};
 
-mod forms;
-mod job;
-
-use forms::forms;
+use super::forms::forms;
+use crate::job::job;
 
 /// A rank whose buffer is too short gets the error from its wait, and so does the error handler.
 #[test]
 fn error_handlers_get_the_errors_of_collective_waits() {
     job(2, |world| {
-        let told = Arc::new(AtomicUsize::new(0));
+        let (world, told) = (world.dup().unwrap(), Arc::new(AtomicUsize::new(0)));
         let counted = told.clone();
         world.set_error_handler(move |_, error| {
             assert_eq!(error.class(), ErrorClass::Truncate);

@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use job::{job, try_job};
 use mpj::{
     Datatype, Error, ErrorClass, Op, Options, Request, UserOp, World, collective, column_mut,
 };
 
-mod job;
+use crate::job::{job, try_job};
 
 /// A structure with padding.
 #[derive(Debug, Clone, Copy, PartialEq, Datatype)]

@@ -4,13 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use job::{job, job_with};
 use mpj::{
     ANY_SOURCE, ANY_TAG, BackendChoice, Communicator, Error, ErrorClass, Options, PROC_NULL,
     RemoteLeader, collective,
 };
 
-mod job;
+use crate::job::{job, job_with};
 
 /// Returns a communicator of the odd or of the even ranks, in reverse order: rank `r` of it is another rank of the
 /// world.
@@ -48,7 +47,7 @@ fn messages_that_are_too_long_are_told_with_the_rank_in_the_part() {
 #[test]
 fn errors_of_started_collectives_reach_the_error_handler() {
     job(2, |world| {
-        let errors = Arc::new(AtomicU32::new(0));
+        let (world, errors) = (world.dup().unwrap(), Arc::new(AtomicU32::new(0)));
         let counted = errors.clone();
         world.set_error_handler(move |_, _| {
             counted.fetch_add(1, Ordering::Relaxed);
