@@ -4,6 +4,7 @@
 //! - `create.rs`, `inter.rs`, `cartesian.rs`: calls that make communicators, intercommunicators and grids.
 //! - `messages.rs`, `peer.rs`: what communicators and intercommunicators need to send and receive.
 //! - `attribute.rs`: attributes that users attach to communicators.
+//! - `operation.rs`: what all requests are made of.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ mod cartesian;
 mod create;
 mod inter;
 mod messages;
+pub(crate) mod operation;
 mod peer;
 #[cfg(test)]
 mod tests;

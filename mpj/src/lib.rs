@@ -183,10 +183,10 @@ pub use mpjdev::{BackendChoice, Options, Protocol, ProtocolStats, Stats, Step, T
 pub use op::{Number, Op, Operation, UserOp, ValueIndex};
 pub use point_to_point::Message;
 pub use request::{
-    Completed, Completion, PersistentRequest, Request, start_all, test_all, test_any, test_some,
-    wait_all, wait_any, wait_some,
+    AnyRequest, PersistentRequest, Request, start_all, test_all, test_any, test_some, wait_all,
+    wait_any, wait_some,
 };
-pub use scope::{Scope, ScopedRequest};
+pub use scope::{Scope, ScopeOutcome, ScopedRequest};
 #[cfg(feature = "test")]
 #[doc(hidden)]
 pub use world::testing;
