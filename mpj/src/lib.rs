@@ -38,6 +38,13 @@
 //! [`collective`] describes the same calls as values, which also other forms take: non-blocking, persistent, and between
 //! two groups.
 //!
+//! # Requests
+//!
+//! What starts an operation returns a request: [`Request`], [`ScopedRequest`], [`PersistentRequest`],
+//! [`PendingCommunicator`]. All have `wait`, `test` and `is_done`, and all can be awaited ([`Completion`]), in any
+//! executor. [`wait_any`] and its kin take lists of any of them ([`AnyRequest`]). Operations go on while a thread of the
+//! rank is in a call, and with [`World::progress_thread`] also beside computation.
+//!
 //! # Leaving the job
 //!
 //! Dropping the [`World`] ends the rank's part in the job: it waits until all other ranks do the same, as
@@ -73,7 +80,7 @@ mod world;
 pub use bytemuck::{self, Pod, Zeroable};
 pub use collective::{Partition, Root};
 pub use communicator::{
-    AttributeKey, CartesianCommunicator, Communicator, InterCommunicator, PROC_NULL,
+    AttributeKey, CartesianCommunicator, Communicator, Completion, InterCommunicator, PROC_NULL,
     PendingCommunicator, PointToPoint, RemoteLeader, Shift, dims_create,
 };
 #[doc(hidden)]

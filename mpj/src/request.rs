@@ -13,8 +13,8 @@ use std::any::Any;
 use mpicore::Steps;
 use mpjdev::Mode;
 
-use crate::communicator::PointToPoint;
 use crate::communicator::operation::{Internal, Listed, Operation, Outcome};
+use crate::communicator::{Await, Completion, PointToPoint};
 use crate::datatype::Datatype;
 use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
@@ -229,6 +229,23 @@ impl<T: Datatype> Listed for Request<T> {
 
     fn end(&mut self, outcome: Outcome, _: Internal) {
         self.operation.end(outcome);
+    }
+}
+
+impl<T: Datatype> Await for Request<T> {
+    type Output = (Vec<T>, Status);
+
+    fn look(&mut self) -> Result<Option<Self::Output>, Error> {
+        self.test()
+    }
+}
+
+impl<T: Datatype> IntoFuture for Request<T> {
+    type Output = Result<(Vec<T>, Status), Error>;
+    type IntoFuture = Completion<Self>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Completion::new(self)
     }
 }
 

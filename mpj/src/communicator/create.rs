@@ -3,7 +3,7 @@
 use mpicore::{Created, SplitKey};
 
 use super::operation::{Internal, Listed, Operation, Outcome};
-use super::{Communicator, PointToPoint};
+use super::{Await, Communicator, Completion, PointToPoint};
 use crate::error::Error;
 use crate::group::Group;
 
@@ -103,6 +103,23 @@ impl Listed for PendingCommunicator {
 
     fn end(&mut self, outcome: Outcome, _: Internal) {
         self.operation.end(outcome);
+    }
+}
+
+impl Await for PendingCommunicator {
+    type Output = Communicator;
+
+    fn look(&mut self) -> Result<Option<Self::Output>, Error> {
+        self.test()
+    }
+}
+
+impl IntoFuture for PendingCommunicator {
+    type Output = Result<Communicator, Error>;
+    type IntoFuture = Completion<Self>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Completion::new(self)
     }
 }
 

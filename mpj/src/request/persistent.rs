@@ -3,8 +3,8 @@
 use mpicore::{Persistent, PersistentTransfer, Steps};
 
 use super::leave;
-use crate::communicator::PointToPoint;
 use crate::communicator::operation::{Internal, Listed, Operation, Outcome};
+use crate::communicator::{Await, Completion, PointToPoint};
 use crate::datatype::Datatype;
 use crate::envelope::Status;
 use crate::error::Error;
@@ -320,6 +320,24 @@ impl<T: Datatype> Listed for PersistentRequest<T> {
             Err(_) => self.settle(),
         }
         self.operation.end(outcome);
+    }
+}
+
+impl<T: Datatype> Await for &mut PersistentRequest<T> {
+    type Output = Option<Status>;
+
+    fn look(&mut self) -> Result<Option<Self::Output>, Error> {
+        let is_wanted = self.operation.is_wanted();
+        Ok(self.test()?.then(|| self.status().filter(|_| is_wanted)))
+    }
+}
+
+impl<T: Datatype> IntoFuture for &mut PersistentRequest<T> {
+    type Output = Result<Option<Status>, Error>;
+    type IntoFuture = Completion<Self>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Completion::new(self)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The requests of a scope.
 
 use super::State;
-use crate::communicator::PointToPoint;
 use crate::communicator::operation::{Internal, Listed, Outcome};
+use crate::communicator::{Await, Completion, PointToPoint};
 use crate::envelope::Status;
 use crate::error::Error;
 use crate::memory::borrowed::Borrow;
@@ -188,5 +188,22 @@ impl<B: Borrow> Listed for ScopedRequest<'_, B> {
 
     fn end(&mut self, outcome: Outcome, _: Internal) {
         self.request = Started::Ended(outcome);
+    }
+}
+
+impl<B: Borrow> Await for ScopedRequest<'_, B> {
+    type Output = (B, Status);
+
+    fn look(&mut self) -> Result<Option<Self::Output>, Error> {
+        self.test()
+    }
+}
+
+impl<B: Borrow> IntoFuture for ScopedRequest<'_, B> {
+    type Output = Result<(B, Status), Error>;
+    type IntoFuture = Completion<Self>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Completion::new(self)
     }
 }

@@ -5,6 +5,7 @@ mod buffers;
 mod collective;
 mod elements;
 mod failures;
+mod futures;
 mod interleaved;
 mod point_to_point;
 mod requests;
