@@ -82,7 +82,7 @@ impl Runtime for OverMpj {
         posts: impl IntoIterator<Item = Post<'buffer>>,
         meanwhile: impl FnOnce() -> Result<R, Failure>,
     ) -> Result<R, Failure> {
-        let outcome = self.0.scope(|scope| {
+        let outcome = self.0.try_scope(|scope| {
             for post in posts {
                 match post {
                     Post::Send { data, to, tag } => scope.isend(data, to, tag).map(drop),

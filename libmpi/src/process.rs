@@ -193,7 +193,7 @@ static AT_EXIT: extern "C" fn() = at_exit;
 
 impl Running {
     fn new() -> Outcome<Self> {
-        let Job { devices, control, program, .. } = job::join()?;
+        let Job { devices, control, program, progress_thread, .. } = job::join()?;
         let program = program.map(|number| number as c_int);
         let mut devices = devices.into_iter();
         let process = Process::new(devices.next().expect("a rank has context 0"), ());
@@ -207,6 +207,9 @@ impl Running {
         let own = comm(Communicator::self_comm(process.clone())?, MPI_COMM_SELF);
         world.core.set_name("MPI_COMM_WORLD");
         own.core.set_name("MPI_COMM_SELF");
+        if progress_thread {
+            process.start_progress()?;
+        }
         let main = thread::current().id();
         Ok(Self { world, own, device, rank, program, main })
     }
@@ -221,6 +224,7 @@ impl Running {
 
     /// Leaves the job.
     fn finish(&self) -> Outcome {
+        self.rank.process.stop_progress();
         let devices: Vec<_> = std::iter::once(self.device).chain(&self.rank.further).collect();
         job::leave(&devices, self.rank.control.as_ref(), |device| device.finish().map(|()| true))?;
         Ok(())

@@ -17,7 +17,7 @@ use crate::collective::{self, Blocks, Collective, Exchange, Operands, Order, Sch
 use crate::communicator::{Communicator, InUse};
 use crate::error::Error;
 use crate::group::Group;
-use crate::memory::{Input, Output, Reduction};
+use crate::memory::{Input, Operand, Output, Reduction};
 use crate::plan::claim::Claim;
 use crate::plan::division::{division_of, split_elements};
 use crate::plan::{self, BlockCollective, Plan, Route, Tag};
@@ -51,8 +51,10 @@ const RING_FROM: u64 = 64 << 10;
 #[inline]
 fn exchange_of(reduction: &Reduction, data: usize, count: u64) -> Exchange {
     let bytes = count.saturating_mul(data as u64);
-    match reduction.operand_size() {
-        Some(size) if bytes >= HALVES_FROM && bytes % size as u64 == 0 => Exchange::Halves,
+    match reduction.operand {
+        Operand::Kind(kind) if bytes >= HALVES_FROM && bytes % kind.size() as u64 == 0 => {
+            Exchange::Halves
+        }
         _ => Exchange::Whole,
     }
 }

@@ -15,7 +15,7 @@
 //! Each collective has one algorithm, with these exceptions: callers of allreduce choose one of two; callers of gather
 //! and scatter use [`gatherv`] and [`scatterv`] for few ranks or long blocks; allgather and barrier choose by the
 //! number of ranks. If the ranks are on several [hosts](Hosts), barrier, bcast, gather, scatter, allgather, reduce and
-//! allreduce have algorithms of two levels. Reductions inside of a group combine long operands in pieces, one after the other (`pieces.rs`).
+//! allreduce have algorithms of two levels. Reductions combine long operands in pieces, one after the other (`pieces.rs`).
 //! Functions are named as MPI's. Forms for intercommunicators are in [`inter`].
 
 mod allgather;

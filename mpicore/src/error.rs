@@ -101,6 +101,15 @@ pub enum Error {
         /// Number of bytes.
         bytes: usize,
     },
+    /// The system starts no further thread.
+    #[error(
+        "no thread could be started that makes progress: {}; allow more threads (ulimit -u)",
+        std::io::Error::from_raw_os_error(*.errno)
+    )]
+    Thread {
+        /// The system's error number.
+        errno: i32,
+    },
     /// The attached buffer has too little room for a buffered send. Nothing was sent.
     #[error(
         "a buffered send of {bytes} bytes finds {free} bytes free of the {attached} that are attached; attach more \
@@ -259,7 +268,9 @@ impl Error {
             Self::Mistake(mistake) => mistake.aspect.class(),
             Self::Memory { .. } => ErrorClass::NoMem,
             Self::NotForReductions { .. } | Self::NoKind { .. } => ErrorClass::Op,
-            Self::Panicked { .. } | Self::Contexts { .. } => ErrorClass::Other,
+            Self::Panicked { .. } | Self::Contexts { .. } | Self::Thread { .. } => {
+                ErrorClass::Other
+            }
             Self::PartitionTags | Self::PersistentTags => ErrorClass::Other,
             Self::Texts => ErrorClass::Arg,
             Self::Kind { .. } => ErrorClass::Comm,

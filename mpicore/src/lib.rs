@@ -48,6 +48,7 @@ pub use memory::{Elements, Input, Operand, Output, Plain, Reduction, TypedBlock}
 pub use plan::claim::{Entered, Site};
 pub use plan::{Persistent, Plan, Steps};
 pub use process::buffered::{AttachedBuffer, SendBuffer};
+pub use process::progress::Alarm;
 pub use process::{Process, job};
 pub use request::{
     GeneralizedCallbacks, GeneralizedRequest, PROC_NULL, PartitionedReceive, PartitionedSend,

@@ -209,7 +209,8 @@ impl Memory {
         self.sink(&Place { buffer: Buffer::Output, part: Part::Elements { first, count } })
     }
 
-    /// Prepares the memory for a schedule, with the scratch area that it needs.
+    /// Prepares the memory for a schedule, with the scratch area that it needs. `reduction` is its operation, if it has
+    /// one.
     ///
     /// # Errors
     /// [`Error::Buffer`] and others if not all places are in the buffers (CM3); [`Error::Memory`].
@@ -218,11 +219,15 @@ impl Memory {
         &mut self,
         (input, output): (Input, Output),
         schedule: &Schedule,
+        reduction: Option<&Reduction>,
     ) -> Result<(), Error> {
         (self.input, self.output) = (input.area, output.area);
         self.scratch = match schedule.scratch() {
             Scratch::Elements { count: 0, .. } => Area::EMPTY,
-            needed => Area::of_scratch(needed, [&self.input, &self.output], &mut self.owned)?,
+            needed => {
+                let areas = [&self.input, &self.output];
+                Area::of_scratch(needed, areas, reduction, &mut self.owned)?
+            }
         };
         self.check(schedule)
     }

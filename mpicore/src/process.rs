@@ -3,6 +3,7 @@
 pub(crate) mod buffered;
 pub(crate) mod context_ids;
 pub mod job;
+pub(crate) mod progress;
 
 use std::any::Any;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,6 +12,7 @@ use mpjdev::{CONTEXT_IDS, Device};
 
 use crate::process::buffered::Copies;
 use crate::process::context_ids::ContextIds;
+use crate::process::progress::Progress;
 
 /// The state that a rank's communicators share, in one of its contexts, and that of the layer above.
 pub struct Process {
@@ -18,6 +20,7 @@ pub struct Process {
     ids: Mutex<Ids>,
     /// What the layer above keeps for the rank.
     above: Box<dyn Any + Send + Sync>,
+    progress: Progress,
     /// The copies of buffered sends. Dropped after the device, which reads them.
     pub(crate) copies: Copies,
 }
@@ -75,7 +78,8 @@ impl Process {
     pub fn with_ids(device: Device, above: impl Any + Send + Sync, most: u32) -> Self {
         let ids = ContextIds::new(most.clamp(RESERVED, MOST), RESERVED);
         let ids = Mutex::new(Ids { ids, leaving: Vec::new() });
-        Self { device, ids, above: Box::new(above), copies: Copies::default() }
+        let progress = Progress::default();
+        Self { device, ids, above: Box::new(above), progress, copies: Copies::default() }
     }
 
     /// Returns what the layer above keeps for the rank, if that has the type `T`.

@@ -4,6 +4,7 @@
 //! - `create.rs`, `inter.rs`, `cartesian.rs`: calls that make communicators, intercommunicators and grids.
 //! - `messages.rs`, `peer.rs`: what communicators and intercommunicators need to send and receive.
 //! - `attribute.rs`: attributes that users attach to communicators.
+//! - `operation.rs`, `future.rs`: what all requests are made of, in lists and as futures.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -18,8 +19,10 @@ use crate::rank_device;
 mod attribute;
 mod cartesian;
 mod create;
+mod future;
 mod inter;
 mod messages;
+pub(crate) mod operation;
 mod peer;
 #[cfg(test)]
 mod tests;
@@ -27,6 +30,8 @@ mod tests;
 pub use attribute::AttributeKey;
 pub use cartesian::{CartesianCommunicator, Shift, dims_create};
 pub use create::PendingCommunicator;
+pub(crate) use future::Await;
+pub use future::Completion;
 pub use inter::{InterCommunicator, RemoteLeader};
 pub use messages::PointToPoint;
 pub use peer::PROC_NULL;

@@ -38,6 +38,13 @@
 //! [`collective`] describes the same calls as values, which also other forms take: non-blocking, persistent, and between
 //! two groups.
 //!
+//! # Requests
+//!
+//! What starts an operation returns a request: [`Request`], [`ScopedRequest`], [`PersistentRequest`],
+//! [`PendingCommunicator`]. All have `wait`, `test` and `is_done`, and all can be awaited ([`Completion`]), in any
+//! executor. [`wait_any`] and its kin take lists of any of them ([`AnyRequest`]). Operations go on while a thread of the
+//! rank is in a call, and with [`World::progress_thread`] also beside computation.
+//!
 //! # Leaving the job
 //!
 //! Dropping the [`World`] ends the rank's part in the job: it waits until all other ranks do the same, as
@@ -73,7 +80,7 @@ mod world;
 pub use bytemuck::{self, Pod, Zeroable};
 pub use collective::{Partition, Root};
 pub use communicator::{
-    AttributeKey, CartesianCommunicator, Communicator, InterCommunicator, PROC_NULL,
+    AttributeKey, CartesianCommunicator, Communicator, Completion, InterCommunicator, PROC_NULL,
     PendingCommunicator, PointToPoint, RemoteLeader, Shift, dims_create,
 };
 #[doc(hidden)]
@@ -183,10 +190,10 @@ pub use mpjdev::{BackendChoice, Options, Protocol, ProtocolStats, Stats, Step, T
 pub use op::{Number, Op, Operation, UserOp, ValueIndex};
 pub use point_to_point::Message;
 pub use request::{
-    Completed, Completion, PersistentRequest, Request, start_all, test_all, test_any, test_some,
-    wait_all, wait_any, wait_some,
+    AnyRequest, PersistentRequest, Request, start_all, test_all, test_any, test_some, wait_all,
+    wait_any, wait_some,
 };
-pub use scope::{Scope, ScopedRequest};
+pub use scope::{Scope, ScopeOutcome, ScopedRequest};
 #[cfg(feature = "test")]
 #[doc(hidden)]
 pub use world::testing;

@@ -20,10 +20,11 @@ use std::cell::Cell;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::thread::{self, ThreadId};
 
 use crate::error::Error;
-use mpicore::Process;
+use mpicore::{Alarm, Process};
 use mpjdev::Device;
 
 /// The process and device of a rank, and the errors that are kept. All communicators, scopes and requests of one
@@ -64,6 +65,25 @@ impl RankDevice {
     /// Returns how many references to the process there are, clones of this and communicators of the core.
     pub fn references(&self) -> usize {
         Arc::strong_count(&self.0)
+    }
+
+    /// Returns an alarm that wakes a task when the operation of a request has ended; see [`Process::alarm`].
+    pub fn alarm(
+        &self,
+        request: &mpjdev::Request,
+        waker: &Waker,
+    ) -> Result<Arc<Alarm>, mpicore::Error> {
+        self.0.alarm(request, waker)
+    }
+
+    /// Starts the progress thread of the context.
+    pub fn start_progress(&self) -> Result<(), mpicore::Error> {
+        self.0.start_progress()
+    }
+
+    /// Ends the progress thread of the context, for good.
+    pub fn stop_progress(&self) {
+        self.0.stop_progress();
     }
 
     /// Returns a text that says how one-sided reads are done.

@@ -13,7 +13,8 @@ use std::any::Any;
 use mpicore::Steps;
 use mpjdev::Mode;
 
-use crate::communicator::PointToPoint;
+use crate::communicator::operation::{Internal, Listed, Operation, Outcome};
+use crate::communicator::{Await, Completion, PointToPoint};
 use crate::datatype::Datatype;
 use crate::envelope::{Source, Status, Tag};
 use crate::error::Error;
@@ -22,9 +23,7 @@ use crate::memory::{sink, source};
 mod lists;
 mod persistent;
 
-pub use lists::{
-    Completed, Completion, test_all, test_any, test_some, wait_all, wait_any, wait_some,
-};
+pub use lists::{AnyRequest, test_all, test_any, test_some, wait_all, wait_any, wait_some};
 pub use persistent::{PersistentRequest, start_all};
 
 /// A send, a receive or a collective call under way, with its buffers. It makes progress whenever a thread of the rank
@@ -45,8 +44,7 @@ pub use persistent::{PersistentRequest, start_all};
 #[must_use = "the buffer comes back from `wait`"]
 pub struct Request<T: Datatype> {
     communicator: PointToPoint,
-    /// The request of the device; `None` once it was waited for.
-    open: Option<mpjdev::Request>,
+    operation: Operation,
     /// What a collective call with two buffers sends.
     data: Vec<T>,
     buffer: Vec<T>,
@@ -77,7 +75,7 @@ impl<T: Datatype> Request<T> {
 
     /// Like [`Request::wait`], but returns both buffers of a collective call: the one that was sent, and that of the
     /// results. The first is empty for messages and for calls with one buffer. [`Request::test`] drops it;
-    /// [`Request::status`] tests whether the call is complete, too.
+    /// [`Request::is_done`] tests whether the call is complete, too.
     ///
     /// # Errors
     /// As [`Request::wait`].
@@ -97,12 +95,13 @@ impl<T: Datatype> Request<T> {
     }
 
     fn complete(&mut self) -> Result<(Vec<T>, Status), Error> {
-        let request = self.open.take().ok_or(mpjdev::Error::Request)?;
-        let status = self.communicator.answer(self.communicator.device.iwait(request))?;
+        let ended = self.operation.wait(&self.communicator.device);
+        let status = self.communicator.answer(ended)?;
         Ok(self.ended(status))
     }
 
-    /// Tests whether the operation is complete (MPI_Test): returns the buffer if it is, otherwise the request.
+    /// Tests whether the operation is complete (MPI_Test), and returns what [`Request::wait`] would return if it is. After
+    /// that the request is empty, and a further wait or test fails.
     ///
     /// # Errors
     /// As [`Request::wait`].
@@ -112,21 +111,37 @@ impl<T: Datatype> Request<T> {
     ///     let mut receive = world.irecv(vec![0], 1 - world.rank(), 1).unwrap();
     ///     world.send(&[world.rank()], 1 - world.rank(), 1).unwrap();
     ///     let (numbers, _) = loop {
-    ///         match receive.test().unwrap() {
-    ///             Ok(complete) => break complete,
-    ///             Err(open) => receive = open,
+    ///         if let Some(complete) = receive.test().unwrap() {
+    ///             break complete;
     ///         }
     ///     };
     ///     assert_eq!(numbers, [1 - world.rank()]);
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
-    pub fn test(mut self) -> Result<Result<(Vec<T>, Status), Self>, Error> {
-        let tested = self.communicator.device.itest(&mut self.open);
-        match self.communicator.answer_look(tested)? {
-            Some(status) => Ok(Ok(self.ended(status))),
-            None => Ok(Err(self)),
-        }
+    pub fn test(&mut self) -> Result<Option<(Vec<T>, Status)>, Error> {
+        let tested = self.operation.test(&self.communicator.device);
+        let status = self.communicator.answer_look(tested)?;
+        Ok(status.map(|status| self.ended(status)))
+    }
+
+    /// Returns whether [`Request::wait`] would return at once, with a result or an error.
+    ///
+    /// # Errors
+    /// The device has failed.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let receive = world.irecv(vec![0], 0, 1).unwrap();
+    ///     assert!(!receive.is_done().unwrap());
+    ///     world.send(&[7], 0, 1).unwrap();
+    ///     assert!(receive.is_done().unwrap());
+    ///     assert_eq!(receive.wait().unwrap().0, [7]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn is_done(&self) -> Result<bool, Error> {
+        self.communicator.is_done(self.operation.is_done(&self.communicator.device))
     }
 
     /// Returns the status of the operation if it is complete, and leaves the request unchanged
@@ -147,12 +162,8 @@ impl<T: Datatype> Request<T> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn status(&self) -> Result<Option<Status>, Error> {
-        let request = self.open.as_ref().ok_or(mpjdev::Error::Request)?;
-        let outcome = match self.communicator.device.istatus(request) {
-            Ok(outcome) => outcome.transpose(),
-            Err(error) => Err(error),
-        };
-        let status = self.communicator.answer_look(outcome)?;
+        let status = self.operation.status(&self.communicator.device);
+        let status = self.communicator.answer_look(status)?;
         Ok(status.map(|status| self.communicator.status(status)))
     }
 
@@ -172,7 +183,7 @@ impl<T: Datatype> Request<T> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn cancel(&self) -> Result<bool, Error> {
-        match &self.open {
+        match self.operation.open() {
             Some(request) => self.communicator.answer(self.communicator.device.cancel(request)),
             None => Ok(false),
         }
@@ -183,7 +194,8 @@ impl<T: Datatype> Request<T> {
         request: mpjdev::Request,
         buffer: Vec<T>,
     ) -> Self {
-        Self { communicator, open: Some(request), data: Vec::new(), buffer, steps: None }
+        let operation = Operation::new(request);
+        Self { communicator, operation, data: Vec::new(), buffer, steps: None }
     }
 
     pub(crate) fn of_collective(
@@ -191,7 +203,8 @@ impl<T: Datatype> Request<T> {
         (request, steps): (mpjdev::Request, Steps),
         (data, buffer): (Vec<T>, Vec<T>),
     ) -> Self {
-        Self { communicator, open: Some(request), data, buffer, steps: Some(steps) }
+        let operation = Operation::new(request);
+        Self { communicator, operation, data, buffer, steps: Some(steps) }
     }
 
     /// Returns the buffer and status of an operation that has ended well.
@@ -201,9 +214,44 @@ impl<T: Datatype> Request<T> {
     }
 }
 
+impl<T: Datatype> Listed for Request<T> {
+    fn communicator(&self, _: Internal) -> &PointToPoint {
+        &self.communicator
+    }
+
+    fn take_open(&mut self, _: Internal) -> Option<mpjdev::Request> {
+        self.operation.take_open()
+    }
+
+    fn put_back(&mut self, request: mpjdev::Request, _: Internal) {
+        self.operation.put_back(request);
+    }
+
+    fn end(&mut self, outcome: Outcome, _: Internal) {
+        self.operation.end(outcome);
+    }
+}
+
+impl<T: Datatype> Await for Request<T> {
+    type Output = (Vec<T>, Status);
+
+    fn look(&mut self) -> Result<Option<Self::Output>, Error> {
+        self.test()
+    }
+}
+
+impl<T: Datatype> IntoFuture for Request<T> {
+    type Output = Result<(Vec<T>, Status), Error>;
+    type IntoFuture = Completion<Self>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Completion::new(self)
+    }
+}
+
 impl<T: Datatype> Drop for Request<T> {
     fn drop(&mut self) {
-        match (self.open.take(), self.steps.take()) {
+        match (self.operation.take_open(), self.steps.take()) {
             (Some(request), steps) => {
                 let buffers = (std::mem::take(&mut self.data), std::mem::take(&mut self.buffer));
                 leave(&self.communicator, request, steps.as_ref(), buffers);

@@ -6,7 +6,7 @@
 //! - Z2: `'env`, the lifetime of the borrows, outlives the call of `scope`. It cannot be shortened, since it is
 //!   invariant in [`Scope`].
 //! - Z3: while an operation may write a buffer, the buffer is held as an address. It becomes a reference again only
-//!   when [`ScopedRequest::wait`] has seen the operation end (LE1, LE2 of `memory/borrowed.rs`), and never after an
+//!   when [`ScopedRequest::wait`] or a test has seen the operation end (LE1, LE2 of `memory/borrowed.rs`), and never after an
 //!   error.
 
 use std::cell::{Cell, RefCell};
@@ -17,11 +17,16 @@ use mpicore::Steps;
 use mpjdev::Mode;
 
 use crate::communicator::{Communicator, InterCommunicator, PointToPoint};
-use crate::envelope::{Source, Status, Tag};
+use crate::envelope::{Source, Tag};
 use crate::error::Error;
 use crate::memory::borrowed::{Borrow, Borrowed};
 use crate::memory::{RecvBuffer, SendBuffer, sink, source};
 use crate::rank_device::RankDevice;
+
+mod request;
+
+pub use request::ScopedRequest;
+use request::Started;
 
 /// A scope in which non-blocking calls may borrow their buffers, for the thread that opened it. See
 /// [`Communicator::scope`]. The calls are made on `C`: on the communicator that the scope was opened on, or on another
@@ -31,13 +36,13 @@ use crate::rank_device::RankDevice;
 /// use mpj::collective;
 /// mpj::local::run(2, |world| {
 ///     let (mine, other, mut theirs) = ([world.rank()], 1 - world.rank(), [9]);
-///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+///     world.scope(|scope| {
 ///         scope.isend(&mine, other, 0)?;
 ///         scope.irecv(&mut theirs, other, 0)?;
 ///         scope.start(collective::barrier())?;
 ///         Ok(())
-///     });
-///     outcome.unwrap();
+///     })
+///     .unwrap();
 ///     assert_eq!(theirs, [other]);
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
@@ -77,79 +82,40 @@ thread_local! {
     static SPARE: Cell<Requests> = const { Cell::new(Vec::new()) };
 }
 
-/// A send, a receive or a collective call under way in a scope. Waiting for it is optional: the scope waits for all.
-///
-/// `B` is the borrow that [`ScopedRequest::wait`] returns: a borrow of a slice if the buffer's memory is one
-/// ([`SendBuffer::Memory`]). Of a collective call it is that of the results.
-///
-/// ```
-/// mpj::local::run(2, |world| {
-///     let (mine, other, mut theirs) = ([world.rank()], 1 - world.rank(), [9]);
-///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
-///         let receive = scope.irecv(&mut theirs, other, 0)?;
-///         scope.isend(&mine, other, 0)?;
-///         let (theirs, _status) = receive.wait()?;
-///         theirs[0] += 10;
-///         Ok(())
-///     });
-///     outcome.unwrap();
-///     assert_eq!(theirs, [other + 10]);
-/// })?;
-/// # Ok::<(), mpj::local::LocalError>(())
-/// ```
-pub struct ScopedRequest<'scope, B: Borrow> {
-    state: &'scope State<'scope>,
-    communicator: &'scope PointToPoint,
-    request: Started,
-    buffer: B::Held,
+/// What the body of a [`Communicator::scope`] returns: nothing, or a `Result` with [`Error`].
+#[diagnostic::on_unimplemented(
+    message = "the body of a scope returns nothing or a `Result<_, mpj::Error>`, not `{Self}`",
+    note = "for an error type of your own call `try_scope`"
+)]
+pub trait ScopeOutcome {
+    /// The value of a body that ended well.
+    type Value;
+
+    /// Returns the outcome as a result.
+    #[doc(hidden)]
+    fn into_result(self) -> Result<Self::Value, Error>;
 }
 
-/// How far an operation is when the call that starts it returns.
-enum Started {
-    /// Complete.
-    Done(mpjdev::Request),
-    /// Under way: the scope keeps the request at this place.
-    UnderWay(usize),
+impl ScopeOutcome for () {
+    type Value = ();
+
+    fn into_result(self) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
-impl<B: Borrow> ScopedRequest<'_, B> {
-    /// Waits until the operation is complete and returns the borrow (MPI_Wait). The status of a collective call says
-    /// nothing.
-    ///
-    /// # Errors
-    /// A message longer than the buffer; the errors of the collective call; the device has failed.
-    ///
-    /// ```
-    /// mpj::local::run(1, |world| {
-    ///     let mut got = [9; 2];
-    ///     let outcome: Result<_, mpj::Error> = world.scope(|scope| {
-    ///         let receive = scope.irecv(&mut got, 0, 0)?;
-    ///         scope.isend(&[7], 0, 0)?;
-    ///         receive.wait()
-    ///     });
-    ///     let (got, status) = outcome.unwrap();
-    ///     assert_eq!((&got[..], status.bytes), (&[7, 9][..], 4));
-    /// })?;
-    /// # Ok::<(), mpj::local::LocalError>(())
-    /// ```
-    pub fn wait(self) -> Result<(B, Status), Error> {
-        let Self { state, communicator, .. } = self;
-        let request = match self.request {
-            Started::Done(request) => request,
-            Started::UnderWay(place) => state.take(place)?,
-        };
-        // The status is taken apart, not moved: see `PointToPoint::completed`.
-        let status = match communicator.device.iwait(request) {
-            Ok(status) => communicator.answer(Ok::<_, Error>(())).map(|()| status)?,
-            Err(error) => communicator.answer(Err(error))?,
-        };
-        Ok((B::take_back(self.buffer), communicator.status(status)))
+impl<R> ScopeOutcome for Result<R, Error> {
+    type Value = R;
+
+    fn into_result(self) -> Self {
+        self
     }
 }
 
 impl Communicator {
     /// Runs `body` with a scope in which non-blocking calls may borrow their buffers, then waits for all calls that
-    /// `body` started (as `std::thread::scope` does for threads).
+    /// `body` started (as `std::thread::scope` does for threads). `body` returns nothing or a `Result` with [`Error`];
+    /// see also [`Communicator::try_scope`].
     ///
     /// A scope is for the thread that opened it; threads that share a communicator each open their own. If `body`
     /// panics, the scope does not wait; operations that are still under way then make the whole device unusable.
@@ -162,17 +128,41 @@ impl Communicator {
     /// mpj::local::run(2, |world| {
     ///     let (data, mut got) = ([world.rank() as i32; 4], [0; 4]);
     ///     let other = 1 - world.rank();
-    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+    ///     world.scope(|scope| {
     ///         scope.irecv(&mut got, other, 0)?;
     ///         scope.isend(&data, other, 0)?;
     ///         Ok(())
-    ///     });
-    ///     outcome.unwrap();
+    ///     })
+    ///     .unwrap();
     ///     assert_eq!(got, [other as i32; 4]);
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
-    pub fn scope<'env, R, E: From<Error>>(
+    pub fn scope<'env, R: ScopeOutcome>(
+        &self,
+        body: impl for<'scope> FnOnce(Scope<'scope, 'env>) -> R,
+    ) -> Result<R::Value, Error> {
+        self.try_scope(|scope| body(scope).into_result())
+    }
+
+    /// Like [`Communicator::scope`], for a body with errors of its own.
+    ///
+    /// # Errors
+    /// As [`Communicator::scope`].
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let mut text = [0; 2];
+    ///     let outcome: Result<u8, Box<dyn std::error::Error>> = world.try_scope(|scope| {
+    ///         let receive = scope.irecv(&mut text, 0, 0)?;
+    ///         scope.isend(b"42", 0, 0)?;
+    ///         Ok(std::str::from_utf8(receive.wait()?.0)?.parse()?)
+    ///     });
+    ///     assert_eq!(outcome.unwrap(), 42);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn try_scope<'env, R, E: From<Error>>(
         &self,
         body: impl for<'scope> FnOnce(Scope<'scope, 'env>) -> Result<R, E>,
     ) -> Result<R, E> {
@@ -216,13 +206,13 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     /// mpj::local::run(4, |world| {
     ///     let pairs = world.split((world.rank() / 2) as u32, 0).unwrap();
     ///     let (mine, mut theirs, mut sum) = ([world.rank()], [0], [1.5]);
-    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+    ///     world.scope(|scope| {
     ///         scope.on(&pairs).irecv(&mut theirs, 1 - pairs.rank(), 0)?;
     ///         scope.on(&pairs).isend(&mine, 1 - pairs.rank(), 0)?;
     ///         scope.start(collective::all_reduce(&mut sum, Op::Sum))?;
     ///         Ok(())
-    ///     });
-    ///     outcome.unwrap();
+    ///     })
+    ///     .unwrap();
     ///     assert_eq!((theirs[0], sum[0]), (world.rank() ^ 1, 6.0));
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
@@ -241,15 +231,15 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     ///     # let other = mpj::RemoteLeader { peers: &world, leader, tag: 0 };
     ///     # let between = own.create_inter(0, Some(other)).unwrap();
     ///     let (mine, mut theirs, mut got) = (world.rank(), 9, 9);
-    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+    ///     world.scope(|scope| {
     ///         let groups = scope.between(&between);
     ///         let sum = groups.start(collective::all_reduce_into(&mine, &mut theirs, Op::Sum))?;
     ///         groups.isend(&mine, 0, 0)?;
     ///         groups.irecv(&mut got, 0, 0)?;
     ///         *sum.wait()?.0 += 10;
     ///         Ok(())
-    ///     });
-    ///     outcome.unwrap();
+    ///     })
+    ///     .unwrap();
     ///     assert_eq!((theirs, got), (11 - mine, 1 - mine));
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
@@ -274,12 +264,12 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     ///
     /// ```
     /// mpj::local::run(2, |world| {
-    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+    ///     world.scope(|scope| {
     ///         let send = scope.isend(&[7, 8], 1 - world.rank(), 0)?;
     ///         assert_eq!(world.recv_vec::<i32>(1 - world.rank(), 0)?.0, [7, 8]);
     ///         send.wait().map(drop)
-    ///     });
-    ///     outcome.unwrap();
+    ///     })
+    ///     .unwrap();
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
@@ -300,12 +290,12 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     ///
     /// ```
     /// mpj::local::run(2, |world| {
-    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+    ///     world.scope(|scope| {
     ///         let send = scope.issend(&[7, 8], 1 - world.rank(), 0)?;
     ///         assert_eq!(world.recv_vec::<i32>(1 - world.rank(), 0)?.0, [7, 8]);
     ///         send.wait().map(drop)
-    ///     });
-    ///     outcome.unwrap();
+    ///     })
+    ///     .unwrap();
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
@@ -327,11 +317,11 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     /// ```
     /// mpj::local::run(2, |world| {
     ///     let mut got = [9; 2];
-    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+    ///     world.scope(|scope| {
     ///         scope.irecv(&mut got, 1 - world.rank(), mpj::ANY_TAG)?;
     ///         world.send(&[7, 8], 1 - world.rank(), 0)
-    ///     });
-    ///     outcome.unwrap();
+    ///     })
+    ///     .unwrap();
     ///     assert_eq!(got, [7, 8]);
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
@@ -398,6 +388,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
 
     #[inline(always)]
     fn request<B: Borrow>(self, request: Started, buffer: B::Held) -> ScopedRequest<'scope, B> {
+        let buffer = Some(buffer);
         ScopedRequest { state: self.state, communicator: self.communicator, request, buffer }
     }
 }
@@ -411,8 +402,8 @@ impl State<'_> {
     }
 
     /// Takes the request out of a place, to wait for it.
-    fn take(&self, place: usize) -> Result<mpjdev::Request, Error> {
-        self.requests.borrow_mut()[place].take().ok_or_else(|| mpjdev::Error::Request.into())
+    fn take(&self, place: usize) -> Option<mpjdev::Request> {
+        self.requests.borrow_mut()[place].take()
     }
 
     /// Waits for all requests that `body` has not waited for; returns their first error.

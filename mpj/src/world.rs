@@ -59,9 +59,13 @@ const HELD_BY_COMMUNICATOR: usize = 2;
 /// # Ok::<(), mpj::Error>(())
 /// ```
 pub fn init() -> Result<World, Error> {
-    let Job { devices, control, one_sided_path, .. } = job::join()?;
+    let Job { devices, control, one_sided_path, progress_thread, .. } = job::join()?;
     control.clone().into_iter().for_each(tell_panics);
-    World::new(devices, control, &one_sided_path, Arc::default())
+    let world = World::new(devices, control, &one_sided_path, Arc::default())?;
+    if progress_thread {
+        world.progress_thread()?;
+    }
+    Ok(world)
 }
 
 /// Returns the seconds since an arbitrary moment in the past of this process (MPI_Wtime).
@@ -146,6 +150,32 @@ impl World {
         found.ok_or(Error::Context { asked: context, contexts: self.contexts() })
     }
 
+    /// Starts a thread that makes progress while no other thread is in a call, in each context of this rank. Operations
+    /// that were started then go on beside computation, if a processor is free; without it they go on in calls only. It
+    /// sleeps while nothing arrives. It costs calls of other threads some time, since they share the context with it.
+    ///
+    /// Futures of requests ([`Completion`](crate::Completion)) start it in their context by themselves, and the setting
+    /// `MPJ_PROGRESS_THREAD=1` starts it in [`init`]. It ends when the rank leaves the job. Starting it again does nothing.
+    ///
+    /// # Errors
+    /// The system starts no further thread.
+    ///
+    /// ```
+    /// use mpj::{Op, collective};
+    /// mpj::local::run(2, |world| {
+    ///     world.progress_thread().unwrap();
+    ///     let sum = world.start(collective::all_reduce(vec![1.0; 100_000], Op::Sum)).unwrap();
+    ///     let squares: u64 = (0..10_000).map(|number| number * number).sum();
+    ///     assert_eq!((sum.wait().unwrap().0[99_999], squares), (2.0, 333_283_335_000));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn progress_thread(&self) -> Result<(), Error> {
+        self.devices().try_for_each(|device| {
+            self.communicator.step(device.start_progress().map_err(Error::from))
+        })
+    }
+
     /// Returns the communicator of this rank alone (MPI_COMM_SELF), in context 0.
     ///
     /// Its attributes are deleted first when the world ends, while the rank can still communicate. So a library can
@@ -199,6 +229,7 @@ impl World {
     /// ```
     pub fn finish(mut self) -> Result<(), Error> {
         self.left = true;
+        self.stop_progress();
         let deleted = self.delete_attributes();
         self.leave(|device| device.finish().map(|()| true))?;
         deleted
@@ -220,6 +251,11 @@ impl World {
             let held_by = if context == 0 { 1 + own } else { 1 };
             device.references() == held_by * HELD_BY_COMMUNICATOR
         })
+    }
+
+    /// Ends the progress threads, which hold references to the devices.
+    fn stop_progress(&self) {
+        self.devices().for_each(RankDevice::stop_progress);
     }
 
     /// Leaves the job after `finish`, which returns whether the other ranks have also reached their end.
@@ -255,6 +291,7 @@ impl Drop for World {
             // The job of a fork belongs to its parent.
             return;
         }
+        self.stop_progress();
         if std::thread::panicking() {
             self.control.iter().for_each(tell_hushed_panic);
             return self.abandon();

@@ -122,9 +122,8 @@ fn an_owning_receive_gives_its_buffer_back() {
         let mut request = moved(world.irecv(buffer, 0, DATA).unwrap());
         say_posted(world);
         let buffer = loop {
-            match request.test().unwrap() {
-                Ok((buffer, _)) => break buffer,
-                Err(open) => *request = open,
+            if let Some((buffer, _)) = request.test().unwrap() {
+                break buffer;
             }
         };
         assert_eq!(buffer, data(len));
@@ -139,13 +138,37 @@ fn lists_of_owning_requests() {
         for _ in 0..2 {
             requests.push(world.irecv(vec![0; len], other, DATA).unwrap());
         }
-        let sends = [(); 2].map(|()| world.isend(data(len), other, DATA).unwrap());
-        while let Some((_, buffer, _)) = mpj::wait_any(&mut requests).unwrap() {
-            assert_eq!(buffer, data(len));
+        let mut sends = [(); 2].map(|()| world.isend(data(len), other, DATA).unwrap());
+        while let Some(place) = mpj::wait_any(&mut requests).unwrap() {
+            assert_eq!(requests.remove(place).wait().unwrap().0, data(len));
         }
-        for (buffer, _) in mpj::wait_all(sends).unwrap() {
-            assert_eq!(buffer, data(len));
+        mpj::wait_all(&mut sends).unwrap();
+        for send in sends {
+            assert_eq!(send.wait().unwrap().0, data(len));
         }
+    });
+}
+
+#[test]
+fn lists_of_requests_of_a_scope() {
+    jobs(|world, len| {
+        let (other, sent) = (1 - world.rank(), data(len));
+        let mut got = [vec![0; len], vec![0; len]];
+        let [first, second] = &mut got;
+        world
+            .scope(|scope| {
+                let mut receives = Vec::new();
+                receives.push(moved(scope.irecv(first, other, DATA)?));
+                receives.push(moved(scope.irecv(second, other, DATA)?));
+                scope.isend(&sent, other, DATA)?;
+                scope.isend(&sent, other, DATA)?;
+                while let Some(place) = mpj::wait_any(receives.iter_mut().map(|one| &mut **one))? {
+                    receives.remove(place).wait()?.0[0] += 70;
+                }
+                Ok(())
+            })
+            .unwrap();
+        assert!(got.iter().all(|got| (got[0], &got[1..]) == (sent[0] + 70, &sent[1..])));
     });
 }
 
@@ -220,15 +243,16 @@ fn a_scoped_collective_gives_its_borrow_back() {
     jobs(|world, len| {
         let (mine, mut all) = (data(len), vec![0; 2 * len]);
         let mut sums = data(len);
-        let outcome: Result<(), Error> = world.scope(|scope| {
-            let gather = moved(scope.start(collective::all_gather(&mine, &mut all))?);
-            let sum = moved(scope.start(collective::all_reduce(&mut sums, mpj::Op::Sum))?);
-            scope.start(collective::barrier())?;
-            gather.wait()?.0[0] = 77;
-            sum.wait()?.0[0] += 1;
-            Ok(())
-        });
-        outcome.unwrap();
+        world
+            .scope(|scope| {
+                let gather = moved(scope.start(collective::all_gather(&mine, &mut all))?);
+                let sum = moved(scope.start(collective::all_reduce(&mut sums, mpj::Op::Sum))?);
+                scope.start(collective::barrier())?;
+                gather.wait()?.0[0] = 77;
+                sum.wait()?.0[0] += 1;
+                Ok(())
+            })
+            .unwrap();
         assert_eq!((all[0], &all[1..len], &all[len..]), (77, &mine[1..], &*mine));
         assert_eq!((sums[0], sums[2]), (3, 6));
     });
@@ -268,15 +292,16 @@ fn columns_of_one_matrix_are_received_into_at_once() {
         let mut matrix: Vec<_> = data(3 * len).iter().map(|n| n + 100 * other as u32).collect();
         let mut bands = mpj::split_columns_mut(&mut matrix, 3, [1, 1, 1]).unwrap();
         let [left, middle, right] = &mut bands[..] else { unreachable!("three bands") };
-        let outcome: Result<(), Error> = world.scope(|scope| {
-            let on_the_left = moved(scope.irecv(left, other, DATA)?);
-            scope.irecv(right, other, POSTED)?;
-            let sent = moved(scope.isend(middle, other, DATA)?);
-            scope.isend(middle, other, POSTED)?;
-            assert_eq!(on_the_left.wait()?.0.len(), len);
-            sent.wait().map(drop)
-        });
-        outcome.unwrap();
+        world
+            .scope(|scope| {
+                let on_the_left = moved(scope.irecv(left, other, DATA)?);
+                scope.irecv(right, other, POSTED)?;
+                let sent = moved(scope.isend(middle, other, DATA)?);
+                scope.isend(middle, other, POSTED)?;
+                assert_eq!(on_the_left.wait()?.0.len(), len);
+                sent.wait().map(drop)
+            })
+            .unwrap();
         for (row, old) in matrix.chunks_exact(3).zip(data(3 * len).chunks_exact(3)) {
             let (theirs, mine) = (old[1] + 100 * world.rank() as u32, old[1] + 100 * other as u32);
             assert_eq!(row, [theirs, mine, theirs]);
@@ -292,13 +317,14 @@ fn an_exchange_of_columns_lends_all_of_them() {
         let mut columns = mpj::split_columns_mut(&mut matrix, 2, [1, 1]).unwrap();
         world.all_to_allw(&rows, &mut columns).unwrap();
         let mut columns = mpj::split_columns_mut(&mut again, 2, [1, 1]).unwrap();
-        let outcome: Result<(), Error> = world.scope(|scope| {
-            let exchange = moved(scope.start(collective::all_to_allw(&rows, &mut columns))?);
-            scope.start(collective::barrier())?;
-            assert_eq!(exchange.wait()?.0.len(), 2);
-            Ok(())
-        });
-        outcome.unwrap();
+        world
+            .scope(|scope| {
+                let exchange = moved(scope.start(collective::all_to_allw(&rows, &mut columns))?);
+                scope.start(collective::barrier())?;
+                assert_eq!(exchange.wait()?.0.len(), 2);
+                Ok(())
+            })
+            .unwrap();
         let both: Vec<_> = data(len).into_iter().flat_map(|n| [n; 2]).collect();
         assert_eq!((&matrix, &again), (&both, &both), "rank {rank}");
     });
@@ -346,19 +372,21 @@ fn a_scope_lends_to_calls_between_two_groups() {
         let between = own.create_inter(0, Some(other)).unwrap();
         let mine: Vec<_> = data(len).iter().map(|n| n + world.rank() as u32).collect();
         let (mut theirs, mut sums) = (vec![0; len], vec![0; len]);
-        let outcome: Result<(), Error> = world.scope(|scope| {
-            let gather =
-                moved(scope.between(&between).start(collective::all_gather(&mine, &mut theirs))?);
-            scope.between(&between).start(collective::all_reduce_into(
-                &mine,
-                &mut sums,
-                mpj::Op::Sum,
-            ))?;
-            scope.between(&between).start(collective::barrier())?;
-            gather.wait()?.0[0] += 70;
-            Ok(())
-        });
-        outcome.unwrap();
+        world
+            .scope(|scope| {
+                let gather = moved(
+                    scope.between(&between).start(collective::all_gather(&mine, &mut theirs))?,
+                );
+                scope.between(&between).start(collective::all_reduce_into(
+                    &mine,
+                    &mut sums,
+                    mpj::Op::Sum,
+                ))?;
+                scope.between(&between).start(collective::barrier())?;
+                gather.wait()?.0[0] += 70;
+                Ok(())
+            })
+            .unwrap();
         let first = 1 + leader as u32;
         assert_eq!(
             (theirs[0], theirs[1], &sums[..2]),

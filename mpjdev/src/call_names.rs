@@ -65,6 +65,8 @@ calls! {
     WaitAll = ("waitall", SOME);
     /// The end of the rank's part of the job, where it waits for all others to get there.
     Finish = ("finish", SOME);
+    /// The wait of a thread that makes progress for all operations.
+    Progress = ("progress", SOME);
     /// Barrier.
     Barrier = ("barrier", ALL);
     /// Duplication of a communicator.

@@ -24,6 +24,8 @@ pub struct Job {
     pub program: Option<u32>,
     /// A text that says how Get reads memory.
     pub one_sided_path: String,
+    /// Whether a thread is to make progress from the beginning.
+    pub progress_thread: bool,
 }
 
 /// Reads the settings and joins the job that the environment describes; blocks until all its ranks have joined.
@@ -37,7 +39,8 @@ pub fn join() -> Result<Job, Error> {
     let is_alone = control.is_none();
     let options = Options { processors, is_alone, ..Options::new(&settings) };
     let program = control.as_ref().and_then(|_| config::program());
-    Ok(Job { devices: devices(contexts, &options)?, control, program, one_sided_path })
+    let (devices, progress_thread) = (devices(contexts, &options)?, settings.progress_thread);
+    Ok(Job { devices, control, program, one_sided_path, progress_thread })
 }
 
 /// Makes a job whose ranks are threads of this process. Returns, for each rank in order, the devices of its contexts.

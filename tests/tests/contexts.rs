@@ -131,8 +131,8 @@ fn requests_of_several_contexts_are_not_waited_for_together() {
         assert!(matches!(mpj::wait_any(&mut requests), Err(Error::Mixed)));
         world.send(&[1_u8], other, 1).unwrap();
         further.send(&[2_u8], other, 1).unwrap();
-        let got: Vec<_> =
-            mpj::wait_all(requests).unwrap().into_iter().map(|one| one.0[0]).collect();
+        mpj::wait_all(&mut requests).unwrap();
+        let got: Vec<_> = requests.into_iter().map(|one| one.wait().unwrap().0[0]).collect();
         assert_eq!(got, [1, 2]);
     });
 }

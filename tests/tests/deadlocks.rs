@@ -34,13 +34,19 @@ const JOBS: [(&str, &str); 8] = [
 
 #[test]
 fn correct_programs_are_left_alone() {
-    play("correct", asked("MPJ_PROGRAMS", 1_000));
+    play("correct", "0", asked("MPJ_PROGRAMS", 1_000));
 }
 
 /// Threads of a pool do a part of the work; they compute, nap and wait for each other.
 #[test]
 fn correct_programs_with_pools_are_left_alone() {
-    play("pooled", asked("MPJ_PROGRAMS", 1_000) / 4);
+    play("pooled", "0", asked("MPJ_PROGRAMS", 1_000) / 4);
+}
+
+/// A thread of each rank waits for whatever comes.
+#[test]
+fn correct_programs_with_progress_threads_are_left_alone() {
+    play("correct", "1", asked("MPJ_PROGRAMS", 1_000) / 4);
 }
 
 /// Ranks in interrupt mode whose own threads make no call: messages go on from handler to handler.
@@ -63,7 +69,7 @@ fn ranks_whose_notification_threads_wait_in_vain() {
     }
 }
 
-fn play(how: &str, count: u64) {
+fn play(how: &str, progress_thread: &str, count: u64) {
     let first = asked("MPJ_PROGRAMS_SEED", 1);
     for job in 0..count.div_ceil(EACH) {
         let (ranks, backend) = JOBS[job as usize % JOBS.len()];
@@ -71,7 +77,7 @@ fn play(how: &str, count: u64) {
         // The launcher looks as often as it can, so that many looks fall between the steps of a program.
         let options = ["-n", ranks, "--backend", backend, "--look-every", "0.001"];
         let job = launch(PROGRAM).options(options).args([how, &first, &each]);
-        job.expect_quiet();
+        job.env("MPJ_PROGRESS_THREAD", progress_thread).expect_quiet();
     }
 }
 
@@ -149,6 +155,21 @@ fn three_ranks_with_pools_that_have_nothing_to_do() {
 #[test]
 fn ranks_that_wait_in_threads_which_others_join() {
     deadlock(&["-n", "2", DEADLOCK, "joined"], &["mpjrun: deadlock", "0 waits for 1 (recv tag 5)"]);
+}
+
+/// No thread waits for a message by name: the tasks are asleep, and the progress threads wait for anything.
+#[test]
+fn tasks_that_await_each_other() {
+    let says = ["mpjrun: deadlock", "progress", "rank 0: posted receive from rank 1, tag 5"];
+    deadlock(&["-n", "2", DEADLOCK, "awaits"], &says);
+}
+
+/// A progress thread that waits beside a call changes nothing about what the call waits for.
+#[test]
+fn ranks_with_progress_threads() {
+    let cycle = "cycle: 0 waits for 1 (recv tag 5) -> 1 waits for 0 (recv tag 5) -> 0";
+    let args = ["-n", "2", "-x", "MPJ_PROGRESS_THREAD=1", DEADLOCK, "ring"];
+    deadlock(&args, &["mpjrun: deadlock", "progress", cycle]);
 }
 
 /// How a note on a standstill begins.

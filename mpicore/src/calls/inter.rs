@@ -4,12 +4,14 @@
 use mpjdev::Call;
 
 use super::alltoall_call;
-use crate::collective::Blocks;
 use crate::collective::inter::{self, InterMember, Root};
+use crate::collective::{Blocks, Division};
 use crate::communicator::Communicator;
 use crate::error::Error;
+use crate::group::Group;
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::Plan;
+use crate::plan::division::{division_of, split_elements};
 
 impl Communicator {
     /// Returns the member for which schedules are built; refuses an intracommunicator.
@@ -115,9 +117,12 @@ impl Communicator {
         reduction: Reduction,
         root: Root,
     ) -> Result<Plan<'_>, Error> {
-        reduction.check()?;
-        let schedule = inter::reduce(self.inter_member()?, root, count)?;
-        self.plan_once(Call::Reduce, schedule, (input, output), Some(reduction))
+        let data = if root == Root::Here { output.data_size() } else { input.data_size() };
+        let (division, each, buffers) =
+            self.divide_between(&reduction, (count, data), (input, output))?;
+        let count = count.saturating_mul(each);
+        let schedule = inter::divided_reduce(self.inter_member()?, root, count, division)?;
+        self.plan_once(Call::Reduce, schedule, buffers, Some(reduction))
     }
 
     /// Combines `count` elements of each group, for all ranks of the other: MPI_Allreduce.
@@ -131,9 +136,12 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
-        reduction.check()?;
-        let schedule = inter::allreduce(self.inter_member()?, count)?;
-        self.plan_once(Call::Allreduce, schedule, (input, output), Some(reduction))
+        let data = input.data_size();
+        let (division, each, buffers) =
+            self.divide_between(&reduction, (count, data), (input, output))?;
+        let count = count.saturating_mul(each);
+        let schedule = inter::divided_allreduce(self.inter_member()?, count, division)?;
+        self.plan_once(Call::Allreduce, schedule, buffers, Some(reduction))
     }
 
     /// Combines the elements of each group and divides the results among the ranks of the other: MPI_Reduce_scatter
@@ -148,12 +156,32 @@ impl Communicator {
         counts: &[u64],
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
-        reduction.check()?;
-        let schedule = inter::reduce_scatter(self.inter_member()?, counts)?;
+        let total = counts.iter().fold(0_u64, |total, count| total.saturating_add(*count));
+        let data = input.data_size();
+        let (division, each, buffers) =
+            self.divide_between(&reduction, (total, data), (input, output))?;
+        let counts: Vec<_> = counts.iter().map(|count| count.saturating_mul(each)).collect();
+        let schedule = inter::divided_reduce_scatter(self.inter_member()?, &counts, division)?;
         let both = Some(Box::new(self.peers().union(self.group())));
-        let (call, buffers) = (Call::ReduceScatter, (input, output));
         let work = self.workspace().with(schedule);
-        self.plan_among(both, (call, None), work, buffers, Some(reduction))
+        self.plan_among(both, (Call::ReduceScatter, None), work, buffers, Some(reduction))
+    }
+
+    /// Returns how a reduction of so many elements, with so many bytes of data each, is divided, in the same places in
+    /// both groups, and how many operands each element of the returned buffers was before. Refuses operations that are
+    /// not defined.
+    fn divide_between(
+        &self,
+        reduction: &Reduction,
+        elements: (u64, usize),
+        buffers: (Input, Output),
+    ) -> Result<(Division, u64, (Input, Output)), Error> {
+        reduction.check()?;
+        let remote = self.remote_group().map_or(0, Group::size);
+        let ranks = self.size().saturating_add(remote);
+        let mut division = division_of(reduction, ranks, elements, false);
+        let (each, buffers) = split_elements(&mut division, buffers);
+        Ok((division, each, buffers))
     }
 }
 

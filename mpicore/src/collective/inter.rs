@@ -4,6 +4,7 @@
 //! of the own group, to which only [`reduce_scatter`] sends. There is no working in place here, and no scan. Rooted
 //! collectives move data in one direction, between the root and the ranks of its remote group, which name the root.
 
+use super::pieces::{self, Division, packed};
 use super::place::{check_entries, check_total};
 use super::schedule::Draft;
 use super::steps::Steps;
@@ -212,15 +213,30 @@ fn exchange(
 /// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::Count`] if `count` is more than
 /// `i64::MAX`.
 pub fn reduce(member: InterMember, root: Root, count: u64) -> Result<Schedule, CollectiveError> {
+    divided_reduce(member, root, count, Division::NONE)
+}
+
+/// Builds the schedule of [`reduce`], divided.
+pub(crate) fn divided_reduce(
+    member: InterMember,
+    root: Root,
+    count: u64,
+    division: Division,
+) -> Result<Schedule, CollectiveError> {
     member.check_root(root)?;
-    check_total(count, 1)?;
-    let mut draft = Draft::new("reduce from the remote group by messages to the root");
-    match root {
-        Root::Here => collect(&mut draft, member, count, None),
-        Root::Beside => {}
-        Root::Remote(rank) => draft.send(rank, Place::first(Buffer::Input, count)),
-    }
-    Ok(draft.finish())
+    let used = match root {
+        Root::Here => [0, count],
+        Root::Beside => [0, 0],
+        Root::Remote(_) => [count, 0],
+    };
+    in_pieces(division, count, used, |steps, count| {
+        steps.name("reduce from the remote group by messages to the root");
+        match root {
+            Root::Here => collect(steps, member, count, None),
+            Root::Beside => {}
+            Root::Remote(rank) => steps.send(rank, Place::first(Buffer::Input, count)),
+        }
+    })
 }
 
 /// Combines `count` elements of all ranks of each group and gives the results to all ranks of the other:
@@ -231,36 +247,74 @@ pub fn reduce(member: InterMember, root: Root, count: u64) -> Result<Schedule, C
 /// # Errors
 /// [`CollectiveError::Count`] if `count` is more than `i64::MAX`.
 pub fn allreduce(member: InterMember, count: u64) -> Result<Schedule, CollectiveError> {
+    divided_allreduce(member, count, Division::NONE)
+}
+
+/// Builds the schedule of [`allreduce`], divided.
+pub(crate) fn divided_allreduce(
+    member: InterMember,
+    count: u64,
+    division: Division,
+) -> Result<Schedule, CollectiveError> {
+    in_pieces(division, count, [count, count], |steps, count| {
+        steps.name("allreduce between groups by their first ranks");
+        let input = Place::first(Buffer::Input, count);
+        let output = Place::first(Buffer::Output, count);
+        if member.rank > 0 {
+            steps.send(0, input);
+            steps.end_round();
+            steps.receive(0, output);
+            return;
+        }
+        collect(steps, member, count, Some(input));
+        hand_back(steps, member, output, Place::first(Buffer::Scratch, count));
+    })
+}
+
+/// Builds a schedule of the steps of an algorithm for each piece of `count` elements. `used` is how many elements of
+/// input and output the rank uses.
+fn in_pieces(
+    Division { most, packing }: Division,
+    count: u64,
+    used: [u64; 2],
+    algorithm: impl Fn(&mut dyn Steps, u64),
+) -> Result<Schedule, CollectiveError> {
     check_total(count, 1)?;
-    let mut draft = Draft::new("allreduce between groups by their first ranks");
-    let (input, output) = (Place::first(Buffer::Input, count), Place::first(Buffer::Output, count));
-    if member.rank > 0 {
-        draft.send(0, input);
-        draft.end_round();
-        draft.receive(0, output);
-        return Ok(draft.finish());
-    }
-    collect(&mut draft, member, count, Some(input));
-    hand_back(&mut draft, member, output, Place::first(Buffer::Scratch, count));
-    Ok(draft.finish())
+    let all = |steps: &mut dyn Steps, count| -> Result<(), CollectiveError> {
+        if count <= most {
+            algorithm(steps, count);
+            return Ok(());
+        }
+        pieces::in_pieces(steps, (count, most), |piece, len| {
+            algorithm(piece, len);
+            Ok(())
+        })
+    };
+    Schedule::of(|draft| match packing {
+        Some(packing) => {
+            let operands = count.saturating_mul(packing.operands);
+            packed(draft, packing, used, |copies| all(copies, operands))
+        }
+        None => all(draft, count),
+    })
 }
 
 /// Combines the operands of the remote group in the output, from its last rank down. The first rank of that group needs
 /// `for_first` to do the same; it receives it in its own last round.
-fn collect(draft: &mut Draft, member: InterMember, count: u64, for_first: Option<Place>) {
-    draft.needs(Scratch::Elements { count, of: Buffer::Output });
+fn collect(steps: &mut dyn Steps, member: InterMember, count: u64, for_first: Option<Place>) {
+    steps.needs(Scratch::Elements { count, of: Buffer::Output });
     let (output, scratch) =
         (Place::first(Buffer::Output, count), Place::first(Buffer::Scratch, count));
     for peer in (0..member.remote).rev() {
         let is_first = peer + 1 == member.remote;
         if let Some(place) = for_first.filter(|_| peer == 0) {
-            draft.send(0, place);
+            steps.send(0, place);
         }
-        draft.receive(peer, if is_first { output } else { scratch });
+        steps.receive(peer, if is_first { output } else { scratch });
         if !is_first {
-            draft.reduce(scratch, output);
+            steps.reduce(scratch, output);
         }
-        draft.end_round();
+        steps.end_round();
     }
 }
 
@@ -274,55 +328,101 @@ fn collect(draft: &mut Draft, member: InterMember, count: u64, for_first: Option
 /// [`CollectiveError::Entries`] unless there is a count for each rank of this group, [`CollectiveError::Count`] if
 /// twice their sum is more than `i64::MAX`.
 pub fn reduce_scatter(member: InterMember, counts: &[u64]) -> Result<Schedule, CollectiveError> {
+    divided_reduce_scatter(member, counts, Division::NONE)
+}
+
+/// Builds the schedule of [`reduce_scatter`], divided.
+pub(crate) fn divided_reduce_scatter(
+    member: InterMember,
+    counts: &[u64],
+    Division { most, packing }: Division,
+) -> Result<Schedule, CollectiveError> {
     check_entries(counts.len(), member.size)?;
-    let total = counts.iter().fold(0_u64, |total, &count| total.saturating_add(count));
+    let sum = |counts: &[u64]| counts.iter().fold(0_u64, |sum, &count| sum.saturating_add(count));
+    let total = sum(counts);
     check_total(total, 2)?;
-    let mut draft = Draft::new("reduce_scatter between groups by their first ranks");
+    Schedule::of(|draft| {
+        let Some(packing) = packing else {
+            reduce_scatter_steps(draft, member, counts, (total, most));
+            return Ok(());
+        };
+        let of_operands = counts.iter().map(|count| count.saturating_mul(packing.operands));
+        let of_operands: Vec<_> = of_operands.collect();
+        packed(draft, packing, [total, counts[member.rank as usize]], |copies| {
+            reduce_scatter_steps(copies, member, &of_operands, (sum(&of_operands), most));
+            Ok(())
+        })
+    })
+}
+
+/// Takes the steps of [`reduce_scatter`] for at most `most` of all `total` elements at a time.
+fn reduce_scatter_steps(
+    steps: &mut dyn Steps,
+    member: InterMember,
+    counts: &[u64],
+    (total, most): (u64, u64),
+) {
+    steps.name("reduce_scatter between groups by their first ranks");
+    if member.rank == 0 {
+        steps.needs(Scratch::Elements { count: 2 * total.min(most), of: Buffer::Input });
+    }
     let own = |rank| member.remote + rank;
-    let input = Place::first(Buffer::Input, total);
-    let output = Place::first(Buffer::Output, counts[member.rank as usize]);
-    if member.rank > 0 {
-        draft.send(0, input);
-        draft.end_round();
-        draft.receive(own(0), output);
-        return Ok(draft.finish());
-    }
-    draft.needs(Scratch::Elements { count: 2 * total, of: Buffer::Input });
-    let held = Place::first(Buffer::Scratch, total);
-    let landing = Place::elements(Buffer::Scratch, total, total);
-    for peer in (0..member.remote).rev() {
-        let is_first = peer + 1 == member.remote;
-        if peer == 0 {
-            draft.send(0, input);
+    for piece in 0..total.div_ceil(most).max(1) {
+        let first = piece * most;
+        let len = most.min(total - first);
+        // The results of the piece for each rank of the group: where they are in the piece and in the rank's output.
+        let mut start = 0;
+        let parts = (0..).zip(counts).filter_map(|(rank, &count)| {
+            let (begin, end) = (first.max(start), (first + len).min(start + count));
+            let (in_piece, in_output) = (begin - first, begin - start);
+            start += count;
+            let part = |buffer, at| Place::elements(buffer, at, end.saturating_sub(begin));
+            // All ranks have a part of the first piece, also those without results.
+            (piece == 0 || begin < end)
+                .then(|| (rank, part(Buffer::Scratch, in_piece), part(Buffer::Output, in_output)))
+        });
+        let input = Place::elements(Buffer::Input, first, len);
+        if member.rank > 0 {
+            steps.send(0, input);
+            steps.end_round();
+            let own_part = parts.filter(|(rank, ..)| *rank == member.rank);
+            own_part.for_each(|(_, _, output)| steps.receive(own(0), output));
+            steps.end_round();
+            continue;
         }
-        draft.receive(peer, if is_first { held } else { landing });
-        if !is_first {
-            draft.reduce(landing, held);
+        let held = Place::first(Buffer::Scratch, len);
+        let landing = Place::elements(Buffer::Scratch, len, len);
+        for peer in (0..member.remote).rev() {
+            let is_first = peer + 1 == member.remote;
+            if peer == 0 {
+                steps.send(0, input);
+            }
+            steps.receive(peer, if is_first { held } else { landing });
+            if !is_first {
+                steps.reduce(landing, held);
+            }
+            steps.end_round();
         }
-        draft.end_round();
-    }
-    let mut start = 0;
-    for (rank, &count) in (0..).zip(counts) {
-        let block = Place::elements(Buffer::Scratch, start, count);
-        if rank > 0 {
-            draft.send(own(rank), block);
-        } else {
-            draft.copy(block, output);
-            draft.end_round();
+        for (rank, part, output) in parts {
+            if rank > 0 {
+                steps.send(own(rank), part);
+            } else {
+                steps.copy(part, output);
+                steps.end_round();
+            }
         }
-        start += count;
+        steps.end_round();
     }
-    Ok(draft.finish())
 }
 
 /// The steps of the first rank of a group after it has received from all of the remote group: it exchanges
 /// `from_remote` for what the first rank there has received from this group, and passes that on to the other ranks
 /// there.
-fn hand_back(draft: &mut Draft, member: InterMember, from_remote: Place, from_group: Place) {
-    draft.send(0, from_remote);
-    draft.receive(0, from_group);
-    draft.end_round();
+fn hand_back(steps: &mut dyn Steps, member: InterMember, from_remote: Place, from_group: Place) {
+    steps.send(0, from_remote);
+    steps.receive(0, from_group);
+    steps.end_round();
     for peer in 1..member.remote {
-        draft.send(peer, from_group);
+        steps.send(peer, from_group);
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Division {
 pub(crate) struct Packing {
     /// Number of operands in an element.
     pub operands: u64,
-    /// Size of an operand in bytes.
+    /// Bytes of data in an operand.
     pub size: usize,
 }
 
@@ -32,7 +32,7 @@ impl Division {
 /// Takes the steps of an algorithm for each piece of `count` elements, of at most `most` elements. The algorithm gets
 /// the number of elements of the piece, and names them from 0 on.
 pub(super) fn in_pieces(
-    steps: &mut impl Steps,
+    steps: &mut dyn Steps,
     (count, most): (u64, u64),
     algorithm: impl Fn(&mut Piece<'_>, u64) -> Result<(), CollectiveError>,
 ) -> Result<(), CollectiveError> {
@@ -111,8 +111,7 @@ pub(super) fn packed(
     let lens = [input, output].map(|elements| elements.saturating_mul(packing.operands));
     check_total(lens[0].max(lens[1]), 4)?;
     let elements = [input, output];
-    let mut copies =
-        Packed { steps, packing, elements, lens, has_begun: false, has_results: false };
+    let mut copies = Packed { steps, elements, lens, has_begun: false, has_results: false };
     algorithm(&mut copies)?;
     copies.end();
     Ok(())
@@ -122,7 +121,6 @@ pub(super) fn packed(
 /// area of the algorithm.
 pub(super) struct Packed<'a> {
     steps: &'a mut dyn Steps,
-    packing: Packing,
     /// Numbers of elements of input and output.
     elements: [u64; 2],
     /// Numbers of operands of input and output.
@@ -139,8 +137,7 @@ impl Packed<'_> {
             return;
         }
         let [input, output] = self.lens;
-        self.steps
-            .needs(Scratch::Plain { count: input + output + scratch, size: self.packing.size });
+        self.steps.needs(Scratch::Operands { count: input + output + scratch });
         let operands = if input > 0 { Buffer::Input } else { Buffer::Output };
         self.steps.copy(self.original(operands), self.copy_of(operands));
         self.steps.end_round();
@@ -192,7 +189,7 @@ impl Steps for Packed<'_> {
     fn needs(&mut self, scratch: Scratch) {
         match scratch {
             Scratch::Elements { count, .. } => self.begin(count),
-            Scratch::Plain { .. } | Scratch::LargestEntry => {
+            Scratch::Operands { .. } | Scratch::LargestEntry => {
                 unreachable!("reductions need room for their elements")
             }
         }

@@ -88,12 +88,10 @@ pub enum Scratch {
         /// The buffer whose datatype the elements have: the input or the output.
         of: Buffer,
     },
-    /// Room for contiguous elements that have no datatype.
-    Plain {
-        /// Number of elements.
+    /// Room for operands of the reduction, as its operation takes them.
+    Operands {
+        /// Number of operands.
         count: u64,
-        /// Size of each element in bytes.
-        size: usize,
     },
     /// Room for any one block of an output whose blocks have datatypes of their own. A place in the scratch area that
     /// is an [entry](super::Part::Entry) is that block of the output, stored at the beginning of the area, packed or
@@ -338,9 +336,7 @@ impl fmt::Display for Scratch {
         match self {
             Self::Elements { count: 0, .. } => f.write_str("scratch for 0 elements"),
             Self::Elements { count, of } => write!(f, "scratch for {count} elements as in {of}"),
-            Self::Plain { count, size } => {
-                write!(f, "scratch for {count} elements of {size} bytes")
-            }
+            Self::Operands { count } => write!(f, "scratch for {count} operands"),
             Self::LargestEntry => f.write_str("scratch for the largest entry of output"),
         }
     }

@@ -108,7 +108,7 @@ impl Work {
         if parts.reduction.is_some() || reduction.is_some() {
             *parts.reduction = reduction;
         }
-        parts.memory.fill(buffers, parts.schedule)
+        parts.memory.fill(buffers, parts.schedule, parts.reduction.as_ref())
     }
 
     /// Returns what running the rounds needs.

@@ -2,7 +2,7 @@
 
 use mpjdev::{Layout, LayoutError};
 
-use super::{Elements, Owned, Plain, TypedBlock};
+use super::{Elements, Owned, Plain, Reduction, TypedBlock};
 use crate::collective::{Buffer, Part, Place, Scratch};
 use crate::datatype::Datatype;
 use crate::error::Error;
@@ -95,6 +95,7 @@ impl Area {
     pub fn of_scratch(
         needed: Scratch,
         [input, output]: [&Self; 2],
+        reduction: Option<&Reduction>,
         owned: &mut Owned,
     ) -> Result<Self, Error> {
         let room_for = |count, other: Other| {
@@ -105,7 +106,10 @@ impl Area {
         let (len, other) = match needed {
             Scratch::Elements { count, of: Buffer::Input } => room_for(count, input.beside()?)?,
             Scratch::Elements { count, .. } => room_for(count, output.beside()?)?,
-            Scratch::Plain { count, size } => room_for(count, Other::of(Elements::Plain { size }))?,
+            Scratch::Operands { count } => {
+                let operands = reduction.and_then(Reduction::operands);
+                room_for(count, Other::of(operands.expect("only known operands are copied")))?
+            }
             Scratch::LargestEntry => {
                 let elements = output.elements();
                 let bounds = elements.blocks().iter().map(TypedBlock::bounds);

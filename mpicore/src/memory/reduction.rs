@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use super::Elements;
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::op::{ElementKind, Op, OpError, Predefined, reduce_local};
@@ -58,28 +59,24 @@ impl Reduction {
         Ok(())
     }
 
-    /// Returns the bytes of one operand, if the operands are of a kind without padding.
-    #[inline]
-    pub(crate) fn operand_size(&self) -> Option<usize> {
-        match self.operand {
-            Operand::Kind(kind) => Some(kind.size()).filter(|size| *size == kind.extent()),
-            Operand::Elements(_) | Operand::Described(_) => None,
-        }
-    }
-
-    /// Returns the bytes of one operand, if all ranks can end pieces of their elements between the same operands. `data`
-    /// is the size of an element. MPI demands the same elements on all ranks; here only those that programs describe
-    /// for their operations have to be the same.
+    /// Returns the bytes of data in one operand, if all ranks can end pieces of their elements between the same
+    /// operands. `data` is the size of an element. MPI demands the same elements on all ranks; here only those that
+    /// programs describe for their operations have to be the same.
     pub(crate) fn divisible(&self, data: usize) -> Option<usize> {
         let size = match &self.operand {
-            Operand::Kind(_) => self.operand_size()?,
-            Operand::Elements(datatype) => {
-                let is_dense = |element: &Datatype| element.extent() == element.size() as isize;
-                datatype().filter(is_dense)?.size()
-            }
+            Operand::Kind(kind) => kind.size(),
+            Operand::Elements(datatype) => datatype()?.size(),
             Operand::Described(_) => data,
         };
         (size > 0 && data % size == 0).then_some(size)
+    }
+
+    /// Returns how operands lie side by side where the operation combines copies of them, if it knows operands.
+    pub(super) fn operands(&self) -> Option<Elements> {
+        let element = self.element()?;
+        let (size, extent) = (element.size(), element.extent());
+        let is_dense = extent == size as isize;
+        Some(if is_dense { Elements::Plain { size } } else { Elements::Typed(element) })
     }
 
     /// Returns the operation and the kind of its operands, if MPI defines both.

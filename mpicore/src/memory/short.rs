@@ -100,7 +100,7 @@ impl<'r> ShortMemory<'r> {
         let (count, size) = match needed {
             Scratch::Elements { count, of: Buffer::Input } => (count, self.input.size),
             Scratch::Elements { count, .. } => (count, self.output.size),
-            Scratch::Plain { .. } | Scratch::LargestEntry => {
+            Scratch::Operands { .. } | Scratch::LargestEntry => {
                 unreachable!("short collectives copy nothing apart, and have no entries")
             }
         };

@@ -274,14 +274,14 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     /// use mpj::{Op, collective};
     /// mpj::local::run(3, |world| {
     ///     let (mine, mut all, mut sum) = (world.rank(), [9; 3], [world.rank(), 1]);
-    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+    ///     world.scope(|scope| {
     ///         scope.start(collective::all_gather(&mine, &mut all))?;
     ///         let sums = scope.start(collective::all_reduce(&mut sum, Op::Sum))?;
     ///         // Work that needs no sums.
     ///         sums.wait()?.0[1] += 10;
     ///         Ok(())
-    ///     });
-    ///     outcome.unwrap();
+    ///     })
+    ///     .unwrap();
     ///     assert_eq!((all, sum), ([0, 1, 2], [3, 13]));
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())

@@ -1,8 +1,9 @@
 //! Calls that make communicators (MPI-4.1 section 7.4).
 
-use mpicore::{Creating, SplitKey};
+use mpicore::{Created, SplitKey};
 
-use super::Communicator;
+use super::operation::{Internal, Listed, Operation, Outcome};
+use super::{Await, Communicator, Completion, PointToPoint};
 use crate::error::Error;
 use crate::group::Group;
 
@@ -20,7 +21,8 @@ use crate::group::Group;
 #[must_use = "the communicator comes from `wait`"]
 pub struct PendingCommunicator {
     parent: Communicator,
-    creating: Creating,
+    operation: Operation,
+    created: Created,
 }
 
 impl PendingCommunicator {
@@ -36,11 +38,13 @@ impl PendingCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
-    pub fn wait(self) -> Result<Communicator, Error> {
-        self.parent.made(self.creating.wait())
+    pub fn wait(mut self) -> Result<Communicator, Error> {
+        let ended = self.operation.wait(&self.parent.device).map_err(mpicore::Error::from);
+        self.parent.made(ended.and_then(|_| self.created.take()))
     }
 
-    /// Tests whether the communicator is made (MPI_Test): returns it if it is, otherwise `self`.
+    /// Tests whether the communicator is made (MPI_Test), and returns it if it is. After that a further wait or test
+    /// fails.
     ///
     /// # Errors
     /// As [`Communicator::dup`].
@@ -49,22 +53,81 @@ impl PendingCommunicator {
     /// mpj::local::run(2, |world| {
     ///     let mut pending = world.idup().unwrap();
     ///     let made = loop {
-    ///         match pending.test().unwrap() {
-    ///             Ok(made) => break made,
-    ///             Err(still) => pending = still,
+    ///         if let Some(made) = pending.test().unwrap() {
+    ///             break made;
     ///         }
     ///     };
     ///     made.barrier().unwrap();
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
-    pub fn test(self) -> Result<Result<Communicator, Self>, Error> {
-        let parent = self.parent;
-        match self.creating.test() {
-            Ok(Ok(core)) => parent.made(Ok(core)).map(Ok),
+    pub fn test(&mut self) -> Result<Option<Communicator>, Error> {
+        match self.operation.test(&self.parent.device) {
+            Ok(Some(_)) => self.parent.made(self.created.take()).map(Some),
             // The communicator is not made yet; this neither keeps nor settles an error of the thread.
-            Ok(Err(creating)) => Ok(Err(Self { parent, creating })),
-            Err(error) => parent.answer(Err(error)),
+            Ok(None) => Ok(None),
+            Err(error) => self.parent.answer(Err(error)),
+        }
+    }
+
+    /// Returns whether [`PendingCommunicator::wait`] would return at once.
+    ///
+    /// # Errors
+    /// The device has failed.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let pending = world.idup().unwrap();
+    ///     while !pending.is_done().unwrap() {}
+    ///     pending.wait().unwrap().barrier().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn is_done(&self) -> Result<bool, Error> {
+        self.parent.is_done(self.operation.is_done(&self.parent.device))
+    }
+}
+
+impl Listed for PendingCommunicator {
+    fn communicator(&self, _: Internal) -> &PointToPoint {
+        &self.parent
+    }
+
+    fn take_open(&mut self, _: Internal) -> Option<mpjdev::Request> {
+        self.operation.take_open()
+    }
+
+    fn put_back(&mut self, request: mpjdev::Request, _: Internal) {
+        self.operation.put_back(request);
+    }
+
+    fn end(&mut self, outcome: Outcome, _: Internal) {
+        self.operation.end(outcome);
+    }
+}
+
+impl Await for PendingCommunicator {
+    type Output = Communicator;
+
+    fn look(&mut self) -> Result<Option<Self::Output>, Error> {
+        self.test()
+    }
+}
+
+impl IntoFuture for PendingCommunicator {
+    type Output = Result<Communicator, Error>;
+    type IntoFuture = Completion<Self>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Completion::new(self)
+    }
+}
+
+impl Drop for PendingCommunicator {
+    /// Lets the device forget the request when it has ended.
+    fn drop(&mut self) {
+        if let Some(request) = self.operation.take_open() {
+            self.parent.device.detach(request, Box::new(()));
         }
     }
 }
@@ -116,8 +179,9 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn idup(&self) -> Result<PendingCommunicator, Error> {
-        let creating = self.answer(self.core.idup())?;
-        Ok(PendingCommunicator { parent: self.clone(), creating })
+        let (request, created) = self.answer(self.core.idup())?.into_request();
+        let operation = Operation::new(request);
+        Ok(PendingCommunicator { parent: self.clone(), operation, created })
     }
 
     /// Divides the ranks into one communicator for each color (MPI_Comm_split). Its ranks are ordered by their keys;

@@ -170,6 +170,12 @@ impl PointToPoint {
         self.status(of_nobody())
     }
 
+    /// Passes on whether an operation is complete.
+    pub(crate) fn is_done(&self, is_done: Result<bool, mpjdev::Error>) -> Result<bool, Error> {
+        let done = self.answer_look(is_done.map(|is_done| is_done.then_some(())))?;
+        Ok(done.is_some())
+    }
+
     /// [`PointToPoint::answer`] for a call that polls. A poll that finds nothing neither keeps nor settles an error of
     /// the thread, since a program may poll repeatedly, even while it is about to leave because of an error.
     #[inline(always)]

@@ -1,231 +1,253 @@
-//! Waits and tests for several requests (MPI-4.1 section 3.7.5). The requests of a list may belong to different
-//! communicators, but all to the same context of the rank.
+//! Waits and tests for several requests (MPI-4.1 section 3.7.5): of any types, and of any calls. The requests of a list
+//! may belong to different communicators, but all to the same context of the rank.
 
-use super::Request;
-use crate::datatype::Datatype;
-use crate::envelope::Status;
+use crate::communicator::PointToPoint;
+use crate::communicator::operation::{Internal, Listed};
 use crate::error::Error;
-use crate::rank_device::RankDevice;
 
-/// The buffer of a completed operation, with its status.
-pub type Completed<T> = (Vec<T>, Status);
+/// A request of any type, in a list of requests: a [`Request`](crate::Request) of a message or a collective call, a
+/// [`ScopedRequest`](crate::ScopedRequest), a [`PersistentRequest`](crate::PersistentRequest) or a
+/// [`PendingCommunicator`](crate::PendingCommunicator).
+///
+/// Calls for lists of requests, such as [`wait_any`], say which requests are complete. The request's own `wait`, which
+/// then returns at once, gives what came of it. A list skips a request whose completion an earlier call has reported, and
+/// one that was waited for, as MPI's lists skip inactive requests.
+///
+/// ```
+/// use mpj::{AnyRequest, Op, collective};
+/// mpj::local::run(2, |world| {
+///     let other = 1 - world.rank();
+///     let mut word = world.irecv(vec![0u8; 5], other, 0).unwrap();
+///     let mut sum = world.start(collective::all_reduce(vec![1.5], Op::Sum)).unwrap();
+///     world.send(b"hello", other, 0).unwrap();
+///
+///     mpj::wait_all([&mut word as &mut dyn AnyRequest, &mut sum]).unwrap();
+///     assert_eq!((word.wait().unwrap().0, sum.wait().unwrap().0), (b"hello".to_vec(), vec![3.0]));
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub trait AnyRequest: Listed {}
 
-/// A completed request of a list: the index that it had there, and its buffer and status.
-pub type Completion<T> = (usize, Result<Completed<T>, Error>);
+impl<R: Listed + ?Sized> AnyRequest for R {}
 
-/// Waits for all requests (MPI_Waitall) and returns their buffers in order.
+/// Waits for all requests (MPI_Waitall).
 ///
 /// # Errors
-/// The first error in the order of the list, after all requests were waited for.
+/// The first error in the order of the list, after all requests were waited for. The wait of a request returns its own
+/// outcome.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
 ///     let other = 1 - world.rank();
-///     let requests = [
-///         world.irecv(vec![0], other, 1).unwrap(),
-///         world.isend(vec![world.rank()], other, 1).unwrap(),
-///     ];
-///     let buffers = mpj::wait_all(requests).unwrap();
-///     assert_eq!((&*buffers[0].0, &*buffers[1].0), (&[other][..], &[world.rank()][..]));
-/// })?;
-/// # Ok::<(), mpj::local::LocalError>(())
-/// ```
-pub fn wait_all<T: Datatype>(
-    requests: impl IntoIterator<Item = Request<T>>,
-) -> Result<Vec<Completed<T>>, Error> {
-    // Every request is waited for before the first error is returned.
-    let outcomes: Vec<_> = requests.into_iter().map(Request::wait).collect();
-    outcomes.into_iter().collect()
-}
-
-/// Waits until one of the requests is complete (MPI_Waitany), removes it from the list, and returns the index that it
-/// had and its buffer. Returns `None` for an empty list.
-///
-/// # Errors
-/// As [`Request::wait`], after which the request is no longer in the list; [`Error::Mixed`] for requests of several
-/// worlds or contexts.
-///
-/// ```
-/// mpj::local::run(1, |world| {
-///     let mut requests = vec![
-///         world.irecv(vec![0], 0, 1).unwrap(),
-///         world.irecv(vec![0], 0, 2).unwrap(),
-///     ];
-///     world.send(&[7], 0, 2).unwrap();
-///     let (place, buffer, status) = mpj::wait_any(&mut requests).unwrap().expect("two requests");
-///     assert_eq!((place, buffer, status.tag, requests.len()), (1, vec![7], 2, 1));
-/// })?;
-/// # Ok::<(), mpj::local::LocalError>(())
-/// ```
-pub fn wait_any<T: Datatype>(
-    requests: &mut Vec<Request<T>>,
-) -> Result<Option<(usize, Vec<T>, Status)>, Error> {
-    one(call(requests, |device, open| Ok(device.iwaitany(open)?.into_iter().collect()))?)
-}
-
-/// Waits until at least one of the requests is complete (MPI_Waitsome), and removes all complete ones from the list.
-/// Returns nothing for an empty list.
-///
-/// # Errors
-/// [`Error::Mixed`]; the device has failed. Errors of the requests are in the result.
-///
-/// ```
-/// mpj::local::run(2, |world| {
-///     let other = 1 - world.rank();
-///     let mut receives: Vec<_> =
-///         (0..3).map(|tag| world.irecv(vec![0], other, tag).unwrap()).collect();
+///     let mut receives: Vec<_> = (0..3).map(|tag| world.irecv(vec![0], other, tag).unwrap()).collect();
 ///     for tag in 0..3 {
 ///         world.send(&[tag], other, tag).unwrap();
 ///     }
-///     let mut sum = 0;
-///     while !receives.is_empty() {
-///         for (_place, outcome) in mpj::wait_some(&mut receives).unwrap() {
-///             sum += outcome.unwrap().0[0];
-///         }
-///     }
-///     assert_eq!(sum, 3);
+///     mpj::wait_all(&mut receives).unwrap();
+///     let numbers: Vec<_> = receives.into_iter().map(|receive| receive.wait().unwrap().0[0]).collect();
+///     assert_eq!(numbers, [0, 1, 2]);
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
-pub fn wait_some<T: Datatype>(requests: &mut Vec<Request<T>>) -> Result<Vec<Completion<T>>, Error> {
+pub fn wait_all<'r, R: AnyRequest + ?Sized + 'r>(
+    requests: impl IntoIterator<Item = &'r mut R>,
+) -> Result<(), Error> {
+    let mut first = Ok(());
+    for request in requests {
+        let Some(open) = request.take_open(Internal(())) else { continue };
+        let communicator = request.communicator(Internal(()));
+        let outcome = communicator.device.iwait(open);
+        if first.is_ok() {
+            first = communicator.answer(outcome.clone()).map(drop);
+        }
+        request.end(outcome.map_err(Box::new), Internal(()));
+    }
+    first
+}
+
+/// Waits until one of the requests is complete (MPI_Waitany), and returns its index. Returns `None` if there is none
+/// that was not yet complete or waited for.
+///
+/// # Errors
+/// [`Error::Mixed`] for requests of several worlds or contexts; the device has failed. An error of the operation is
+/// returned by the wait of its request.
+///
+/// ```
+/// mpj::local::run(1, |world| {
+///     let mut requests: Vec<_> = (0..3).map(|tag| world.irecv(vec![0], 0, tag).unwrap()).collect();
+///     for tag in [2, 0, 1] {
+///         world.send(&[tag], 0, tag).unwrap();
+///         let place = mpj::wait_any(&mut requests).unwrap().expect("some are open");
+///         let (number, status) = requests.remove(place).wait().unwrap();
+///         assert_eq!((number, status.tag), (vec![tag], tag));
+///     }
+///     assert_eq!(mpj::wait_any(&mut requests).unwrap(), None);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn wait_any<'r, R: AnyRequest + ?Sized + 'r>(
+    requests: impl IntoIterator<Item = &'r mut R>,
+) -> Result<Option<usize>, Error> {
+    let done = call(requests, |device, open| Ok(device.iwaitany(open)?.into_iter().collect()))?;
+    Ok(done.first().copied())
+}
+
+/// Waits until at least one of the requests is complete (MPI_Waitsome), and returns the indices of all that are, in order.
+/// Returns nothing if there is none that was not yet complete or waited for.
+///
+/// # Errors
+/// As [`wait_any`].
+///
+/// ```
+/// use mpj::{AnyRequest, Op, collective};
+/// mpj::local::run(2, |world| {
+///     let other = 1 - world.rank();
+///     let (mut theirs, mut sum) = ([0; 2], [world.rank()]);
+///     world.scope(|scope| {
+///         let mut receive = scope.irecv(&mut theirs, other, 0)?;
+///         let mut sum = scope.start(collective::all_reduce(&mut sum, Op::Sum))?;
+///         scope.isend(&[7, 8], other, 0)?;
+///         let mut complete = 0;
+///         while complete < 2 {
+///             complete += mpj::wait_some([&mut receive as &mut dyn AnyRequest, &mut sum])?.len();
+///         }
+///         assert_eq!(receive.wait()?.0, &[7, 8]);
+///         assert_eq!(sum.wait()?.0, &[1]);
+///         Ok(())
+///     })
+///     .unwrap();
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn wait_some<'r, R: AnyRequest + ?Sized + 'r>(
+    requests: impl IntoIterator<Item = &'r mut R>,
+) -> Result<Vec<usize>, Error> {
     call(requests, |device, open| device.iwaitsome(open))
 }
 
-/// Tests whether one of the requests is complete (MPI_Testany). If so, removes it from the list and returns the index
-/// that it had and its buffer. Returns `None` if none is complete or the list is empty.
+/// Tests whether one of the requests is complete (MPI_Testany), and returns its index. Returns `None` if none is that was
+/// not yet complete or waited for.
 ///
 /// # Errors
 /// As [`wait_any`].
 ///
 /// ```
 /// mpj::local::run(1, |world| {
-///     let mut requests = vec![
-///         world.irecv(vec![0u8], 0, 1).unwrap(),
-///         world.irecv(vec![0u8], 0, 2).unwrap(),
-///     ];
-///     assert!(mpj::test_any(&mut requests).unwrap().is_none());
-///     world.send(&[7u8], 0, 2).unwrap();
-///     let (place, buffer, _) = mpj::test_any(&mut requests).unwrap().expect("it has come");
-///     assert_eq!((place, buffer, requests.len()), (1, vec![7], 1));
+///     let mut requests = [world.irecv(vec![0], 0, 1).unwrap(), world.irecv(vec![0], 0, 2).unwrap()];
+///     assert_eq!(mpj::test_any(&mut requests).unwrap(), None);
+///     world.send(&[7], 0, 2).unwrap();
+///     assert_eq!(mpj::test_any(&mut requests).unwrap(), Some(1));
+///     assert_eq!(mpj::test_any(&mut requests).unwrap(), None);
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
-pub fn test_any<T: Datatype>(
-    requests: &mut Vec<Request<T>>,
-) -> Result<Option<(usize, Vec<T>, Status)>, Error> {
-    one(call(requests, |device, open| Ok(device.itestany(open)?.into_iter().collect()))?)
+pub fn test_any<'r, R: AnyRequest + ?Sized + 'r>(
+    requests: impl IntoIterator<Item = &'r mut R>,
+) -> Result<Option<usize>, Error> {
+    let done = call(requests, |device, open| Ok(device.itestany(open)?.into_iter().collect()))?;
+    Ok(done.first().copied())
 }
 
-/// Tests which of the requests are complete (MPI_Testsome), and removes these from the list.
+/// Tests which of the requests are complete (MPI_Testsome), and returns their indices, in order. Leaves out those that
+/// were complete or waited for before.
 ///
 /// # Errors
-/// As [`wait_some`].
+/// As [`wait_any`].
 ///
 /// ```
 /// mpj::local::run(1, |world| {
-///     let mut requests = vec![world.irecv(vec![0u8], 0, 1).unwrap()];
-///     assert!(mpj::test_some(&mut requests).unwrap().is_empty());
-///     world.send(&[7u8], 0, 1).unwrap();
-///     let complete = mpj::test_some(&mut requests).unwrap();
-///     assert_eq!((complete.len(), requests.len()), (1, 0));
+///     let mut requests = vec![world.irecv(vec![0], 0, 1).unwrap(), world.irecv(vec![0], 0, 2).unwrap()];
+///     world.send(&[8], 0, 2).unwrap();
+///     world.send(&[7], 0, 1).unwrap();
+///     assert_eq!(mpj::test_some(&mut requests).unwrap(), [0, 1]);
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
-pub fn test_some<T: Datatype>(requests: &mut Vec<Request<T>>) -> Result<Vec<Completion<T>>, Error> {
+pub fn test_some<'r, R: AnyRequest + ?Sized + 'r>(
+    requests: impl IntoIterator<Item = &'r mut R>,
+) -> Result<Vec<usize>, Error> {
     call(requests, |device, open| device.itestsome(open))
 }
 
-/// Tests whether all requests are complete (MPI_Testall). If so, returns their buffers in order and empties the list;
-/// otherwise returns `None` and leaves the list unchanged.
+/// Tests whether all requests are complete (MPI_Testall).
 ///
 /// # Errors
-/// The first error in the order of the list, which is then empty; [`Error::Mixed`]; the device has failed.
+/// As [`wait_all`], if all are complete; [`Error::Mixed`]; the device has failed.
 ///
 /// ```
 /// mpj::local::run(1, |world| {
-///     let mut requests = vec![
-///         world.irecv(vec![0u8], 0, 1).unwrap(),
-///         world.isend(vec![7u8], 0, 2).unwrap(),
-///     ];
-///     assert!(mpj::test_all(&mut requests).unwrap().is_none());
-///     world.send(&[8u8], 0, 1).unwrap();
-///     world.recv(&mut [0u8], 0, 2).unwrap();
-///     let buffers = mpj::test_all(&mut requests).unwrap().expect("all are complete");
-///     assert_eq!((&*buffers[0].0, &*buffers[1].0), (&[8][..], &[7][..]));
+///     let mut requests = [world.irecv(vec![0], 0, 1).unwrap(), world.issend(vec![7], 0, 2).unwrap()];
+///     assert!(!mpj::test_all(&mut requests).unwrap());
+///     world.send(&[8], 0, 1).unwrap();
+///     world.recv(&mut [0], 0, 2).unwrap();
+///     assert!(mpj::test_all(&mut requests).unwrap());
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
-pub fn test_all<T: Datatype>(
-    requests: &mut Vec<Request<T>>,
-) -> Result<Option<Vec<Completed<T>>>, Error> {
-    let is_empty = requests.is_empty();
-    let complete = call(requests, |device, open| {
-        Ok(device.itestall(open)?.unwrap_or_default().into_iter().enumerate().collect())
+pub fn test_all<'r, R: AnyRequest + ?Sized + 'r>(
+    requests: impl IntoIterator<Item = &'r mut R>,
+) -> Result<bool, Error> {
+    let mut list: Vec<_> = requests.into_iter().collect();
+    let (mut are_done, mut failed) = (true, None);
+    call(list.iter_mut(), |device, open| {
+        let places = (0..open.len()).filter(|&place| open[place].is_some()).collect::<Vec<_>>();
+        let Some(outcomes) = device.itestall(open)? else {
+            are_done = false;
+            return Ok(Vec::new());
+        };
+        failed = outcomes.iter().find_map(|outcome| outcome.as_ref().err().cloned());
+        Ok(places.into_iter().zip(outcomes).collect())
     })?;
-    if complete.is_empty() && !is_empty {
-        return Ok(None);
+    match (failed, list.first()) {
+        (Some(error), Some(request)) => request.communicator(Internal(())).answer(Err(error)),
+        _ => Ok(are_done),
     }
-    complete.into_iter().map(|(_, outcome)| outcome).collect::<Result<_, _>>().map(Some)
 }
 
-/// An index in a list of the device, and the outcome of the request there.
-type Outcome = (usize, Result<mpjdev::Status, mpjdev::Error>);
-
-/// Returns the only completion of a call that asks for one.
-fn one<T: Datatype>(
-    complete: Vec<Completion<T>>,
-) -> Result<Option<(usize, Vec<T>, Status)>, Error> {
-    let Some((place, outcome)) = complete.into_iter().next() else { return Ok(None) };
-    outcome.map(|(buffer, status)| Some((place, buffer, status)))
-}
+/// A place in a list of the device, and the outcome of the request there.
+type Completion = (usize, Result<mpjdev::Status, mpjdev::Error>);
 
 /// The requests of a list, taken out for a call of the device. When this is dropped, those that are still open return
-/// to their places, so that each stays with its buffer (Q1).
-struct Opened<'a, T: Datatype> {
-    requests: &'a mut [Request<T>],
+/// to their places, so that each stays with its buffer (Q1, Z1).
+struct Opened<'a, 'r, R: Listed + ?Sized> {
+    requests: &'a mut [&'r mut R],
     open: Vec<Option<mpjdev::Request>>,
 }
 
-impl<T: Datatype> Drop for Opened<'_, T> {
+impl<R: Listed + ?Sized> Drop for Opened<'_, '_, R> {
     fn drop(&mut self) {
         for (request, open) in self.requests.iter_mut().zip(self.open.drain(..)) {
-            request.open = open;
+            open.into_iter().for_each(|open| request.put_back(open, Internal(())));
         }
     }
 }
 
-/// Makes a call of the device with the requests of a list, and removes from the list those that are complete.
-fn call<T: Datatype>(
-    requests: &mut Vec<Request<T>>,
+/// Makes a call of the device with the requests of a list, and returns the places of those that it has completed.
+fn call<'r, R: AnyRequest + ?Sized + 'r>(
+    requests: impl IntoIterator<Item = &'r mut R>,
     call: impl FnOnce(
-        &RankDevice,
+        &mpjdev::Device,
         &mut [Option<mpjdev::Request>],
-    ) -> Result<Vec<Outcome>, mpjdev::Error>,
-) -> Result<Vec<Completion<T>>, Error> {
+    ) -> Result<Vec<Completion>, mpjdev::Error>,
+) -> Result<Vec<usize>, Error> {
+    let mut requests: Vec<_> = requests.into_iter().collect();
     let Some(first) = requests.first() else {
         return Ok(Vec::new());
     };
-    let communicator = first.communicator.clone();
+    let communicator = PointToPoint::clone(first.communicator(Internal(())));
     let device = &communicator.device;
-    if requests.iter().any(|request| !request.communicator.device.is(device)) {
+    if requests.iter().any(|request| !request.communicator(Internal(())).device.is(device)) {
         return communicator.answer(Err(Error::Mixed));
     }
-    let open = requests.iter_mut().map(|request| request.open.take()).collect();
-    let mut opened = Opened { requests, open };
-    let outcome = call(device, &mut opened.open);
+    let open = requests.iter_mut().map(|request| request.take_open(Internal(()))).collect();
+    let mut opened = Opened { requests: &mut requests, open };
+    let ended = call(device, &mut opened.open);
     drop(opened);
-    let ended = communicator
-        .answer_look(outcome.map(|ended| Some(ended).filter(|ended| !ended.is_empty())))?;
-    let complete = ended.unwrap_or_default().into_iter().map(|(place, outcome)| {
-        let request = &mut requests[place];
-        // The first error counts as that of the last call, whatever follows.
-        let outcome = match outcome {
-            Ok(status) => Ok(request.ended(status)),
-            Err(error) => request.communicator.answer(Err(error)),
-        };
-        (place, outcome)
+    let ended = ended.map(|ended| Some(ended).filter(|ended| !ended.is_empty()));
+    let ended = communicator.answer_look(ended)?.unwrap_or_default();
+    let places = ended.into_iter().map(|(place, outcome)| {
+        requests[place].end(outcome.map_err(Box::new), Internal(()));
+        place
     });
-    let complete = complete.collect();
-    requests.retain(|request| request.open.is_some());
-    Ok(complete)
+    Ok(places.collect())
 }

@@ -3,7 +3,8 @@
 use mpicore::{Persistent, PersistentTransfer, Steps};
 
 use super::leave;
-use crate::communicator::PointToPoint;
+use crate::communicator::operation::{Internal, Listed, Operation, Outcome};
+use crate::communicator::{Await, Completion, PointToPoint};
 use crate::datatype::Datatype;
 use crate::envelope::Status;
 use crate::error::Error;
@@ -39,8 +40,8 @@ use crate::memory::borrowed::PersistentBuffer;
 pub struct PersistentRequest<T: Datatype> {
     communicator: PointToPoint,
     call: PersistentCall,
-    /// The request, while the operation is under way.
-    open: Option<mpjdev::Request>,
+    /// Empty before the first start, and after a wait.
+    operation: Operation,
     last: Option<Status>,
     /// What a collective call with two buffers sends.
     data: PersistentBuffer<T>,
@@ -72,8 +73,8 @@ impl<T: Datatype> PersistentRequest<T> {
     /// Starts the operation (MPI_Start).
     ///
     /// # Errors
-    /// [`Error::UnderWay`] if the operation was started and not waited for; as [`PointToPoint::isend`],
-    /// [`PointToPoint::ibsend`] and [`PointToPoint::irecv`].
+    /// [`Error::UnderWay`] if the operation was started and is not known to be complete; an error of the last operation
+    /// that no wait has returned; as [`PointToPoint::isend`], [`PointToPoint::ibsend`] and [`PointToPoint::irecv`].
     ///
     /// ```
     /// mpj::local::run(1, |world| {
@@ -88,7 +89,8 @@ impl<T: Datatype> PersistentRequest<T> {
     /// ```
     pub fn start(&mut self) -> Result<(), Error> {
         self.check_idle()?;
-        self.open = Some(self.communicator.answer(self.call.start())?);
+        self.wait()?;
+        self.operation = Operation::new(self.communicator.answer(self.call.start())?);
         Ok(())
     }
 
@@ -109,8 +111,11 @@ impl<T: Datatype> PersistentRequest<T> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn wait(&mut self) -> Result<Option<Status>, Error> {
-        let Some(request) = self.open.take() else { return Ok(None) };
-        let ended = self.communicator.device.iwait(request).inspect_err(|_| self.settle());
+        if !self.operation.is_wanted() {
+            return Ok(None);
+        }
+        let ended = self.operation.wait(&self.communicator.device);
+        let ended = ended.inspect_err(|_| self.settle());
         self.last = Some(self.communicator.completed(ended)?);
         Ok(self.last)
     }
@@ -132,14 +137,35 @@ impl<T: Datatype> PersistentRequest<T> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn test(&mut self) -> Result<bool, Error> {
-        if self.open.is_none() {
+        if !self.operation.is_wanted() {
             return Ok(true);
         }
-        let tested = self.communicator.device.itest(&mut self.open);
+        let tested = self.operation.test(&self.communicator.device);
         let tested = tested.inspect_err(|_| self.settle());
         let Some(status) = self.communicator.answer_look(tested)? else { return Ok(false) };
         self.last = Some(self.communicator.status(status));
         Ok(true)
+    }
+
+    /// Returns whether [`PersistentRequest::wait`] would return at once.
+    ///
+    /// # Errors
+    /// The device has failed.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let mut receive = world.recv_init(vec![0], 0, 3).unwrap();
+    ///     assert!(receive.is_done().unwrap(), "it was not started");
+    ///     receive.start().unwrap();
+    ///     assert!(!receive.is_done().unwrap());
+    ///     world.send(&[7], 0, 3).unwrap();
+    ///     assert!(receive.is_done().unwrap());
+    ///     receive.wait().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn is_done(&self) -> Result<bool, Error> {
+        self.communicator.is_done(self.operation.is_done(&self.communicator.device))
     }
 
     /// Returns the status of the last completion, if there was one.
@@ -174,7 +200,7 @@ impl<T: Datatype> PersistentRequest<T> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn cancel(&self) -> Result<bool, Error> {
-        match &self.open {
+        match self.operation.open() {
             Some(request) => self.communicator.answer(self.communicator.device.cancel(request)),
             None => Ok(false),
         }
@@ -249,7 +275,7 @@ impl<T: Datatype> PersistentRequest<T> {
         buffer: PersistentBuffer<T>,
     ) -> Self {
         let (call, data) = (PersistentCall::Transfer(transfer), PersistentBuffer::empty());
-        Self { communicator, call, open: None, last: None, data, buffer }
+        Self { communicator, call, operation: Operation::default(), last: None, data, buffer }
     }
 
     pub(crate) fn of_collective(
@@ -258,7 +284,7 @@ impl<T: Datatype> PersistentRequest<T> {
         (data, buffer): (PersistentBuffer<T>, PersistentBuffer<T>),
     ) -> Self {
         let call = PersistentCall::Collective(plan);
-        Self { communicator, call, open: None, last: None, data, buffer }
+        Self { communicator, call, operation: Operation::default(), last: None, data, buffer }
     }
 
     /// Waits until nothing uses the buffers, after an error (CQ1).
@@ -267,16 +293,57 @@ impl<T: Datatype> PersistentRequest<T> {
     }
 
     fn check_idle(&self) -> Result<(), Error> {
-        match &self.open {
-            Some(_) => self.communicator.answer(Err(Error::UnderWay)),
-            None => Ok(()),
+        match self.operation.is_open() {
+            true => self.communicator.answer(Err(Error::UnderWay)),
+            false => Ok(()),
         }
+    }
+}
+
+impl<T: Datatype> Listed for PersistentRequest<T> {
+    fn communicator(&self, _: Internal) -> &PointToPoint {
+        &self.communicator
+    }
+
+    fn take_open(&mut self, _: Internal) -> Option<mpjdev::Request> {
+        self.operation.take_open()
+    }
+
+    fn put_back(&mut self, request: mpjdev::Request, _: Internal) {
+        self.operation.put_back(request);
+    }
+
+    fn end(&mut self, outcome: Outcome, _: Internal) {
+        match &outcome {
+            Ok(status) => self.last = Some(self.communicator.status(*status)),
+            // The program may use the buffers now.
+            Err(_) => self.settle(),
+        }
+        self.operation.end(outcome);
+    }
+}
+
+impl<T: Datatype> Await for &mut PersistentRequest<T> {
+    type Output = Option<Status>;
+
+    fn look(&mut self) -> Result<Option<Self::Output>, Error> {
+        let is_wanted = self.operation.is_wanted();
+        Ok(self.test()?.then(|| self.status().filter(|_| is_wanted)))
+    }
+}
+
+impl<T: Datatype> IntoFuture for &mut PersistentRequest<T> {
+    type Output = Result<Option<Status>, Error>;
+    type IntoFuture = Completion<Self>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Completion::new(self)
     }
 }
 
 impl<T: Datatype> Drop for PersistentRequest<T> {
     fn drop(&mut self) {
-        if let Some(request) = self.open.take() {
+        if let Some(request) = self.operation.take_open() {
             let data = std::mem::replace(&mut self.data, PersistentBuffer::empty());
             let buffer = std::mem::replace(&mut self.buffer, PersistentBuffer::empty());
             leave(&self.communicator, request, self.call.steps().as_ref(), (data, buffer));

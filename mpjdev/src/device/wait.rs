@@ -3,6 +3,8 @@
 //! Calls for several requests take a list of `Option<Request>`. They empty the place of a completed request, and skip
 //! empty places, which stand for MPI_REQUEST_NULL.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use transport_lapi::bootstrap::waits::Wait;
 use transport_lapi::{Awaited, LapiError, Session, SessionGuard};
 
@@ -173,6 +175,23 @@ impl Device {
         }
         let all = All { device: self, requests, next, take, looked_at: Requests::NEVER };
         self.wait_until(self.session()?, all)
+    }
+
+    /// Makes progress until [`Device::stop_serving`] is called with this flag, for operations that other threads have
+    /// started. The thread sleeps while nothing arrives.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn serve(&self, stop: &AtomicBool) -> Result<(), Error> {
+        self.wait_until(self.session()?, Serving(stop))
+    }
+
+    /// Ends [`Device::serve`] with this flag.
+    pub fn stop_serving(&self, stop: &AtomicBool) {
+        // Relaxed: the other thread looks under the lock that is taken next.
+        stop.store(true, Ordering::Relaxed);
+        // If the device has ended, so has the wait.
+        self.session().iter_mut().for_each(|session| session.wake());
     }
 
     /// Makes progress until `awaited` has an answer. A violation that a handler found ends the device.
@@ -446,6 +465,21 @@ impl Awaited<State> for First<'_> {
 
     fn describe(&self, session: &Session<State>) -> Wait {
         self.device.describe_list(session, Call::WaitAny, self.requests)
+    }
+}
+
+/// Waits for the flag.
+struct Serving<'a>(&'a AtomicBool);
+
+impl Awaited<State> for Serving<'_> {
+    type Answer = ();
+
+    fn look(&mut self, _: &mut Session<State>) -> Option<()> {
+        self.0.load(Ordering::Relaxed).then_some(())
+    }
+
+    fn describe(&self, _: &Session<State>) -> Wait {
+        Wait { call: Call::Progress.into(), ..Wait::default() }
     }
 }
 

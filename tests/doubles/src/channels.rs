@@ -383,7 +383,7 @@ unsafe impl Adapter for ChannelAdapter {
     fn caps(&self, _: TaskId) -> Caps {
         let (max_head, max_inline, max_body) = (256, 256, MAX_BODY);
         let one_sided = self.network.cards == Cards::OneSided;
-        let pieces = Pieces::new(MAX_BODY, [MAX_BODY; 3]);
+        let pieces = Pieces::new(MAX_BODY as u32, [MAX_BODY as u32; 3]);
         let gets = one_sided.then_some(GetKind::RemoteDirect);
         let (name, copies_bodies, puts, atomics) = ("channels", false, one_sided, one_sided);
         Caps { name, max_head, max_inline, max_body, pieces, copies_bodies, gets, puts, atomics }

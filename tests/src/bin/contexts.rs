@@ -81,7 +81,7 @@ fn exchange(world: &World) -> Result<(), Error> {
             ranks.scope(|scope| {
                 scope.irecv(&mut got[..len], down, 1)?;
                 scope.isend(&sent[..len], up, 1)?;
-                Ok::<_, Error>(())
+                Ok(())
             })?;
             assert!(are_all(&got[..len], fill ^ down as u8));
         }

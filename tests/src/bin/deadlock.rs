@@ -3,7 +3,7 @@
 //! - `sends`: both ranks of each pair send first, which ends only where messages need not wait for their receive.
 //! - `ring`: every rank first receives from the one below it. `helper`: the same, with a thread in every rank that
 //!   sleeps for an hour; `pool`: with a pool of threads that has nothing to do; `joined`: in a thread that another one
-//!   joins.
+//!   joins; `awaits`: in a task, where a progress thread waits.
 //! - `tag`: rank 0 sends with another tag than rank 1 wants.
 //! - `large`: rank 0 sends large messages in another order than rank 1 receives them. In `barrier`, rank 1 comes to a
 //!   barrier before it receives, in `finish` to its end; in `itself`, every rank sends to itself.
@@ -61,6 +61,7 @@ fn take_part(how: &str) -> Outcome {
             assert_eq!(pool.install(|| (0..1_000).into_par_iter().sum::<u32>()), 499_500);
             ring(&world)
         }
+        "awaits" => pollster::block_on(awaits(&world)),
         "joined" => thread::scope(|scope| {
             let ring = scope.spawn(|| ring(&world).map_err(|error| error.to_string()));
             Ok(ring.join().expect("it does not panic")?)
@@ -132,6 +133,13 @@ fn ring(world: &World) -> Outcome {
     world.recv(&mut token, (rank + size - 1) % size, 5)?;
     world.send(&token, (rank + 1) % size, 5)?;
     Ok(())
+}
+
+/// Tasks wait for messages, and the progress thread for whatever comes.
+async fn awaits(world: &World) -> Outcome {
+    let other = 1 - world.rank();
+    let token = world.irecv(vec![0u8], other, 5)?.await?.0;
+    Ok(world.send(&token, other, 5)?)
 }
 
 fn tag(world: &World) -> Outcome {

@@ -202,21 +202,23 @@ impl Player<'_> {
                 }
             }
             Waiting::All => {
-                for ((data, status), expected) in wait_all(requests)?.into_iter().zip(expected) {
+                wait_all(&mut requests)?;
+                for (request, expected) in requests.into_iter().zip(expected) {
+                    let (data, status) = request.wait()?;
                     compare(expected, &data, status);
                 }
             }
             Waiting::Any => {
-                while let Some((place, data, status)) = wait_any(&mut requests)? {
+                while let Some(place) = wait_any(&mut requests)? {
+                    let (data, status) = requests.remove(place).wait()?;
                     compare(expected.remove(place), &data, status);
                 }
             }
             Waiting::Test => {
                 for (mut request, expected) in requests.into_iter().zip(expected) {
                     let (data, status) = loop {
-                        match request.test()? {
-                            Ok(done) => break done,
-                            Err(open) => request = open,
+                        if let Some(done) = request.test()? {
+                            break done;
                         }
                     };
                     compare(expected, &data, status);

@@ -19,7 +19,7 @@ const UNFINISHED: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!
 /// Names of MPI's calls that are also words for something else.
 const PLAIN_WORDS: &[&str] = &[
     "send", "recv", "probe", "wait", "finish", "barrier", "dup", "gather", "scatter", "reduce",
-    "scan", "split", "create",
+    "scan", "split", "create", "progress",
 ];
 /// Folders of one particular machine.
 const MACHINE_FOLDERS: &[&str] =

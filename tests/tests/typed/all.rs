@@ -10,6 +10,7 @@ mod communicators;
 mod elements;
 mod failures;
 mod forms;
+mod futures;
 mod interleaved;
 mod parts;
 mod point_to_point;

@@ -68,7 +68,7 @@ fn views_that_lie_between_each_other_receive_at_once() {
                 scope.irecv(&mut right, other, 1).unwrap();
                 scope.isend(&first, other, 0).unwrap();
                 scope.isend(&second, other, 1).unwrap();
-                Ok::<_, mpj::Error>(())
+                Ok(())
             })
             .unwrap();
         assert_eq!(got, data);

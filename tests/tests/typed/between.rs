@@ -35,7 +35,7 @@ fn messages_go_to_the_other_group() {
         let others = 0..between.remote_size();
         // A receive of the world gets no message of the groups, even with the same tag.
         let in_world = world.irecv(vec![0], ANY_SOURCE, ANY_TAG).unwrap();
-        let sends: Vec<_> = others
+        let mut sends: Vec<_> = others
             .clone()
             .map(|rank| between.isend(vec![world.rank(), rank], rank, 3).unwrap())
             .collect();
@@ -46,7 +46,7 @@ fn messages_go_to_the_other_group() {
             assert_eq!((status.source, status.tag), (rank, 3));
             assert_eq!(got, [in_the_world(between, rank), between.rank()]);
         }
-        mpj::wait_all(sends).unwrap();
+        mpj::wait_all(&mut sends).unwrap();
         assert_eq!(between.iprobe(ANY_SOURCE, ANY_TAG).unwrap(), None);
         world.send(&[world.rank()], (world.rank() + 1) % 5, 3).unwrap();
         assert_eq!(in_world.wait().unwrap().0, [(world.rank() + 4) % 5]);

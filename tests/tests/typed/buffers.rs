@@ -91,7 +91,7 @@ fn ping_pong(world: &World, len: usize) {
         .scope(|scope| {
             scope.irecv(&mut back, other, 0).expect("posted");
             scope.isend(&out, other, 0).expect("started");
-            Ok::<_, mpj::Error>(())
+            Ok(())
         })
         .expect("complete");
     assert!(back.iter().enumerate().all(|(place, it)| *it == (place + len + other) as u32));

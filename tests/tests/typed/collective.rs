@@ -53,7 +53,7 @@ fn a_rank_that_has_left_a_barrier_need_not_make_progress() {
                 while passed.load(Ordering::SeqCst) < round {
                     std::thread::yield_now();
                 }
-                Ok::<_, mpj::Error>(())
+                Ok(())
             });
             sends.unwrap();
         }

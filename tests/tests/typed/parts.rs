@@ -133,12 +133,13 @@ fn nobody_sends_nothing_and_takes_everything() {
             let mut send = ranks.bsend_init(vec![1u8], PROC_NULL, 0).unwrap();
             send.start().unwrap();
             assert_eq!(send.wait().unwrap(), Some(status));
-            let outcome: Result<(), Error> = ranks.scope(|scope| {
-                scope.isend(&9, PROC_NULL, 0)?;
-                scope.irecv(&mut kept, PROC_NULL, 0)?;
-                Ok(())
-            });
-            outcome.unwrap();
+            ranks
+                .scope(|scope| {
+                    scope.isend(&9, PROC_NULL, 0)?;
+                    scope.irecv(&mut kept, PROC_NULL, 0)?;
+                    Ok(())
+                })
+                .unwrap();
             assert_eq!(kept, [7; 2]);
             let class = ranks.send(&[1u8], PROC_NULL, -2).unwrap_err().class();
             assert_eq!(class, ErrorClass::Tag);

@@ -3,8 +3,8 @@
 use std::thread;
 
 use mpj::{
-    ANY_SOURCE, ANY_TAG, BackendChoice, Error, ErrorClass, Options, Request, WaitMode, wait_all,
-    wait_any,
+    ANY_SOURCE, ANY_TAG, AnyRequest, BackendChoice, Error, ErrorClass, Op, Options, Request,
+    WaitMode, collective, test_all, test_any, test_some, wait_all, wait_any, wait_some,
 };
 use mpj_harness::Sleepers;
 
@@ -52,18 +52,17 @@ fn testing_gives_the_request_or_the_buffer() {
         }
         let mut receive = world.irecv(vec![0u16; 30], 1, 0).unwrap();
         for _ in 0..20 {
-            let Err(pending) = receive.test().unwrap() else { panic!("nothing was sent") };
-            receive = pending;
+            assert!(receive.test().unwrap().is_none() && !receive.is_done().unwrap());
         }
         world.send(&[0u8; 0], 1, 1).unwrap();
         let (data, status) = loop {
-            match receive.test().unwrap() {
-                Ok(complete) => break complete,
-                Err(pending) => receive = pending,
+            if let Some(complete) = receive.test().unwrap() {
+                break complete;
             }
             thread::yield_now();
         };
         assert_eq!((data, status.bytes), (vec![4; 30], 60));
+        assert_eq!(receive.wait().unwrap_err().class(), ErrorClass::Request, "it is empty");
     });
 }
 
@@ -141,7 +140,8 @@ fn the_first_that_is_complete() {
         let mut tags: Vec<usize> = (0..5).collect();
         for tag in ORDER {
             world.send(&[0u8; 0], 0, 100).unwrap();
-            let (place, data, status) = wait_any(&mut open).unwrap().expect("some are open");
+            let place = wait_any(&mut open).unwrap().expect("some are open");
+            let (data, status) = open.remove(place).wait().unwrap();
             assert_eq!((tags.remove(place), status.tag), (tag, tag as i32));
             assert_eq!(data, [tag as u64; 50]);
             assert_eq!(open.len(), tags.len());
@@ -156,13 +156,14 @@ fn all_of_them() {
         let others = || (0..3).filter(|&rank| rank != world.rank());
         let send = |rank| world.isend(vec![world.rank() as i16; 9_000], rank, 0).unwrap();
         let receive = |rank| world.irecv(vec![0i16; 9_000], rank, 0).unwrap();
-        let requests: Vec<_> = others().map(receive).chain(others().map(send)).collect();
-        let complete = wait_all(requests).unwrap();
+        let mut requests: Vec<_> = others().map(receive).chain(others().map(send)).collect();
+        wait_all(&mut requests).unwrap();
+        let complete: Vec<_> = requests.into_iter().map(|one| one.wait().unwrap()).collect();
         for (rank, (data, status)) in others().zip(&complete) {
             assert_eq!((status.source, &data[..]), (rank, &[rank as i16; 9_000][..]));
         }
         assert_eq!(complete.len(), 4);
-        assert!(wait_all::<u8>([]).unwrap().is_empty());
+        wait_all::<Request<u8>>([]).unwrap();
     });
 }
 
@@ -178,26 +179,104 @@ fn one_of_all_fails() {
         }
         let rooms = [20, 5, 20];
         let receive = |(tag, room)| world.irecv(vec![0u8; room], 0, tag).unwrap();
-        let error = wait_all((0..).zip(rooms).map(receive)).unwrap_err();
+        let mut requests: Vec<_> = (0..).zip(rooms).map(receive).collect();
+        let error = wait_all(&mut requests).unwrap_err();
         assert_eq!(error.class(), ErrorClass::Truncate);
+        let own: Vec<_> = requests.into_iter().map(|one| one.wait().is_ok()).collect();
+        assert_eq!(own, [true, false, true]);
         assert!(world.dump().unwrap().ends_with("open requests: 0\n"));
         assert_eq!(world.iprobe(ANY_SOURCE, ANY_TAG).unwrap(), None);
     });
 }
 
-/// The request that fails leaves the list, the others stay.
+/// The call says which request has failed, and its own wait says why. The others stay.
 #[test]
 fn one_of_any_fails() {
     job(1, |world| {
         let receive = |tag| world.irecv(vec![0u8; 4], 0, tag).unwrap();
         let mut open = vec![receive(0), receive(1)];
         world.send(&[1u8; 8], 0, 1).unwrap();
-        let error = wait_any(&mut open).unwrap_err();
+        assert_eq!(wait_any(&mut open).unwrap(), Some(1));
+        assert_eq!(open[1].status().unwrap_err().class(), ErrorClass::Truncate);
+        let error = open.remove(1).wait().unwrap_err();
         assert_eq!(error.class(), ErrorClass::Truncate);
-        assert_eq!(open.len(), 1);
         world.send(&[7u8; 4], 0, 0).unwrap();
-        let (place, data, _) = wait_any(&mut open).unwrap().expect("one is open");
-        assert_eq!((place, data), (0, vec![7; 4]));
+        assert_eq!(wait_any(&mut open).unwrap(), Some(0));
+        assert_eq!(open.remove(0).wait().unwrap().0, [7; 4]);
+    });
+}
+
+/// One list has requests of messages and of collective calls, of different elements, that own or borrow their buffers.
+#[test]
+fn requests_of_all_kinds_in_one_list() {
+    job(2, |world| {
+        let other = 1 - world.rank();
+        let (mut lent, mut total) = ([0u16; 3], [world.rank() as i64]);
+        world
+            .scope(|scope| {
+                let mut owned = world.irecv(vec![0u8; 5], other, 1)?;
+                let mut kept = world.recv_init(vec![0f32; 2], other, 2)?;
+                let mut idle = world.recv_init(vec![0u8], other, 9)?;
+                kept.start()?;
+                let mut lent = scope.irecv(&mut lent, other, 3)?;
+                let mut sum = world.start(collective::all_reduce(vec![0.5f64], Op::Sum))?;
+                let mut total = scope.start(collective::all_reduce(&mut total, Op::Sum))?;
+                let mut twin = world.idup()?;
+                let mut sent = scope.isend(&[7u8], other, 4)?;
+                let mut list: [&mut dyn AnyRequest; 8] = [
+                    &mut owned, &mut kept, &mut idle, &mut lent, &mut sum, &mut total, &mut twin,
+                    &mut sent,
+                ];
+                assert!(!test_all(&mut list)?);
+                world.send(&[4u8; 5], other, 1)?;
+                world.send(&[1.5f32; 2], other, 2)?;
+                world.send(&[6u16; 3], other, 3)?;
+                world.recv(&mut [0u8], other, 4)?;
+                let mut seen: Vec<_> = wait_any(&mut list)?.into_iter().collect();
+                seen.extend(wait_some(&mut list)?);
+                seen.extend(test_any(&mut list)?);
+                seen.extend(test_some(&mut list)?);
+                while let Some(place) = wait_any(&mut list)? {
+                    seen.push(place);
+                }
+                seen.sort_unstable();
+                // The one that was not started is never reported, each other one once.
+                assert_eq!(seen, [0, 1, 3, 4, 5, 6, 7]);
+                assert!(test_all(&mut list)? && test_some(&mut list)?.is_empty());
+                wait_all(&mut list)?;
+                let is_done = owned.is_done()? && kept.is_done()? && lent.is_done()?;
+                assert!(is_done && sum.is_done()? && total.is_done()? && twin.is_done()?);
+                assert_eq!(owned.wait()?.0, [4; 5]);
+                assert_eq!(kept.buffer()?, [1.5; 2]);
+                let seen = kept.status();
+                assert!(seen.is_some() && kept.wait()? == seen && kept.wait()?.is_none());
+                assert_eq!((idle.wait()?, lent.wait()?.0), (None, &mut [6; 3][..]));
+                assert_eq!(
+                    (sum.test()?.map(|sum| sum.0), total.wait()?.0),
+                    (Some(vec![1.0]), &mut [1][..])
+                );
+                sent.wait()?;
+                twin.wait()?.barrier()
+            })
+            .unwrap();
+    });
+}
+
+/// A scope waits for what a list has left open, and an error of a request in a list is that of its own wait.
+#[test]
+fn scoped_requests_in_lists_that_end_early() {
+    job(1, |world| {
+        let (mut short, mut long) = ([0u8; 2], [0u8; 2]);
+        let outcome = world.scope(|scope| {
+            let mut open = [scope.irecv(&mut short, 0, 0)?, scope.irecv(&mut long, 0, 1)?];
+            world.send(&[5u8; 8], 0, 1)?;
+            assert_eq!(wait_any(&mut open)?, Some(1));
+            world.send(&[6u8; 2], 0, 0)?;
+            let [_, long] = open;
+            long.wait()
+        });
+        assert_eq!(outcome.unwrap_err().class(), ErrorClass::Truncate);
+        assert_eq!(short, [6; 2]);
     });
 }
 
@@ -214,8 +293,9 @@ fn requests_of_two_jobs() {
             assert_eq!(open.len(), 2);
             here.send(&[1u8; 4], 0, 0).unwrap();
             there.send(&[2u8; 4], 0, 0).unwrap();
-            let complete = wait_all(open).unwrap();
-            assert_eq!((complete[0].0[0], complete[1].0[0]), (1, 2));
+            wait_all(&mut open).unwrap();
+            let got: Vec<_> = open.into_iter().map(|one| one.wait().unwrap().0[0]).collect();
+            assert_eq!(got, [1, 2]);
         })
         .unwrap();
     });

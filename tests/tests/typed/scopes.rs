@@ -19,7 +19,7 @@ fn everything_is_complete_when_the_scope_ends() {
                     scope.irecv(&mut second, other, 0).unwrap();
                     scope.isend(&data, other, 0).unwrap();
                     scope.issend(&data, other, 0).unwrap();
-                    Ok::<_, Error>(())
+                    Ok(())
                 })
                 .unwrap();
             assert_eq!((first, second), (vec![other as i32; len], vec![other as i32; len]));
@@ -38,7 +38,7 @@ fn parts_of_one_buffer() {
             .scope(|scope| {
                 scope.irecv(&mut halo[1..], other, 0).unwrap();
                 scope.isend(&inner[..1], other, 0).unwrap();
-                Ok::<_, Error>(())
+                Ok(())
             })
             .unwrap();
         assert_eq!(row[1_001], other as f64);
@@ -58,7 +58,7 @@ fn waiting_inside_gives_the_borrow_back() {
             assert_eq!((status.source, status.count::<u8>().unwrap()), (other, 3));
             got[0] += 100;
             let (sent, _) = send.wait().unwrap();
-            Ok::<_, Error>(u32::from(got[0]) + u32::from(sent[0]))
+            Ok(u32::from(got[0]) + u32::from(sent[0]))
         });
         assert_eq!(got[0], other as u8 + 110, "written through the borrow that came back");
         assert_eq!(sum.unwrap(), [10 + 111, 11 + 110][world.rank()]);
@@ -77,10 +77,25 @@ fn a_failure_that_nobody_waited_for_is_the_answer() {
         let outcome = world.scope(|scope| {
             scope.irecv(&mut short, 0, 0).unwrap();
             scope.irecv(&mut right, 0, 1).unwrap();
-            Ok::<_, Error>(())
+            Ok(())
         });
         assert_eq!(outcome.unwrap_err().class(), ErrorClass::Truncate);
         assert_eq!((short, right), ([1; 4], [2; 4]), "both are complete");
+    });
+}
+
+/// A body without an outcome of its own; a message that is too long is the scope's error all the same.
+#[test]
+fn a_body_that_returns_nothing() {
+    job(1, |world| {
+        for (sent, is_right) in [(&[1u8; 4][..], true), (&[1u8; 5], false)] {
+            let mut got = [0u8; 4];
+            let outcome = world.scope(|scope| {
+                scope.irecv(&mut got, 0, 0).unwrap();
+                scope.isend(sent, 0, 0).unwrap();
+            });
+            assert_eq!((outcome.is_ok(), got), (is_right, [1; 4]));
+        }
     });
 }
 
@@ -95,11 +110,11 @@ fn scopes_inside_scopes() {
                     .scope(|two| {
                         two.irecv(&mut inner, 0, 2).unwrap();
                         two.isend(&data, 0, 2).unwrap();
-                        Ok::<_, Error>(())
+                        Ok(())
                     })
                     .unwrap();
                 one.isend(&data, 0, 1).unwrap();
-                Ok::<_, Error>(())
+                Ok(())
             })
             .unwrap();
         assert_eq!((outer, inner), (data, data));
@@ -118,11 +133,12 @@ fn a_panic_with_nothing_but_posted_receives() {
     job(2, |world| {
         let (other, mut buffer) = (1 - world.rank(), [0u8; 64]);
         panic_in_scope(world, |world| {
-            let outcome: Result<(), Error> = world.scope(|scope| {
-                scope.irecv(&mut buffer, other, 0).unwrap();
-                panic!("in the scope");
-            });
-            outcome.unwrap();
+            world
+                .scope(|scope| -> Result<(), Error> {
+                    scope.irecv(&mut buffer, other, 0).unwrap();
+                    panic!("in the scope");
+                })
+                .unwrap();
         });
         world.barrier().unwrap();
         world.send(&[9u8; 64], other, 0).unwrap();
@@ -140,11 +156,12 @@ fn a_panic_with_an_open_send() {
         if world.rank() == 0 {
             let data = vec![1u8; 5_000];
             panic_in_scope(world, |world| {
-                let outcome: Result<(), Error> = world.scope(|scope| {
-                    scope.issend(&data, 1, 0).unwrap();
-                    panic!("in the scope");
-                });
-                outcome.unwrap();
+                world
+                    .scope(|scope| -> Result<(), Error> {
+                        scope.issend(&data, 1, 0).unwrap();
+                        panic!("in the scope");
+                    })
+                    .unwrap();
             });
             drop(data);
             let error = world.send(&[1u8], 1, 0).unwrap_err();

@@ -109,7 +109,7 @@ fn every_call_takes_every_buffer() {
                 let send = scope.isend(&sent, other, 0).unwrap();
                 scope.irecv(receive.wait().unwrap().0, other, 1).unwrap();
                 scope.issend(send.wait().unwrap().0, other, 1).unwrap();
-                Ok::<_, Error>(())
+                Ok(())
             })
             .unwrap();
         assert_eq!(matrix, [1, 1, 3, 3, 5, 5]);
@@ -185,7 +185,7 @@ fn single_numbers_and_what_points_to_buffers() {
             scope.isend(&rank, other, 0).unwrap().wait().unwrap();
             let receive = scope.irecv(&mut number, other, 0).unwrap();
             *receive.wait().unwrap().0 += 10;
-            Ok::<_, Error>(())
+            Ok(())
         });
         scoped.unwrap();
         assert_eq!(number, other + 10);

@@ -4,8 +4,8 @@
 /// small enough that both ends work at once, and large enough that the cost per piece does not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pieces {
-    whole: usize,
-    sizes: [usize; 3],
+    whole: u32,
+    sizes: [u32; 3],
 }
 
 impl Pieces {
@@ -14,26 +14,27 @@ impl Pieces {
 
     /// Makes the pieces for a target to which messages of up to `whole` bytes go as one frame, and longer ones in pieces
     /// of these sizes, by the lengths of [`Pieces::BOUNDS`].
-    pub const fn new(whole: usize, sizes: [usize; 3]) -> Self {
+    pub const fn new(whole: u32, sizes: [u32; 3]) -> Self {
         Self { whole, sizes }
     }
 
     /// The same, except that no piece has more than `longest` bytes.
     pub fn within(self, longest: usize) -> Self {
+        let longest = u32::try_from(longest).unwrap_or(u32::MAX);
         Self { whole: self.whole.min(longest), sizes: self.sizes.map(|size| size.min(longest)) }
     }
 
     /// Returns the longest message that travels as one frame, in bytes.
     #[inline]
     pub fn whole(self) -> usize {
-        self.whole
+        self.whole as usize
     }
 
     /// Returns the size of the pieces of a message of `len` bytes, or a length that the message does not exceed.
     #[inline]
     pub fn size(self, len: usize) -> usize {
         let ([small, medium], [first, second, third]) = (Self::BOUNDS, self.sizes);
-        if len <= self.whole {
+        let size = if len <= self.whole() {
             self.whole
         } else if len <= small {
             first
@@ -41,7 +42,8 @@ impl Pieces {
             second
         } else {
             third
-        }
+        };
+        size as usize
     }
 }
 

@@ -78,7 +78,7 @@ const MAX_HEAD: usize = 512;
 const MAX_BODY: usize = 64 << 10;
 /// Length of the pieces of longer messages, in bytes: three fill a packet. Messages of one frame take the fewest steps
 /// when nothing else is under way, and these, which leave no packet half empty, move most in a stream.
-const THIRD: usize = 21 << 10;
+const THIRD: u32 = 21 << 10;
 /// How long an adapter that is detached or dropped tries to send what was taken.
 const LINGER: Duration = Duration::from_secs(5);
 /// How long it waits for a peer to take one more packet behind those whose end it does not know.

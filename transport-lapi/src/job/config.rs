@@ -69,6 +69,13 @@ const EARLY_LIMIT: Setting = Setting {
     legal: "a number of bytes, with suffix K, M or G for powers of 1024",
     meaning: "memory for messages that arrive before their receive, per peer",
 };
+const PROGRESS_THREAD: Setting = Setting {
+    name: "MPJ_PROGRESS_THREAD",
+    default: "0",
+    legal: "0, 1",
+    meaning: "1: a thread of each rank makes progress from the beginning, beside computation; 0: only once a future \
+              waits, or the program asks for it",
+};
 const SINGLETON: Setting = Setting {
     name: "MPJ_SINGLETON",
     default: "0",
@@ -92,8 +99,8 @@ const FABRIC: Setting = Setting {
 };
 
 /// Every setting that a user may give, in the order of the manual.
-pub const SETTINGS: [Setting; 9] =
-    [BACKEND, EAGER_UP_TO, GET, WAIT, SPIN, EARLY_LIMIT, CHECK, FABRIC, SINGLETON];
+pub const SETTINGS: [Setting; 10] =
+    [BACKEND, EAGER_UP_TO, GET, WAIT, SPIN, PROGRESS_THREAD, EARLY_LIMIT, CHECK, FABRIC, SINGLETON];
 
 /// Rank of this process, set by the launcher.
 pub(crate) const RANK: &str = "MPJ_RANK";
@@ -229,6 +236,8 @@ pub struct Settings {
     pub wait: WaitMode,
     /// `MPJ_SPIN`: how long an adaptive wait polls before it sleeps.
     pub spin: Duration,
+    /// `MPJ_PROGRESS_THREAD`: whether a thread makes progress from the beginning.
+    pub progress_thread: bool,
     /// `MPJ_EARLY_LIMIT`: the most bytes of unexpected messages that one peer may have pending at this rank.
     pub early_limit: usize,
     /// `MPJ_CHECK`: whether ranks compare their collective calls.
@@ -247,6 +256,7 @@ impl Default for Settings {
             get: GetMode::default(),
             wait: WaitMode::default(),
             spin: Duration::from_millis(1),
+            progress_thread: false,
             early_limit: 64 << 20,
             check: false,
             fabric: FabricChoice::default(),
@@ -299,6 +309,7 @@ impl Settings {
             get: parse(lookup, &GET, Keyword::from_word, default.get)?,
             wait: parse(lookup, &WAIT, Keyword::from_word, default.wait)?,
             spin: parse(lookup, &SPIN, microseconds, default.spin)?,
+            progress_thread: parse(lookup, &PROGRESS_THREAD, flag, default.progress_thread)?,
             early_limit: parse(lookup, &EARLY_LIMIT, byte_count, default.early_limit)?,
             check: parse(lookup, &CHECK, flag, default.check)?,
             fabric: parse(lookup, &FABRIC, FabricChoice::parse, default.fabric)?,

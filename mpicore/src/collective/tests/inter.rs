@@ -2,9 +2,10 @@
 
 use super::{Actor, COUNTS, elements, joined, outputs, unset};
 use crate::collective::inter::{
-    InterMember, Root, allgather, allreduce, alltoall, barrier, bcast, gather, reduce, scatter,
+    InterMember, Root, allgather, allreduce, alltoall, barrier, bcast, divided_allreduce,
+    divided_reduce, gather, reduce, scatter,
 };
-use crate::collective::{Blocks, CollectiveError, Schedule};
+use crate::collective::{Blocks, CollectiveError, Division, Packing, Schedule};
 
 /// Iterates over pairs of group sizes from 1 to 5.
 fn groups() -> impl Iterator<Item = [u32; 2]> {
@@ -115,6 +116,34 @@ fn gather_and_reduce_bring_the_remote_groups_data_to_the_root() {
         assert_eq!(gathered[group][root as usize], expected, "{case:?}");
         let reduced = rooted(case, true, 3, |member, root| reduce(member, root, 3));
         assert_eq!(reduced[group][root as usize], combined(1 - group, remote, 3), "{case:?}");
+    }
+}
+
+/// In pieces of 2 operands, where some ranks have elements of 3 operands.
+#[test]
+fn pieces_of_reductions_between_groups_give_the_same_results() {
+    let division = |rank| Division {
+        most: 2,
+        packing: (rank % 2 == 1).then_some(Packing { operands: 3, size: 8 }),
+    };
+    let width = |rank| division(rank).packing.map_or(1, |packing| packing.operands);
+    for (sizes, group, root) in roots() {
+        let reduced = actors(sizes, |member, rank, own| {
+            let (seen, width) = (seen(group, root, own, rank), width(rank));
+            let schedule = divided_reduce(member, seen, 6 / width, division(rank)).unwrap();
+            let output = if seen == Root::Here { unset(6) } else { vec![] };
+            let actor = Actor::new(schedule, data(own, rank, 0, 6), output);
+            actor.widths(width as usize, width as usize)
+        });
+        let results = combined(1 - group, sizes[1 - group], 6);
+        assert_eq!(played(sizes, &reduced)[group][root as usize], results);
+        let all = actors(sizes, |member, rank, own| {
+            let width = width(rank);
+            let schedule = divided_allreduce(member, 6 / width, division(rank)).unwrap();
+            let actor = Actor::new(schedule, data(own, rank, 0, 6), unset(6));
+            actor.widths(width as usize, width as usize)
+        });
+        assert!(played(sizes, &all)[group].iter().all(|output| *output == results));
     }
 }
 

@@ -155,7 +155,7 @@ fn packed_elements_of_an_unused_output_stay() {
     let collective = Collective::Exscan { count: 3, operands: Operands::Input };
     let schedule =
         collective.schedule(member(0, 2), Division { packing, ..Division::NONE }).unwrap();
-    assert_eq!(schedule.scratch(), Scratch::Plain { count: 18, size: 8 });
+    assert_eq!(schedule.scratch(), Scratch::Operands { count: 18 });
     let text = schedule.to_string();
     assert!(!text.contains(&Buffer::Output.to_string()), "{text}");
 }

@@ -80,7 +80,7 @@ impl Actor {
     fn prepare(&mut self) {
         let len = match self.schedule.scratch() {
             Scratch::Elements { count, of } => count as usize * self.widths[index(of)],
-            Scratch::Plain { count, .. } => count as usize,
+            Scratch::Operands { count } => count as usize,
             Scratch::LargestEntry => self.entries[1].iter().map(Range::len).max().unwrap_or(0),
         };
         self.scratch = vec![UNSET.into(); len];
@@ -107,7 +107,7 @@ impl Actor {
     fn width(&self, buffer: Buffer) -> usize {
         match (buffer, self.schedule.scratch()) {
             (Buffer::Scratch, Scratch::Elements { of, .. }) => self.widths[index(of)],
-            (Buffer::Scratch, Scratch::Plain { .. } | Scratch::LargestEntry) => 1,
+            (Buffer::Scratch, Scratch::Operands { .. } | Scratch::LargestEntry) => 1,
             _ => self.widths[index(buffer)],
         }
     }

@@ -86,7 +86,7 @@ impl Fabric {
             max_head: MAX_HEAD,
             max_inline: 1024,
             max_body: MAX_BODY,
-            pieces: Pieces::new(MAX_BODY, [THIRD; 3]),
+            pieces: Pieces::new(MAX_BODY as u32, [THIRD; 3]),
             copies_bodies: true,
             gets: offers[index].has_rma.then_some(offers[index].reads()),
             puts: false,
