@@ -15,7 +15,7 @@ fn checked() -> Options {
 /// Runs `call` on three ranks, and returns what each says. Afterwards all make a call that fits.
 fn refusals(call: impl Fn(&World) -> Result<(), Error> + Send + Sync + 'static) -> Vec<Error> {
     job_with(&checked(), 3, move |world| {
-        let refused = call(&world).expect_err("the calls do not fit");
+        let refused = call(world).expect_err("the calls do not fit");
         let mut sum = [world.rank()];
         world.all_reduce(&mut sum, Op::Sum).expect("these fit");
         assert_eq!(sum, [3]);

@@ -146,6 +146,14 @@ fn collective_calls_that_differ() {
     deadlock(&["-n", "3", DEADLOCK, "collectives"], &[says]);
 }
 
+/// Compared before they are made, the same calls fail at once, with their places.
+#[test]
+fn collective_calls_that_differ_are_refused_where_calls_are_checked() {
+    let says = "rank 1 calls reduce(root 2, MPI_SUM, 1 int32_t) at tests/src/bin/deadlock.rs:";
+    let outcome = mpjrun(["--check", "-n", "3", DEADLOCK, "collectives"]).expect(3);
+    outcome.says_all(&[says, " where rank 0 calls barrier() at tests/src/bin/deadlock.rs:"]);
+}
+
 #[test]
 fn three_ranks_with_pools_that_have_nothing_to_do() {
     let cycle = "cycle: 0 waits for 2 (recv tag 5) -> 2 waits for 1 (recv tag 5) -> 1 waits for 0";
