@@ -68,10 +68,13 @@ pub enum Error {
     },
     /// A message of a collective is shorter than this rank expects.
     #[error(
-        "{bytes} bytes came from job rank {rank} instead of {expected}: the ranks give different numbers \
-         of elements, or make different collective calls; all must make the same calls in the same order"
+        "in this {call}, {bytes} bytes came from job rank {rank} instead of {expected}: the ranks give different \
+         numbers of elements, or make different collective calls; all must make the same calls in the same order \
+         (mpjrun --check compares them)"
     )]
     Short {
+        /// The name of the call.
+        call: &'static str,
         /// The job rank of the sender.
         rank: u32,
         /// Length of the message.
@@ -81,10 +84,13 @@ pub enum Error {
     },
     /// A message of a collective is longer than this rank expects.
     #[error(
-        "{bytes} bytes came from job rank {rank}, more than the {room} that are expected: the ranks give different \
-         numbers of elements, or make different collective calls; all must make the same calls in the same order"
+        "in this {call}, {bytes} bytes came from job rank {rank}, more than the {room} that are expected: the ranks give \
+         different numbers of elements, or make different collective calls; all must make the same calls in the same \
+         order (mpjrun --check compares them)"
     )]
     Long {
+        /// The name of the call.
+        call: &'static str,
         /// The job rank of the sender.
         rank: u32,
         /// Length of the message.

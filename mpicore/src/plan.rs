@@ -79,6 +79,7 @@ struct Endpoint<'a> {
     peers: &'a Group,
     context: u32,
     tag: i32,
+    call: Call,
 }
 
 /// A collective that is ready to run: MPI's call with all its arguments. All members run, start or keep their plans of
@@ -205,7 +206,8 @@ impl Scheduled<'_> {
         let _within = Within::collective(*call, *context, tag.number());
         let device = communicator.device();
         let peers = peers.as_deref().unwrap_or(communicator.peers());
-        let endpoint = Endpoint { device, peers, context: *context, tag: tag.of_blocking() };
+        let (call, tag) = (*call, tag.of_blocking());
+        let endpoint = Endpoint { device, peers, context: *context, tag, call };
         let Parts { schedule, memory, reduction, requests } = work.parts();
         let (mut failure, mut panic) = (None, None);
         for index in 0.. {
@@ -293,7 +295,7 @@ impl Endpoint<'_> {
         data: impl FnOnce() -> Result<S, Error>,
         failure: &mut Option<Error>,
     ) -> Option<Request> {
-        let Self { device, peers, context, tag } = *self;
+        let Self { device, peers, context, tag, .. } = *self;
         if failure.is_none() {
             let sent = data().and_then(|data| {
                 let peer = peers.job_rank(peer)? as usize;
@@ -311,7 +313,7 @@ impl Endpoint<'_> {
     /// Tells a peer, instead of the message that it waits for, that this rank has failed (PL2).
     #[cold]
     fn tell(&self, peer: u32, error: &Error) {
-        let Self { device, peers, context, tag } = *self;
+        let Self { device, peers, context, tag, .. } = *self;
         let failure = error.failure(device.rank());
         // A peer that cannot be told is lost, or it learns of the loss that keeps this rank from telling it.
         if let Ok(peer) = peers.job_rank(peer) {
@@ -362,7 +364,7 @@ impl Endpoint<'_> {
                 let mut ended = ordered().filter(is_started);
                 let waited = self.device.iwaiteach(requests, |outcome| {
                     let expected = ended.next().and_then(|message| memory.expected(message));
-                    note(failure, outcome, expected);
+                    note(self.call, failure, outcome, expected);
                 });
                 if let Err(error) = waited {
                     failure.get_or_insert(error.into());
@@ -375,7 +377,7 @@ impl Endpoint<'_> {
     #[inline]
     fn wait(&self, sending: Option<Request>, failure: &mut Option<Error>) {
         if let Some(sending) = sending {
-            note(failure, self.device.iwait(sending), None);
+            note(self.call, failure, self.device.iwait(sending), None);
         }
     }
 
@@ -388,7 +390,7 @@ impl Endpoint<'_> {
             Ok(self.device.recv(room, Some(peer), Some(self.tag), self.context))
         });
         match received {
-            Ok(received) => note(failure, received, memory.expected(message)),
+            Ok(received) => note(self.call, failure, received, memory.expected(message)),
             Err(error) => {
                 failure.get_or_insert(error);
             }
@@ -418,6 +420,7 @@ fn take_steps(
 /// Keeps the first error. A message that is shorter than expected is an error, too.
 #[inline]
 fn note(
+    call: Call,
     failure: &mut Option<Error>,
     outcome: Result<Status, mpjdev::Error>,
     expected: Option<usize>,
@@ -428,13 +431,13 @@ fn note(
             Err(mpjdev::Error::Truncate { source_rank: rank, sent: bytes, capacity: room, .. }),
             _,
         ) => {
-            failure.get_or_insert(Error::Long { rank, bytes, room });
+            failure.get_or_insert(Error::Long { call: call.name(), rank, bytes, room });
         }
         (Err(error), _) => {
             failure.get_or_insert(error.into());
         }
         (Ok(Status { source: rank, bytes, .. }), Some(expected)) if bytes != expected => {
-            failure.get_or_insert(Error::Short { rank, bytes, expected });
+            failure.get_or_insert(Error::Short { call: call.name(), rank, bytes, expected });
         }
         (Ok(_), _) => {}
     }

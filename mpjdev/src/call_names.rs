@@ -126,6 +126,11 @@ calls! {
 }
 
 impl Call {
+    /// Returns its name: MPI's in small letters, without the prefix.
+    pub fn name(self) -> &'static str {
+        (self as usize).checked_sub(1).map_or("call", |at| NAMES[at].0)
+    }
+
     /// Returns the names of all calls and of contexts.
     pub fn vocabulary() -> Vocabulary {
         Vocabulary::new(NAMES.iter().copied(), "communicator", "world")
@@ -149,6 +154,7 @@ mod tests {
         for (call, (name, needs_all)) in Call::NAMED.iter().zip(NAMES) {
             let code = CallCode::from(*call);
             assert_eq!((&*vocabulary.name(code), vocabulary.needs_all(code)), (*name, *needs_all));
+            assert_eq!(call.name(), *name);
             assert_eq!(name.replace('_', ""), format!("{call:?}").to_lowercase());
         }
         assert_eq!((vocabulary.space(), vocabulary.everywhere()), ("communicator", "world"));

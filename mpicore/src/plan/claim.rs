@@ -120,7 +120,7 @@ impl Claim {
         };
         let arguments: Vec<String> =
             [root_text, op.clone(), data_text].into_iter().flatten().collect();
-        let name = Call::vocabulary().name(call.into());
+        let name = call.name();
         let place = site.map_or(String::new(), |site| format!(" at {}", site.place));
         Self {
             aspects: [

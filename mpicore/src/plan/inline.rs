@@ -168,7 +168,7 @@ impl<'a> Messages<'a> {
     fn of(communicator: &'a Communicator, call: Call) -> Self {
         let (device, peers) = (communicator.device(), communicator.group());
         let context = communicator.collective_context();
-        let endpoint = Endpoint { device, peers, context, tag: BLOCKING };
+        let endpoint = Endpoint { device, peers, context, tag: BLOCKING, call };
         let _within = Within::collective(call, context, communicator.next_number());
         Self { endpoint, _within, unsettled: None }
     }
@@ -201,14 +201,14 @@ impl<'a> Messages<'a> {
     #[cold]
     fn note_receive(&mut self, received: Result<Status, mpjdev::Error>, expected: usize) {
         let unsettled = self.unsettled.get_or_insert_default();
-        note(&mut unsettled.failure, received, Some(expected));
+        note(self.endpoint.call, &mut unsettled.failure, received, Some(expected));
     }
 
     /// Waits for the messages that are being sent.
     #[inline(always)]
     fn settle(&mut self) {
         if let Some(unsettled) = &mut self.unsettled {
-            unsettled.wait(self.endpoint.device);
+            unsettled.wait(self.endpoint.call, self.endpoint.device);
         }
     }
 
@@ -236,9 +236,9 @@ impl<'a> Messages<'a> {
 
 impl Unsettled {
     #[cold]
-    fn wait(&mut self, device: &Device) {
+    fn wait(&mut self, call: Call, device: &Device) {
         for request in std::mem::take(&mut self.sending) {
-            note(&mut self.failure, device.iwait(request), None);
+            note(call, &mut self.failure, device.iwait(request), None);
         }
     }
 }

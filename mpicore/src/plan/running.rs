@@ -146,8 +146,8 @@ impl Running {
     }
 
     fn endpoint(&self) -> Endpoint<'_> {
-        let &Self { ref communicator, ref peers, context, tag, .. } = self;
-        Endpoint { device: communicator.device(), peers, context, tag }
+        let &Self { ref communicator, ref peers, context, tag, call, .. } = self;
+        Endpoint { device: communicator.device(), peers, context, tag, call }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -230,7 +230,7 @@ impl Running {
         outcome: Result<Status, mpjdev::Error>,
         expected: Option<usize>,
     ) {
-        note(&mut self.lock().failure, outcome, expected);
+        note(self.call, &mut self.lock().failure, outcome, expected);
         if self.is_last() {
             self.end_round();
             self.go_on();

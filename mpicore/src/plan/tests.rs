@@ -202,13 +202,13 @@ impl Case {
 
     /// Runs the rounds as the other ranks do, but sends eight bytes more in one message.
     fn sabotage(&self, plan: Plan<'_>) -> Result<(), Error> {
-        let Scheduled { communicator, route, mut work, .. } = plan.into_scheduled()?;
+        let Scheduled { communicator, call, route, mut work, .. } = plan.into_scheduled()?;
         let tag = match self.executor {
             Executor::Started => route.tag.of_started(),
             _ => route.tag.of_blocking(),
         };
         let (device, context) = (communicator.device(), route.context);
-        let endpoint = Endpoint { device, peers: communicator.peers(), context, tag };
+        let endpoint = Endpoint { device, peers: communicator.peers(), context, tag, call };
         let Parts { schedule, memory, reduction, .. } = work.parts();
         let is_send = |message: &&Message| matches!(message, Message::Send { .. });
         let all = schedule.rounds().flat_map(|round| round.messages).filter(is_send).count();
@@ -232,7 +232,7 @@ impl Case {
                 started.extend(request.map(|request| (request, memory.expected(message))));
             }
             for (request, expected) in started {
-                note(&mut failure, device.iwait(request), expected);
+                note(endpoint.call, &mut failure, device.iwait(request), expected);
             }
             if failure.is_none() {
                 failure = take_steps(local, memory, reduction).err();

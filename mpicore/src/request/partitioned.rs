@@ -356,7 +356,7 @@ impl Receiving {
             let whole = Some(bytes).filter(|_| status.bytes == OFFER_LEN);
             whole.and_then(Offer::decode).ok_or_else(|| {
                 let (rank, bytes) = (status.source, status.bytes);
-                Error::Short { rank, bytes, expected: OFFER_LEN }.into_device()
+                Error::Short { call: "psend_init", rank, bytes, expected: OFFER_LEN }.into_device()
             })
         });
         self.state().offer = Some(offer);

@@ -200,7 +200,7 @@ fn a_message_that_is_too_long_fails_where_it_comes_and_nowhere_else() {
             let class = outcome.as_ref().map_err(Error::class);
             assert_eq!(class, if len == 1 { Err(ErrorClass::Truncate) } else { Ok(&()) });
             if let Err(error) = outcome {
-                let told = "16 bytes came from job rank 0, more than the 8 that are expected: the ranks give different \
+                let told = "in this bcast, 16 bytes came from job rank 0, more than the 8 that are expected: the ranks give different \
                             numbers of elements";
                 assert!(error.to_string().starts_with(told), "{error}");
             }
