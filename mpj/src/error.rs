@@ -38,6 +38,21 @@ pub enum Error {
         /// Size of an element.
         size: usize,
     },
+    /// A message that was received as a text is none.
+    #[error(
+        "message of {bytes} bytes from rank {source_rank} with tag {tag} is no text in UTF-8: {cause}; receive it as \
+         `Vec<u8>`, or send a `str`"
+    )]
+    Utf8 {
+        /// Rank of the sender.
+        source_rank: usize,
+        /// Tag of the message.
+        tag: i32,
+        /// Length of the message.
+        bytes: usize,
+        /// What is wrong, and where.
+        cause: std::str::Utf8Error,
+    },
     /// There is no memory for a message of unknown length.
     #[error("no memory for a message of {bytes} bytes from rank {source_rank} with tag {tag}")]
     Memory {
@@ -184,6 +199,7 @@ impl Error {
             Self::Device(error) => error.class().into(),
             Self::Core(error) => error.class(),
             Self::Count { .. } => ErrorClass::Truncate,
+            Self::Utf8 { .. } => ErrorClass::Type,
             Self::Memory { .. } | Self::Context { .. } => ErrorClass::Other,
             Self::Division { .. } | Self::Lengths { .. } => ErrorClass::Count,
             Self::Overlap | Self::Elsewhere => ErrorClass::Arg,

@@ -27,7 +27,7 @@
 //! Blocking calls borrow their buffer. Non-blocking calls come in two forms, and neither lets a program touch or free a
 //! buffer that is in use. *Owning* calls take a `Vec` and return it from [`Request::wait`]. *Scoped* calls
 //! ([`Communicator::scope`]) borrow their buffer, and are complete when the scope ends. Elements are numbers and
-//! structures of numbers: see [`trait@Datatype`]. A buffer is a slice, a single number, or data that are not
+//! structures of numbers: see [`trait@Datatype`]. A truth value is received as a [`Bool`]. A buffer is a slice, a single number, or data that are not
 //! contiguous: a [`column`](fn@column) or [`block`] of a matrix, the parts of a divided matrix ([`split_columns_mut`],
 //! [`split_blocks_mut`]), [`Strided`] elements of a slice, and with the feature `ndarray` arrays and views of that
 //! crate; see [`SendBuffer`]. Long messages are fastest from memory of [`alloc_buffer`].
@@ -85,7 +85,7 @@ pub use communicator::{
 };
 #[doc(hidden)]
 pub use datatype::derive;
-pub use datatype::{Datatype, TypeMap};
+pub use datatype::{Bool, Datatype, TypeMap};
 pub use envelope::{ANY_SOURCE, ANY_TAG, Source, Status, Tag};
 pub use error::Error;
 pub use group::{Comparison, Group};
@@ -123,7 +123,7 @@ pub use mpicore::{Cause, Relation};
 /// ```
 ///
 /// The derive refuses enumerations and unions, since some byte patterns are no value of them. It also refuses fields of
-/// the types `bool` and `char`, for the same reason, and references, which mean nothing on another rank:
+/// the types `bool` and `char`, for the same reason (a [`Bool`] is legal), and references, which mean nothing on another rank:
 ///
 /// ```compile_fail
 /// #[derive(Clone, Copy, mpj::Datatype)]

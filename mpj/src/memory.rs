@@ -108,7 +108,8 @@ impl<P> View<P> {
 
 /// Memory whose elements can be sent.
 ///
-/// Implemented by slices, arrays, `Vec`, `Box` and [`Buffer`](crate::Buffer), by single numbers, by [`Strided`] data,
+/// Implemented by slices, arrays, `Vec`, `Box` and [`Buffer`](crate::Buffer), by single numbers and `bool`, by `str` and
+/// `String` as their bytes (see [`PointToPoint::recv_string`](crate::PointToPoint::recv_string)), by [`Strided`] data,
 /// and, with the feature `ndarray`, by the arrays and views of that crate. A program passes a reference to such a
 /// buffer to a call and needs nothing else of this trait; it passes a single structure as `&[structure]`.
 ///

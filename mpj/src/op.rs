@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 use mpicore::op::{ElementKind, Predefined};
 use mpicore::{Operand, Reduction};
 
-use crate::datatype::{Datatype, Known, TypeMap};
+use crate::datatype::{Bool, Datatype, Known, TypeMap};
 use crate::error::Error;
 
 /// A reduction operation that MPI defines, on numbers. All are associative and commutative, apart from the rounding of
@@ -38,11 +38,12 @@ pub enum Op {
     Sum,
     /// The product, which wraps for integers: MPI_PROD.
     Product,
-    /// Logical and, for integers: 1 if no operand is 0, else 0 (MPI_LAND).
+    /// Logical and, for integers and [`Bool`](crate::Bool): 1 if no operand is 0, else 0 (MPI_LAND).
     LogicalAnd,
-    /// Logical or, for integers: 0 if all operands are 0, else 1 (MPI_LOR).
+    /// Logical or, for integers and [`Bool`](crate::Bool): 0 if all operands are 0, else 1 (MPI_LOR).
     LogicalOr,
-    /// Logical exclusive or, for integers: 1 if the number of operands that are not 0 is odd, else 0 (MPI_LXOR).
+    /// Logical exclusive or, for integers and [`Bool`](crate::Bool): 1 if the number of operands that are not 0 is odd,
+    /// else 0 (MPI_LXOR).
     LogicalXor,
     /// Bitwise and, for integers: MPI_BAND.
     BitAnd,
@@ -56,10 +57,12 @@ pub enum Op {
     MinLoc,
 }
 
-/// A number that MPI's operations take: the primitive ones, and [`ValueIndex`].
+/// A number that MPI's operations take: the primitive ones, [`Bool`](crate::Bool) and [`ValueIndex`], with the features
+/// `num-complex` and `half` also the numbers of these crates. An array of numbers is combined number by number.
 ///
-/// MPI defines which operations apply to which numbers: no logical and bitwise operations on floating-point numbers,
-/// and only [`Op::MaxLoc`] and [`Op::MinLoc`] on pairs. Calls refuse other combinations with an error of the class
+/// MPI defines which operations apply to which numbers: no logical and bitwise operations on floating-point and complex
+/// numbers, no order of complex numbers, only logical operations on [`Bool`](crate::Bool), and only [`Op::MaxLoc`] and
+/// [`Op::MinLoc`] on pairs. Calls refuse other combinations with an error of the class
 /// [`Op`](crate::ErrorClass::Op).
 ///
 /// ```
@@ -69,6 +72,8 @@ pub enum Op {
 /// }
 /// let sums = mpj::local::run(3, |world| total(&world, 1.5).unwrap())?;
 /// assert_eq!(sums, [4.5; 3]);
+/// let sums = mpj::local::run(2, |world| total(&world, [1, 2, world.rank()]).unwrap())?;
+/// assert_eq!(sums, [[2, 4, 1]; 2], "arrays, too");
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 pub trait Number: Datatype + Known {}
@@ -86,7 +91,7 @@ macro_rules! numbers {
 
 numbers! {
     i8 => I8, i16 => I16, i32 => I32, i64 => I64, i128 => I128,
-    u8 => U8, u16 => U16, u32 => U32, u64 => U64, f32 => F32, f64 => F64,
+    u8 => U8, u16 => U16, u32 => U32, u64 => U64, u128 => U128, f32 => F32, f64 => F64, Bool => Bool,
     ValueIndex<i16> => ShortInt, ValueIndex<i32> => TwoInt, ValueIndex<i64> => LongInt,
     ValueIndex<f32> => FloatInt, ValueIndex<f64> => DoubleInt,
 }
@@ -94,6 +99,15 @@ numbers! {
 numbers! { isize => I64, usize => U64 }
 #[cfg(target_pointer_width = "32")]
 numbers! { isize => I32, usize => U32 }
+#[cfg(feature = "num-complex")]
+numbers! { num_complex::Complex32 => ComplexF32, num_complex::Complex64 => ComplexF64 }
+#[cfg(feature = "half")]
+numbers! { half::f16 => F16, half::bf16 => BF16 }
+
+impl<T: Known, const N: usize> Known for [T; N] {
+    const KIND: ElementKind = T::KIND;
+}
+impl<T: Number + bytemuck::Pod, const N: usize> Number for [T; N] {}
 
 /// A value and the place where it was found, for [`Op::MaxLoc`] and [`Op::MinLoc`] (MPI-4.1 section 6.9.4).
 ///

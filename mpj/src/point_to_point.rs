@@ -175,6 +175,34 @@ impl PointToPoint {
         self.mprobe(source, tag)?.recv_vec()
     }
 
+    /// Receives a text of any length. The bytes are checked, since the sender may have sent anything. To send a text,
+    /// pass a `str` or a `String` to any call that sends; `isend` takes `text.into_bytes()`.
+    ///
+    /// # Errors
+    /// As [`PointToPoint::recv_vec`]; [`Error::Utf8`] if the bytes are no text (the message is consumed).
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     if world.rank() == 0 {
+    ///         world.send("grün", 1, 0).unwrap();
+    ///         world.send(&[0xff_u8], 1, 0).unwrap();
+    ///     } else {
+    ///         assert_eq!(world.recv_string(0, 0).unwrap().0, "grün");
+    ///         assert!(matches!(world.recv_string(0, 0), Err(mpj::Error::Utf8 { .. })));
+    ///         # world.iprobe(0, 0).unwrap();
+    ///     }
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn recv_string(
+        &self,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<(String, Status), Error> {
+        let _within = Within::call(Call::Recv);
+        self.mprobe(source, tag)?.recv_string()
+    }
+
     /// Sends and receives at the same time (MPI_Sendrecv): two ranks that call it for each other do not block.
     ///
     /// # Errors

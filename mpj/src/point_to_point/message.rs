@@ -109,6 +109,32 @@ impl Message {
         Ok((buffer, status))
     }
 
+    /// Receives the message as a text; see [`PointToPoint::recv_string`].
+    ///
+    /// # Errors
+    /// As [`Message::recv_vec`]; [`Error::Utf8`].
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let send = world.isend(b"gr\xc3\xbcn".to_vec(), 0, 4).unwrap();
+    ///     assert_eq!(world.mprobe(0, 4).unwrap().recv_string().unwrap().0, "grün");
+    ///     send.wait().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn recv_string(self) -> Result<(String, Status), Error> {
+        let communicator = self.communicator.clone();
+        let (text, status) = self.recv_vec()?;
+        let Status { source: source_rank, tag, bytes, .. } = status;
+        let text = String::from_utf8(text).map_err(|error| Error::Utf8 {
+            source_rank,
+            tag,
+            bytes,
+            cause: error.utf8_error(),
+        });
+        Ok((communicator.step(text)?, status))
+    }
+
     /// Starts to receive the message into `buffer` (MPI_Imrecv).
     ///
     /// # Errors

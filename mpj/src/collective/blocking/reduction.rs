@@ -3,12 +3,12 @@
 use super::super::forms::site;
 use crate::collective;
 use crate::communicator::Communicator;
-use crate::datatype::Datatype;
+use crate::datatype::{Bool, Datatype};
 use crate::error::Error;
 use crate::group::narrowed;
 use crate::memory::core::output;
 use crate::memory::{RecvBuffer, SendBuffer};
-use crate::op::Operation;
+use crate::op::{Op, Operation};
 
 impl Communicator {
     /// Combines the elements of all ranks, element `i` with element `i`, and gives the results to all ranks
@@ -35,6 +35,52 @@ impl Communicator {
         op: impl Operation<B::Element>,
     ) -> Result<(), Error> {
         self.run(collective::all_reduce(buffer, op))
+    }
+
+    /// Returns on all ranks whether `flag` is true on every rank (MPI_Allreduce with MPI_LAND).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_reduce`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let mut residual = 10.0 * (world.rank() + 1) as f64;
+    ///     let mut steps = 0;
+    ///     while !world.all(residual < 1.0).unwrap() {
+    ///         residual /= 2.0;
+    ///         steps += 1;
+    ///     }
+    ///     assert_eq!(steps, 5);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    #[track_caller]
+    pub fn all(&self, flag: bool) -> Result<bool, Error> {
+        self.judge(flag, Op::LogicalAnd)
+    }
+
+    /// Returns on all ranks whether `flag` is true on at least one rank (MPI_Allreduce with MPI_LOR).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_reduce`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     assert!(world.any(world.rank() == 2).unwrap());
+    ///     assert!(!world.any(world.rank() == 3).unwrap());
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    #[track_caller]
+    pub fn any(&self, flag: bool) -> Result<bool, Error> {
+        self.judge(flag, Op::LogicalOr)
+    }
+
+    #[track_caller]
+    fn judge(&self, flag: bool, op: Op) -> Result<bool, Error> {
+        let mut flag = Bool::from(flag);
+        self.all_reduce(&mut flag, op)?;
+        Ok(flag.get())
     }
 
     /// Like [`Communicator::all_reduce`], with the results in a separate buffer (MPI_Allreduce).
