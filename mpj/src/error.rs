@@ -4,6 +4,12 @@ use std::sync::Arc;
 
 use mpicore::ErrorClass;
 
+#[cfg(feature = "serde")]
+mod object;
+
+#[cfg(feature = "serde")]
+pub use object::ObjectError;
+
 /// Why a call failed.
 ///
 /// ```
@@ -38,6 +44,10 @@ pub enum Error {
         /// Size of an element.
         size: usize,
     },
+    /// An object cannot be sent, or what was received is none.
+    #[cfg(feature = "serde")]
+    #[error(transparent)]
+    Object(#[from] ObjectError),
     /// A message that was received as a text is none.
     #[error(
         "message of {bytes} bytes from rank {source_rank} with tag {tag} is no text in UTF-8: {cause}; receive it as \
@@ -200,6 +210,8 @@ impl Error {
             Self::Core(error) => error.class(),
             Self::Count { .. } => ErrorClass::Truncate,
             Self::Utf8 { .. } => ErrorClass::Type,
+            #[cfg(feature = "serde")]
+            Self::Object(error) => error.class(),
             Self::Memory { .. } | Self::Context { .. } => ErrorClass::Other,
             Self::Division { .. } | Self::Lengths { .. } => ErrorClass::Count,
             Self::Overlap | Self::Elsewhere => ErrorClass::Arg,

@@ -32,6 +32,12 @@
 //! [`split_blocks_mut`]), [`Strided`] elements of a slice, and with the feature `ndarray` arrays and views of that
 //! crate; see [`SendBuffer`]. Long messages are fastest from memory of [`alloc_buffer`].
 //!
+//! # Objects
+//!
+//! With the feature `serde`, every value that serde can serialize can be a message: `send_object`, `recv_object`,
+//! `broadcast_object`, `gather_objects`, `all_gather_objects`, `scatter_objects`, `reduce_objects`. Numbers travel faster
+//! as buffers.
+//!
 //! # Collective calls
 //!
 //! Those that block are methods: [`Communicator::broadcast`], [`Communicator::all_reduce`] and so on. The module
@@ -58,6 +64,7 @@
 // - `world`: joining and leaving the job, also by an error, or as threads (`local`). `rank_device`: a rank's place in it.
 // - `collective`: collective calls, as values and as blocking methods. `point_to_point`: blocking calls, probes, buffered
 //   sends, persistent sends and receives.
+// - `object`: messages that are one object of serde.
 // - `request`, `scope`: calls that keep a buffer after they return.
 // - `communicator`, `group`: communicators and groups. `envelope`: sources, tags and statuses.
 // - `memory`: what can be sent and received into, where its bytes lie, and memory on huge pages.
@@ -70,6 +77,8 @@ mod envelope;
 mod error;
 mod group;
 mod memory;
+#[cfg(feature = "serde")]
+mod object;
 mod op;
 mod point_to_point;
 mod rank_device;
@@ -88,6 +97,8 @@ pub use datatype::derive;
 pub use datatype::{Bool, Datatype, TypeMap};
 pub use envelope::{ANY_SOURCE, ANY_TAG, Source, Status, Tag};
 pub use error::Error;
+#[cfg(feature = "serde")]
+pub use error::ObjectError;
 pub use group::{Comparison, Group};
 pub use memory::{Buffer, Pages, alloc_buffer};
 pub use memory::{RecvBuffer, SendBuffer, Unit, View};

@@ -25,7 +25,7 @@ use crate::request::Request;
 /// ```
 #[must_use = "the message is lost, and its sender may wait for ever, unless it is received"]
 pub struct Message {
-    communicator: PointToPoint,
+    pub(crate) communicator: PointToPoint,
     /// The message in the device; `None` for a message from MPI_PROC_NULL.
     found: Option<mpjdev::Message>,
     status: Status,
