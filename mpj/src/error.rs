@@ -164,6 +164,19 @@ pub enum Error {
         /// Number of whole rows in the slice.
         rows: usize,
     },
+    /// An array cannot have ghost cells of this width.
+    #[error(
+        "a slice of {len} elements is no array of lengths {dims:?} with {width} ghost cells at each end; the lengths \
+         include the ghost cells, and between these there are at least {width} others"
+    )]
+    Halo {
+        /// Number of elements in the slice.
+        len: usize,
+        /// Lengths of the array along each axis, with ghost cells.
+        dims: Vec<usize>,
+        /// Number of ghost cells at each end of an axis.
+        width: usize,
+    },
     /// Two parts of a matrix share an element.
     #[error(
         "parts {first} and {second} of the matrix share an element; give parts that share none"
@@ -214,7 +227,7 @@ impl Error {
             Self::Object(error) => error.class(),
             Self::Memory { .. } | Self::Context { .. } => ErrorClass::Other,
             Self::Division { .. } | Self::Lengths { .. } => ErrorClass::Count,
-            Self::Overlap | Self::Elsewhere => ErrorClass::Arg,
+            Self::Overlap | Self::Elsewhere | Self::Halo { .. } => ErrorClass::Arg,
             Self::Outside { .. } | Self::Matrix { .. } | Self::Shared { .. } => ErrorClass::Arg,
             Self::Datatype(error) => error.class(),
             Self::Buffer { .. } | Self::NoCopy { .. } => ErrorClass::NoMem,

@@ -29,7 +29,7 @@
 //! ([`Communicator::scope`]) borrow their buffer, and are complete when the scope ends. Elements are numbers and
 //! structures of numbers: see [`trait@Datatype`]. A truth value is received as a [`Bool`]. A buffer is a slice, a single number, or data that are not
 //! contiguous: a [`column`](fn@column) or [`block`] of a matrix, the parts of a divided matrix ([`split_columns_mut`],
-//! [`split_blocks_mut`]), [`Strided`] elements of a slice, and with the feature `ndarray` arrays and views of that
+//! [`split_blocks_mut`]), its ghost cells and what neighbours get for theirs ([`split_halo_mut`]), [`Strided`] elements of a slice, and with the feature `ndarray` arrays and views of that
 //! crate; see [`SendBuffer`]. Long messages are fastest from memory of [`alloc_buffer`].
 //!
 //! # Objects
@@ -100,6 +100,7 @@ pub use error::Error;
 #[cfg(feature = "serde")]
 pub use error::ObjectError;
 pub use group::{Comparison, Group};
+pub use memory::{Border, Ghost, HaloPart, split_halo_mut};
 pub use memory::{Buffer, Pages, alloc_buffer};
 pub use memory::{RecvBuffer, SendBuffer, Unit, View};
 pub use memory::{Strided, StridedMut, block, block_mut, column, column_mut};

@@ -19,15 +19,18 @@ use mpjdev::{Layout, RecvRegion, SendRegion, Sink, Source};
 use crate::datatype::{Datatype, TypeMap, count, is_plain};
 use crate::error::Error;
 
+mod axes;
 pub(crate) mod borrowed;
 mod buffer;
 mod contiguous;
 pub(crate) mod core;
 #[cfg(feature = "ndarray")]
 mod grid;
+mod halo;
 mod strided;
 
 pub use self::buffer::{Buffer, Pages, alloc_buffer};
+pub use self::halo::{Border, Ghost, HaloPart, split_halo_mut};
 pub use self::strided::{Strided, StridedMut, block, block_mut, column, column_mut};
 pub use self::strided::{split_blocks_mut, split_columns_mut};
 

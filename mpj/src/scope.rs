@@ -24,6 +24,7 @@ use crate::memory::{RecvBuffer, SendBuffer, sink, source};
 use crate::rank_device::RankDevice;
 
 mod request;
+mod views;
 
 pub use request::ScopedRequest;
 use request::Started;

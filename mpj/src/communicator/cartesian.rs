@@ -183,6 +183,37 @@ impl CartesianCommunicator {
         neighbours.into_iter().map(|rank| rank.map(|rank| rank as usize)).collect()
     }
 
+    /// Returns the rank at this offset from the own place, such as that of a [`HaloPart`](crate::HaloPart); `None` if the
+    /// grid ends before, in a dimension that is not periodic.
+    ///
+    /// # Errors
+    /// There is not one number for each dimension.
+    ///
+    /// ```
+    /// mpj::local::run(4, |world| {
+    ///     let grid = world.create_cartesian(&[2, 2], &[false, true], false).unwrap().unwrap();
+    ///     let below_right = [Some(3), Some(2), None, None];
+    ///     assert_eq!(grid.neighbour(&[1, 1]).unwrap(), below_right[grid.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn neighbour(&self, offset: &[i32]) -> Result<Option<usize>, Error> {
+        let mut place = self.coords(self.rank())?;
+        if place.len() != offset.len() {
+            return self.rank_of(offset).map(Some);
+        }
+        for (coordinate, by) in place.iter_mut().zip(offset) {
+            *coordinate = coordinate.saturating_add(*by);
+        }
+        let grid = self.grid();
+        let along = place.iter().zip(grid.dims()).zip(grid.periods());
+        let is_inside = |at: &i32, dim: &u32| u32::try_from(*at).is_ok_and(|at| at < *dim);
+        if !along.into_iter().all(|((at, dim), periodic)| *periodic || is_inside(at, dim)) {
+            return Ok(None);
+        }
+        self.rank_of(&place).map(Some)
+    }
+
     /// Divides the grid into grids of the dimensions that `remain` (MPI_Cart_sub). Collective; all ranks give the same
     /// dimensions.
     ///
