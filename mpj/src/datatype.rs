@@ -69,6 +69,15 @@ pub type TypeMap = mpicore::datatype::Datatype;
 /// initialised in every value. A value must stay valid when they change to anything while the bytes between them stay.
 /// The extent must be `size_of::<Self>()`, the lower bound 0, and the size [`SIZE`](Self::SIZE). The derive ensures all
 /// of this.
+#[doc(alias(
+    "MPI_Datatype",
+    "MPI_INT",
+    "MPI_DOUBLE",
+    "MPI_C_FLOAT_COMPLEX",
+    "MPI_C_DOUBLE_COMPLEX",
+    "MPI_Type_create_struct",
+    "MPI_Type_get_extent"
+))]
 pub unsafe trait Datatype: bytemuck::Zeroable + Copy + Send + Sync + 'static {
     /// The size of an element in a message, in bytes, without padding (MPI_Type_size).
     ///
@@ -76,6 +85,7 @@ pub unsafe trait Datatype: bytemuck::Zeroable + Copy + Send + Sync + 'static {
     /// use mpj::Datatype;
     /// assert_eq!(<[f64; 3]>::SIZE, 24);
     /// ```
+    #[doc(alias = "MPI_Type_size")]
     const SIZE: usize;
 
     /// Describes which bytes of an element are sent, in the order of memory.

@@ -217,6 +217,7 @@ impl Error {
     /// let error = mpj::column(&[1, 2, 3], 2, 0).unwrap_err();
     /// assert_eq!(error.class(), mpj::ErrorClass::Arg);
     /// ```
+    #[doc(alias = "MPI_Error_class")]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Device(error) => error.class().into(),

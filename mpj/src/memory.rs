@@ -138,6 +138,7 @@ impl<P> View<P> {
 /// which contain all units. The memory must stay allocated and in its place for as long as the buffer is borrowed, and
 /// all bytes that units name must be initialised and must not be written meanwhile. The units must have the elements in
 /// order. [`memory`](Self::memory) must return the buffer itself, or a part of it that has the same elements.
+#[doc(alias = "MPI_Type_contiguous")]
 pub unsafe trait SendBuffer {
     /// The type of the elements.
     type Element: Datatype;

@@ -230,6 +230,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Bcast")]
     pub fn broadcast_object<T: Serialize + DeserializeOwned>(
         &self,
         object: Option<T>,
@@ -263,6 +264,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Gatherv")]
     pub fn gather_objects<T: Serialize + DeserializeOwned>(
         &self,
         object: T,
@@ -284,6 +286,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Allgatherv")]
     pub fn all_gather_objects<T: Serialize + DeserializeOwned>(
         &self,
         object: T,
@@ -312,6 +315,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Scatterv")]
     pub fn scatter_objects<T: Serialize + DeserializeOwned>(
         &self,
         objects: Option<Vec<T>>,

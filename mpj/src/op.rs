@@ -28,32 +28,45 @@ use crate::error::Error;
 /// assert_eq!(sums, [[6.0, 4.0]; 4]);
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Op")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Op {
     /// The greatest: MPI_MAX.
+    #[doc(alias = "MPI_MAX")]
     Max,
     /// The least: MPI_MIN.
+    #[doc(alias = "MPI_MIN")]
     Min,
     /// The sum, which wraps for integers: MPI_SUM.
+    #[doc(alias = "MPI_SUM")]
     Sum,
     /// The product, which wraps for integers: MPI_PROD.
+    #[doc(alias("MPI_PROD", "Prod"))]
     Product,
     /// Logical and, for integers and [`Bool`](crate::Bool): 1 if no operand is 0, else 0 (MPI_LAND).
+    #[doc(alias("MPI_LAND", "Land"))]
     LogicalAnd,
     /// Logical or, for integers and [`Bool`](crate::Bool): 0 if all operands are 0, else 1 (MPI_LOR).
+    #[doc(alias("MPI_LOR", "Lor"))]
     LogicalOr,
     /// Logical exclusive or, for integers and [`Bool`](crate::Bool): 1 if the number of operands that are not 0 is odd,
     /// else 0 (MPI_LXOR).
+    #[doc(alias("MPI_LXOR", "Lxor"))]
     LogicalXor,
     /// Bitwise and, for integers: MPI_BAND.
+    #[doc(alias("MPI_BAND", "Band"))]
     BitAnd,
     /// Bitwise or, for integers: MPI_BOR.
+    #[doc(alias("MPI_BOR", "Bor"))]
     BitOr,
     /// Bitwise exclusive or, for integers: MPI_BXOR.
+    #[doc(alias("MPI_BXOR", "Bxor"))]
     BitXor,
     /// The greatest value with its index, for [`ValueIndex`]; of equal values that with the lowest index (MPI_MAXLOC).
+    #[doc(alias = "MPI_MAXLOC")]
     MaxLoc,
     /// The least value with its index, for [`ValueIndex`]; of equal values that with the lowest index (MPI_MINLOC).
+    #[doc(alias = "MPI_MINLOC")]
     MinLoc,
 }
 
@@ -169,6 +182,7 @@ pairs! { i16 => ShortInt, i32 => TwoInt, i64 => LongInt, f32 => FloatInt, f64 =>
 /// assert_eq!(products, [[1, 3, 0, 1]; 3]);
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Op_create")]
 pub struct UserOp<T> {
     op: mpicore::op::UserOp,
     elements: PhantomData<fn(&T, &T) -> T>,

@@ -36,6 +36,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Send")]
     #[inline]
     pub fn send<T: Datatype>(
         &self,
@@ -63,6 +64,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Ssend")]
     pub fn ssend<T: Datatype>(
         &self,
         data: &(impl SendBuffer<Element = T> + ?Sized),
@@ -93,6 +95,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Rsend")]
     pub fn rsend<T: Datatype>(
         &self,
         data: &(impl SendBuffer<Element = T> + ?Sized),
@@ -122,6 +125,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Recv")]
     pub fn recv<T: Datatype>(
         &self,
         buffer: &mut (impl RecvBuffer<Element = T> + ?Sized),
@@ -166,6 +170,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Mprobe", "MPI_Mrecv"))]
     pub fn recv_vec<T: Datatype>(
         &self,
         source: impl Into<Source>,
@@ -194,6 +199,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_CHAR")]
     pub fn recv_string(
         &self,
         source: impl Into<Source>,
@@ -218,6 +224,7 @@ impl PointToPoint {
     /// assert_eq!(got, [2, 0, 1]);
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Sendrecv")]
     pub fn sendrecv<T: Datatype, U: Datatype>(
         &self,
         data: &(impl SendBuffer<Element = T> + ?Sized),
@@ -261,6 +268,7 @@ impl PointToPoint {
     /// assert_eq!(got, [2, 0, 1]);
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Sendrecv_replace")]
     pub fn sendrecv_replace<B: RecvBuffer + ?Sized>(
         &self,
         buffer: &mut B,
@@ -292,6 +300,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Probe")]
     pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status, Error> {
         let (source, tag) = (self.sender(source.into())?, tag.into().value());
         self.received(self.device.probe(source, tag, self.context), tag)
@@ -312,6 +321,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Iprobe")]
     pub fn iprobe(
         &self,
         source: impl Into<Source>,

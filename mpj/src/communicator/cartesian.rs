@@ -40,6 +40,7 @@ pub struct CartesianCommunicator(Communicator);
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_PROC_NULL")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shift {
     /// The rank to receive from.
@@ -70,6 +71,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Cart_create")]
     pub fn create_cartesian(
         &self,
         dims: &[usize],
@@ -93,6 +95,7 @@ impl CartesianCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Cart_get", "MPI_Cartdim_get"))]
     pub fn dims(&self) -> Vec<usize> {
         self.grid().dims().iter().map(|length| *length as usize).collect()
     }
@@ -106,6 +109,7 @@ impl CartesianCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Cart_get")]
     pub fn periods(&self) -> &[bool] {
         self.grid().periods()
     }
@@ -123,6 +127,7 @@ impl CartesianCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Cart_coords")]
     pub fn coords(&self, rank: usize) -> Result<Vec<i32>, Error> {
         self.told(self.grid().coords(narrowed(rank)))
     }
@@ -141,6 +146,7 @@ impl CartesianCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Cart_rank")]
     pub fn rank_of(&self, coords: &[i32]) -> Result<usize, Error> {
         self.told(self.grid().rank(coords)).map(|rank| rank as usize)
     }
@@ -160,6 +166,7 @@ impl CartesianCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Cart_shift")]
     pub fn shift(&self, dimension: usize, displacement: i32) -> Result<Shift, Error> {
         let shift = self.told(self.grid().shift(self.core.rank(), dimension, displacement))?;
         let wide = |rank: Option<u32>| rank.map(|rank| rank as usize);
@@ -228,6 +235,7 @@ impl CartesianCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Cart_sub")]
     pub fn sub(&self, remain: &[bool]) -> Result<Self, Error> {
         self.made(self.core.cartesian_sub(remain)).map(Self)
     }
@@ -277,6 +285,7 @@ impl Deref for CartesianCommunicator {
 /// assert_eq!(mpj::dims_create(12, [5, 0]).unwrap_err().class(), mpj::ErrorClass::Dims);
 /// # Ok::<(), mpj::Error>(())
 /// ```
+#[doc(alias = "MPI_Dims_create")]
 pub fn dims_create<const N: usize>(nodes: usize, dims: [usize; N]) -> Result<[usize; N], Error> {
     let mut lengths = dims.map(narrowed);
     let most = lengths.iter().copied().chain([narrowed(nodes)]).max();

@@ -22,6 +22,7 @@ use std::hash::{Hash, Hasher};
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_C_BOOL")]
 #[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Bool(u8);

@@ -23,6 +23,7 @@ use crate::request::Request;
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Message")]
 #[must_use = "the message is lost, and its sender may wait for ever, unless it is received"]
 pub struct Message {
     pub(crate) communicator: PointToPoint,
@@ -64,6 +65,7 @@ impl Message {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Mrecv")]
     pub fn recv<B: RecvBuffer + ?Sized>(self, buffer: &mut B) -> Result<Status, Error> {
         let communicator = self.communicator.clone();
         match self.start(sink(buffer))? {
@@ -150,6 +152,7 @@ impl Message {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Imrecv")]
     pub fn irecv<T: Datatype>(self, mut buffer: Vec<T>) -> Result<Request<T>, Error> {
         let communicator = self.communicator.clone();
         let (request, described) = self.start(sink(&mut buffer))?;
@@ -198,6 +201,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Mprobe")]
     pub fn mprobe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Message, Error> {
         let (source, tag) = (self.sender(source.into())?, tag.into().value());
         let found = match self.device.mprobe(source, tag, self.context) {
@@ -223,6 +227,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Improbe")]
     pub fn improbe(
         &self,
         source: impl Into<Source>,

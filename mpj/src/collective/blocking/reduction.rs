@@ -28,6 +28,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Allreduce", "MPI_IN_PLACE"))]
     #[track_caller]
     pub fn all_reduce<B: RecvBuffer + ?Sized>(
         &self,
@@ -54,6 +55,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Allreduce", "MPI_LAND"))]
     #[track_caller]
     pub fn all(&self, flag: bool) -> Result<bool, Error> {
         self.judge(flag, Op::LogicalAnd)
@@ -71,6 +73,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Allreduce", "MPI_LOR"))]
     #[track_caller]
     pub fn any(&self, flag: bool) -> Result<bool, Error> {
         self.judge(flag, Op::LogicalOr)
@@ -97,6 +100,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Allreduce")]
     #[track_caller]
     pub fn all_reduce_into<S: SendBuffer + ?Sized, R>(
         &self,
@@ -125,6 +129,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Reduce")]
     #[track_caller]
     pub fn reduce<S: SendBuffer + ?Sized, R>(
         &self,
@@ -158,6 +163,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Reduce", "MPI_IN_PLACE"))]
     #[track_caller]
     pub fn reduce_in_place<B: RecvBuffer + ?Sized>(
         &self,
@@ -188,6 +194,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Reduce_scatter_block")]
     #[track_caller]
     pub fn reduce_scatter_block<S: SendBuffer + ?Sized, R>(
         &self,
@@ -215,6 +222,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Reduce_scatter")]
     #[track_caller]
     pub fn reduce_scatter<S: SendBuffer + ?Sized, R>(
         &self,
@@ -244,6 +252,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Scan", "MPI_IN_PLACE"))]
     #[track_caller]
     pub fn scan<B: RecvBuffer + ?Sized>(
         &self,
@@ -268,6 +277,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Exscan", "MPI_IN_PLACE"))]
     #[track_caller]
     pub fn exscan<B: RecvBuffer + ?Sized>(
         &self,
