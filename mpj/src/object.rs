@@ -88,10 +88,21 @@ impl PointToPoint {
 
     /// Encodes an object, unless it is too long.
     fn encoded<T: Serialize + ?Sized>(&self, object: &T) -> Result<Vec<u8>, ObjectError> {
-        let (mut bytes, type_name) = (Vec::new(), type_name::<T>());
-        match codec::encode(object, &mut bytes, self.object_limit()) {
-            Ok(()) => Ok(bytes),
-            Err(CodecError::TooLong { limit }) => Err(ObjectError::TooLong { type_name, limit }),
+        let mut bytes = Vec::new();
+        self.encode(object, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Appends an encoded object, unless it is too long, and returns its length.
+    fn encode<T: Serialize + ?Sized>(
+        &self,
+        object: &T,
+        into: &mut Vec<u8>,
+    ) -> Result<u64, ObjectError> {
+        let (before, limit, type_name) = (into.len(), self.object_limit(), type_name::<T>());
+        match codec::encode(object, into, before.saturating_add(limit)) {
+            Ok(()) => Ok((into.len() - before) as u64),
+            Err(CodecError::TooLong { .. }) => Err(ObjectError::TooLong { type_name, limit }),
             Err(error) => Err(ObjectError::Encode { type_name, cause: error.to_string() }),
         }
     }
@@ -411,9 +422,7 @@ impl Communicator {
         }
         let (mut lengths, mut all) = (vec![0; ranks], Vec::new());
         for (rank, object) in objects.iter().enumerate().filter(|(rank, _)| *rank != self.rank()) {
-            let bytes = self.encoded(object)?;
-            lengths[rank] = bytes.len() as u64;
-            all.extend_from_slice(&bytes);
+            lengths[rank] = self.encode(object, &mut all)?;
         }
         Ok((lengths, all))
     }

@@ -24,7 +24,7 @@ impl F16 {
             0x7c00.. => rest << 13 | 0x7f80_0000,
             0x0400.. => (rest << 13) + ((127 - 15) << 23),
             // Multiples of the least number; `rest` has at most 10 bits, so this is exact.
-            _ => (rest as f32 * (-24_f32).exp2()).to_bits(),
+            _ => (rest as f32 / (1 << 24) as f32).to_bits(),
         };
         f32::from_bits(sign | magnitude)
     }
