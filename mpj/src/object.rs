@@ -242,6 +242,7 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Bcast")]
+    #[track_caller]
     pub fn broadcast_object<T: Serialize + DeserializeOwned>(
         &self,
         object: Option<T>,
@@ -276,6 +277,7 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Gatherv")]
+    #[track_caller]
     pub fn gather_objects<T: Serialize + DeserializeOwned>(
         &self,
         object: T,
@@ -298,6 +300,7 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Allgatherv")]
+    #[track_caller]
     pub fn all_gather_objects<T: Serialize + DeserializeOwned>(
         &self,
         object: T,
@@ -327,6 +330,7 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Scatterv")]
+    #[track_caller]
     pub fn scatter_objects<T: Serialize + DeserializeOwned>(
         &self,
         objects: Option<Vec<T>>,
@@ -377,6 +381,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn reduce_objects<T: Serialize + DeserializeOwned>(
         &self,
         object: T,
@@ -391,6 +396,7 @@ impl Communicator {
     }
 
     /// Collects encoded objects at the root, without the root's own.
+    #[track_caller]
     fn gather_encoded<T: Serialize>(
         &self,
         object: &T,

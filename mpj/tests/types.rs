@@ -2,8 +2,8 @@
 //!
 //! Every job runs under a watchdog.
 
-use job::job;
-use mpj::{Bool, Error, ErrorClass, Number, Op};
+use job::{job, job_with};
+use mpj::{Bool, Error, ErrorClass, Number, Op, Options};
 
 mod job;
 
@@ -98,7 +98,8 @@ fn arrays_are_combined_number_by_number() {
         [false.into(), true.into()],
     );
     refused(Op::BitOr, [1.0_f32; 4]);
-    job(3, |world| {
+    let options = Options { checks_calls: true, ..Options::default() };
+    job_with(&options, 3, |world| {
         // Elements on one rank that are numbers on another: the operands are the same.
         let mut sums = [[1.5_f32, 2.5]; 4];
         if world.rank() == 0 {

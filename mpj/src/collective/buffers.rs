@@ -91,6 +91,10 @@ impl<B: SendBuffer + ?Sized> SendLent for &B {
 macro_rules! views {
     ($(($($generics:tt)*) $sent:ty, $received:ty;)+) => { $(
         impl<$($generics)*> SendLent for $sent {
+            fn element() -> Option<TypeMap> {
+                T::datatype().ok()
+            }
+
             fn input(&self) -> Result<SendArg, Error> {
                 input(self)
             }
@@ -98,6 +102,10 @@ macro_rules! views {
 
         impl<$($generics)*> RecvLent for $received {
             type Borrow = Self;
+
+            fn element() -> Option<TypeMap> {
+                T::datatype().ok()
+            }
 
             fn lend(self) -> Self {
                 self
