@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 mod element;
 mod error;
+mod half;
 mod kernels;
 mod kind;
 #[cfg(target_arch = "x86_64")]

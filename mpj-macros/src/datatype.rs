@@ -69,7 +69,9 @@ fn no_structure(name: &syn::Ident, what: &str) -> Error {
 fn check(field: &Field) -> Result<()> {
     let why = match &field.ty {
         Type::Reference(_) | Type::Ptr(_) => "an address means nothing on another rank",
-        Type::Path(path) if path.path.is_ident("bool") => "not every byte is a `bool`: use `u8`",
+        Type::Path(path) if path.path.is_ident("bool") => {
+            "not every byte is a `bool`: use `mpj::Bool`"
+        }
         Type::Path(path) if path.path.is_ident("char") => "not every number is a `char`: use `u32`",
         _ => return Ok(()),
     };
@@ -150,7 +152,7 @@ mod tests {
     fn what_is_no_element_is_refused_with_its_reason() {
         refused("enum E { A }", "an enumeration has bytes that make no value");
         refused("union U { a: u8 }", "a union has bytes");
-        refused("struct S { a: u8, b: bool }", "use `u8`");
+        refused("struct S { a: u8, b: bool }", "use `mpj::Bool`");
         refused("struct S(char);", "use `u32`");
         refused("struct S<'a>(&'a u8);", "an address means nothing");
         refused("struct S { a: *const u8 }", "an address means nothing");

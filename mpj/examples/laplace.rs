@@ -13,7 +13,6 @@
 //! that is 1 everywhere.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 
-use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -168,16 +167,10 @@ struct Block {
     right: Vec<f64>,
 }
 
-/// Returns the rows and columns of a rank's block: ranks are numbered row by row through the grid.
-fn place(inner: usize, [down, across]: [usize; 2], rank: usize) -> (Range<usize>, Range<usize>) {
-    let (row, column) = (rank / across, rank % across);
-    (partition::part(inner, down, row), partition::part(inner, across, column))
-}
-
 impl Block {
     /// Makes a block with all points at 0 and the fixed edges as halo; neighbours replace their parts of the halo.
     fn new(inner: usize, dims: [usize; 2], rank: usize) -> Self {
-        let (rows, columns) = place(inner, dims, rank);
+        let (rows, columns) = partition::block([inner; 2], dims, rank);
         let hot = if rows.start == 0 { 1.0 } else { 0.0 };
         let (rows, columns) = (rows.len(), columns.len());
         Self {
@@ -260,7 +253,7 @@ fn gather(
         whole[row * inner..][..block.columns].copy_from_slice(values);
     }
     for rank in 1..grid.size() {
-        let (rows, columns) = place(inner, dims, rank);
+        let (rows, columns) = partition::block([inner; 2], dims, rank);
         // A block of the whole matrix is also one buffer.
         grid.recv(&mut mpj::block_mut(&mut whole, inner, rows, columns)?, rank, BLOCK)?;
     }

@@ -52,6 +52,7 @@ pub use peer::PROC_NULL;
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Comm", "MPI_Comm_free", "MPI_Comm_disconnect"))]
 #[derive(Clone)]
 pub struct Communicator {
     messages: PointToPoint,
@@ -99,6 +100,7 @@ impl Communicator {
     /// assert_eq!(ranks, [0, 1, 2]);
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_rank")]
     pub fn rank(&self) -> usize {
         self.core.rank() as usize
     }
@@ -109,6 +111,7 @@ impl Communicator {
     /// assert_eq!(mpj::local::run(2, |world| world.size())?, [2, 2]);
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_size")]
     pub fn size(&self) -> usize {
         self.core.size() as usize
     }
@@ -121,6 +124,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_group")]
     pub fn group(&self) -> Group {
         self.core.group().clone().into()
     }
@@ -137,6 +141,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_compare")]
     pub fn compare(&self, other: &Self) -> Relation {
         self.core.compare(&other.core)
     }
@@ -151,6 +156,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_get_name")]
     pub fn name(&self) -> String {
         self.core.name()
     }
@@ -165,6 +171,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_set_name")]
     pub fn set_name(&self, name: impl Into<String>) {
         self.core.set_name(name);
     }
@@ -190,6 +197,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_set_errhandler")]
     pub fn set_error_handler(&self, handler: impl Fn(&Self, &Error) + Send + Sync + 'static) {
         let tell = move |on: &mpicore::Communicator, error: &mpicore::Error| {
             handler(&Self::of_core(on), &error.clone().into());

@@ -14,12 +14,17 @@ use mpicore::op::ElementKind;
 
 use crate::error::Error;
 
+mod truth;
+
+pub use truth::Bool;
+
 /// A datatype in the sense of MPI, a type map with bounds; [`Datatype::datatype`] returns one.
 pub type TypeMap = mpicore::datatype::Datatype;
 
 /// A type whose values can be elements of messages: numbers, and structures of numbers.
 ///
-/// All primitive numbers are elements, arrays of them, and every type that is [`Pod`](crate::Pod). So is a structure of
+/// All primitive numbers are elements, [`Bool`](crate::Bool), arrays of these, and every type that is
+/// [`Pod`](crate::Pod): with the features `num-complex` and `half` also the numbers of these crates. So is a structure of
 /// elements with `#[derive(mpj::Datatype)]`, even one with padding: its fields are sent and received, its padding
 /// never.
 ///
@@ -64,6 +69,15 @@ pub type TypeMap = mpicore::datatype::Datatype;
 /// initialised in every value. A value must stay valid when they change to anything while the bytes between them stay.
 /// The extent must be `size_of::<Self>()`, the lower bound 0, and the size [`SIZE`](Self::SIZE). The derive ensures all
 /// of this.
+#[doc(alias(
+    "MPI_Datatype",
+    "MPI_INT",
+    "MPI_DOUBLE",
+    "MPI_C_FLOAT_COMPLEX",
+    "MPI_C_DOUBLE_COMPLEX",
+    "MPI_Type_create_struct",
+    "MPI_Type_get_extent"
+))]
 pub unsafe trait Datatype: bytemuck::Zeroable + Copy + Send + Sync + 'static {
     /// The size of an element in a message, in bytes, without padding (MPI_Type_size).
     ///
@@ -71,6 +85,7 @@ pub unsafe trait Datatype: bytemuck::Zeroable + Copy + Send + Sync + 'static {
     /// use mpj::Datatype;
     /// assert_eq!(<[f64; 3]>::SIZE, 24);
     /// ```
+    #[doc(alias = "MPI_Type_size")]
     const SIZE: usize;
 
     /// Describes which bytes of an element are sent, in the order of memory.
@@ -121,8 +136,14 @@ fn kind<T: 'static>() -> Option<ElementKind> {
     macro_rules! kinds {
         ($($number:ty)+) => { [$((TypeId::of::<$number>(), <$number as Known>::KIND)),+] };
     }
-    let kinds = kinds! { i8 i16 i32 i64 i128 isize u8 u16 u32 u64 usize f32 f64 };
-    kinds.into_iter().find_map(|(of, kind)| (of == TypeId::of::<T>()).then_some(kind))
+    let kinds = kinds! { i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64 Bool };
+    let kinds = kinds.into_iter();
+    #[cfg(feature = "num-complex")]
+    let kinds = kinds.chain(kinds! { num_complex::Complex32 num_complex::Complex64 });
+    #[cfg(feature = "half")]
+    let kinds = kinds.chain(kinds! { half::f16 half::bf16 });
+    let mut kinds = kinds;
+    kinds.find_map(|(of, kind)| (of == TypeId::of::<T>()).then_some(kind))
 }
 
 /// Functions that the expansion of `#[derive(mpj::Datatype)]` calls.

@@ -4,6 +4,12 @@ use std::sync::Arc;
 
 use mpicore::ErrorClass;
 
+#[cfg(feature = "serde")]
+mod object;
+
+#[cfg(feature = "serde")]
+pub use object::ObjectError;
+
 /// Why a call failed.
 ///
 /// ```
@@ -37,6 +43,25 @@ pub enum Error {
         bytes: usize,
         /// Size of an element.
         size: usize,
+    },
+    /// An object cannot be sent, or what was received is none.
+    #[cfg(feature = "serde")]
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    /// A message that was received as a text is none.
+    #[error(
+        "message of {bytes} bytes from rank {source_rank} with tag {tag} is no text in UTF-8: {cause}; receive it as \
+         `Vec<u8>`, or send a `str`"
+    )]
+    Utf8 {
+        /// Rank of the sender.
+        source_rank: usize,
+        /// Tag of the message.
+        tag: i32,
+        /// Length of the message.
+        bytes: usize,
+        /// What is wrong, and where.
+        cause: std::str::Utf8Error,
     },
     /// There is no memory for a message of unknown length.
     #[error("no memory for a message of {bytes} bytes from rank {source_rank} with tag {tag}")]
@@ -139,6 +164,19 @@ pub enum Error {
         /// Number of whole rows in the slice.
         rows: usize,
     },
+    /// An array cannot have ghost cells of this width.
+    #[error(
+        "a slice of {len} elements is no array of lengths {dims:?} with {width} ghost cells at each end; the lengths \
+         include the ghost cells, and between these there are at least {width} others"
+    )]
+    Halo {
+        /// Number of elements in the slice.
+        len: usize,
+        /// Lengths of the array along each axis, with ghost cells.
+        dims: Vec<usize>,
+        /// Number of ghost cells at each end of an axis.
+        width: usize,
+    },
     /// Two parts of a matrix share an element.
     #[error(
         "parts {first} and {second} of the matrix share an element; give parts that share none"
@@ -179,14 +217,18 @@ impl Error {
     /// let error = mpj::column(&[1, 2, 3], 2, 0).unwrap_err();
     /// assert_eq!(error.class(), mpj::ErrorClass::Arg);
     /// ```
+    #[doc(alias = "MPI_Error_class")]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Device(error) => error.class().into(),
             Self::Core(error) => error.class(),
             Self::Count { .. } => ErrorClass::Truncate,
+            Self::Utf8 { .. } => ErrorClass::Type,
+            #[cfg(feature = "serde")]
+            Self::Object(error) => error.class(),
             Self::Memory { .. } | Self::Context { .. } => ErrorClass::Other,
             Self::Division { .. } | Self::Lengths { .. } => ErrorClass::Count,
-            Self::Overlap | Self::Elsewhere => ErrorClass::Arg,
+            Self::Overlap | Self::Elsewhere | Self::Halo { .. } => ErrorClass::Arg,
             Self::Outside { .. } | Self::Matrix { .. } | Self::Shared { .. } => ErrorClass::Arg,
             Self::Datatype(error) => error.class(),
             Self::Buffer { .. } | Self::NoCopy { .. } => ErrorClass::NoMem,

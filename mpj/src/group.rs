@@ -16,6 +16,7 @@ use crate::error::Error;
 /// assert_eq!(world.difference(&group), Group::of_ranks([1, 2, 4])?);
 /// # Ok::<(), mpj::Error>(())
 /// ```
+#[doc(alias = "MPI_Group")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     pub(crate) core: group::Group,
@@ -28,6 +29,7 @@ impl Group {
     /// assert!(mpj::Group::empty().is_empty());
     /// # Ok::<(), mpj::Error>(())
     /// ```
+    #[doc(alias = "MPI_GROUP_EMPTY")]
     pub fn empty() -> Self {
         group::Group::empty().into()
     }
@@ -55,6 +57,7 @@ impl Group {
     /// assert_eq!(group.size(), 3);
     /// # Ok::<(), mpj::Error>(())
     /// ```
+    #[doc(alias = "MPI_Group_size")]
     pub fn size(&self) -> usize {
         self.core.size() as usize
     }
@@ -88,6 +91,7 @@ impl Group {
     /// assert_eq!((group.rank_of(3), group.rank_of(1)), (Some(2), None));
     /// # Ok::<(), mpj::Error>(())
     /// ```
+    #[doc(alias = "MPI_Group_rank")]
     pub fn rank_of(&self, world_rank: usize) -> Option<usize> {
         let rank = self.core.rank_of(u32::try_from(world_rank).ok()?);
         rank.map(|rank| rank as usize)
@@ -121,6 +125,7 @@ impl Group {
     /// assert_eq!(group.translate_ranks([0, 1], &other)?, [Some(2), None]);
     /// # Ok::<(), mpj::Error>(())
     /// ```
+    #[doc(alias = "MPI_Group_translate_ranks")]
     pub fn translate_ranks(
         &self,
         ranks: impl IntoIterator<Item = usize>,
@@ -137,6 +142,7 @@ impl Group {
     /// assert_eq!(group.compare(&Group::of_ranks([0, 3, 5])?), Comparison::Similar);
     /// # Ok::<(), mpj::Error>(())
     /// ```
+    #[doc(alias = "MPI_Group_compare")]
     pub fn compare(&self, other: &Self) -> Comparison {
         self.core.compare(&other.core)
     }
@@ -149,6 +155,7 @@ impl Group {
     /// assert!(all.iter().eq([5, 0, 3, 4]));
     /// # Ok::<(), mpj::Error>(())
     /// ```
+    #[doc(alias = "MPI_Group_union")]
     pub fn union(&self, other: &Self) -> Self {
         self.core.union(&other.core).into()
     }
@@ -161,6 +168,7 @@ impl Group {
     /// assert!(both.iter().eq([5, 3]));
     /// # Ok::<(), mpj::Error>(())
     /// ```
+    #[doc(alias = "MPI_Group_intersection")]
     pub fn intersection(&self, other: &Self) -> Self {
         self.core.intersection(&other.core).into()
     }
@@ -173,6 +181,7 @@ impl Group {
     /// assert!(rest.iter().eq([5, 0]));
     /// # Ok::<(), mpj::Error>(())
     /// ```
+    #[doc(alias = "MPI_Group_difference")]
     pub fn difference(&self, other: &Self) -> Self {
         self.core.difference(&other.core).into()
     }
@@ -190,6 +199,7 @@ impl Group {
     /// assert_eq!(group.incl([8]).unwrap_err().class(), mpj::ErrorClass::Rank);
     /// # Ok::<(), mpj::Error>(())
     /// ```
+    #[doc(alias = "MPI_Group_incl")]
     pub fn incl(&self, ranks: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
         made(self.core.incl(&self.narrow(ranks)?))
     }
@@ -204,6 +214,7 @@ impl Group {
     /// assert!(group.excl([1])?.iter().eq([5, 3]));
     /// # Ok::<(), mpj::Error>(())
     /// ```
+    #[doc(alias = "MPI_Group_excl")]
     pub fn excl(&self, ranks: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
         made(self.core.excl(&self.narrow(ranks)?))
     }
@@ -219,6 +230,7 @@ impl Group {
     /// assert!(odd.iter().eq([7, 5, 3, 1]));
     /// # Ok::<(), mpj::Error>(())
     /// ```
+    #[doc(alias = "MPI_Group_range_incl")]
     pub fn range_incl(&self, ranges: &[RankRange]) -> Result<Self, Error> {
         made(self.core.range_incl(ranges))
     }
@@ -234,6 +246,7 @@ impl Group {
     /// assert!(odd.iter().eq([1, 3, 5, 7]));
     /// # Ok::<(), mpj::Error>(())
     /// ```
+    #[doc(alias = "MPI_Group_range_excl")]
     pub fn range_excl(&self, ranges: &[RankRange]) -> Result<Self, Error> {
         made(self.core.range_excl(ranges))
     }

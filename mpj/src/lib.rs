@@ -27,10 +27,16 @@
 //! Blocking calls borrow their buffer. Non-blocking calls come in two forms, and neither lets a program touch or free a
 //! buffer that is in use. *Owning* calls take a `Vec` and return it from [`Request::wait`]. *Scoped* calls
 //! ([`Communicator::scope`]) borrow their buffer, and are complete when the scope ends. Elements are numbers and
-//! structures of numbers: see [`trait@Datatype`]. A buffer is a slice, a single number, or data that are not
+//! structures of numbers: see [`trait@Datatype`]. A truth value is received as a [`Bool`]. A buffer is a slice, a single number, or data that are not
 //! contiguous: a [`column`](fn@column) or [`block`] of a matrix, the parts of a divided matrix ([`split_columns_mut`],
-//! [`split_blocks_mut`]), [`Strided`] elements of a slice, and with the feature `ndarray` arrays and views of that
+//! [`split_blocks_mut`]), its ghost cells and what neighbours get for theirs ([`split_halo_mut`]), [`Strided`] elements of a slice, and with the feature `ndarray` arrays and views of that
 //! crate; see [`SendBuffer`]. Long messages are fastest from memory of [`alloc_buffer`].
+//!
+//! # Objects
+//!
+//! With the feature `serde`, every value that serde can serialize can be a message: `send_object`, `recv_object`,
+//! `broadcast_object`, `gather_objects`, `all_gather_objects`, `scatter_objects`, `reduce_objects`. Numbers travel faster
+//! as buffers.
 //!
 //! # Collective calls
 //!
@@ -58,6 +64,7 @@
 // - `world`: joining and leaving the job, also by an error, or as threads (`local`). `rank_device`: a rank's place in it.
 // - `collective`: collective calls, as values and as blocking methods. `point_to_point`: blocking calls, probes, buffered
 //   sends, persistent sends and receives.
+// - `object`: messages that are one object of serde.
 // - `request`, `scope`: calls that keep a buffer after they return.
 // - `communicator`, `group`: communicators and groups. `envelope`: sources, tags and statuses.
 // - `memory`: what can be sent and received into, where its bytes lie, and memory on huge pages.
@@ -70,6 +77,8 @@ mod envelope;
 mod error;
 mod group;
 mod memory;
+#[cfg(feature = "serde")]
+mod object;
 mod op;
 mod point_to_point;
 mod rank_device;
@@ -85,10 +94,13 @@ pub use communicator::{
 };
 #[doc(hidden)]
 pub use datatype::derive;
-pub use datatype::{Datatype, TypeMap};
+pub use datatype::{Bool, Datatype, TypeMap};
 pub use envelope::{ANY_SOURCE, ANY_TAG, Source, Status, Tag};
 pub use error::Error;
+#[cfg(feature = "serde")]
+pub use error::ObjectError;
 pub use group::{Comparison, Group};
+pub use memory::{Border, Ghost, HaloPart, split_halo_mut};
 pub use memory::{Buffer, Pages, alloc_buffer};
 pub use memory::{RecvBuffer, SendBuffer, Unit, View};
 pub use memory::{Strided, StridedMut, block, block_mut, column, column_mut};
@@ -123,7 +135,7 @@ pub use mpicore::{Cause, Relation};
 /// ```
 ///
 /// The derive refuses enumerations and unions, since some byte patterns are no value of them. It also refuses fields of
-/// the types `bool` and `char`, for the same reason, and references, which mean nothing on another rank:
+/// the types `bool` and `char`, for the same reason (a [`Bool`] is legal), and references, which mean nothing on another rank:
 ///
 /// ```compile_fail
 /// #[derive(Clone, Copy, mpj::Datatype)]

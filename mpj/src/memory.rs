@@ -19,15 +19,18 @@ use mpjdev::{Layout, RecvRegion, SendRegion, Sink, Source};
 use crate::datatype::{Datatype, TypeMap, count, is_plain};
 use crate::error::Error;
 
+mod axes;
 pub(crate) mod borrowed;
 mod buffer;
 mod contiguous;
 pub(crate) mod core;
 #[cfg(feature = "ndarray")]
 mod grid;
+mod halo;
 mod strided;
 
 pub use self::buffer::{Buffer, Pages, alloc_buffer};
+pub use self::halo::{Border, Ghost, HaloPart, split_halo_mut};
 pub use self::strided::{Strided, StridedMut, block, block_mut, column, column_mut};
 pub use self::strided::{split_blocks_mut, split_columns_mut};
 
@@ -108,7 +111,8 @@ impl<P> View<P> {
 
 /// Memory whose elements can be sent.
 ///
-/// Implemented by slices, arrays, `Vec`, `Box` and [`Buffer`](crate::Buffer), by single numbers, by [`Strided`] data,
+/// Implemented by slices, arrays, `Vec`, `Box` and [`Buffer`](crate::Buffer), by single numbers and `bool`, by `str` and
+/// `String` as their bytes (see [`PointToPoint::recv_string`](crate::PointToPoint::recv_string)), by [`Strided`] data,
 /// and, with the feature `ndarray`, by the arrays and views of that crate. A program passes a reference to such a
 /// buffer to a call and needs nothing else of this trait; it passes a single structure as `&[structure]`.
 ///
@@ -134,6 +138,7 @@ impl<P> View<P> {
 /// which contain all units. The memory must stay allocated and in its place for as long as the buffer is borrowed, and
 /// all bytes that units name must be initialised and must not be written meanwhile. The units must have the elements in
 /// order. [`memory`](Self::memory) must return the buffer itself, or a part of it that has the same elements.
+#[doc(alias = "MPI_Type_contiguous")]
 pub unsafe trait SendBuffer {
     /// The type of the elements.
     type Element: Datatype;

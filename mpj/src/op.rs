@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 use mpicore::op::{ElementKind, Predefined};
 use mpicore::{Operand, Reduction};
 
-use crate::datatype::{Datatype, Known, TypeMap};
+use crate::datatype::{Bool, Datatype, Known, TypeMap};
 use crate::error::Error;
 
 /// A reduction operation that MPI defines, on numbers. All are associative and commutative, apart from the rounding of
@@ -28,38 +28,54 @@ use crate::error::Error;
 /// assert_eq!(sums, [[6.0, 4.0]; 4]);
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Op")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Op {
     /// The greatest: MPI_MAX.
+    #[doc(alias = "MPI_MAX")]
     Max,
     /// The least: MPI_MIN.
+    #[doc(alias = "MPI_MIN")]
     Min,
     /// The sum, which wraps for integers: MPI_SUM.
+    #[doc(alias = "MPI_SUM")]
     Sum,
     /// The product, which wraps for integers: MPI_PROD.
+    #[doc(alias("MPI_PROD", "Prod"))]
     Product,
-    /// Logical and, for integers: 1 if no operand is 0, else 0 (MPI_LAND).
+    /// Logical and, for integers and [`Bool`](crate::Bool): 1 if no operand is 0, else 0 (MPI_LAND).
+    #[doc(alias("MPI_LAND", "Land"))]
     LogicalAnd,
-    /// Logical or, for integers: 0 if all operands are 0, else 1 (MPI_LOR).
+    /// Logical or, for integers and [`Bool`](crate::Bool): 0 if all operands are 0, else 1 (MPI_LOR).
+    #[doc(alias("MPI_LOR", "Lor"))]
     LogicalOr,
-    /// Logical exclusive or, for integers: 1 if the number of operands that are not 0 is odd, else 0 (MPI_LXOR).
+    /// Logical exclusive or, for integers and [`Bool`](crate::Bool): 1 if the number of operands that are not 0 is odd,
+    /// else 0 (MPI_LXOR).
+    #[doc(alias("MPI_LXOR", "Lxor"))]
     LogicalXor,
     /// Bitwise and, for integers: MPI_BAND.
+    #[doc(alias("MPI_BAND", "Band"))]
     BitAnd,
     /// Bitwise or, for integers: MPI_BOR.
+    #[doc(alias("MPI_BOR", "Bor"))]
     BitOr,
     /// Bitwise exclusive or, for integers: MPI_BXOR.
+    #[doc(alias("MPI_BXOR", "Bxor"))]
     BitXor,
     /// The greatest value with its index, for [`ValueIndex`]; of equal values that with the lowest index (MPI_MAXLOC).
+    #[doc(alias = "MPI_MAXLOC")]
     MaxLoc,
     /// The least value with its index, for [`ValueIndex`]; of equal values that with the lowest index (MPI_MINLOC).
+    #[doc(alias = "MPI_MINLOC")]
     MinLoc,
 }
 
-/// A number that MPI's operations take: the primitive ones, and [`ValueIndex`].
+/// A number that MPI's operations take: the primitive ones, [`Bool`](crate::Bool) and [`ValueIndex`], with the features
+/// `num-complex` and `half` also the numbers of these crates. An array of numbers is combined number by number.
 ///
-/// MPI defines which operations apply to which numbers: no logical and bitwise operations on floating-point numbers,
-/// and only [`Op::MaxLoc`] and [`Op::MinLoc`] on pairs. Calls refuse other combinations with an error of the class
+/// MPI defines which operations apply to which numbers: no logical and bitwise operations on floating-point and complex
+/// numbers, no order of complex numbers, only logical operations on [`Bool`](crate::Bool), and only [`Op::MaxLoc`] and
+/// [`Op::MinLoc`] on pairs. Calls refuse other combinations with an error of the class
 /// [`Op`](crate::ErrorClass::Op).
 ///
 /// ```
@@ -69,6 +85,8 @@ pub enum Op {
 /// }
 /// let sums = mpj::local::run(3, |world| total(&world, 1.5).unwrap())?;
 /// assert_eq!(sums, [4.5; 3]);
+/// let sums = mpj::local::run(2, |world| total(&world, [1, 2, world.rank()]).unwrap())?;
+/// assert_eq!(sums, [[2, 4, 1]; 2], "arrays, too");
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 pub trait Number: Datatype + Known {}
@@ -86,7 +104,7 @@ macro_rules! numbers {
 
 numbers! {
     i8 => I8, i16 => I16, i32 => I32, i64 => I64, i128 => I128,
-    u8 => U8, u16 => U16, u32 => U32, u64 => U64, f32 => F32, f64 => F64,
+    u8 => U8, u16 => U16, u32 => U32, u64 => U64, u128 => U128, f32 => F32, f64 => F64, Bool => Bool,
     ValueIndex<i16> => ShortInt, ValueIndex<i32> => TwoInt, ValueIndex<i64> => LongInt,
     ValueIndex<f32> => FloatInt, ValueIndex<f64> => DoubleInt,
 }
@@ -94,6 +112,15 @@ numbers! {
 numbers! { isize => I64, usize => U64 }
 #[cfg(target_pointer_width = "32")]
 numbers! { isize => I32, usize => U32 }
+#[cfg(feature = "num-complex")]
+numbers! { num_complex::Complex32 => ComplexF32, num_complex::Complex64 => ComplexF64 }
+#[cfg(feature = "half")]
+numbers! { half::f16 => F16, half::bf16 => BF16 }
+
+impl<T: Known, const N: usize> Known for [T; N] {
+    const KIND: ElementKind = T::KIND;
+}
+impl<T: Number + bytemuck::Pod, const N: usize> Number for [T; N] {}
 
 /// A value and the place where it was found, for [`Op::MaxLoc`] and [`Op::MinLoc`] (MPI-4.1 section 6.9.4).
 ///
@@ -155,6 +182,7 @@ pairs! { i16 => ShortInt, i32 => TwoInt, i64 => LongInt, f32 => FloatInt, f64 =>
 /// assert_eq!(products, [[1, 3, 0, 1]; 3]);
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Op_create")]
 pub struct UserOp<T> {
     op: mpicore::op::UserOp,
     elements: PhantomData<fn(&T, &T) -> T>,

@@ -36,6 +36,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Send")]
     #[inline]
     pub fn send<T: Datatype>(
         &self,
@@ -63,6 +64,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Ssend")]
     pub fn ssend<T: Datatype>(
         &self,
         data: &(impl SendBuffer<Element = T> + ?Sized),
@@ -93,6 +95,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Rsend")]
     pub fn rsend<T: Datatype>(
         &self,
         data: &(impl SendBuffer<Element = T> + ?Sized),
@@ -122,6 +125,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Recv")]
     pub fn recv<T: Datatype>(
         &self,
         buffer: &mut (impl RecvBuffer<Element = T> + ?Sized),
@@ -166,6 +170,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Mprobe", "MPI_Mrecv"))]
     pub fn recv_vec<T: Datatype>(
         &self,
         source: impl Into<Source>,
@@ -173,6 +178,35 @@ impl PointToPoint {
     ) -> Result<(Vec<T>, Status), Error> {
         let _within = Within::call(Call::Recv);
         self.mprobe(source, tag)?.recv_vec()
+    }
+
+    /// Receives a text of any length. The bytes are checked, since the sender may have sent anything. To send a text,
+    /// pass a `str` or a `String` to any call that sends; `isend` takes `text.into_bytes()`.
+    ///
+    /// # Errors
+    /// As [`PointToPoint::recv_vec`]; [`Error::Utf8`] if the bytes are no text (the message is consumed).
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     if world.rank() == 0 {
+    ///         world.send("grün", 1, 0).unwrap();
+    ///         world.send(&[0xff_u8], 1, 0).unwrap();
+    ///     } else {
+    ///         assert_eq!(world.recv_string(0, 0).unwrap().0, "grün");
+    ///         assert!(matches!(world.recv_string(0, 0), Err(mpj::Error::Utf8 { .. })));
+    ///         # world.iprobe(0, 0).unwrap();
+    ///     }
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    #[doc(alias = "MPI_CHAR")]
+    pub fn recv_string(
+        &self,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<(String, Status), Error> {
+        let _within = Within::call(Call::Recv);
+        self.mprobe(source, tag)?.recv_string()
     }
 
     /// Sends and receives at the same time (MPI_Sendrecv): two ranks that call it for each other do not block.
@@ -190,6 +224,7 @@ impl PointToPoint {
     /// assert_eq!(got, [2, 0, 1]);
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Sendrecv")]
     pub fn sendrecv<T: Datatype, U: Datatype>(
         &self,
         data: &(impl SendBuffer<Element = T> + ?Sized),
@@ -233,6 +268,7 @@ impl PointToPoint {
     /// assert_eq!(got, [2, 0, 1]);
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Sendrecv_replace")]
     pub fn sendrecv_replace<B: RecvBuffer + ?Sized>(
         &self,
         buffer: &mut B,
@@ -264,6 +300,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Probe")]
     pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status, Error> {
         let (source, tag) = (self.sender(source.into())?, tag.into().value());
         self.received(self.device.probe(source, tag, self.context), tag)
@@ -284,6 +321,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Iprobe")]
     pub fn iprobe(
         &self,
         source: impl Into<Source>,

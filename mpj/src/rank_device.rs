@@ -35,9 +35,16 @@ pub(crate) struct RankDevice(Arc<Process>);
 /// What this crate keeps for a rank, in its process.
 struct RankState {
     one_sided_path: String,
+    /// The most bytes of an object that is sent or received.
+    #[cfg(feature = "serde")]
+    object_limit: AtomicUsize,
     /// The errors that are kept, shared by all contexts of the world.
     complaints: Arc<Complaints>,
 }
+
+/// The limit of objects until a program sets another one: 1 GiB.
+#[cfg(feature = "serde")]
+const OBJECT_LIMIT: usize = 1 << 30;
 
 /// Makes the processes of one world, one for each of its contexts, in order.
 pub(crate) fn of_world(
@@ -47,7 +54,13 @@ pub(crate) fn of_world(
     let complaints = Arc::<Complaints>::default();
     devices.into_iter().map(move |device| {
         let (one_sided_path, complaints) = (one_sided_path.to_owned(), complaints.clone());
-        Arc::new(Process::new(device, RankState { one_sided_path, complaints }))
+        let state = RankState {
+            one_sided_path,
+            #[cfg(feature = "serde")]
+            object_limit: AtomicUsize::new(OBJECT_LIMIT),
+            complaints,
+        };
+        Arc::new(Process::new(device, state))
     })
 }
 
@@ -89,6 +102,12 @@ impl RankDevice {
     /// Returns a text that says how one-sided reads are done.
     pub fn one_sided_path(&self) -> &str {
         &self.state().one_sided_path
+    }
+
+    /// Returns the most bytes of an object that is sent or received.
+    #[cfg(feature = "serde")]
+    pub fn object_limit(&self) -> &AtomicUsize {
+        &self.state().object_limit
     }
 
     fn state(&self) -> &RankState {

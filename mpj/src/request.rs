@@ -41,6 +41,7 @@ pub use persistent::{PersistentRequest, start_all};
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Request_free", "MPI_Request"))]
 #[must_use = "the buffer comes back from `wait`"]
 pub struct Request<T: Datatype> {
     communicator: PointToPoint,
@@ -69,6 +70,7 @@ impl<T: Datatype> Request<T> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Wait")]
     pub fn wait(mut self) -> Result<(Vec<T>, Status), Error> {
         self.complete()
     }
@@ -119,6 +121,7 @@ impl<T: Datatype> Request<T> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Test")]
     pub fn test(&mut self) -> Result<Option<(Vec<T>, Status)>, Error> {
         let tested = self.operation.test(&self.communicator.device);
         let status = self.communicator.answer_look(tested)?;
@@ -161,6 +164,7 @@ impl<T: Datatype> Request<T> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Request_get_status")]
     pub fn status(&self) -> Result<Option<Status>, Error> {
         let status = self.operation.status(&self.communicator.device);
         let status = self.communicator.answer_look(status)?;
@@ -182,6 +186,7 @@ impl<T: Datatype> Request<T> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Cancel")]
     pub fn cancel(&self) -> Result<bool, Error> {
         match self.operation.open() {
             Some(request) => self.communicator.answer(self.communicator.device.cancel(request)),
@@ -297,6 +302,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Isend")]
     pub fn isend<T: Datatype>(
         &self,
         data: Vec<T>,
@@ -320,6 +326,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Issend")]
     pub fn issend<T: Datatype>(
         &self,
         data: Vec<T>,
@@ -354,6 +361,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Irsend")]
     pub fn irsend<T: Datatype>(
         &self,
         data: Vec<T>,
@@ -377,6 +385,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Irecv")]
     pub fn irecv<T: Datatype>(
         &self,
         mut buffer: Vec<T>,

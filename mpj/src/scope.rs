@@ -24,6 +24,7 @@ use crate::memory::{RecvBuffer, SendBuffer, sink, source};
 use crate::rank_device::RankDevice;
 
 mod request;
+mod views;
 
 pub use request::ScopedRequest;
 use request::Started;
@@ -273,6 +274,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Isend")]
     #[inline(always)]
     pub fn isend<B: SendBuffer + ?Sized>(
         self,
@@ -299,6 +301,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Issend")]
     #[inline]
     pub fn issend<B: SendBuffer + ?Sized>(
         self,
@@ -326,6 +329,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Irecv")]
     #[inline(always)]
     pub fn irecv<B: RecvBuffer + ?Sized>(
         self,

@@ -30,6 +30,7 @@ use crate::rank_device::RankDevice;
 /// assert_eq!(ranks, [0, 1]);
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_COMM_WORLD")]
 pub struct World {
     communicator: Communicator,
     /// The communicators of the same ranks in contexts 1 and higher.
@@ -58,6 +59,7 @@ const HELD_BY_COMMUNICATOR: usize = 2;
 /// println!("rank {} of {}", world.rank(), world.size());
 /// # Ok::<(), mpj::Error>(())
 /// ```
+#[doc(alias("MPI_Init", "MPI_Init_thread"))]
 pub fn init() -> Result<World, Error> {
     let Job { devices, control, one_sided_path, progress_thread, .. } = job::join()?;
     control.clone().into_iter().for_each(tell_panics);
@@ -74,6 +76,7 @@ pub fn init() -> Result<World, Error> {
 /// let start = mpj::wtime();
 /// assert!(mpj::wtime() >= start);
 /// ```
+#[doc(alias = "MPI_Wtime")]
 pub fn wtime() -> f64 {
     job::wtime()
 }
@@ -193,6 +196,7 @@ impl World {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_COMM_SELF")]
     pub fn self_comm(&self) -> Result<&Communicator, Error> {
         if let Some(own) = self.own.get() {
             return Ok(own);
@@ -227,6 +231,7 @@ impl World {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Finalize")]
     pub fn finish(mut self) -> Result<(), Error> {
         self.left = true;
         self.stop_progress();

@@ -204,6 +204,31 @@ fn blocking_calls_borrow_for_their_own_length() {
     });
 }
 
+#[test]
+fn ghost_cells_are_received_while_the_cells_beside_them_are_sent() {
+    jobs(|world, len| {
+        let (me, other) = (world.rank() as u32, 1 - world.rank());
+        // Three rows of cells in a ring of two ranks, without neighbours along the other axis.
+        let (rows, columns) = (5, len + 2);
+        let mut field = vec![me; rows * columns];
+        let views = world.scope(|scope| {
+            let parts = mpj::split_halo_mut(&mut field, [rows, columns], 1)?;
+            let vertical = parts.into_iter().filter(|part| part.is_face() && part.offset[1] == 0);
+            let mut receives = Vec::new();
+            for part in vertical {
+                let (sent, received) = (part.send_tag(), part.recv_tag());
+                receives.push(moved(scope.irecv_view(part.ghost, other, received)?));
+                scope.isend_view(part.border, other, sent)?;
+            }
+            receives.into_iter().map(|receive| receive.wait()).collect::<Result<Vec<_>, _>>()
+        });
+        assert_eq!(views.unwrap().len(), 2);
+        let row = |kind: u32| [&[me], &vec![kind; len][..], &[me]].concat();
+        let rows = [row(other as u32), row(me), row(me), row(me), row(other as u32)];
+        assert_eq!(field, rows.concat());
+    });
+}
+
 /// A structure whose padding is not initialised.
 #[derive(Debug, Clone, Copy, PartialEq, mpj::Datatype)]
 #[repr(C)]

@@ -34,6 +34,7 @@
 
 use std::sync::Arc;
 
+pub mod codec;
 mod element;
 mod error;
 mod object;

@@ -10,6 +10,8 @@ use std::sync::LazyLock;
 use labels::Definition;
 use source::{Finding, Source};
 
+#[path = "tidy/aliases.rs"]
+mod aliases;
 #[path = "tidy/labels.rs"]
 mod labels;
 #[path = "tidy/layers.rs"]
@@ -137,6 +139,14 @@ fn only_the_device_and_what_is_above_it_names_calls_of_mpi() {
     let names = rules::names_of_calls(list.expect("the device lists its calls"));
     assert!(names.len() > 15, "{names:?}");
     none_in_the_tree(|source| rules::calls_of_mpi(source, &names));
+}
+
+#[test]
+fn names_of_mpi_are_aliases_that_the_documents_list() {
+    let document = PROSE.iter().find(|source| source.path == "docs/from-mpi.md");
+    let in_mpj = |source: &&Source| source.path.starts_with("mpj/src/");
+    let code: Vec<_> = CODE.iter().filter(in_mpj).collect();
+    none(aliases::aliases(document.expect("the tree has this page"), &code));
 }
 
 #[test]

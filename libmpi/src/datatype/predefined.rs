@@ -87,7 +87,7 @@ predefined! {
     MPI_INTEGER1 => element(ElementKind::I8),
     MPI_LOGICAL2 => element(ElementKind::Logical2),
     MPI_INTEGER2 => element(ElementKind::I16),
-    MPI_REAL2 => Basic::Real2,
+    MPI_REAL2 => element(ElementKind::F16),
     MPI_LOGICAL4 => element(ElementKind::Logical4),
     MPI_INTEGER4 => element(ElementKind::I32),
     MPI_REAL4 => element(ElementKind::F32),

@@ -129,7 +129,7 @@ int main(void) {
     /* Types whose numbers no processor computes with, and no type. */
     char in[64] = {0}, out[64];
     FAILS(MPI_Reduce_local(in, out, 1, MPI_DATATYPE_NULL, MPI_SUM), MPI_ERR_TYPE);
-    FAILS(MPI_Allreduce(in, out, 1, MPI_REAL2, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_OP);
+    FAILS(MPI_Allreduce(in, out, 1, MPI_REAL16, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_OP);
     FAILS(MPI_Allreduce(in, out, 1, MPI_COMPLEX4, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_OP);
     MPI_Finalize();
     return 0;

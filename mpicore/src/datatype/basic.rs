@@ -23,14 +23,11 @@ pub enum Basic {
     WideChar,
     /// A byte of a packed buffer, `MPI_PACKED`, which matches everything.
     Packed,
-    /// Fortran's truth value of 16 bytes, `MPI_LOGICAL16`. Like the four types below it can be sent, but not reduced:
-    /// Rust cannot compute with it.
+    /// Fortran's truth value of 16 bytes, `MPI_LOGICAL16`. Like the three types below it can be sent, but not reduced.
     Logical16,
-    /// Fortran's floating-point number of 2 bytes: `MPI_REAL2`.
-    Real2,
     /// Fortran's floating-point number of 16 bytes, in IEEE's format of 128 bits: `MPI_REAL16`.
     Real16,
-    /// Two [`Basic::Real2`]: `MPI_COMPLEX4`.
+    /// Two [`ElementKind::F16`]: `MPI_COMPLEX4`.
     Complex4,
     /// Two [`Basic::Real16`]: `MPI_COMPLEX32`.
     Complex32,
@@ -43,7 +40,6 @@ impl Basic {
             Self::Element(kind) => kind.size(),
             Self::Long | Self::UnsignedLong => 8,
             Self::Char | Self::Packed => 1,
-            Self::Real2 => 2,
             Self::WideChar | Self::Complex4 => 4,
             Self::Logical16 | Self::Real16 => 16,
             Self::Complex32 => 32,
@@ -68,7 +64,6 @@ impl Basic {
             Self::WideChar => "wchar_t",
             Self::Packed => "MPI_PACKED",
             Self::Logical16 => "MPI_LOGICAL16",
-            Self::Real2 => "MPI_REAL2",
             Self::Real16 => "MPI_REAL16",
             Self::Complex4 => "MPI_COMPLEX4",
             Self::Complex32 => "MPI_COMPLEX32",

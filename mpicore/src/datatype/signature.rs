@@ -355,10 +355,9 @@ fn code(basic: Basic) -> u64 {
         Basic::WideChar => 0x102,
         Basic::Packed => 0x103,
         Basic::Logical16 => 0x104,
-        Basic::Real2 => 0x105,
-        Basic::Real16 => 0x106,
-        Basic::Complex4 => 0x107,
-        Basic::Complex32 => 0x108,
+        Basic::Real16 => 0x105,
+        Basic::Complex4 => 0x106,
+        Basic::Complex32 => 0x107,
         Basic::Long | Basic::UnsignedLong => unreachable!("`matched` gives their kinds"),
     }
 }

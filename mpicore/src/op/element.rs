@@ -1,7 +1,7 @@
 //! Elements as values: how each lies in a buffer, and its arithmetic.
 //!
-//! The loops of `kernels.rs` are written for these traits; `long_double.rs` implements them for the one type that Rust
-//! lacks. Alignment does not matter: elements are read and written as bytes.
+//! The loops of `kernels.rs` are written for these traits; `half.rs` and `long_double.rs` implement them for the types that
+//! Rust lacks. Alignment does not matter: elements are read and written as bytes.
 
 use std::ops::{Add, Mul, Sub};
 
@@ -69,8 +69,8 @@ macro_rules! arithmetic {
     )* };
 }
 
-elements!(i8 i16 i32 i64 i128 u8 u16 u32 u64 f32 f64);
-arithmetic!(wrapping_add wrapping_sub wrapping_mul: i8 i16 i32 i64 i128 u8 u16 u32 u64);
+elements!(i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64);
+arithmetic!(wrapping_add wrapping_sub wrapping_mul: i8 i16 i32 i64 i128 u8 u16 u32 u64 u128);
 arithmetic!(add sub mul: f32 f64);
 
 /// A complex number.

@@ -6,6 +6,7 @@
 use std::ops::{BitAnd, BitOr, BitXor};
 
 use super::element::{Arithmetic, Complex, Element, Pair};
+use super::half::{Bf16, F16};
 #[cfg(target_arch = "x86_64")]
 use super::long_double::LongDouble;
 use super::{ElementKind, Predefined};
@@ -26,6 +27,9 @@ pub(crate) fn kernel(op: Predefined, kind: ElementKind) -> Option<Kernel> {
         ElementKind::U16 => integers::<u16>(op),
         ElementKind::U32 => integers::<u32>(op),
         ElementKind::U64 => integers::<u64>(op),
+        ElementKind::U128 => integers::<u128>(op),
+        ElementKind::F16 => reals::<F16>(op),
+        ElementKind::BF16 => reals::<Bf16>(op),
         ElementKind::F32 => reals::<f32>(op),
         ElementKind::F64 => reals::<f64>(op),
         ElementKind::Bool => moved::<u8>(op).or(logical::<u8>(op)),

@@ -69,6 +69,12 @@ pub enum ElementKind {
     U32,
     /// An unsigned integer of 64 bits.
     U64,
+    /// An unsigned integer of 128 bits.
+    U128,
+    /// IEEE's floating-point number of 16 bits, Fortran's `REAL*2`.
+    F16,
+    /// The upper 16 bits of an [`F32`](Self::F32), known as bfloat16.
+    BF16,
     /// A floating-point number of 32 bits.
     F32,
     /// A floating-point number of 64 bits.
@@ -136,7 +142,7 @@ const fn pair(name: &'static str, size: usize, extent: usize, align: usize) -> R
 
 impl ElementKind {
     /// All kinds.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 31] = [
         Self::I8,
         Self::I16,
         Self::I32,
@@ -146,6 +152,9 @@ impl ElementKind {
         Self::U16,
         Self::U32,
         Self::U64,
+        Self::U128,
+        Self::F16,
+        Self::BF16,
         Self::F32,
         Self::F64,
         Self::LongDouble,
@@ -178,6 +187,9 @@ impl ElementKind {
             Self::U16 => plain("uint16_t", Class::Integer, 2),
             Self::U32 => plain("uint32_t", Class::Integer, 4),
             Self::U64 => plain("uint64_t", Class::Integer, 8),
+            Self::U128 => plain("128-bit unsigned integer", Class::Integer, 16),
+            Self::F16 => plain("MPI_REAL2", Class::FloatingPoint, 2),
+            Self::BF16 => plain("bfloat16", Class::FloatingPoint, 2),
             Self::F32 => plain("float", Class::FloatingPoint, 4),
             Self::F64 => plain("double", Class::FloatingPoint, 8),
             Self::LongDouble => plain("long double", Class::FloatingPoint, 16),

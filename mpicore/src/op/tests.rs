@@ -38,8 +38,8 @@ fn reduced(
 /// MPI's table, written out by kind: which elements each operation takes.
 fn takes(op: Predefined, kind: ElementKind) -> bool {
     use ElementKind::*;
-    let integer = matches!(kind, I8 | I16 | I32 | I64 | I128 | U8 | U16 | U32 | U64);
-    let floating = matches!(kind, F32 | F64 | LongDouble);
+    let integer = matches!(kind, I8 | I16 | I32 | I64 | I128 | U8 | U16 | U32 | U64 | U128);
+    let floating = matches!(kind, F16 | BF16 | F32 | F64 | LongDouble);
     let logical = matches!(kind, Bool | Logical2 | Logical4 | Logical8);
     let complex = matches!(kind, ComplexF32 | ComplexF64 | ComplexLongDouble);
     let pair = matches!(
@@ -201,10 +201,10 @@ fn layouts_are_those_of_c() {
         }
     }
     check::<u8>(&[I8, U8, Bool, Byte], 1);
-    check::<u16>(&[I16, U16, Logical2], 2);
+    check::<u16>(&[I16, U16, Logical2, F16, BF16], 2);
     check::<u32>(&[I32, U32, F32, Logical4], 4);
     check::<u64>(&[I64, U64, F64, Logical8], 8);
-    check::<i128>(&[I128], 16);
+    check::<i128>(&[I128, U128], 16);
     check::<X87>(&[LongDouble], 16);
     check::<Two<f32, f32>>(&[ComplexF32, TwoReal, FloatInt, TwoInt], 8);
     check::<Two<f64, f64>>(&[ComplexF64, TwoDoublePrecision], 16);

@@ -23,6 +23,7 @@ impl Communicator {
     /// mpj::local::run(3, |world| world.barrier().unwrap())?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Barrier")]
     #[track_caller]
     pub fn barrier(&self) -> Result<(), Error> {
         let _site = site(self, || None);
@@ -43,6 +44,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Bcast")]
     #[track_caller]
     pub fn broadcast<B: RecvBuffer + ?Sized>(
         &self,
@@ -67,6 +69,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Gather")]
     #[track_caller]
     pub fn gather<S: SendBuffer + ?Sized, R>(
         &self,
@@ -98,6 +101,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Gather", "MPI_IN_PLACE"))]
     #[track_caller]
     pub fn gather_in_place<R: RecvBuffer + ?Sized>(
         &self,
@@ -127,6 +131,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Gatherv")]
     #[track_caller]
     pub fn gatherv<S: SendBuffer + ?Sized, R>(
         &self,
@@ -156,6 +161,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Scatter")]
     #[track_caller]
     pub fn scatter<S: SendBuffer + ?Sized, R>(
         &self,
@@ -187,6 +193,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Scatter", "MPI_IN_PLACE"))]
     #[track_caller]
     pub fn scatter_in_place<S: SendBuffer + ?Sized>(
         &self,
@@ -217,6 +224,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Scatterv")]
     #[track_caller]
     pub fn scatterv<S: SendBuffer + ?Sized, R>(
         &self,
@@ -245,6 +253,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Allgather")]
     #[track_caller]
     pub fn all_gather<S: SendBuffer + ?Sized, R>(&self, data: &S, into: &mut R) -> Result<(), Error>
     where
@@ -268,6 +277,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Allgather", "MPI_IN_PLACE"))]
     #[track_caller]
     pub fn all_gather_in_place<R: RecvBuffer + ?Sized>(&self, all: &mut R) -> Result<(), Error> {
         let _site = site(self, || R::Element::datatype().ok());
@@ -291,6 +301,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Allgatherv")]
     #[track_caller]
     pub fn all_gatherv<S: SendBuffer + ?Sized, R>(
         &self,
@@ -318,6 +329,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Alltoall")]
     #[track_caller]
     pub fn all_to_all<S: SendBuffer + ?Sized, R>(&self, data: &S, into: &mut R) -> Result<(), Error>
     where
@@ -340,6 +352,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Alltoall", "MPI_IN_PLACE"))]
     #[track_caller]
     pub fn all_to_all_in_place<R: RecvBuffer + ?Sized>(&self, data: &mut R) -> Result<(), Error> {
         let _site = site(self, || R::Element::datatype().ok());
@@ -368,6 +381,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Alltoallv")]
     #[track_caller]
     pub fn all_to_allv<S: SendBuffer + ?Sized, R>(
         &self,
@@ -399,6 +413,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Alltoallw")]
     #[track_caller]
     pub fn all_to_allw<S: SendBuffer, R>(&self, data: &[S], into: &mut [R]) -> Result<(), Error>
     where

@@ -8,9 +8,10 @@ use crate::datatype::{Datatype, TypeMap};
 use crate::error::Error;
 use crate::memory::borrowed::{Borrow, Borrowed};
 use crate::memory::core::{input, inputs, output, outputs};
-use crate::memory::{RecvBuffer, SendBuffer};
+use crate::memory::{Border, Ghost, RecvBuffer, SendBuffer, Strided, StridedMut};
 
-/// What a call on borrowed buffers sends: a reference to a [`SendBuffer`], a [`List`] of them, or nothing.
+/// What a call on borrowed buffers sends: a reference to a [`SendBuffer`], a view, a [`List`] of buffers,
+/// or nothing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no borrowed buffer",
     note = "`run` and `Scope::start` take references to what is sent"
@@ -24,8 +25,8 @@ pub trait SendLent {
     fn input(&self) -> Result<SendArg, Error>;
 }
 
-/// Where the results of a call on borrowed buffers go: an exclusive reference to a [`RecvBuffer`], a [`List`] of them, or
-/// nothing.
+/// Where the results of a call on borrowed buffers go: an exclusive reference to a [`RecvBuffer`], a view, a
+/// [`List`] of buffers, or nothing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no exclusively borrowed buffer",
     note = "`run` and `Scope::start` take a `&mut` reference to the buffer of the results"
@@ -84,6 +85,42 @@ impl<B: SendBuffer + ?Sized> SendLent for &B {
     fn input(&self) -> Result<SendArg, Error> {
         input(*self)
     }
+}
+
+/// Implements the traits for views that are passed by value, to be sent and to be received into.
+macro_rules! views {
+    ($(($($generics:tt)*) $sent:ty, $received:ty;)+) => { $(
+        impl<$($generics)*> SendLent for $sent {
+            fn element() -> Option<TypeMap> {
+                T::datatype().ok()
+            }
+
+            fn input(&self) -> Result<SendArg, Error> {
+                input(self)
+            }
+        }
+
+        impl<$($generics)*> RecvLent for $received {
+            type Borrow = Self;
+
+            fn element() -> Option<TypeMap> {
+                T::datatype().ok()
+            }
+
+            fn lend(self) -> Self {
+                self
+            }
+
+            fn output(held: &mut Self) -> Result<RecvArg, Error> {
+                output(held)
+            }
+        }
+    )+ };
+}
+
+views! {
+    ('a, T: Datatype) Strided<'a, T>, StridedMut<'a, T>;
+    ('a, T: Datatype, const N: usize) Border<'a, T, N>, Ghost<'a, T, N>;
 }
 
 impl<B: SendBuffer> SendLent for List<&[B]> {

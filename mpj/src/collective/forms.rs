@@ -124,6 +124,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Ibarrier", "MPI_Ibcast", "MPI_Iallreduce"))]
     #[track_caller]
     pub fn start<K, D, I>(&self, call: Collective<K, D, I>) -> Result<Request<I::Element>, Error>
     where
@@ -154,6 +155,7 @@ impl Communicator {
     /// assert_eq!(sums, [27.0; 3]);
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Barrier_init", "MPI_Bcast_init", "MPI_Allreduce_init"))]
     #[track_caller]
     pub fn persistent<K, D, I>(
         &self,
@@ -286,6 +288,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Ibarrier", "MPI_Ibcast", "MPI_Iallreduce"))]
     #[track_caller]
     pub fn start<K, D, I>(
         self,

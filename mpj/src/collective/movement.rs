@@ -24,6 +24,7 @@ use crate::memory::{RecvBuffer, SendBuffer, Strided, StridedMut};
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Ibarrier", "MPI_Barrier_init"))]
 pub fn barrier() -> Collective<Barrier, (), ()> {
     Collective { kind: Barrier, data: (), into: () }
 }
@@ -53,6 +54,7 @@ impl CallOn<InterCommunicator> for Barrier {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Ibcast", "MPI_Bcast_init"))]
 #[inline]
 pub fn broadcast<B: RecvBuffer, R>(buffer: B, root: R) -> Collective<Broadcast<R>, (), B> {
     Collective { kind: Broadcast(root), data: (), into: buffer }
@@ -86,6 +88,7 @@ impl CallOn<InterCommunicator> for Broadcast<Root> {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Igather", "MPI_Gather_init"))]
 #[inline]
 pub fn gather<S: SendBuffer, I: RecvBuffer<Element = S::Element>, R>(
     data: S,
@@ -124,6 +127,7 @@ impl CallOn<InterCommunicator> for Gather<Root> {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Igatherv", "MPI_Gatherv_init"))]
 pub fn gatherv<S: SendBuffer, I: RecvBuffer<Element = S::Element>, R>(
     data: S,
     into: I,
@@ -163,6 +167,7 @@ impl CallOn<InterCommunicator> for Gatherv<'_, Root> {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Iscatter", "MPI_Scatter_init"))]
 #[inline]
 pub fn scatter<S: SendBuffer, I: RecvBuffer<Element = S::Element>, R>(
     data: S,
@@ -204,6 +209,7 @@ impl CallOn<InterCommunicator> for Scatter<Root> {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Iscatterv", "MPI_Scatterv_init"))]
 pub fn scatterv<S: SendBuffer, I: RecvBuffer<Element = S::Element>, R>(
     data: S,
     blocks: &Partition,
@@ -238,6 +244,7 @@ impl CallOn<InterCommunicator> for Scatterv<'_, Root> {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Iallgather", "MPI_Allgather_init"))]
 #[inline]
 pub fn all_gather<S: SendBuffer, I: RecvBuffer<Element = S::Element>>(
     data: S,
@@ -273,6 +280,7 @@ impl CallOn<InterCommunicator> for AllGather {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Iallgatherv", "MPI_Allgatherv_init"))]
 pub fn all_gatherv<S: SendBuffer, I: RecvBuffer<Element = S::Element>>(
     data: S,
     into: I,
@@ -307,6 +315,7 @@ impl CallOn<InterCommunicator> for AllGatherv<'_> {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Ialltoall", "MPI_Alltoall_init"))]
 #[inline]
 pub fn all_to_all<S: SendBuffer, I: RecvBuffer<Element = S::Element>>(
     data: S,
@@ -348,6 +357,7 @@ impl CallOn<InterCommunicator> for AllToAll {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Ialltoallv", "MPI_Alltoallv_init"))]
 pub fn all_to_allv<'p, S: SendBuffer, I: RecvBuffer<Element = S::Element>>(
     data: S,
     sent: &'p Partition,
@@ -392,6 +402,7 @@ impl CallOn<InterCommunicator> for AllToAllv<'_> {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Ialltoallw")]
 pub fn all_to_allw<'s, 'r, S: SendBuffer, R: RecvBuffer<Element = S::Element>>(
     data: &'s [S],
     into: &'r mut [R],
@@ -439,6 +450,7 @@ impl CallOn<InterCommunicator> for AllToAllw {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Ialltoallw", "MPI_Alltoallw_init"))]
 pub fn all_to_allw_owned<T: Datatype>(
     data: Vec<T>,
     sent: impl FnOnce(&[T]) -> Result<Vec<Strided<'_, T>>, Error>,

@@ -19,6 +19,7 @@ use crate::op::Operation;
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Iallreduce", "MPI_Allreduce_init", "MPI_IN_PLACE"))]
 #[inline]
 pub fn all_reduce<B: RecvBuffer>(
     buffer: B,
@@ -47,6 +48,7 @@ impl CallOn<Communicator> for AllReduce {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Iallreduce", "MPI_Allreduce_init"))]
 #[inline]
 pub fn all_reduce_into<S: SendBuffer, I: RecvBuffer<Element = S::Element>>(
     data: S,
@@ -86,6 +88,7 @@ impl CallOn<InterCommunicator> for AllReduceInto {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Ireduce", "MPI_Reduce_init"))]
 #[inline]
 pub fn reduce<S: SendBuffer, I: RecvBuffer<Element = S::Element>, R>(
     data: S,
@@ -128,6 +131,7 @@ impl CallOn<InterCommunicator> for Reduce<Root> {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Ireduce_scatter_block", "MPI_Reduce_scatter_block_init"))]
 pub fn reduce_scatter_block<S: SendBuffer, I: RecvBuffer<Element = S::Element>>(
     data: S,
     into: I,
@@ -166,6 +170,7 @@ impl CallOn<InterCommunicator> for ReduceScatterBlock {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Ireduce_scatter", "MPI_Reduce_scatter_init"))]
 pub fn reduce_scatter<S: SendBuffer, I: RecvBuffer<Element = S::Element>>(
     data: S,
     into: I,
@@ -201,6 +206,7 @@ impl CallOn<InterCommunicator> for ReduceScatter<'_> {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Iscan", "MPI_Scan_init"))]
 pub fn scan<B: RecvBuffer>(buffer: B, op: impl Operation<B::Element>) -> Collective<Scan, (), B> {
     Collective { kind: Scan(op.reduction()), data: (), into: buffer }
 }
@@ -223,6 +229,7 @@ impl CallOn<Communicator> for Scan {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Iexscan", "MPI_Exscan_init"))]
 pub fn exscan<B: RecvBuffer>(
     buffer: B,
     op: impl Operation<B::Element>,

@@ -26,8 +26,10 @@ use crate::group::narrowed;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Root {
     /// This rank is the root: MPI_ROOT.
+    #[doc(alias = "MPI_ROOT")]
     Here,
     /// The root is another rank of this group, so this rank takes no part (MPI_PROC_NULL).
+    #[doc(alias = "MPI_PROC_NULL")]
     Beside,
     /// The root is this rank of the other group.
     There(usize),

@@ -30,6 +30,7 @@ use crate::error::Error;
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Comm_create_keyval")]
 pub struct AttributeKey<T> {
     core: mpicore::Key<mpicore::Communicator>,
     values: PhantomData<fn() -> T>,
@@ -47,6 +48,7 @@ impl<T: Send + Sync + 'static> AttributeKey<T> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_COMM_NULL_COPY_FN")]
     pub fn new() -> Self {
         Self::with(|_, _| Ok(None), |_, _| Ok(()))
     }
@@ -61,6 +63,7 @@ impl<T: Send + Sync + 'static> AttributeKey<T> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_COMM_DUP_FN")]
     pub fn shared() -> Self {
         Self::with(|_, value| Ok(Some(value.clone())), |_, _| Ok(()))
     }
@@ -122,6 +125,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_set_attr")]
     pub fn set_attribute<T: Send + Sync + 'static>(
         &self,
         key: &AttributeKey<T>,
@@ -141,6 +145,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_get_attr")]
     pub fn attribute<T: Send + Sync + 'static>(&self, key: &AttributeKey<T>) -> Option<Arc<T>> {
         self.core.attribute(&key.core).as_ref().map(typed)
     }
@@ -159,6 +164,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_delete_attr")]
     pub fn delete_attribute<T: Send + Sync + 'static>(
         &self,
         key: &AttributeKey<T>,

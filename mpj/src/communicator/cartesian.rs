@@ -40,6 +40,7 @@ pub struct CartesianCommunicator(Communicator);
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_PROC_NULL")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shift {
     /// The rank to receive from.
@@ -70,6 +71,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Cart_create")]
     pub fn create_cartesian(
         &self,
         dims: &[usize],
@@ -93,6 +95,7 @@ impl CartesianCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Cart_get", "MPI_Cartdim_get"))]
     pub fn dims(&self) -> Vec<usize> {
         self.grid().dims().iter().map(|length| *length as usize).collect()
     }
@@ -106,6 +109,7 @@ impl CartesianCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Cart_get")]
     pub fn periods(&self) -> &[bool] {
         self.grid().periods()
     }
@@ -123,6 +127,7 @@ impl CartesianCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Cart_coords")]
     pub fn coords(&self, rank: usize) -> Result<Vec<i32>, Error> {
         self.told(self.grid().coords(narrowed(rank)))
     }
@@ -141,6 +146,7 @@ impl CartesianCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Cart_rank")]
     pub fn rank_of(&self, coords: &[i32]) -> Result<usize, Error> {
         self.told(self.grid().rank(coords)).map(|rank| rank as usize)
     }
@@ -160,6 +166,7 @@ impl CartesianCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Cart_shift")]
     pub fn shift(&self, dimension: usize, displacement: i32) -> Result<Shift, Error> {
         let shift = self.told(self.grid().shift(self.core.rank(), dimension, displacement))?;
         let wide = |rank: Option<u32>| rank.map(|rank| rank as usize);
@@ -183,6 +190,37 @@ impl CartesianCommunicator {
         neighbours.into_iter().map(|rank| rank.map(|rank| rank as usize)).collect()
     }
 
+    /// Returns the rank at this offset from the own place, such as that of a [`HaloPart`](crate::HaloPart); `None` if the
+    /// grid ends before, in a dimension that is not periodic.
+    ///
+    /// # Errors
+    /// There is not one number for each dimension.
+    ///
+    /// ```
+    /// mpj::local::run(4, |world| {
+    ///     let grid = world.create_cartesian(&[2, 2], &[false, true], false).unwrap().unwrap();
+    ///     let below_right = [Some(3), Some(2), None, None];
+    ///     assert_eq!(grid.neighbour(&[1, 1]).unwrap(), below_right[grid.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn neighbour(&self, offset: &[i32]) -> Result<Option<usize>, Error> {
+        let mut place = self.coords(self.rank())?;
+        if place.len() != offset.len() {
+            return self.rank_of(offset).map(Some);
+        }
+        for (coordinate, by) in place.iter_mut().zip(offset) {
+            *coordinate = coordinate.saturating_add(*by);
+        }
+        let grid = self.grid();
+        let along = place.iter().zip(grid.dims()).zip(grid.periods());
+        let is_inside = |at: &i32, dim: &u32| u32::try_from(*at).is_ok_and(|at| at < *dim);
+        if !along.into_iter().all(|((at, dim), periodic)| *periodic || is_inside(at, dim)) {
+            return Ok(None);
+        }
+        self.rank_of(&place).map(Some)
+    }
+
     /// Divides the grid into grids of the dimensions that `remain` (MPI_Cart_sub). Collective; all ranks give the same
     /// dimensions.
     ///
@@ -197,6 +235,7 @@ impl CartesianCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Cart_sub")]
     pub fn sub(&self, remain: &[bool]) -> Result<Self, Error> {
         self.made(self.core.cartesian_sub(remain)).map(Self)
     }
@@ -246,6 +285,7 @@ impl Deref for CartesianCommunicator {
 /// assert_eq!(mpj::dims_create(12, [5, 0]).unwrap_err().class(), mpj::ErrorClass::Dims);
 /// # Ok::<(), mpj::Error>(())
 /// ```
+#[doc(alias = "MPI_Dims_create")]
 pub fn dims_create<const N: usize>(nodes: usize, dims: [usize; N]) -> Result<[usize; N], Error> {
     let mut lengths = dims.map(narrowed);
     let most = lengths.iter().copied().chain([narrowed(nodes)]).max();

@@ -38,6 +38,7 @@ impl PendingCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Wait")]
     pub fn wait(mut self) -> Result<Communicator, Error> {
         let ended = self.operation.wait(&self.parent.device).map_err(mpicore::Error::from);
         self.parent.made(ended.and_then(|_| self.created.take()))
@@ -61,6 +62,7 @@ impl PendingCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Test")]
     pub fn test(&mut self) -> Result<Option<Communicator>, Error> {
         match self.operation.test(&self.parent.device) {
             Ok(Some(_)) => self.parent.made(self.created.take()).map(Some),
@@ -160,6 +162,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_dup")]
     pub fn dup(&self) -> Result<Self, Error> {
         self.made(self.core.dup())
     }
@@ -178,6 +181,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_idup")]
     pub fn idup(&self) -> Result<PendingCommunicator, Error> {
         let (request, created) = self.answer(self.core.idup())?.into_request();
         let operation = Operation::new(request);
@@ -199,6 +203,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_split")]
     pub fn split(&self, color: u32, key: i32) -> Result<Self, Error> {
         let part = self.split_some(Some(color), key)?;
         Ok(part.expect("a rank with a color is in a part"))
@@ -218,6 +223,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_UNDEFINED")]
     pub fn split_some(&self, color: Option<u32>, key: i32) -> Result<Option<Self>, Error> {
         self.made_some(self.core.split(SplitKey { color, key }))
     }
@@ -234,6 +240,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Comm_split_type", "MPI_COMM_TYPE_SHARED"))]
     pub fn split_by_host(&self, key: i32) -> Result<Self, Error> {
         let part = self.made_some(self.core.split_by_host(key))?;
         Ok(part.expect("every rank is on a host"))
@@ -254,6 +261,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_create")]
     pub fn create(&self, group: &Group) -> Result<Option<Self>, Error> {
         self.made_some(self.core.create(&group.core))
     }
@@ -275,6 +283,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_create_group")]
     pub fn create_group(&self, group: &Group, tag: i32) -> Result<Self, Error> {
         self.made(self.core.create_group(&group.core, tag))
     }
@@ -298,6 +307,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_create_from_group")]
     pub fn create_from_group(&self, group: &Group, text: &str) -> Result<Self, Error> {
         let process = self.core.process();
         self.made(mpicore::Communicator::create_from_group(process, &group.core, text.as_bytes()))

@@ -86,6 +86,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Intercomm_create")]
     pub fn create_inter(
         &self,
         leader: usize,
@@ -115,6 +116,7 @@ impl InterCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_rank")]
     pub fn rank(&self) -> usize {
         self.communicator.rank()
     }
@@ -132,6 +134,7 @@ impl InterCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_size")]
     pub fn size(&self) -> usize {
         self.communicator.size()
     }
@@ -149,6 +152,7 @@ impl InterCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_remote_size")]
     pub fn remote_size(&self) -> usize {
         self.communicator.core.peers().size() as usize
     }
@@ -167,6 +171,7 @@ impl InterCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_group")]
     pub fn group(&self) -> Group {
         self.communicator.group()
     }
@@ -185,6 +190,7 @@ impl InterCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_remote_group")]
     pub fn remote_group(&self) -> Group {
         self.communicator.core.peers().clone().into()
     }
@@ -207,6 +213,7 @@ impl InterCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Comm_dup")]
     pub fn dup(&self) -> Result<Self, Error> {
         self.communicator.dup().map(|communicator| Self { communicator })
     }
@@ -231,6 +238,7 @@ impl InterCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Intercomm_merge")]
     pub fn merge(&self, high: bool) -> Result<Communicator, Error> {
         self.communicator.made(self.communicator.core.merge(high))
     }
@@ -251,6 +259,7 @@ impl InterCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Barrier")]
     pub fn barrier(&self) -> Result<(), Error> {
         let plan = self.communicator.core.inter_barrier();
         self.communicator.answer(plan.and_then(mpicore::Plan::run))

@@ -31,6 +31,7 @@ use crate::error::Error;
 /// assert_eq!(got, [9, 0, 1]);
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_PROC_NULL")]
 // No job has this rank, since it is the highest `u32`, and a status of the device can hold it.
 pub const PROC_NULL: usize = mpicore::PROC_NULL;
 

@@ -10,6 +10,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// Any rank: MPI_ANY_SOURCE.
+    #[doc(alias = "MPI_ANY_SOURCE")]
     Any,
     /// This rank only.
     Rank(usize),
@@ -25,15 +26,18 @@ pub enum Source {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tag {
     /// Any tag: MPI_ANY_TAG.
+    #[doc(alias = "MPI_ANY_TAG")]
     Any,
     /// This tag only; tags are 0 to `i32::MAX`.
     Is(i32),
 }
 
 /// Any rank: MPI_ANY_SOURCE.
+#[doc(alias = "MPI_ANY_SOURCE")]
 pub const ANY_SOURCE: Source = Source::Any;
 
 /// Any tag: MPI_ANY_TAG.
+#[doc(alias = "MPI_ANY_TAG")]
 pub const ANY_TAG: Tag = Tag::Any;
 
 impl From<usize> for Source {

@@ -13,6 +13,7 @@ use crate::error::Error;
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Status")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Status {
     /// Rank of the sender; for a send, of the receiver.
@@ -22,6 +23,7 @@ pub struct Status {
     /// Length in bytes.
     pub bytes: usize,
     /// Whether the receive was cancelled, so that nothing was received.
+    #[doc(alias = "MPI_Test_cancelled")]
     pub cancelled: bool,
 }
 
@@ -43,6 +45,7 @@ impl Status {
     /// assert!(status.count::<[u8; 3]>().is_err());
     /// # Ok::<(), mpj::Error>(())
     /// ```
+    #[doc(alias("MPI_Get_count", "MPI_Get_elements"))]
     pub fn count<T: Datatype>(&self) -> Result<usize, Error> {
         let size = T::SIZE;
         let Self { source: source_rank, tag, bytes, .. } = *self;

@@ -19,9 +19,10 @@ use mpjdev::{RecvRegion, SendRegion};
 
 use crate::datatype::Datatype;
 use crate::error::Error;
-use crate::memory;
+use crate::memory::{self, Border, Ghost, Strided, StridedMut};
 
-/// A borrow that a request returns at its end: that of a buffer that is sent or received into.
+/// A borrow that a request returns at its end: that of a buffer that is sent or received into. A view is one, too: it
+/// has the address of its elements, which stay in their place when it moves.
 pub trait Borrow {
     /// The form in which the operation holds the buffer.
     type Held;
@@ -46,6 +47,26 @@ impl<'env, B: ?Sized> Borrow for &'env mut B {
         // the buffer, has ended.
         unsafe { held.buffer.as_mut() }
     }
+}
+
+/// Implements [`Borrow`] for views that are passed by value: they reach their elements by address, not by reference.
+macro_rules! views {
+    ($(($($generics:tt)*) $view:ty;)+) => { $(
+        impl<$($generics)*> Borrow for $view {
+            type Held = Self;
+
+            fn take_back(held: Self) -> Self {
+                held
+            }
+        }
+    )+ };
+}
+
+views! {
+    ('a, T) Strided<'a, T>;
+    ('a, T) StridedMut<'a, T>;
+    ('a, T, const N: usize) Border<'a, T, N>;
+    ('a, T, const N: usize) Ghost<'a, T, N>;
 }
 
 /// A call without results returns no borrow.

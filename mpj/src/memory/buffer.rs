@@ -43,6 +43,7 @@ const HUGE_FROM: usize = 128 << 10;
 /// assert_eq!(*field, [0.0, 2.5, 0.0]);
 /// # Ok::<(), mpj::Error>(())
 /// ```
+#[doc(alias = "MPI_Free_mem")]
 pub struct Buffer<T: Datatype> {
     start: NonNull<T>,
     len: usize,
@@ -81,6 +82,7 @@ unsafe impl<T: Datatype> Sync for Buffer<T> {}
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Alloc_mem")]
 pub fn alloc_buffer<T: Datatype>(len: usize) -> Result<Buffer<T>, Error> {
     let size = size_of::<T>();
     let bytes = len.checked_mul(size).filter(|&bytes| bytes <= isize::MAX as usize);

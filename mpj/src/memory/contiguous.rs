@@ -1,4 +1,5 @@
-//! Buffers whose elements are contiguous: slices, types that dereference to slices, numbers, and pointers to buffers.
+//! Buffers whose elements are contiguous: slices, types that dereference to slices, numbers, texts, and pointers to
+//! buffers.
 
 #![expect(unsafe_code, reason = "promises that slices are buffers")]
 
@@ -6,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::{RecvBuffer, SendBuffer, View};
-use crate::datatype::Datatype;
+use crate::datatype::{Bool, Datatype};
 use crate::error::Error;
 use crate::memory::Buffer;
 
@@ -97,7 +98,11 @@ macro_rules! numbers {
     )* };
 }
 
-numbers!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64);
+numbers!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64 Bool);
+#[cfg(feature = "num-complex")]
+numbers!(num_complex::Complex32 num_complex::Complex64);
+#[cfg(feature = "half")]
+numbers!(half::f16 half::bf16);
 
 /// Implements [`SendBuffer`] for a type that contains or points to a buffer, which `$get` returns.
 macro_rules! sends {
@@ -162,6 +167,10 @@ sends!((T: Datatype) Vec<T>, [T], this => this.as_slice());
 receives!((T: Datatype) Vec<T>, [T], this => this.as_mut_slice());
 sends!((T: Datatype) Buffer<T>, [T], this => this);
 receives!((T: Datatype) Buffer<T>, [T], this => this);
+
+sends!(() bool, Bool, this => Bool::of(this));
+sends!(() str, [u8], this => this.as_bytes());
+sends!(() String, [u8], this => this.as_bytes());
 
 sends!((B: SendBuffer + ?Sized) &B, B, this => this);
 sends!((B: SendBuffer + ?Sized) &mut B, B, this => this);

@@ -37,6 +37,7 @@ use crate::error::Error;
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Type_vector", "MPI_Type_create_hvector"))]
 #[derive(Debug, Clone, Copy)]
 pub struct Strided<'a, T> {
     memory: &'a [T],
@@ -60,6 +61,7 @@ pub struct Strided<'a, T> {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias("MPI_Type_vector", "MPI_Type_create_hvector"))]
 pub struct StridedMut<'a, T> {
     /// The lowest element of the memory.
     start: NonNull<T>,
@@ -158,6 +160,7 @@ impl<'a, T: Datatype> Strided<'a, T> {
     /// assert_eq!(mpj::Strided::blocks(&numbers, 0, 2, 3, 2)?.len(), 4, "0, 1, 3, 4");
     /// # Ok::<(), mpj::Error>(())
     /// ```
+    #[doc(alias = "MPI_Type_vector")]
     pub fn blocks(
         slice: &'a [T],
         start: usize,
@@ -404,6 +407,7 @@ pub fn column_mut<T: Datatype>(
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Type_create_subarray")]
 pub fn block<T: Datatype>(
     matrix: &[T],
     columns: usize,
@@ -425,6 +429,7 @@ pub fn block<T: Datatype>(
 /// assert!(mpj::block_mut(&mut matrix, 4, .., 1..).is_err(), "6 elements are no rows of 4");
 /// # Ok::<(), mpj::Error>(())
 /// ```
+#[doc(alias = "MPI_Type_create_subarray")]
 pub fn block_mut<T: Datatype>(
     matrix: &mut [T],
     columns: usize,

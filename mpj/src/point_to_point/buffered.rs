@@ -31,6 +31,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Bsend")]
     pub fn bsend<B: SendBuffer + ?Sized>(
         &self,
         data: &B,
@@ -64,6 +65,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Ibsend")]
     pub fn ibsend<T: Datatype>(
         &self,
         data: Vec<T>,
@@ -99,6 +101,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Buffer_attach")]
     pub fn attach_buffer(&self, bytes: usize) -> Result<(), Error> {
         let buffer = AttachedBuffer { len: Some(bytes), address: 0 };
         self.answer(self.core.rank_buffer().attach(buffer))
@@ -122,6 +125,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Buffer_detach")]
     pub fn detach_buffer(&self) -> Result<usize, Error> {
         let detached = self.answer(self.core.rank_buffer().detach())?;
         Ok(detached.and_then(|buffer| buffer.len).unwrap_or(0))

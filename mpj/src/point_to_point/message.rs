@@ -23,9 +23,10 @@ use crate::request::Request;
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Message")]
 #[must_use = "the message is lost, and its sender may wait for ever, unless it is received"]
 pub struct Message {
-    communicator: PointToPoint,
+    pub(crate) communicator: PointToPoint,
     /// The message in the device; `None` for a message from MPI_PROC_NULL.
     found: Option<mpjdev::Message>,
     status: Status,
@@ -64,6 +65,7 @@ impl Message {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Mrecv")]
     pub fn recv<B: RecvBuffer + ?Sized>(self, buffer: &mut B) -> Result<Status, Error> {
         let communicator = self.communicator.clone();
         match self.start(sink(buffer))? {
@@ -109,6 +111,32 @@ impl Message {
         Ok((buffer, status))
     }
 
+    /// Receives the message as a text; see [`PointToPoint::recv_string`].
+    ///
+    /// # Errors
+    /// As [`Message::recv_vec`]; [`Error::Utf8`].
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let send = world.isend(b"gr\xc3\xbcn".to_vec(), 0, 4).unwrap();
+    ///     assert_eq!(world.mprobe(0, 4).unwrap().recv_string().unwrap().0, "grün");
+    ///     send.wait().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn recv_string(self) -> Result<(String, Status), Error> {
+        let communicator = self.communicator.clone();
+        let (text, status) = self.recv_vec()?;
+        let Status { source: source_rank, tag, bytes, .. } = status;
+        let text = String::from_utf8(text).map_err(|error| Error::Utf8 {
+            source_rank,
+            tag,
+            bytes,
+            cause: error.utf8_error(),
+        });
+        Ok((communicator.step(text)?, status))
+    }
+
     /// Starts to receive the message into `buffer` (MPI_Imrecv).
     ///
     /// # Errors
@@ -124,6 +152,7 @@ impl Message {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Imrecv")]
     pub fn irecv<T: Datatype>(self, mut buffer: Vec<T>) -> Result<Request<T>, Error> {
         let communicator = self.communicator.clone();
         let (request, described) = self.start(sink(&mut buffer))?;
@@ -172,6 +201,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Mprobe")]
     pub fn mprobe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Message, Error> {
         let (source, tag) = (self.sender(source.into())?, tag.into().value());
         let found = match self.device.mprobe(source, tag, self.context) {
@@ -197,6 +227,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Improbe")]
     pub fn improbe(
         &self,
         source: impl Into<Source>,

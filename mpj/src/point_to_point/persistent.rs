@@ -26,6 +26,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Send_init", "MPI_Rsend_init"))]
     pub fn send_init<T: Datatype>(
         &self,
         data: Vec<T>,
@@ -51,6 +52,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Ssend_init")]
     pub fn ssend_init<T: Datatype>(
         &self,
         data: Vec<T>,
@@ -83,6 +85,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Bsend_init")]
     pub fn bsend_init<T: Datatype>(
         &self,
         data: Vec<T>,
@@ -123,6 +126,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Recv_init")]
     pub fn recv_init<T: Datatype>(
         &self,
         buffer: Vec<T>,

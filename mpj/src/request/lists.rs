@@ -49,6 +49,7 @@ impl<R: Listed + ?Sized> AnyRequest for R {}
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Waitall")]
 pub fn wait_all<'r, R: AnyRequest + ?Sized + 'r>(
     requests: impl IntoIterator<Item = &'r mut R>,
 ) -> Result<(), Error> {
@@ -85,6 +86,7 @@ pub fn wait_all<'r, R: AnyRequest + ?Sized + 'r>(
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Waitany")]
 pub fn wait_any<'r, R: AnyRequest + ?Sized + 'r>(
     requests: impl IntoIterator<Item = &'r mut R>,
 ) -> Result<Option<usize>, Error> {
@@ -119,6 +121,7 @@ pub fn wait_any<'r, R: AnyRequest + ?Sized + 'r>(
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Waitsome")]
 pub fn wait_some<'r, R: AnyRequest + ?Sized + 'r>(
     requests: impl IntoIterator<Item = &'r mut R>,
 ) -> Result<Vec<usize>, Error> {
@@ -141,6 +144,7 @@ pub fn wait_some<'r, R: AnyRequest + ?Sized + 'r>(
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Testany")]
 pub fn test_any<'r, R: AnyRequest + ?Sized + 'r>(
     requests: impl IntoIterator<Item = &'r mut R>,
 ) -> Result<Option<usize>, Error> {
@@ -163,6 +167,7 @@ pub fn test_any<'r, R: AnyRequest + ?Sized + 'r>(
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Testsome")]
 pub fn test_some<'r, R: AnyRequest + ?Sized + 'r>(
     requests: impl IntoIterator<Item = &'r mut R>,
 ) -> Result<Vec<usize>, Error> {
@@ -184,6 +189,7 @@ pub fn test_some<'r, R: AnyRequest + ?Sized + 'r>(
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Testall")]
 pub fn test_all<'r, R: AnyRequest + ?Sized + 'r>(
     requests: impl IntoIterator<Item = &'r mut R>,
 ) -> Result<bool, Error> {

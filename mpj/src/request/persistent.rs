@@ -87,6 +87,7 @@ impl<T: Datatype> PersistentRequest<T> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Start")]
     pub fn start(&mut self) -> Result<(), Error> {
         self.check_idle()?;
         self.wait()?;
@@ -110,6 +111,7 @@ impl<T: Datatype> PersistentRequest<T> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Wait")]
     pub fn wait(&mut self) -> Result<Option<Status>, Error> {
         if !self.operation.is_wanted() {
             return Ok(None);
@@ -136,6 +138,7 @@ impl<T: Datatype> PersistentRequest<T> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Test")]
     pub fn test(&mut self) -> Result<bool, Error> {
         if !self.operation.is_wanted() {
             return Ok(true);
@@ -199,6 +202,7 @@ impl<T: Datatype> PersistentRequest<T> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Cancel")]
     pub fn cancel(&self) -> Result<bool, Error> {
         match self.operation.open() {
             Some(request) => self.communicator.answer(self.communicator.device.cancel(request)),
@@ -368,6 +372,7 @@ impl<T: Datatype> Drop for PersistentRequest<T> {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
+#[doc(alias = "MPI_Startall")]
 pub fn start_all<'a, T: Datatype>(
     requests: impl IntoIterator<Item = &'a mut PersistentRequest<T>>,
 ) -> Result<(), Error> {

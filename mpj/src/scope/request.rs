@@ -67,6 +67,7 @@ impl<B: Borrow> ScopedRequest<'_, B> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Wait")]
     pub fn wait(self) -> Result<(B, Status), Error> {
         let Self { state, communicator, .. } = self;
         let request = match self.request {
@@ -106,6 +107,7 @@ impl<B: Borrow> ScopedRequest<'_, B> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Test")]
     pub fn test(&mut self) -> Result<Option<(B, Status)>, Error> {
         let (communicator, state) = (self.communicator, self.state);
         let tested = match std::mem::replace(&mut self.request, Started::Taken) {

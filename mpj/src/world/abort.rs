@@ -16,6 +16,7 @@
 /// world.send(&input, 0, 0)?;
 /// # Ok::<(), mpj::Error>(())
 /// ```
+#[doc(alias = "MPI_Abort")]
 pub fn abort(code: i32) -> ! {
     mpicore::job::abort(code)
 }

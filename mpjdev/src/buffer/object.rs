@@ -1,13 +1,11 @@
 //! Objects: values that serde can serialize, each an element of a section of type `OBJECT`.
-//!
-//! Only this file knows that the format is CBOR.
 
-use std::error::Error;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::codec::{CodecError, decode, encode};
 use super::element::ElementType;
 use super::error::{BufferError, Underflow};
 use super::wire::{put_number, split_object};
@@ -27,7 +25,7 @@ impl Buffer {
         self.check_writable()?;
         let section = self.section_of(ElementType::Object)?;
         let mut object = vec![0; LENGTH];
-        ciborium::into_writer(value, &mut object).map_err(|error| dynamic(true, error))?;
+        encode(value, &mut object, usize::MAX).map_err(|error| dynamic(true, error))?;
         self.check_room(section.element, object.len())?;
         let len = object.len() - LENGTH;
         put_number(&mut object, 0, len);
@@ -49,26 +47,15 @@ impl Buffer {
             return Err(Underflow::Elements { wanted: 1, remaining: 0 }.into());
         };
         let unread = &self.parts.secondary[self.unread_dynamic..];
-        let (mut object, _) = split_object(unread, self.encoding)
+        let (object, _) = split_object(unread, self.encoding)
             .expect("objects were written here, or checked (BW1)");
-        let len = object.len();
-        let value = ciborium::from_reader(&mut object).map_err(|error| dynamic(false, error))?;
-        if !object.is_empty() {
-            return Err(dynamic(false, TrailingBytes { len: object.len() }));
-        }
-        self.unread_dynamic += LENGTH + len;
+        let value = decode(object).map_err(|error| dynamic(false, error))?;
+        self.unread_dynamic += LENGTH + object.len();
         self.section = Some(Section { remaining, ..section });
         Ok(value)
     }
 }
 
-/// The value of an object ends before the object does.
-#[derive(Debug, thiserror::Error)]
-#[error("{len} bytes follow the value")]
-struct TrailingBytes {
-    len: usize,
-}
-
-fn dynamic(is_writing: bool, error: impl Error + Send + Sync + 'static) -> BufferError {
+fn dynamic(is_writing: bool, error: CodecError) -> BufferError {
     BufferError::Dynamic { is_writing, source: Arc::new(error) }
 }

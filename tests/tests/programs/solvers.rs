@@ -1,4 +1,4 @@
-//! Jobs of `laplace`, `conjugate_gradient`, `nbody` and `sort`: their results, and input that they refuse.
+//! Jobs of `laplace`, `heat`, `conjugate_gradient`, `nbody` and `sort`: their results, and input that they refuse.
 
 use std::fs;
 
@@ -43,6 +43,22 @@ fn laplace_refuses_ranks_without_points() {
     output(5, "auto", "laplace", &["--size", "7", "--iterations", "3"]);
     let reason = "laplace: 3 x 1 ranks share 2 x 2 inner points";
     refusal(3, "laplace", &["--size", "4"], reason);
+}
+
+#[test]
+fn heat_is_the_same_to_the_last_bit_for_any_number_of_ranks() {
+    let args = ["--rows", "17", "--columns", "23", "--steps", "40"];
+    let total = |output: &str| value(output, "total").to_owned();
+    let alone = output(1, "auto", "heat", &args);
+    for (ranks, backend) in [(2, "eager"), (3, "auto"), (4, "rendezvous"), (9, "eager")] {
+        let together = output(ranks, backend, "heat", &args);
+        assert!(value(&together, "error").ends_with(CHECKED), "{together}");
+        assert_eq!(total(&together), total(&alone), "{ranks} ranks, {backend}");
+    }
+    // Blocks of one cell, whose neighbours on both sides are the same rank.
+    let printed = output(4, "auto", "heat", &["--rows", "2", "--columns", "2", "--steps", "5"]);
+    assert!(value(&printed, "error").ends_with(CHECKED), "{printed}");
+    refusal(4, "heat", &["--rows", "1"], "heat: 2 x 2 ranks share 1 x 600 cells");
 }
 
 #[test]

@@ -95,7 +95,7 @@ pub const LAYERS: &[Layer] = &[
 /// Foreign crates that only one place may use, so that they can be replaced there.
 const FENCED: &[(&str, &str)] = &[
     ("bincode", "transport-lapi/src/job/bootstrap/control"),
-    ("ciborium", "mpjdev/src/buffer/object"),
+    ("cbor4ii", "mpjdev/src/buffer/codec"),
 ];
 
 /// A fenced crate is used only inside its fence.

@@ -1,5 +1,6 @@
 //! Tests of the rules, with snippets that break them, and of the scanner, with texts that are hard to scan.
 
+use crate::aliases;
 use crate::labels;
 use crate::layers::{fences, layering, names};
 use crate::rooms;
@@ -42,6 +43,29 @@ fn comments_keep_their_lines() {
     assert_eq!(found, [(1, "a"), (3, "b"), (4, "c"), (5, "d")]);
     let text = "\"a\nb\"\n/*\n*/ z";
     assert_eq!(source(text).tokens.last().map(|token| token.number), Some(4));
+}
+
+#[test]
+fn names_of_mpi_without_alias_or_row_are_found() {
+    let page = "| MPI | mpj | |\n|---|---|---|\n| `MPI_Send` | `c.send` | |\n| `MPI_Bcast`, `MPI_Old` | `b` | |\n\
+                | `MPI_Pack` | - | |\n";
+    let code = "/// Sends (MPI_Send).\n///\n/// Not MPI_Other.\n#[doc(alias = \"MPI_Send\")]\npub fn send() {\n\
+                /// Private, MPI_Own.\nfn p() {}\n/// No MPI_Word.\n#[doc(alias(\n\"MPI_Ibcast\",\n\
+                \"MPI_Bcast_init\"\n))]\n#[inline]\npub const fn b() {}\n#[doc(alias = \"MPI_Op\")]\npub struct S;\n";
+    let (page, code) = (Source::new("docs/p.md", page), Source::new("mpj/src/a.rs", code));
+    let found: Vec<_> =
+        aliases::aliases(&page, &[&code]).into_iter().map(|found| found.what).collect();
+    assert_eq!(
+        found,
+        [
+            "`b` lacks the alias MPI_Word",
+            "no item of this row has the alias MPI_Bcast",
+            "no item of this row has the alias MPI_Old",
+        ]
+    );
+    let unlisted = Source::new("mpj/src/a.rs", "/// A.\n#[doc(alias = \"MPI_New\")]\npub A,\n");
+    let found = aliases::aliases(&page, &[&code, &unlisted]);
+    assert!(found.iter().any(|found| found.what == "MPI_New is missing in docs/p.md"), "{found:?}");
 }
 
 #[test]

@@ -155,6 +155,12 @@ fn a_scope_serves_communicators_of_one_context() {
         let further = world.on_endpoint(1).unwrap();
         let send = world.scope(|scope| scope.on(&further).isend(&1, 0, 0).map(drop));
         assert!(matches!(send, Err(Error::OtherContext)), "{send:?}");
+        let mut cells = [0; 3];
+        let view = world.scope(|scope| {
+            let part = mpj::split_halo_mut(&mut cells, [3], 1)?.remove(0);
+            scope.on(&further).irecv_view(part.ghost, 0, 0).map(drop)
+        });
+        assert!(matches!(view, Err(Error::OtherContext)), "{view:?}");
         let barrier =
             world.scope(|scope| scope.on(&further).start(collective::barrier()).map(drop));
         assert!(matches!(barrier, Err(Error::OtherContext)), "{barrier:?}");

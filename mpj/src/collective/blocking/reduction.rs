@@ -3,12 +3,12 @@
 use super::super::forms::site;
 use crate::collective;
 use crate::communicator::Communicator;
-use crate::datatype::Datatype;
+use crate::datatype::{Bool, Datatype};
 use crate::error::Error;
 use crate::group::narrowed;
 use crate::memory::core::output;
 use crate::memory::{RecvBuffer, SendBuffer};
-use crate::op::Operation;
+use crate::op::{Op, Operation};
 
 impl Communicator {
     /// Combines the elements of all ranks, element `i` with element `i`, and gives the results to all ranks
@@ -28,6 +28,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Allreduce", "MPI_IN_PLACE"))]
     #[track_caller]
     pub fn all_reduce<B: RecvBuffer + ?Sized>(
         &self,
@@ -35,6 +36,54 @@ impl Communicator {
         op: impl Operation<B::Element>,
     ) -> Result<(), Error> {
         self.run(collective::all_reduce(buffer, op))
+    }
+
+    /// Returns on all ranks whether `flag` is true on every rank (MPI_Allreduce with MPI_LAND).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_reduce`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let mut residual = 10.0 * (world.rank() + 1) as f64;
+    ///     let mut steps = 0;
+    ///     while !world.all(residual < 1.0).unwrap() {
+    ///         residual /= 2.0;
+    ///         steps += 1;
+    ///     }
+    ///     assert_eq!(steps, 5);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    #[doc(alias("MPI_Allreduce", "MPI_LAND"))]
+    #[track_caller]
+    pub fn all(&self, flag: bool) -> Result<bool, Error> {
+        self.judge(flag, Op::LogicalAnd)
+    }
+
+    /// Returns on all ranks whether `flag` is true on at least one rank (MPI_Allreduce with MPI_LOR).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_reduce`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     assert!(world.any(world.rank() == 2).unwrap());
+    ///     assert!(!world.any(world.rank() == 3).unwrap());
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    #[doc(alias("MPI_Allreduce", "MPI_LOR"))]
+    #[track_caller]
+    pub fn any(&self, flag: bool) -> Result<bool, Error> {
+        self.judge(flag, Op::LogicalOr)
+    }
+
+    #[track_caller]
+    fn judge(&self, flag: bool, op: Op) -> Result<bool, Error> {
+        let mut flag = Bool::from(flag);
+        self.all_reduce(&mut flag, op)?;
+        Ok(flag.get())
     }
 
     /// Like [`Communicator::all_reduce`], with the results in a separate buffer (MPI_Allreduce).
@@ -51,6 +100,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Allreduce")]
     #[track_caller]
     pub fn all_reduce_into<S: SendBuffer + ?Sized, R>(
         &self,
@@ -79,6 +129,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Reduce")]
     #[track_caller]
     pub fn reduce<S: SendBuffer + ?Sized, R>(
         &self,
@@ -112,6 +163,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Reduce", "MPI_IN_PLACE"))]
     #[track_caller]
     pub fn reduce_in_place<B: RecvBuffer + ?Sized>(
         &self,
@@ -142,6 +194,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Reduce_scatter_block")]
     #[track_caller]
     pub fn reduce_scatter_block<S: SendBuffer + ?Sized, R>(
         &self,
@@ -169,6 +222,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias = "MPI_Reduce_scatter")]
     #[track_caller]
     pub fn reduce_scatter<S: SendBuffer + ?Sized, R>(
         &self,
@@ -198,6 +252,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Scan", "MPI_IN_PLACE"))]
     #[track_caller]
     pub fn scan<B: RecvBuffer + ?Sized>(
         &self,
@@ -222,6 +277,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[doc(alias("MPI_Exscan", "MPI_IN_PLACE"))]
     #[track_caller]
     pub fn exscan<B: RecvBuffer + ?Sized>(
         &self,
