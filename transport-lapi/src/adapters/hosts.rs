@@ -19,6 +19,7 @@
 #![expect(unsafe_code, reason = "an adapter promises its contract")]
 
 mod memory;
+pub mod network;
 pub mod table;
 
 use std::ops::Range;

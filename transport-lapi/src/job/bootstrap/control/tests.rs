@@ -42,7 +42,8 @@ fn golden_bytes() {
     };
     let leaving = [&[3, 0, 0, 0][..], &numbers(1..=9)].concat();
     let addresses = vec![b"ab".to_vec(), vec![7]];
-    let golden: [(ControlMessage, &[u8]); 9] = [
+    let endpoints = Endpoints { network: "net".to_owned(), addresses };
+    let golden: [(ControlMessage, &[u8]); 10] = [
         (ControlMessage::Joined { pid: 0x1_0203 }, &[0, 0, 0, 0, 3, 2, 1, 0]),
         (ControlMessage::Finished, &[1, 0, 0, 0]),
         (
@@ -74,8 +75,12 @@ fn golden_bytes() {
               \x01\0\0\0\0\0\0\0s\x01\0\0\0\0\0\0\0w",
         ),
         (
-            ControlMessage::Endpoints { addresses },
-            b"\x09\0\0\0\x02\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0\x07",
+            ControlMessage::Endpoints { endpoints },
+            b"\x09\0\0\0\x03\0\0\0\0\0\0\0net\x02\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0\x07",
+        ),
+        (
+            ControlMessage::Unreachable { at_nanos: 3, why: "ca".to_owned() },
+            b"\x0a\0\0\0\x03\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0ca",
         ),
     ];
     for (message, bytes) in golden {
