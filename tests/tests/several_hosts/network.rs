@@ -7,9 +7,10 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use mpj_doubles::numbers::Numbers;
-use mpj_harness::{Hosts, Launch, eventually, launch};
+use mpj_harness::{Hosts, Launch, eventually, launch, process};
 use mpj_tests::conformance::collective::Case;
 use mpjdev::BackendChoice;
+use rustix::process::Signal;
 
 use super::{COLLECTIVES, LINE, RANK, await_quiet, job, open};
 
@@ -60,6 +61,22 @@ fn strangers_change_no_result() {
         drop(stranger.stdin());
         stranger.expect(0);
     }
+    assert_eq!(hosts.remains(), [""; 0]);
+}
+
+/// Whoever speaks libfabric, but has not the secret of the job, adds nothing to it. Rank 0 waits for rank 1 meanwhile.
+#[test]
+fn packets_without_the_secret_of_the_job_are_dropped_and_counted() {
+    let Some(hosts) = open(2) else { return };
+    let job = job(&hosts, 1, RANK).options(["--stats"]).args(["aloof", "stopped"]).start();
+    let rank = job.numbers(1)[0];
+    eventually("it is stopped", || process::find(rank).is_some_and(|rank| rank.state == 'T'));
+    let ports = ports(&hosts, "node1");
+    let stranger = hosts.on("node2", GREETER).args(["forge", "node1"]).args(&ports).expect_quiet();
+    assert_eq!(stranger.stdout, "disturbed\n");
+    process::signal(rank, Signal::CONT).expect("it is there");
+    let told = job.expect(0).says("mpjrun: 3 packets were dropped that strangers had sent");
+    assert_eq!(told.stdout.matches("met\n").count(), 2, "{told:?}");
     assert_eq!(hosts.remains(), [""; 0]);
 }
 

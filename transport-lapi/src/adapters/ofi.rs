@@ -156,11 +156,6 @@ impl OfiAdapter {
         let (service, process) = (Some(service), ProcessMark::new());
         Ok(Self { service, shared, sleeps, me, caps, parts, process, detaching: None })
     }
-
-    /// Returns how many packets were dropped because they were not of this job, or not the next one of their origin.
-    pub fn dropped_packets(&self) -> u64 {
-        self.shared.state.lock().dropped()
-    }
 }
 
 // SAFETY: OA3.

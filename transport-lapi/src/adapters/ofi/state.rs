@@ -58,8 +58,6 @@ pub(super) struct State {
     /// Rings for the descriptor, since something was completed, after which nothing had come.
     vain: u32,
     stats: Stats,
-    /// Packets that were dropped (OA2).
-    dropped: u64,
     reads: Reads,
     contacts: Contacts,
     /// Number of memory that was registered.
@@ -103,7 +101,6 @@ impl State {
             losses_seen: 0,
             vain: 0,
             stats: Stats::default(),
-            dropped: 0,
             reads: Reads::default(),
             exposed: 0,
             hidden: None,
@@ -125,14 +122,9 @@ impl State {
         self.forgets_refusals() || has_come || self.losses.count() != losses
     }
 
-    /// What was sent and received.
+    /// What was sent, received and dropped.
     pub(super) fn stats(&self) -> Stats {
         self.stats
-    }
-
-    /// Packets that were dropped (OA2).
-    pub(super) fn dropped(&self) -> u64 {
-        self.dropped
     }
 
     fn peer(&mut self, task: TaskId) -> &mut Peer {
@@ -334,7 +326,7 @@ impl State {
                 inbox,
                 unposted,
                 losses,
-                dropped,
+                stats,
                 reads,
                 ..
             } = self;
@@ -359,7 +351,8 @@ impl State {
                     if let Some((Judgement::Gap, Header { origin, .. })) = judged {
                         losses.fail(origin);
                     }
-                    *dropped += 1;
+                    // OA2.
+                    stats.dropped += 1;
                     unposted.push(buffer);
                 }
                 Completion::NotReceived(buffer) => unposted.push(buffer),
