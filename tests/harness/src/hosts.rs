@@ -165,6 +165,28 @@ impl Hosts {
         refused.inspect(|outcome| skip(&outcome.stderr)).is_none()
     }
 
+    /// Delays this share of the packets that a host sends from now on, each by chance, so that later ones overtake them. Where
+    /// the system has nothing for that, it says on standard error that the test is skipped, and returns `false`.
+    ///
+    /// # Panics
+    /// When there is no such host.
+    #[track_caller]
+    pub fn reorder(&self, host: &str, share: f64) -> bool {
+        let delayed = format!(
+            "iptables-nft -t mangle -A POSTROUTING -o eth0 -m statistic --mode random --probability {share} \
+             -j CLASSIFY --set-class 1:1"
+        );
+        let steps = [
+            "tc qdisc add dev eth0 root handle 1: htb default 2",
+            "tc class add dev eth0 parent 1: classid 1:1 htb rate 20mbit",
+            "tc class add dev eth0 parent 1: classid 1:2 htb rate 10gbit quantum 60000",
+            &delayed,
+        ];
+        let run = |step: &str| self.on(host, "sh").args(["-c", step]).run();
+        let refused = steps.into_iter().map(run).find(|outcome| outcome.code != 0);
+        refused.inspect(|outcome| skip(&outcome.stderr)).is_none()
+    }
+
     /// Makes a host silent, as one whose kernel hangs: its processes stand still, and nothing comes out of it.
     ///
     /// # Panics

@@ -12,7 +12,7 @@ use mpj_tests::conformance::collective::Case;
 use mpjdev::BackendChoice;
 use rustix::process::Signal;
 
-use super::{COLLECTIVES, LINE, RANK, await_quiet, job, open};
+use super::{COLLECTIVES, LINE, PROGRAM, RANK, await_quiet, job, open};
 
 const GREETER: &str = env!("CARGO_BIN_EXE_greeter");
 /// What an entry of the kernel's table of TCP sockets says of one that listens.
@@ -87,6 +87,28 @@ fn lost_packets_change_no_result() {
     if ["node1", "node2"].iter().all(|host| hosts.lose(host, 0.01)) {
         checked(&hosts, 1, 20).expect(0);
     }
+}
+
+#[test]
+fn packets_that_overtake_each_other_change_no_result() {
+    let Some(hosts) = open(2) else { return };
+    if !["node1", "node2"].iter().all(|host| hosts.reorder(host, 0.2)) {
+        return;
+    }
+    job(&hosts, 1, PROGRAM).args(["correct", "1", "60"]).expect_quiet();
+    for host in ["node1", "node2"] {
+        assert!(kernel_count(&hosts, host, "TCPOFOQueue") > 0, "some came too early to {host}");
+    }
+}
+
+/// What the kernel of a host has counted under this name (`/proc/net/netstat`).
+fn kernel_count(hosts: &Hosts, host: &str, name: &str) -> u64 {
+    let table = hosts.on(host, "cat").args(["/proc/net/netstat"]).expect_quiet().stdout;
+    let mut lines = table.lines().filter(|line| line.starts_with("TcpExt:"));
+    let mut words = || lines.next().expect("two lines").split_whitespace();
+    let (names, counts) = (words(), words());
+    let (_, count) = names.zip(counts).find(|(found, _)| *found == name).expect("it is counted");
+    count.parse().expect("a number")
 }
 
 /// Here the agents' lines, too, go over the network. Each side ends its part of the job.
