@@ -6,9 +6,12 @@
 //!
 //! - CK1: a peer counts as unreachable only if packets for it have waited for the whole limit, and the kernel was refused,
 //!   or has had no answer in the second half of it. The kernel of a peer that computes, starts late or is stopped
-//!   accepts the connection, so such a peer is waited for. Once a peer has taken a packet, it is never judged.
+//!   accepts the connection, so such a peer is waited for, without an end. Once a peer has taken a packet, it is never
+//!   judged.
 //! - CK2: what a provider refuses at the first contact counts as -FI_EAGAIN, so that the kernel's reason is told.
-//! - CK3: a peer takes the kernel's connection for a stranger's, and drops it.
+//! - CK3: a kernel does not answer either if a peer that does not poll has too many connections to accept. So that
+//!   silence means nothing in jobs with many ranks, and a peer whose kernel has answered is not asked again.
+//! - CK4: a peer takes the kernel's connection for a stranger's, and drops it.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -33,6 +36,8 @@ pub(super) struct Contacts {
     /// The address of the endpoint; `None` if it is not one of TCP.
     own: Option<SocketAddr>,
     limit: Duration,
+    /// Whether no answer means that a peer is out of reach (CK3).
+    silence_counts: bool,
     looked: Option<Instant>,
     awaited: FxHashMap<TaskId, Contact>,
 }
@@ -48,6 +53,8 @@ struct Contact {
 enum Attempt {
     Connecting(OwnedFd),
     Refused(Errno),
+    /// The kernel of the peer has answered (CK3).
+    Answered,
 }
 
 /// Why a peer counts as unreachable.
@@ -61,8 +68,11 @@ pub(super) struct Unreachable {
 }
 
 impl Contacts {
-    pub(super) fn new(own: Option<SocketAddr>, limit: Duration) -> Self {
-        Self { own, limit, looked: None, awaited: FxHashMap::default() }
+    /// For a job of so many tasks.
+    pub(super) fn new(own: Option<SocketAddr>, limit: Duration, num_tasks: usize) -> Self {
+        // Each of them may have two connections and one of the kernel's.
+        let silence_counts = own.is_some() && 4 * num_tasks <= backlog();
+        Self { own, limit, silence_counts, looked: None, awaited: FxHashMap::default() }
     }
 
     /// What an offer means whose result is this, to a peer that `was_met` before (CK2).
@@ -97,7 +107,8 @@ impl Contacts {
         address: impl FnOnce() -> Option<SocketAddr>,
     ) -> Option<Unreachable> {
         let (own, limit) = (self.own?, self.limit);
-        let tried = self.awaited.values().filter(|it| it.attempt.is_some()).count();
+        let is_open = |it: &&Contact| matches!(it.attempt, Some(Attempt::Connecting(_)));
+        let tried = self.awaited.values().filter(is_open).count();
         let new = || Contact { since: Instant::now(), attempt: None };
         let contact = self.awaited.entry(task).or_insert_with(new);
         let waited = contact.since.elapsed();
@@ -112,9 +123,14 @@ impl Contacts {
         if waited < limit {
             return None;
         }
-        let outcome = attempt.outcome();
+        let Err(refusal) = attempt.outcome() else {
+            contact.attempt = Some(Attempt::Answered);
+            return None;
+        };
         *contact = new();
-        let refusal = outcome.err()?;
+        if refusal.is_none() && !self.silence_counts {
+            return None;
+        }
         Some(Unreachable { own: own.ip(), peer: address()?, limit, refusal })
     }
 }
@@ -138,6 +154,7 @@ impl Attempt {
         let socket = match self {
             Self::Connecting(socket) => socket,
             Self::Refused(refusal) => return Err(Some(*refusal)),
+            Self::Answered => return Ok(()),
         };
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         match poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&at_once)) {
@@ -147,6 +164,12 @@ impl Attempt {
             Ok(_) => sockopt::socket_error(socket).unwrap_or(Ok(())).map_err(Some),
         }
     }
+}
+
+/// How many connections wait in the kernel for a process that does not accept them, as far as is known.
+fn backlog() -> usize {
+    let limit = std::fs::read_to_string("/proc/sys/net/core/somaxconn");
+    limit.ok().and_then(|limit| limit.trim().parse().ok()).unwrap_or(128)
 }
 
 impl fmt::Display for Unreachable {
@@ -182,9 +205,9 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_millis(60);
 
-    /// What is found of a peer at this address once the limit is over.
-    fn judged(peer: SocketAddr) -> Option<Unreachable> {
-        let mut contacts = Contacts::new(Some(([127, 0, 0, 1], 9).into()), LIMIT);
+    /// What is found of a peer at this address once the limit is over, in a job of so many tasks.
+    fn judged(peer: SocketAddr, num_tasks: usize) -> Option<Unreachable> {
+        let mut contacts = Contacts::new(Some(([127, 0, 0, 1], 9).into()), LIMIT, num_tasks);
         assert!(contacts.is_due(true) && !contacts.is_due(true), "only after a while again");
         let mut look = || contacts.look(3, || Some(peer));
         for pause in [0, 40, 40] {
@@ -200,23 +223,40 @@ mod tests {
     fn a_kernel_that_accepts_is_waited_for_and_one_that_refuses_is_not() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("it is bound");
-        assert_eq!(judged(address), None);
+        assert_eq!(judged(address, 2), None);
         drop(listener);
-        let found = judged(address).expect("nobody listens");
+        let found = judged(address, 1 << 20).expect("nobody listens");
         assert_eq!(found.refusal, Some(Errno::CONNREFUSED));
         let words = found.to_string();
         assert!(words.starts_with(&format!("at {address} from 127.0.0.1: ")), "{words}");
     }
 
+    /// Behind its one connection that waits, the kernel leaves others without an answer.
+    #[test]
+    fn silence_counts_where_it_cannot_be_that_of_a_peer_with_too_many_connections() {
+        let socket =
+            socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+        let socket = socket.expect("a socket");
+        bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
+        rustix::net::listen(&socket, 0).expect("it is bound");
+        let listener = TcpListener::from(socket);
+        let address = listener.local_addr().expect("it is bound");
+        let first = std::net::TcpStream::connect(address).expect("it waits");
+        let found = judged(address, 2).expect("no answer");
+        assert_eq!(found.refusal, None);
+        assert_eq!(judged(address, 1 << 20), None);
+        drop(first);
+    }
+
     #[test]
     fn a_peer_that_is_awaited_no_more_is_not_judged() {
-        let mut contacts = Contacts::new(Some(([127, 0, 0, 1], 9).into()), Duration::ZERO);
+        let mut contacts = Contacts::new(Some(([127, 0, 0, 1], 9).into()), Duration::ZERO, 2);
         let nobody = || Some(([127, 0, 0, 1], 1).into());
         assert_eq!(contacts.look(3, nobody), None, "it is asked first");
         contacts.keep(|task| task != 3);
         assert_eq!(contacts.look(3, nobody), None, "it is asked again");
         assert!(contacts.look(3, nobody).is_some());
-        let mut others = Contacts::new(None, Duration::ZERO);
+        let mut others = Contacts::new(None, Duration::ZERO, 2);
         assert!(!others.is_due(true) && others.look(3, nobody).is_none(), "no address of TCP");
     }
 

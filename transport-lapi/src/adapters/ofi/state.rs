@@ -84,7 +84,7 @@ impl State {
         limit: Duration,
     ) -> Self {
         Self {
-            contacts: Contacts::new(endpoint.tcp_address(), limit),
+            contacts: Contacts::new(endpoint.tcp_address(), limit, me.num_tasks),
             endpoint,
             me,
             secret: directory.secret(),
