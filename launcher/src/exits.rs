@@ -17,7 +17,8 @@
 //!   script, which hides that of the program; and after the loss of another rank. Exit code 0 of a rank that never
 //!   joined is a success in a job that no rank joined: then the program does not use this library.
 //! - EX4: a rank that ends after the stop of the job was ended by that, whatever its code.
-//! - EX5: a rank that calls abort fails at that time, however and whether its process ends.
+//! - EX5: a rank that calls abort, or tells that it cannot communicate with another one, fails at that time, however and
+//!   whether its process ends.
 //! - EX6: a rank that waited at its end in vain and was let go fails by its exit code, since an error may have
 //!   brought it there. With code 0 it has not failed.
 //! - EX7: a rank that gives up its place in the job has failed. The verdict waits shortly for its ending, which
@@ -101,8 +102,10 @@ pub(crate) struct Record {
     pub(crate) vocabulary: Vocabulary,
     /// Its queues by context, as it sent them last.
     pub(crate) queues: BTreeMap<u32, Queues>,
-    /// When it called abort, and with which code.
-    aborted: Option<(u64, i32)>,
+    /// When it had the job end, and how: by abort, or as it cannot communicate (EX5).
+    demanded_end: Option<(u64, Fault)>,
+    /// Why it cannot communicate.
+    pub(crate) unreachable: String,
     /// When it gave up its place in the job.
     gave_up: Option<u64>,
     /// When a call of another rank first failed because this one was gone.
@@ -136,8 +139,8 @@ impl Record {
 
     /// Whether it has failed, as known at `now`.
     fn state(&self, job: Facts, now: u64) -> State {
-        if let Some((at, code)) = self.aborted {
-            return State::Failed { fault: Fault::Aborted(code), at, since: at };
+        if let Some((at, fault)) = self.demanded_end {
+            return State::Failed { fault, at, since: at };
         }
         if let Some((ending, ended)) = self.ended {
             let at = self.dated(self.left(job).unwrap_or(ended));
@@ -230,14 +233,14 @@ impl Record {
     /// the error that it then prints, a call of abort, or giving up.
     fn is_about_to_end(&self, now: u64) -> bool {
         let said = self.complaints.last().map(|said| said.at);
-        let signs = [said, self.gave_up, self.aborted.map(|(at, _)| at)];
+        let signs = [said, self.gave_up, self.demanded_end.map(|(at, _)| at)];
         let is_recent = |at: u64| at.saturating_add(SETTLE) >= now;
         self.ended.is_none() && signs.into_iter().flatten().any(is_recent)
     }
 
     /// Whether it may yet turn out to have failed first (EX1, EX2).
     fn is_undecided(&self) -> bool {
-        self.ended.is_none() && self.aborted.is_none()
+        self.ended.is_none() && self.demanded_end.is_none()
     }
 }
 
@@ -335,7 +338,13 @@ impl ExitLog {
             }
             ControlMessage::Queues { .. } | ControlMessage::Endpoints { .. } => {}
             ControlMessage::Aborted { at_nanos, code } => {
-                record.aborted.get_or_insert((at_nanos.clamp(self.start, now), code));
+                let at = at_nanos.clamp(self.start, now);
+                record.demanded_end.get_or_insert((at, Fault::Aborted(code)));
+            }
+            ControlMessage::Unreachable { at_nanos, why } => {
+                let at = at_nanos.clamp(self.start, now);
+                record.demanded_end.get_or_insert((at, Fault::Unreachable));
+                record.unreachable = why;
             }
             ControlMessage::GaveUp { at_nanos } => {
                 record.gave_up.get_or_insert(at_nanos.clamp(self.start, now));
@@ -427,12 +436,12 @@ impl ExitLog {
         self.records.iter().any(|record| record.dismissed && record.ended.is_none())
     }
 
-    /// The first call of abort.
-    pub(crate) fn abort(&self) -> Option<Failure> {
+    /// The first failure of a rank that had the job end (EX5).
+    pub(crate) fn demanded_end(&self) -> Option<Failure> {
         let records = self.records.iter().enumerate();
         let failures = records.filter_map(|(rank, record)| {
-            let (at, code) = record.aborted?;
-            Some(Failure { rank, fault: Fault::Aborted(code), at })
+            let (at, fault) = record.demanded_end?;
+            Some(Failure { rank, fault, at })
         });
         failures.min_by_key(|failure| failure.at)
     }

@@ -289,8 +289,9 @@ impl Device {
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.
     pub fn stats(&self) -> Result<Stats, Error> {
-        let stats = self.session()?.state.stats;
-        Ok(Stats { contended: self.context.contended(), ..stats })
+        let session = self.session()?;
+        let dropped = session.statistics().map_or(0, |statistics| statistics.dropped);
+        Ok(Stats { contended: self.context.contended(), dropped, ..session.state.stats })
     }
 
     /// Returns how Get reads memory of ranks on this host. `None` means that active messages carry the data.

@@ -17,6 +17,8 @@ use mpj_tests::faults::asked;
 use mpjdev::BackendChoice;
 use rustix::process::Signal;
 
+#[path = "several_hosts/contacts.rs"]
+mod contacts;
 #[path = "several_hosts/network.rs"]
 mod network;
 #[path = "several_hosts/programs.rs"]

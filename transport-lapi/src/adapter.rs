@@ -334,6 +334,8 @@ pub struct Stats {
     pub frames_sent: u64,
     /// Frames that a poll has delivered.
     pub frames_received: u64,
+    /// Messages of a network that were dropped, since they were not of this job, or not the next ones of their origin.
+    pub dropped: u64,
 }
 
 /// Moves frames between tasks and accesses their memory, by the rules A1 to A13 of this module.

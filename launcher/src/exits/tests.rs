@@ -338,6 +338,21 @@ fn an_abort_is_a_failure_at_its_time_whatever_the_end() {
     assert_eq!(fault(&job), Some((0, Fault::Code(1))));
 }
 
+/// The job cannot go on, even where it goes on without lost ranks.
+#[test]
+fn a_rank_that_cannot_reach_another_has_failed_whatever_its_end() {
+    let mut job = exit_log(2);
+    let told = ControlMessage::Unreachable { at_nanos: ms(10), why: "cannot".to_owned() };
+    job.note(1, told, ms(1_000));
+    abort(&mut job, 1, ms(11), 7);
+    let expected = Failure { rank: 1, fault: Fault::Unreachable, at: ms(10) };
+    assert_eq!(job.demanded_end(), Some(expected));
+    job.ended(0, Ending::Code(1), ms(12));
+    job.ended(1, Ending::Code(0), ms(13));
+    assert_eq!(job.decide(ms(14)), Decision::Failed(expected));
+    assert_eq!(Verdict::Failed(expected).exit_code(), 125);
+}
+
 #[test]
 fn who_has_given_up_complained_or_aborted_just_before_is_about_to_end() {
     let mut job = exit_log(5);

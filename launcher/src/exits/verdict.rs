@@ -33,6 +33,8 @@ pub(crate) enum Fault {
     NeverJoined,
     /// It called abort with this code (EX5).
     Aborted(i32),
+    /// It cannot communicate with another rank (EX5).
+    Unreachable,
 }
 
 /// The failure that decides.
@@ -66,7 +68,7 @@ impl Fault {
         match self {
             Self::Code(code) => code as u8,
             // No rank has failed.
-            Self::HostLost => 125,
+            Self::HostLost | Self::Unreachable => 125,
             Self::Signal(signal) => after_signal(signal),
             // The end of a job by abort is no success.
             Self::Aborted(code) => (code as u8).max(1),

@@ -359,8 +359,8 @@ impl Agent {
     fn pass_all_on(&mut self, news: Vec<News>) {
         for told in news {
             match told {
-                News::Message { task, message: ControlMessage::Endpoints { addresses } } => {
-                    self.addresses.take(task, addresses);
+                News::Message { task, message: ControlMessage::Endpoints { endpoints } } => {
+                    self.addresses.take(task, endpoints);
                 }
                 News::Addresses { addresses } => {
                     addresses.into_iter().for_each(|(task, its)| self.addresses.take(task, its));

@@ -17,7 +17,9 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use transport_lapi::TaskId;
+use transport_lapi::bootstrap::control::ControlMessage;
 use transport_lapi::bootstrap::control::agents::{Ending, HostJob, News, Order, Stream};
+use transport_lapi::bootstrap::hosts::{estrangement, understand_each_other};
 use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
@@ -78,6 +80,8 @@ pub(super) struct Agents {
     daemons: Vec<String>,
     /// The addresses of the ranks that have told them, until all have.
     addresses: Addresses,
+    /// The rank that was the first to tell its network, and that network.
+    network: Option<(TaskId, String)>,
 }
 
 impl Agents {
@@ -102,6 +106,7 @@ impl Agents {
             refusal: None,
             daemons: Vec::new(),
             addresses: Addresses::of(hosts.of_rank.len()),
+            network: None,
         };
         // Only refusals can come before an agent has been heard.
         told.into_iter().for_each(|told| agents.hear(told, &mut Vec::new()));
@@ -162,8 +167,12 @@ impl Agents {
                 }
             }
             News::Addresses { addresses } => {
-                for (task, addresses) in addresses {
-                    self.addresses.take(task, addresses);
+                for (task, endpoints) in addresses {
+                    match self.estranged(task, &endpoints.network) {
+                        // The addresses are never complete then, so no rank goes on.
+                        Some(told) => news.push(told),
+                        None => self.addresses.take(task, endpoints),
+                    }
                 }
             }
             News::InputTaken { .. }
@@ -198,12 +207,24 @@ impl Agents {
         });
     }
 
+    /// What ends the job if the network of a rank does not understand that of the rank that was the first to tell its own.
+    fn estranged(&mut self, task: TaskId, network: &str) -> Option<News> {
+        let (first, its) = self.network.get_or_insert_with(|| (task, network.to_owned()));
+        if understand_each_other(network, its) {
+            return None;
+        }
+        let host = |task: TaskId| &*self.names[self.of_rank[task as usize]];
+        let why = estrangement((host(task), network), (*first, host(*first), its));
+        let message = ControlMessage::Unreachable { at_nanos: monotonic_nanos(), why };
+        Some(News::Message { task, message })
+    }
+
     /// Tells all hosts the addresses of all ranks, when they are known, as fast as the slowest of them takes them.
     fn tell_addresses(&mut self) {
         while self.branches.take_orders() {
             let Some(batch) = self.addresses.next_batch() else { return };
             let first = batch[0].0;
-            let addresses = batch.into_iter().map(|(_, addresses)| addresses).collect();
+            let addresses = batch.into_iter().map(|(_, its)| its.addresses).collect();
             self.branches.send_all(&Order::Addresses { first, addresses });
             if self.addresses.are_told() {
                 self.branches.send_all(&Order::AddressesComplete);

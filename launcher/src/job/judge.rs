@@ -38,9 +38,9 @@ impl Job {
         }
         match self.phase {
             _ if self.on_failure == OnFailure::Keep => {
-                // An abort ends the job even here, whichever rank failed before.
-                if let Some(abort) = self.exit_log.abort() {
-                    return self.stop(Verdict::Failed(abort));
+                // That ends the job even here, whichever rank failed before.
+                if let Some(failure) = self.exit_log.demanded_end() {
+                    return self.stop(Verdict::Failed(failure));
                 }
                 self.report_failures();
             }

@@ -51,6 +51,9 @@ pub(crate) fn in_brief(exit_log: &ExitLog, verdict: Verdict) -> Option<String> {
     let printed = printed.map_or(String::new(), |words| format!(": {words}"));
     Some(match (panicked.or(record.complaints.last()), fault, record.ended) {
         (_, Fault::Aborted(code), _) => format!("rank {rank} called abort with code {code}"),
+        (_, Fault::Unreachable, _) => {
+            format!("rank {rank} {}", printable_line(&record.unreachable))
+        }
         (Some(Complaint { message, location, .. }), ..) if location.is_empty() => {
             format!("rank {rank} said: {}", printable_lines(message).join("\n"))
         }
@@ -68,7 +71,8 @@ fn failure_words(exit_log: &ExitLog, failure: &Failure) -> String {
     let Failure { rank, fault, .. } = *failure;
     let Some(record) = exit_log.records().get(rank) else { return format!("rank {rank} failed") };
     let at = match (fault, record.ended) {
-        (Fault::Aborted(_) | Fault::GaveUp { .. } | Fault::Deserted | Fault::Unwinding, _)
+        (Fault::Aborted(_) | Fault::Unreachable | Fault::GaveUp { .. }, _)
+        | (Fault::Deserted | Fault::Unwinding, _)
         | (_, None) => failure.at,
         (_, Some((_, at))) => at,
     };
@@ -90,6 +94,7 @@ fn failure_words(exit_log: &ExitLog, failure: &Failure) -> String {
             return format!("host {host} was lost with {lost}, {when}: {reason}");
         }
         Fault::Aborted(code) => format!("called abort with code {code}, {when}"),
+        Fault::Unreachable => format!("{} ({when})", printable_line(&record.unreachable)),
         Fault::Unfinished => unfinished_words(record, &when),
         Fault::LineClosed => format!(
             "exited with code 0, but its control line to mpjrun was closed before: it closed a \

@@ -38,6 +38,12 @@ pub(crate) fn text(exit_log: &ExitLog) -> String {
             sum.fallbacks
         );
     }
+    if sum.dropped > 0 {
+        text += &format!(
+            "mpjrun: {} packets were dropped that strangers had sent, or that had lost their turn\n",
+            sum.dropped
+        );
+    }
     match exit_log.records().len() - sent.len() {
         0 => text,
         missing => text + &format!("mpjrun: ranks that have not sent their numbers: {missing}\n"),
@@ -65,5 +71,6 @@ fn plus(one: MessageCounts, other: MessageCounts) -> MessageCounts {
         received: both(one.received, other.received),
         fallbacks: both(one.fallbacks, other.fallbacks),
         unexpected_bytes: one.unexpected_bytes.max(other.unexpected_bytes),
+        dropped: both(one.dropped, other.dropped),
     }
 }

@@ -37,6 +37,8 @@ pub struct Stats {
     pub unexpected_bytes_peak: u64,
     /// How often a thread waited for the lock of the device because another thread had it.
     pub contended: u64,
+    /// Messages of the network that were not of this job, or not the next ones of their origin, and were dropped.
+    pub dropped: u64,
 }
 
 impl Add for ProtocolStats {
@@ -63,6 +65,7 @@ impl Sum for Stats {
             unexpected_bytes: one.unexpected_bytes + other.unexpected_bytes,
             unexpected_bytes_peak: one.unexpected_bytes_peak + other.unexpected_bytes_peak,
             contended: one.contended + other.contended,
+            dropped: one.dropped + other.dropped,
         })
     }
 }
@@ -82,6 +85,7 @@ impl From<Stats> for MessageCounts {
             received: stats.received,
             fallbacks: stats.credit_fallbacks,
             unexpected_bytes: stats.unexpected_bytes_peak,
+            dropped: stats.dropped,
         }
     }
 }

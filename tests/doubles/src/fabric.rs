@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use transport_lapi::adapter::{AdapterError, Doorbell, Endpoint, Losses, TaskId};
 use transport_lapi::adapters::ofi::{Fabric, OfiAdapter, Peers};
@@ -59,7 +60,7 @@ pub fn with_secrets(
         let me = Endpoint { task, num_tasks, context };
         let secret = [secret(task); 32];
         let directory = Arc::new(Directory { addresses: addresses.clone(), secret });
-        OfiAdapter::new(endpoint, me, directory, bell, losses)
+        OfiAdapter::new(endpoint, me, directory, bell, losses, Duration::from_secs(30))
     };
     endpoints.into_iter().zip(bells).zip(0..).map(adapter).collect()
 }
@@ -77,6 +78,10 @@ impl Peers for Directory {
 
     fn secret(&self) -> [u8; 32] {
         self.secret
+    }
+
+    fn unreachable(&self, task: TaskId, why: &str) {
+        panic!("task {task} cannot be reached {why}");
     }
 }
 

@@ -143,11 +143,47 @@ impl Hosts {
     /// When there is no such host.
     #[track_caller]
     pub fn lose(&self, host: &str, share: f64) -> bool {
-        let (share, table) = (share.to_string(), || self.on(host, "iptables-nft"));
-        let chance = ["-m", "statistic", "--mode", "random", "--probability", &share];
-        let rule = ["-A", "INPUT", "-i", "eth0"].into_iter().chain(chance).chain(["-j", "DROP"]);
-        let steps = [table().args(["-F", "INPUT"]), table().args(rule)].into_iter();
-        let refused = steps.map(Launch::run).find(|outcome| outcome.code != 0);
+        let share = share.to_string();
+        let chance = ["-m", "statistic", "--mode", "random", "--probability", &share, "-j", "DROP"];
+        self.filter(host, &chance)
+    }
+
+    /// Gives a host a firewall with this one rule for what it receives from other hosts, in the words of iptables; without words
+    /// there is none any more. Where the system has no firewall, it says on standard error that the test is skipped, and
+    /// returns `false`.
+    ///
+    /// # Panics
+    /// When there is no such host.
+    #[track_caller]
+    pub fn filter(&self, host: &str, rule: &[&str]) -> bool {
+        let table = || self.on(host, "iptables-nft");
+        let mut steps = vec![table().args(["-F", "INPUT"])];
+        if !rule.is_empty() {
+            steps.push(table().args(["-A", "INPUT", "-i", "eth0"]).args(rule));
+        }
+        let refused = steps.into_iter().map(Launch::run).find(|outcome| outcome.code != 0);
+        refused.inspect(|outcome| skip(&outcome.stderr)).is_none()
+    }
+
+    /// Delays this share of the packets that a host sends from now on, each by chance, so that later ones overtake them. Where
+    /// the system has nothing for that, it says on standard error that the test is skipped, and returns `false`.
+    ///
+    /// # Panics
+    /// When there is no such host.
+    #[track_caller]
+    pub fn reorder(&self, host: &str, share: f64) -> bool {
+        let delayed = format!(
+            "iptables-nft -t mangle -A POSTROUTING -o eth0 -m statistic --mode random --probability {share} \
+             -j CLASSIFY --set-class 1:1"
+        );
+        let steps = [
+            "tc qdisc add dev eth0 root handle 1: htb default 2",
+            "tc class add dev eth0 parent 1: classid 1:1 htb rate 20mbit",
+            "tc class add dev eth0 parent 1: classid 1:2 htb rate 10gbit quantum 60000",
+            &delayed,
+        ];
+        let run = |step: &str| self.on(host, "sh").args(["-c", step]).run();
+        let refused = steps.into_iter().map(run).find(|outcome| outcome.code != 0);
         refused.inspect(|outcome| skip(&outcome.stderr)).is_none()
     }
 

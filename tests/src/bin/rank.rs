@@ -17,6 +17,7 @@
 //!   rank WHO, or every rank for `all`, changes its user and forbids it between messages.
 //! - `rank waiting` blocks all ranks but rank 0, which is busy. In `rank apart`, rank 0 waits while the others stand
 //!   still, compute and sleep.
+//! - In `rank aloof HOW`, rank 1 is stopped, or computes for some seconds, before it meets the others.
 //! - `rank late-abort` aborts in one rank after another has failed.
 //! - `rank exit CODE`, `rank abort CODE` and `rank ssend` do what other launchers and libraries do not cope with.
 
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         ["waiting"] => waiting(),
         ["apart"] => apart(),
         ["late"] => late(),
+        ["aloof", how] => aloof(how),
         ["exit", code] => exit(code, |code| std::process::exit(code)),
         ["abort", code] => exit(code, |code| mpj::abort(code)),
         ["late-abort"] => late_abort(),
@@ -120,6 +122,25 @@ fn well() -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     println!("rank {} of {}", world.rank(), world.size());
     world.barrier()
+}
+
+fn aloof(how: &str) -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    if world.rank() == 1 {
+        println!("{}", std::process::id());
+        match how {
+            "stopped" => kill_process(getpid(), Signal::STOP).expect("our own process"),
+            _ => {
+                let start = std::time::Instant::now();
+                while start.elapsed() < Duration::from_secs(3) {
+                    std::hint::spin_loop();
+                }
+            }
+        }
+    }
+    world.barrier()?;
+    println!("met");
+    Ok(())
 }
 
 fn hosts() -> Result<(), mpj::Error> {

@@ -7,11 +7,12 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use mpj_doubles::numbers::Numbers;
-use mpj_harness::{Hosts, Launch, eventually, launch};
+use mpj_harness::{Hosts, Launch, eventually, launch, process};
 use mpj_tests::conformance::collective::Case;
 use mpjdev::BackendChoice;
+use rustix::process::Signal;
 
-use super::{COLLECTIVES, LINE, RANK, await_quiet, job, open};
+use super::{COLLECTIVES, LINE, PROGRAM, RANK, await_quiet, job, open};
 
 const GREETER: &str = env!("CARGO_BIN_EXE_greeter");
 /// What an entry of the kernel's table of TCP sockets says of one that listens.
@@ -63,6 +64,22 @@ fn strangers_change_no_result() {
     assert_eq!(hosts.remains(), [""; 0]);
 }
 
+/// Whoever speaks libfabric, but has not the secret of the job, adds nothing to it. Rank 0 waits for rank 1 meanwhile.
+#[test]
+fn packets_without_the_secret_of_the_job_are_dropped_and_counted() {
+    let Some(hosts) = open(2) else { return };
+    let job = job(&hosts, 1, RANK).options(["--stats"]).args(["aloof", "stopped"]).start();
+    let rank = job.numbers(1)[0];
+    eventually("it is stopped", || process::find(rank).is_some_and(|rank| rank.state == 'T'));
+    let ports = ports(&hosts, "node1");
+    let stranger = hosts.on("node2", GREETER).args(["forge", "node1"]).args(&ports).expect_quiet();
+    assert_eq!(stranger.stdout, "disturbed\n");
+    process::signal(rank, Signal::CONT).expect("it is there");
+    let told = job.expect(0).says("mpjrun: 3 packets were dropped that strangers had sent");
+    assert_eq!(told.stdout.matches("met\n").count(), 2, "{told:?}");
+    assert_eq!(hosts.remains(), [""; 0]);
+}
+
 /// TCP sends again what was lost, so later packets overtake it, too.
 #[test]
 fn lost_packets_change_no_result() {
@@ -70,6 +87,28 @@ fn lost_packets_change_no_result() {
     if ["node1", "node2"].iter().all(|host| hosts.lose(host, 0.01)) {
         checked(&hosts, 1, 20).expect(0);
     }
+}
+
+#[test]
+fn packets_that_overtake_each_other_change_no_result() {
+    let Some(hosts) = open(2) else { return };
+    if !["node1", "node2"].iter().all(|host| hosts.reorder(host, 0.2)) {
+        return;
+    }
+    job(&hosts, 1, PROGRAM).args(["correct", "1", "60"]).expect_quiet();
+    for host in ["node1", "node2"] {
+        assert!(kernel_count(&hosts, host, "TCPOFOQueue") > 0, "some came too early to {host}");
+    }
+}
+
+/// What the kernel of a host has counted under this name (`/proc/net/netstat`).
+fn kernel_count(hosts: &Hosts, host: &str, name: &str) -> u64 {
+    let table = hosts.on(host, "cat").args(["/proc/net/netstat"]).expect_quiet().stdout;
+    let mut lines = table.lines().filter(|line| line.starts_with("TcpExt:"));
+    let mut words = || lines.next().expect("two lines").split_whitespace();
+    let (names, counts) = (words(), words());
+    let (_, count) = names.zip(counts).find(|(found, _)| *found == name).expect("it is counted");
+    count.parse().expect("a number")
 }
 
 /// Here the agents' lines, too, go over the network. Each side ends its part of the job.

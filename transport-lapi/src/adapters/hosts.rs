@@ -19,6 +19,7 @@
 #![expect(unsafe_code, reason = "an adapter promises its contract")]
 
 mod memory;
+pub mod network;
 pub mod table;
 
 use std::ops::Range;
@@ -372,6 +373,7 @@ unsafe impl Adapter for HostsAdapter {
         Some(Stats {
             frames_sent: here.frames_sent + elsewhere.frames_sent,
             frames_received: here.frames_received + elsewhere.frames_received,
+            dropped: elsewhere.dropped,
         })
     }
 }

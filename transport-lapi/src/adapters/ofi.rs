@@ -12,6 +12,7 @@
 //!  packet     the codec                 peer       numbers, waiting packets
 //!  reads      unfinished reads          state      what is done under the lock
 //!  service    progress while the program computes, and sleep              losses   who is gone
+//!  contacts   who cannot be reached
 //!  bare       a provider without the adapter, for measurements
 //! ```
 //!
@@ -34,6 +35,7 @@ mod bare;
 #[expect(non_camel_case_types, dead_code, reason = "generated from headers of C")]
 mod bindings;
 mod choice;
+mod contacts;
 mod endpoint;
 mod fabric;
 mod library;
@@ -56,7 +58,7 @@ use crate::adapter::{
     Adapter, AdapterError, Caps, Doorbell, Endpoint, Events, Losses, OneSided, Parts, Post,
     Registered, Stats, TaskId, Ticket, Transfer,
 };
-use crate::adapters::hosts::table::{JobTable, SECRET_BYTES};
+use crate::adapters::hosts::table::SECRET_BYTES;
 use crate::adapters::noted_bell::{NotedBell, Notes};
 use crate::memory::body::Piece;
 use crate::memory::region::RemoteKey;
@@ -86,13 +88,17 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// How long a thread of its own tries that afterwards, while the process goes on.
 const LINGER_ON: Duration = Duration::from_secs(20);
 
-/// What the adapter knows of the other tasks.
+/// What the adapter knows of the other tasks, and to whom it tells what it finds.
 pub trait Peers: Send + Sync {
     /// Returns the address of the endpoint of `task` for `context`.
     fn address(&self, task: TaskId, context: usize) -> Option<Vec<u8>>;
 
     /// Returns the secret of the job.
     fn secret(&self) -> [u8; SECRET_BYTES];
+
+    /// Takes note that packets for `task` cannot be sent, and never could, and of the reason: a phrase with the addresses. The
+    /// adapter goes on trying, and tells it again.
+    fn unreachable(&self, task: TaskId, why: &str);
 }
 
 /// One context of a task, connected to tasks of other hosts.
@@ -117,7 +123,8 @@ struct Shared {
 
 impl OfiAdapter {
     /// Makes the adapter of one context. `bell` is the task's bell, which is shared with other adapters of the task; `losses`
-    /// are those that are known without this adapter.
+    /// are those that are known without this adapter. A peer counts as unreachable if nothing could be sent to it for
+    /// `limit` ([`Peers::unreachable`]).
     ///
     /// # Errors
     /// [`AdapterError::System`] if the system has no thread or descriptor.
@@ -127,11 +134,12 @@ impl OfiAdapter {
         directory: Arc<dyn Peers>,
         bell: Arc<dyn Doorbell>,
         losses: Arc<dyn Losses>,
+        limit: Duration,
     ) -> Result<Self, AdapterError> {
         let caps = endpoint.caps();
         let signals = Signals::new(endpoint.descriptor(), Arc::clone(&bell))?;
         let losses = Arc::new(OfiLosses::new(losses));
-        let state = State::new(endpoint, me, directory, Arc::clone(&losses));
+        let state = State::new(endpoint, me, directory, Arc::clone(&losses), limit);
         let shared =
             Arc::new(Shared { state: Mutex::new(state), signals: Arc::clone(&signals), losses });
         let service = Service::start(signals, Arc::clone(&shared))?;
@@ -147,21 +155,6 @@ impl OfiAdapter {
         };
         let (service, process) = (Some(service), ProcessMark::new());
         Ok(Self { service, shared, sleeps, me, caps, parts, process, detaching: None })
-    }
-
-    /// Returns how many packets were dropped because they were not of this job, or not the next one of their origin.
-    pub fn dropped_packets(&self) -> u64 {
-        self.shared.state.lock().dropped()
-    }
-}
-
-impl Peers for JobTable {
-    fn address(&self, task: TaskId, context: usize) -> Option<Vec<u8>> {
-        Self::address(self, task, context)
-    }
-
-    fn secret(&self) -> [u8; SECRET_BYTES] {
-        Self::secret(self)
     }
 }
 

@@ -24,6 +24,7 @@ pub mod waits {
 
 /// What the tasks of a job of several hosts know of each other.
 pub mod hosts {
+    pub use crate::adapters::hosts::network::{estrangement, understand_each_other};
     pub use crate::adapters::hosts::table::{
         HostPlan, JobTable, MAX_ADDRESS, MAX_HOST_NAME, SECRET_BYTES, TableWriter, table_bytes,
     };
@@ -110,6 +111,14 @@ pub enum BootstrapError {
     /// The process manager that has started this process failed.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
+    /// The network of a rank does not understand that of rank 0.
+    #[error("rank {rank} {why}")]
+    Estranged {
+        /// The rank.
+        rank: TaskId,
+        /// Why it cannot reach rank 0.
+        why: String,
+    },
     /// The memory of this host's ranks could not be made.
     #[error(transparent)]
     Memory(#[from] AdapterError),

@@ -98,9 +98,27 @@ const FABRIC: Setting = Setting {
     meaning: "network between hosts: the best that libfabric offers, or this one, such as tcp:eth0",
 };
 
+const CONNECT_TIMEOUT: Setting = Setting {
+    name: "MPJ_CONNECT_TIMEOUT",
+    default: "30",
+    legal: "a number of seconds from 1 to 86400",
+    meaning: "how long a rank tries over TCP to reach one of another host for the first time, before the job ends",
+};
+
 /// Every setting that a user may give, in the order of the manual.
-pub const SETTINGS: [Setting; 10] =
-    [BACKEND, EAGER_UP_TO, GET, WAIT, SPIN, PROGRESS_THREAD, EARLY_LIMIT, CHECK, FABRIC, SINGLETON];
+pub const SETTINGS: [Setting; 11] = [
+    BACKEND,
+    EAGER_UP_TO,
+    GET,
+    WAIT,
+    SPIN,
+    PROGRESS_THREAD,
+    EARLY_LIMIT,
+    CHECK,
+    FABRIC,
+    CONNECT_TIMEOUT,
+    SINGLETON,
+];
 
 /// Rank of this process, set by the launcher.
 pub(crate) const RANK: &str = "MPJ_RANK";
@@ -244,6 +262,8 @@ pub struct Settings {
     pub check: bool,
     /// `MPJ_FABRIC`.
     pub fabric: FabricChoice,
+    /// `MPJ_CONNECT_TIMEOUT`: how long a rank of another host may be out of reach at the first contact.
+    pub connect_timeout: Duration,
     /// `MPJ_SINGLETON`: whether the variables of another MPI's launcher are ignored.
     pub singleton: bool,
 }
@@ -260,6 +280,7 @@ impl Default for Settings {
             early_limit: 64 << 20,
             check: false,
             fabric: FabricChoice::default(),
+            connect_timeout: Duration::from_secs(30),
             singleton: false,
         }
     }
@@ -312,6 +333,7 @@ impl Settings {
             progress_thread: parse(lookup, &PROGRESS_THREAD, flag, default.progress_thread)?,
             early_limit: parse(lookup, &EARLY_LIMIT, byte_count, default.early_limit)?,
             check: parse(lookup, &CHECK, flag, default.check)?,
+            connect_timeout: parse(lookup, &CONNECT_TIMEOUT, seconds, default.connect_timeout)?,
             fabric: parse(lookup, &FABRIC, FabricChoice::parse, default.fabric)?,
             singleton: parse(lookup, &SINGLETON, flag, default.singleton)?,
         })
@@ -409,6 +431,11 @@ fn flag(text: &str) -> Option<bool> {
 fn microseconds(text: &str) -> Option<Duration> {
     let number = text.parse().ok().filter(|number| *number <= 1_000_000)?;
     Some(Duration::from_micros(number))
+}
+
+fn seconds(text: &str) -> Option<Duration> {
+    let number = text.parse().ok().filter(|number| (1..=86_400).contains(number))?;
+    Some(Duration::from_secs(number))
 }
 
 fn eager_length(text: &str) -> Option<Option<usize>> {

@@ -4,13 +4,16 @@
 //! alone is a job of one task in memory of its own. Threads of one process share a segment there.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::adapter::{Adapter, AdapterError, Endpoint, TaskId};
 use crate::adapters::hosts::table::JobTable;
+use crate::adapters::hosts::table::SECRET_BYTES;
 use crate::adapters::hosts::{self, HostsAdapter, TableLosses};
-use crate::adapters::ofi::{Fabric, OfiAdapter, OfiEndpoint};
+use crate::adapters::ofi::{Fabric, OfiAdapter, OfiEndpoint, Peers};
 use crate::adapters::shm::ShmAdapter;
 use crate::adapters::threads;
+use crate::job::bootstrap::control::Endpoints;
 use crate::job::bootstrap::{self, BootstrapError, Control, Membership};
 use crate::job::config::{self, ConfigError, Settings};
 use crate::platform::home;
@@ -71,7 +74,8 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
             let fabric = Fabric::open(&settings.fabric)?;
             let endpoints = (0..contexts).map(|_| fabric.endpoint());
             let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;
-            control.endpoints(endpoints.iter().map(|end| end.address().to_vec()).collect())?;
+            let addresses = endpoints.iter().map(|end| end.address().to_vec()).collect();
+            control.endpoints(Endpoints { network: fabric.network(), addresses })?;
             let attached = attach(place, here)
                 .map_err(|error| hosts::globally(&table.local_tasks(), error))?;
             let local = attached[0].one_sided_path();
@@ -81,7 +85,9 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
             };
             let one_sided_path = format!("{local} on this host, {others} to others");
             table.wait_for_addresses()?;
-            (over_network(task, attached, endpoints, &table)?, one_sided_path)
+            let directory = Directory { table, control: control.clone(), way: fabric.way() };
+            let limit = settings.connect_timeout;
+            (over_network(task, attached, endpoints, directory, limit)?, one_sided_path)
         }
     };
     config::place().into_iter().for_each(home::settle);
@@ -115,17 +121,46 @@ fn over_network(
     task: TaskId,
     local: Vec<ShmAdapter>,
     endpoints: Vec<OfiEndpoint>,
-    table: &Arc<JobTable>,
+    directory: Directory,
+    limit: Duration,
 ) -> Result<Vec<AnyAdapter>, AdapterError> {
+    let (table, directory) = (Arc::clone(&directory.table), Arc::new(directory));
     let joined =
         local.into_iter().zip(endpoints).enumerate().map(|(context, (local, endpoint))| {
             let me = Endpoint { task, num_tasks: table.num_tasks(), context };
-            let (directory, losses) = (Arc::clone(table) as _, TableLosses(Arc::clone(table)));
-            let bell = local.parts().bell;
-            let network = OfiAdapter::new(endpoint, me, directory, bell, Arc::new(losses))?;
-            Ok(HostsAdapter::new(local, network, Arc::clone(table))?.into())
+            let (directory, bell) = (Arc::clone(&directory) as _, local.parts().bell);
+            let losses = Arc::new(TableLosses(Arc::clone(&table)));
+            let network = OfiAdapter::new(endpoint, me, directory, bell, losses, limit)?;
+            Ok(HostsAdapter::new(local, network, Arc::clone(&table))?.into())
         });
     joined.collect()
+}
+
+/// What the adapters of the network know of other tasks, and whom they tell of those that they cannot reach.
+struct Directory {
+    table: Arc<JobTable>,
+    control: Control,
+    /// The provider and its domain.
+    way: String,
+}
+
+impl Peers for Directory {
+    fn address(&self, task: TaskId, context: usize) -> Option<Vec<u8>> {
+        self.table.address(task, context)
+    }
+
+    fn secret(&self) -> [u8; SECRET_BYTES] {
+        self.table.secret()
+    }
+
+    fn unreachable(&self, task: TaskId, why: &str) {
+        let host = self.table.host_name(self.table.host_of(task));
+        self.control.unreachable(&format!(
+            "cannot reach rank {task} on host {host} by {} {why}; let firewalls between these hosts pass the ports of \
+             ranks, or name an interface that reaches the other host by MPJ_FABRIC=provider:domain",
+            self.way
+        ));
+    }
 }
 
 /// Makes a job whose ranks are threads of this process. Returns the `contexts` adapters of each task, in order.

@@ -188,6 +188,8 @@ pub struct Statistics {
     pub packets_sent: u64,
     /// Packets that it has received.
     pub packets_received: u64,
+    /// Messages of a network that were dropped, since they were not of this job, or not the next ones of their origin.
+    pub dropped: u64,
 }
 
 impl<S> Session<S> {
@@ -253,7 +255,8 @@ impl<S> Session<S> {
     /// count. On one host the numbers are those that the rings have anyway, modulo 2^32 for each peer, so nothing is
     /// counted on the path of messages. For the same reason bytes are not counted.
     pub fn statistics(&self) -> Option<Statistics> {
-        let Stats { frames_sent, frames_received } = self.adapter.stats()?;
-        Some(Statistics { packets_sent: frames_sent, packets_received: frames_received })
+        let Stats { frames_sent, frames_received, dropped } = self.adapter.stats()?;
+        let (packets_sent, packets_received) = (frames_sent, frames_received);
+        Some(Statistics { packets_sent, packets_received, dropped })
     }
 }

@@ -143,7 +143,7 @@ fn the_statistics_count_packets() {
     assert!(session.try_amsend_bytes(0, 1, 0, b"packet"));
     while session.progress().unwrap() > 0 {}
     let (sent, received) = (4, 1);
-    let expected = Statistics { packets_sent: sent, packets_received: received };
+    let expected = Statistics { packets_sent: sent, packets_received: received, dropped: 0 };
     assert_eq!(session.statistics(), Some(expected));
     let mut session = other.session().unwrap();
     while session.progress().unwrap() > 0 {}

@@ -1,10 +1,11 @@
-//! The addresses of the contexts of ranks, gathered until all are known, and then told in batches: in `mpjrun` those of
+//! The networks of ranks and the addresses of their contexts, gathered until all are known, and then told in batches: in `mpjrun` those of
 //! the job, in an agent those of its branch.
 
 use std::collections::BTreeMap;
 
 use transport_lapi::TaskId;
 use transport_lapi::adapters::MAX_CONTEXTS;
+use transport_lapi::bootstrap::control::Endpoints;
 use transport_lapi::bootstrap::hosts::MAX_ADDRESS;
 
 /// Ranks whose addresses are told in one message.
@@ -12,7 +13,7 @@ const BATCH: usize = 1024;
 
 /// See the module's head.
 pub(in crate::job) struct Addresses {
-    known: BTreeMap<TaskId, Vec<Vec<u8>>>,
+    known: BTreeMap<TaskId, Endpoints>,
     /// Number of ranks whose addresses are expected.
     expected: usize,
 }
@@ -25,16 +26,17 @@ impl Addresses {
 
     /// Takes those of one rank, unless it has told them before. One that tells what cannot be addresses has none: others
     /// then say so when they need it.
-    pub(in crate::job) fn take(&mut self, task: TaskId, addresses: Vec<Vec<u8>>) {
-        let are_short = addresses.iter().all(|address| address.len() <= MAX_ADDRESS);
-        let is_fine = addresses.len() <= MAX_CONTEXTS && are_short;
+    pub(in crate::job) fn take(&mut self, task: TaskId, told: Endpoints) {
+        let Endpoints { network, addresses } = &told;
+        let lengths = addresses.iter().map(Vec::len).chain([network.len()]);
+        let is_fine = addresses.len() <= MAX_CONTEXTS && lengths.max() <= Some(MAX_ADDRESS);
         if self.expected > 0 {
-            self.known.entry(task).or_insert(if is_fine { addresses } else { Vec::new() });
+            self.known.entry(task).or_insert(if is_fine { told } else { Endpoints::default() });
         }
     }
 
     /// Returns the next of them, by rank, once all are known. Each is returned once.
-    pub(in crate::job) fn next_batch(&mut self) -> Option<Vec<(TaskId, Vec<Vec<u8>>)>> {
+    pub(in crate::job) fn next_batch(&mut self) -> Option<Vec<(TaskId, Endpoints)>> {
         if self.known.len() == self.expected {
             // Nothing more is taken.
             self.expected = 0;
@@ -53,31 +55,37 @@ impl Addresses {
 mod tests {
     use super::*;
 
+    fn endpoints(addresses: Vec<Vec<u8>>) -> Endpoints {
+        Endpoints { network: String::new(), addresses }
+    }
+
     #[test]
     fn all_are_told_once_when_the_last_has_come() {
         let ranks = 2 * BATCH + 1;
         let mut addresses = Addresses::of(ranks);
         for task in (0..ranks as TaskId).rev() {
             assert_eq!(addresses.next_batch(), None);
-            addresses.take(task, vec![vec![task as u8]]);
-            addresses.take(task, vec![vec![7]]);
+            addresses.take(task, endpoints(vec![vec![task as u8]]));
+            addresses.take(task, endpoints(vec![vec![7]]));
         }
         let told: Vec<_> = std::iter::from_fn(|| addresses.next_batch()).collect();
         assert_eq!(told.iter().map(Vec::len).collect::<Vec<_>>(), [BATCH, BATCH, 1]);
-        let expected = (0..ranks as TaskId).map(|task| (task, vec![vec![task as u8]]));
+        let expected = (0..ranks as TaskId).map(|task| (task, endpoints(vec![vec![task as u8]])));
         assert!(told.concat().into_iter().eq(expected));
-        addresses.take(0, vec![vec![7]]);
+        addresses.take(0, endpoints(vec![vec![7]]));
         assert!(addresses.next_batch().is_none() && addresses.are_told());
     }
 
     #[test]
     fn what_is_too_long_for_an_address_is_none() {
-        let mut addresses = Addresses::of(3);
-        addresses.take(0, vec![vec![7; MAX_ADDRESS]; MAX_CONTEXTS]);
-        addresses.take(1, vec![vec![7; MAX_ADDRESS + 1]]);
-        addresses.take(2, vec![vec![7]; MAX_CONTEXTS + 1]);
+        let mut addresses = Addresses::of(4);
+        addresses.take(0, endpoints(vec![vec![7; MAX_ADDRESS]; MAX_CONTEXTS]));
+        addresses.take(1, endpoints(vec![vec![7; MAX_ADDRESS + 1]]));
+        addresses.take(2, endpoints(vec![vec![7]; MAX_CONTEXTS + 1]));
+        let network = "a".repeat(MAX_ADDRESS + 1);
+        addresses.take(3, Endpoints { network, addresses: vec![vec![7]] });
         let told = addresses.next_batch().expect("all are known");
-        let counts: Vec<usize> = told.iter().map(|(_, its)| its.len()).collect();
-        assert_eq!(counts, [MAX_CONTEXTS, 0, 0]);
+        let counts: Vec<usize> = told.iter().map(|(_, its)| its.addresses.len()).collect();
+        assert_eq!(counts, [MAX_CONTEXTS, 0, 0, 0]);
     }
 }

@@ -333,6 +333,7 @@ fn may_tell(job: &HostJob, hosts: &Range<u32>, told: &News) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use transport_lapi::bootstrap::control::Endpoints;
     use transport_lapi::bootstrap::control::agents::{HostStart, Pause, Stream};
 
     use super::*;
@@ -354,7 +355,8 @@ mod tests {
             [News::Refused { host, reason, code: 1 }, started(host), paused]
         };
         let of_rank = |task| {
-            let addresses = vec![(task, Vec::new())];
+            let endpoints = Endpoints { network: String::new(), addresses: Vec::new() };
+            let addresses = vec![(task, endpoints)];
             let ended = News::OutputEnded { task, stream: Stream::Out };
             [ended, News::Gone { task }, News::Addresses { addresses }]
         };

@@ -277,6 +277,23 @@ fn a_success_without_finishing_is_noted_in_one_line() {
 }
 
 #[test]
+fn a_rank_that_cannot_reach_another_says_why() {
+    let mut job = exit_log(2);
+    (0..2).for_each(|rank| join(&mut job, rank));
+    let why = "cannot reach rank 0\non host a".to_owned();
+    job.note(1, ControlMessage::Unreachable { at_nanos: ms(20), why }, ms(21));
+    (0..2).for_each(|rank| job.ended(rank, Ending::Signal(libc::SIGTERM), ms(30)));
+    let failure = failure_of(&job);
+    let told = report(&job, Verdict::Failed(failure), ms(22));
+    let expected = "mpjrun: rank 1 (pid 101, host box) cannot reach rank 0";
+    assert!(
+        told.starts_with(expected) && told.contains("on host a (0.02 s after start)\n"),
+        "{told}"
+    );
+    assert_eq!(told.lines().filter(|line| line.contains("on host a")).count(), 1, "{told}");
+}
+
+#[test]
 fn an_abort_explains_the_end_of_its_rank() {
     let mut job = exit_log(2);
     (0..2).for_each(|rank| join(&mut job, rank));

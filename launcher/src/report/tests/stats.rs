@@ -19,6 +19,7 @@ fn the_numbers_of_ranks_are_added_up() {
             received: 5,
             fallbacks: 2,
             unexpected_bytes: 64 * rank as u64,
+            dropped: 1 + rank as u64,
             ..MessageCounts::default()
         };
         job.note(rank, ControlMessage::Leaving { counters }, ms(1));
@@ -30,6 +31,7 @@ mpjrun:    0                    10     80           1           0      0        
 mpjrun:    2  18446744073709551615     80           1           0      0           0         5                    128
 mpjrun:  all  18446744073709551615    160           2           0      0           0        10                    128
 mpjrun: 4 messages went by rendezvous for want of unexpected-message memory (MPJ_EARLY_LIMIT)
+mpjrun: 4 packets were dropped that strangers had sent, or that had lost their turn
 mpjrun: ranks that have not sent their numbers: 1
 ";
     assert_eq!(stats(&job), expected);

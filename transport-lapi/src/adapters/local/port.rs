@@ -235,7 +235,7 @@ impl Port {
     pub(crate) fn stats(&self) -> Stats {
         let sent = self.peers.iter().map(|peer| u64::from(peer.to.position()));
         let received = self.peers.iter().map(|peer| u64::from(peer.from.position()));
-        Stats { frames_sent: sent.sum(), frames_received: received.sum() }
+        Stats { frames_sent: sent.sum(), frames_received: received.sum(), dropped: 0 }
     }
 
     /// Counts a piece of a long message that this task has copied itself: that is progress, too.

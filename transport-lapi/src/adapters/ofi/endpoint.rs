@@ -14,12 +14,14 @@
 #![expect(unsafe_code, reason = "a library of C is called")]
 
 use std::ffi::c_int;
+use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::Arc;
 
 use super::MAX_BODY;
 use super::bindings::*;
+use super::contacts::socket_address;
 use super::fabric::Fabric;
 use super::memory::{Buffers, Exposed, Landings};
 use super::object::{Object, call};
@@ -163,6 +165,11 @@ impl OfiEndpoint {
     /// Returns the address by which other endpoints find this one.
     pub fn address(&self) -> &[u8] {
         &self.own
+    }
+
+    /// The same, if it is one of TCP.
+    pub(super) fn tcp_address(&self) -> Option<SocketAddr> {
+        socket_address(&self.own).filter(|_| self.fabric.is_tcp())
     }
 
     /// What the adapter can do.

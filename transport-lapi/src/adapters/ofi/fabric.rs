@@ -16,6 +16,7 @@ use super::object::close;
 use super::reads::PIECE;
 use super::{MAX_BODY, MAX_HEAD, THIRD};
 use crate::adapter::{AdapterError, Caps, Pieces};
+use crate::adapters::hosts::network::network;
 
 /// Version of the interface that the structures are of.
 const VERSION: u32 = 1 << 16 | 17;
@@ -105,6 +106,20 @@ impl Fabric {
         &self.explanation
     }
 
+    /// Returns provider and domain, as `MPJ_FABRIC` names them.
+    pub fn way(&self) -> String {
+        // SAFETY: OE1.
+        let Offer { provider, domain, .. } = unsafe { describe(self.info.0) };
+        format!("{provider}:{domain}")
+    }
+
+    /// Returns what the provider is called, and of which library it is, for hosts that compare it with theirs.
+    pub fn network(&self) -> String {
+        // SAFETY: OE1.
+        let Offer { provider, is_ipv6, .. } = unsafe { describe(self.info.0) };
+        network(&provider, self.library.version(), is_ipv6)
+    }
+
     /// Opens the endpoint of one context.
     ///
     /// # Errors
@@ -124,6 +139,11 @@ impl Fabric {
         // SAFETY: OE1.
         let bytes = unsafe { (*(*self.info.0).domain_attr).mr_key_size };
         if bytes < 8 { (1 << (8 * bytes)) - 1 } else { u64::MAX }
+    }
+
+    /// Whether it is the system's TCP that reaches the addresses of this network.
+    pub(super) fn is_tcp(&self) -> bool {
+        matches!(self.caps.name.split(';').next(), Some("tcp" | "net" | "sockets"))
     }
 
     /// The description of the network.

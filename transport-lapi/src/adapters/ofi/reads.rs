@@ -5,11 +5,13 @@
 //!   provider has at most [`READS`] pieces of all reads, each under a number.
 //! - NR2: when a task is lost whose memory is being read, the endpoint that reads is closed, which ends these reads (A10).
 //!   It is not opened again: reads of other tasks' memory, and all later ones, end as NR3 says.
-//! - NR3: what the provider refuses, or fails to read, ends as if the system had refused it: the transport then reads
-//!   over frames, and the target says what is wrong if the memory is not there.
+//! - NR3: what the provider refuses, fails to read, or does not begin in time, as behind a firewall that lets connections
+//!   pass in one direction only, ends as if the system had refused it: the transport then reads over frames, and the
+//!   target says what is wrong if the memory is not there.
 
 use std::collections::VecDeque;
 use std::io;
+use std::time::{Duration, Instant};
 
 use super::endpoint::{Offered, OfiEndpoint, READS};
 use crate::adapter::{AdapterError, Events, TaskId, Ticket};
@@ -19,6 +21,8 @@ use crate::memory::region::{RecvRegion, RemoteKey};
 pub(super) const PIECE: usize = 128 << 10;
 /// Pieces of a read that the provider has at a time (NR1).
 const AHEAD: usize = 2;
+/// How long a read is offered before the provider takes its first piece (NR3): it needs a connection for that.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How a network finds memory: the provider's key, and the address from which it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +57,8 @@ pub(super) struct Read {
     taken: usize,
     /// Pieces that the provider has.
     under_way: usize,
+    /// When its first piece was not taken.
+    delayed: Option<Instant>,
     has_failed: bool,
 }
 
@@ -64,8 +70,8 @@ impl Read {
         place: Place,
         into: RecvRegion,
     ) -> Self {
-        let (taken, under_way, has_failed) = (0, 0, false);
-        Self { target, to, ticket, place, into, taken, under_way, has_failed }
+        let (taken, under_way, delayed, has_failed) = (0, 0, None, false);
+        Self { target, to, ticket, place, into, taken, under_way, delayed, has_failed }
     }
 
     /// Whether there is something to offer.
@@ -84,7 +90,11 @@ impl Read {
                 self.taken += into.len();
                 self.under_way += 1;
             }
-            Offered::Again => {}
+            Offered::Again if self.taken > 0 => {}
+            Offered::Again => {
+                let delayed = self.delayed.get_or_insert_with(Instant::now);
+                self.has_failed = delayed.elapsed() > PATIENCE;
+            }
             Offered::Refused => self.has_failed = true,
         }
         offered

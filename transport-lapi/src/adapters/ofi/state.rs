@@ -3,10 +3,12 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
 use super::Peers;
+use super::contacts::{Contacts, socket_address};
 use super::endpoint::{BATCH, Completion, FULL, Offered, OfiEndpoint};
 use super::losses::OfiLosses;
 use super::packet::{self, HEADER, Header, frame_at, frame_bytes, frame_header};
@@ -56,9 +58,8 @@ pub(super) struct State {
     /// Rings for the descriptor, since something was completed, after which nothing had come.
     vain: u32,
     stats: Stats,
-    /// Packets that were dropped (OA2).
-    dropped: u64,
     reads: Reads,
+    contacts: Contacts,
     /// Number of memory that was registered.
     exposed: u64,
     /// Polls of the owner when a registration ended last.
@@ -80,8 +81,10 @@ impl State {
         me: Endpoint,
         directory: Arc<dyn Peers>,
         losses: Arc<OfiLosses>,
+        limit: Duration,
     ) -> Self {
         Self {
+            contacts: Contacts::new(endpoint.tcp_address(), limit, me.num_tasks),
             endpoint,
             me,
             secret: directory.secret(),
@@ -98,7 +101,6 @@ impl State {
             losses_seen: 0,
             vain: 0,
             stats: Stats::default(),
-            dropped: 0,
             reads: Reads::default(),
             exposed: 0,
             hidden: None,
@@ -120,14 +122,9 @@ impl State {
         self.forgets_refusals() || has_come || self.losses.count() != losses
     }
 
-    /// What was sent and received.
+    /// What was sent, received and dropped.
     pub(super) fn stats(&self) -> Stats {
         self.stats
-    }
-
-    /// Packets that were dropped (OA2).
-    pub(super) fn dropped(&self) -> u64 {
-        self.dropped
     }
 
     fn peer(&mut self, task: TaskId) -> &mut Peer {
@@ -164,6 +161,7 @@ impl State {
             packet[..HEADER].copy_from_slice(&peer.next_header(self.me.task).encode());
             put_frame(&mut packet[HEADER..], head, body);
             let offered = self.endpoint.inject(to, packet);
+            let offered = self.contacts.weigh(offered, peer.sent_at.is_some());
             if offered == Offered::Taken {
                 (peer.sent_at, peer.injected) = (Some(self.polls), true);
                 self.is_unsure = true;
@@ -223,7 +221,7 @@ impl State {
 
     /// Offers the provider the packets that wait for `target`, in order, as long as it takes them.
     fn send_to(&mut self, target: TaskId) {
-        let Self { endpoint, peers, polls, targets, is_unsure, losses, .. } = self;
+        let Self { endpoint, peers, polls, targets, is_unsure, losses, contacts, .. } = self;
         let Some(peer) = peers.get_mut(&target) else { return };
         let Some(to) = peer.address else { return };
         while let Some(&Waiting { buffer, len }) = peer.waiting.front() {
@@ -235,7 +233,7 @@ impl State {
                 true => endpoint.inject_buffer(to, buffer, len),
                 false => endpoint.send(to, buffer, len),
             };
-            match offered {
+            match contacts.weigh(offered, peer.sent_at.is_some()) {
                 Offered::Taken => {}
                 Offered::Again => return,
                 // OA5.
@@ -279,6 +277,26 @@ impl State {
             peer.is_listed
         });
         self.listed = listed;
+        if self.contacts.is_due(!self.listed.is_empty()) {
+            self.look_after_contacts();
+        }
+    }
+
+    /// Tells of peers that cannot be reached.
+    #[cold]
+    fn look_after_contacts(&mut self) {
+        let Self { peers, listed, contacts, directory, me, .. } = self;
+        let is_awaited = |task| {
+            let peer: Option<&Peer> = peers.get(&task);
+            peer.is_some_and(|peer| peer.is_listed && peer.sent_at.is_none())
+        };
+        contacts.keep(is_awaited);
+        for task in listed.iter().copied().filter(|task| is_awaited(*task)) {
+            let address = || socket_address(&directory.address(task, me.context)?);
+            if let Some(why) = contacts.look(task, address) {
+                directory.unreachable(task, &why.to_string());
+            }
+        }
     }
 
     #[cold]
@@ -308,7 +326,7 @@ impl State {
                 inbox,
                 unposted,
                 losses,
-                dropped,
+                stats,
                 reads,
                 ..
             } = self;
@@ -333,7 +351,8 @@ impl State {
                     if let Some((Judgement::Gap, Header { origin, .. })) = judged {
                         losses.fail(origin);
                     }
-                    *dropped += 1;
+                    // OA2.
+                    stats.dropped += 1;
                     unposted.push(buffer);
                 }
                 Completion::NotReceived(buffer) => unposted.push(buffer),

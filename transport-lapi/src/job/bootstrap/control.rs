@@ -125,8 +125,15 @@ pub enum ControlMessage {
     },
     /// Where the other hosts find the rank, in a job of several hosts. Sent once, after it has joined.
     Endpoints {
-        /// The network address of each context, in order.
-        addresses: Vec<Vec<u8>>,
+        /// The place.
+        endpoints: Endpoints,
+    },
+    /// The rank cannot communicate with another one, so the job has to end. The ranks go on.
+    Unreachable {
+        /// When, by [`monotonic_nanos`].
+        at_nanos: u64,
+        /// A clause whose subject is the rank: which other one it cannot reach, why, and what to change.
+        why: String,
     },
 }
 
@@ -138,6 +145,7 @@ impl ControlMessage {
             Self::Failed { at_nanos, .. }
             | Self::Aborted { at_nanos, .. }
             | Self::GaveUp { at_nanos }
+            | Self::Unreachable { at_nanos, .. }
             | Self::MetLoss { at_nanos, .. } => *at_nanos = at,
             _ => {}
         }
@@ -154,6 +162,15 @@ impl ControlMessage {
             _ => Ok(()),
         }
     }
+}
+
+/// Where a rank is found by those of other hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Encode, Decode)]
+pub struct Endpoints {
+    /// The provider of the network, and the version of its library.
+    pub network: String,
+    /// The network address of each context, in order.
+    pub addresses: Vec<Vec<u8>>,
 }
 
 /// Why a packet was refused.
@@ -279,12 +296,12 @@ impl Control {
     ///
     /// # Errors
     /// [`BootstrapError::Exchange`] if the process manager failed; [`BootstrapError::Memory`] for an address that is
-    /// too long.
-    pub fn endpoints(&self, addresses: Vec<Vec<u8>>) -> Result<(), BootstrapError> {
+    /// too long; [`BootstrapError::Estranged`] if some ranks have other networks.
+    pub fn endpoints(&self, endpoints: Endpoints) -> Result<(), BootstrapError> {
         match &self.line {
-            Line::Manager(job) => job.endpoints(&addresses),
+            Line::Manager(job) => job.endpoints(&endpoints),
             Line::Launcher(_) => {
-                self.send(&ControlMessage::Endpoints { addresses });
+                self.send(&ControlMessage::Endpoints { endpoints });
                 Ok(())
             }
         }
@@ -331,6 +348,13 @@ impl Control {
                 self.send(&ControlMessage::MetLoss { at_nanos, lost });
             });
         }
+    }
+
+    /// Asks for the end of the job, since this rank cannot communicate with another one. `why` is a clause whose subject
+    /// is this rank; an overlong one is cut.
+    pub(crate) fn unreachable(&self, why: &str) {
+        let why = cut(why, MAX_TEXT).to_owned();
+        self.send(&ControlMessage::Unreachable { at_nanos: monotonic_nanos(), why });
     }
 
     /// Answers an inquiry, for one of the rank's contexts.

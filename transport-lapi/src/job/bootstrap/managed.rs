@@ -19,9 +19,11 @@ use std::os::fd::OwnedFd;
 use std::ptr;
 use std::sync::OnceLock;
 
-use super::control::ControlMessage;
+use super::control::{ControlMessage, Endpoints};
 use super::exchange::{self, Exchange};
-use super::hosts::{HostPlan, MAX_ADDRESS, SECRET_BYTES, TableWriter};
+use super::hosts::{
+    HostPlan, MAX_ADDRESS, SECRET_BYTES, TableWriter, estrangement, understand_each_other,
+};
 use super::waits::JobView;
 use super::{
     BootstrapError, Control, ExchangeError, Membership, TAKEN, contexts, inherit, take_once,
@@ -161,6 +163,7 @@ struct Table {
 
 impl ManagedJob {
     /// Tells the manager what it can be told: that the rank has left the job, or ends it. Returns whether it was.
+    #[expect(clippy::print_stderr, reason = "a job that cannot go on says why")]
     pub(super) fn tell(&self, message: &ControlMessage) -> bool {
         match message {
             ControlMessage::Finished => self.exchange.finalize().is_ok(),
@@ -168,37 +171,56 @@ impl ManagedJob {
                 let why = "the program asked for the end of the job";
                 self.exchange.abort(*code, why).is_ok()
             }
+            ControlMessage::Unreachable { why, .. } => {
+                let why = format!("rank {} {why}", self.exchange.rank());
+                // Not every manager shows it.
+                eprintln!("{why}");
+                self.exchange.abort(1, &why).is_ok()
+            }
             _ => false,
         }
     }
 
     /// Tells all ranks the addresses of this rank's contexts, and waits until they have told theirs. The first rank of
     /// each host then completes the table.
-    pub(super) fn endpoints(&self, addresses: &[Vec<u8>]) -> Result<(), BootstrapError> {
-        let task = self.exchange.rank();
-        self.exchange.put(ENDPOINTS, &encode(task, addresses)?)?;
+    pub(super) fn endpoints(&self, endpoints: &Endpoints) -> Result<(), BootstrapError> {
+        let rank = self.exchange.rank();
+        self.exchange.put(ENDPOINTS, &encode(rank, endpoints)?)?;
         self.exchange.fence()?;
         let Some(Table { writer, .. }) = &self.table else { return Ok(()) };
+        let mut networks = Vec::new();
         for owner in 0..self.exchange.size() as TaskId {
             let manager = self.exchange.manager();
             let missing = || {
                 let name = ENDPOINTS.to_owned();
                 ExchangeError::Missing { manager, owner, name }
             };
-            let addresses = self.exchange.get(owner, ENDPOINTS)?;
-            let addresses = decode(&addresses).filter(|list| list.len() == self.contexts);
-            for (context, address) in addresses.ok_or_else(missing)?.into_iter().enumerate() {
+            let told = self.exchange.get(owner, ENDPOINTS)?;
+            let told = decode(&told).filter(|list| list.len() == 1 + self.contexts);
+            let told = told.ok_or_else(missing)?;
+            networks.push(String::from_utf8_lossy(told[0]).into_owned());
+            for (context, address) in told[1..].iter().enumerate() {
                 writer.set_address(owner, context, address)?;
             }
+        }
+        let is_stranger = |network: &String| !understand_each_other(network, &networks[0]);
+        if let Some(stranger) = networks.iter().position(is_stranger) {
+            let host = |rank| writer.table().host_name(writer.table().host_of(rank));
+            let rank = stranger as TaskId;
+            let why = estrangement((&host(rank), &networks[stranger]), (0, &host(0), &networks[0]));
+            return Err(BootstrapError::Estranged { rank, why });
         }
         writer.complete();
         Ok(())
     }
 }
 
-/// Writes the addresses of a rank's contexts, each behind its length.
-fn encode(task: TaskId, addresses: &[Vec<u8>]) -> Result<Vec<u8>, AdapterError> {
-    let mut bytes = Vec::new();
+/// Writes a rank's network and the addresses of its contexts, each behind its length.
+fn encode(task: TaskId, endpoints: &Endpoints) -> Result<Vec<u8>, AdapterError> {
+    let Endpoints { network, addresses } = endpoints;
+    let network = &network.as_bytes()[..network.len().min(MAX_ADDRESS)];
+    let mut bytes = vec![network.len() as u8];
+    bytes.extend(network);
     for (context, address) in addresses.iter().enumerate() {
         let len = address.len();
         if len > MAX_ADDRESS {
@@ -210,7 +232,7 @@ fn encode(task: TaskId, addresses: &[Vec<u8>]) -> Result<Vec<u8>, AdapterError> 
     Ok(bytes)
 }
 
-/// Reads the addresses of a rank's contexts.
+/// Reads what [`encode`] has written: the network, and then the addresses.
 fn decode(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let mut addresses = Vec::new();
     while let Some((&len, rest)) = bytes.split_first() {

@@ -46,6 +46,7 @@ fn every_setting_is_read() {
         ("MPJ_EARLY_LIMIT", "64K"),
         ("MPJ_CHECK", "1"),
         ("MPJ_FABRIC", "tcp:eth0"),
+        ("MPJ_CONNECT_TIMEOUT", "90"),
         ("MPJ_SINGLETON", "1"),
     ];
     let expected = Settings {
@@ -58,6 +59,7 @@ fn every_setting_is_read() {
         early_limit: 65536,
         check: true,
         fabric: FabricChoice::Named { provider: "tcp".into(), domain: Some("eth0".into()) },
+        connect_timeout: Duration::from_secs(90),
         singleton: true,
     };
     assert_eq!(settings(&all), Ok(expected));
@@ -108,6 +110,17 @@ fn byte_counts_take_binary_suffixes_and_refuse_everything_else() {
     {
         assert_eq!(byte_count(text), None, "{text}");
     }
+}
+
+#[test]
+fn a_time_to_connect_is_neither_nothing_nor_without_end() {
+    for text in ["0", "-1", "1.5", "86401", "1s"] {
+        assert_eq!(seconds(text), None, "{text}");
+    }
+    assert_eq!(
+        ["1", "86400"].map(seconds),
+        [1, 86_400].map(|time| Some(Duration::from_secs(time)))
+    );
 }
 
 #[test]

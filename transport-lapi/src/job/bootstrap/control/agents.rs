@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use bincode::{Decode, Encode};
 
-use super::{ControlMessage, Observed};
+use super::{ControlMessage, Endpoints, Observed};
 use crate::adapter::TaskId;
 
 /// One of a rank's two output streams.
@@ -397,7 +397,7 @@ pub enum News {
     },
     /// Where ranks of this host and of hosts below are found. Told when all of them have said it.
     Addresses {
-        /// Each rank, with the addresses of its contexts.
-        addresses: Vec<(TaskId, Vec<Vec<u8>>)>,
+        /// Each rank, with its network and the addresses of its contexts.
+        addresses: Vec<(TaskId, Endpoints)>,
     },
 }

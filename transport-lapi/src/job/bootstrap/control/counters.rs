@@ -26,4 +26,6 @@ pub struct MessageCounts {
     pub fallbacks: u64,
     /// Most bytes that unexpected messages occupied at any time.
     pub unexpected_bytes: u64,
+    /// Messages of the network that were not of this job, or not the next ones of their origin, and were dropped.
+    pub dropped: u64,
 }

@@ -27,8 +27,9 @@ fn failed(message: &str, location: &str) -> ControlMessage {
 fn golden_bytes() {
     let protocol = |n| ProtocolCounts { messages: n, bytes: n + 1, unexpected: n + 2 };
     let (eager, rendezvous) = (protocol(1), protocol(4));
+    let (received, fallbacks, unexpected_bytes, dropped) = (7, 8, 9, 10);
     let counters =
-        MessageCounts { eager, rendezvous, received: 7, fallbacks: 8, unexpected_bytes: 9 };
+        MessageCounts { eager, rendezvous, received, fallbacks, unexpected_bytes, dropped };
     let space = Space { context: 2, id: 7, label: None, is_collective: true };
     let labelled = Space { label: Some(5), is_collective: false, ..space };
     let posted = vec![PostedReceive { source: Some(1), tag: None, space, bytes: 3 }];
@@ -40,9 +41,10 @@ fn golden_bytes() {
     let numbers = |numbers: std::ops::RangeInclusive<u64>| -> Vec<u8> {
         numbers.flat_map(u64::to_le_bytes).collect()
     };
-    let leaving = [&[3, 0, 0, 0][..], &numbers(1..=9)].concat();
+    let leaving = [&[3, 0, 0, 0][..], &numbers(1..=10)].concat();
     let addresses = vec![b"ab".to_vec(), vec![7]];
-    let golden: [(ControlMessage, &[u8]); 9] = [
+    let endpoints = Endpoints { network: "net".to_owned(), addresses };
+    let golden: [(ControlMessage, &[u8]); 10] = [
         (ControlMessage::Joined { pid: 0x1_0203 }, &[0, 0, 0, 0, 3, 2, 1, 0]),
         (ControlMessage::Finished, &[1, 0, 0, 0]),
         (
@@ -74,8 +76,12 @@ fn golden_bytes() {
               \x01\0\0\0\0\0\0\0s\x01\0\0\0\0\0\0\0w",
         ),
         (
-            ControlMessage::Endpoints { addresses },
-            b"\x09\0\0\0\x02\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0\x07",
+            ControlMessage::Endpoints { endpoints },
+            b"\x09\0\0\0\x03\0\0\0\0\0\0\0net\x02\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0\x07",
+        ),
+        (
+            ControlMessage::Unreachable { at_nanos: 3, why: "ca".to_owned() },
+            b"\x0a\0\0\0\x03\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0ca",
         ),
     ];
     for (message, bytes) in golden {

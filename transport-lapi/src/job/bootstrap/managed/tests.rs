@@ -47,7 +47,10 @@ fn ranks_of_several_hosts_learn_each_others_addresses() {
             ((task % 2) as usize, tasks_of(&segment))
         );
         assert_eq!(table.host_name(1), rustix::system::uname().nodename().to_string_lossy());
-        control.endpoints(vec![vec![task as u8], vec![task as u8; 64]]).expect("told");
+        let network = if task == 1 { "net of libfabric 1.17" } else { "tcp of libfabric 2.5" };
+        control
+            .endpoints(endpoints(network, vec![vec![task as u8], vec![task as u8; 64]]))
+            .expect("told");
         table.wait_for_addresses().expect("nobody is lost");
         for other in 0..3 {
             assert_eq!(table.address(other, 0), Some(vec![other as u8]));
@@ -58,9 +61,30 @@ fn ranks_of_several_hosts_learn_each_others_addresses() {
     assert!(secrets.iter().all(|secret| *secret == secrets[0] && *secret != [0; SECRET_BYTES]));
 }
 
+fn endpoints(network: &str, addresses: Vec<Vec<u8>>) -> Endpoints {
+    Endpoints { network: network.to_owned(), addresses }
+}
+
+/// The rank that makes the table of a host says so; the others wait until the manager ends the job.
+#[test]
+fn ranks_whose_networks_do_not_understand_each_other_say_so() {
+    let errors = met(&[0, 1], 1, |Membership { task, control, .. }| {
+        let network = if task == 1 { "verbs of libfabric 2.5" } else { "net of libfabric 1.17" };
+        control.endpoints(endpoints(network, vec![vec![7]])).expect_err("refused").to_string()
+    });
+    for error in errors {
+        let why = "is verbs of libfabric 2.5, and that of host ";
+        assert!(
+            error.starts_with("rank 1 cannot reach rank 0 on host ") && error.contains(why),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn an_address_that_is_too_long_is_refused() {
-    let error = encode(3, &[vec![1], vec![0; MAX_ADDRESS + 1]]).expect_err("too long");
+    let error =
+        encode(3, &endpoints("", vec![vec![1], vec![0; MAX_ADDRESS + 1]])).expect_err("too long");
     assert!(matches!(error, AdapterError::BadAddress { task: 3, context: 1, .. }), "{error}");
 }
 
@@ -81,9 +105,11 @@ proptest! {
     #[test]
     fn addresses_survive(
         addresses in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..=MAX_ADDRESS), 0..5),
+        network in "[a-z]{0,64}",
     ) {
-        let bytes = encode(0, &addresses).expect("short enough");
+        let bytes = encode(0, &endpoints(&network, addresses.clone())).expect("short enough");
         let read = decode(&bytes).expect("what was written");
-        prop_assert_eq!(read, addresses.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        prop_assert_eq!(read[0], network.as_bytes());
+        prop_assert_eq!(&read[1..], addresses.iter().map(Vec::as_slice).collect::<Vec<_>>());
     }
 }
