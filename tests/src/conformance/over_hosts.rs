@@ -14,6 +14,7 @@ pub const TYPED: &LeftOut = &[
     ("all::failures::", ENDS),
     ("a_panic_with_an_open_send", ENDS),
     ("a_request_after_the_end", ENDS),
+    ("futures_that_nobody_finishes", ENDS),
     ("waits_for_functions_at_work_on_its_buffers", ENDS),
     ("attributes_of_the_rank_alone_go_first_when_the_world_ends", ENDS),
     ("a_delete_callback_that_fails_keeps_no_rank_from_leaving", ENDS),
