@@ -15,6 +15,10 @@ pub const TYPED: &LeftOut = &[
     ("a_panic_with_an_open_send", ENDS),
     ("a_request_after_the_end", ENDS),
     ("futures_that_nobody_finishes", ENDS),
+    (
+        "a_progress_thread_carries_out_what_was_started",
+        "over hosts not every rank combines operands",
+    ),
     ("waits_for_functions_at_work_on_its_buffers", ENDS),
     ("attributes_of_the_rank_alone_go_first_when_the_world_ends", ENDS),
     ("a_delete_callback_that_fails_keeps_no_rank_from_leaving", ENDS),
