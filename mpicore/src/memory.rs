@@ -463,6 +463,7 @@ impl Owned {
                 *self = Self(spare);
                 return Ok(());
             }
+            let _ = SPARE.try_with(|kept| kept.set(spare));
         }
         *self = Self(zeros(units, len)?);
         Ok(())

@@ -17,7 +17,7 @@ pub const TYPED: &LeftOut = &[
     ("futures_that_nobody_finishes", ENDS),
     (
         "a_progress_thread_carries_out_what_was_started",
-        "over hosts not every rank combines operands",
+        "its ranks meet without a call of the library",
     ),
     ("waits_for_functions_at_work_on_its_buffers", ENDS),
     ("attributes_of_the_rank_alone_go_first_when_the_world_ends", ENDS),
