@@ -343,8 +343,10 @@ impl ExitLog {
             }
             ControlMessage::Unreachable { at_nanos, why } => {
                 let at = at_nanos.clamp(self.start, now);
-                record.demanded_end.get_or_insert((at, Fault::Unreachable));
-                record.unreachable = why;
+                if record.demanded_end.is_none() {
+                    record.demanded_end = Some((at, Fault::Unreachable));
+                    record.unreachable = why;
+                }
             }
             ControlMessage::GaveUp { at_nanos } => {
                 record.gave_up.get_or_insert(at_nanos.clamp(self.start, now));

@@ -37,6 +37,7 @@ pub(crate) mod spawn;
 mod spec;
 mod suspend;
 
+use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -525,7 +526,8 @@ impl Job {
             self.take_what_has_come();
             self.spared = self.may_be_ending();
         }
-        let others = (0..self.seats.len()).filter(|rank| !self.spared.contains(rank));
+        let spared: HashSet<usize> = self.spared.iter().copied().collect();
+        let others = (0..self.seats.len()).filter(|rank| !spared.contains(rank));
         let meant = (!self.spared.is_empty()).then(|| others.collect());
         self.terminate(meant);
     }

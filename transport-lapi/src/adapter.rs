@@ -27,7 +27,7 @@
 //!   woken.
 //! - A8: the bytes that a get delivers are those that the region contained while it was registered. An operation on
 //!   memory of a target that has detached meanwhile ends with [`AdapterError::PeerLost`]; on a network
-//!   ([`GetKind::RemoteDirect`]) perhaps only when the target is declared lost.
+//!   ([`GetKind::RemoteDirect`], [`GetKind::RemoteSoftware`]) perhaps only when the target is declared lost.
 //! - A9: the memory of an offered body is read only until the call returns or, after [`Post::InFlight`], until
 //!   [`Events::send_complete`] reports its ticket. An adapter whose [`Caps::copies_bodies`] is true for a target never
 //!   returns that, and reads no body after the call. The memory of this task that a one-sided operation reads or fills

@@ -160,7 +160,13 @@ impl LocalRanks {
                     |rank: &&Rank| tasks.as_ref().is_none_or(|tasks| tasks.contains(&rank.task()));
                 let to_ranks =
                     || self.ranks.iter().filter(is_meant).for_each(|rank| rank.signal(signal));
-                self.orphans.signal(signal, to_ranks);
+                let is_spared = |rank: &Rank| !is_meant(&rank) && !rank.has_ended();
+                if self.ranks.iter().any(is_spared) {
+                    // What a rank that is spared has started is spared with it.
+                    to_ranks();
+                } else {
+                    self.orphans.signal(signal, to_ranks);
+                }
             }
             Order::Dismiss { task } => {
                 self.place_of(*task).into_iter().for_each(|place| self.view.dismiss(place));

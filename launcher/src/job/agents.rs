@@ -209,6 +209,10 @@ impl Agents {
 
     /// What ends the job if the network of a rank does not understand that of the rank that was the first to tell its own.
     fn estranged(&mut self, task: TaskId, network: &str) -> Option<News> {
+        // Of a rank that told nothing of use, nothing is said here.
+        if network.is_empty() {
+            return None;
+        }
         let (first, its) = self.network.get_or_insert_with(|| (task, network.to_owned()));
         if understand_each_other(network, its) {
             return None;

@@ -6,6 +6,7 @@
 //!   their end were let go. A Rust `main` that returns an error first drops the World, which waits for the others,
 //!   and prints the error then: that error is the cause of the hang and has to be seen.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use transport_lapi::TaskId;
@@ -124,7 +125,7 @@ impl Job {
     /// The ranks that may be about to end by themselves (J2): those that seem so, and those that do not wait for others in a
     /// call. One that waits at its end may leave it at any time.
     pub(super) fn may_be_ending(&self) -> Vec<usize> {
-        let waiting: Vec<usize> = self.snapshot.iter().flat_map(Snapshot::amid_calls).collect();
+        let waiting: HashSet<usize> = self.snapshot.iter().flat_map(Snapshot::amid_calls).collect();
         let about_to_end = self.exit_log.about_to_end(monotonic_nanos());
         let records = self.exit_log.records().iter().enumerate();
         let running = records.filter(|(_, record)| record.was_started() && record.ended.is_none());

@@ -27,9 +27,8 @@ impl Addresses {
     /// Takes those of one rank, unless it has told them before. One that tells what cannot be addresses has none: others
     /// then say so when they need it.
     pub(in crate::job) fn take(&mut self, task: TaskId, told: Endpoints) {
-        let Endpoints { network, addresses } = &told;
-        let lengths = addresses.iter().map(Vec::len).chain([network.len()]);
-        let is_fine = addresses.len() <= MAX_CONTEXTS && lengths.max() <= Some(MAX_ADDRESS);
+        let lengths = told.addresses.iter().map(Vec::len).chain([told.network.len()]);
+        let is_fine = told.addresses.len() <= MAX_CONTEXTS && lengths.max() <= Some(MAX_ADDRESS);
         if self.expected > 0 {
             self.known.entry(task).or_insert(if is_fine { told } else { Endpoints::default() });
         }

@@ -14,7 +14,7 @@
 //! - CK4: a peer takes the kernel's connection for a stranger's, and drops it.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -116,7 +116,7 @@ impl Contacts {
             if waited >= limit / 2 && tried < MOST_TRIED {
                 // Those that had to wait for their turn get the second half, too.
                 contact.since = Instant::now().checked_sub(limit / 2).unwrap_or(contact.since);
-                contact.attempt = Attempt::begin(own, address()?);
+                contact.attempt = Some(Attempt::begin(own, address()?));
             }
             return None;
         };
@@ -136,17 +136,21 @@ impl Contacts {
 }
 
 impl Attempt {
-    /// Begins to connect; `None` if this process has no socket for it.
-    fn begin(mut own: SocketAddr, peer: SocketAddr) -> Option<Self> {
+    /// Begins to connect. What this process lacks for it, such as descriptors, the provider lacks, too.
+    fn begin(own: SocketAddr, peer: SocketAddr) -> Self {
+        Self::connect(own, peer).unwrap_or_else(Self::Refused)
+    }
+
+    fn connect(mut own: SocketAddr, peer: SocketAddr) -> Result<Self, Errno> {
         own.set_port(0);
         let family = if own.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(family, SocketType::STREAM, flags, None).ok()?;
-        bind(&socket, &own).ok()?;
-        Some(match connect(&socket, &peer) {
-            Ok(()) | Err(Errno::INPROGRESS) => Self::Connecting(socket),
-            Err(refusal) => Self::Refused(refusal),
-        })
+        let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+        bind(&socket, &own)?;
+        match connect(&socket, &peer) {
+            Ok(()) | Err(Errno::INPROGRESS) => Ok(Self::Connecting(socket)),
+            Err(refusal) => Err(refusal),
+        }
     }
 
     /// Whether the kernel has connected; otherwise what it says, if anything.
@@ -166,10 +170,13 @@ impl Attempt {
     }
 }
 
-/// How many connections wait in the kernel for a process that does not accept them, as far as is known.
+/// How many connections libfabric lets wait for a process that does not accept them, if the system has no lower limit.
+const LISTENING: usize = 4096;
+
+/// How many connections wait in the kernel for such a process, as far as is known.
 fn backlog() -> usize {
     let limit = std::fs::read_to_string("/proc/sys/net/core/somaxconn");
-    limit.ok().and_then(|limit| limit.trim().parse().ok()).unwrap_or(128)
+    limit.ok().and_then(|limit| limit.trim().parse().ok()).unwrap_or(128).min(LISTENING)
 }
 
 impl fmt::Display for Unreachable {
@@ -190,7 +197,12 @@ pub(super) fn socket_address(bytes: &[u8]) -> Option<SocketAddr> {
     let port = u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?);
     let ip: IpAddr = match i32::from(family) {
         libc::AF_INET => <[u8; 4]>::try_from(bytes.get(4..8)?).ok()?.into(),
-        libc::AF_INET6 => <[u8; 16]>::try_from(bytes.get(8..24)?).ok()?.into(),
+        libc::AF_INET6 => {
+            let ip = <[u8; 16]>::try_from(bytes.get(8..24)?).ok()?;
+            // Addresses of a link need the number of the interface.
+            let scope = u32::from_ne_bytes(*bytes.get(24..)?.first_chunk()?);
+            return Some(SocketAddrV6::new(ip.into(), port, 0, scope).into());
+        }
         _ => return None,
     };
     Some((ip, port).into())

@@ -394,6 +394,11 @@ impl OfiEndpoint {
         self.reader = None;
     }
 
+    /// Whether it was not closed.
+    pub(super) fn is_open(&self) -> bool {
+        self.endpoint.is_some()
+    }
+
     /// Whether a thread may sleep until the descriptor is readable (fi_trywait): otherwise there is something to do.
     pub(super) fn may_sleep(&mut self) -> bool {
         let mut objects = [self.completions.fid()];

@@ -233,7 +233,7 @@ impl State {
                 true => endpoint.inject_buffer(to, buffer, len),
                 false => endpoint.send(to, buffer, len),
             };
-            match contacts.weigh(offered, peer.sent_at.is_some()) {
+            match contacts.weigh(offered, peer.sent_at.is_some() || !endpoint.is_open()) {
                 Offered::Taken => {}
                 Offered::Again => return,
                 // OA5.
