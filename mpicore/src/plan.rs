@@ -36,7 +36,7 @@ mod running;
 #[cfg(test)]
 mod tests;
 
-use claim::Claim;
+use claim::{Claim, Form};
 pub(crate) use inline::{BlockCollective, InlineRun, run_barrier};
 pub use running::{Persistent, Steps};
 
@@ -162,7 +162,7 @@ impl<'c> Plan<'c> {
     /// # Errors
     /// What is refused about the arguments; [`Error::Memory`].
     pub fn once(self) -> Result<Persistent, Error> {
-        Ok(Persistent::new(self.into_scheduled()?))
+        Ok(Persistent::new(self.into_scheduled()?.in_form(Form::Started)))
     }
 
     /// Keeps the plan, to run it any number of times: MPI's persistent collectives.
@@ -170,7 +170,7 @@ impl<'c> Plan<'c> {
     /// # Errors
     /// As [`Plan::once`]; [`Error::PersistentTags`].
     pub fn persistent(self) -> Result<Persistent, Error> {
-        let mut scheduled = self.into_scheduled()?;
+        let mut scheduled = self.into_scheduled()?.in_form(Form::Persistent);
         scheduled.check()?;
         if let Tag::OfCall(number) = scheduled.route.tag {
             let nth = scheduled.communicator.next_persistent(PERSISTENT);

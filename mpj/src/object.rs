@@ -24,7 +24,8 @@ impl PointToPoint {
     /// Sends an object: any value that serde can serialize.
     ///
     /// The message is the value in CBOR, in which fields have their names, so all attributes of serde work, and a
-    /// receiver of another type gets an error. Texts, and bytes in `serde_bytes`, are copied once at each end; vectors of
+    /// receiver of another type gets an error. `Some(None)` arrives as `None`, and values of more than 256 levels, such as
+    /// long linked lists, are refused where they arrive. Texts, and bytes in `serde_bytes`, are copied once at each end; vectors of
     /// numbers are faster as buffers, by [`PointToPoint::send`].
     ///
     /// # Errors
@@ -136,8 +137,7 @@ impl Message {
     pub fn recv_object<T: DeserializeOwned>(self) -> Result<(T, Status), Error> {
         let (on, Status { source, tag, bytes, .. }) = (self.communicator.clone(), self.status());
         if let Err(refused) = on.check_length(source, bytes as u64) {
-            // Received without room for it, so that its sender does not wait.
-            let _ = self.recv::<[u8]>(&mut []);
+            self.discard();
             return on.answer(Err(refused));
         }
         let (bytes, status) = self.recv_vec()?;

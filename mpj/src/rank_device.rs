@@ -84,7 +84,7 @@ impl RankDevice {
     pub fn alarm(
         &self,
         request: &mpjdev::Request,
-        waker: &Waker,
+        waker: Waker,
     ) -> Result<Arc<Alarm>, mpicore::Error> {
         self.0.alarm(request, waker)
     }

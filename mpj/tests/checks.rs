@@ -94,13 +94,27 @@ fn calls_that_are_started_or_kept_are_compared_with_those_that_block() {
         1 => world.persistent(collective::all_reduce(vec![1], Op::Sum)).map(drop),
         _ => world.barrier(),
     });
-    all_say(&refused, ErrorClass::Other, &["rank 2 calls barrier()", "allreduce(MPI_SUM, 1 int32"]);
+    all_say(
+        &refused,
+        ErrorClass::Other,
+        &["rank 1 calls allreduce_init(", "iallreduce(MPI_SUM, 1 int32"],
+    );
+    let refused = refusals(|world| match world.rank() {
+        2 => world.start(collective::barrier())?.wait().map(drop),
+        _ => world.barrier(),
+    });
+    all_say(&refused, ErrorClass::Other, &["rank 2 calls ibarrier()", "rank 0 calls barrier()"]);
+    let refused = refusals(|world| match world.rank() {
+        1 => world.dup().map(drop),
+        _ => world.barrier(),
+    });
+    all_say(&refused, ErrorClass::Other, &["rank 1 calls dup()", "rank 0 calls barrier()"]);
     let refused = refusals(|world| {
         let root = usize::from(world.rank() == 1);
         let mut word = [1];
         world.scope(|scope| scope.start(collective::broadcast(&mut word, root))?.wait().map(drop))
     });
-    all_say(&refused, ErrorClass::Root, &["rank 1 calls bcast(root 1"]);
+    all_say(&refused, ErrorClass::Root, &["rank 1 calls ibcast(root 1"]);
 }
 
 /// Several calls are under way at a time, and end in any order.

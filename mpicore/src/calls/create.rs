@@ -17,6 +17,7 @@ use crate::communicator::{Communicator, Copied, Origin, members_of};
 use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Input, Output, Reduction};
+use crate::plan::claim::Claim;
 use crate::plan::{Plan, Route, Tag};
 use crate::process::context_ids::{Agreement, Round};
 use crate::process::{Process, fingerprint, place_of_text};
@@ -284,7 +285,9 @@ impl Communicator {
     ) -> Result<Plan<'_>, Error> {
         let (peers, context) = (Some(Box::new(self.group().clone())), self.collective_context());
         let tag = Tag::OfCall(number);
-        self.highest_of(call, Route { peers, context, tag }, self.member()?, words)
+        let plan = self.highest_of(call, Route { peers, context, tag }, self.member()?, words)?;
+        let is_checked = self.checks_calls() && !self.is_inter();
+        Ok(if is_checked { plan.claiming(Claim::of_call(call, None, None)) } else { plan })
     }
 
     /// Plans a call that finds the highest value of each word in the remote group.

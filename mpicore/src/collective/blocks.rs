@@ -80,8 +80,9 @@ impl Collective {
             | Self::Alltoall { receive: count, .. }
             | Self::Allreduce { count, .. }
             | Self::ReduceScatterBlock { count, .. }
-            | Self::Scan { count, .. }
-            | Self::Exscan { count, .. } => of(count, false),
+            | Self::Scan { count, .. } => of(count, false),
+            // From C, the first rank has no output.
+            Self::Exscan { count, operands } => of(count, operands == Operands::Input),
         }
     }
 

@@ -63,9 +63,19 @@ impl Drop for Entered {
     }
 }
 
+/// How a call is made. All ranks make it in one form, since the messages of each have tags of their own (PL4).
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Form {
+    /// MPI_Ibcast, MPI_Iallreduce and so on.
+    Started,
+    /// MPI_Bcast_init, MPI_Allreduce_init and so on.
+    Persistent,
+}
+
 /// What a rank tells of a call.
 pub(crate) struct Claim {
-    /// What must be the same on all ranks; of types that are not known, 0.
+    /// What must be the same on all ranks: the call and its form, the root, the operation, the length, and the types, or
+    /// 0 if these are not known.
     aspects: [u64; Aspect::ALL.len()],
     text: String,
 }
@@ -134,6 +144,18 @@ impl Claim {
         }
     }
 
+    /// The same of a call that does not block.
+    fn in_form(&mut self, form: Form) {
+        self.aspects[0] |= (form as u64 + 1) << 16;
+        match form {
+            Form::Started => self.text.insert(0, 'i'),
+            Form::Persistent => {
+                let end = self.text.find('(').unwrap_or(self.text.len());
+                self.text.insert_str(end, "_init");
+            }
+        }
+    }
+
     /// The exchange of the claims of this call (CC1).
     fn exchange<'c>(
         &self,
@@ -197,6 +219,12 @@ fn text_of(claim: &[u64]) -> String {
 }
 
 impl Scheduled<'_> {
+    /// Says in which form it runs, if it does not block.
+    pub(super) fn in_form(mut self, form: Form) -> Self {
+        self.claim.iter_mut().for_each(|claim| claim.in_form(form));
+        self
+    }
+
     /// Refuses the call if those of other ranks do not fit, where calls are checked.
     pub(super) fn check(&mut self) -> Result<(), Error> {
         let Some(claim) = self.claim.take() else { return Ok(()) };

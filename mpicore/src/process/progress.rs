@@ -5,6 +5,7 @@
 //!   an operation whose device has ended.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
@@ -32,7 +33,8 @@ impl Alarm {
 
     fn ring(&self) {
         let waker = self.lock().take();
-        waker.into_iter().for_each(Waker::wake);
+        // A panic of an executor, which has been reported, is no failure of the rank.
+        let _ = catch_unwind(AssertUnwindSafe(|| waker.into_iter().for_each(Waker::wake)));
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Waker>> {
@@ -95,10 +97,14 @@ impl Process {
     pub fn stop_progress(&self) {
         let running = self.progress.end();
         let Some(Running { thread, stop, alarms, .. }) = running else { return };
+        if self.device.is_fork() {
+            // The thread is not in this process.
+            std::mem::forget(thread);
+            return;
+        }
         self.device.stop_serving(&stop);
         // A waker may run anything, even this.
         if thread.thread().id() != thread::current().id() {
-            // A panic of a waker has been reported, and ends this thread's work like a stop.
             let _ = thread.join();
         }
         ring_all(alarms);
@@ -109,11 +115,11 @@ impl Process {
     ///
     /// # Errors
     /// As [`Process::start_progress`]; what made the device unusable.
-    pub fn alarm(self: &Arc<Self>, request: &Request, waker: &Waker) -> Result<Arc<Alarm>, Error> {
+    pub fn alarm(self: &Arc<Self>, request: &Request, waker: Waker) -> Result<Arc<Alarm>, Error> {
         self.start_progress()?;
-        let joint = self.device.join([request])?;
-        let alarm = Arc::new(Alarm(Mutex::new(Some(waker.clone()))));
+        let alarm = Arc::new(Alarm(Mutex::new(Some(waker))));
         self.progress.add(&alarm)?;
+        let joint = self.device.join([request])?;
         let ringing = alarm.clone();
         self.device.then(joint, move |_| ringing.ring())?;
         Ok(alarm)

@@ -57,12 +57,13 @@ impl<R: Await> Completion<R> {
     /// Sets an alarm on the operation, which was under way just now.
     fn set_alarm(&mut self, task: &mut Context<'_>) -> Result<Arc<Alarm>, Error> {
         let Self { request, .. } = self;
+        // Nothing of the program, which may panic, runs while the open operation is not in its place: neither the waker
+        // nor an error handler.
+        let waker = task.waker().clone();
         let open = request.take_open(Internal(())).ok_or(mpjdev::Error::Request)?;
-        let communicator = request.communicator(Internal(()));
-        let alarm = communicator.device.alarm(&open, task.waker());
-        let alarm = communicator.step(alarm.map_err(Error::from));
+        let alarm = request.communicator(Internal(())).device.alarm(&open, waker);
         request.put_back(open, Internal(()));
-        alarm
+        request.communicator(Internal(())).step(alarm.map_err(Error::from))
     }
 }
 

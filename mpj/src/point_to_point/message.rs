@@ -164,6 +164,16 @@ impl Message {
         Ok(Request::new(communicator, request, buffer))
     }
 
+    /// Consumes the message without room for it, so that its sender does not wait.
+    #[cfg(feature = "serde")]
+    pub(crate) fn discard(self) {
+        let communicator = self.communicator.clone();
+        if let Ok((Some(request), _)) = self.start(Ok(Sink::EMPTY)) {
+            // It says that the message is longer than the room.
+            let _ = communicator.device.iwait(request);
+        }
+    }
+
     /// Starts to receive the message. If `into` is an error, the message is consumed all the same, and the error is
     /// returned besides the request.
     fn start(

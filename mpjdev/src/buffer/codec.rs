@@ -2,8 +2,9 @@
 //! messages that are one object.
 //!
 //! Only this file knows that the format is CBOR (RFC 8949), and that the crate `cbor4ii` reads and writes it. CBOR marks
-//! each value with its type and each field with its name. So whatever serde can describe comes back as it was, and bytes
-//! of another type are an error and no wrong value, which formats without marks cannot promise. The crate is
+//! each value with its type and each field with its name. So bytes of another type are an error and no wrong value, which
+//! formats without marks cannot promise. Two things do not come back: `Some(None)` is `None`, and values of more than 256
+//! levels, such as long linked lists, are refused by the reader. The crate is
 //! maintained, has no dependencies, writes into the vector that is sent, and reads from the bytes that have come: a long
 //! text, or bytes by `serde_bytes`, is copied once at each end.
 
@@ -88,8 +89,8 @@ pub fn encode<T: Serialize + ?Sized>(
     })
 }
 
-/// Decodes a value, which has to be all of the bytes. They may come from a peer: whatever they claim, no more memory is
-/// taken than they have bytes for.
+/// Decodes a value, which has to be all of the bytes. They may come from a peer: memory is taken as values are read,
+/// and for at most 1 MiB of elements ahead.
 ///
 /// # Errors
 /// All variants of [`CodecError`] that are about bytes.
