@@ -119,11 +119,7 @@ impl Communicator {
             .then(|| Claim::of_call(call, root, reduction.as_ref()));
         work.fill(buffers, reduction)?;
         let (context, tag) = (self.collective_context(), Tag::OfCall(self.next_number()));
-        let plan = Plan::new(self, call, Route { peers, context, tag }, work);
-        Ok(match claim {
-            Some(claim) => plan.claiming(claim),
-            None => plan,
-        })
+        Ok(Plan::new(self, call, Route { peers, context, tag }, work).claiming(claim))
     }
 
     /// Plans a collective with equal blocks on an intracommunicator.

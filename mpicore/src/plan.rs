@@ -122,10 +122,10 @@ impl<'c> Plan<'c> {
         Self(Path::Scheduled(Scheduled { communicator, call, route, work, claim: None }))
     }
 
-    /// The same, with what the ranks compare before they run it.
-    pub(crate) fn claiming(mut self, claim: Claim) -> Self {
+    /// The same, with what the ranks compare before they run it, if anything.
+    pub(crate) fn claiming(mut self, claim: Option<Claim>) -> Self {
         if let Path::Scheduled(scheduled) = &mut self.0 {
-            scheduled.claim = Some(Box::new(claim));
+            scheduled.claim = claim.map(Box::new);
         }
         self
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use mpjdev::Call;
 
-use crate::collective::{self, Exchange, Member, Operands};
+use crate::collective::{self, Exchange, Member, Operands, Schedule};
 use crate::communicator::{Communicator, Copied, Origin, members_of};
 use crate::error::Error;
 use crate::group::Group;
@@ -287,7 +287,7 @@ impl Communicator {
         let tag = Tag::OfCall(number);
         let plan = self.highest_of(call, Route { peers, context, tag }, self.member()?, words)?;
         let is_checked = self.checks_calls() && !self.is_inter();
-        Ok(if is_checked { plan.claiming(Claim::of_call(call, None, None)) } else { plan })
+        Ok(plan.claiming(is_checked.then(|| Claim::of_call(call, None, None))))
     }
 
     /// Plans a call that finds the highest value of each word in the remote group.
@@ -324,10 +324,16 @@ impl Communicator {
 
     /// Returns the words of all ranks of an intracommunicator, in the order of ranks.
     pub(super) fn gather_words(&self, call: Call, words: Vec<u64>) -> Result<Vec<u64>, Error> {
+        let (schedule, buffers) = self.gathering(words)?;
+        self.plan_once(call, schedule, buffers, None)?.run_and_keep()
+    }
+
+    /// Returns the schedule and the buffers by which all ranks of an intracommunicator get the words of all.
+    pub(crate) fn gathering(&self, words: Vec<u64>) -> Result<(Schedule, (Input, Output)), Error> {
         let len = words.len() as u64;
         let schedule = collective::allgather(self.intra("this call")?, Some(len), len)?;
         let all = Output::keeping(vec![0; words.len() * self.size() as usize]);
-        self.plan_once(call, schedule, (Input::keeping(words), all), None)?.run_and_keep()
+        Ok((schedule, (Input::keeping(words), all)))
     }
 
     /// Returns the words of `root` on all ranks of an intracommunicator.

@@ -17,7 +17,7 @@ use std::panic::Location;
 use mpjdev::{CALL_NUMBERS, Call};
 
 use super::{Route, Scheduled, Tag};
-use crate::collective::{self, Collective};
+use crate::collective::Collective;
 use crate::communicator::Communicator;
 use crate::datatype::Datatype;
 use crate::error::{Aspect, Error, Mistake};
@@ -163,13 +163,9 @@ impl Claim {
         call: Call,
         number: i32,
     ) -> Result<Scheduled<'c>, Error> {
-        let words = self.words();
-        let len = words.len() as u64;
-        let member = communicator.intra("this call")?;
-        let schedule = collective::allgather(member, Some(len), len)?;
-        let all = Output::keeping(vec![0; words.len() * communicator.size() as usize]);
+        let (schedule, buffers) = communicator.gathering(self.words())?;
         let mut work = communicator.workspace().with(schedule);
-        work.fill((Input::keeping(words), all), None)?;
+        work.fill(buffers, None)?;
         let tag = CLAIMS + number as u32 % (CALL_NUMBERS / 2 - 1);
         let tag = Tag::Own { number, tag: tag as i32 };
         let route = Route { peers: None, context: communicator.collective_context(), tag };
