@@ -41,8 +41,15 @@ impl FabricChoice {
 /// before, `net` has it.
 const PREFERRED: [&str; 8] = ["cxi", "efa", "psm3", "psm2", "opx", "verbs;ofi_rxm", "tcp", "net"];
 
-/// Providers whose reads are made of messages of the network below. Names behind a semicolon are layers above one.
-const BY_SOFTWARE: [&str; 4] = ["tcp", "net", "sockets", "udp"];
+/// The provider at the bottom. Names behind a semicolon are layers above it.
+fn lowest(provider: &str) -> &str {
+    provider.split(';').next().unwrap_or_default()
+}
+
+/// Whether a provider sends by the system's TCP.
+pub(super) fn is_over_tcp(provider: &str) -> bool {
+    ["tcp", "net", "sockets"].contains(&lowest(provider))
+}
 
 /// One way to a network that the library offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,8 +69,8 @@ pub(super) struct Offer {
 impl Offer {
     /// How the provider reads memory of other tasks, if it does.
     pub(super) fn reads(&self) -> GetKind {
-        let lowest = self.provider.split(';').next().unwrap_or_default();
-        let by_software = BY_SOFTWARE.contains(&lowest);
+        // Reads over TCP and UDP are made of messages.
+        let by_software = is_over_tcp(&self.provider) || lowest(&self.provider) == "udp";
         if by_software { GetKind::RemoteSoftware } else { GetKind::RemoteDirect }
     }
 }

@@ -143,7 +143,7 @@ impl Fabric {
 
     /// Whether it is the system's TCP that reaches the addresses of this network.
     pub(super) fn is_tcp(&self) -> bool {
-        matches!(self.caps.name.split(';').next(), Some("tcp" | "net" | "sockets"))
+        choice::is_over_tcp(self.caps.name)
     }
 
     /// The description of the network.
