@@ -4,6 +4,8 @@ use mpj_harness::{Outcome, example, launch};
 
 #[path = "programs/algorithms.rs"]
 mod algorithms;
+#[path = "programs/company.rs"]
+mod company;
 #[path = "programs/market_format.rs"]
 mod market_format;
 #[path = "programs/matmul.rs"]
