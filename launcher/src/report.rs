@@ -65,7 +65,7 @@ pub(crate) fn of_verdict(
         Verdict::Output(_) => String::new(),
         Verdict::Failed(failure) => {
             // The headline is about this rank.
-            let said = cause::complaints_of(&exit_log.records()[failure.rank]);
+            let said = cause::complaints_of(exit_log, failure.rank);
             if matches!(failure.fault, Fault::Deserted | Fault::Unwinding) {
                 // Other threads of the rank take part in the hang.
                 said + &states(exit_log, snapshot, &standings) + &findings(&standings, "")
@@ -84,7 +84,7 @@ pub(crate) fn of_verdict(
 /// Why a rank has failed, with its complaints.
 pub(crate) fn cause(exit_log: &ExitLog, failure: Failure) -> String {
     let headline = cause::headline(exit_log, Verdict::Failed(failure));
-    headline + &cause::complaints_of(&exit_log.records()[failure.rank])
+    headline + &cause::complaints_of(exit_log, failure.rank)
 }
 
 /// The state of a job that goes on, for SIGQUIT.

@@ -162,9 +162,12 @@ pub(crate) fn early_ends(early: &[usize]) -> Option<String> {
 }
 
 /// The complaints of the rank that is the cause; if it has none, what it printed last.
-pub(super) fn complaints_of(record: &Record) -> String {
+pub(super) fn complaints_of(exit_log: &ExitLog, rank: usize) -> String {
+    let record = &exit_log.records()[rank];
+    // The words of a rank that is alone stand right above the report.
+    let has_others = exit_log.records().len() > 1;
     let mut text = String::new();
-    if let Some(words) = last_words(record) {
+    if let Some(words) = last_words(record).filter(|_| has_others) {
         text = format!("{INDENT}it printed last: {}\n", indented(words));
     }
     record.complaints.iter().for_each(|complaint| append(complaint, "it", &mut text));

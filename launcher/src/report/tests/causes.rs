@@ -339,4 +339,10 @@ fn what_a_rank_printed_last_is_told_if_it_has_not_complained() {
         let (text, _) = told(ending, words, complains);
         assert!(!text.contains("printed last"), "{text}");
     }
+    // Nothing stands between the words of a rank that is alone and the report.
+    let mut alone = exit_log(1);
+    alone.printed_last(0, "no input".to_owned());
+    alone.ended(0, Ending::Code(3), ms(20));
+    let text = report(&alone, Verdict::Failed(failure_of(&alone)), ms(21));
+    assert!(!text.contains("no input"), "{text}");
 }
