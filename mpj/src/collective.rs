@@ -102,7 +102,7 @@
 //! [`Request::wait`]: crate::Request::wait
 //! [`Scope::start`]: crate::Scope::start
 
-// - `movement.rs`, `reduction.rs`: the descriptions, and the plans that the core makes of them.
+// - `movement.rs`, `neighbour.rs`, `reduction.rs`: the descriptions, and the plans that the core makes of them.
 // - `forms.rs`: what runs, starts and keeps descriptions. `buffers.rs`: the buffers that each form takes.
 // - `blocking.rs`: the blocking calls under their short names.
 // - `partition.rs`, `root.rs`, `parts.rs`: arguments of calls.
@@ -117,6 +117,7 @@ mod blocking;
 mod buffers;
 mod forms;
 mod movement;
+mod neighbour;
 mod partition;
 mod parts;
 mod reduction;
@@ -125,6 +126,10 @@ mod root;
 pub use movement::{
     all_gather, all_gatherv, all_to_all, all_to_allv, all_to_allw, all_to_allw_owned, barrier,
     broadcast, gather, gatherv, scatter, scatterv,
+};
+pub use neighbour::{
+    neighbour_all_gather, neighbour_all_gatherv, neighbour_all_to_all, neighbour_all_to_allv,
+    neighbour_all_to_allw, neighbour_all_to_allw_owned,
 };
 pub use partition::Partition;
 pub use reduction::{

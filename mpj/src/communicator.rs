@@ -1,7 +1,8 @@
 //! Communicators: a group of ranks, and a context that separates their messages from all others (MPI-4.1 chapter 7).
 //! Ranks in this module are those of the communicator; the device uses those of the world.
 //!
-//! - `create.rs`, `inter.rs`, `cartesian.rs`: calls that make communicators, intercommunicators and grids.
+//! - `create.rs`, `inter.rs`, `cartesian.rs`, `graph.rs`: calls that make communicators, intercommunicators, grids and
+//!   graphs.
 //! - `messages.rs`, `peer.rs`: what communicators and intercommunicators need to send and receive.
 //! - `attribute.rs`: attributes that users attach to communicators.
 //! - `operation.rs`, `future.rs`: what all requests are made of, in lists and as futures.
@@ -20,6 +21,7 @@ mod attribute;
 mod cartesian;
 mod create;
 mod future;
+mod graph;
 mod inter;
 mod messages;
 pub(crate) mod operation;
@@ -32,6 +34,7 @@ pub use cartesian::{CartesianCommunicator, Shift, dims_create};
 pub use create::PendingCommunicator;
 pub(crate) use future::Await;
 pub use future::Completion;
+pub use graph::{Edge, GraphCommunicator};
 pub use inter::{InterCommunicator, RemoteLeader};
 pub use messages::PointToPoint;
 pub use peer::PROC_NULL;

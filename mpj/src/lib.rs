@@ -89,8 +89,9 @@ mod world;
 pub use bytemuck::{self, Pod, Zeroable};
 pub use collective::{Partition, Root};
 pub use communicator::{
-    AttributeKey, CartesianCommunicator, Communicator, Completion, InterCommunicator, PROC_NULL,
-    PendingCommunicator, PointToPoint, RemoteLeader, Shift, dims_create,
+    AttributeKey, CartesianCommunicator, Communicator, Completion, Edge, GraphCommunicator,
+    InterCommunicator, PROC_NULL, PendingCommunicator, PointToPoint, RemoteLeader, Shift,
+    dims_create,
 };
 #[doc(hidden)]
 pub use datatype::derive;

@@ -1,5 +1,5 @@
-//! The blocking calls of a communicator under their short names. Those that move data are here, the reductions in
-//! `blocking/reduction.rs`. Each has the form in place too, which no description has.
+//! The blocking calls of a communicator under their short names. Those that move data are here, those
+//! among neighbours and the reductions in `blocking/`. Each of all but neighbours' has the form in place too, which no description has.
 
 use super::forms::site;
 use super::{Partition, equal_blocks, share};
@@ -11,6 +11,7 @@ use crate::group::narrowed;
 use crate::memory::core::{input, output};
 use crate::memory::{RecvBuffer, SendBuffer};
 
+mod neighbour;
 mod reduction;
 
 impl Communicator {
