@@ -120,6 +120,17 @@ pub enum Error {
         /// Number of ranks.
         ranks: usize,
     },
+    /// A buffer cannot be divided into as many equal partitions, of which there is at least one.
+    #[error(
+        "{elements} elements cannot be divided into {partitions} equal partitions; give a buffer whose length is a \
+         multiple of their number, from 1 to 2^32 - 1"
+    )]
+    Partitions {
+        /// Elements of the buffer.
+        elements: usize,
+        /// Number of partitions.
+        partitions: usize,
+    },
     /// Operands and results have different numbers of elements. Nothing was sent.
     #[error("{operands} operands for {results} results; give buffers of the same length")]
     Lengths {
@@ -227,7 +238,9 @@ impl Error {
             #[cfg(feature = "serde")]
             Self::Object(error) => error.class(),
             Self::Memory { .. } | Self::Context { .. } => ErrorClass::Other,
-            Self::Division { .. } | Self::Lengths { .. } => ErrorClass::Count,
+            Self::Division { .. } | Self::Partitions { .. } | Self::Lengths { .. } => {
+                ErrorClass::Count
+            }
             Self::Overlap | Self::Elsewhere | Self::Halo { .. } => ErrorClass::Arg,
             Self::Outside { .. } | Self::Matrix { .. } | Self::Shared { .. } => ErrorClass::Arg,
             Self::Datatype(error) => error.class(),

@@ -201,7 +201,9 @@ pub use mpj_macros::test;
 pub use mpjdev::WaitMode;
 pub use mpjdev::{BackendChoice, Options, Protocol, ProtocolStats, Stats, Step, Table};
 pub use op::{Number, Op, Operation, UserOp, ValueIndex};
-pub use point_to_point::Message;
+pub use point_to_point::{
+    Arrivals, Message, PartitionedReceive, PartitionedSend, UnreadyPartition,
+};
 pub use request::{
     AnyRequest, PersistentRequest, Request, start_all, test_all, test_any, test_some, wait_all,
     wait_any, wait_some,

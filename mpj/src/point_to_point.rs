@@ -6,9 +6,11 @@
 
 mod buffered;
 mod message;
+mod partitioned;
 mod persistent;
 
 pub use message::Message;
+pub use partitioned::{Arrivals, PartitionedReceive, PartitionedSend, UnreadyPartition};
 
 use mpjdev::{Call, Mode, RecvRegion, Sink, Within};
 

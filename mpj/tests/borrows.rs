@@ -419,3 +419,61 @@ fn a_scope_lends_to_calls_between_two_groups() {
         );
     });
 }
+
+#[test]
+fn partitions_belong_to_the_program_until_they_are_ready() {
+    jobs(|world, len| {
+        if world.rank() == 0 {
+            let mut send = world.psend_init(vec![0; 3 * len], 3, 1, DATA).unwrap();
+            for step in 1..3 {
+                let body = |mut partitions: Vec<mpj::UnreadyPartition<'_, u32>>| {
+                    let mut last = moved(partitions.pop().unwrap());
+                    last.fill(10 * step);
+                    last.ready().unwrap();
+                    // Of these, one is marked by the scope.
+                    partitions.iter_mut().for_each(|partition| partition.fill(step));
+                    partitions.pop().unwrap().ready().unwrap();
+                };
+                send.scope(body).unwrap();
+            }
+            assert_eq!(send.buffer().unwrap()[3 * len - 1], 20);
+        } else {
+            let mut receive = world.precv_init(vec![0; 3 * len], 3, 0, DATA).unwrap();
+            for step in 1..3 {
+                let whole = receive.scope(|arrivals| {
+                    let last = std::iter::repeat_with(|| arrivals.arrived(2).unwrap());
+                    let last = last.flatten().next().expect("it arrives");
+                    last.iter().all(|number| *number == 10 * step)
+                });
+                assert!(whole.unwrap());
+                assert_eq!(receive.buffer().unwrap()[..2 * len], vec![step; 2 * len]);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_panic_leaves_partitions_to_the_next_scope() {
+    jobs(|world, len| {
+        let other = 1 - world.rank();
+        if world.rank() == 0 {
+            let mut send = world.psend_init(vec![7; 2 * len], 2, other, DATA).unwrap();
+            let panic =
+                || send.scope(|_| -> () { std::panic::resume_unwind(Box::new("on purpose")) });
+            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panic)).is_err());
+            assert!(matches!(send.buffer(), Err(Error::UnderWay)));
+            send.scope(|mut partitions| partitions[1].fill(8)).unwrap();
+        } else {
+            let mut receive = world.precv_init(vec![0; 2 * len], 1, other, DATA).unwrap();
+            for last in [7, 8] {
+                receive.scope(|_| {}).unwrap();
+                assert_eq!(receive.buffer().unwrap()[2 * len - 1], last);
+            }
+            let abandoned =
+                || receive.scope(|_| -> () { std::panic::resume_unwind(Box::new("on purpose")) });
+            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(abandoned)).is_err());
+            // Nothing comes any more, so the buffer is left to the device until its end.
+            drop(receive);
+        }
+    });
+}

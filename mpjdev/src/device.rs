@@ -238,13 +238,16 @@ impl Device {
     ) -> Result<bool, Error> {
         let _within = Within::end(Call::Finish, alone);
         let have_come = fence(&self.context).map_err(|error| self.fail(error.into()))?;
-        let session = self.session()?;
+        let mut session = self.session()?;
         if let Some(first_error) = session.state.first_error.clone() {
             drop(session);
             return Err(self.fail(first_error));
         }
+        let never_run = session.state.requests.take_followed();
         session.abandon();
         self.context.settle();
+        // No operation ends any more. What was to follow one may own this device.
+        drop(never_run);
         self.ended.store(true, Ordering::Relaxed);
         Ok(have_come)
     }

@@ -449,6 +449,11 @@ impl Requests {
         }
     }
 
+    /// Takes the functions that were to follow operations, none of which ends any more.
+    pub fn take_followed(&mut self) -> impl Sized + use<> {
+        std::mem::take(&mut self.followed)
+    }
+
     /// Ends the operation `joint` as soon as all of these operations have ended, whatever their outcomes.
     pub fn join(&mut self, joint: u64, keys: impl Iterator<Item = u64>) {
         // One more, so that it does not end before all are counted.

@@ -97,10 +97,30 @@ impl<'env, B: ?Sized> Borrowed<'env, B> {
     }
 }
 
+// SAFETY: it stands for an exclusive borrow (LE1).
+unsafe impl<B: Send + ?Sized> Send for Borrowed<'_, B> {}
+// SAFETY: as above.
+unsafe impl<B: Sync + ?Sized> Sync for Borrowed<'_, B> {}
+
+impl<B: ?Sized> Borrowed<'_, B> {
+    /// Returns the buffer, which no operation has yet.
+    pub(crate) fn get(&self) -> &B {
+        // SAFETY: LE1: nothing else uses the elements.
+        unsafe { self.buffer.as_ref() }
+    }
+
+    /// Returns the buffer for writing; no operation has it yet.
+    pub(crate) fn get_mut(&mut self) -> &mut B {
+        // SAFETY: LE1: nothing else uses the elements.
+        unsafe { self.buffer.as_mut() }
+    }
+}
+
 /// Elements of a persistent call, which the program may use between two starts.
 ///
 /// - LE3: the program and the operations reach the elements through the same address. A reference to them lasts no
-///   longer than the borrow of this value, and is made only while no operation is under way.
+///   longer than the borrow of this value, and is made only while no operation is under way, or of a partition that the
+///   operation does not use then (PS4 of `partitioned.rs`).
 pub struct PersistentBuffer<T> {
     start: NonNull<T>,
     len: usize,
@@ -134,6 +154,25 @@ impl<T> PersistentBuffer<T> {
     pub(crate) fn elements_mut(&mut self) -> &mut [T] {
         // SAFETY: LE3; they are the elements of a vector.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+
+    /// Returns the elements in equal partitions; an operation under way uses none of them before it was given back.
+    pub(crate) fn divide(&mut self, partitions: usize) -> impl Iterator<Item = Borrowed<'_, [T]>> {
+        let each = self.len / partitions;
+        let mut rest = self.elements_mut();
+        (0..partitions).map(move |_| {
+            let (part, others) = std::mem::take(&mut rest).split_at_mut(each);
+            rest = others;
+            Borrowed::new(part)
+        })
+    }
+
+    /// Returns a partition that nobody writes as long as this value is borrowed.
+    pub(crate) fn part(&self, partitions: usize, index: usize) -> &[T] {
+        let each = self.len / partitions;
+        assert!(index < partitions, "there is such a partition");
+        // SAFETY: it lies inside the elements of a vector; LE3.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(index * each), each) }
     }
 }
 
