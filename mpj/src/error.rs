@@ -139,6 +139,14 @@ pub enum Error {
         /// Number of elements that the results have room for.
         results: usize,
     },
+    /// A range is not inside a slice.
+    #[error("the range {}..{} is not inside of a slice of {len} elements", range.start, range.end)]
+    Range {
+        /// The range.
+        range: std::ops::Range<usize>,
+        /// Number of elements of the slice.
+        len: usize,
+    },
     /// Blocks of a slice do not lie inside it.
     #[error(
         "{count} blocks of {block} elements, every {step} elements from number {start} on, do not lie inside of a \
@@ -241,7 +249,9 @@ impl Error {
             Self::Division { .. } | Self::Partitions { .. } | Self::Lengths { .. } => {
                 ErrorClass::Count
             }
-            Self::Overlap | Self::Elsewhere | Self::Halo { .. } => ErrorClass::Arg,
+            Self::Overlap | Self::Elsewhere | Self::Halo { .. } | Self::Range { .. } => {
+                ErrorClass::Arg
+            }
             Self::Outside { .. } | Self::Matrix { .. } | Self::Shared { .. } => ErrorClass::Arg,
             Self::Datatype(error) => error.class(),
             Self::Buffer { .. } | Self::NoCopy { .. } => ErrorClass::NoMem,

@@ -103,6 +103,7 @@ pub use error::ObjectError;
 pub use group::{Comparison, Group};
 pub use memory::{Border, Ghost, HaloPart, split_halo_mut};
 pub use memory::{Buffer, Pages, alloc_buffer};
+pub use memory::{Indexed, IndexedMut};
 pub use memory::{RecvBuffer, SendBuffer, Unit, View};
 pub use memory::{Strided, StridedMut, block, block_mut, column, column_mut};
 pub use memory::{split_blocks_mut, split_columns_mut};

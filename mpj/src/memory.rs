@@ -27,10 +27,12 @@ pub(crate) mod core;
 #[cfg(feature = "ndarray")]
 mod grid;
 mod halo;
+mod indexed;
 mod strided;
 
 pub use self::buffer::{Buffer, Pages, alloc_buffer};
 pub use self::halo::{Border, Ghost, HaloPart, split_halo_mut};
+pub use self::indexed::{Indexed, IndexedMut};
 pub use self::strided::{Strided, StridedMut, block, block_mut, column, column_mut};
 pub use self::strided::{split_blocks_mut, split_columns_mut};
 

@@ -264,6 +264,27 @@ fn what_does_not_lie_together_is_borrowed_likewise() {
 }
 
 #[test]
+fn ranges_of_a_slice_are_borrowed_while_others_are_used() {
+    jobs(|world, len| {
+        let numbers = data(2 * len);
+        if world.rank() == 0 {
+            world.recv(&mut [0u8], 1, POSTED).unwrap();
+            let ranges = [len..2 * len, 0..len];
+            return world.send(&mpj::Indexed::new(&numbers, ranges).unwrap(), 1, DATA).unwrap();
+        }
+        let mut got = vec![0; 2 * len + 1];
+        let into = moved(mpj::IndexedMut::new(&mut got, [len + 1..2 * len + 1, 0..len]).unwrap());
+        let lent = world.scope(|scope| {
+            let request = moved(scope.irecv_view(*into, 0, DATA).unwrap());
+            say_posted(world);
+            Ok::<_, Error>(request.wait().unwrap().0.len())
+        });
+        assert_eq!(lent.unwrap(), 2 * len);
+        assert_eq!((&got[..len], got[len], &got[len + 1..]), (&numbers[..len], 0, &numbers[len..]));
+    });
+}
+
+#[test]
 fn a_scoped_collective_gives_its_borrow_back() {
     jobs(|world, len| {
         let (mine, mut all) = (data(len), vec![0; 2 * len]);

@@ -8,7 +8,8 @@ use crate::datatype::{Datatype, TypeMap};
 use crate::error::Error;
 use crate::memory::borrowed::{Borrow, Borrowed};
 use crate::memory::core::{input, inputs, output, outputs};
-use crate::memory::{Border, Ghost, RecvBuffer, SendBuffer, Strided, StridedMut};
+use crate::memory::{Border, Ghost, Indexed, IndexedMut};
+use crate::memory::{RecvBuffer, SendBuffer, Strided, StridedMut};
 
 /// What a call on borrowed buffers sends: a reference to a [`SendBuffer`], a view, a [`List`] of buffers,
 /// or nothing.
@@ -120,6 +121,7 @@ macro_rules! views {
 
 views! {
     ('a, T: Datatype) Strided<'a, T>, StridedMut<'a, T>;
+    ('a, T: Datatype) Indexed<'a, T>, IndexedMut<'a, T>;
     ('a, T: Datatype, const N: usize) Border<'a, T, N>, Ghost<'a, T, N>;
 }
 

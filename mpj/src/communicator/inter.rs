@@ -100,6 +100,40 @@ impl Communicator {
         let made = self.made(self.core.create_inter(narrowed(leader), other));
         made.map(|communicator| InterCommunicator { communicator })
     }
+
+    /// Makes an intercommunicator between two groups without common members, which need not be ranks of this
+    /// communicator; only the members call it (MPI_Intercomm_create_from_groups). Each passes its own group with the rank
+    /// of its leader there; the leader also passes the other group with the rank of its leader, and what the others pass
+    /// is ignored. This communicator only determines the context of the rank. Threads that call it at the same time give
+    /// different texts.
+    ///
+    /// # Errors
+    /// As [`Communicator::create_from_group`] and [`Communicator::create_inter`].
+    ///
+    /// ```
+    /// use mpj::Group;
+    /// mpj::local::run(4, |world| {
+    ///     let halves = [[0, 2], [1, 3]].map(|ranks| Group::of_ranks(ranks).unwrap());
+    ///     let [here, there] = [world.rank() % 2, 1 - world.rank() % 2].map(|half| &halves[half]);
+    ///     let text = "org.example.halves";
+    ///     let between = world.create_inter_from_groups((here, 0), Some((there, 0)), text).unwrap();
+    ///     assert_eq!((between.rank(), between.remote_size()), (world.rank() / 2, 2));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    #[doc(alias = "MPI_Intercomm_create_from_groups")]
+    pub fn create_inter_from_groups(
+        &self,
+        (here, leader): (&Group, usize),
+        there: Option<(&Group, usize)>,
+        text: &str,
+    ) -> Result<InterCommunicator, Error> {
+        let here = (&here.core, narrowed(leader));
+        let there = there.map(|(there, leader)| (&there.core, narrowed(leader)));
+        let (process, text) = (self.core.process(), text.as_bytes());
+        let made = mpicore::Communicator::create_inter_from_groups(process, here, there, text);
+        self.made(made).map(|communicator| InterCommunicator { communicator })
+    }
 }
 
 impl InterCommunicator {

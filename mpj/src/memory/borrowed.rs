@@ -19,7 +19,7 @@ use mpjdev::{RecvRegion, SendRegion};
 
 use crate::datatype::Datatype;
 use crate::error::Error;
-use crate::memory::{self, Border, Ghost, Strided, StridedMut};
+use crate::memory::{self, Border, Ghost, Indexed, IndexedMut, Strided, StridedMut};
 
 /// A borrow that a request returns at its end: that of a buffer that is sent or received into. A view is one, too: it
 /// has the address of its elements, which stay in their place when it moves.
@@ -65,6 +65,8 @@ macro_rules! views {
 views! {
     ('a, T) Strided<'a, T>;
     ('a, T) StridedMut<'a, T>;
+    ('a, T) Indexed<'a, T>;
+    ('a, T) IndexedMut<'a, T>;
     ('a, T, const N: usize) Border<'a, T, N>;
     ('a, T, const N: usize) Ghost<'a, T, N>;
 }
@@ -113,6 +115,13 @@ impl<B: ?Sized> Borrowed<'_, B> {
     pub(crate) fn get_mut(&mut self) -> &mut B {
         // SAFETY: LE1: nothing else uses the elements.
         unsafe { self.buffer.as_mut() }
+    }
+}
+
+impl<T> Borrowed<'_, [T]> {
+    /// Returns the address and the number of the elements.
+    pub(crate) fn place(&self) -> (*mut T, usize) {
+        (self.buffer.cast().as_ptr(), self.buffer.len())
     }
 }
 
