@@ -46,7 +46,9 @@ fn case(name: &str, options: &Options) -> TokenStream {
     let Options { ranks, timeout, backend } = options;
     let millis = u64::try_from(timeout.as_millis()).expect("a timeout is at most a day");
     let backend = match backend.map(|variant| format_ident!("{variant}")) {
-        Some(variant) => quote!(::core::option::Option::Some(::mpj::BackendChoice::#variant)),
+        Some(variant) => {
+            quote!(::core::option::Option::Some(::mpj::tuning::BackendChoice::#variant))
+        }
         None => quote!(::core::option::Option::None),
     };
     quote! {

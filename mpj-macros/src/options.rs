@@ -16,7 +16,7 @@ const UNITS: [(&str, u64); 3] = [("ms", 1), ("s", 1000), ("m", 60_000)];
 /// Longest timeout, in milliseconds: a day.
 const MAX_TIMEOUT: u64 = 24 * 60 * 60 * 1000;
 
-/// The words for protocols, with their variants of `mpj::BackendChoice`.
+/// The words for protocols, with their variants of `mpj::tuning::BackendChoice`.
 const BACKENDS: [(&str, &str); 3] =
     [("auto", "Auto"), ("eager", "Eager"), ("rendezvous", "Rendezvous")];
 
@@ -27,7 +27,7 @@ pub struct Options {
     pub ranks: usize,
     /// How long the job may run.
     pub timeout: Duration,
-    /// Variant of `mpj::BackendChoice`, if one was named.
+    /// Variant of `mpj::tuning::BackendChoice`, if one was named.
     pub backend: Option<&'static str>,
 }
 

@@ -12,7 +12,8 @@ use std::process::ExitCode;
 use std::sync::Barrier;
 
 use mpj::local::run_with;
-use mpj::{BackendChoice, Error, Options, Scope, ScopedRequest, World};
+use mpj::tuning::{BackendChoice, Options};
+use mpj::{Error, Scope, ScopedRequest, World};
 
 /// Number of rounds before the one that counts.
 const WARM_UP: usize = 20;

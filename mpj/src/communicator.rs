@@ -11,7 +11,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use mpicore::{ErrorHandler, Relation};
-use mpjdev::{Device, Stats};
+use mpjdev::{Device, Stats, Step, Table};
 
 use crate::error::Error;
 use crate::group::Group;
@@ -255,7 +255,7 @@ impl Communicator {
     }
 
     /// Returns the message sizes in bytes, ascending, above which a message travels in another way, so that the latency
-    /// may jump. Rows of the table that depend on more than the size are not included: see [`mpjdev::Table::rows`].
+    /// may jump. Rows of the table that depend on more than the size are not included: see [`Table::rows`].
     ///
     /// # Errors
     /// What made the device unusable.
@@ -267,7 +267,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
-    pub fn thresholds(&self) -> Result<Vec<mpjdev::Step>, Error> {
+    pub fn thresholds(&self) -> Result<Vec<Step>, Error> {
         self.answer(self.device.thresholds())
     }
 
@@ -275,11 +275,11 @@ impl Communicator {
     ///
     /// ```
     /// mpj::local::run(2, |world| {
-    ///     assert_eq!(world.table().protocol(8), mpj::Protocol::Eager);
+    ///     assert_eq!(world.table().protocol(8), mpj::tuning::Protocol::Eager);
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
-    pub fn table(&self) -> &mpjdev::Table {
+    pub fn table(&self) -> &Table {
         self.device.table()
     }
 }

@@ -68,6 +68,7 @@
 // - `request`, `scope`: calls that keep a buffer after they return.
 // - `communicator`, `group`: communicators and groups. `envelope`: sources, tags and statuses.
 // - `memory`: what can be sent and received into, where its bytes lie, and memory on huge pages.
+// - `tuning`: settings, and figures about how messages travel.
 // - `datatype`, `op`: types of elements, operations of reductions. `error`: errors.
 
 pub mod collective;
@@ -84,6 +85,7 @@ mod point_to_point;
 mod rank_device;
 mod request;
 mod scope;
+pub mod tuning;
 mod world;
 
 pub use bytemuck::{self, Pod, Zeroable};
@@ -102,7 +104,7 @@ pub use error::Error;
 pub use error::ObjectError;
 pub use group::{Comparison, Group};
 pub use memory::{Border, Ghost, HaloPart, split_halo_mut};
-pub use memory::{Buffer, Pages, alloc_buffer};
+pub use memory::{Buffer, alloc_buffer};
 pub use memory::{Indexed, IndexedMut};
 pub use memory::{RecvBuffer, SendBuffer, Unit, View};
 pub use memory::{Strided, StridedMut, block, block_mut, column, column_mut};
@@ -199,8 +201,6 @@ pub use mpj_macros::Datatype;
 /// attributes of tests work as usual.
 #[cfg(feature = "test")]
 pub use mpj_macros::test;
-pub use mpjdev::WaitMode;
-pub use mpjdev::{BackendChoice, Options, Protocol, ProtocolStats, Stats, Step, Table};
 pub use op::{Number, Op, Operation, UserOp, ValueIndex};
 pub use point_to_point::{
     Arrivals, Message, PartitionedReceive, PartitionedSend, UnreadyPartition,

@@ -129,7 +129,7 @@ impl World {
     /// [`Error::Context`] when there is no such context.
     ///
     /// ```
-    /// let options = mpj::Options { contexts: 2, ..Default::default() };
+    /// let options = mpj::tuning::Options { contexts: 2, ..Default::default() };
     /// mpj::local::run_with(&options, 2, |world| {
     ///     std::thread::scope(|scope| {
     ///         for context in 0..world.contexts() {
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_world_is_alone_until_somebody_else_holds_a_communicator() {
-        let options = crate::Options { contexts: 2, ..Default::default() };
+        let options = crate::tuning::Options { contexts: 2, ..Default::default() };
         let outcome = local::run_with(&options, 1, |world| {
             assert!(world.is_alone());
             world.self_comm().unwrap();

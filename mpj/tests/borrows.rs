@@ -3,7 +3,8 @@
 //! In all tests the receive is posted, and its request moved, before the message is sent. So the buffer is written
 //! while the program has the request. Every job runs under a watchdog.
 
-use mpj::{BackendChoice, Error, Options, Request, WaitMode, World, collective};
+use mpj::tuning::{BackendChoice, Options, WaitMode};
+use mpj::{Error, Request, World, collective};
 
 mod job;
 

@@ -4,7 +4,8 @@
 use std::panic::Location;
 
 use job::job_with;
-use mpj::{Communicator, Error, ErrorClass, Op, Options, World, collective};
+use mpj::tuning::Options;
+use mpj::{Communicator, Error, ErrorClass, Op, World, collective};
 
 mod job;
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use job::{job, job_with};
-use mpj::{Communicator, Error, ErrorClass, ObjectError, Options};
+use mpj::tuning::Options;
+use mpj::{Communicator, Error, ErrorClass, ObjectError};
 use serde::{Deserialize, Serialize, Serializer};
 
 mod job;

@@ -3,7 +3,8 @@
 //! Every job runs under a watchdog.
 
 use job::{job, job_with};
-use mpj::{Bool, Error, ErrorClass, Number, Op, Options};
+use mpj::tuning::Options;
+use mpj::{Bool, Error, ErrorClass, Number, Op};
 
 mod job;
 

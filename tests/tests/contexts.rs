@@ -4,7 +4,8 @@ use std::thread;
 
 use job::try_job;
 use mpj::local::LocalError;
-use mpj::{BackendChoice, Error, ErrorClass, Options, World};
+use mpj::tuning::{BackendChoice, Options};
+use mpj::{Error, ErrorClass, World};
 use mpj_harness::{Launch, Sleepers, launch};
 use mpj_tests::bytes::are_all;
 

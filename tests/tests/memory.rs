@@ -7,7 +7,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::{Arc, Barrier};
 
-use mpj::{Op, Options, RemoteLeader, Root, UserOp, ValueIndex, collective, local};
+use mpj::tuning::Options;
+use mpj::{Op, RemoteLeader, Root, UserOp, ValueIndex, collective, local};
 use mpj_doubles::channels::own_bells;
 use mpj_doubles::{hosts, mailboxes};
 use transport_lapi::adapter::{MAX_TASKS, TaskId};

@@ -118,7 +118,7 @@ impl<T: Datatype> Buffer<T> {
     /// Returns the kind of pages that the buffer lies on, as the kernel reported it when the buffer was made.
     ///
     /// ```
-    /// use mpj::Pages;
+    /// use mpj::tuning::Pages;
     /// let short = mpj::alloc_buffer::<u8>(100)?;
     /// assert_eq!(short.pages(), Pages::Ordinary);
     /// # Ok::<(), mpj::Error>(())

@@ -69,7 +69,7 @@ pub fn run<R: Send>(ranks: usize, body: impl Fn(World) -> R + Sync) -> Result<Ve
 /// As [`run`]; [`LocalError::Setup`] for a number of contexts that is not possible.
 ///
 /// ```
-/// let options = mpj::Options::with_backend(mpj::BackendChoice::Rendezvous);
+/// let options = mpj::tuning::Options::with_backend(mpj::tuning::BackendChoice::Rendezvous);
 /// let sizes = mpj::local::run_with(&options, 3, |world| {
 ///     world.barrier().unwrap();
 ///     world.size()

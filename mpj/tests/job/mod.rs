@@ -7,7 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use mpj::local::{self, LocalError};
-use mpj::{Communicator, Options, World};
+use mpj::tuning::Options;
+use mpj::{Communicator, World};
 use mpj_harness::watch_with;
 
 /// Time limit of what a rank says about itself.

@@ -4,8 +4,9 @@
 #[path = "../../../mpj/tests/job/mod.rs"]
 mod threads;
 
+use mpj::World;
 use mpj::local::{self, LocalError};
-use mpj::{Options, World};
+use mpj::tuning::Options;
 use mpj_tests::conformance::network::Network;
 
 /// Runs a job that has to end well.

@@ -47,13 +47,13 @@ const LAYOUTS: &[&str] = &["transport_lapi::Layout", "transport_lapi::LayoutErro
 
 /// What the expansions of macros name.
 const MADE_BY_MACROS: &[&str] = &[
-    "mpj::BackendChoice",
     "mpj::Datatype",
     "mpj::Error",
     "mpj::TypeMap",
     "mpj::Zeroable",
     "mpj::derive",
     "mpj::testing",
+    "mpj::tuning::BackendChoice",
 ];
 
 /// The layers.

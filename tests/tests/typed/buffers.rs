@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use mpj::{Buffer, Datatype, Error, ErrorClass, Options, Pages, World, alloc_buffer};
+use mpj::tuning::{Options, Pages};
+use mpj::{Buffer, Datatype, Error, ErrorClass, World, alloc_buffer};
 use mpjdev::{BackendChoice, When};
 
 use crate::job::{job, job_with};

@@ -139,7 +139,7 @@ fn a_world_of_one_rank() {
 #[test]
 fn what_a_communicator_tells_of_itself() {
     job(2, |world| {
-        let (eager, small) = (mpj::Protocol::Eager, world.table().protocol(8));
+        let (eager, small) = (mpj::tuning::Protocol::Eager, world.table().protocol(8));
         assert_eq!(small, eager);
         let thresholds: Vec<_> =
             world.thresholds().unwrap().iter().map(|step| step.bytes).collect();

@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mpj::{
-    Datatype, Error, ErrorClass, Op, Options, Request, UserOp, World, collective, column_mut,
-};
+use mpj::tuning::Options;
+use mpj::{Datatype, Error, ErrorClass, Op, Request, UserOp, World, collective, column_mut};
 
 use crate::job::{job, try_job};
 

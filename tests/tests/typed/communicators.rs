@@ -5,9 +5,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use mpj::tuning::Options;
 use mpj::{
-    AttributeKey, Cause, Communicator, Error, ErrorClass, Group, Options, Relation, RemoteLeader,
-    World,
+    AttributeKey, Cause, Communicator, Error, ErrorClass, Group, Relation, RemoteLeader, World,
 };
 
 use crate::job::{job, try_job};

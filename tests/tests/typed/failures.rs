@@ -7,7 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use mpj::local::{self, LocalError};
-use mpj::{BackendChoice, Communicator, ErrorClass, Options, World};
+use mpj::tuning::{BackendChoice, Options};
+use mpj::{Communicator, ErrorClass, World};
 use mpj_harness::Sleepers;
 
 use crate::job::try_job;

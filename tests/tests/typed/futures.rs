@@ -7,7 +7,8 @@ use std::sync::mpsc;
 use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, Wake, Waker};
 
-use mpj::{ErrorClass, Op, Options, UserOp, collective};
+use mpj::tuning::Options;
+use mpj::{ErrorClass, Op, UserOp, collective};
 use pollster::block_on;
 
 use crate::job::{job, try_job};

@@ -7,8 +7,9 @@ mod threads;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use mpj::World;
 use mpj::local::LocalError;
-use mpj::{Options, World};
+use mpj::tuning::Options;
 use transport_lapi::config;
 
 /// In how many jobs of tests this rank has taken part.

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use mpj::tuning::{BackendChoice, Options};
 use mpj::{
-    ANY_SOURCE, ANY_TAG, BackendChoice, Communicator, Error, ErrorClass, Options, PROC_NULL,
-    RemoteLeader, collective,
+    ANY_SOURCE, ANY_TAG, Communicator, Error, ErrorClass, PROC_NULL, RemoteLeader, collective,
 };
 
 use crate::job::{job, job_with};

@@ -4,9 +4,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::job::{job, job_with};
-use mpj::{
-    ANY_SOURCE, ANY_TAG, BackendChoice, Communicator, Error, ErrorClass, Options, Source, Tag,
-};
+use mpj::tuning::{BackendChoice, Options};
+use mpj::{ANY_SOURCE, ANY_TAG, Communicator, Error, ErrorClass, Source, Tag};
 
 /// Every call that names a rank and a tag.
 fn errors_of(world: &Communicator, rank: usize, tag: i32) -> Vec<Error> {

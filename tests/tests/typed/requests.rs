@@ -2,9 +2,10 @@
 
 use std::thread;
 
+use mpj::tuning::{BackendChoice, Options, WaitMode};
 use mpj::{
-    ANY_SOURCE, ANY_TAG, AnyRequest, BackendChoice, Error, ErrorClass, Op, Options, Request,
-    WaitMode, collective, test_all, test_any, test_some, wait_all, wait_any, wait_some,
+    ANY_SOURCE, ANY_TAG, AnyRequest, Error, ErrorClass, Op, Request, collective, test_all,
+    test_any, test_some, wait_all, wait_any, wait_some,
 };
 use mpj_harness::Sleepers;
 

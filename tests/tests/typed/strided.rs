@@ -1,9 +1,7 @@
 //! Data that do not lie together: columns and blocks of matrices, steps of either sign, single numbers.
 
-use mpj::{
-    BackendChoice, Error, ErrorClass, Options, Strided, StridedMut, World, block, block_mut,
-    column, column_mut,
-};
+use mpj::tuning::{BackendChoice, Options};
+use mpj::{Error, ErrorClass, Strided, StridedMut, World, block, block_mut, column, column_mut};
 
 use crate::job::{job, job_with};
 

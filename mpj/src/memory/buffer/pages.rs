@@ -8,7 +8,7 @@ use std::ops::Range;
 ///
 /// ```
 /// match mpj::alloc_buffer::<f64>(1 << 17)?.pages() {
-///     mpj::Pages::Huge => println!("1 MiB takes a huge page"),
+///     mpj::tuning::Pages::Huge => println!("1 MiB takes a huge page"),
 ///     other => println!("messages may be slower: {other:?}"),
 /// }
 /// # Ok::<(), mpj::Error>(())
