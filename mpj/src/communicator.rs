@@ -17,12 +17,14 @@ use crate::error::Error;
 use crate::group::Group;
 use crate::rank_device;
 
+// The documentation lists methods in the order of the modules.
+mod create;
+mod inter;
+
 mod attribute;
 mod cartesian;
-mod create;
 mod future;
 mod graph;
-mod inter;
 mod messages;
 pub(crate) mod operation;
 mod peer;
@@ -44,6 +46,18 @@ pub use peer::PROC_NULL;
 /// order.
 ///
 /// A clone is the same communicator. When all clones are dropped, this rank frees it without waiting for other ranks.
+///
+/// # Calls
+///
+/// | | |
+/// |---|---|
+/// | blocking | [`send`](PointToPoint::send), [`recv`](PointToPoint::recv), [`recv_vec`](PointToPoint::recv_vec), [`sendrecv`](PointToPoint::sendrecv), [`probe`](PointToPoint::probe) and more, of [`PointToPoint`] |
+/// | non-blocking | [`isend`](PointToPoint::isend), [`irecv`](PointToPoint::irecv) own their buffers; those of a [`scope`](Self::scope) borrow them |
+/// | collective | [`barrier`](Self::barrier), [`broadcast`](Self::broadcast), [`gather`](Self::gather), [`scatter`](Self::scatter), [`all_gather`](Self::all_gather), [`all_to_all`](Self::all_to_all), [`reduce`](Self::reduce), [`all_reduce`](Self::all_reduce), [`scan`](Self::scan); other forms by [`start`](Self::start), [`persistent`](Self::persistent) |
+/// | communicators | [`dup`](Self::dup), [`split`](Self::split), [`create`](Self::create), [`create_inter`](Self::create_inter), [`create_cartesian`](Self::create_cartesian) |
+/// | ranks | [`rank`](Self::rank), [`size`](Self::size), [`group`](Self::group), [`name`](Self::name) |
+///
+/// # Example
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -95,7 +109,10 @@ impl Communicator {
     pub(crate) fn delete_attributes(&self) -> Result<(), Error> {
         self.answer(self.core.delete_attributes())
     }
+}
 
+/// # Ranks and names
+impl Communicator {
     /// Returns the rank of this process, `0..size` (MPI_Comm_rank).
     ///
     /// ```
@@ -178,7 +195,10 @@ impl Communicator {
     pub fn set_name(&self, name: impl Into<String>) {
         self.core.set_name(name);
     }
+}
 
+/// # Errors and figures
+impl Communicator {
     /// Sets a function that sees each error of a call on this communicator, for example to log or count them
     /// (MPI_Comm_set_errhandler). It runs in the thread of the call, before the call returns the error. No error ends
     /// the program. The function may communicate. Communicators made from this one inherit it. For an intercommunicator

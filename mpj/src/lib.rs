@@ -71,20 +71,23 @@
 // - `tuning`: settings, and figures about how messages travel.
 // - `datatype`, `op`: types of elements, operations of reductions. `error`: errors.
 
+// The documentation lists the methods of a type in the order of the modules.
+mod point_to_point;
+mod request;
+mod scope;
+
 pub mod collective;
+#[cfg(feature = "serde")]
+mod object;
+
 mod communicator;
 mod datatype;
 mod envelope;
 mod error;
 mod group;
 mod memory;
-#[cfg(feature = "serde")]
-mod object;
 mod op;
-mod point_to_point;
 mod rank_device;
-mod request;
-mod scope;
 pub mod tuning;
 mod world;
 

@@ -20,6 +20,7 @@ use crate::point_to_point::Message;
 /// What a rank sends in place of a length if it has no object.
 const ABSENT: u64 = u64::MAX;
 
+/// # Objects
 impl PointToPoint {
     /// Sends an object: any value that serde can serialize.
     ///
@@ -209,6 +210,7 @@ fn length(encoded: &Result<Vec<u8>, ObjectError>) -> u64 {
     encoded.as_ref().map_or(ABSENT, |bytes| bytes.len() as u64)
 }
 
+/// # Objects
 impl Communicator {
     /// Sets the most bytes that an encoded object may have, on all communicators of this context of the rank; 1 GiB
     /// unless a program sets another limit. Senders refuse longer objects before they send, receivers before they take

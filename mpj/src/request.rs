@@ -285,6 +285,7 @@ fn leave(
     communicator.device.detach(request, with_request);
 }
 
+/// # Non-blocking calls that own their buffers
 impl PointToPoint {
     /// Starts to send `data` (MPI_Isend).
     ///

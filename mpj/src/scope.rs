@@ -113,6 +113,7 @@ impl<R> ScopeOutcome for Result<R, Error> {
     }
 }
 
+/// # Non-blocking calls that borrow their buffers
 impl Communicator {
     /// Runs `body` with a scope in which non-blocking calls may borrow their buffers, then waits for all calls that
     /// `body` started (as `std::thread::scope` does for threads). `body` returns nothing or a `Result` with [`Error`];

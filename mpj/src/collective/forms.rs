@@ -81,6 +81,7 @@ fn begin(plan: Planned<'_>) -> Result<(mpjdev::Request, Steps), Error> {
     Ok((once.start()?, once.steps()))
 }
 
+/// # Collective calls in other forms
 impl Communicator {
     /// Makes a collective call on borrowed buffers, and waits until it has ended on this rank. The methods with names of
     /// calls are short for this.
@@ -170,6 +171,7 @@ impl Communicator {
     }
 }
 
+/// # Collective calls
 impl InterCommunicator {
     /// Makes a collective call between the two groups and waits until it has ended on this rank. See
     /// [`collective`](crate::collective#between-two-groups).

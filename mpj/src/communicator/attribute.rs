@@ -109,6 +109,7 @@ fn typed<T: Send + Sync + 'static>(value: &Value) -> Arc<T> {
     value.clone().downcast().expect("values are attached by keys of their type")
 }
 
+/// # Attributes
 impl Communicator {
     /// Attaches a value under a key, on this rank (MPI_Comm_set_attr). Deletes the present value first, if there is
     /// one.

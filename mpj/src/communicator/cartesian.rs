@@ -49,6 +49,7 @@ pub struct Shift {
     pub destination: Option<usize>,
 }
 
+/// # Grids
 impl Communicator {
     /// Arranges ranks in a grid with the lengths `dims`, each dimension periodic or not (MPI_Cart_create). The first
     /// ranks fill the places of the grid. The other ranks make the call too, and get `None`. A grid without dimensions

@@ -134,6 +134,7 @@ impl Drop for PendingCommunicator {
     }
 }
 
+/// # Making communicators
 impl Communicator {
     /// Makes a communicator of the same ranks whose messages never match those of this one (MPI_Comm_dup). Collective:
     /// every rank calls it, in the same order.

@@ -69,6 +69,7 @@ impl Edge {
     }
 }
 
+/// # Graphs
 impl Communicator {
     /// Makes a communicator of the same ranks in the same order, in which each rank gives the ranks that it receives from
     /// and those that it sends to (MPI_Dist_graph_create_adjacent). If one rank sends to another, that one receives from

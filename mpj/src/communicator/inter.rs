@@ -61,6 +61,7 @@ pub struct RemoteLeader<'a> {
     pub tag: i32,
 }
 
+/// # Intercommunicators
 impl Communicator {
     /// Makes an intercommunicator between the ranks of this communicator and those of another one
     /// (MPI_Intercomm_create). All ranks of both communicators call it. The rank `leader` passes the place of the other
@@ -136,6 +137,7 @@ impl Communicator {
     }
 }
 
+/// # Ranks and groups
 impl InterCommunicator {
     /// Returns the rank of this process in its own group (MPI_Comm_rank).
     ///

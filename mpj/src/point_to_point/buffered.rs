@@ -5,15 +5,16 @@
 
 use mpicore::AttachedBuffer;
 
-use crate::communicator::{Communicator, PROC_NULL, PointToPoint};
+use crate::communicator::{PROC_NULL, PointToPoint};
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::memory::{SendBuffer, source};
 use crate::request::Request;
 
+/// # Buffered sends
 impl PointToPoint {
     /// Sends like [`PointToPoint::send`], but copies the data first and never waits for the receiver (MPI_Bsend). The
-    /// copy uses as many bytes of the attached buffer as the message has: see [`Communicator::attach_buffer`]. It is
+    /// copy uses as many bytes of the attached buffer as the message has: see [`PointToPoint::attach_buffer`]. It is
     /// sent whenever the rank is in a call that makes progress.
     ///
     /// # Errors
@@ -79,9 +80,7 @@ impl PointToPoint {
         };
         Ok(Request::new(self.clone(), request, data))
     }
-}
 
-impl Communicator {
     /// Allows buffered sends of this rank, with at most `bytes` bytes of copies under way at a time
     /// (MPI_Buffer_attach). All communicators of the same context share the limit. A message counts with its length and
     /// nothing more.

@@ -191,6 +191,7 @@ impl Message {
     }
 }
 
+/// # Matched probes
 impl PointToPoint {
     /// Waits for a message and takes it, so that only the returned [`Message`] can receive it (MPI_Mprobe). This lets
     /// each of several threads learn the length of a message and then receive that same message.

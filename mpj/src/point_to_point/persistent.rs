@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::memory::borrowed::PersistentBuffer;
 use crate::request::PersistentRequest;
 
+/// # Persistent calls
 impl PointToPoint {
     /// Makes a persistent send (MPI_Send_init). See [`PersistentRequest`].
     ///

@@ -10,6 +10,7 @@ use crate::memory::core::output;
 use crate::memory::{RecvBuffer, SendBuffer};
 use crate::op::{Op, Operation};
 
+/// # Reductions
 impl Communicator {
     /// Combines the elements of all ranks, element `i` with element `i`, and gives the results to all ranks
     /// (MPI_Allreduce with MPI_IN_PLACE). All ranks give the same number of elements, and all get exactly the same
