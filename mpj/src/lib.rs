@@ -85,6 +85,8 @@ mod datatype;
 mod envelope;
 mod error;
 mod group;
+#[cfg(any(doc, doctest))]
+pub mod guide;
 mod memory;
 mod op;
 mod rank_device;
