@@ -104,14 +104,14 @@ enum Mpj {
         #[command(flatten)]
         options: Box<JobOptions>,
     },
-    /// Measures both backends, and system MPIs beside them if asked; see `cargo mpj bench --help`
+    /// In a clone of mpj: measures both backends, and system MPIs beside them if asked; see `cargo mpj bench --help`
     #[command(disable_help_flag = true)]
     Bench {
         /// Options and benchmarks
         #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Builds and installs MPI for C and C++: library, mpi.h, mpicc, mpiexec; see `cargo mpj install --help`
+    /// In a clone of mpj: builds and installs MPI for C and C++; see `cargo mpj install --help`
     #[command(disable_help_flag = true)]
     Install {
         /// Options

@@ -31,5 +31,8 @@ pub mod security {}
 
 #[cfg_attr(feature = "test", doc = include_str!("guide/links.md"))]
 #[cfg_attr(feature = "test", doc = include_str!("../docs/testing.md"))]
-#[cfg_attr(not(feature = "test"), doc = "# Testing your program\n\nThis guide needs the feature `test`.")]
+#[cfg_attr(
+    not(feature = "test"),
+    doc = "# Testing your program\n\nThis guide needs the feature `test`."
+)]
 pub mod testing {}

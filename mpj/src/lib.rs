@@ -1,7 +1,12 @@
 //! Message passing in the manner of MPI: typed, thread-safe, without an installed MPI.
 //!
-//! `mpjrun -n N PROGRAM` starts a program N times. Each process calls [`init`] and gets its [`World`], the
-//! communicator of all ranks.
+//! ```toml
+//! [dependencies]
+//! mpj = "0.1"   # or { path = "../mpj/mpj" }
+//! ```
+//!
+//! `mpjrun -n N PROGRAM`, of the package `mpj-launcher`, starts a program N times. Each process calls [`init`] and gets
+//! its [`World`], the communicator of all ranks.
 //!
 //! ```no_run
 //! fn main() -> Result<(), mpj::Error> {
@@ -22,15 +27,35 @@
 //! [`local::run`] runs ranks as threads of one process, without a launcher, for tests and for examples in
 //! documentation.
 //!
+//! | to learn | read |
+//! |---|---|
+//! | which calls there are | [`Communicator`] |
+//! | how to start jobs, and what they say when they fail or hang | [`guide::running`], [`guide::hosts`] |
+//! | how to test | [`guide::testing`] |
+//! | what is called how, for users of MPI or of the crate `mpi` | [`guide::from_mpi`], [`guide::from_rsmpi`] |
+//! | how messages travel, and what can be set | [`guide::backends`], [`tuning`] |
+//! | whom a job trusts | [`guide::security`] |
+//!
+//! # Features
+//!
+//! None is on by default.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `serde` | messages that are one object: see [Objects](#objects) |
+//! | `ndarray` | arrays and views of that crate as buffers |
+//! | `num-complex`, `half` | the numbers of these crates as elements |
+//! | `test` | `#[mpj::test]`: tests on several processes; for `dev-dependencies` |
+//!
 //! # Buffers
 //!
 //! Blocking calls borrow their buffer. Non-blocking calls come in two forms, and neither lets a program touch or free a
 //! buffer that is in use. *Owning* calls take a `Vec` and return it from [`Request::wait`]. *Scoped* calls
 //! ([`Communicator::scope`]) borrow their buffer, and are complete when the scope ends. Elements are numbers and
-//! structures of numbers: see [`trait@Datatype`]. A truth value is received as a [`Bool`]. A buffer is a slice, a single number, or data that are not
-//! contiguous: a [`column`](fn@column) or [`block`] of a matrix, the parts of a divided matrix ([`split_columns_mut`],
-//! [`split_blocks_mut`]), its ghost cells and what neighbours get for theirs ([`split_halo_mut`]), [`Strided`] elements of a slice, and with the feature `ndarray` arrays and views of that
-//! crate; see [`SendBuffer`]. Long messages are fastest from memory of [`alloc_buffer`].
+//! structures of numbers: see [`trait@Datatype`]. A truth value is received as a [`Bool`]. A buffer is a slice, a single
+//! number, or data that are not contiguous: a [`column`](fn@column) or [`block`] of a matrix, the parts of a divided
+//! matrix ([`split_columns_mut`], [`split_blocks_mut`]), its ghost cells and what neighbours get for theirs
+//! ([`split_halo_mut`]), [`Strided`] elements of a slice; see [`SendBuffer`]. Long messages are fastest from memory of [`alloc_buffer`].
 //!
 //! # Objects
 //!
@@ -59,6 +84,8 @@
 //! even of one that has ended, has the same effect, unless a call of the dropping thread has succeeded since. A
 //! program that has handled an error and communicates no more calls [`World::finish`].
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 // The rooms:
 //
 // - `world`: joining and leaving the job, also by an error, or as threads (`local`). `rank_device`: a rank's place in it.
@@ -68,7 +95,7 @@
 // - `request`, `scope`: calls that keep a buffer after they return.
 // - `communicator`, `group`: communicators and groups. `envelope`: sources, tags and statuses.
 // - `memory`: what can be sent and received into, where its bytes lie, and memory on huge pages.
-// - `tuning`: settings, and figures about how messages travel.
+// - `tuning`: settings, and figures about how messages travel. `guide`: the files of `docs`, in the documentation.
 // - `datatype`, `op`: types of elements, operations of reductions. `error`: errors.
 
 // The documentation lists the methods of a type in the order of the modules.
@@ -171,7 +198,7 @@ pub use mpj_macros::Datatype;
 ///
 /// ```toml
 /// [dev-dependencies]
-/// mpj = { workspace = true, features = ["test"] }
+/// mpj = { version = "0.1", features = ["test"] }
 /// ```
 ///
 /// ```

@@ -16,6 +16,10 @@ mod aliases;
 mod labels;
 #[path = "tidy/layers.rs"]
 mod layers;
+#[path = "tidy/links.rs"]
+mod links;
+#[path = "tidy/manifests.rs"]
+mod manifests;
 #[path = "tidy/rooms.rs"]
 mod rooms;
 #[path = "tidy/rules.rs"]
@@ -43,7 +47,11 @@ static TREE: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
     let mut folders = vec![root.clone()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("the tree is readable") {
-            let path = entry.expect("the tree is readable").path();
+            let entry = entry.expect("the tree is readable");
+            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                continue;
+            }
+            let path = entry.path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
             if path.is_dir() && !MADE.contains(&name) {
                 folders.push(path);
@@ -147,6 +155,23 @@ fn names_of_mpi_are_aliases_that_the_documents_list() {
     let in_mpj = |source: &&Source| source.path.starts_with("mpj/src/");
     let code: Vec<_> = CODE.iter().filter(in_mpj).collect();
     none(aliases::aliases(document.expect("the tree has this page"), &code));
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let documents = sources(|path| path.ends_with(".md"));
+    let in_tree = |path: &str| root().join(path).exists();
+    none(links::lead_somewhere(&documents, in_tree));
+    let file = |wanted: &str| sources(|path| path == wanted).pop().expect("the tree has it");
+    let (modules, labels) = (file("mpj/src/guide.rs"), file("mpj/src/guide/links.md"));
+    none(links::of_guides(&modules, &labels, &documents));
+}
+
+#[test]
+fn packages_that_are_published_have_metadata() {
+    let manifests = sources(|path| path.ends_with("Cargo.toml"));
+    let rule = |manifest| manifests::are_complete(manifest, |path| root().join(path).exists());
+    none(manifests.iter().flat_map(rule).collect());
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use crate::aliases;
 use crate::labels;
 use crate::layers::{fences, layering, names};
+use crate::links;
+use crate::manifests;
 use crate::rooms;
 use crate::rules;
 use crate::source::{Finding, Source};
@@ -129,6 +131,41 @@ fn unfinished_work_and_folders_of_a_machine_are_found() {
 fn numbers_of_issues_in_comments_are_found() {
     assert_eq!(lines(&rules::issue_numbers(&source("\n// see #12"))), [2]);
     assert!(rules::issue_numbers(&source("// #[cfg] # 8 bytes\nlet a = \"#1\";")).is_empty());
+}
+
+#[test]
+fn links_that_lead_nowhere_are_found() {
+    let text = "# The Top\n[a](b.md#its-one) [b](../c.md) [c](#the-top)\n[d](b.md#x), [e](d.md)\n[f](#no)\n\
+                [l]: ../d/b.md#other\n```text\n[g](none.md)\n```\n[h](a::b) [i](https://h/x.md)\n";
+    let other = Source::new("d/b.md", "text\n## Its `one`\n```\n# other\n```\n");
+    let documents = [Source::new("d/a.md", text), other, Source::new("c.md", "")];
+    let exists = |path: &str| ["d/a.md", "d/b.md", "c.md"].contains(&path);
+    assert_eq!(lines(&links::lead_somewhere(&documents, exists)), [3, 3, 4, 5]);
+}
+
+#[test]
+fn links_of_guides_that_rustdoc_cannot_follow_are_found() {
+    let modules =
+        source("#[doc = include_str!(\"../d/to-b.md\")]\n#[doc = include_str!(\"../d/a.md\")]");
+    let labels =
+        source("[b]: crate::guide::to_b\n[h]: crate::guide::to_b#h\n[x]: crate::guide::to_b#y\n");
+    let text = "[t](to-b.md)\n[t](#h)\n[b]: to-b.md\n[h]: to-b.md#h\n[x]: to-b.md#x\n[o]: o.md\n";
+    let documents = [Source::new("d/a.md", text), Source::new("d/o.md", "[t](a.md)")];
+    assert_eq!(lines(&links::of_guides(&modules, &labels, &documents)), [1, 5, 6]);
+}
+
+#[test]
+fn manifests_of_published_packages_that_lack_something_are_found() {
+    let missing = |text: &str| {
+        manifests::are_complete(&Source::new("p/Cargo.toml", text), |path| path == "p/LICENSE-MIT")
+            .len()
+    };
+    assert_eq!(
+        missing("[package]\nname = \"p\"\nversion.workspace = true\n\n[features]\nreadme = []\n"),
+        9
+    );
+    assert_eq!(missing("[package]\nname = \"p\"\npublish.workspace = true\n"), 0);
+    assert_eq!(missing("[workspace]\nmembers = []\n"), 0);
 }
 
 #[test]
