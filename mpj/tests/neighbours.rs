@@ -3,7 +3,8 @@
 //! Every job runs under a watchdog.
 
 use job::{job, job_with};
-use mpj::{BackendChoice, Communicator, Edge, Error, ErrorClass, Options, Partition, collective};
+use mpj::tuning::{BackendChoice, Options};
+use mpj::{Communicator, Edge, Error, ErrorClass, Partition, collective};
 use proptest::prelude::*;
 
 mod job;
