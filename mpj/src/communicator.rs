@@ -54,7 +54,7 @@ pub use peer::PROC_NULL;
 /// | blocking | [`send`](PointToPoint::send), [`recv`](PointToPoint::recv), [`recv_vec`](PointToPoint::recv_vec), [`sendrecv`](PointToPoint::sendrecv), [`probe`](PointToPoint::probe) and more, of [`PointToPoint`] |
 /// | non-blocking | [`isend`](PointToPoint::isend), [`irecv`](PointToPoint::irecv) own their buffers; those of a [`scope`](Self::scope) borrow them |
 /// | collective | [`barrier`](Self::barrier), [`broadcast`](Self::broadcast), [`gather`](Self::gather), [`scatter`](Self::scatter), [`all_gather`](Self::all_gather), [`all_to_all`](Self::all_to_all), [`reduce`](Self::reduce), [`all_reduce`](Self::all_reduce), [`scan`](Self::scan); other forms by [`start`](Self::start), [`persistent`](Self::persistent) |
-/// | communicators | [`dup`](Self::dup), [`split`](Self::split), [`create`](Self::create), [`create_inter`](Self::create_inter), [`create_cartesian`](Self::create_cartesian) |
+/// | communicators | [`dup`](Self::dup), [`split`](Self::split), [`create`](Self::create), [`create_inter`](Self::create_inter), [`create_cartesian`](Self::create_cartesian), [`create_adjacent`](Self::create_adjacent) |
 /// | ranks | [`rank`](Self::rank), [`size`](Self::size), [`group`](Self::group), [`name`](Self::name) |
 ///
 /// # Example
