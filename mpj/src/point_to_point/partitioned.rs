@@ -39,6 +39,7 @@ struct Partitioned<T: Datatype, P> {
     operation: Option<mpjdev::Request>,
 }
 
+/// # Partitioned calls
 impl PointToPoint {
     /// Makes a send of `data` in `partitions` equal partitions (MPI_Psend_init). Each travels as soon as it is marked
     /// ready, while others are still computed, for example by other threads. The receiver calls
