@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::AdapterError;
-use transport_lapi::bootstrap::control::{Control, MessageCounts};
+use transport_lapi::bootstrap::control::{Control, MessageCounts, Vocabulary};
 use transport_lapi::config::{ConfigError, Settings};
-use transport_lapi::wireup::{self, Joined, WireupError};
+use transport_lapi::wireup::{self, Client, Joined, WireupError};
 use transport_lapi::{
     Amsend, Context, LapiError, Options, SessionGuard, Source, Step, TaskId, Tasks,
 };
@@ -24,6 +24,9 @@ use crate::arrival::{arrive, arrive_packed};
 use crate::error::Error;
 use crate::packet::{self, Header};
 use crate::state::{State, on_loss};
+
+/// The name by which AM-2 joins.
+const CLIENT: &str = "am2";
 
 thread_local! {
     /// Whether this thread runs code of the user inside a call.
@@ -226,16 +229,18 @@ impl Clone for Am {
 
 impl Am {
     /// Joins the job that the environment describes, or makes a job of this task alone (AMX_SPMDStartup). Blocks until
-    /// every task of the job has joined.
+    /// every task of the job has joined. Other clients of the transport, such as `mpj`, may join beside it in the same
+    /// process, in the same order on all tasks.
     ///
     /// # Errors
     /// [`JoinError`].
     pub fn join() -> Result<Self, JoinError> {
         let settings = Settings::from_env()?;
-        let Joined { mut contexts, control, processors, .. } = wireup::connect(&settings)?;
+        let Joined { mut contexts, control, processors, .. } =
+            wireup::connect(&settings, Client::new(CLIENT))?;
         let Settings { wait, spin, .. } = settings;
         let options = Options { processors, wait, spin, ..Options::default() };
-        // Further contexts are for programs whose threads must not meet; they stay unused.
+        control.iter().for_each(|launcher| launcher.vocabulary(Vocabulary::of_client(CLIENT)));
         Ok(Self::start(contexts.swap_remove(0), control, options)?)
     }
 

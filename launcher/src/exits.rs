@@ -27,14 +27,16 @@
 //!   Whatever that is, they are lost to the others from then on, and so is a rank that was let go and has ended.
 
 mod lost_hosts;
+mod names;
 mod verdict;
 
 use std::collections::BTreeMap;
 
-use transport_lapi::adapters::MAX_CONTEXTS;
-use transport_lapi::bootstrap::control::{ControlMessage, MessageCounts, Queues, Vocabulary};
+use transport_lapi::adapters::{MAX_CONTEXTS, SPARE_CONTEXTS};
+use transport_lapi::bootstrap::control::{ControlMessage, MessageCounts, Queues};
 
 use lost_hosts::Host;
+pub(crate) use names::Names;
 pub(crate) use verdict::{Ending, Failure, Fault, Verdict};
 
 /// Complaints kept per rank: the first one, which may have caused the others, and the latest ones.
@@ -99,7 +101,7 @@ pub(crate) struct Record {
     /// Its message counts, which it sends when it leaves.
     pub(crate) counters: Option<MessageCounts>,
     /// Its names for calls and spaces.
-    pub(crate) vocabulary: Vocabulary,
+    pub(crate) names: Names,
     /// Its queues by context, as it sent them last.
     pub(crate) queues: BTreeMap<u32, Queues>,
     /// When it had the job end, and how: by abort, or as it cannot communicate (EX5).
@@ -331,9 +333,13 @@ impl ExitLog {
                 record.counters = Some(counters);
             }
             ControlMessage::Finished => record.finished = true,
-            ControlMessage::Vocabulary { vocabulary } => record.vocabulary = vocabulary,
+            ControlMessage::Vocabulary { first, contexts, vocabulary } => {
+                record.names.take(first, contexts, vocabulary);
+            }
             // The number may be anything.
-            ControlMessage::Queues { context, queues } if (context as usize) < MAX_CONTEXTS => {
+            ControlMessage::Queues { context, queues }
+                if (context as usize) < MAX_CONTEXTS + SPARE_CONTEXTS =>
+            {
                 record.queues.insert(context, queues);
             }
             ControlMessage::Queues { .. } | ControlMessage::Endpoints { .. } => {}

@@ -5,7 +5,7 @@
 //! divided among them.
 
 use transport_lapi::config::{self, Settings};
-use transport_lapi::wireup::{self, Joined, WireupError};
+use transport_lapi::wireup::{self, Client, Joined, WireupError};
 
 use crate::call_names::Call;
 use crate::device::{Device, Options};
@@ -13,6 +13,9 @@ use crate::error::Error;
 
 pub use transport_lapi::AnyAdapter;
 pub use transport_lapi::bootstrap::Control;
+
+/// The name by which MPI joins: that of all its interfaces, since their ranks share jobs.
+const CLIENT: &str = "mpj";
 
 /// A rank that has joined its job.
 pub struct Job {
@@ -34,7 +37,8 @@ pub struct Job {
 /// [`Error::Wireup`] for a setting that is not legal, a launcher of another MPI, or a segment that cannot be used.
 pub fn join() -> Result<Job, Error> {
     let settings = Settings::from_env().map_err(WireupError::from)?;
-    let Joined { contexts, control, one_sided_path, processors } = wireup::connect(&settings)?;
+    let Joined { contexts, control, one_sided_path, processors } =
+        wireup::connect(&settings, Client::new(CLIENT).with_contexts_of_job())?;
     control.iter().for_each(|launcher| launcher.vocabulary(Call::vocabulary()));
     let is_alone = control.is_none();
     let options = Options { processors, is_alone, ..Options::new(&settings) };

@@ -2,6 +2,7 @@
 
 pub use mpj_doubles::bytes;
 
+pub mod clients;
 pub mod conformance;
 pub mod faults;
 pub mod programs;

@@ -17,6 +17,8 @@ use mpj_tests::faults::asked;
 use mpjdev::BackendChoice;
 use rustix::process::Signal;
 
+#[path = "several_hosts/clients.rs"]
+mod clients;
 #[path = "several_hosts/contacts.rs"]
 mod contacts;
 #[path = "several_hosts/network.rs"]
@@ -26,6 +28,7 @@ mod programs;
 #[path = "several_hosts/slurm.rs"]
 mod slurm;
 
+const CLIENTS: &str = env!("CARGO_BIN_EXE_clients");
 const RANK: &str = env!("CARGO_BIN_EXE_rank");
 const PROGRAM: &str = env!("CARGO_BIN_EXE_program");
 const DEADLOCK: &str = env!("CARGO_BIN_EXE_deadlock");

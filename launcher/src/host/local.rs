@@ -174,18 +174,20 @@ impl LocalRanks {
             Order::DeclareLost { task } => {
                 self.declare_lost(*task);
             }
-            Order::Addresses { first, addresses } => {
+            Order::Addresses { context, first, addresses } => {
                 let table = self.table.iter();
                 for (table, (task, addresses)) in
                     table.flat_map(|table| std::iter::repeat(table).zip((*first..).zip(addresses)))
                 {
-                    for (context, address) in addresses.iter().enumerate() {
+                    for (context, address) in (*context as usize..).zip(addresses) {
                         // One that the table refuses is missed by the ranks, which then say so.
                         let _ = table.set_address(task, context, address);
                     }
                 }
             }
-            Order::AddressesComplete => self.table.iter().for_each(TableWriter::complete),
+            Order::AddressesComplete { contexts } => {
+                self.table.iter().for_each(|table| table.complete(*contexts as usize));
+            }
             _ => {}
         }
     }

@@ -372,8 +372,8 @@ impl Agent {
             }
         }
         while !self.line.is_congested() {
-            let Some(addresses) = self.addresses.next_batch() else { return };
-            self.line.tell(&News::Addresses { addresses });
+            let Some(batch) = self.addresses.next_batch() else { return };
+            self.line.tell(&News::Addresses { addresses: batch.ranks });
         }
     }
 

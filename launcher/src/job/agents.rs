@@ -17,8 +17,8 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use transport_lapi::TaskId;
-use transport_lapi::bootstrap::control::ControlMessage;
 use transport_lapi::bootstrap::control::agents::{Ending, HostJob, News, Order, Stream};
+use transport_lapi::bootstrap::control::{ControlMessage, Endpoints};
 use transport_lapi::bootstrap::hosts::{estrangement, understand_each_other};
 use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::signals::Mask;
@@ -30,7 +30,7 @@ use super::{Event, Interesting, events, task_of};
 use crate::LaunchError;
 use crate::host::orphans::GIVE_UP;
 use crate::host::rank::Pauses;
-pub(super) use addresses::Addresses;
+pub(super) use addresses::{Addresses, Batch};
 use branches::{Branches, Stage};
 use copies::Copies;
 
@@ -80,8 +80,8 @@ pub(super) struct Agents {
     daemons: Vec<String>,
     /// The addresses of the ranks that have told them, until all have.
     addresses: Addresses,
-    /// The rank that was the first to tell its network, and that network.
-    network: Option<(TaskId, String)>,
+    /// The rank that was the first to tell where a client is found, the last one that ranks join with, and what it told.
+    first_told: Option<(TaskId, Endpoints)>,
 }
 
 impl Agents {
@@ -106,7 +106,7 @@ impl Agents {
             refusal: None,
             daemons: Vec::new(),
             addresses: Addresses::of(hosts.of_rank.len()),
-            network: None,
+            first_told: None,
         };
         // Only refusals can come before an agent has been heard.
         told.into_iter().for_each(|told| agents.hear(told, &mut Vec::new()));
@@ -168,7 +168,7 @@ impl Agents {
             }
             News::Addresses { addresses } => {
                 for (task, endpoints) in addresses {
-                    match self.estranged(task, &endpoints.network) {
+                    match self.estranged(task, &endpoints) {
                         // The addresses are never complete then, so no rank goes on.
                         Some(told) => news.push(told),
                         None => self.addresses.take(task, endpoints),
@@ -207,18 +207,36 @@ impl Agents {
         });
     }
 
-    /// What ends the job if the network of a rank does not understand that of the rank that was the first to tell its own.
-    fn estranged(&mut self, task: TaskId, network: &str) -> Option<News> {
+    /// What ends the job if the network of a rank does not understand that of the rank that was the first to tell its own,
+    /// or if it joins with another client.
+    fn estranged(&mut self, task: TaskId, told: &Endpoints) -> Option<News> {
         // Of a rank that told nothing of use, nothing is said here.
-        if network.is_empty() {
+        if told.network.is_empty() || !self.addresses.are_expected(told) {
             return None;
         }
-        let (first, its) = self.network.get_or_insert_with(|| (task, network.to_owned()));
-        if understand_each_other(network, its) {
+        let (first, its) = match &mut self.first_told {
+            Some((first, its)) if its.first == told.first => (*first, its),
+            of_client_before => {
+                let (first, its) = of_client_before.insert((task, told.clone()));
+                (*first, its)
+            }
+        };
+        let why = if !understand_each_other(&told.network, &its.network) {
+            let host = |task: TaskId| &*self.names[self.of_rank[task as usize]];
+            estrangement((host(task), &told.network), (first, host(first), &its.network))
+        } else if (&told.client, told.addresses.len()) != (&its.client, its.addresses.len()) {
+            let words = |of: &Endpoints| match of.addresses.len() {
+                1 => of.client.clone(),
+                contexts => format!("{} with {contexts} contexts", of.client),
+            };
+            let (client, expected) = (words(told), words(its));
+            format!(
+                "joins the job as {client}, where rank {first} joins as {expected}: all ranks join with the same \
+                 clients in the same order"
+            )
+        } else {
             return None;
-        }
-        let host = |task: TaskId| &*self.names[self.of_rank[task as usize]];
-        let why = estrangement((host(task), network), (*first, host(*first), its));
+        };
         let message = ControlMessage::Unreachable { at_nanos: monotonic_nanos(), why };
         Some(News::Message { task, message })
     }
@@ -226,12 +244,14 @@ impl Agents {
     /// Tells all hosts the addresses of all ranks, when they are known, as fast as the slowest of them takes them.
     fn tell_addresses(&mut self) {
         while self.branches.take_orders() {
-            let Some(batch) = self.addresses.next_batch() else { return };
-            let first = batch[0].0;
-            let addresses = batch.into_iter().map(|(_, its)| its.addresses).collect();
-            self.branches.send_all(&Order::Addresses { first, addresses });
-            if self.addresses.are_told() {
-                self.branches.send_all(&Order::AddressesComplete);
+            let Some(Batch { context, ranks, completes }) = self.addresses.next_batch() else {
+                return;
+            };
+            let first = ranks[0].0;
+            let addresses = ranks.into_iter().map(|(_, its)| its.addresses).collect();
+            self.branches.send_all(&Order::Addresses { context, first, addresses });
+            if let Some(contexts) = completes {
+                self.branches.send_all(&Order::AddressesComplete { contexts });
             }
         }
     }

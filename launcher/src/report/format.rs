@@ -184,7 +184,7 @@ fn awaited(wait: &Waiting<'_>) -> String {
 pub(super) fn call(wait: &Waiting<'_>, open: &str) -> String {
     let (name, awaited) = (wait.name(), awaited(wait));
     match (wait.call, wait.open) {
-        _ if wait.is_unknown() => "a call".to_owned(),
+        _ if wait.is_unknown() => wait.words.unknown(),
         (CallCode::NONE, _) => format!("a call that waits to {awaited}"),
         (_, 0) => name,
         _ if open == "1" => format!("{name}: {awaited}"),

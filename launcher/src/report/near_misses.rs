@@ -50,7 +50,8 @@ pub(super) fn text(standings: &[Standing<'_>]) -> String {
             of_wanted.sort();
             let is_posted_only = !blocked.contains(&wanted);
             misses.extend(of_wanted.iter().take(MAX_PER_RECEIVE).map(|(differing, message)| {
-                let words = words(rank, &wanted, message, *differing, standing.words);
+                let names = standing.names.of(wanted.space.context);
+                let words = words(rank, &wanted, message, *differing, names);
                 (is_posted_only, *differing, rank, words)
             }));
         }

@@ -26,12 +26,13 @@ pub(super) fn text(standings: &[Standing<'_>]) -> String {
 }
 
 fn of_rank(rank: usize, standing: &Standing<'_>, queues: &Queues) -> Vec<String> {
+    let names = |space: Space| standing.names.of(space.context);
     let listed = &queues.posted[..queues.posted.len().min(Queues::LISTED)];
     let (posted, left_out) = without_blocked(listed, standing);
     let all_posted = queues.all_posted.saturating_sub(left_out);
-    let posted = posted.into_iter().map(|receive| posted_words(receive, standing.words));
+    let posted = posted.into_iter().map(|receive| posted_words(receive, names(receive.space)));
     let unexpected = queues.unexpected.iter().take(Queues::LISTED);
-    let unexpected = unexpected.map(|message| unexpected_words(message, standing.words));
+    let unexpected = unexpected.map(|message| unexpected_words(message, names(message.space)));
     let mut lines = of_queue(posted, all_posted, "posted receives");
     lines.extend(of_queue(unexpected, queues.all_unexpected, "unexpected messages"));
     lines.into_iter().map(|line| format!("rank {rank}: {line}")).collect()

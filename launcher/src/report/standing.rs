@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use transport_lapi::bootstrap::control::{Queues, Vocabulary};
+use transport_lapi::bootstrap::control::Queues;
 use transport_lapi::bootstrap::waits::{Blocked, Wait};
 
 use super::format::ended_how;
 use super::waiting::Waiting;
-use crate::exits::{Ending, ExitLog, Record};
+use crate::exits::{Ending, ExitLog, Names, Record};
 use crate::hang::snapshot::{Activity, Seen, Snapshot};
 
 /// The words for how far a rank has come; they fit one rank and several.
@@ -32,7 +32,7 @@ pub(super) struct Standing<'a> {
     /// Its host, in a job of several.
     pub(super) host: Option<&'a str>,
     /// Its names for them.
-    pub(super) words: &'a Vocabulary,
+    pub(super) names: &'a Names,
     /// The number of blocked threads beyond those.
     pub(super) unlisted: u32,
     /// How far it has come.
@@ -69,7 +69,7 @@ impl<'a> Standing<'a> {
 
     /// One of its waits with its names.
     pub(super) fn in_words(&self, wait: Wait) -> Waiting<'a> {
-        Waiting { wait, words: self.words }
+        Waiting { wait, words: self.names.of(wait.space.context) }
     }
 
     /// Treats failed waits as waits, for the report on the failure that made them fail.
@@ -169,7 +169,7 @@ fn one<'a>(
         activity: snapshot.activity(rank).filter(|_| is_alive),
         queues: all_contexts(&record.queues),
         host,
-        words: &record.vocabulary,
+        names: &record.names,
         waits: Vec::new(),
         unlisted: 0,
         stage: Stage::default(),

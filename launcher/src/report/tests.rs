@@ -25,7 +25,7 @@ use crate::hang::snapshot::{Activity, Seen};
 fn join(exit_log: &mut ExitLog, rank: u32) {
     let joined = ControlMessage::Joined { pid: 100 + rank };
     exit_log.note(rank as usize, joined, ms(1));
-    let told = ControlMessage::Vocabulary { vocabulary: Call::vocabulary() };
+    let told = ControlMessage::Vocabulary { first: 0, contexts: 4, vocabulary: Call::vocabulary() };
     exit_log.note(rank as usize, told, ms(1));
 }
 

@@ -94,8 +94,9 @@ fn what_a_rank_sends_over_its_line_is_not_trusted() {
     let bytes = |text: &str| text.bytes().map(|byte| format!("\\x{byte:02x}")).collect::<String>();
     let long = |number: u8| format!("\\x{number:02x}{}", "\\0".repeat(7));
     let text = |text: &str| long(text.len() as u8) + &bytes(text);
-    let head = format!("\\x08{}", "\\0".repeat(3));
-    let names = [head, long(1), text("\u{1b}[2J"), "\\0".to_owned(), text("s"), text("w")].concat();
+    let head = format!("\\x08{}", "\\0".repeat(11));
+    let names = [head, long(1), text("\u{1b}[2J"), "\\0".to_owned(), text("s"), text("w"), long(0)]
+        .concat();
     let send = format!("printf '{names}' >&$MPJ_CTRL_FD; printf xyz >&$MPJ_CTRL_FD; echo sent");
     let finished = mpjrun(["-n", "1", "bash", "-c", &send]).expect(0);
     assert_eq!(finished.stdout, "sent\n");

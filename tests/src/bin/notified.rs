@@ -10,7 +10,7 @@ use std::sync::{Arc, mpsc};
 
 use transport_lapi::adapter::Endpoint;
 use transport_lapi::config::Settings;
-use transport_lapi::wireup::connect;
+use transport_lapi::wireup::{Client, connect};
 use transport_lapi::{
     Amsend, Arrival, Context, HeaderAction, Next, Options, Outbox, Query, SendRegion,
 };
@@ -44,7 +44,7 @@ fn pass(relay: &mut Relay, message: Arrival<'_>) -> HeaderAction<Relay> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let how = std::env::args().nth(1).unwrap_or_default();
-    let joined = connect(&Settings::from_env()?)?;
+    let joined = connect(&Settings::from_env()?, Client::new("notified"))?;
     let adapter = joined.contexts.into_iter().next().expect("one context at least");
     let (told, news) = mpsc::channel();
     let Endpoint { task: me, num_tasks, .. } = adapter.endpoint();

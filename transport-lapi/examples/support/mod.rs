@@ -10,7 +10,7 @@ use std::thread;
 use transport_lapi::AnyAdapter;
 use transport_lapi::bootstrap::control::MessageCounts;
 use transport_lapi::config::Settings;
-use transport_lapi::wireup::{self};
+use transport_lapi::wireup::{self, Client};
 use transport_lapi::{Context, Options, RemoteRegion};
 
 /// What goes wrong in an example.
@@ -27,7 +27,7 @@ pub fn play<S: Default + Send + 'static>(
     contexts: usize,
     part: fn(&Contexts<S>) -> Outcome<()>,
 ) -> ExitCode {
-    match begin(tasks, contexts, part) {
+    match begin(name, tasks, contexts, part) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{name}: {error}");
@@ -37,12 +37,13 @@ pub fn play<S: Default + Send + 'static>(
 }
 
 fn begin<S: Default + Send + 'static>(
+    name: &str,
     tasks: usize,
     contexts: usize,
     part: fn(&Contexts<S>) -> Outcome<()>,
 ) -> Outcome<()> {
     let settings = Settings::from_env()?;
-    let joined = wireup::connect(&settings)?;
+    let joined = wireup::connect(&settings, Client::new(name).with_contexts_of_job())?;
     if let Some(control) = joined.control {
         let contexts = init(joined.contexts, joined.processors);
         part(&contexts)?;

@@ -92,6 +92,37 @@ pub enum AdapterError {
         /// The limit.
         max: usize,
     },
+    /// The other clients of this process leave too few contexts.
+    #[error(
+        "{client} cannot join: it asks for {asked} of the contexts of its rank, and the clients before it leave {left}; a \
+         rank has as many as mpjrun --contexts says and {spare} more{}",
+        if *spare == 0 { ", since ulimit -f or ulimit -v leaves no room for them" } else { "" }
+    )]
+    ContextsTaken {
+        /// The client.
+        client: String,
+        /// The number asked for.
+        asked: usize,
+        /// The number of contexts that no client has.
+        left: usize,
+        /// The number of contexts of a rank beyond those that were asked for when the job started.
+        spare: usize,
+    },
+    /// Tasks join their job with different clients.
+    #[error(
+        "rank {task} joins the job as {client}, where rank {first} joins as {expected}: all ranks join with the same \
+         clients in the same order"
+    )]
+    OtherClient {
+        /// The task.
+        task: TaskId,
+        /// Its client.
+        client: String,
+        /// Another task.
+        first: TaskId,
+        /// The client of that one.
+        expected: String,
+    },
     /// A job cannot have this many tasks.
     #[error("a job has 1 to {MAX_TASKS} ranks, not {asked}")]
     TaskCount {

@@ -33,6 +33,8 @@ pub struct CallCode(pub u16);
 impl CallCode {
     /// No call that has a name.
     pub const NONE: Self = Self(0);
+    /// The call in which a client joins the job, beside others of its process. Clients give no such code.
+    pub const JOIN: Self = Self(u16::MAX - 1);
 }
 
 /// A space in which messages match: no message of one space matches a receive of another.

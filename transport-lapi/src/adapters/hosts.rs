@@ -230,6 +230,10 @@ pub(crate) fn globally(here: &[TaskId], error: AdapterError) -> AdapterError {
         AdapterError::AlreadyAttached { task, pid } => {
             AdapterError::AlreadyAttached { task: global(task), pid }
         }
+        AdapterError::OtherClient { task, client, first, expected } => {
+            let (task, first) = (global(task), global(first));
+            AdapterError::OtherClient { task, client, first, expected }
+        }
         AdapterError::PeerLost { task } => AdapterError::PeerLost { task: global(task) },
         AdapterError::Corrupt { origin, what } => {
             AdapterError::Corrupt { origin: global(origin), what }

@@ -25,7 +25,7 @@ mod recycled;
 mod ring;
 pub(crate) mod segment;
 mod share;
-mod wait_table;
+pub(crate) mod wait_table;
 
 use std::io;
 use std::sync::Arc;

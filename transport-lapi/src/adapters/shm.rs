@@ -7,6 +7,8 @@
 //! with `process_vm_writev`, for which the kernel asks for the same rights. If a filter of system calls refuses it
 //! nevertheless, the origin reads everything.
 //!
+//! Several clients of one process share its place in the job ([`Member`], `clients.rs`).
+//!
 //! `peer.rs` reads and writes the memory of another process, and finds out whether it is gone.
 
 use std::io;
@@ -15,17 +17,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crate::adapter::{AdapterError, Caps, GetKind, Registered, TaskId};
+use crate::adapters::local::doorbell::Fences;
 use crate::adapters::local::layout::Layout;
 use crate::adapters::local::port::declare_lost;
+use crate::adapters::local::segment::Segment;
 use crate::adapters::local::{self, LocalAdapter, Reach};
 use crate::memory::region::{RecvPart, RemoteKey, SendRegion};
 
+mod clients;
 mod mapping;
 mod memory;
 mod peer;
 mod placement;
 mod wireup;
 
+pub use clients::Client;
 pub use mapping::create_segment;
 pub(crate) use mapping::open_segment;
 use peer::Peer;
@@ -93,27 +99,96 @@ impl LocalAdapter<Processes> {
         contexts: usize,
         get: GetMode,
     ) -> Result<Vec<Self>, AdapterError> {
+        let client = Client { name: "a client", contexts };
+        Member::attach(fd, task, num_tasks, contexts, get, client).map(|(_, adapters)| adapters)
+    }
+
+    /// Describes how one-sided reads are done, and why, for reports.
+    pub fn one_sided_path(&self) -> String {
+        self.reach.one_sided_path()
+    }
+}
+
+impl Processes {
+    fn one_sided_path(&self) -> String {
+        match &self.without_get {
+            None => "process_vm_readv".to_owned(),
+            Some(reason) => format!("active messages ({reason})"),
+        }
+    }
+}
+
+/// A task that has attached to the segment of its host. The clients of its process take their contexts from it, one
+/// after the other.
+pub struct Member {
+    segment: Segment,
+    task: TaskId,
+    fences: Fences,
+    reach: Processes,
+    /// How many contexts the task has beyond those that were asked for when the job started.
+    spare: usize,
+}
+
+impl Member {
+    /// Attaches as [`LocalAdapter::attach_contexts`] does, for the first client, and returns the adapters of its contexts.
+    /// Each task of the job has so many `contexts`, and [`SPARE_CONTEXTS`](crate::adapters::SPARE_CONTEXTS) more.
+    ///
+    /// # Errors
+    /// As there; those of [`Member::join`].
+    pub fn attach(
+        fd: OwnedFd,
+        task: TaskId,
+        num_tasks: usize,
+        contexts: usize,
+        get: GetMode,
+        client: Client<'_>,
+    ) -> Result<(Self, Vec<ShmAdapter>), AdapterError> {
         let layout = Layout::new(num_tasks, contexts)?;
         if task as usize >= num_tasks {
             let what = format!("rank {task} does not exist in a job of {num_tasks} ranks");
             return Err(AdapterError::BadSegment { what });
         }
-        let segment = mapping::map(&fd, layout)?;
-        mapping::populate(&segment, task as usize);
+        let segment = mapping::map_as_task(&fd, layout)?;
+        let spare = segment.layout().contexts() - contexts;
+        clients::check_room(&segment, 0, client, spare)?;
+        mapping::populate(&segment, task as usize, 0..client.contexts);
         wireup::claim(&segment, task)?;
-        segment.set_up(task as usize);
+        clients::publish(&segment, task, 0, client);
         let (reach, fences) =
             wireup::agree(&segment, task, get).inspect_err(|_| declare_lost(&segment, task))?;
-        let adapter = |context| Self::new(Arc::new(context), task, fences, reach.clone());
-        Ok(segment.contexts().map(adapter).collect())
+        clients::compare(&segment, 0)?;
+        let member = Self { segment, task, fences, reach, spare };
+        let adapters = member.adapters(0, client);
+        Ok((member, adapters))
     }
 
-    /// Describes how one-sided reads are done, and why, for reports.
+    /// Waits until all tasks have joined with this client, and returns the adapters of its contexts, of which `first` is
+    /// the first one: the clients before it have the others.
+    ///
+    /// # Errors
+    /// [`AdapterError::ContextsTaken`] if there are not so many contexts left; [`AdapterError::OtherClient`] if tasks
+    /// join with different clients; [`AdapterError::PeerLost`] if a task gave up meanwhile.
+    pub fn join(&self, first: usize, client: Client<'_>) -> Result<Vec<ShmAdapter>, AdapterError> {
+        clients::check_room(&self.segment, first, client, self.spare)?;
+        mapping::populate(&self.segment, self.task as usize, first..first + client.contexts);
+        clients::publish(&self.segment, self.task, first, client);
+        clients::meet(&self.segment.of_context(first), self.task)?;
+        clients::compare(&self.segment, first)?;
+        Ok(self.adapters(first, client))
+    }
+
+    /// As [`LocalAdapter::one_sided_path`].
     pub fn one_sided_path(&self) -> String {
-        match &self.reach.without_get {
-            None => "process_vm_readv".to_owned(),
-            Some(reason) => format!("active messages ({reason})"),
-        }
+        self.reach.one_sided_path()
+    }
+
+    fn adapters(&self, first: usize, client: Client<'_>) -> Vec<ShmAdapter> {
+        let contexts = first..first + client.contexts;
+        let adapter = |context| {
+            let segment = Arc::new(self.segment.of_context(context));
+            LocalAdapter::new(segment, self.task, self.fences, self.reach.clone())
+        };
+        contexts.map(adapter).collect()
     }
 }
 

@@ -47,6 +47,7 @@ use crate::adapter::{AdapterError, MAX_TASKS, TaskId};
 use crate::adapters::{MAX_CONTEXTS, MAX_TASKS_PER_HOST};
 use crate::job::config::{self, ForeignLauncher, Lookup, Settings, Start};
 
+pub use crate::platform::sys::monotonic_nanos;
 pub use control::Control;
 pub use exchange::{ExchangeError, Manager};
 
@@ -57,7 +58,8 @@ pub struct Membership {
     pub task: TaskId,
     /// Number of tasks of the job, at most [`MAX_TASKS`], and [`MAX_TASKS_PER_HOST`] on each host.
     pub num_tasks: usize,
-    /// Number of contexts of each task, at most [`MAX_CONTEXTS`].
+    /// Number of contexts of each task that were asked for, at most [`MAX_CONTEXTS`]. There are
+    /// [`SPARE_CONTEXTS`](crate::adapters::SPARE_CONTEXTS) more for further clients.
     pub contexts: usize,
     /// The segment that all tasks of this host map.
     pub segment: OwnedFd,
@@ -257,15 +259,6 @@ pub fn rank_environment(
         (config::HOSTS_FD, table.map(|table| table.as_raw_fd().to_string())),
         (config::CTRL_FD, Some(control.as_raw_fd().to_string())),
     ]
-}
-
-/// Returns the nanoseconds of a clock that launcher and ranks share, so that failures in different processes can be
-/// ordered.
-pub fn monotonic_nanos() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
-    let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
 /// Bytes that nobody can guess.

@@ -1,21 +1,25 @@
 //! Set-up of connections: makes a connected adapter from the environment.
 //!
 //! A process that `mpjrun` or a process manager started attaches to the segment of its host. A process that was started
-//! alone is a job of one task in memory of its own. Threads of one process share a segment there.
+//! alone is a job of one task in memory of its own. Threads of one process share a segment there. The clients of a
+//! process share its place in the job, and take contexts from it one after the other.
 
 use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::adapter::{Adapter, AdapterError, Endpoint, TaskId};
 use crate::adapters::hosts::table::JobTable;
 use crate::adapters::hosts::table::SECRET_BYTES;
 use crate::adapters::hosts::{self, HostsAdapter, TableLosses};
 use crate::adapters::ofi::{Fabric, OfiAdapter, OfiEndpoint, Peers};
-use crate::adapters::shm::ShmAdapter;
+use crate::adapters::shm::{self, Member, ShmAdapter};
 use crate::adapters::threads;
 use crate::job::bootstrap::control::Endpoints;
 use crate::job::bootstrap::{self, BootstrapError, Control, Membership};
 use crate::job::config::{self, ConfigError, Settings};
+use crate::platform::fork::ProcessMark;
 use crate::platform::home;
 
 use crate::adapters::AnyAdapter;
@@ -33,13 +37,59 @@ pub enum WireupError {
     /// The segment could not be attached.
     #[error(transparent)]
     Adapter(#[from] AdapterError),
+    /// This client has joined before.
+    #[error("{client} has joined its job already in this process: a client joins once")]
+    Joined {
+        /// The client.
+        client: String,
+    },
+    /// The clients of this process leave their job, or have left it.
+    #[error(
+        "{client} cannot join, since this process has left its job: a client joins before the last one of those before \
+         it leaves"
+    )]
+    Left {
+        /// The client.
+        client: String,
+    },
 }
 
-/// A task connected to its job.
+/// Who joins: a name, and the number of contexts that it asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Client<'a> {
+    name: &'a str,
+    contexts: Option<usize>,
+}
+
+impl<'a> Client<'a> {
+    /// Names a client that has one context. Names of up to 24 bytes are told apart.
+    pub const fn new(name: &'a str) -> Self {
+        Self { name, contexts: Some(1) }
+    }
+
+    /// The same client with so many contexts.
+    #[must_use]
+    pub const fn with_contexts(self, contexts: usize) -> Self {
+        Self { contexts: Some(contexts), ..self }
+    }
+
+    /// The same client with as many contexts as the user of the job asks for: `mpjrun --contexts`, or `MPJ_CONTEXTS` under
+    /// a process manager.
+    #[must_use]
+    pub const fn with_contexts_of_job(self) -> Self {
+        Self { contexts: None, ..self }
+    }
+
+    fn of_job(self, contexts: usize) -> shm::Client<'a> {
+        shm::Client { name: self.name, contexts: self.contexts.unwrap_or(contexts) }
+    }
+}
+
+/// A client that is connected to its job.
 pub struct Joined {
-    /// The connections: one for each of the task's contexts, in order.
+    /// The connections: one for each of the client's contexts, in order.
     pub contexts: Vec<AnyAdapter>,
-    /// The connection to the launcher or the process manager, if one has started this process.
+    /// The client's connection to the launcher or the process manager, if one has started this process.
     pub control: Option<Control>,
     /// Describes how gets are done, for reports.
     pub one_sided_path: String,
@@ -47,52 +97,205 @@ pub struct Joined {
     pub processors: Option<usize>,
 }
 
-/// Joins the job that the environment describes, or makes a job of one task with one context. Blocks until every task
-/// of the job has joined.
+/// The place in its job that this process has taken for its clients.
+static PLACE: Mutex<Place> = Mutex::new(Place::NotTaken);
+
+enum Place {
+    NotTaken,
+    Taken(Box<Process>),
+    /// All clients leave the job, or have left it.
+    Left,
+}
+
+/// What the clients of a process that was launched share.
+struct Process {
+    member: Member,
+    /// The number of contexts that the user of the job asks for.
+    contexts: usize,
+    /// The names of the clients.
+    clients: Vec<String>,
+    /// How many contexts the clients have.
+    in_use: usize,
+    control: Control,
+    one_sided_path: String,
+    network: Option<Network>,
+    mark: ProcessMark,
+}
+
+/// How a process reaches other hosts.
+struct Network {
+    table: Arc<JobTable>,
+    fabric: Arc<Fabric>,
+}
+
+/// Joins the job that the environment describes as `client`, and takes the client's contexts. Blocks until every task of
+/// the job has done so. A process that was started alone makes a job of one task for each client.
+///
+/// Several clients of one process share its place in the job, each with contexts of its own, in which it meets the same
+/// client of other tasks. All tasks join with the same clients in the same order, each before the first of them leaves. A
+/// rank has as many contexts as `mpjrun --contexts` says, and [`SPARE_CONTEXTS`](crate::adapters::SPARE_CONTEXTS) more.
 ///
 /// # Errors
-/// [`WireupError`]; in that case nothing is left to clean up.
-pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
-    let Some(membership) = bootstrap::detect(settings)? else {
-        let contexts = in_process(1, 1)?.remove(0);
-        let one_sided_path = "memory copy".to_owned();
-        return Ok(Joined { contexts, control: None, one_sided_path, processors: None });
-    };
-    let Membership { task, num_tasks, contexts, segment, table, control } = membership;
-    control.joined();
-    let attach =
-        |place, here| ShmAdapter::attach_contexts(segment, place, here, contexts, settings.get);
-    let (contexts, one_sided_path) = match table {
-        None => {
-            let attached = attach(task, num_tasks)?;
-            let one_sided_path = attached[0].one_sided_path();
-            (attached.into_iter().map(AnyAdapter::from).collect(), one_sided_path)
-        }
-        Some(table) => {
-            let table = Arc::new(JobTable::open(table)?);
-            let (place, here) = check_place(&table, task, num_tasks, contexts)?;
-            let fabric = Fabric::open(&settings.fabric)?;
-            let endpoints = (0..contexts).map(|_| fabric.endpoint());
-            let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;
-            let addresses = endpoints.iter().map(|end| end.address().to_vec()).collect();
-            control.endpoints(Endpoints { network: fabric.network(), addresses })?;
-            let attached = attach(place, here)
-                .map_err(|error| hosts::globally(&table.local_tasks(), error))?;
-            let local = attached[0].one_sided_path();
-            let others = match fabric.caps().gets {
-                Some(_) => "the network",
-                None => "active messages",
+/// [`WireupError`]; if this is the first client, nothing is left to clean up.
+pub fn connect(settings: &Settings, client: Client<'_>) -> Result<Joined, WireupError> {
+    let mut place = PLACE.lock();
+    match &mut *place {
+        Place::Taken(process) => process.join(settings, client),
+        Place::Left => Err(WireupError::Left { client: client.name.to_owned() }),
+        Place::NotTaken => {
+            let Some(membership) = bootstrap::detect(settings)? else {
+                let contexts = in_process(1, client.contexts.unwrap_or(1))?.remove(0);
+                let one_sided_path = "memory copy".to_owned();
+                return Ok(Joined { contexts, control: None, one_sided_path, processors: None });
             };
-            let one_sided_path = format!("{local} on this host, {others} to others");
-            table.wait_for_addresses()?;
-            let directory = Directory { table, control: control.clone(), way: fabric.way() };
-            let limit = settings.connect_timeout;
-            (over_network(task, attached, endpoints, directory, limit)?, one_sided_path)
+            let (process, joined) = Process::begin(membership, settings, client)?;
+            *place = Place::Taken(Box::new(process));
+            Ok(joined)
         }
+    }
+}
+
+/// Gives up this process's place in the job: all its clients leave, so that no further one can join.
+pub(crate) fn all_leave() {
+    let mut place = PLACE.lock();
+    if matches!(*place, Place::Taken(_)) {
+        *place = Place::Left;
+    }
+}
+
+impl Process {
+    /// Takes the place of this process, for its first client.
+    fn begin(
+        membership: Membership,
+        settings: &Settings,
+        client: Client<'_>,
+    ) -> Result<(Self, Joined), WireupError> {
+        let Membership { task, num_tasks, contexts, segment, table, control } = membership;
+        control.joined();
+        let client = client.of_job(contexts);
+        let control = control.with_contexts(0..client.contexts);
+        let attach =
+            |place, here| Member::attach(segment, place, here, contexts, settings.get, client);
+        let (member, adapters, network) = match table {
+            None => {
+                let (member, local) = attach(task, num_tasks)?;
+                (member, local.into_iter().map(AnyAdapter::from).collect(), None)
+            }
+            Some(table) => {
+                let table = Arc::new(JobTable::open(table)?);
+                let (place, here) = check_place(&table, task, num_tasks, contexts)?;
+                let network = Network { table, fabric: Fabric::open(&settings.fabric)? };
+                let endpoints = network.announce(&control, client, 0)?;
+                let (member, local) =
+                    attach(place, here).map_err(|error| network.globally(error))?;
+                let adapters = network.reach(task, (local, endpoints), &control, settings)?;
+                (member, adapters, Some(network))
+            }
+        };
+        config::place().into_iter().for_each(home::settle);
+        let process = Self {
+            one_sided_path: one_sided_path(&member, network.as_ref()),
+            member,
+            contexts,
+            clients: vec![client.name.to_owned()],
+            in_use: client.contexts,
+            control: control.clone(),
+            network,
+            mark: ProcessMark::new(),
+        };
+        let joined = process.joined(adapters, control);
+        Ok((process, joined))
+    }
+
+    /// Takes contexts for a further client.
+    fn join(&mut self, settings: &Settings, client: Client<'_>) -> Result<Joined, WireupError> {
+        let name = client.name.to_owned();
+        if self.mark.is_fork() {
+            return Err(BootstrapError::AlreadyTaken.into());
+        }
+        if self.clients.contains(&name) {
+            return Err(WireupError::Joined { client: name });
+        }
+        let client = client.of_job(self.contexts);
+        let first = self.in_use;
+        let left = || WireupError::Left { client: name.clone() };
+        let control = self.control.next_client().ok_or_else(left)?;
+        let control = control.with_contexts(first..first + client.contexts);
+        let adapters = self.take(&control, client, settings).inspect_err(|_| control.withdraw())?;
+        self.clients.push(name);
+        self.in_use += client.contexts;
+        Ok(self.joined(adapters, control))
+    }
+
+    /// Meets the other tasks in the contexts of a further client.
+    fn take(
+        &self,
+        control: &Control,
+        client: shm::Client<'_>,
+        settings: &Settings,
+    ) -> Result<Vec<AnyAdapter>, WireupError> {
+        let Some(network) = &self.network else {
+            let local = self.member.join(self.in_use, client)?;
+            return Ok(local.into_iter().map(AnyAdapter::from).collect());
+        };
+        let local = self.member.join(self.in_use, client);
+        let local = local.map_err(|error| network.globally(error))?;
+        let endpoints = network.announce(control, client, self.in_use)?;
+        network.reach(control.task(), (local, endpoints), control, settings)
+    }
+
+    fn joined(&self, contexts: Vec<AnyAdapter>, control: Control) -> Joined {
+        let (one_sided_path, processors) = (self.one_sided_path.clone(), config::processors());
+        Joined { contexts, control: Some(control), one_sided_path, processors }
+    }
+}
+
+/// Describes how gets are done.
+fn one_sided_path(member: &Member, network: Option<&Network>) -> String {
+    let local = member.one_sided_path();
+    let Some(Network { fabric, .. }) = network else { return local };
+    let others = match fabric.caps().gets {
+        Some(_) => "the network",
+        None => "active messages",
     };
-    config::place().into_iter().for_each(home::settle);
-    let processors = config::processors();
-    Ok(Joined { contexts, control: Some(control), one_sided_path, processors })
+    format!("{local} on this host, {others} to others")
+}
+
+impl Network {
+    /// Opens the endpoints of a client, whose first context is `first`, and tells the other hosts where they are.
+    fn announce(
+        &self,
+        control: &Control,
+        client: shm::Client<'_>,
+        first: usize,
+    ) -> Result<Vec<OfiEndpoint>, WireupError> {
+        let endpoints = (0..client.contexts).map(|_| self.fabric.endpoint());
+        let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;
+        let (network, client) = (self.fabric.network(), client.name.to_owned());
+        let addresses = endpoints.iter().map(|end| end.address().to_vec()).collect();
+        control.endpoints(Endpoints { network, client, first: first as u32, addresses })?;
+        Ok(endpoints)
+    }
+
+    /// Waits until the endpoints of all tasks are known, and joins those of a client with its adapters on this host.
+    fn reach(
+        &self,
+        task: TaskId,
+        (local, endpoints): (Vec<ShmAdapter>, Vec<OfiEndpoint>),
+        control: &Control,
+        settings: &Settings,
+    ) -> Result<Vec<AnyAdapter>, WireupError> {
+        let table = Arc::clone(&self.table);
+        let last = local.iter().map(|adapter| adapter.endpoint().context).max();
+        table.wait_for_addresses(last.map_or(0, |last| last + 1))?;
+        let directory = Directory { table, control: control.clone(), way: self.fabric.way() };
+        Ok(over_network(task, local, endpoints, directory, settings.connect_timeout)?)
+    }
+
+    /// An error of the adapter of this host, with the numbers of the job.
+    fn globally(&self, error: AdapterError) -> AdapterError {
+        hosts::globally(&self.table.local_tasks(), error)
+    }
 }
 
 /// The place of `task` on this host, and the number of tasks here.
@@ -125,14 +328,13 @@ fn over_network(
     limit: Duration,
 ) -> Result<Vec<AnyAdapter>, AdapterError> {
     let (table, directory) = (Arc::clone(&directory.table), Arc::new(directory));
-    let joined =
-        local.into_iter().zip(endpoints).enumerate().map(|(context, (local, endpoint))| {
-            let me = Endpoint { task, num_tasks: table.num_tasks(), context };
-            let (directory, bell) = (Arc::clone(&directory) as _, local.parts().bell);
-            let losses = Arc::new(TableLosses(Arc::clone(&table)));
-            let network = OfiAdapter::new(endpoint, me, directory, bell, losses, limit)?;
-            Ok(HostsAdapter::new(local, network, Arc::clone(&table))?.into())
-        });
+    let joined = local.into_iter().zip(endpoints).map(|(local, endpoint)| {
+        let me = Endpoint { task, num_tasks: table.num_tasks(), ..local.endpoint() };
+        let (directory, bell) = (Arc::clone(&directory) as _, local.parts().bell);
+        let losses = Arc::new(TableLosses(Arc::clone(&table)));
+        let network = OfiAdapter::new(endpoint, me, directory, bell, losses, limit)?;
+        Ok(HostsAdapter::new(local, network, Arc::clone(&table))?.into())
+    });
     joined.collect()
 }
 

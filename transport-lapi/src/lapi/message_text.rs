@@ -262,9 +262,10 @@ fn code_of(error: &AdapterError) -> Code {
         AdapterError::PeerLost { .. } | AdapterError::NoFabric { .. } => Code::NoConnectivity,
         AdapterError::System { .. } => Code::MemoryExhausted,
         AdapterError::BadSegment { .. } | AdapterError::GetRefused { .. } => Code::ShmSetup,
-        AdapterError::AlreadyAttached { .. } | AdapterError::ContextCount { .. } => {
-            Code::AllHndlInUse
-        }
+        AdapterError::AlreadyAttached { .. }
+        | AdapterError::ContextCount { .. }
+        | AdapterError::ContextsTaken { .. }
+        | AdapterError::OtherClient { .. } => Code::AllHndlInUse,
         AdapterError::TaskCount { .. } | AdapterError::HostTaskCount { .. } => Code::TaskNum,
         AdapterError::Corrupt { .. }
         | AdapterError::AccessFailed { .. }

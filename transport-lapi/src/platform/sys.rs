@@ -1,5 +1,5 @@
-//! What differs from processor to processor ([`Processor`], sizes of caches, hints on cache lines), and the number and
-//! the ids of threads.
+//! What differs from processor to processor ([`Processor`], sizes of caches, hints on cache lines), the number and the
+//! ids of threads, and the clock.
 //!
 //! Used by [`crate::adapters`], by [`crate::memory::region`] and [`crate::memory::copy`] on their behalf, by
 //! [`crate::lapi::nopoll`], and by [`crate::platform::sync`].
@@ -10,6 +10,15 @@ pub(crate) const LINE: usize = 64;
 /// Whether the calling thread is known to be the only one of its process.
 pub(crate) fn is_only_thread() -> bool {
     std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1)
+}
+
+/// Returns the nanoseconds of a clock that launcher and ranks share, so that failures in different processes can be
+/// ordered.
+pub fn monotonic_nanos() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
 /// Returns the size in bytes of the second-level cache of processor 0, if the kernel says it.

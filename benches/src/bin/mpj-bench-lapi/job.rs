@@ -8,7 +8,7 @@ use std::time::Instant;
 use mpj_bench_programs::{Failure, Job};
 use transport_lapi::bootstrap::Control;
 use transport_lapi::config::Settings;
-use transport_lapi::wireup::{self, Joined};
+use transport_lapi::wireup::{self, Client, Joined};
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, ForeignBytes, HeaderAction, IN_PLACE_FROM, InlineHandler,
     LapiError, Next, Options, Outbox, RemoteRegion, SendRegion, Session, TaskId,
@@ -68,7 +68,7 @@ impl LapiJob {
     pub fn join() -> Result<Self, Failure> {
         let settings = Settings::from_env().map_err(failed)?;
         let Joined { contexts, control, processors, .. } =
-            wireup::connect(&settings).map_err(failed)?;
+            wireup::connect(&settings, Client::new("bench")).map_err(failed)?;
         let adapter = contexts.into_iter().next().expect("a task has at least one context");
         let Settings { wait, spin, .. } = settings;
         let options = Options { processors, wait, spin, ..Options::default() };

@@ -7,7 +7,7 @@
 use std::process::{Command, ExitCode, Stdio};
 
 use transport_lapi::config::{self, Settings};
-use transport_lapi::wireup::{Joined, WireupError, connect};
+use transport_lapi::wireup::{Client, Joined, WireupError, connect};
 
 use super::Asked;
 use crate::cli::answer::{complain, print};
@@ -33,7 +33,8 @@ pub fn run() -> ExitCode {
 }
 
 fn answer() -> Result<String, WireupError> {
-    let Joined { control, one_sided_path, .. } = connect(&Settings::from_env()?)?;
+    let Joined { control, one_sided_path, .. } =
+        connect(&Settings::from_env()?, Client::new("probe"))?;
     if let Some(control) = control {
         control.finished();
     }

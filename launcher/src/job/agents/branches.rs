@@ -355,8 +355,7 @@ mod tests {
             [News::Refused { host, reason, code: 1 }, started(host), paused]
         };
         let of_rank = |task| {
-            let endpoints = Endpoints { network: String::new(), addresses: Vec::new() };
-            let addresses = vec![(task, endpoints)];
+            let addresses = vec![(task, Endpoints::default())];
             let ended = News::OutputEnded { task, stream: Stream::Out };
             [ended, News::Gone { task }, News::Addresses { addresses }]
         };

@@ -8,7 +8,8 @@ use super::*;
 fn shown(vocabulary: Vocabulary, waits: [Wait; 2]) -> String {
     let mut job = joined(2);
     for task in 0..2 {
-        let told = ControlMessage::Vocabulary { vocabulary: vocabulary.clone() };
+        let told =
+            ControlMessage::Vocabulary { first: 0, contexts: 1, vocabulary: vocabulary.clone() };
         job.note(task as usize, told, ms(2));
     }
     on_request(&job, &waiting(waits))
@@ -33,6 +34,13 @@ mpjrun:   chain: 1 waits for 0 (await: recv tag 5) -> 0 waits for others (meet o
 mpjrun:   meet, call 4 on bundle 1: rank 0 has come; who else belongs to it is not known
 ";
     assert_eq!(shown(vocabulary, [meeting, fetching]), expected);
+}
+
+#[test]
+fn calls_of_which_nothing_is_known_are_those_of_their_client() {
+    let unknown = Wait { since: ms(500), ..Wait::default() };
+    let shown = shown(Vocabulary::of_client("am2"), [unknown, unknown]);
+    assert!(shown.contains("mpjrun:   0-1    a call of am2  - "), "{shown}");
 }
 
 /// Such a call is taken for one that does not wait for all.

@@ -44,8 +44,12 @@ impl Words {
     }
 
     /// Zeros in a new file, mapped for writing, and a descriptor of the file, by which it can only be mapped for
-    /// reading.
-    pub(super) fn create(job: &str, words: usize) -> Result<(Self, OwnedFd), AdapterError> {
+    /// reading. Memory is reserved for the first words.
+    pub(super) fn create(
+        job: &str,
+        words: usize,
+        reserved: usize,
+    ) -> Result<(Self, OwnedFd), AdapterError> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let fd = rustix::fs::memfd_create(format!("{NAME}{job}"), flags)
             .map_err(|errno| AdapterError::system("make the job table", errno))?;
@@ -53,7 +57,7 @@ impl Words {
         rustix::fs::ftruncate(&fd, bytes)
             .map_err(|errno| AdapterError::system("give the job table its size", errno))?;
         // Taken now, so that a lack of memory is an error and not a signal later.
-        rustix::fs::fallocate(&fd, rustix::fs::FallocateFlags::empty(), 0, bytes)
+        rustix::fs::fallocate(&fd, rustix::fs::FallocateFlags::empty(), 0, reserved as u64 * 4)
             .map_err(|errno| AdapterError::system("reserve memory for the job table", errno))?;
         let mapping = Mapping::new(&fd, words, ProtFlags::READ | ProtFlags::WRITE)?;
         let length = SealFlags::SHRINK | SealFlags::GROW;

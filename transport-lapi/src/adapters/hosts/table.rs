@@ -6,18 +6,18 @@
 //!
 //! ```text
 //!  facts       magic number, version, tasks, hosts, contexts, number of this host
-//!  state       whether the addresses are complete, number of losses
+//!  state       of how many contexts the addresses are known, number of losses
 //!  secret      of the job
 //!  hosts       of each task; their names
 //!  places      number of each task on its host
 //!  lost        of each task, whether it is lost
-//!  addresses   of each endpoint: length and bytes
+//!  addresses   of each endpoint, by context and then by task: length and bytes
 //! ```
 //!
 //! - JT1: a table is as long as its facts say, and can neither shrink nor grow, so no access goes past its end. The
 //!   tasks cannot write it.
-//! - JT2: an address is read only after the table was found complete, and nobody writes one after that. The store that
-//!   completes the table releases the addresses, the load that finds it complete acquires them.
+//! - JT2: the addresses of a context are read only after they were found complete, and nobody writes one after that. The
+//!   store that says so releases the addresses, the load that finds it acquires them.
 //! - JT3: what the table says was written by the launcher of this host. It is checked all the same where it is an index
 //!   or a length, since the launchers of other hosts have a part in it.
 
@@ -29,8 +29,8 @@ use std::time::Duration;
 use rustix::thread::futex;
 
 use crate::adapter::{AdapterError, MAX_TASKS, TaskId};
-use crate::adapters::MAX_CONTEXTS;
 use crate::adapters::hosts::memory::Words;
+use crate::adapters::{MAX_CONTEXTS, SPARE_CONTEXTS};
 
 /// Greatest length of the address of an endpoint, in bytes.
 pub const MAX_ADDRESS: usize = 64;
@@ -41,7 +41,7 @@ pub const SECRET_BYTES: usize = 32;
 
 const MAGIC: u32 = u32::from_be_bytes(*b"MPJH");
 /// Changes whenever the meaning of a word changes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Words for a length and up to 64 bytes.
 const TEXT: usize = 1 + MAX_ADDRESS / 4;
 /// Longest sleep of a task that waits for the addresses, before it looks for losses.
@@ -74,7 +74,7 @@ struct Shape {
 
 /// Words of the facts.
 const FACTS: usize = 6;
-const COMPLETE: usize = FACTS;
+const KNOWN: usize = FACTS;
 const LOSSES: usize = FACTS + 1;
 const SECRET: usize = FACTS + 2;
 const NAMES: usize = SECRET + SECRET_BYTES / 4;
@@ -91,7 +91,7 @@ impl Shape {
             let what = format!("a job of {tasks} ranks cannot have {hosts} hosts");
             return Err(AdapterError::BadSegment { what });
         }
-        Ok(Self { tasks, hosts, contexts })
+        Ok(Self { tasks, hosts, contexts: contexts + SPARE_CONTEXTS })
     }
 
     /// The facts of the table of `host`.
@@ -117,12 +117,17 @@ impl Shape {
     }
 
     fn address(self, task: usize, context: usize) -> Range<usize> {
-        text_at(self.lost(self.tasks), task * self.contexts + context)
+        text_at(self.lost(self.tasks), context * self.tasks + task)
     }
 
     /// Length of the table in words.
     fn words(self) -> usize {
-        self.address(self.tasks, 0).start
+        self.address(0, self.contexts).start
+    }
+
+    /// Length of the part that every job uses: without the addresses of further clients.
+    fn reserved(self) -> usize {
+        self.address(0, self.contexts - SPARE_CONTEXTS).start
     }
 }
 
@@ -131,11 +136,11 @@ fn text_at(start: usize, index: usize) -> Range<usize> {
     at..at + TEXT
 }
 
-/// Returns the size of the table of a job, in bytes.
+/// Returns the size of the table of a job whose tasks have `contexts` contexts each, and [`SPARE_CONTEXTS`] more, in bytes.
 ///
 /// ```
 /// let bytes = transport_lapi::bootstrap::hosts::table_bytes(100_000, 1_000, 1)?;
-/// assert!(bytes < 9_000_000);
+/// assert!(bytes < 29_000_000);
 /// # Ok::<(), transport_lapi::adapter::AdapterError>(())
 /// ```
 ///
@@ -171,7 +176,8 @@ impl JobTable {
         if (magic, version) != (MAGIC, VERSION) {
             return Err(bad(format!("it is no job table of version {VERSION}")));
         }
-        let shape = Shape::new(tasks as usize, hosts as usize, contexts as usize)?;
+        let contexts = (contexts as usize).saturating_sub(SPARE_CONTEXTS);
+        let shape = Shape::new(tasks as usize, hosts as usize, contexts)?;
         let (found, needed) = (words.all().len(), shape.words());
         if found < needed {
             return Err(bad(format!("its job table has {found} words instead of {needed}")));
@@ -194,9 +200,9 @@ impl JobTable {
         self.shape.hosts
     }
 
-    /// Returns the number of contexts of each task.
+    /// Returns the number of contexts of each task, without those for further clients.
     pub fn contexts(&self) -> usize {
-        self.shape.contexts
+        self.shape.contexts - SPARE_CONTEXTS
     }
 
     /// Returns the number of this host.
@@ -249,39 +255,41 @@ impl JobTable {
         secret
     }
 
-    /// Returns the address of the endpoint of `task` for `context`; `None` before all addresses are known, and for one
+    /// Returns the address of the endpoint of `task` for `context`; `None` before those of all tasks are known, and for one
     /// that the task does not have.
     pub fn address(&self, task: TaskId, context: usize) -> Option<Vec<u8>> {
-        let is_there = self.is_complete()
-            && (task as usize) < self.shape.tasks
-            && context < self.shape.contexts;
+        let is_there = (task as usize) < self.shape.tasks && context < self.known_contexts();
         let address = is_there.then(|| self.text(self.shape.address(task as usize, context)))?;
         (!address.is_empty()).then_some(address)
     }
 
-    /// Waits until the addresses of all tasks are known.
+    /// Waits until the addresses of all tasks are known for so many contexts.
     ///
     /// # Errors
     /// [`AdapterError::PeerLost`] if a task is lost meanwhile.
-    pub fn wait_for_addresses(&self) -> Result<(), AdapterError> {
-        let word = &self.words.all()[COMPLETE];
+    pub fn wait_for_addresses(&self, contexts: usize) -> Result<(), AdapterError> {
+        let word = &self.words.all()[KNOWN];
         let timeout = futex::Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN.subsec_nanos().into() };
-        while !self.is_complete() {
+        loop {
+            let known = self.known_contexts();
+            if known >= contexts {
+                return Ok(());
+            }
             if self.losses() > 0 {
                 let mut tasks = 0..self.shape.tasks as TaskId;
                 let task = tasks.find(|&task| self.is_lost(task)).unwrap_or_default();
                 return Err(AdapterError::PeerLost { task });
             }
             // However the call returns, the loop looks again.
-            let _ = futex::wait(word, futex::Flags::empty(), 0, Some(&timeout));
+            let _ = futex::wait(word, futex::Flags::empty(), known as u32, Some(&timeout));
         }
-        Ok(())
     }
 
-    fn is_complete(&self) -> bool {
-        let complete = load(&self.words.all()[COMPLETE]);
+    /// Of how many contexts the addresses are known.
+    fn known_contexts(&self) -> usize {
+        let known = load(&self.words.all()[KNOWN]) as usize;
         fence(Ordering::Acquire); // SYNC: addresses of a job table
-        complete != 0
+        known.min(self.shape.contexts)
     }
 
     /// Returns how many times a task was declared lost.
@@ -342,7 +350,7 @@ impl TableWriter {
         secret: [u8; SECRET_BYTES],
     ) -> Result<(Self, OwnedFd), AdapterError> {
         let shape = Shape::new(plan.host_of.len(), plan.names.len(), contexts)?;
-        let (words, fd) = Words::create(job, shape.words())?;
+        let (words, fd) = Words::create(job, shape.words(), shape.reserved())?;
         Ok((Self::fill(words, shape, plan, host, secret)?, fd))
     }
 
@@ -402,7 +410,7 @@ impl TableWriter {
     ///
     /// # Errors
     /// [`AdapterError::BadAddress`] if the address is longer than [`MAX_ADDRESS`], if there is no such endpoint, or if
-    /// the table is complete (JT2).
+    /// the addresses of the context are complete (JT2).
     pub fn set_address(
         &self,
         task: TaskId,
@@ -410,18 +418,19 @@ impl TableWriter {
         address: &[u8],
     ) -> Result<(), AdapterError> {
         let JobTable { words, shape, .. } = &self.table;
-        let exists = (task as usize) < shape.tasks && context < shape.contexts;
-        if !exists || address.len() > MAX_ADDRESS || self.table.is_complete() {
+        let may_be_told = self.table.known_contexts()..shape.contexts;
+        let exists = (task as usize) < shape.tasks && may_be_told.contains(&context);
+        if !exists || address.len() > MAX_ADDRESS {
             return Err(AdapterError::BadAddress { task, context, len: address.len() });
         }
         store_text(&words.all()[shape.address(task as usize, context)], address);
         Ok(())
     }
 
-    /// Says that all addresses are there, and wakes those who wait for them.
-    pub fn complete(&self) {
-        let word = &self.table.words.all()[COMPLETE];
-        word.store(1, Ordering::Release); // SYNC: addresses of a job table
+    /// Says that the addresses of so many contexts are there, and wakes those who wait for them.
+    pub fn complete(&self, contexts: usize) {
+        let word = &self.table.words.all()[KNOWN];
+        word.store(contexts as u32, Ordering::Release); // SYNC: addresses of a job table
         let _ = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
     }
 

@@ -19,7 +19,7 @@ const _: () = assert!(cfg!(loom) || LISTED == TaskState::LISTED);
 
 /// The published waits of the tasks of a job.
 pub struct JobView {
-    /// Those of all contexts, in order.
+    /// Those of all contexts, in order. Those that no client uses are not touched, so that they take no memory.
     segments: Vec<Segment>,
     /// The PID namespace of this process.
     pid_namespace: u64,
@@ -38,6 +38,12 @@ impl JobView {
     /// Returns the number of tasks of the job.
     pub fn tasks(&self) -> usize {
         self.first().layout().tasks()
+    }
+
+    /// The segments of the contexts that clients of `task` use.
+    fn in_use(&self, task: usize) -> &[Segment] {
+        let claimed = self.first().wireup(task).in_use.load(Ordering::Acquire); // SYNC: contexts in use
+        &self.segments[..self.segments.len().min(claimed as usize)]
     }
 
     /// The context segment in which tasks publish who they are.
@@ -62,9 +68,13 @@ impl JobView {
             unlisted: 0,
             sent: 0,
             received: 0,
-            contexts: self.segments.len(),
+            contexts: 0,
         };
-        for segment in &self.segments {
+        let segments = self.in_use(task);
+        state.contexts = segments.len();
+        // A client that joins changes the epoch, which only grows.
+        state.epoch = segments.len() as u64;
+        for segment in segments {
             let context = segment.context() as u32;
             let reading = segment.wait_table(task).read()?;
             // After the entries: rings that came before they were read must count.
@@ -97,13 +107,13 @@ impl JobView {
         self.first().job().keeper.store(std::process::id(), Ordering::Relaxed);
     }
 
-    /// Asks task `task` for its queues in all its contexts, and wakes its threads that sleep in a wait. Each context
+    /// Asks task `task` for its queues in all contexts that it uses, and wakes its threads that sleep in a wait. Each context
     /// answers on its own, as soon as a thread waits or polls in it.
     ///
     /// # Panics
     /// If the job has no such task.
     pub fn inquire(&self, task: usize) {
-        for segment in &self.segments {
+        for segment in self.in_use(task) {
             segment.wait_table(task).ask();
             segment.task(task).bell.0.ring(Fences::Symmetric);
         }
@@ -115,7 +125,7 @@ impl JobView {
     /// # Panics
     /// If the job has no such task.
     pub fn dismiss(&self, task: usize) {
-        for segment in &self.segments {
+        for segment in self.in_use(task) {
             segment.wait_table(task).dismiss();
             segment.task(task).bell.0.ring(Fences::Symmetric);
         }
@@ -123,8 +133,10 @@ impl JobView {
 
     /// Wakes every task, because something has changed outside of the segment, such as the job table.
     pub fn ring(&self) {
-        let tasks = self.segments.iter().flat_map(Segment::tasks);
-        tasks.for_each(|block| block.bell.0.ring(Fences::Symmetric));
+        for task in 0..self.tasks() {
+            let blocks = self.in_use(task).iter().map(|segment| segment.task(task));
+            blocks.for_each(|block| block.bell.0.ring(Fences::Symmetric));
+        }
     }
 
     /// Declares task `task` lost and wakes every task: operations of the others that need it end with an error.

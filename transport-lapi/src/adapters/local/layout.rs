@@ -30,8 +30,12 @@ pub(crate) const SEPARATION: usize = 128;
 /// Most tasks of a job that one host has room for, since they share one segment.
 pub const MAX_TASKS_PER_HOST: usize = 256;
 
-/// Most contexts that a task can have.
+/// Most contexts that a client of a task can ask the launcher for.
 pub const MAX_CONTEXTS: usize = 4;
+
+/// Further contexts of each task that is a process: for clients that join the job beside the first one. They occupy
+/// memory only where a client uses them. Where limits on files or on the address space are low, there are none.
+pub const SPARE_CONTEXTS: usize = 3;
 
 /// Size of the header page.
 pub(crate) const HEADER_BYTES: usize = 4096;
@@ -221,6 +225,21 @@ impl Layout {
         Self { area: 0, ..self }
     }
 
+    /// The same layout with so many contexts more, for further clients of tasks that are processes.
+    pub(crate) const fn with_spare(self, contexts: usize) -> Self {
+        Self { contexts: self.contexts + contexts, ..self }
+    }
+
+    /// The layout of a segment that claims to have so many contexts in all.
+    pub(crate) fn of_segment(tasks: usize, contexts: usize) -> Result<Self, AdapterError> {
+        let asked = contexts.min(MAX_CONTEXTS);
+        let max = MAX_CONTEXTS + SPARE_CONTEXTS;
+        match contexts - asked {
+            spare @ ..=SPARE_CONTEXTS => Ok(Self::new(tasks, asked)?.with_spare(spare)),
+            _ => Err(AdapterError::ContextCount { asked: contexts, max }),
+        }
+    }
+
     /// Bytes of one shared area.
     pub(crate) const fn area_bytes(&self) -> usize {
         self.area
@@ -242,8 +261,8 @@ impl Layout {
     }
 }
 
-/// Returns the size in bytes of the segment of a job of `num_tasks` tasks with `contexts` contexts each. The segment
-/// occupies memory only where a job touches it.
+/// Returns the size in bytes that the segment of a job of `num_tasks` tasks with `contexts` contexts each has at least: it
+/// is larger where there is room for the contexts of further clients. It occupies memory only where a job touches it.
 ///
 /// # Errors
 /// [`AdapterError::HostTaskCount`], [`AdapterError::ContextCount`].

@@ -16,6 +16,7 @@
 
 #![expect(unsafe_code, reason = "views of one block of memory as the types that lie in it")]
 
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -51,6 +52,9 @@ pub(crate) struct JobBlock {
     pub(crate) keeper: AtomicU32,
 }
 
+/// Words of the name of a client.
+pub(crate) const CLIENT_WORDS: usize = 3;
+
 /// Data of one task.
 #[repr(C)]
 pub(crate) struct TaskBlock {
@@ -84,6 +88,11 @@ pub(crate) struct WireupLine {
     pub(crate) keeps_pid: AtomicU32,
     /// 1 if the task was declared lost.
     pub(crate) is_lost: AtomicU32,
+    /// How many contexts the clients of the task's process use, from the first one on.
+    pub(crate) in_use: AtomicU32,
+    /// In the block of a client's first context: how many contexts the client has, and its name.
+    pub(crate) client_contexts: AtomicU32,
+    pub(crate) client: [AtomicU64; CLIENT_WORDS],
     /// Set when the task gives up. Gets load it, so it is beside words that are hardly written after the start.
     pub(crate) detachment: Detachment,
 }
@@ -148,7 +157,7 @@ impl Segment {
         let start = NonNull::new(start.cast()).ok_or_else(|| failed(Errno::NOMEM))?;
         // SAFETY: S1: the mapping is new, readable, writable, aligned to a page, and used by nobody else.
         let segment = unsafe { Self::from_mapping(start, layout) };
-        (0..layout.tasks()).for_each(|task| segment.set_up(task));
+        (0..layout.tasks()).for_each(|task| segment.set_up(task, 0..layout.contexts()));
         Ok(segment)
     }
 
@@ -194,6 +203,11 @@ impl Segment {
         self.of_first_context(SEPARATION)
     }
 
+    /// Where the clients meet whose first context is that of this segment.
+    pub(crate) fn meeting(&self) -> &FutexWord {
+        &self.view::<JobBlock>(SEPARATION).attached
+    }
+
     pub(crate) fn task(&self, task: usize) -> &TaskBlock {
         assert!(task < self.layout.tasks(), "tasks of a job are numbered below its size");
         self.view(self.layout.task_at(task))
@@ -211,10 +225,10 @@ impl Segment {
         self.view(self.layout.wait_table_at(task))
     }
 
-    /// Initialises the blocks of `task`, before any task sends.
-    pub(crate) fn set_up(&self, task: usize) {
+    /// Initialises the blocks of `task` in these contexts, before any task sends there.
+    pub(crate) fn set_up(&self, task: usize, contexts: Range<usize>) {
         if self.layout.tasks() > MOST_POLLED {
-            for segment in self.contexts() {
+            for segment in contexts.map(|context| self.of_context(context)) {
                 segment.task(task).bell.0.want_marks(); // D6 of `crate::adapters::local::doorbell`
             }
         }

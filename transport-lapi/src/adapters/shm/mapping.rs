@@ -8,6 +8,7 @@
 
 #![expect(unsafe_code, reason = "mapping a file and populating the mapping")]
 
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::{self, NonNull};
 
@@ -17,7 +18,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::adapter::AdapterError;
 use crate::adapters::local::header::{self, FACTS_BYTES};
-use crate::adapters::local::layout::{Layout, SLOT_BYTES};
+use crate::adapters::local::layout::{Layout, SLOT_BYTES, SPARE_CONTEXTS};
 use crate::adapters::local::segment::Segment;
 use crate::adapters::shm::memory;
 
@@ -29,8 +30,8 @@ const RESERVED_UP_TO: usize = 22 << 20;
 /// Prefix of the names of all job segments; the name of the job follows.
 const SEGMENT_NAME: &str = "mpj-job-";
 
-/// Makes the memory of the job called `job`, of `num_tasks` tasks with `contexts` contexts each: a memfd that can
-/// neither shrink nor grow. The descriptor is close-on-exec; whoever starts the tasks passes it on. The name is visible
+/// Makes the memory of the job called `job`, of `num_tasks` tasks with `contexts` contexts each, and
+/// [`SPARE_CONTEXTS`] for further clients if limits permit: a memfd that can neither shrink nor grow. The descriptor is close-on-exec; whoever starts the tasks passes it on. The name is visible
 /// only in `/proc`, after `mpj-job-`.
 ///
 /// # Errors
@@ -41,7 +42,9 @@ pub fn create_segment(
     num_tasks: usize,
     contexts: usize,
 ) -> Result<OwnedFd, AdapterError> {
-    let layout = Layout::new(num_tasks, contexts)?;
+    let asked = Layout::new(num_tasks, contexts)?;
+    let ample = asked.with_spare(SPARE_CONTEXTS);
+    let layout = if memory::is_ample_for(ample.bytes() as u64) { ample } else { asked };
     let bytes = layout.bytes() as u64;
     let fd = rustix::fs::memfd_create(
         format!("{SEGMENT_NAME}{job}"),
@@ -54,7 +57,7 @@ pub fn create_segment(
     }
     rustix::fs::ftruncate(&fd, bytes)
         .map_err(|errno| system_sized("give the job segment its size", bytes, errno))?;
-    let bytes_of_contexts = layout.contexts_bytes();
+    let bytes_of_contexts = layout.context_at(contexts);
     if bytes_of_contexts <= RESERVED_UP_TO {
         let bytes = bytes_of_contexts as u64;
         rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, bytes)
@@ -77,8 +80,15 @@ fn write_facts(fd: &OwnedFd, layout: &Layout) -> rustix::io::Result<()> {
 pub(crate) fn open_segment(fd: impl AsFd) -> Result<Segment, AdapterError> {
     let (tasks, contexts) = header::claimed_endpoints(&read_facts(&fd)?);
     let what = || format!("it claims to be for {tasks} ranks with {contexts} contexts each");
-    let layout = Layout::new(tasks, contexts).map_err(|_| bad(what()))?;
+    let layout = Layout::of_segment(tasks, contexts).map_err(|_| bad(what()))?;
     map(fd, layout)
+}
+
+/// Maps the segment behind `fd` for a task of a job of `layout`, with the spare contexts that it has.
+pub(super) fn map_as_task(fd: impl AsFd, layout: Layout) -> Result<Segment, AdapterError> {
+    let (_, contexts) = header::claimed_endpoints(&read_facts(&fd)?);
+    let has_spare = contexts == layout.contexts() + SPARE_CONTEXTS;
+    map(fd, layout.with_spare(if has_spare { SPARE_CONTEXTS } else { 0 }))
 }
 
 /// Checks that `fd` is a segment of `layout`, and maps it.
@@ -135,11 +145,11 @@ fn check(fd: impl AsFd, layout: &Layout) -> Result<(), AdapterError> {
     Ok(())
 }
 
-/// Enters the parts that `task` uses into its page table, so that the first messages cause no page faults. Skipped for
-/// large segments; kernels before 5.14 refuse it.
-pub(super) fn populate(segment: &Segment, task: usize) {
-    if segment.layout().contexts_bytes() <= RESERVED_UP_TO {
-        segment.contexts().for_each(|context| populate_context(&context, task));
+/// Enters the parts of these contexts that `task` uses into its page table, so that the first messages cause no page
+/// faults. Skipped if they are large; kernels before 5.14 refuse it.
+pub(super) fn populate(segment: &Segment, task: usize, contexts: Range<usize>) {
+    if contexts.len() * segment.layout().context_bytes() <= RESERVED_UP_TO {
+        contexts.for_each(|context| populate_context(&segment.of_context(context), task));
     }
 }
 

@@ -20,6 +20,13 @@ pub(super) fn room() -> Vec<(u64, &'static str)> {
     room
 }
 
+/// Whether the limits of this process are so high that a file of so many bytes may be mapped on a mere chance that it is
+/// used.
+pub(super) fn is_ample_for(bytes: u64) -> bool {
+    let is_ample = |limit: Option<u64>, bytes: u64| limit.is_none_or(|limit| bytes <= limit);
+    is_ample(file_limit(), bytes) && is_ample(limit(Resource::As), bytes.saturating_mul(4))
+}
+
 /// Largest file that this process may make; the segment is a file.
 pub(super) fn file_limit() -> Option<u64> {
     limit(Resource::Fsize)

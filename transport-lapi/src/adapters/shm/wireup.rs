@@ -28,7 +28,7 @@ use crate::adapters::shm::{GetMode, Processes};
 use crate::platform::sync::FutexWord;
 
 /// How often a task that waits for the others checks whether one gave up.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The result of a task's probe of its successor's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,8 +16,11 @@
 //! - L7: a rank reports only the first loss that it notices, once, so that failing calls do not fill the line.
 //! - L8: if a process manager has started the rank, it takes the launcher's place. It can be told that the rank has left
 //!   the job or ends it, and the addresses of its endpoints; nothing else.
+//! - L9: the clients of a process share its line. The launcher is told that the rank leaves, and has left, when the last
+//!   of them does so.
 
 pub mod agents;
+mod clients;
 mod counters;
 pub mod line;
 mod observed;
@@ -27,6 +30,7 @@ mod vocabulary;
 use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Once};
 use std::time::Duration;
@@ -44,10 +48,12 @@ use rustix::net::{
 use rustix::process::{Signal, getpid, kill_process, parent_process_death_signal};
 use rustix::thread::gettid;
 
+use self::clients::Clients;
 use super::managed::ManagedJob;
 use super::{BootstrapError, monotonic_nanos};
 use crate::adapter::TaskId;
 use crate::adapter::waits::become_bystander;
+use crate::job::wireup;
 use crate::platform::fork::ProcessMark;
 
 pub use counters::{MessageCounts, ProtocolCounts};
@@ -118,12 +124,16 @@ pub enum ControlMessage {
         /// The task that is gone.
         lost: TaskId,
     },
-    /// What the numbers mean that the rank publishes of its waits. Sent once, after it has joined.
+    /// What the numbers mean that a client of the rank publishes of its waits. Sent once, after it has joined.
     Vocabulary {
+        /// The first context of the client.
+        first: u32,
+        /// The number of its contexts.
+        contexts: u32,
         /// The names.
         vocabulary: Vocabulary,
     },
-    /// Where the other hosts find the rank, in a job of several hosts. Sent once, after it has joined.
+    /// Where the other hosts find a client of the rank, in a job of several hosts. Sent once, when it joins.
     Endpoints {
         /// The place.
         endpoints: Endpoints,
@@ -158,18 +168,22 @@ impl ControlMessage {
     /// [`ControlError`] for texts that are not fit to be shown.
     pub fn check(&self) -> Result<(), ControlError> {
         match self {
-            Self::Vocabulary { vocabulary } => vocabulary.check(),
+            Self::Vocabulary { vocabulary, .. } => vocabulary.check(),
             _ => Ok(()),
         }
     }
 }
 
-/// Where a rank is found by those of other hosts.
+/// Where the contexts of a client of a rank are found by those of other hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Encode, Decode)]
 pub struct Endpoints {
     /// The provider of the network, and the version of its library.
     pub network: String,
-    /// The network address of each context, in order.
+    /// The client.
+    pub client: String,
+    /// Its first context.
+    pub first: u32,
+    /// The network address of each of its contexts, in order.
     pub addresses: Vec<Vec<u8>>,
 }
 
@@ -243,11 +257,16 @@ pub fn control_pair() -> io::Result<(ControlReceiver, OwnedFd)> {
     Ok((ControlReceiver { socket: launcher }, rank))
 }
 
-/// A rank's end of the control line. Clones share the line.
+/// The end of the control line that one client of a rank has. Clones share the line, and so do the other clients.
 #[derive(Clone)]
 pub struct Control {
     task: TaskId,
     line: Line,
+    clients: Arc<Clients>,
+    /// The number of the client among those of the process.
+    client: usize,
+    /// The contexts of the client.
+    contexts: Range<u32>,
 }
 
 impl fmt::Debug for Control {
@@ -276,13 +295,40 @@ struct ControlSocket {
 impl Control {
     pub(crate) fn new(task: TaskId, socket: OwnedFd) -> Self {
         let (process, first_loss) = (ProcessMark::new(), Once::new());
-        let line = Line::Launcher(Arc::new(ControlSocket { socket, process, first_loss }));
-        Self { task, line }
+        Self::of_first_client(
+            task,
+            Line::Launcher(Arc::new(ControlSocket { socket, process, first_loss })),
+        )
     }
 
     /// The line of a rank that a process manager has started (L8).
     pub(super) fn to_manager(task: TaskId, job: ManagedJob) -> Self {
-        Self { task, line: Line::Manager(Arc::new(job)) }
+        Self::of_first_client(task, Line::Manager(Arc::new(job)))
+    }
+
+    fn of_first_client(task: TaskId, line: Line) -> Self {
+        Self { task, line, clients: Arc::default(), client: 0, contexts: 0..1 }
+    }
+
+    /// Returns the task of the rank.
+    pub(crate) fn task(&self) -> TaskId {
+        self.task
+    }
+
+    /// States which contexts the client has.
+    pub(crate) fn with_contexts(self, contexts: Range<usize>) -> Self {
+        Self { contexts: contexts.start as u32..contexts.end as u32, ..self }
+    }
+
+    /// The line for a further client of the process; `None` if all clients leave the job or have left it.
+    pub(crate) fn next_client(&self) -> Option<Self> {
+        let client = self.clients.enter()?;
+        Some(Self { client, ..self.clone() })
+    }
+
+    /// Takes the client back, which could not join.
+    pub(crate) fn withdraw(&self) {
+        self.clients.withdraw(self.client);
     }
 
     /// Reports that this rank has joined. Call it before waiting for the other ranks, so that the launcher knows about
@@ -291,7 +337,7 @@ impl Control {
         self.send(&ControlMessage::Joined { pid: std::process::id() });
     }
 
-    /// Tells the launcher where the other hosts find this rank's contexts. Call it before the wait for the addresses of
+    /// Tells the launcher where the other hosts find the client's contexts. Call it before the wait for the addresses of
     /// all ranks. Under a process manager it waits until all ranks have called it.
     ///
     /// # Errors
@@ -307,22 +353,29 @@ impl Control {
         }
     }
 
-    /// Tells the launcher what the numbers mean that this rank publishes of its waits. Call it once, before the first
+    /// Tells the launcher what the numbers mean that the client publishes of its waits. Call it once, before the first
     /// wait.
     pub fn vocabulary(&self, vocabulary: Vocabulary) {
-        self.send(&ControlMessage::Vocabulary { vocabulary });
+        let (first, contexts) = (self.contexts.start, self.contexts.len() as u32);
+        self.send(&ControlMessage::Vocabulary { first, contexts, vocabulary });
     }
 
-    /// Reports that this rank has stopped communicating and now waits for the others. Call it when the program leaves
-    /// the job, before it waits, so that the launcher knows about the wait if another rank never gets there. `counters`
-    /// states what the rank has sent and received.
+    /// Reports that the client has stopped communicating and now waits for the other ranks. Call it when the program
+    /// leaves the job, before it waits, so that the launcher knows about the wait if another rank never gets there.
+    /// `counters` states what the client has sent and received. The launcher is told when all clients of the process have
+    /// called it (L9); from then on no further client can join.
     pub fn leaving(&self, counters: MessageCounts) {
-        self.send(&ControlMessage::Leaving { counters });
+        if let Some(counters) = self.clients.leaves(self.client, counters) {
+            wireup::all_leave();
+            self.send(&ControlMessage::Leaving { counters });
+        }
     }
 
-    /// Reports that this rank has done its part: from now on, exit code 0 means success.
+    /// Reports that the client has done its part. Once all clients of the process have (L9), exit code 0 means success.
     pub fn finished(&self) {
-        self.send(&ControlMessage::Finished);
+        if self.clients.finishes(self.client) {
+            self.send(&ControlMessage::Finished);
+        }
     }
 
     /// Reports that the program asks for the end of the job, with `code`.

@@ -103,7 +103,7 @@ fn meet(exchange: &Exchange, contexts: usize) -> Result<Membership, BootstrapErr
         }
         (segment, has_table.then(|| exchange.take(TABLE)).transpose()?, None)
     };
-    let job = ManagedJob { exchange: exchange.clone(), contexts, table: made };
+    let job = ManagedJob { exchange: exchange.clone(), table: made };
     let control = Control::to_manager(rank, job);
     Ok(Membership { task: rank, num_tasks, contexts, segment, table, control })
 }
@@ -149,7 +149,6 @@ fn random<const N: usize>() -> Result<[u8; N], BootstrapError> {
 /// What takes the place of a rank's launcher.
 pub(super) struct ManagedJob {
     exchange: Exchange,
-    contexts: usize,
     /// The table of this host, if this is the first rank of one of several.
     table: Option<Table>,
 }
@@ -181,25 +180,34 @@ impl ManagedJob {
         }
     }
 
-    /// Tells all ranks the addresses of this rank's contexts, and waits until they have told theirs. The first rank of
-    /// each host then completes the table.
+    /// Tells all ranks the addresses of the contexts of a client, and waits until they have told theirs. The first rank of
+    /// each host then enters them into the table.
     pub(super) fn endpoints(&self, endpoints: &Endpoints) -> Result<(), BootstrapError> {
-        let rank = self.exchange.rank();
-        self.exchange.put(ENDPOINTS, &encode(rank, endpoints)?)?;
+        let (rank, first) = (self.exchange.rank(), endpoints.first as usize);
+        let name = match first {
+            0 => ENDPOINTS.to_owned(),
+            context => format!("{ENDPOINTS} from {context}"),
+        };
+        self.exchange.put(&name, &encode(rank, endpoints)?)?;
         self.exchange.fence()?;
         let Some(Table { writer, .. }) = &self.table else { return Ok(()) };
+        let contexts = endpoints.addresses.len();
         let mut networks = Vec::new();
         for owner in 0..self.exchange.size() as TaskId {
             let manager = self.exchange.manager();
-            let missing = || {
-                let name = ENDPOINTS.to_owned();
-                ExchangeError::Missing { manager, owner, name }
-            };
-            let told = self.exchange.get(owner, ENDPOINTS)?;
-            let told = decode(&told).filter(|list| list.len() == 1 + self.contexts);
-            let told = told.ok_or_else(missing)?;
-            networks.push(String::from_utf8_lossy(told[0]).into_owned());
-            for (context, address) in told[1..].iter().enumerate() {
+            let missing = || ExchangeError::Missing { manager, owner, name: name.clone() };
+            let told = self.exchange.get(owner, &name)?;
+            let told = decode(&told).filter(|list| list.len() >= 2).ok_or_else(missing)?;
+            let text = |at: usize| String::from_utf8_lossy(told[at]).into_owned();
+            if (text(1), told.len() - 2) != (endpoints.client.clone(), contexts) {
+                let (first, expected) = (rank, endpoints.client.clone());
+                let client = text(1);
+                return Err(
+                    AdapterError::OtherClient { task: owner, client, first, expected }.into()
+                );
+            }
+            networks.push(text(0));
+            for (context, address) in (first..).zip(&told[2..]) {
                 writer.set_address(owner, context, address)?;
             }
         }
@@ -210,18 +218,21 @@ impl ManagedJob {
             let why = estrangement((&host(rank), &networks[stranger]), (0, &host(0), &networks[0]));
             return Err(BootstrapError::Estranged { rank, why });
         }
-        writer.complete();
+        writer.complete(first + contexts);
         Ok(())
     }
 }
 
-/// Writes a rank's network and the addresses of its contexts, each behind its length.
+/// Writes a rank's network, its client, and the addresses of the client's contexts, each behind its length.
 fn encode(task: TaskId, endpoints: &Endpoints) -> Result<Vec<u8>, AdapterError> {
-    let Endpoints { network, addresses } = endpoints;
-    let network = &network.as_bytes()[..network.len().min(MAX_ADDRESS)];
-    let mut bytes = vec![network.len() as u8];
-    bytes.extend(network);
-    for (context, address) in addresses.iter().enumerate() {
+    let Endpoints { network, client, first, addresses } = endpoints;
+    let mut bytes = Vec::new();
+    for text in [network, client] {
+        let text = &text.as_bytes()[..text.len().min(MAX_ADDRESS)];
+        bytes.push(text.len() as u8);
+        bytes.extend(text);
+    }
+    for (context, address) in (*first as usize..).zip(addresses) {
         let len = address.len();
         if len > MAX_ADDRESS {
             return Err(AdapterError::BadAddress { task, context, len });
@@ -232,7 +243,7 @@ fn encode(task: TaskId, endpoints: &Endpoints) -> Result<Vec<u8>, AdapterError> 
     Ok(bytes)
 }
 
-/// Reads what [`encode`] has written: the network, and then the addresses.
+/// Reads what [`encode`] has written: the network, the client, and then the addresses.
 fn decode(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let mut addresses = Vec::new();
     while let Some((&len, rest)) = bytes.split_first() {

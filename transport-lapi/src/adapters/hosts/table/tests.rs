@@ -38,7 +38,7 @@ fn readers_find_what_was_planned() {
 fn addresses_are_known_once_they_are_complete() {
     let (writer, table) = table_of(0);
     let waiting = thread::spawn(move || {
-        table.wait_for_addresses().expect("nobody is lost");
+        table.wait_for_addresses(2).expect("nobody is lost");
         let addresses = [(0, 0), (0, 1), (4, 1), (4, 0), (5, 0), (0, 2)];
         addresses.map(|(task, context)| table.address(task, context))
     });
@@ -47,7 +47,9 @@ fn addresses_are_known_once_they_are_complete() {
     writer.set_address(0, 1, b"").unwrap();
     writer.set_address(4, 1, &long).unwrap();
     assert_eq!(writer.table().address(0, 0), None, "not before all are there");
-    writer.complete();
+    writer.complete(1);
+    assert_eq!(writer.table().address(0, 1), None, "not before all of this context are there");
+    writer.complete(2);
     let found = waiting.join().expect("the wait ends");
     let expected = [Some(b"here".to_vec()), None, Some(long.to_vec()), None, None, None];
     assert_eq!(found, expected);
@@ -64,7 +66,7 @@ fn the_largest_job_has_a_table() {
     let last = MAX_TASKS as TaskId - 1;
     writer.set_address(last, contexts - 1, b"there").expect("it has this endpoint");
     writer.declare_lost(last);
-    writer.complete();
+    writer.complete(contexts);
     let table = JobTable::open(fd).expect("a table");
     assert_eq!(table.address(last, contexts - 1).as_deref(), Some(&b"there"[..]));
     assert_eq!((table.local_place(last), table.is_lost(last)), (Some(255), true));
@@ -81,10 +83,11 @@ fn addresses_that_do_not_fit_are_refused() {
         let refused = writer.set_address(task, context, &vec![0; len]);
         matches!(refused, Err(AdapterError::BadAddress { .. }))
     };
-    assert!(refused(5, 0, 4) && refused(0, 2, 4) && refused(0, 0, MAX_ADDRESS + 1));
+    assert!(refused(5, 0, 4) && refused(0, 5, 4) && refused(0, 0, MAX_ADDRESS + 1));
     assert!(!refused(0, 0, 4));
-    writer.complete();
+    writer.complete(1);
     assert!(refused(0, 0, 4), "nobody changes what others may have read");
+    assert!(!refused(0, 1, 4), "those of further clients come later");
 }
 
 #[test]
@@ -94,7 +97,7 @@ fn a_loss_is_known_and_ends_the_wait_for_addresses() {
     writer.declare_lost(3);
     writer.declare_lost(3);
     assert_eq!((table.losses(), table.is_lost(3), table.is_lost(2)), (2, true, false));
-    let lost = table.wait_for_addresses().expect_err("they never come");
+    let lost = table.wait_for_addresses(1).expect_err("they never come");
     assert!(matches!(lost, AdapterError::PeerLost { task: 3 }), "{lost}");
 }
 

@@ -23,17 +23,17 @@ fn refusal(fd: &OwnedFd) -> String {
 }
 
 fn two() -> Layout {
-    Layout::new(2, 1).unwrap()
+    Layout::new(2, 1).unwrap().with_spare(SPARE_CONTEXTS)
 }
 
 #[test]
 fn maps_what_it_made() {
     for tasks in [1, 2, 5, 30] {
-        let layout = Layout::new(tasks, 1).unwrap();
+        let layout = Layout::new(tasks, 1).unwrap().with_spare(SPARE_CONTEXTS);
         let fd = create_segment("test", tasks, 1).unwrap();
         assert_eq!(rustix::fs::fstat(&fd).unwrap().st_size, layout.bytes() as i64);
         let segment = map(&fd, layout).unwrap();
-        populate(&segment, tasks - 1);
+        populate(&segment, tasks - 1, 0..1);
         assert_eq!(segment.tasks().count(), tasks);
     }
 }

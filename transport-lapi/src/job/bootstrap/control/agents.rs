@@ -198,15 +198,20 @@ pub enum Order {
         /// The rank.
         task: TaskId,
     },
-    /// Where ranks are found, from `first` on: the addresses of their contexts.
+    /// Where ranks are found, from `first` on: the addresses of the contexts of a client.
     Addresses {
+        /// The first context.
+        context: u32,
         /// The first rank.
         first: TaskId,
         /// One entry for each rank.
         addresses: Vec<Vec<Vec<u8>>>,
     },
-    /// All addresses have been told.
-    AddressesComplete,
+    /// All addresses of so many contexts have been told.
+    AddressesComplete {
+        /// Their number.
+        contexts: u32,
+    },
     /// Input for the rank that gets the standard input. Without bytes, its end.
     Input {
         /// The bytes.
@@ -395,9 +400,9 @@ pub enum News {
         /// What was seen.
         seen: Box<Observed>,
     },
-    /// Where ranks of this host and of hosts below are found. Told when all of them have said it.
+    /// Where a client of the ranks of this host and of hosts below is found. Told when all of them have said it.
     Addresses {
-        /// Each rank, with its network and the addresses of its contexts.
+        /// Each rank, with its network and the addresses of the client's contexts.
         addresses: Vec<(TaskId, Endpoints)>,
     },
 }

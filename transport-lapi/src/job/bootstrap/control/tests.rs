@@ -43,7 +43,8 @@ fn golden_bytes() {
     };
     let leaving = [&[3, 0, 0, 0][..], &numbers(1..=10)].concat();
     let addresses = vec![b"ab".to_vec(), vec![7]];
-    let endpoints = Endpoints { network: "net".to_owned(), addresses };
+    let endpoints =
+        Endpoints { network: "net".to_owned(), client: "am".to_owned(), first: 4, addresses };
     let golden: [(ControlMessage, &[u8]); 10] = [
         (ControlMessage::Joined { pid: 0x1_0203 }, &[0, 0, 0, 0, 3, 2, 1, 0]),
         (ControlMessage::Finished, &[1, 0, 0, 0]),
@@ -71,13 +72,13 @@ fn golden_bytes() {
             b"\x07\0\0\0\x06\0\0\0\0\0\0\0\x02\0\0\0",
         ),
         (
-            ControlMessage::Vocabulary { vocabulary },
-            b"\x08\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0no\x01\
-              \x01\0\0\0\0\0\0\0s\x01\0\0\0\0\0\0\0w",
+            ControlMessage::Vocabulary { first: 1, contexts: 3, vocabulary },
+            b"\x08\0\0\0\x01\0\0\0\x03\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0no\x01\
+              \x01\0\0\0\0\0\0\0s\x01\0\0\0\0\0\0\0w\0\0\0\0\0\0\0\0",
         ),
         (
             ControlMessage::Endpoints { endpoints },
-            b"\x09\0\0\0\x03\0\0\0\0\0\0\0net\x02\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0\x07",
+            b"\x09\0\0\0\x03\0\0\0\0\0\0\0net\x02\0\0\0\0\0\0\0am\x04\0\0\0\x02\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0ab\x01\0\0\0\0\0\0\0\x07",
         ),
         (
             ControlMessage::Unreachable { at_nanos: 3, why: "ca".to_owned() },
@@ -140,18 +141,18 @@ fn the_largest_queues_fit_a_packet() {
 }
 
 /// A vocabulary as a hostile rank may send it, without the checks of [`Vocabulary::new`].
-fn packet_with(calls: &[&str], space: &str) -> Vec<u8> {
-    let mut packet = 8_u32.to_le_bytes().to_vec();
+fn packet_with(calls: &[&str], space: &str, client: &str) -> Vec<u8> {
+    let mut packet = [8_u32, 0, 1].map(u32::to_le_bytes).concat();
     let text = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
     packet.extend((calls.len() as u64).to_le_bytes());
     calls.iter().for_each(|name| packet.extend([text(name), vec![0]].concat()));
-    packet.extend([text(space), text("world")].concat());
+    packet.extend([text(space), text("world"), text(client)].concat());
     packet
 }
 
 #[test]
 fn vocabularies_that_are_not_fit_to_be_shown_are_refused() {
-    let refused = |calls: &[&str], space| match decode(&packet_with(calls, space)) {
+    let refused = |calls: &[&str], space| match decode(&packet_with(calls, space, "")) {
         Err(error) => error.to_string(),
         Ok(taken) => panic!("{taken:?}"),
     };
@@ -161,11 +162,14 @@ fn vocabularies_that_are_not_fit_to_be_shown_are_refused() {
         assert_eq!(refused(&["good", name], "space"), words(2), "{name:?}");
         assert_eq!(refused(&[], name), words(1), "{name:?}");
     }
+    let client = decode(&packet_with(&[], "space", "two\nlines")).expect_err("two lines");
+    assert_eq!(client.to_string(), words(3));
     let number = Vocabulary::MAX_CALLS + 1;
     let words = "vocabulary of 257 calls, the limit is 256";
     assert_eq!(refused(&vec!["x"; number], "space"), words);
-    let mut endless = packet_with(&["good"], "space");
-    endless[4..12].copy_from_slice(&u64::MAX.to_le_bytes());
+    let mut endless = packet_with(&["good"], "space", "client");
+    assert!(decode(&endless).is_ok());
+    endless[12..20].copy_from_slice(&u64::MAX.to_le_bytes());
     assert!(matches!(decode(&endless), Err(ControlError::Undecodable(_))));
 }
 
@@ -175,7 +179,8 @@ fn the_largest_vocabulary_fits_a_packet_and_names_its_calls() {
         (1..=Vocabulary::MAX_CALLS).map(|code| format!("{code:032}")).collect();
     let calls = names.iter().map(|name| (name.as_str(), name.ends_with('7')));
     let vocabulary = Vocabulary::new(calls, &names[0], &names[1]);
-    let message = ControlMessage::Vocabulary { vocabulary: vocabulary.clone() };
+    let message =
+        ControlMessage::Vocabulary { first: 0, contexts: 1, vocabulary: vocabulary.clone() };
     assert_eq!(decode(&encode(&message)).expect("round trip"), message);
     for (code, name) in [(1, names[0].as_str()), (256, &names[255])] {
         assert_eq!(vocabulary.name(CallCode(code)), name);

@@ -12,6 +12,8 @@ pub struct Vocabulary {
     calls: Vec<(String, bool)>,
     space: String,
     everywhere: String,
+    /// What to call the client itself; empty if its calls have names.
+    client: String,
 }
 
 impl Vocabulary {
@@ -34,9 +36,21 @@ impl Vocabulary {
     ) -> Self {
         let calls = calls.into_iter().map(|(name, needs_all)| (name.to_owned(), needs_all));
         let (space, everywhere) = (space.to_owned(), everywhere.to_owned());
-        let vocabulary = Self { calls: calls.collect(), space, everywhere };
-        vocabulary.check().expect("a client gives legal names");
-        vocabulary
+        let vocabulary = Self { calls: calls.collect(), space, everywhere, client: String::new() };
+        vocabulary.checked()
+    }
+
+    /// Makes the vocabulary of a client whose calls have no names. Reports speak of a call of `client`.
+    ///
+    /// # Panics
+    /// As [`Vocabulary::new`].
+    pub fn of_client(client: &str) -> Self {
+        Self { client: client.to_owned(), ..Self::default() }.checked()
+    }
+
+    fn checked(self) -> Self {
+        self.check().expect("a client gives legal names");
+        self
     }
 
     /// Checks what a rank has sent.
@@ -49,19 +63,24 @@ impl Vocabulary {
             let is_printable = name.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
             (1..=Self::MAX_NAME).contains(&name.len()) && is_printable
         };
-        let names = self.calls.iter().map(|(name, _)| name).chain([&self.space, &self.everywhere]);
+        let client = Some(&self.client).filter(|client| !client.is_empty());
+        let names = self.calls.iter().map(|(name, _)| name);
+        let names = names.chain([&self.space, &self.everywhere]).chain(client);
         let illegal = (1..).zip(names).find(|(_, name)| !is_legal(name));
         illegal.map_or(Ok(()), |(place, _)| Err(ControlError::IllegalName { place }))
     }
 
     /// Returns the name of a call; of one that it does not contain, its number.
     pub fn name(&self, call: CallCode) -> String {
+        if call == CallCode::JOIN {
+            return "join".to_owned();
+        }
         self.call(call).map_or_else(|| format!("call {}", call.0), |(name, _)| name.clone())
     }
 
     /// Returns whether every rank waits in this collective operation until all have come.
     pub fn needs_all(&self, operation: CallCode) -> bool {
-        self.call(operation).is_some_and(|(_, needs_all)| *needs_all)
+        operation == CallCode::JOIN || self.call(operation).is_some_and(|(_, needs_all)| *needs_all)
     }
 
     /// Returns what a space is called.
@@ -72,6 +91,14 @@ impl Vocabulary {
     /// Returns what the space of all tasks is called.
     pub fn everywhere(&self) -> &str {
         &self.everywhere
+    }
+
+    /// Returns how a call of which nothing is known is named.
+    pub fn unknown(&self) -> String {
+        match &*self.client {
+            "" => "a call".to_owned(),
+            client => format!("a call of {client}"),
+        }
     }
 
     fn call(&self, call: CallCode) -> Option<&(String, bool)> {

@@ -51,7 +51,7 @@ fn ranks_of_several_hosts_learn_each_others_addresses() {
         control
             .endpoints(endpoints(network, vec![vec![task as u8], vec![task as u8; 64]]))
             .expect("told");
-        table.wait_for_addresses().expect("nobody is lost");
+        table.wait_for_addresses(2).expect("nobody is lost");
         for other in 0..3 {
             assert_eq!(table.address(other, 0), Some(vec![other as u8]));
             assert_eq!(table.address(other, 1), Some(vec![other as u8; 64]));
@@ -62,7 +62,47 @@ fn ranks_of_several_hosts_learn_each_others_addresses() {
 }
 
 fn endpoints(network: &str, addresses: Vec<Vec<u8>>) -> Endpoints {
-    Endpoints { network: network.to_owned(), addresses }
+    Endpoints { network: network.to_owned(), client: "c".to_owned(), first: 0, addresses }
+}
+
+/// A second client, with a context of its own.
+fn further(client: &str, task: TaskId) -> Endpoints {
+    let addresses = vec![vec![task as u8, 9]];
+    Endpoints {
+        client: client.to_owned(),
+        first: 1,
+        ..endpoints("net of libfabric 1.17", addresses)
+    }
+}
+
+#[test]
+fn further_clients_tell_their_addresses_later() {
+    met(&[0, 1], 1, |Membership { task, table, control, .. }| {
+        let table = JobTable::open(table.expect("there are two hosts")).expect("a table");
+        let told = control.endpoints(endpoints("net of libfabric 1.17", vec![vec![7]]));
+        told.expect("the first client");
+        table.wait_for_addresses(1).expect("nobody is lost");
+        assert_eq!(table.address(1 - task, 1), None);
+        control.endpoints(further("second", task)).expect("the second client");
+        table.wait_for_addresses(2).expect("nobody is lost");
+        assert_eq!(table.address(1 - task, 1), Some(vec![(1 - task) as u8, 9]));
+    });
+}
+
+#[test]
+fn ranks_that_join_with_different_clients_say_so() {
+    let errors = met(&[0, 1], 1, |Membership { task, control, .. }| {
+        let client = if task == 0 { "one" } else { "other" };
+        control.endpoints(further(client, task)).expect_err("refused").to_string()
+    });
+    for (task, error) in errors.into_iter().enumerate() {
+        let clients = if task == 0 {
+            "rank 1 joins the job as other, where rank 0 joins as one"
+        } else {
+            "rank 0 joins the job as one, where rank 1 joins as other"
+        };
+        assert!(error.starts_with(clients), "{error}");
+    }
 }
 
 /// The rank that makes the table of a host says so; the others wait until the manager ends the job.
@@ -110,6 +150,7 @@ proptest! {
         let bytes = encode(0, &endpoints(&network, addresses.clone())).expect("short enough");
         let read = decode(&bytes).expect("what was written");
         prop_assert_eq!(read[0], network.as_bytes());
-        prop_assert_eq!(&read[1..], addresses.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        prop_assert_eq!(read[1], b"c");
+        prop_assert_eq!(&read[2..], addresses.iter().map(Vec::as_slice).collect::<Vec<_>>());
     }
 }

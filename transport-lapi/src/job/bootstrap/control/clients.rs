@@ -1,0 +1,102 @@
+//! How far the clients of one process have come, so that the launcher hears of the rank's end once (L9 of
+//! [`super`]).
+
+use parking_lot::Mutex;
+
+use super::MessageCounts;
+
+/// How far each client has come, in the order of joining.
+#[derive(Debug)]
+pub(super) struct Clients(Mutex<Vec<Stage>>);
+
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    Joined,
+    /// It waits for its end on the other ranks.
+    Leaving(MessageCounts),
+    /// It has done its part.
+    Finished(MessageCounts),
+    /// It could not join.
+    Withdrawn,
+}
+
+impl Stage {
+    fn counts(self) -> MessageCounts {
+        match self {
+            Self::Leaving(counts) | Self::Finished(counts) => counts,
+            Self::Joined | Self::Withdrawn => MessageCounts::default(),
+        }
+    }
+}
+
+impl Default for Clients {
+    /// Those of a process whose first client joins.
+    fn default() -> Self {
+        Self(Mutex::new(vec![Stage::Joined]))
+    }
+}
+
+impl Clients {
+    /// Enters a further client, and returns its number; `None` if no client is in the job any more.
+    pub(super) fn enter(&self) -> Option<usize> {
+        let mut stages = self.0.lock();
+        stages.iter().any(|stage| matches!(stage, Stage::Joined)).then(|| {
+            stages.push(Stage::Joined);
+            stages.len() - 1
+        })
+    }
+
+    /// Notes that a client could not join.
+    pub(super) fn withdraw(&self, client: usize) {
+        self.0.lock()[client] = Stage::Withdrawn;
+    }
+
+    /// Notes that a client leaves. Returns the counters of all clients if all leave or have left.
+    pub(super) fn leaves(&self, client: usize, counts: MessageCounts) -> Option<MessageCounts> {
+        let mut stages = self.0.lock();
+        stages[client] = Stage::Leaving(counts);
+        let all_leave = stages.iter().all(|stage| !matches!(stage, Stage::Joined));
+        all_leave.then(|| stages.iter().map(|stage| stage.counts()).sum())
+    }
+
+    /// Notes that a client has done its part. Returns whether all have.
+    pub(super) fn finishes(&self, client: usize) -> bool {
+        let mut stages = self.0.lock();
+        stages[client] = Stage::Finished(stages[client].counts());
+        stages.iter().all(|stage| matches!(stage, Stage::Finished(_) | Stage::Withdrawn))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(received: u64) -> MessageCounts {
+        MessageCounts { received, ..MessageCounts::default() }
+    }
+
+    #[test]
+    fn the_last_client_that_leaves_speaks_for_all() {
+        let clients = Clients::default();
+        let (second, third) = (clients.enter().unwrap(), clients.enter().unwrap());
+        assert_eq!((second, third), (1, 2));
+        clients.withdraw(third);
+        assert_eq!(clients.leaves(second, received(5)), None);
+        assert!(!clients.finishes(second));
+        assert_eq!(clients.leaves(0, received(2)), Some(received(7)));
+        assert_eq!(clients.enter(), None, "the process has left");
+        assert!(clients.finishes(0));
+    }
+
+    #[test]
+    fn a_client_that_stays_keeps_the_rank_in_its_job() {
+        let clients = Clients::default();
+        assert_eq!(clients.leaves(0, received(1)), Some(received(1)));
+        let clients = Clients::default();
+        let second = clients.enter().unwrap();
+        assert_eq!(clients.leaves(0, received(1)), None);
+        assert!(!clients.finishes(0));
+        assert_eq!(clients.leaves(second, received(1)), Some(received(2)));
+        assert!(clients.finishes(second));
+    }
+}
