@@ -18,3 +18,12 @@ fn bulk_between_threads_and_between_processes() {
     assert_eq!(rows(command(&bulk).args(["1"]).expect(0)), 8);
     assert_eq!(rows(launch(&bulk).ranks(2).args(["1"]).expect(0)), 8);
 }
+
+/// There are 303 primes below 2,000.
+#[test]
+fn two_clients_in_one_process() {
+    let program = example("beside_mpj");
+    for outcome in [command(&program).expect_quiet(), launch(&program).ranks(3).expect_quiet()] {
+        assert_eq!(outcome.stdout, "303 primes below 2000\n");
+    }
+}

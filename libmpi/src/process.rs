@@ -226,7 +226,9 @@ impl Running {
     fn finish(&self) -> Outcome {
         self.rank.process.stop_progress();
         let devices: Vec<_> = std::iter::once(self.device).chain(&self.rank.further).collect();
-        job::leave(&devices, self.rank.control.as_ref(), |device| device.finish().map(|()| true))?;
+        job::leave(&devices, self.rank.control.as_ref(), |device, _| {
+            device.finish().map(|()| true)
+        })?;
         Ok(())
     }
 }

@@ -48,7 +48,8 @@ pub struct World {
 const HELD_BY_COMMUNICATOR: usize = 2;
 
 /// Joins the job of this process and waits until all ranks have joined (MPI_Init). A program that starts without a
-/// launcher is a job of one rank. Call it once per process.
+/// launcher is a job of one rank. Call it once per process. Other clients of the transport, such as AM-2, may join beside
+/// it, in the same order on all ranks.
 ///
 /// # Errors
 /// A setting is not legal; the launcher of another MPI started this process; `init` was called before; the job segment
@@ -236,7 +237,7 @@ impl World {
         self.left = true;
         self.stop_progress();
         let deleted = self.delete_attributes();
-        self.leave(|device| device.finish().map(|()| true))?;
+        self.leave(|device, _| device.finish().map(|()| true))?;
         deleted
     }
 
@@ -263,10 +264,10 @@ impl World {
         self.devices().for_each(RankDevice::stop_progress);
     }
 
-    /// Leaves the job after `finish`, which returns whether the other ranks have also reached their end.
+    /// Leaves the job after `finish`, as [`job::leave`] does.
     fn leave(
         &self,
-        finish: impl Fn(&mpjdev::Device) -> Result<bool, mpjdev::Error> + Sync,
+        finish: impl Fn(&mpjdev::Device, bool) -> Result<bool, mpjdev::Error> + Sync,
     ) -> Result<(), Error> {
         let devices: Vec<&mpjdev::Device> = self.devices().map(|device| &**device).collect();
         let left = job::leave(&devices, self.control.as_ref(), finish);
@@ -309,7 +310,7 @@ impl Drop for World {
             // that error, this call must return. `alone` is asked after the attributes, which may have held
             // communicators, are gone.
             let alone = self.is_alone();
-            self.leave(|device| device.finish_unless_dismissed(alone))
+            self.leave(|device, others_stay| device.finish_unless_dismissed(alone && !others_stay))
         };
         let Some(complaint) = complaint.or_else(|| leave().err().map(|error| error.to_string()))
         else {

@@ -61,7 +61,7 @@ impl Own {
         let tasks = self.0.num_tasks() as u64;
         for target in 0..tasks {
             let word = (round + target).to_ne_bytes();
-            self.0.session()?.amsend_bytes(target as TaskId, WORD.into(), &word, &[])?;
+            self.0.session()?.amsend_bytes(target as TaskId, WORD, &word, &[])?;
         }
         let due = (round + 1) * tasks;
         let ready = |words: &Words| (words.number >= due).then_some(words.sum);

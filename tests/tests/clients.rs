@@ -117,8 +117,7 @@ fn limits_leave_no_room_for_further_clients() {
 #[test]
 fn a_client_joins_once_and_before_the_others_have_left() {
     let again = "am2 has joined its job already in this process: a client joins once";
-    let outcome = job(2, &["twice"]).expect(4);
-    assert!(outcome.stdout.contains(&format!("rank 0: {again}\n")), "{outcome:?}");
+    assert_eq!(told(&[], "twice"), [again; 2]);
     let late = "am2 cannot join, since this process has left its job: a client joins before the last one of those \
                 before it leaves";
     assert_eq!(told(&[], "late"), [late; 2]);

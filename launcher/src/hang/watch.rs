@@ -15,7 +15,7 @@
 //!   wait table has lines. Bystanders are left out: their name, which no other thread can have, says that they never
 //!   communicate and start no thread that does (`bystander_name`). The threads of a rank are not looked at once it has
 //!   dropped its last access to the library and waits for the end in all of its contexts (`alone`): no other thread can
-//!   call the library then, and no rank joins twice.
+//!   call the library then, and no other client of the process is in the job or joins it any more.
 //! - WD2: all ranks were blocked at the same time, and have been since. The epoch of a rank is the sum of those of its
 //!   contexts, each of which only grows when waits change (SL3 of `transport_lapi`'s wait tables). So if it is the same
 //!   in all looks, the same waits stood there from the end of the first look to the beginning of the last one, for all

@@ -44,7 +44,8 @@ pub fn wtime() -> f64 {
 }
 
 /// Leaves the job, in all contexts, after `finish`, which ends one device and returns whether the other ranks have also
-/// reached their end: the second half of MPI_Finalize. The launcher learns what the rank has sent and received, and
+/// reached their end: the second half of MPI_Finalize. It is told whether other clients of the process stay in the job, or
+/// may still join. The launcher learns what the rank has sent and received, and
 /// that it has done its part if the others have come.
 ///
 /// All devices end at the same time. A rank that waited for the others in one context at a time would make no progress
@@ -55,13 +56,13 @@ pub fn wtime() -> f64 {
 pub fn leave(
     devices: &[&Device],
     control: Option<&Control>,
-    finish: impl Fn(&Device) -> Result<bool, Error> + Sync,
+    finish: impl Fn(&Device, bool) -> Result<bool, Error> + Sync,
 ) -> Result<(), Error> {
-    if let Some(control) = control {
+    let others_stay = control.is_some_and(|control| {
         let stats = devices.iter().map(|device| device.stats().unwrap_or_default());
-        control.leaving(stats.sum::<Stats>().into());
-    }
-    let have_come = end_all(devices, &finish)?;
+        !control.leaving(stats.sum::<Stats>().into())
+    });
+    let have_come = end_all(devices, &|device| finish(device, others_stay))?;
     if let Some(control) = control.filter(|_| have_come) {
         control.finished();
     }

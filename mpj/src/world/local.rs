@@ -85,12 +85,11 @@ pub fn run_with<R: Send>(
     answers(wireup::in_process(ranks, options).map_err(Error::from)?, body)
 }
 
-/// Like [`run_with`], over adapters that the caller brings: for each rank in order, those of its contexts. For suites
-/// that hold an adapter against all of MPI.
+/// Like [`run_with`], over connections that the caller has made: for each rank in order, those of its contexts. For ranks
+/// that also have contexts for other clients of the transport, and for suites that hold an adapter against all of MPI.
 ///
 /// # Errors
 /// As [`run_with`].
-#[doc(hidden)]
 pub fn run_over<R: Send>(
     options: &Options,
     ranks: Vec<Vec<AnyAdapter>>,

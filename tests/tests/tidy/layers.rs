@@ -31,6 +31,7 @@ const JOB_CONTRACT: &[&str] = &[
     "transport_lapi::adapters::MAX_CONTEXTS",
     "transport_lapi::adapters::MAX_TASKS_PER_HOST",
     "transport_lapi::adapters::ofi::Fabric",
+    "transport_lapi::adapters::SPARE_CONTEXTS",
     "transport_lapi::adapters::segment_bytes",
     "transport_lapi::adapters::shm::caps_of",
     "transport_lapi::adapters::shm::create_segment",

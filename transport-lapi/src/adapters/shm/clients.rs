@@ -1,11 +1,11 @@
 //! How the clients of a process join its job one after the other: each takes the contexts behind those of the clients
 //! before it, and waits until all tasks of the host have joined with the same client. Called by [`super::Member`].
 //!
-//! - CL1: all tasks join with the same clients in the same order, with as many contexts each. So a client's first context
+//! - JC1: all tasks join with the same clients in the same order, with as many contexts each. So a client's first context
 //!   has the same number on all tasks, unless a client before it was refused.
-//! - CL2: what a task publishes of a client is read by others after the meeting of that client, and copied before it is
+//! - JC2: what a task publishes of a client is read by others after the meeting of that client, and copied before it is
 //!   used. It is only compared and shown.
-//! - CL3: a task that waits for others publishes that wait in the wait table of the client's first context, which nobody
+//! - JC3: a task that waits for others publishes that wait in the wait table of the client's first context, which nobody
 //!   else uses yet. It counts a look whenever it has found that not all have come. So the launcher may judge it as it
 //!   judges a thread that waits for messages.
 
@@ -77,7 +77,7 @@ pub(super) fn publish(segment: &Segment, task: TaskId, first: usize, client: Cli
     segment.wireup(task).in_use.store(in_use, Ordering::Release); // SYNC: contexts in use
 }
 
-/// Compares what all tasks have published of the client whose first context is `first` (CL2).
+/// Compares what all tasks have published of the client whose first context is `first` (JC2).
 pub(super) fn compare(segment: &Segment, first: usize) -> Result<(), AdapterError> {
     let context = segment.of_context(first);
     let joined: Vec<String> = context.tasks().map(|block| read(&block.wireup)).collect();
@@ -101,7 +101,7 @@ fn read(line: &WireupLine) -> String {
     Client { name: &name, contexts }.words()
 }
 
-/// Counts this task and waits until all tasks are counted (CL3), as the first client does in `wireup.rs`. `context` is
+/// Counts this task and waits until all tasks are counted (JC3), as the first client does in `wireup.rs`. `context` is
 /// the segment of the client's first context.
 pub(super) fn meet(context: &Segment, task: TaskId) -> Result<(), AdapterError> {
     let (word, tasks) = (context.meeting(), context.layout().tasks() as u32);

@@ -363,12 +363,15 @@ impl Control {
     /// Reports that the client has stopped communicating and now waits for the other ranks. Call it when the program
     /// leaves the job, before it waits, so that the launcher knows about the wait if another rank never gets there.
     /// `counters` states what the client has sent and received. The launcher is told when all clients of the process have
-    /// called it (L9); from then on no further client can join.
-    pub fn leaving(&self, counters: MessageCounts) {
-        if let Some(counters) = self.clients.leaves(self.client, counters) {
+    /// called it (L9). Returns whether they have; then no further client can join.
+    pub fn leaving(&self, counters: MessageCounts) -> bool {
+        let all = self.clients.leaves(self.client, counters);
+        let all_leave = all.is_some();
+        if let Some(counters) = all {
             wireup::all_leave();
             self.send(&ControlMessage::Leaving { counters });
         }
+        all_leave
     }
 
     /// Reports that the client has done its part. Once all clients of the process have (L9), exit code 0 means success.
