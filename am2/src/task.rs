@@ -218,6 +218,9 @@ impl Drop for Owner {
             // Threads that wait see that their wait is over.
             self.0.session_even_then().iter().for_each(|session| session.wake());
         }
+        if !std::thread::panicking() && !self.0.context.is_fork() {
+            self.0.control.iter().for_each(Control::withdraw);
+        }
     }
 }
 

@@ -52,6 +52,14 @@ fn the_numbers_of_a_rank_are_told_when_its_last_client_leaves() {
     told.says("mpjrun:    1    100   800000 ").says("mpjrun:  all    200  1600000 ");
 }
 
+/// AM-2 may end without leaving: the others have left in an orderly way, before it or after it.
+#[test]
+fn a_client_that_is_dropped_leaves_the_end_to_the_others() {
+    for order in ["drop,mpj,own", "own,mpj,drop"] {
+        job(2, &["exchange", order]).expect_quiet();
+    }
+}
+
 /// Without a launcher each client is in a job of this process alone.
 #[test]
 fn a_process_alone_has_several_clients() {

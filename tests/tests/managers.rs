@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use mpj_harness::{Launch, command, shell};
 use transport_lapi::config::inherited;
 
+const CLIENTS: &str = env!("CARGO_BIN_EXE_clients");
 const RANK: &str = env!("CARGO_BIN_EXE_rank");
 
 /// A way to start `ranks` ranks of a program.
@@ -61,6 +62,21 @@ fn a_job_that_does_everything_right() {
             let expected: Vec<_> =
                 (0..ranks).map(|rank| format!("rank {rank} of {ranks}")).collect();
             assert_eq!(outcome.sorted_lines(), expected, "{}", manager.name);
+        }
+    }
+}
+
+#[test]
+fn several_clients_of_a_process_meet() {
+    let exchange = [CLIENTS, "exchange", "own,mpj,am2"];
+    for manager in managers() {
+        manager.job(3, exchange).expect(0);
+        // Names of this host, which hydra takes for two.
+        if manager.name.starts_with("PMI-1") && mpj_doubles::fabric::fabric().is_ok() {
+            let hosts = ["-launcher", "fork", "-hosts", "localhost,127.0.0.1", "-ppn", "1"];
+            let words = hosts.iter().chain(&exchange);
+            let outcome = manager.job(2, words).expect(0);
+            assert_eq!(outcome.sorted_lines(), ["rank 0 of 2", "rank 1 of 2"]);
         }
     }
 }

@@ -9,22 +9,24 @@
 //!
 //! - WD1: a rank counts as blocked only while each of its threads, by the kernel's list, sleeps in a call, by the wait
 //!   tables of its contexts, or is idle: only another thread of its process can wake it ([`crate::hang::idle`]). A
-//!   thread that does anything else may go on, and so may its rank: one that computes, reads a file, sleeps for a time,
-//!   polls with `test` or `probe`, or waits with MPJ_WAIT=spin, which never sleeps. A rank may also go on if its
-//!   threads cannot be listed (it is in another PID namespace), or if more of them are blocked in a context than its
-//!   wait table has lines. Bystanders are left out: their name, which no other thread can have, says that they never
-//!   communicate and start no thread that does (`bystander_name`). The threads of a rank are not looked at once it has
-//!   dropped its last access to the library and waits for the end in all of its contexts (`alone`): no other thread can
-//!   call the library then, and no other client of the process is in the job or joins it any more.
+//!   thread that joins the job beside other clients is in a call as well (JC3 of `transport_lapi`). A thread that does
+//!   anything else may go on, and so may its rank: one that computes, reads a file, sleeps for a time, polls with
+//!   `test` or `probe`, or waits with MPJ_WAIT=spin, which never sleeps. A rank may also go on if its threads cannot
+//!   be listed (it is in another PID namespace), or if more of them are blocked in a context than its wait table has
+//!   lines. Bystanders are left out: their name, which no other thread can have, says that they never communicate and
+//!   start no thread that does (`bystander_name`). The threads of a rank are not looked at once it has dropped its
+//!   last access to the library and waits for the end in all of its contexts (`alone`): no other thread can call the
+//!   library then, and no other client of the process is in the job or joins it any more.
 //! - WD2: all ranks were blocked at the same time, and have been since. The epoch of a rank is the sum of those of its
-//!   contexts, each of which only grows when waits change (SL3 of `transport_lapi`'s wait tables). So if it is the same
-//!   in all looks, the same waits stood there from the end of the first look to the beginning of the last one, for all
-//!   ranks at once, however long each look took. The threads are listed after the first look and before each later one;
-//!   idle threads that are in both lists have slept in between (ID4). Threads may come and go while a list is made. But
-//!   the kernel ends a list only when it has named as many threads as there are, and sleeping threads are there all the
-//!   time. So if the second list names no others, there were none when it ended, before the first idle thread was
-//!   looked at; and none came later, since only a thread that is awake starts others or wakes idle ones. A listed
-//!   thread that is gone when its name is read may have taken the place of another one: then nothing is concluded.
+//!   contexts, each of which only grows when waits change (SL3 of `transport_lapi`'s wait tables), and of the number
+//!   of contexts, which grows when a client joins. So if it is the same in all looks, the same waits stood there from
+//!   the end of the first look to the beginning of the last one, for all ranks at once, however long each look took.
+//!   The threads are listed after the first look and before each later one; idle threads that are in both lists have
+//!   slept in between (ID4). Threads may come and go while a list is made. But the kernel ends a list only when it has
+//!   named as many threads as there are, and sleeping threads are there all the time. So if the second list names no
+//!   others, there were none when it ended, before the first idle thread was looked at; and none came later, since
+//!   only a thread that is awake starts others or wakes idle ones. A listed thread that is gone when its name is read
+//!   may have taken the place of another one: then nothing is concluded.
 //! - WD3: no message is under way. Sleeping threads look for messages now and then, and count the looks that found
 //!   nothing (SL4). The second look of the launcher began when all threads slept and had been listed. Each thread has
 //!   counted two more looks since, so one of them began after that look. Whoever still had something to send then had

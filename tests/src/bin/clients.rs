@@ -1,7 +1,7 @@
 //! A rank whose process has several clients: `clients SCENE`.
 //!
 //! - `exchange ORDER`: three clients exchange messages, in turn and in threads, and leave in this order, for example
-//!   `mpj,am2,own`.
+//!   `mpj,am2,own`; `drop` ends AM-2 without leaving.
 //! - `order`: rank 1 joins with its second and third client in another order.
 //! - `many`: further clients join until there is no room.
 //! - `twice`: a client joins once more.
@@ -70,10 +70,11 @@ fn leave(own: &Own, control: Option<&Control>) -> Done {
 
 fn exchange(order: &str) -> Done {
     let mut world = Some(mpj::init()?);
-    let am = Am::join()?;
+    let mut am = Some(Am::join()?);
     let mut joined = join("own")?;
-    let (mut asking, own) = (Asking::new(&am)?, Own::new(joined.contexts.remove(0))?);
-    if let Some(world) = &world {
+    let own = Own::new(joined.contexts.remove(0))?;
+    let mut asking = Asking::new(am.as_ref().expect("it has joined"))?;
+    if let (Some(world), Some(am)) = (&world, &am) {
         let places = [am.task(), own.context().task()].map(|task| task as usize);
         let sizes = [am.num_tasks(), own.context().num_tasks()];
         assert_eq!((places, sizes), ([world.rank(); 2], [world.size(); 2]));
@@ -85,6 +86,7 @@ fn exchange(order: &str) -> Done {
         match client {
             "mpj" => world.take().expect("it leaves once").finish()?,
             "am2" => asking.leave()?,
+            "drop" => drop(am.take()),
             _ => leave(&own, joined.control.as_ref())?,
         }
     }
@@ -98,6 +100,8 @@ fn order() -> Done {
         Ok(_) => Err("it has joined".into()),
         Err(error) => {
             println!("rank {}: {error}", world.rank());
+            let after = Am::join().err().ok_or("it has joined")?;
+            assert_eq!(after.to_string(), format!("am2 cannot join, since {} could not", names[0]));
             // The other clients go on.
             world.barrier()?;
             Ok(world.finish()?)

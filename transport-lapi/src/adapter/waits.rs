@@ -118,8 +118,8 @@ pub struct TaskState {
     /// Whether that number denotes the same process here, that is, in the same PID namespace.
     pub is_here: bool,
     /// Grows whenever a thread of the rank starts or stops sleeping, offers something to another host, or takes in an
-    /// event from there. It is the sum of counts in the rank's contexts, each of which only grows: equal sums at two times mean that
-    /// nothing has changed.
+    /// event from there, and whenever a client of the rank joins. It is the sum of counts, each of which only grows: equal
+    /// sums at two times mean that nothing has changed.
     pub epoch: u64,
     /// Usually changes when the rank receives messages. Also a sum over the contexts.
     pub moves: u64,
@@ -131,7 +131,7 @@ pub struct TaskState {
     pub sent: u64,
     /// Frames from other hosts, and ends of such operations, that the rank has taken in, wrapping.
     pub received: u64,
-    /// Number of contexts of the rank.
+    /// Number of contexts that clients of the rank use, or have used.
     pub contexts: usize,
 }
 

@@ -162,14 +162,22 @@ impl Member {
         Ok((member, adapters))
     }
 
-    /// Waits until all tasks have joined with this client, and returns the adapters of its contexts, of which `first` is
-    /// the first one: the clients before it have the others.
+    /// Checks that the contexts from `first` on suffice for a client: those before it have the others.
     ///
     /// # Errors
-    /// [`AdapterError::ContextsTaken`] if there are not so many contexts left; [`AdapterError::OtherClient`] if tasks
-    /// join with different clients; [`AdapterError::PeerLost`] if a task gave up meanwhile.
+    /// [`AdapterError::ContextsTaken`].
+    pub fn check_room(&self, first: usize, client: Client<'_>) -> Result<(), AdapterError> {
+        clients::check_room(&self.segment, first, client, self.spare)
+    }
+
+    /// Waits until all tasks have joined with this client, and returns the adapters of its contexts, of which `first` is
+    /// the first one. After an error nobody knows which contexts are free.
+    ///
+    /// # Errors
+    /// [`AdapterError::ContextsTaken`]; [`AdapterError::OtherClient`] if tasks join with different clients;
+    /// [`AdapterError::PeerLost`] if a task gave up meanwhile.
     pub fn join(&self, first: usize, client: Client<'_>) -> Result<Vec<ShmAdapter>, AdapterError> {
-        clients::check_room(&self.segment, first, client, self.spare)?;
+        self.check_room(first, client)?;
         mapping::populate(&self.segment, self.task as usize, first..first + client.contexts);
         clients::publish(&self.segment, self.task, first, client);
         clients::meet(&self.segment.of_context(first), self.task)?;

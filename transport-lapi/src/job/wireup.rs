@@ -43,6 +43,14 @@ pub enum WireupError {
         /// The client.
         client: String,
     },
+    /// A client before could not join, so that the ranks may not agree on the contexts of later ones.
+    #[error("{client} cannot join, since {failed} could not")]
+    After {
+        /// The client.
+        client: String,
+        /// The one before.
+        failed: String,
+    },
     /// The clients of this process leave their job, or have left it.
     #[error(
         "{client} cannot join, since this process has left its job: a client joins before the last one of those before \
@@ -120,6 +128,8 @@ struct Process {
     one_sided_path: String,
     network: Option<Network>,
     mark: ProcessMark,
+    /// The client that could not join, if there was one: then the ranks may not agree on which contexts are free.
+    failed: Option<String>,
 }
 
 /// How a process reaches other hosts.
@@ -202,6 +212,7 @@ impl Process {
             control: control.clone(),
             network,
             mark: ProcessMark::new(),
+            failed: None,
         };
         let joined = process.joined(adapters, control);
         Ok((process, joined))
@@ -216,12 +227,19 @@ impl Process {
         if self.clients.contains(&name) {
             return Err(WireupError::Joined { client: name });
         }
+        if let Some(failed) = self.failed.clone() {
+            return Err(WireupError::After { client: name, failed });
+        }
         let client = client.of_job(self.contexts);
         let first = self.in_use;
+        self.member.check_room(first, client)?;
         let left = || WireupError::Left { client: name.clone() };
         let control = self.control.next_client().ok_or_else(left)?;
         let control = control.with_contexts(first..first + client.contexts);
-        let adapters = self.take(&control, client, settings).inspect_err(|_| control.withdraw())?;
+        let adapters = self.take(&control, client, settings).inspect_err(|_| {
+            control.withdraw();
+            self.failed = Some(name.clone());
+        })?;
         self.clients.push(name);
         self.in_use += client.contexts;
         Ok(self.joined(adapters, control))

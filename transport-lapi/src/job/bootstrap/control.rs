@@ -326,11 +326,6 @@ impl Control {
         Some(Self { client, ..self.clone() })
     }
 
-    /// Takes the client back, which could not join.
-    pub(crate) fn withdraw(&self) {
-        self.clients.withdraw(self.client);
-    }
-
     /// Reports that this rank has joined. Call it before waiting for the other ranks, so that the launcher knows about
     /// the wait if one of them never joins.
     pub fn joined(&self) {
@@ -378,6 +373,17 @@ impl Control {
     pub fn finished(&self) {
         if self.clients.finishes(self.client) {
             self.send(&ControlMessage::Finished);
+        }
+    }
+
+    /// Ends the client's part without leaving, unless it has left: whether the rank has left its job depends on the other
+    /// clients of the process. If there are none, it has not.
+    pub fn withdraw(&self) {
+        if let Some((counters, have_finished)) = self.clients.withdraw(self.client) {
+            self.send(&ControlMessage::Leaving { counters });
+            if have_finished {
+                self.send(&ControlMessage::Finished);
+            }
         }
     }
 

@@ -16,7 +16,7 @@ enum Stage {
     Leaving(MessageCounts),
     /// It has done its part.
     Finished(MessageCounts),
-    /// It could not join.
+    /// It could not join, or has ended without leaving.
     Withdrawn,
 }
 
@@ -46,25 +46,43 @@ impl Clients {
         })
     }
 
-    /// Notes that a client could not join.
-    pub(super) fn withdraw(&self, client: usize) {
-        self.0.lock()[client] = Stage::Withdrawn;
+    /// Notes that a client could not join, or ends without leaving, unless it has left. Returns the counters of the others
+    /// if these leave or have left, and whether they have done their parts.
+    pub(super) fn withdraw(&self, client: usize) -> Option<(MessageCounts, bool)> {
+        let mut stages = self.0.lock();
+        if matches!(stages[client], Stage::Finished(_) | Stage::Withdrawn) {
+            return None;
+        }
+        stages[client] = Stage::Withdrawn;
+        let are_others = stages.iter().any(|stage| !matches!(stage, Stage::Withdrawn));
+        let counts = counts_at_end(&stages).filter(|_| are_others)?;
+        Some((counts, have_finished(&stages)))
     }
 
     /// Notes that a client leaves. Returns the counters of all clients if all leave or have left.
     pub(super) fn leaves(&self, client: usize, counts: MessageCounts) -> Option<MessageCounts> {
         let mut stages = self.0.lock();
         stages[client] = Stage::Leaving(counts);
-        let all_leave = stages.iter().all(|stage| !matches!(stage, Stage::Joined));
-        all_leave.then(|| stages.iter().map(|stage| stage.counts()).sum())
+        counts_at_end(&stages)
     }
 
     /// Notes that a client has done its part. Returns whether all have.
     pub(super) fn finishes(&self, client: usize) -> bool {
         let mut stages = self.0.lock();
         stages[client] = Stage::Finished(stages[client].counts());
-        stages.iter().all(|stage| matches!(stage, Stage::Finished(_) | Stage::Withdrawn))
+        have_finished(&stages)
     }
+}
+
+/// The counters of all clients, once none is in the job that does not leave it.
+fn counts_at_end(stages: &[Stage]) -> Option<MessageCounts> {
+    let all_leave = !stages.iter().any(|stage| matches!(stage, Stage::Joined));
+    all_leave.then(|| stages.iter().map(|stage| stage.counts()).sum())
+}
+
+/// Whether all clients that have not been withdrawn have done their parts.
+fn have_finished(stages: &[Stage]) -> bool {
+    stages.iter().all(|stage| matches!(stage, Stage::Finished(_) | Stage::Withdrawn))
 }
 
 #[cfg(test)]
@@ -80,12 +98,30 @@ mod tests {
         let clients = Clients::default();
         let (second, third) = (clients.enter().unwrap(), clients.enter().unwrap());
         assert_eq!((second, third), (1, 2));
-        clients.withdraw(third);
+        assert_eq!(clients.withdraw(third), None);
         assert_eq!(clients.leaves(second, received(5)), None);
         assert!(!clients.finishes(second));
         assert_eq!(clients.leaves(0, received(2)), Some(received(7)));
         assert_eq!(clients.enter(), None, "the process has left");
         assert!(clients.finishes(0));
+    }
+
+    #[test]
+    fn a_client_that_is_withdrawn_holds_up_nothing() {
+        let clients = Clients::default();
+        let [second, third] = [(); 2].map(|()| clients.enter().unwrap());
+        assert_eq!(clients.leaves(0, received(1)), None);
+        assert_eq!(clients.withdraw(second), None);
+        assert_eq!(clients.withdraw(third), Some((received(1), false)));
+        assert!(clients.finishes(0));
+        assert_eq!(clients.withdraw(0), None, "it has left");
+
+        let clients = Clients::default();
+        let second = clients.enter().unwrap();
+        assert_eq!(clients.leaves(second, received(2)), None);
+        assert!(!clients.finishes(second));
+        assert_eq!(clients.withdraw(0), Some((received(2), true)));
+        assert_eq!(Clients::default().withdraw(0), None, "nobody has left");
     }
 
     #[test]
