@@ -31,7 +31,7 @@ mod peer;
 mod placement;
 mod wireup;
 
-pub use clients::Client;
+pub use clients::{Client, MAX_CLIENT_NAME};
 pub use mapping::create_segment;
 pub(crate) use mapping::open_segment;
 use peer::Peer;

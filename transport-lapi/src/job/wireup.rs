@@ -70,8 +70,15 @@ pub struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    /// Names a client that has one context. Names of up to 24 bytes are told apart.
+    /// The longest name, in bytes.
+    pub const MAX_NAME: usize = shm::MAX_CLIENT_NAME;
+
+    /// Names a client that has one context.
+    ///
+    /// # Panics
+    /// If the name is empty or longer than [`Client::MAX_NAME`].
     pub const fn new(name: &'a str) -> Self {
+        assert!(!name.is_empty() && name.len() <= Self::MAX_NAME, "a client has a short name");
         Self { name, contexts: Some(1) }
     }
 
@@ -142,8 +149,8 @@ struct Network {
 /// the job has done so. A process that was started alone makes a job of one task for each client.
 ///
 /// Several clients of one process share its place in the job, each with contexts of its own, in which it meets the same
-/// client of other tasks. All tasks join with the same clients in the same order, each before the first of them leaves. A
-/// rank has as many contexts as `mpjrun --contexts` says, and [`SPARE_CONTEXTS`](crate::adapters::SPARE_CONTEXTS) more.
+/// client of other tasks. All tasks join with the same clients in the same order, each before all those before it have
+/// left. A rank has as many contexts as `mpjrun --contexts` says, and [`SPARE_CONTEXTS`](crate::adapters::SPARE_CONTEXTS) more.
 ///
 /// # Errors
 /// [`WireupError`]; if this is the first client, nothing is left to clean up.

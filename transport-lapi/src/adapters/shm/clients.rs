@@ -2,7 +2,7 @@
 //! before it, and waits until all tasks of the host have joined with the same client. Called by [`super::Member`].
 //!
 //! - JC1: all tasks join with the same clients in the same order, with as many contexts each. So a client's first context
-//!   has the same number on all tasks, unless a client before it was refused.
+//!   has the same number on all tasks. After a client that could not join, no other one does.
 //! - JC2: what a task publishes of a client is read by others after the meeting of that client, and copied before it is
 //!   used. It is only compared and shown.
 //! - JC3: a task that waits for others publishes that wait in the wait table of the client's first context, which nobody
@@ -21,10 +21,13 @@ use crate::adapters::local::wait_table::Entry;
 use crate::adapters::shm::wireup::LOOK_AGAIN;
 use crate::platform::sys::monotonic_nanos;
 
-/// A client of a process: its name, of which 24 bytes count, and the number of its contexts.
+/// The longest name of a client, in bytes.
+pub const MAX_CLIENT_NAME: usize = 8 * CLIENT_WORDS;
+
+/// A client of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Client<'a> {
-    /// The name.
+    /// Its name, of which [`MAX_CLIENT_NAME`] bytes count.
     pub name: &'a str,
     /// The number of contexts, at least 1.
     pub contexts: usize,
@@ -65,7 +68,7 @@ pub(super) fn publish(segment: &Segment, task: TaskId, first: usize, client: Cli
     segment.set_up(task, first..first + client.contexts);
     let context = segment.of_context(first);
     let line = &context.task(task).wireup;
-    let bytes = client.name.bytes().chain(std::iter::repeat(0)).take(8 * CLIENT_WORDS);
+    let bytes = client.name.bytes().chain(std::iter::repeat(0)).take(MAX_CLIENT_NAME);
     let bytes: Vec<u8> = bytes.collect();
     for (word, bytes) in line.client.iter().zip(bytes.chunks_exact(8)) {
         let bytes = bytes.try_into().expect("chunks are 8 bytes long");

@@ -10,7 +10,7 @@
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::fs::{SealFlags, fcntl_get_seals};
-use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
 use super::{BootstrapError, Descriptors};
@@ -22,7 +22,12 @@ const MEMORY: &str = "the sealed memory of a job";
 /// Takes the descriptors, and makes all close-on-exec.
 pub(super) fn take(numbers: Descriptors<RawFd>) -> Result<Descriptors<OwnedFd>, BootstrapError> {
     let Descriptors { segment, control, table } = numbers;
-    check(segment, is_segment, config::SHM_FD, MEMORY)?;
+    check(segment, is_segment, config::SHM_FD, MEMORY).map_err(|error| {
+        match has_taken(control) {
+            true => BootstrapError::AlreadyTaken,
+            false => error,
+        }
+    })?;
     check(control, is_control_socket, config::CTRL_FD, "the control socket of mpjrun")?;
     if let Some(table) = table {
         check(
@@ -85,6 +90,13 @@ fn check(
     passed.then_some(()).ok_or(BootstrapError::NotInherited { variable, number, expected })
 }
 
+/// Whether this process has taken the control socket before, by another copy of this library: it is close-on-exec then.
+fn has_taken(control: RawFd) -> bool {
+    // SAFETY: as in `check`.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(control) };
+    is_control_socket(descriptor) && fcntl_getfd(descriptor) == Ok(FdFlags::CLOEXEC)
+}
+
 fn is_segment(descriptor: BorrowedFd<'_>) -> bool {
     fcntl_get_seals(descriptor).is_ok_and(|seals| seals.contains(SealFlags::SHRINK))
 }
@@ -103,7 +115,6 @@ mod tests {
     use std::os::fd::{AsFd, AsRawFd, IntoRawFd};
 
     use rustix::fs::{MemfdFlags, fcntl_add_seals, memfd_create};
-    use rustix::io::{fcntl_getfd, fcntl_setfd};
 
     use super::*;
     use crate::job::bootstrap::control::control_pair;
@@ -131,9 +142,21 @@ mod tests {
         }
     }
 
+    /// As where a program has both `mpj` and `libmpi`, which have a copy of this library each.
+    #[test]
+    fn another_copy_of_the_library_may_have_taken_them() {
+        let (_launcher, rank) = control_pair().expect("a socket pair");
+        let null = std::fs::File::open("/dev/null").expect("it is there");
+        let numbers = pair([null.as_raw_fd(), rank.as_raw_fd()]);
+        assert!(matches!(take(numbers), Err(BootstrapError::AlreadyTaken)));
+        fcntl_setfd(&rank, FdFlags::empty()).expect("clear close-on-exec");
+        assert!(matches!(take(numbers), Err(BootstrapError::NotInherited { .. })));
+    }
+
     #[test]
     fn other_descriptors_are_refused_and_stay_open() {
         let (_launcher, rank) = control_pair().expect("a socket pair");
+        fcntl_setfd(&rank, FdFlags::empty()).expect("clear close-on-exec");
         let memory = sealed();
         let (segment, control) = (memory.as_raw_fd(), rank.as_raw_fd());
         let swapped = take(pair([control, segment])).expect_err("kinds are swapped");
