@@ -7,20 +7,21 @@ use transport_lapi::bootstrap::control::Vocabulary;
 use transport_lapi::bootstrap::waits::{CallCode, Space};
 
 /// How many ids communicators have. Half of a context, modulo this number, is the id of its communicator, except for
-/// the contexts from 6 times this number on, which belong to calls of ranks without a communicator. In the contexts
-/// from 4 times this number on, some members of a communicator make another one. Odd contexts are for collective calls.
+/// the contexts from 6 times this number on, which belong to calls of ranks without a communicator. In the odd contexts
+/// from 4 times this number on, some members of a communicator make another one; in the even ones they call services.
+/// Odd contexts are for collective calls.
 pub const CONTEXT_IDS: u32 = 1 << 29;
 
 /// Returns the space of a context, in context `of_task` of the rank.
 pub(crate) fn space(of_task: usize, context: u32) -> Space {
-    let communicator = context / 2 % CONTEXT_IDS;
+    let (communicator, is_collective) = (context / 2 % CONTEXT_IDS, context % 2 == 1);
     let label = match context / 2 / CONTEXT_IDS {
         0 | 1 => Some(communicator),
         // Not all ranks belong to this one, unlike the world.
-        2 => Some(communicator).filter(|id| *id != 0),
+        2 => Some(communicator).filter(|id| *id != 0 || !is_collective),
         _ => None,
     };
-    Space { context: of_task as u32, id: context, label, is_collective: context % 2 == 1 }
+    Space { context: of_task as u32, id: context, label, is_collective }
 }
 
 /// Whether every rank waits in a collective operation until all have come. In the others a rank waits for some of
@@ -113,6 +114,12 @@ calls! {
     IntercommCreate = ("intercomm_create", SOME);
     /// The union of both sides of an intercommunicator.
     IntercommMerge = ("intercomm_merge", ALL);
+    /// What a rank does for another one.
+    CallOfService = ("call of service", SOME);
+    /// Registration of a service.
+    RegisterService = ("register_service", ALL);
+    /// Wait until no call of a service is under way.
+    Quiesce = ("quiesce", ALL);
     /// Gather among neighbours in a topology.
     NeighborAllgather = ("neighbor_allgather", SOME);
     /// Gather of blocks of different lengths among neighbours.
@@ -155,7 +162,7 @@ mod tests {
             let code = CallCode::from(*call);
             assert_eq!((&*vocabulary.name(code), vocabulary.needs_all(code)), (*name, *needs_all));
             assert_eq!(call.name(), *name);
-            assert_eq!(name.replace('_', ""), format!("{call:?}").to_lowercase());
+            assert_eq!(name.replace(['_', ' '], ""), format!("{call:?}").to_lowercase());
         }
         assert_eq!((vocabulary.space(), vocabulary.everywhere()), ("communicator", "world"));
     }
@@ -171,6 +178,7 @@ mod tests {
         assert_eq!([0, 1, 6, 7].map(of), [Some(0), Some(0), Some(3), Some(3)]);
         assert_eq!([third, third + 6].map(of), [Some(0), Some(3)], "partitioned");
         assert_eq!([2 * third + 7, 2 * third + 1].map(of), [Some(3), None], "of some members");
+        assert_eq!([2 * third + 6, 2 * third].map(of), [Some(3), Some(0)], "of services");
         assert_eq!([3 * third + 1, u32::MAX].map(of), [None, None], "without a communicator");
         assert_eq!(space(3, 0).context, 3);
     }

@@ -97,8 +97,9 @@ pub(crate) enum Operation {
     Posted(Posted),
     /// A receive that has matched a message, which is arriving.
     Receiving(Receiving),
-    /// An operation that a client of the device ends, not a message; it belongs to a call of this kind.
-    Client { call: Call, context: u32, tag: i32 },
+    /// An operation that a client of the device ends, not a message; it belongs to a call of this kind, and may need
+    /// what a peer does.
+    Client { call: Call, context: u32, tag: i32, peer: Option<u32> },
     /// Ended, with source, tag and length. A status is made from these numbers where it is needed, not copied as a
     /// whole: they were mostly written just before they are read one by one.
     Done { from: SourceTag, bytes: usize },

@@ -8,6 +8,7 @@
 //!   ends the device finds it, abandons the context and fails.
 
 pub(crate) mod credit;
+pub(crate) mod deliveries;
 pub(crate) mod losses;
 pub(crate) mod members;
 mod stats;
@@ -25,8 +26,9 @@ use crate::envelope::{CREDIT, DONE, PeerError};
 use crate::error::Error;
 use crate::matching::{Envelope, Matcher, UnexpectedTicket};
 use crate::request::slab::Slab;
-use crate::request::{Matched, Operation, Receiving, Requests, received};
+use crate::request::{Matched, Operation, Receiving, Requests, Status, received};
 use crate::state::credit::Credits;
+use crate::state::deliveries::Deliveries;
 use crate::state::losses::Losses;
 use crate::state::unexpected::{Unexpected, UnexpectedBody};
 use crate::state::vain_polls::VainPolls;
@@ -37,6 +39,7 @@ pub struct State {
     pub(crate) matcher: Matcher<u64>,
     pub(crate) requests: Requests,
     pub(crate) unexpected: Slab<Unexpected>,
+    pub(crate) deliveries: Deliveries,
     /// The unexpected messages that their senders may withdraw.
     pub(crate) withdrawable: Withdrawable,
     pub(crate) credits: Credits,
@@ -55,6 +58,7 @@ impl State {
             matcher: Matcher::new(),
             requests: Requests::default(),
             unexpected: Slab::default(),
+            deliveries: Deliveries::default(),
             withdrawable: Withdrawable::default(),
             credits: Credits::new(ranks, early_limit),
             stats: Stats::default(),
@@ -127,11 +131,14 @@ impl State {
         Some(unexpected)
     }
 
-    /// Stores an unexpected message, and puts it into the queue. Returns its key.
+    /// Stores an unexpected message, and puts it into the queue, or delivers it. Returns its key.
     pub(crate) fn keep_unexpected(&mut self, unexpected: Unexpected) -> u64 {
-        let Unexpected { context, source, tag, .. } = unexpected;
+        let Unexpected { context, source, tag, len, .. } = unexpected;
         let request = unexpected.body.awaited();
         let key = self.unexpected.insert(unexpected);
+        if self.deliveries.deliver(context, key, Status::new(source, tag, len)) {
+            return key;
+        }
         let ticket = self.matcher.push_unexpected(Envelope { context, source, tag }, key);
         if let Some(request) = request {
             self.withdrawable.add((source, request), (ticket, key), &self.unexpected);
@@ -163,10 +170,13 @@ impl State {
         self.post(outbox, info as u32, CREDIT, bytes);
     }
 
-    /// Passes the functions that follow operations which have ended to the transport, which runs them when the lock is
-    /// free.
+    /// Passes the functions that follow operations which have ended, and those for messages that are delivered, to the
+    /// transport, which runs them when the lock is free.
     #[cold]
     pub(crate) fn follow_up(&mut self, outbox: &mut Outbox<Self>) {
+        for (take, key, status) in self.deliveries.take_due() {
+            outbox.when_unlocked(Box::new(move || take(key, status)));
+        }
         for (next, outcome) in self.requests.take_due() {
             outbox.when_unlocked(Box::new(move || next(outcome)));
         }

@@ -271,6 +271,25 @@ fn unexpected_stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     }
 }
 
+/// Takes the bytes of an unexpected message that has arrived in full and left the queue, without a copy.
+pub(crate) fn take_whole(
+    state: &mut State,
+    outbox: &mut Outbox<State>,
+    unexpected: u64,
+) -> Option<Vec<u8>> {
+    let is_here = state.unexpected.get(unexpected).is_some_and(|unexpected| {
+        matches!(unexpected.body, UnexpectedBody::Eager { arrived: true, .. })
+    });
+    let Unexpected { source, tag, context, len, body } =
+        is_here.then(|| state.forget_unexpected(unexpected))??;
+    let UnexpectedBody::Eager { buffer, sync, .. } = body else { return None };
+    let sender = sync.and_then(NonZeroU64::new);
+    state.stats.received += 1;
+    state.answer(outbox, &Matched { source, tag, context, len, sender, data: None });
+    state.release_credit(outbox, source, len);
+    Some(buffer.into_bytes())
+}
+
 /// Copies a completely arrived unexpected message into the buffer of the receive that waits for it.
 fn hand_over(state: &mut State, outbox: &mut Outbox<State>, unexpected: u64) {
     let Some(Unexpected { body, .. }) = state.forget_unexpected(unexpected) else { return };

@@ -55,6 +55,9 @@ pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
             {
                 fail(requests, key, lost);
             }
+            Some(Operation::Client { peer: Some(peer), .. }) if *peer == lost => {
+                fail(requests, key, lost);
+            }
             _ => {}
         }
     }

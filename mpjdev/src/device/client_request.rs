@@ -31,8 +31,31 @@ impl Device {
     /// # Errors
     /// [`Error::Finished`], or what made the device unusable.
     pub fn begin(&self, call: Call, context: u32, tag: i32) -> Result<(Request, Ending), Error> {
-        let operation = || Operation::Client { call, context, tag };
-        let key = self.session()?.state.requests.insert(operation);
+        self.begin_operation(Operation::Client { call, context, tag, peer: None })
+    }
+
+    /// Begins an operation like [`Device::begin`], which needs what rank `peer` does: reports name that rank, and its
+    /// loss ends the operation.
+    ///
+    /// # Errors
+    /// [`Error::Rank`]; the loss of the rank; [`Error::Finished`], or what made the device unusable.
+    pub fn begin_with(
+        &self,
+        call: Call,
+        context: u32,
+        tag: i32,
+        peer: usize,
+    ) -> Result<(Request, Ending), Error> {
+        let peer = Some(self.check_rank(peer)?);
+        self.begin_operation(Operation::Client { call, context, tag, peer })
+    }
+
+    fn begin_operation(&self, operation: Operation) -> Result<(Request, Ending), Error> {
+        let mut session = self.session()?;
+        if let Operation::Client { context, tag, peer: Some(peer), .. } = operation {
+            session.state.losses.check_send(peer, context, tag).map_err(|error| *error)?;
+        }
+        let key = session.state.requests.insert(|| operation);
         let device = self.number();
         Ok((Request::pending(key, device), Ending { key, device }))
     }
@@ -49,7 +72,7 @@ impl Device {
         let device = self.number();
         let mut session = self.session()?;
         let operations = &mut session.state.requests;
-        let operation = || Operation::Client { call: Call::Other, context: 0, tag: 0 };
+        let operation = || Operation::Client { call: Call::Other, context: 0, tag: 0, peer: None };
         let joint = operations.insert(operation);
         operations
             .join(joint, requests.into_iter().filter_map(|request| request.pending_on(device)));

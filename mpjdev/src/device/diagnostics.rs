@@ -61,13 +61,15 @@ pub(crate) fn of_operation(session: &Session<State>, call: Call, key: u64) -> Wa
             Wait { bytes, ..pattern.map(|pattern| of_pattern(&pattern)).unwrap_or_default() }
         }
         Some(Operation::Receiving(receiving)) => of_receiving(receiving),
-        Some(&Operation::Client { call, context, tag }) => match state.requests.awaited_by(key) {
-            Some(awaited) => of_operation(session, call, awaited),
-            None => {
-                let (space, operation) = (space(0, context), call.into());
-                Wait { space, tag: Some(tag), operation, ..Wait::default() }
+        Some(&Operation::Client { call, context, tag, peer }) => {
+            match state.requests.awaited_by(key) {
+                Some(awaited) => of_operation(session, call, awaited),
+                None => {
+                    let (space, operation) = (space(0, context), call.into());
+                    Wait { space, tag: Some(tag), operation, peer, ..Wait::default() }
+                }
             }
-        },
+        }
         _ => Wait::default(),
     };
     Wait { call: call.into(), open: (call == Call::Wait).into(), ..wait }

@@ -94,9 +94,10 @@ fn operation(state: &State, key: u64, operation: &Operation) -> Option<String> {
             let what = format!("receive from rank {source}, tag {tag}, {capacity} bytes");
             Some(format!("{what} ({phase} a message of {len} bytes)"))
         }
-        Operation::Client { call, context, tag } => {
+        Operation::Client { call, context, tag, peer } => {
             let call = format!("{call:?}").to_lowercase();
-            Some(format!("begun: {call} in context {context}, tag {tag}"))
+            let with = peer.map_or(String::new(), |peer| format!(" with rank {peer}"));
+            Some(format!("begun: {call}{with} in context {context}, tag {tag}"))
         }
         Operation::Done { .. } | Operation::Cancelled | Operation::Failed(_) => None,
     }

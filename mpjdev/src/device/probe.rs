@@ -18,10 +18,10 @@ use crate::state::State;
 #[derive(Debug)]
 #[must_use = "the message is out of the queue: nobody but the holder can receive it"]
 pub struct Message {
-    unexpected: u64,
-    status: Status,
+    pub(super) unexpected: u64,
+    pub(super) status: Status,
     /// Number of the device that it was sent to.
-    device: NonZeroU32,
+    pub(super) device: NonZeroU32,
 }
 
 impl Message {

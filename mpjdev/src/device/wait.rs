@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use transport_lapi::bootstrap::waits::Wait;
+use transport_lapi::bootstrap::waits::{Phase, Wait, Within};
 use transport_lapi::{Awaited, LapiError, Session, SessionGuard};
 
 use crate::call_names::Call;
@@ -175,6 +175,21 @@ impl Device {
         }
         let all = All { device: self, requests, next, take, looked_at: Requests::NEVER };
         self.wait_until(self.session()?, all)
+    }
+
+    /// Waits at the end of this rank's part in the job, before [`Device::finish_unless_dismissed`], until the operation is
+    /// complete. Returns `false` if the launcher found that it never will be, and released this rank.
+    ///
+    /// # Errors
+    /// As [`Device::iwait`].
+    pub fn iwait_unless_dismissed(&self, request: Request, alone: bool) -> Result<bool, Error> {
+        let _within = Within::end(Call::Finish, alone);
+        let mut request = [Some(request)];
+        let first =
+            First { device: self, requests: &mut request, most: 1, looked_at: Requests::NEVER };
+        let ended = self.wait_until(self.session()?, UnlessDismissed(first))?;
+        ended.into_iter().flatten().try_for_each(|(_, outcome)| outcome.map(drop))?;
+        Ok(request[0].is_none())
     }
 
     /// Makes progress until [`Device::stop_serving`] is called with this flag, for operations that other threads have
@@ -465,6 +480,28 @@ impl Awaited<State> for First<'_> {
 
     fn describe(&self, session: &Session<State>) -> Wait {
         self.device.describe_list(session, Call::WaitAny, self.requests)
+    }
+}
+
+/// Waits for something, but ends without an answer if this rank is dismissed.
+struct UnlessDismissed<W>(W);
+
+impl<W: Awaited<State>> Awaited<State> for UnlessDismissed<W> {
+    type Answer = Option<W::Answer>;
+
+    fn look(&mut self, session: &mut Session<State>) -> Option<Self::Answer> {
+        match self.0.look(session) {
+            None => session.is_dismissed().then_some(None),
+            answer => answer.map(Some),
+        }
+    }
+
+    fn is_failure(&self, session: &Session<State>, answer: &Self::Answer) -> bool {
+        answer.as_ref().is_some_and(|answer| self.0.is_failure(session, answer))
+    }
+
+    fn describe(&self, session: &Session<State>) -> Wait {
+        Wait { phase: Phase::Others, ..self.0.describe(session) }
     }
 }
 

@@ -44,6 +44,15 @@ pub enum PeerError {
         /// The rank that was named.
         rank: u32,
     },
+    /// A message to a service, or from one, is none.
+    #[error("a message of {len} bytes to a service, or from one, that is none")]
+    Service {
+        /// Length of the message.
+        len: usize,
+    },
+    /// The peer answered a call that is not under way to it.
+    #[error("the answer to a call of a service that is not under way")]
+    StrayAnswer,
     /// A message claims to be longer than the address space.
     #[error("a message of {len} bytes, for which there is no memory")]
     Length {

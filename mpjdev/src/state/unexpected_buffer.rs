@@ -37,6 +37,11 @@ impl UnexpectedBuffer {
         unsafe { RecvRegion::new(self.bytes.as_mut_ptr(), self.bytes.len()) }
     }
 
+    /// Returns the memory (BU2).
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

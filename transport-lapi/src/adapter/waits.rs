@@ -80,8 +80,9 @@ pub enum Phase {
 pub struct Wait {
     /// The call.
     pub call: CallCode,
-    /// The collective operation that the thread waits for. For a blocking one this equals `call`. [`CallCode::NONE`]
-    /// for messages between two ranks.
+    /// The collective operation that the thread waits for. For a blocking one this equals `call`. In a space that is
+    /// not for collective operations, what the peer is to do, and the tag is its number there. [`CallCode::NONE`] for
+    /// messages between two ranks.
     pub operation: CallCode,
     /// For a call that waits for operations that were started before, how many of them are incomplete; the fields below
     /// describe the first of them.
@@ -244,6 +245,11 @@ impl Within {
         Self::begin(call.into(), kind, 0)
     }
 
+    /// Begins a function of the program that runs inside of a call: its waits are its own, and not those of the call.
+    pub fn function() -> Self {
+        Self::begin(CallCode::NONE, 0, 0)
+    }
+
     #[inline]
     fn begin(call: CallCode, kind: u32, collective: u64) -> Self {
         let outer = Outer::new(call, kind);
@@ -309,6 +315,11 @@ mod tests {
             assert_eq!((describe(4, 2).call, describe(4, 2).tag), (CallCode(3), Some(-1)));
         }
         assert_eq!((describe(4, 2).call, describe(4, 2).at_end), (CallCode(1), true));
+        {
+            let _function = Within::function();
+            assert_eq!((describe(4, 2).call, describe(4, 2).at_end), (CallCode(9), false));
+        }
+        assert!(describe(4, 2).at_end);
         drop(end);
         assert_eq!(describe(4, 2).call, CallCode(9));
     }

@@ -243,6 +243,12 @@ impl<S> Session<S> {
         self.wait_records.as_ref().map_or(0, |records| records.inquiries())
     }
 
+    /// Returns whether the watcher of the job has found that this task waits in vain at its end, and has dismissed it
+    /// ([`crate::bootstrap::waits::JobView::dismiss`]).
+    pub fn is_dismissed(&self) -> bool {
+        self.wait_records.as_deref().is_some_and(WaitRecords::is_dismissed)
+    }
+
     /// Whether continuations are due, which run when the lock is free.
     #[inline(always)]
     pub(crate) fn has_continuations(&self) -> bool {
