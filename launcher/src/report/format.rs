@@ -173,7 +173,7 @@ pub(super) fn source(rank: Option<u32>) -> String {
 
 /// The name of what is waited for: a collective operation, or a message.
 fn awaited(wait: &Waiting<'_>) -> String {
-    match wait.is_collective() {
+    match wait.operation != CallCode::NONE {
         true => wait.words.name(wait.operation),
         false if wait.sends => "send".to_owned(),
         false => "recv".to_owned(),
@@ -202,6 +202,10 @@ pub(super) fn operation(wait: &Waiting<'_>) -> String {
     let on = on_space(wait.space, wait.words);
     match wait.space.is_collective {
         _ if wait.is_collective() => call + &on,
+        _ if wait.is_of_peer() => {
+            let number = wait.tag.map_or(String::new(), |number| format!(" {number}"));
+            format!("{call}{number}{on}")
+        }
         true => format!("{call} of a collective call{on}"),
         false => format!("{call} {}{on}", tag(wait.tag)),
     }
@@ -213,6 +217,7 @@ pub(super) fn operation_with_peer(wait: &Waiting<'_>) -> String {
     match wait.sends {
         _ if wait.is_for_others() || wait.is_unknown() => operation,
         true => format!("{operation} to {}", source(wait.peer)),
+        false if wait.is_of_peer() => format!("{operation} at {}", source(wait.peer)),
         false => format!("{operation} from {}", source(wait.peer)),
     }
 }

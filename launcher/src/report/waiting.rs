@@ -28,7 +28,12 @@ impl Waiting<'_> {
 
     /// Whether it is for a collective operation.
     pub(super) fn is_collective(&self) -> bool {
-        self.operation != CallCode::NONE
+        self.operation != CallCode::NONE && !self.is_of_peer()
+    }
+
+    /// Whether it is for something that the peer is to do, which is no message.
+    pub(super) fn is_of_peer(&self) -> bool {
+        self.operation != CallCode::NONE && !self.space.is_collective && self.peer.is_some()
     }
 
     /// Whether it names no peer because it is for particular ranks, and not for any.
@@ -44,7 +49,7 @@ impl Waiting<'_> {
     /// Whether nothing is known of it, as where the transport's own calls are used.
     pub(super) fn is_unknown(&self) -> bool {
         let has_no_message = matches!(self.phase, Phase::Unknown | Phase::Others);
-        self.call == CallCode::NONE && !self.is_collective() && has_no_message
+        self.call == CallCode::NONE && self.operation == CallCode::NONE && has_no_message
     }
 
     /// The receive that has found no message. A probe is like one of any length.
