@@ -28,7 +28,7 @@ use crate::collective::{Hosts, Member};
 use crate::error::Error;
 use crate::group::{Comparison, Group};
 use crate::process::buffered::Copies;
-use crate::process::{Process, SELF, WORLD, group_context, partition_contexts};
+use crate::process::{Process, SELF, WORLD, group_context, partition_contexts, service_context};
 use crate::topology::{Cartesian, Topology};
 
 mod attribute;
@@ -303,6 +303,11 @@ impl Communicator {
     /// data. They lie above those of all ids.
     pub(crate) fn partition_contexts(&self) -> [u32; 2] {
         partition_contexts(self.0.id)
+    }
+
+    /// Returns the device's context of calls of services. It is in use until the world ends, and so is the id.
+    pub(crate) fn service_context(&self) -> u32 {
+        service_context(self.0.id)
     }
 
     /// Returns the device's context in which some of its members make another communicator.

@@ -2,6 +2,7 @@
 
 pub(crate) mod code;
 mod mistake;
+mod service;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::op::{OpError, Predefined};
 use crate::topology::TopologyError;
 
 pub use mistake::{Aspect, Mistake};
+pub use service::ServiceError;
 
 /// Why a call failed. [`Error::class`] returns MPI's class.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -39,6 +41,9 @@ pub enum Error {
     /// A topology cannot be made or used.
     #[error(transparent)]
     Topology(#[from] TopologyError),
+    /// A call of a service brought no answer.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
     /// The elements of a call lie outside the memory of its buffer. Nothing was sent.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -265,6 +270,7 @@ impl Error {
             Self::Op(error) => error.class(),
             Self::Datatype(error) => error.class(),
             Self::Topology(error) => error.class(),
+            Self::Service(error) => error.class(),
             Self::Layout(_) => ErrorClass::Arg,
             Self::Buffer { .. } | Self::AttachedBuffer { .. } | Self::Attached { .. } => {
                 ErrorClass::Buffer

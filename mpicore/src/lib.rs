@@ -9,6 +9,7 @@
 //!
 //! From the top; `ARCHITECTURE.md` has the table of which room may use which:
 //!
+//! - `service`: functions that other ranks call.
 //! - `calls`: the collective calls, and those that make communicators, with topologies too. `plan`: how they run, at once
 //!   or step by step.
 //! - `request`: exchanges, persistent and partitioned transfers, and requests that the program completes.
@@ -34,6 +35,7 @@ pub mod op;
 mod plan;
 mod process;
 mod request;
+mod service;
 pub mod topology;
 
 pub use attribute::{Attributes, Cause, Key, Value, WeakKey};
@@ -41,7 +43,7 @@ pub use calls::Sent;
 pub use calls::create::{Created, Creating, RemoteLeader, SplitKey};
 pub use communicator::{Communicator, ErrorHandler, Relation, UserHandler};
 pub use error::code::{CodeError, ErrorCodes};
-pub use error::{Aspect, Error, Mistake};
+pub use error::{Aspect, Error, Mistake, ServiceError};
 pub use error_class::ErrorClass;
 pub use info::{Info, InfoError, Start};
 pub use memory::{Elements, Input, Operand, Output, Plain, Reduction, TypedBlock};
@@ -54,3 +56,4 @@ pub use request::{
     GeneralizedCallbacks, GeneralizedRequest, PROC_NULL, PartitionedReceive, PartitionedSend,
     PersistentTransfer, SendMode,
 };
+pub use service::{Answer, Handler, Payload, Refusal, Services};

@@ -38,13 +38,19 @@ pub(crate) const SELF: u32 = 1;
 /// Number of ids that are never given to a new communicator.
 const RESERVED: u32 = 2;
 /// The most communicators that a rank can have at a time. The device's contexts are divided into four ranges of two for
-/// each: for messages of a communicator, for partitioned ones, and, with odd numbers only, for calls by which some of
-/// its members make another one, and for such calls of ranks without a communicator.
+/// each: for messages of a communicator, for partitioned ones, for calls of services with even numbers and with odd ones
+/// for calls by which some of its members make another one, and, odd ones only, for such calls of ranks without a
+/// communicator.
 const MOST: u32 = CONTEXT_IDS;
 
 /// Returns the device's contexts of partitioned communication on the communicator with this id.
 pub(crate) fn partition_contexts(id: u32) -> [u32; 2] {
     [0, 1].map(|number| 2 * (MOST + id) + number)
+}
+
+/// Returns the device's context of calls of services on the communicator with this id.
+pub(crate) fn service_context(id: u32) -> u32 {
+    2 * (2 * MOST + id)
 }
 
 /// Returns the device's context in which some members of the communicator with this id make another one. Each call has

@@ -323,9 +323,21 @@ impl Communicator {
     }
 
     /// Returns the words of all ranks of an intracommunicator, in the order of ranks.
-    pub(super) fn gather_words(&self, call: Call, words: Vec<u64>) -> Result<Vec<u64>, Error> {
+    pub(crate) fn gather_words(&self, call: Call, words: Vec<u64>) -> Result<Vec<u64>, Error> {
         let (schedule, buffers) = self.gathering(words)?;
         self.plan_once(call, schedule, buffers, None)?.run_and_keep()
+    }
+
+    /// Starts [`Communicator::gather_words`]. `done` gets the outcome, in some call that makes progress.
+    pub(crate) fn gather_words_then(
+        &self,
+        call: Call,
+        words: Vec<u64>,
+        done: impl FnOnce(Result<Vec<u64>, Error>) + Send + 'static,
+    ) -> Result<(), Error> {
+        let (schedule, buffers) = self.gathering(words)?;
+        self.plan_once(call, schedule, buffers, None)?.once()?.start_then(done);
+        Ok(())
     }
 
     /// Returns the schedule and the buffers by which all ranks of an intracommunicator get the words of all.

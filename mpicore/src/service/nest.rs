@@ -1,0 +1,133 @@
+//! Which handlers a thread may run while it waits in others.
+//!
+//! A handler that waits runs the handlers of calls that arrive meanwhile, on top of itself, since calls may come back
+//! to where they came from. The stack of a thread is finite, and a handler goes on only when those above it have
+//! returned. So a thread does not run everything at once:
+//!
+//! - RC1: every call has a depth: 0 outside of handlers, and one more than that of the handler that makes it. Notices,
+//!   for which no handler waits, have the depth 0. A thread
+//!   runs a handler on top of others only if its call is deeper than the topmost one, or as deep while fewer than
+//!   [`ALIKE`] of this depth are there. Other calls wait in the thread until handlers have returned. So a thread runs at
+//!   most `DEPTHS * ALIKE` handlers at a time.
+//! - RC2: no call waits forever for lack of a place. A call of depth `d` that waits does so for a topmost handler of depth
+//!   `d` or more, and so does one whose handler is not topmost. If that handler waits for calls, or for room for one,
+//!   these have the depth `d + 1` or more; and depths have an end. (Handlers that wait for messages of their own must
+//!   know who sends them.)
+
+use std::cell::RefCell;
+
+use super::head::DEPTHS;
+
+/// How many handlers of calls of the same depth a thread runs on top of each other.
+pub(super) const ALIKE: usize = 4;
+
+/// What a thread runs, and what waits there.
+struct Nest {
+    /// The depths of the calls whose handlers run, the topmost one last.
+    depths: Vec<u8>,
+    waiting: Vec<(u8, Box<dyn FnOnce()>)>,
+}
+
+thread_local! {
+    static NEST: RefCell<Nest> = const { RefCell::new(Nest { depths: Vec::new(), waiting: Vec::new() }) };
+}
+
+impl Nest {
+    /// Whether the handler of a call of this depth may run now (RC1).
+    fn admits(&self, depth: u8) -> bool {
+        let alike = self.depths.iter().rev().take_while(|running| **running == depth).count();
+        match self.depths.last() {
+            Some(top) => depth > *top || depth == *top && alike < ALIKE,
+            None => true,
+        }
+    }
+}
+
+/// Returns the depth of a call that this thread makes; `None` if it would be too deep.
+pub(super) fn depth() -> Option<u8> {
+    let depth = NEST.with_borrow(|nest| nest.depths.last().map_or(0, |top| top + 1));
+    (depth < DEPTHS).then_some(depth)
+}
+
+/// Runs the handler of a call of this depth now, or when this thread has returned from others (RC1). It must not panic.
+pub(super) fn run(depth: u8, handler: impl FnOnce() + 'static) {
+    if !NEST.with_borrow(|nest| nest.admits(depth)) {
+        return NEST.with_borrow_mut(|nest| nest.waiting.push((depth, Box::new(handler))));
+    }
+    NEST.with_borrow_mut(|nest| nest.depths.push(depth));
+    handler();
+    NEST.with_borrow_mut(|nest| nest.depths.pop());
+    while let Some((depth, handler)) = next() {
+        NEST.with_borrow_mut(|nest| nest.depths.push(depth));
+        handler();
+        NEST.with_borrow_mut(|nest| nest.depths.pop());
+    }
+}
+
+/// Takes the first handler that waits and may run now.
+fn next() -> Option<(u8, Box<dyn FnOnce()>)> {
+    NEST.with_borrow_mut(|nest| {
+        let place = (0..nest.waiting.len()).find(|&at| nest.admits(nest.waiting[at].0))?;
+        Some(nest.waiting.remove(place))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+
+    #[test]
+    fn deeper_calls_run_on_top_and_others_wait() {
+        let order = Rc::new(RefCell::new(Vec::new()));
+        let note = |name: &'static str| {
+            let order = order.clone();
+            move || order.borrow_mut().push(name)
+        };
+        let (first, deeper, equal, later) =
+            (note("first"), note("deeper"), note("equal"), note("later"));
+        run(1, move || {
+            assert_eq!(depth(), Some(2));
+            run(2, move || {
+                run(1, later);
+                deeper();
+            });
+            run(1, equal);
+            first();
+        });
+        assert_eq!(*order.borrow(), ["deeper", "later", "equal", "first"]);
+        assert_eq!(depth(), Some(0));
+    }
+
+    /// Runs handlers of one depth on top of each other, as many as there are, and returns how many there were at a time.
+    fn pile(left: usize, at_a_time: &Rc<RefCell<Vec<usize>>>) {
+        let seen = at_a_time.clone();
+        run(3, move || {
+            seen.borrow_mut().push(NEST.with_borrow(|nest| nest.depths.len()));
+            if left > 1 {
+                pile(left - 1, &seen);
+            }
+        });
+    }
+
+    #[test]
+    fn few_of_one_depth_run_on_top_of_each_other() {
+        let at_a_time = Rc::default();
+        pile(10, &at_a_time);
+        let at_a_time = at_a_time.borrow();
+        assert_eq!((at_a_time.len(), at_a_time.iter().max()), (10, Some(&ALIKE)));
+    }
+
+    #[test]
+    fn a_chain_of_calls_has_an_end() {
+        fn deepen() -> u8 {
+            let Some(depth) = depth() else { return 0 };
+            let deepest = Rc::new(RefCell::new(0));
+            let found = deepest.clone();
+            run(depth, move || *found.borrow_mut() = deepen().max(depth));
+            deepest.take()
+        }
+        assert_eq!(deepen(), DEPTHS - 1);
+    }
+}
