@@ -29,6 +29,9 @@ pub enum Error {
     /// The arguments of a call, the use of a communicator or an operation broke a rule of MPI.
     #[error(transparent)]
     Core(mpicore::Error),
+    /// A call of a service brought no answer.
+    #[error(transparent)]
+    Service(mpicore::ServiceError),
     /// The length of a message is not a whole number of elements.
     #[error(
         "message of {bytes} bytes from rank {source_rank} with tag {tag} is not a whole number of \
@@ -241,6 +244,7 @@ impl Error {
         match self {
             Self::Device(error) => error.class().into(),
             Self::Core(error) => error.class(),
+            Self::Service(error) => error.class(),
             Self::Count { .. } => ErrorClass::Truncate,
             Self::Utf8 { .. } => ErrorClass::Type,
             #[cfg(feature = "serde")]
@@ -273,6 +277,7 @@ impl Error {
         match self {
             Self::Device(error) => error.into(),
             Self::Core(error) => error,
+            Self::Service(error) => error.into(),
             error => mpicore::Error::Device(mpjdev::Error::Client(Arc::new(error))),
         }
     }
@@ -318,6 +323,7 @@ impl From<mpicore::Error> for Error {
                 }
             }
             mpicore::Error::Device(error) => Self::Device(error),
+            mpicore::Error::Service(error) => Self::Service(error),
             error => Self::Core(error),
         }
     }

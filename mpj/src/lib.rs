@@ -42,7 +42,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `serde` | messages that are one object: see [Objects](#objects) |
+//! | `serde` | messages that are one object: see [Objects](#objects); [remote calls](#remote-calls) |
 //! | `ndarray` | arrays and views of that crate as buffers |
 //! | `num-complex`, `half` | the numbers of these crates as elements |
 //! | `test` | `#[mpj::test]`: tests on several processes; for `dev-dependencies` |
@@ -69,10 +69,19 @@
 //! [`collective`] describes the same calls as values, which also other forms take: non-blocking, persistent, and between
 //! two groups.
 //!
+//! # Remote calls
+//!
+//! With the feature `serde`, ranks call functions of each other. All ranks register a function (`Communicator::serve`),
+//! and any of them calls it on any rank: `Service::call` waits for the answer, `Service::start` returns a request, and
+//! `Service::notify` wants no answer. The rank that is called runs the function in any call that waits or polls, so a
+//! rank that waits serves the others. Functions may communicate and call further services; their errors and panics reach
+//! the caller ([`ServiceError`]). `Communicator::quiesce` waits until no call is under way on any rank. The examples
+//! `hash_map` and `task_farm` use all this.
+//!
 //! # Requests
 //!
 //! What starts an operation returns a request: [`Request`], [`ScopedRequest`], [`PersistentRequest`],
-//! [`PendingCommunicator`]. All have `wait`, `test` and `is_done`, and all can be awaited ([`Completion`]), in any
+//! [`PendingCommunicator`], `PendingCall`. All have `wait`, `test` and `is_done`, and all can be awaited ([`Completion`]), in any
 //! executor. [`wait_any`] and its kin take lists of any of them ([`AnyRequest`]). Operations go on while a thread of the
 //! rank is in a call, and with [`World::progress_thread`] also beside computation.
 //!
@@ -92,6 +101,7 @@
 // - `collective`: collective calls, as values and as blocking methods. `point_to_point`: blocking calls, probes, buffered
 //   sends, persistent sends and receives.
 // - `object`: messages that are one object of serde.
+// - `service`: functions that other ranks call.
 // - `request`, `scope`: calls that keep a buffer after they return.
 // - `communicator`, `group`: communicators and groups. `envelope`: sources, tags and statuses.
 // - `memory`: what can be sent and received into, where its bytes lie, and memory on huge pages.
@@ -106,6 +116,8 @@ mod scope;
 pub mod collective;
 #[cfg(feature = "serde")]
 mod object;
+#[cfg(feature = "serde")]
+mod service;
 
 mod communicator;
 mod datatype;
@@ -143,7 +155,7 @@ pub use memory::{Strided, StridedMut, block, block_mut, column, column_mut};
 pub use memory::{split_blocks_mut, split_columns_mut};
 pub use mpicore::ErrorClass;
 pub use mpicore::group::RankRange;
-pub use mpicore::{Cause, Relation};
+pub use mpicore::{Cause, Relation, ServiceError};
 /// Derives [`trait@Datatype`], so that values of a structure can be elements of messages.
 ///
 /// Every field must be an element: a number, a [`Pod`], another structure with this derive, or an array of these. The
@@ -242,6 +254,8 @@ pub use request::{
     wait_any, wait_some,
 };
 pub use scope::{Scope, ScopeOutcome, ScopedRequest};
+#[cfg(feature = "serde")]
+pub use service::{PendingCall, Service};
 #[cfg(feature = "test")]
 #[doc(hidden)]
 pub use world::testing;

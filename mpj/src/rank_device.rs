@@ -17,14 +17,17 @@
 //! [`crate::World::finish`].
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::ops::Deref;
+#[cfg(feature = "serde")]
+use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::thread::{self, ThreadId};
 
 use crate::error::Error;
-use mpicore::{Alarm, Process};
+use mpicore::{Alarm, Process, Services};
 use mpjdev::Device;
 
 /// The process and device of a rank, and the errors that are kept. All communicators, scopes and requests of one
@@ -40,6 +43,8 @@ struct RankState {
     object_limit: AtomicUsize,
     /// The errors that are kept, shared by all contexts of the world.
     complaints: Arc<Complaints>,
+    /// The services of each communicator that has some, by its context, until the world ends.
+    services: Mutex<BTreeMap<u32, Arc<Services>>>,
 }
 
 /// The limit of objects until a program sets another one: 1 GiB.
@@ -59,6 +64,7 @@ pub(crate) fn of_world(
             #[cfg(feature = "serde")]
             object_limit: AtomicUsize::new(OBJECT_LIMIT),
             complaints,
+            services: Mutex::default(),
         };
         Arc::new(Process::new(device, state))
     })
@@ -110,6 +116,65 @@ impl RankDevice {
         &self.state().object_limit
     }
 
+    /// Returns the services of a communicator.
+    ///
+    /// # Errors
+    /// As [`Services::new`].
+    #[cfg(feature = "serde")]
+    pub fn services_on(
+        &self,
+        communicator: &mpicore::Communicator,
+    ) -> Result<Arc<Services>, mpicore::Error> {
+        let mut all = self.services();
+        let place = communicator.context();
+        if let Some(services) = all.get(&place) {
+            return Ok(services.clone());
+        }
+        let services = Services::new(communicator.clone())?;
+        all.insert(place, services.clone());
+        Ok(services)
+    }
+
+    /// Waits at the end of the world until no call of a service is under way; `wait` waits so for the services of one
+    /// communicator, and says whether to go on. All ranks take the communicators in the same order.
+    ///
+    /// # Errors
+    /// The first error of `wait`.
+    pub fn quiesce(
+        &self,
+        wait: impl Fn(&Services) -> Result<bool, mpjdev::Error>,
+    ) -> Result<bool, mpjdev::Error> {
+        // Handlers, which run meanwhile, find none of these locked.
+        let all: Vec<_> = self.services().values().cloned().collect();
+        all.iter().try_fold(true, |goes_on, services| Ok(goes_on && wait(services)?))
+    }
+
+    /// Drops the handlers of all services, and what keeps the communicators of services.
+    pub fn end_services(&self) {
+        let all = std::mem::take(&mut *self.services());
+        all.values().for_each(|services| services.end_all());
+    }
+
+    fn services(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<Services>>> {
+        self.state().services.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a function of the program inside of a call of this thread. Its errors are its own: whether the world waits for
+    /// others at its end does not depend on them.
+    #[cfg(feature = "serde")]
+    pub fn apart<R>(&self, function: impl FnOnce() -> R) -> R {
+        let complaints = &self.state().complaints;
+        let before = if none_kept() { None } else { complaints.exchange(None) };
+        let _restored = Restored { complaints, before };
+        function()
+    }
+
+    /// Returns what finds the device as long as others hold it.
+    #[cfg(feature = "serde")]
+    pub fn downgrade(&self) -> WeakDevice {
+        WeakDevice(Arc::downgrade(&self.0))
+    }
+
     fn state(&self) -> &RankState {
         self.0.above().expect("the processes of this crate have this state")
     }
@@ -141,6 +206,34 @@ impl RankDevice {
     /// Returns the error with which the world would end now.
     pub fn complaint(&self) -> Option<String> {
         self.state().complaints.of_leaving()
+    }
+}
+
+/// A device that is not held: see [`RankDevice::downgrade`].
+#[cfg(feature = "serde")]
+pub(crate) struct WeakDevice(Weak<Process>);
+
+#[cfg(feature = "serde")]
+impl WeakDevice {
+    /// Returns the device, unless nobody holds it any more.
+    pub fn upgrade(&self) -> Option<RankDevice> {
+        self.0.upgrade().map(RankDevice)
+    }
+}
+
+/// When dropped, also by a panic, gives a thread its error back.
+#[cfg(feature = "serde")]
+struct Restored<'a> {
+    complaints: &'a Complaints,
+    before: Option<Complaint>,
+}
+
+#[cfg(feature = "serde")]
+impl Drop for Restored<'_> {
+    fn drop(&mut self) {
+        if self.before.is_some() || !none_kept() {
+            self.complaints.exchange(self.before.take());
+        }
     }
 }
 
@@ -214,6 +307,21 @@ impl Complaints {
             let number = NUMBERED.fetch_add(1, Ordering::Relaxed) + 1;
             kept.push(Complaint { thread, number, text });
         });
+    }
+
+    /// Replaces the error of this thread's last call, and returns the one before.
+    #[cfg(feature = "serde")]
+    #[cold]
+    fn exchange(&self, complaint: Option<Complaint>) -> Option<Complaint> {
+        let thread = thread::current().id();
+        let mut before = None;
+        self.change(|kept| {
+            let own = kept.iter().position(|complaint| complaint.thread == thread);
+            before = own.map(|at| kept.remove(at));
+            kept.extend(complaint);
+            kept.sort_by_key(|complaint| complaint.number);
+        });
+        before
     }
 
     /// Changes the list, and returns the number of the latest error that is then kept.
@@ -301,6 +409,22 @@ mod tests {
         assert_eq!(complaints.of_leaving().as_deref(), Some("second"));
         complaints.go_on();
         assert_eq!(complaints.of_leaving(), None);
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn the_errors_of_a_function_inside_of_a_call_are_its_own() {
+        let complaints = Complaints::default();
+        for before in [Some("mine"), None] {
+            before.into_iter().for_each(|text| complaints.add(text.to_owned()));
+            let kept = complaints.exchange(None);
+            let restored = Restored { complaints: &complaints, before: kept };
+            assert_eq!(complaints.of_leaving(), None);
+            complaints.add("the function's".to_owned());
+            drop(restored);
+            assert_eq!(complaints.of_leaving().as_deref(), before);
+            complaints.go_on();
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub mod testing;
 pub use abort::abort;
 
 use std::ops::Deref;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once, OnceLock};
 
@@ -237,7 +238,11 @@ impl World {
         self.left = true;
         self.stop_progress();
         let deleted = self.delete_attributes();
-        self.leave(|device, _| device.finish().map(|()| true))?;
+        self.leave(|device, _| {
+            device.quiesce(|services| services.quiesce_at_end(None))?;
+            device.end_services();
+            device.finish().map(|()| true)
+        })?;
         deleted
     }
 
@@ -267,10 +272,14 @@ impl World {
     /// Leaves the job after `finish`, as [`job::leave`] does.
     fn leave(
         &self,
-        finish: impl Fn(&mpjdev::Device, bool) -> Result<bool, mpjdev::Error> + Sync,
+        finish: impl Fn(&RankDevice, bool) -> Result<bool, mpjdev::Error> + Sync,
     ) -> Result<(), Error> {
         let devices: Vec<&mpjdev::Device> = self.devices().map(|device| &**device).collect();
-        let left = job::leave(&devices, self.control.as_ref(), finish);
+        let left = job::leave(&devices, self.control.as_ref(), |ended, others_stay| {
+            let mut devices = self.devices();
+            let device = devices.find(|device| ptr::eq::<mpjdev::Device>(&***device, ended));
+            finish(device.expect("it is one of these"), others_stay)
+        });
         self.communicator.device.answer(left)
     }
 
@@ -293,8 +302,12 @@ impl Drop for World {
     /// Leaves the job. While panicking, or after an error that counts for this thread (see the head of
     /// `rank_device.rs`), it does not wait for other ranks.
     fn drop(&mut self) {
-        if self.left || self.communicator.device.is_fork() {
+        if self.communicator.device.is_fork() {
             // The job of a fork belongs to its parent.
+            return;
+        }
+        let _ends_services = EndsServices(self);
+        if self.left {
             return;
         }
         self.stop_progress();
@@ -307,10 +320,14 @@ impl Drop for World {
             // The error handler has already seen a failure here, which does not keep the rank from leaving.
             let _ = self.delete_attributes();
             // A `main` that returns an error drops its world before it prints the error. If the job hangs because of
-            // that error, this call must return. `alone` is asked after the attributes, which may have held
-            // communicators, are gone.
-            let alone = self.is_alone();
-            self.leave(|device, others_stay| device.finish_unless_dismissed(alone && !others_stay))
+            // that error, this call must return. `is_alone` is asked after the attributes are gone, and again after
+            // the services, which may have held communicators.
+            self.leave(|device, others_stay| {
+                let alone = || self.is_alone() && !others_stay;
+                let quiet = device.quiesce(|services| services.quiesce_at_end(Some(alone())))?;
+                device.end_services();
+                Ok(quiet && device.finish_unless_dismissed(alone())?)
+            })
         };
         let Some(complaint) = complaint.or_else(|| leave().err().map(|error| error.to_string()))
         else {
@@ -320,6 +337,15 @@ impl Drop for World {
             control.failed(&complaint, "");
         }
         self.abandon();
+    }
+}
+
+/// Drops the handlers of services when it is dropped: they may hold what holds them.
+struct EndsServices<'a>(&'a World);
+
+impl Drop for EndsServices<'_> {
+    fn drop(&mut self) {
+        self.0.devices().for_each(RankDevice::end_services);
     }
 }
 

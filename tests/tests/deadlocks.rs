@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use mpj_harness::process::{children, find};
-use mpj_harness::{Launch, Running, eventually, launch, mpjrun};
+use mpj_harness::{Launch, Running, eventually, example, launch, mpjrun};
 use mpj_tests::faults::asked;
 use rustix::process::Signal;
 
@@ -109,6 +109,28 @@ fn two_ranks_that_both_send_first() {
             "cycle: 0 waits for 1 (send tag 3) -> 1 waits for 0 (send tag 3) -> 0",
         ],
     );
+}
+
+/// A rank that waits serves others meanwhile, and so it is not in deadlock; a handler that waits in vain is.
+#[test]
+fn a_handler_that_waits_for_its_caller() {
+    let says = [
+        "mpjrun: deadlock",
+        "call of service",
+        "cycle: 0 waits for 1 (call of service 0) -> 1 waits for 0 (recv tag 4) -> 0",
+    ];
+    deadlock(&["-n", "2", DEADLOCK, "called"], &says);
+}
+
+/// Ranks wait for each other's services most of the time.
+#[test]
+fn ranks_that_serve_while_they_wait_are_left_alone() {
+    for (ranks, progress_thread) in [(2, "0"), (3, "1"), (5, "0")] {
+        for _ in 0..5 {
+            let job = launch(example("task_farm")).ranks(ranks).options(["--look-every", "0.001"]);
+            job.env("MPJ_PROGRESS_THREAD", progress_thread).expect_quiet();
+        }
+    }
 }
 
 #[test]
@@ -234,6 +256,12 @@ fn a_rank_that_never_comes_is_noted() {
 fn an_error_that_main_returns_is_the_cause() {
     let says = ["no input file\n", "mpjrun: rank 1 (pid ", "exited with code 3", "recv", "rank 1"];
     hang(&["-n", "2", DEADLOCK, "error"], 3, &says);
+}
+
+#[test]
+fn an_error_that_main_returns_where_services_are_is_the_cause() {
+    let says = ["no input file\n", "mpjrun: rank 1 (pid ", "exited with code 3", "recv", "rank 1"];
+    hang(&["-n", "2", DEADLOCK, "served-error"], 3, &says);
 }
 
 #[test]

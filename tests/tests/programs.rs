@@ -70,6 +70,29 @@ fn ring_counts_every_hop() {
 }
 
 #[test]
+fn hash_map_counts_words_on_all_ranks() {
+    for (ranks, backend) in RANKS.into_iter().zip(BACKENDS.into_iter().cycle()) {
+        let words = ["to", "be", "or", "not", "to", "be", "to"];
+        let output = output(ranks, backend, "hash_map", &words);
+        assert_eq!(output, "be: 2\nnot: 1\nor: 1\nto: 3\n");
+    }
+}
+
+#[test]
+fn task_farm_finds_its_end() {
+    for (ranks, backend) in RANKS.into_iter().zip(BACKENDS.into_iter().cycle()) {
+        let output = output(ranks, backend, "task_farm", &[]);
+        let done = output.lines().map(|line| {
+            let (_, done) = line.split_once(" did ").expect("a rank says what it did");
+            done.trim_end_matches(" tasks").parse::<u32>().expect("a number")
+        });
+        // The tasks are a binary tree.
+        let (lines, total) = done.fold((0, 0), |(lines, total), done| (lines + 1, total + done));
+        assert!(lines == ranks && total % 2 == 1 && total > 200, "{output}");
+    }
+}
+
+#[test]
 fn a_wrong_option_is_reported_once() {
     refusal(4, "ring", &["--laps", "many"], "invalid value 'many' for '--laps <LAPS>'");
     refusal(3, "laplace", &["--tolerance", "-1"], "error: ");

@@ -6,8 +6,8 @@ use crate::communicator::operation::{Internal, Listed};
 use crate::error::Error;
 
 /// A request of any type, in a list of requests: a [`Request`](crate::Request) of a message or a collective call, a
-/// [`ScopedRequest`](crate::ScopedRequest), a [`PersistentRequest`](crate::PersistentRequest) or a
-/// [`PendingCommunicator`](crate::PendingCommunicator).
+/// [`ScopedRequest`](crate::ScopedRequest), a [`PersistentRequest`](crate::PersistentRequest), a
+/// [`PendingCommunicator`](crate::PendingCommunicator) or a call of a service.
 ///
 /// Calls for lists of requests, such as [`wait_any`], say which requests are complete. The request's own `wait`, which
 /// then returns at once, gives what came of it. A list skips a request whose completion an earlier call has reported, and

@@ -7,6 +7,8 @@
 //! - `tag`: rank 0 sends with another tag than rank 1 wants.
 //! - `large`: rank 0 sends large messages in another order than rank 1 receives them. In `barrier`, rank 1 comes to a
 //!   barrier before it receives, in `finish` to its end; in `itself`, every rank sends to itself.
+//! - `called`: rank 0 calls a service of rank 1, whose handler waits for a message of rank 0; `served-error`: rank 1, which
+//!   has a service, meets an error, and rank 0 waits for a message.
 //! - `collectives`: rank 0 is in a barrier, the others reduce to the last one.
 //! - In the others, rank 0 waits for a message of rank 1, once its own input has ended. Rank 1 meets an `error`, `leaves`
 //!   without sending, loses the `thread` that is to send by a panic, has `caught` that panic, is `asleep`, or has
@@ -51,6 +53,11 @@ fn take_part(how: &str) -> Outcome {
         "large" | "barrier" | "finish" => large(&world, how),
         "itself" => Ok(world.send(&vec![7u8; LARGE], world.rank(), 1)?),
         "collectives" => collectives(&world),
+        "called" => called(&world),
+        "served-error" => {
+            world.serve(|_, (): ()| ())?;
+            if world.rank() == 0 { waits(&world) } else { Err("no input file".into()) }
+        }
         "helper" => {
             thread::spawn(|| thread::sleep(Duration::from_secs(3600)));
             ring(&world)
@@ -164,6 +171,16 @@ fn large(world: &World, how: &str) -> Outcome {
     }
     world.recv(&mut vec![0u8; LARGE], 0, 1)?;
     Ok(())
+}
+
+fn called(world: &World) -> Outcome {
+    let messages = mpj::Communicator::clone(world);
+    let fetch =
+        world.try_serve(move |caller, tag| messages.recv(&mut 0u8, caller, tag).map(drop))?;
+    match world.rank() {
+        0 => Ok(fetch.call(1, &4)?),
+        _ => waits(world),
+    }
 }
 
 fn collectives(world: &World) -> Outcome {

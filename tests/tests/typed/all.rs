@@ -16,5 +16,6 @@ mod parts;
 mod point_to_point;
 mod requests;
 mod scopes;
+mod services;
 mod strided;
 mod structures;
