@@ -193,7 +193,7 @@ static AT_EXIT: extern "C" fn() = at_exit;
 
 impl Running {
     fn new() -> Outcome<Self> {
-        let Job { devices, control, program, progress_thread, .. } = job::join()?;
+        let Job { devices, control, program, progress_thread, .. } = job::join(false)?;
         let program = program.map(|number| number as c_int);
         let mut devices = devices.into_iter();
         let process = Process::new(devices.next().expect("a rank has context 0"), ());

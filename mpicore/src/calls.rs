@@ -115,7 +115,7 @@ impl Communicator {
         buffers: (Input, Output),
         reduction: Option<Reduction>,
     ) -> Result<Plan<'c>, Error> {
-        let claim = (self.checks_calls() && !self.is_inter())
+        let claim = (self.is_checked() && !self.is_inter())
             .then(|| Claim::of_call(call, root, reduction.as_ref()));
         work.fill(buffers, reduction)?;
         let (context, tag) = (self.collective_context(), Tag::OfCall(self.next_number()));

@@ -239,10 +239,10 @@ impl Communicator {
         &self.0.process
     }
 
-    /// Returns whether ranks compare their collective calls before they make them (`MPJ_CHECK`).
-    #[inline]
-    pub fn checks_calls(&self) -> bool {
-        self.device().checks_calls()
+    /// Returns whether the job finds mistakes between its ranks (`MPJ_CHECK`).
+    #[inline(always)]
+    pub fn is_checked(&self) -> bool {
+        self.device().is_checked()
     }
 
     /// Compares it with another one: MPI_Comm_compare.

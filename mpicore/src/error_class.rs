@@ -78,6 +78,7 @@ impl From<mpjdev::ErrorClass> for ErrorClass {
             Device::Rank => Self::Rank,
             Device::Tag => Self::Tag,
             Device::Truncate => Self::Truncate,
+            Device::Type => Self::Type,
             Device::Request => Self::Request,
             Device::ProcFailed => Self::ProcFailed,
             Device::NoMem => Self::NoMem,

@@ -12,7 +12,7 @@
 //! - `service`: functions that other ranks call.
 //! - `calls`: the collective calls, and those that make communicators, with topologies too. `plan`: how they run, at once
 //!   or step by step.
-//! - `request`: exchanges, persistent and partitioned transfers, and requests that the program completes.
+//! - `request`: what programs say of messages; exchanges, persistent and partitioned transfers, and requests that the program completes.
 //! - `communicator`: communicators, their attributes, error handlers and buffered sends. `attribute`: attributes of any
 //!   object.
 //! - `process`: what communicators of a rank share: the device, the ids on which members agree, the copies of buffered

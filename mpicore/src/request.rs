@@ -2,6 +2,7 @@
 //! 3.11), persistent transfers (section 3.9), partitioned ones (chapter 4), and generalized requests, which the program
 //! itself completes (section 13.2).
 
+mod description;
 mod exchange;
 mod generalized;
 mod partitioned;

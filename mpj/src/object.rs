@@ -54,6 +54,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn send_object<T: Serialize + ?Sized>(
         &self,
         object: &T,
@@ -80,6 +81,7 @@ impl PointToPoint {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn recv_object<T: DeserializeOwned>(
         &self,
         source: impl Into<Source>,
@@ -135,6 +137,7 @@ impl Message {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn recv_object<T: DeserializeOwned>(self) -> Result<(T, Status), Error> {
         let (on, Status { source, tag, bytes, .. }) = (self.communicator.clone(), self.status());
         if let Err(refused) = on.check_length(source, bytes as u64) {

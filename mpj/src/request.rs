@@ -9,6 +9,7 @@
 //!   leaves them with the call.
 
 use std::any::Any;
+use std::panic::Location;
 
 use mpicore::Steps;
 use mpjdev::Mode;
@@ -30,7 +31,8 @@ pub use persistent::{PersistentRequest, start_all};
 /// waits or tests on any communicator.
 ///
 /// Dropping it does not block. A receive that has not matched a message is cancelled; any other operation continues,
-/// since other ranks need it, and its buffers are freed when it is complete.
+/// since other ranks need it, and its buffers are freed when it is complete. The message of a receive that is dropped is
+/// lost, which is an error at the end of a job that finds mistakes between ranks.
 ///
 /// ```
 /// mpj::local::run(1, |world| {
@@ -51,6 +53,7 @@ pub struct Request<T: Datatype> {
     buffer: Vec<T>,
     /// The local steps of a collective call that has not ended well.
     steps: Option<Steps>,
+    is_receive: bool,
 }
 
 impl<T: Datatype> Request<T> {
@@ -194,13 +197,24 @@ impl<T: Datatype> Request<T> {
         }
     }
 
-    pub(crate) fn new(
+    pub(crate) fn of_send(
         communicator: PointToPoint,
         request: mpjdev::Request,
         buffer: Vec<T>,
     ) -> Self {
         let operation = Operation::new(request);
-        Self { communicator, operation, data: Vec::new(), buffer, steps: None }
+        let (data, steps, is_receive) = (Vec::new(), None, false);
+        Self { communicator, operation, data, buffer, steps, is_receive }
+    }
+
+    pub(crate) fn of_receive(
+        communicator: PointToPoint,
+        request: mpjdev::Request,
+        buffer: Vec<T>,
+    ) -> Self {
+        let mut made = Self::of_send(communicator, request, buffer);
+        made.is_receive = true;
+        made
     }
 
     pub(crate) fn of_collective(
@@ -209,7 +223,7 @@ impl<T: Datatype> Request<T> {
         (data, buffer): (Vec<T>, Vec<T>),
     ) -> Self {
         let operation = Operation::new(request);
-        Self { communicator, operation, data, buffer, steps: Some(steps) }
+        Self { communicator, operation, data, buffer, steps: Some(steps), is_receive: false }
     }
 
     /// Returns the buffer and status of an operation that has ended well.
@@ -258,6 +272,10 @@ impl<T: Datatype> Drop for Request<T> {
     fn drop(&mut self) {
         match (self.operation.take_open(), self.steps.take()) {
             (Some(request), steps) => {
+                let Self { communicator, is_receive, .. } = self;
+                if *is_receive {
+                    communicator.device.drop_receive(&request, communicator.context);
+                }
                 let buffers = (std::mem::take(&mut self.data), std::mem::take(&mut self.buffer));
                 leave(&self.communicator, request, steps.as_ref(), buffers);
             }
@@ -304,6 +322,7 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Isend")]
+    #[track_caller]
     pub fn isend<T: Datatype>(
         &self,
         data: Vec<T>,
@@ -328,6 +347,7 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Issend")]
+    #[track_caller]
     pub fn issend<T: Datatype>(
         &self,
         data: Vec<T>,
@@ -337,6 +357,7 @@ impl PointToPoint {
         self.start_send(data, dest, tag, Mode::Synchronous)
     }
 
+    #[track_caller]
     fn start_send<T: Datatype>(
         &self,
         buffer: Vec<T>,
@@ -345,7 +366,7 @@ impl PointToPoint {
         mode: Mode,
     ) -> Result<Request<T>, Error> {
         let request = self.start_to_send(&buffer, dest, tag, mode)?;
-        Ok(Request::new(self.clone(), request, buffer))
+        Ok(Request::of_send(self.clone(), request, buffer))
     }
 
     /// Starts to send `data` to a rank that has already posted its receive (MPI_Irsend), see [`PointToPoint::rsend`].
@@ -363,6 +384,7 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Irsend")]
+    #[track_caller]
     pub fn irsend<T: Datatype>(
         &self,
         data: Vec<T>,
@@ -387,6 +409,7 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Irecv")]
+    #[track_caller]
     pub fn irecv<T: Datatype>(
         &self,
         mut buffer: Vec<T>,
@@ -394,10 +417,11 @@ impl PointToPoint {
         tag: impl Into<Tag>,
     ) -> Result<Request<T>, Error> {
         let request = self.start_to_receive(&mut buffer, source.into(), tag.into())?;
-        Ok(Request::new(self.clone(), request, buffer))
+        Ok(Request::of_receive(self.clone(), request, buffer))
     }
 
     /// Starts to send the elements of a buffer, which the caller keeps untouched until the operation has ended (Q1).
+    #[track_caller]
     pub(crate) fn start_to_send<T: Datatype>(
         &self,
         buffer: &[T],
@@ -407,10 +431,12 @@ impl PointToPoint {
     ) -> Result<mpjdev::Request, Error> {
         let (device, context, peer) = (&self.device, self.context, self.peer(dest)?);
         let data = self.step(source(buffer))?;
+        let _said = self.describe::<T>(Location::caller());
         self.started(device.isend(data, peer, tag, context, mode), Some(tag))
     }
 
     /// Starts to receive into a buffer, which the caller keeps untouched until the operation has ended (Q1).
+    #[track_caller]
     pub(crate) fn start_to_receive<T: Datatype>(
         &self,
         buffer: &mut [T],
@@ -420,6 +446,7 @@ impl PointToPoint {
         let (source, tag) = (self.sender(source)?, tag.value());
         let (device, context) = (&self.device, self.context);
         let into = self.step(sink(buffer))?;
+        let _said = self.describe::<T>(Location::caller());
         self.started(device.irecv(into, source, tag, context), tag)
     }
 }

@@ -12,6 +12,7 @@
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::panic::Location;
 
 use mpicore::Steps;
 use mpjdev::Mode;
@@ -277,6 +278,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     /// ```
     #[doc(alias = "MPI_Isend")]
     #[inline(always)]
+    #[track_caller]
     pub fn isend<B: SendBuffer + ?Sized>(
         self,
         data: &'env B,
@@ -304,6 +306,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     /// ```
     #[doc(alias = "MPI_Issend")]
     #[inline]
+    #[track_caller]
     pub fn issend<B: SendBuffer + ?Sized>(
         self,
         data: &'env B,
@@ -332,6 +335,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     /// ```
     #[doc(alias = "MPI_Irecv")]
     #[inline(always)]
+    #[track_caller]
     pub fn irecv<B: RecvBuffer + ?Sized>(
         self,
         buffer: &'env mut B,
@@ -342,12 +346,15 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
         let mut buffer = Borrowed::new(buffer.memory_mut());
         let (source, tag) = (on.sender(source.into())?, tag.into().value());
         let into = on.step(buffer.lend(sink))?;
-        let request = on.device.irecv(into, source, tag, on.context);
+        let place = Location::caller();
+        let describe = || on.describe::<B::Element>(place);
+        let request = on.device.irecv_described(into, source, tag, on.context, describe);
         let request = self.keep(on.started(request, tag)?);
         Ok(self.request(request, buffer))
     }
 
     #[inline(always)]
+    #[track_caller]
     fn start_send<B: SendBuffer + ?Sized>(
         self,
         data: &'env B,
@@ -358,7 +365,10 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
         let on: &PointToPoint = self.check()?;
         let (buffer, peer) = (data.memory(), on.peer(dest)?);
         let data = on.step(source(buffer))?;
-        let request = on.started(on.device.isend(data, peer, tag, on.context, mode), Some(tag))?;
+        let place = Location::caller();
+        let (to, describe) = ((peer, tag, on.context), || on.describe::<B::Element>(place));
+        let request = on.device.isend_described(data, to, mode, describe);
+        let request = on.started(request, Some(tag))?;
         let request = match request.completed() {
             Some(_) => Started::Done(request),
             None => self.keep(request),

@@ -39,10 +39,19 @@ pub struct World {
     /// The communicator of this rank alone, once the program has asked for it.
     own: OnceLock<Communicator>,
     control: Option<Control>,
-    /// The first rank of a local job that leaves without waiting stores its number here.
-    first_gone: Arc<OnceLock<usize>>,
+    /// How the ranks of a local job leave it.
+    departures: Arc<Departures>,
     /// Whether `finish` was called.
     left: bool,
+}
+
+/// How the ranks of a local job have left it.
+#[derive(Default)]
+pub(crate) struct Departures {
+    /// The first rank that left without waiting.
+    first_gone: OnceLock<usize>,
+    /// The first rank that found a mistake when it left, and the mistake.
+    mistaken: OnceLock<(usize, Error)>,
 }
 
 /// How many references to its device a communicator holds: one itself, and one in its core.
@@ -63,7 +72,12 @@ const HELD_BY_COMMUNICATOR: usize = 2;
 /// ```
 #[doc(alias("MPI_Init", "MPI_Init_thread"))]
 pub fn init() -> Result<World, Error> {
-    let Job { devices, control, one_sided_path, progress_thread, .. } = job::join()?;
+    join(cfg!(debug_assertions))
+}
+
+/// Joins the job. Where `MPJ_CHECK` does not say it, `asks` says whether this rank asks for checks of mistakes.
+fn join(asks: bool) -> Result<World, Error> {
+    let Job { devices, control, one_sided_path, progress_thread, .. } = job::join(asks)?;
     control.clone().into_iter().for_each(tell_panics);
     let world = World::new(devices, control, &one_sided_path, Arc::default())?;
     if progress_thread {
@@ -87,26 +101,26 @@ impl World {
     /// Makes the world of one rank of a job in this process.
     pub(crate) fn local(
         devices: Vec<mpjdev::Device>,
-        first_gone: Arc<OnceLock<usize>>,
+        departures: Arc<Departures>,
     ) -> Result<Self, Error> {
         let one_sided_path = match devices[0].get_kind()? {
             Some(_) => "memory copy",
             None => "active messages",
         };
-        Self::new(devices, None, one_sided_path, first_gone)
+        Self::new(devices, None, one_sided_path, departures)
     }
 
     fn new(
         devices: Vec<mpjdev::Device>,
         control: Option<Control>,
         one_sided_path: &str,
-        first_gone: Arc<OnceLock<usize>>,
+        departures: Arc<Departures>,
     ) -> Result<Self, Error> {
         let mut contexts = Communicator::of_world(devices, one_sided_path)?.into_iter();
         let communicator = contexts.next().expect("a rank has context 0");
         let further = contexts.collect();
         let own = OnceLock::new();
-        Ok(Self { communicator, further, own, control, first_gone, left: false })
+        Ok(Self { communicator, further, own, control, departures, left: false })
     }
 
     /// Returns the number of contexts of each rank, which `mpjrun --contexts` sets; 1 by default.
@@ -218,11 +232,12 @@ impl World {
 
     /// Ends this rank's part in the job, in all contexts (MPI_Finalize). Deletes the attributes of
     /// [`World::self_comm`], then those of the world, and waits until all its messages have been delivered and every
-    /// rank has called this. Dropping the world does the same, but cannot return an error. Afterwards no communicator
+    /// rank has called this. Dropping the world does the same, but cannot return an error: the launcher reports it. Afterwards no communicator
     /// of this rank can be used.
     ///
     /// # Errors
-    /// The device has failed, for example because a rank died; a delete callback of an attribute has failed, which does
+    /// The device has failed, for example because a rank died; messages were sent to this rank and never received, in a
+    /// job that finds mistakes between ranks; a delete callback of an attribute has failed, which does
     /// not keep the rank from leaving.
     ///
     /// ```
@@ -285,7 +300,7 @@ impl World {
 
     /// Leaves without waiting. The other ranks and the launcher learn that this rank is gone.
     fn abandon(&self) {
-        self.first_gone.get_or_init(|| self.rank());
+        self.departures.first_gone.get_or_init(|| self.rank());
         self.devices().for_each(|device| device.abort());
     }
 }
@@ -329,10 +344,15 @@ impl Drop for World {
                 Ok(quiet && device.finish_unless_dismissed(alone())?)
             })
         };
-        let Some(complaint) = complaint.or_else(|| leave().err().map(|error| error.to_string()))
-        else {
-            return;
+        let left = || {
+            let error = leave().err()?;
+            let complaint = error.to_string();
+            if matches!(error, Error::Device(mpjdev::Error::Unreceived(_))) {
+                let _ = self.departures.mistaken.set((self.rank(), error));
+            }
+            Some(complaint)
         };
+        let Some(complaint) = complaint.or_else(left) else { return };
         if let Some(control) = &self.control {
             control.failed(&complaint, "");
         }

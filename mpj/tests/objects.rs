@@ -86,7 +86,7 @@ fn all_calls(on: &Communicator) {
 #[test]
 fn collective_calls_move_objects_of_different_lengths() {
     for ranks in 1..=4 {
-        let options = Options { checks_calls: ranks % 2 == 0, ..Options::default() };
+        let options = Options { checks: Some(ranks % 2 == 0), ..Options::default() };
         job_with(&options, ranks, |world| {
             all_calls(world);
             // In the reverse order of ranks.

@@ -99,7 +99,7 @@ fn arrays_are_combined_number_by_number() {
         [false.into(), true.into()],
     );
     refused(Op::BitOr, [1.0_f32; 4]);
-    let options = Options { checks_calls: true, ..Options::default() };
+    let options = Options { checks: Some(true), ..Options::default() };
     job_with(&options, 3, |world| {
         // Elements on one rank that are numbers on another: the operands are the same.
         let mut sums = [[1.5_f32, 2.5]; 4];

@@ -96,7 +96,7 @@ fn main() -> Result<ExitCode, Error> {
     let (Ok(batches), Ok(count)) = (batches.parse(), count.parse()) else {
         return Ok(ExitCode::from(2));
     };
-    let job = wireup::join()?;
+    let job = wireup::join(false)?;
     let device = &job.devices[0];
     let (data, mut into) = ([7; 8], [0; 8]);
     let place = into.as_mut_ptr();

@@ -15,6 +15,7 @@ use transport_lapi::{
 
 use self::eager::Eager;
 use self::rendezvous::Rendezvous;
+use crate::description::Told;
 use crate::envelope::{self, PeerError};
 use crate::error::Error;
 use crate::request::Operation;
@@ -30,6 +31,8 @@ pub(crate) struct Outbound {
     pub data: Source,
     /// Whether the send completes only when the matching receive has begun (MPI_Ssend).
     pub synchronous: bool,
+    /// Whether the receiver was told of the message.
+    pub is_told: bool,
 }
 
 /// A protocol between the device and the transport.
@@ -59,8 +62,8 @@ pub(crate) fn register(session: &mut Session<State>) -> Result<(), LapiError> {
     for &(index, handler) in Eager::HEADERS.iter().chain(Rendezvous::HEADERS) {
         session.addr_set(usize::from(index), handler)?;
     }
-    let shared: [(u8, ShortHandler<State>); 2] =
-        [(envelope::DONE, done), (envelope::CREDIT, credit)];
+    let shared: [(u8, ShortHandler<State>); 3] =
+        [(envelope::DONE, done), (envelope::CREDIT, credit), (envelope::TOLD, told)];
     let own = Eager::SHORT.iter().chain(Rendezvous::SHORT);
     for &(index, handler) in
         own.chain(&shared).chain(&withdrawal::SHORT).chain(&collective_failure::SHORT)
@@ -78,6 +81,11 @@ pub(crate) fn receive(
     unexpected: u64,
     into: Sink,
 ) -> u64 {
+    if let Some(misfit) = state.check_unexpected(unexpected) {
+        let dropped = receive(state, outbox, unexpected, Sink::EMPTY);
+        state.forsake(dropped);
+        return state.requests.insert(|| misfit);
+    }
     let key = state.requests.insert(|| Operation::Cancelled);
     match state.unexpected.get(unexpected).map(|unexpected| &unexpected.body) {
         Some(UnexpectedBody::Eager { .. }) => Eager::receive(state, outbox, unexpected, key, into),
@@ -182,6 +190,20 @@ fn end_send(state: &mut State, key: u64) {
             state.requests.end(key, ended);
         }
     }
+}
+
+/// TOLD: what the sender of the next message says of it.
+fn told(
+    state: &mut State,
+    origin: u32,
+    fingerprint: u64,
+    text: ForeignBytes<'_>,
+) -> Option<NextHandler> {
+    match Told::unpack(fingerprint, text) {
+        Ok(told) => state.tell(origin, told),
+        Err(violation) => state.violation(origin, violation),
+    }
+    None
 }
 
 /// CREDIT: the receiver returns credit for unexpected messages.

@@ -71,8 +71,9 @@ pub struct Options {
     pub contexts: usize,
     /// Number of processors that the ranks share. The default is the number that this process may use.
     pub processors: Option<usize>,
-    /// Whether ranks compare their collective calls before they make them. The layer above does so.
-    pub checks_calls: bool,
+    /// Whether the job finds mistakes between its ranks. `None` is no, unless the layer above decides: mpj's jobs of
+    /// threads are checked where it was built with debug assertions.
+    pub checks: Option<bool>,
     /// Whether the program was started without a launcher and is therefore a job of one rank.
     pub is_alone: bool,
 }
@@ -87,7 +88,7 @@ impl Options {
             spin: settings.spin,
             contexts: 1,
             processors: None,
-            checks_calls: settings.check,
+            checks: settings.check,
             is_alone: false,
         }
     }
@@ -129,8 +130,12 @@ impl Device {
     /// [`Error::Transport`] if the transport refuses the device's handlers. No error depends on the arguments.
     pub fn new(adapter: impl Into<AnyAdapter>, options: Options) -> Result<Self, Error> {
         let adapter = adapter.into();
-        let mut state = State::new(&Tasks::of(&*adapter), options.early_limit);
+        let task = adapter.endpoint().task;
+        let mut state = State::new(task, &Tasks::of(&*adapter), options.early_limit);
         state.credits.call_short(options.table.eager_below());
+        if options.checks == Some(true) {
+            state.check();
+        }
         let losses = adapter.parts().losses;
         let Options { wait, spin, processors, .. } = options;
         let transport = transport_lapi::Options { wait, spin, processors, ..Default::default() };
@@ -164,10 +169,10 @@ impl Device {
         self.context.shares_processors()
     }
 
-    /// Returns whether the layer above compares the collective calls of ranks (`MPJ_CHECK`).
-    #[inline]
-    pub fn checks_calls(&self) -> bool {
-        self.options.checks_calls
+    /// Returns whether the job finds mistakes between its ranks (`MPJ_CHECK`).
+    #[inline(always)]
+    pub fn is_checked(&self) -> bool {
+        self.options.checks == Some(true)
     }
 
     /// Returns whether this process is a fork of the rank. A fork has no part in the job, and every call that
@@ -218,7 +223,7 @@ impl Device {
     /// delivered and every rank has called this.
     ///
     /// # Errors
-    /// As [`Device::iwait`]; [`Error::Finished`] the second time.
+    /// As [`Device::iwait`]; [`Error::Finished`] the second time; [`Error::Unreceived`].
     pub fn finish(&self) -> Result<(), Error> {
         self.finish_after(false, |context| context.gfence().map(|()| true)).map(drop)
     }
@@ -246,10 +251,14 @@ impl Device {
             return Err(self.fail(first_error));
         }
         let never_run = session.state.requests.take_followed();
+        let unreceived = session.state.unreceived().filter(|_| have_come);
         session.abandon();
         self.context.settle();
         // No operation ends any more. What was to follow one may own this device.
         drop(never_run);
+        if let Some(unreceived) = unreceived {
+            return Err(unreceived);
+        }
         self.ended.store(true, Ordering::Relaxed);
         Ok(have_come)
     }

@@ -9,10 +9,11 @@
 //! | WITHDRAW   | 5     | 8     | the sender's request                                   |
 //! | WITHDRAWN  | 6     | 8     | the sender's request                                   |
 //! | FAILED     | 7     | 8     | context, tag                                           |
+//! | TOLD       | 8     | 8     | the fingerprint of the types of the next message       |
 //!
 //! The source is not in the envelope, since the transport knows the origin. RENDEZVOUS carries an [`Offer`] as its
-//! data, on one host 32 bytes, so that it fits into one cache line of a ring, and FAILED a
-//! [`Failure`](crate::envelope::Failure). The messages between them carry no data. From RENDEZVOUS on all
+//! data, on one host 32 bytes, so that it fits into one cache line of a ring, FAILED a
+//! [`Failure`](crate::envelope::Failure), TOLD a text. The others carry no data. From RENDEZVOUS on all
 //! arrive as short messages.
 
 use transport_lapi::{RemoteKey, RemoteRegion};
@@ -37,6 +38,9 @@ pub(crate) const WITHDRAW: u8 = 5;
 pub(crate) const WITHDRAWN: u8 = 6;
 /// The sender of a collective operation does not have the message that would come here.
 pub(crate) const FAILED: u8 = 7;
+
+/// What the sender of the next message tells of it, in jobs that find mistakes between ranks.
+pub(crate) const TOLD: u8 = 8;
 
 /// Packs context and tag into a word.
 #[inline]

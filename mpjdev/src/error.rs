@@ -48,6 +48,19 @@ pub enum Error {
         /// Length of the buffer in bytes.
         capacity: usize,
     },
+    /// The elements of the message have other types than those that are received. The message is consumed, the buffer is
+    /// unchanged, and the device stays usable. Only jobs that find mistakes between ranks find it.
+    #[error(transparent)]
+    Misfit(Box<Misfit>),
+    /// Messages that were sent to this rank were never received. Only jobs that find mistakes between ranks find it, at
+    /// their end.
+    #[error(
+        "{} never received: {}{}; receive every message that is sent",
+        match .0.len() { 1 => "a message was".to_owned(), n => format!("{n} messages were") },
+        .0.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        match .0.len().saturating_sub(SHOWN) { 0 => String::new(), n => format!(", and {n} more") }
+    )]
+    Unreceived(Arc<[Unreceived]>),
     /// A collective operation has failed on another rank, which therefore does not have what this rank waits for.
     #[error("rank {} failed in this call: {}", .0.rank, .0.text)]
     Failed(Arc<Failure>),
@@ -74,6 +87,47 @@ pub enum Error {
     /// The job could not be joined.
     #[error(transparent)]
     Wireup(Arc<WireupError>),
+}
+
+/// How many unreceived messages are named.
+const SHOWN: usize = 4;
+
+/// A receive of other types than were sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "rank {rank} receives {received} where rank {source_rank} sends {sent} with tag {tag}: send and receive elements of \
+     the same types"
+)]
+pub struct Misfit {
+    /// The receiver.
+    pub rank: u32,
+    /// The sender.
+    pub source_rank: u32,
+    /// The tag of the message.
+    pub tag: i32,
+    /// What was sent, and where in the program, as far as it is known.
+    pub sent: String,
+    /// The same of what is received.
+    pub received: String,
+}
+
+/// A message that was never received.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{bytes} bytes from rank {source_rank} with tag {tag}{} ({about})",
+    match .communicator.as_str() { "" => String::new(), name => format!(" in communicator {name}") }
+)]
+pub struct Unreceived {
+    /// The sender.
+    pub source_rank: u32,
+    /// The tag.
+    pub tag: i32,
+    /// The length.
+    pub bytes: usize,
+    /// The name of the communicator; empty if it has none.
+    pub communicator: String,
+    /// What was sent, and where in the program, as far as it is known, or why it was not received.
+    pub about: String,
 }
 
 /// Returns the hint for a user who forgot the launcher and so has only one rank.
@@ -107,6 +161,8 @@ pub enum ErrorClass {
     Tag,
     /// MPI_ERR_TRUNCATE.
     Truncate,
+    /// MPI_ERR_TYPE.
+    Type,
     /// MPI_ERR_REQUEST.
     Request,
     /// MPI_ERR_PROC_FAILED of the fault tolerance chapter: a rank of the job is gone.
@@ -137,10 +193,13 @@ impl Error {
             Self::Rank { .. } => ErrorClass::Rank,
             Self::Tag { .. } => ErrorClass::Tag,
             Self::Truncate { .. } => ErrorClass::Truncate,
+            Self::Misfit(_) => ErrorClass::Type,
             Self::Request => ErrorClass::Request,
-            Self::Finished | Self::Wireup(_) | Self::Client(_) | Self::Failed(_) => {
-                ErrorClass::Other
-            }
+            Self::Unreceived(_)
+            | Self::Finished
+            | Self::Wireup(_)
+            | Self::Client(_)
+            | Self::Failed(_) => ErrorClass::Other,
             Self::Peer { .. } => ErrorClass::Intern,
             Self::Transport(_) if self.lost_rank().is_some() => ErrorClass::ProcFailed,
             Self::Transport(_) => ErrorClass::Intern,

@@ -13,6 +13,7 @@
 //!  matching   posted-receive queue and unexpected queue (pure)
 //!  protocol   which protocol for which message (pure)
 //!  error      errors, with MPI's classes
+//!  description   what programs say of messages, where mistakes between ranks are found
 //!  envelope   the headers of messages, and how a peer can break their rules
 //!  calls      names of calls and contexts, for the launcher's reports
 //! ──────────────────────────────────────────────────────────────
@@ -27,6 +28,7 @@
 mod backend;
 pub mod buffer;
 mod call_names;
+mod description;
 mod device;
 mod envelope;
 mod error;
@@ -38,9 +40,10 @@ pub mod wireup;
 
 pub use buffer::Buffer;
 pub use call_names::{CONTEXT_IDS, Call};
+pub use description::{Described, Description, Elements, Types, shortened};
 pub use device::{CallMembers, Device, Ending, Message, Mode, Options};
 pub use envelope::{Failure, PeerError};
-pub use error::{Error, ErrorClass};
+pub use error::{Error, ErrorClass, Misfit, Unreceived};
 pub use protocol::{Facts, HugeRange, Protocol, Row, Table, When};
 pub use request::{Request, Status};
 pub use state::{Members, ProtocolStats, State, Stats};

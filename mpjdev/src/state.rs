@@ -7,6 +7,7 @@
 //! - DS3: `first_error` is the first violation that a handler found. The next call of the device that makes progress or
 //!   ends the device finds it, abandons the context and fails.
 
+mod checks;
 pub(crate) mod credit;
 pub(crate) mod deliveries;
 pub(crate) mod losses;
@@ -27,6 +28,7 @@ use crate::error::Error;
 use crate::matching::{Envelope, Matcher, UnexpectedTicket};
 use crate::request::slab::Slab;
 use crate::request::{Matched, Operation, Receiving, Requests, Status, received};
+use crate::state::checks::Checks;
 use crate::state::credit::Credits;
 use crate::state::deliveries::Deliveries;
 use crate::state::losses::Losses;
@@ -44,16 +46,22 @@ pub struct State {
     pub(crate) withdrawable: Withdrawable,
     pub(crate) credits: Credits,
     pub(crate) stats: Stats,
+    /// In jobs that find mistakes between ranks.
+    pub(crate) checks: Option<Box<Checks>>,
+    /// This rank.
+    pub(crate) rank: u32,
     /// Number of ranks.
     pub(crate) size: usize,
     pub(crate) losses: Losses,
+    /// Whether a rank is lost or the job finds mistakes.
+    pub(crate) is_cautious: bool,
     pub(crate) first_error: Option<Error>,
     /// Of tests and probes.
     pub(crate) vain_polls: VainPolls,
 }
 
 impl State {
-    pub(crate) fn new(ranks: &Tasks, early_limit: usize) -> Self {
+    pub(crate) fn new(rank: u32, ranks: &Tasks, early_limit: usize) -> Self {
         Self {
             matcher: Matcher::new(),
             requests: Requests::default(),
@@ -62,8 +70,11 @@ impl State {
             withdrawable: Withdrawable::default(),
             credits: Credits::new(ranks, early_limit),
             stats: Stats::default(),
+            checks: None,
+            rank,
             size: ranks.number(),
             losses: Losses::default(),
+            is_cautious: false,
             first_error: None,
             vain_polls: VainPolls::default(),
         }
@@ -87,18 +98,32 @@ impl State {
         self.first_error.is_some()
     }
 
-    /// Returns whether a receive can be posted without further checks: there is no unexpected message, and no rank is
-    /// lost.
-    #[inline(always)]
-    pub(crate) fn is_clear(&self) -> bool {
-        self.matcher.is_unexpected_empty() && self.losses.is_empty()
+    /// Finds mistakes between ranks from now on.
+    pub(crate) fn check(&mut self) {
+        self.checks = Some(Box::default());
+        self.is_cautious = true;
+        // Messages take the path on which they are described.
+        self.credits.call_short(0);
     }
 
-    /// Takes the receive that an arriving envelope matches out of the queue, and returns its key and region (DS1).
+    /// Returns whether a receive can be posted without further checks: there is no unexpected message, no rank is lost,
+    /// and the job does not find mistakes.
+    #[inline(always)]
+    pub(crate) fn is_clear(&self) -> bool {
+        self.matcher.is_unexpected_empty() && !self.is_cautious
+    }
+
+    /// Takes the receive that an arriving envelope of `len` bytes matches out of the queue, and returns its key and
+    /// region (DS1).
     #[inline]
-    pub(crate) fn match_posted(&mut self, envelope: Envelope) -> Option<(u64, Sink)> {
+    pub(crate) fn match_posted(&mut self, envelope: Envelope, len: usize) -> Option<(u64, Sink)> {
         let number = self.matcher.take_posted(envelope)?;
-        Some(self.requests.take_posted(number).expect("DS1: the queue names posted receives"))
+        let posted = self.requests.take_posted(number);
+        let posted = posted.expect("DS1: the queue names posted receives");
+        Some(match self.checks {
+            None => posted,
+            Some(_) => self.check_posted(posted, envelope, len),
+        })
     }
 
     /// Notes that a receive has matched a message that is not in its buffer yet. The region is kept for whoever fills
@@ -132,8 +157,9 @@ impl State {
     }
 
     /// Stores an unexpected message, and puts it into the queue, or delivers it. Returns its key.
-    pub(crate) fn keep_unexpected(&mut self, unexpected: Unexpected) -> u64 {
+    pub(crate) fn keep_unexpected(&mut self, mut unexpected: Unexpected) -> u64 {
         let Unexpected { context, source, tag, len, .. } = unexpected;
+        unexpected.told = self.take_told(source).map(Box::new);
         let request = unexpected.body.awaited();
         let key = self.unexpected.insert(unexpected);
         if self.deliveries.deliver(context, key, Status::new(source, tag, len)) {

@@ -31,17 +31,21 @@ pub struct Job {
     pub progress_thread: bool,
 }
 
-/// Reads the settings and joins the job that the environment describes; blocks until all its ranks have joined.
+/// Reads the settings and joins the job that the environment describes; blocks until all its ranks have joined. Where
+/// `MPJ_CHECK` does not say it, `asks` says whether this rank asks for checks of mistakes between ranks, which are made
+/// if all ranks ask for them.
 ///
 /// # Errors
 /// [`Error::Wireup`] for a setting that is not legal, a launcher of another MPI, or a segment that cannot be used.
-pub fn join() -> Result<Job, Error> {
-    let settings = Settings::from_env().map_err(WireupError::from)?;
-    let Joined { contexts, control, one_sided_path, processors } =
-        wireup::connect(&settings, Client::new(CLIENT).with_contexts_of_job())?;
+pub fn join(asks: bool) -> Result<Job, Error> {
+    let mut settings = Settings::from_env().map_err(WireupError::from)?;
+    settings.check.get_or_insert(asks);
+    let joined = wireup::connect(&settings, Client::new(CLIENT).with_contexts_of_job())?;
+    let Joined { contexts, control, one_sided_path, processors, all_check } = joined;
     control.iter().for_each(|launcher| launcher.vocabulary(Call::vocabulary()));
     let is_alone = control.is_none();
-    let options = Options { processors, is_alone, ..Options::new(&settings) };
+    let checks = Some(all_check);
+    let options = Options { processors, is_alone, checks, ..Options::new(&settings) };
     let program = control.as_ref().and_then(|_| config::program());
     let (devices, progress_thread) = (devices(contexts, &options)?, settings.progress_thread);
     Ok(Job { devices, control, program, one_sided_path, progress_thread })

@@ -165,7 +165,7 @@ fn a_large_message_whose_receiver_waits_for_something_else() {
 #[test]
 fn collective_calls_that_differ() {
     let says = "mpjrun:   ranks call different collectives, call 0 on world: rank 0 barrier, rank 2 reduce";
-    deadlock(&["-n", "3", DEADLOCK, "collectives"], &[says]);
+    deadlock(&["--check=no", "-n", "3", DEADLOCK, "collectives"], &[says]);
 }
 
 /// Compared before they are made, the same calls fail at once, with their places.

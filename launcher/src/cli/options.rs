@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::BoolishValueParser;
 use transport_lapi::adapters::MAX_TASKS_PER_HOST;
 use transport_lapi::config::{self, BackendChoice};
 
@@ -134,9 +135,17 @@ pub(super) struct WholeJob {
     /// Send the programs to the hosts, where they run from memory; not the libraries that they load
     #[arg(long)]
     copy: bool,
-    /// Compare the collective calls of all ranks, and refuse those that do not fit together (MPJ_CHECK=1)
-    #[arg(long)]
-    check: bool,
+    /// Find mistakes between ranks, such as calls and messages that do not fit together (MPJ_CHECK=1); with =no, do not,
+    /// not even in debug builds (MPJ_CHECK=0)
+    #[arg(
+        long,
+        value_name = "WHETHER",
+        value_parser = BoolishValueParser::new(),
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "yes"
+    )]
+    check: Option<bool>,
     /// Print at the end how many messages each protocol carried
     #[arg(long)]
     stats: bool,
@@ -261,13 +270,16 @@ impl WholeJob {
             interval: self.look_every.unwrap_or(usual.interval),
             standstill: self.note_after.unwrap_or(usual.standstill),
         };
+        let check = self.check.map(|check| Export {
+            name: config::CHECK.name.into(),
+            value: Some(u8::from(check).to_string().into()),
+        });
         let spec = JobSpec {
             output: self.output(),
             apps,
-            exports: self.genv,
+            exports: self.genv.into_iter().chain(check).collect(),
             contexts: self.contexts.unwrap_or(1),
             backend: self.backend,
-            check: self.check,
             input: self.stdin,
             binding: Binding::new(self.bind_to, self.map_by, self.report_bindings),
             on_failure: self.on_failure,

@@ -67,6 +67,17 @@ fn every_option_is_taken() {
 }
 
 #[test]
+fn checks_are_asked_for_or_refused() {
+    for (word, value) in [("--check", "1"), ("--check=yes", "1"), ("--check=no", "0")] {
+        let spec = parse(&format!("-n 2 {word} prog")).expect("legal");
+        assert_eq!(spec.exports, [export("MPJ_CHECK", Some(value))], "{word}");
+        assert_eq!(spec.apps[0].program, "prog");
+    }
+    assert_eq!(parse("prog").expect("legal").exports, []);
+    assert_eq!(refusal("--check=perhaps prog").0, ErrorKind::ValueValidation);
+}
+
+#[test]
 fn several_programs_have_their_own_options() {
     let line = "-l -n 1 -x A=1 io --out x : -n 4 -wdir /tmp -x B=2 compute -l : -np 2 io";
     let spec = parse(line).expect("legal");

@@ -113,9 +113,6 @@ pub(crate) fn environment(
         let (name, value) = config::backend_entry(backend);
         environment.insert(name.into(), value.into());
     }
-    if spec.check {
-        environment.insert(config::CHECK.name.into(), "1".into());
-    }
     let settings = Settings::from_env_after(&|name| {
         Some(environment.get(OsStr::new(name))?.to_string_lossy().into_owned())
     })?;

@@ -76,8 +76,6 @@ pub struct JobSpec {
     pub contexts: usize,
     /// Protocol of messages; `None` leaves it to the environment.
     pub backend: Option<BackendChoice>,
-    /// Whether the ranks compare their collective calls, as `MPJ_CHECK=1` has them do.
-    pub check: bool,
     /// Where the ranks' output goes.
     pub output: OutputChoice,
     /// Which ranks get the launcher's standard input.
@@ -108,7 +106,6 @@ impl JobSpec {
             exports: Vec::new(),
             contexts: 1,
             backend: None,
-            check: false,
             output: OutputChoice::default(),
             input: InputChoice::Rank(0),
             binding: Binding::new(None, None, false),

@@ -136,8 +136,8 @@ fn unfinished_words(record: &Record, when: &str) -> String {
     }
     match (record.gave_up(), record.complaints.is_empty()) {
         (true, false) => format!(
-            "{exited}, {when}: its last call had an error, so its World did not wait for the others; a \
-             program that has dealt with the error ends with World::finish"
+            "{exited}, {when}: it dropped its World with an error, and so did not wait for the others; a program that has \
+             dealt with the error ends with World::finish"
         ),
         (_, false) => format!("{exited}, {when}"),
         (_, true) => {

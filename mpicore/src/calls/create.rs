@@ -286,7 +286,7 @@ impl Communicator {
         let (peers, context) = (Some(Box::new(self.group().clone())), self.collective_context());
         let tag = Tag::OfCall(number);
         let plan = self.highest_of(call, Route { peers, context, tag }, self.member()?, words)?;
-        let is_checked = self.checks_calls() && !self.is_inter();
+        let is_checked = self.is_checked() && !self.is_inter();
         Ok(plan.claiming(is_checked.then(|| Claim::of_call(call, None, None))))
     }
 

@@ -127,9 +127,32 @@ impl Signature {
         }
     }
 
-    /// Returns whether it consists of `MPI_BYTE` only.
+    /// Returns whether it consists only of bytes: `MPI_BYTE`, or the type that Rust has for them.
     pub(crate) fn are_bytes(&self) -> bool {
-        matches!(self.0.shape, Shape::Run(Basic::Element(ElementKind::Byte)))
+        let bytes = [ElementKind::Byte, ElementKind::U8].map(Basic::Element);
+        matches!(&self.0.shape, Shape::Run(basic) if bytes.contains(basic))
+    }
+
+    /// Returns the sequence of the first `elements` elements, of which there must be as many.
+    pub(crate) fn first(&self, elements: u64) -> Self {
+        if elements == self.0.elements {
+            return self.clone();
+        }
+        match &self.0.shape {
+            Shape::Run(basic) => Self::run(*basic, elements),
+            Shape::Repeat(inner, _) => {
+                let (rounds, rest) = (elements / inner.0.elements, elements % inner.0.elements);
+                Self::concat([inner.repeat(rounds), inner.first(rest)])
+            }
+            Shape::List(parts) => {
+                let mut left = elements;
+                Self::concat(parts.iter().map(|part| {
+                    let taken = left.min(part.0.elements);
+                    left -= taken;
+                    part.first(taken)
+                }))
+            }
+        }
     }
 
     /// Returns the number of basic types, with pairs counted as two.

@@ -40,7 +40,7 @@ impl InlineRun<'_> {
     /// a plan.
     #[inline(never)]
     pub fn run(&self) -> Option<Result<(), Error>> {
-        if self.communicator.checks_calls() {
+        if self.communicator.is_checked() {
             return None;
         }
         let member = self.communicator.intra("this call").ok()?;
@@ -106,7 +106,7 @@ impl<'c> BlockCollective<'c> {
         let Self { communicator, call, collective, input, output, reduction } = self;
         reduction.as_ref().map_or(Ok(()), Reduction::check)?;
         communicator.intra("this call")?;
-        let claim = communicator.checks_calls().then(|| {
+        let claim = communicator.is_checked().then(|| {
             let buffers = (&input, &output);
             let (rank, reduction) = (communicator.rank(), reduction.as_ref());
             Box::new(Claim::of_blocks(call, &collective, rank, buffers, reduction))
@@ -135,7 +135,7 @@ impl<'c> BlockCollective<'c> {
 /// # Errors
 /// [`Error::Kind`] for an intercommunicator; those of [`Plan::run`](super::Plan::run).
 pub(crate) fn run_barrier(communicator: &Communicator) -> Result<(), Error> {
-    if communicator.checks_calls() {
+    if communicator.is_checked() {
         return communicator.barrier()?.run();
     }
     let member = communicator.intra("this barrier")?;

@@ -9,6 +9,7 @@ use std::time::Instant;
 use mpjdev::wireup::{self, Control};
 use mpjdev::{Device, Error, Stats};
 use transport_lapi::config;
+use transport_lapi::wireup::WireupError;
 
 pub use mpjdev::wireup::Job;
 
@@ -16,19 +17,28 @@ pub use mpjdev::wireup::Job;
 static LAUNCHER: OnceLock<Control> = OnceLock::new();
 
 /// Joins the job of this process, and waits until all ranks have joined: the first half of MPI_Init. A process without
-/// a launcher is a job of one rank. Errors of the devices are reported to the launcher.
+/// a launcher is a job of one rank. Errors of the devices are reported to the launcher. Where `MPJ_CHECK` does not say
+/// it, `asks` says whether this rank asks for checks of mistakes between ranks.
 ///
 /// # Errors
 /// A setting is not legal; the launcher of another MPI started this process; the process has joined before; the job
 /// segment cannot be used.
-pub fn join() -> Result<Job, Error> {
+pub fn join(asks: bool) -> Result<Job, Error> {
     wtime();
-    let job = wireup::join()?;
+    let job = wireup::join(asks)?;
     if let Some(control) = &job.control {
         job.devices.iter().for_each(|device| device.report_to(control.clone()));
         LAUNCHER.get_or_init(|| control.clone());
     }
     Ok(job)
+}
+
+/// Returns what `MPJ_CHECK` says about checks of mistakes between ranks.
+///
+/// # Errors
+/// Its value is not legal.
+pub fn check() -> Result<Option<bool>, Error> {
+    config::check().map_err(|error| Error::from(WireupError::from(error)))
 }
 
 /// Returns the number of ranks of this process's job, which it need not have joined. A process without a launcher is a

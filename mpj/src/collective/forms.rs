@@ -23,7 +23,7 @@ pub(super) fn site(
     element: impl FnOnce() -> Option<TypeMap>,
 ) -> Option<Entered> {
     let place = Location::caller();
-    on.core.checks_calls().then(|| Site::enter(place, element()))
+    on.core.is_checked().then(|| Site::enter(place, element()))
 }
 
 /// Runs a call to its end. The borrows of its buffers outlast this.

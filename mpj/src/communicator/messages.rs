@@ -1,6 +1,11 @@
 //! Translation of ranks, statuses and errors between a communicator and the world, for all point-to-point calls. The
 //! calls are in `point_to_point.rs` and the files beside it.
 
+use std::panic::Location;
+
+use mpjdev::Described;
+
+use crate::datatype::{Datatype, TypeMap};
 use crate::envelope::{Source, Status};
 use crate::error::Error;
 use crate::group::no_rank;
@@ -46,6 +51,22 @@ impl PointToPoint {
         Self { device, context: core.context(), is_whole, core }
     }
 
+    /// Says of the next send or receive on this communicator, in a job that finds mistakes between ranks, which elements
+    /// it has and where the program makes it, while the result lives.
+    #[inline(always)]
+    pub(crate) fn describe<T: Datatype>(
+        &self,
+        place: &'static Location<'static>,
+    ) -> Option<Described> {
+        self.device.is_checked().then(|| self.describe_as(T::datatype().ok(), place))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn describe_as(&self, of: Option<TypeMap>, place: &'static Location<'static>) -> Described {
+        self.core.describe(of.as_ref(), Some(place))
+    }
+
     /// Passes on the result of a user's call on this communicator. The error handler sees an error first.
     #[inline(always)]
     pub(crate) fn answer<T>(&self, result: Result<T, impl Into<Error>>) -> Result<T, Error> {
@@ -86,8 +107,15 @@ impl PointToPoint {
     #[cold]
     #[inline(never)]
     fn in_own_ranks(&self, mut error: Error) -> Error {
-        if let Error::Device(mpjdev::Error::Truncate { source_rank, .. }) = &mut error {
-            *source_rank = self.own_rank(*source_rank);
+        match &mut error {
+            Error::Device(mpjdev::Error::Truncate { source_rank, .. }) => {
+                *source_rank = self.own_rank(*source_rank);
+            }
+            Error::Device(mpjdev::Error::Misfit(misfit)) => {
+                misfit.source_rank = self.own_rank(misfit.source_rank);
+                misfit.rank = self.core.rank();
+            }
+            _ => {}
         }
         error
     }

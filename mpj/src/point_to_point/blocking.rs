@@ -4,6 +4,8 @@
 //!   operation has ended, or when the device has failed and uses no buffer any more (V1 of the device). The borrow that
 //!   the region was made from lasts until then.
 
+use std::panic::Location;
+
 use mpjdev::{Call, Mode, RecvRegion, Sink, Within};
 
 use crate::communicator::PointToPoint;
@@ -33,6 +35,7 @@ impl PointToPoint {
     /// ```
     #[doc(alias = "MPI_Send")]
     #[inline]
+    #[track_caller]
     pub fn send<T: Datatype>(
         &self,
         data: &(impl SendBuffer<Element = T> + ?Sized),
@@ -41,7 +44,9 @@ impl PointToPoint {
     ) -> Result<(), Error> {
         let peer = self.peer(dest)?;
         let data = self.step(memory::source(data))?;
-        self.sent(self.device.send(data, peer, tag, self.context, Mode::Standard), tag)
+        let place = Location::caller();
+        let (to, describe) = ((peer, tag, self.context), || self.describe::<T>(place));
+        self.sent(self.device.send_described(data, to, Mode::Standard, describe), tag)
     }
 
     /// Sends like [`PointToPoint::send`], but returns only when the receive has begun (MPI_Ssend).
@@ -60,6 +65,7 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Ssend")]
+    #[track_caller]
     pub fn ssend<T: Datatype>(
         &self,
         data: &(impl SendBuffer<Element = T> + ?Sized),
@@ -68,6 +74,7 @@ impl PointToPoint {
     ) -> Result<(), Error> {
         let peer = self.peer(dest)?;
         let data = self.step(memory::source(data))?;
+        let _said = self.describe::<T>(Location::caller());
         self.sent(self.device.send(data, peer, tag, self.context, Mode::Synchronous), tag)
     }
 
@@ -91,6 +98,7 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Rsend")]
+    #[track_caller]
     pub fn rsend<T: Datatype>(
         &self,
         data: &(impl SendBuffer<Element = T> + ?Sized),
@@ -105,7 +113,8 @@ impl PointToPoint {
     ///
     /// # Errors
     /// No such rank, a negative tag; a message longer than the buffer (its beginning is in the
-    /// buffer, and the message is consumed); [`Error::Overlap`] for a buffer that names an element twice; the device
+    /// buffer, and the message is consumed); [`mpjdev::Error::Misfit`] for elements of other types, in jobs that find
+    /// mistakes between ranks; [`Error::Overlap`] for a buffer that names an element twice; the device
     /// has failed.
     ///
     /// ```
@@ -121,16 +130,35 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Recv")]
+    #[inline]
+    #[track_caller]
     pub fn recv<T: Datatype>(
         &self,
         buffer: &mut (impl RecvBuffer<Element = T> + ?Sized),
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
+        if self.device.is_checked() {
+            return self.recv_described(buffer, source.into(), tag.into(), Location::caller());
+        }
         match self.step(sink(buffer))? {
             Sink::Span(into) => self.recv_span(into, source.into(), tag.into()),
             into => self.recv_sink(into, source.into(), tag.into()),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn recv_described<T: Datatype>(
+        &self,
+        buffer: &mut (impl RecvBuffer<Element = T> + ?Sized),
+        source: Source,
+        tag: Tag,
+        place: &'static Location<'static>,
+    ) -> Result<Status, Error> {
+        let into = self.step(sink(buffer))?;
+        let _said = self.describe::<T>(place);
+        self.recv_sink(into, source, tag)
     }
 
     /// Receives into a span whose borrow lasts until this returns. It is no case of [`PointToPoint::recv_sink`], since a
@@ -166,6 +194,7 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias("MPI_Mprobe", "MPI_Mrecv"))]
+    #[track_caller]
     pub fn recv_vec<T: Datatype>(
         &self,
         source: impl Into<Source>,
@@ -195,6 +224,7 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_CHAR")]
+    #[track_caller]
     pub fn recv_string(
         &self,
         source: impl Into<Source>,
@@ -220,6 +250,7 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Sendrecv")]
+    #[track_caller]
     pub fn sendrecv<T: Datatype, U: Datatype>(
         &self,
         data: &(impl SendBuffer<Element = T> + ?Sized),
@@ -229,14 +260,31 @@ impl PointToPoint {
         source: impl Into<Source>,
         recv_tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
-        let (source, recv_tag) = (self.sender(source.into())?, recv_tag.into().value());
+        let into = sink(buffer);
+        let from = (source.into(), recv_tag.into());
+        self.exchange::<T, U>(memory::source(data), (dest, send_tag), into, from)
+    }
+
+    /// Sends elements of type `T` and receives some of type `U`.
+    #[track_caller]
+    fn exchange<T: Datatype, U: Datatype>(
+        &self,
+        data: Result<mpjdev::Source, Error>,
+        (dest, send_tag): (usize, i32),
+        into: Result<Sink, Error>,
+        (source, recv_tag): (Source, Tag),
+    ) -> Result<Status, Error> {
+        let (source, recv_tag) = (self.sender(source)?, recv_tag.value());
         let peer = self.peer(dest)?;
         // Check first: a receive posted before a send that fails would take a message that the program never sees.
         self.sent(self.device.check_send(peer, send_tag), send_tag)?;
         let (device, context) = (&self.device, self.context);
-        let data = self.step(memory::source(data))?;
-        let into = self.step(sink(buffer))?;
+        let data = self.step(data)?;
+        let into = self.step(into)?;
+        let said = self.describe::<U>(Location::caller());
         let receive = self.started(device.irecv(into, source, recv_tag, context), recv_tag)?;
+        drop(said);
+        let _said = self.describe::<T>(Location::caller());
         let sent = device.send(data, peer, send_tag, context, Mode::Standard);
         if let Err(error) = self.sent(sent, send_tag) {
             // The borrow of the buffer ends with this call, so the receive must have ended (PP1).
@@ -264,6 +312,7 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Sendrecv_replace")]
+    #[track_caller]
     pub fn sendrecv_replace<B: RecvBuffer + ?Sized>(
         &self,
         buffer: &mut B,
@@ -273,8 +322,9 @@ impl PointToPoint {
         recv_tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
         let copy = self.answer(packed(buffer))?;
-        let into = buffer.memory_mut();
-        self.sendrecv(&copy, dest, send_tag, into, source, recv_tag)
+        let data = memory::source(&copy);
+        let from = (source.into(), recv_tag.into());
+        self.exchange::<B::Element, B::Element>(data, (dest, send_tag), sink(buffer), from)
     }
 
     /// Waits for a message and returns its status without receiving it (MPI_Probe). With several receiving threads,

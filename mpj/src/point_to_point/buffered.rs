@@ -3,6 +3,8 @@
 //! The program attaches one buffer for each context of the rank. It limits how many bytes of copies may wait to be
 //! sent. It is only a limit, not memory.
 
+use std::panic::Location;
+
 use mpicore::AttachedBuffer;
 
 use crate::communicator::{PROC_NULL, PointToPoint};
@@ -33,6 +35,7 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Bsend")]
+    #[track_caller]
     pub fn bsend<B: SendBuffer + ?Sized>(
         &self,
         data: &B,
@@ -45,6 +48,7 @@ impl PointToPoint {
             return Ok(());
         }
         let data = self.step(source(data))?;
+        let _said = self.describe::<B::Element>(Location::caller());
         self.answer(self.core.bsend(&data, peer, tag)).map(drop)
     }
 
@@ -67,6 +71,7 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Ibsend")]
+    #[track_caller]
     pub fn ibsend<T: Datatype>(
         &self,
         data: Vec<T>,
@@ -78,7 +83,7 @@ impl PointToPoint {
             PROC_NULL => self.started_for_nobody()?,
             peer => self.complete(mpjdev::Status::new(peer as u32, tag, data.len() * T::SIZE))?,
         };
-        Ok(Request::new(self.clone(), request, data))
+        Ok(Request::of_send(self.clone(), request, data))
     }
 
     /// Allows buffered sends of this rank, with at most `bytes` bytes of copies under way at a time

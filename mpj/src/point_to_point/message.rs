@@ -1,5 +1,7 @@
 //! Messages found by a matched probe, which only the finder can receive (MPI-4.1 section 3.8.2).
 
+use std::panic::Location;
+
 use mpjdev::Sink;
 
 use crate::communicator::PointToPoint;
@@ -66,9 +68,10 @@ impl Message {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Mrecv")]
+    #[track_caller]
     pub fn recv<B: RecvBuffer + ?Sized>(self, buffer: &mut B) -> Result<Status, Error> {
         let communicator = self.communicator.clone();
-        match self.start(sink(buffer))? {
+        match self.start::<B::Element>(sink(buffer))? {
             (Some(request), described) => {
                 // The borrow of the buffer lasts until this returns (PP1).
                 let received = communicator.device.iwait(request);
@@ -94,12 +97,13 @@ impl Message {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn recv_vec<T: Datatype>(self) -> Result<(Vec<T>, Status), Error> {
         let (communicator, status) = (self.communicator.clone(), self.status);
         let count = status.count::<T>();
         let wanted = *count.as_ref().unwrap_or(&0);
         let mut buffer = bytemuck::try_zeroed_vec::<T>(wanted).unwrap_or_default();
-        let (request, described) = self.start(sink(&mut buffer))?;
+        let (request, described) = self.start::<T>(sink(&mut buffer))?;
         let received = request.map(|request| communicator.device.iwait(request)).transpose();
         communicator.answer(count)?;
         communicator.answer(described)?;
@@ -124,6 +128,7 @@ impl Message {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn recv_string(self) -> Result<(String, Status), Error> {
         let communicator = self.communicator.clone();
         let (text, status) = self.recv_vec()?;
@@ -153,22 +158,23 @@ impl Message {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Imrecv")]
+    #[track_caller]
     pub fn irecv<T: Datatype>(self, mut buffer: Vec<T>) -> Result<Request<T>, Error> {
         let communicator = self.communicator.clone();
-        let (request, described) = self.start(sink(&mut buffer))?;
+        let (request, described) = self.start::<T>(sink(&mut buffer))?;
         communicator.answer(described)?;
         let request = match request {
             Some(request) => request,
             None => communicator.started_for_nobody()?,
         };
-        Ok(Request::new(communicator, request, buffer))
+        Ok(Request::of_receive(communicator, request, buffer))
     }
 
     /// Consumes the message without room for it, so that its sender does not wait.
     #[cfg(feature = "serde")]
     pub(crate) fn discard(self) {
         let communicator = self.communicator.clone();
-        if let Ok((Some(request), _)) = self.start(Ok(Sink::EMPTY)) {
+        if let Ok((Some(request), _)) = self.start::<u8>(Ok(Sink::EMPTY)) {
             // It says that the message is longer than the room.
             let _ = communicator.device.iwait(request);
         }
@@ -176,7 +182,8 @@ impl Message {
 
     /// Starts to receive the message. If `into` is an error, the message is consumed all the same, and the error is
     /// returned besides the request.
-    fn start(
+    #[track_caller]
+    fn start<T: Datatype>(
         self,
         into: Result<Sink, Error>,
     ) -> Result<(Option<mpjdev::Request>, Result<(), Error>), Error> {
@@ -185,6 +192,7 @@ impl Message {
             Err(error) => (Sink::EMPTY, Err(error)),
         };
         let Self { communicator, found, .. } = self;
+        let _said = communicator.describe::<T>(Location::caller());
         let start = |found| communicator.device.imrecv(found, into);
         let request = communicator.answer(found.map(start).transpose())?;
         Ok((request, described))

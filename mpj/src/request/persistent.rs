@@ -1,5 +1,7 @@
 //! Persistent requests: calls that are made once and started any number of times (MPI-4.1 sections 3.9 and 6.13).
 
+use std::panic::Location;
+
 use mpicore::{Persistent, PersistentTransfer, Steps};
 
 use super::leave;
@@ -88,9 +90,14 @@ impl<T: Datatype> PersistentRequest<T> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Start")]
+    #[track_caller]
     pub fn start(&mut self) -> Result<(), Error> {
         self.check_idle()?;
         self.wait()?;
+        let _said = match &self.call {
+            PersistentCall::Transfer(_) => self.communicator.describe::<T>(Location::caller()),
+            PersistentCall::Collective(_) => None,
+        };
         self.operation = Operation::new(self.communicator.answer(self.call.start())?);
         Ok(())
     }
@@ -373,8 +380,12 @@ impl<T: Datatype> Drop for PersistentRequest<T> {
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 #[doc(alias = "MPI_Startall")]
+#[track_caller]
 pub fn start_all<'a, T: Datatype>(
     requests: impl IntoIterator<Item = &'a mut PersistentRequest<T>>,
 ) -> Result<(), Error> {
-    requests.into_iter().try_for_each(PersistentRequest::start)
+    for request in requests {
+        request.start()?;
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Calls of a scope that take views by value.
 
 use std::ops::Deref;
+use std::panic::Location;
 
 use mpjdev::Mode;
 
@@ -31,6 +32,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn isend_view<V: SendBuffer + Borrow<Held = V> + 'env>(
         self,
         view: V,
@@ -40,6 +42,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
         let on: &PointToPoint = self.check()?;
         let peer = on.peer(dest)?;
         let data = on.step(source(&view))?;
+        let _said = on.describe::<V::Element>(Location::caller());
         let request = on.device.isend(data, peer, tag, on.context, Mode::Standard);
         let request = self.keep(on.started(request, Some(tag))?);
         Ok(self.request(request, view))
@@ -64,6 +67,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn irecv_view<V: RecvBuffer + Borrow<Held = V> + 'env>(
         self,
         mut view: V,
@@ -73,6 +77,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
         let on: &PointToPoint = self.check()?;
         let (source, tag) = (on.sender(source.into())?, tag.into().value());
         let into = on.step(sink(&mut view))?;
+        let _said = on.describe::<V::Element>(Location::caller());
         let request = on.device.irecv(into, source, tag, on.context);
         let request = self.keep(on.started(request, tag)?);
         Ok(self.request(request, view))

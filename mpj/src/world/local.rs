@@ -1,13 +1,14 @@
 //! Runs ranks as threads of one process, for tests, documentation and small tools. Messages use the same rings as those
 //! between processes.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use mpicore::job;
 use mpjdev::wireup::{self, AnyAdapter};
 use mpjdev::{Device, Options};
 
 use crate::error::Error;
-use crate::world::World;
+use crate::world::{Departures, World};
 
 /// Why a local job failed.
 ///
@@ -31,16 +32,25 @@ pub enum LocalError {
         /// Message of the panic.
         message: String,
     },
+    /// A rank that left the job had messages that it never received. Only jobs that find mistakes between ranks notice.
+    #[error("rank {rank}: {error}")]
+    Mistaken {
+        /// The rank.
+        rank: usize,
+        /// What it found.
+        error: Error,
+    },
 }
 
 /// Runs `body` on `ranks` ranks, each a thread with its own [`World`], and returns the results in the order of the
 /// ranks. When a rank panics, the blocking calls of the other ranks fail.
 ///
 /// No launcher watches such a job, so a deadlock hangs silently. Under `mpjrun`, and in a `#[mpj::test]`, deadlocks
-/// are reported.
+/// are reported. Mistakes between ranks are found in debug builds, unless `MPJ_CHECK=0` is set, and in release builds with
+/// `MPJ_CHECK=1`.
 ///
 /// # Errors
-/// [`LocalError::Setup`] for no ranks or more than the limit; [`LocalError::Panicked`].
+/// [`LocalError::Setup`] for no ranks or more than the limit; [`LocalError::Panicked`]; [`LocalError::Mistaken`].
 ///
 /// ```
 /// let sum = mpj::local::run(4, |world| {
@@ -82,7 +92,10 @@ pub fn run_with<R: Send>(
     ranks: usize,
     body: impl Fn(World) -> R + Sync,
 ) -> Result<Vec<R>, LocalError> {
-    answers(wireup::in_process(ranks, options).map_err(Error::from)?, body)
+    let checks =
+        options.checks.or(job::check().map_err(Error::from)?).or(Some(cfg!(debug_assertions)));
+    let options = Options { checks, ..options.clone() };
+    answers(wireup::in_process(ranks, &options).map_err(Error::from)?, body)
 }
 
 /// Like [`run_with`], over connections that the caller has made: for each rank in order, those of its contexts. For ranks
@@ -120,15 +133,15 @@ fn run_each(
     body: &(dyn Fn(World) + Sync),
 ) -> Result<(), LocalError> {
     // The rank that left first by a panic is the cause; others may panic because it is gone.
-    let first = Arc::new(OnceLock::new());
-    let worlds = rank_devices.into_iter().map(|devices| World::local(devices, first.clone()));
+    let departures = Arc::new(Departures::default());
+    let worlds = rank_devices.into_iter().map(|devices| World::local(devices, departures.clone()));
     let worlds = worlds.collect::<Result<Vec<_>, Error>>()?;
     let outcomes: Vec<_> = std::thread::scope(|scope| {
         let rank_thread = |world| scope.spawn(move || body(world));
         let threads: Vec<_> = worlds.into_iter().map(rank_thread).collect();
         threads.into_iter().map(|thread| thread.join()).collect()
     });
-    let first = first.get().copied();
+    let first = departures.first_gone.get().copied();
     let mut panicked = None;
     for (rank, outcome) in outcomes.into_iter().enumerate() {
         match outcome {
@@ -140,7 +153,10 @@ fn run_each(
     }
     match panicked {
         Some((rank, message)) => Err(LocalError::Panicked { rank, message }),
-        None => Ok(()),
+        None => match departures.mistaken.get() {
+            Some((rank, error)) => Err(LocalError::Mistaken { rank: *rank, error: error.clone() }),
+            None => Ok(()),
+        },
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use crate::world::{World, init};
+use crate::world::{self, World};
 
 pub use mpj_launcher::testing::Case;
 
@@ -56,8 +56,9 @@ pub fn run_with_world(case: &Case, body: fn(&World)) {
     });
 }
 
+/// Joins the job. Tests ask for checks of mistakes between ranks in release builds, too.
 fn join() -> World {
-    init().unwrap_or_else(|error| panic!("cannot join the job: {error}"))
+    world::join(true).unwrap_or_else(|error| panic!("cannot join the job: {error}"))
 }
 
 /// Turns an error that a body returned into a panic of the rank while its world still exists, so that the drop of the

@@ -34,11 +34,11 @@ fn arrived(
         }
     };
     let envelope = Envelope { context, source, tag };
-    match state.match_posted(envelope) {
+    match state.match_posted(envelope, 0) {
         Some((key, _)) => fail(state, key, failure),
         None => {
             let body = UnexpectedBody::Failure(failure);
-            state.keep_unexpected(Unexpected { source, tag, context, len: 0, body });
+            state.keep_unexpected(Unexpected { source, tag, context, len: 0, body, told: None });
         }
     }
     None

@@ -106,7 +106,7 @@ pub(crate) fn spend(session: &mut Session<State>, dest: u32, len: usize) -> bool
 
 /// Starts a send that may have to wait for room in the transport or for an answer.
 fn start(session: &mut Session<State>, message: Outbound) -> Result<u64, LapiError> {
-    let Outbound { dest, context, tag, data, synchronous } = message;
+    let Outbound { dest, context, tag, data, synchronous, is_told } = message;
     let len = data.len();
     let key = session.state.requests.insert(|| {
         Operation::Send(Sending {
@@ -120,8 +120,10 @@ fn start(session: &mut Session<State>, message: Outbound) -> Result<u64, LapiErr
             failed: None,
         })
     });
-    let words = [envelope::eager(context, tag), key].map(u64::to_le_bytes);
-    let uhdr = words[..1 + usize::from(synchronous)].as_flattened();
+    // A second word keeps a message off the path of most, which compares no descriptions.
+    let sync = if synchronous { key } else { 0 };
+    let words = [envelope::eager(context, tag), sync].map(u64::to_le_bytes);
+    let uhdr = words[..1 + usize::from(synchronous || is_told)].as_flattened();
     let mut amsend = Amsend::new(dest, EAGER, uhdr, data);
     amsend.on_origin = Next::Inline(send_complete, key);
     match session.amsend(amsend) {
@@ -167,12 +169,12 @@ fn arrived_unexpected(state: &mut State, origin: u32, uhdr: u64, data: ForeignBy
 }
 
 /// EAGER: the first packet of an eager message has come. The user header is the envelope, followed in synchronous mode
-/// by the request of the sender.
+/// by the request of the sender, or by 0.
 #[inline]
 fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     let mut words = envelope::words(arrival.uhdr);
     match [words.next(), words.next(), words.next()] {
-        [Some(word), sync, None] => accept(state, &arrival, word, sync),
+        [Some(word), sync, None] => accept(state, &arrival, word, sync.filter(|sync| *sync != 0)),
         _ => {
             let error = PeerError::Envelope { len: arrival.uhdr.len(), needed: 8 };
             refuse(state, arrival.origin, error)
@@ -203,7 +205,7 @@ fn accept(
         return refuse(state, source, error);
     }
     let envelope = Envelope { context, source, tag };
-    let Some((key, into)) = state.match_posted(envelope) else {
+    let Some((key, into)) = state.match_posted(envelope, len) else {
         return keep(state, arrival, envelope, len, sync);
     };
     let (sender, capacity) = (sync.and_then(NonZeroU64::new), into.len());
@@ -247,7 +249,7 @@ fn keep(
     let arrived = arrival.data.is_some();
     let body = UnexpectedBody::Eager { buffer, arrived, sync, waiting: None };
     let Envelope { context, source, tag } = envelope;
-    let key = state.keep_unexpected(Unexpected { source, tag, context, len, body });
+    let key = state.keep_unexpected(Unexpected { source, tag, context, len, body, told: None });
     match state.unexpected.get_mut(key).map(|unexpected| &mut unexpected.body) {
         Some(UnexpectedBody::Eager { buffer, arrived: false, .. }) => HeaderAction::Deliver {
             into: buffer.region().into(),
@@ -280,7 +282,7 @@ pub(crate) fn take_whole(
     let is_here = state.unexpected.get(unexpected).is_some_and(|unexpected| {
         matches!(unexpected.body, UnexpectedBody::Eager { arrived: true, .. })
     });
-    let Unexpected { source, tag, context, len, body } =
+    let Unexpected { source, tag, context, len, body, .. } =
         is_here.then(|| state.forget_unexpected(unexpected))??;
     let UnexpectedBody::Eager { buffer, sync, .. } = body else { return None };
     let sender = sync.and_then(NonZeroU64::new);

@@ -28,6 +28,7 @@ use crate::state::unexpected::{Unexpected, UnexpectedBody};
 /// Ends the operations that need rank `lost`, whose loss was just noticed.
 pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
     state.losses.ranks.push(lost);
+    state.is_cautious = true;
     state.losses.first_loss.get_or_insert(lost);
     state.credits.call_short(0);
     let keys: Vec<u64> = state.requests.iter().map(|(key, _)| key).collect();

@@ -64,7 +64,7 @@ impl Backend for Rendezvous {
         key: u64,
         into: Sink,
     ) {
-        let Some(Unexpected { source, tag, context, len, body }) =
+        let Some(Unexpected { source, tag, context, len, body, .. }) =
             state.unexpected.remove(unexpected)
         else {
             return;
@@ -99,7 +99,7 @@ fn arrived(
     };
     let len = length(state, source, data.len)?;
     let envelope = Envelope { context, source, tag };
-    match state.match_posted(envelope) {
+    match state.match_posted(envelope, len) {
         Some((key, into)) => {
             let (sender, data) = (NonZeroU64::new(sender), Some(data));
             let matched = Matched { source, tag, context, len, sender, data };
@@ -109,7 +109,7 @@ fn arrived(
         None => {
             state.stats.rendezvous.unexpected += 1;
             let body = UnexpectedBody::Rendezvous { data, sender };
-            state.keep_unexpected(Unexpected { source, tag, context, len, body });
+            state.keep_unexpected(Unexpected { source, tag, context, len, body, told: None });
             None
         }
     }

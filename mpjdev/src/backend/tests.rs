@@ -133,7 +133,7 @@ fn taken(state: &State) -> usize {
 fn unexpected_messages_take_no_more_memory_than_their_limit() {
     let [(EAGER, arrived)] = Eager::SHORT else { panic!("EAGER is the only short message") };
     for limit in [100_000, 1 << 20, 2_345_678, 5 << 20] {
-        let mut state = State::new(&transport_lapi::Tasks::all_near(2), limit);
+        let mut state = State::new(0, &transport_lapi::Tasks::all_near(2), limit);
         // Probes with wildcards, so that the queues for those are also in use.
         for pattern in [(None, Some(0)), (Some(1), None), (None, None)] {
             let pattern = Pattern { context: 0, source: pattern.0, tag: pattern.1 };

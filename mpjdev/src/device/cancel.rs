@@ -90,6 +90,16 @@ impl Device {
         Ok(())
     }
 
+    /// Notes, in a job that finds mistakes between ranks, that the program drops a receive in `context`: if the receive
+    /// has matched a message, that counts as never received ([`Error::Unreceived`]). Otherwise it is cancelled.
+    pub fn drop_receive(&self, request: &Request, context: u32) {
+        if self.is_checked() && matches!(self.cancel(request), Ok(false)) {
+            if let (Ok(Some(key)), Ok(mut session)) = (self.key(request), self.session()) {
+                session.state.lose(key, context);
+            }
+        }
+    }
+
     /// Consumes a request together with its buffer, which stays alive until the operation has ended. A receive that
     /// has not matched a message is cancelled.
     pub fn detach(&self, request: Request, buffer: Box<dyn Any + Send>) {

@@ -114,7 +114,7 @@ fn queues(state: &State, of_task: usize) -> Queues {
         PostedReceive { source, tag, space: space(of_task, context), bytes }
     });
     let unexpected = state.matcher.unexpected().take(Queues::LISTED).filter_map(|(_, &key)| {
-        let Unexpected { source, tag, context, len, body } = state.unexpected.get(key)?;
+        let Unexpected { source, tag, context, len, body, .. } = state.unexpected.get(key)?;
         let eager = !matches!(body, UnexpectedBody::Rendezvous { .. });
         let (source, tag, space) = (*source, *tag, space(of_task, *context));
         Some(UnexpectedMessage { source, tag, space, bytes: *len as u64, eager })
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn who_belongs_to_the_contexts_in_use_is_told() {
-        let mut state = State::new(&Tasks::all_near(8), 1 << 16);
+        let mut state = State::new(0, &Tasks::all_near(8), 1 << 16);
         for (context, apart) in [(5, 1), (7, 3), (9, 2)] {
             state.losses.members.set(context, Some(Arc::new(Apart(apart))));
         }
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn of_many_contexts_some_are_told() {
-        let mut state = State::new(&Tasks::all_near(8), 1 << 16);
+        let mut state = State::new(0, &Tasks::all_near(8), 1 << 16);
         for context in 0..2 * Queues::SPACES as u32 {
             state.losses.members.set(context, Some(Arc::new(Apart(1))));
             post(&mut state, context);

@@ -61,7 +61,7 @@ fn wanted(pattern: &Pattern) -> String {
 }
 
 fn arrived(unexpected: &Unexpected) -> String {
-    let Unexpected { source, tag, context, len, body } = unexpected;
+    let Unexpected { source, tag, context, len, body, .. } = unexpected;
     let how = match body {
         UnexpectedBody::Eager { arrived: true, .. } => "eager, all here",
         UnexpectedBody::Eager { .. } => "eager, arriving",

@@ -24,8 +24,25 @@ impl Device {
         tag: Option<i32>,
         context: u32,
     ) -> Result<Request, Error> {
+        self.irecv_described(into, source, tag, context, || ())
+    }
+
+    /// [`Device::irecv`]. `describe` may say what is received ([`Description::of_next_call`]); it is called only if that
+    /// could be compared.
+    ///
+    /// # Errors
+    /// As [`Device::irecv`].
+    #[inline(always)]
+    pub fn irecv_described<D>(
+        &self,
+        into: impl Into<Sink>,
+        source: Option<usize>,
+        tag: Option<i32>,
+        context: u32,
+        describe: impl FnOnce() -> D,
+    ) -> Result<Request, Error> {
         let pattern = self.pattern(source, tag, context)?;
-        let posted = post(&mut *self.session()?, into.into(), pattern);
+        let posted = post(&mut *self.session()?, into.into(), pattern, describe);
         posted.map(|key| Request::pending(key, self.number())).map_err(|error| *error)
     }
 
@@ -42,7 +59,7 @@ impl Device {
     ) -> Result<Status, Error> {
         let pattern = self.pattern(source, tag, context)?;
         let mut session = self.session()?;
-        let key = post(&mut session, into.into(), pattern).map_err(|error| *error)?;
+        let key = post(&mut session, into.into(), pattern, || ()).map_err(|error| *error)?;
         self.wait_ended(session, key, Call::Recv, pattern.source)
     }
 }
@@ -52,14 +69,20 @@ impl Device {
 /// # Errors
 /// The loss of a rank that the receive needs, unless an unexpected message fits.
 #[inline(always)]
-fn post(session: &mut Session<State>, into: Sink, pattern: Pattern) -> Result<u64, Box<Error>> {
+fn post<D>(
+    session: &mut Session<State>,
+    into: Sink,
+    pattern: Pattern,
+    describe: impl FnOnce() -> D,
+) -> Result<u64, Box<Error>> {
     if session.state.is_clear() {
         return Ok(push(&mut session.state, into, pattern));
     }
+    let _described = describe();
     match_unexpected(session, into, pattern)
 }
 
-/// [`post`] when there are unexpected messages or losses.
+/// [`post`] when there are unexpected messages or losses, or mistakes are found.
 #[inline(never)]
 fn match_unexpected(
     session: &mut Session<State>,
@@ -76,7 +99,9 @@ fn match_unexpected(
         return Ok(key);
     }
     state.losses.check(&pattern)?;
-    Ok(push(state, into, pattern))
+    let key = push(state, into, pattern);
+    state.say(request::number(key), pattern.context);
+    Ok(key)
 }
 
 /// Posts a receive that no unexpected message fits, and returns its key.

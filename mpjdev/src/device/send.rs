@@ -11,8 +11,9 @@ use transport_lapi::{LapiError, SendRegion, Session, Source};
 use crate::backend::eager::{self, Eager};
 use crate::backend::{Backend, Outbound, rendezvous::Rendezvous};
 use crate::call_names::Call;
+use crate::description::{Description, Told};
 use crate::device::{Device, check_tag};
-use crate::envelope::{self, EAGER};
+use crate::envelope::{self, EAGER, TOLD};
 use crate::error::Error;
 use crate::protocol::{Facts, Protocol, huge};
 use crate::request::{COMPLETE, Request};
@@ -44,6 +45,22 @@ impl Device {
         context: u32,
         mode: Mode,
     ) -> Result<Request, Error> {
+        self.isend_described(data, (dest, tag, context), mode, || ())
+    }
+
+    /// [`Device::isend`] to a rank with a tag in a context. `describe` may say what the message is
+    /// ([`Description::of_next_call`]); it is called only if that could be told.
+    ///
+    /// # Errors
+    /// As [`Device::isend`].
+    #[inline(always)]
+    pub fn isend_described<D>(
+        &self,
+        data: impl Into<Source>,
+        (dest, tag, context): (usize, i32, u32),
+        mode: Mode,
+        describe: impl FnOnce() -> D,
+    ) -> Result<Request, Error> {
         let data = data.into();
         let len = data.len();
         let key = match data {
@@ -54,7 +71,10 @@ impl Device {
                 mem::forget(data);
                 COMPLETE
             }
-            data => self.start_send(data, dest, tag, context, mode).map_err(|error| *error)?,
+            data => {
+                let _described = describe();
+                self.start_send(data, dest, tag, context, mode).map_err(|error| *error)?
+            }
         };
         Ok(Request::of_send(key, self.number(), dest as u32, tag, len))
     }
@@ -72,6 +92,21 @@ impl Device {
         context: u32,
         mode: Mode,
     ) -> Result<(), Error> {
+        self.send_described(data, (dest, tag, context), mode, || ())
+    }
+
+    /// [`Device::send`], as [`Device::isend_described`] starts it.
+    ///
+    /// # Errors
+    /// As [`Device::send`].
+    #[inline(always)]
+    pub fn send_described<D>(
+        &self,
+        data: impl Into<Source>,
+        (dest, tag, context): (usize, i32, u32),
+        mode: Mode,
+        describe: impl FnOnce() -> D,
+    ) -> Result<(), Error> {
         let data = data.into();
         match data {
             Source::Span(span)
@@ -80,7 +115,10 @@ impl Device {
                 mem::forget(data); // As above.
                 Ok(())
             }
-            data => self.send_otherwise(data, dest, tag, context, mode),
+            data => {
+                let _described = describe();
+                self.send_otherwise(data, dest, tag, context, mode)
+            }
         }
     }
 
@@ -133,14 +171,17 @@ impl Device {
     ) -> Result<u64, Box<Error>> {
         let (dest, tag) = (self.check_rank(dest)?, check_tag(tag)?);
         let synchronous = mode == Mode::Synchronous;
+        let said = if self.is_checked() { Description::take(context) } else { None };
         let mut session = self.session()?;
         session.state.losses.check_send(dest, context, tag)?;
         let protocol = self.choose(&mut session, dest, &data);
-        let message = Outbound { dest, context, tag, data, synchronous };
-        let started = match protocol {
+        let (len, is_told) = (data.len(), said.is_some());
+        let message = Outbound { dest, context, tag, data, synchronous, is_told };
+        let told = said.map_or(Ok(()), |said| tell(&mut session, dest, &said.told(len)));
+        let started = told.and_then(|()| match protocol {
             Protocol::Eager => Eager::send(&mut session, message),
             Protocol::Rendezvous => Rendezvous::send(&mut session, message),
-        };
+        });
         match started {
             Ok(key) if session.state.requests.take_done(key).is_some() => Ok(COMPLETE),
             Ok(key) => Ok(key),
@@ -189,4 +230,9 @@ impl Device {
         let is_of_other = error.lost_rank().is_some_and(|rank| rank != self.rank());
         if is_of_other { error } else { self.fail(error) }
     }
+}
+
+/// Tells the receiver of the message that is sent next.
+fn tell(session: &mut Session<State>, dest: u32, told: &Told) -> Result<(), LapiError> {
+    session.amsend_bytes(dest, TOLD, &told.fingerprint.to_le_bytes(), &told.packed())
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use transport_lapi::RemoteRegion;
 
+use crate::description::Told;
 use crate::envelope::Failure;
 use crate::matching::UNEXPECTED_ENTRY;
 use crate::request::slab;
@@ -27,6 +28,8 @@ pub(crate) struct Unexpected {
     pub context: u32,
     pub len: usize,
     pub body: UnexpectedBody,
+    /// What the sender has told of it, if anything.
+    pub told: Option<Box<Told>>,
 }
 
 /// Where the bytes of an unexpected message are.

@@ -23,7 +23,7 @@ fn main() -> ExitCode {
 }
 
 fn take_part() -> Result<(), String> {
-    let mut job = wireup::join().map_err(|error| error.to_string())?;
+    let mut job = wireup::join(false).map_err(|error| error.to_string())?;
     let process = Arc::new(Process::new(job.devices.remove(0), ()));
     let world = Communicator::world(process.clone()).map_err(|error| error.to_string())?;
     if world.rank() == 0 {

@@ -443,7 +443,7 @@ fn reads() -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     let (up, down) = ((world.rank() + 1) % world.size(), world.size() - 1);
     let down = (world.rank() + down) % world.size();
-    let (data, mut room) = (vec![world.rank() as u32; 1 << 19], vec![0; 1 << 19]);
+    let (data, mut room) = (vec![world.rank() as u32; 1 << 19], vec![0_u32; 1 << 19]);
     world.sendrecv(&data, up, 0, &mut room, down, 0)?;
     assert!(room.iter().all(|word| *word as usize == down), "other bytes than were sent");
     println!("{}", world.one_sided_path());

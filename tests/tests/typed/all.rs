@@ -19,3 +19,8 @@ mod scopes;
 mod services;
 mod strided;
 mod structures;
+
+/// The options of jobs whose ranks make mistakes on purpose.
+fn unchecked() -> mpj::Options {
+    mpj::Options { checks: Some(false), ..mpj::Options::default() }
+}

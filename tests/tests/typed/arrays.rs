@@ -104,7 +104,7 @@ fn repeated_elements_empty_axes_and_no_axis() {
             assert_eq!(status.bytes, 0);
         }
         let mut one = Array0::<i64>::zeros(());
-        world.sendrecv(&arr0(5), other, 0, &mut one, other, 0).unwrap();
+        world.sendrecv(&arr0(5_i64), other, 0, &mut one, other, 0).unwrap();
         assert_eq!(one[()], 5);
     });
 }

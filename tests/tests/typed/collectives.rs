@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mpj::{Error, ErrorClass, Op, Partition, Strided, StridedMut, collective};
 
 use super::forms::forms;
-use crate::job::job;
+use super::unchecked;
+use crate::job::{job, job_with};
 
 /// A rank whose buffer is too short gets the error from its wait, and so does the error handler.
 #[test]
 fn error_handlers_get_the_errors_of_collective_waits() {
-    job(2, |world| {
+    job_with(&unchecked(), 2, |world| {
         let (world, told) = (world.dup().unwrap(), Arc::new(AtomicUsize::new(0)));
         let counted = told.clone();
         world.set_error_handler(move |_, error| {
@@ -109,7 +110,7 @@ fn reductions_are_the_same_in_every_form() {
 /// Requests of collective calls and of messages in one list, and persistent ones started at once.
 #[test]
 fn waits_for_lists_take_collective_calls_and_messages() {
-    job(2, |world| {
+    job_with(&unchecked(), 2, |world| {
         let (mine, other) = (world.rank() as i32, 1 - world.rank());
         let sum = || collective::all_reduce(vec![mine], Op::Sum);
         let mut requests = vec![

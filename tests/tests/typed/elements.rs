@@ -4,7 +4,8 @@ use std::fmt::Debug;
 
 use mpj::{ANY_SOURCE, ANY_TAG, Datatype, Error, ErrorClass, Pod, Zeroable};
 
-use crate::job::job;
+use super::unchecked;
+use crate::job::{job, job_with};
 
 /// Sends the elements and gets them back, with every kind of receive.
 fn round_trip<T: Datatype + Debug + PartialEq>(elements: &[T]) {
@@ -108,10 +109,10 @@ fn elements_without_size() {
     });
 }
 
-/// A message is bytes: the receiver may take them as other elements.
+/// A message is bytes: unless it is checked, the receiver may take them as other elements.
 #[test]
 fn other_elements_of_the_same_bytes() {
-    job(2, |world| {
+    job_with(&unchecked(), 2, |world| {
         if world.rank() == 0 {
             world.send(&[0x0102_0304u32, 0x0506_0708], 1, 0).unwrap();
             return;

@@ -37,7 +37,9 @@ pub fn job_with(options: &Options, ranks: usize, body: impl Fn(&World) + Send + 
     };
     let world = world.lock().expect("no test of this rank has failed");
     let world = world.as_ref().expect("it is not finished");
-    let is_alike = *world.table() == options.table && world.contexts() == options.contexts;
+    let is_alike = *world.table() == options.table
+        && world.contexts() == options.contexts
+        && options.checks.is_none();
     // Ranks of another job take no part.
     if world.size() == ranks && is_alike {
         body(world);

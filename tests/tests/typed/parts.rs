@@ -9,6 +9,7 @@ use mpj::{
     ANY_SOURCE, ANY_TAG, Communicator, Error, ErrorClass, PROC_NULL, RemoteLeader, collective,
 };
 
+use super::unchecked;
 use crate::job::{job, job_with};
 
 /// Returns a communicator of the odd or of the even ranks, in reverse order: rank `r` of it is another rank of the
@@ -19,7 +20,7 @@ fn part(world: &Communicator) -> Communicator {
 
 #[test]
 fn messages_that_are_too_long_are_told_with_the_rank_in_the_part() {
-    job(6, |world| {
+    job_with(&unchecked(), 6, |world| {
         let part = part(world);
         if part.rank() == 1 {
             part.send(&[1, 2], 0, 7).unwrap();
@@ -46,7 +47,7 @@ fn messages_that_are_too_long_are_told_with_the_rank_in_the_part() {
 
 #[test]
 fn errors_of_started_collectives_reach_the_error_handler() {
-    job(2, |world| {
+    job_with(&unchecked(), 2, |world| {
         let (world, errors) = (world.dup().unwrap(), Arc::new(AtomicU32::new(0)));
         let counted = errors.clone();
         world.set_error_handler(move |_, _| {

@@ -166,7 +166,7 @@ fn every_backend_by_options() {
         job_with(&Options::with_backend(choice), 2, move |world| {
             let (other, mut got) = (1 - world.rank(), [0u32; 1_000]);
             let before = world.stats().unwrap();
-            world.sendrecv(&[7; 1_000], other, 0, &mut got, other, 0).unwrap();
+            world.sendrecv(&[7_u32; 1_000], other, 0, &mut got, other, 0).unwrap();
             assert_eq!(got, [7; 1_000]);
             let after = world.stats().unwrap();
             let eager = after.eager.messages - before.eager.messages;

@@ -9,6 +9,7 @@ use mpj::{
 };
 use mpj_harness::Sleepers;
 
+use super::unchecked;
 use crate::job::{job, job_with, try_job};
 
 #[test]
@@ -112,7 +113,7 @@ fn requests_that_nobody_waits_for() {
 #[test]
 fn a_receive_dropped_on_its_way() {
     const LEN: usize = 3 << 20;
-    job(2, |world| {
+    job_with(&unchecked(), 2, |world| {
         if world.rank() == 0 {
             world.send(&vec![1u8; LEN], 1, 0).unwrap();
             world.send(&[2u8; 100], 1, 0).unwrap();

@@ -27,7 +27,7 @@ fn a_column_arrives_as_a_row_and_a_row_as_a_column() {
             world.ssend(&matrix[..ROWS], 1, 0).unwrap();
             return;
         }
-        let mut row = vec![0; ROWS];
+        let mut row = vec![0_u32; ROWS];
         let status = world.recv(&mut row, 0, 0).unwrap();
         assert_eq!(status.count::<u32>().unwrap(), ROWS);
         assert!(row.iter().zip(0..).all(|(got, row)| *got == 3 * row + 1));
@@ -95,7 +95,7 @@ fn every_call_takes_every_buffer() {
     either_protocol(|world| {
         let other = 1 - world.rank();
         let data = counting(3, 2);
-        let mut matrix = [0; 6];
+        let mut matrix = [0_u32; 6];
         let sent = column(&data, 2, 1).unwrap();
         let mut place = column_mut(&mut matrix, 2, 0).unwrap();
         world.sendrecv(&sent, other, 0, &mut place, other, 0).unwrap();

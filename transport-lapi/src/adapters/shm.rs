@@ -99,7 +99,7 @@ impl LocalAdapter<Processes> {
         contexts: usize,
         get: GetMode,
     ) -> Result<Vec<Self>, AdapterError> {
-        let client = Client { name: "a client", contexts };
+        let client = Client { name: "a client", contexts, asks: false };
         Member::attach(fd, task, num_tasks, contexts, get, client).map(|(_, adapters)| adapters)
     }
 
@@ -183,6 +183,12 @@ impl Member {
         clients::meet(&self.segment.of_context(first), self.task)?;
         clients::compare(&self.segment, first)?;
         Ok(self.adapters(first, client))
+    }
+
+    /// Returns whether all tasks of this host ask for checks of mistakes between them, as the client does whose first
+    /// context is `first`.
+    pub fn all_check(&self, first: usize) -> bool {
+        clients::all_ask(&self.segment, first)
     }
 
     /// As [`LocalAdapter::one_sided_path`].

@@ -86,10 +86,10 @@ const SINGLETON: Setting = Setting {
 /// `MPJ_CHECK`.
 pub const CHECK: Setting = Setting {
     name: "MPJ_CHECK",
-    default: "0",
-    legal: "0, 1",
-    meaning: "1: before a collective call, the ranks compare which call each of them makes, and refuse calls that do not \
-              fit together; the same on all ranks",
+    default: "auto",
+    legal: "auto, 0, 1",
+    meaning: "1: find mistakes between ranks, such as collective calls and messages that do not fit together, if all ranks \
+              ask for it; auto: programs in Rust that were built with debug assertions, and tests, ask for it",
 };
 const FABRIC: Setting = Setting {
     name: "MPJ_FABRIC",
@@ -151,12 +151,13 @@ pub const TEST: &str = "MPJ_TEST";
 pub const PREFIX: &str = "MPJ_";
 /// Known variables that are not settings for users: those that lengthen or repeat the project's own tests, the
 /// compilers that `mpicc` and `mpicxx` call, and the folder of MPJ Express.
-const NO_SETTINGS: [&str; 9] = [
+const NO_SETTINGS: [&str; 10] = [
     "MPJ_CC",
     "MPJ_CXX",
     "MPJ_FAULT_ROUNDS",
     "MPJ_FAULT_SEED",
     "MPJ_GARBAGE_ROUNDS",
+    "MPJ_PLANTED_PROGRAMS",
     "MPJ_PROGRAMS",
     "MPJ_PROGRAMS_SEED",
     "MPJ_SPOILT_PROGRAMS",
@@ -258,8 +259,8 @@ pub struct Settings {
     pub progress_thread: bool,
     /// `MPJ_EARLY_LIMIT`: the most bytes of unexpected messages that one peer may have pending at this rank.
     pub early_limit: usize,
-    /// `MPJ_CHECK`: whether ranks compare their collective calls.
-    pub check: bool,
+    /// `MPJ_CHECK`: whether this rank asks for checks of mistakes between ranks; `None` leaves it to the program.
+    pub check: Option<bool>,
     /// `MPJ_FABRIC`.
     pub fabric: FabricChoice,
     /// `MPJ_CONNECT_TIMEOUT`: how long a rank of another host may be out of reach at the first contact.
@@ -278,7 +279,7 @@ impl Default for Settings {
             spin: Duration::from_millis(1),
             progress_thread: false,
             early_limit: 64 << 20,
-            check: false,
+            check: None,
             fabric: FabricChoice::default(),
             connect_timeout: Duration::from_secs(30),
             singleton: false,
@@ -332,12 +333,20 @@ impl Settings {
             spin: parse(lookup, &SPIN, microseconds, default.spin)?,
             progress_thread: parse(lookup, &PROGRESS_THREAD, flag, default.progress_thread)?,
             early_limit: parse(lookup, &EARLY_LIMIT, byte_count, default.early_limit)?,
-            check: parse(lookup, &CHECK, flag, default.check)?,
+            check: parse(lookup, &CHECK, choice, default.check)?,
             connect_timeout: parse(lookup, &CONNECT_TIMEOUT, seconds, default.connect_timeout)?,
             fabric: parse(lookup, &FABRIC, FabricChoice::parse, default.fabric)?,
             singleton: parse(lookup, &SINGLETON, flag, default.singleton)?,
         })
     }
+}
+
+/// Returns what `MPJ_CHECK` says, for jobs in one process, which read no other setting.
+///
+/// # Errors
+/// [`ConfigError::Unknown`].
+pub fn check() -> Result<Option<bool>, ConfigError> {
+    parse(&environment, &CHECK, choice, None)
 }
 
 /// Returns the environment entry that makes a rank choose `backend`.
@@ -426,6 +435,11 @@ fn flag(text: &str) -> Option<bool> {
         "1" => Some(true),
         _ => None,
     }
+}
+
+/// A flag, or `auto`, which leaves it to others.
+fn choice(text: &str) -> Option<Option<bool>> {
+    if text == "auto" { Some(None) } else { flag(text).map(Some) }
 }
 
 fn microseconds(text: &str) -> Option<Duration> {

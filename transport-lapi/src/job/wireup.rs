@@ -95,8 +95,9 @@ impl<'a> Client<'a> {
         Self { contexts: None, ..self }
     }
 
-    fn of_job(self, contexts: usize) -> shm::Client<'a> {
-        shm::Client { name: self.name, contexts: self.contexts.unwrap_or(contexts) }
+    fn of_job(self, contexts: usize, settings: &Settings) -> shm::Client<'a> {
+        let asks = settings.check == Some(true);
+        shm::Client { name: self.name, contexts: self.contexts.unwrap_or(contexts), asks }
     }
 }
 
@@ -110,6 +111,8 @@ pub struct Joined {
     pub one_sided_path: String,
     /// Number of processors that the tasks of the job share, if the launcher has set it.
     pub processors: Option<usize>,
+    /// Whether this client asks for checks of mistakes between tasks on all of them ([`Settings::check`]).
+    pub all_check: bool,
 }
 
 /// The place in its job that this process has taken for its clients.
@@ -163,7 +166,9 @@ pub fn connect(settings: &Settings, client: Client<'_>) -> Result<Joined, Wireup
             let Some(membership) = bootstrap::detect(settings)? else {
                 let contexts = in_process(1, client.contexts.unwrap_or(1))?.remove(0);
                 let one_sided_path = "memory copy".to_owned();
-                return Ok(Joined { contexts, control: None, one_sided_path, processors: None });
+                let all_check = settings.check == Some(true);
+                let (control, processors) = (None, None);
+                return Ok(Joined { contexts, control, one_sided_path, processors, all_check });
             };
             let (process, joined) = Process::begin(membership, settings, client)?;
             *place = Place::Taken(Box::new(process));
@@ -189,7 +194,7 @@ impl Process {
     ) -> Result<(Self, Joined), WireupError> {
         let Membership { task, num_tasks, contexts, segment, table, control } = membership;
         control.joined();
-        let client = client.of_job(contexts);
+        let client = client.of_job(contexts, settings);
         let control = control.with_contexts(0..client.contexts);
         let attach =
             |place, here| Member::attach(segment, place, here, contexts, settings.get, client);
@@ -221,7 +226,7 @@ impl Process {
             mark: ProcessMark::new(),
             failed: None,
         };
-        let joined = process.joined(adapters, control);
+        let joined = process.joined(0, adapters, control);
         Ok((process, joined))
     }
 
@@ -237,7 +242,7 @@ impl Process {
         if let Some(failed) = self.failed.clone() {
             return Err(WireupError::After { client: name, failed });
         }
-        let client = client.of_job(self.contexts);
+        let client = client.of_job(self.contexts, settings);
         let first = self.in_use;
         self.member.check_room(first, client)?;
         let left = || WireupError::Left { client: name.clone() };
@@ -249,7 +254,7 @@ impl Process {
         })?;
         self.clients.push(name);
         self.in_use += client.contexts;
-        Ok(self.joined(adapters, control))
+        Ok(self.joined(first, adapters, control))
     }
 
     /// Meets the other tasks in the contexts of a further client.
@@ -269,9 +274,12 @@ impl Process {
         network.reach(control.task(), (local, endpoints), control, settings)
     }
 
-    fn joined(&self, contexts: Vec<AnyAdapter>, control: Control) -> Joined {
+    /// What a client gets, whose first context is `first`.
+    fn joined(&self, first: usize, contexts: Vec<AnyAdapter>, control: Control) -> Joined {
         let (one_sided_path, processors) = (self.one_sided_path.clone(), config::processors());
-        Joined { contexts, control: Some(control), one_sided_path, processors }
+        let of_hosts = |network: &Network| all_ask(&network.table, first);
+        let all_check = self.member.all_check(first) && self.network.as_ref().is_none_or(of_hosts);
+        Joined { contexts, control: Some(control), one_sided_path, processors, all_check }
     }
 }
 
@@ -296,8 +304,9 @@ impl Network {
     ) -> Result<Vec<OfiEndpoint>, WireupError> {
         let endpoints = (0..client.contexts).map(|_| self.fabric.endpoint());
         let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;
+        let published = |end: &OfiEndpoint| [end.address(), &[u8::from(client.asks)]].concat();
+        let addresses = endpoints.iter().map(published).collect();
         let (network, client) = (self.fabric.network(), client.name.to_owned());
-        let addresses = endpoints.iter().map(|end| end.address().to_vec()).collect();
         control.endpoints(Endpoints { network, client, first: first as u32, addresses })?;
         Ok(endpoints)
     }
@@ -363,6 +372,12 @@ fn over_network(
     joined.collect()
 }
 
+/// Whether all tasks ask for checks: they have published that behind the address of this context.
+fn all_ask(table: &JobTable, context: usize) -> bool {
+    let asks = |task| table.address(task, context)?.pop();
+    (0..table.num_tasks()).all(|task| asks(task as TaskId) == Some(1))
+}
+
 /// What the adapters of the network know of other tasks, and whom they tell of those that they cannot reach.
 struct Directory {
     table: Arc<JobTable>,
@@ -373,7 +388,9 @@ struct Directory {
 
 impl Peers for Directory {
     fn address(&self, task: TaskId, context: usize) -> Option<Vec<u8>> {
-        self.table.address(task, context)
+        let mut published = self.table.address(task, context)?;
+        published.pop();
+        Some(published)
     }
 
     fn secret(&self) -> [u8; SECRET_BYTES] {

@@ -70,7 +70,7 @@ static PLAYED: AtomicUsize = AtomicUsize::new(0);
 fn own_world() -> Option<&'static (Communicator, Option<Control>)> {
     static WORLD: OnceLock<(Communicator, Option<Control>)> = OnceLock::new();
     let join = || {
-        let mut job = wireup::join().expect("the launcher has started this rank");
+        let mut job = wireup::join(false).expect("the launcher has started this rank");
         let process = Arc::new(Process::new(job.devices.remove(0), ()));
         (Communicator::world(process).expect("the device works"), job.control)
     };

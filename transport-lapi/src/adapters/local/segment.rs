@@ -75,6 +75,8 @@ pub(crate) struct WireupLine {
     pub(crate) pid_namespace: AtomicU64,
     /// 1 if the process is registered for asymmetric fences.
     pub(crate) light_fences: AtomicU32,
+    /// 1 if the task asks for checks of mistakes between tasks.
+    pub(crate) asks_for_checks: AtomicU32,
     /// The result of the task's probe of its successor's memory.
     pub(crate) verdict: AtomicU32,
     /// The processor on which the task was running before the second meeting.

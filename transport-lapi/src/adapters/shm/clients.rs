@@ -31,6 +31,8 @@ pub struct Client<'a> {
     pub name: &'a str,
     /// The number of contexts, at least 1.
     pub contexts: usize,
+    /// Whether it asks for checks of mistakes between tasks.
+    pub asks: bool,
 }
 
 impl Client<'_> {
@@ -74,6 +76,7 @@ pub(super) fn publish(segment: &Segment, task: TaskId, first: usize, client: Cli
         let bytes = bytes.try_into().expect("chunks are 8 bytes long");
         word.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
     }
+    line.asks_for_checks.store(client.asks.into(), Ordering::Relaxed);
     line.client_contexts.store(client.contexts as u32, Ordering::Relaxed);
     let in_use = (first + client.contexts) as u32;
     // Released for the launcher, which looks into the contexts then.
@@ -95,13 +98,19 @@ pub(super) fn compare(segment: &Segment, first: usize) -> Result<(), AdapterErro
     }
 }
 
+/// Whether the clients of all tasks whose first context is `first` ask for checks (JC2).
+pub(super) fn all_ask(segment: &Segment, first: usize) -> bool {
+    let context = segment.of_context(first);
+    context.tasks().all(|block| block.wireup.asks_for_checks.load(Ordering::Relaxed) == 1)
+}
+
 /// What a task has published of a client.
 fn read(line: &WireupLine) -> String {
     let words = line.client.iter().map(|word| word.load(Ordering::Relaxed));
     let bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).take_while(|byte| *byte != 0).collect();
     let name: String = String::from_utf8_lossy(&bytes).escape_debug().collect();
     let contexts = line.client_contexts.load(Ordering::Relaxed) as usize;
-    Client { name: &name, contexts }.words()
+    Client { name: &name, contexts, asks: false }.words()
 }
 
 /// Counts this task and waits until all tasks are counted (JC3), as the first client does in `wireup.rs`. `context` is

@@ -57,7 +57,7 @@ fn every_setting_is_read() {
         spin: Duration::from_micros(20),
         progress_thread: true,
         early_limit: 65536,
-        check: true,
+        check: Some(true),
         fabric: FabricChoice::Named { provider: "tcp".into(), domain: Some("eth0".into()) },
         connect_timeout: Duration::from_secs(90),
         singleton: true,
