@@ -1,14 +1,15 @@
-//! Random message-passing programs: correct ones, in which every call returns, and spoilt ones, in
-//! which one cannot.
+//! Random message-passing programs: correct ones, in which every call returns, spoilt ones, in
+//! which one cannot, and such with a planted mistake.
 //!
 //! A program is a list of operations in one global order, of which each rank carries out its own.
 //! `src/bin/program.rs` runs them ([`play`]); the tests of deadlock detection show that correct ones
-//! are never reported and that spoilt ones always are.
+//! are never reported and that spoilt ones always are, those of mistakes between ranks that planted
+//! ones are found (`programs/planted.rs`).
 //!
 //! - PR1: a correct program ends. Operations are added in units. Every operation is complete when the
 //!   units before its own have been carried out, and its own has been begun, by all ranks: a blocking
 //!   send stands in one unit with its receive or behind the posting of it, a wait behind both ends of
-//!   what it waits for, a barrier in one unit with that of all other ranks. So, by induction over the
+//!   what it waits for, a collective call in one unit with those of all other ranks. So, by induction over the
 //!   units, every rank comes to the end. What a receiver has to do for its sender beside, it does in
 //!   its next call, or when it leaves.
 //! - PR2: every receive can meet one message only, or messages that are alike. A tag is used by one
@@ -18,6 +19,7 @@
 
 use crate::conformance::Numbers;
 
+pub mod planted;
 pub mod play;
 
 /// Number of tags that one program may use.
@@ -74,12 +76,53 @@ pub(crate) enum Action {
     Wait { slots: Vec<usize>, waiting: Waiting },
     /// Sends to the next rank and receives from the one before in one call.
     Exchange { to: usize, from: usize, tag: i32, bytes: usize },
-    /// A barrier.
-    Barrier,
+    /// A collective call.
+    Together(Together),
+    /// The same with elements of another type.
+    Strangely(Box<Action>),
+    /// Starts a receive and drops it.
+    Drop { from: Option<usize>, tag: i32, bytes: usize },
     /// Does nothing for so many microseconds.
     Pause(u64),
     /// Computes for so many microseconds.
     Compute(u64),
+}
+
+/// A collective call, the same on all ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Together {
+    pub call: Collective,
+    pub root: usize,
+    /// Whether a reduction multiplies; otherwise it adds.
+    pub multiplies: bool,
+    /// Number of elements.
+    pub elements: usize,
+    /// Whether these are floating-point numbers; otherwise they are integers of the same size.
+    pub floats: bool,
+    /// Whether it is started, and then waited for; otherwise it blocks.
+    pub starts: bool,
+}
+
+/// Which collective call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Collective {
+    Barrier,
+    Broadcast,
+    Reduce,
+    AllReduce,
+    AllGather,
+    Scan,
+}
+
+impl Collective {
+    const ALL: [Self; 6] = [
+        Self::Barrier,
+        Self::Broadcast,
+        Self::Reduce,
+        Self::AllReduce,
+        Self::AllGather,
+        Self::Scan,
+    ];
 }
 
 /// An operation of one rank.
@@ -215,7 +258,7 @@ impl Writer {
             9 => Chain::from([self.fan_in()]),
             10 => Chain::from([self.exchange()]),
             11 => Chain::from([self.quiet()]),
-            12 => Chain::from([(0..self.ranks).map(|rank| op(rank, Action::Barrier)).collect()]),
+            12 => Chain::from([self.together()]),
             13 | 14 => {
                 let micros = self.numbers.below(300) as u64;
                 Chain::from([vec![op(self.numbers.below(self.ranks), Action::Compute(micros))]])
@@ -319,6 +362,15 @@ impl Writer {
             op(rank, Action::Exchange { to, from, tag, bytes })
         };
         (0..ranks).map(exchange).collect()
+    }
+
+    /// All ranks make a collective call.
+    fn together(&mut self) -> Vec<Op> {
+        let call = Collective::ALL[self.numbers.below(Collective::ALL.len())];
+        let (root, elements) = (self.numbers.below(self.ranks), self.bytes() / 8);
+        let [multiplies, floats, starts] = [(); 3].map(|()| self.numbers.below(2) == 0);
+        let together = Together { call, root, multiplies, elements, floats, starts };
+        (0..self.ranks).map(|rank| op(rank, Action::Together(together))).collect()
     }
 
     /// A message that is received by any tag (PR2).

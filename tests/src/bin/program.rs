@@ -4,6 +4,7 @@
 //!   different ones.
 //! - `program pooled FIRST COUNT` plays them with a pool of threads.
 //! - `program spoilt SEED` plays a program that cannot end.
+//! - `program planted SEED` plays a program with a mistake.
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
@@ -19,7 +20,8 @@ fn main() -> ExitCode {
     let outcome = match (words.first().map(String::as_str), &numbers[..]) {
         (Some("correct"), &[first, count]) => correct(first, count),
         (Some("pooled"), &[first, count]) => pooled(first, count),
-        (Some("spoilt"), &[seed]) => spoilt(seed),
+        (Some("spoilt"), &[seed]) => alone(|ranks| Program::spoilt(seed, ranks)),
+        (Some("planted"), &[seed]) => alone(|ranks| Program::planted(seed, ranks).0),
         _ => return ExitCode::from(2),
     };
     match outcome {
@@ -64,9 +66,9 @@ fn pooled(first: u64, count: u64) -> Result<(), Error> {
     world.finish()
 }
 
-fn spoilt(seed: u64) -> Result<(), Error> {
+fn alone(program: impl Fn(usize) -> Program) -> Result<(), Error> {
     let world = mpj::init()?;
     let stage = Stage { world: world.dup()?, quiet: world.dup()? };
-    stage.play(&Program::spoilt(seed, world.size()), 0)?;
+    stage.play(&program(world.size()), 0)?;
     world.finish()
 }

@@ -55,7 +55,8 @@ impl Worst<'_> {
             None => self.begin(rank, action),
         };
         let mine = self.barriers[rank];
-        let met = *action != Action::Barrier || self.barriers.iter().all(|other| *other >= mine);
+        let met = !matches!(action, Action::Together(_))
+            || self.barriers.iter().all(|other| *other >= mine);
         let returns = met && ends.iter().all(|end| self.is_met(end));
         self.waits[rank] = (!returns).then_some(ends);
         returns
@@ -84,11 +85,12 @@ impl Worst<'_> {
                 Vec::new()
             }
             Action::Wait { ref slots, .. } => slots.iter().map(|slot| self.slots[slot]).collect(),
-            Action::Barrier => {
+            Action::Together(_) => {
                 self.barriers[rank] += 1;
                 Vec::new()
             }
             Action::Pause(_) | Action::Compute(_) => Vec::new(),
+            Action::Strangely(_) | Action::Drop { .. } => unreachable!("only mistakes"),
         }
     }
 
@@ -128,5 +130,15 @@ fn a_program_keeps_to_its_tags() {
                 assert!((0..TAGS as i32 / 2).contains(&tag));
             }
         }
+    }
+}
+
+#[test]
+fn every_kind_of_mistake_is_planted() {
+    let planted = |seed| Program::planted(seed, 2 + seed as usize % 4).1;
+    let kinds: Vec<_> = (0..400).map(planted).collect();
+    for kind in planted::Mistake::ALL {
+        let often = kinds.iter().filter(|planted| **planted == kind).count();
+        assert!(often >= 10, "{kind:?}: {often}");
     }
 }
