@@ -14,7 +14,7 @@
 use std::cell::RefCell;
 use std::panic::Location;
 
-use mpjdev::{CALL_NUMBERS, Call};
+use mpjdev::{CALL_NUMBERS, Call, shortened};
 
 use super::{Route, Scheduled, Tag};
 use crate::collective::Collective;
@@ -29,6 +29,8 @@ pub(super) const CLAIMS: u32 = CALL_NUMBERS + CALL_NUMBERS / 2;
 
 /// Number of words of a text.
 const TEXT: usize = 24;
+/// How many bytes at the beginning of a text are kept.
+const KEPT: usize = 80;
 /// Number of words of a claim: one for each aspect, and its text.
 const WORDS: usize = Aspect::ALL.len() + TEXT;
 
@@ -173,14 +175,10 @@ impl Claim {
     }
 
     fn words(&self) -> Vec<u64> {
-        let mut text = self.text.as_bytes();
-        let most = TEXT * size_of::<u64>();
-        if text.len() > most {
-            // The line is at the end.
-            text = &text[text.len() - most..];
-        }
+        // The call is at the beginning, the line at the end.
+        let text = shortened(&self.text, KEPT, TEXT * size_of::<u64>());
         let mut words = self.aspects.to_vec();
-        words.extend(text.chunks(size_of::<u64>()).map(|chunk| {
+        words.extend(text.as_bytes().chunks(size_of::<u64>()).map(|chunk| {
             let mut word = [0; size_of::<u64>()];
             word[..chunk.len()].copy_from_slice(chunk);
             u64::from_le_bytes(word)
@@ -273,11 +271,12 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_text_the_end_is_kept() {
-        let text = format!("{}:17", "x".repeat(1000));
+    fn of_a_long_text_the_beginning_and_the_end_are_kept() {
+        let text = format!("bcast({}:17", "x".repeat(1000));
         let claim = Claim { aspects: [0; Aspect::ALL.len()], text };
         let words = claim.words();
         assert_eq!(words.len(), WORDS);
-        assert_eq!(text_of(&words), format!("{}:17", "x".repeat(TEXT * 8 - 3)));
+        let (start, end) = ("x".repeat(KEPT - 6), "x".repeat(TEXT * 8 - KEPT - 6));
+        assert_eq!(text_of(&words), format!("bcast({start}...{end}:17"));
     }
 }

@@ -1,9 +1,8 @@
 //! The forms of collective calls: blocking, started, persistent, and started in a scope.
 
 use std::ops::Deref;
-use std::panic::Location;
 
-use mpicore::{Entered, Site, Steps};
+use mpicore::Steps;
 
 use super::buffers::{RecvLent, RecvOwned, SendLent, SendOwned};
 use super::{CallOn, Collective, Planned};
@@ -15,17 +14,6 @@ use crate::memory::core::{input, output};
 use crate::request::{PersistentRequest, Request};
 use crate::scope::{Scope, ScopedRequest};
 
-/// Notes the caller's place in the program and the type of its elements, where calls are checked.
-#[inline]
-#[track_caller]
-pub(super) fn site(
-    on: &PointToPoint,
-    element: impl FnOnce() -> Option<TypeMap>,
-) -> Option<Entered> {
-    let place = Location::caller();
-    on.core.is_checked().then(|| Site::enter(place, element()))
-}
-
 /// Runs a call to its end. The borrows of its buffers outlast this.
 #[inline]
 #[track_caller]
@@ -33,7 +21,7 @@ fn run<C: Deref<Target = PointToPoint>, K: CallOn<C>, D: SendLent, I: RecvLent>(
     on: &C,
     call: Collective<K, D, I>,
 ) -> Result<(), Error> {
-    let _site = site(on, || I::element().or_else(D::element));
+    let _site = on.site(|| I::element().or_else(D::element));
     let Collective { kind, data, into } = call;
     let mut results = into.lend();
     let plan = data.input().and_then(|data| kind.plan(on, data, I::output(&mut results)?));
@@ -49,7 +37,7 @@ fn start<C: Deref<Target = PointToPoint>, K: CallOn<C>, D, I: RecvOwned>(
 where
     D: SendOwned<I::Element>,
 {
-    let _site = site(on, || I::Element::datatype().ok());
+    let _site = on.site(|| I::Element::datatype().ok());
     let Collective { kind, data, into } = call;
     let (data, mut into) = (data.into_vec(), into.into_vec());
     let plan = input(&data).and_then(|data| kind.plan(on, data, output(&mut into)?));
@@ -66,7 +54,7 @@ fn persistent<C: Deref<Target = PointToPoint>, K: CallOn<C>, D, I: RecvOwned>(
 where
     D: SendOwned<I::Element>,
 {
-    let _site = site(on, || I::Element::datatype().ok());
+    let _site = on.site(|| I::Element::datatype().ok());
     let Collective { kind, data, into } = call;
     let buffers = [data.into_vec(), into.into_vec()].map(PersistentBuffer::new);
     let [data, into] = buffers;
@@ -302,7 +290,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
         I: RecvLent + 'env,
     {
         let on = self.check()?;
-        let _site = site(on, || I::element().or_else(D::element));
+        let _site = on.site(|| I::element().or_else(D::element));
         let Collective { kind, data, into } = call;
         // The sent buffer is borrowed for `'env`, that of the results is lent for as long (LE1).
         let mut results = into.lend();

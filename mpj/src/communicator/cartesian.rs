@@ -73,6 +73,7 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Cart_create")]
+    #[track_caller]
     pub fn create_cartesian(
         &self,
         dims: &[usize],
@@ -81,6 +82,7 @@ impl Communicator {
     ) -> Result<Option<CartesianCommunicator>, Error> {
         let lengths: Vec<u32> = dims.iter().copied().map(narrowed).collect();
         let grid = Cartesian::new(&lengths, periods).map_err(mpicore::Error::from);
+        let _site = self.site(|| None);
         let made = grid.and_then(|grid| self.core.create_cartesian(grid, reorder));
         Ok(self.made_some(made)?.map(CartesianCommunicator))
     }
@@ -237,7 +239,9 @@ impl CartesianCommunicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Cart_sub")]
+    #[track_caller]
     pub fn sub(&self, remain: &[bool]) -> Result<Self, Error> {
+        let _site = self.site(|| None);
         self.made(self.core.cartesian_sub(remain)).map(Self)
     }
 
@@ -253,6 +257,7 @@ impl CartesianCommunicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn dup(&self) -> Result<Self, Error> {
         self.0.dup().map(Self)
     }

@@ -164,7 +164,9 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Comm_dup")]
+    #[track_caller]
     pub fn dup(&self) -> Result<Self, Error> {
+        let _site = self.site(|| None);
         self.made(self.core.dup())
     }
 
@@ -205,6 +207,7 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Comm_split")]
+    #[track_caller]
     pub fn split(&self, color: u32, key: i32) -> Result<Self, Error> {
         let part = self.split_some(Some(color), key)?;
         Ok(part.expect("a rank with a color is in a part"))
@@ -225,7 +228,9 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_UNDEFINED")]
+    #[track_caller]
     pub fn split_some(&self, color: Option<u32>, key: i32) -> Result<Option<Self>, Error> {
+        let _site = self.site(|| None);
         self.made_some(self.core.split(SplitKey { color, key }))
     }
 
@@ -242,7 +247,9 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias("MPI_Comm_split_type", "MPI_COMM_TYPE_SHARED"))]
+    #[track_caller]
     pub fn split_by_host(&self, key: i32) -> Result<Self, Error> {
+        let _site = self.site(|| None);
         let part = self.made_some(self.core.split_by_host(key))?;
         Ok(part.expect("every rank is on a host"))
     }
@@ -263,7 +270,9 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Comm_create")]
+    #[track_caller]
     pub fn create(&self, group: &Group) -> Result<Option<Self>, Error> {
+        let _site = self.site(|| None);
         self.made_some(self.core.create(&group.core))
     }
 

@@ -3,6 +3,7 @@
 
 use std::panic::Location;
 
+use mpicore::{Entered, Site};
 use mpjdev::Described;
 
 use crate::datatype::{Datatype, TypeMap};
@@ -59,6 +60,14 @@ impl PointToPoint {
         place: &'static Location<'static>,
     ) -> Option<Described> {
         self.device.is_checked().then(|| self.describe_as(T::datatype().ok(), place))
+    }
+
+    /// Notes the caller's place in the program and the type of its elements for a collective call, where these are checked.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn site(&self, element: impl FnOnce() -> Option<TypeMap>) -> Option<Entered> {
+        let place = Location::caller();
+        self.device.is_checked().then(|| Site::enter(place, element()))
     }
 
     #[cold]

@@ -1,6 +1,5 @@
 //! The blocking reductions of a communicator under their short names.
 
-use super::super::forms::site;
 use crate::collective;
 use crate::communicator::Communicator;
 use crate::datatype::{Bool, Datatype};
@@ -172,7 +171,7 @@ impl Communicator {
         op: impl Operation<B::Element>,
         root: usize,
     ) -> Result<(), Error> {
-        let _site = site(self, || B::Element::datatype().ok());
+        let _site = self.site(|| B::Element::datatype().ok());
         let plan = output(buffer).and_then(|(buffer, count)| {
             Ok(self.core.reduce(None, buffer, count, op.reduction(), narrowed(root))?)
         });
