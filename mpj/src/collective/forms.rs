@@ -7,7 +7,7 @@ use mpicore::Steps;
 use super::buffers::{RecvLent, RecvOwned, SendLent, SendOwned};
 use super::{CallOn, Collective, Planned};
 use crate::communicator::{Communicator, InterCommunicator, PointToPoint};
-use crate::datatype::{Datatype, TypeMap};
+use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::memory::borrowed::PersistentBuffer;
 use crate::memory::core::{input, output};
