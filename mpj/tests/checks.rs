@@ -316,6 +316,12 @@ fn messages_that_nobody_receives_are_reported_at_the_end() {
         ", and 3 more; receive every message that is sent",
     ];
     expected.iter().for_each(|part| assert!(said.contains(part), "{part}: {said}"));
+    let taken = |world: &World| match world.rank() {
+        0 => world.send(&[1, 2], 1, 5).unwrap(),
+        _ => drop(world.mprobe(0, 5).unwrap()),
+    };
+    let said = mistaken(2, taken).expect_err("nobody receives it");
+    assert!(said.contains("a message was never received: 8 bytes from rank 0 with tag 5"), "{said}");
     // A rank that deals with it gets the error.
     let ended = mpj::local::run_with(&checked(), 2, |world| {
         if world.rank() == 0 {

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use mpj_harness::{Launch, command, shell};
+use mpj_harness::{Launch, command, example, shell};
 use transport_lapi::config::inherited;
 
 const CLIENTS: &str = env!("CARGO_BIN_EXE_clients");
@@ -86,6 +86,17 @@ fn ranks_read_each_others_memory_as_under_the_launcher() {
     for manager in managers() {
         let outcome = manager.job(2, [RANK, "reads"]).expect(0);
         assert_eq!(outcome.stdout.lines().count(), 2, "{}: {outcome:?}", manager.name);
+    }
+}
+
+#[test]
+fn mistakes_are_found_as_under_the_launcher() {
+    let program = example("mistakes");
+    for manager in managers() {
+        for (kind, says) in [("root", "give the same root"), ("unreceived", "never received: 32")] {
+            let outcome = manager.job(2, [program.as_os_str(), kind.as_ref()]).expect(1);
+            assert!(outcome.stderr.contains(says), "{}: {outcome:?}", manager.name);
+        }
     }
 }
 

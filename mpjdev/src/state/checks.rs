@@ -124,7 +124,10 @@ impl State {
     /// end of the job, when all have arrived.
     pub(crate) fn unreceived(&self) -> Option<Error> {
         let lost = self.checks.as_ref()?.lost.iter().cloned();
-        let left = self.matcher.unexpected().filter_map(|(_, &key)| {
+        let queued: Vec<u64> = self.matcher.unexpected().map(|(_, key)| *key).collect();
+        // Those that a matched probe has taken are not in the queue.
+        let taken = self.unexpected.iter().map(|(key, _)| key).filter(|key| !queued.contains(key));
+        let left = queued.iter().copied().chain(taken).filter_map(|key| {
             let Unexpected { source, tag, len, context, told, .. } = self.unexpected.get(key)?;
             let status = Status::new(*source, *tag, *len);
             Some(self.unreceived_as(status, *context, &told.as_ref()?.text))

@@ -32,6 +32,19 @@ fn examples_are_right_over_two_and_over_three_hosts() {
     }
 }
 
+/// Ranks of two hosts agree whether they look for mistakes.
+#[test]
+fn mistakes_are_found_over_two_hosts_if_all_ranks_ask_for_it() {
+    let Some(hosts) = open(2) else { return };
+    let program = example("mistakes");
+    let program = program.to_str().expect("a name in UTF-8");
+    for (kind, says) in [("types", "of the same types"), ("unreceived", "never received: 32 bytes")] {
+        job(&hosts, 1, program).args([kind]).expect(1).says(says);
+    }
+    let one_asks = "MPJ_CHECK=$((1 - MPJ_RANK)) exec \"$0\" unreceived";
+    job(&hosts, 1, "sh").args(["-c", one_asks, program]).expect_quiet();
+}
+
 /// Random programs of all calls, by each protocol, also by several threads of a rank.
 #[test]
 fn random_programs_end_over_two_and_over_three_hosts() {

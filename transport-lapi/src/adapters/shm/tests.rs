@@ -308,6 +308,26 @@ fn two_contexts(tasks: usize) -> Vec<Vec<ShmAdapter>> {
 }
 
 #[test]
+fn mistakes_are_looked_for_if_all_tasks_ask_for_it() {
+    for asked in [[true, true], [true, false], [false, true], [false, false]] {
+        let fd = create_segment("test", 2, 1).unwrap();
+        let all = thread::scope(|scope| {
+            let attach = |(task, asks): (usize, bool)| {
+                let (fd, task) = (fd.try_clone().unwrap(), task as TaskId);
+                scope.spawn(move || {
+                    let client = Client { name: "test", contexts: 1, asks };
+                    let (member, _) = Member::attach(fd, task, 2, 1, GetMode::Auto, client).unwrap();
+                    member.all_check(0)
+                })
+            };
+            let threads: Vec<_> = asked.into_iter().enumerate().map(attach).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert_eq!(all, [asked == [true, true]; 2], "{asked:?}");
+    }
+}
+
+#[test]
 fn what_is_sent_in_a_context_arrives_there_alone() {
     for tasks in [2, 20] {
         let mut job = two_contexts(tasks);
