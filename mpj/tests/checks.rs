@@ -1,5 +1,5 @@
-//! Collective calls that do not fit together, found by comparison before any data are used (`MPJ_CHECK`). Every job
-//! runs under a watchdog.
+//! Mistakes between ranks (`MPJ_CHECK`): collective calls and messages that do not fit together, found by comparison before
+//! any data are used, and messages that nobody receives. Every job runs under a watchdog.
 
 use std::panic::Location;
 use std::thread;
@@ -321,7 +321,10 @@ fn messages_that_nobody_receives_are_reported_at_the_end() {
         _ => drop(world.mprobe(0, 5).unwrap()),
     };
     let said = mistaken(2, taken).expect_err("nobody receives it");
-    assert!(said.contains("a message was never received: 8 bytes from rank 0 with tag 5"), "{said}");
+    assert!(
+        said.contains("a message was never received: 8 bytes from rank 0 with tag 5"),
+        "{said}"
+    );
     // A rank that deals with it gets the error.
     let ended = mpj::local::run_with(&checked(), 2, |world| {
         if world.rank() == 0 {

@@ -38,7 +38,8 @@ fn mistakes_are_found_over_two_hosts_if_all_ranks_ask_for_it() {
     let Some(hosts) = open(2) else { return };
     let program = example("mistakes");
     let program = program.to_str().expect("a name in UTF-8");
-    for (kind, says) in [("types", "of the same types"), ("unreceived", "never received: 32 bytes")] {
+    for (kind, says) in [("types", "of the same types"), ("unreceived", "never received: 32 bytes")]
+    {
         job(&hosts, 1, program).args([kind]).expect(1).says(says);
     }
     let one_asks = "MPJ_CHECK=$((1 - MPJ_RANK)) exec \"$0\" unreceived";

@@ -20,7 +20,9 @@ mod services;
 mod strided;
 mod structures;
 
+use mpj::tuning::Options;
+
 /// The options of jobs whose ranks make mistakes on purpose.
-fn unchecked() -> mpj::Options {
-    mpj::Options { checks: Some(false), ..mpj::Options::default() }
+fn unchecked() -> Options {
+    Options { checks: Some(false), ..Options::default() }
 }
