@@ -348,6 +348,8 @@ impl Drop for World {
             let error = leave().err()?;
             let complaint = error.to_string();
             if matches!(error, Error::Device(mpjdev::Error::Unreceived(_))) {
+                // The program has not seen it.
+                self.control.iter().for_each(|control| control.mistaken(&complaint));
                 let _ = self.departures.mistaken.set((self.rank(), error));
             }
             Some(complaint)

@@ -436,6 +436,13 @@ impl Control {
         })
     }
 
+    /// Says a mistake that this rank has found at its end on standard error, where no launcher reports it.
+    pub fn mistaken(&self, message: &str) {
+        if let Line::Manager(job) = &self.line {
+            job.say(&format!("has found a mistake: {message}"));
+        }
+    }
+
     /// Sends a message. Returns whether it was sent (L6).
     fn send(&self, message: &ControlMessage) -> bool {
         let line = match &self.line {

@@ -162,7 +162,6 @@ struct Table {
 
 impl ManagedJob {
     /// Tells the manager what it can be told: that the rank has left the job, or ends it. Returns whether it was.
-    #[expect(clippy::print_stderr, reason = "a job that cannot go on says why")]
     pub(super) fn tell(&self, message: &ControlMessage) -> bool {
         match message {
             ControlMessage::Finished => self.exchange.finalize().is_ok(),
@@ -171,13 +170,19 @@ impl ManagedJob {
                 self.exchange.abort(*code, why).is_ok()
             }
             ControlMessage::Unreachable { why, .. } => {
-                let why = format!("rank {} {why}", self.exchange.rank());
                 // Not every manager shows it.
-                eprintln!("{why}");
+                self.say(why);
+                let why = format!("rank {} {why}", self.exchange.rank());
                 self.exchange.abort(1, &why).is_ok()
             }
             _ => false,
         }
+    }
+
+    /// Says something about this rank on standard error.
+    #[expect(clippy::print_stderr, reason = "a job that cannot go on says why")]
+    pub(super) fn say(&self, what: &str) {
+        eprintln!("rank {} {what}", self.exchange.rank());
     }
 
     /// Tells all ranks the addresses of the contexts of a client, and waits until they have told theirs. The first rank of
