@@ -27,8 +27,8 @@ impl Device {
         self.irecv_described(into, source, tag, context, || ())
     }
 
-    /// [`Device::irecv`]. `describe` may say what is received ([`Description::of_next_call`]); it is called only if that
-    /// could be compared.
+    /// [`Device::irecv`]. `describe` may say what is received
+    /// ([`of_next_call`](crate::Description::of_next_call)); it is called only if that could be compared.
     ///
     /// # Errors
     /// As [`Device::irecv`].
