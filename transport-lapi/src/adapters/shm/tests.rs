@@ -316,7 +316,8 @@ fn mistakes_are_looked_for_if_all_tasks_ask_for_it() {
                 let (fd, task) = (fd.try_clone().unwrap(), task as TaskId);
                 scope.spawn(move || {
                     let client = Client { name: "test", contexts: 1, asks };
-                    let (member, _) = Member::attach(fd, task, 2, 1, GetMode::Auto, client).unwrap();
+                    let (member, _) =
+                        Member::attach(fd, task, 2, 1, GetMode::Auto, client).unwrap();
                     member.all_check(0)
                 })
             };
