@@ -156,6 +156,21 @@ pub enum Error {
         /// Whether it exists and is ready already.
         is_ready: bool,
     },
+    /// A partitioned send does not fill the receive that it meets. Nothing was received.
+    #[error(
+        "job rank {rank} sends {partitions} partitions of {len} bytes, where this rank receives {expected} bytes in all; \
+         give both as many bytes, and at most 65536 partitions if these are empty"
+    )]
+    Partitions {
+        /// The job rank of the sender.
+        rank: u32,
+        /// Number of its partitions.
+        partitions: usize,
+        /// Length of each in bytes.
+        len: usize,
+        /// Length of the receive in bytes.
+        expected: usize,
+    },
     /// A communicator has no tags left for partitions.
     #[error(
         "the partitioned sends of this rank on the communicator have nearly 2^31 partitions; free \
@@ -288,6 +303,12 @@ impl Error {
             Self::Kind { .. } => ErrorClass::Comm,
             Self::NoGrid | Self::NoTopology => ErrorClass::Topology,
             Self::Partition { .. } => ErrorClass::Arg,
+            Self::Partitions { partitions, len, expected, .. } => {
+                match partitions.saturating_mul(*len) > *expected {
+                    true => ErrorClass::Truncate,
+                    false => ErrorClass::Count,
+                }
+            }
             Self::Leader { .. } | Self::Callback { .. } => ErrorClass::Other,
             Self::Overlap { .. } | Self::NotMember { .. } | Self::GroupsDiffer { .. } => {
                 ErrorClass::Group

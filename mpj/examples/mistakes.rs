@@ -24,7 +24,7 @@ fn main() -> ExitCode {
 
 /// Returns whether there is such a mistake.
 fn make(world: &World, kind: &str) -> Result<bool, Error> {
-    let (rank, other, mut sum) = (world.rank(), 1 - world.rank(), [1.5]);
+    let (rank, other, mut sum) = (world.rank(), world.rank() ^ 1, [1.5]);
     let is_first = rank == 0;
     match kind {
         "call" if is_first => world.broadcast(&mut sum, 0)?,

@@ -56,10 +56,12 @@ async fn pass(comm: Communicator, token: i32, laps: u64) -> Result<u64, Error> {
     let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
     let mut hops = 0;
     for _ in 0..laps {
+        // It begins first, since a rank that is alone sends to itself.
+        let from_left = comm.irecv(vec![0], left, token)?;
         if rank == 0 {
             comm.isend(vec![hops + 1], right, token)?.await?;
         }
-        hops = comm.irecv(vec![0], left, token)?.await?.0[0];
+        hops = from_left.await?.0[0];
         if rank > 0 {
             comm.isend(vec![hops + 1], right, token)?.await?;
         }

@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! [dependencies]
-//! mpj = "0.1"   # or { path = "../mpj/mpj" }
+//! mpj = { path = "../mpj/mpj" }   # once it is published: "0.1"
 //! ```
 //!
 //! `mpjrun -n N PROGRAM`, of the package `mpj-launcher`, starts a program N times. Each process calls [`init`] and gets
@@ -92,6 +92,12 @@
 //! reports the failure to the launcher. So `main` can return an error with `?`. A failed last call of another thread,
 //! even of one that has ended, has the same effect, unless a call of the dropping thread has succeeded since. A
 //! program that has handled an error and communicates no more calls [`World::finish`].
+//!
+//! # Mistakes between ranks
+//!
+//! In debug builds, ranks compare their calls and the types of messages, and refuse what does not fit together. There, a
+//! message that was sent and never received makes the program fail at its end, with exit code 1. `mpjrun --check` does the
+//! same in release builds, `--check=no` does not do it in debug builds; see [`guide::running`].
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -210,7 +216,7 @@ pub use mpj_macros::Datatype;
 ///
 /// ```toml
 /// [dev-dependencies]
-/// mpj = { version = "0.1", features = ["test"] }
+/// mpj = { path = "../mpj/mpj", features = ["test"] }
 /// ```
 ///
 /// ```

@@ -57,11 +57,15 @@ fn partitions_that_do_not_fit_are_refused() {
         }
         assert!(world.precv_init(vec![0; 3], 3, 2, 3).is_err(), "there is no rank 2");
         // The lengths of both ends differ.
-        if world.rank() == 0 {
-            let _ = world.psend_init(vec![0; 4], 2, 1, 3).unwrap().scope(|_| {});
-        } else {
-            let error = world.precv_init(vec![0; 2], 2, 0, 3).unwrap().scope(|_| {}).unwrap_err();
-            assert_eq!(error.class(), ErrorClass::Truncate, "{error}");
+        for (sent, received, class) in [(4, 2, ErrorClass::Truncate), (2, 4, ErrorClass::Count)] {
+            if world.rank() == 0 {
+                world.psend_init(vec![0; sent], 2, 1, 3).unwrap().scope(|_| {}).unwrap();
+            } else {
+                let mut receive = world.precv_init(vec![7; received], 2, 0, 3).unwrap();
+                let error = receive.scope(|_| {}).unwrap_err();
+                assert_eq!(error.class(), class, "{error}");
+                assert_eq!(receive.buffer().unwrap(), vec![7; received]);
+            }
         }
     });
 }

@@ -9,8 +9,8 @@
 //!
 //! - WD1: a rank counts as blocked only while each of its threads, by the kernel's list, sleeps in a call, by the wait
 //!   tables of its contexts, or is idle: only another thread of its process can wake it ([`crate::hang::idle`]). A
-//!   thread that joins the job beside other clients is in a call as well (JC3 of `transport_lapi`). A thread that does
-//!   anything else may go on, and so may its rank: one that computes, reads a file, sleeps for a time, polls with
+//!   thread that waits for the tasks of its host, to join beside other clients, is in a call as well (JC3 of
+//!   `transport_lapi`). A thread that does anything else may go on, and so may its rank: one that computes, reads a file, sleeps for a time, polls with
 //!   `test` or `probe`, or waits with MPJ_WAIT=spin, which never sleeps. A rank may also go on if its threads cannot
 //!   be listed (it is in another PID namespace), or if more of them are blocked in a context than its wait table has
 //!   lines. Bystanders are left out: their name, which no other thread can have, says that they never communicate and

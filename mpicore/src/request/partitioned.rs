@@ -21,6 +21,8 @@ use crate::request::PROC_NULL;
 /// What the sender tells the receiver: the tag of its first partition, the number of its partitions, and the bytes of
 /// each, as little-endian numbers.
 const OFFER_LEN: usize = 24;
+/// Most partitions of a message without bytes.
+const MOST_EMPTY: usize = 1 << 16;
 
 /// A send in partitions: MPI_Psend_init. It can be started many times.
 #[derive(Clone)]
@@ -354,13 +356,25 @@ impl Receiving {
         let offer = outcome.and_then(|status| {
             let bytes = *told.0.lock().unwrap_or_else(PoisonError::into_inner);
             let whole = Some(bytes).filter(|_| status.bytes == OFFER_LEN);
-            whole.and_then(Offer::decode).ok_or_else(|| {
+            let offer = whole.and_then(Offer::decode).ok_or_else(|| {
                 let (rank, bytes) = (status.source, status.bytes);
                 Error::Short { call: "psend_init", rank, bytes, expected: OFFER_LEN }.into_device()
-            })
+            })?;
+            self.check(offer, status.source).map_err(Error::into_device)
         });
         self.state().offer = Some(offer);
         self.post();
+    }
+
+    /// Refuses what does not fill this receive exactly, and more empty partitions than programs have.
+    fn check(&self, offer: Offer, rank: u32) -> Result<Offer, Error> {
+        let Offer { partitions, len, .. } = offer;
+        let expected = self.partitions.saturating_mul(self.len);
+        let fits = partitions.checked_mul(len) == Some(expected);
+        if fits && (len > 0 || partitions <= MOST_EMPTY) {
+            return Ok(offer);
+        }
+        Err(Error::Partitions { rank, partitions, len, expected })
     }
 
     /// Posts the receives, once the receive was started and the sender has told its partitions.

@@ -16,8 +16,7 @@ use mpicore::ErrorClass;
 ///         "object of 6 bytes from rank 0 with tag 5 is no u32: there is a text instead of u32; receive it as the \
 ///          type that was sent"
 ///     );
-///     # world.iprobe(0, 0).unwrap();
-///     # world.send(&1, 1, 9).unwrap();
+///     # world.finish().unwrap();
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```

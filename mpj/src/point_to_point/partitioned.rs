@@ -154,7 +154,7 @@ impl<T: Datatype> PartitionedSend<T> {
     /// If `body` panics, what it has not marked is not sent before the next scope.
     ///
     /// # Errors
-    /// A rank is lost; the device has failed; the receiver has room for another number of bytes.
+    /// A rank is lost; the device has failed.
     ///
     /// ```
     /// mpj::local::run(1, |world| {

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{output, refusal, value};
 
-const JOBS: [(usize, &str); 4] = [(1, "auto"), (2, "rendezvous"), (3, "eager"), (5, "auto")];
+const JOBS: [(usize, &str); 4] = [(1, "rendezvous"), (2, "auto"), (3, "eager"), (5, "rendezvous")];
 
 #[test]
 fn word_count_counts_every_word() {

@@ -39,6 +39,15 @@ fn links<'a>(document: &Source<'a>) -> Vec<Link<'a>> {
     found
 }
 
+/// The labels to which a document refers.
+fn references<'a>(document: &Source<'a>) -> impl Iterator<Item = (usize, &'a str)> {
+    prose(document).flat_map(|(line, text)| {
+        let outside_code = text.split('`').step_by(2);
+        let labels = outside_code.flat_map(|text| text.split("][").skip(1));
+        labels.filter_map(move |rest| Some((line, rest.split_once(']')?.0)))
+    })
+}
+
 /// What a link to a heading is called: its letters and digits in lower case, with `-` for each space.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|char| char.is_alphanumeric() || "-_ ".contains(*char));
@@ -66,10 +75,17 @@ fn resolved(document: &Source, path: &str) -> String {
     parts.join("/")
 }
 
-/// Every relative link leads to a file or a folder that `exists`, and to a heading if it names one.
+/// Every relative link leads to a file or a folder that `exists`, and to a heading if it names one; and every label has a
+/// definition.
 pub fn lead_somewhere(documents: &[Source], exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for document in documents {
+        let starts = |label: &str| format!("[{label}]: ");
+        for (line, label) in references(document) {
+            if !document.text.lines().any(|line| line.starts_with(&starts(label))) {
+                findings.push(document.finding(line, format!("the label {label} is not defined")));
+            }
+        }
         for Link { line, target, .. } in links(document) {
             let (path, heading) = target.split_once('#').unwrap_or((target, ""));
             let path =

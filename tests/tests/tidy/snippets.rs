@@ -136,11 +136,12 @@ fn numbers_of_issues_in_comments_are_found() {
 #[test]
 fn links_that_lead_nowhere_are_found() {
     let text = "# The Top\n[a](b.md#its-one) [b](../c.md) [c](#the-top)\n[d](b.md#x), [e](d.md)\n[f](#no)\n\
-                [l]: ../d/b.md#other\n```text\n[g](none.md)\n```\n[h](a::b) [i](https://h/x.md)\n";
+                [l]: ../d/b.md#other\n```text\n[g](none.md)\n```\n[h](a::b) [i](https://h/x.md)\n\
+                [j][l] `a[i][k]`\n[k][m]\n";
     let other = Source::new("d/b.md", "text\n## Its `one`\n```\n# other\n```\n");
     let documents = [Source::new("d/a.md", text), other, Source::new("c.md", "")];
     let exists = |path: &str| ["d/a.md", "d/b.md", "c.md"].contains(&path);
-    assert_eq!(lines(&links::lead_somewhere(&documents, exists)), [3, 3, 4, 5]);
+    assert_eq!(lines(&links::lead_somewhere(&documents, exists)), [11, 3, 3, 4, 5]);
 }
 
 #[test]

@@ -7,7 +7,8 @@
 //!   used. It is only compared and shown.
 //! - JC3: a task that waits for others publishes that wait in the wait table of the client's first context, which nobody
 //!   else uses yet. It counts a look whenever it has found that not all have come. So the launcher may judge it as it
-//!   judges a thread that waits for messages.
+//!   judges a thread that waits for messages. A task that then waits for those of other hosts publishes nothing, so its
+//!   job is not judged meanwhile.
 
 use std::sync::atomic::Ordering;
 
