@@ -127,10 +127,14 @@ impl Signature {
         }
     }
 
-    /// Returns whether it consists only of bytes: `MPI_BYTE`, or the type that Rust has for them.
-    pub(crate) fn are_bytes(&self) -> bool {
+    /// Returns whether it has bytes, in which elements of any type may lie: `MPI_BYTE`, or the type that Rust has for them.
+    pub(crate) fn has_bytes(&self) -> bool {
         let bytes = [ElementKind::Byte, ElementKind::U8].map(Basic::Element);
-        matches!(&self.0.shape, Shape::Run(basic) if bytes.contains(basic))
+        match &self.0.shape {
+            Shape::Run(basic) => bytes.contains(basic),
+            Shape::Repeat(inner, _) => inner.has_bytes(),
+            Shape::List(parts) => parts.iter().any(Self::has_bytes),
+        }
     }
 
     /// Returns the sequence of the first `elements` elements, of which there must be as many.

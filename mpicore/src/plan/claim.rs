@@ -124,7 +124,7 @@ impl Claim {
             let count = bytes.checked_div(signature.size())?;
             Some(signature.repeat(count))
         });
-        let types = types.filter(|types| !types.are_bytes());
+        let types = types.filter(|types| !types.has_bytes());
         let root_text = root.map(|root| format!("root {root}"));
         let data_text = match (&types, bytes) {
             (Some(types), _) => Some(types.to_string()),

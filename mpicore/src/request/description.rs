@@ -28,7 +28,7 @@ impl Communicator {
         element: Option<&Datatype>,
         place: Option<&'static Location<'static>>,
     ) -> Described {
-        let signature = element.map(Datatype::signature).filter(|types| !types.are_bytes());
+        let signature = element.map(Datatype::signature).filter(|types| !types.has_bytes());
         let types = signature.map(|types| Arc::new(OfElements(types.clone())) as Arc<dyn Types>);
         Description { context: self.context(), types, place }.of_next_call()
     }
